@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every map, with who writes it and who reads it.
+ *
+ * A sample may interrupt anything, in time even a map operation on this very
+ * CPU.  So the sampling path never inserts into or deletes from a map: it looks
+ * up, writes to what belongs to its own CPU, and outputs to the ring buffer.
+ */
+#ifndef MAPS_BPF_H
+#define MAPS_BPF_H
+
+/* How a thread of a target was last found (thread.bpf.h). */
+struct cached_thread {
+	__u64 start_time; /* with the tid, the thread's identity: tids are used again */
+	__u64 tstate;	  /* 0: it had none when ... */
+	__u64 head;	  /* ... this was the newest thread state */
+	__u32 tid;
+	__u32 trusted; /* samples for which having none is believed without another search */
+};
+
+/* The scratch of one sample; a CPU never works on two at a time. */
+struct walk {
+	struct layout layout;
+	__u64 thread_pointer;
+
+	/* The search for the thread state. */
+	__u64 interp;
+	__u64 tstate;
+	__u64 head;
+	__u32 interps;
+	__u32 frameless; /* a state of this thread that has no frames was seen */
+
+	/* The walk over the frames. */
+	__u64 frame;
+	__u64 block_start, block_end;
+	__u64 hash;
+	__u32 depth;
+	__u32 outcome;
+
+	__u8 tstate_bytes[THREAD_STATE_BYTES];
+	__u8 block[BLOCK_BYTES + FRAME_FIELD_MAX];
+	struct cached_thread threads[THREAD_CACHE_ENTRIES];
+	struct definition definition;
+};
+
+/* tgid -> what to walk.  User space writes, the kernel looks up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TARGETS_MAX);
+	__type(key, __u32);
+	__type(value, struct target);
+} targets SEC(".maps");
+
+/* User space writes, the kernel looks up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LAYOUTS_MAX);
+	__type(key, __u32);
+	__type(value, struct layout);
+} layouts SEC(".maps");
+
+/* One entry a CPU, which alone touches it.  Sized by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+/* One entry a CPU, which alone writes it; user space reads it in place.  Sized by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_counters);
+} counters SEC(".maps");
+
+/* STACK_BUCKETS entries a CPU, which alone writes them; user space reads them in place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, STACK_BUCKETS);
+	__type(key, __u32);
+	__type(value, struct bucket);
+} stacks SEC(".maps");
+
+/* Definitions of stacks, to user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RING_BYTES);
+} definitions SEC(".maps");
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The programs, one for each attach point.  Data flows one way: a perf event
+ * interrupts a thread -> is it a target's? -> its thread state (thread.bpf.h) ->
+ * its frames (python.bpf.h) -> its stack's counter (stack.bpf.h).
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "pybpfprof.h"
+#include "maps.bpf.h"
+#include "x86/thread_pointer.bpf.h"
+#include "thread.bpf.h"
+#include "python.bpf.h"
+#include "stack.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile struct config config;
+
+static __always_inline void begin_walk(struct walk *walk, __u64 thread)
+{
+	walk->frame = 0;
+	walk->depth = 0;
+	walk->hash = (thread ^ config.hash_seed) * 0xff51afd7ed558ccdULL;
+}
+
+SEC("perf_event")
+int sample(__attribute__((unused)) void *context)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 tgid = thread >> 32;
+	struct cpu_counters *counter;
+	struct target *target;
+	struct layout *layout;
+	struct walk *walk;
+
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	if (!target)
+		return 0;
+	counter = bpf_map_lookup_elem(&counters, &cpu);
+	walk = bpf_map_lookup_elem(&walks, &cpu);
+	if (!counter || !walk)
+		return 0;
+	counter->events++;
+	begin_walk(walk, thread);
+	layout = bpf_map_lookup_elem(&layouts, &target->layout);
+	if (layout) {
+		walk->layout = *layout;
+		find_thread(walk, cpu, (__u32)thread, target->interpreters);
+		if (walk->outcome == OUTCOME_PYTHON)
+			walk_frames(walk, cpu);
+	} else {
+		walk->outcome = OUTCOME_NO_LAYOUT;
+	}
+	if (walk->outcome != OUTCOME_PYTHON)
+		push_frame(walk, 0, 0, FRAME_REASON, walk->outcome);
+	if (walk->outcome < OUTCOME_COUNT)
+		counter->outcomes[walk->outcome]++;
+	count_stack(walk, counter, cpu);
+	return 0;
+}

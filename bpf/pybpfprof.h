@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The types that the kernel side (bpf/) and the user side (user/) share, and
+ * the only place where they are declared.
+ *
+ * Each CPU owns one `struct cpu_state` of an array that both sides see.  The
+ * kernel is its only writer; every counter in it only grows, so user space
+ * takes differences and never resets anything.
+ */
+#ifndef PYBPFPROF_H
+#define PYBPFPROF_H
+
+/* 1,000 Python frames is what CPython's default recursion limit allows; the
+ * room above it is for the interpreter's own and for later kinds of frame. */
+#define STACK_FRAMES_MAX 1024
+
+/* One read from the target: the longest that costs hardly more than a short one. */
+#define BLOCK_BYTES 2048
+
+/* No CPython reads its thread state fields beyond this offset (3.7: 184). */
+#define THREAD_STATE_BYTES 192
+
+/* The walker's fields of a frame end below this; a power of two. */
+#define FRAME_FIELD_MAX 128
+
+/* A walk over the interpreters' thread lists looks at so many states at most:
+ * at 85 ns each, 90 us in the worst interrupt. */
+#define THREAD_STATES_MAX 1024
+
+/* This CPU's recently seen threads.  Direct-mapped by tid; a power of two. */
+#define THREAD_CACHE_ENTRIES 512
+
+/* This CPU's stacks: buckets of a cache line and a half each; powers of two. */
+#define STACK_BUCKETS	 2048
+#define SLOTS_PER_BUCKET 4
+#define STACK_SLOTS	 (STACK_BUCKETS * SLOTS_PER_BUCKET)
+
+#define RING_BYTES	 (8 * 1024 * 1024)
+#define TARGETS_MAX	 4096
+#define LAYOUTS_MAX	 64
+#define COMMAND_NAME_MAX 16
+
+/* An offset that this Python version does not have. */
+#define OFFSET_ABSENT 0xffff
+
+/*
+ * What became of a sample.  The name is the one in the ledger (--stats), the
+ * text is the frame that stands in the profile.  Everything from the first
+ * error on is an error.
+ */
+#define OUTCOMES(X)                                                                         \
+	X(PYTHON, "python", "whole Python stack")                                           \
+	X(TRUNCATED, "truncated", "[deeper frames cut]")                                    \
+	X(NO_PYTHON, "no_python", "[no Python on this thread]")                             \
+	X(NO_LAYOUT, "no_layout", "[unknown Python layout]")                                \
+	X(NO_INTERPRETER, "no_interpreter", "[Python is starting or has ended]")            \
+	X(INTERPRETER_FAULT, "interpreter_fault", "[interpreter state not readable]")       \
+	X(THREAD_FAULT, "thread_fault", "[thread state not readable]")                      \
+	X(TOO_MANY_THREADS, "too_many_threads", "[thread not among the first 1024 states]") \
+	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
+	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")
+
+enum outcome {
+#define X(id, name, text) OUTCOME_##id,
+	OUTCOMES(X)
+#undef X
+		OUTCOME_COUNT,
+	OUTCOME_FIRST_ERROR = OUTCOME_NO_LAYOUT,
+};
+
+/* What a frame record describes. */
+enum frame_kind {
+	FRAME_PYTHON = 1, /* address: code object; position: see `position` */
+	FRAME_NATIVE,	  /* address: program counter */
+	FRAME_KERNEL,	  /* address: program counter */
+	FRAME_JIT,	  /* address: program counter */
+	FRAME_REASON,	  /* why the stack ends here, or has no Python: detail is an outcome */
+};
+
+/* One frame of a stack, leaf first. */
+struct frame {
+	__u64 address;
+	/* Python: the current instruction as its version counts it: bytes up to 3.9, code units
+	 * from 3.10 on.  Negative before the first instruction. */
+	__s32 position;
+	__u16 kind;
+	__u16 detail;
+};
+
+_Static_assert(sizeof(struct frame) == 16, "frames are hashed and compared as bytes");
+
+/*
+ * Where the walker finds what in one version of CPython: byte offsets, or
+ * OFFSET_ABSENT.  The names are those of CPython's own structs.
+ */
+struct layout {
+	__u16 interp_next;
+	__u16 interp_tstate_head;
+	__u16 tstate_next;
+	__u16 tstate_thread_id;
+	__u16 tstate_frame;	    /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
+	__u16 tstate_cframe;	    /* 3.11, 3.12 */
+	__u16 cframe_current_frame; /* 3.11, 3.12 */
+	__u16 frame_previous;
+	__u16 frame_code;
+	__u16 frame_instruction; /* f_lasti (an int) where code_adaptive is absent, else a pointer
+				  */
+	__u16 frame_owner;	 /* 3.12+: 3 and above are the interpreter's own */
+	__u16 code_adaptive;	 /* 3.11+: where the code object's instructions begin */
+	__u16 frame_start;	 /* the part of a frame that is read: from here ... */
+	__u16 frame_bytes;	 /* ... so many bytes, 8 to BLOCK_BYTES */
+	__u16 tag_mask;		 /* 3.14+: bits of a frame's code pointer that are not address */
+	__u16 in_blocks;	 /* 3.11+: callers lie below their callees in one data stack */
+};
+
+_Static_assert(sizeof(struct layout) == 32, "no padding: a layout is compared as bytes");
+
+/* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
+ */
+struct target {
+	__u64 interpreters; /* address of the pointer to the newest interpreter */
+	__u32 layout;	    /* index into the map `layouts` */
+	__u32 padding;
+};
+
+/* One distinct stack of this CPU and how often it was seen. */
+struct slot {
+	__u64 hash;    /* 0: never used */
+	__u64 count;   /* only grows, also from one owner to the next */
+	__u64 defined; /* 1 once the owner's definition is in the ring buffer */
+};
+
+struct bucket {
+	struct slot slots[SLOTS_PER_BUCKET];
+};
+
+/* What a CPU's samples came to; each only grows. */
+struct cpu_counters {
+	__u64 events;	   /* counted on entry, before anything else is known */
+	__u64 lost;	   /* not counted under any stack: no free slot and the ring buffer full */
+	__u64 ring_full;   /* definitions that did not fit; each is sent again later */
+	__u64 definitions; /* definitions sent */
+	__u64 outcomes[OUTCOME_COUNT]; /* what every sample, lost or not, came to */
+};
+
+/*
+ * A stack, sent once when a slot gets a new owner.  `base` is the slot's count
+ * at that moment: all before belongs to the previous owner.
+ */
+struct definition {
+	__u64 hash;
+	__u64 base;
+	__u32 cpu;
+	__u32 slot;
+	__u32 tgid;
+	__u32 tid;
+	__u16 outcome;
+	__u16 depth; /* frames that follow */
+	__u32 padding;
+	char thread_name[COMMAND_NAME_MAX];
+	struct frame frames[STACK_FRAMES_MAX];
+};
+
+#define DEFINITION_HEADER_BYTES 56
+_Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
+	       "the header is hashed and sent without padding");
+
+/* Set by user space before the program is loaded. */
+struct config {
+	__u32 cpus;	 /* entries of the per-CPU arrays */
+	__u32 hash_seed; /* so that a target cannot prepare collisions */
+};
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a stack to its counter.
+ *
+ * Each CPU has its own slots, which user space sees in place.  A stack's hash
+ * names a bucket; a stack that has a slot there costs one addition.  A new one
+ * takes a slot that was never used, or drives out another stack, and is sent as
+ * a definition.  Counters only grow, from one owner of a slot to the next: the
+ * definition tells at which count the new owner began, so that what came before
+ * is the previous owner's, and nothing is reset or lost.
+ *
+ * When the ring buffer is full, a stack in a slot of its own is counted and its
+ * definition sent again with its next sample; one that would have to drive out
+ * another is lost, and counted as lost.
+ */
+#ifndef STACK_BPF_H
+#define STACK_BPF_H
+
+static __always_inline bool send_definition(struct walk *walk, struct cpu_counters *counter,
+					    __u32 slot, __u64 base)
+{
+	struct definition *definition = &walk->definition;
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u32 depth = walk->depth;
+
+	if (depth > STACK_FRAMES_MAX)
+		return false;
+	definition->hash = walk->hash;
+	definition->base = base;
+	definition->cpu = bpf_get_smp_processor_id();
+	definition->slot = slot;
+	definition->tgid = thread >> 32;
+	definition->tid = (__u32)thread;
+	definition->outcome = walk->outcome;
+	definition->depth = depth;
+	bpf_get_current_comm(definition->thread_name, sizeof(definition->thread_name));
+	if (bpf_ringbuf_output(&definitions, definition,
+			       DEFINITION_HEADER_BYTES + depth * sizeof(struct frame), 0)) {
+		counter->ring_full++;
+		return false;
+	}
+	counter->definitions++;
+	return true;
+}
+
+/* Gives SLOT to this stack; what it counted stays its own. */
+static __always_inline void take_slot(struct slot *slot, __u64 hash, bool defined)
+{
+	slot->hash = hash;
+	slot->defined = defined;
+	slot->count++;
+}
+
+/* Counts the stack in one of the bucket's slots. */
+static __always_inline bool count_in_bucket(struct walk *walk, struct cpu_counters *counter,
+					    struct bucket *bucket, __u32 first_slot)
+{
+	__u32 chosen;
+	struct slot *slot;
+
+	for (__u32 i = 0; i < SLOTS_PER_BUCKET; i++) {
+		slot = &bucket->slots[i];
+		if (slot->hash == walk->hash) {
+			slot->count++;
+			if (!slot->defined)
+				slot->defined = send_definition(walk, counter, first_slot + i, 0);
+			return true;
+		}
+		if (!slot->hash) {
+			take_slot(slot, walk->hash,
+				  send_definition(walk, counter, first_slot + i, 0));
+			return true;
+		}
+	}
+	chosen = walk->hash >> 62 & (SLOTS_PER_BUCKET - 1);
+	slot = &bucket->slots[chosen];
+	if (!slot->defined || !send_definition(walk, counter, first_slot + chosen, slot->count))
+		return false;
+	take_slot(slot, walk->hash, true);
+	return true;
+}
+
+static __always_inline void count_stack(struct walk *walk, struct cpu_counters *counter, __u32 cpu)
+{
+	__u32 in_cpu = walk->hash & (STACK_BUCKETS - 1);
+	__u32 index = cpu * STACK_BUCKETS + in_cpu;
+	struct bucket *bucket = bpf_map_lookup_elem(&stacks, &index);
+
+	if (!walk->hash)
+		walk->hash = 1;
+	if (!bucket || !count_in_bucket(walk, counter, bucket, in_cpu * SLOTS_PER_BUCKET))
+		counter->lost++;
+}
+
+#endif
