@@ -38,7 +38,7 @@ struct walk {
 	__u32 outcome;
 
 	__u8 tstate_bytes[THREAD_STATE_BYTES];
-	__u8 block[BLOCK_BYTES + FRAME_FIELD_MAX];
+	__u8 block[BLOCK_BYTES + FRAME_FIELD_MAX + sizeof(__u64)];
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];
 	struct definition definition;
 };

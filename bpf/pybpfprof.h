@@ -10,6 +10,10 @@
 #ifndef PYBPFPROF_H
 #define PYBPFPROF_H
 
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
 /* 1,000 Python frames is what CPython's default recursion limit allows; the
  * room above it is for the interpreter's own and for later kinds of frame. */
 #define STACK_FRAMES_MAX 1024
@@ -107,13 +111,12 @@ struct layout {
 				  */
 	__u16 frame_owner;	 /* 3.12+: 3 and above are the interpreter's own */
 	__u16 code_adaptive;	 /* 3.11+: where the code object's instructions begin */
-	__u16 frame_start;	 /* the part of a frame that is read: from here ... */
-	__u16 frame_bytes;	 /* ... so many bytes, 8 to BLOCK_BYTES */
+	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
 	__u16 tag_mask;		 /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;	 /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 32, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 30, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */
@@ -167,8 +170,7 @@ _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADE
 
 /* Set by user space before the program is loaded. */
 struct config {
-	__u32 cpus;	 /* entries of the per-CPU arrays */
-	__u32 hash_seed; /* so that a target cannot prepare collisions */
+	__u64 hash_seed; /* so that a target cannot prepare collisions */
 };
 
 #endif

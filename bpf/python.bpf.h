@@ -73,7 +73,7 @@ static __always_inline bool read_block(struct walk *walk, __u64 start, __u64 end
 /* The field at OFFSET of the frame that begins AT bytes into the block; the masks are for the
  * verifier, user space has checked the layout. */
 #define FRAME_FIELD(type, walk, at, offset) \
-	(*(type *)&(walk)->block[((at) & (BLOCK_BYTES - 1)) + ((offset) & (FRAME_FIELD_MAX - 8))])
+	(*(type *)&(walk)->block[((at) & (BLOCK_BYTES - 1)) + ((offset) & (FRAME_FIELD_MAX - 1))])
 
 static __always_inline __s32 frame_position(struct walk *walk, __u32 at, __u64 code)
 {
@@ -97,14 +97,14 @@ __noinline int walk_step(__u32 cpu)
 	if (!walk)
 		return 1;
 	layout = &walk->layout;
-	if (!walk->frame)
+	start = walk->frame;
+	if (!start)
 		return 1;
 	if (walk->depth >= STACK_FRAMES_MAX - 1) {
 		walk->outcome = OUTCOME_TRUNCATED;
 		return 1;
 	}
-	start = walk->frame + layout->frame_start;
-	if (!is_user_address(walk->frame) || (walk->frame & 7)) {
+	if (!is_user_address(start) || (start & 7)) {
 		walk->outcome = OUTCOME_FRAME_ADDRESS;
 		return 1;
 	}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd_record.h"
+#include "log.h"
+#include "options.h"
+#include "output_file.h"
+#include "recording.h"
+#include "report.h"
+#include "xalloc.h"
+
+struct written_profile {
+	const struct profile *profile;
+	const struct options *options;
+	const struct output_options *shown;
+};
+
+static int write_profile(const void *what, FILE *file)
+{
+	const struct written_profile *written = what;
+
+	return written->options->format->write(written->profile, written->shown, file);
+}
+
+static int write_ledger(const void *what, FILE *file)
+{
+	return ledger__write_json(what, file);
+}
+
+/* Where the profile of process PID goes; the caller frees. */
+static char *output_path(const struct options *options, pid_t pid)
+{
+	char *pattern, *path;
+
+	if (options->output)
+		return output_file__expand(options->output, pid);
+	pattern = xasprintf("pybpfprof-%%p-%%t.%s", options->format->suffix);
+	path = output_file__expand(pattern, pid);
+	free(pattern);
+	return path;
+}
+
+/* Says before anything is sampled what could not be written after it. */
+static bool check_outputs(const struct options *options)
+{
+	char *path = output_path(options, options->pid_count ? options->pids[0] : 0);
+	bool writable =
+		output_file__check(path) && (!options->stats || output_file__check(options->stats));
+
+	free(path);
+	return writable;
+}
+
+static char *title_of(const struct profile *profile)
+{
+	if (!profile->process_count)
+		return xstrdup("no process");
+	return xasprintf("process %u: %s%s", profile->processes[0].pid,
+			 profile->strings[profile->processes[0].command],
+			 profile->process_count > 1 ? " and others" : "");
+}
+
+/* Saves what could not be written where it should be: the disk may be full, the samples are not to
+ * be had again. */
+static void save_elsewhere(const struct written_profile *written, pid_t pid)
+{
+	const char *folder = getenv("TMPDIR");
+	char *pattern = xasprintf("%s/pybpfprof-%%p-%%t.%s", folder && *folder ? folder : "/tmp",
+				  written->options->format->suffix);
+	char *path = output_file__expand(pattern, pid);
+
+	if (output_file__write(path, write_profile, written) == 0)
+		log__error("the profile was written to %s instead", path);
+	free(path);
+	free(pattern);
+}
+
+static enum exit_status write_outputs(const struct recording *recording,
+				      const struct options *options)
+{
+	const struct profile *profile = recording__profile(recording);
+	char *path = output_path(options, recording__pid(recording)), *title = title_of(profile);
+	struct output_options shown = options->shown;
+	struct written_profile written = { profile, options, &shown };
+	enum exit_status status = STATUS_WRITTEN;
+	int error;
+
+	shown.title = title;
+	error = output_file__write(path, write_profile, &written);
+	if (error) {
+		log__error("cannot write %s: %s", path, strerror(-error));
+		status = STATUS_FAILED;
+		if (error != -EPIPE)
+			save_elsewhere(&written, recording__pid(recording));
+	} else if (strcmp(path, "-") != 0) {
+		log__info("wrote %s (%s)", path, options->format->name);
+	}
+	if (options->stats) {
+		error = output_file__write(options->stats, write_ledger, &profile->ledger);
+		if (error) {
+			log__error("cannot write %s: %s", options->stats, strerror(-error));
+			status = STATUS_FAILED;
+		}
+	}
+	free(title);
+	free(path);
+	return status;
+}
+
+static enum exit_status record(const struct options *options)
+{
+	struct recording *recording;
+	enum exit_status status = recording__open(options, &recording);
+
+	if (!status)
+		status = recording__run(recording);
+	if (!status) {
+		report__profile(recording__profile(recording));
+		status = write_outputs(recording, options);
+	}
+	recording__free(recording);
+	return status;
+}
+
+enum exit_status cmd_record(int count, char **arguments)
+{
+	struct options options;
+	enum exit_status status = options__parse(count, arguments, &options);
+
+	if (status)
+		return status;
+	if (options.help)
+		options__print_help();
+	else if (options.version)
+		puts("pybpfprof " PYBPFPROF_VERSION);
+	else
+		status = check_outputs(&options) ? record(&options) : STATUS_FAILED;
+	options__free(&options);
+	return status;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code.h"
+#include "target_memory.h"
+#include "unicode.h"
+#include "xalloc.h"
+
+/* The part of a PyCodeObject that has what is read here ends below this (3.15: 144). */
+#define CODE_BYTES_MAX 1024
+
+/* A code object's own memory, up to the last field that is read. */
+struct window {
+	uint8_t bytes[CODE_BYTES_MAX];
+	size_t length;
+};
+
+static uint32_t name_offset(const struct offsets *offsets)
+{
+	return offsets->code_qualname == OFFSET_ABSENT ? offsets->code_name
+						       : offsets->code_qualname;
+}
+
+static int read_window(pid_t pid, const struct offsets *offsets, uint64_t address,
+		       struct window *window)
+{
+	uint32_t fields[] = { offsets->object_type, offsets->code_firstlineno,
+			      offsets->code_filename, name_offset(offsets),
+			      offsets->code_linetable };
+
+	window->length = 0;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i] > CODE_BYTES_MAX - sizeof(uint64_t))
+			return -EINVAL;
+		if (fields[i] + sizeof(uint64_t) > window->length)
+			window->length = fields[i] + sizeof(uint64_t);
+	}
+	return target_memory__read(pid, address, window->bytes, window->length) ? -EFAULT : 0;
+}
+
+static uint64_t pointer_at(const struct window *window, uint32_t offset)
+{
+	uint64_t pointer;
+
+	memcpy(&pointer, window->bytes + offset, sizeof(pointer));
+	return pointer;
+}
+
+static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address, uint8_t **result,
+		      size_t *length)
+{
+	uint64_t size;
+
+	if (target_memory__read(pid, address + offsets->varobject_size, &size, sizeof(size)))
+		return -EFAULT;
+	if (size > LINE_TABLE_BYTES_MAX)
+		return -EINVAL;
+	*length = size;
+	*result = xmalloc(size);
+	if (size && target_memory__read(pid, address + offsets->bytes_data, *result, size))
+		return -EFAULT;
+	return 0;
+}
+
+int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
+	       struct code *code)
+{
+	struct window window;
+	int32_t first_line;
+	int error;
+
+	memset(code, 0, sizeof(*code));
+	error = read_window(pid, offsets, address, &window);
+	if (error)
+		return error;
+	if (code_type && pointer_at(&window, offsets->object_type) != code_type)
+		return -EINVAL;
+	memcpy(&first_line, window.bytes + offsets->code_firstlineno, sizeof(first_line));
+	if (first_line < 0)
+		return -EINVAL;
+	code->first_line = first_line;
+	error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)), &code->name);
+	if (!error)
+		error = unicode__read(pid, offsets, pointer_at(&window, offsets->code_filename),
+				      &code->filename);
+	if (!error)
+		error = read_bytes(pid, offsets, pointer_at(&window, offsets->code_linetable),
+				   &code->line_table, &code->line_table_length);
+	if (error)
+		code__free(code);
+	return error;
+}
+
+void code__free(struct code *code)
+{
+	free(code->name);
+	free(code->filename);
+	free(code->line_table);
+	memset(code, 0, sizeof(*code));
+}

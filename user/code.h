@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A code object of a target: its names and its line table, read once. */
+#ifndef PYBPFPROF_CODE_H
+#define PYBPFPROF_CODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "offsets.h"
+
+/* A line table longer than this is not one: refused, not cut. */
+#define LINE_TABLE_BYTES_MAX (16 * 1024 * 1024)
+
+struct code {
+	char *name;	/* co_qualname from 3.11 on, else co_name; UTF-8 */
+	char *filename; /* co_filename; UTF-8 */
+	uint32_t first_line;
+	uint8_t *line_table;
+	size_t line_table_length;
+};
+
+/* Reads the code object at ADDRESS of process PID.  CODE_TYPE is the address of PyCode_Type in the
+ * target, 0 where it is not known: then the object's type is not checked.
+ * 0 with *CODE for code__free; -EFAULT where memory is not readable (the process has ended, say);
+ * -EINVAL where what is there is no code object. */
+int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
+	       struct code *code);
+
+/* Frees what CODE points to; a zeroed one is fine. */
+void code__free(struct code *code);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* A program that a user profiles is not to gain root by it. */
+static int become_sudo_user(void)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID"),
+		   *name = getenv("SUDO_USER");
+
+	if (getuid() != 0 || !uid || !gid || !atoi(uid))
+		return 0;
+	if (name ? initgroups(name, atoi(gid)) : setgroups(0, NULL))
+		return -errno;
+	return setgid(atoi(gid)) || setuid(atoi(uid)) ? -errno : 0;
+}
+
+/* In the child: runs COMMAND, or tells the parent through FD why it could not. */
+static void run(char **command, int fd)
+{
+	sigset_t none;
+	int error;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	error = become_sudo_user();
+	if (!error) {
+		execvp(command[0], command);
+		error = -errno;
+	}
+	if (write(fd, &error, sizeof(error)) != sizeof(error))
+		_exit(126);
+	_exit(127);
+}
+
+pid_t command__start(char **command)
+{
+	int pipes[2], error = 0;
+	pid_t child;
+
+	/* Closed by a successful exec; until then it holds the parent. */
+	if (pipe2(pipes, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	if (child == 0)
+		run(command, pipes[1]);
+	close(pipes[1]);
+	if (child < 0)
+		error = -errno;
+	else if (read(pipes[0], &error, sizeof(error)) != sizeof(error))
+		error = 0;
+	close(pipes[0]);
+	return error ? error : child;
+}

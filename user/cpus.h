@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The machine's CPUs. */
+#ifndef PYBPFPROF_CPUS_H
+#define PYBPFPROF_CPUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The numbers of the CPUs that are online, ascending; the caller frees *NUMBERS.  Never none. */
+size_t cpus__online(uint32_t **numbers);
+
+/* One more than the highest number that is online: the size of an array by CPU number. */
+uint32_t cpus__array_size(void);
+
+/* Parses the kernel's list form, "0-3,8,10-11".  As cpus__online, but may be none. */
+size_t cpus__parse_list(const char *list, uint32_t **numbers);
+
+#endif

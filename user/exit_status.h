@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How the program ends; the README has the same table. */
+#ifndef PYBPFPROF_EXIT_STATUS_H
+#define PYBPFPROF_EXIT_STATUS_H
+
+enum exit_status {
+	STATUS_WRITTEN = 0,	/* a profile was written */
+	STATUS_FAILED = 1,	/* it could not be written, or something else failed */
+	STATUS_USAGE = 2,	/* an option or a value is wrong */
+	STATUS_NOT_PYTHON = 3,	/* no Python process, or a version that is not supported */
+	STATUS_NOT_ALLOWED = 4, /* the kernel or the permissions do not allow it */
+	STATUS_NO_SAMPLE = 5,	/* the target ended before a sample came */
+};
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ledger: what became of every sample.
+ *
+ *	events = samples + lost
+ *	samples = python + no_python + sum(errors)
+ *
+ * `events` is counted by the kernel on entry, the others from the stacks they
+ * were counted under, so that the first line is a check and not a definition.
+ */
+#ifndef PYBPFPROF_LEDGER_H
+#define PYBPFPROF_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "pybpfprof.h"
+
+/* How the sampling period was made irregular. */
+struct ledger_periods {
+	uint64_t shortest_ns, longest_ns;
+	uint64_t changes;
+};
+
+struct ledger {
+	double rate_hz; /* asked for, after the kernel's limit */
+	double duration_s;
+	uint64_t events;
+	uint64_t outcomes[OUTCOME_COUNT]; /* PYTHON here excludes TRUNCATED */
+	uint64_t lost;
+	uint64_t stacks;
+	uint64_t code_objects;
+	uint64_t unnamed_code_objects; /* gone before their names could be read */
+	uint64_t ring_full;	       /* definitions that had to be sent again */
+	struct ledger_periods periods;
+};
+
+/* Samples that are in the profile. */
+uint64_t ledger__samples(const struct ledger *ledger);
+
+/* Samples with a Python stack, cut ones included. */
+uint64_t ledger__python(const struct ledger *ledger);
+
+/* Whether both sums of the head comment hold. */
+bool ledger__adds_up(const struct ledger *ledger);
+
+/* The name of an outcome in the ledger ("frame_fault"), and its text in the profile. */
+const char *outcome__name(enum outcome outcome);
+const char *outcome__text(enum outcome outcome);
+
+/* One JSON object and a newline; 0 or -errno. */
+int ledger__write_json(const struct ledger *ledger, FILE *file);
+
+/* One or two lines for people, without a newline at the end; the caller frees. */
+char *ledger__summary(const struct ledger *ledger);
+
+#endif

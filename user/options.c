@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "options.h"
+#include "xalloc.h"
+
+#define SEE_HELP "; see pybpfprof --help"
+
+enum long_only {
+	OPTION_NOLINENO = 256,
+	OPTION_FULL_FILENAMES,
+	OPTION_STATS,
+	OPTION_VERSION,
+};
+
+static const char short_options[] = "+:p:d:r:o:f:tFqvh";
+
+static const struct option long_options[] = {
+	{ "pid", required_argument, NULL, 'p' },
+	{ "duration", required_argument, NULL, 'd' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "format", required_argument, NULL, 'f' },
+	{ "threads", no_argument, NULL, 't' },
+	{ "function", no_argument, NULL, 'F' },
+	{ "nolineno", no_argument, NULL, OPTION_NOLINENO },
+	{ "full-filenames", no_argument, NULL, OPTION_FULL_FILENAMES },
+	{ "stats", required_argument, NULL, OPTION_STATS },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static const char help[] =
+	"Shows where running Python programs spend their time, without changing or pausing them.\n"
+	"\n"
+	"Usage: pybpfprof [record] -p PID... [OPTION...]            profile running processes\n"
+	"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]  start a program and profile "
+	"it\n"
+	"\n"
+	"  -p, --pid PID          process to profile; more with -p 1,2 or -p 1 2\n"
+	"  -d, --duration TIME    seconds, or 90s, 2m, 1h; without it until Ctrl-C or the\n"
+	"                         process's end\n"
+	"  -r, --rate HZ          samples a second of busy CPU (99)\n"
+	"  -o, --output FILE      where to write; - is standard output, %p becomes the PID, %t "
+	"the\n"
+	"                         time (pybpfprof-%p-%t with the format's ending)\n"
+	"  -f, --format FORMAT    one of those below; else told by FILE's ending\n"
+	"  -t, --threads          show threads apart\n"
+	"  -F, --function         the function's first line in place of the current line\n"
+	"      --nolineno         no lines\n"
+	"      --full-filenames   file names as the program has them\n"
+	"      --stats FILE       write what became of every sample, as JSON\n"
+	"  -q, --quiet            say nothing but errors\n"
+	"  -v, --verbose          say more\n"
+	"      --version\n"
+	"  -h, --help\n"
+	"\n"
+	"Formats:\n";
+
+static const char examples[] = "\n"
+			       "Examples:\n"
+			       "  sudo pybpfprof --pid 1234 --duration 30\n"
+			       "  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
+			       "  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
+			       "\n"
+			       "Exit status: 0 a profile was written; 1 failed; 2 wrong usage; 3 "
+			       "not a Python process, or a\n"
+			       "version that is not supported; 4 the kernel or the permissions do "
+			       "not allow it; 5 the process\n"
+			       "ended before a sample came.\n";
+
+void options__print_help(void)
+{
+	fputs(help, stdout);
+	for (size_t i = 0; output_formats[i]; i++)
+		printf("  %-12s %s%s\n", output_formats[i]->name, output_formats[i]->description,
+		       i ? "" : " (the default)");
+	fputs(examples, stdout);
+}
+
+static bool parse_number(const char *text, double *number, char **end)
+{
+	errno = 0;
+	*number = strtod(text, end);
+	return *end != text && !errno && isfinite(*number);
+}
+
+bool options__parse_duration(const char *text, double *seconds)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = { { "", 1 }, { "s", 1 }, { "m", 60 }, { "h", 3600 } };
+	char *end;
+
+	if (!parse_number(text, seconds, &end) || *seconds <= 0)
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) == 0) {
+			*seconds *= units[i].seconds;
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum exit_status bad_value(const char *what, const char *value, const char *wanted)
+{
+	log__error("%s '%s' is not %s" SEE_HELP, what, value, wanted);
+	return STATUS_USAGE;
+}
+
+/* Adds the process IDs of "1,2,3". */
+static enum exit_status add_pids(struct options *options, const char *list)
+{
+	const char *at = list;
+
+	do {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(at, &end, 10);
+		if (end == at || errno || pid <= 0 || pid > 0x7fffffff || (*end && *end != ','))
+			return bad_value("process ID", list, "a positive number");
+		options->pids = xreallocarray(options->pids, options->pid_count + 1,
+					      sizeof(*options->pids));
+		options->pids[options->pid_count++] = pid;
+		at = *end ? end + 1 : end;
+	} while (*at);
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status set_rate(struct options *options, const char *text)
+{
+	char *end;
+
+	if (!parse_number(text, &options->rate_hz, &end) || *end || options->rate_hz < 0.1 ||
+	    options->rate_hz > 1e6)
+		return bad_value("rate", text, "a number of samples a second from 0.1 to 1000000");
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status set_format(struct options *options, const char *name)
+{
+	options->format = output__by_name(name);
+	if (!options->format)
+		return bad_value("format", name, "one that is known");
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status take_option(struct options *options, int option, const char *value)
+{
+	switch (option) {
+	case 'p':
+		return add_pids(options, value);
+	case 'd':
+		if (!options__parse_duration(value, &options->duration_s))
+			return bad_value("duration", value, "a positive time, as 30, 90s or 2m");
+		break;
+	case 'r':
+		return set_rate(options, value);
+	case 'o':
+		options->output = value;
+		break;
+	case 'f':
+		return set_format(options, value);
+	case 't':
+		options->shown.threads = true;
+		break;
+	case 'F':
+		options->lines = LINES_FUNCTION;
+		break;
+	case OPTION_NOLINENO:
+		options->lines = LINES_NONE;
+		break;
+	case OPTION_FULL_FILENAMES:
+		options->shown.full_filenames = true;
+		break;
+	case OPTION_STATS:
+		options->stats = value;
+		break;
+	case 'q':
+		log__set_level(LOG_ERROR);
+		break;
+	case 'v':
+		log__set_level(LOG_DEBUG);
+		break;
+	case OPTION_VERSION:
+		options->version = true;
+		break;
+	case 'h':
+		options->help = true;
+		break;
+	default:
+		return STATUS_USAGE;
+	}
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status bad_option(int option, int count, char **arguments)
+{
+	const char *argument = optind <= count ? arguments[optind - 1] : "";
+
+	if (option == ':')
+		log__error("option '%s' needs a value" SEE_HELP, argument);
+	else if (optopt && optopt < 256)
+		log__error("there is no option '-%c'" SEE_HELP, optopt);
+	else
+		log__error("there is no option '%s', or it takes no value" SEE_HELP, argument);
+	return STATUS_USAGE;
+}
+
+/* What stands between the options: more process IDs, or a mistake. */
+static enum exit_status take_word(struct options *options, const char *word)
+{
+	if (options->pid_count && word[0] >= '0' && word[0] <= '9')
+		return add_pids(options, word);
+	log__error("'%s' is no option; to start a program: pybpfprof -- %s" SEE_HELP, word, word);
+	return STATUS_USAGE;
+}
+
+static enum exit_status parse_options(int count, char **arguments, struct options *options)
+{
+	enum exit_status status = STATUS_WRITTEN;
+	int option;
+
+	opterr = 0;
+	optind = 1;
+	while (!status && optind < count) {
+		option = getopt_long(count, arguments, short_options, long_options, NULL);
+		if (option == -1)
+			status = take_word(options, arguments[optind++]);
+		else if (option == '?' || option == ':')
+			status = bad_option(option, count, arguments);
+		else
+			status = take_option(options, option, optarg);
+	}
+	return status;
+}
+
+static enum exit_status check(struct options *options)
+{
+	if (options->help || options->version)
+		return STATUS_WRITTEN;
+	if (!options->pid_count && !options->command) {
+		log__error("nothing to profile: -p PID, or -- COMMAND" SEE_HELP);
+		return STATUS_USAGE;
+	}
+	if (options->pid_count && options->command) {
+		log__error("either -p PID or -- COMMAND, not both" SEE_HELP);
+		return STATUS_USAGE;
+	}
+	if (!options->format && options->output)
+		options->format = output__by_ending(options->output);
+	if (!options->format && options->output && strcmp(options->output, "-") != 0 &&
+	    strncmp(options->output, "/dev/", 5) != 0) {
+		log__error("'%s' does not tell the format by its ending: add -f FORMAT" SEE_HELP,
+			   options->output);
+		return STATUS_USAGE;
+	}
+	if (!options->format)
+		options->format = output_formats[0];
+	return STATUS_WRITTEN;
+}
+
+enum exit_status options__parse(int count, char **arguments, struct options *options)
+{
+	enum exit_status status;
+	int own = 1;
+
+	memset(options, 0, sizeof(*options));
+	options->rate_hz = RATE_HZ_DEFAULT;
+	while (own < count && strcmp(arguments[own], "--") != 0)
+		own++;
+	if (own + 1 < count)
+		options->command = arguments + own + 1;
+	status = parse_options(own, arguments, options);
+	if (!status)
+		status = check(options);
+	if (status)
+		options__free(options);
+	return status;
+}
+
+void options__free(struct options *options)
+{
+	free(options->pids);
+	options->pids = NULL;
+	options->pid_count = 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line. */
+#ifndef PYBPFPROF_OPTIONS_H
+#define PYBPFPROF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "exit_status.h"
+#include "output.h"
+#include "symbolizer.h"
+
+#define RATE_HZ_DEFAULT 99
+
+struct options {
+	pid_t *pids;
+	size_t pid_count;
+	char **command;	   /* NULL-terminated; NULL: none */
+	double duration_s; /* 0: until Ctrl-C or the target's end */
+	double rate_hz;
+	const char *output; /* NULL: a default name; may hold %p and %t */
+	const char *stats;  /* NULL: none */
+	const struct output_format *format;
+	struct output_options shown;
+	enum line_detail lines;
+	bool help, version;
+};
+
+/* Parses a verb's command line; ARGUMENTS[0] is the verb's or the program's name.  STATUS_WRITTEN
+ * with *OPTIONS for options__free, or STATUS_USAGE after what is wrong was said. */
+enum exit_status options__parse(int count, char **arguments, struct options *options);
+void options__free(struct options *options);
+
+/* The text of --help. */
+void options__print_help(void);
+
+/* "30", "1.5", "90s", "2m", "1h" as seconds. */
+bool options__parse_duration(const char *text, double *seconds);
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "output_file.h"
+#include "xalloc.h"
+
+static char *replace(char *text, const char *what, const char *by)
+{
+	char *at = strstr(text, what), *result;
+
+	if (!at)
+		return text;
+	result = xasprintf("%.*s%s%s", (int)(at - text), text, by, at + strlen(what));
+	free(text);
+	return replace(result, what, by);
+}
+
+char *output_file__expand(const char *pattern, pid_t pid)
+{
+	char time_text[32], pid_text[16];
+	time_t now = time(NULL);
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(time_text, sizeof(time_text), "%Y%m%d-%H%M%S", &local);
+	snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	return replace(replace(xstrdup(pattern), "%p", pid_text), "%t", time_text);
+}
+
+/* The folder that PATH is in; the caller frees. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, slash - path);
+}
+
+/* A device or a pipe is written in place; all else is replaced at once. */
+static bool is_in_place(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+bool output_file__check(const char *path)
+{
+	char *folder = folder_of(path);
+	struct stat status;
+	bool writable = false;
+
+	if (strcmp(path, "-") == 0)
+		writable = true;
+	else if (stat(folder, &status))
+		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
+			   "with -o",
+			   path, folder, strerror(errno));
+	else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+		log__error("cannot write %s: it is a folder: name a file in it with -o", path);
+	else if (access(is_in_place(path) ? path : folder, W_OK))
+		log__error("cannot write %s: %s: choose another place with -o", path,
+			   strerror(errno));
+	else
+		writable = true;
+	free(folder);
+	return writable;
+}
+
+/* The user who called sudo, else -1: no change. */
+static long sudo_id(const char *variable)
+{
+	const char *text = getuid() == 0 ? getenv(variable) : NULL;
+	char *end;
+	long id;
+
+	if (!text || !*text)
+		return -1;
+	id = strtol(text, &end, 10);
+	return *end || id < 0 ? -1 : id;
+}
+
+static int give_to_user(int fd)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	if (fchmod(fd, 0666 & ~mask) || fchown(fd, sudo_id("SUDO_UID"), sudo_id("SUDO_GID")))
+		return -errno;
+	return 0;
+}
+
+/* Writes to FD and closes it, whatever happens. */
+static int write_and_close(int fd, int (*write)(const void *what, FILE *file), const void *what)
+{
+	FILE *file = fdopen(fd, "w");
+	int error;
+
+	if (!file) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	errno = 0;
+	error = write(what, file);
+	if (!error && (fflush(file) || ferror(file)))
+		error = errno ? -errno : -EIO;
+	if (fclose(file) && !error)
+		error = -errno;
+	return error;
+}
+
+static int replace_file(const char *path, int (*write)(const void *what, FILE *file),
+			const void *what)
+{
+	char *folder = folder_of(path);
+	char *temporary = xasprintf("%s/.pybpfprof-XXXXXX", folder);
+	int fd = mkostemp(temporary, O_CLOEXEC);
+	int error = fd < 0 ? -errno : give_to_user(fd);
+
+	if (fd >= 0) {
+		if (error)
+			close(fd);
+		else
+			error = write_and_close(fd, write, what);
+		if (!error && rename(temporary, path))
+			error = -errno;
+		if (error)
+			unlink(temporary);
+	}
+	free(temporary);
+	free(folder);
+	return error;
+}
+
+int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
+		       const void *what)
+{
+	int fd;
+
+	if (strcmp(path, "-") == 0)
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	else if (is_in_place(path))
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	else
+		return replace_file(path, write, what);
+	return fd < 0 ? -errno : write_and_close(fd, write, what);
+}

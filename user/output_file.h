@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The files that are written: whole or not at all under their own names, and
+ * owned by the user who called sudo.
+ */
+#ifndef PYBPFPROF_OUTPUT_FILE_H
+#define PYBPFPROF_OUTPUT_FILE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Replaces %p by PID and %t by the local time; the caller frees. */
+char *output_file__expand(const char *pattern, pid_t pid);
+
+/* Whether a file of that name could be written; says what is wrong where not. */
+bool output_file__check(const char *path);
+
+/* Writes PATH ("-" is standard output) by calling WRITE, which returns 0 or -errno.
+ * 0, or -errno of what failed; then there is no file of that name, or the one that was. */
+int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
+		       const void *what);
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "privileges.h"
+
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+
+#define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
+#define PARANOID_PATH	"/proc/sys/kernel/perf_event_paranoid"
+
+static bool read_number(const char *path, double *number)
+{
+	FILE *file = fopen(path, "re");
+	bool found;
+
+	if (!file)
+		return false;
+	found = fscanf(file, "%lf", number) == 1;
+	fclose(file);
+	return found;
+}
+
+static uint64_t effective_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &header, data))
+		return 0;
+	return data[0].effective | (uint64_t)data[1].effective << 32;
+}
+
+static bool has(uint64_t capabilities, int capability)
+{
+	return capabilities >> capability & 1;
+}
+
+double privileges__rate_limit(void)
+{
+	double limit;
+
+	return read_number(RATE_LIMIT_PATH, &limit) ? limit : 0;
+}
+
+enum exit_status privileges__check(void)
+{
+	uint64_t capabilities = effective_capabilities();
+	bool admin = has(capabilities, CAP_SYS_ADMIN);
+	double paranoid = 0;
+
+	if (!admin && (!has(capabilities, CAP_BPF) || !has(capabilities, CAP_PERFMON))) {
+		read_number(PARANOID_PATH, &paranoid);
+		log__error(
+			"not permitted to load BPF programs and sample other processes "
+			"(kernel.perf_event_paranoid is %.0f): run as root, sudo pybpfprof ..., or "
+			"with CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
+			paranoid);
+		return STATUS_NOT_ALLOWED;
+	}
+	if (!admin && !has(capabilities, CAP_SYS_PTRACE)) {
+		log__error("not permitted to read other processes' memory: run as root, sudo "
+			   "pybpfprof ..., or with CAP_SYS_PTRACE");
+		return STATUS_NOT_ALLOWED;
+	}
+	if (access(BTF_PATH, R_OK)) {
+		log__error("this kernel has no BTF (" BTF_PATH "): boot one that was built with "
+			   "CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are");
+		return STATUS_NOT_ALLOWED;
+	}
+	return STATUS_WRITTEN;
+}
+
+enum exit_status privileges__explain(int error)
+{
+	struct utsname kernel;
+
+	uname(&kernel);
+	switch (-error) {
+	case EPERM:
+		log__error(
+			"the kernel does not allow to load the BPF program: run as root; in a "
+			"container add CAP_BPF and CAP_PERFMON and allow the bpf system call; "
+			"before Linux 5.11 also raise the memory lock limit: ulimit -l unlimited");
+		break;
+	case EACCES:
+		log__error("the kernel does not allow perf events of other processes: run as root, "
+			   "or sysctl kernel.perf_event_paranoid=-1");
+		break;
+	case ENOSYS:
+	case EINVAL:
+	case E2BIG:
+		log__error(
+			"Linux %s does not accept the BPF program (%s): 5.10 or later is needed; "
+			"-v shows why",
+			kernel.release, strerror(-error));
+		break;
+	case EMFILE:
+		log__error("too many open files: a descriptor is needed for each CPU: ulimit -n "
+			   "65536");
+		break;
+	default:
+		log__error("the kernel side could not be started: %s; -v shows more",
+			   strerror(-error));
+	}
+	return STATUS_NOT_ALLOWED;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "xalloc.h"
+
+/* PF_KTHREAD of the kernel's include/linux/sched.h; its value is part of /proc/PID/stat. */
+#define KERNEL_THREAD_FLAG 0x00200000
+
+/* Nobody reads more of a command line, and a target may make it 6 MiB long. */
+#define COMMAND_BYTES_MAX 4096
+
+/* The kernel's default limit of mappings is 65,530. */
+#define MAPPINGS_MAX (1024 * 1024)
+
+static FILE *open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fopen(path, "re");
+}
+
+static int read_stat(pid_t pid, struct process *process)
+{
+	FILE *file = open_proc(pid, "stat");
+	char line[1024];
+	const char *rest;
+	unsigned int flags;
+	size_t length;
+
+	if (!file)
+		return -ESRCH;
+	length = fread(line, 1, sizeof(line) - 1, file);
+	fclose(file);
+	line[length] = '\0';
+	/* The name stands in parentheses and may hold any character. */
+	rest = strrchr(line, ')');
+	if (!rest || sscanf(rest,
+			    ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d "
+			    "%*d %*d %*d %*d %" SCNu64,
+			    &process->state, &flags, &process->start_time) != 3)
+		return -ESRCH;
+	process->kernel_thread = flags & KERNEL_THREAD_FLAG;
+	return 0;
+}
+
+static int read_tgid(pid_t pid, pid_t *tgid)
+{
+	FILE *file = open_proc(pid, "status");
+	char line[256];
+	int found = 0;
+
+	if (!file)
+		return -ESRCH;
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "Tgid: %d", tgid) == 1;
+	fclose(file);
+	return found ? 0 : -ESRCH;
+}
+
+int process__inspect(pid_t pid, struct process *process)
+{
+	int error;
+
+	memset(process, 0, sizeof(*process));
+	process->pid = pid;
+	error = read_stat(pid, process);
+	return error ? error : read_tgid(pid, &process->tgid);
+}
+
+static size_t read_words(pid_t pid, const char *name, char *buffer, size_t size)
+{
+	FILE *file = open_proc(pid, name);
+	size_t length;
+
+	if (!file)
+		return 0;
+	length = fread(buffer, 1, size - 1, file);
+	fclose(file);
+	while (length && (buffer[length - 1] == '\0' || buffer[length - 1] == '\n'))
+		length--;
+	for (size_t i = 0; i < length; i++)
+		if (buffer[i] == '\0')
+			buffer[i] = ' ';
+	buffer[length] = '\0';
+	return length;
+}
+
+char *process__command(pid_t pid)
+{
+	char words[COMMAND_BYTES_MAX];
+
+	if (read_words(pid, "cmdline", words, sizeof(words)))
+		return xstrdup(words);
+	if (read_words(pid, "comm", words, sizeof(words)))
+		return xasprintf("[%s]", words);
+	return xstrdup("[?]");
+}
+
+static bool parse_mapping(const char *line, struct mapping *mapping)
+{
+	unsigned int major_number, minor_number;
+	char permissions[5];
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &mapping->start,
+		   &mapping->end, permissions, &mapping->offset, &major_number, &minor_number,
+		   &mapping->inode) != 7)
+		return false;
+	mapping->device = makedev(major_number, minor_number);
+	return mapping->inode && permissions[2] == 'x';
+}
+
+ssize_t process__code_mappings(pid_t pid, struct mapping **mappings)
+{
+	FILE *file = open_proc(pid, "maps");
+	size_t count = 0, capacity = 0, line_size = 0;
+	struct mapping mapping;
+	char *line = NULL;
+
+	*mappings = NULL;
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (count < MAPPINGS_MAX && getline(&line, &line_size, file) > 0) {
+		if (!parse_mapping(line, &mapping))
+			continue;
+		*mappings = xgrow(*mappings, &capacity, count + 1, sizeof(mapping));
+		(*mappings)[count++] = mapping;
+	}
+	free(line);
+	fclose(file);
+	return count;
+}
+
+int process__open_mapping(pid_t pid, const struct mapping *mapping)
+{
+	struct stat status;
+	char path[96];
+	int fd;
+
+	/* A link of the kernel's to the very file that is mapped: no path of the target's is
+	 * followed.  Non-blocking, though only regular files and devices can be mapped. */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
+		 mapping->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What /proc tells about a process.  All of it is the process's own to choose. */
+#ifndef PYBPFPROF_PROCESS_H
+#define PYBPFPROF_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process {
+	pid_t pid;
+	pid_t tgid; /* differs from pid where that is a thread other than the first */
+	char state; /* as in /proc/PID/stat: 'Z' is a zombie */
+	bool kernel_thread;
+	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
+};
+
+/* 0; -ESRCH where there is no such process. */
+int process__inspect(pid_t pid, struct process *process);
+
+/* The command line, words joined by a space; "[name]" where it has none.  The caller frees. */
+char *process__command(pid_t pid);
+
+/* One file-backed mapping that is executable. */
+struct mapping {
+	uint64_t start, end, offset;
+	uint64_t device, inode;
+};
+
+/* The executable mappings of files, in address order; the caller frees *MAPPINGS.
+ * Their number, or -errno. */
+ssize_t process__code_mappings(pid_t pid, struct mapping **mappings);
+
+/* Opens the file behind a mapping for reading, also where it was deleted or lies in another mount
+ * namespace.  A descriptor, or -errno. */
+int process__open_mapping(pid_t pid, const struct mapping *mapping);
+
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Every table of a profile is an array, for the outputs, and beside it a hash
+ * of what the array holds, for adding.  An entry of the hash carries its key's
+ * bytes; strings and stacks live in their entry and nowhere else.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "profile.h"
+#include "unicode.h"
+#include "xalloc.h"
+
+struct entry {
+	UT_hash_handle hh;
+	uint32_t id;
+	uint32_t key[]; /* of u32, as all keys but strings are */
+};
+
+struct table {
+	struct entry *entries;
+	size_t capacity; /* of the array that belongs to it */
+};
+
+struct profile_index {
+	struct table strings, functions, locations, processes, threads, stacks, samples;
+};
+
+/* Two keys are the same where their bytes are, so there must be no padding. */
+_Static_assert(sizeof(struct profile_function) == 5 * sizeof(uint32_t), "no padding in a key");
+_Static_assert(sizeof(struct profile_location) == 2 * sizeof(uint32_t), "no padding in a key");
+
+static struct entry *table__find(const struct table *table, const void *key, size_t length)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, table->entries, key, length, entry);
+	return entry;
+}
+
+/* The entry of KEY, made with the next id and *ADDED where there is none. */
+static struct entry *table__intern(struct table *table, const void *key, size_t length, bool *added)
+{
+	struct entry *entry = table__find(table, key, length);
+
+	*added = !entry;
+	if (entry)
+		return entry;
+	/* The byte after the key ends a string. */
+	entry = xcalloc(1, sizeof(*entry) + length + 1);
+	memcpy(entry->key, key, length);
+	entry->id = HASH_COUNT(table->entries);
+	HASH_ADD_KEYPTR(hh, table->entries, entry->key, length, entry);
+	return entry;
+}
+
+static void table__free(struct table *table)
+{
+	struct entry *entry, *next;
+
+	/* One by one, HASH_DEL would look each of them up. */
+	entry = table->entries;
+	HASH_CLEAR(hh, table->entries);
+	for (; entry; entry = next) {
+		next = entry->hh.next;
+		free(entry);
+	}
+}
+
+struct profile *profile__new(void)
+{
+	struct profile *profile = xcalloc(1, sizeof(*profile));
+
+	profile->index = xcalloc(1, sizeof(*profile->index));
+	profile__string(profile, "");
+	return profile;
+}
+
+void profile__free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	table__free(&profile->index->strings);
+	table__free(&profile->index->functions);
+	table__free(&profile->index->locations);
+	table__free(&profile->index->processes);
+	table__free(&profile->index->threads);
+	table__free(&profile->index->stacks);
+	table__free(&profile->index->samples);
+	free(profile->index);
+	free(profile->strings);
+	free(profile->functions);
+	free(profile->locations);
+	free(profile->processes);
+	free(profile->threads);
+	free(profile->stacks);
+	free(profile->samples);
+	free(profile);
+}
+
+static string_id add_string(struct profile *profile, const char *string)
+{
+	struct table *table = &profile->index->strings;
+	bool added;
+	struct entry *entry = table__intern(table, string, strlen(string), &added);
+
+	if (added) {
+		profile->strings = xgrow(profile->strings, &table->capacity,
+					 profile->string_count + 1, sizeof(*profile->strings));
+		profile->strings[profile->string_count++] = (const char *)entry->key;
+	}
+	return entry->id;
+}
+
+string_id profile__string(struct profile *profile, const char *string)
+{
+	struct entry *entry = table__find(&profile->index->strings, string, strlen(string));
+	char *sanitized;
+	string_id id;
+
+	/* What is held is valid, so what equals it needs no look at its bytes. */
+	if (entry)
+		return entry->id;
+	sanitized = unicode__sanitize(string, strlen(string));
+	id = add_string(profile, sanitized);
+	free(sanitized);
+	return id;
+}
+
+uint32_t profile__function(struct profile *profile, const struct profile_function *function)
+{
+	struct table *table = &profile->index->functions;
+	struct profile_function key = *function;
+	bool added;
+	struct entry *entry;
+
+	if (!key.name)
+		key.name = profile__string(profile, "<unnamed>");
+	entry = table__intern(table, &key, sizeof(key), &added);
+	if (added) {
+		profile->functions =
+			xgrow(profile->functions, &table->capacity, profile->function_count + 1,
+			      sizeof(*profile->functions));
+		profile->functions[profile->function_count++] = key;
+	}
+	return entry->id;
+}
+
+uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line)
+{
+	struct table *table = &profile->index->locations;
+	struct profile_location key = { .function = function, .line = line };
+	bool added;
+	struct entry *entry = table__intern(table, &key, sizeof(key), &added);
+
+	if (added) {
+		profile->locations =
+			xgrow(profile->locations, &table->capacity, profile->location_count + 1,
+			      sizeof(*profile->locations));
+		profile->locations[profile->location_count++] = key;
+	}
+	return entry->id;
+}
+
+uint32_t profile__process(struct profile *profile, uint32_t pid)
+{
+	struct table *table = &profile->index->processes;
+	bool added;
+	struct entry *entry = table__intern(table, &pid, sizeof(pid), &added);
+
+	if (added) {
+		profile->processes = xgrow(profile->processes, &table->capacity,
+					   profile->process_count + 1, sizeof(*profile->processes));
+		profile->processes[profile->process_count++] =
+			(struct profile_process){ .pid = pid };
+	}
+	return entry->id;
+}
+
+uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid)
+{
+	struct table *table = &profile->index->threads;
+	uint32_t key[] = { process, tid };
+	bool added;
+	struct entry *entry = table__intern(table, key, sizeof(key), &added);
+
+	if (added) {
+		profile->threads = xgrow(profile->threads, &table->capacity,
+					 profile->thread_count + 1, sizeof(*profile->threads));
+		profile->threads[profile->thread_count++] =
+			(struct profile_thread){ .process = process, .tid = tid };
+	}
+	return entry->id;
+}
+
+uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth)
+{
+	struct table *table = &profile->index->stacks;
+	bool added;
+	struct entry *entry = table__intern(table, locations, depth * sizeof(*locations), &added);
+
+	if (added) {
+		profile->stacks = xgrow(profile->stacks, &table->capacity, profile->stack_count + 1,
+					sizeof(*profile->stacks));
+		profile->stacks[profile->stack_count++] =
+			(struct profile_stack){ .locations = entry->key, .depth = depth };
+	}
+	return entry->id;
+}
+
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count)
+{
+	struct table *table = &profile->index->samples;
+	uint32_t key[] = { thread, stack };
+	bool added;
+	struct entry *entry = table__intern(table, key, sizeof(key), &added);
+
+	if (added) {
+		profile->samples = xgrow(profile->samples, &table->capacity,
+					 profile->sample_count + 1, sizeof(*profile->samples));
+		profile->samples[profile->sample_count++] =
+			(struct profile_sample){ .thread = thread, .stack = stack };
+	}
+	profile->samples[entry->id].count += count;
+}
+
+int64_t profile__period_ns(const struct profile *profile)
+{
+	return profile->rate_hz > 0 ? llround(1e9 / profile->rate_hz) : 0;
+}
+
+static int compare_totals(const void *left, const void *right)
+{
+	const struct function_total *a = left, *b = right;
+
+	if (a->self != b->self)
+		return a->self < b->self ? 1 : -1;
+	if (a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	return (a->function > b->function) - (a->function < b->function);
+}
+
+struct function_total *profile__totals(const struct profile *profile, size_t *count)
+{
+	struct function_total *totals = xcalloc(profile->function_count, sizeof(*totals));
+	/* The last stack, from 1, that was added to a function's total. */
+	uint32_t *last_stack = xcalloc(profile->function_count, sizeof(*last_stack));
+	uint64_t *stack_counts = xcalloc(profile->stack_count, sizeof(*stack_counts));
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		stack_counts[profile->samples[i].stack] += profile->samples[i].count;
+	for (size_t i = 0; i < profile->function_count; i++)
+		totals[i].function = i;
+	for (size_t i = 0; i < profile->stack_count; i++) {
+		const struct profile_stack *stack = &profile->stacks[i];
+
+		for (uint32_t frame = 0; frame < stack->depth; frame++) {
+			uint32_t function = profile->locations[stack->locations[frame]].function;
+
+			if (frame == 0)
+				totals[function].self += stack_counts[i];
+			if (last_stack[function] == i + 1)
+				continue;
+			last_stack[function] = i + 1;
+			totals[function].total += stack_counts[i];
+		}
+	}
+	qsort(totals, profile->function_count, sizeof(*totals), compare_totals);
+	*count = profile->function_count;
+	free(stack_counts);
+	free(last_stack);
+	return totals;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A profile: what every output reads, and nothing else.
+ *
+ * Strings, functions, locations, threads and stacks are held once each and
+ * named by index, from 0.  Strings are valid UTF-8 without NUL bytes, whatever
+ * bytes a target held; they may hold any other character.
+ */
+#ifndef PYBPFPROF_PROFILE_H
+#define PYBPFPROF_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ledger.h"
+#include "pybpfprof.h"
+
+/* String 0 is "". */
+typedef uint32_t string_id;
+
+struct profile_function {
+	string_id name;		  /* qualname where the version has one; a reason's text */
+	string_id filename;	  /* as the code object has it; 0 where there is none */
+	string_id short_filename; /* from the package down: "json/decoder.py" */
+	uint32_t first_line;	  /* 0: unknown */
+	enum frame_kind kind;
+};
+
+struct profile_location {
+	uint32_t function;
+	uint32_t line; /* 0: unknown or not wanted */
+};
+
+struct profile_process {
+	uint32_t pid;
+	string_id command;	  /* the command line, words joined by a space */
+	string_id python_version; /* "3.11.7" */
+};
+
+struct profile_thread {
+	uint32_t process;
+	uint32_t tid;
+	string_id name;
+};
+
+struct profile_stack {
+	const uint32_t *locations; /* leaf first */
+	uint32_t depth;
+};
+
+/* How often a thread was seen with a stack.  One sample for each pair. */
+struct profile_sample {
+	uint32_t thread;
+	uint32_t stack;
+	uint64_t count;
+};
+
+struct profile {
+	/* What was asked for, and when. */
+	double rate_hz;
+	int64_t start_unix_ns;
+	int64_t duration_ns;
+	struct ledger ledger;
+
+	const char **strings;
+	struct profile_function *functions;
+	struct profile_location *locations;
+	struct profile_process *processes;
+	struct profile_thread *threads;
+	struct profile_stack *stacks;
+	struct profile_sample *samples;
+	size_t string_count, function_count, location_count, process_count;
+	size_t thread_count, stack_count, sample_count;
+
+	struct profile_index *index; /* of profile.c alone */
+};
+
+/* An empty profile; free with profile__free, which takes NULL too. */
+struct profile *profile__new(void);
+void profile__free(struct profile *profile);
+
+/* Each returns the index of the one entry with these values, adding it if it is new.
+ * profile__string copies; bytes that are not UTF-8 become \xNN, as Python's backslashreplace.
+ * A function without a name gets "<unnamed>".  A stack has one location at least. */
+string_id profile__string(struct profile *profile, const char *string);
+uint32_t profile__function(struct profile *profile, const struct profile_function *function);
+uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line);
+uint32_t profile__process(struct profile *profile, uint32_t pid);
+uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid);
+uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
+
+/* Adds COUNT to the sample of THREAD and STACK. */
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count);
+
+/* Nanoseconds of CPU time that one sample stands for. */
+int64_t profile__period_ns(const struct profile *profile);
+
+/* A function's samples: SELF with it as the leaf, TOTAL with it anywhere (once a stack). */
+struct function_total {
+	uint32_t function;
+	uint64_t self, total;
+};
+
+/* All functions with their totals, hottest first (by self, then by total); the caller frees. */
+struct function_total *profile__totals(const struct profile *profile, size_t *count);
+
+#endif

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "log.h"
+#include "privileges.h"
+#include "recording.h"
+#include "report.h"
+#include "sampler.h"
+#include "symbolizer.h"
+#include "targets.h"
+#include "xalloc.h"
+
+#define NS_PER_S  1000000000LL
+#define NS_PER_MS 1000000LL
+
+/* New stacks are defined at once after a quiet time, then at most so often: the first of a process
+ * that will soon end are named in time, and a storm of them costs little. */
+#define DRAIN_PAUSE_NS (10 * NS_PER_MS)
+
+#define PROGRESS_NS (200 * NS_PER_MS)
+
+/* How often a started program is asked whether it is a Python by now: while it starts, later. */
+#define LOOK_NS	      NS_PER_MS
+#define LOOK_LATER_NS (20 * NS_PER_MS)
+#define STARTING_NS   (2 * NS_PER_S)
+#define PATIENCE_NS   (10 * NS_PER_S)
+
+/* No thread state of the sample's process can be named: never happens, and never a guess. */
+#define NO_NAME UINT64_MAX
+
+struct recording {
+	const struct options *options;
+	struct profile *profile;
+	struct symbolizer *symbolizer;
+	struct sampler *sampler;
+	struct target_process *targets;
+	size_t target_count, living;
+	pid_t child; /* of -- COMMAND; 0: none, or it has ended */
+	pid_t first_pid;
+	int look_error; /* why the child is no Python so far */
+	int signals;	/* signalfd */
+	bool interrupted, warned;
+	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
+	int64_t first_sample_ns;
+	int64_t drain_ns, change_ns, progress_ns, look_ns; /* when each is next due */
+	uint64_t unnamed_samples;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static uint64_t define_stack(void *context, const struct definition *definition)
+{
+	struct recording *recording = context;
+	uint32_t thread, stack;
+
+	if (!symbolizer__define(recording->symbolizer, definition, &thread, &stack))
+		return NO_NAME;
+	return (uint64_t)thread << 32 | stack;
+}
+
+static void count_stack(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
+{
+	struct recording *recording = context;
+
+	if (name == NO_NAME) {
+		recording->unnamed_samples += samples;
+		return;
+	}
+	recording->profile->ledger.outcomes[outcome] += samples;
+	profile__add(recording->profile, name >> 32, (uint32_t)name, samples);
+}
+
+static int block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	/* Blocked to the program's end: a second one must not cut the writing short. */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static enum exit_status open_targets(struct recording *recording)
+{
+	const struct options *options = recording->options;
+	enum exit_status status = STATUS_WRITTEN;
+
+	recording->targets = xcalloc(options->pid_count + 1, sizeof(*recording->targets));
+	for (size_t i = 0; i < options->pid_count && !status; i++) {
+		status = target__open(options->pids[i], &recording->targets[i]);
+		if (!status)
+			recording->target_count++;
+	}
+	recording->first_pid = options->pid_count ? options->pids[0] : 0;
+	return status;
+}
+
+static enum exit_status open_sampler(struct recording *recording)
+{
+	double limit = privileges__rate_limit(), rate = recording->options->rate_hz;
+	const struct sampler_sink sink = { define_stack, count_stack, recording };
+	int64_t before = now_ns();
+	int error;
+
+	if (limit > 0 && rate > limit) {
+		log__warning("rate lowered from %g to %g Hz, the kernel's limit: sysctl "
+			     "kernel.perf_event_max_sample_rate raises it",
+			     rate, limit);
+		rate = limit;
+	}
+	recording->profile->rate_hz = recording->profile->ledger.rate_hz = rate;
+	error = sampler__open(rate, limit > 0 ? limit : HUGE_VAL, &sink, &recording->sampler);
+	if (error)
+		return privileges__explain(error);
+	log__debug("kernel side loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
+	return STATUS_WRITTEN;
+}
+
+enum exit_status recording__open(const struct options *options, struct recording **result)
+{
+	struct recording *recording = xcalloc(1, sizeof(*recording));
+	enum exit_status status;
+
+	*result = recording;
+	recording->begin_ns = now_ns();
+	recording->options = options;
+	recording->profile = profile__new();
+	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
+	recording->signals = -1;
+	status = privileges__check();
+	if (!status)
+		status = open_targets(recording);
+	if (!status)
+		status = open_sampler(recording);
+	if (status)
+		return status;
+	recording->signals = block_signals();
+	return STATUS_WRITTEN;
+}
+
+void recording__free(struct recording *recording)
+{
+	if (!recording)
+		return;
+	sampler__free(recording->sampler);
+	symbolizer__free(recording->symbolizer);
+	profile__free(recording->profile);
+	for (size_t i = 0; i < recording->target_count; i++)
+		target__close(&recording->targets[i]);
+	free(recording->targets);
+	if (recording->signals >= 0)
+		close(recording->signals);
+	free(recording);
+}
+
+const struct profile *recording__profile(const struct recording *recording)
+{
+	return recording->profile;
+}
+
+pid_t recording__pid(const struct recording *recording)
+{
+	return recording->first_pid;
+}
+
+static int sample_target(struct recording *recording, const struct target_process *target)
+{
+	symbolizer__add_target(recording->symbolizer, target);
+	recording->living++;
+	return sampler__add_target(recording->sampler, target->process.pid, &target->runtime);
+}
+
+static enum exit_status start(struct recording *recording)
+{
+	struct timespec wall;
+	int error = 0;
+
+	for (size_t i = 0; i < recording->target_count && !error; i++)
+		error = sample_target(recording, &recording->targets[i]);
+	if (!error)
+		error = sampler__start(recording->sampler);
+	if (error)
+		return privileges__explain(error);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	recording->profile->start_unix_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec;
+	recording->start_ns = now_ns();
+	if (recording->options->duration_s > 0)
+		recording->end_ns =
+			recording->start_ns + (int64_t)(recording->options->duration_s * NS_PER_S);
+	log__debug("sampling %lld ms after start",
+		   (recording->start_ns - recording->begin_ns) / NS_PER_MS);
+	if (!recording->options->command)
+		return STATUS_WRITTEN;
+	recording->child = command__start(recording->options->command);
+	if (recording->child > 0) {
+		recording->first_pid = recording->child;
+		return STATUS_WRITTEN;
+	}
+	error = recording->child;
+	recording->child = 0;
+	log__error("cannot start %s: %s", recording->options->command[0], strerror(-error));
+	return STATUS_FAILED;
+}
+
+/* Looks whether the started program is a Python by now. */
+static void look_for_python(struct recording *recording, int64_t now)
+{
+	struct target_process *target = &recording->targets[0];
+	bool starting = now - recording->start_ns < STARTING_NS;
+	int error = target__find_started(recording->child, target);
+
+	recording->look_ns = now + (starting ? LOOK_NS : LOOK_LATER_NS);
+	if (error == -ESRCH)
+		return;
+	recording->look_error = error;
+	if (!error) {
+		recording->target_count = 1;
+		recording->look_ns = INT64_MAX;
+		recording->look_error = sample_target(recording, target);
+	} else if (!recording->warned && now - recording->start_ns > PATIENCE_NS) {
+		recording->warned = true;
+		log__warning("process %d has not begun to run a Python that is supported",
+			     recording->child);
+	}
+}
+
+/* Takes note of the child's end. */
+static void reap(struct recording *recording)
+{
+	int status;
+
+	if (!recording->child || waitpid(recording->child, &status, WNOHANG) != recording->child)
+		return;
+	if (WIFSIGNALED(status))
+		log__info("process %d was ended by signal %d (%s)", recording->child,
+			  WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		log__info("process %d ended with status %d", recording->child, WEXITSTATUS(status));
+	recording->child = 0;
+}
+
+/* The next moment at which something is due. */
+static int64_t next_due(const struct recording *recording)
+{
+	const int64_t due[] = { recording->drain_ns, recording->change_ns, recording->progress_ns,
+				recording->look_ns,
+				recording->end_ns ? recording->end_ns : INT64_MAX };
+	int64_t first = INT64_MAX;
+
+	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
+		if (due[i] && due[i] < first)
+			first = due[i];
+	return first;
+}
+
+/* Waits for a signal, a target's end, a new stack, or for what is due. */
+static void wait_for_news(struct recording *recording)
+{
+	struct pollfd *fds = xcalloc(recording->target_count + 2, sizeof(*fds));
+	int64_t left = next_due(recording) - now_ns();
+	struct timespec timeout;
+
+	left = left > 0 ? left : 0;
+	timeout.tv_sec = left / NS_PER_S;
+	timeout.tv_nsec = left % NS_PER_S;
+	fds[0] = (struct pollfd){ .fd = recording->signals, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = recording->drain_ns ? -1 : sampler__fd(recording->sampler),
+				  .events = POLLIN };
+	for (size_t i = 0; i < recording->target_count; i++)
+		fds[i + 2] = (struct pollfd){ .fd = recording->targets[i].pidfd, .events = POLLIN };
+	if (ppoll(fds, recording->target_count + 2, &timeout, NULL) > 0) {
+		recording->interrupted |= fds[0].revents != 0;
+		if (fds[1].revents)
+			recording->drain_ns = 1;
+		for (size_t i = 0; i < recording->target_count; i++) {
+			if (!fds[i + 2].revents)
+				continue;
+			close(recording->targets[i].pidfd);
+			recording->targets[i].pidfd = -1;
+			recording->living--;
+		}
+	}
+	free(fds);
+}
+
+static void note_first_sample(struct recording *recording, int64_t now)
+{
+	if (recording->first_sample_ns || !sampler__events(recording->sampler))
+		return;
+	recording->first_sample_ns = now;
+	log__debug("first sample at most %lld ms after start",
+		   (now - recording->begin_ns) / NS_PER_MS);
+}
+
+static void show_progress(struct recording *recording, int64_t now)
+{
+	struct ledger ledger = { 0 };
+
+	sampler__account(recording->sampler, &ledger);
+	report__progress((double)(now - recording->start_ns) / NS_PER_S,
+			 recording->options->duration_s, ledger.events, ledger.lost);
+	recording->progress_ns = now + PROGRESS_NS;
+}
+
+/* Does what is due. */
+static void work(struct recording *recording)
+{
+	int64_t now = now_ns();
+
+	if (recording->drain_ns && now >= recording->drain_ns) {
+		bool was_asked = recording->drain_ns == 1;
+
+		note_first_sample(recording, now);
+		sampler__drain(recording->sampler);
+		recording->drain_ns = was_asked ? now + DRAIN_PAUSE_NS : 0;
+	}
+	if (now >= recording->change_ns)
+		recording->change_ns = now + sampler__change_periods(recording->sampler);
+	if (recording->progress_ns && now >= recording->progress_ns)
+		show_progress(recording, now);
+	if (recording->child && now >= recording->look_ns)
+		look_for_python(recording, now);
+	reap(recording);
+}
+
+static bool is_over(const struct recording *recording)
+{
+	bool waiting = recording->child && !recording->target_count;
+
+	return recording->interrupted || (!recording->living && !waiting) ||
+	       (recording->end_ns && now_ns() >= recording->end_ns);
+}
+
+/* Stops sampling and brings everything into the profile. */
+static void finish(struct recording *recording)
+{
+	struct profile *profile = recording->profile;
+	struct ledger *ledger = &profile->ledger;
+
+	sampler__stop(recording->sampler);
+	profile->duration_ns = now_ns() - recording->start_ns;
+	sampler__drain(recording->sampler);
+	sampler__harvest(recording->sampler);
+	sampler__account(recording->sampler, ledger);
+	symbolizer__account(recording->symbolizer, ledger);
+	ledger->lost += recording->unnamed_samples;
+	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
+	ledger->stacks = profile->stack_count;
+	if (!ledger__adds_up(ledger))
+		log__warning("the ledger does not add up: this is a mistake of pybpfprof's");
+	if (recording->child)
+		log__info("process %d goes on running", recording->child);
+}
+
+/* How a recording that has nothing to show ends. */
+static enum exit_status explain_empty(const struct recording *recording)
+{
+	if (recording->options->command && !recording->target_count) {
+		if (recording->look_error == -ENOTSUP)
+			return target__explain(recording->first_pid, &recording->targets[0].runtime,
+					       -ENOTSUP);
+		log__error("%s is not a Python, or ended before it ran any",
+			   recording->options->command[0]);
+		return STATUS_NOT_PYTHON;
+	}
+	if (!recording->living) {
+		log__error("process %d ended before a sample came", recording->first_pid);
+		return STATUS_NO_SAMPLE;
+	}
+	log__warning("no samples: the process used no CPU in that time");
+	return STATUS_WRITTEN;
+}
+
+enum exit_status recording__run(struct recording *recording)
+{
+	enum exit_status status = start(recording);
+
+	if (status)
+		return status;
+	if (report__shows_progress())
+		recording->progress_ns = now_ns() + PROGRESS_NS;
+	recording->look_ns = recording->child ? now_ns() : INT64_MAX;
+	recording->change_ns = now_ns() + sampler__change_periods(recording->sampler);
+	while (!is_over(recording)) {
+		wait_for_news(recording);
+		work(recording);
+	}
+	log__progress("");
+	finish(recording);
+	return recording->profile->ledger.events ? STATUS_WRITTEN : explain_empty(recording);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One recording: targets, the sampler and the profile that it fills, from start to end. */
+#ifndef PYBPFPROF_RECORDING_H
+#define PYBPFPROF_RECORDING_H
+
+#include "exit_status.h"
+#include "options.h"
+#include "profile.h"
+
+struct recording;
+
+/* Opens the targets and the kernel side, as far as they can be known to work.  STATUS_WRITTEN with
+ * *RECORDING for recording__free, or how the program is to end after what is wrong was said. */
+enum exit_status recording__open(const struct options *options, struct recording **recording);
+void recording__free(struct recording *recording);
+
+/* Samples until the time is up, a signal comes, or all targets have ended; the profile is then
+ * complete.  Also where this fails in between, what was sampled is in the profile. */
+enum exit_status recording__run(struct recording *recording);
+
+const struct profile *recording__profile(const struct recording *recording);
+
+/* The first target's process ID. */
+pid_t recording__pid(const struct recording *recording);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process's Python: its version, where its interpreters are, and its layout. */
+#ifndef PYBPFPROF_RUNTIME_H
+#define PYBPFPROF_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "offsets.h"
+#include "python_version.h"
+
+struct runtime {
+	char version[PYTHON_VERSION_TEXT_MAX];
+	struct offsets offsets; /* its version is PY_VERSION_HEX */
+	struct layout layout;
+	uint64_t interpreters; /* address of the pointer to the newest interpreter */
+	uint64_t code_type;    /* address of PyCode_Type, 0: not known */
+	bool initialized;      /* there is an interpreter */
+};
+
+/* Finds the Python that lives in process PID: the one that has an interpreter, where several files
+ * could hold one.
+ * 0; -ENOEXEC where no mapped file holds a Python; -ENOTSUP where it is a version that is not
+ * supported (RUNTIME->version names it, "" where it cannot be told); -ESRCH, -EPERM, -EACCES. */
+int runtime__find(pid_t pid, struct runtime *runtime);
+
+#endif

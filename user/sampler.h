@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel side, from user space: loads it, tells it what to sample, starts
+ * it, and drains what it counted.
+ */
+#ifndef PYBPFPROF_SAMPLER_H
+#define PYBPFPROF_SAMPLER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ledger.h"
+#include "pybpfprof.h"
+#include "runtime.h"
+
+struct sampler;
+
+/* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
+ * which COUNT is given with every number of samples of that stack. */
+struct sampler_sink {
+	uint64_t (*define)(void *context, const struct definition *definition);
+	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome);
+	void *context;
+};
+
+/* Loads the program; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or -errno: -ENOENT
+ * without BTF, -EPERM without the rights, and so on (privileges.h explains). */
+int sampler__open(double rate_hz, double limit_hz, const struct sampler_sink *sink,
+		  struct sampler **sampler);
+void sampler__free(struct sampler *sampler);
+
+/* Samples of process TGID are taken from now on.  0 or -errno. */
+int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime);
+
+/* 0 or -errno. */
+int sampler__start(struct sampler *sampler);
+/* After this no more samples come. */
+void sampler__stop(struct sampler *sampler);
+
+/* Readable when there are new stacks. */
+int sampler__fd(const struct sampler *sampler);
+
+/* Defines the new stacks. */
+void sampler__drain(struct sampler *sampler);
+
+/* Counts what was sampled since the last harvest; drain first. */
+void sampler__harvest(struct sampler *sampler);
+
+/* To be called again after the returned number of nanoseconds: keeps the period irregular. */
+int64_t sampler__change_periods(struct sampler *sampler);
+
+/* Fills EVENTS, LOST, RING_FULL and PERIODS. */
+void sampler__account(const struct sampler *sampler, struct ledger *ledger);
+
+/* Events so far. */
+uint64_t sampler__events(const struct sampler *sampler);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading a target's memory: never stops it, never writes to it. */
+#ifndef PYBPFPROF_TARGET_MEMORY_H
+#define PYBPFPROF_TARGET_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads exactly LENGTH bytes at ADDRESS of process PID (one's own, too).
+ * 0; -EFAULT where not all is mapped; -ESRCH where the process is gone; -EPERM. */
+int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length);
+
+/* The same for a pointer. */
+int target_memory__read_pointer(pid_t pid, uint64_t address, uint64_t *pointer);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The processes that are profiled. */
+#ifndef PYBPFPROF_TARGETS_H
+#define PYBPFPROF_TARGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "exit_status.h"
+#include "process.h"
+#include "runtime.h"
+
+struct target_process {
+	struct process process;
+	struct runtime runtime;
+	char *command;
+	int pidfd; /* readable once the process has ended; -1 after that was seen */
+};
+
+/* Opens process PID and finds its Python.  STATUS_WRITTEN with *TARGET for target__close, or how
+ * the program is to end; then what is wrong and what mends it was said. */
+enum exit_status target__open(pid_t pid, struct target_process *target);
+void target__close(struct target_process *target);
+
+/* Looks once for the Python of a process that was just started, and says nothing.
+ * 0; -EAGAIN while there is none yet; -ENOTSUP; -ESRCH. */
+int target__find_started(pid_t pid, struct target_process *target);
+
+/* Says why the Python of process PID, which runtime__find refused with ERROR, cannot be profiled.
+ */
+enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error);
+
+#endif

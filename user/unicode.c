@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target_memory.h"
+#include "unicode.h"
+#include "xalloc.h"
+
+#define CODE_POINT_MAX 0x10ffff
+
+/* "\U" and eight digits: the longest that a code point becomes. */
+#define ESCAPE_BYTES_MAX 10
+
+/* PyASCIIObject.state, alike in every version's build with a GIL. */
+#define STATE_KIND(state) ((state) >> 2 & 7)
+#define STATE_IS_COMPACT  (1u << 5)
+#define STATE_IS_ASCII	  (1u << 6)
+#define STATE_IS_READY	  (1u << 7)   /* up to 3.11; later ones are always */
+#define ALWAYS_READY	  0x030c0000u /* and the bit has another meaning */
+
+static bool is_surrogate(uint32_t code_point)
+{
+	return code_point >= 0xd800 && code_point <= 0xdfff;
+}
+
+/* sprintf's NUL behind it has room: each buffer has a byte more than its longest text. */
+static size_t put_escape(char *out, uint32_t code_point)
+{
+	if (code_point <= 0xff)
+		return sprintf(out, "\\x%02x", code_point);
+	if (code_point <= 0xffff)
+		return sprintf(out, "\\u%04x", code_point);
+	return sprintf(out, "\\U%08x", code_point);
+}
+
+static size_t put_continuation(char *out, uint32_t code_point, int count)
+{
+	for (int i = 0; i < count; i++)
+		out[i] = 0x80 | (code_point >> 6 * (count - 1 - i) & 0x3f);
+	return count;
+}
+
+static size_t put_code_point(char *out, uint32_t code_point)
+{
+	if (!code_point || is_surrogate(code_point) || code_point > CODE_POINT_MAX)
+		return put_escape(out, code_point);
+	if (code_point < 0x80) {
+		out[0] = code_point;
+		return 1;
+	}
+	if (code_point < 0x800) {
+		out[0] = 0xc0 | code_point >> 6;
+		return 1 + put_continuation(out + 1, code_point, 1);
+	}
+	if (code_point < 0x10000) {
+		out[0] = 0xe0 | code_point >> 12;
+		return 1 + put_continuation(out + 1, code_point, 2);
+	}
+	out[0] = 0xf0 | code_point >> 18;
+	return 1 + put_continuation(out + 1, code_point, 3);
+}
+
+static uint32_t code_point_at(const void *data, size_t index, unsigned int kind)
+{
+	const uint8_t *from = (const uint8_t *)data + index * kind;
+	uint16_t two;
+	uint32_t four;
+
+	if (kind == 1)
+		return *from;
+	if (kind == 2) {
+		memcpy(&two, from, sizeof(two));
+		return two;
+	}
+	memcpy(&four, from, sizeof(four));
+	return four;
+}
+
+char *unicode__to_utf8(const void *data, size_t length, unsigned int kind)
+{
+	size_t used = 0;
+	char *text;
+
+	if (kind != 1 && kind != 2 && kind != 4)
+		return NULL;
+	text = xreallocarray(NULL, length + 1, ESCAPE_BYTES_MAX);
+	for (size_t i = 0; i < length; i++)
+		used += put_code_point(text + used, code_point_at(data, i, kind));
+	text[used++] = '\0';
+	return xreallocarray(text, used, 1);
+}
+
+/* The bytes that the UTF-8 sequence at BYTES takes, at most LENGTH; 0 where there is none. */
+static size_t sequence_length(const uint8_t *bytes, size_t length)
+{
+	static const uint32_t lowest[] = { 0, 1, 0x80, 0x800, 0x10000 };
+	uint32_t code_point;
+	size_t wanted;
+
+	if (bytes[0] < 0x80)
+		return bytes[0] ? 1 : 0;
+	wanted = bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
+	if (bytes[0] < 0xc0 || bytes[0] >= 0xf8 || wanted > length)
+		return 0;
+	code_point = bytes[0] & (0x7f >> wanted);
+	for (size_t i = 1; i < wanted; i++) {
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+		code_point = code_point << 6 | (bytes[i] & 0x3f);
+	}
+	if (code_point < lowest[wanted] || is_surrogate(code_point) || code_point > CODE_POINT_MAX)
+		return 0;
+	return wanted;
+}
+
+char *unicode__sanitize(const char *bytes, size_t length)
+{
+	char *text = xreallocarray(NULL, length + 1, sizeof("\\xNN") - 1);
+	size_t used = 0;
+
+	for (size_t i = 0; i < length;) {
+		size_t sequence = sequence_length((const uint8_t *)bytes + i, length - i);
+
+		if (sequence) {
+			memcpy(text + used, bytes + i, sequence);
+			used += sequence;
+			i += sequence;
+		} else {
+			used += put_escape(text + used, (uint8_t)bytes[i++]);
+		}
+	}
+	text[used++] = '\0';
+	return xreallocarray(text, used, 1);
+}
+
+/* What a str object's header says of its data. */
+struct header {
+	size_t length;
+	unsigned int kind;
+	bool compact, ascii;
+};
+
+static int read_header(pid_t pid, const struct offsets *offsets, uint64_t address,
+		       struct header *header)
+{
+	uint64_t length;
+	uint8_t state;
+
+	if (target_memory__read(pid, address + offsets->unicode_length, &length, sizeof(length)) ||
+	    target_memory__read(pid, address + offsets->unicode_state, &state, sizeof(state)))
+		return -EFAULT;
+	*header = (struct header){
+		.length = length,
+		.kind = STATE_KIND(state),
+		.compact = state & STATE_IS_COMPACT,
+		.ascii = state & STATE_IS_ASCII,
+	};
+	if (header->kind != 1 && header->kind != 2 && header->kind != 4)
+		return -EINVAL;
+	if (offsets->version < ALWAYS_READY && !(state & STATE_IS_READY))
+		return -EINVAL;
+	if (header->ascii && header->kind != 1)
+		return -EINVAL;
+	return length > UNICODE_BYTES_MAX / header->kind ? -EINVAL : 0;
+}
+
+static int find_data(pid_t pid, const struct offsets *offsets, uint64_t address,
+		     const struct header *header, uint64_t *data)
+{
+	if (!header->compact)
+		return target_memory__read_pointer(pid, address + offsets->unicode_data_any, data)
+			       ? -EFAULT
+			       : 0;
+	*data = address +
+		(header->ascii ? offsets->unicode_ascii_size : offsets->unicode_compact_size);
+	return 0;
+}
+
+int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
+{
+	struct header header;
+	uint64_t data;
+	void *buffer;
+	int error;
+
+	error = read_header(pid, offsets, address, &header);
+	if (!error)
+		error = find_data(pid, offsets, address, &header, &data);
+	if (error)
+		return error;
+	if (!header.length) {
+		*result = xstrdup("");
+		return 0;
+	}
+	buffer = xmalloc(header.length * header.kind);
+	if (target_memory__read(pid, data, buffer, header.length * header.kind))
+		error = -EFAULT;
+	else
+		*result = unicode__to_utf8(buffer, header.length, header.kind);
+	free(buffer);
+	return error;
+}

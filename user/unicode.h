@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Python's str objects, and bytes of unknown spelling, as UTF-8. */
+#ifndef PYBPFPROF_UNICODE_H
+#define PYBPFPROF_UNICODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "offsets.h"
+
+/* A str object longer than this is not a name: refused, not cut. */
+#define UNICODE_BYTES_MAX (1024 * 1024)
+
+/* Converts LENGTH code points of KIND bytes each (1: Latin-1, 2: UCS-2, 4: UCS-4; native byte
+ * order) to NUL-terminated UTF-8.  A lone surrogate becomes \udcNN, a NUL \x00, a value above
+ * U+10FFFF \UNNNNNNNN.  The caller frees; NULL for another KIND. */
+char *unicode__to_utf8(const void *data, size_t length, unsigned int kind);
+
+/* Copies bytes as UTF-8: what is not valid UTF-8 becomes \xNN, as does NUL.  The caller frees. */
+char *unicode__sanitize(const char *bytes, size_t length);
+
+/* Reads the str object at ADDRESS of process PID (3.3 and later, every kind, compact or not).
+ * 0 with *RESULT for the caller to free; -EFAULT where memory is not readable; -EINVAL where
+ * what is there is no str object. */
+int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result);
+
+#endif
