@@ -9,6 +9,8 @@
 #ifndef MAPS_BPF_H
 #define MAPS_BPF_H
 
+#define BLOCK_WORDS (BLOCK_BYTES / sizeof(__u64))
+
 /* How a thread of a target was last found (thread.bpf.h). */
 struct cached_thread {
 	__u64 start_time; /* with the tid, the thread's identity: tids are used again */
@@ -37,8 +39,9 @@ struct walk {
 	__u32 depth;
 	__u32 outcome;
 
-	__u8 tstate_bytes[THREAD_STATE_BYTES];
-	__u8 block[BLOCK_BYTES + FRAME_FIELD_MAX + sizeof(__u64)];
+	/* In words: a BPF load of more than a byte must be known to be aligned. */
+	__u64 tstate_words[THREAD_STATE_BYTES / sizeof(__u64)];
+	__u64 block[BLOCK_WORDS + FRAME_FIELD_MAX / sizeof(__u64)];
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];
 	struct definition definition;
 };

@@ -52,6 +52,10 @@ int sample(__attribute__((unused)) void *context)
 		find_thread(walk, cpu, (__u32)thread, target->interpreters);
 		if (walk->outcome == OUTCOME_PYTHON)
 			walk_frames(walk, cpu);
+		/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
+		 * thread's root. */
+		if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
+			walk->outcome = OUTCOME_NO_PYTHON;
 	} else {
 		walk->outcome = OUTCOME_NO_LAYOUT;
 	}

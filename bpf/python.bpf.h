@@ -20,7 +20,7 @@
 
 #define PAGE_BYTES	     4096
 #define FIRST_INTERNAL_OWNER 3
-#define WALK_ROUND	     64
+#define WALK_ROUND	     16
 
 /* Frames that are skipped (the interpreter's own) count here too, at most one for each C call. */
 #define WALK_ROUNDS (2 * STACK_FRAMES_MAX / WALK_ROUND)
@@ -70,63 +70,77 @@ static __always_inline bool read_block(struct walk *walk, __u64 start, __u64 end
 	return true;
 }
 
-/* The field at OFFSET of the frame that begins AT bytes into the block; the masks are for the
+/* The word at OFFSET of the frame that begins AT bytes into the block; the mask is for the
  * verifier, user space has checked the layout. */
-#define FRAME_FIELD(type, walk, at, offset) \
-	(*(type *)&(walk)->block[((at) & (BLOCK_BYTES - 1)) + ((offset) & (FRAME_FIELD_MAX - 1))])
+static __always_inline __u64 frame_word(struct walk *walk, __u32 at, __u16 offset)
+{
+	return walk->block[at / sizeof(__u64) % BLOCK_WORDS +
+			   offset % FRAME_FIELD_MAX / sizeof(__u64)];
+}
+
+/* The part from OFFSET on of the word that it lies in. */
+static __always_inline __u64 frame_part(struct walk *walk, __u32 at, __u16 offset)
+{
+	return frame_word(walk, at, offset) >> offset % sizeof(__u64) * 8;
+}
 
 static __always_inline __s32 frame_position(struct walk *walk, __u32 at, __u64 code)
 {
 	struct layout *layout = &walk->layout;
-	__u64 instruction;
+	__u16 offset = layout->frame_instruction;
 
 	if (layout->code_adaptive == OFFSET_ABSENT)
-		return FRAME_FIELD(__s32, walk, at, layout->frame_instruction);
-	instruction = FRAME_FIELD(__u64, walk, at, layout->frame_instruction);
-	return (__s32)((__s64)(instruction - code - layout->code_adaptive) >> 1);
+		return (__s32)frame_part(walk, at, offset);
+	return (__s64)(frame_word(walk, at, offset) - code - layout->code_adaptive) >> 1;
+}
+
+/* Records the frame that begins AT bytes into the block, unless it is the interpreter's own. */
+static __always_inline void record_frame(struct walk *walk, __u32 at)
+{
+	struct layout *layout = &walk->layout;
+	__u64 code;
+
+	if (layout->frame_owner != OFFSET_ABSENT &&
+	    (__u8)frame_part(walk, at, layout->frame_owner) >= FIRST_INTERNAL_OWNER)
+		return;
+	code = frame_word(walk, at, layout->frame_code) & ~(__u64)layout->tag_mask;
+	push_frame(walk, code, frame_position(walk, at, code), FRAME_PYTHON, 0);
 }
 
 /* Records one frame and goes to its caller; returns whether to stop. */
-__noinline int walk_step(__u32 cpu)
+static __always_inline int walk_step(struct walk *walk)
 {
-	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	struct layout *layout;
-	__u64 start, code;
-	__u32 at;
+	__u64 start = walk->frame, end = start + walk->layout.frame_bytes;
 
-	if (!walk)
-		return 1;
-	layout = &walk->layout;
-	start = walk->frame;
 	if (!start)
 		return 1;
 	if (walk->depth >= STACK_FRAMES_MAX - 1) {
 		walk->outcome = OUTCOME_TRUNCATED;
 		return 1;
 	}
-	if (!is_user_address(start) || (start & 7)) {
+	if (!is_user_address(start) || start % sizeof(__u64)) {
 		walk->outcome = OUTCOME_FRAME_ADDRESS;
 		return 1;
 	}
-	if ((start < walk->block_start || start + layout->frame_bytes > walk->block_end) &&
-	    !read_block(walk, start, start + layout->frame_bytes)) {
+	if ((start < walk->block_start || end > walk->block_end) && !read_block(walk, start, end)) {
 		walk->outcome = OUTCOME_FRAME_FAULT;
 		return 1;
 	}
-	at = start - walk->block_start;
-	walk->frame = FRAME_FIELD(__u64, walk, at, layout->frame_previous);
-	if (layout->frame_owner != OFFSET_ABSENT &&
-	    FRAME_FIELD(__u8, walk, at, layout->frame_owner) >= FIRST_INTERNAL_OWNER)
-		return 0;
-	code = FRAME_FIELD(__u64, walk, at, layout->frame_code) & ~(__u64)layout->tag_mask;
-	push_frame(walk, code, frame_position(walk, at, code), FRAME_PYTHON, 0);
+	start -= walk->block_start;
+	walk->frame = frame_word(walk, start, walk->layout.frame_previous);
+	record_frame(walk, start);
 	return 0;
 }
 
+/* A global function: the verifier goes through it once, however often it is called. */
 __noinline int walk_round(__u32 cpu)
 {
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 1;
 	for (int i = 0; i < WALK_ROUND; i++)
-		if (walk_step(cpu))
+		if (walk_step(walk))
 			return 1;
 	return 0;
 }

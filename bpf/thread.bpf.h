@@ -29,7 +29,7 @@ static __always_inline __u64 tstate_field(struct walk *walk, __u16 offset)
 {
 	if (offset > THREAD_STATE_BYTES - sizeof(__u64))
 		return 0;
-	return *(__u64 *)&walk->tstate_bytes[offset];
+	return walk->tstate_words[offset / sizeof(__u64)];
 }
 
 static __always_inline bool is_user_address(__u64 address)
@@ -45,10 +45,10 @@ static __always_inline bool read_user(void *destination, __u32 size, __u64 addre
 
 static __always_inline bool read_tstate(struct walk *walk, __u64 tstate)
 {
-	return read_user(walk->tstate_bytes, THREAD_STATE_BYTES, tstate);
+	return read_user(walk->tstate_words, THREAD_STATE_BYTES, tstate);
 }
 
-/* The innermost frame of the thread state in tstate_bytes; 0: it runs no Python, or unreadable. */
+/* The innermost frame of the thread state in tstate_words; 0: it runs no Python, or unreadable. */
 static __always_inline __u64 newest_frame(struct walk *walk)
 {
 	struct layout *layout = &walk->layout;

@@ -79,7 +79,7 @@ enum exit_status privileges__check(void)
 	return STATUS_WRITTEN;
 }
 
-enum exit_status privileges__explain(int error)
+enum exit_status privileges__explain_load(int error)
 {
 	struct utsname kernel;
 
@@ -92,24 +92,39 @@ enum exit_status privileges__explain(int error)
 			"before Linux 5.11 also raise the memory lock limit: ulimit -l unlimited");
 		break;
 	case EACCES:
+	case EINVAL:
+	case E2BIG:
+	case ENOSYS:
+		log__error(
+			"Linux %s does not accept the BPF program (%s): 5.10 or later is needed; "
+			"-v shows its reasons",
+			kernel.release, strerror(-error));
+		break;
+	default:
+		log__error("the BPF program could not be loaded: %s; -v shows more",
+			   strerror(-error));
+	}
+	return STATUS_NOT_ALLOWED;
+}
+
+enum exit_status privileges__explain_events(int error)
+{
+	switch (-error) {
+	case EPERM:
+	case EACCES:
 		log__error("the kernel does not allow perf events of other processes: run as root, "
 			   "or sysctl kernel.perf_event_paranoid=-1");
 		break;
-	case ENOSYS:
-	case EINVAL:
-	case E2BIG:
-		log__error(
-			"Linux %s does not accept the BPF program (%s): 5.10 or later is needed; "
-			"-v shows why",
-			kernel.release, strerror(-error));
+	case ENOENT:
+	case EOPNOTSUPP:
+		log__error("this kernel has no CPU clock event: one with CONFIG_PERF_EVENTS=y is "
+			   "needed");
 		break;
 	case EMFILE:
-		log__error("too many open files: a descriptor is needed for each CPU: ulimit -n "
-			   "65536");
+		log__error("too many open files, two are needed for each CPU: ulimit -n 65536");
 		break;
 	default:
-		log__error("the kernel side could not be started: %s; -v shows more",
-			   strerror(-error));
+		log__error("perf events could not be started: %s", strerror(-error));
 	}
 	return STATUS_NOT_ALLOWED;
 }

@@ -117,22 +117,13 @@ static enum exit_status open_targets(struct recording *recording)
 
 static enum exit_status open_sampler(struct recording *recording)
 {
-	double limit = privileges__rate_limit(), rate = recording->options->rate_hz;
 	const struct sampler_sink sink = { define_stack, count_stack, recording };
 	int64_t before = now_ns();
-	int error;
+	int error = sampler__open(&sink, &recording->sampler);
 
-	if (limit > 0 && rate > limit) {
-		log__warning("rate lowered from %g to %g Hz, the kernel's limit: sysctl "
-			     "kernel.perf_event_max_sample_rate raises it",
-			     rate, limit);
-		rate = limit;
-	}
-	recording->profile->rate_hz = recording->profile->ledger.rate_hz = rate;
-	error = sampler__open(rate, limit > 0 ? limit : HUGE_VAL, &sink, &recording->sampler);
 	if (error)
-		return privileges__explain(error);
-	log__debug("kernel side loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
+		return privileges__explain_load(error);
+	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
 	return STATUS_WRITTEN;
 }
 
@@ -190,36 +181,63 @@ static int sample_target(struct recording *recording, const struct target_proces
 	return sampler__add_target(recording->sampler, target->process.pid, &target->runtime);
 }
 
+static enum exit_status start_events(struct recording *recording)
+{
+	double limit = privileges__rate_limit(), rate = recording->options->rate_hz;
+	int error;
+
+	if (limit > 0 && rate > limit) {
+		log__warning("rate lowered from %g to %g Hz, the kernel's limit: sysctl "
+			     "kernel.perf_event_max_sample_rate raises it",
+			     rate, limit);
+		rate = limit;
+	}
+	recording->profile->rate_hz = recording->profile->ledger.rate_hz = rate;
+	error = sampler__start(recording->sampler, rate, limit > 0 ? limit : HUGE_VAL);
+	return error ? privileges__explain_events(error) : STATUS_WRITTEN;
+}
+
+static enum exit_status start_command(struct recording *recording)
+{
+	char **command = recording->options->command;
+	pid_t child = command__start(command);
+
+	if (child < 0) {
+		log__error("cannot start %s: %s", command[0], strerror(-child));
+		return STATUS_FAILED;
+	}
+	recording->child = recording->first_pid = child;
+	return STATUS_WRITTEN;
+}
+
+static void note_start(struct recording *recording)
+{
+	double duration_s = recording->options->duration_s;
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	recording->profile->start_unix_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec;
+	recording->start_ns = now_ns();
+	if (duration_s > 0)
+		recording->end_ns = recording->start_ns + (int64_t)(duration_s * NS_PER_S);
+	log__debug("sampling %lld ms after start",
+		   (recording->start_ns - recording->begin_ns) / NS_PER_MS);
+}
+
 static enum exit_status start(struct recording *recording)
 {
-	struct timespec wall;
+	enum exit_status status;
 	int error = 0;
 
 	for (size_t i = 0; i < recording->target_count && !error; i++)
 		error = sample_target(recording, &recording->targets[i]);
-	if (!error)
-		error = sampler__start(recording->sampler);
 	if (error)
-		return privileges__explain(error);
-	clock_gettime(CLOCK_REALTIME, &wall);
-	recording->profile->start_unix_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec;
-	recording->start_ns = now_ns();
-	if (recording->options->duration_s > 0)
-		recording->end_ns =
-			recording->start_ns + (int64_t)(recording->options->duration_s * NS_PER_S);
-	log__debug("sampling %lld ms after start",
-		   (recording->start_ns - recording->begin_ns) / NS_PER_MS);
-	if (!recording->options->command)
-		return STATUS_WRITTEN;
-	recording->child = command__start(recording->options->command);
-	if (recording->child > 0) {
-		recording->first_pid = recording->child;
-		return STATUS_WRITTEN;
-	}
-	error = recording->child;
-	recording->child = 0;
-	log__error("cannot start %s: %s", recording->options->command[0], strerror(-error));
-	return STATUS_FAILED;
+		return privileges__explain_load(error);
+	status = start_events(recording);
+	if (status)
+		return status;
+	note_start(recording);
+	return recording->options->command ? start_command(recording) : STATUS_WRITTEN;
 }
 
 /* Looks whether the started program is a Python by now. */

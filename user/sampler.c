@@ -6,6 +6,7 @@
  * beginning, or to now, is that stack's.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -158,14 +159,16 @@ void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 
 static int forward_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	char line[1024];
-	size_t length;
+	char *text;
 
-	if (level == LIBBPF_DEBUG || log__level() < LOG_DEBUG)
+	if (level == LIBBPF_DEBUG || log__level() < LOG_DEBUG ||
+	    vasprintf(&text, format, arguments) < 0)
 		return 0;
-	vsnprintf(line, sizeof(line), format, arguments);
-	length = strcspn(line, "\n");
-	log__debug("%.*s", (int)length, line);
+	/* The verifier's word comes in many lines. */
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			log__debug("%s", line);
+	free(text);
 	return 0;
 }
 
@@ -218,8 +221,7 @@ static int map_counters(struct sampler *sampler)
 	return sampler->buckets && sampler->counters ? 0 : -errno;
 }
 
-int sampler__open(double rate_hz, double limit_hz, const struct sampler_sink *sink,
-		  struct sampler **result)
+int sampler__open(const struct sampler_sink *sink, struct sampler **result)
 {
 	struct sampler *sampler = xcalloc(1, sizeof(*sampler));
 	int error;
@@ -233,7 +235,7 @@ int sampler__open(double rate_hz, double limit_hz, const struct sampler_sink *si
 	if (!error) {
 		sampler->ring = ring_buffer__new(bpf_map__fd(sampler->bpf->maps.definitions),
 						 take_definition, sampler, NULL);
-		error = sampler->ring ? clock__open(rate_hz, limit_hz, &sampler->clock) : -errno;
+		error = sampler->ring ? 0 : -errno;
 	}
 	if (error)
 		sampler__free(sampler);
@@ -281,9 +283,11 @@ int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtim
 					    sizeof(target), BPF_ANY);
 }
 
-int sampler__start(struct sampler *sampler)
+int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)
 {
-	return clock__start(sampler->clock, sampler->bpf->progs.sample);
+	int error = clock__open(rate_hz, limit_hz, &sampler->clock);
+
+	return error ? error : clock__start(sampler->clock, sampler->bpf->progs.sample);
 }
 
 void sampler__stop(struct sampler *sampler)

@@ -23,17 +23,17 @@ struct sampler_sink {
 	void *context;
 };
 
-/* Loads the program; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or -errno: -ENOENT
- * without BTF, -EPERM without the rights, and so on (privileges.h explains). */
-int sampler__open(double rate_hz, double limit_hz, const struct sampler_sink *sink,
-		  struct sampler **sampler);
+/* Loads the program; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the -errno of
+ * the kernel's refusal (privileges__explain_load). */
+int sampler__open(const struct sampler_sink *sink, struct sampler **sampler);
 void sampler__free(struct sampler *sampler);
 
 /* Samples of process TGID are taken from now on.  0 or -errno. */
 int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime);
 
-/* 0 or -errno. */
-int sampler__start(struct sampler *sampler);
+/* Interrupts every CPU at RATE_HZ on average, never faster than LIMIT_HZ.  0 or the -errno of the
+ * kernel's refusal (privileges__explain_events). */
+int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz);
 /* After this no more samples come. */
 void sampler__stop(struct sampler *sampler);
 
