@@ -102,18 +102,17 @@ int ledger__write_json(const struct ledger *ledger, FILE *file)
 
 static const char *grouped(uint64_t number, char text[GROUPED_BYTES])
 {
-	char *end = text + GROUPED_BYTES - 1;
-	int digits = 0;
+	int at = GROUPED_BYTES - 1, digits = 0;
 
-	*end = '\0';
+	text[at] = '\0';
 	do {
 		if (digits && digits % 3 == 0)
-			*--end = ',';
-		*--end = '0' + number % 10;
+			text[--at] = ',';
+		text[--at] = '0' + number % 10;
 		number /= 10;
 		digits++;
 	} while (number);
-	return end;
+	return &text[at];
 }
 
 static char *rate_text(double rate_hz)
