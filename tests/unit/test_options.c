@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "log.h"
+#include "options.h"
+
+#define ARGUMENTS_MAX 16
+
+/* Parses a NULL-terminated list of arguments after the program's name. */
+static enum exit_status parse(struct options *options, ...)
+{
+	static char *arguments[ARGUMENTS_MAX];
+	int count = 0;
+	va_list list;
+
+	arguments[count++] = "pybpfprof";
+	va_start(list, options);
+	while ((arguments[count] = va_arg(list, char *)))
+		count++;
+	va_end(list);
+	return options__parse(count, arguments, options);
+}
+
+static void test_defaults(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-p", "12", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.pid_count, 1);
+	assert_int_equal(options.pids[0], 12);
+	assert_true(options.rate_hz == 99);
+	assert_true(options.duration_s == 0);
+	assert_ptr_equal(options.format, &output_html);
+	assert_int_equal(options.lines, LINES_CURRENT);
+	assert_null(options.command);
+	options__free(&options);
+}
+
+static void test_every_option(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "--pid", "1,2", "3", "-d", "1.5m", "--rate=999", "-tF",
+			       "--full-filenames", "--stats", "s.json", "-o", "x.pb.gz", NULL),
+			 STATUS_WRITTEN);
+	assert_int_equal(options.pid_count, 3);
+	assert_int_equal(options.pids[2], 3);
+	assert_true(options.duration_s == 90);
+	assert_true(options.rate_hz == 999);
+	assert_true(options.shown.threads && options.shown.full_filenames);
+	assert_int_equal(options.lines, LINES_FUNCTION);
+	assert_string_equal(options.stats, "s.json");
+	assert_string_equal(options.output, "x.pb.gz");
+	assert_ptr_equal(options.format, &output_pprof);
+	options__free(&options);
+}
+
+static void test_command_keeps_its_own_options(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-r", "50", "--", "python3", "-p", "--", "x", NULL),
+			 STATUS_WRITTEN);
+	assert_string_equal(options.command[0], "python3");
+	assert_string_equal(options.command[1], "-p");
+	assert_string_equal(options.command[2], "--");
+	assert_null(options.command[4]);
+	assert_int_equal(options.pid_count, 0);
+	options__free(&options);
+}
+
+static void test_format_wins_over_the_ending(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-p1", "-o", "x.html", "-f", "folded", NULL),
+			 STATUS_WRITTEN);
+	assert_ptr_equal(options.format, &output_folded);
+	options__free(&options);
+}
+
+static void test_wrong_usage(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "x", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "1x", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "0", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "-4", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "99999999999", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-d", "0", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-d", "1d", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-d", "nan", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-r", "inf", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-r", "0", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-f", "svgz", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-o", "x.unknown", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "--nosuch", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-Z", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "word", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "--", "python3", NULL), STATUS_USAGE);
+}
+
+static void test_help_needs_no_target(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "--help", NULL), STATUS_WRITTEN);
+	assert_true(options.help);
+	assert_int_equal(parse(&options, "--version", NULL), STATUS_WRITTEN);
+	assert_true(options.version);
+}
+
+static void test_durations(void **state)
+{
+	double seconds;
+
+	(void)state;
+	assert_true(options__parse_duration("30", &seconds) && seconds == 30);
+	assert_true(options__parse_duration("0.25s", &seconds) && seconds == 0.25);
+	assert_true(options__parse_duration("2h", &seconds) && seconds == 7200);
+	assert_false(options__parse_duration("", &seconds));
+	assert_false(options__parse_duration("-1", &seconds));
+	assert_false(options__parse_duration("1 m", &seconds));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_every_option),
+		cmocka_unit_test(test_command_keeps_its_own_options),
+		cmocka_unit_test(test_format_wins_over_the_ending),
+		cmocka_unit_test(test_wrong_usage),
+		cmocka_unit_test(test_help_needs_no_target),
+		cmocka_unit_test(test_durations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

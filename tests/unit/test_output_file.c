@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "output_file.h"
+#include "xalloc.h"
+
+static char folder[] = "/tmp/test_output_file-XXXXXX";
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? chdir(folder) : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	return chdir("/") || rmdir(folder);
+}
+
+static int write_text(const void *what, FILE *file)
+{
+	return fputs(what, file) < 0 ? -errno : 0;
+}
+
+static int write_half(const void *what, FILE *file)
+{
+	fputs(what, file);
+	return -EIO;
+}
+
+static void assert_content(const char *path, const char *wanted)
+{
+	char content[64] = "";
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
+	fclose(file);
+	assert_string_equal(content, wanted);
+}
+
+static void test_writes_whole_files(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	umask(022);
+	assert_int_equal(output_file__write("a", write_text, "one"), 0);
+	assert_int_equal(output_file__write("a", write_text, "two"), 0);
+	assert_content("a", "two");
+	assert_int_equal(stat("a", &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0644);
+	assert_int_equal(unlink("a"), 0);
+}
+
+static void test_failure_leaves_what_was_there(void **state)
+{
+	(void)state;
+	assert_int_equal(output_file__write("a", write_text, "old"), 0);
+	assert_int_equal(output_file__write("a", write_half, "new"), -EIO);
+	assert_content("a", "old");
+	assert_int_equal(unlink("a"), 0);
+	/* The folder is empty again, or remove_folder fails. */
+}
+
+static void test_full_disk(void **state)
+{
+	(void)state;
+	assert_int_equal(output_file__write("/dev/full", write_text, "x"), -ENOSPC);
+}
+
+static void test_missing_folder(void **state)
+{
+	(void)state;
+	assert_int_equal(output_file__write("none/a", write_text, "x"), -ENOENT);
+	assert_false(output_file__check("none/a"));
+	assert_false(output_file__check("."));
+	assert_true(output_file__check("a"));
+	assert_true(output_file__check("-"));
+}
+
+static void test_belongs_to_the_sudo_user(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	setenv("SUDO_UID", "1234", 1);
+	setenv("SUDO_GID", "2345", 1);
+	assert_int_equal(output_file__write("a", write_text, "x"), 0);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	assert_int_equal(stat("a", &status), 0);
+	assert_int_equal(status.st_uid, 1234);
+	assert_int_equal(status.st_gid, 2345);
+	assert_int_equal(unlink("a"), 0);
+}
+
+static void test_expands_names(void **state)
+{
+	char *path;
+
+	(void)state;
+	path = output_file__expand("x-%p-%p.y", 42);
+	assert_string_equal(path, "x-42-42.y");
+	free(path);
+	path = output_file__expand("%t", 42);
+	assert_int_equal(strlen(path), strlen("20260102-030405"));
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_writes_whole_files),
+		cmocka_unit_test(test_failure_leaves_what_was_there),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_missing_folder),
+		cmocka_unit_test(test_belongs_to_the_sudo_user),
+		cmocka_unit_test(test_expands_names),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Small things that turn one text into another. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "cpus.h"
+#include "python_version.h"
+#include "short_filename.h"
+#include "terminal_text.h"
+#include "xalloc.h"
+
+static void assert_text(char *got, const char *wanted)
+{
+	assert_string_equal(got, wanted);
+	free(got);
+}
+
+static void test_terminal_text(void **state)
+{
+	char *text, long_name[5000];
+
+	(void)state;
+	assert_text(terminal_text__escape("Zählwerk"), "Zählwerk");
+	assert_text(terminal_text__escape("a\033[2Jb\n"), "a\\x1b[2Jb\\x0a");
+	assert_text(terminal_text__escape("\xc2\x9b"
+					  "2J\x7f"),
+		    "\\x9b2J\\x7f");
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	text = terminal_text__escape(long_name);
+	assert_true(strlen(text) < 500);
+	assert_string_equal(text + strlen(text) - 3, "...");
+	free(text);
+}
+
+static void test_cpu_lists(void **state)
+{
+	uint32_t *numbers;
+
+	(void)state;
+	assert_int_equal(cpus__parse_list("0-2,8,10-11\n", &numbers), 6);
+	assert_int_equal(numbers[2], 2);
+	assert_int_equal(numbers[3], 8);
+	assert_int_equal(numbers[5], 11);
+	free(numbers);
+	assert_int_equal(cpus__parse_list("", &numbers), 0);
+	free(numbers);
+	assert_int_equal(cpus__parse_list("x", &numbers), 0);
+	free(numbers);
+	assert_true(cpus__array_size() >= 1);
+}
+
+static void test_version_texts(void **state)
+{
+	char text[PYTHON_VERSION_TEXT_MAX];
+
+	(void)state;
+	python_version__format(0x030b07f0, text);
+	assert_string_equal(text, "3.11.7");
+	python_version__format(0x030f00c2, text);
+	assert_string_equal(text, "3.15.0rc2");
+}
+
+static void make_file(const char *path)
+{
+	int fd = open(path, O_CREAT | O_WRONLY, 0644);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void test_short_filenames(void **state)
+{
+	char folder[] = "/tmp/test_texts-XXXXXX";
+	char *filename;
+
+	(void)state;
+	assert_text(short_filename__of(getpid(), "<string>"), "<string>");
+	assert_text(short_filename__of(getpid(), "relative/x.py"), "relative/x.py");
+	assert_text(short_filename__of(getpid(), "/no/such/folder/x.py"), "x.py");
+	assert_text(short_filename__of(0x7fffffff, "/gone/x.py"), "x.py");
+	assert_text(short_filename__of(getpid(), "/folder/"), "/folder/");
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	assert_int_equal(mkdir("package", 0755) || mkdir("package/part", 0755), 0);
+	make_file("package/__init__.py");
+	make_file("package/part/__init__.py");
+	filename = xasprintf("%s/package/part/x.py", folder);
+	assert_text(short_filename__of(getpid(), filename), "package/part/x.py");
+	free(filename);
+	/* A link that leads out of the root must not be followed out of it, nor a pipe opened. */
+	unlink("package/part/__init__.py");
+	assert_int_equal(mkfifo("package/part/__init__.py", 0600), 0);
+	filename = xasprintf("%s/package/part/x.py", folder);
+	assert_text(short_filename__of(getpid(), filename), "package/part/x.py");
+	free(filename);
+	unlink("package/part/__init__.py");
+	unlink("package/__init__.py");
+	rmdir("package/part");
+	rmdir("package");
+	assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_terminal_text),
+		cmocka_unit_test(test_cpu_lists),
+		cmocka_unit_test(test_version_texts),
+		cmocka_unit_test(test_short_filenames),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
