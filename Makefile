@@ -26,6 +26,9 @@ CHECKED := $(filter-out %/user/main.o,$(SOURCES:%.c=$(OUTPUT)/sanitized/%.o)) \
 	$(OUTPUT)/sanitized/pprof.pb-c.o
 GENERATED := $(OUTPUT)/pybpfprof.skel.h $(OUTPUT)/pprof.pb-c.h
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/test_*.c))
+NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/native/test_*.c)) \
+	$(OUTPUT)/unit/walker
+NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c)
 PAGE := $(wildcard user/output/page/*)
 FORMATTED := $(wildcard bpf/*.[ch] user/*.[ch] user/output/*.[ch] offsets/*.[ch] vmlinux/*.h \
 	tests/unit/*.[ch] tests/native/*.[ch] tests/programs/*.c)
@@ -43,6 +46,7 @@ endif
 .PHONY: all clean install uninstall demo test unit-tests bench format-check lint
 
 all: $(OUTPUT)/pybpfprof
+	@:
 
 $(OUTPUT)/pybpfprof: $(OBJECTS)
 	$(call say,LINK,$@)
@@ -98,10 +102,25 @@ $(OUTPUT)/synthetic_profile: tests/programs/synthetic_profile.c tests/unit/synth
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
+# The BPF program in an ordinary one: its headers are those of tests/native.
+$(NATIVE_TESTS): $(OUTPUT)/unit/%: tests/native/%.c $(NATIVE_SOURCES) \
+		$(wildcard tests/native/*.h tests/native/bpf/*.h bpf/*.[ch] bpf/*/*.h) \
+		$(OUTPUT)/sanitized/libpybpfprof.a
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) -Itests/native $(HOUSE_CPPFLAGS) $< \
+		$(NATIVE_SOURCES) $(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lcmocka -o $@
+
 $(OUTPUT)/:
 	$(Q)mkdir -p $@
 
-unit-tests: $(UNIT_TESTS) $(OUTPUT)/synthetic_profile
+$(OUTPUT)/line_check $(OUTPUT)/code_dump: $(OUTPUT)/%: tests/programs/%.c \
+		$(OUTPUT)/sanitized/libpybpfprof.a
+	$(call say,TEST,$@)
+	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< \
+		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
+
+unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/line_check $(OUTPUT)/code_dump
 
 # What sudo builds belongs to the checkout's owner, so that plain make goes on from there.
 demo:

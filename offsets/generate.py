@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes the offset tables from the headers of CPython.
+
+    generate.py [--check] [INCLUDE...]
+
+INCLUDE is the folder of an interpreter's Python.h, for example /usr/include/python3.11; with none,
+every folder on this machine that pyenv or the system's packages have is taken.  A C program that
+includes these headers prints what offsetof() says, which becomes two files here:
+
+    cpython-3.N.h     every field of OFFSET_FIELDS: its offset, or ABSENT
+    published-3.N.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its offset,
+                      the byte of its struct's size, and how many bytes the field itself has
+
+--check writes nothing and fails where a file differs from the headers.
+"""
+
+import argparse
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# The headers, each with the versions that have it.
+HEADERS = """
+3.7-      Python.h
+3.7-      frameobject.h
+3.7-3.7   internal/pystate.h
+3.8-      internal/pycore_pystate.h
+3.9-      internal/pycore_runtime.h
+3.9-      internal/pycore_interp.h
+3.11-     internal/pycore_frame.h
+3.14-     internal/pycore_interpframe.h
+3.14-     internal/pycore_debug_offsets.h
+"""
+
+# A field, the versions that have it, and its place: a struct's member, or `sizeof` a struct.
+FIELDS = """
+runtime_interpreters_head  3.7-       _PyRuntimeState        interpreters.head
+interp_next                3.7-       PyInterpreterState     next
+interp_tstate_head         3.7-3.10   PyInterpreterState     tstate_head
+interp_tstate_head         3.11-      PyInterpreterState     threads.head
+tstate_next                3.7-       PyThreadState          next
+tstate_thread_id           3.7-       PyThreadState          thread_id
+tstate_frame               3.7-3.10   PyThreadState          frame
+tstate_cframe              3.11-3.12  PyThreadState          cframe
+tstate_current_frame       3.13-      PyThreadState          current_frame
+cframe_current_frame       3.11-3.12  _PyCFrame              current_frame
+frame_previous             3.7-3.10   PyFrameObject          f_back
+frame_previous             3.11-      _PyInterpreterFrame    previous
+frame_code                 3.7-3.10   PyFrameObject          f_code
+frame_code                 3.11-3.12  _PyInterpreterFrame    f_code
+frame_code                 3.13-      _PyInterpreterFrame    f_executable
+frame_lasti                3.7-3.10   PyFrameObject          f_lasti
+frame_lasti                3.11-3.12  _PyInterpreterFrame    prev_instr
+frame_lasti                3.13-      _PyInterpreterFrame    instr_ptr
+frame_owner                3.11-      _PyInterpreterFrame    owner
+code_filename              3.7-       PyCodeObject           co_filename
+code_name                  3.7-       PyCodeObject           co_name
+code_qualname              3.11-      PyCodeObject           co_qualname
+code_firstlineno           3.7-       PyCodeObject           co_firstlineno
+code_linetable             3.7-3.9    PyCodeObject           co_lnotab
+code_linetable             3.10-      PyCodeObject           co_linetable
+code_code_adaptive         3.11-      PyCodeObject           co_code_adaptive
+object_type                3.7-       PyObject               ob_type
+varobject_size             3.7-       PyVarObject            ob_size
+bytes_data                 3.7-       PyBytesObject          ob_sval
+unicode_length             3.7-       PyASCIIObject          length
+unicode_state              3.7-       PyASCIIObject          state
+unicode_ascii_size         3.7-       PyASCIIObject          sizeof
+unicode_compact_size       3.7-       PyCompactUnicodeObject sizeof
+unicode_data_any           3.7-       PyUnicodeObject        data
+"""
+
+# A field, the versions whose _Py_DebugOffsets publish it, and under which name.
+PUBLISHED = """
+runtime_interpreters_head  3.13-  runtime_state      interpreters_head
+interp_next                3.13-  interpreter_state  next
+interp_tstate_head         3.13-  interpreter_state  threads_head
+tstate_next                3.13-  thread_state       next
+tstate_thread_id           3.13-  thread_state       thread_id
+tstate_current_frame       3.13-  thread_state       current_frame
+frame_previous             3.13-  interpreter_frame  previous
+frame_code                 3.13-  interpreter_frame  executable
+frame_lasti                3.13-  interpreter_frame  instr_ptr
+frame_owner                3.13-  interpreter_frame  owner
+code_filename              3.13-  code_object        filename
+code_name                  3.13-  code_object        name
+code_qualname              3.13-  code_object        qualname
+code_firstlineno           3.13-  code_object        firstlineno
+code_linetable             3.13-  code_object        linetable
+code_code_adaptive         3.13-  code_object        co_code_adaptive
+object_type                3.13-  pyobject           ob_type
+varobject_size             3.13-  bytes_object       ob_size
+bytes_data                 3.13-  bytes_object       ob_sval
+unicode_length             3.13-  unicode_object     length
+unicode_state              3.13-  unicode_object     state
+unicode_ascii_size         3.13-  unicode_object     asciiobject_size
+unicode_compact_size       3.15-  unicode_object     compactunicodeobject_size
+"""
+
+HEAD = """/* SPDX-License-Identifier: BSD-2-Clause */
+/* {what}: from the headers of {version} (64-bit, with GIL) by generate.py. */
+"""
+
+
+class Failure(Exception):
+    """What to tell the user, in one line."""
+
+
+def minor_of(include):
+    """11, of a folder whose patchlevel.h is that of 3.11."""
+    try:
+        with open(os.path.join(include, "patchlevel.h")) as file:
+            text = file.read()
+    except OSError as error:
+        raise Failure("%s: no CPython headers: %s" % (include, error.strerror))
+    major, minor = (int(re.search(r"#define\s+PY_%s_VERSION\s+(\d+)" % part, text).group(1))
+                    for part in ("MAJOR", "MINOR"))
+    if major != 3:
+        raise Failure("%s: the headers of Python %d" % (include, major))
+    return minor
+
+
+def rows_for(table, minor, range_column):
+    """The rows of TABLE whose range, "3.7-3.10" or "3.11-", has MINOR; without the range."""
+    for line in table.strip().splitlines():
+        row = line.split()
+        first, last = row.pop(range_column).split("-")
+        if int(first[2:]) <= minor <= int(last[2:] or minor):
+            yield row
+
+
+def field_order():
+    """The fields of OFFSET_FIELDS, as offsets.h has them."""
+    with open(os.path.join(HERE, "offsets.h")) as file:
+        return re.findall(r"^\tX\((\w+)\)", file.read(), re.M)
+
+
+def place(struct, member):
+    """The C expressions of a field's offset and width."""
+    if member == "sizeof":
+        return "sizeof(%s)" % struct, "8"
+    return "offsetof(%s, %s)" % (struct, member), "sizeof(((%s *)0)->%s)" % (struct, member)
+
+
+def program(minor):
+    """C that prints the version, then a line for each value."""
+    lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <stdio.h>"]
+    lines += ['#include "%s"' % header for header, in rows_for(HEADERS, minor, 0)]
+    lines += ["#if defined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS)",
+              "#error a free-threaded or reference-tracing build", "#endif",
+              "int main(void)", "{", '\tputs(PY_VERSION);']
+    places = {name: place(struct, member) for name, struct, member in rows_for(FIELDS, minor, 1)}
+    for name, (offset, _) in places.items():
+        lines.append('\tprintf("offset %s %%zu\\n", (size_t)%s);' % (name, offset))
+    for name, struct, member in rows_for(PUBLISHED, minor, 1):
+        lines.append('\tprintf("published %s %%zu, %%zu, %%zu\\n", '
+                     "offsetof(_Py_DebugOffsets, %s.%s), offsetof(_Py_DebugOffsets, %s.size), "
+                     "(size_t)%s);" % (name, struct, member, struct, places[name][1]))
+    return "\n".join(lines + ["\treturn 0;", "}", ""])
+
+
+def measure(include, minor):
+    """The interpreter's full version, its offsets and its published fields, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, binary = os.path.join(folder, "offsets.c"), os.path.join(folder, "offsets")
+        with open(source, "w") as file:
+            file.write(program(minor))
+        # Debian's pyconfig.h refers to one in a folder beside this one.
+        command = [os.environ.get("CC", "cc"), "-w", "-I", include, "-I", os.path.dirname(include),
+                   source, "-o", binary]
+        compiled = subprocess.run(command, stderr=subprocess.PIPE, universal_newlines=True)
+        if compiled.returncode != 0:
+            raise Failure("%s: the headers do not compile:\n%s" % (include, compiled.stderr))
+        output = subprocess.check_output([binary], universal_newlines=True).splitlines()
+    values = {"offset": {}, "published": {}}
+    for line in output[1:]:
+        kind, name, value = line.split(None, 2)
+        values[kind][name] = value
+    return output[0], values["offset"], values["published"]
+
+
+def files_of(include):
+    """The text of each file that INCLUDE gives, by path."""
+    include = os.path.abspath(include)
+    minor = minor_of(include)
+    version, offsets, published = measure(include, minor)
+    order = field_order()
+    if set(offsets) - set(order):
+        raise Failure("not in offsets.h: %s" % ", ".join(sorted(set(offsets) - set(order))))
+    text = HEAD.format(what="CPython 3.%d" % minor, version=version)
+    text += "".join("OFFSET(%s, %s)\n" % (name, offsets.get(name, "ABSENT")) for name in order)
+    files = {os.path.join(HERE, "cpython-3.%d.h" % minor): text}
+    if published:
+        text = HEAD.format(what="_Py_DebugOffsets of 3.%d" % minor, version=version)
+        text += "".join("PUBLISHED(%s, %s)\n" % (name, published[name])
+                        for name in order if name in published)
+        files[os.path.join(HERE, "published-3.%d.h" % minor)] = text
+    return files
+
+
+def entries(text):
+    """The lines below the head comment."""
+    return text.splitlines()[2:]
+
+
+def differences(path, text):
+    """What a file at PATH has differently from TEXT, line by line."""
+    try:
+        with open(path) as file:
+            present = entries(file.read())
+    except FileNotFoundError:
+        return ["missing"]
+    wanted = entries(text)
+    return (["has %s" % line for line in present if line not in wanted] +
+            ["lacks %s" % line for line in wanted if line not in present] or
+            (["another order"] if present != wanted else []))
+
+
+def find_includes():
+    """The folders of headers on this machine."""
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    found = (glob.glob(os.path.join(pyenv, "versions", "*", "include", "python3.*")) +
+             glob.glob("/usr/include/python3.*"))
+    return sorted(folder for folder in found
+                  if re.search(r"/python3\.\d+m?$", folder) and minor_of(folder) >= 7)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Offset tables from the headers of CPython.")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; fail where a table differs")
+    parser.add_argument("include", nargs="*", help="folder of an interpreter's Python.h")
+    arguments = parser.parse_args()
+    failed = False
+    for include in arguments.include or find_includes():
+        for path, text in files_of(include).items():
+            if not arguments.check:
+                with open(path, "w") as file:
+                    file.write(text)
+            found = differences(path, text)
+            failed = failed or bool(found)
+            print("%s: %s: %s" % (include, os.path.basename(path), "; ".join(found) or "agrees"))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        sys.exit("generate.py: %s" % failure)

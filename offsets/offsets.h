@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where CPython keeps what: byte offsets of struct fields, for each version.
+ *
+ * A field that a version does not have is OFFSET_ABSENT, which is no offset a
+ * struct could have and never 0.  A version that is not in the table is
+ * refused; it never gets its neighbour's.
+ */
+#ifndef PYBPFPROF_OFFSETS_H
+#define PYBPFPROF_OFFSETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pybpfprof.h"
+
+/* Every field that is read, under the name that CPython gives it. */
+#define OFFSET_FIELDS(X)                                                                     \
+	X(runtime_interpreters_head)                                                         \
+	X(interp_next)                                                                       \
+	X(interp_tstate_head)                                                                \
+	X(tstate_next)                                                                       \
+	X(tstate_thread_id)                                                                  \
+	X(tstate_frame)		/* 2.7-3.10 */                                               \
+	X(tstate_cframe)	/* 3.11, 3.12 */                                             \
+	X(tstate_current_frame) /* 3.13 and later */                                         \
+	X(cframe_current_frame) /* 3.11, 3.12 */                                             \
+	X(frame_previous)                                                                    \
+	X(frame_code)                                                                        \
+	X(frame_lasti) /* f_lasti, prev_instr or instr_ptr */                                \
+	X(frame_owner) /* 3.11 and later */                                                  \
+	X(code_filename)                                                                     \
+	X(code_name)                                                                         \
+	X(code_qualname) /* 3.11 and later */                                                \
+	X(code_firstlineno)                                                                  \
+	X(code_linetable)                                                                    \
+	X(code_code_adaptive) /* 3.11 and later */                                           \
+	X(object_type)                                                                       \
+	X(varobject_size)                                                                    \
+	X(bytes_data)                                                                        \
+	X(unicode_length)                                                                    \
+	X(unicode_state)                                                                     \
+	X(unicode_ascii_size)	/* sizeof(PyASCIIObject): where compact ASCII data begins */ \
+	X(unicode_compact_size) /* sizeof(PyCompactUnicodeObject): other compact data */     \
+	X(unicode_data_any)	/* the pointer to data that is not compact */
+
+struct offsets {
+	uint32_t version; /* PY_VERSION_HEX of the interpreter */
+#define X(field) uint32_t field;
+	OFFSET_FIELDS(X)
+#undef X
+};
+
+/* Fills *OFFSETS for an interpreter of VERSION (PY_VERSION_HEX).
+ * 0; -ENOTSUP where that minor version, or its free-threaded build, has no table. */
+int offsets__lookup(uint32_t version, bool free_threaded, struct offsets *offsets);
+
+/* "3.8, 3.9, ...": the minor versions that have a table. */
+const char *offsets__versions(void);
+
+/* Sets every field that the _Py_DebugOffsets in the LENGTH bytes at BYTES (3.13 and later: the
+ * beginning of _PyRuntime) publish; the others keep their values.  The bytes are a target's: any
+ * are safe.  0; -EINVAL where they are no such table, or one whose offsets cannot be;
+ * -ENOTSUP where its minor version's form is not known, or it is a free-threaded build. */
+int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *offsets);
+
+/* The kernel walker's part of OFFSETS.  0, or -EINVAL where a field does not fit its bounds. */
+int offsets__layout(const struct offsets *offsets, struct layout *layout);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Writes a profile made by hand, in any format, for the tests of what reads it. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "synthetic.h"
+
+static int usage(void)
+{
+	fputs("usage: synthetic_profile [-t] [-F] [-n FRAMES] [-m THREADS] plain|hostile|tree "
+	      "FORMAT FILE\n",
+	      stderr);
+	return 2;
+}
+
+static struct profile *make_profile(const char *kind, uint32_t frames, uint32_t threads)
+{
+	if (!strcmp(kind, "plain"))
+		return synthetic__plain();
+	if (!strcmp(kind, "hostile"))
+		return synthetic__hostile();
+	return strcmp(kind, "tree") ? NULL : synthetic__tree(frames, threads);
+}
+
+int main(int argc, char **argv)
+{
+	struct output_options options = { .title = "PID 100: python3 </title> \"app\".py" };
+	const struct output_format *format;
+	struct profile *profile;
+	uint32_t frames = 1000, threads = 1;
+	FILE *file;
+	int option, error;
+
+	while ((option = getopt(argc, argv, "tFn:m:")) != -1) {
+		if (option == 't')
+			options.threads = true;
+		else if (option == 'F')
+			options.full_filenames = true;
+		else if (option == 'n')
+			frames = strtoul(optarg, NULL, 10);
+		else if (option == 'm')
+			threads = strtoul(optarg, NULL, 10);
+		else
+			return usage();
+	}
+	if (argc - optind != 3 || !frames || !threads)
+		return usage();
+	format = output__by_name(argv[optind + 1]);
+	profile = make_profile(argv[optind], frames, threads);
+	if (!format || !profile)
+		return usage();
+	file = fopen(argv[optind + 2], "w");
+	if (!file) {
+		perror(argv[optind + 2]);
+		return 1;
+	}
+	error = format->write(profile, &options, file);
+	profile__free(profile);
+	return fclose(file) || error;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Profiles made by hand, for the tests of everything that reads a profile. */
+#ifndef PYBPFPROF_TESTS_SYNTHETIC_H
+#define PYBPFPROF_TESTS_SYNTHETIC_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "profile.h"
+#include "xalloc.h"
+
+#define SYNTHETIC_LONG_NAME 4096
+
+/* Each is used as a function's name, a file's, a thread's and a command. */
+static const char *const synthetic_names[] = {
+	"</script><b onload=x>",
+	"]]><!--<img src=x onerror=alert(1)>",
+	"quotes \" ' ` \\",
+	"line\nbreak\r\n and\vmore\f",
+	"semi;colon;",
+	"tab\tbell\aescape\x1b[31mdelete\x7f",
+	"ends in 123",
+	"ends in 4.5",
+	"ends in a space ",
+	"99",
+	"not UTF-8: \xff\xfe \xc3( \xed\xa0\x80",
+	"\xe2\x80\xaenwod edispu\xe2\x80\x8f",
+	"separators \xe2\x80\xa8 \xe2\x80\xa9 \xc2\x85 \302\2407",
+	"\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e \xf0\x9f\x90\x8d",
+	"{\"json\": [1]} 5",
+	"%s%n%d 100%",
+	"$& ${x} \\x0a \\u2028",
+	"-",
+	"--",
+	"name_[k]",
+	"# comment 1",
+	"__proto__",
+	"<module>",
+	"<lambda>",
+	"operator<<(std::vector<int>)[abi]",
+	"_ZN3foo3barEv",
+	"   ",
+	"",
+};
+
+#define SYNTHETIC_NAMES (sizeof(synthetic_names) / sizeof(synthetic_names[0]))
+
+static inline uint32_t synthetic__location(struct profile *profile, const char *name,
+					   const char *folder, const char *file,
+					   uint32_t first_line, uint32_t line)
+{
+	char *filename = xasprintf("%s%s", folder, file);
+	struct profile_function function = {
+		.name = profile__string(profile, name),
+		.filename = profile__string(profile, filename),
+		.short_filename = profile__string(profile, file),
+		.first_line = first_line,
+		.kind = FRAME_PYTHON,
+	};
+
+	free(filename);
+	return profile__location(profile, profile__function(profile, &function), line);
+}
+
+static inline uint32_t synthetic__reason(struct profile *profile, enum outcome outcome)
+{
+	struct profile_function function = {
+		.name = profile__string(profile, outcome__text(outcome)),
+		.kind = FRAME_REASON,
+	};
+
+	return profile__location(profile, profile__function(profile, &function), 0);
+}
+
+static inline uint32_t synthetic__thread(struct profile *profile, uint32_t pid, const char *command,
+					 uint32_t tid, const char *name)
+{
+	uint32_t process = profile__process(profile, pid);
+	uint32_t thread = profile__thread(profile, process, tid);
+
+	profile->processes[process].command = profile__string(profile, command);
+	profile->processes[process].python_version = profile__string(profile, "3.11.7");
+	profile->threads[thread].name = profile__string(profile, name);
+	return thread;
+}
+
+/* Adds COUNT samples and enters them in the ledger. */
+static inline void synthetic__add(struct profile *profile, enum outcome outcome, uint32_t thread,
+				  const uint32_t *locations, uint32_t depth, uint64_t count)
+{
+	profile__add(profile, thread, profile__stack(profile, locations, depth), count);
+	profile->ledger.outcomes[outcome] += count;
+	profile->ledger.events += count;
+	profile->ledger.stacks = profile->stack_count;
+	profile->ledger.code_objects = profile->function_count;
+}
+
+/* 100 Hz, 10 s, begun at 2024-01-02 03:04:05 UTC. */
+static inline struct profile *synthetic__new(void)
+{
+	struct profile *profile = profile__new();
+
+	profile->rate_hz = 100;
+	profile->start_unix_ns = 1704164645000000000;
+	profile->duration_ns = 10000000000;
+	profile->ledger.rate_hz = 100;
+	profile->ledger.duration_s = 10;
+	profile->ledger.periods = (struct ledger_periods){ 5000000, 15000000, 100 };
+	return profile;
+}
+
+/* One process, two threads, 110 samples; fib calls itself. */
+static inline struct profile *synthetic__plain(void)
+{
+	struct profile *profile = synthetic__new();
+	uint32_t first = synthetic__thread(profile, 100, "python3 app.py", 100, "MainThread");
+	uint32_t second = synthetic__thread(profile, 100, "python3 app.py", 101, "worker 1");
+	uint32_t main = synthetic__location(profile, "main", "/srv/", "app.py", 1, 10);
+	uint32_t load =
+		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 20);
+	uint32_t load_next =
+		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 21);
+	uint32_t fib = synthetic__location(profile, "fib", "/srv/lib/", "pkg/fib.py", 3, 5);
+	uint32_t cut = synthetic__reason(profile, OUTCOME_TRUNCATED);
+	uint32_t none = synthetic__reason(profile, OUTCOME_NO_PYTHON);
+
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ load, main }, 2, 30);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ load_next, main }, 2, 20);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ fib, fib, fib, main }, 4, 40);
+	synthetic__add(profile, OUTCOME_TRUNCATED, first, (uint32_t[]){ fib, fib, cut }, 3, 5);
+	synthetic__add(profile, OUTCOME_PYTHON, second, (uint32_t[]){ load, main }, 2, 10);
+	synthetic__add(profile, OUTCOME_NO_PYTHON, second, &none, 1, 5);
+	return profile;
+}
+
+/* A process and a stack for each hostile name: the Nth, from 1, has N samples. */
+static inline struct profile *synthetic__hostile(void)
+{
+	struct profile *profile = synthetic__new();
+	char long_name[SYNTHETIC_LONG_NAME + 1];
+
+	memset(long_name, 'x', SYNTHETIC_LONG_NAME);
+	long_name[SYNTHETIC_LONG_NAME] = '\0';
+	for (uint32_t i = 0; i <= SYNTHETIC_NAMES; i++) {
+		const char *name = i < SYNTHETIC_NAMES ? synthetic_names[i] : long_name;
+		uint32_t thread = synthetic__thread(profile, 200 + i, name, 300 + i, name);
+		uint32_t main = synthetic__location(profile, "main", "/", "app.py", 1, 2);
+		uint32_t leaf = synthetic__location(profile, name, "/tmp/", name, 7, 8);
+
+		synthetic__add(profile, OUTCOME_PYTHON, thread, (uint32_t[]){ leaf, main }, 2,
+			       i + 1);
+	}
+	return profile;
+}
+
+/* A tree of FRAMES distinct locations, below 20 common callers; each is once the leaf. */
+static inline struct profile *synthetic__tree(uint32_t frames, uint32_t threads)
+{
+	enum { TRUNK = 20, DEPTH_MAX = 1000 };
+	struct profile *profile = synthetic__new();
+	uint32_t *parents = xcalloc(frames, sizeof(*parents));
+	uint32_t *locations = xcalloc(frames, sizeof(*locations));
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < frames; i++) {
+		uint32_t stack[DEPTH_MAX], depth = 0;
+		char name[64], file[64];
+
+		random = random * 6364136223846793005 + 1442695040888963407;
+		parents[i] = i <= TRUNK ? i - 1 : TRUNK + (random >> 33) % (i - TRUNK);
+		snprintf(name, sizeof(name), "Class%u.method_%u", i / 7, i / 3);
+		snprintf(file, sizeof(file), "package/module_%u.py", i / 50);
+		locations[i] = synthetic__location(profile, name, "/usr/lib/", file, i / 3, i);
+		for (uint32_t at = i; at < frames && depth < DEPTH_MAX; at = parents[at])
+			stack[depth++] = locations[at];
+		synthetic__add(profile, OUTCOME_PYTHON,
+			       synthetic__thread(profile, 100, "python3 app.py", 100 + i % threads,
+						 "worker"),
+			       stack, depth, 1);
+	}
+	free(parents);
+	free(locations);
+	return profile;
+}
+
+/* What FORMAT writes; the caller frees. */
+static inline char *synthetic__write(const struct output_format *format,
+				     const struct profile *profile,
+				     const struct output_options *options, size_t *size)
+{
+	char *bytes;
+	FILE *file = open_memstream(&bytes, size);
+	int error = format->write(profile, options, file);
+
+	if (fclose(file) || error)
+		abort();
+	return bytes;
+}
+
+#endif

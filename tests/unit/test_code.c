@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "code.h"
+#include "fake_objects.h"
+
+#define CODE_TYPE   0x5500deadb0
+#define CODE_BYTES  256
+#define TABLE_BYTES 64
+#define FUZZ_ROUNDS 5000
+
+static const uint8_t table[] = { 0x80, 1, 2, 3, 4 };
+
+/* A code object and what it refers to. */
+struct fake_code {
+	struct offsets offsets;
+	uint8_t object[CODE_BYTES];
+	uint8_t name[FAKE_STR_BYTES];
+	uint8_t qualname[FAKE_STR_BYTES];
+	uint8_t filename[FAKE_STR_BYTES];
+	uint8_t table[TABLE_BYTES];
+};
+
+static void put(uint8_t *object, uint32_t offset, uint64_t value, size_t width)
+{
+	if (offset != OFFSET_ABSENT)
+		memcpy(object + offset, &value, width);
+}
+
+static void make_code(struct fake_code *fake, int minor)
+{
+	struct offsets *offsets = &fake->offsets;
+
+	memset(fake, 0xcd, sizeof(*fake));
+	*offsets = fake_offsets(minor);
+	fake_str(offsets, fake->name, FAKE_ASCII, "method", 6, 1);
+	fake_str(offsets, fake->qualname, FAKE_COMPACT, "Caf\xe9.method", 11, 1);
+	fake_str(offsets, fake->filename, FAKE_SEPARATE, "a\xb5.py", 5, 1);
+	put(fake->table, offsets->varobject_size, sizeof(table), 8);
+	memcpy(fake->table + offsets->bytes_data, table, sizeof(table));
+	put(fake->object, offsets->object_type, CODE_TYPE, 8);
+	put(fake->object, offsets->code_firstlineno, 42, 4);
+	put(fake->object, offsets->code_name, (uintptr_t)fake->name, 8);
+	put(fake->object, offsets->code_qualname, (uintptr_t)fake->qualname, 8);
+	put(fake->object, offsets->code_filename, (uintptr_t)fake->filename, 8);
+	put(fake->object, offsets->code_linetable, (uintptr_t)fake->table, 8);
+}
+
+static int read_fake(const struct fake_code *fake, uint64_t code_type, struct code *code)
+{
+	return code__read(getpid(), &fake->offsets, code_type, (uintptr_t)fake->object, code);
+}
+
+static void check_refused(const struct fake_code *fake, int error)
+{
+	struct code code, empty;
+
+	memset(&empty, 0, sizeof(empty));
+	assert_int_equal(read_fake(fake, CODE_TYPE, &code), error);
+	assert_memory_equal(&code, &empty, sizeof(code));
+}
+
+static void every_version_is_read(void **state)
+{
+	(void)state;
+	for (int minor = 7; minor <= 15; minor++) {
+		struct fake_code fake;
+		struct code code;
+
+		make_code(&fake, minor);
+		assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+		assert_string_equal(code.name, minor >= 11 ? "Caf\u00e9.method" : "method");
+		assert_string_equal(code.filename, "a\u00b5.py");
+		assert_int_equal(code.first_line, 42);
+		assert_int_equal(code.line_table_length, sizeof(table));
+		assert_memory_equal(code.line_table, table, sizeof(table));
+		code__free(&code);
+		assert_null(code.name);
+		code__free(&code);
+	}
+}
+
+static void the_type_is_checked_where_known(void **state)
+{
+	struct fake_code fake;
+	struct code code;
+
+	(void)state;
+	make_code(&fake, 12);
+	put(fake.object, fake.offsets.object_type, CODE_TYPE + 8, 8);
+	check_refused(&fake, -EINVAL);
+	assert_int_equal(read_fake(&fake, 0, &code), 0);
+	code__free(&code);
+}
+
+static void first_lines_are_checked(void **state)
+{
+	struct fake_code fake;
+	struct code code;
+
+	(void)state;
+	make_code(&fake, 12);
+	put(fake.object, fake.offsets.code_firstlineno, 0, 4);
+	assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+	assert_int_equal(code.first_line, 0);
+	code__free(&code);
+	put(fake.object, fake.offsets.code_firstlineno, INT32_MAX, 4);
+	assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+	code__free(&code);
+	put(fake.object, fake.offsets.code_firstlineno, 0xdddddddd, 4);
+	check_refused(&fake, -EINVAL);
+}
+
+static void bad_members_are_refused(void **state)
+{
+	struct fake_code fake;
+
+	(void)state;
+	make_code(&fake, 12);
+	put(fake.object, fake.offsets.code_qualname, 8, 8);
+	check_refused(&fake, -EFAULT);
+	make_code(&fake, 12);
+	fake.qualname[fake.offsets.unicode_state] = 0;
+	check_refused(&fake, -EINVAL);
+	make_code(&fake, 12);
+	put(fake.object, fake.offsets.code_filename, 8, 8);
+	check_refused(&fake, -EFAULT);
+	make_code(&fake, 12);
+	fake.filename[fake.offsets.unicode_state] = 0;
+	check_refused(&fake, -EINVAL);
+	make_code(&fake, 12);
+	put(fake.object, fake.offsets.code_linetable, 8, 8);
+	check_refused(&fake, -EFAULT);
+}
+
+static void line_tables_are_bounded(void **state)
+{
+	struct fake_code fake;
+	struct code code;
+
+	(void)state;
+	make_code(&fake, 12);
+	put(fake.table, fake.offsets.varobject_size, 0, 8);
+	assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+	assert_int_equal(code.line_table_length, 0);
+	code__free(&code);
+	put(fake.table, fake.offsets.varobject_size, LINE_TABLE_BYTES_MAX + 1, 8);
+	check_refused(&fake, -EINVAL);
+	put(fake.table, fake.offsets.varobject_size, UINT64_MAX, 8);
+	check_refused(&fake, -EINVAL);
+	make_code(&fake, 12);
+	put(fake.object, fake.offsets.code_linetable, (uintptr_t)sbrk(0) + (1ULL << 40), 8);
+	check_refused(&fake, -EFAULT);
+}
+
+static void offsets_that_cannot_be_are_refused(void **state)
+{
+	struct fake_code fake;
+
+	(void)state;
+	make_code(&fake, 12);
+	fake.offsets.code_linetable = 0xfff0;
+	check_refused(&fake, -EINVAL);
+	fake.offsets.code_linetable = UINT32_MAX;
+	check_refused(&fake, -EINVAL);
+}
+
+static void nothing_beyond_the_object_is_needed(void **state)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	uint8_t *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	munmap(pages + page, page);
+	for (int minor = 7; minor <= 15; minor++) {
+		struct fake_code fake;
+		struct code code;
+		uint8_t *object;
+
+		make_code(&fake, minor);
+		object = pages + page - fake.offsets.code_linetable - 8;
+		memcpy(object, fake.object, fake.offsets.code_linetable + 8);
+		assert_int_equal(
+			code__read(getpid(), &fake.offsets, CODE_TYPE, (uintptr_t)object, &code),
+			0);
+		code__free(&code);
+		assert_int_equal(code__read(getpid(), &fake.offsets, CODE_TYPE,
+					    (uintptr_t)object + 8, &code),
+				 -EFAULT);
+	}
+	munmap(pages, page);
+}
+
+static void a_process_that_has_ended_is_told(void **state)
+{
+	struct fake_code fake;
+	struct code code;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	make_code(&fake, 12);
+	assert_int_equal(code__read(child, &fake.offsets, 0, (uintptr_t)fake.object, &code),
+			 -EFAULT);
+}
+
+static void anything_is_safe(void **state)
+{
+	size_t accepted = 0;
+
+	(void)state;
+	srand(12);
+	for (int round = 0; round < FUZZ_ROUNDS; round++) {
+		struct fake_code fake;
+		struct code code;
+		uint8_t *bytes = (uint8_t *)&fake;
+		size_t start = sizeof(fake.offsets);
+
+		make_code(&fake, 7 + round % 9);
+		for (int change = rand() % 16; change >= 0; change--)
+			bytes[start + rand() % (sizeof(fake) - start)] = rand();
+		if (read_fake(&fake, round % 2 ? CODE_TYPE : 0, &code) == 0)
+			accepted++;
+		code__free(&code);
+	}
+	assert_in_range(accepted, 1, FUZZ_ROUNDS - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_version_is_read),
+		cmocka_unit_test(the_type_is_checked_where_known),
+		cmocka_unit_test(first_lines_are_checked),
+		cmocka_unit_test(bad_members_are_refused),
+		cmocka_unit_test(line_tables_are_bounded),
+		cmocka_unit_test(offsets_that_cannot_be_are_refused),
+		cmocka_unit_test(nothing_beyond_the_object_is_needed),
+		cmocka_unit_test(a_process_that_has_ended_is_told),
+		cmocka_unit_test(anything_is_safe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <libelf.h>
+
+#include "debug_offsets_images.h"
+#include "offsets.h"
+
+#define WORDS_MAX    128
+#define FUZZ_ROUNDS  20000
+#define THREADED     2 /* the word that says whether the build is free-threaded */
+#define RUNTIME_SIZE 3
+#define INTERPS_HEAD 5
+
+static const struct image {
+	const uint64_t *words;
+	size_t count;
+} images[] = {
+#define IMAGE(name)                                  \
+	{                                            \
+		name, sizeof(name) / sizeof(name[0]) \
+	}
+	IMAGE(image_3_13_0),
+	IMAGE(image_3_14_10),
+	IMAGE(image_3_15_2),
+#undef IMAGE
+};
+
+#define IMAGE_COUNT (sizeof(images) / sizeof(images[0]))
+
+static struct offsets look_up(uint64_t version)
+{
+	struct offsets offsets;
+
+	assert_int_equal(offsets__lookup(version, false, &offsets), 0);
+	return offsets;
+}
+
+static int apply(const void *bytes, size_t length, struct offsets *offsets)
+{
+	/* A copy of just this length, so that AddressSanitizer sees a read beyond it. */
+	uint8_t *copy = malloc(length);
+	int result;
+
+	memcpy(copy, bytes, length);
+	result = debug_offsets__apply(copy, length, offsets);
+	free(copy);
+	return result;
+}
+
+/* Sets every offset to a value that no version has, so that what is taken shows. */
+static struct offsets unmistakable(uint64_t version)
+{
+	struct offsets offsets;
+
+	memset(&offsets, 0xaa, sizeof(offsets));
+	offsets.version = version;
+	return offsets;
+}
+
+static void releases_agree_with_the_tables(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < IMAGE_COUNT; i++) {
+		uint64_t version = images[i].words[1];
+		struct offsets offsets = look_up(version), table = offsets;
+
+		assert_int_equal(apply(images[i].words, images[i].count * 8, &offsets), 0);
+		assert_memory_equal(&offsets, &table, sizeof(offsets));
+	}
+}
+
+static void published_fields_are_taken(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < IMAGE_COUNT; i++) {
+		uint64_t version = images[i].words[1];
+		struct offsets offsets = unmistakable(version), table = look_up(version);
+		bool compact_size = version >= 0x030f0000;
+
+		assert_int_equal(apply(images[i].words, images[i].count * 8, &offsets), 0);
+		assert_int_equal(offsets.tstate_frame, 0xaaaaaaaa);
+		assert_int_equal(offsets.tstate_cframe, 0xaaaaaaaa);
+		assert_int_equal(offsets.cframe_current_frame, 0xaaaaaaaa);
+		assert_int_equal(offsets.unicode_data_any, 0xaaaaaaaa);
+		assert_int_equal(offsets.unicode_compact_size == 0xaaaaaaaa, !compact_size);
+		offsets.tstate_frame = table.tstate_frame;
+		offsets.tstate_cframe = table.tstate_cframe;
+		offsets.cframe_current_frame = table.cframe_current_frame;
+		offsets.unicode_data_any = table.unicode_data_any;
+		offsets.unicode_compact_size = table.unicode_compact_size;
+		assert_memory_equal(&offsets, &table, sizeof(offsets));
+	}
+}
+
+static void the_patch_release_is_taken(void **state)
+{
+	struct offsets offsets = look_up(0x030d0000);
+
+	(void)state;
+	assert_int_equal(apply(image_3_13_0, sizeof(image_3_13_0), &offsets), 0);
+	assert_int_equal(offsets.version, 0x030d00f0);
+}
+
+static void cut_tables_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < IMAGE_COUNT; i++) {
+		uint64_t version = images[i].words[1];
+		bool refused = false;
+
+		for (size_t length = images[i].count * 8; length-- > 0;) {
+			struct offsets offsets = unmistakable(version), before = offsets;
+			int result = apply(images[i].words, length, &offsets);
+
+			/* What follows the last field that is read may be missing. */
+			refused = refused || result;
+			assert_int_equal(result, refused ? -EINVAL : 0);
+			if (refused)
+				assert_memory_equal(&offsets, &before, sizeof(offsets));
+		}
+		assert_true(refused);
+	}
+}
+
+/* Applies 3.13's image with its word INDEX replaced; *OFFSETS must be left alone. */
+static int apply_changed(size_t index, uint64_t word)
+{
+	struct offsets offsets = unmistakable(image_3_13_0[1]), before = offsets;
+	uint64_t words[WORDS_MAX];
+	int result;
+
+	memcpy(words, image_3_13_0, sizeof(image_3_13_0));
+	words[index] = word;
+	result = apply(words, sizeof(image_3_13_0), &offsets);
+	assert_memory_equal(&offsets, &before, result ? sizeof(offsets) : 0);
+	return result;
+}
+
+static void other_forms_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(apply_changed(0, 0), -EINVAL);
+	assert_int_equal(apply_changed(0, image_3_13_0[0] + 1), -EINVAL);
+	assert_int_equal(apply_changed(1, 0x030c00f0), -ENOTSUP);
+	assert_int_equal(apply_changed(1, 0x031000a1), -ENOTSUP);
+	assert_int_equal(apply_changed(1, 0x040d00f0), -ENOTSUP);
+	assert_int_equal(apply_changed(1, 0x1030d00f0), -ENOTSUP);
+	assert_int_equal(apply_changed(THREADED, 1), -ENOTSUP);
+	assert_int_equal(apply_changed(THREADED, UINT64_MAX), -ENOTSUP);
+}
+
+static void another_minor_version_is_refused(void **state)
+{
+	struct offsets offsets = look_up(0x030e00f0), before = offsets;
+
+	(void)state;
+	assert_int_equal(apply(image_3_13_0, sizeof(image_3_13_0), &offsets), -EINVAL);
+	assert_memory_equal(&offsets, &before, sizeof(offsets));
+}
+
+static void impossible_offsets_are_refused(void **state)
+{
+	uint64_t size = image_3_13_0[RUNTIME_SIZE];
+
+	(void)state;
+	assert_int_equal(apply_changed(INTERPS_HEAD, 0), 0);
+	assert_int_equal(apply_changed(INTERPS_HEAD, 4), -EINVAL);
+	assert_int_equal(apply_changed(INTERPS_HEAD, 0x10000), -EINVAL);
+	assert_int_equal(apply_changed(INTERPS_HEAD, size), -EINVAL);
+	assert_int_equal(apply_changed(INTERPS_HEAD, 1ULL << 32), -EINVAL);
+	assert_int_equal(apply_changed(INTERPS_HEAD, UINT64_MAX - 7), -EINVAL);
+	assert_int_equal(apply_changed(RUNTIME_SIZE, 0), -EINVAL);
+	assert_int_equal(apply_changed(RUNTIME_SIZE, 7), -EINVAL);
+	assert_int_equal(apply_changed(RUNTIME_SIZE, 632), -EINVAL);
+	assert_int_equal(apply_changed(RUNTIME_SIZE, 640), 0);
+	assert_int_equal(apply_changed(RUNTIME_SIZE, 1ULL << 40), -EINVAL);
+}
+
+static void anything_is_safe(void **state)
+{
+	static const uint64_t tempting[] = { 0, 1, 7, 8, 0xffff, 0x10000, 1ULL << 32, UINT64_MAX };
+	size_t accepted = 0;
+
+	(void)state;
+	srand(13);
+	for (int round = 0; round < FUZZ_ROUNDS; round++) {
+		const struct image *image = &images[round % IMAGE_COUNT];
+		struct offsets offsets = look_up(image->words[1]);
+		uint64_t words[WORDS_MAX];
+		struct layout layout;
+
+		memcpy(words, image->words, image->count * 8);
+		for (int change = rand() % 4; change >= 0; change--)
+			words[rand() % image->count] =
+				rand() % 2 ? tempting[rand() % 8] : (uint64_t)(rand() % 4096);
+		if (apply(words, image->count * 8, &offsets))
+			continue;
+		accepted++;
+		if (offsets__layout(&offsets, &layout) == 0)
+			assert_true(layout.frame_bytes <= FRAME_FIELD_MAX);
+	}
+	assert_in_range(accepted, 1, FUZZ_ROUNDS - 1);
+	for (int round = 0; round < FUZZ_ROUNDS; round++) {
+		struct offsets offsets = look_up(image_3_13_0[1]);
+		uint8_t bytes[1024];
+		size_t length = rand() % sizeof(bytes);
+
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = rand();
+		assert_int_not_equal(apply(bytes, length, &offsets), 0);
+	}
+}
+
+/* The first bytes of section .PyRuntime of the file at PATH; how many there are. */
+static size_t read_runtime_section(const char *path, uint8_t *bytes, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	Elf_Scn *section = NULL;
+	size_t names, length = 0;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while (!length && (section = elf_nextscn(elf, section))) {
+		size_t offset = elf64_getshdr(section)->sh_offset;
+
+		if (strcmp(elf_strptr(elf, names, elf64_getshdr(section)->sh_name), ".PyRuntime"))
+			continue;
+		assert_int_equal(pread(fd, bytes, room, offset), room);
+		length = room;
+	}
+	elf_end(elf);
+	close(fd);
+	return length;
+}
+
+/* Whatever this machine has of 3.13 and later: its file and our table say the same. */
+static void installed_pythons_agree_with_the_tables(void **state)
+{
+	static const char *const places[] = {
+		"~/.pyenv/versions/3.1[3-5].*/lib/libpython3.1[3-5].so.1.0",
+		"/usr/lib/*/libpython3.1[3-5].so.1.0",
+		"/usr/bin/python3.1[3-5]",
+	};
+	size_t found = 0;
+
+	(void)state;
+	elf_version(EV_CURRENT);
+	for (size_t place = 0; place < sizeof(places) / sizeof(places[0]); place++) {
+		glob_t paths;
+
+		if (glob(places[place], GLOB_TILDE, NULL, &paths))
+			continue;
+		for (size_t i = 0; i < paths.gl_pathc; i++) {
+			uint8_t bytes[WORDS_MAX * 8];
+			size_t length =
+				read_runtime_section(paths.gl_pathv[i], bytes, sizeof(bytes));
+			struct offsets offsets, table;
+			uint64_t version;
+
+			if (!length)
+				continue;
+			memcpy(&version, bytes + 8, sizeof(version));
+			table = offsets = look_up(version);
+			assert_int_equal(apply(bytes, length, &offsets), 0);
+			assert_memory_equal(&offsets, &table, sizeof(table));
+			found++;
+		}
+		globfree(&paths);
+	}
+	if (!found)
+		skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(releases_agree_with_the_tables),
+		cmocka_unit_test(published_fields_are_taken),
+		cmocka_unit_test(the_patch_release_is_taken),
+		cmocka_unit_test(cut_tables_are_refused),
+		cmocka_unit_test(other_forms_are_refused),
+		cmocka_unit_test(another_minor_version_is_refused),
+		cmocka_unit_test(impossible_offsets_are_refused),
+		cmocka_unit_test(anything_is_safe),
+		cmocka_unit_test(installed_pythons_agree_with_the_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "ledger.h"
+
+static const struct ledger example = {
+	.rate_hz = 99,
+	.duration_s = 30.04,
+	.events = 2975,
+	.outcomes = { [OUTCOME_PYTHON] = 2955,
+		      [OUTCOME_TRUNCATED] = 2,
+		      [OUTCOME_NO_PYTHON] = 10,
+		      [OUTCOME_THREAD_FAULT] = 1,
+		      [OUTCOME_FRAME_FAULT] = 3 },
+	.lost = 4,
+	.stacks = 50,
+	.code_objects = 20,
+	.unnamed_code_objects = 1,
+	.ring_full = 6,
+	.periods = { .shortest_ns = 6740000, .longest_ns = 20200000, .changes = 300 },
+};
+
+static void sums_hold(void **state)
+{
+	struct ledger ledger = example;
+
+	(void)state;
+	assert_int_equal(ledger__samples(&ledger), 2971);
+	assert_int_equal(ledger__python(&ledger), 2957);
+	assert_true(ledger__adds_up(&ledger));
+}
+
+static void a_missing_sample_shows(void **state)
+{
+	struct ledger ledger = example;
+
+	(void)state;
+	ledger.events++;
+	assert_false(ledger__adds_up(&ledger));
+	ledger.lost++;
+	assert_true(ledger__adds_up(&ledger));
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
+		ledger.outcomes[outcome]++;
+		assert_false(ledger__adds_up(&ledger));
+		ledger.events++;
+		assert_true(ledger__adds_up(&ledger));
+	}
+}
+
+static json_t *written(const struct ledger *ledger)
+{
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+	json_t *json;
+
+	assert_int_equal(ledger__write_json(ledger, file), 0);
+	fclose(file);
+	assert_int_equal(text[size - 1], '\n');
+	json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(json);
+	free(text);
+	return json;
+}
+
+static void json_has_every_field(void **state)
+{
+	static const char expected[] =
+		"{'rate_hz': 99.0, 'duration_s': 30.04, 'events': 2975, 'samples': 2971,"
+		" 'python': 2957, 'no_python': 10, 'truncated': 2, 'lost': 4,"
+		" 'errors': {'no_layout': 0, 'no_interpreter': 0, 'interpreter_fault': 0,"
+		"  'thread_fault': 1, 'too_many_threads': 0, 'frame_fault': 3, 'frame_address': 0},"
+		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
+		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300}}";
+	char *quoted = strdup(expected);
+	json_t *json = written(&example), *wanted;
+
+	(void)state;
+	for (char *quote = quoted; (quote = strchr(quote, '\''));)
+		*quote = '"';
+	wanted = json_loads(quoted, 0, NULL);
+	assert_non_null(wanted);
+	assert_true(json_equal(json, wanted));
+	json_decref(json);
+	json_decref(wanted);
+	free(quoted);
+}
+
+static void large_counts_keep_every_digit(void **state)
+{
+	struct ledger ledger = example;
+	json_t *json;
+
+	(void)state;
+	ledger.events = UINT64_C(9007199254740993);
+	json = written(&ledger);
+	assert_int_equal(json_integer_value(json_object_get(json, "events")), ledger.events);
+	json_decref(json);
+}
+
+static void a_failed_write_is_told(void **state)
+{
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	setbuf(full, NULL);
+	assert_true(ledger__write_json(&example, full) < 0);
+	fclose(full);
+}
+
+static void assert_summary(const struct ledger *ledger, const char *expected)
+{
+	char *summary = ledger__summary(ledger);
+
+	assert_string_equal(summary, expected);
+	free(summary);
+}
+
+static void the_summary_is_for_people(void **state)
+{
+	struct ledger ledger = example;
+
+	(void)state;
+	assert_summary(&ledger,
+		       "2,971 samples of 2,975 events in 30.0 s at 99 Hz (period 6.7-20.2 ms, "
+		       "irregular): 2,957 Python (2 truncated), 10 without Python, 4 errors, "
+		       "4 lost\nerrors: thread_fault 1, frame_fault 3");
+	ledger.rate_hz = 9999;
+	ledger.outcomes[OUTCOME_THREAD_FAULT] = ledger.outcomes[OUTCOME_FRAME_FAULT] = 0;
+	ledger.outcomes[OUTCOME_PYTHON] = 1234567;
+	ledger.events = 1234583;
+	ledger.periods = (struct ledger_periods){ .shortest_ns = 100010, .longest_ns = 100010 };
+	assert_summary(&ledger, "1,234,579 samples of 1,234,583 events in 30.0 s at 9,999 Hz "
+				"(period 0.100 ms): 1,234,569 Python (2 truncated), "
+				"10 without Python, 0 errors, 4 lost");
+}
+
+static void an_empty_ledger_is_one(void **state)
+{
+	struct ledger ledger = { .rate_hz = 0.5 };
+
+	(void)state;
+	assert_true(ledger__adds_up(&ledger));
+	assert_summary(&ledger, "0 samples of 0 events in 0.0 s at 0.5 Hz: 0 Python (0 truncated), "
+				"0 without Python, 0 errors, 0 lost");
+}
+
+static void outcomes_have_a_name_and_a_text(void **state)
+{
+	(void)state;
+	assert_string_equal(outcome__name(OUTCOME_FRAME_FAULT), "frame_fault");
+	assert_string_equal(outcome__text(OUTCOME_NO_PYTHON), "[no Python on this thread]");
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
+		assert_true(strlen(outcome__name(outcome)) > 0);
+		assert_true(strlen(outcome__text(outcome)) > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_hold),
+		cmocka_unit_test(a_missing_sample_shows),
+		cmocka_unit_test(json_has_every_field),
+		cmocka_unit_test(large_counts_keep_every_digit),
+		cmocka_unit_test(a_failed_write_is_told),
+		cmocka_unit_test(the_summary_is_for_people),
+		cmocka_unit_test(an_empty_ledger_is_one),
+		cmocka_unit_test(outcomes_have_a_name_and_a_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

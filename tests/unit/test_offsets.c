@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "offsets.h"
+
+#define OLDEST_MINOR 7
+#define NEWEST_MINOR 15
+#define FIRST_PATCH  0xf0
+
+static uint32_t version_of(unsigned int minor)
+{
+	return 3u << 24 | minor << 16 | FIRST_PATCH;
+}
+
+static struct offsets look_up(unsigned int minor)
+{
+	struct offsets offsets;
+
+	assert_int_equal(offsets__lookup(version_of(minor), false, &offsets), 0);
+	return offsets;
+}
+
+static struct layout lay_out(unsigned int minor)
+{
+	struct offsets offsets = look_up(minor);
+	struct layout layout;
+
+	assert_int_equal(offsets__layout(&offsets, &layout), 0);
+	return layout;
+}
+
+static void known_versions_are_found(void **state)
+{
+	char all[256] = "";
+
+	(void)state;
+	for (unsigned int minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
+		struct offsets offsets = look_up(minor);
+
+		assert_int_equal(offsets.version, version_of(minor));
+		assert_int_equal(offsets.tstate_next, 8);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s3.%u", *all ? ", " : "",
+			 minor);
+	}
+	assert_string_equal(offsets__versions(), all);
+}
+
+static void other_versions_are_refused(void **state)
+{
+	static const uint32_t versions[] = { 0,		 0x020712f0, 0x030602f0, 0x031000a1,
+					     0x040800f0, 0x04000000, UINT32_MAX };
+	struct offsets offsets;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+		assert_int_equal(offsets__lookup(versions[i], false, &offsets), -ENOTSUP);
+}
+
+static void free_threaded_builds_are_refused(void **state)
+{
+	struct offsets offsets;
+
+	(void)state;
+	for (unsigned int minor = 13; minor <= NEWEST_MINOR; minor++)
+		assert_int_equal(offsets__lookup(version_of(minor), true, &offsets), -ENOTSUP);
+}
+
+static void no_field_is_left_unset(void **state)
+{
+	(void)state;
+	for (unsigned int minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
+		struct offsets first, second;
+
+		memset(&first, 0, sizeof(first));
+		memset(&second, 0xee, sizeof(second));
+		assert_int_equal(offsets__lookup(version_of(minor), false, &first), 0);
+		assert_int_equal(offsets__lookup(version_of(minor), false, &second), 0);
+		assert_memory_equal(&first, &second, sizeof(first));
+	}
+}
+
+static void absent_fields_are_absent(void **state)
+{
+	(void)state;
+	for (unsigned int minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
+		struct offsets offsets = look_up(minor);
+		bool cframe = minor == 11 || minor == 12;
+
+		assert_int_equal(offsets.tstate_frame != OFFSET_ABSENT, minor <= 10);
+		assert_int_equal(offsets.tstate_cframe != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.cframe_current_frame != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.tstate_current_frame != OFFSET_ABSENT, minor >= 13);
+		assert_int_equal(offsets.frame_owner != OFFSET_ABSENT, minor >= 11);
+		assert_int_equal(offsets.code_qualname != OFFSET_ABSENT, minor >= 11);
+		assert_int_equal(offsets.code_code_adaptive != OFFSET_ABSENT, minor >= 11);
+	}
+}
+
+static void layout_of_3_8(void **state)
+{
+	struct layout layout = lay_out(8);
+	struct layout expected = {
+		.interp_next = 0,
+		.interp_tstate_head = 8,
+		.tstate_next = 8,
+		.tstate_thread_id = 176,
+		.tstate_frame = 24,
+		.tstate_cframe = OFFSET_ABSENT,
+		.cframe_current_frame = OFFSET_ABSENT,
+		.frame_previous = 24,
+		.frame_code = 32,
+		.frame_instruction = 104,
+		.frame_owner = OFFSET_ABSENT,
+		.code_adaptive = OFFSET_ABSENT,
+		.frame_bytes = 112,
+	};
+
+	(void)state;
+	assert_memory_equal(&layout, &expected, sizeof(layout));
+}
+
+static void layout_of_3_11(void **state)
+{
+	struct layout layout = lay_out(11);
+	struct layout expected = {
+		.interp_next = 0,
+		.interp_tstate_head = 16,
+		.tstate_next = 8,
+		.tstate_thread_id = 152,
+		.tstate_frame = OFFSET_ABSENT,
+		.tstate_cframe = 56,
+		.cframe_current_frame = 8,
+		.frame_previous = 48,
+		.frame_code = 32,
+		.frame_instruction = 56,
+		.frame_owner = OFFSET_ABSENT,
+		.code_adaptive = 184,
+		.frame_bytes = 64,
+		.in_blocks = 1,
+	};
+
+	(void)state;
+	assert_memory_equal(&layout, &expected, sizeof(layout));
+}
+
+static void layout_of_3_14(void **state)
+{
+	struct layout layout = lay_out(14);
+	struct layout expected = {
+		.interp_next = 7272,
+		.interp_tstate_head = 7344,
+		.tstate_next = 8,
+		.tstate_thread_id = 152,
+		.tstate_frame = 72,
+		.tstate_cframe = OFFSET_ABSENT,
+		.cframe_current_frame = OFFSET_ABSENT,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_instruction = 56,
+		.frame_owner = 74,
+		.code_adaptive = 208,
+		.frame_bytes = 80,
+		.tag_mask = 3,
+		.in_blocks = 1,
+	};
+
+	(void)state;
+	assert_memory_equal(&layout, &expected, sizeof(layout));
+}
+
+static void frames_are_read_to_their_last_field(void **state)
+{
+	(void)state;
+	for (unsigned int minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
+		struct layout layout = lay_out(minor);
+		unsigned int instruction_bytes = minor >= 11 ? 8 : 4;
+
+		assert_true(layout.frame_previous + 8 <= layout.frame_bytes);
+		assert_true(layout.frame_code + 8 <= layout.frame_bytes);
+		assert_true(layout.frame_instruction + instruction_bytes <= layout.frame_bytes);
+		assert_int_equal(layout.frame_owner != OFFSET_ABSENT, minor >= 12);
+		if (layout.frame_owner != OFFSET_ABSENT)
+			assert_true(layout.frame_owner + 1 <= layout.frame_bytes);
+		assert_int_equal(layout.frame_bytes % 8, 0);
+		assert_true(layout.frame_bytes <= FRAME_FIELD_MAX);
+		assert_int_equal(layout.tag_mask, minor >= 14 ? 3 : 0);
+		assert_int_equal(layout.in_blocks, minor >= 11);
+	}
+}
+
+/* Each field of the walker's that is beyond its bound, or missing, one at a time. */
+static void what_does_not_fit_is_refused(void **state)
+{
+	static const struct {
+		unsigned int minor;
+		size_t field;
+		uint32_t value;
+	} cases[] = {
+#define CASE(minor, name, value) { minor, offsetof(struct offsets, name), value }
+		CASE(8, tstate_next, THREAD_STATE_BYTES - 7),
+		CASE(8, tstate_thread_id, THREAD_STATE_BYTES - 7),
+		CASE(8, tstate_frame, THREAD_STATE_BYTES - 7),
+		CASE(8, tstate_frame, OFFSET_ABSENT),
+		CASE(8, frame_lasti, FRAME_FIELD_MAX - 7),
+		CASE(8, code_code_adaptive, 184),
+		CASE(11, tstate_cframe, THREAD_STATE_BYTES - 7),
+		CASE(11, cframe_current_frame, OFFSET_ABSENT),
+		CASE(11, code_code_adaptive, OFFSET_ABSENT),
+		CASE(13, tstate_current_frame, THREAD_STATE_BYTES - 7),
+		CASE(13, tstate_current_frame, 0x10048),
+		CASE(13, interp_next, OFFSET_ABSENT),
+		CASE(13, interp_next, 0x10000),
+		CASE(13, interp_tstate_head, 0x10000),
+		CASE(13, frame_previous, FRAME_FIELD_MAX),
+		CASE(13, frame_previous, UINT32_MAX),
+		CASE(13, frame_code, FRAME_FIELD_MAX),
+		CASE(13, frame_owner, FRAME_FIELD_MAX),
+		CASE(13, frame_owner, OFFSET_ABSENT),
+#undef CASE
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct offsets offsets = look_up(cases[i].minor);
+		struct layout layout;
+
+		assert_int_equal(offsets__layout(&offsets, &layout), 0);
+		memcpy((uint8_t *)&offsets + cases[i].field, &cases[i].value, sizeof(uint32_t));
+		assert_int_equal(offsets__layout(&offsets, &layout), -EINVAL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known_versions_are_found),
+		cmocka_unit_test(other_versions_are_refused),
+		cmocka_unit_test(free_threaded_builds_are_refused),
+		cmocka_unit_test(no_field_is_left_unset),
+		cmocka_unit_test(absent_fields_are_absent),
+		cmocka_unit_test(layout_of_3_8),
+		cmocka_unit_test(layout_of_3_11),
+		cmocka_unit_test(layout_of_3_14),
+		cmocka_unit_test(frames_are_read_to_their_last_field),
+		cmocka_unit_test(what_does_not_fit_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

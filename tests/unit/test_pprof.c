@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "pprof.pb-c.h"
+#include "synthetic.h"
+
+static const struct output_options options = { .title = "PID 100: python3 app.py" };
+
+static uint8_t *gunzip(char *bytes, size_t size, size_t *length)
+{
+	size_t capacity = size * 2000 + 1000;
+	uint8_t *result = xmalloc(capacity);
+	z_stream stream = { .next_in = (Bytef *)bytes, .avail_in = size };
+
+	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+	stream.next_out = result;
+	stream.avail_out = capacity;
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	*length = stream.total_out;
+	inflateEnd(&stream);
+	return result;
+}
+
+static Pprof__Profile *written(const struct profile *profile)
+{
+	size_t size, length;
+	char *bytes = synthetic__write(&output_pprof, profile, &options, &size);
+	uint8_t *message = gunzip(bytes, size, &length);
+	Pprof__Profile *result = pprof__profile__unpack(NULL, length, message);
+
+	assert_non_null(result);
+	free(message);
+	free(bytes);
+	return result;
+}
+
+static const char *text(const Pprof__Profile *message, int64_t index)
+{
+	assert_in_range(index, 0, message->n_string_table - 1);
+	return message->string_table[index];
+}
+
+static void the_header_says_what_is_counted(void **state)
+{
+	struct profile *profile = synthetic__plain();
+	Pprof__Profile *message = written(profile);
+	char *summary = ledger__summary(&profile->ledger);
+
+	(void)state;
+	assert_string_equal(text(message, 0), "");
+	assert_int_equal(message->n_sample_type, 2);
+	assert_string_equal(text(message, message->sample_type[0]->type), "samples");
+	assert_string_equal(text(message, message->sample_type[0]->unit), "count");
+	assert_string_equal(text(message, message->sample_type[1]->type), "cpu");
+	assert_string_equal(text(message, message->sample_type[1]->unit), "nanoseconds");
+	assert_string_equal(text(message, message->period_type->type), "cpu");
+	assert_string_equal(text(message, message->period_type->unit), "nanoseconds");
+	assert_string_equal(text(message, message->default_sample_type), "cpu");
+	assert_int_equal(message->period, 10000000);
+	assert_int_equal(message->time_nanos, profile->start_unix_ns);
+	assert_int_equal(message->duration_nanos, profile->duration_ns);
+	assert_int_equal(message->n_comment, 3);
+	assert_string_equal(text(message, message->comment[0]), "pybpfprof " PYBPFPROF_VERSION);
+	assert_string_equal(text(message, message->comment[1]), options.title);
+	assert_string_equal(text(message, message->comment[2]), summary);
+	free(summary);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void ids_are_sequential(void **state)
+{
+	struct profile *profile = synthetic__tree(5000, 3);
+	Pprof__Profile *message = written(profile);
+
+	(void)state;
+	assert_int_equal(message->n_function, profile->function_count);
+	assert_int_equal(message->n_location, profile->location_count);
+	assert_int_equal(message->n_sample, profile->sample_count);
+	for (size_t i = 0; i < message->n_function; i++)
+		assert_int_equal(message->function[i]->id, i + 1);
+	for (size_t i = 0; i < message->n_location; i++) {
+		assert_int_equal(message->location[i]->id, i + 1);
+		assert_in_range(message->location[i]->line[0]->function_id, 1, message->n_function);
+	}
+	for (size_t i = 0; i < message->n_sample; i++)
+		for (size_t j = 0; j < message->sample[i]->n_location_id; j++)
+			assert_in_range(message->sample[i]->location_id[j], 1, message->n_location);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void frames_are_complete(void **state)
+{
+	struct profile *profile = synthetic__plain();
+	Pprof__Profile *message = written(profile);
+	const Pprof__Sample *sample = message->sample[1];
+	const Pprof__Location *leaf = message->location[sample->location_id[0] - 1];
+	const Pprof__Location *root = message->location[sample->location_id[1] - 1];
+	const Pprof__Function *function = message->function[leaf->line[0]->function_id - 1];
+
+	(void)state;
+	assert_int_equal(sample->n_location_id, 2);
+	assert_int_equal(leaf->line[0]->line, 21);
+	assert_string_equal(text(message, function->name), "Loader.load");
+	assert_string_equal(text(message, function->filename), "/srv/lib/pkg/load.py");
+	assert_int_equal(function->start_line, 15);
+	assert_int_equal(root->line[0]->line, 10);
+	assert_int_equal(sample->n_value, 2);
+	assert_int_equal(sample->value[0], 20);
+	assert_int_equal(sample->value[1], 200000000);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void a_reason_is_a_function_without_a_file(void **state)
+{
+	struct profile *profile = synthetic__plain();
+	Pprof__Profile *message = written(profile);
+	const Pprof__Sample *sample = message->sample[message->n_sample - 1];
+	const Pprof__Line *line = message->location[sample->location_id[0] - 1]->line[0];
+	const Pprof__Function *function = message->function[line->function_id - 1];
+
+	(void)state;
+	assert_int_equal(sample->n_location_id, 1);
+	assert_string_equal(text(message, function->name), "[no Python on this thread]");
+	assert_int_equal(function->filename, 0);
+	assert_int_equal(line->line, 0);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void assert_label(const Pprof__Profile *message, const Pprof__Label *label, const char *key,
+			 const char *string, int64_t number)
+{
+	assert_string_equal(text(message, label->key), key);
+	assert_string_equal(text(message, label->str), string);
+	assert_int_equal(label->num, number);
+}
+
+static void samples_are_labelled(void **state)
+{
+	struct profile *profile = synthetic__plain();
+	Pprof__Profile *message;
+	const Pprof__Sample *sample;
+
+	(void)state;
+	profile->threads[0].name = 0;
+	message = written(profile);
+	sample = message->sample[4];
+	assert_int_equal(sample->n_label, 4);
+	assert_label(message, sample->label[0], "pid", "", 100);
+	assert_label(message, sample->label[1], "tid", "", 101);
+	assert_label(message, sample->label[2], "thread", "worker 1", 0);
+	assert_label(message, sample->label[3], "command", "python3 app.py", 0);
+	assert_int_equal(message->sample[0]->n_label, 3);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void hostile_names_stay_as_they_are(void **state)
+{
+	struct profile *profile = synthetic__hostile();
+	Pprof__Profile *message = written(profile);
+
+	(void)state;
+	for (size_t i = 0; i < profile->function_count; i++) {
+		const struct profile_function *function = &profile->functions[i];
+
+		assert_string_equal(text(message, message->function[i]->name),
+				    profile->strings[function->name]);
+		assert_string_equal(text(message, message->function[i]->filename),
+				    profile->strings[function->filename]);
+	}
+	for (size_t i = 0; i < message->n_sample; i++)
+		assert_int_equal(message->sample[i]->value[0], i + 1);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void strings_are_written_once(void **state)
+{
+	struct profile *profile = synthetic__tree(500, 2);
+	Pprof__Profile *message = written(profile);
+
+	(void)state;
+	for (size_t i = 0; i < message->n_string_table; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(text(message, i), text(message, j));
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void the_same_profile_is_the_same_file(void **state)
+{
+	struct profile *first = synthetic__hostile(), *second = synthetic__hostile();
+	size_t first_size, second_size;
+	char *first_bytes = synthetic__write(&output_pprof, first, &options, &first_size);
+	char *second_bytes = synthetic__write(&output_pprof, second, &options, &second_size);
+
+	(void)state;
+	assert_int_equal(first_size, second_size);
+	assert_memory_equal(first_bytes, second_bytes, first_size);
+	free(first_bytes);
+	free(second_bytes);
+	profile__free(first);
+	profile__free(second);
+}
+
+static void no_sample_is_a_profile_too(void **state)
+{
+	struct profile *profile = profile__new();
+	Pprof__Profile *message = written(profile);
+
+	(void)state;
+	assert_int_equal(message->n_sample, 0);
+	assert_int_equal(message->n_sample_type, 2);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_header_says_what_is_counted),
+		cmocka_unit_test(ids_are_sequential),
+		cmocka_unit_test(frames_are_complete),
+		cmocka_unit_test(a_reason_is_a_function_without_a_file),
+		cmocka_unit_test(samples_are_labelled),
+		cmocka_unit_test(hostile_names_stay_as_they_are),
+		cmocka_unit_test(strings_are_written_once),
+		cmocka_unit_test(the_same_profile_is_the_same_file),
+		cmocka_unit_test(no_sample_is_a_profile_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "synthetic.h"
+
+static void strings_are_held_once(void **state)
+{
+	struct profile *profile = profile__new();
+	string_id first = profile__string(profile, "name"), second;
+
+	(void)state;
+	assert_int_equal(profile__string(profile, ""), 0);
+	assert_string_equal(profile->strings[0], "");
+	assert_int_equal(first, 1);
+	second = profile__string(profile, "name2");
+	assert_int_not_equal(first, second);
+	assert_int_equal(profile__string(profile, "name"), first);
+	assert_string_equal(profile->strings[second], "name2");
+	assert_int_equal(profile->string_count, 3);
+	profile__free(profile);
+	profile__free(NULL);
+}
+
+static void strings_are_valid(void **state)
+{
+	struct profile *profile = profile__new();
+	string_id id = profile__string(profile, "a\xff"
+						"b");
+
+	(void)state;
+	assert_string_equal(profile->strings[id], "a\\xffb");
+	assert_int_equal(profile__string(profile, "a\\xffb"), id);
+	assert_int_equal(profile__string(profile, "a\xff"
+						  "b"),
+			 id);
+	assert_int_equal(profile->string_count, 2);
+	profile__free(profile);
+}
+
+static void functions_differ_in_every_field(void **state)
+{
+	struct profile *profile = profile__new();
+	struct profile_function function = { 1, 2, 3, 4, FRAME_PYTHON };
+	uint32_t ids[6];
+
+	(void)state;
+	ids[0] = profile__function(profile, &function);
+	function.name = 9;
+	ids[1] = profile__function(profile, &function);
+	function.filename = 9;
+	ids[2] = profile__function(profile, &function);
+	function.short_filename = 9;
+	ids[3] = profile__function(profile, &function);
+	function.first_line = 9;
+	ids[4] = profile__function(profile, &function);
+	function.kind = FRAME_NATIVE;
+	ids[5] = profile__function(profile, &function);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(ids[i], i);
+	assert_int_equal(profile__function(profile, &function), 5);
+	assert_int_equal(profile->function_count, 6);
+	assert_int_equal(profile->functions[0].first_line, 4);
+	profile__free(profile);
+}
+
+static void a_function_has_a_name(void **state)
+{
+	struct profile *profile = profile__new();
+	uint32_t id =
+		profile__function(profile, &(struct profile_function){ .kind = FRAME_PYTHON });
+
+	(void)state;
+	assert_string_equal(profile->strings[profile->functions[id].name], "<unnamed>");
+	profile__free(profile);
+}
+
+static void the_rest_is_held_once(void **state)
+{
+	struct profile *profile = profile__new();
+	uint32_t first[] = { 3, 2, 1 }, second[] = { 3, 2 };
+
+	(void)state;
+	assert_int_equal(profile__location(profile, 7, 1), 0);
+	assert_int_equal(profile__location(profile, 7, 2), 1);
+	assert_int_equal(profile__location(profile, 7, 1), 0);
+	assert_int_equal(profile->locations[1].line, 2);
+	assert_int_equal(profile__process(profile, 100), 0);
+	assert_int_equal(profile__process(profile, 200), 1);
+	assert_int_equal(profile__process(profile, 100), 0);
+	assert_int_equal(profile->processes[1].pid, 200);
+	assert_int_equal(profile__thread(profile, 0, 5), 0);
+	assert_int_equal(profile__thread(profile, 1, 5), 1);
+	assert_int_equal(profile__thread(profile, 0, 5), 0);
+	assert_int_equal(profile->threads[1].process, 1);
+	assert_int_equal(profile__stack(profile, first, 3), 0);
+	assert_int_equal(profile__stack(profile, second, 2), 1);
+	first[0] = 8;
+	assert_int_equal(profile->stacks[0].depth, 3);
+	assert_int_equal(profile->stacks[0].locations[0], 3);
+	assert_int_equal(profile__stack(profile, first, 3), 2);
+	profile__free(profile);
+}
+
+static void samples_add_up(void **state)
+{
+	struct profile *profile = profile__new();
+	uint64_t large = UINT64_C(5000000000);
+
+	(void)state;
+	profile__add(profile, 0, 1, 2);
+	profile__add(profile, 1, 0, 3);
+	profile__add(profile, 0, 1, large);
+	assert_int_equal(profile->sample_count, 2);
+	assert_int_equal(profile->samples[0].count, large + 2);
+	assert_int_equal(profile->samples[1].count, 3);
+	profile__free(profile);
+}
+
+static void a_sample_stands_for_a_period(void **state)
+{
+	struct profile *profile = profile__new();
+
+	(void)state;
+	assert_int_equal(profile__period_ns(profile), 0);
+	profile->rate_hz = 99;
+	assert_int_equal(profile__period_ns(profile), 10101010);
+	profile->rate_hz = 0.5;
+	assert_int_equal(profile__period_ns(profile), 2000000000);
+	profile__free(profile);
+}
+
+static const struct function_total *total_of(const struct profile *profile,
+					     const struct function_total *totals, size_t count,
+					     const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(profile->strings[profile->functions[totals[i].function].name], name))
+			return &totals[i];
+	return NULL;
+}
+
+static void recursion_counts_once(void **state)
+{
+	struct profile *profile = synthetic__plain();
+	size_t count;
+	struct function_total *totals = profile__totals(profile, &count);
+	const struct function_total *fib = total_of(profile, totals, count, "fib");
+	const struct function_total *load = total_of(profile, totals, count, "Loader.load");
+	const struct function_total *main = total_of(profile, totals, count, "main");
+
+	(void)state;
+	assert_int_equal(count, 5);
+	assert_int_equal(fib->self, 45);
+	assert_int_equal(fib->total, 45);
+	assert_int_equal(load->self, 60);
+	assert_int_equal(load->total, 60);
+	assert_int_equal(main->self, 0);
+	assert_int_equal(main->total, 100);
+	assert_ptr_equal(load, &totals[0]);
+	assert_ptr_equal(fib, &totals[1]);
+	assert_int_equal(totals[2].self, 5);
+	assert_ptr_equal(main, &totals[3]);
+	free(totals);
+	profile__free(profile);
+}
+
+/* Takes a second or two; with a look at every stack for each new one, hours. */
+static void many_stacks_are_no_trouble(void **state)
+{
+	enum { STACKS = 200000, DEPTH = 20, ADDS = 2000000 };
+	struct profile *profile = profile__new();
+	uint32_t locations[DEPTH] = { 0 };
+
+	(void)state;
+	alarm(120);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		locations[i % DEPTH] = i;
+		assert_int_equal(profile__stack(profile, locations, DEPTH), i);
+	}
+	for (uint32_t i = 0; i < ADDS; i++)
+		profile__add(profile, i % 3, i % STACKS, 1);
+	alarm(0);
+	assert_int_equal(profile->sample_count, 3 * STACKS);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_are_held_once),
+		cmocka_unit_test(strings_are_valid),
+		cmocka_unit_test(functions_differ_in_every_field),
+		cmocka_unit_test(a_function_has_a_name),
+		cmocka_unit_test(the_rest_is_held_once),
+		cmocka_unit_test(samples_add_up),
+		cmocka_unit_test(a_sample_stands_for_a_period),
+		cmocka_unit_test(recursion_counts_once),
+		cmocka_unit_test(many_stacks_are_no_trouble),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

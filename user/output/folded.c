@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Folded stacks: a line for each stack, root first, and its count.
+ *
+ * A line is never spelled out before it is printed.  Every label has a rank
+ * among all labels, a line is a row of ranks, and lines are sorted, and merged
+ * where they have become the same, by those.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "xalloc.h"
+
+/* Pyroscope silently drops everything from a line of 64 KiB on. */
+#define LINE_BYTES_MAX (60 * 1024)
+#define COUNT_BYTES    24
+
+_Static_assert(3 * LABEL_BYTES_MAX + 64 + COUNT_BYTES < LINE_BYTES_MAX,
+	       "a process, a thread and a leaf always fit");
+
+/* Stands for the callers of a stack that is too long for a line. */
+static const char marker[] = "[callers cut]";
+
+/* Labels are numbered: the locations, the threads, the processes, the marker. */
+struct labels {
+	uint32_t *ranks;    /* of each label; equal labels have one rank */
+	const char **texts; /* by rank */
+	char **owned;	    /* by number */
+	uint32_t first_thread, first_process, marker, count;
+};
+
+struct line {
+	uint32_t root[3]; /* ranks that stand before the frames */
+	uint32_t root_length;
+	uint32_t depth; /* frames, counted from the leaf */
+	const uint32_t *locations;
+	uint64_t count;
+};
+
+static int compare_texts(const void *left, const void *right, void *texts)
+{
+	char *const *owned = texts;
+
+	return strcmp(owned[*(const uint32_t *)left], owned[*(const uint32_t *)right]);
+}
+
+static void labels__rank(struct labels *labels)
+{
+	uint32_t *order = xcalloc(labels->count, sizeof(*order));
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < labels->count; i++)
+		order[i] = i;
+	qsort_r(order, labels->count, sizeof(*order), compare_texts, labels->owned);
+	for (uint32_t i = 0; i < labels->count; i++) {
+		const char *text = labels->owned[order[i]];
+
+		if (i && strcmp(text, labels->texts[rank]))
+			rank++;
+		labels->texts[rank] = text;
+		labels->ranks[order[i]] = rank;
+	}
+	free(order);
+}
+
+static void labels__init(struct labels *labels, const struct profile *profile,
+			 const struct output_options *options)
+{
+	uint32_t number = 0;
+
+	labels->first_thread = profile->location_count;
+	labels->first_process = labels->first_thread + profile->thread_count;
+	labels->marker = labels->first_process + profile->process_count;
+	labels->count = labels->marker + 1;
+	labels->ranks = xcalloc(labels->count, sizeof(*labels->ranks));
+	labels->texts = xcalloc(labels->count, sizeof(*labels->texts));
+	labels->owned = xcalloc(labels->count, sizeof(*labels->owned));
+	for (uint32_t i = 0; i < profile->location_count; i++)
+		labels->owned[number++] = output__frame_label(profile, options, i);
+	for (uint32_t i = 0; i < profile->thread_count; i++)
+		labels->owned[number++] = output__thread_label(profile, i);
+	for (uint32_t i = 0; i < profile->process_count; i++)
+		labels->owned[number++] = output__process_label(profile, i);
+	labels->owned[number] = xstrdup(marker);
+	labels__rank(labels);
+}
+
+static void labels__free(struct labels *labels)
+{
+	for (uint32_t i = 0; i < labels->count; i++)
+		free(labels->owned[i]);
+	free(labels->owned);
+	free(labels->texts);
+	free(labels->ranks);
+}
+
+static uint32_t line__length(const struct line *line)
+{
+	return line->root_length + line->depth;
+}
+
+/* The rank of the INDEXth label of a line, root first. */
+static uint32_t line__rank(const struct line *line, const struct labels *labels, uint32_t index)
+{
+	if (index < line->root_length)
+		return line->root[index];
+	return labels->ranks[line->locations[line->depth - 1 - (index - line->root_length)]];
+}
+
+static int compare_lines(const void *left, const void *right, void *labels)
+{
+	const struct line *a = left, *b = right;
+	uint32_t a_length = line__length(a), b_length = line__length(b);
+
+	for (uint32_t i = 0; i < a_length && i < b_length; i++) {
+		uint32_t a_rank = line__rank(a, labels, i), b_rank = line__rank(b, labels, i);
+
+		if (a_rank != b_rank)
+			return a_rank < b_rank ? -1 : 1;
+	}
+	return (a_length > b_length) - (a_length < b_length);
+}
+
+/* Leaves out what does not fit, at the root's side: the leaf is what was running. */
+static void line__cut(struct line *line, const struct labels *labels)
+{
+	size_t length = sizeof(marker) + COUNT_BYTES;
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < line->root_length; i++)
+		length += strlen(labels->texts[line->root[i]]) + 1;
+	for (; depth < line->depth; depth++) {
+		length += strlen(labels->texts[labels->ranks[line->locations[depth]]]) + 1;
+		if (length > LINE_BYTES_MAX)
+			break;
+	}
+	if (depth == line->depth)
+		return;
+	line->depth = depth;
+	line->root[line->root_length++] = labels->ranks[labels->marker];
+}
+
+static void line__init(struct line *line, const struct profile *profile,
+		       const struct output_options *options, const struct labels *labels,
+		       const struct profile_sample *sample)
+{
+	const struct profile_stack *stack = &profile->stacks[sample->stack];
+	uint32_t process = profile->threads[sample->thread].process;
+
+	line->locations = stack->locations;
+	line->depth = stack->depth;
+	line->count = sample->count;
+	if (profile->process_count > 1)
+		line->root[line->root_length++] = labels->ranks[labels->first_process + process];
+	if (options->threads)
+		line->root[line->root_length++] =
+			labels->ranks[labels->first_thread + sample->thread];
+	line__cut(line, labels);
+}
+
+static void line__print(const struct line *line, const struct labels *labels, uint64_t count,
+			FILE *file)
+{
+	for (uint32_t i = 0; i < line__length(line); i++) {
+		if (i)
+			fputc(';', file);
+		fputs(labels->texts[line__rank(line, labels, i)], file);
+	}
+	fprintf(file, " %llu\n", (unsigned long long)count);
+}
+
+static int write_folded(const struct profile *profile, const struct output_options *options,
+			FILE *file)
+{
+	struct line *lines = xcalloc(profile->sample_count, sizeof(*lines));
+	struct labels labels;
+	uint64_t count = 0;
+
+	labels__init(&labels, profile, options);
+	for (size_t i = 0; i < profile->sample_count; i++)
+		line__init(&lines[i], profile, options, &labels, &profile->samples[i]);
+	qsort_r(lines, profile->sample_count, sizeof(*lines), compare_lines, &labels);
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		count += lines[i].count;
+		if (i + 1 < profile->sample_count &&
+		    !compare_lines(&lines[i], &lines[i + 1], &labels))
+			continue;
+		line__print(&lines[i], &labels, count, file);
+		count = 0;
+	}
+	free(lines);
+	labels__free(&labels);
+	return 0;
+}
+
+const struct output_format output_folded = {
+	.name = "folded",
+	.description = "a line for each stack and its count, as flame graph tools read it",
+	.suffix = "folded",
+	.endings = { ".folded", ".collapsed", ".txt" },
+	.write = write_folded,
+};

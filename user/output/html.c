@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * One HTML file that needs nothing else: page/page.html with its style, its
+ * script and the profile in place of the {{markers}}.
+ *
+ * The profile is JSON in a <script> that no browser runs.  A parser of HTML
+ * looks in there for nothing but "<" ("</script", "<!--"), and "<" can stand
+ * only in JSON's strings, so every one is written as \u003c.
+ *
+ * Stacks are written in the order of their frames from the root, each as the
+ * number of frames it shares with the one before and those that it adds: that
+ * is the tree the page draws, one number a node, and takes no memory here.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <jansson.h>
+
+#include "output.h"
+#include "xalloc.h"
+
+#define NONCE_BYTES 16
+
+struct page {
+	const struct profile *profile;
+	const struct output_options *options;
+	FILE *file;
+	char nonce[2 * NONCE_BYTES + 1]; /* no script or style of another nonce is run */
+};
+
+struct embedded {
+	const char *start, *end;
+};
+
+/* The files of page/, as they are. */
+#define EMBED(symbol, path)                                                                       \
+	extern const char symbol##_start[] __attribute__((visibility("hidden")));                 \
+	extern const char symbol##_end[] __attribute__((visibility("hidden")));                   \
+	__asm__(".pushsection .rodata\n" #symbol "_start:\n\t.incbin \"page/" path "\"\n" #symbol \
+		"_end:\n\t.popsection\n")
+
+/* One script in the page, in this order. */
+#define SCRIPTS(X)  \
+	X(format)   \
+	X(color)    \
+	X(data)     \
+	X(tree)     \
+	X(weights)  \
+	X(layout)   \
+	X(search)   \
+	X(draw)     \
+	X(table)    \
+	X(detail)   \
+	X(footer)   \
+	X(fragment) \
+	X(controls) \
+	X(keyboard) \
+	X(app)
+
+EMBED(page_html, "page.html");
+EMBED(page_css, "page.css");
+#define X(name) EMBED(script_##name, #name ".js");
+SCRIPTS(X)
+#undef X
+
+static const struct embedded scripts[] = {
+#define X(name) { script_##name##_start, script_##name##_end },
+	SCRIPTS(X)
+#undef X
+};
+
+static void write_embedded(const struct embedded *embedded, FILE *file)
+{
+	fwrite(embedded->start, 1, embedded->end - embedded->start, file);
+}
+
+static int write_style(const struct page *page)
+{
+	write_embedded(&(struct embedded){ page_css_start, page_css_end }, page->file);
+	return 0;
+}
+
+static int write_script(const struct page *page)
+{
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		write_embedded(&scripts[i], page->file);
+	return 0;
+}
+
+static int write_nonce(const struct page *page)
+{
+	fputs(page->nonce, page->file);
+	return 0;
+}
+
+static int write_escaped(const char *text, size_t size, void *file)
+{
+	for (size_t i = 0; i < size; i++)
+		if (text[i] == '<')
+			fputs("\\u003c", file);
+		else
+			fputc(text[i], file);
+	return 0;
+}
+
+static int write_string(const char *text, FILE *file)
+{
+	json_t *string = json_string(text);
+	int error = 0;
+
+	if (!string)
+		return -EILSEQ;
+	/* ASCII alone: no browser can take it for another encoding. */
+	if (json_dump_callback(string, write_escaped, file, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
+		error = -EINVAL;
+	json_decref(string);
+	return error;
+}
+
+static int write_strings(const struct profile *profile, FILE *file)
+{
+	int error = 0;
+
+	fputs("\"strings\":[", file);
+	for (size_t i = 0; i < profile->string_count && !error; i++) {
+		if (i)
+			fputs(",\n", file);
+		error = write_string(profile->strings[i], file);
+	}
+	fputs("],\n", file);
+	return error;
+}
+
+/* Rows of numbers one after another, as the page's data.js takes them apart. */
+static void write_tables(const struct page *page, FILE *file)
+{
+	const struct profile *profile = page->profile;
+
+	fputs("\"functions\":[", file);
+	for (size_t i = 0; i < profile->function_count; i++) {
+		const struct profile_function *function = &profile->functions[i];
+
+		fprintf(file, "%s%u,%u,%u,%u,%u", i ? "," : "", function->name, function->filename,
+			page->options->full_filenames ? function->filename
+						      : function->short_filename,
+			function->first_line, function->kind);
+	}
+	fputs("],\n\"locations\":[", file);
+	for (size_t i = 0; i < profile->location_count; i++)
+		fprintf(file, "%s%u,%u", i ? "," : "", profile->locations[i].function,
+			profile->locations[i].line);
+	fputs("],\n\"processes\":[", file);
+	for (size_t i = 0; i < profile->process_count; i++) {
+		const struct profile_process *process = &profile->processes[i];
+
+		fprintf(file, "%s%u,%u,%u", i ? "," : "", process->pid, process->command,
+			process->python_version);
+	}
+	fputs("],\n\"threads\":[", file);
+	for (size_t i = 0; i < profile->thread_count; i++) {
+		const struct profile_thread *thread = &profile->threads[i];
+
+		fprintf(file, "%s%u,%u,%u", i ? "," : "", thread->process, thread->tid,
+			thread->name);
+	}
+	fputs("],\n", file);
+}
+
+/* The frames that two stacks have in common at the root. */
+static uint32_t shared_frames(const struct profile_stack *a, const struct profile_stack *b)
+{
+	uint32_t shared = 0;
+
+	while (shared < a->depth && shared < b->depth &&
+	       a->locations[a->depth - 1 - shared] == b->locations[b->depth - 1 - shared])
+		shared++;
+	return shared;
+}
+
+static int compare_stacks(const void *left, const void *right, void *stacks)
+{
+	const struct profile_stack *a = (struct profile_stack *)stacks + *(const uint32_t *)left;
+	const struct profile_stack *b = (struct profile_stack *)stacks + *(const uint32_t *)right;
+	uint32_t shared = shared_frames(a, b);
+
+	if (shared == a->depth || shared == b->depth)
+		return (a->depth > b->depth) - (a->depth < b->depth);
+	return a->locations[a->depth - 1 - shared] < b->locations[b->depth - 1 - shared] ? -1 : 1;
+}
+
+/* For each stack: frames shared with the one before, frames added, and those, root first. */
+static void write_stacks(const struct profile *profile, const uint32_t *order, FILE *file)
+{
+	const struct profile_stack empty = { .depth = 0 }, *previous = &empty;
+
+	fputs("\"stacks\":[", file);
+	for (size_t i = 0; i < profile->stack_count; i++) {
+		const struct profile_stack *stack = &profile->stacks[order[i]];
+		uint32_t shared = shared_frames(previous, stack);
+
+		fprintf(file, "%s%u,%u", i ? ",\n" : "", shared, stack->depth - shared);
+		for (uint32_t frame = shared; frame < stack->depth; frame++)
+			fprintf(file, ",%u", stack->locations[stack->depth - 1 - frame]);
+		previous = stack;
+	}
+	fputs("],\n", file);
+}
+
+static void write_samples(const struct profile *profile, const uint32_t *order, FILE *file)
+{
+	uint32_t *places = xcalloc(profile->stack_count, sizeof(*places));
+
+	for (size_t i = 0; i < profile->stack_count; i++)
+		places[order[i]] = i;
+	fputs("\"samples\":[", file);
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		fprintf(file, "%s%u,%u,%" PRIu64, i ? "," : "", sample->thread,
+			places[sample->stack], sample->count);
+	}
+	fputs("],\n", file);
+	free(places);
+}
+
+static void write_stacks_and_samples(const struct profile *profile, FILE *file)
+{
+	uint32_t *order = xcalloc(profile->stack_count, sizeof(*order));
+
+	for (size_t i = 0; i < profile->stack_count; i++)
+		order[i] = i;
+	qsort_r(order, profile->stack_count, sizeof(*order), compare_stacks, profile->stacks);
+	write_stacks(profile, order, file);
+	write_samples(profile, order, file);
+	free(order);
+}
+
+static int write_recording(const struct page *page)
+{
+	int error;
+
+	fputs("\"title\":", page->file);
+	error = write_string(page->options->title ? page->options->title : "", page->file);
+	fprintf(page->file,
+		",\n\"generator\":\"pybpfprof " PYBPFPROF_VERSION "\",\n"
+		"\"start_ms\":%" PRId64 ",\n\"threads_at_root\":%s,\n\"ledger\":",
+		page->profile->start_unix_ns / 1000000, page->options->threads ? "true" : "false");
+	return error ? error : ledger__write_json(&page->profile->ledger, page->file);
+}
+
+static int write_reasons(FILE *file)
+{
+	int error = 0;
+
+	fputs("\"reasons\":{", file);
+	for (int outcome = 0; outcome < OUTCOME_COUNT && !error; outcome++) {
+		fprintf(file, "%s\"%s\":", outcome ? "," : "", outcome__name(outcome));
+		error = write_string(outcome__text(outcome), file);
+	}
+	fputs("}}\n", file);
+	return error;
+}
+
+static int write_profile(const struct page *page)
+{
+	int error;
+
+	fputs("{", page->file);
+	error = write_strings(page->profile, page->file);
+	if (error)
+		return error;
+	write_tables(page, page->file);
+	write_stacks_and_samples(page->profile, page->file);
+	error = write_recording(page);
+	if (error)
+		return error;
+	fputs(",", page->file);
+	return write_reasons(page->file);
+}
+
+static const struct {
+	const char *name;
+	int (*write)(const struct page *page);
+} markers[] = {
+	{ "{{nonce}}", write_nonce },
+	{ "{{style}}", write_style },
+	{ "{{script}}", write_script },
+	{ "{{profile}}", write_profile },
+};
+
+/* Writes what the marker at TEXT stands for; the marker's length, or 0 where there is none. */
+static size_t write_marker(const struct page *page, const char *text, size_t length, int *error)
+{
+	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {
+		size_t name_length = strlen(markers[i].name);
+
+		if (length >= name_length && !memcmp(text, markers[i].name, name_length)) {
+			*error = markers[i].write(page);
+			return name_length;
+		}
+	}
+	return 0;
+}
+
+static int make_nonce(struct page *page)
+{
+	uint8_t bytes[NONCE_BYTES];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -errno;
+	for (int i = 0; i < NONCE_BYTES; i++)
+		snprintf(page->nonce + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static int write_html(const struct profile *profile, const struct output_options *options,
+		      FILE *file)
+{
+	struct page page = { .profile = profile, .options = options, .file = file };
+	const char *text = page_html_start;
+	int error = make_nonce(&page);
+
+	while (text < page_html_end && !error) {
+		size_t length = write_marker(&page, text, page_html_end - text, &error);
+
+		if (!length)
+			fputc(*text, file);
+		text += length ? length : 1;
+	}
+	return error;
+}
+
+const struct output_format output_html = {
+	.name = "html",
+	.description = "an interactive flame graph in one self-contained file",
+	.suffix = "html",
+	.endings = { ".html", ".htm" },
+	.write = write_html,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The formats a profile is written in: one file each, each ending with its
+ * entry in one table (formats.c).
+ */
+#ifndef PYBPFPROF_OUTPUT_H
+#define PYBPFPROF_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "profile.h"
+
+struct output_options {
+	bool threads;	     /* -t: a frame for each thread at the root */
+	bool full_filenames; /* --full-filenames: as the code object has them */
+	const char *title;   /* what was profiled: "PID 1234: python3 app.py"; valid UTF-8 */
+};
+
+struct output_format {
+	const char *name;	 /* what -f takes */
+	const char *description; /* one line for --help */
+	const char *suffix;	 /* of a default file name: "html", "speedscope.json" */
+	const char *endings[4];	 /* of -o that mean this format, longest first; NULL ends */
+	/* Writes the whole profile; 0, or -errno where the error is not the file's own
+	 * (the caller checks that with ferror and fclose). */
+	int (*write)(const struct profile *profile, const struct output_options *options,
+		     FILE *file);
+};
+
+extern const struct output_format output_html;
+extern const struct output_format output_folded;
+extern const struct output_format output_pprof;
+extern const struct output_format output_speedscope;
+
+/* All formats, the default one first; NULL ends. */
+extern const struct output_format *const output_formats[];
+
+/* NULL where there is none. */
+const struct output_format *output__by_name(const char *name);
+const struct output_format *output__by_ending(const char *path);
+
+/*
+ * Labels: one line of text, safe in a folded stack and on a terminal.  Control
+ * and direction characters are escaped, `;` is `:`, none ends in a space and a
+ * number, and none is longer than LABEL_BYTES_MAX.  The caller frees them.
+ */
+#define LABEL_BYTES_MAX (16 * 1024)
+
+/* How every text output spells a location: "qualname (json/decoder.py:355)", a reason as its
+ * bare text, a file that is not known as "?". */
+char *output__frame_label(const struct profile *profile, const struct output_options *options,
+			  uint32_t location);
+
+/* "thread (TID): name" and "process PID:"command"", which stand before a stack's frames. */
+char *output__thread_label(const struct profile *profile, uint32_t thread);
+char *output__process_label(const struct profile *profile, uint32_t process);
+
+#endif

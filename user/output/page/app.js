@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The page: what is shown follows from one state, and every change of it goes through
+// `change`.  `window.pybpfprof` at the end is for tests and for the curious.
+
+class App {
+	constructor(profile) {
+		const byId = (id) => document.getElementById(id);
+		this.profile = profile;
+		this.stacks = stackTree(profile);
+		this.stage = byId("stage");
+		this.tableElement = byId("table");
+		this.detail = byId("detail");
+		this.help = byId("help");
+		this.graph = new Graph(profile, this.stage, byId("extent"), byId("canvas"));
+		this.tooltip = new Tooltip(byId("tooltip"), profile);
+		this.table = new FunctionTable(profile, this.tableElement, (index) => this.choose(index));
+		this.controls = new Controls(profile, (part) => this.change(part));
+		this.state = {};
+		this.scene = { selected: 0, zoom: 0 };
+		this.lastGraphView = "flame";
+		this.timings = { open: 0, change: 0 };
+		document.title = `${profile.title} – pybpfprof`;
+		byId("title").textContent = profile.title;
+		byId("empty").hidden = profile.samples.count > 0;
+		fillFooter(profile, document.querySelector("footer"));
+		this.listenToMouse();
+		this.listenToWindow();
+		listenToKeys(this.stage, () => this.state.view !== "icicle", this.actions());
+	}
+
+	// Changes PART of the state and shows the result.  A step can be gone back from.
+	change(part, isRestored = false) {
+		const began = performance.now(), before = this.state, { profile, scene } = this;
+		const state = this.state = { ...before, ...part };
+		const differs = (...keys) => keys.some((key) => before[key] !== state[key]);
+		const isNewTree = differs("group", "lines");
+		const isNewWeight = isNewTree || differs("process", "thread");
+		if (isNewTree)
+			this.plantTree(isRestored);
+		if (isNewWeight)
+			this.weighTree();
+		this.clampZoom();
+		if (isNewTree || differs("query", "isRegex"))
+			this.search();
+		if (isNewTree || differs("zoom"))
+			scene.selected = state.zoom;
+		if (state.view !== "table")
+			this.lastGraphView = state.view;
+		scene.zoom = state.zoom;
+		this.controls.show(state);
+		this.showSearchResult();
+		if (!isRestored)
+			showFragment(fragmentFromState(profile, state), differs("zoom", "view"));
+		this.isTableStale ||= isNewWeight || differs("query", "isRegex");
+		this.show();
+		this.timings.change = performance.now() - began;
+	}
+
+	// A zoom that was restored belongs to the new tree; any other is looked up in it.
+	plantTree(isRestored) {
+		const { profile, scene, state } = this, old = scene.tree;
+		scene.tree = shownTree(profile, this.stacks, state.group, state.lines);
+		if (!isRestored && old && state.zoom > 0)
+			state.zoom = correspondingNode(profile, scene.tree, old, state.zoom);
+	}
+
+	weighTree() {
+		const { profile, scene, state } = this, { processes } = profile.threads;
+		const isShown = (thread) => (state.thread < 0 || thread === state.thread) &&
+			(state.process < 0 || processes[thread] === state.process);
+		scene.weights = weigh(profile, scene.tree, isShown);
+		scene.layout = new Layout(scene.tree, scene.weights);
+		this.totals = functionTotals(profile, this.stacks, isShown);
+	}
+
+	// Up to what exists and has samples.
+	clampZoom() {
+		const { state } = this, { tree, weights } = this.scene;
+		if (state.zoom >= tree.count)
+			state.zoom = 0;
+		while (state.zoom > 0 && !weights.total[state.zoom])
+			state.zoom = tree.parents[state.zoom];
+		if (this.scene.selected >= tree.count)
+			this.scene.selected = 0;
+	}
+
+	search() {
+		const { profile, scene, state } = this, query = compileQuery(state.query, state.isRegex);
+		this.searchError = query?.error;
+		scene.found = query?.test ? findFrames(profile, scene.tree, query) : null;
+		this.foundFunctions = null;
+		if (!scene.found)
+			return;
+		this.foundFunctions = new Uint8Array(profile.functions.count);
+		for (let frame = 0; frame < profile.firstThread; frame++)
+			if (scene.found[frame])
+				this.foundFunctions[profile.functionOf(frame)] = 1;
+	}
+
+	// [samples, of how many, of what] of what was found, in all and in the zoomed frame.
+	foundShares() {
+		const { tree, weights, found, zoom } = this.scene;
+		if (!found)
+			return [];
+		const shares = [[foundSamples(tree, weights, found, 0), weights.all, "all"]];
+		if (zoom > 0)
+			shares.push([foundSamples(tree, weights, found, zoom), weights.total[zoom], "zoomed"]);
+		return shares;
+	}
+
+	showSearchResult() {
+		this.shares = this.foundShares();
+		this.controls.showResult(this.shares, this.searchError);
+	}
+
+	show() {
+		const isTable = this.state.view === "table", { scene, table } = this;
+		this.tooltip.hide();
+		scene.isFlame = this.state.view === "flame";
+		this.stage.hidden = isTable;
+		this.detail.hidden = isTable;
+		this.tableElement.hidden = !isTable;
+		if (!isTable) {
+			this.graph.hovered = -1;
+			this.graph.setScene(scene);
+			this.graph.paint();
+			this.showDetail();
+			return;
+		}
+		if (this.isTableStale)
+			table.setTotals(this.totals, this.foundFunctions);
+		this.isTableStale = false;
+		table.paint();
+	}
+
+	showDetail() {
+		this.detail.textContent = this.scene.weights.all ?
+			describeNode(this.scene, this.profile, this.scene.selected) : "";
+	}
+
+	select(node) {
+		this.scene.selected = this.graph.selected = node;
+		this.graph.scrollTo(node);
+		this.graph.paint();
+		this.showDetail();
+	}
+
+	// A row of the table: its frames stand out in the graph.
+	choose(index) {
+		this.change({ view: this.lastGraphView, query: functionQuery(this.profile, index),
+			isRegex: true, zoom: 0 });
+		this.selectHeaviest();
+	}
+
+	selectHeaviest() {
+		const { tree, weights, found } = this.scene;
+		const node = found ? heaviestFound(tree, weights, found) : -1;
+		this.stage.focus({ preventScroll: true });
+		if (node > 0)
+			this.select(node);
+	}
+
+	// What the keyboard can do.
+	actions() {
+		const { scene, controls } = this;
+		const beside = (step) => this.select(
+			scene.layout.neighbour(scene.selected, step, scene.zoom));
+		return {
+			child: () => this.select(this.childTowardsZoom(scene.selected)),
+			parent: () => this.select(Math.max(0, scene.tree.parents[scene.selected])),
+			left: () => beside(-1),
+			right: () => beside(1),
+			home: () => this.select(scene.zoom),
+			zoom: () => this.change({ zoom: scene.selected }),
+			zoomOut: () => this.change({ zoom: Math.max(0, scene.tree.parents[scene.zoom]) }),
+			focusSearch: () => {
+				controls.search.focus();
+				controls.search.select();
+			},
+			help: () => this.help.showModal(),
+			escape: () => this.escape(),
+		};
+	}
+
+	// The heaviest child; above the zoomed frame, the one that leads to it.
+	childTowardsZoom(node) {
+		const { tree, layout, zoom } = this.scene;
+		let below = zoom;
+		while (tree.depths[below] > tree.depths[node] + 1)
+			below = tree.parents[below];
+		return below > 0 && tree.parents[below] === node ? below :
+			layout.childrenOf(node)[0] ?? node;
+	}
+
+	// One thing at a time: the search that is being typed, the zoom, the search.
+	escape() {
+		const { search } = this.controls, isTyping = document.activeElement === search;
+		if (isTyping && !search.value)
+			this.stage.focus({ preventScroll: true });
+		else if (!isTyping && this.state.zoom > 0)
+			this.change({ zoom: 0 });
+		else if (this.state.query)
+			this.change({ query: "" });
+	}
+
+	listenToMouse() {
+		const { stage, graph, tooltip } = this;
+		const nodeOf = (event) => {
+			const { left, top } = graph.canvas.getBoundingClientRect();
+			return graph.nodeAt(event.clientX - left, event.clientY - top);
+		};
+		const hover = (node) => {
+			stage.classList.toggle("over-frame", node >= 0);
+			if (graph.hovered !== node) {
+				graph.hovered = node;
+				graph.paintSoon();
+			}
+		};
+		graph.canvas.addEventListener("pointermove", (event) => {
+			const node = nodeOf(event);
+			hover(node);
+			if (node >= 0 && event.pointerType !== "touch")
+				tooltip.show(this.scene, node, event.clientX, event.clientY);
+			else
+				tooltip.hide();
+		});
+		for (const name of ["pointerleave", "pointercancel"])
+			graph.canvas.addEventListener(name, () => {
+				hover(-1);
+				tooltip.hide();
+			});
+		stage.addEventListener("scroll", () => tooltip.hide(), { passive: true });
+		graph.canvas.addEventListener("click", (event) => {
+			const node = nodeOf(event);
+			if (node >= 0)
+				this.change({ zoom: node });
+		});
+	}
+
+	listenToWindow() {
+		const dark = matchMedia("(prefers-color-scheme: dark)");
+		dark.addEventListener("change", () => this.setTheme(dark.matches ? "dark" : "light"));
+		document.getElementById("theme").addEventListener("click", () =>
+			this.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+		document.getElementById("help-open").addEventListener("click", () => this.help.showModal());
+		this.controls.search.addEventListener("keydown", (event) => {
+			if (event.key === "Enter" && this.state.view !== "table")
+				this.selectHeaviest();
+		});
+		addEventListener("popstate", () => this.restore());
+		new ResizeObserver(() => {
+			if (this.scene.layout)
+				this.show();
+		}).observe(document.querySelector("main"));
+		this.setTheme(dark.matches ? "dark" : "light");
+	}
+
+	setTheme(name) {
+		document.documentElement.dataset.theme = name;
+		const style = getComputedStyle(document.documentElement);
+		this.graph.setTheme(name, style.getPropertyValue("--stage").trim());
+		if (this.scene.layout)
+			this.show();
+	}
+
+	restore() {
+		this.change(stateFromFragment(this.profile, location.hash), true);
+	}
+}
+
+function start() {
+	const data = document.getElementById("profile");
+	const app = new App(new Profile(JSON.parse(data.textContent)));
+	data.remove();
+	app.restore();
+	app.timings.open = performance.now();
+	return app;
+}
+
+const app = start();
+
+// For tests.  `timings` are milliseconds: from the navigation to the first picture, and of the
+// last change with its picture.  Nodes are numbers; `nodes` finds them by their frames' label.
+window.pybpfprof = {
+	timings: app.timings,
+	state: () => ({ ...app.state, selected: app.scene.selected }),
+	shares: () => app.shares,
+	count: () => app.scene.tree.count,
+	nodes: (label) => {
+		const { tree, weights } = app.scene, nodes = [];
+		for (let node = 0; node < tree.count; node++)
+			if (weights.total[node] > 0 && app.profile.label(tree.frames[node]) === label)
+				nodes.push(node);
+		return nodes;
+	},
+	samples: (node) => app.scene.weights.total[node],
+	// Where a node is in the window, as far as it can be seen.
+	box: (node) => {
+		const { left, top } = app.graph.canvas.getBoundingClientRect(), box = app.graph.box(node);
+		return { ...box, x: left + box.x, y: top + box.y };
+	},
+};

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is said about one frame: the tooltip, and the line that screen readers follow.
+
+const TOOLTIP_DISTANCE = 14;
+
+// Where a frame is, in full: "/usr/lib/python3.11/json/decoder.py:355".
+function fullPlace(profile, frame) {
+	const file = profile.filenameOf(frame), line = profile.lineOf(frame);
+	return file && line ? `${file}:${line}` : file;
+}
+
+// One sentence on a node.
+function describeNode(scene, profile, node) {
+	const { tree, weights } = scene, count = weights.total[node];
+	const parts = [profile.label(tree.frames[node]).slice(0, LABEL_LENGTH_MAX),
+		formatSamples(count), formatShare(count, weights.all) + " of all"];
+	if (node > 0)
+		parts.push(formatShare(count, weights.total[tree.parents[node]]) + " of its parent");
+	parts.push(formatCount(weights.self[node]) + " in itself", "depth " + tree.depths[node]);
+	return parts.join(" · ");
+}
+
+class Tooltip {
+	constructor(element, profile) {
+		this.element = element;
+		this.profile = profile;
+		this.node = -1;
+	}
+
+	hide() {
+		this.element.hidden = true;
+		this.node = -1;
+	}
+
+	// Shows NODE beside the point, inside the window.
+	show(scene, node, x, y) {
+		const { element } = this;
+		element.hidden = false;
+		if (node !== this.node)
+			this.fill(scene, node);
+		this.node = node;
+		const { width, height } = element.getBoundingClientRect();
+		const left = x + TOOLTIP_DISTANCE + width > window.innerWidth ?
+			x - TOOLTIP_DISTANCE - width : x + TOOLTIP_DISTANCE;
+		const top = y + TOOLTIP_DISTANCE + height > window.innerHeight ?
+			y - TOOLTIP_DISTANCE - height : y + TOOLTIP_DISTANCE;
+		element.style.left = Math.max(4, left) + "px";
+		element.style.top = Math.max(4, top) + "px";
+	}
+
+	fill(scene, node) {
+		const { profile } = this, { tree, weights } = scene, frame = tree.frames[node];
+		const name = document.createElement("strong"), place = document.createElement("div");
+		const figures = document.createElement("dl"), count = weights.total[node];
+		name.textContent = profile.nameOf(frame).slice(0, LABEL_LENGTH_MAX);
+		place.className = "place";
+		place.textContent = fullPlace(profile, frame).slice(-LABEL_LENGTH_MAX);
+		const add = (term, value) => {
+			const entry = document.createElement("dt"), data = document.createElement("dd");
+			entry.textContent = term;
+			data.textContent = value;
+			figures.append(entry, data);
+		};
+		add("Samples", formatCount(count));
+		add("Of all", formatShare(count, weights.all));
+		if (node > 0)
+			add("Of parent", formatShare(count, weights.total[tree.parents[node]]));
+		if (scene.zoom > 0 && tree.isInside(node, scene.zoom))
+			add("Of zoomed", formatShare(count, weights.total[scene.zoom]));
+		add("In itself", `${formatCount(weights.self[node])} (${
+			formatShare(weights.self[node], weights.all)})`);
+		const index = profile.functionOf(frame);
+		if (index >= 0 && profile.functions.firstLines[index])
+			add("Begins at line", String(profile.functions.firstLines[index]));
+		this.element.replaceChildren(name, ...place.textContent ? [place] : [], figures);
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is shown, as the fragment of the page's address: whoever opens it sees the same.
+// What is as it would be anyway is left out.
+
+const VIEWS = ["flame", "icicle", "table"];
+const GROUPS = ["none", "process", "thread"];
+
+function initialState(profile) {
+	return {
+		view: "flame",
+		group: profile.threadsAtRoot ? "thread" : profile.processes.count > 1 ? "process" : "none",
+		lines: true,
+		process: -1,
+		thread: -1,
+		zoom: 0,
+		query: "",
+		isRegex: false,
+	};
+}
+
+// A whole number below LIMIT, or OTHERWISE: anybody can write an address.
+function parseIndex(text, limit, otherwise) {
+	return /^\d{1,9}$/.test(text ?? "") && Number(text) < limit ? Number(text) : otherwise;
+}
+
+function stateFromFragment(profile, fragment) {
+	const values = new URLSearchParams(fragment.replace(/^#/, ""));
+	const state = initialState(profile);
+	if (VIEWS.includes(values.get("view")))
+		state.view = values.get("view");
+	if (GROUPS.includes(values.get("group")))
+		state.group = values.get("group");
+	state.lines = values.get("lines") !== "off";
+	state.process = parseIndex(values.get("process"), profile.processes.count, -1);
+	state.thread = parseIndex(values.get("thread"), profile.threads.count, -1);
+	state.zoom = parseIndex(values.get("zoom"), Infinity, 0);
+	state.query = values.get("search") ?? values.get("regex") ?? "";
+	state.isRegex = !values.has("search") && values.has("regex");
+	return state;
+}
+
+function fragmentFromState(profile, state) {
+	const initial = initialState(profile), values = new URLSearchParams();
+	for (const key of ["view", "group", "process", "thread", "zoom"])
+		if (state[key] !== initial[key])
+			values.set(key, state[key]);
+	if (!state.lines)
+		values.set("lines", "off");
+	if (state.query)
+		values.set(state.isRegex ? "regex" : "search", state.query);
+	return values.toString();
+}
+
+// With IS_STEP the browser's Back leads to what was shown before.
+function showFragment(fragment, isStep) {
+	const address = fragment ? "#" + fragment : location.pathname + location.search;
+	if (location.hash === (fragment ? "#" + fragment : ""))
+		return;
+	try {
+		history[isStep ? "pushState" : "replaceState"](null, "", address);
+	} catch {
+		// A document without an address of its own, in a frame say, cannot have this one.
+	}
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Trees of frames.  Node 0 is the root, and a parent's number is below its children's.
+//
+// The first tree is the one that the stacks spell out (see html.c): its frames are locations,
+// and its nodes are numbered depth first.  What is shown is made from it: with threads or
+// processes at the root, with one node a function where lines are off.
+
+class Tree {
+	constructor() {
+		this.count = 0;
+		this.capacity = 1024;
+		this.frames = new Int32Array(this.capacity);
+		this.parents = new Int32Array(this.capacity);
+		this.depths = new Int32Array(this.capacity);
+		this.sampleNodes = null; // the leaf of each sample
+	}
+
+	add(parent, frame) {
+		if (this.count === this.capacity)
+			this.grow();
+		const node = this.count++;
+		this.frames[node] = frame;
+		this.parents[node] = parent;
+		this.depths[node] = parent < 0 ? 0 : this.depths[parent] + 1;
+		return node;
+	}
+
+	grow() {
+		this.capacity *= 2;
+		for (const name of ["frames", "parents", "depths"]) {
+			const longer = new Int32Array(this.capacity);
+			longer.set(this[name]);
+			this[name] = longer;
+		}
+	}
+
+	isInside(node, ancestor) {
+		while (this.depths[node] > this.depths[ancestor])
+			node = this.parents[node];
+		return node === ancestor;
+	}
+
+	// Frames from the root's child to the node.
+	path(node) {
+		const frames = [];
+		for (; node > 0; node = this.parents[node])
+			frames.push(this.frames[node]);
+		return frames.reverse();
+	}
+}
+
+// Finds a node by its parent and frame: open addressing over node numbers.
+class ChildIndex {
+	constructor(tree) {
+		this.tree = tree;
+		this.slots = new Int32Array(4096).fill(-1);
+	}
+
+	slotOf(parent, frame) {
+		const { parents, frames } = this.tree, mask = this.slots.length - 1;
+		let slot = Math.imul(Math.imul(parent, 0x9e3779b1) ^ frame, 0x85ebca6b);
+		slot = (slot ^ slot >>> 15) & mask;
+		for (let node; (node = this.slots[slot]) >= 0; slot = slot + 1 & mask)
+			if (parents[node] === parent && frames[node] === frame)
+				break;
+		return slot;
+	}
+
+	childOf(parent, frame) {
+		let slot = this.slotOf(parent, frame);
+		if (this.slots[slot] >= 0)
+			return this.slots[slot];
+		if (2 * this.tree.count > this.slots.length) {
+			this.rehash();
+			slot = this.slotOf(parent, frame);
+		}
+		return this.slots[slot] = this.tree.add(parent, frame);
+	}
+
+	rehash() {
+		const { parents, frames, count } = this.tree;
+		this.slots = new Int32Array(4 * this.slots.length).fill(-1);
+		for (let node = 1; node < count; node++)
+			this.slots[this.slotOf(parents[node], frames[node])] = node;
+	}
+}
+
+// The tree that the stacks spell out.
+function stackTree(profile) {
+	const numbers = profile.stackNumbers, tree = new Tree(), leaves = [];
+	const path = [tree.add(-1, profile.rootFrame)];
+	for (let i = 0; i < numbers.length;) {
+		let depth = numbers[i++];
+		for (let added = numbers[i++]; added > 0; added--, depth++)
+			path[depth + 1] = tree.add(path[depth], numbers[i++]);
+		leaves.push(path[depth]);
+	}
+	tree.sampleNodes = Int32Array.from(profile.samples.stacks, (stack) => leaves[stack]);
+	tree.outermost = outermostNodes(profile, tree);
+	return tree;
+}
+
+// Which nodes have no ancestor of their own function: recursion counts once.
+function outermostNodes(profile, tree) {
+	const flags = new Uint8Array(tree.count), open = new Int32Array(profile.functions.count);
+	const path = [];
+	for (let node = 1; node < tree.count; node++) {
+		while (path.length >= tree.depths[node])
+			open[path.pop()]--;
+		const index = profile.functionOf(tree.frames[node]);
+		flags[node] = open[index] === 0 ? 1 : 0;
+		open[index]++;
+		path.push(index);
+	}
+	return flags;
+}
+
+// The frames that stand between the root and the stacks of a thread.
+function groupFrames(profile, thread, group) {
+	const frames = [];
+	if (group !== "none" && profile.processes.count > 1)
+		frames.push(profile.firstProcess + profile.threads.processes[thread]);
+	if (group === "thread")
+		frames.push(profile.firstThread + thread);
+	return frames;
+}
+
+// Makes the shown tree's nodes as they are asked for.
+class TreeCopy {
+	constructor(profile, stacks, lines) {
+		this.stacks = stacks;
+		this.tree = new Tree();
+		this.root = this.tree.add(-1, profile.rootFrame);
+		this.index = new ChildIndex(this.tree);
+		// What each node of the stacks' tree became, and under which group's node.
+		this.copies = new Int32Array(stacks.count);
+		this.tops = new Int32Array(stacks.count).fill(-1);
+		this.frames = lines ? stacks.frames : stacks.frames.map((frame) =>
+			frame === profile.rootFrame ? frame : profile.firstFunction + profile.functionOf(frame));
+		this.pending = new Int32Array(stacks.depths.reduce((a, b) => Math.max(a, b), 0) + 1);
+	}
+
+	// The copy of NODE under TOP.
+	copyOf(node, top) {
+		const { copies, tops, pending, frames, index } = this, { parents } = this.stacks;
+		let length = 0;
+		for (; node > 0 && tops[node] !== top; node = parents[node])
+			pending[length++] = node;
+		let copy = node > 0 ? copies[node] : top;
+		while (length > 0) {
+			node = pending[--length];
+			copy = index.childOf(copy, frames[node]);
+			copies[node] = copy;
+			tops[node] = top;
+		}
+		return copy;
+	}
+}
+
+// The tree to show.  GROUP is "none", "process" or "thread".
+function shownTree(profile, stacks, group, lines) {
+	const { threads, count } = profile.samples, copy = new TreeCopy(profile, stacks, lines);
+	const order = new Uint32Array(count).map((_, i) => i), sampleNodes = new Int32Array(count);
+	// One group after the other, so that each stack is walked once in each.
+	if (group !== "none")
+		order.sort((a, b) => threads[a] - threads[b] || a - b);
+	let top = -1, lastThread = -1;
+	for (const sample of order) {
+		if (top < 0 || group !== "none" && threads[sample] !== lastThread) {
+			lastThread = threads[sample];
+			top = groupFrames(profile, lastThread, group).reduce(
+				(node, frame) => copy.index.childOf(node, frame), copy.root);
+		}
+		sampleNodes[sample] = copy.copyOf(stacks.sampleNodes[sample], top);
+	}
+	copy.tree.sampleNodes = sampleNodes;
+	return copy.tree;
+}
+
+// The node of TREE that comes closest to NODE of OTHER: the same functions from the root on,
+// with groups left aside, at the same lines where there are lines.
+function correspondingNode(profile, tree, other, node) {
+	const wanted = other.path(node).filter((frame) => profile.functionOf(frame) >= 0);
+	if (!wanted.length)
+		return 0;
+	const reached = new Int32Array(tree.count).fill(-1);
+	let best = 0, bestScore = 0;
+	const scores = new Float64Array(tree.count);
+	reached[0] = 0;
+	for (let child = 1; child < tree.count; child++) {
+		const from = reached[tree.parents[child]], frame = tree.frames[child];
+		if (from < 0)
+			continue;
+		const score = scores[tree.parents[child]];
+		if (profile.functionOf(frame) < 0) {
+			reached[child] = from;
+		} else if (from < wanted.length &&
+			   profile.functionOf(frame) === profile.functionOf(wanted[from])) {
+			reached[child] = from + 1;
+			scores[child] = score + wanted.length + (frame === wanted[from] ? 1 : 0);
+			if (scores[child] > bestScore)
+				[best, bestScore] = [child, scores[child]];
+		}
+	}
+	return best;
+}

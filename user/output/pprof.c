@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * pprof: a gzipped protobuf.
+ *
+ * A message that is written in parts, one after another, is to its reader the
+ * message of all their fields.  So the profile is packed a sample, a location,
+ * a function, a string at a time, and is never in memory as a whole.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "output.h"
+#include "pprof.pb-c.h"
+#include "xalloc.h"
+
+/* zlib: the largest window, and a gzip header. */
+#define GZIP_WINDOW_BITS (15 + 16)
+#define GZIP_MEMORY	 8
+
+struct writer {
+	const struct profile *profile;
+	FILE *file;
+	z_stream stream;
+	uint8_t *packed;
+	size_t packed_capacity;
+	int64_t *string_indices; /* of the profile's strings; 0: not written, but for "" */
+	int64_t string_count;
+	struct {
+		int64_t pid, tid, thread, command;
+	} keys;
+};
+
+static void compress_bytes(struct writer *writer, uint8_t *bytes, size_t length, int flush)
+{
+	uint8_t output[16 * 1024];
+
+	writer->stream.next_in = bytes;
+	writer->stream.avail_in = length;
+	do {
+		writer->stream.next_out = output;
+		writer->stream.avail_out = sizeof(output);
+		deflate(&writer->stream, flush);
+		fwrite(output, 1, sizeof(output) - writer->stream.avail_out, writer->file);
+	} while (!writer->stream.avail_out);
+}
+
+static void put(struct writer *writer, const Pprof__Profile *part)
+{
+	size_t length = pprof__profile__get_packed_size(part);
+
+	writer->packed = xgrow(writer->packed, &writer->packed_capacity, length, 1);
+	pprof__profile__pack(part, writer->packed);
+	compress_bytes(writer, writer->packed, length, Z_NO_FLUSH);
+}
+
+static int64_t put_text(struct writer *writer, const char *text)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	char *strings[] = { (char *)text };
+
+	part.n_string_table = 1;
+	part.string_table = strings;
+	put(writer, &part);
+	return writer->string_count++;
+}
+
+static int64_t put_string(struct writer *writer, string_id string)
+{
+	if (string && !writer->string_indices[string])
+		writer->string_indices[string] = put_text(writer, writer->profile->strings[string]);
+	return writer->string_indices[string];
+}
+
+static void put_comment(struct writer *writer, const char *text)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	int64_t comment = put_text(writer, text);
+
+	part.n_comment = 1;
+	part.comment = &comment;
+	put(writer, &part);
+}
+
+static void put_comments(struct writer *writer, const struct output_options *options)
+{
+	char *summary = ledger__summary(&writer->profile->ledger), *rest = summary, *line;
+
+	put_comment(writer, "pybpfprof " PYBPFPROF_VERSION);
+	put_comment(writer, options->title);
+	while ((line = strsep(&rest, "\n")))
+		put_comment(writer, line);
+	free(summary);
+}
+
+static void put_header(struct writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__ValueType samples = PPROF__VALUE_TYPE__INIT, cpu = PPROF__VALUE_TYPE__INIT;
+	Pprof__ValueType *types[] = { &samples, &cpu };
+
+	put_text(writer, "");
+	samples.type = put_text(writer, "samples");
+	samples.unit = put_text(writer, "count");
+	cpu.type = put_text(writer, "cpu");
+	cpu.unit = put_text(writer, "nanoseconds");
+	writer->keys.pid = put_text(writer, "pid");
+	writer->keys.tid = put_text(writer, "tid");
+	writer->keys.thread = put_text(writer, "thread");
+	writer->keys.command = put_text(writer, "command");
+	part.n_sample_type = 2;
+	part.sample_type = types;
+	part.default_sample_type = cpu.type;
+	part.period_type = &cpu;
+	part.period = profile__period_ns(profile);
+	part.time_nanos = profile->start_unix_ns;
+	part.duration_nanos = profile->duration_ns;
+	put(writer, &part);
+}
+
+static void put_function(struct writer *writer, uint32_t index)
+{
+	const struct profile_function *function = &writer->profile->functions[index];
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Function message = PPROF__FUNCTION__INIT, *messages[] = { &message };
+
+	message.id = index + 1;
+	/* Without a system_name: pprof would take the same name for a C++ one, and cut "<module>"
+	 * and all else that looks like template parameters out of it. */
+	message.name = put_string(writer, function->name);
+	message.filename = put_string(writer, function->filename);
+	message.start_line = function->first_line;
+	part.n_function = 1;
+	part.function = messages;
+	put(writer, &part);
+}
+
+static void put_location(struct writer *writer, uint32_t index)
+{
+	const struct profile_location *location = &writer->profile->locations[index];
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Location message = PPROF__LOCATION__INIT, *messages[] = { &message };
+	Pprof__Line line = PPROF__LINE__INIT, *lines[] = { &line };
+
+	line.function_id = location->function + 1;
+	line.line = location->line;
+	message.id = index + 1;
+	message.n_line = 1;
+	message.line = lines;
+	part.n_location = 1;
+	part.location = messages;
+	put(writer, &part);
+}
+
+static void put_sample(struct writer *writer, const struct profile_sample *sample)
+{
+	const struct profile *profile = writer->profile;
+	const struct profile_stack *stack = &profile->stacks[sample->stack];
+	const struct profile_thread *thread = &profile->threads[sample->thread];
+	const struct profile_process *process = &profile->processes[thread->process];
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Sample message = PPROF__SAMPLE__INIT, *messages[] = { &message };
+	Pprof__Label pid = PPROF__LABEL__INIT, tid = PPROF__LABEL__INIT;
+	Pprof__Label name = PPROF__LABEL__INIT, command = PPROF__LABEL__INIT;
+	Pprof__Label *labels[4] = { &pid, &tid };
+	int64_t values[] = { sample->count, sample->count * profile__period_ns(profile) };
+
+	message.label = labels;
+	message.n_label = 2;
+	pid.key = writer->keys.pid;
+	pid.num = process->pid;
+	tid.key = writer->keys.tid;
+	tid.num = thread->tid;
+	name.key = writer->keys.thread;
+	name.str = put_string(writer, thread->name);
+	if (name.str)
+		labels[message.n_label++] = &name;
+	command.key = writer->keys.command;
+	command.str = put_string(writer, process->command);
+	if (command.str)
+		labels[message.n_label++] = &command;
+	message.n_value = 2;
+	message.value = values;
+	message.n_location_id = stack->depth;
+	message.location_id = xcalloc(stack->depth, sizeof(*message.location_id));
+	for (uint32_t i = 0; i < stack->depth; i++)
+		message.location_id[i] = stack->locations[i] + 1;
+	part.n_sample = 1;
+	part.sample = messages;
+	put(writer, &part);
+	free(message.location_id);
+}
+
+static int write_pprof(const struct profile *profile, const struct output_options *options,
+		       FILE *file)
+{
+	struct writer writer = { .profile = profile, .file = file };
+
+	if (deflateInit2(&writer.stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
+			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	writer.string_indices = xcalloc(profile->string_count, sizeof(*writer.string_indices));
+	put_header(&writer);
+	put_comments(&writer, options);
+	for (size_t i = 0; i < profile->function_count; i++)
+		put_function(&writer, i);
+	for (size_t i = 0; i < profile->location_count; i++)
+		put_location(&writer, i);
+	for (size_t i = 0; i < profile->sample_count; i++)
+		put_sample(&writer, &profile->samples[i]);
+	compress_bytes(&writer, NULL, 0, Z_FINISH);
+	deflateEnd(&writer.stream);
+	free(writer.string_indices);
+	free(writer.packed);
+	return 0;
+}
+
+const struct output_format output_pprof = {
+	.name = "pprof",
+	.description = "gzipped protobuf for `go tool pprof` and profile databases",
+	.suffix = "pb.gz",
+	.endings = { ".pb.gz", ".pprof" },
+	.write = write_pprof,
+};
