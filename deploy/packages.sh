@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# deploy/packages.sh {build|demo|test}: installs what is missing for that from
+# Debian's packages, and says what.  Nothing is touched when all is there.
+set -eu
+
+# Neither sudo's PATH nor a user's has all of these.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin
+
+case ${1-} in
+build) sets="build" ;;
+demo) sets="build demo" ;;
+test) sets="build demo test" ;;
+*)
+	echo "usage: deploy/packages.sh {build|demo|test}" >&2
+	exit 2
+	;;
+esac
+
+die() {
+	echo "deploy/packages.sh: $*" >&2
+	exit 1
+}
+
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null) ||
+	die "no Debian packages here; install by hand what README.md lists, then run make"
+
+# Appends to $missing and $reasons unless the package, or a program of that name, is there.
+missing=""
+reasons=""
+want() { # PACKAGE PROGRAM WHY
+	case "
+$installed
+" in *"
+installed $1
+"*) return ;; esac
+	[ "$2" = - ] || ! command -v "$2" >/dev/null || return 0
+	missing="$missing $1"
+	reasons="$reasons  $1: $3
+"
+}
+
+while read -r set package program why; do
+	case " $sets " in *" $set "*) want "$package" "$program" "$why" ;; esac
+done <<'END'
+build gcc                    gcc          compiles user space
+build libc6-dev              -            the C library's headers
+build make                   make         runs the build
+build clang                  clang        compiles the BPF program
+build llvm                   llvm-strip   strips the BPF program
+build bpftool                bpftool      makes the BPF program's skeleton
+build pkgconf                pkg-config   finds the libraries
+build libbpf-dev             -            loads the BPF program
+build libelf-dev             -            reads the target's ELF files
+build zlib1g-dev             -            compresses pprof files
+build libprotobuf-c-dev      -            encodes pprof files
+build protobuf-compiler      protoc       reads pprof.proto
+build protobuf-c-compiler    protoc-gen-c makes the encoder from it
+build libjansson-dev         -            writes JSON
+build uthash-dev             -            hash tables
+demo  python3                -            runs the sample program
+test  libcmocka-dev          -            unit tests
+test  libpython3-dev         -            its headers are what the offset tables must match
+test  python3-pytest         -            end-to-end tests
+test  python3-pytest-timeout -            ends a test that hangs
+test  golang-go              go           go tool pprof reads the pprof files
+test  npm                    npm          fetches speedscope
+test  chromium               chromium     renders the flame graph page and runs speedscope
+test  chromium-driver        chromedriver drives Chromium
+END
+
+[ -n "$missing" ] || exit 0
+command -v apt-get >/dev/null || die "no apt-get here; install by hand:$missing"
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null ||
+		die "not root; run as root: apt-get install --no-install-recommends$missing"
+	as_root=sudo
+fi
+
+apt() {
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=3 \
+		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" >/dev/null </dev/null
+}
+
+echo "Missing from Debian's packages, installing with all that they depend on:"
+printf '%s' "$reasons"
+apt update || die "apt-get update failed; is the network up?"
+# shellcheck disable=SC2086 # a list of words
+apt install --no-install-recommends $missing ||
+	die "apt-get failed; try: $as_root apt-get install --no-install-recommends$missing"
