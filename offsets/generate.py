@@ -9,8 +9,8 @@ every folder on this machine that pyenv or the system's packages have is taken. 
 includes these headers prints what offsetof() says, which becomes two files here:
 
     cpython-3.N.h     every field of OFFSET_FIELDS: its offset, or ABSENT
-    published-3.N.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its offset,
-                      the byte of its struct's size, and how many bytes the field itself has
+    published-3.N.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its
+                      offset, that of its struct's size, and how many bytes the field itself has
 
 --check writes nothing and fails where a file differs from the headers.
 """

@@ -32,15 +32,17 @@ struct page {
 };
 
 struct embedded {
-	const char *start, *end;
+	const char *text;
+	const uint64_t *size;
 };
 
-/* The files of page/, as they are. */
-#define EMBED(symbol, path)                                                                       \
-	extern const char symbol##_start[] __attribute__((visibility("hidden")));                 \
-	extern const char symbol##_end[] __attribute__((visibility("hidden")));                   \
-	__asm__(".pushsection .rodata\n" #symbol "_start:\n\t.incbin \"page/" path "\"\n" #symbol \
-		"_end:\n\t.popsection\n")
+/* A file of page/, as it is, and its size. */
+#define EMBED(symbol, path)                                                                      \
+	extern const char symbol##_text[] __attribute__((visibility("hidden")));                 \
+	extern const uint64_t symbol##_size __attribute__((visibility("hidden")));               \
+	__asm__(".pushsection .rodata\n" #symbol "_text:\n\t.incbin \"page/" path "\"\n" #symbol \
+		"_end:\n\t.balign 8\n" #symbol "_size:\n\t.quad " #symbol "_end - " #symbol      \
+		"_text\n\t.popsection\n")
 
 /* One script in the page, in this order. */
 #define SCRIPTS(X)  \
@@ -67,19 +69,19 @@ SCRIPTS(X)
 #undef X
 
 static const struct embedded scripts[] = {
-#define X(name) { script_##name##_start, script_##name##_end },
+#define X(name) { script_##name##_text, &script_##name##_size },
 	SCRIPTS(X)
 #undef X
 };
 
 static void write_embedded(const struct embedded *embedded, FILE *file)
 {
-	fwrite(embedded->start, 1, embedded->end - embedded->start, file);
+	fwrite(embedded->text, 1, *embedded->size, file);
 }
 
 static int write_style(const struct page *page)
 {
-	write_embedded(&(struct embedded){ page_css_start, page_css_end }, page->file);
+	write_embedded(&(struct embedded){ page_css_text, &page_css_size }, page->file);
 	return 0;
 }
 
@@ -146,7 +148,7 @@ static void write_tables(const struct page *page, FILE *file)
 		fprintf(file, "%s%u,%u,%u,%u,%u", i ? "," : "", function->name, function->filename,
 			page->options->full_filenames ? function->filename
 						      : function->short_filename,
-			function->first_line, function->kind);
+			function->first_line, (unsigned int)function->kind);
 	}
 	fputs("],\n\"locations\":[", file);
 	for (size_t i = 0; i < profile->location_count; i++)
@@ -320,15 +322,14 @@ static int write_html(const struct profile *profile, const struct output_options
 		      FILE *file)
 {
 	struct page page = { .profile = profile, .options = options, .file = file };
-	const char *text = page_html_start;
 	int error = make_nonce(&page);
 
-	while (text < page_html_end && !error) {
-		size_t length = write_marker(&page, text, page_html_end - text, &error);
+	for (size_t i = 0; i < page_html_size && !error;) {
+		size_t length = write_marker(&page, page_html_text + i, page_html_size - i, &error);
 
 		if (!length)
-			fputc(*text, file);
-		text += length ? length : 1;
+			fputc(page_html_text[i], file);
+		i += length ? length : 1;
 	}
 	return error;
 }

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The readers of line tables and code objects, against what each interpreter says itself."""
+
+import os
+import subprocess
+
+import pytest
+
+from conftest import PROGRAMS, ROOT
+
+OUTPUT = os.path.join(ROOT, os.environ.get("OUTPUT", ".output"))
+
+# The kinds of entry, as line_check tells them, that a version's library has; later ones have all.
+KINDS = {(3, 7): 0x33, (3, 8): 0x77, (3, 9): 0x67, (3, 10): 0xf6}
+ALL_KINDS = 0xffff
+
+
+@pytest.fixture(scope="session")
+def tool():
+    """tool(NAME): the path of a test program in C."""
+    def find(name):
+        path = os.path.join(OUTPUT, name)
+        assert os.access(path, os.X_OK), "%s is not built: run make unit-tests" % path
+        return path
+    return find
+
+
+def test_standard_library(python, tool):
+    dump = subprocess.Popen([python.path, os.path.join(PROGRAMS, "dump_lines.py")],
+                            stdout=subprocess.PIPE)
+    check = subprocess.run([tool("line_check")], stdin=dump.stdout, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, universal_newlines=True)
+    dump.stdout.close()
+    assert dump.wait() == 0
+    assert check.returncode == 0, check.stderr
+    code_objects, units, mismatches, kinds = (int(word, 0) for word in check.stdout.split())
+    assert mismatches == 0
+    assert code_objects > 5000 and units > 200000
+    wanted = KINDS.get(python.version[:2], ALL_KINDS)
+    assert kinds & wanted == wanted
+
+
+def dump(tool, target, what, addresses, code_type):
+    """What code_dump says: a list of texts for each address."""
+    words = ["%s:%d" % (what, address) for address in addresses]
+    said = target.said
+    output = subprocess.check_output([tool("code_dump"), str(target.pid), str(said["version"]),
+                                      str(code_type), *words])
+    texts = output.decode("utf-8").split("\0")
+    assert texts.pop() == ""
+    per_address = {"code": 5, "str": 2}[what]
+    answers = []
+    while texts:
+        count = per_address if texts[0] == "0" else 1
+        answers.append(texts[:count])
+        del texts[:count]
+    return answers
+
+
+def test_code_objects(python, tool, target):
+    program = target(python, "code_objects.py")
+    said = program.said
+    addresses = [code["address"] for code in said["codes"]]
+    expected = [["0", code["name"], code["filename"], str(code["first_line"]),
+                 code["table"]] for code in said["codes"]]
+    assert dump(tool, program, "code", addresses, said["type"]) == expected
+    assert dump(tool, program, "code", addresses, 0) == expected
+
+
+def test_strings(python, tool, target):
+    program = target(python, "code_objects.py")
+    said = program.said
+    addresses = [string["address"] for string in said["strings"]]
+    expected = [["0", string["text"]] for string in said["strings"]]
+    assert dump(tool, program, "str", addresses, 0) == expected
+
+
+def test_other_objects_are_no_code(python, tool, target):
+    program = target(python, "code_objects.py")
+    said = program.said
+    answers = dump(tool, program, "code", said["no_code"], said["type"])
+    assert answers == [["-22"]] * len(said["no_code"])
+    assert dump(tool, program, "code", [0, 8, 2**47, 2**64 - 8], 0) == [["-14"]] * 4

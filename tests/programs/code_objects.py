@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Holds code objects and strings of every form, tells where they are, and waits.
+
+Says "ready" and, as JSON, the address of the code type, and of each object its address and what is
+to be read there.
+"""
+
+import json
+import sys
+import types
+
+NAMES = [
+    "plain",
+    "with space; \"quotes\" 'and' \\ </script>\n\ttab\r",
+    "",
+    "caf\u00e9",
+    "\u00ff" * 300,
+    "\u03c0\u03b1\u20ac",
+    "\uffff\ud7ff\ue000",
+    "\U0001f40d and \U0010ffff",
+    "not utf-8: \udce9\udc80",
+    "\ud83d\ude00 is two surrogates, \U0001f600 is not",
+    "nul \0 inside",
+    "long " * 20000,
+    "long \u20ac" * 20000,
+]
+
+FILENAMES = ["plain.py", "/srv/caf\u00e9/\u03c0.py", "/srv/\U0001f40d.py", "/srv/\udcff.py"]
+
+
+class Text(str):
+    """A str whose characters are not in the object itself."""
+
+
+def original():
+    total = 0
+    for number in range(10):
+
+        total += number
+    return total
+
+
+def renamed(name, filename, first_line):
+    """The code object of `original` under another name."""
+    code = original.__code__
+    if sys.version_info >= (3, 11):
+        return code.replace(co_name=name, co_qualname="Class." + name, co_filename=filename,
+                            co_firstlineno=first_line)
+    if sys.version_info >= (3, 8):
+        return code.replace(co_name=name, co_filename=filename, co_firstlineno=first_line)
+    return types.CodeType(
+        code.co_argcount, code.co_kwonlyargcount, code.co_nlocals, code.co_stacksize,
+        code.co_flags, code.co_code, code.co_consts, code.co_names, code.co_varnames,
+        filename, name, first_line, code.co_lnotab, code.co_freevars, code.co_cellvars)
+
+
+def spelled(text):
+    """TEXT as it is to be read: what UTF-8 has not is escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def describe(code):
+    table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
+    return {
+        "address": id(code),
+        "name": spelled(getattr(code, "co_qualname", code.co_name)),
+        "filename": spelled(code.co_filename),
+        "first_line": code.co_firstlineno,
+        "table": table.hex(),
+    }
+
+
+def main():
+    codes = [original.__code__, main.__code__, compile("x = 1\n\n\ny = 2", "<module>", "exec")]
+    codes += [renamed(name, FILENAMES[index % len(FILENAMES)], index * 1000000)
+              for index, name in enumerate(NAMES)]
+    strings = NAMES + [Text(name) for name in NAMES]
+    told = {
+        "version": sys.hexversion,
+        "type": id(types.CodeType),
+        "codes": [describe(code) for code in codes],
+        "strings": [{"address": id(string), "text": spelled(string)} for string in strings],
+        "no_code": [id(original), id(codes), id(types.CodeType), id(None), id("plain")],
+    }
+    print("ready", json.dumps(told), flush=True)
+    sys.stdin.readline()
+
+
+main()
