@@ -94,17 +94,23 @@ static __always_inline __s32 frame_position(struct walk *walk, __u32 at, __u64 c
 	return (__s64)(frame_word(walk, at, offset) - code - layout->code_adaptive) >> 1;
 }
 
-/* Records the frame that begins AT bytes into the block, unless it is the interpreter's own. */
-static __always_inline void record_frame(struct walk *walk, __u32 at)
+/* Records the frame that begins AT bytes into the block, unless it is the interpreter's own;
+ * returns whether to stop, for there is no room. */
+static __always_inline int record_frame(struct walk *walk, __u32 at)
 {
 	struct layout *layout = &walk->layout;
 	__u64 code;
 
 	if (layout->frame_owner != OFFSET_ABSENT &&
 	    (__u8)frame_part(walk, at, layout->frame_owner) >= FIRST_INTERNAL_OWNER)
-		return;
+		return 0;
+	if (walk->depth >= STACK_FRAMES_MAX - 1) {
+		walk->outcome = OUTCOME_TRUNCATED;
+		return 1;
+	}
 	code = frame_word(walk, at, layout->frame_code) & ~(__u64)layout->tag_mask;
 	push_frame(walk, code, frame_position(walk, at, code), FRAME_PYTHON, 0);
+	return 0;
 }
 
 /* Records one frame and goes to its caller; returns whether to stop. */
@@ -114,10 +120,6 @@ static __always_inline int walk_step(struct walk *walk)
 
 	if (!start)
 		return 1;
-	if (walk->depth >= STACK_FRAMES_MAX - 1) {
-		walk->outcome = OUTCOME_TRUNCATED;
-		return 1;
-	}
 	if (!is_user_address(start) || start % sizeof(__u64)) {
 		walk->outcome = OUTCOME_FRAME_ADDRESS;
 		return 1;
@@ -128,8 +130,7 @@ static __always_inline int walk_step(struct walk *walk)
 	}
 	start -= walk->block_start;
 	walk->frame = frame_word(walk, start, walk->layout.frame_previous);
-	record_frame(walk, start);
-	return 0;
+	return record_frame(walk, start);
 }
 
 /* A global function: the verifier goes through it once, however often it is called. */

@@ -135,14 +135,17 @@ static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u64 in
 	walk->outcome = OUTCOME_TOO_MANY_THREADS;
 }
 
-/* Whether the newest thread state is still HEAD. */
+/* Whether the newest thread state is still HEAD, and not now ours: its memory may be used again. */
 static __always_inline bool head_unchanged(struct walk *walk, __u64 interpreters, __u64 head)
 {
 	__u64 interp, newest;
 
 	return read_user(&interp, sizeof(interp), interpreters) &&
 	       read_user(&newest, sizeof(newest), interp + walk->layout.interp_tstate_head) &&
-	       newest == head;
+	       newest == head &&
+	       (!head ||
+		(read_tstate(walk, head) &&
+		 tstate_field(walk, walk->layout.tstate_thread_id) != walk->thread_pointer));
 }
 
 /* Whether what is remembered still holds; then the result is in walk->outcome. */

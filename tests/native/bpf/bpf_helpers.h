@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In place of libbpf's: what a BPF program is written with, for one that runs as an ordinary one.
+ * The helpers are in ../kernel.c. */
+#ifndef BPF_HELPERS_H
+#define BPF_HELPERS_H
+
+#include <linux/bpf.h>
+#include <sys/cdefs.h>
+
+#define SEC(name)
+#define __uint(name, number) int(*name)[number]
+#define __type(name, of)     of *name
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline	__attribute__((noinline))
+
+void *bpf_map_lookup_elem(void *map, const void *key);
+long bpf_probe_read_user(void *destination, __u32 size, const void *address);
+long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
+__u64 bpf_get_current_task(void);
+__u64 bpf_get_current_pid_tgid(void);
+__u32 bpf_get_smp_processor_id(void);
+long bpf_get_current_comm(void *buffer, __u32 size);
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+
+#include "harness.h"
+
+#define CHECKS_MAX 32
+#define NAME_MAX   96
+
+static const uint32_t versions[] = {
+	0x03071000, 0x03081200, 0x03091200, 0x030a0d00, 0x030b0700,
+	0x030c0100, 0x030d0000, 0x030e0000, 0x030f0000,
+};
+
+#define VERSION_COUNT (sizeof(versions) / sizeof(versions[0]))
+
+static int set_up(void **state)
+{
+	static struct image image;
+
+	image__open(&image, *(const uint32_t *)*state);
+	kernel__load(1);
+	kernel__set_layout(0, &image.layout);
+	kernel__add_target(TGID, image.interpreters, 0);
+	kernel.tgid = TGID;
+	harness__enter_thread(0);
+	*state = &image;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	int error = !kernel__sums_hold();
+
+	kernel__unload();
+	image__close(*state);
+	return error;
+}
+
+int harness__run(const struct check *checks, size_t count)
+{
+	static struct CMUnitTest tests[CHECKS_MAX * VERSION_COUNT];
+	static char names[CHECKS_MAX * VERSION_COUNT][NAME_MAX];
+
+	size_t used = 0;
+
+	assert_in_range(count, 1, CHECKS_MAX);
+	for (size_t i = 0; i < count * VERSION_COUNT; i++) {
+		const struct check *check = &checks[i / VERSION_COUNT];
+		const uint32_t *version = &versions[i % VERSION_COUNT];
+
+		if (*version < check->since)
+			continue;
+		snprintf(names[used], NAME_MAX, "%s on 3.%u", check->name, *version >> 16 & 0xff);
+		tests[used] = (struct CMUnitTest){
+			.name = names[used],
+			.test_func = check->run,
+			.setup_func = set_up,
+			.teardown_func = tear_down,
+			.initial_state = (void *)version,
+		};
+		used++;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+uint64_t harness__thread_pointer(uint32_t number)
+{
+	return THREAD_POINTER + 0x1000 * (uint64_t)number;
+}
+
+void harness__enter_thread(uint32_t number)
+{
+	kernel.tid = TGID + number;
+	kernel.thread_pointer = harness__thread_pointer(number);
+	kernel.start_time = 1000000 + number;
+}
+
+uint64_t harness__python_thread(struct image *image, uint64_t interp, uint32_t number,
+				uint32_t depth)
+{
+	uint64_t tstate = image__thread(image, interp, harness__thread_pointer(number));
+
+	for (uint32_t i = 0; i < depth; i++)
+		image__call(image, tstate, CODE(i), i);
+	return tstate;
+}
+
+void harness__assert_frame(struct last_sample sample, uint32_t i, uint64_t code, int32_t position)
+{
+	assert_true(i < sample.depth);
+	assert_int_equal(sample.frames[i].kind, FRAME_PYTHON);
+	assert_int_equal(sample.frames[i].address, code);
+	assert_int_equal(sample.frames[i].position, position);
+	assert_int_equal(sample.frames[i].detail, 0);
+}
+
+void harness__assert_whole(struct last_sample sample, uint32_t depth)
+{
+	assert_int_equal(sample.outcome, OUTCOME_PYTHON);
+	assert_int_equal(sample.depth, depth);
+	for (uint32_t i = 0; i < depth; i++)
+		harness__assert_frame(sample, i, CODE(depth - 1 - i), depth - 1 - i);
+	assert_int_equal(kernel.failed_reads, 0);
+}
+
+void harness__assert_ends(struct last_sample sample, uint32_t depth, enum outcome outcome)
+{
+	assert_int_equal(sample.outcome, outcome);
+	assert_int_equal(sample.depth, depth + 1);
+	assert_int_equal(sample.frames[depth].kind, FRAME_REASON);
+	assert_int_equal(sample.frames[depth].detail, outcome);
+	assert_in_range(kernel.reads, 0, READS_MAX);
+}

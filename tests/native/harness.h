@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of the walker share: one target with one interrupted thread, of each version. */
+#ifndef PYBPFPROF_TEST_HARNESS_H
+#define PYBPFPROF_TEST_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "image.h"
+#include "kernel.h"
+
+#define TGID		1000
+#define THREAD_POINTER	0x7f1234567740ULL
+#define NEW_VERSION_HEX 0x030b0000 /* frames lie in a data stack */
+#define CODE(number)	(0x7f0000001000ULL + 0x100 * (uint64_t)(number))
+
+/* No sample may read more often: all thread states with their cframe, and a block each frame. */
+#define READS_MAX (2 * THREAD_STATES_MAX + 2 * STACK_FRAMES_MAX + 8)
+
+/* A test that is run on every version SINCE one; its state is a struct image that is a target. */
+struct check {
+	const char *name;
+	void (*run)(void **state);
+	uint32_t since;
+};
+
+/* The interpreter's own frames are told by their owner since 3.12. */
+#define OWNERS_SINCE 0x030c0000
+
+#define CHECK(function)		       CHECK_SINCE(0, function)
+#define CHECK_SINCE(version, function) ((struct check){ #function, function, version })
+
+/* Runs them all; afterwards each time, every event must be counted once.  For main to return. */
+int harness__run(const struct check *checks, size_t count);
+
+/* The current thread is number NUMBER of the process: a tid, a thread pointer, a start time. */
+void harness__enter_thread(uint32_t number);
+uint64_t harness__thread_pointer(uint32_t number);
+
+/* A thread state for thread NUMBER that has DEPTH frames; frame I from the root on is at CODE(I),
+ * position I. */
+uint64_t harness__python_thread(struct image *image, uint64_t interp, uint32_t number,
+				uint32_t depth);
+
+/* The whole stack of such a thread. */
+void harness__assert_whole(struct last_sample sample, uint32_t depth);
+
+/* That frame I of the sample, leaf first, is this one. */
+void harness__assert_frame(struct last_sample sample, uint32_t i, uint64_t code, int32_t position);
+
+/* DEPTH frames, and then the reason why there are no more. */
+void harness__assert_ends(struct last_sample sample, uint32_t depth, enum outcome outcome);
+
+#endif

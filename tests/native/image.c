@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "image.h"
+
+#define MEMORY_BYTES (64UL << 20)
+#define PAGE	     4096UL
+
+/* Larger than all of the fields that are read. */
+#define INTERP_BYTES 8192
+#define TSTATE_BYTES 256
+#define CFRAME_BYTES 32
+
+void image__open(struct image *image, uint32_t version)
+{
+	void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	memset(image, 0, sizeof(*image));
+	if (memory == MAP_FAILED || offsets__lookup(version, false, &image->offsets) ||
+	    offsets__layout(&image->offsets, &image->layout)) {
+		perror("no image");
+		abort();
+	}
+	image->memory = (uint64_t)memory;
+	image->next = image->memory;
+	image->end = image->memory + MEMORY_BYTES;
+	image->interpreters = image__allocate(image, sizeof(uint64_t));
+}
+
+void image__close(struct image *image)
+{
+	munmap((void *)image->memory, MEMORY_BYTES);
+}
+
+uint64_t image__allocate(struct image *image, size_t bytes)
+{
+	uint64_t address = (image->next + 15) & ~15UL;
+
+	image->next = address + bytes;
+	if (image->next > image->end) {
+		fputs("the image is full\n", stderr);
+		abort();
+	}
+	return address;
+}
+
+uint64_t image__nowhere(struct image *image)
+{
+	uint64_t address = image__allocate(image, 2 * PAGE) + PAGE - 1;
+
+	address &= ~(PAGE - 1);
+	image->next = address + PAGE;
+	mprotect((void *)address, PAGE, PROT_NONE);
+	return address;
+}
+
+uint64_t image__island(struct image *image, size_t bytes)
+{
+	uint64_t address = image__nowhere(image) + PAGE;
+
+	image__allocate(image, (bytes + PAGE - 1) & ~(PAGE - 1));
+	image__nowhere(image);
+	return address;
+}
+
+uint64_t image__get(uint64_t address, uint32_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, (void *)(address + offset), sizeof(value));
+	return value;
+}
+
+void image__set(uint64_t address, uint32_t offset, uint64_t value)
+{
+	memcpy((void *)(address + offset), &value, sizeof(value));
+}
+
+uint64_t image__interp(struct image *image)
+{
+	uint64_t interp = image__allocate(image, INTERP_BYTES);
+
+	image__set(interp, image->offsets.interp_next, image__get(image->interpreters, 0));
+	image__set(image->interpreters, 0, interp);
+	return interp;
+}
+
+uint64_t image__thread(struct image *image, uint64_t interp, uint64_t thread_pointer)
+{
+	const struct offsets *offsets = &image->offsets;
+	uint64_t tstate = image__allocate(image, TSTATE_BYTES);
+
+	image__set(tstate, offsets->tstate_next, image__get(interp, offsets->interp_tstate_head));
+	image__set(interp, offsets->interp_tstate_head, tstate);
+	image__set(tstate, offsets->tstate_thread_id, thread_pointer);
+	if (image->layout.tstate_cframe != OFFSET_ABSENT)
+		image__set(tstate, offsets->tstate_cframe, image__allocate(image, CFRAME_BYTES));
+	return tstate;
+}
+
+void image__write_frame(const struct image *image, uint64_t address, uint64_t previous,
+			uint64_t code, int32_t position, uint8_t owner)
+{
+	const struct offsets *offsets = &image->offsets;
+	uint64_t instruction = code + offsets->code_code_adaptive + 2 * (int64_t)position;
+
+	image__set(address, offsets->frame_previous, previous);
+	image__set(address, offsets->frame_code, code);
+	if (offsets->code_code_adaptive == OFFSET_ABSENT)
+		memcpy((void *)(address + offsets->frame_lasti), &position, sizeof(position));
+	else
+		image__set(address, offsets->frame_lasti, instruction);
+	if (image->layout.frame_owner != OFFSET_ABSENT)
+		*(uint8_t *)(address + image->layout.frame_owner) = owner;
+}
+
+uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_t position)
+{
+	uint64_t frame = image__allocate(image, IMAGE_FRAME_BYTES);
+
+	image__write_frame(image, frame, image__frame(image, tstate), code, position, 0);
+	image__set_frame(image, tstate, frame);
+	return frame;
+}
+
+/* Where the pointer to the innermost frame is. */
+static uint64_t frame_pointer(const struct image *image, uint64_t tstate)
+{
+	const struct layout *layout = &image->layout;
+
+	if (layout->tstate_cframe == OFFSET_ABSENT)
+		return tstate + layout->tstate_frame;
+	return image__get(tstate, layout->tstate_cframe) + layout->cframe_current_frame;
+}
+
+uint64_t image__frame(const struct image *image, uint64_t tstate)
+{
+	return image__get(frame_pointer(image, tstate), 0);
+}
+
+void image__set_frame(const struct image *image, uint64_t tstate, uint64_t frame)
+{
+	image__set(frame_pointer(image, tstate), 0, frame);
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* The programs' entry points have no prototypes: the kernel calls them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "../../bpf/pybpfprof.bpf.c"
+#pragma GCC diagnostic pop
+
+#include "kernel.h"
+#include "xalloc.h"
+
+struct map {
+	const void *definition;
+	bool hashed; /* else indexed */
+	size_t value_bytes;
+	__u32 capacity, used;
+	__u32 *keys;
+	__u8 *values;
+};
+
+enum { TARGETS, LAYOUTS, WALKS, COUNTERS, STACKS, MAP_COUNT };
+
+struct kernel kernel;
+
+static struct map maps[MAP_COUNT];
+static struct task_struct current_task;
+static __u32 cpu_count;
+
+#define MAP_CAPACITY(map) (sizeof(*(map).max_entries) / sizeof(int))
+#define MAP_TYPE(map)	  (sizeof(*(map).type) / sizeof(int))
+
+#define LOAD_MAP(number, map, entries) \
+	load_map(number, &(map), MAP_TYPE(map) == BPF_MAP_TYPE_HASH, sizeof(*(map).value), entries)
+
+static void load_map(int number, const void *definition, bool hashed, size_t value_bytes,
+		     __u32 capacity)
+{
+	struct map *map = &maps[number];
+
+	map->definition = definition;
+	map->hashed = hashed;
+	map->value_bytes = value_bytes;
+	map->capacity = capacity;
+	map->used = 0;
+	map->keys = xcalloc(capacity, sizeof(*map->keys));
+	map->values = xcalloc(capacity, value_bytes);
+}
+
+void kernel__load(__u32 cpus)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.pid = getpid();
+	cpu_count = cpus;
+	LOAD_MAP(TARGETS, targets, MAP_CAPACITY(targets));
+	LOAD_MAP(LAYOUTS, layouts, MAP_CAPACITY(layouts));
+	LOAD_MAP(WALKS, walks, cpus * MAP_CAPACITY(walks));
+	LOAD_MAP(COUNTERS, counters, cpus * MAP_CAPACITY(counters));
+	LOAD_MAP(STACKS, stacks, cpus * MAP_CAPACITY(stacks));
+}
+
+void kernel__unload(void)
+{
+	kernel__drain();
+	for (int i = 0; i < MAP_COUNT; i++) {
+		free(maps[i].keys);
+		free(maps[i].values);
+	}
+	memset(maps, 0, sizeof(maps));
+}
+
+void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout)
+{
+	struct map *map = &maps[TARGETS];
+	struct target *target = (struct target *)map->values + map->used;
+
+	map->keys[map->used++] = tgid;
+	target->interpreters = interpreters;
+	target->layout = layout;
+}
+
+void kernel__set_layout(__u32 number, const struct layout *layout)
+{
+	((struct layout *)maps[LAYOUTS].values)[number] = *layout;
+}
+
+struct last_sample kernel__sample(void)
+{
+	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];
+
+	current_task.start_time = kernel.start_time;
+	current_task.thread.fsbase = kernel.thread_pointer;
+	kernel.reads = 0;
+	kernel.failed_reads = 0;
+	sample(NULL);
+	return (struct last_sample){
+		.outcome = walk->outcome,
+		.depth = walk->depth,
+		.frames = walk->definition.frames,
+	};
+}
+
+const struct cpu_counters *kernel__counters(__u32 cpu)
+{
+	return &((struct cpu_counters *)maps[COUNTERS].values)[cpu];
+}
+
+const struct slot *kernel__slot(__u32 cpu, __u32 slot)
+{
+	return &((struct slot *)maps[STACKS].values)[cpu * STACK_SLOTS + slot];
+}
+
+void kernel__drain(void)
+{
+	for (size_t i = 0; i < kernel.definition_count; i++)
+		free(kernel.definitions[i]);
+	free(kernel.definitions);
+	kernel.definitions = NULL;
+	kernel.definition_count = 0;
+	kernel.definition_capacity = 0;
+}
+
+bool kernel__sums_hold(void)
+{
+	for (__u32 cpu = 0; cpu < cpu_count; cpu++) {
+		const struct cpu_counters *counted = kernel__counters(cpu);
+		__u64 explained = 0, under_stacks = counted->lost;
+
+		for (int i = 0; i < OUTCOME_COUNT; i++)
+			explained += counted->outcomes[i];
+		for (__u32 i = 0; i < STACK_SLOTS; i++)
+			under_stacks += kernel__slot(cpu, i)->count;
+		if (explained != counted->events || under_stacks != counted->events)
+			return false;
+	}
+	return true;
+}
+
+/* The helpers, as bpf-helpers(7) describes them. */
+
+void *bpf_map_lookup_elem(void *definition, const void *key)
+{
+	struct map *map = maps;
+	__u32 index;
+
+	memcpy(&index, key, sizeof(index));
+	while (map->definition != definition)
+		map++;
+	if (map->hashed)
+		for (__u32 wanted = index, i = index = 0; i < map->used; i++, index++)
+			if (map->keys[i] == wanted)
+				break;
+	if (index >= (map->hashed ? map->used : map->capacity))
+		return NULL;
+	return map->values + index * map->value_bytes;
+}
+
+static bool read_process(void *destination, __u32 size, __u64 address)
+{
+	struct iovec local = { .iov_base = destination, .iov_len = size };
+	struct iovec remote = { .iov_base = (void *)address, .iov_len = size };
+
+	return process_vm_readv(kernel.pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+long bpf_probe_read_user(void *destination, __u32 size, const void *address)
+{
+	bool done = (kernel.read ? kernel.read : read_process)(destination, size, (__u64)address);
+
+	kernel.reads++;
+	if (done)
+		return 0;
+	kernel.failed_reads++;
+	memset(destination, 0, size);
+	return -EFAULT;
+}
+
+long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
+{
+	size_t count = kernel.definition_count;
+
+	if (ring != &definitions || flags || kernel.ring_full)
+		return -EAGAIN;
+	kernel.definitions = xgrow(kernel.definitions, &kernel.definition_capacity, count + 1,
+				   sizeof(*kernel.definitions));
+	kernel.definitions[count] = memcpy(xmalloc(size), data, size);
+	kernel.definition_count++;
+	return 0;
+}
+
+__u64 bpf_get_current_task(void)
+{
+	return (__u64)&current_task;
+}
+
+__u64 bpf_get_current_pid_tgid(void)
+{
+	return (__u64)kernel.tgid << 32 | kernel.tid;
+}
+
+__u32 bpf_get_smp_processor_id(void)
+{
+	return kernel.cpu;
+}
+
+long bpf_get_current_comm(void *buffer, __u32 size)
+{
+	memset(buffer, 0, size);
+	memcpy(buffer, "test", 4);
+	return 0;
+}

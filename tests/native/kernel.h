@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The BPF program of bpf/, unchanged, as part of an ordinary program: under the
+ * sanitizers, in a debugger, on memory of one's choice.  What the kernel would
+ * give it (the current task, maps, the reading of user memory, the ring buffer)
+ * is the one `kernel` below, which the test sets as it likes.
+ */
+#ifndef PYBPFPROF_TEST_KERNEL_H
+#define PYBPFPROF_TEST_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "pybpfprof.h"
+
+struct kernel {
+	/* The interrupted thread. */
+	__u32 cpu, tgid, tid;
+	__u64 thread_pointer, start_time;
+
+	/* What bpf_probe_read_user reads: process PID, or what READ gives; then whether it can. */
+	pid_t pid;
+	bool (*read)(void *destination, __u32 size, __u64 address);
+	unsigned long reads, failed_reads;
+
+	bool ring_full;
+	struct definition **definitions; /* in the ring buffer, each of its own size */
+	size_t definition_count, definition_capacity;
+};
+
+extern struct kernel kernel;
+
+/* What the last sample on the current CPU came to. */
+struct last_sample {
+	enum outcome outcome;
+	__u32 depth;
+	const struct frame *frames; /* leaf first; valid until the next sample */
+};
+
+/* Loads the program for CPUS CPUs; the current one is 0, and the memory one's own. */
+void kernel__load(__u32 cpus);
+
+/* Frees all of it. */
+void kernel__unload(void);
+
+/* Makes process TGID a target, with layout number LAYOUT. */
+void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout);
+void kernel__set_layout(__u32 number, const struct layout *layout);
+
+/* Fires a perf event in the current thread; counts its reads from 0. */
+struct last_sample kernel__sample(void);
+
+/* What user space sees of CPU. */
+const struct cpu_counters *kernel__counters(__u32 cpu);
+const struct slot *kernel__slot(__u32 cpu, __u32 slot);
+
+/* Empties the ring buffer. */
+void kernel__drain(void);
+
+/* Whether every event of every CPU is counted exactly once: as one outcome, and under one stack or
+ * as lost. */
+bool kernel__sums_hold(void);
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The counters and definitions of bpf/stack.bpf.h, seen as user space sees them.
+ *
+ * A slot's counter goes on from one owner to the next; a definition says at
+ * which count its stack took the slot.  So a reader takes the counters first,
+ * then the definitions in their order: each gives what the slot counted up to
+ * its base to the owner before, and the rest is the last owner's.
+ */
+#include <string.h>
+
+#include "harness.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define CPUS		  2
+#define VERSION		  0x030d0000
+#define STACKS		  20000 /* more than a CPU has slots */
+#define NO_STACK	  STACKS
+
+struct owner {
+	uint32_t stack;
+	uint64_t accounted;
+};
+
+static struct image image;
+static uint64_t leaf;
+static uint64_t counted[STACKS], accounted_for[STACKS + 1];
+static struct owner owners[CPUS * STACK_SLOTS];
+static uint64_t snapshot[CPUS * STACK_SLOTS];
+static uint32_t random_state;
+
+static uint32_t random_number(uint32_t below)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (random_state >> 8) % below;
+}
+
+/* The memory is one's own, and sound: no system call is needed. */
+static bool read_own(void *destination, __u32 size, __u64 address)
+{
+	memcpy(destination, (void *)address, size);
+	return true;
+}
+
+static int set_up(void **state)
+{
+	uint64_t tstate;
+
+	(void)state;
+	random_state = 1;
+	image__open(&image, VERSION);
+	kernel__load(CPUS);
+	kernel__set_layout(0, &image.layout);
+	kernel__add_target(TGID, image.interpreters, 0);
+	kernel.tgid = TGID;
+	kernel.read = read_own;
+	harness__enter_thread(0);
+	tstate = harness__python_thread(&image, image__interp(&image), 0, 1);
+	leaf = image__frame(&image, tstate);
+	memset(counted, 0, sizeof(counted));
+	memset(accounted_for, 0, sizeof(accounted_for));
+	memset(snapshot, 0, sizeof(snapshot));
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++)
+		owners[i] = (struct owner){ .stack = NO_STACK };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	int error = !kernel__sums_hold();
+
+	(void)state;
+	kernel__unload();
+	image__close(&image);
+	return error;
+}
+
+static uint64_t lost(void)
+{
+	return kernel__counters(0)->lost + kernel__counters(1)->lost;
+}
+
+/* A sample of stack number STACK.  Whether it was counted; then it is in `counted`. */
+static bool sample_stack(uint32_t stack)
+{
+	uint64_t before = lost();
+
+	image__set(leaf, image.offsets.frame_code, CODE(stack));
+	kernel__sample();
+	if (lost() != before)
+		return false;
+	counted[stack]++;
+	return true;
+}
+
+static void take_snapshot(void)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(snapshot); i++)
+		snapshot[i] = kernel__slot(i / STACK_SLOTS, i % STACK_SLOTS)->count;
+}
+
+static void account(struct owner *owner, uint64_t up_to)
+{
+	if (up_to <= owner->accounted)
+		return;
+	accounted_for[owner->stack] += up_to - owner->accounted;
+	owner->accounted = up_to;
+}
+
+static void read_definitions(void)
+{
+	for (size_t i = 0; i < kernel.definition_count; i++) {
+		const struct definition *definition = kernel.definitions[i];
+		struct owner *owner = &owners[definition->cpu * STACK_SLOTS + definition->slot];
+
+		account(owner, definition->base);
+		owner->stack = (definition->frames[0].address - CODE(0)) / (CODE(1) - CODE(0));
+	}
+	kernel__drain();
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++)
+		if (owners[i].stack != NO_STACK)
+			account(&owners[i], snapshot[i]);
+}
+
+static void assert_accounts_are_true(void)
+{
+	take_snapshot();
+	read_definitions();
+	assert_int_equal(accounted_for[NO_STACK], 0);
+	assert_memory_equal(accounted_for, counted, sizeof(counted));
+}
+
+static void defines_a_stack_once(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_true(sample_stack(i % 7));
+	assert_int_equal(kernel.definition_count, 7);
+	assert_int_equal(kernel__counters(0)->definitions, 7);
+	assert_accounts_are_true();
+	assert_int_equal(counted[6], 142);
+}
+
+static void keeps_cpus_and_threads_apart(void **state)
+{
+	(void)state;
+	assert_true(sample_stack(1));
+	kernel.cpu = 1;
+	assert_true(sample_stack(1));
+	assert_true(sample_stack(1));
+	assert_int_equal(kernel.definition_count, 2);
+	assert_int_equal(kernel.definitions[1]->cpu, 1);
+	assert_int_equal(kernel__counters(0)->events, 1);
+	assert_int_equal(kernel__counters(1)->events, 2);
+
+	/* The same frames in another thread are another stack. */
+	harness__enter_thread(1);
+	kernel.thread_pointer = THREAD_POINTER;
+	assert_true(sample_stack(1));
+	assert_int_equal(kernel.definition_count, 3);
+	assert_int_equal(kernel.definitions[2]->tid, kernel.tid);
+	assert_accounts_are_true();
+}
+
+static void defines_again_after_a_full_ring(void **state)
+{
+	(void)state;
+	kernel.ring_full = true;
+	for (int i = 0; i < 30; i++)
+		assert_true(sample_stack(i % 3));
+	assert_int_equal(kernel.definition_count, 0);
+	assert_int_equal(kernel__counters(0)->ring_full, 30);
+	take_snapshot();
+	read_definitions();
+
+	kernel.ring_full = false;
+	for (int i = 0; i < 30; i++)
+		assert_true(sample_stack(i % 3));
+	assert_int_equal(kernel.definition_count, 3);
+	assert_int_equal(kernel.definitions[0]->base, 0);
+	assert_int_equal(kernel__counters(0)->ring_full, 30);
+	assert_int_equal(lost(), 0);
+	assert_accounts_are_true();
+	assert_int_equal(accounted_for[1], 20);
+}
+
+static void passes_slots_on(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 200000; i++) {
+		kernel.cpu = random_number(CPUS);
+		assert_true(sample_stack(random_number(STACKS)));
+		/* User space reads at any time, and the kernel samples between its two steps. */
+		if (random_number(1000) == 0)
+			take_snapshot();
+		if (random_number(1000) == 0)
+			read_definitions();
+	}
+	assert_true(kernel__counters(0)->definitions > STACK_SLOTS);
+	assert_int_equal(lost(), 0);
+	assert_accounts_are_true();
+}
+
+static void loses_only_what_it_says(void **state)
+{
+	uint64_t refused = 0;
+
+	(void)state;
+	for (int i = 0; i < 200000; i++) {
+		kernel.cpu = random_number(CPUS);
+		kernel.ring_full = random_number(3) == 0;
+		refused += !sample_stack(random_number(STACKS));
+		if (random_number(1000) == 0)
+			take_snapshot();
+		if (random_number(1000) == 0)
+			read_definitions();
+	}
+	assert_true(refused > 0);
+	assert_int_equal(lost(), refused);
+
+	/* What is still without a definition gets one as soon as it is seen again. */
+	kernel.ring_full = false;
+	for (kernel.cpu = 0; kernel.cpu < CPUS; kernel.cpu++)
+		for (uint32_t i = 0; i < STACKS; i++)
+			sample_stack(i);
+	assert_accounts_are_true();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(defines_a_stack_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(keeps_cpus_and_threads_apart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(defines_again_after_a_full_ring, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(passes_slots_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(loses_only_what_it_says, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The walker on the memory of a sound process: the right stack, with few reads. */
+#include <string.h>
+
+#include "harness.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool has_blocks(const struct image *image)
+{
+	return image->offsets.version >= NEW_VERSION_HEX;
+}
+
+/* Reads that lead from a known thread state to its innermost frame. */
+static unsigned long reads_to_frame(const struct image *image)
+{
+	return image->layout.tstate_cframe == OFFSET_ABSENT ? 1 : 2;
+}
+
+static void finds_stack(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+
+	image__call(image, tstate, CODE(7), 70);
+	image__call(image, tstate, CODE(5), 0);
+	image__call(image, tstate, CODE(6), -1);
+	for (int i = 0; i < 2; i++) {
+		struct last_sample sample = kernel__sample();
+
+		assert_int_equal(sample.outcome, OUTCOME_PYTHON);
+		assert_int_equal(sample.depth, 3);
+		harness__assert_frame(sample, 0, CODE(6), -1);
+		harness__assert_frame(sample, 1, CODE(5), 0);
+		harness__assert_frame(sample, 2, CODE(7), 70);
+		assert_int_equal(kernel.failed_reads, 0);
+	}
+	assert_int_equal(kernel__counters(0)->outcomes[OUTCOME_PYTHON], 2);
+}
+
+static void sends_what_it_found(void **state)
+{
+	struct image *image = *state;
+	const struct definition *sent;
+	struct last_sample sample;
+
+	harness__python_thread(image, image__interp(image), 0, 5);
+	sample = kernel__sample();
+	assert_int_equal(kernel.definition_count, 1);
+	sent = kernel.definitions[0];
+	assert_int_equal(sent->tgid, TGID);
+	assert_int_equal(sent->tid, kernel.tid);
+	assert_int_equal(sent->cpu, 0);
+	assert_int_equal(sent->base, 0);
+	assert_int_equal(sent->outcome, OUTCOME_PYTHON);
+	assert_int_equal(sent->depth, 5);
+	assert_string_equal(sent->thread_name, "test");
+	assert_memory_equal(sent->frames, sample.frames, 5 * sizeof(struct frame));
+	assert_int_equal(kernel__slot(0, sent->slot)->hash, sent->hash);
+	assert_int_equal(kernel__slot(0, sent->slot)->count, 1);
+}
+
+static void cuts_the_deepest(void **state)
+{
+	struct image *image = *state;
+	uint32_t deepest = STACK_FRAMES_MAX - 1;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, deepest);
+	struct last_sample sample;
+
+	harness__assert_whole(kernel__sample(), deepest);
+	image__call(image, tstate, CODE(deepest), deepest);
+	sample = kernel__sample();
+	harness__assert_ends(sample, deepest, OUTCOME_TRUNCATED);
+	harness__assert_frame(sample, 0, CODE(deepest), deepest);
+	harness__assert_frame(sample, deepest - 1, CODE(1), 1);
+}
+
+static void reads_little(void **state)
+{
+	struct image *image = *state;
+
+	harness__python_thread(image, image__interp(image), 0, 49);
+	harness__assert_whole(kernel__sample(), 49);
+	harness__assert_whole(kernel__sample(), 49);
+	if (has_blocks(image))
+		assert_in_range(kernel.reads, 1, 6);
+	else
+		assert_int_equal(kernel.reads, reads_to_frame(image) + 49);
+}
+
+/* No read may reach into a page that only a block brings in. */
+static void stays_in_its_pages(void **state)
+{
+	struct image *image = *state;
+	size_t bytes = image->layout.frame_bytes;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+
+	for (uint32_t gap = 0; gap <= 4096; gap += 8) {
+		uint64_t island = image__island(image, 8192);
+		uint64_t root = island + gap, leaf = island + 8192 - bytes;
+
+		image__write_frame(image, root, 0, CODE(0), 0, 0);
+		image__write_frame(image, leaf, root, CODE(1), 1, 0);
+		image__set_frame(image, tstate, leaf);
+		harness__assert_whole(kernel__sample(), 2);
+	}
+}
+
+/* A data stack goes on in another chunk, and generators' frames are in their objects. */
+static void leaves_its_block(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER), frame = 0;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		uint64_t caller = frame;
+
+		frame = i % 5 ? image__allocate(image, IMAGE_FRAME_BYTES)
+			      : image__island(image, IMAGE_FRAME_BYTES);
+		image__write_frame(image, frame, caller, CODE(i), i, i % 3);
+	}
+	image__set_frame(image, tstate, frame);
+	harness__assert_whole(kernel__sample(), 40);
+}
+
+/* A callee's frame may lie below its caller's, and so may already be behind the block. */
+static void goes_upwards(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t frames = image__allocate(image, 20 * IMAGE_FRAME_BYTES);
+
+	for (uint32_t i = 0; i < 20; i++) {
+		uint64_t frame = frames + (19 - i) * IMAGE_FRAME_BYTES;
+
+		image__write_frame(image, frame, image__frame(image, tstate), CODE(i), i, 0);
+		image__set_frame(image, tstate, frame);
+	}
+	harness__assert_whole(kernel__sample(), 20);
+}
+
+static void skips_the_interpreters_own(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate, frame;
+
+	tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	for (uint32_t i = 0; i < 100; i++) {
+		frame = image__call(image, tstate, 0xdead, 0);
+		/* What lies beside the owner must not be taken for it. */
+		memset((void *)(frame + (image->layout.frame_owner & ~7u)), i, 8);
+		image__write_frame(image, frame, image__get(frame, image->layout.frame_previous),
+				   0xdead, 0, 3 + i % 2);
+		frame = image__call(image, tstate, CODE(i), i);
+		memset((void *)(frame + (image->layout.frame_owner & ~7u)), i, 8);
+		image__write_frame(image, frame, image__get(frame, image->layout.frame_previous),
+				   CODE(i), i, i % 3);
+	}
+	harness__assert_whole(kernel__sample(), 100);
+}
+
+/* From 3.15 on, each thread has such a frame at its root. */
+static void has_only_the_interpreters_own(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), frame;
+
+	frame = image__call(image, image__thread(image, interp, THREAD_POINTER), CODE(0), 0);
+	image__write_frame(image, frame, 0, CODE(0), 0, 3);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+}
+
+static void strips_tags(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t frame = image__call(image, tstate, CODE(0), 0);
+	uint64_t tag = image->offsets.version >= 0x030e0000 ? 1 : 0;
+
+	image__set(frame, image->offsets.frame_code, CODE(0) | tag);
+	harness__assert_whole(kernel__sample(), 1);
+}
+
+static void has_no_python(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image);
+
+	harness__python_thread(image, interp, 1, 3);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	harness__python_thread(image, interp, 0, 0);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	assert_int_equal(kernel__counters(0)->outcomes[OUTCOME_NO_PYTHON], 2);
+	assert_int_equal(kernel.failed_reads, 0);
+}
+
+static void ignores_other_processes(void **state)
+{
+	struct image *image = *state;
+
+	harness__python_thread(image, image__interp(image), 0, 3);
+	kernel.tgid = TGID + 1;
+	kernel__sample();
+	assert_int_equal(kernel.reads, 0);
+	assert_int_equal(kernel__counters(0)->events, 0);
+	kernel.tgid = TGID;
+	harness__assert_whole(kernel__sample(), 3);
+	assert_int_equal(kernel__counters(0)->events, 1);
+}
+
+/* A new thread's state carries its parent's id until it runs (to 3.11), and has no frames. */
+static void prefers_states_with_frames(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image);
+
+	harness__python_thread(image, interp, 0, 4);
+	harness__python_thread(image, interp, 0, 0);
+	harness__python_thread(image, interp, 1, 9);
+	harness__python_thread(image, interp, 0, 0);
+	harness__assert_whole(kernel__sample(), 4);
+}
+
+static void finds_other_interpreters_threads(void **state)
+{
+	struct image *image = *state;
+
+	harness__python_thread(image, image__interp(image), 0, 4);
+	image__interp(image);
+	harness__python_thread(image, image__interp(image), 1, 6);
+	harness__assert_whole(kernel__sample(), 4);
+	harness__enter_thread(1);
+	harness__assert_whole(kernel__sample(), 6);
+}
+
+/* A thread that is in a sub-interpreter has a state in each, both with frames. */
+static void prefers_the_newest_interpreter(void **state)
+{
+	struct image *image = *state;
+
+	harness__python_thread(image, image__interp(image), 0, 4);
+	harness__python_thread(image, image__interp(image), 0, 6);
+	harness__assert_whole(kernel__sample(), 6);
+}
+
+static void remembers_threads(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image);
+
+	for (uint32_t i = 0; i < 200; i++)
+		harness__python_thread(image, interp, i, 1 + i % 3);
+	for (uint32_t i = 0; i < 400; i++) {
+		harness__enter_thread(i % 200);
+		harness__assert_whole(kernel__sample(), 1 + i % 200 % 3);
+		if (i >= 200)
+			assert_in_range(kernel.reads, 0, reads_to_frame(image) + 3);
+	}
+}
+
+static void is_not_fooled_by_used_tids(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), old = harness__python_thread(image, interp, 0, 3);
+
+	harness__assert_whole(kernel__sample(), 3);
+
+	/* Another thread: the same tid, but neither start time nor thread pointer. */
+	harness__python_thread(image, interp, 1, 5);
+	harness__enter_thread(1);
+	kernel.tid = TGID;
+	harness__assert_whole(kernel__sample(), 5);
+
+	/* The start time is the same: the thread pointer decides. */
+	kernel.thread_pointer = THREAD_POINTER;
+	harness__assert_whole(kernel__sample(), 3);
+
+	/* The state is now another thread's. */
+	image__set(old, image->offsets.tstate_thread_id, harness__thread_pointer(9));
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+
+	/* A tid with the same place in the cache. */
+	harness__enter_thread(THREAD_CACHE_ENTRIES);
+	harness__python_thread(image, interp, THREAD_CACHE_ENTRIES, 2);
+	harness__assert_whole(kernel__sample(), 2);
+}
+
+static void remembers_that_there_is_none(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image);
+	unsigned long first_reads, searches = 0;
+
+	for (uint32_t i = 1; i <= 100; i++)
+		harness__python_thread(image, interp, i, 1);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	first_reads = kernel.reads;
+	for (int i = 0; i < 100; i++) {
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+		searches += kernel.reads >= first_reads;
+	}
+	assert_in_range(searches, 1, 10);
+}
+
+static void sees_a_new_state_at_once(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), tstate;
+
+	harness__python_thread(image, interp, 1, 1);
+	for (uint32_t i = 0; i < 5; i++) {
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+		tstate = harness__python_thread(image, interp, 0, 2 + i);
+		harness__assert_whole(kernel__sample(), 2 + i);
+
+		/* It goes again, as PyGILState_Release has it. */
+		image__set(interp, image->offsets.interp_tstate_head,
+			   image__get(tstate, image->offsets.tstate_next));
+		image__set_frame(image, tstate, 0);
+	}
+}
+
+/* That there is no state says nothing of states that could be elsewhere or about to run. */
+static void sees_what_the_newest_state_does_not_show(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), tstate;
+
+	/* One that had no frames begins to run. */
+	tstate = harness__python_thread(image, interp, 0, 0);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	image__call(image, tstate, CODE(0), 0);
+	harness__assert_whole(kernel__sample(), 1);
+
+	/* A thread with the same place in the cache, and of the same age. */
+	harness__python_thread(image, interp, 1 + THREAD_CACHE_ENTRIES, 3);
+	harness__enter_thread(1);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	harness__enter_thread(1 + THREAD_CACHE_ENTRIES);
+	kernel.start_time = 1000001;
+	harness__assert_whole(kernel__sample(), 3);
+
+	/* A new state of an older interpreter. */
+	harness__python_thread(image, image__interp(image), 9, 1);
+	harness__enter_thread(2);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	harness__python_thread(image, interp, 2, 4);
+	harness__assert_whole(kernel__sample(), 4);
+}
+
+/* A state that is new in the list but not at new memory. */
+static void sees_a_state_in_used_memory(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 1, 3);
+
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	image__set(tstate, image->offsets.tstate_thread_id, THREAD_POINTER);
+	harness__assert_whole(kernel__sample(), 3);
+}
+
+/* The interpreter's own frame at the root needs no room. */
+static void fills_all_its_room(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t root = image__call(image, tstate, 0xdead, 0);
+
+	image__write_frame(image, root, 0, 0xdead, 0, 3);
+	for (uint32_t i = 0; i < STACK_FRAMES_MAX - 1; i++)
+		image__call(image, tstate, CODE(i), i);
+	harness__assert_whole(kernel__sample(), STACK_FRAMES_MAX - 1);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK(finds_stack),
+		CHECK(sends_what_it_found),
+		CHECK(cuts_the_deepest),
+		CHECK(reads_little),
+		CHECK(stays_in_its_pages),
+		CHECK(leaves_its_block),
+		CHECK(goes_upwards),
+		CHECK_SINCE(OWNERS_SINCE, skips_the_interpreters_own),
+		CHECK_SINCE(OWNERS_SINCE, has_only_the_interpreters_own),
+		CHECK(strips_tags),
+		CHECK(has_no_python),
+		CHECK(ignores_other_processes),
+		CHECK(prefers_states_with_frames),
+		CHECK(finds_other_interpreters_threads),
+		CHECK(prefers_the_newest_interpreter),
+		CHECK(remembers_threads),
+		CHECK(is_not_fooled_by_used_tids),
+		CHECK(remembers_that_there_is_none),
+		CHECK(sees_a_new_state_at_once),
+		CHECK(sees_what_the_newest_state_does_not_show),
+		CHECK(sees_a_state_in_used_memory),
+		CHECK_SINCE(OWNERS_SINCE, fills_all_its_room),
+	};
+
+	return harness__run(checks, ARRAY_SIZE(checks));
+}

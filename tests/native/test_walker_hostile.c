@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The walker on memory that no sound process has: each walk ends, with the right outcome and few
+ * reads, and keeps what it had. */
+#include <sys/mman.h>
+
+#include "harness.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Where no frame can be: odd, the kernel's, and beyond what an address can be. */
+static const uint64_t bad_addresses[] = {
+	1, 7, 0x7f0000001004, 0x7fffffffffff, 0x800000000000, 0xffff888000000000, UINT64_MAX,
+};
+
+static void ends_at_a_bad_address(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t root = image__call(image, tstate, CODE(0), 0);
+
+	image__call(image, tstate, CODE(1), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
+		struct last_sample sample;
+
+		image__set(root, image->offsets.frame_previous, bad_addresses[i]);
+		sample = kernel__sample();
+		harness__assert_ends(sample, 2, OUTCOME_FRAME_ADDRESS);
+		harness__assert_frame(sample, 0, CODE(1), 1);
+		harness__assert_frame(sample, 1, CODE(0), 0);
+		assert_int_equal(kernel.failed_reads, 0);
+	}
+}
+
+static void ends_at_a_fault(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t root = image__call(image, tstate, CODE(0), 0);
+	struct last_sample sample;
+
+	image__set(root, image->offsets.frame_previous, image__nowhere(image));
+	sample = kernel__sample();
+	harness__assert_ends(sample, 1, OUTCOME_FRAME_FAULT);
+	harness__assert_frame(sample, 0, CODE(0), 0);
+	assert_int_equal(kernel.failed_reads, 1);
+
+	/* The last frame's fields reach into a page that is not there. */
+	image__set(root, image->offsets.frame_previous, image__island(image, 4096) + 4096 - 8);
+	harness__assert_ends(kernel__sample(), 1, OUTCOME_FRAME_FAULT);
+}
+
+static void ends_at_a_bad_innermost_frame(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
+		image__set_frame(image, tstate, bad_addresses[i]);
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ADDRESS);
+	}
+	image__set_frame(image, tstate, image__nowhere(image));
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_FAULT);
+}
+
+static void leaves_a_cycle_of_frames(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t root = image__call(image, tstate, CODE(0), 0);
+	struct last_sample sample;
+
+	image__call(image, tstate, CODE(1), 1);
+	image__set(root, image->offsets.frame_previous, image__call(image, tstate, CODE(2), 2));
+	sample = kernel__sample();
+	harness__assert_ends(sample, STACK_FRAMES_MAX - 1, OUTCOME_TRUNCATED);
+	for (uint32_t i = 0; i < STACK_FRAMES_MAX - 1; i++)
+		harness__assert_frame(sample, i, CODE(2 - i % 3), 2 - i % 3);
+	image__set(root, image->offsets.frame_previous, root);
+	harness__assert_ends(kernel__sample(), STACK_FRAMES_MAX - 1, OUTCOME_TRUNCATED);
+}
+
+/* Frames that are skipped are no way to stay for ever. */
+static void leaves_a_cycle_of_the_interpreters_own(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate, far, near;
+
+	tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	near = image__call(image, tstate, CODE(0), 0);
+	far = image__island(image, IMAGE_FRAME_BYTES);
+	image__write_frame(image, near, far, CODE(0), 0, 3);
+	image__write_frame(image, far, near, CODE(0), 0, 255);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_TRUNCATED);
+}
+
+static void leaves_a_cycle_of_thread_states(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), first, last;
+
+	first = harness__python_thread(image, interp, 1, 1);
+	last = harness__python_thread(image, interp, 0, 0);
+	image__set(first, image->offsets.tstate_next, last);
+	for (int i = 0; i < 3; i++)
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);
+	image__set(first, image->offsets.tstate_next, first);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);
+}
+
+static void leaves_a_cycle_of_interpreters(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image);
+
+	image__set(interp, image->offsets.interp_next, image__interp(image));
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);
+	image__set(interp, image->offsets.interp_next, interp);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);
+}
+
+static void gives_up_on_long_lists(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image);
+
+	harness__python_thread(image, interp, 0, 2);
+	for (uint32_t i = 1; i <= 1000; i++)
+		harness__python_thread(image, interp, i, 0);
+	harness__assert_whole(kernel__sample(), 2);
+	for (uint32_t i = 1001; i <= 100000; i++)
+		harness__python_thread(image, interp, i, 0);
+	kernel.start_time++; /* another thread: nothing is remembered of it */
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);
+	assert_in_range(kernel.reads, 0, 2 * THREAD_STATES_MAX + 8);
+}
+
+static void finds_no_interpreter(void **state)
+{
+	struct image *image = *state;
+
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_INTERPRETER);
+	for (size_t i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
+		image__set(image->interpreters, 0, bad_addresses[i]);
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
+	}
+	image__set(image->interpreters, 0, image__nowhere(image));
+	image__nowhere(image); /* an interpreter is larger than a page */
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
+	munmap((void *)(image->interpreters & ~4095UL), 4096);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
+}
+
+static void finds_a_bad_thread_state(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), tstate;
+
+	tstate = harness__python_thread(image, interp, 1, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
+		if (bad_addresses[i] == 0x7f0000001004)
+			continue;
+		image__set(tstate, image->offsets.tstate_next, bad_addresses[i]);
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_FAULT);
+	}
+	image__set(interp, image->offsets.interp_tstate_head, image__nowhere(image));
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_FAULT);
+}
+
+/* The thread's state goes away under the cache. */
+static void forgets_a_state_that_is_gone(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), gone = image__island(image, 4096);
+
+	image__set(gone, image->offsets.tstate_thread_id, THREAD_POINTER);
+	if (image->layout.tstate_cframe != OFFSET_ABSENT)
+		image__set(gone, image->layout.tstate_cframe, image__allocate(image, 32));
+	image__set_frame(image, gone, image__allocate(image, IMAGE_FRAME_BYTES));
+	image__set(interp, image->offsets.interp_tstate_head, gone);
+	assert_int_equal(kernel__sample().outcome, OUTCOME_PYTHON);
+
+	munmap((void *)gone, 4096);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_FAULT);
+	image__set(interp, image->offsets.interp_tstate_head, 0);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	harness__python_thread(image, interp, 0, 3);
+	harness__assert_whole(kernel__sample(), 3);
+}
+
+static void knows_no_layout(void **state)
+{
+	struct image *image = *state;
+
+	kernel__add_target(TGID + 1, image->interpreters, LAYOUTS_MAX);
+	kernel.tgid = TGID + 1;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_LAYOUT);
+	assert_int_equal(kernel.reads, 0);
+}
+
+/* Whatever a target writes where code objects should be is passed on as it is. */
+static void passes_any_code_on(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER), frame;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
+		uint64_t mask = ~(uint64_t)image->layout.tag_mask;
+		struct last_sample sample;
+
+		frame = image__call(image, tstate, 0, 0);
+		image__set(frame, image->offsets.frame_code, bad_addresses[i]);
+		sample = kernel__sample();
+		assert_int_equal(sample.outcome, OUTCOME_PYTHON);
+		assert_int_equal(sample.frames[0].address, bad_addresses[i] & mask);
+	}
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK(ends_at_a_bad_address),
+		CHECK(ends_at_a_fault),
+		CHECK(ends_at_a_bad_innermost_frame),
+		CHECK(leaves_a_cycle_of_frames),
+		CHECK_SINCE(OWNERS_SINCE, leaves_a_cycle_of_the_interpreters_own),
+		CHECK(leaves_a_cycle_of_thread_states),
+		CHECK(leaves_a_cycle_of_interpreters),
+		CHECK(gives_up_on_long_lists),
+		CHECK(finds_no_interpreter),
+		CHECK(finds_a_bad_thread_state),
+		CHECK(forgets_a_state_that_is_gone),
+		CHECK(knows_no_layout),
+		CHECK(passes_any_code_on),
+	};
+
+	return harness__run(checks, ARRAY_SIZE(checks));
+}

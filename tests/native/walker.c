@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * walker PID RUNTIME VERSION THREAD_POINTER...
+ *
+ * Samples the threads of a Python of VERSION (PY_VERSION_HEX), whose _PyRuntime
+ * is at RUNTIME, as if each had just been interrupted.  One line of JSON for each
+ * sample: what it came to, what it read, and the frames, leaf first, each with
+ * its function's name and first line, its position and its line.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code.h"
+#include "kernel.h"
+#include "lines.h"
+#include "offsets.h"
+
+static const char *const outcomes[] = {
+#define X(id, name, text) name,
+	OUTCOMES(X)
+#undef X
+};
+
+static struct offsets offsets;
+
+static json_t *describe_frame(const struct frame *frame)
+{
+	struct code code;
+	uint32_t line;
+	json_t *result;
+
+	if (frame->kind != FRAME_PYTHON)
+		return json_pack("[s]", outcomes[frame->detail]);
+	if (code__read(kernel.pid, &offsets, 0, frame->address, &code))
+		return json_pack("[s]", "no code object");
+	line = lines__find(offsets.version, code.line_table, code.line_table_length,
+			   code.first_line, frame->position);
+	result = json_pack("[s, i, i, i]", code.name, code.first_line, frame->position, line);
+	code__free(&code);
+	return result;
+}
+
+static void sample_thread(uint64_t thread_pointer)
+{
+	struct last_sample sample;
+	json_t *frames = json_array(), *result;
+
+	kernel.tid = thread_pointer >> 12;
+	kernel.thread_pointer = thread_pointer;
+	sample = kernel__sample();
+	for (uint32_t i = 0; i < sample.depth; i++)
+		json_array_append_new(frames, describe_frame(&sample.frames[i]));
+	result = json_pack("{s:s, s:i, s:i, s:o}", "outcome", outcomes[sample.outcome], "reads",
+			   (int)kernel.reads, "failed_reads", (int)kernel.failed_reads, "frames",
+			   frames);
+	json_dumpf(result, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(result);
+}
+
+int main(int argc, char **argv)
+{
+	struct layout layout;
+	uint64_t runtime;
+	int error;
+
+	if (argc < 5) {
+		fputs("usage: walker PID RUNTIME VERSION THREAD_POINTER...\n", stderr);
+		return 2;
+	}
+	kernel__load(1);
+	kernel.pid = atoi(argv[1]);
+	kernel.tgid = kernel.pid;
+	runtime = strtoull(argv[2], NULL, 0);
+	error = offsets__lookup(strtoul(argv[3], NULL, 0), false, &offsets);
+	if (!error)
+		error = offsets__layout(&offsets, &layout);
+	if (error) {
+		fprintf(stderr, "no layout for %s: %s\n", argv[3], strerror(-error));
+		return 1;
+	}
+	kernel__set_layout(0, &layout);
+	kernel__add_target(kernel.tgid, runtime + offsets.runtime_interpreters_head, 0);
+	for (int i = 4; i < argc; i++)
+		sample_thread(strtoull(argv[i], NULL, 0));
+	error = !kernel__sums_hold();
+	kernel__unload();
+	return error;
+}

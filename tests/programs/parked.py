@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""parked.py: threads that stand still, each in a stack of its own, and CPython's word for it.
+
+After "ready": {"version", "runtime": the address of _PyRuntime, "native": the thread
+pointer of a thread without Python, "threads": {name: {"ident", "stack"}}}.  A stack is
+[[name, first line, position, line], ...], leaf first; the position is counted as the
+version does.
+"""
+
+import _thread
+import ctypes
+import json
+import sys
+import threading
+import time
+
+idents = {}
+barrier = _thread.allocate_lock()
+barrier.acquire()
+
+
+def park(name):
+    idents[name] = _thread.get_ident()
+    barrier.acquire()
+
+
+def descend(name, depth):
+    if depth:
+        return descend(name, depth - 1)
+    return park(name)
+
+
+def produce(name):
+    yield 1
+    park(name)
+    yield 2
+
+
+def delegate(name):
+    yield from produce(name)
+
+
+def consume(name):
+    for _ in delegate(name):
+        pass
+
+
+class Holder:
+    @classmethod
+    def hold(cls, name):
+        cls.Inner()(name)
+
+    class Inner:
+        def __call__(self, name):
+            sorted([name], key=lambda item: park(item))
+
+
+async def wait(name):
+    park(name)
+
+
+async def await_it(name):
+    await wait(name)
+
+
+def drive(name):
+    await_it(name).send(None)
+
+
+def comprehend(name):
+    return [[descend(name, level) for level in (3,)] for _ in range(1)]
+
+
+def sleep(name):
+    idents[name] = _thread.get_ident()
+    time.sleep(1000000)
+
+
+def start_native():
+    """A thread that runs none of Python; its pthread_t is its thread pointer."""
+    library = ctypes.CDLL(None)
+    thread = ctypes.c_void_p()
+    pause = ctypes.cast(library.pause, ctypes.c_void_p)
+    assert library.pthread_create(ctypes.byref(thread), None, pause, None) == 0
+    return thread.value
+
+
+def describe(frame):
+    stack = []
+    unit = 2 if sys.version_info >= (3, 10) else 1
+    while frame:
+        code = frame.f_code
+        stack.append([getattr(code, "co_qualname", code.co_name), code.co_firstlineno,
+                      frame.f_lasti // unit, frame.f_lineno])
+        frame = frame.f_back
+    return stack
+
+
+def report(expected):
+    while len(idents) < expected:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    frames = sys._current_frames()
+    runtime = ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime")
+    said = {
+        "version": sys.hexversion,
+        "runtime": ctypes.addressof(runtime),
+        "native": start_native(),
+        "threads": {name: {"ident": ident, "stack": describe(frames[ident])}
+                    for name, ident in idents.items()},
+    }
+    print("ready", json.dumps(said), flush=True)
+    time.sleep(1000000)
+
+
+def main():
+    sys.setrecursionlimit(5000)
+    threading.stack_size(64 << 20)
+    functions = [consume, Holder.hold, drive, comprehend, sleep]
+    for function in functions:
+        _thread.start_new_thread(function, (function.__name__,))
+    # park() and descend(name, 0) are two more.
+    depths = [49, 1000, 1022, 1024, 2500]
+    for depth in depths:
+        _thread.start_new_thread(descend, ("depth %d" % depth, depth - 2))
+    threading.Thread(target=sleep, args=("threading",), daemon=True).start()
+    _thread.start_new_thread(report, (len(functions) + len(depths) + 2,))
+    descend("main", 50)
+
+
+main()
