@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the end-to-end tests share: the binary, the Pythons, targets and runs of the profiler.
+
+A target is a program of tests/programs under a Python; it says "ready" when it
+is, and is killed at its test's end.  A run of the profiler writes folded
+stacks and the ledger, and every run that succeeds has its sums checked here.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from pythons import find_pythons, pyenv_root
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAMS = os.path.join(ROOT, "tests", "programs")
+PATIENCE = 60
+
+FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.DOTALL)
+
+
+def pytest_generate_tests(metafunc):
+    if "python" in metafunc.fixturenames:
+        pythons = find_pythons()
+        metafunc.parametrize("python", pythons, ids=[python.name for python in pythons],
+                             scope="session")
+
+
+def missing(what):
+    """Skips the test, or fails it where CI promises a machine that has everything."""
+    if os.environ.get("CI") == "true":
+        pytest.fail("this machine can provide %s, but it is missing" % what)
+    pytest.skip("no %s here" % what)
+
+
+@pytest.fixture(scope="session")
+def require():
+    """require(TOOL): the tool's path."""
+    def find(tool):
+        path = shutil.which(tool, path=os.environ["PATH"] + ":/usr/local/go/bin:/usr/sbin:/sbin")
+        return path or missing(tool)
+    return find
+
+
+@pytest.fixture(scope="session")
+def binary():
+    path = os.environ.get("PYBPFPROF", os.path.join(ROOT, ".output", "pybpfprof"))
+    assert os.access(path, os.X_OK), "%s is not built: run make" % path
+    return os.path.abspath(path)
+
+
+@pytest.fixture(scope="session")
+def any_python():
+    """One Python, for tests of what no version changes."""
+    pythons = find_pythons()
+    assert pythons, "no Python here"
+    return next((python for python in pythons if python.path.startswith("/usr/bin/")), pythons[-1])
+
+
+@pytest.fixture(scope="session")
+def old_python():
+    """old_python("2.7"): the path of a Python that is not supported."""
+    def find(version):
+        versions = os.path.join(pyenv_root(), "versions")
+        found = glob.glob(os.path.join(versions, version + ".*", "bin", "python" + version))
+        if not os.path.isdir(versions):
+            pytest.skip("no pyenv, which alone has Python %s" % version)
+        return found[0] if found else missing("Python " + version)
+    return find
+
+
+class Target:
+    """A running program, from its "ready" on."""
+
+    def __init__(self, command, **options):
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONUTF8="1")
+        environment.update(options.pop("environment", {}))
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=environment, **options)
+        line = self.process.stdout.readline().decode("utf-8")
+        if not line.startswith("ready"):
+            self.end()
+            raise AssertionError("%s did not start" % command)
+        self.said = json.loads(line[5:].strip() or "null")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def go(self):
+        """Sends the line that a waiting program waits for."""
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+
+    def cpu_seconds(self):
+        """CPU time of all its threads, as the scheduler counts it."""
+        nanoseconds = 0
+        for path in glob.glob("/proc/%d/task/*/schedstat" % self.pid):
+            with open(path, encoding="ascii") as schedstat:
+                nanoseconds += int(schedstat.read().split()[0])
+        return nanoseconds / 1e9
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Targets:
+    """Starts targets and ends them all."""
+
+    def __init__(self):
+        self.running = []
+
+    def __call__(self, python, program, *arguments, **options):
+        path = program if os.path.isabs(program) else os.path.join(PROGRAMS, program)
+        return self.start([getattr(python, "path", python), path, *map(str, arguments)], **options)
+
+    def start(self, command, **options):
+        target = Target(command, **options)
+        self.running.append(target)
+        return target
+
+    def end(self):
+        while self.running:
+            self.running.pop().end()
+
+
+@pytest.fixture
+def target():
+    """target(PYTHON, PROGRAM, ARGUMENT...): a Target, ready."""
+    targets = Targets()
+    yield targets
+    targets.end()
+
+
+@pytest.fixture(scope="session")
+def session_target():
+    """As `target`, for what several tests look at."""
+    targets = Targets()
+    yield targets
+    targets.end()
+
+
+class Frame:
+    """One frame of a folded stack: name, file and line (None where it has none)."""
+
+    def __init__(self, label):
+        match = FRAME.fullmatch(label)
+        self.label = label
+        self.name = match["name"] if match else label
+        self.file = match["file"] if match else None
+        self.line = int(match["line"]) if match and match["line"] else None
+
+    @property
+    def short(self):
+        """The name's last part, which is co_name."""
+        return self.name.rpartition(".")[2]
+
+    def __repr__(self):
+        return self.label
+
+
+def parse_folded(text):
+    """[([Frame, ...] root first, count), ...]"""
+    stacks = []
+    known = {}
+    for line in text.splitlines():
+        labels, _, count = line.rpartition(" ")
+        frames = [known.setdefault(label, Frame(label)) for label in labels.split(";")]
+        stacks.append((frames, int(count)))
+    return stacks
+
+
+class Run:
+    """One run of the profiler, from its start to what it left behind."""
+
+    def __init__(self, command, folder, **options):
+        self.output = os.path.join(folder, "profile.folded")
+        self.stats = os.path.join(folder, "stats.json")
+        self.started = time.monotonic()
+        for stream in ("stdin", "stdout", "stderr"):
+            options.setdefault(stream, subprocess.DEVNULL if stream == "stdin" else subprocess.PIPE)
+        self.process = subprocess.Popen(command, **options)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def wait_sampling(self):
+        """Returns when its perf events are open."""
+        folder = "/proc/%d/fd" % self.pid
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            for name in os.listdir(folder):
+                try:
+                    if "perf_event" in os.readlink(os.path.join(folder, name)):
+                        time.sleep(0.2)
+                        return
+                except FileNotFoundError:
+                    pass
+            time.sleep(0.01)
+        self.process.kill()
+        raise AssertionError("never began to sample: " + self.process.communicate()[1].decode())
+
+    def finish(self):
+        """Waits for its end; what it said and wrote is then in attributes."""
+        try:
+            stdout, stderr = self.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        self.seconds = time.monotonic() - self.started
+        self.status = self.process.returncode
+        self.stdout = stdout
+        self.stderr = (stderr or b"").decode("utf-8")
+        self.stacks = self.ledger = None
+        return self
+
+    def load(self, status=0):
+        """Waits, checks the exit status, reads and checks the profile and the ledger."""
+        self.finish()
+        assert self.status == status, self.stderr
+        with open(self.stats, encoding="utf-8") as stats:
+            self.ledger = json.load(stats)
+        check_ledger(self.ledger)
+        with open(self.output, encoding="utf-8", newline="\n") as output:
+            self.stacks = parse_folded(output.read())
+        assert self.samples == self.ledger["samples"]
+        return self
+
+    @property
+    def samples(self):
+        return sum(count for _, count in self.stacks)
+
+    def count(self, wanted):
+        """Samples whose stack has a frame for which WANTED(frame) is true."""
+        return sum(count for frames, count in self.stacks if any(map(wanted, frames)))
+
+    def count_name(self, name):
+        return self.count(lambda frame: frame.name == name)
+
+
+def check_ledger(ledger):
+    """The two sums that always hold."""
+    assert ledger["events"] == ledger["samples"] + ledger["lost"], ledger
+    explained = ledger["python"] + ledger["no_python"] + sum(ledger["errors"].values())
+    assert ledger["samples"] == explained, ledger
+    assert ledger["truncated"] <= ledger["python"], ledger
+
+
+class Profiler:
+    """Starts runs of the profiler, and ends those that a failed test left."""
+
+    def __init__(self, binary, folders):
+        self.binary = binary
+        self.folders = folders
+        self.running = []
+
+    def start(self, *arguments, command=(), prefix=(), files=True, **options):
+        """Starts it; COMMAND goes behind --, PREFIX before it all.  Without FILES, no -o and
+        no --stats are given."""
+        folder = str(self.folders.mktemp("run"))
+        words = [*prefix, self.binary, *arguments]
+        if files:
+            words += ["-f", "folded", "-o", os.path.join(folder, "profile.folded"),
+                      "--stats", os.path.join(folder, "stats.json")]
+        if command:
+            words += ["--", *command]
+        run = Run([str(word) for word in words], folder, **options)
+        self.running.append(run)
+        return run
+
+    def __call__(self, *arguments, **options):
+        """Runs it to its end, which must be a good one."""
+        return self.start(*arguments, **options).load()
+
+    def attempt(self, *arguments, **options):
+        """Runs it to its end, whatever that is, with just these arguments."""
+        return self.start(*arguments, files=False, **options).finish()
+
+    def end(self):
+        for run in self.running:
+            if run.process.poll() is None:
+                run.process.kill()
+                run.process.wait()
+
+
+@pytest.fixture
+def profile(binary, tmp_path_factory):
+    """profile(ARGUMENT...): a finished, checked Run; profile.start and profile.attempt for more."""
+    profiler = Profiler(binary, tmp_path_factory)
+    yield profiler
+    profiler.end()
+
+
+@pytest.fixture(scope="session")
+def session_profile(binary, tmp_path_factory):
+    """As `profile`, for what several tests look at."""
+    profiler = Profiler(binary, tmp_path_factory)
+    yield profiler
+    profiler.end()

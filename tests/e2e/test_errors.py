@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Everything that can be wrong: how it is told, before the run starts, and the exit status."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+FAILED, USAGE, NOT_PYTHON, NOT_ALLOWED, NO_SAMPLE = 1, 2, 3, 4, 5
+AT_ONCE = 5
+
+
+def check(run, status, *words):
+    """One line, at once, with every one of WORDS, and nothing on standard output."""
+    assert run.status == status, run.stderr
+    assert run.seconds < AT_ONCE
+    assert run.stdout == b""
+    lines = run.stderr.splitlines()
+    assert len(lines) == 1 or status == USAGE and len(lines) <= 2, run.stderr
+    assert lines[0].startswith("pybpfprof: ")
+    for word in words:
+        assert str(word) in run.stderr
+
+
+@pytest.fixture
+def busy(any_python, target):
+    return target(any_python, "busy.py")
+
+
+def ended_pid():
+    """The PID of a process that has just ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+class TestProcesses:
+    def test_no_such_process(self, profile):
+        pid = ended_pid()
+        check(profile.attempt("-p", pid, "-d", 30), FAILED, "no process", pid)
+
+    def test_one_of_several_is_missing(self, profile, busy):
+        pid = ended_pid()
+        check(profile.attempt("-p", busy.pid, "-p", pid, "-d", 30), FAILED, pid)
+
+    def test_not_a_python(self, profile):
+        sleeper = subprocess.Popen(["sleep", "60"])
+        try:
+            check(profile.attempt("-p", sleeper.pid, "-d", 30), NOT_PYTHON, sleeper.pid,
+                  "not a Python")
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+
+    @pytest.mark.parametrize("version", ["2.7", "3.6"])
+    def test_version_that_is_not_supported(self, profile, target, old_python, version):
+        program = target.start(
+            [old_python(version), "-c",
+             "import sys, time; print('ready'); sys.stdout.flush(); time.sleep(60)"])
+        check(profile.attempt("-p", program.pid, "-d", 30), NOT_PYTHON, program.pid, version,
+              "not supported")
+
+    def test_zombie(self, profile, any_python):
+        process = subprocess.Popen([any_python.path, "-c", "pass"])
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        try:
+            check(profile.attempt("-p", process.pid, "-d", 30), NOT_PYTHON, process.pid, "zombie")
+        finally:
+            process.wait()
+
+    def test_kernel_thread(self, profile):
+        check(profile.attempt("-p", 2, "-d", 30), NOT_PYTHON, "kernel thread")
+
+    def test_thread_of_a_process(self, profile, any_python, target):
+        program = target(any_python, "named_threads.py")
+        tid = program.said["first worker"]
+        check(profile.attempt("-p", tid, "-d", 30), USAGE, tid, "-p %d" % program.pid)
+
+    def test_target_ends_before_a_sample(self, profile, any_python, target):
+        program = target(any_python, "idle.py", 0.7)
+        run = profile.start("-p", program.pid, "-r", 1, files=False).finish()
+        check(run, NO_SAMPLE, program.pid)
+
+
+class TestUsage:
+    BAD = [
+        ("-p", "0"), ("-p", "-1"), ("-p", "abc"), ("-p", "12x"), ("-p", ""),
+        ("-p", "99999999999999999999"), ("-p",),
+        ("-p", "1", "-d", "0"), ("-p", "1", "-d", "-1"), ("-p", "1", "-d", "soon"),
+        ("-p", "1", "-d", "1x"), ("-p", "1", "-d", "nan"), ("-p", "1", "-d", "inf"),
+        ("-p", "1", "-d", "1e999"),
+        ("-p", "1", "-r", "0"), ("-p", "1", "-r", "-99"), ("-p", "1", "-r", "fast"),
+        ("-p", "1", "-r", "99x"), ("-p", "1", "-r", "99999999999999999999"),
+        ("-p", "1", "-f", "pdf"), ("-p", "1", "-f", ""), ("-p", "1", "--format"),
+        ("-p", "1", "--wrong"), ("-p", "1", "-Z"),
+        ("-p", "1", "word"), ("word",), (), ("record",), ("--",),
+        ("-p", "1", "--", "true"),
+    ]
+
+    @pytest.mark.parametrize("arguments", BAD, ids=[" ".join(words) or "none" for words in BAD])
+    def test_bad_arguments(self, profile, arguments):
+        check(profile.attempt(*arguments), USAGE, "--help")
+
+    @pytest.mark.parametrize("option, value", [("-p", "abc"), ("-d", "soon"), ("-r", "fast"),
+                                               ("-f", "pdf"), ("--wrong", None), ("-Z", None)])
+    def test_what_is_bad_is_named(self, profile, option, value):
+        words = [word for word in ("-p", "1", option, value) if word]
+        check(profile.attempt(*words), USAGE, value or option)
+
+    def test_help(self, profile):
+        run = profile.attempt("--help")
+        assert run.status == 0 and run.stderr == ""
+        text = run.stdout.decode()
+        for option in ("--pid", "--duration", "--rate", "--output", "--format", "--threads",
+                       "--function", "--nolineno", "--full-filenames", "--stats", "--version",
+                       "-p", "-d", "-r", "-o", "-f", "-t", "-F", "-q", "-v", "-- COMMAND"):
+            assert option in text
+
+    def test_version(self, profile):
+        run = profile.attempt("--version")
+        assert run.status == 0 and run.stderr == ""
+        assert run.stdout.decode().split()[0] == "pybpfprof"
+
+
+class TestOutputs:
+    def test_folder_that_does_not_exist(self, profile, busy, tmp_path):
+        path = tmp_path / "missing" / "out.html"
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-o", path), FAILED,
+              tmp_path / "missing", "No such file or directory")
+
+    def test_folder_of_the_ledger_that_does_not_exist(self, profile, busy, tmp_path):
+        path = tmp_path / "missing" / "stats.json"
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-o", tmp_path / "out.html",
+                              "--stats", path),
+              FAILED, tmp_path / "missing", "No such file or directory")
+
+    def test_folder_that_cannot_be_written(self, profile, busy):
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-o", "/proc/sys/out.html"), FAILED,
+              "/proc/sys")
+
+    def test_a_folder_is_no_file(self, profile, busy, tmp_path):
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-f", "html", "-o", tmp_path), FAILED,
+              tmp_path, "folder")
+
+
+class TestCommands:
+    def test_command_that_does_not_exist(self, profile):
+        run = profile.attempt(command=["/nonexistent/program"])
+        check(run, FAILED, "/nonexistent/program", "No such file or directory")
+
+    def test_command_that_is_not_executable(self, profile, tmp_path):
+        path = tmp_path / "program"
+        path.write_text("text")
+        check(profile.attempt(command=[path]), FAILED, path, "Permission denied")
+
+    def test_command_that_is_no_python(self, profile, tmp_path):
+        run = profile.attempt("-o", tmp_path / "out.html", command=["sh", "-c", "sleep 0.5"])
+        assert run.status == NOT_PYTHON, run.stderr
+        assert "not a Python" in run.stderr or "no Python" in run.stderr
+        assert not (tmp_path / "out.html").exists()
+
+    @pytest.mark.parametrize("version", ["2.7", "3.6"])
+    def test_command_of_a_version_that_is_not_supported(self, profile, old_python, version):
+        run = profile.attempt(command=[old_python(version), "-c", "import time; time.sleep(0.5)"])
+        assert run.status == NOT_PYTHON, run.stderr
+        assert version in run.stderr and "not supported" in run.stderr
+
+
+class TestPermissions:
+    @pytest.fixture
+    def public_binary(self, binary, tmp_path_factory):
+        """A copy that every user can run."""
+        folder = tmp_path_factory.mktemp("public")
+        for path in (folder, *folder.parents[:2]):
+            os.chmod(path, 0o755)
+        return shutil.copy(binary, folder)
+
+    def as_nobody(self, binary, capabilities, *arguments):
+        """Runs it as nobody with just these capabilities."""
+        held = ",".join(["-all"] + ["+" + name for name in capabilities])
+        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                 "--inh-caps=" + held, "--ambient-caps=" + held,
+                 "--bounding-set=" + held, binary, *arguments]
+        answer = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, cwd="/tmp", timeout=60)
+        return answer.returncode, answer.stderr.decode()
+
+    def test_as_nobody(self, public_binary, busy, require):
+        require("setpriv")
+        status, error = self.as_nobody(public_binary, (), "-p", busy.pid, "-d", 30)
+        assert status == NOT_ALLOWED, error
+        assert len(error.splitlines()) == 1
+        assert "root" in error and "CAP_" in error
+
+    def test_root_without_capabilities(self, binary, busy, require):
+        answer = subprocess.run(
+            [require("setpriv"), "--bounding-set=-all", "--inh-caps=-all", binary,
+             "-p", str(busy.pid), "-d", "30"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=60)
+        error = answer.stderr.decode()
+        assert answer.returncode == NOT_ALLOWED, error
+        assert len(error.splitlines()) == 1
+        assert "CAP_" in error
+
+    @pytest.mark.parametrize("lacking", ["bpf", "perfmon", "sys_ptrace"])
+    def test_each_capability_is_needed_and_named(self, public_binary, busy, require, lacking):
+        require("setpriv")
+        held = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
+        status, error = self.as_nobody(public_binary, held - {lacking}, "-p", busy.pid, "-d", 30)
+        assert status == NOT_ALLOWED, error
+        assert "CAP_" + lacking.upper() in error
+
+    def test_these_capabilities_are_enough(self, public_binary, busy, require, tmp_path):
+        require("setpriv")
+        held = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
+        output = tmp_path / "out.folded"
+        os.chmod(tmp_path, 0o777)
+        for path in tmp_path.parents[:3]:
+            if path.stat().st_uid == os.getuid() and str(path).startswith("/tmp/"):
+                os.chmod(path, 0o755)
+        status, error = self.as_nobody(public_binary, held, "-p", busy.pid, "-d", 1, "-o", output)
+        assert status == 0, error
+        assert "spin (" in output.read_text()
+
+    def test_perf_events_forbidden(self, public_binary, busy, require):
+        """The sysctl that forbids is named with the value that mends it."""
+        require("setpriv")
+        with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as sysctl:
+            if int(sysctl.read()) < 2:
+                pytest.skip("perf events are open to all here")
+        held = {"bpf", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
+        status, error = self.as_nobody(public_binary, held, "-p", busy.pid, "-d", 30)
+        assert status == NOT_ALLOWED, error
+        assert "perf_event_paranoid" in error
+
+    def test_no_btf(self, binary, busy, require):
+        hide = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" "$@"'
+        answer = subprocess.run(
+            [require("unshare"), "-m", "sh", "-c", hide, binary, "-p", str(busy.pid), "-d", "30"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        error = answer.stderr.decode()
+        assert answer.returncode == NOT_ALLOWED, error
+        assert len(error.splitlines()) == 1
+        assert "BTF" in error
+
+
+def test_rate_above_the_limit(profile, busy):
+    with open("/proc/sys/kernel/perf_event_max_sample_rate", encoding="ascii") as sysctl:
+        limit = int(sysctl.read())
+    run = profile("-p", busy.pid, "-d", 1, "-r", limit + 1)
+    assert run.ledger["rate_hz"] == limit
+    warnings = [line for line in run.stderr.splitlines() if "perf_event_max_sample_rate" in line]
+    assert len(warnings) == 1
+    assert str(limit) in warnings[0]

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where the profile goes, what it is called, whose it is, and what is said while it is made."""
+
+import gzip
+import html.parser
+import json
+import os
+import pty
+import re
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PROGRAMS, check_ledger, parse_folded
+
+sys.path.insert(0, PROGRAMS)
+import hostile_names  # noqa: E402
+
+FORMATS = ("html", "folded", "pprof", "speedscope")
+
+
+@pytest.fixture
+def busy(any_python, target):
+    return target(any_python, "busy.py")
+
+
+def format_of(content):
+    """Which format the bytes are in, by what is in them."""
+    if content.startswith(b"\x1f\x8b"):
+        assert b"nanoseconds" in gzip.decompress(content)
+        return "pprof"
+    if content.lstrip().lower().startswith(b"<!doctype html"):
+        assert content.rstrip().endswith(b"</html>")
+        return "html"
+    if content.startswith(b"{"):
+        assert "speedscope" in json.loads(content)["$schema"]
+        return "speedscope"
+    assert parse_folded(content.decode())
+    return "folded"
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("name, expected", [
+        ("out.html", "html"), ("out.folded", "folded"), ("out.pb.gz", "pprof"),
+        ("out.speedscope.json", "speedscope")])
+    def test_format_by_ending(self, profile, busy, tmp_path, name, expected):
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / name)
+        assert run.status == 0, run.stderr
+        assert format_of((tmp_path / name).read_bytes()) == expected
+        assert os.listdir(tmp_path) == [name]
+        assert str(tmp_path / name) in run.stderr
+
+    def test_standard_output_in_every_format(self, profile, busy):
+        runs = {name: profile.start("-p", busy.pid, "-d", 1, "-o", "-", "-f", name, files=False)
+                for name in FORMATS}
+        for name, run in runs.items():
+            run.finish()
+            assert run.status == 0, run.stderr
+            assert format_of(run.stdout) == name
+
+    def test_option_beats_ending(self, profile, busy, tmp_path):
+        path = tmp_path / "out.html"
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "folded", "-o", path)
+        assert run.status == 0, run.stderr
+        assert format_of(path.read_bytes()) == "folded"
+
+    def test_default_name(self, profile, busy, tmp_path):
+        run = profile.attempt("-p", busy.pid, "-d", 1, cwd=tmp_path)
+        assert run.status == 0, run.stderr
+        names = os.listdir(tmp_path)
+        assert len(names) == 1
+        assert re.fullmatch(r"pybpfprof-%d-\d[0-9TZ_:.-]*\.html" % busy.pid, names[0])
+        assert names[0] in run.stderr
+        assert format_of((tmp_path / names[0]).read_bytes()) == "html"
+
+    def test_pid_and_time_in_the_name(self, profile, busy, tmp_path):
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / "a-%p-%t-b.folded")
+        assert run.status == 0, run.stderr
+        names = os.listdir(tmp_path)
+        assert len(names) == 1
+        assert re.fullmatch(r"a-%d-\d[0-9TZ_:.-]*-b\.folded" % busy.pid, names[0])
+
+    def test_a_file_in_the_way_is_replaced(self, profile, busy, tmp_path):
+        path = tmp_path / "out.folded"
+        path.write_text("what was here before\n" * 1000)
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", path)
+        assert run.status == 0, run.stderr
+        assert parse_folded(path.read_text())
+        assert "before" not in path.read_text()
+
+    def test_files_belong_to_the_user_of_sudo(self, profile, busy, tmp_path):
+        output, stats = tmp_path / "out.html", tmp_path / "stats.json"
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", output, "--stats", stats,
+                              env=dict(os.environ, SUDO_UID="12345", SUDO_GID="23456"))
+        assert run.status == 0, run.stderr
+        for path in (output, stats):
+            status = path.stat()
+            assert (status.st_uid, status.st_gid) == (12345, 23456)
+            assert stat.S_IMODE(status.st_mode) & 0o600 == 0o600
+
+    def test_strange_sudo_ids_change_nothing(self, profile, busy, tmp_path):
+        path = tmp_path / "out.html"
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", path,
+                              env=dict(os.environ, SUDO_UID="-1", SUDO_GID="x"))
+        assert run.status == 0, run.stderr
+        assert path.stat().st_uid == os.getuid()
+
+
+class TestFailedWrites:
+    def test_full_device(self, profile, busy):
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "html", "-o", "/dev/full")
+        assert run.status == 1
+        assert "/dev/full" in run.stderr and "No space left on device" in run.stderr
+        assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+    def test_full_standard_output(self, profile, busy):
+        with open("/dev/full", "wb") as full:
+            run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "folded", "-o", "-", stdout=full)
+        assert run.status == 1
+        assert "No space left on device" in run.stderr
+
+    def test_full_disk_leaves_no_file(self, binary, busy, require, tmp_path):
+        script = ('mount -t tmpfs -o size=8k none "$0" && echo old >"$0/out.html" && '
+                  '{ "$@"; status=$?; ls -A "$0"; cat "$0/out.html"; exit $status; }')
+        answer = subprocess.run(
+            [require("unshare"), "-m", "sh", "-c", script, str(tmp_path), binary,
+             "-p", str(busy.pid), "-d", "1", "-o", str(tmp_path / "out.html")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        assert answer.returncode == 1, answer.stderr
+        assert b"No space left on device" in answer.stderr
+        assert answer.stdout == b"out.html\nold\n"
+
+    def test_full_ledger(self, profile, busy, tmp_path):
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / "out.folded",
+                              "--stats", "/dev/full")
+        assert run.status == 1
+        assert "/dev/full" in run.stderr and "No space left on device" in run.stderr
+        assert parse_folded((tmp_path / "out.folded").read_text())
+
+    def test_closed_pipe(self, profile, busy):
+        run = profile.start("-p", busy.pid, "-d", 1, "-f", "html", "-o", "-", files=False)
+        run.process.stdout.close()
+        run.process.stdout = None
+        run.finish()
+        assert run.status == 1, run.stderr
+        assert "Broken pipe" in run.stderr
+
+    def test_folder_that_vanishes(self, profile, busy, tmp_path):
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        run = profile.start("-p", busy.pid, "-d", 2, "-o", folder / "out.html", files=False)
+        run.wait_sampling()
+        for name in os.listdir(folder):
+            os.unlink(folder / name)
+        folder.rmdir()
+        run.finish()
+        assert run.status == 1, run.stderr
+        assert str(folder) in run.stderr and "No such file or directory" in run.stderr
+
+
+class TestMessages:
+    def test_no_terminal(self, profile, busy, tmp_path):
+        run = profile("-p", busy.pid, "-d", 2)
+        lines = run.stderr.splitlines()
+        assert "\r" not in run.stderr and "\x1b" not in run.stderr
+        assert len(lines) == len(set(lines))
+        table = [line for line in lines if re.search(r"\bleaf\b", line)]
+        assert len(table) == 1
+        leaf = 100 * sum(count for frames, count in run.stacks
+                         if frames[-1].name == "leaf") / run.samples
+        shares = [float(share) for share in re.findall(r"(\d+(?:\.\d+)?) ?%", table[0])]
+        assert any(abs(share - leaf) < 0.1 for share in shares), (table, leaf)
+        assert any(abs(share - 100) < 1.5 for share in shares), (table, leaf)
+        assert any(str(run.samples) in line.replace(",", "") for line in lines)
+        assert run.output in run.stderr
+        assert len(lines) <= 20
+
+    def test_terminal(self, binary, busy, tmp_path):
+        """Progress stays on one line, which is cleared at the end."""
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [binary, "-p", str(busy.pid), "-d", "3", "-o", str(tmp_path / "out.html")],
+            stderr=slave, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        os.close(slave)
+        text = b""
+        while True:
+            try:
+                text += os.read(master, 4096)
+            except OSError:
+                break
+        os.close(master)
+        assert process.wait(timeout=60) == 0
+        parts = [part for part in text.replace(b"\r\n", b"\n").decode().split("\r") if part]
+        progress = [part for part in parts if re.search(r"\b[12](\.\d+)? ?(s )?(of|/) ?3", part)]
+        assert len(progress) >= 2, text
+        assert all("lost" in part and "sample" in part for part in progress)
+
+    def test_quiet(self, profile, busy):
+        assert profile("-p", busy.pid, "-d", 1, "-q").stderr == ""
+
+    def test_quiet_errors_are_told(self, profile):
+        run = profile.attempt("-q", "-p", 2)
+        assert run.status == 3 and "kernel thread" in run.stderr
+
+    def test_verbose_says_more(self, profile, busy):
+        plain = profile("-p", busy.pid, "-d", 1)
+        verbose = profile("-p", busy.pid, "-d", 1, "-v")
+        assert len(verbose.stderr.splitlines()) > len(plain.stderr.splitlines())
+        assert re.search(r"first sample.* \d+(\.\d+)? ms", verbose.stderr)
+
+
+class TestLedger:
+    FIELDS = {"rate_hz", "duration_s", "events", "samples", "python", "no_python", "truncated",
+              "lost", "errors", "stacks", "code_objects"}
+
+    def test_fields(self, profile, busy):
+        run = profile("-p", busy.pid, "-d", 1)
+        assert self.FIELDS <= set(run.ledger)
+        assert run.ledger["rate_hz"] == 99
+        assert run.ledger["stacks"] == len({tuple(frames) for frames, _ in run.stacks})
+        assert 2 <= run.ledger["code_objects"] <= 10
+
+    def test_with_standard_output(self, profile, busy, tmp_path):
+        path = tmp_path / "stats.json"
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", "-", "-f", "folded", "--stats", path)
+        ledger = json.loads(path.read_text())
+        check_ledger(ledger)
+        assert sum(count for _, count in parse_folded(run.stdout.decode())) == ledger["samples"]
+
+
+class Page(html.parser.HTMLParser):
+    """The elements and attributes of a page, as a browser tells them apart."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements = []
+        self.attributes = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+class TestHostileNames:
+    @pytest.fixture(scope="session")
+    def outputs(self, python, session_target, session_profile):
+        program = session_target(python, "hostile.py")
+        runs = {name: session_profile.start("-p", program.pid, "-d", 1, "-r", 999, "-o", "-",
+                                           "-f", name, "--full-filenames", files=False)
+                for name in FORMATS}
+        outputs = {name: run.finish().stdout for name, run in runs.items()}
+        program.end()
+        return outputs
+
+    def test_folded(self, outputs):
+        lines = outputs["folded"].split(b"\n")
+        assert lines.pop() == b""
+        for line in lines:
+            assert re.fullmatch(rb"[^\0-\x1f\x7f]+ [0-9]+", line)
+            stack = line.rpartition(b" ")[0]
+            assert not re.search(rb"\s\d+(\.\d*)?$", stack)
+            assert stack.split(b";")[0].startswith(b"<module> (")
+        stacks = parse_folded(outputs["folded"].decode("utf-8"))
+        names = {frame.name for frames, _ in stacks for frame in frames}
+        # In each, what would break the line is replaced, and all else is as it was.
+        assert {"</script><b onload=x>", 'quo"te\\back', "ends in 123", "<!--", "&lt:",
+                "]]>{{x}}", "lone\\udcffsurrogate"} <= names
+        assert any(re.fullmatch("semi[^;]colon", name) for name in names)
+        assert any(re.fullmatch("line[^\n]+break[^\r]*", name) for name in names)
+        victims = sum(count for frames, count in stacks if len(frames) >= 3)
+        assert victims > 0.95 * sum(count for _, count in stacks)
+        depths = [len(frames) for frames, _ in stacks]
+        assert max(depths) == 3
+
+    def test_speedscope(self, outputs):
+        frames = json.loads(outputs["speedscope"])["shared"]["frames"]
+        names = {frame["name"] for frame in frames}
+        assert {hostile_names.shown(name) for name in hostile_names.NAMES if name} <= names
+        assert hostile_names.shown(hostile_names.FILE) in {frame.get("file") for frame in frames}
+
+    def test_pprof(self, outputs):
+        raw = gzip.decompress(outputs["pprof"])
+        for name in hostile_names.NAMES:
+            assert hostile_names.shown(name).encode("utf-8") in raw
+        assert hostile_names.shown(hostile_names.FILE).encode("utf-8") in raw
+
+    def test_html(self, outputs, busy, profile):
+        plain = profile.attempt("-p", busy.pid, "-d", 1, "-o", "-", "-f", "html")
+        expected = Page(plain.stdout.decode("utf-8"))
+        page = Page(outputs["html"].decode("utf-8"))
+        assert page.elements == expected.elements
+        assert page.attributes == expected.attributes
+        assert "script" in page.elements and "onload" not in page.attributes

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A running process and a started one: names, lines, threads and options, on every Python."""
+
+import math
+import os
+import re
+import shutil
+import sys
+
+import pytest
+
+from conftest import PROGRAMS
+
+sys.path.insert(0, PROGRAMS)
+from totals import Totals  # noqa: E402
+
+# co_name and co_qualname of the callers of names.py's spin, whose shares are all alike.
+NAMES = [
+    ("plain", "plain"),
+    ("method", "Outer.method"),
+    ("class_method", "Outer.class_method"),
+    ("static_method", "Outer.static_method"),
+    ("value", "Outer.value"),
+    ("__call__", "Outer.Inner.__call__"),
+    ("nested", "enclosing.<locals>.nested"),
+    ("<lambda>", "<lambda>"),
+    ("comprehend", "comprehend"),
+    ("set_comprehend", "set_comprehend"),
+    ("<genexpr>", "consume.<locals>.<genexpr>"),
+    ("produce", "produce"),
+    ("coroutine", "coroutine"),
+    ("café", "café"),
+    ("функция", "функция"),
+    ("関数", "関数"),
+    ("𐌰𐌱", "𐌰𐌱"),
+    ("測る", "Größe.測る"),
+    ("x" * 4096, "x" * 4096),
+]
+COMPREHENSIONS = [
+    ("<listcomp>", "comprehend.<locals>.<listcomp>"),
+    ("<setcomp>", "set_comprehend.<locals>.<setcomp>"),
+]
+
+
+def expected_name(python, names):
+    return names[1] if python.version >= (3, 11) else names[0]
+
+
+class TestNames:
+    """names.py, profiled once for all."""
+
+    @pytest.fixture(scope="session")
+    def run(self, python, session_target, session_profile):
+        program = session_target(python, "names.py")
+        run = session_profile("-p", program.pid, "-d", 2, "-r", 999)
+        program.end()
+        return run
+
+    @pytest.mark.parametrize("names", NAMES, ids=[name[0][:20] for name in NAMES])
+    def test_each_has_its_share(self, python, run, names):
+        share = run.count_name(expected_name(python, names)) / run.samples
+        assert 0.5 / len(NAMES) < share < 1.6 / len(NAMES)
+
+    @pytest.mark.parametrize("names", COMPREHENSIONS, ids=[name[0] for name in COMPREHENSIONS])
+    def test_comprehensions_have_a_frame_until_3_11(self, python, run, names):
+        found = run.count_name(expected_name(python, names))
+        assert (found > 0) == (python.version < (3, 12))
+
+    def test_no_other_names(self, python, run):
+        legal = {expected_name(python, names) for names in NAMES + COMPREHENSIONS}
+        legal |= {"<module>", "main", "spin", "enclosing", "consume", "drive"}
+        named = {frame.name for frames, _ in run.stacks for frame in frames if frame.file}
+        assert named <= legal
+
+    def test_every_sample_is_python(self, run):
+        assert run.ledger["python"] >= 0.995 * run.ledger["samples"]
+        assert run.ledger["lost"] == 0
+        assert run.ledger["truncated"] == 0
+
+    def test_root_is_the_module(self, run):
+        roots = sum(count for frames, count in run.stacks if frames[0].name == "<module>")
+        assert roots >= 0.995 * run.samples
+
+    def test_files(self, run):
+        files = {frame.file for frames, _ in run.stacks for frame in frames if frame.file}
+        assert files == {"names.py", "<string>"} or files == {"programs/names.py", "<string>"}
+
+
+def lines_with(marker):
+    """{text after MARKER: the first such line's number} of lines.py."""
+    with open(os.path.join(PROGRAMS, "lines.py"), encoding="utf-8") as source:
+        lines = list(enumerate(source, 1))
+    return {line.partition(marker)[2].strip(): number
+            for number, line in reversed(lines) if marker in line}
+
+
+# What distant_worker's source comes to: its first line, the clock, the two sums and the rest.
+DISTANT_SUMS = (604, 905)
+DISTANT_LINES = {1, 2, 303, 604, 905, 906, 907}
+
+
+class TestLines:
+    """lines.py, whose lines have measured shares."""
+
+    @pytest.fixture(scope="session")
+    def run(self, python, session_target, session_profile, tmp_path_factory):
+        path = str(tmp_path_factory.mktemp("lines") / "totals")
+        program = session_target(python, "lines.py", path)
+        run = session_profile("-p", program.pid, "-d", 2, "-r", 999)
+        run.used = Totals(path, 4).load()
+        program.end()
+        return run
+
+    def leaves(self, run, name):
+        """{line: samples} of the stacks whose leaf is the function NAME."""
+        found = {}
+        for frames, count in run.stacks:
+            if frames[-1].name == name:
+                found[frames[-1].line] = found.get(frames[-1].line, 0) + count
+        return found
+
+    def test_only_lines_that_the_function_has(self, run):
+        marked = lines_with("# share: ")
+        near = self.leaves(run, "worker")
+        start = lines_with("def worker(used)")[":"]
+        end = lines_with("    return total")[""]
+        assert near and set(near) <= set(range(start, end + 1))
+        assert set(map(int, marked)) == {0, 1, 2}
+        assert set(self.leaves(run, "distant_worker")) <= DISTANT_LINES
+
+    def test_callers_stand_at_their_calls(self, run):
+        calls = {"worker": {lines_with("        worker(used)")[""]},
+                 "distant_worker": {lines_with("        distant_worker(used)")[""]}}
+        last = lines_with("main()")[""]
+        seen = set()
+        for frames, _ in run.stacks:
+            if len(frames) == 3 and frames[2].name in calls:
+                assert frames[0].line == last
+                assert frames[1].line in calls[frames[2].name]
+                seen.add(frames[2].name)
+        assert seen == set(calls)
+
+    def test_each_line_has_its_share(self, run):
+        marked = {int(number): line for number, line in lines_with("# share: ").items()}
+        near = self.leaves(run, "worker")
+        distant = self.leaves(run, "distant_worker")
+        counts = [near.get(marked[index], 0) for index in range(3)]
+        counts.append(sum(distant.get(line, 0) for line in DISTANT_SUMS))
+        total = sum(counts)
+        for count, used in zip(counts, run.used):
+            share = used / sum(run.used)
+            assert abs(count / total - share) < 4.5 * math.sqrt(share * (1 - share) / total)
+
+    def test_distant_lines_are_told_apart(self, run):
+        distant = self.leaves(run, "distant_worker")
+        first, second = (distant.get(line, 0) for line in DISTANT_SUMS)
+        assert abs(first - second) < 4.5 * math.sqrt(first + second)
+
+
+class TestOptions:
+    """One busy target, looked at by several profilers at once, each with another option."""
+
+    @pytest.fixture(scope="session")
+    def runs(self, python, session_target, session_profile):
+        program = session_target(python, "named_threads.py")
+        options = {"plain": (), "-t": ("-t",), "-F": ("-F",), "--nolineno": ("--nolineno",),
+                   "--full-filenames": ("--full-filenames",)}
+        started = {name: session_profile.start("record", "-p", program.pid, "-d", 1, "-r", 499,
+                                              *words)
+                   for name, words in options.items()}
+        runs = {name: run.load() for name, run in started.items()}
+        runs["target"] = program
+        program.end()
+        return runs
+
+    def frames(self, run):
+        return {frame for frames, _ in run.stacks for frame in frames}
+
+    def test_plain_has_lines_and_short_files(self, runs):
+        spin = [frame for frame in self.frames(runs["plain"]) if frame.name == "spin"]
+        assert spin and all(frame.line for frame in spin)
+        assert all(not os.path.isabs(frame.file) for frame in spin)
+        assert not any(frame.label.startswith("thread") for frame in self.frames(runs["plain"]))
+
+    def test_threads_have_their_ids_and_names(self, runs):
+        jobs = {"first worker": "first_job", "zweiter; ü 2": "second_job",
+                "the main one": "main_job"}
+        labels = {}
+        for frames, count in runs["-t"].stacks:
+            match = re.fullmatch(r"thread \((\d+)\): (.*)", frames[0].label)
+            assert match, frames[0].label
+            for job in jobs.values():
+                if any(frame.name == job for frame in frames):
+                    labels.setdefault((int(match[1]), match[2]), set()).add(job)
+        # What would break a folded line, or end a frame like a count, is replaced.
+        shown = {name: name.replace(";", ":").replace(" 2", "_2") for name in jobs}
+        expected = {(runs["target"].said[name], shown[name]): {job} for name, job in jobs.items()}
+        assert labels == expected
+
+    def test_function_mode_has_one_frame_a_function(self, runs):
+        spin = [frame for frame in self.frames(runs["-F"]) if frame.name == "spin"]
+        source = os.path.join(PROGRAMS, "named_threads.py")
+        with open(source, encoding="utf-8") as program:
+            first_line = program.read().split("\n").index("def spin(seconds):") + 1
+        assert len(spin) == 1
+        assert spin[0].line in (None, first_line)
+
+    def test_nolineno_has_no_lines(self, runs):
+        frames = self.frames(runs["--nolineno"])
+        assert any(frame.name == "spin" for frame in frames)
+        assert all(frame.line is None for frame in frames)
+
+    def test_full_filenames(self, runs):
+        spin = {frame.file for frame in self.frames(runs["--full-filenames"])
+                if frame.name == "spin"}
+        assert spin == {os.path.join(PROGRAMS, "named_threads.py")}
+
+    def test_all_see_the_same(self, runs):
+        expected = runs["plain"].count_name("spin") / runs["plain"].samples
+        for name in ("-t", "-F", "--nolineno", "--full-filenames"):
+            share = runs[name].count_name("spin") / runs[name].samples
+            assert abs(share - expected) < 0.15
+
+
+def test_file_names_of_every_kind(python, target, profile, tmp_path):
+    folder = os.fsencode(str(tmp_path)) + b"/a folder; with\n\xff"
+    os.mkdir(folder)
+    path = folder + b"/it's \"quoted\"; n\xc3\xa9 \xfe.py"
+    shutil.copy(os.path.join(PROGRAMS, "busy.py"), path)
+    program = target.start([python.path, path])
+    run = profile("-p", program.pid, "-d", 1, "-r", 499, "--full-filenames")
+    files = {frame.file for frames, _ in run.stacks for frame in frames if frame.name == "leaf"}
+    shown = str(tmp_path) + r"/a folder: with\x0a\udcff/it's " + '"quoted": né \\udcfe.py'
+    assert files == {shown}
+
+
+def test_several_processes(python, target, profile):
+    programs = [target(python, "busy.py"), target(python, "burn.py", 60, "wait")]
+    programs[1].go()
+    run = profile("-p", programs[0].pid, "-p", programs[1].pid, "-d", 1, "-r", 499)
+    seen = {}
+    for frames, count in run.stacks:
+        match = re.fullmatch(r'process (\d+):"(.*)"', frames[0].label)
+        assert match, frames[0].label
+        names = seen.setdefault(int(match[1]), {"command": match[2], "functions": set()})
+        names["functions"] |= {frame.name for frame in frames}
+    assert set(seen) == {program.pid for program in programs}
+    assert "spin" in seen[programs[0].pid]["functions"]
+    assert "burn" not in seen[programs[0].pid]["functions"]
+    assert "inner_loop" in seen[programs[1].pid]["functions"]
+    assert seen[programs[1].pid]["command"].endswith("burn.py 60 wait")
+
+
+def test_command_is_profiled_from_its_start(python, profile):
+    program = os.path.join(PROGRAMS, "burn.py")
+    run = profile("-r", 999, command=[python.path, program, "0.3", "print=hello  there"])
+    assert run.stdout == b"hello  there\n"
+    expected = 0.3 * run.ledger["rate_hz"]
+    assert 0.5 * expected < run.count_name("inner_loop") < 1.7 * expected
+    # The interpreter's own start, before the program's first line, is seen too.
+    assert run.count(lambda frame: "importlib" in (frame.file or "")) > 0
+    assert run.count(lambda frame: frame.file is None and frame.name.startswith("[")) \
+        == run.ledger["samples"] - run.ledger["python"] + run.ledger["truncated"]
+
+
+def test_native_threads_have_no_python(python, target, profile, require, tmp_path):
+    library = str(tmp_path / "native_thread.so")
+    compiler = [require("gcc"), "-O1", "-shared", "-fPIC", "-pthread", "-o", library]
+    assert os.spawnv(os.P_WAIT, compiler[0],
+                     compiler + [os.path.join(PROGRAMS, "native_thread.c")]) == 0
+    program = target(python, "busy.py", environment={"LD_PRELOAD": library})
+    run = profile("-p", program.pid, "-d", 1, "-r", 499, "-t")
+    native = sum(count for frames, count in run.stacks
+                 if frames[0].label.endswith(": native spinner"))
+    assert native > 0.25 * run.samples
+    assert run.ledger["no_python"] == native
+    assert run.ledger["errors"] == {} or sum(run.ledger["errors"].values()) == 0
+    assert run.count_name("spin") == run.ledger["python"]
+
+
+def test_caller_of_code_that_released_the_gil(python, target, profile):
+    program = target(python, "released.py")
+    run = profile("-p", program.pid, "-d", 1, "-r", 999)
+    assert run.count_name("hash_password") >= 0.999 * run.samples
+    assert run.samples > 100

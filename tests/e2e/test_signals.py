@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every way a run can end: by time, by a signal, by its target's end.  A profile is written."""
+
+import fcntl
+import os
+import signal
+import time
+
+import pytest
+
+from conftest import PROGRAMS, parse_folded
+
+BURN = os.path.join(PROGRAMS, "burn.py")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_signal_ends_the_run(python, target, profile, number):
+    program = target(python, "busy.py")
+    run = profile.start("-p", program.pid, "-r", 499)
+    run.wait_sampling()
+    time.sleep(0.3)
+    sent = time.monotonic()
+    run.process.send_signal(number)
+    run.load()
+    assert time.monotonic() - sent < 2
+    assert run.count_name("spin") >= 0.99 * run.samples
+    assert 0.3 < run.ledger["duration_s"] < run.seconds
+    assert program.process.poll() is None
+
+
+def test_target_ends_in_the_first_second(python, target, profile):
+    program = target(python, "burn.py", 0.3, "wait")
+    run = profile.start("-p", program.pid, "-r", 999)
+    run.wait_sampling()
+    program.go()
+    program.process.wait(timeout=30)
+    ended = time.monotonic()
+    run.load()
+    assert time.monotonic() - ended < 2
+    expected = 0.3 * run.ledger["rate_hz"]
+    # Three periods, of 0.5 to 1.5 of the mean, are drawn in that time.
+    assert 0.5 * expected < run.count_name("inner_loop") < 1.7 * expected
+    named = run.count(lambda frame: frame.name in ("main", "<module>"))
+    assert named >= 0.9 * run.samples
+    assert run.ledger["python"] - named <= 0.01 * run.samples
+
+
+def test_command_that_is_short(python, profile):
+    run = profile("-r", 999, command=[python.path, "-S", "-E", BURN, "0.05"])
+    assert run.count_name("inner_loop") >= 0.4 * 0.05 * 999
+
+
+def test_target_is_killed(any_python, target, profile):
+    program = target(any_python, "busy.py")
+    run = profile.start("-p", program.pid, "-d", 30, "-r", 499)
+    run.wait_sampling()
+    time.sleep(0.3)
+    program.process.kill()
+    program.process.wait()
+    run.load()
+    assert run.seconds < 5
+    assert run.count_name("spin") >= 0.95 * run.samples > 0
+
+
+def test_one_of_two_targets_ends(any_python, target, profile):
+    """The other is profiled to the end."""
+    short = target(any_python, "burn.py", 0.3, "wait")
+    long = target(any_python, "busy.py")
+    run = profile.start("-p", short.pid, "-p", long.pid, "-d", 2, "-r", 499)
+    run.wait_sampling()
+    short.go()
+    run.load()
+    assert run.ledger["duration_s"] > 1.8
+    assert run.count_name("inner_loop") > 0
+    assert run.count_name("spin") > run.count_name("inner_loop")
+
+
+@pytest.mark.parametrize("seconds", ["1", "0.5"])
+def test_duration(any_python, target, profile, seconds):
+    program = target(any_python, "busy.py")
+    run = profile("-p", program.pid, "-d", seconds)
+    assert abs(run.ledger["duration_s"] - float(seconds)) < 0.1
+    assert float(seconds) <= run.seconds < float(seconds) + 2
+
+
+def test_mean_rate(any_python, target, profile):
+    """So many samples a second of CPU time as were asked for, however the period changes.
+
+    A period that is drawn anew ten times a second spreads the count of one run by about 4 %;
+    the mean of six must be closer."""
+    seconds = 4
+    program = target(any_python, "burn.py", seconds, "wait")
+    rates = (99, 999, 4999) * 2
+    runs = [profile.start("-p", program.pid, "-r", rate) for rate in rates]
+    for run in runs:
+        run.wait_sampling()
+    program.go()
+    ratios = [run.load().count_name("inner_loop") / (seconds * rate)
+              for run, rate in zip(runs, rates)]
+    assert abs(sum(ratios) / len(ratios) - 1) < 0.06, ratios
+    assert all(abs(ratio - 1) < 0.2 for ratio in ratios), ratios
+
+
+def test_target_that_sleeps_gives_an_empty_profile(any_python, target, profile):
+    program = target(any_python, "idle.py")
+    run = profile.start("-p", program.pid, "-d", 1).finish()
+    assert run.status == 0, run.stderr
+    assert os.path.getsize(run.output) == 0
+    assert "no sample" in run.stderr.lower() or "0 samples" in run.stderr
+
+
+def test_many_signals_write_one_whole_profile(any_python, target, profile):
+    program = target(any_python, "deep.py")
+    run = profile.start("-p", program.pid, "-r", 4999)
+    run.wait_sampling()
+    time.sleep(0.5)
+    for number in [signal.SIGINT, signal.SIGTERM, signal.SIGINT] * 3:
+        if run.process.poll() is None:
+            run.process.send_signal(number)
+        time.sleep(0.002)
+    run.load()
+    assert run.count_name("descend") > 0.9 * run.samples > 0
+
+
+def test_second_signal_while_it_writes(any_python, target, profile):
+    """The profile goes into a small pipe that nobody reads until the signals are sent."""
+    program = target(any_python, "deep.py")
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    run = profile.start("-p", program.pid, "-r", 999, "-f", "html", "-o", "-", files=False,
+                        stdout=writer)
+    os.close(writer)
+    run.wait_sampling()
+    time.sleep(0.3)
+    run.process.send_signal(signal.SIGINT)
+    time.sleep(0.7)
+    assert run.process.poll() is None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        run.process.send_signal(number)
+        time.sleep(0.1)
+    with open(reader, "rb") as pipe:
+        page = pipe.read()
+    run.finish()
+    assert run.status == 0, run.stderr
+    assert page.startswith(b"<!") and page.rstrip().endswith(b"</html>")
+
+
+def wait_gone(pid):
+    """Returns when the process has ended, though nobody may have waited for it."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            with open("/proc/%d/stat" % pid, encoding="utf-8") as status:
+                if status.read().rpartition(") ")[2][0] == "Z":
+                    return
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    raise AssertionError("process %d goes on" % pid)
+
+
+def test_interrupted_command(any_python, profile, tmp_path):
+    """Ctrl-C reaches the whole group; the profile is written and the command is gone."""
+    marker = tmp_path / "pid"
+    command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', marker, any_python.path, BURN, "60"]
+    run = profile.start("-r", 499, command=command, start_new_session=True)
+    run.wait_sampling()
+    time.sleep(0.5)
+    os.killpg(run.pid, signal.SIGINT)
+    run.load()
+    assert run.count_name("inner_loop") > 0
+    wait_gone(int(marker.read_text()))
+
+
+def test_output_of_the_command_is_its_own(any_python, profile):
+    """Standard output carries what the command wrote, standard error also what we say."""
+    script = "import sys; sys.stdout.buffer.write(bytes(range(256))); sys.stderr.write('mine\\n')"
+    run = profile.start(command=[any_python.path, "-c", script]).finish()
+    assert run.stdout == bytes(range(256))
+    assert "mine" in run.stderr.splitlines()
+
+
+def test_standard_input_reaches_the_command(any_python, profile):
+    reader, writer = os.pipe()
+    os.write(writer, b"for the command\n")
+    os.close(writer)
+    script = "import sys; sys.stdout.write(sys.stdin.read())"
+    with open(reader, "rb") as pipe:
+        run = profile.attempt("-o", os.devnull, "-f", "folded",
+                              command=["sh", "-c", 'exec "$@"', "-", any_python.path, "-c",
+                                       script], stdin=pipe)
+    assert run.stdout == b"for the command\n"
+
+
+@pytest.mark.parametrize("status", [0, 7])
+def test_status_of_the_command_is_told(any_python, profile, status):
+    run = profile(command=[any_python.path, BURN, "0.2", "exit=%d" % status])
+    assert ("status %d" % status in run.stderr) == (status != 0)
+    assert parse_folded(open(run.output, encoding="utf-8").read())

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""busy.py: a loop that never ends, two functions deep."""
+
+
+def leaf():
+    return sum(range(1000))
+
+
+def spin():
+    while True:
+        leaf()
+
+
+print("ready", flush=True)
+spin()

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The names of hostile.py's functions and of their file."""
+
+NAMES = (
+    "</script><b onload=x>",
+    'quo"te\\back',
+    "semi;colon",
+    "line\nbreak\r",
+    "ends in 123",
+    "<!--",
+    "]]>{{x}}",
+    "nul\0byte",
+    "lone\udcffsurrogate",
+    "\u202eright-to-left\u2028",
+    "&lt;",
+    "",
+)
+FILE = "/tmp/a;b\n\"c'</script><b onload=y> \udcff/d e.py"
+
+
+def shown(name):
+    """NAME as UTF-8 can hold it."""
+    return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""idle.py [SECONDS]: sleeps, using no CPU."""
+
+import sys
+import time
+
+print("ready", flush=True)
+time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 3600)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""named_threads.py: three threads, each with a name and a function of its own."""
+
+import json
+import threading
+import time
+
+from totals import set_thread_name
+
+
+def spin(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def first_job(name, tids):
+    tids[name] = set_thread_name(name)
+    while True:
+        spin(0.001)
+
+
+def second_job(name, tids):
+    tids[name] = set_thread_name(name)
+    while True:
+        spin(0.001)
+
+
+def main_job():
+    while True:
+        spin(0.001)
+
+
+def main():
+    tids = {}
+    for name, job in (("first worker", first_job), ("zweiter; ü 2", second_job)):
+        threading.Thread(target=job, args=(name, tids), daemon=True).start()
+    while len(tids) < 2:
+        time.sleep(0.01)
+    tids["the main one"] = set_thread_name("the main one")
+    print("ready " + json.dumps(tids), flush=True)
+    main_job()
+
+
+main()
