@@ -23,7 +23,8 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 {
 	walk->frame = 0;
 	walk->depth = 0;
-	walk->hash = (thread ^ config.hash_seed) * 0xff51afd7ed558ccdULL;
+	walk->hash_seed = (thread ^ config.hash_seed) * 0xff51afd7ed558ccdULL;
+	walk->hash = walk->hash_seed;
 }
 
 SEC("perf_event")

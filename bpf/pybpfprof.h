@@ -21,8 +21,8 @@
 /* One read from the target: the longest that costs hardly more than a short one. */
 #define BLOCK_BYTES 2048
 
-/* No CPython reads its thread state fields beyond this offset (3.7: 184). */
-#define THREAD_STATE_BYTES 192
+/* The walker's fields of a thread state end below this (3.11: 312). */
+#define THREAD_STATE_BYTES 320
 
 /* The walker's fields of a frame end below this; a power of two. */
 #define FRAME_FIELD_MAX 128
@@ -62,7 +62,8 @@
 	X(THREAD_FAULT, "thread_fault", "[thread state not readable]")                      \
 	X(TOO_MANY_THREADS, "too_many_threads", "[thread not among the first 1024 states]") \
 	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
-	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")
+	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
+	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")
 
 enum outcome {
 #define X(id, name, text) OUTCOME_##id,
@@ -102,21 +103,26 @@ struct layout {
 	__u16 interp_tstate_head;
 	__u16 tstate_next;
 	__u16 tstate_thread_id;
-	__u16 tstate_frame;	    /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
-	__u16 tstate_cframe;	    /* 3.11, 3.12 */
-	__u16 cframe_current_frame; /* 3.11, 3.12 */
+	__u16 tstate_frame;	      /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
+	__u16 tstate_cframe;	      /* 3.11, 3.12 */
+	__u16 tstate_datastack_chunk; /* 3.11 */
+	__u16 tstate_datastack_top;   /* 3.11 */
+	__u16 tstate_bytes;	      /* the part of a thread state that is read */
+	__u16 cframe_current_frame;   /* 3.11, 3.12 */
+	__u16 cframe_previous;	      /* 3.11, 3.12 */
 	__u16 frame_previous;
 	__u16 frame_code;
 	__u16 frame_instruction; /* f_lasti (an int) where code_adaptive is absent, else a pointer
 				  */
-	__u16 frame_owner;	 /* 3.12+: 3 and above are the interpreter's own */
-	__u16 code_adaptive;	 /* 3.11+: where the code object's instructions begin */
+	__u16 frame_owner;	 /* 3.11+ */
+	__u16 frame_is_entry;	 /* 3.11 */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
+	__u16 code_adaptive;	 /* 3.11+: where the code object's instructions begin */
 	__u16 tag_mask;		 /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;	 /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 30, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 40, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */

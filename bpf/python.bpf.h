@@ -13,12 +13,28 @@
  * an object on the heap and takes a read of its own.
  *
  * The interrupted thread is the one that changes these lists, and it stands
- * still: what is read here is one moment's state.
+ * still: what is read here is one moment's state.  It may be a moment in the
+ * middle of a change, a few instructions wide:
+ *
+ * - In 3.11 and 3.12 each activation of the eval loop has a C frame, which becomes
+ *   the thread's before it points to the new Python frame: until then it points
+ *   to whatever the C stack held.  So the walk must prove itself: the first frame
+ *   that entered from C must have been called from the frame at which the
+ *   activation below stands.  Where it does not, the walk starts over there,
+ *   with the caller that has just called.
+ * - In 3.11, what the C stack held may also be the frame that last ran at that
+ *   depth and was called from the same place; it lies above the data stack's top
+ *   now.  (A frame that returns to Python lies there for a moment as well, but did
+ *   not enter from C.)
+ * - A generator that yields loses its link to its caller, perhaps before it is no
+ *   longer the thread's frame.  From 3.11 on a stack begins with a frame that
+ *   entered from C, so such a stack is known to be incomplete.
  */
 #ifndef PYTHON_BPF_H
 #define PYTHON_BPF_H
 
-#define PAGE_BYTES	     4096
+#define FRAME_WORDS	     (FRAME_FIELD_MAX / sizeof(__u64))
+#define OWNED_BY_THREAD	     0
 #define FIRST_INTERNAL_OWNER 3
 #define WALK_ROUND	     16
 
@@ -70,78 +86,171 @@ static __always_inline bool read_block(struct walk *walk, __u64 start, __u64 end
 	return true;
 }
 
-/* The word at OFFSET of the frame that begins AT bytes into the block; the mask is for the
- * verifier, user space has checked the layout. */
-static __always_inline __u64 frame_word(struct walk *walk, __u32 at, __u16 offset)
+/* A frame's layout in words, and what is to be shifted out of them: the same for a whole round. */
+struct frame_words {
+	__u32 previous, code, instruction, owner;
+	__u32 instruction_shift, owner_shift, entry_shift;
+	bool has_owner, has_entry, has_pointer;
+	__u64 code_mask, code_adaptive;
+};
+
+static __always_inline __u32 word_of(__u16 offset)
 {
-	return walk->block[at / sizeof(__u64) % BLOCK_WORDS +
-			   offset % FRAME_FIELD_MAX / sizeof(__u64)];
+	return offset % FRAME_FIELD_MAX / sizeof(__u64);
 }
 
-/* The part from OFFSET on of the word that it lies in. */
-static __always_inline __u64 frame_part(struct walk *walk, __u32 at, __u16 offset)
+static __always_inline __u32 shift_of(__u16 offset)
 {
-	return frame_word(walk, at, offset) >> offset % sizeof(__u64) * 8;
+	return offset % sizeof(__u64) * 8;
 }
 
-static __always_inline __s32 frame_position(struct walk *walk, __u32 at, __u64 code)
+static __always_inline struct frame_words frame_words(const struct layout *layout)
+{
+	return (struct frame_words){
+		.previous = word_of(layout->frame_previous),
+		.code = word_of(layout->frame_code),
+		.instruction = word_of(layout->frame_instruction),
+		.instruction_shift = shift_of(layout->frame_instruction),
+		.owner = word_of(layout->frame_owner),
+		.owner_shift = shift_of(layout->frame_owner),
+		.entry_shift = shift_of(layout->frame_is_entry),
+		.has_owner = layout->frame_owner != OFFSET_ABSENT,
+		.has_entry = layout->frame_is_entry != OFFSET_ABSENT,
+		.has_pointer = layout->code_adaptive != OFFSET_ABSENT,
+		.code_mask = ~(__u64)layout->tag_mask,
+		.code_adaptive = layout->code_adaptive,
+	};
+}
+
+/* A word of the frame that begins with word AT of the block; the masks are for the verifier, user
+ * space has checked the layout. */
+static __always_inline __u64 frame_word(const struct walk *walk, __u32 at, __u32 word)
+{
+	return walk->block[at % BLOCK_WORDS + word % FRAME_WORDS];
+}
+
+static __always_inline __s32 frame_position(const struct walk *walk,
+					    const struct frame_words *words, __u32 at, __u64 code)
+{
+	__u64 instruction = frame_word(walk, at, words->instruction);
+
+	if (!words->has_pointer)
+		return instruction >> words->instruction_shift;
+	return (__s64)(instruction - code - words->code_adaptive) >> 1;
+}
+
+/* What a frame is in the eval loop. */
+struct frame_role {
+	bool internal;	/* the interpreter's own, not to be recorded */
+	bool entry;	/* entered from C: what it was called from belongs to another activation */
+	bool by_thread; /* lies in the thread's data stack */
+};
+
+static __always_inline struct frame_role frame_role(const struct walk *walk,
+						    const struct frame_words *words, __u32 at)
+{
+	struct frame_role role = { .entry = true };
+	__u64 word;
+	__u8 owner;
+
+	if (!words->has_owner)
+		return role;
+	word = frame_word(walk, at, words->owner);
+	owner = word >> words->owner_shift;
+	role.internal = owner >= FIRST_INTERNAL_OWNER;
+	role.by_thread = owner == OWNED_BY_THREAD;
+	role.entry = words->has_entry ? (__u8)(word >> words->entry_shift) : role.internal;
+	return role;
+}
+
+/* Whether the frame at START, which entered from C, has returned already. */
+static __always_inline bool is_popped(struct walk *walk, __u64 start)
 {
 	struct layout *layout = &walk->layout;
-	__u16 offset = layout->frame_instruction;
 
-	if (layout->code_adaptive == OFFSET_ABSENT)
-		return (__s32)frame_part(walk, at, offset);
-	return (__s64)(frame_word(walk, at, offset) - code - layout->code_adaptive) >> 1;
+	return layout->tstate_datastack_top != OFFSET_ABSENT &&
+	       (start < tstate_field(walk, layout->tstate_datastack_chunk) ||
+		start >= tstate_field(walk, layout->tstate_datastack_top));
 }
 
-/* Records the frame that begins AT bytes into the block, unless it is the interpreter's own;
- * returns whether to stop, for there is no room. */
-static __always_inline int record_frame(struct walk *walk, __u32 at)
+/* Whether the frame at START, which entered from C, and whose caller is walk->frame, is one of the
+ * activation that the walk began in. */
+static __always_inline bool is_proved(struct walk *walk, __u64 start, const struct frame_role *role)
 {
-	struct layout *layout = &walk->layout;
-	__u64 code;
+	if (walk->frame != walk->caller)
+		return false;
+	return !role->by_thread || walk->depth || !is_popped(walk, start);
+}
 
-	if (layout->frame_owner != OFFSET_ABSENT &&
-	    (__u8)frame_part(walk, at, layout->frame_owner) >= FIRST_INTERNAL_OWNER)
-		return 0;
+/* The way to walk on from a frame that cannot be: at the caller, where that was to be proved, else
+ * not at all.  Returns whether to stop. */
+static __always_inline int start_over(struct walk *walk, __u32 outcome)
+{
+	if (!walk->proving) {
+		walk->outcome = outcome;
+		return 1;
+	}
+	walk->proving = 0;
+	walk->frame = walk->caller;
+	walk->depth = 0;
+	walk->hash = walk->hash_seed;
+	walk->at_root = 1;
+	return 0;
+}
+
+/* Records the frame that begins with word AT of the block; returns whether to stop, for there is
+ * no room. */
+static __always_inline int record_frame(struct walk *walk, const struct frame_words *words,
+					__u32 at)
+{
+	__u64 code = frame_word(walk, at, words->code) & words->code_mask;
+
 	if (walk->depth >= STACK_FRAMES_MAX - 1) {
 		walk->outcome = OUTCOME_TRUNCATED;
 		return 1;
 	}
-	code = frame_word(walk, at, layout->frame_code) & ~(__u64)layout->tag_mask;
-	push_frame(walk, code, frame_position(walk, at, code), FRAME_PYTHON, 0);
+	push_frame(walk, code, frame_position(walk, words, at, code), FRAME_PYTHON, 0);
 	return 0;
 }
 
 /* Records one frame and goes to its caller; returns whether to stop. */
-static __always_inline int walk_step(struct walk *walk)
+static __always_inline int walk_step(struct walk *walk, const struct frame_words *words)
 {
 	__u64 start = walk->frame, end = start + walk->layout.frame_bytes;
+	struct frame_role role;
+	__u32 at;
 
 	if (!start)
-		return 1;
-	if (!is_user_address(start) || start % sizeof(__u64)) {
-		walk->outcome = OUTCOME_FRAME_ADDRESS;
-		return 1;
+		return walk->at_root ? 1 : start_over(walk, OUTCOME_FRAME_UNLINKED);
+	if (start < walk->block_start || end > walk->block_end || start % sizeof(__u64)) {
+		if (!is_user_address(start) || start % sizeof(__u64))
+			return start_over(walk, OUTCOME_FRAME_ADDRESS);
+		if (!read_block(walk, start, end))
+			return start_over(walk, OUTCOME_FRAME_FAULT);
 	}
-	if ((start < walk->block_start || end > walk->block_end) && !read_block(walk, start, end)) {
-		walk->outcome = OUTCOME_FRAME_FAULT;
-		return 1;
+	at = (start - walk->block_start) / sizeof(__u64);
+	role = frame_role(walk, words, at);
+	walk->frame = frame_word(walk, at, words->previous);
+	if (walk->proving && role.entry) {
+		if (!is_proved(walk, start, &role))
+			return start_over(walk, OUTCOME_FRAME_UNLINKED);
+		walk->proving = 0;
 	}
-	start -= walk->block_start;
-	walk->frame = frame_word(walk, start, walk->layout.frame_previous);
-	return record_frame(walk, start);
+	walk->at_root = role.entry;
+	return role.internal ? 0 : record_frame(walk, words, at);
 }
 
 /* A global function: the verifier goes through it once, however often it is called. */
 __noinline int walk_round(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct frame_words words;
 
 	if (!walk)
 		return 1;
+	words = frame_words(&walk->layout);
 	for (int i = 0; i < WALK_ROUND; i++)
-		if (walk_step(walk))
+		if (walk_step(walk, &words))
 			return 1;
 	return 0;
 }
@@ -152,6 +261,7 @@ static __always_inline void walk_frames(struct walk *walk, __u32 cpu)
 {
 	walk->block_start = 0;
 	walk->block_end = 0;
+	walk->at_root = 1;
 	for (int i = 0; i < WALK_ROUNDS; i++)
 		if (walk_round(cpu))
 			return;

@@ -21,6 +21,12 @@
 #define THREAD_BPF_H
 
 #define NONE_TRUSTED 16
+#define PAGE_BYTES   4096
+
+/* The fields of a _PyCFrame that are read lie in its first words; two of them in one read. */
+#define CFRAME_WORDS  4
+#define CFRAME_BYTES  24
+#define CFRAMES_BYTES 1024
 
 /* Newest states are few: two nested rounds keep the verifier's work at their sum. */
 #define SEARCH_ROUND 32
@@ -45,20 +51,55 @@ static __always_inline bool read_user(void *destination, __u32 size, __u64 addre
 
 static __always_inline bool read_tstate(struct walk *walk, __u64 tstate)
 {
-	return read_user(walk->tstate_words, THREAD_STATE_BYTES, tstate);
+	__u32 bytes = walk->layout.tstate_bytes;
+
+	return bytes <= THREAD_STATE_BYTES && read_user(walk->tstate_words, bytes, tstate);
 }
 
-/* The innermost frame of the thread state in tstate_words; 0: it runs no Python, or unreadable. */
-static __always_inline __u64 newest_frame(struct walk *walk)
+/* The word at OFFSET of the _PyCFrame that begins AT bytes into the block. */
+static __always_inline __u64 cframe_field(const struct walk *walk, __u64 at, __u16 offset)
+{
+	return walk
+		->block[at / sizeof(__u64) % BLOCK_WORDS + offset / sizeof(__u64) % CFRAME_WORDS];
+}
+
+/* By way of the eval loop's C frame: the innermost frame of this activation, and of the one that
+ * called it.  Both C frames lie on one stack, the caller's above, and mostly in one read. */
+static __always_inline void read_cframe(struct walk *walk)
 {
 	struct layout *layout = &walk->layout;
-	__u64 frame = 0;
+	__u64 cframe = tstate_field(walk, layout->tstate_cframe), previous, distance;
+	__u32 size = PAGE_BYTES - cframe % PAGE_BYTES;
 
-	if (layout->tstate_cframe == OFFSET_ABSENT)
-		return tstate_field(walk, layout->tstate_frame);
-	read_user(&frame, sizeof(frame),
-		  tstate_field(walk, layout->tstate_cframe) + layout->cframe_current_frame);
-	return frame;
+	if (size < CFRAME_BYTES)
+		size = CFRAME_BYTES;
+	if (size > CFRAMES_BYTES)
+		size = CFRAMES_BYTES;
+	if (cframe % sizeof(__u64) || !read_user(walk->block, size, cframe))
+		return;
+	walk->frame = cframe_field(walk, 0, layout->cframe_current_frame);
+	previous = cframe_field(walk, 0, layout->cframe_previous);
+	distance = previous - cframe;
+	if (distance <= size - CFRAME_BYTES) {
+		walk->caller = cframe_field(walk, distance, layout->cframe_current_frame);
+		walk->proving = 1;
+	} else {
+		walk->proving = read_user(&walk->caller, sizeof(__u64),
+					  previous + layout->cframe_current_frame);
+	}
+}
+
+/* Sets walk->frame to the innermost frame of the thread state in tstate_words; 0: it runs no
+ * Python. */
+static __always_inline void find_newest_frame(struct walk *walk)
+{
+	walk->frame = 0;
+	walk->caller = 0;
+	walk->proving = 0;
+	if (walk->layout.tstate_cframe == OFFSET_ABSENT)
+		walk->frame = tstate_field(walk, walk->layout.tstate_frame);
+	else
+		read_cframe(walk);
 }
 
 /* Goes to the next interpreter and its newest thread state; returns whether to stop. */
@@ -94,7 +135,7 @@ __noinline int search_step(__u32 cpu)
 		return 1;
 	}
 	if (tstate_field(walk, walk->layout.tstate_thread_id) == walk->thread_pointer) {
-		walk->frame = newest_frame(walk);
+		find_newest_frame(walk);
 		if (walk->frame) {
 			walk->outcome = OUTCOME_PYTHON;
 			return 1;
@@ -162,7 +203,7 @@ static __always_inline bool recall_thread(struct walk *walk, struct cached_threa
 	if (!read_tstate(walk, cached->tstate) ||
 	    tstate_field(walk, walk->layout.tstate_thread_id) != walk->thread_pointer)
 		return false;
-	walk->frame = newest_frame(walk);
+	find_newest_frame(walk);
 	walk->outcome = OUTCOME_PYTHON;
 	return walk->frame != 0;
 }
@@ -180,15 +221,30 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 	cached->trusted = none && walk->interps == 1 ? NONE_TRUSTED : 0;
 }
 
+/* What tells the current thread from all others: its thread pointer, and since when it is there. */
+static __always_inline void read_task(struct walk *walk, __u64 *start_time)
+{
+	struct task_struct *task;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
+		task = bpf_get_current_task_btf();
+		walk->thread_pointer = task->THREAD_POINTER;
+		*start_time = task->start_time;
+	} else {
+		task = (struct task_struct *)bpf_get_current_task();
+		walk->thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
+		*start_time = BPF_CORE_READ(task, start_time);
+	}
+}
+
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
  * else the reason. */
 static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid, __u64 interpreters)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct cached_thread *cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
-	__u64 start_time = BPF_CORE_READ(task, start_time);
+	__u64 start_time;
 
-	walk->thread_pointer = thread_pointer(task);
+	read_task(walk, &start_time);
 	if (cached->tid == tid && cached->start_time == start_time &&
 	    recall_thread(walk, cached, interpreters))
 		return;

@@ -48,8 +48,11 @@ tstate_next                3.7-       PyThreadState          next
 tstate_thread_id           3.7-       PyThreadState          thread_id
 tstate_frame               3.7-3.10   PyThreadState          frame
 tstate_cframe              3.11-3.12  PyThreadState          cframe
+tstate_datastack_chunk     3.11-3.11  PyThreadState          datastack_chunk
+tstate_datastack_top       3.11-3.11  PyThreadState          datastack_top
 tstate_current_frame       3.13-      PyThreadState          current_frame
 cframe_current_frame       3.11-3.12  _PyCFrame              current_frame
+cframe_previous            3.11-3.12  _PyCFrame              previous
 frame_previous             3.7-3.10   PyFrameObject          f_back
 frame_previous             3.11-      _PyInterpreterFrame    previous
 frame_code                 3.7-3.10   PyFrameObject          f_code
@@ -59,6 +62,7 @@ frame_lasti                3.7-3.10   PyFrameObject          f_lasti
 frame_lasti                3.11-3.12  _PyInterpreterFrame    prev_instr
 frame_lasti                3.13-      _PyInterpreterFrame    instr_ptr
 frame_owner                3.11-      _PyInterpreterFrame    owner
+frame_is_entry             3.11-3.11  _PyInterpreterFrame    is_entry
 code_filename              3.7-       PyCodeObject           co_filename
 code_name                  3.7-       PyCodeObject           co_name
 code_qualname              3.11-      PyCodeObject           co_qualname
@@ -66,6 +70,7 @@ code_firstlineno           3.7-       PyCodeObject           co_firstlineno
 code_linetable             3.7-3.9    PyCodeObject           co_lnotab
 code_linetable             3.10-      PyCodeObject           co_linetable
 code_code_adaptive         3.11-      PyCodeObject           co_code_adaptive
+code_firsttraceable        3.11-      PyCodeObject           _co_firsttraceable
 object_type                3.7-       PyObject               ob_type
 varobject_size             3.7-       PyVarObject            ob_size
 bytes_data                 3.7-       PyBytesObject          ob_sval

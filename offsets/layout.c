@@ -18,6 +18,12 @@ static bool in_frame(uint32_t offset)
 	return offset <= FRAME_FIELD_MAX - 8;
 }
 
+/* _PyCFrame has three words in 3.11, two in 3.12. */
+static bool in_cframe(uint32_t offset)
+{
+	return offset <= 2 * sizeof(uint64_t);
+}
+
 /* OFFSET_ABSENT, and everything above, is no offset. */
 static bool is_present(uint32_t offset)
 {
@@ -31,47 +37,78 @@ static uint32_t tstate_frame(const struct offsets *offsets)
 					       : offsets->tstate_frame;
 }
 
-/* 3.11 has owners too, but none of its frames is the interpreter's own. */
-static uint32_t frame_owner(const struct offsets *offsets)
+/* OFFSET_ABSENT where that is right for the version, else whether IN_BOUNDS. */
+static bool is_as_expected(uint32_t offset, bool expected, bool in_bounds)
 {
-	return offsets->version >= VERSION(12) ? offsets->frame_owner : OFFSET_ABSENT;
+	return expected ? in_bounds : offset == OFFSET_ABSENT;
 }
 
 /* Whether the walker can read the fields that lead to a frame. */
 static bool reaches_frames(const struct offsets *offsets)
 {
-	if (!is_present(offsets->interp_next) || !is_present(offsets->interp_tstate_head) ||
-	    !in_thread_state(offsets->tstate_next) || !in_thread_state(offsets->tstate_thread_id))
-		return false;
-	if (offsets->tstate_cframe == OFFSET_ABSENT)
-		return in_thread_state(tstate_frame(offsets));
-	return in_thread_state(offsets->tstate_cframe) && is_present(offsets->cframe_current_frame);
+	bool cframes = offsets->version >= VERSION(11) && offsets->version < VERSION(13);
+	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
+
+	return is_present(offsets->interp_next) && is_present(offsets->interp_tstate_head) &&
+	       in_thread_state(offsets->tstate_next) &&
+	       in_thread_state(offsets->tstate_thread_id) &&
+	       (cframes || in_thread_state(tstate_frame(offsets))) &&
+	       is_as_expected(offsets->tstate_cframe, cframes,
+			      in_thread_state(offsets->tstate_cframe)) &&
+	       is_as_expected(offsets->cframe_current_frame, cframes,
+			      in_cframe(offsets->cframe_current_frame)) &&
+	       is_as_expected(offsets->cframe_previous, cframes,
+			      in_cframe(offsets->cframe_previous)) &&
+	       is_as_expected(offsets->tstate_datastack_chunk, only_311,
+			      in_thread_state(offsets->tstate_datastack_chunk)) &&
+	       is_as_expected(offsets->tstate_datastack_top, only_311,
+			      in_thread_state(offsets->tstate_datastack_top));
 }
 
 /* Whether the walker can read a frame's fields. */
 static bool reads_frames(const struct offsets *offsets)
 {
-	if (!in_frame(offsets->frame_previous) || !in_frame(offsets->frame_code) ||
-	    !in_frame(offsets->frame_lasti))
-		return false;
-	if (offsets->version < VERSION(11))
-		return offsets->code_code_adaptive == OFFSET_ABSENT;
-	return is_present(offsets->code_code_adaptive) &&
-	       (offsets->version < VERSION(12) || in_frame(offsets->frame_owner));
+	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
+	bool since_311 = offsets->version >= VERSION(11);
+
+	return in_frame(offsets->frame_previous) && in_frame(offsets->frame_code) &&
+	       in_frame(offsets->frame_lasti) &&
+	       is_as_expected(offsets->frame_owner, since_311, in_frame(offsets->frame_owner)) &&
+	       is_as_expected(offsets->frame_is_entry, only_311,
+			      in_frame(offsets->frame_is_entry)) &&
+	       is_as_expected(offsets->code_code_adaptive, since_311,
+			      is_present(offsets->code_code_adaptive));
 }
 
-/* The whole words from a frame's beginning to the last of the walker's fields. */
+/* The whole words from a struct's beginning to the last of FIELDS; none is wider than the word it
+ * begins in. */
+static __u16 bytes_to(const __u16 *fields, size_t count)
+{
+	__u16 last = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (fields[i] != OFFSET_ABSENT && fields[i] > last)
+			last = fields[i];
+	return (last & ~7u) + 8;
+}
+
+static __u16 tstate_bytes(const struct layout *layout)
+{
+	const __u16 fields[] = {
+		layout->tstate_next,   layout->tstate_thread_id,       layout->tstate_frame,
+		layout->tstate_cframe, layout->tstate_datastack_chunk, layout->tstate_datastack_top
+	};
+
+	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
+}
+
 static __u16 frame_bytes(const struct layout *layout)
 {
 	const __u16 fields[] = { layout->frame_previous, layout->frame_code,
-				 layout->frame_instruction, layout->frame_owner };
-	__u16 last = 0;
+				 layout->frame_instruction, layout->frame_owner,
+				 layout->frame_is_entry };
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fields[i] != OFFSET_ABSENT && fields[i] > last)
-			last = fields[i];
-	/* None is wider than the word it begins in. */
-	return (last & ~7u) + 8;
+	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
 int offsets__layout(const struct offsets *offsets, struct layout *layout)
@@ -85,15 +122,20 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.tstate_thread_id = offsets->tstate_thread_id,
 		.tstate_frame = tstate_frame(offsets),
 		.tstate_cframe = offsets->tstate_cframe,
+		.tstate_datastack_chunk = offsets->tstate_datastack_chunk,
+		.tstate_datastack_top = offsets->tstate_datastack_top,
 		.cframe_current_frame = offsets->cframe_current_frame,
+		.cframe_previous = offsets->cframe_previous,
 		.frame_previous = offsets->frame_previous,
 		.frame_code = offsets->frame_code,
 		.frame_instruction = offsets->frame_lasti,
-		.frame_owner = frame_owner(offsets),
+		.frame_owner = offsets->frame_owner,
+		.frame_is_entry = offsets->frame_is_entry,
 		.code_adaptive = offsets->code_code_adaptive,
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),
 	};
+	layout->tstate_bytes = tstate_bytes(layout);
 	layout->frame_bytes = frame_bytes(layout);
 	return 0;
 }

@@ -22,20 +22,25 @@
 	X(interp_tstate_head)                                                                \
 	X(tstate_next)                                                                       \
 	X(tstate_thread_id)                                                                  \
-	X(tstate_frame)		/* 2.7-3.10 */                                               \
-	X(tstate_cframe)	/* 3.11, 3.12 */                                             \
-	X(tstate_current_frame) /* 3.13 and later */                                         \
-	X(cframe_current_frame) /* 3.11, 3.12 */                                             \
+	X(tstate_frame)		  /* 2.7-3.10 */                                             \
+	X(tstate_cframe)	  /* 3.11, 3.12 */                                           \
+	X(tstate_datastack_chunk) /* 3.11 */                                                 \
+	X(tstate_datastack_top)	  /* 3.11 */                                                 \
+	X(tstate_current_frame)	  /* 3.13 and later */                                       \
+	X(cframe_current_frame)	  /* 3.11, 3.12 */                                           \
+	X(cframe_previous)	  /* 3.11, 3.12 */                                           \
 	X(frame_previous)                                                                    \
 	X(frame_code)                                                                        \
-	X(frame_lasti) /* f_lasti, prev_instr or instr_ptr */                                \
-	X(frame_owner) /* 3.11 and later */                                                  \
+	X(frame_lasti)	  /* f_lasti, prev_instr or instr_ptr */                             \
+	X(frame_owner)	  /* 3.11 and later */                                               \
+	X(frame_is_entry) /* 3.11 */                                                         \
 	X(code_filename)                                                                     \
 	X(code_name)                                                                         \
 	X(code_qualname) /* 3.11 and later */                                                \
 	X(code_firstlineno)                                                                  \
 	X(code_linetable)                                                                    \
-	X(code_code_adaptive) /* 3.11 and later */                                           \
+	X(code_code_adaptive)  /* 3.11 and later */                                          \
+	X(code_firsttraceable) /* 3.11 and later */                                          \
 	X(object_type)                                                                       \
 	X(varobject_size)                                                                    \
 	X(bytes_data)                                                                        \

@@ -8,7 +8,7 @@
 #include "unicode.h"
 #include "xalloc.h"
 
-/* The part of a PyCodeObject that has what is read here ends below this (3.15: 144). */
+/* The part of a PyCodeObject that has what is read here ends below this (3.15: 200). */
 #define CODE_BYTES_MAX 1024
 
 /* A code object's own memory, up to the last field that is read. */
@@ -26,12 +26,15 @@ static uint32_t name_offset(const struct offsets *offsets)
 static int read_window(pid_t pid, const struct offsets *offsets, uint64_t address,
 		       struct window *window)
 {
-	uint32_t fields[] = { offsets->object_type, offsets->code_firstlineno,
-			      offsets->code_filename, name_offset(offsets),
-			      offsets->code_linetable };
+	uint32_t fields[] = { offsets->object_type,	   offsets->code_firstlineno,
+			      offsets->code_filename,	   name_offset(offsets),
+			      offsets->code_linetable,	   offsets->varobject_size,
+			      offsets->code_firsttraceable };
 
 	window->length = 0;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i] == OFFSET_ABSENT)
+			continue;
 		if (fields[i] > CODE_BYTES_MAX - sizeof(uint64_t))
 			return -EINVAL;
 		if (fields[i] + sizeof(uint64_t) > window->length)
@@ -46,6 +49,20 @@ static uint64_t pointer_at(const struct window *window, uint32_t offset)
 
 	memcpy(&pointer, window->bytes + offset, sizeof(pointer));
 	return pointer;
+}
+
+/* Whether no instruction of the code object is one that may be traced: those before
+ * _co_firsttraceable may not, and ob_size is how many there are. */
+static bool is_hidden(const struct window *window, const struct offsets *offsets)
+{
+	int32_t first_traceable;
+
+	if (offsets->code_firsttraceable == OFFSET_ABSENT)
+		return false;
+	memcpy(&first_traceable, window->bytes + offsets->code_firsttraceable,
+	       sizeof(first_traceable));
+	return first_traceable >= 0 &&
+	       (uint64_t)first_traceable >= pointer_at(window, offsets->varobject_size);
 }
 
 static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address, uint8_t **result,
@@ -81,6 +98,7 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 	if (first_line < 0)
 		return -EINVAL;
 	code->first_line = first_line;
+	code->hidden = is_hidden(&window, offsets);
 	error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)), &code->name);
 	if (!error)
 		error = unicode__read(pid, offsets, pointer_at(&window, offsets->code_filename),

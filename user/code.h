@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_CODE_H
 #define PYBPFPROF_CODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +17,8 @@ struct code {
 	char *name;	/* co_qualname from 3.11 on, else co_name; UTF-8 */
 	char *filename; /* co_filename; UTF-8 */
 	uint32_t first_line;
+	bool hidden; /* the interpreter's own (3.13: what calls __init__); tracebacks hide it, too
+		      */
 	uint8_t *line_table;
 	size_t line_table_length;
 };

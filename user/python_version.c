@@ -45,7 +45,6 @@ static uint32_t from_symbol(pid_t pid, struct elf_image *image, uint64_t bias)
 /* A search for a NUL-terminated constant that begins with PREFIX and goes on in digits. */
 struct digits_search {
 	const char *prefix;
-	bool starts; /* the prefix stands at the beginning of its constant */
 	char digits[8];
 };
 
@@ -63,7 +62,7 @@ static bool find_digits(const uint8_t *bytes, size_t length, void *context)
 			count++;
 		if (count && count < sizeof(search->digits) && digits + count < end &&
 		    (digits[count] == '\0' || digits[count] == '+') &&
-		    (!search->starts || at == bytes || at[-1] == '\0')) {
+		    (at == bytes || (!isdigit(at[-1]) && at[-1] != '.'))) {
 			memcpy(search->digits, digits, count);
 			search->digits[count] = '\0';
 			return true;
@@ -73,11 +72,11 @@ static bool find_digits(const uint8_t *bytes, size_t length, void *context)
 	return false;
 }
 
-/* PY_VERSION of that minor version is a constant of its own, "3.8.18". */
+/* PY_VERSION of that minor version, "3.8.18", is a constant, or the end of a longer one. */
 static uint32_t with_micro(struct elf_image *image, unsigned int major, unsigned int minor)
 {
 	char prefix[16];
-	struct digits_search search = { .prefix = prefix, .starts = true };
+	struct digits_search search = { .prefix = prefix };
 
 	snprintf(prefix, sizeof(prefix), "%u.%u.", major, minor);
 	if (!elf_image__search_constants(image, find_digits, &search))

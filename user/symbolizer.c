@@ -254,15 +254,11 @@ static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_
 			   code->line_table_length, code->first_line, position);
 }
 
-static uint32_t python_location(struct symbolizer *symbolizer, struct known_process *process,
-				const struct frame *frame)
+static uint32_t python_location(struct symbolizer *symbolizer, const struct known_process *process,
+				struct known_code *code, int32_t position)
 {
-	struct known_code *code = find_code(process, frame->address);
 	struct known_location *known;
-	int32_t position = frame->position;
 
-	if (!code)
-		code = read_code(symbolizer, process, frame->address);
 	HASH_FIND(hh, code->locations, &position, sizeof(position), known);
 	if (known)
 		return known->location;
@@ -297,10 +293,29 @@ static uint32_t add_thread(struct symbolizer *symbolizer, const struct known_pro
 	return thread;
 }
 
+/* Adds FRAME's location to LOCATIONS, unless it is one that Python hides; returns how many. */
+static uint32_t add_location(struct symbolizer *symbolizer, struct known_process *process,
+			     const struct frame *frame, uint32_t *locations)
+{
+	struct known_code *code;
+
+	if (frame->kind != FRAME_PYTHON) {
+		*locations = reason_location(symbolizer, frame);
+		return 1;
+	}
+	code = find_code(process, frame->address);
+	if (!code)
+		code = read_code(symbolizer, process, frame->address);
+	if (code->code.hidden)
+		return 0;
+	*locations = python_location(symbolizer, process, code, frame->position);
+	return 1;
+}
+
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack)
 {
-	uint32_t locations[STACK_FRAMES_MAX];
+	uint32_t locations[STACK_FRAMES_MAX], depth = 0;
 	struct known_process *process;
 	pid_t pid = definition->tgid;
 
@@ -308,15 +323,11 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
 	check_stack(symbolizer, process, definition);
-	for (uint32_t i = 0; i < definition->depth; i++) {
-		const struct frame *frame = &definition->frames[i];
-
-		locations[i] = frame->kind == FRAME_PYTHON
-				       ? python_location(symbolizer, process, frame)
-				       : reason_location(symbolizer, frame);
-	}
+	for (uint32_t i = 0; i < definition->depth; i++)
+		depth += add_location(symbolizer, process, &definition->frames[i],
+				      &locations[depth]);
 	*thread = add_thread(symbolizer, process, definition);
-	*stack = profile__stack(symbolizer->profile, locations, definition->depth);
+	*stack = profile__stack(symbolizer->profile, locations, depth);
 	return true;
 }
 

@@ -30,6 +30,11 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
+/* Of the helpers' numbers, those that an older kernel may not have. */
+enum bpf_func_id {
+	BPF_FUNC_get_current_task_btf = 158, /* 5.11 */
+};
+
 enum {
 	BPF_F_MMAPABLE = 1 << 10,
 };

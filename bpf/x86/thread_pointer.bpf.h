@@ -9,9 +9,6 @@
 
 #define USER_ADDRESS_BITS 47
 
-static __always_inline __u64 thread_pointer(struct task_struct *task)
-{
-	return BPF_CORE_READ(task, thread.fsbase);
-}
+#define THREAD_POINTER thread.fsbase
 
 #endif
