@@ -34,8 +34,11 @@ struct walk {
 
 	/* The walk over the frames. */
 	__u64 frame;
-	__u64 caller;  /* the frame that called this activation of the eval loop ... */
+	__u64 cframe;  /* of the activation of the eval loop that the walk began in */
+	__u64 caller;  /* the frame that called this activation ... */
 	__u64 proving; /* ... until it is proved that the walk leads there */
+	__u64 nearest; /* activation above, when the walk is to begin there */
+	__u64 registers[REGISTERS];
 	__u64 at_root; /* the last frame is one that a stack may begin with */
 	__u64 hash_seed;
 	__u64 block_start, block_end;

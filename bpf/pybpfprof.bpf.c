@@ -9,8 +9,10 @@
 #include <bpf/bpf_core_read.h>
 
 #include "pybpfprof.h"
+#include "x86/registers.bpf.h"
 #include "maps.bpf.h"
-#include "x86/thread_pointer.bpf.h"
+#include "user_memory.bpf.h"
+#include "activation.bpf.h"
 #include "thread.bpf.h"
 #include "python.bpf.h"
 #include "stack.bpf.h"
@@ -28,7 +30,7 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 }
 
 SEC("perf_event")
-int sample(__attribute__((unused)) void *context)
+int sample(struct bpf_perf_event_data *context)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -52,7 +54,7 @@ int sample(__attribute__((unused)) void *context)
 		walk->layout = *layout;
 		find_thread(walk, cpu, (__u32)thread, target->interpreters);
 		if (walk->outcome == OUTCOME_PYTHON)
-			walk_frames(walk, cpu);
+			walk_python(walk, cpu, context);
 		/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
 		 * thread's root. */
 		if (walk->outcome == OUTCOME_PYTHON && !walk->depth)

@@ -63,7 +63,8 @@
 	X(TOO_MANY_THREADS, "too_many_threads", "[thread not among the first 1024 states]") \
 	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
 	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
-	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")
+	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
+	X(FRAME_ENTERING, "frame_entering", "[a call that has not begun]")
 
 enum outcome {
 #define X(id, name, text) OUTCOME_##id,

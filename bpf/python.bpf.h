@@ -16,16 +16,11 @@
  * still: what is read here is one moment's state.  It may be a moment in the
  * middle of a change, a few instructions wide:
  *
- * - In 3.11 and 3.12 each activation of the eval loop has a C frame, which becomes
- *   the thread's before it points to the new Python frame: until then it points
- *   to whatever the C stack held.  So the walk must prove itself: the first frame
- *   that entered from C must have been called from the frame at which the
- *   activation below stands.  Where it does not, the walk starts over there,
- *   with the caller that has just called.
- * - In 3.11, what the C stack held may also be the frame that last ran at that
- *   depth and was called from the same place; it lies above the data stack's top
- *   now.  (A frame that returns to Python lies there for a moment as well, but did
- *   not enter from C.)
+ * - In 3.11 and 3.12, an activation of the eval loop that is not linked yet
+ *   (activation.bpf.h).  In 3.11, what it points to may be the frame that last ran
+ *   in its place and was called from the same frame: that one lies above the data
+ *   stack's top now.  (A frame that returns to Python lies there for a moment as
+ *   well, but did not enter from C.)
  * - A generator that yields loses its link to its caller, perhaps before it is no
  *   longer the thread's frame.  From 3.11 on a stack begins with a frame that
  *   entered from C, so such a stack is known to be incomplete.
@@ -36,17 +31,19 @@
 #define FRAME_WORDS	     (FRAME_FIELD_MAX / sizeof(__u64))
 #define OWNED_BY_THREAD	     0
 #define FIRST_INTERNAL_OWNER 3
-#define WALK_ROUND	     16
+#define WALK_ROUND	     8
 
 /* Frames that are skipped (the interpreter's own) count here too, at most one for each C call. */
 #define WALK_ROUNDS (2 * STACK_FRAMES_MAX / WALK_ROUND)
 
+/* Address and position are mixed apart: with the seed, which a target does not know, no two frames
+ * can be made to cancel each other. */
 static __always_inline void hash_frame(struct walk *walk, const struct frame *frame)
 {
-	__u64 hash = walk->hash ^ frame->address ^ ((__u64)(__u32)frame->position << 32) ^
-		     ((__u64)frame->detail << 16) ^ frame->kind;
+	__u64 hash = (walk->hash ^ frame->address) * 0x9e3779b97f4a7c15ULL;
 
-	hash *= 0x9e3779b97f4a7c15ULL;
+	hash = (hash ^ hash >> 32 ^ (__u32)frame->position ^ (__u64)frame->detail << 32) *
+	       0xff51afd7ed558ccdULL;
 	walk->hash = hash ^ hash >> 29;
 }
 
@@ -182,20 +179,17 @@ static __always_inline bool is_proved(struct walk *walk, __u64 start, const stru
 	return !role->by_thread || walk->depth || !is_popped(walk, start);
 }
 
-/* The way to walk on from a frame that cannot be: at the caller, where that was to be proved, else
- * not at all.  Returns whether to stop. */
-static __always_inline int start_over(struct walk *walk, __u32 outcome)
+/* Ends the walk with OUTCOME; one that has not proved itself has seen nothing. */
+static __always_inline int fail(struct walk *walk, __u32 outcome)
 {
-	if (!walk->proving) {
-		walk->outcome = outcome;
-		return 1;
-	}
-	walk->proving = 0;
-	walk->frame = walk->caller;
-	walk->depth = 0;
-	walk->hash = walk->hash_seed;
-	walk->at_root = 1;
-	return 0;
+	walk->outcome = walk->proving ? OUTCOME_FRAME_ENTERING : outcome;
+	return 1;
+}
+
+/* Ends the walk where there is no caller. */
+static __always_inline int reach_root(struct walk *walk)
+{
+	return walk->proving || !walk->at_root ? fail(walk, OUTCOME_FRAME_UNLINKED) : 1;
 }
 
 /* Records the frame that begins with word AT of the block; returns whether to stop, for there is
@@ -221,19 +215,19 @@ static __always_inline int walk_step(struct walk *walk, const struct frame_words
 	__u32 at;
 
 	if (!start)
-		return walk->at_root ? 1 : start_over(walk, OUTCOME_FRAME_UNLINKED);
+		return reach_root(walk);
 	if (start < walk->block_start || end > walk->block_end || start % sizeof(__u64)) {
 		if (!is_user_address(start) || start % sizeof(__u64))
-			return start_over(walk, OUTCOME_FRAME_ADDRESS);
+			return fail(walk, OUTCOME_FRAME_ADDRESS);
 		if (!read_block(walk, start, end))
-			return start_over(walk, OUTCOME_FRAME_FAULT);
+			return fail(walk, OUTCOME_FRAME_FAULT);
 	}
 	at = (start - walk->block_start) / sizeof(__u64);
 	role = frame_role(walk, words, at);
 	walk->frame = frame_word(walk, at, words->previous);
 	if (walk->proving && role.entry) {
 		if (!is_proved(walk, start, &role))
-			return start_over(walk, OUTCOME_FRAME_UNLINKED);
+			return fail(walk, OUTCOME_FRAME_UNLINKED);
 		walk->proving = 0;
 	}
 	walk->at_root = role.entry;
@@ -255,17 +249,38 @@ __noinline int walk_round(__u32 cpu)
 	return 0;
 }
 
-/* Walks from walk->frame to the root; an end before the root is in walk->outcome and in the
- * stack. */
-static __always_inline void walk_frames(struct walk *walk, __u32 cpu)
+/* Walks from walk->frame to the root; an end before the root is in walk->outcome. */
+__noinline int walk_frames(__u32 cpu)
 {
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
+	walk->outcome = OUTCOME_PYTHON;
+	walk->depth = 0;
+	walk->hash = walk->hash_seed;
 	walk->block_start = 0;
 	walk->block_end = 0;
 	walk->at_root = 1;
 	for (int i = 0; i < WALK_ROUNDS; i++)
 		if (walk_round(cpu))
-			return;
+			return 0;
 	walk->outcome = OUTCOME_TRUNCATED;
+	return 0;
+}
+
+/* Walks the stack of a thread whose innermost frame is walk->frame. */
+static __always_inline void walk_python(struct walk *walk, __u32 cpu,
+					struct bpf_perf_event_data *context)
+{
+	walk_frames(cpu);
+	if (walk->outcome == OUTCOME_FRAME_ENTERING && user_registers(context, walk->registers) &&
+	    enter_callers_activation(walk, cpu))
+		walk_frames(cpu);
+	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
+		walk->depth = 0;
+		walk->hash = walk->hash_seed;
+	}
 }
 
 #endif

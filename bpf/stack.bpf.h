@@ -72,12 +72,17 @@ static __always_inline bool count_in_bucket(struct walk *walk, struct cpu_counte
 			return true;
 		}
 	}
-	chosen = walk->hash >> 62 & (SLOTS_PER_BUCKET - 1);
-	slot = &bucket->slots[chosen];
-	if (!slot->defined || !send_definition(walk, counter, first_slot + chosen, slot->count))
-		return false;
-	take_slot(slot, walk->hash, true);
-	return true;
+	for (__u32 i = 0; i < SLOTS_PER_BUCKET; i++) {
+		chosen = ((walk->hash >> 62) + i) % SLOTS_PER_BUCKET;
+		slot = &bucket->slots[chosen];
+		if (!slot->defined)
+			continue;
+		if (!send_definition(walk, counter, first_slot + chosen, slot->count))
+			return false;
+		take_slot(slot, walk->hash, true);
+		return true;
+	}
+	return false;
 }
 
 static __always_inline void count_stack(struct walk *walk, struct cpu_counters *counter, __u32 cpu)

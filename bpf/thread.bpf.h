@@ -21,12 +21,6 @@
 #define THREAD_BPF_H
 
 #define NONE_TRUSTED 16
-#define PAGE_BYTES   4096
-
-/* The fields of a _PyCFrame that are read lie in its first words; two of them in one read. */
-#define CFRAME_WORDS  4
-#define CFRAME_BYTES  24
-#define CFRAMES_BYTES 1024
 
 /* Newest states are few: two nested rounds keep the verifier's work at their sum. */
 #define SEARCH_ROUND 32
@@ -38,17 +32,6 @@ static __always_inline __u64 tstate_field(struct walk *walk, __u16 offset)
 	return walk->tstate_words[offset / sizeof(__u64)];
 }
 
-static __always_inline bool is_user_address(__u64 address)
-{
-	return address && address >> USER_ADDRESS_BITS == 0;
-}
-
-static __always_inline bool read_user(void *destination, __u32 size, __u64 address)
-{
-	return is_user_address(address) &&
-	       bpf_probe_read_user(destination, size, (void *)address) == 0;
-}
-
 static __always_inline bool read_tstate(struct walk *walk, __u64 tstate)
 {
 	__u32 bytes = walk->layout.tstate_bytes;
@@ -56,50 +39,16 @@ static __always_inline bool read_tstate(struct walk *walk, __u64 tstate)
 	return bytes <= THREAD_STATE_BYTES && read_user(walk->tstate_words, bytes, tstate);
 }
 
-/* The word at OFFSET of the _PyCFrame that begins AT bytes into the block. */
-static __always_inline __u64 cframe_field(const struct walk *walk, __u64 at, __u16 offset)
-{
-	return walk
-		->block[at / sizeof(__u64) % BLOCK_WORDS + offset / sizeof(__u64) % CFRAME_WORDS];
-}
-
-/* By way of the eval loop's C frame: the innermost frame of this activation, and of the one that
- * called it.  Both C frames lie on one stack, the caller's above, and mostly in one read. */
-static __always_inline void read_cframe(struct walk *walk)
-{
-	struct layout *layout = &walk->layout;
-	__u64 cframe = tstate_field(walk, layout->tstate_cframe), previous, distance;
-	__u32 size = PAGE_BYTES - cframe % PAGE_BYTES;
-
-	if (size < CFRAME_BYTES)
-		size = CFRAME_BYTES;
-	if (size > CFRAMES_BYTES)
-		size = CFRAMES_BYTES;
-	if (cframe % sizeof(__u64) || !read_user(walk->block, size, cframe))
-		return;
-	walk->frame = cframe_field(walk, 0, layout->cframe_current_frame);
-	previous = cframe_field(walk, 0, layout->cframe_previous);
-	distance = previous - cframe;
-	if (distance <= size - CFRAME_BYTES) {
-		walk->caller = cframe_field(walk, distance, layout->cframe_current_frame);
-		walk->proving = 1;
-	} else {
-		walk->proving = read_user(&walk->caller, sizeof(__u64),
-					  previous + layout->cframe_current_frame);
-	}
-}
-
 /* Sets walk->frame to the innermost frame of the thread state in tstate_words; 0: it runs no
  * Python. */
-static __always_inline void find_newest_frame(struct walk *walk)
+static __always_inline void find_newest_frame(struct walk *walk, __u32 cpu)
 {
 	walk->frame = 0;
-	walk->caller = 0;
 	walk->proving = 0;
 	if (walk->layout.tstate_cframe == OFFSET_ABSENT)
 		walk->frame = tstate_field(walk, walk->layout.tstate_frame);
 	else
-		read_cframe(walk);
+		enter_activation(cpu, tstate_field(walk, walk->layout.tstate_cframe));
 }
 
 /* Goes to the next interpreter and its newest thread state; returns whether to stop. */
@@ -135,7 +84,7 @@ __noinline int search_step(__u32 cpu)
 		return 1;
 	}
 	if (tstate_field(walk, walk->layout.tstate_thread_id) == walk->thread_pointer) {
-		find_newest_frame(walk);
+		find_newest_frame(walk, cpu);
 		if (walk->frame) {
 			walk->outcome = OUTCOME_PYTHON;
 			return 1;
@@ -190,8 +139,8 @@ static __always_inline bool head_unchanged(struct walk *walk, __u64 interpreters
 }
 
 /* Whether what is remembered still holds; then the result is in walk->outcome. */
-static __always_inline bool recall_thread(struct walk *walk, struct cached_thread *cached,
-					  __u64 interpreters)
+static __always_inline bool recall_thread(struct walk *walk, __u32 cpu,
+					  struct cached_thread *cached, __u64 interpreters)
 {
 	if (!cached->tstate) {
 		if (!cached->trusted || !head_unchanged(walk, interpreters, cached->head))
@@ -203,7 +152,8 @@ static __always_inline bool recall_thread(struct walk *walk, struct cached_threa
 	if (!read_tstate(walk, cached->tstate) ||
 	    tstate_field(walk, walk->layout.tstate_thread_id) != walk->thread_pointer)
 		return false;
-	find_newest_frame(walk);
+	walk->tstate = cached->tstate;
+	find_newest_frame(walk, cpu);
 	walk->outcome = OUTCOME_PYTHON;
 	return walk->frame != 0;
 }
@@ -246,7 +196,7 @@ static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid,
 
 	read_task(walk, &start_time);
 	if (cached->tid == tid && cached->start_time == start_time &&
-	    recall_thread(walk, cached, interpreters))
+	    recall_thread(walk, cpu, cached, interpreters))
 		return;
 	search_thread(walk, cpu, interpreters);
 	remember_thread(walk, cached, tid, start_time);

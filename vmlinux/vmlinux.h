@@ -39,6 +39,15 @@ enum {
 	BPF_F_MMAPABLE = 1 << 10,
 };
 
+#if defined(__TARGET_ARCH_x86)
+#include "x86/pt_regs.h"
+#endif
+
+/* A perf_event program's context, of which the verifier knows the layout. */
+struct bpf_perf_event_data {
+	struct pt_regs regs;
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 #if defined(__TARGET_ARCH_x86)

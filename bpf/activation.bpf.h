@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * 3.11 and 3.12: the eval loop's C frames.
+ *
+ * Each activation of the eval loop has a _PyCFrame on the C stack, which leads to
+ * the activation's innermost Python frame and to the activation that called it.
+ * The thread state points to it before it points anywhere: for some ten
+ * instructions its fields are whatever the C stack held, often enough those of
+ * another activation that has ended.  So an activation must prove itself: the
+ * first frame that entered from C must have been called from the frame at which
+ * the activation below it stands (python.bpf.h).
+ *
+ * Where it does not, the function that is being called has not begun, and its
+ * caller's stack is the true one.  The link to the caller's activation is, for
+ * these instructions, only in a register: so it is looked for among them, and has
+ * to prove itself like any other.
+ */
+#ifndef ACTIVATION_BPF_H
+#define ACTIVATION_BPF_H
+
+#define PAGE_BYTES 4096
+
+/* The fields of a _PyCFrame that are read lie in its first words; mostly two are in one read. */
+#define CFRAME_WORDS  4
+#define CFRAME_BYTES  24
+#define CFRAMES_BYTES 1024
+
+/* What C code between two activations may take of the stack, and where a thread's first one is
+ * from its state. */
+#define C_STACK_BYTES	  (8 * 1024 * 1024)
+#define TSTATE_ROOT_BYTES 4096
+
+/* Neither a frame nor a C frame has this address. */
+#define NO_ADDRESS (~(__u64)0)
+
+/* The word at OFFSET of the _PyCFrame that begins AT bytes into the block. */
+static __always_inline __u64 cframe_field(const struct walk *walk, __u64 at, __u16 offset)
+{
+	return walk
+		->block[at / sizeof(__u64) % BLOCK_WORDS + offset / sizeof(__u64) % CFRAME_WORDS];
+}
+
+/* Begins the walk at the activation whose C frame is at CFRAME; sets walk->frame to 0 where that is
+ * the root, below all activations.  A global function: the verifier goes through it once. */
+__noinline int enter_activation(__u32 cpu, __u64 cframe)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	__u32 size = PAGE_BYTES - cframe % PAGE_BYTES;
+	__u64 previous, distance;
+	struct layout *layout;
+
+	if (!walk)
+		return 0;
+	layout = &walk->layout;
+	walk->frame = 0;
+	walk->proving = 1;
+	walk->caller = NO_ADDRESS;
+	walk->cframe = cframe;
+	if (size < CFRAME_BYTES)
+		size = CFRAME_BYTES;
+	if (size > CFRAMES_BYTES)
+		size = CFRAMES_BYTES;
+	if (cframe % sizeof(__u64) || !read_user(walk->block, size, cframe))
+		return 0;
+	previous = cframe_field(walk, 0, layout->cframe_previous);
+	if (!previous)
+		return 0;
+	walk->frame = cframe_field(walk, 0, layout->cframe_current_frame);
+	if (!walk->frame)
+		walk->frame = NO_ADDRESS;
+	distance = previous - cframe;
+	if (distance <= size - CFRAME_BYTES)
+		walk->caller = cframe_field(walk, distance, layout->cframe_current_frame);
+	else
+		read_user(&walk->caller, sizeof(__u64), previous + layout->cframe_current_frame);
+	return 0;
+}
+
+/* Whether there may be an activation's C frame at CFRAME, above the one that is not linked yet. */
+static __always_inline bool is_activation(struct walk *walk, __u64 cframe)
+{
+	struct layout *layout = &walk->layout;
+	__u64 previous;
+
+	if (cframe <= walk->cframe || cframe - walk->cframe > C_STACK_BYTES ||
+	    cframe % sizeof(__u64) || !read_user(walk->block, CFRAME_BYTES, cframe))
+		return false;
+	previous = cframe_field(walk, 0, layout->cframe_previous);
+	return is_user_address(cframe_field(walk, 0, layout->cframe_current_frame)) &&
+	       (previous - cframe < C_STACK_BYTES || previous - walk->tstate < TSTATE_ROOT_BYTES);
+}
+
+/* Takes what register I holds for the caller's activation where it may be one and is nearer than
+ * what was taken before. */
+__noinline int try_register(__u32 cpu, __u32 i)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	__u64 cframe;
+
+	if (!walk || i >= REGISTERS)
+		return 0;
+	cframe = walk->registers[i];
+	if (cframe < walk->nearest && is_activation(walk, cframe))
+		walk->nearest = cframe;
+	return 0;
+}
+
+/* Begins the walk at the nearest activation that a register points to; false where there is none.
+ */
+static __always_inline bool enter_callers_activation(struct walk *walk, __u32 cpu)
+{
+	walk->nearest = NO_ADDRESS;
+	for (__u32 i = 0; i < REGISTERS; i++)
+		try_register(cpu, i);
+	if (walk->nearest == NO_ADDRESS)
+		return false;
+	enter_activation(cpu, walk->nearest);
+	return true;
+}
+
+#endif
