@@ -64,8 +64,7 @@ int sample(struct bpf_perf_event_data *context)
 	}
 	if (walk->outcome != OUTCOME_PYTHON)
 		push_frame(walk, 0, 0, FRAME_REASON, walk->outcome);
-	if (walk->outcome < OUTCOME_COUNT)
-		counter->outcomes[walk->outcome]++;
+	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
 	count_stack(walk, counter, cpu);
 	return 0;
 }

@@ -74,6 +74,11 @@ enum outcome {
 	OUTCOME_FIRST_ERROR = OUTCOME_NO_LAYOUT,
 };
 
+/* Room for them in an array whose index the verifier can follow; a power of two. */
+#define OUTCOME_SLOTS 16
+
+_Static_assert((int)OUTCOME_COUNT <= OUTCOME_SLOTS, "every outcome has a counter");
+
 /* What a frame record describes. */
 enum frame_kind {
 	FRAME_PYTHON = 1, /* address: code object; position: see `position` */
@@ -150,7 +155,7 @@ struct cpu_counters {
 	__u64 lost;	   /* not counted under any stack: no free slot and the ring buffer full */
 	__u64 ring_full;   /* definitions that did not fit; each is sent again later */
 	__u64 definitions; /* definitions sent */
-	__u64 outcomes[OUTCOME_COUNT]; /* what every sample, lost or not, came to */
+	__u64 outcomes[OUTCOME_SLOTS]; /* what every sample, lost or not, came to */
 };
 
 /*
