@@ -11,9 +11,10 @@
  * the activation below it stands (python.bpf.h).
  *
  * Where it does not, the function that is being called has not begun, and its
- * caller's stack is the true one.  The link to the caller's activation is, for
- * these instructions, only in a register: so it is looked for among them, and has
- * to prove itself like any other.
+ * caller's stack is the true one.  For these instructions, what leads there is
+ * only in registers: the address of the caller's C frame, or that of its Python
+ * frame, by which the C frame is found on the C stack.  What is found has to prove
+ * itself like any other.
  */
 #ifndef ACTIVATION_BPF_H
 #define ACTIVATION_BPF_H
@@ -24,6 +25,12 @@
 #define CFRAME_WORDS  4
 #define CFRAME_BYTES  24
 #define CFRAMES_BYTES 1024
+
+/* A global function is gone through once by the verifier, a round of it costs it so many times. */
+#define SCAN_ROUND 8
+
+/* Enough for what calls back with most on the stack, list.sort(). */
+#define SCAN_BLOCKS 4
 
 /* What C code between two activations may take of the stack, and where a thread's first one is
  * from its state. */
@@ -76,22 +83,24 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 	return 0;
 }
 
-/* Whether there may be an activation's C frame at CFRAME, above the one that is not linked yet. */
-static __always_inline bool is_activation(struct walk *walk, __u64 cframe)
+/* Whether the _PyCFrame that begins AT bytes into the block, and lies at CFRAME, may be an
+ * activation's: it leads to another one above it, and to a Python frame. */
+static __always_inline bool is_activation(struct walk *walk, __u64 cframe, __u64 at)
 {
 	struct layout *layout = &walk->layout;
-	__u64 previous;
+	__u64 previous = cframe_field(walk, at, layout->cframe_previous);
+	__u64 frame = cframe_field(walk, at, layout->cframe_current_frame);
+	__u64 code, type;
 
-	if (cframe <= walk->cframe || cframe - walk->cframe > C_STACK_BYTES ||
-	    cframe % sizeof(__u64) || !read_user(walk->block, CFRAME_BYTES, cframe))
-		return false;
-	previous = cframe_field(walk, 0, layout->cframe_previous);
-	return is_user_address(cframe_field(walk, 0, layout->cframe_current_frame)) &&
-	       (previous - cframe < C_STACK_BYTES || previous - walk->tstate < TSTATE_ROOT_BYTES);
+	return previous != cframe &&
+	       (previous - cframe < C_STACK_BYTES || previous - walk->tstate < TSTATE_ROOT_BYTES) &&
+	       read_user(&code, sizeof(code), frame + layout->frame_code) &&
+	       read_user(&type, sizeof(type), code + layout->object_type) &&
+	       type == walk->code_type;
 }
 
-/* Takes what register I holds for the caller's activation where it may be one and is nearer than
- * what was taken before. */
+/* Takes the C frame that register I points to for the caller's activation where it may be one and
+ * is nearer than what was taken before. */
 __noinline int try_register(__u32 cpu, __u32 i)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -100,18 +109,70 @@ __noinline int try_register(__u32 cpu, __u32 i)
 	if (!walk || i >= REGISTERS)
 		return 0;
 	cframe = walk->registers[i];
-	if (cframe < walk->nearest && is_activation(walk, cframe))
+	if (cframe <= walk->cframe || cframe >= walk->nearest || cframe % sizeof(__u64) ||
+	    !read_user(walk->block, CFRAME_BYTES, cframe))
+		return 0;
+	if (is_activation(walk, cframe, 0))
 		walk->nearest = cframe;
 	return 0;
 }
 
-/* Begins the walk at the nearest activation that a register points to; false where there is none.
- */
+__noinline int is_in_register(__u32 cpu, __u64 value)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk || !is_user_address(value))
+		return 0;
+	for (int i = 0; i < REGISTERS; i++)
+		if (walk->registers[i] == value)
+			return 1;
+	return 0;
+}
+
+/* Takes the first C frame, from word FIRST of the part of the C stack in the block on, whose Python
+ * frame a register points to; returns whether to stop. */
+__noinline int scan_round(__u32 cpu, __u32 first)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 1;
+	for (__u32 i = 0; i < SCAN_ROUND; i++) {
+		__u64 at = (first + i) * sizeof(__u64), cframe = walk->block_start + at;
+
+		if (!is_in_register(cpu,
+				    cframe_field(walk, at, walk->layout.cframe_current_frame)) ||
+		    !is_activation(walk, cframe, at))
+			continue;
+		walk->nearest = cframe;
+		return 1;
+	}
+	return 0;
+}
+
+/* The same for a whole block of the C stack, from FROM on. */
+__noinline int scan_block(__u32 cpu, __u64 from)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk || !read_user(walk->block, BLOCK_BYTES, from))
+		return 1;
+	walk->block_start = from;
+	for (__u32 i = 0; i < BLOCK_WORDS / SCAN_ROUND; i++)
+		if (scan_round(cpu, i * SCAN_ROUND))
+			return 1;
+	return 0;
+}
+
+/* Begins the walk at the caller's activation; false where it is not found. */
 static __always_inline bool enter_callers_activation(struct walk *walk, __u32 cpu)
 {
 	walk->nearest = NO_ADDRESS;
 	for (__u32 i = 0; i < REGISTERS; i++)
 		try_register(cpu, i);
+	for (__u32 i = 0; i < SCAN_BLOCKS && walk->nearest == NO_ADDRESS; i++)
+		if (scan_block(cpu, walk->cframe + CFRAME_BYTES + i * BLOCK_BYTES))
+			break;
 	if (walk->nearest == NO_ADDRESS)
 		return false;
 	enter_activation(cpu, walk->nearest);

@@ -23,6 +23,7 @@ struct cached_thread {
 /* The scratch of one sample; a CPU never works on two at a time. */
 struct walk {
 	struct layout layout;
+	__u64 code_type;
 	__u64 thread_pointer;
 
 	/* The search for the thread state. */

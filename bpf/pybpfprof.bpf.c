@@ -52,6 +52,7 @@ int sample(struct bpf_perf_event_data *context)
 	layout = bpf_map_lookup_elem(&layouts, &target->layout);
 	if (layout) {
 		walk->layout = *layout;
+		walk->code_type = target->code_type;
 		find_thread(walk, cpu, (__u32)thread, target->interpreters);
 		if (walk->outcome == OUTCOME_PYTHON)
 			walk_python(walk, cpu, context);

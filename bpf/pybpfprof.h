@@ -123,17 +123,19 @@ struct layout {
 	__u16 frame_owner;	 /* 3.11+ */
 	__u16 frame_is_entry;	 /* 3.11 */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
-	__u16 code_adaptive;	 /* 3.11+: where the code object's instructions begin */
-	__u16 tag_mask;		 /* 3.14+: bits of a frame's code pointer that are not address */
-	__u16 in_blocks;	 /* 3.11+: callers lie below their callees in one data stack */
+	__u16 object_type;
+	__u16 code_adaptive; /* 3.11+: where the code object's instructions begin */
+	__u16 tag_mask;	     /* 3.14+: bits of a frame's code pointer that are not address */
+	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 40, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 42, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */
 struct target {
 	__u64 interpreters; /* address of the pointer to the newest interpreter */
+	__u64 code_type;    /* address of PyCode_Type */
 	__u32 layout;	    /* index into the map `layouts` */
 	__u32 padding;
 };

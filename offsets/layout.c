@@ -49,8 +49,8 @@ static bool reaches_frames(const struct offsets *offsets)
 	bool cframes = offsets->version >= VERSION(11) && offsets->version < VERSION(13);
 	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
 
-	return is_present(offsets->interp_next) && is_present(offsets->interp_tstate_head) &&
-	       in_thread_state(offsets->tstate_next) &&
+	return is_present(offsets->object_type) && is_present(offsets->interp_next) &&
+	       is_present(offsets->interp_tstate_head) && in_thread_state(offsets->tstate_next) &&
 	       in_thread_state(offsets->tstate_thread_id) &&
 	       (cframes || in_thread_state(tstate_frame(offsets))) &&
 	       is_as_expected(offsets->tstate_cframe, cframes,
@@ -131,6 +131,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.frame_instruction = offsets->frame_lasti,
 		.frame_owner = offsets->frame_owner,
 		.frame_is_entry = offsets->frame_is_entry,
+		.object_type = offsets->object_type,
 		.code_adaptive = offsets->code_code_adaptive,
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),

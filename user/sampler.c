@@ -274,7 +274,8 @@ static int layout_index(struct sampler *sampler, const struct layout *layout, ui
 
 int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime)
 {
-	struct target target = { .interpreters = runtime->interpreters };
+	struct target target = { .interpreters = runtime->interpreters,
+				 .code_type = runtime->code_type };
 	uint32_t key = tgid;
 	int error = layout_index(sampler, &runtime->layout, &target.layout);
 
