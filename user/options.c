@@ -119,6 +119,16 @@ static enum exit_status bad_value(const char *what, const char *value, const cha
 	return STATUS_USAGE;
 }
 
+static void add_pid(struct options *options, pid_t pid)
+{
+	for (size_t i = 0; i < options->pid_count; i++)
+		if (options->pids[i] == pid)
+			return;
+	options->pids =
+		xreallocarray(options->pids, options->pid_count + 1, sizeof(*options->pids));
+	options->pids[options->pid_count++] = pid;
+}
+
 /* Adds the process IDs of "1,2,3". */
 static enum exit_status add_pids(struct options *options, const char *list)
 {
@@ -132,9 +142,7 @@ static enum exit_status add_pids(struct options *options, const char *list)
 		pid = strtol(at, &end, 10);
 		if (end == at || errno || pid <= 0 || pid > 0x7fffffff || (*end && *end != ','))
 			return bad_value("process ID", list, "a positive number");
-		options->pids = xreallocarray(options->pids, options->pid_count + 1,
-					      sizeof(*options->pids));
-		options->pids[options->pid_count++] = pid;
+		add_pid(options, pid);
 		at = *end ? end + 1 : end;
 	} while (*at);
 	return STATUS_WRITTEN;

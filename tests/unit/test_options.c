@@ -47,7 +47,7 @@ static void test_every_option(void **state)
 	struct options options;
 
 	(void)state;
-	assert_int_equal(parse(&options, "--pid", "1,2", "3", "-d", "1.5m", "--rate=999", "-tF",
+	assert_int_equal(parse(&options, "--pid", "1,2,1", "3", "-d", "1.5m", "--rate=999", "-tF",
 			       "--full-filenames", "--stats", "s.json", "-o", "x.pb.gz", NULL),
 			 STATUS_WRITTEN);
 	assert_int_equal(options.pid_count, 3);
