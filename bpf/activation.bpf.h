@@ -83,6 +83,15 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 	return 0;
 }
 
+/* Whether there is a code object at ADDRESS. */
+static __always_inline bool is_code(const struct walk *walk, __u64 address)
+{
+	__u64 type;
+
+	return read_user(&type, sizeof(type), address + walk->layout.object_type) &&
+	       type == walk->code_type;
+}
+
 /* Whether the _PyCFrame that begins AT bytes into the block, and lies at CFRAME, may be an
  * activation's: it leads to another one above it, and to a Python frame. */
 static __always_inline bool is_activation(struct walk *walk, __u64 cframe, __u64 at)
@@ -90,13 +99,11 @@ static __always_inline bool is_activation(struct walk *walk, __u64 cframe, __u64
 	struct layout *layout = &walk->layout;
 	__u64 previous = cframe_field(walk, at, layout->cframe_previous);
 	__u64 frame = cframe_field(walk, at, layout->cframe_current_frame);
-	__u64 code, type;
+	__u64 code;
 
 	return previous != cframe &&
 	       (previous - cframe < C_STACK_BYTES || previous - walk->tstate < TSTATE_ROOT_BYTES) &&
-	       read_user(&code, sizeof(code), frame + layout->frame_code) &&
-	       read_user(&type, sizeof(type), code + layout->object_type) &&
-	       type == walk->code_type;
+	       read_user(&code, sizeof(code), frame + layout->frame_code) && is_code(walk, code);
 }
 
 /* Takes the C frame that register I points to for the caller's activation where it may be one and

@@ -192,6 +192,15 @@ static __always_inline int reach_root(struct walk *walk)
 	return walk->proving || !walk->at_root ? fail(walk, OUTCOME_FRAME_UNLINKED) : 1;
 }
 
+/* Ends the walk where there is no room for more.  A stack that deep in one activation cannot prove
+ * itself; that its code is code is as much as can be told. */
+static __always_inline int give_up(struct walk *walk)
+{
+	if (walk->proving && is_code(walk, walk->definition.frames[0].address))
+		walk->proving = 0;
+	return fail(walk, OUTCOME_TRUNCATED);
+}
+
 /* Records the frame that begins with word AT of the block; returns whether to stop, for there is
  * no room. */
 static __always_inline int record_frame(struct walk *walk, const struct frame_words *words,
@@ -199,10 +208,8 @@ static __always_inline int record_frame(struct walk *walk, const struct frame_wo
 {
 	__u64 code = frame_word(walk, at, words->code) & words->code_mask;
 
-	if (walk->depth >= STACK_FRAMES_MAX - 1) {
-		walk->outcome = OUTCOME_TRUNCATED;
-		return 1;
-	}
+	if (walk->depth >= STACK_FRAMES_MAX - 1)
+		return give_up(walk);
 	push_frame(walk, code, frame_position(walk, words, at, code), FRAME_PYTHON, 0);
 	return 0;
 }
@@ -265,7 +272,7 @@ __noinline int walk_frames(__u32 cpu)
 	for (int i = 0; i < WALK_ROUNDS; i++)
 		if (walk_round(cpu))
 			return 0;
-	walk->outcome = OUTCOME_TRUNCATED;
+	give_up(walk);
 	return 0;
 }
 

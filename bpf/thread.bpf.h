@@ -171,20 +171,30 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 	cached->trusted = none && walk->interps == 1 ? NONE_TRUSTED : 0;
 }
 
-/* What tells the current thread from all others: its thread pointer, and since when it is there. */
-static __always_inline void read_task(struct walk *walk, __u64 *start_time)
+/* What the search needs to know of the current task. */
+struct task_view {
+	__u64 thread_pointer;
+	__u64 start_time;
+	bool ends; /* it has no memory any more, and so no Python */
+};
+
+static __always_inline struct task_view view_task(void)
 {
+	struct task_view view;
 	struct task_struct *task;
 
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
 		task = bpf_get_current_task_btf();
-		walk->thread_pointer = task->THREAD_POINTER;
-		*start_time = task->start_time;
+		view.thread_pointer = task->THREAD_POINTER;
+		view.start_time = task->start_time;
+		view.ends = !task->mm;
 	} else {
 		task = (struct task_struct *)bpf_get_current_task();
-		walk->thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
-		*start_time = BPF_CORE_READ(task, start_time);
+		view.thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
+		view.start_time = BPF_CORE_READ(task, start_time);
+		view.ends = !BPF_CORE_READ(task, mm);
 	}
+	return view;
 }
 
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
@@ -192,14 +202,18 @@ static __always_inline void read_task(struct walk *walk, __u64 *start_time)
 static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid, __u64 interpreters)
 {
 	struct cached_thread *cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
-	__u64 start_time;
+	struct task_view task = view_task();
 
-	read_task(walk, &start_time);
-	if (cached->tid == tid && cached->start_time == start_time &&
+	if (task.ends) {
+		walk->outcome = OUTCOME_NO_PYTHON;
+		return;
+	}
+	walk->thread_pointer = task.thread_pointer;
+	if (cached->tid == tid && cached->start_time == task.start_time &&
 	    recall_thread(walk, cpu, cached, interpreters))
 		return;
 	search_thread(walk, cpu, interpreters);
-	remember_thread(walk, cached, tid, start_time);
+	remember_thread(walk, cached, tid, task.start_time);
 }
 
 #endif

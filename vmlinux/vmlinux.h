@@ -48,6 +48,8 @@ struct bpf_perf_event_data {
 	struct pt_regs regs;
 };
 
+struct mm_struct;
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 #if defined(__TARGET_ARCH_x86)
@@ -57,7 +59,8 @@ struct bpf_perf_event_data {
 #endif
 
 struct task_struct {
-	__u64 start_time; /* ns since boot, of a clock that never steps back */
+	struct mm_struct *mm; /* NULL once the thread has given up its memory, to end */
+	__u64 start_time;     /* ns since boot, of a clock that never steps back */
 	struct thread_struct thread;
 };
 
