@@ -32,6 +32,9 @@
 /* Enough for what calls back with most on the stack, list.sort(). */
 #define SCAN_BLOCKS 4
 
+/* A C frame that ends in the next block is found there. */
+#define SCAN_BLOCK_STEP (BLOCK_BYTES - CFRAME_BYTES + sizeof(__u64))
+
 /* What C code between two activations may take of the stack, and where a thread's first one is
  * from its state. */
 #define C_STACK_BYTES	  (8 * 1024 * 1024)
@@ -47,6 +50,12 @@ static __always_inline __u64 cframe_field(const struct walk *walk, __u64 at, __u
 		->block[at / sizeof(__u64) % BLOCK_WORDS + offset / sizeof(__u64) % CFRAME_WORDS];
 }
 
+/* Whether CFRAME is the thread state's own, below all activations. */
+static __always_inline bool is_root(const struct walk *walk, __u64 cframe)
+{
+	return cframe - walk->tstate < TSTATE_ROOT_BYTES;
+}
+
 /* Begins the walk at the activation whose C frame is at CFRAME; sets walk->frame to 0 where that is
  * the root, below all activations.  A global function: the verifier goes through it once. */
 __noinline int enter_activation(__u32 cpu, __u64 cframe)
@@ -59,19 +68,17 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 	if (!walk)
 		return 0;
 	layout = &walk->layout;
-	walk->frame = 0;
 	walk->proving = 1;
 	walk->caller = NO_ADDRESS;
 	walk->cframe = cframe;
+	walk->frame = !cframe || is_root(walk, cframe) ? 0 : NO_ADDRESS;
 	if (size < CFRAME_BYTES)
 		size = CFRAME_BYTES;
 	if (size > CFRAMES_BYTES)
 		size = CFRAMES_BYTES;
-	if (cframe % sizeof(__u64) || !read_user(walk->block, size, cframe))
+	if (!walk->frame || cframe % sizeof(__u64) || !read_user(walk->block, size, cframe))
 		return 0;
 	previous = cframe_field(walk, 0, layout->cframe_previous);
-	if (!previous)
-		return 0;
 	walk->frame = cframe_field(walk, 0, layout->cframe_current_frame);
 	if (!walk->frame)
 		walk->frame = NO_ADDRESS;
@@ -80,7 +87,33 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 		walk->caller = cframe_field(walk, distance, layout->cframe_current_frame);
 	else
 		read_user(&walk->caller, sizeof(__u64), previous + layout->cframe_current_frame);
+	if (!walk->caller && !is_root(walk, previous))
+		walk->caller = NO_ADDRESS;
 	return 0;
+}
+
+/* Takes the registers of the user code for which the kernel was at work, mostly on a page fault.
+ * Apart from what reads the context's: the verifier does not let them share an instruction. */
+__noinline int read_task_registers(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct pt_regs___task *registers;
+
+	if (!walk || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return 0;
+	registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	COPY_REGISTERS(walk->registers, registers);
+	return 1;
+}
+
+/* Takes the user code's registers; returns whether they could be had. */
+static __always_inline int read_registers(struct walk *walk, __u32 cpu,
+					  struct bpf_perf_event_data *context)
+{
+	if (!IS_USER_CODE(&context->regs))
+		return read_task_registers(cpu);
+	COPY_REGISTERS(walk->registers, &context->regs);
+	return 1;
 }
 
 /* Whether there is a code object at ADDRESS. */
@@ -102,7 +135,7 @@ static __always_inline bool is_activation(struct walk *walk, __u64 cframe, __u64
 	__u64 code;
 
 	return previous != cframe &&
-	       (previous - cframe < C_STACK_BYTES || previous - walk->tstate < TSTATE_ROOT_BYTES) &&
+	       (previous - cframe < C_STACK_BYTES || is_root(walk, previous)) &&
 	       read_user(&code, sizeof(code), frame + layout->frame_code) && is_code(walk, code);
 }
 
@@ -178,7 +211,7 @@ static __always_inline bool enter_callers_activation(struct walk *walk, __u32 cp
 	for (__u32 i = 0; i < REGISTERS; i++)
 		try_register(cpu, i);
 	for (__u32 i = 0; i < SCAN_BLOCKS && walk->nearest == NO_ADDRESS; i++)
-		if (scan_block(cpu, walk->cframe + CFRAME_BYTES + i * BLOCK_BYTES))
+		if (scan_block(cpu, walk->cframe + CFRAME_BYTES + i * SCAN_BLOCK_STEP))
 			break;
 	if (walk->nearest == NO_ADDRESS)
 		return false;

@@ -21,11 +21,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct config config;
 
+/* Raised by user space when stacks are to be defined anew. */
+__u32 epoch;
+
 static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 {
 	walk->frame = 0;
 	walk->depth = 0;
-	walk->hash_seed = (thread ^ config.hash_seed) * 0xff51afd7ed558ccdULL;
+	walk->hash_seed = (thread ^ config.hash_seed ^ (__u64)epoch << 32) * 0xff51afd7ed558ccdULL;
 	walk->hash = walk->hash_seed;
 }
 

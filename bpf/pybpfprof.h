@@ -3,9 +3,9 @@
  * The types that the kernel side (bpf/) and the user side (user/) share, and
  * the only place where they are declared.
  *
- * Each CPU owns one `struct cpu_state` of an array that both sides see.  The
- * kernel is its only writer; every counter in it only grows, so user space
- * takes differences and never resets anything.
+ * Each CPU owns its `struct cpu_counters` and its buckets of slots, in arrays that
+ * both sides see.  The CPU is their only writer; every counter only grows, so user
+ * space takes differences and never resets anything.
  */
 #ifndef PYBPFPROF_H
 #define PYBPFPROF_H

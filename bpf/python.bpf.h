@@ -193,10 +193,13 @@ static __always_inline int reach_root(struct walk *walk)
 }
 
 /* Ends the walk where there is no room for more.  A stack that deep in one activation cannot prove
- * itself; that its code is code is as much as can be told. */
+ * itself; that its code is code, at both ends, is as much as can be told. */
 static __always_inline int give_up(struct walk *walk)
 {
-	if (walk->proving && is_code(walk, walk->definition.frames[0].address))
+	const struct frame *frames = walk->definition.frames;
+
+	if (walk->proving && is_code(walk, frames[0].address) &&
+	    is_code(walk, frames[STACK_FRAMES_MAX - 2].address))
 		walk->proving = 0;
 	return fail(walk, OUTCOME_TRUNCATED);
 }
@@ -281,7 +284,7 @@ static __always_inline void walk_python(struct walk *walk, __u32 cpu,
 					struct bpf_perf_event_data *context)
 {
 	walk_frames(cpu);
-	if (walk->outcome == OUTCOME_FRAME_ENTERING && user_registers(context, walk->registers) &&
+	if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context) &&
 	    enter_callers_activation(walk, cpu))
 		walk_frames(cpu);
 	if (walk->outcome == OUTCOME_FRAME_ENTERING) {

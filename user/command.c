@@ -9,6 +9,17 @@
 
 #include "command.h"
 
+static void use_home_of(uid_t uid)
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (!user)
+		return;
+	setenv("HOME", user->pw_dir, 1);
+	setenv("USER", user->pw_name, 1);
+	setenv("LOGNAME", user->pw_name, 1);
+}
+
 /* A program that a user profiles is not to gain root by it. */
 static int become_sudo_user(void)
 {
@@ -19,7 +30,10 @@ static int become_sudo_user(void)
 		return 0;
 	if (name ? initgroups(name, atoi(gid)) : setgroups(0, NULL))
 		return -errno;
-	return setgid(atoi(gid)) || setuid(atoi(uid)) ? -errno : 0;
+	if (setgid(atoi(gid)) || setuid(atoi(uid)))
+		return -errno;
+	use_home_of(atoi(uid));
+	return 0;
 }
 
 /* In the child: runs COMMAND, or tells the parent through FD why it could not. */

@@ -10,6 +10,9 @@
 #include "options.h"
 #include "xalloc.h"
 
+/* Ten years; what is longer is a mistake, or an attempt to overflow. */
+#define DURATION_S_MAX (10 * 365 * 86400.0)
+
 #define SEE_HELP "; see pybpfprof --help"
 
 enum long_only {
@@ -107,7 +110,7 @@ bool options__parse_duration(const char *text, double *seconds)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(end, units[i].unit) == 0) {
 			*seconds *= units[i].seconds;
-			return true;
+			return *seconds <= DURATION_S_MAX;
 		}
 	}
 	return false;
@@ -266,6 +269,11 @@ static enum exit_status check(struct options *options)
 	}
 	if (options->pid_count && options->command) {
 		log__error("either -p PID or -- COMMAND, not both" SEE_HELP);
+		return STATUS_USAGE;
+	}
+	if (options->stats && (!*options->stats ||
+			       (options->output && strcmp(options->output, options->stats) == 0))) {
+		log__error("--stats needs a file of its own" SEE_HELP);
 		return STATUS_USAGE;
 	}
 	if (!options->format && options->output)

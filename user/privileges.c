@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -13,6 +14,9 @@
 #include "privileges.h"
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
+
+#define CAPABILITIES \
+	"CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH"
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 #define PARANOID_PATH	"/proc/sys/kernel/perf_event_paranoid"
@@ -51,6 +55,14 @@ double privileges__rate_limit(void)
 	return read_number(RATE_LIMIT_PATH, &limit) ? limit : 0;
 }
 
+/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
+static bool in_first_pid_namespace(void)
+{
+	struct stat status;
+
+	return stat("/proc/self/ns/pid", &status) || status.st_ino == 0xeffffffc;
+}
+
 enum exit_status privileges__check(void)
 {
 	uint64_t capabilities = effective_capabilities();
@@ -62,13 +74,19 @@ enum exit_status privileges__check(void)
 		log__error(
 			"not permitted to load BPF programs and sample other processes "
 			"(kernel.perf_event_paranoid is %.0f): run as root, sudo pybpfprof ..., or "
-			"with CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE",
+			"with " CAPABILITIES,
 			paranoid);
 		return STATUS_NOT_ALLOWED;
 	}
-	if (!admin && !has(capabilities, CAP_SYS_PTRACE)) {
-		log__error("not permitted to read other processes' memory: run as root, sudo "
-			   "pybpfprof ..., or with CAP_SYS_PTRACE");
+	if (!has(capabilities, CAP_SYS_PTRACE) ||
+	    (!admin && !has(capabilities, CAP_CHECKPOINT_RESTORE))) {
+		log__error("not permitted to read other processes' memory and files: run as root, "
+			   "sudo pybpfprof ..., or with " CAPABILITIES);
+		return STATUS_NOT_ALLOWED;
+	}
+	if (!in_first_pid_namespace()) {
+		log__error("this is not the machine's first PID namespace, whose process IDs the "
+			   "kernel tells: run it on the host, or in a container with --pid=host");
 		return STATUS_NOT_ALLOWED;
 	}
 	if (access(BTF_PATH, R_OK)) {

@@ -33,6 +33,7 @@ static int read_stat(pid_t pid, struct process *process)
 {
 	FILE *file = open_proc(pid, "stat");
 	char line[1024];
+	uint64_t user_ticks, system_ticks;
 	const char *rest;
 	unsigned int flags;
 	size_t length;
@@ -44,11 +45,13 @@ static int read_stat(pid_t pid, struct process *process)
 	line[length] = '\0';
 	/* The name stands in parentheses and may hold any character. */
 	rest = strrchr(line, ')');
-	if (!rest || sscanf(rest,
-			    ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d "
-			    "%*d %*d %*d %*d %" SCNu64,
-			    &process->state, &flags, &process->start_time) != 3)
+	if (!rest ||
+	    sscanf(rest,
+		   ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+		   " %*d %*d %*d %*d %*d %*d %" SCNu64,
+		   &process->state, &flags, &user_ticks, &system_ticks, &process->start_time) != 5)
 		return -ESRCH;
+	process->cpu_ticks = user_ticks + system_ticks;
 	process->kernel_thread = flags & KERNEL_THREAD_FLAG;
 	return 0;
 }

@@ -13,6 +13,7 @@ struct process {
 	char state; /* as in /proc/PID/stat: 'Z' is a zombie */
 	bool kernel_thread;
 	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
+	uint64_t cpu_ticks;  /* clock ticks of CPU time, of all its threads */
 };
 
 /* 0; -ESRCH where there is no such process. */

@@ -29,11 +29,20 @@
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 
-/* How often a started program is asked whether it is a Python by now: while it starts, later. */
-#define LOOK_NS	      NS_PER_MS
-#define LOOK_LATER_NS (20 * NS_PER_MS)
-#define STARTING_NS   (2 * NS_PER_S)
-#define PATIENCE_NS   (10 * NS_PER_S)
+/* How often a started program is asked whether it is a Python by now: seldomer and seldomer while
+ * it stays the same. */
+#define LOOK_NS	    NS_PER_MS
+#define LOOK_NS_MAX (50 * NS_PER_MS)
+#define PATIENCE_NS (10 * NS_PER_S)
+
+/* How often it is asked whether what was learnt still holds: that a code object is the one it was,
+ * and a process the program it was.  The latter costs more and is asked only upon errors. */
+#define CHECK_NS     (500 * NS_PER_MS)
+#define RENEW_NS     (100 * NS_PER_MS)
+#define RENEW_NS_MAX (10 * NS_PER_S)
+
+/* Below this many samples, how many came says little. */
+#define SAMPLES_TO_JUDGE 200
 
 /* No thread state of the sample's process can be named: never happens, and never a guess. */
 #define NO_NAME UINT64_MAX
@@ -47,12 +56,18 @@ struct recording {
 	size_t target_count, living;
 	pid_t child; /* of -- COMMAND; 0: none, or it has ended */
 	pid_t first_pid;
-	int look_error; /* why the child is no Python so far */
-	int signals;	/* signalfd */
-	bool interrupted, warned;
+	uint64_t look_signature;
+	int64_t look_wait_ns;
+	bool unsupported; /* the child runs a Python that is not */
+	int signals;	  /* signalfd */
+	bool interrupted, warned, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
-	int64_t drain_ns, change_ns, progress_ns, look_ns; /* when each is next due */
+	/* When each is next due. */
+	int64_t drain_ns, change_ns, progress_ns, look_ns, check_ns, renew_ns;
+	int64_t renew_wait_ns;
+	uint64_t lost_targets; /* samples whose process's Python was not where it was */
+	double cpu_before_s;
 	uint64_t unnamed_samples;
 };
 
@@ -97,6 +112,7 @@ static int block_signals(void)
 	/* Blocked to the program's end: a second one must not cut the writing short. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -176,6 +192,9 @@ pid_t recording__pid(const struct recording *recording)
 
 static int sample_target(struct recording *recording, const struct target_process *target)
 {
+	double used_s = target__cpu_seconds(target);
+
+	recording->cpu_before_s += used_s > 0 ? used_s : 0;
 	symbolizer__add_target(recording->symbolizer, target);
 	recording->living++;
 	return sampler__add_target(recording->sampler, target->process.pid, &target->runtime);
@@ -244,22 +263,70 @@ static enum exit_status start(struct recording *recording)
 static void look_for_python(struct recording *recording, int64_t now)
 {
 	struct target_process *target = &recording->targets[0];
-	bool starting = now - recording->start_ns < STARTING_NS;
-	int error = target__find_started(recording->child, target);
+	uint64_t before = recording->look_signature;
+	int error = target__find_started(recording->child, target, &recording->look_signature);
 
-	recording->look_ns = now + (starting ? LOOK_NS : LOOK_LATER_NS);
-	if (error == -ESRCH)
-		return;
-	recording->look_error = error;
+	recording->look_wait_ns =
+		recording->look_signature != before ? LOOK_NS : 2 * recording->look_wait_ns;
+	if (recording->look_wait_ns > LOOK_NS_MAX)
+		recording->look_wait_ns = LOOK_NS_MAX;
+	recording->look_ns = now + recording->look_wait_ns;
 	if (!error) {
 		recording->target_count = 1;
 		recording->look_ns = INT64_MAX;
-		recording->look_error = sample_target(recording, target);
+		if (sample_target(recording, target))
+			log__warning("process %d cannot be sampled", recording->child);
+	} else if (error == -ENOTSUP) {
+		recording->unsupported = true;
 	} else if (!recording->warned && now - recording->start_ns > PATIENCE_NS) {
 		recording->warned = true;
-		log__warning("process %d has not begun to run a Python that is supported",
-			     recording->child);
+		log__warning("process %d has not begun to run a Python", recording->child);
 	}
+}
+
+/* Has all stacks defined anew where a code object's address was used again. */
+static void check_codes(struct recording *recording, int64_t now)
+{
+	recording->check_ns = now + CHECK_NS;
+	sampler__drain(recording->sampler);
+	sampler__harvest(recording->sampler);
+	if (symbolizer__recheck(recording->symbolizer))
+		sampler__begin_epoch(recording->sampler);
+}
+
+static uint64_t count_lost_targets(const struct recording *recording)
+{
+	const struct sampler *sampler = recording->sampler;
+
+	return sampler__outcomes(sampler, OUTCOME_NO_INTERPRETER) +
+	       sampler__outcomes(sampler, OUTCOME_INTERPRETER_FAULT) +
+	       sampler__outcomes(sampler, OUTCOME_THREAD_FAULT);
+}
+
+/* Looks whether a process whose Python is not where it was has called exec. */
+static void follow_exec(struct recording *recording, int64_t now)
+{
+	uint64_t lost = count_lost_targets(recording);
+	bool renewed = false;
+
+	if (lost != recording->lost_targets) {
+		recording->lost_targets = lost;
+		for (size_t i = 0; i < recording->target_count; i++) {
+			struct target_process *target = &recording->targets[i];
+
+			if (target->pidfd < 0 || !target__renew(target))
+				continue;
+			renewed = true;
+			symbolizer__renew_target(recording->symbolizer, target);
+			sampler__add_target(recording->sampler, target->process.pid,
+					    &target->runtime);
+			sampler__begin_epoch(recording->sampler);
+		}
+		recording->renew_wait_ns = renewed ? RENEW_NS : 2 * recording->renew_wait_ns;
+		if (recording->renew_wait_ns > RENEW_NS_MAX)
+			recording->renew_wait_ns = RENEW_NS_MAX;
+	}
+	recording->renew_ns = now + recording->renew_wait_ns;
 }
 
 /* Takes note of the child's end. */
@@ -280,8 +347,12 @@ static void reap(struct recording *recording)
 /* The next moment at which something is due. */
 static int64_t next_due(const struct recording *recording)
 {
-	const int64_t due[] = { recording->drain_ns, recording->change_ns, recording->progress_ns,
+	const int64_t due[] = { recording->drain_ns,
+				recording->change_ns,
+				recording->progress_ns,
 				recording->look_ns,
+				recording->check_ns,
+				recording->renew_ns,
 				recording->end_ns ? recording->end_ns : INT64_MAX };
 	int64_t first = INT64_MAX;
 
@@ -289,6 +360,30 @@ static int64_t next_due(const struct recording *recording)
 		if (due[i] && due[i] < first)
 			first = due[i];
 	return first;
+}
+
+/* Ctrl-C reaches a started program as well, which may take its time to end: the first one waits for
+ * it. */
+static void take_signal(struct recording *recording)
+{
+	struct signalfd_siginfo info;
+
+	if (read(recording->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	recording->interrupted =
+		!recording->child || info.ssi_signo != SIGINT || recording->patient;
+	if (recording->interrupted)
+		return;
+	recording->patient = true;
+	log__info("waiting for process %d to end; Ctrl-C again to leave it", recording->child);
+}
+
+static void end_target(struct recording *recording, struct target_process *target)
+{
+	sampler__remove_target(recording->sampler, target->process.pid);
+	close(target->pidfd);
+	target->pidfd = -1;
+	recording->living--;
 }
 
 /* Waits for a signal, a target's end, a new stack, or for what is due. */
@@ -307,15 +402,14 @@ static void wait_for_news(struct recording *recording)
 	for (size_t i = 0; i < recording->target_count; i++)
 		fds[i + 2] = (struct pollfd){ .fd = recording->targets[i].pidfd, .events = POLLIN };
 	if (ppoll(fds, recording->target_count + 2, &timeout, NULL) > 0) {
-		recording->interrupted |= fds[0].revents != 0;
+		if (fds[0].revents)
+			take_signal(recording);
 		if (fds[1].revents)
 			recording->drain_ns = 1;
 		for (size_t i = 0; i < recording->target_count; i++) {
 			if (!fds[i + 2].revents)
 				continue;
-			close(recording->targets[i].pidfd);
-			recording->targets[i].pidfd = -1;
-			recording->living--;
+			end_target(recording, &recording->targets[i]);
 		}
 	}
 	free(fds);
@@ -332,11 +426,9 @@ static void note_first_sample(struct recording *recording, int64_t now)
 
 static void show_progress(struct recording *recording, int64_t now)
 {
-	struct ledger ledger = { 0 };
-
-	sampler__account(recording->sampler, &ledger);
 	report__progress((double)(now - recording->start_ns) / NS_PER_S,
-			 recording->options->duration_s, ledger.events, ledger.lost);
+			 recording->options->duration_s, sampler__events(recording->sampler),
+			 sampler__lost(recording->sampler));
 	recording->progress_ns = now + PROGRESS_NS;
 }
 
@@ -358,6 +450,10 @@ static void work(struct recording *recording)
 		show_progress(recording, now);
 	if (recording->child && now >= recording->look_ns)
 		look_for_python(recording, now);
+	if (now >= recording->check_ns)
+		check_codes(recording, now);
+	if (now >= recording->renew_ns)
+		follow_exec(recording, now);
 	reap(recording);
 }
 
@@ -365,8 +461,53 @@ static bool is_over(const struct recording *recording)
 {
 	bool waiting = recording->child && !recording->target_count;
 
-	return recording->interrupted || (!recording->living && !waiting) ||
+	return recording->interrupted || recording->unsupported ||
+	       (!recording->living && !waiting) ||
 	       (recording->end_ns && now_ns() >= recording->end_ns);
+}
+
+/* Whether the kernel's own count of every outcome is the profile's, but for what was lost. */
+static bool outcomes_agree(const struct recording *recording)
+{
+	const struct ledger *ledger = &recording->profile->ledger;
+	uint64_t missing = 0;
+
+	for (int i = 0; i < OUTCOME_COUNT; i++) {
+		uint64_t counted = sampler__outcomes(recording->sampler, i);
+
+		if (counted < ledger->outcomes[i])
+			return false;
+		missing += counted - ledger->outcomes[i];
+	}
+	return missing == ledger->lost;
+}
+
+/* CPU time that the targets used since they are sampled; negative where it is not known. */
+static double cpu_used_s(const struct recording *recording)
+{
+	double used_s = -recording->cpu_before_s;
+
+	for (size_t i = 0; i < recording->target_count; i++) {
+		double now_s = target__cpu_seconds(&recording->targets[i]);
+
+		if (now_s < 0)
+			return -1;
+		used_s += now_s;
+	}
+	return used_s;
+}
+
+/* Says where the kernel did not interrupt as often as it was asked to. */
+static void judge_rate(const struct recording *recording, double used_s)
+{
+	const struct ledger *ledger = &recording->profile->ledger;
+	double wanted = used_s * ledger->rate_hz;
+
+	if (wanted < SAMPLES_TO_JUDGE || ledger->events > 0.85 * wanted)
+		return;
+	log__warning("the kernel took only %.0f%% of the samples of %.1f s of CPU time: what is "
+		     "told in seconds is too low by that, the shares are right; -r lower helps",
+		     100 * ledger->events / wanted, used_s);
 }
 
 /* Stops sampling and brings everything into the profile. */
@@ -374,6 +515,7 @@ static void finish(struct recording *recording)
 {
 	struct profile *profile = recording->profile;
 	struct ledger *ledger = &profile->ledger;
+	double used_s = cpu_used_s(recording);
 
 	sampler__stop(recording->sampler);
 	profile->duration_ns = now_ns() - recording->start_ns;
@@ -384,8 +526,9 @@ static void finish(struct recording *recording)
 	ledger->lost += recording->unnamed_samples;
 	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
 	ledger->stacks = profile->stack_count;
-	if (!ledger__adds_up(ledger))
+	if (!ledger__adds_up(ledger) || !outcomes_agree(recording))
 		log__warning("the ledger does not add up: this is a mistake of pybpfprof's");
+	judge_rate(recording, used_s);
 	if (recording->child)
 		log__info("process %d goes on running", recording->child);
 }
@@ -393,19 +536,23 @@ static void finish(struct recording *recording)
 /* How a recording that has nothing to show ends. */
 static enum exit_status explain_empty(const struct recording *recording)
 {
+	if (recording->unsupported)
+		return target__explain(recording->first_pid, &recording->targets[0].runtime,
+				       -ENOTSUP);
 	if (recording->options->command && !recording->target_count) {
-		if (recording->look_error == -ENOTSUP)
-			return target__explain(recording->first_pid, &recording->targets[0].runtime,
-					       -ENOTSUP);
-		log__error("%s is not a Python, or ended before it ran any",
+		log__error("%s is not a Python, or ended before it ran any: name an interpreter, "
+			   "as in -- python3 app.py",
 			   recording->options->command[0]);
 		return STATUS_NOT_PYTHON;
 	}
 	if (!recording->living) {
-		log__error("process %d ended before a sample came", recording->first_pid);
+		log__error("process %d ended before a sample came: raise the rate with -r",
+			   recording->first_pid);
 		return STATUS_NO_SAMPLE;
 	}
-	log__warning("no samples: the process used no CPU in that time");
+	log__warning("no samples: %s", cpu_used_s(recording) > 0
+					       ? "the time was too short for the rate"
+					       : "the process used no CPU in that time");
 	return STATUS_WRITTEN;
 }
 
@@ -418,6 +565,10 @@ enum exit_status recording__run(struct recording *recording)
 	if (report__shows_progress())
 		recording->progress_ns = now_ns() + PROGRESS_NS;
 	recording->look_ns = recording->child ? now_ns() : INT64_MAX;
+	recording->look_wait_ns = LOOK_NS;
+	recording->check_ns = now_ns() + CHECK_NS;
+	recording->renew_ns = now_ns() + RENEW_NS;
+	recording->renew_wait_ns = RENEW_NS;
 	recording->change_ns = now_ns() + sampler__change_periods(recording->sampler);
 	while (!is_over(recording)) {
 		wait_for_news(recording);

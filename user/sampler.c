@@ -145,16 +145,37 @@ uint64_t sampler__events(const struct sampler *sampler)
 	return events;
 }
 
+uint64_t sampler__lost(const struct sampler *sampler)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
+		lost += sampler->counters[cpu].lost;
+	return lost;
+}
+
+uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
+		samples += sampler->counters[cpu].outcomes[outcome];
+	return samples;
+}
+
 void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 {
 	ledger->events = sampler__events(sampler);
-	ledger->lost = undefined_samples(sampler);
+	ledger->lost = sampler__lost(sampler) + undefined_samples(sampler);
 	ledger->ring_full = 0;
-	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++) {
-		ledger->lost += sampler->counters[cpu].lost;
+	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
 		ledger->ring_full += sampler->counters[cpu].ring_full;
-	}
 	ledger->periods = *clock__periods(sampler->clock);
+}
+
+void sampler__begin_epoch(struct sampler *sampler)
+{
+	sampler->bpf->bss->epoch++;
 }
 
 static int forward_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -282,6 +303,13 @@ int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtim
 	return error ? error
 		     : bpf_map__update_elem(sampler->bpf->maps.targets, &key, sizeof(key), &target,
 					    sizeof(target), BPF_ANY);
+}
+
+void sampler__remove_target(struct sampler *sampler, pid_t tgid)
+{
+	uint32_t key = tgid;
+
+	bpf_map__delete_elem(sampler->bpf->maps.targets, &key, sizeof(key), 0);
 }
 
 int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)

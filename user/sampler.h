@@ -31,6 +31,9 @@ void sampler__free(struct sampler *sampler);
 /* Samples of process TGID are taken from now on.  0 or -errno. */
 int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime);
 
+/* No more samples of process TGID are taken: it has ended, and its number may be used again. */
+void sampler__remove_target(struct sampler *sampler, pid_t tgid);
+
 /* Interrupts every CPU at RATE_HZ on average, never faster than LIMIT_HZ.  0 or the -errno of the
  * kernel's refusal (privileges__explain_events). */
 int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz);
@@ -46,13 +49,20 @@ void sampler__drain(struct sampler *sampler);
 /* Counts what was sampled since the last harvest; drain first. */
 void sampler__harvest(struct sampler *sampler);
 
+/* Every stack is defined again with its next sample: what its addresses mean has changed. */
+void sampler__begin_epoch(struct sampler *sampler);
+
+/* How many samples came to OUTCOME so far, as the kernel counted them. */
+uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome);
+
 /* To be called again after the returned number of nanoseconds: keeps the period irregular. */
 int64_t sampler__change_periods(struct sampler *sampler);
 
 /* Fills EVENTS, LOST, RING_FULL and PERIODS. */
 void sampler__account(const struct sampler *sampler, struct ledger *ledger);
 
-/* Events so far. */
+/* Events so far, and those of them that were lost for want of a slot. */
 uint64_t sampler__events(const struct sampler *sampler);
+uint64_t sampler__lost(const struct sampler *sampler);
 
 #endif

@@ -3,8 +3,8 @@
  * A code object is read once, when the first stack with it is defined, while its
  * process most likely still lives.  Its address may be used again for another
  * one later, so before a known one is believed for a new stack, what identifies
- * it (type, first line, the addresses of its names) is read again, for the whole
- * stack in one system call.
+ * it (its first line, the addresses of its names and line table) is read again, for
+ * the whole stack in one system call; and for all that are known once in a while.
  *
  * What cannot be read any more has no name, and is shown so.
  */
@@ -98,18 +98,24 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
+/* What the profile says of a process: of the program that it runs last. */
+static void describe_process(struct symbolizer *symbolizer, const struct known_process *process)
+{
+	struct profile *profile = symbolizer->profile;
+	struct profile_process *entry = &profile->processes[process->process];
+
+	entry->command = profile__string(profile, process->target->command);
+	entry->python_version = profile__string(profile, process->target->runtime.version);
+}
+
 void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target)
 {
 	struct known_process *process = xcalloc(1, sizeof(*process));
-	struct profile *profile = symbolizer->profile;
-	struct profile_process *entry;
 
 	process->pid = target->process.pid;
 	process->target = target;
-	process->process = profile__process(profile, process->pid);
-	entry = &profile->processes[process->process];
-	entry->command = profile__string(profile, target->command);
-	entry->python_version = profile__string(profile, target->runtime.version);
+	process->process = profile__process(symbolizer->profile, process->pid);
+	describe_process(symbolizer, process);
 	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);
 }
 
@@ -166,16 +172,23 @@ static struct known_code *find_code(const struct known_process *process, uint64_
 	return code;
 }
 
-/* Forgets those of the CODES, at most IDENTITIES_A_READ, that are others by now. */
-static void check_codes(struct known_process *process, struct known_code **codes, size_t count)
+/* Forgets those of the CODES, at most IDENTITIES_A_READ, that are others by now; returns how many.
+ */
+static size_t check_codes(struct known_process *process, struct known_code **codes, size_t count)
 {
 	struct identity identities[IDENTITIES_A_READ];
 	size_t read = read_identities(process, (const struct known_code *const *)codes, identities,
 				      count);
 
-	for (size_t i = 0; i < read; i++)
-		if (memcmp(&identities[i], &codes[i]->identity, sizeof(identities[i])) != 0)
-			forget_code(process, codes[i]);
+	size_t forgotten = 0;
+
+	for (size_t i = 0; i < read; i++) {
+		if (memcmp(&identities[i], &codes[i]->identity, sizeof(identities[i])) == 0)
+			continue;
+		forget_code(process, codes[i]);
+		forgotten++;
+	}
+	return forgotten;
 }
 
 /* Makes sure that the code objects of a stack that are known are still the same. */
@@ -329,6 +342,44 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	*thread = add_thread(symbolizer, process, definition);
 	*stack = profile__stack(symbolizer->profile, locations, depth);
 	return true;
+}
+
+static size_t recheck_process(struct known_process *process)
+{
+	struct known_code *codes[IDENTITIES_A_READ], *code, *next;
+	size_t count = 0, forgotten = 0;
+
+	HASH_ITER (hh, process->codes, code, next) {
+		codes[count++] = code;
+		if (count < IDENTITIES_A_READ)
+			continue;
+		forgotten += check_codes(process, codes, count);
+		count = 0;
+	}
+	return forgotten + check_codes(process, codes, count);
+}
+
+bool symbolizer__recheck(struct symbolizer *symbolizer)
+{
+	struct known_process *process, *next;
+	size_t forgotten = 0;
+
+	HASH_ITER (hh, symbolizer->processes, process, next)
+		forgotten += recheck_process(process);
+	return forgotten;
+}
+
+void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target)
+{
+	struct known_process *process;
+	struct known_code *code, *next;
+
+	HASH_FIND(hh, symbolizer->processes, &target->process.pid, sizeof(pid_t), process);
+	if (!process)
+		return;
+	HASH_ITER (hh, process->codes, code, next)
+		forget_code(process, code);
+	describe_process(symbolizer, process);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)

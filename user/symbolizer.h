@@ -31,6 +31,13 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack);
 
+/* Reads the identities of all known code objects again; returns whether any address holds another
+ * one by now, so that stacks with it have to be defined again. */
+bool symbolizer__recheck(struct symbolizer *symbolizer);
+
+/* Forgets the code objects of TARGET, which runs another program by now. */
+void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target);
+
 /* Fills CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger);
 

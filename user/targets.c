@@ -29,9 +29,11 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 		log__error("process %d has ended", pid);
 		return STATUS_NO_SAMPLE;
 	default:
-		log__error("process %d cannot be read (%s): run as root, or with CAP_SYS_PTRACE "
-			   "and CAP_CHECKPOINT_RESTORE: sudo pybpfprof ...",
-			   pid, strerror(-error));
+		log__error(
+			"process %d cannot be read (%s): run as root, sudo pybpfprof ..., or also "
+			"with CAP_DAC_READ_SEARCH; one with more rights than root has here "
+			"cannot be profiled",
+			pid, strerror(-error));
 		return STATUS_NOT_ALLOWED;
 	}
 }
@@ -63,7 +65,8 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	int error;
 
 	memset(target, 0, sizeof(*target));
-	target->pidfd = -1;
+	/* First: from here on the number cannot come to mean another process unnoticed. */
+	target->pidfd = open_pidfd(pid);
 	if (process__inspect(pid, &target->process)) {
 		log__error("there is no process %d: pgrep -af python lists those of Python", pid);
 		return STATUS_FAILED;
@@ -71,18 +74,32 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	status = check_process(&target->process);
 	if (status)
 		return status;
+	if (target->pidfd < 0)
+		return target__explain(pid, &target->runtime, -ESRCH);
 	error = runtime__find(pid, &target->runtime);
 	if (error)
 		return target__explain(pid, &target->runtime, error);
-	target->pidfd = open_pidfd(pid);
-	if (target->pidfd < 0)
-		return target__explain(pid, &target->runtime, -errno);
 	target->command = process__command(pid);
 	return STATUS_WRITTEN;
 }
 
-int target__find_started(pid_t pid, struct target_process *target)
+/* Tells apart what a process maps before and after an exec or a dlopen. */
+static uint64_t mapping_signature(pid_t pid)
 {
+	struct mapping *mappings;
+	ssize_t count = process__code_mappings(pid, &mappings);
+	uint64_t signature = 1;
+
+	for (ssize_t i = 0; i < count; i++)
+		signature =
+			(signature ^ mappings[i].start ^ mappings[i].inode) * 0x9e3779b97f4a7c15ULL;
+	free(mappings);
+	return signature;
+}
+
+int target__find_started(pid_t pid, struct target_process *target, uint64_t *signature)
+{
+	uint64_t before = *signature;
 	int error;
 
 	memset(target, 0, sizeof(*target));
@@ -90,14 +107,43 @@ int target__find_started(pid_t pid, struct target_process *target)
 	error = process__inspect(pid, &target->process);
 	if (error || target->process.state == 'Z')
 		return -ESRCH;
+	*signature = mapping_signature(pid);
+	if (*signature == before)
+		return -EAGAIN;
 	error = runtime__find(pid, &target->runtime);
+	if (error == -ENOTSUP && *target->runtime.version)
+		return error;
 	if (error)
-		return error == -ENOTSUP || error == -ESRCH ? error : -EAGAIN;
+		return error == -ESRCH ? error : -EAGAIN;
 	target->pidfd = open_pidfd(pid);
 	if (target->pidfd < 0)
 		return -errno;
 	target->command = process__command(pid);
 	return 0;
+}
+
+bool target__renew(struct target_process *target)
+{
+	struct runtime runtime;
+
+	if (runtime__find(target->process.pid, &runtime) || !runtime.initialized ||
+	    (runtime.interpreters == target->runtime.interpreters &&
+	     runtime.offsets.version == target->runtime.offsets.version))
+		return false;
+	target->runtime = runtime;
+	free(target->command);
+	target->command = process__command(target->process.pid);
+	return true;
+}
+
+double target__cpu_seconds(const struct target_process *target)
+{
+	struct process now;
+
+	if (process__inspect(target->process.pid, &now) ||
+	    now.start_time != target->process.start_time)
+		return -1;
+	return (double)now.cpu_ticks / sysconf(_SC_CLK_TCK);
 }
 
 void target__close(struct target_process *target)

@@ -23,9 +23,16 @@ struct target_process {
 enum exit_status target__open(pid_t pid, struct target_process *target);
 void target__close(struct target_process *target);
 
-/* Looks once for the Python of a process that was just started, and says nothing.
- * 0; -EAGAIN while there is none yet; -ENOTSUP; -ESRCH. */
-int target__find_started(pid_t pid, struct target_process *target);
+/* Looks once for the Python of a process that was just started, and says nothing.  *SIGNATURE, at
+ * first 0, tells what it maps: where that has not changed, nothing is read again.
+ * 0; -EAGAIN while there is none yet; -ENOTSUP (TARGET->runtime.version names it); -ESRCH. */
+int target__find_started(pid_t pid, struct target_process *target, uint64_t *signature);
+
+/* Looks for another Python in a process that may have called exec; returns whether there is one. */
+bool target__renew(struct target_process *target);
+
+/* CPU time that a process has used so far, seconds; negative where it has ended. */
+double target__cpu_seconds(const struct target_process *target);
 
 /* Says why the Python of process PID, which runtime__find refused with ERROR, cannot be profiled.
  */

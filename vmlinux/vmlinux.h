@@ -33,6 +33,7 @@ enum bpf_map_type {
 /* Of the helpers' numbers, those that an older kernel may not have. */
 enum bpf_func_id {
 	BPF_FUNC_get_current_task_btf = 158, /* 5.11 */
+	BPF_FUNC_task_pt_regs = 175,	     /* 5.15 */
 };
 
 enum {
@@ -53,7 +54,7 @@ struct mm_struct;
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 #if defined(__TARGET_ARCH_x86)
-#include "x86/thread_struct.h"
+#include "x86/task.h"
 #else
 #error "no thread_struct for this architecture"
 #endif

@@ -17,29 +17,27 @@
 /* The privilege level in a code segment's selector. */
 #define SELECTOR_LEVEL 3
 
-/* Copies the general registers, but for the stack pointer, of the user code that was interrupted;
- * false where it was the kernel that was. */
-static __always_inline bool user_registers(struct bpf_perf_event_data *context,
-					   __u64 registers[REGISTERS])
-{
-	if ((context->regs.cs & SELECTOR_LEVEL) != SELECTOR_LEVEL)
-		return false;
-	registers[0] = context->regs.ax;
-	registers[1] = context->regs.bx;
-	registers[2] = context->regs.cx;
-	registers[3] = context->regs.dx;
-	registers[4] = context->regs.si;
-	registers[5] = context->regs.di;
-	registers[6] = context->regs.bp;
-	registers[7] = context->regs.r8;
-	registers[8] = context->regs.r9;
-	registers[9] = context->regs.r10;
-	registers[10] = context->regs.r11;
-	registers[11] = context->regs.r12;
-	registers[12] = context->regs.r13;
-	registers[13] = context->regs.r14;
-	registers[14] = context->regs.r15;
-	return true;
-}
+/* Whether it was user code that was interrupted, not the kernel. */
+#define IS_USER_CODE(registers) (((registers)->cs & SELECTOR_LEVEL) == SELECTOR_LEVEL)
+
+/* The general registers, but for the stack pointer. */
+#define COPY_REGISTERS(registers, from)      \
+	do {                                 \
+		registers[0] = (from)->ax;   \
+		registers[1] = (from)->bx;   \
+		registers[2] = (from)->cx;   \
+		registers[3] = (from)->dx;   \
+		registers[4] = (from)->si;   \
+		registers[5] = (from)->di;   \
+		registers[6] = (from)->bp;   \
+		registers[7] = (from)->r8;   \
+		registers[8] = (from)->r9;   \
+		registers[9] = (from)->r10;  \
+		registers[10] = (from)->r11; \
+		registers[11] = (from)->r12; \
+		registers[12] = (from)->r13; \
+		registers[13] = (from)->r14; \
+		registers[14] = (from)->r15; \
+	} while (0)
 
 #endif

@@ -107,7 +107,8 @@ def test_a_sample_reads_little(python, parked):
     assert second["frames"] == first["frames"]
     assert second["reads"] < first["reads"]
     if python.version >= (3, 11):
-        # 3.12 has a cframe to go through and, at the root, a frame of the interpreter's own.
-        assert second["reads"] <= (7 if python.version[:2] == (3, 12) else 6)
+        # 3.11 and 3.12 have C frames to go through; 3.12's own frame at the root lies among them.
+        most = {(3, 11): 7, (3, 12): 8}
+        assert second["reads"] <= most.get(python.version[:2], 6)
     else:
         assert second["reads"] == 1 + 49

@@ -20,18 +20,21 @@
 /* No sample may read more often: all thread states with their cframe, and a block each frame. */
 #define READS_MAX (2 * THREAD_STATES_MAX + 2 * STACK_FRAMES_MAX + 8)
 
-/* A test that is run on every version SINCE one; its state is a struct image that is a target. */
+/* A test that is run on every version from SINCE to minor version LAST; its state is a struct image
+ * that is a target. */
 struct check {
 	const char *name;
 	void (*run)(void **state);
-	uint32_t since;
+	uint32_t since, last;
 };
 
-/* The interpreter's own frames are told by their owner since 3.12. */
+/* The interpreter's own frames are told by their owner since 3.12, where it begins each stack with
+ * one. */
 #define OWNERS_SINCE 0x030c0000
 
-#define CHECK(function)		       CHECK_SINCE(0, function)
-#define CHECK_SINCE(version, function) ((struct check){ #function, function, version })
+#define CHECK(function)			CHECK_SINCE(0, function)
+#define CHECK_SINCE(version, function)	CHECK_IN(version, UINT32_MAX, function)
+#define CHECK_IN(first, last, function) ((struct check){ #function, function, first, last })
 
 /* Runs them all; afterwards each time, every event must be counted once.  For main to return. */
 int harness__run(const struct check *checks, size_t count);
@@ -46,10 +49,17 @@ uint64_t harness__python_thread(struct image *image, uint64_t interp, uint32_t n
 				uint32_t depth);
 
 /* The whole stack of such a thread. */
+void harness__assert_stack(struct last_sample sample, uint32_t depth);
+
+/* And that all of it could be read. */
 void harness__assert_whole(struct last_sample sample, uint32_t depth);
 
 /* That frame I of the sample, leaf first, is this one. */
 void harness__assert_frame(struct last_sample sample, uint32_t i, uint64_t code, int32_t position);
+
+/* What a walk over IMAGE comes to that does not get as far as where the innermost activation
+ * was called from; OUTCOME where there are no such activations. */
+enum outcome harness__unproved(const struct image *image, enum outcome outcome);
 
 /* DEPTH frames, and then the reason why there are no more. */
 void harness__assert_ends(struct last_sample sample, uint32_t depth, enum outcome outcome);

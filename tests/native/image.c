@@ -11,8 +11,18 @@
 
 /* Larger than all of the fields that are read. */
 #define INTERP_BYTES 8192
-#define TSTATE_BYTES 256
-#define CFRAME_BYTES 32
+#define TSTATE_BYTES 384
+
+/* In a thread state, behind what is read of it. */
+#define ROOT_CFRAME_AT 328
+
+/* The C stack, and what an activation of the eval loop takes of it. */
+#define C_STACK_BYTES	 (1UL << 20)
+#define ACTIVATION_BYTES 352
+
+#define SHIMS_SINCE	     0x030c0000
+#define SHIM_CODE	     0xdead
+#define OWNED_BY_INTERPRETER 3
 
 void image__open(struct image *image, uint32_t version)
 {
@@ -28,6 +38,7 @@ void image__open(struct image *image, uint32_t version)
 	image->memory = (uint64_t)memory;
 	image->next = image->memory;
 	image->end = image->memory + MEMORY_BYTES;
+	image->c_stack = image__allocate(image, C_STACK_BYTES) + C_STACK_BYTES;
 	image->interpreters = image__allocate(image, sizeof(uint64_t));
 }
 
@@ -80,6 +91,32 @@ void image__set(uint64_t address, uint32_t offset, uint64_t value)
 	memcpy((void *)(address + offset), &value, sizeof(value));
 }
 
+/* Where the pointer to the innermost frame is. */
+static uint64_t frame_pointer(const struct image *image, uint64_t tstate)
+{
+	const struct layout *layout = &image->layout;
+
+	if (layout->tstate_cframe == OFFSET_ABSENT)
+		return tstate + layout->tstate_frame;
+	return image__get(tstate, layout->tstate_cframe) + layout->cframe_current_frame;
+}
+
+uint64_t image__frame(const struct image *image, uint64_t tstate)
+{
+	return image__get(frame_pointer(image, tstate), 0);
+}
+
+void image__set_frame(const struct image *image, uint64_t tstate, uint64_t frame)
+{
+	const struct layout *layout = &image->layout;
+
+	image__set(frame_pointer(image, tstate), 0, frame);
+	if (layout->tstate_datastack_chunk == OFFSET_ABSENT)
+		return;
+	image__set(tstate, layout->tstate_datastack_chunk, image->memory);
+	image__set(tstate, layout->tstate_datastack_top, image->next);
+}
+
 uint64_t image__interp(struct image *image)
 {
 	uint64_t interp = image__allocate(image, INTERP_BYTES);
@@ -91,15 +128,69 @@ uint64_t image__interp(struct image *image)
 
 uint64_t image__thread(struct image *image, uint64_t interp, uint64_t thread_pointer)
 {
-	const struct offsets *offsets = &image->offsets;
 	uint64_t tstate = image__allocate(image, TSTATE_BYTES);
+
+	image__add_thread(image, interp, tstate, thread_pointer);
+	return tstate;
+}
+
+void image__add_thread(struct image *image, uint64_t interp, uint64_t tstate,
+		       uint64_t thread_pointer)
+{
+	const struct offsets *offsets = &image->offsets;
 
 	image__set(tstate, offsets->tstate_next, image__get(interp, offsets->interp_tstate_head));
 	image__set(interp, offsets->interp_tstate_head, tstate);
 	image__set(tstate, offsets->tstate_thread_id, thread_pointer);
-	if (image->layout.tstate_cframe != OFFSET_ABSENT)
-		image__set(tstate, offsets->tstate_cframe, image__allocate(image, CFRAME_BYTES));
-	return tstate;
+	image__unwind(image, tstate);
+}
+
+bool image__has_cframes(const struct image *image)
+{
+	return image->layout.tstate_cframe != OFFSET_ABSENT;
+}
+
+uint64_t image__cframe(const struct image *image, uint64_t tstate)
+{
+	return image__get(tstate, image->layout.tstate_cframe);
+}
+
+void image__write_cframe(const struct image *image, uint64_t cframe, uint64_t previous,
+			 uint64_t frame)
+{
+	image__set(cframe, image->layout.cframe_previous, previous);
+	image__set(cframe, image->layout.cframe_current_frame, frame);
+}
+
+uint64_t image__enter(struct image *image, uint64_t tstate)
+{
+	uint64_t caller = image__frame(image, tstate), shim;
+
+	if (image__has_cframes(image)) {
+		image->c_stack -= ACTIVATION_BYTES;
+		image__write_cframe(image, image->c_stack, image__cframe(image, tstate), 0);
+		image__set(tstate, image->layout.tstate_cframe, image->c_stack);
+	}
+	if (image->offsets.version < SHIMS_SINCE)
+		return caller;
+	shim = image__allocate(image, IMAGE_FRAME_BYTES);
+	image__write_frame(image, shim, caller, SHIM_CODE, 0, OWNED_BY_INTERPRETER);
+	image__set_frame(image, tstate, shim);
+	return shim;
+}
+
+void image__unwind(const struct image *image, uint64_t tstate)
+{
+	if (image__has_cframes(image))
+		image__set(tstate, image->layout.tstate_cframe, tstate + ROOT_CFRAME_AT);
+	else
+		image__set_frame(image, tstate, 0);
+}
+
+void image__mark_entry(const struct image *image, uint64_t frame)
+{
+	if (image->layout.frame_is_entry != OFFSET_ABSENT)
+		*(uint8_t *)(frame + image->layout.frame_is_entry) = 1;
 }
 
 void image__write_frame(const struct image *image, uint64_t address, uint64_t previous,
@@ -118,31 +209,29 @@ void image__write_frame(const struct image *image, uint64_t address, uint64_t pr
 		*(uint8_t *)(address + image->layout.frame_owner) = owner;
 }
 
+/* What the first frame of TSTATE's innermost activation is called from. */
+static uint64_t first_caller(struct image *image, uint64_t tstate)
+{
+	uint64_t cframe;
+
+	if (!image__has_cframes(image) || image__cframe(image, tstate) == tstate + ROOT_CFRAME_AT)
+		return image__enter(image, tstate);
+	cframe = image__cframe(image, tstate);
+	return image__get(image__get(cframe, image->layout.cframe_previous),
+			  image->layout.cframe_current_frame);
+}
+
 uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_t position)
 {
-	uint64_t frame = image__allocate(image, IMAGE_FRAME_BYTES);
+	uint64_t caller = image__frame(image, tstate), frame;
+	bool first = !caller;
 
-	image__write_frame(image, frame, image__frame(image, tstate), code, position, 0);
+	if (first)
+		caller = first_caller(image, tstate);
+	frame = image__allocate(image, IMAGE_FRAME_BYTES);
+	image__write_frame(image, frame, caller, code, position, 0);
+	if (first)
+		image__mark_entry(image, frame);
 	image__set_frame(image, tstate, frame);
 	return frame;
-}
-
-/* Where the pointer to the innermost frame is. */
-static uint64_t frame_pointer(const struct image *image, uint64_t tstate)
-{
-	const struct layout *layout = &image->layout;
-
-	if (layout->tstate_cframe == OFFSET_ABSENT)
-		return tstate + layout->tstate_frame;
-	return image__get(tstate, layout->tstate_cframe) + layout->cframe_current_frame;
-}
-
-uint64_t image__frame(const struct image *image, uint64_t tstate)
-{
-	return image__get(frame_pointer(image, tstate), 0);
-}
-
-void image__set_frame(const struct image *image, uint64_t tstate, uint64_t frame)
-{
-	image__set(frame_pointer(image, tstate), 0, frame);
 }

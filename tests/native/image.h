@@ -11,10 +11,14 @@
 /* From one frame to the next in a data stack, or on the heap. */
 #define IMAGE_FRAME_BYTES 128
 
+/* The address of PyCode_Type. */
+#define IMAGE_CODE_TYPE 0x5500deadb0
+
 struct image {
 	struct offsets offsets;
 	struct layout layout;
 	uint64_t memory, next, end;
+	uint64_t c_stack;      /* grows downwards */
 	uint64_t interpreters; /* address of the pointer to the newest interpreter */
 };
 
@@ -39,14 +43,41 @@ void image__set(uint64_t address, uint32_t offset, uint64_t value);
 uint64_t image__interp(struct image *image);
 uint64_t image__thread(struct image *image, uint64_t interp, uint64_t thread_pointer);
 
+/* Makes the zeros at TSTATE a thread state, as image__thread does. */
+void image__add_thread(struct image *image, uint64_t interp, uint64_t tstate,
+		       uint64_t thread_pointer);
+
+/* Whether the version's eval loop has C frames (3.11, 3.12). */
+bool image__has_cframes(const struct image *image);
+
+/* The C frame of TSTATE's innermost activation of the eval loop. */
+uint64_t image__cframe(const struct image *image, uint64_t tstate);
+
+/* Writes the fields of a C frame. */
+void image__write_cframe(const struct image *image, uint64_t cframe, uint64_t previous,
+			 uint64_t frame);
+
+/* A call from C in the thread TSTATE: another activation of the eval loop, with a C frame below the
+ * others and, from 3.12 on, a frame of the interpreter's own.  What its first frame is called from.
+ */
+uint64_t image__enter(struct image *image, uint64_t tstate);
+
+/* Ends all of TSTATE's calls. */
+void image__unwind(const struct image *image, uint64_t tstate);
+
+/* Marks the first frame of an activation where the version does (3.11). */
+void image__mark_entry(const struct image *image, uint64_t frame);
+
 /* Writes a frame to ADDRESS, with an OWNER where the version has one. */
 void image__write_frame(const struct image *image, uint64_t address, uint64_t previous,
 			uint64_t code, int32_t position, uint8_t owner);
 
-/* A call in the thread TSTATE: a frame behind what was last allocated.  Its address. */
+/* A call in the thread TSTATE, from C where it is the first one: a frame behind what was last
+ * allocated.  Its address. */
 uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_t position);
 
-/* The innermost frame of TSTATE. */
+/* The innermost frame of TSTATE; 0 where its innermost activation has none.  The data stack is all
+ * that is allocated. */
 uint64_t image__frame(const struct image *image, uint64_t tstate);
 void image__set_frame(const struct image *image, uint64_t tstate, uint64_t frame);
 

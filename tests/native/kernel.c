@@ -54,6 +54,7 @@ static void load_map(int number, const void *definition, bool hashed, size_t val
 void kernel__load(__u32 cpus)
 {
 	memset(&kernel, 0, sizeof(kernel));
+	kernel.registers.cs = SELECTOR_LEVEL;
 	kernel.pid = getpid();
 	cpu_count = cpus;
 	LOAD_MAP(TARGETS, targets, MAP_CAPACITY(targets));
@@ -73,13 +74,14 @@ void kernel__unload(void)
 	memset(maps, 0, sizeof(maps));
 }
 
-void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout)
+void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code_type)
 {
 	struct map *map = &maps[TARGETS];
 	struct target *target = (struct target *)map->values + map->used;
 
 	map->keys[map->used++] = tgid;
 	target->interpreters = interpreters;
+	target->code_type = code_type;
 	target->layout = layout;
 }
 
@@ -91,15 +93,18 @@ void kernel__set_layout(__u32 number, const struct layout *layout)
 struct last_sample kernel__sample(void)
 {
 	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];
+	struct bpf_perf_event_data context = { .regs = kernel.registers };
 
+	current_task.mm = kernel.ends ? NULL : (struct mm_struct *)&current_task;
 	current_task.start_time = kernel.start_time;
 	current_task.thread.fsbase = kernel.thread_pointer;
 	kernel.reads = 0;
 	kernel.failed_reads = 0;
-	sample(NULL);
+	sample(&context);
 	return (struct last_sample){
 		.outcome = walk->outcome,
 		.depth = walk->depth,
+		.hash = walk->hash,
 		.frames = walk->definition.frames,
 	};
 }
@@ -190,6 +195,22 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 	kernel.definitions[count] = memcpy(xmalloc(size), data, size);
 	kernel.definition_count++;
 	return 0;
+}
+
+bool has_helper(enum bpf_func_id helper)
+{
+	return !kernel.old ||
+	       (helper != BPF_FUNC_get_current_task_btf && helper != BPF_FUNC_task_pt_regs);
+}
+
+struct task_struct *bpf_get_current_task_btf(void)
+{
+	return kernel.old ? NULL : &current_task;
+}
+
+long bpf_task_pt_regs(struct task_struct *task)
+{
+	return task == &current_task ? (long)&kernel.task_registers : 0;
 }
 
 __u64 bpf_get_current_task(void)

@@ -2,7 +2,7 @@
 /*
  * The BPF program of bpf/, unchanged, as part of an ordinary program: under the
  * sanitizers, in a debugger, on memory of one's choice.  What the kernel would
- * give it (the current task, maps, the reading of user memory, the ring buffer)
+ * give it (the current task, registers, maps, the reading of user memory, the ring buffer)
  * is the one `kernel` below, which the test sets as it likes.
  */
 #ifndef PYBPFPROF_TEST_KERNEL_H
@@ -13,11 +13,19 @@
 #include <sys/types.h>
 
 #include "pybpfprof.h"
+#include "vmlinux.h"
 
 struct kernel {
 	/* The interrupted thread. */
 	__u32 cpu, tgid, tid;
 	__u64 thread_pointer, start_time;
+	struct pt_regs registers; /* the code's that was interrupted; user code's after a load */
+
+	struct pt_regs task_registers; /* the user code's that the kernel works for */
+	bool ends;		       /* the thread has given up its memory */
+
+	/* As 5.10 is: without bpf_get_current_task_btf and bpf_task_pt_regs. */
+	bool old;
 
 	/* What bpf_probe_read_user reads: process PID, or what READ gives; then whether it can. */
 	pid_t pid;
@@ -35,6 +43,7 @@ extern struct kernel kernel;
 struct last_sample {
 	enum outcome outcome;
 	__u32 depth;
+	__u64 hash;
 	const struct frame *frames; /* leaf first; valid until the next sample */
 };
 
@@ -44,8 +53,8 @@ void kernel__load(__u32 cpus);
 /* Frees all of it. */
 void kernel__unload(void);
 
-/* Makes process TGID a target, with layout number LAYOUT. */
-void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout);
+/* Makes process TGID a target, with layout number LAYOUT and PyCode_Type at CODE_TYPE. */
+void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code_type);
 void kernel__set_layout(__u32 number, const struct layout *layout);
 
 /* Fires a perf event in the current thread; counts its reads from 0. */

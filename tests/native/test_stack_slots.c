@@ -7,6 +7,7 @@
  * then the definitions in their order: each gives what the slot counted up to
  * its base to the owner before, and the rest is the last owner's.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
@@ -51,7 +52,7 @@ static int set_up(void **state)
 	image__open(&image, VERSION);
 	kernel__load(CPUS);
 	kernel__set_layout(0, &image.layout);
-	kernel__add_target(TGID, image.interpreters, 0);
+	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
 	kernel.tgid = TGID;
 	kernel.read = read_own;
 	harness__enter_thread(0);
@@ -226,6 +227,85 @@ static void loses_only_what_it_says(void **state)
 	assert_accounts_are_true();
 }
 
+/* Stacks that share a bucket, SLOTS_PER_BUCKET and one more: as another CPU counts them. */
+static void find_bucketful(uint32_t *stacks, uint64_t *hashes)
+{
+	uint32_t used = 0;
+
+	kernel.cpu = 1;
+	for (uint32_t i = 0; used <= SLOTS_PER_BUCKET; i++) {
+		assert_true(i < STACKS);
+		image__set(leaf, image.offsets.frame_code, CODE(i));
+		hashes[used] = kernel__sample().hash;
+		if ((hashes[used] ^ hashes[0]) % STACK_BUCKETS == 0)
+			stacks[used++] = i;
+	}
+	kernel.cpu = 0;
+	kernel__drain();
+}
+
+/* A stack whose definition is not sent yet cannot be driven out. */
+static void drives_out_what_is_defined(void **state)
+{
+	uint32_t stacks[SLOTS_PER_BUCKET + 1], first, preferred;
+	uint64_t hashes[SLOTS_PER_BUCKET + 1];
+
+	(void)state;
+	find_bucketful(stacks, hashes);
+	first = hashes[0] % STACK_BUCKETS * SLOTS_PER_BUCKET;
+	preferred = hashes[SLOTS_PER_BUCKET] >> 62;
+	for (uint32_t i = 0; i < SLOTS_PER_BUCKET; i++) {
+		kernel.ring_full = i == preferred;
+		assert_true(sample_stack(stacks[i]));
+		assert_int_equal(kernel__slot(0, first + i)->hash, hashes[i]);
+		assert_int_equal(kernel__slot(0, first + i)->defined, i != preferred);
+	}
+	kernel.ring_full = false;
+	assert_true(sample_stack(stacks[SLOTS_PER_BUCKET]));
+	assert_int_equal(kernel__slot(0, first + preferred)->hash, hashes[preferred]);
+	assert_int_equal(kernel.definitions[kernel.definition_count - 1]->slot,
+			 first + (preferred + 1) % SLOTS_PER_BUCKET);
+	assert_true(sample_stack(stacks[preferred]));
+	assert_true(kernel__slot(0, first + preferred)->defined);
+	assert_int_equal(lost(), 0);
+}
+
+static int compare_hashes(const void *first, const void *second)
+{
+	uint64_t one = *(const uint64_t *)first, other = *(const uint64_t *)second;
+
+	return (one > other) - (one < other);
+}
+
+/* Neighbours whose bits differ where the hash might let them cancel each other. */
+static void tells_similar_stacks_apart(void **state)
+{
+	static uint64_t hashes[32 * 32 * 33];
+	uint64_t interp = image__get(image.interpreters, 0), flipped;
+	uint64_t callee = image__allocate(&image, IMAGE_FRAME_BYTES);
+	uint64_t caller = image__get(leaf, image.offsets.frame_previous);
+	size_t used = 0;
+
+	(void)state;
+	image__set_frame(&image, image__get(interp, image.offsets.interp_tstate_head), callee);
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		image__write_frame(&image, callee, leaf, CODE(1), 1u << bit, 0);
+		for (uint32_t i = 0; i < 32 * 32; i++) {
+			flipped = 1u << i / 32 | 1u << i % 32;
+			if (i / 32 < i % 32)
+				continue;
+			image__write_frame(&image, leaf, caller, CODE(0), flipped, 0);
+			hashes[used++] = kernel__sample().hash;
+			image__write_frame(&image, leaf, caller, CODE(0) ^ flipped << 12, 0, 0);
+			hashes[used++] = kernel__sample().hash;
+		}
+		kernel__drain();
+	}
+	qsort(hashes, used, sizeof(hashes[0]), compare_hashes);
+	for (size_t i = 1; i < used; i++)
+		assert_true(hashes[i] != hashes[i - 1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +314,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(defines_again_after_a_full_ring, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(passes_slots_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(loses_only_what_it_says, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(drives_out_what_is_defined, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(tells_similar_stacks_apart, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,8 +70,11 @@ static bool read_torn(void *destination, __u32 size, __u64 address)
 
 static void walk(void)
 {
+	__u64 *registers = (__u64 *)&kernel.registers;
 	struct last_sample sample;
 
+	for (size_t i = 0; i < sizeof(kernel.registers) / sizeof(*registers); i++)
+		registers[i] = random_value();
 	harness__enter_thread(random_number(5));
 	kernel.start_time += random_number(2);
 	kernel.ring_full = random_number(10) == 0;
@@ -107,9 +110,16 @@ static void survives_torn_reads(void **state)
 
 	begin(*state);
 	interp = image__interp(process);
-	for (uint32_t i = 0; i < 20; i++)
-		harness__python_thread(process, i % 7 ? interp : image__interp(process), i % 4,
-				       1 + i * i);
+	for (uint32_t i = 0; i < 20; i++) {
+		uint64_t tstate = harness__python_thread(
+			process, i % 7 ? interp : image__interp(process), i % 4, 1);
+
+		for (uint32_t frame = 0; frame < i * i; frame++) {
+			if (frame % 7 == 0)
+				image__enter(process, tstate);
+			image__call(process, tstate, CODE(frame), frame);
+		}
+	}
 	kernel.read = read_torn;
 	for (int i = 0; i < WALKS; i++)
 		walk();

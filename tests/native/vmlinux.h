@@ -6,11 +6,22 @@
 #include <linux/bpf.h>
 #include <stdbool.h>
 
+#include "../../vmlinux/x86/pt_regs.h"
+
+#define pt_regs___task pt_regs
+
+struct bpf_perf_event_data {
+	struct pt_regs regs;
+};
+
 struct thread_struct {
 	unsigned long fsbase;
 };
 
+struct mm_struct;
+
 struct task_struct {
+	struct mm_struct *mm;
 	__u64 start_time;
 	struct thread_struct thread;
 };

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	kernel__set_layout(0, &layout);
-	kernel__add_target(kernel.tgid, runtime + offsets.runtime_interpreters_head, 0);
+	kernel__add_target(kernel.tgid, runtime + offsets.runtime_interpreters_head, 0, 0);
 	for (int i = 4; i < argc; i++)
 		sample_thread(strtoull(argv[i], NULL, 0));
 	error = !kernel__sums_hold();

@@ -20,6 +20,9 @@
 #define TABLE_BYTES 64
 #define FUZZ_ROUNDS 5000
 
+/* Of a code object, in code units. */
+#define INSTRUCTIONS 12
+
 static const uint8_t table[] = { 0x80, 1, 2, 3, 4 };
 
 /* A code object and what it refers to. */
@@ -55,6 +58,8 @@ static void make_code(struct fake_code *fake, int minor)
 	put(fake->object, offsets->code_qualname, (uintptr_t)fake->qualname, 8);
 	put(fake->object, offsets->code_filename, (uintptr_t)fake->filename, 8);
 	put(fake->object, offsets->code_linetable, (uintptr_t)fake->table, 8);
+	put(fake->object, offsets->varobject_size, INSTRUCTIONS, 8);
+	put(fake->object, offsets->code_firsttraceable, 0, 4);
 }
 
 static int read_fake(const struct fake_code *fake, uint64_t code_type, struct code *code)
@@ -83,11 +88,42 @@ static void every_version_is_read(void **state)
 		assert_string_equal(code.name, minor >= 11 ? "Caf\u00e9.method" : "method");
 		assert_string_equal(code.filename, "a\u00b5.py");
 		assert_int_equal(code.first_line, 42);
+		assert_false(code.hidden);
 		assert_int_equal(code.line_table_length, sizeof(table));
 		assert_memory_equal(code.line_table, table, sizeof(table));
 		code__free(&code);
 		assert_null(code.name);
 		code__free(&code);
+	}
+}
+
+static bool is_hidden(struct fake_code *fake, uint32_t first_traceable, uint64_t size)
+{
+	struct code code;
+	bool hidden;
+
+	put(fake->object, fake->offsets.code_firsttraceable, first_traceable, 4);
+	put(fake->object, fake->offsets.varobject_size, size, 8);
+	assert_int_equal(read_fake(fake, CODE_TYPE, &code), 0);
+	hidden = code.hidden;
+	code__free(&code);
+	return hidden;
+}
+
+static void code_that_is_never_traced_is_hidden(void **state)
+{
+	(void)state;
+	for (int minor = 11; minor <= 15; minor++) {
+		struct fake_code fake;
+
+		make_code(&fake, minor);
+		assert_false(is_hidden(&fake, 0, INSTRUCTIONS));
+		assert_false(is_hidden(&fake, INSTRUCTIONS - 1, INSTRUCTIONS));
+		assert_true(is_hidden(&fake, INSTRUCTIONS, INSTRUCTIONS));
+		assert_true(is_hidden(&fake, INSTRUCTIONS + 1, INSTRUCTIONS));
+		assert_true(is_hidden(&fake, 4, 4));
+		assert_false(is_hidden(&fake, 4, 1ULL << 32));
+		assert_false(is_hidden(&fake, -1, INSTRUCTIONS));
 	}
 }
 
@@ -174,6 +210,9 @@ static void offsets_that_cannot_be_are_refused(void **state)
 	check_refused(&fake, -EINVAL);
 	fake.offsets.code_linetable = UINT32_MAX;
 	check_refused(&fake, -EINVAL);
+	make_code(&fake, 12);
+	fake.offsets.code_firsttraceable = 0xfff0;
+	check_refused(&fake, -EINVAL);
 }
 
 static void nothing_beyond_the_object_is_needed(void **state)
@@ -188,10 +227,14 @@ static void nothing_beyond_the_object_is_needed(void **state)
 		struct fake_code fake;
 		struct code code;
 		uint8_t *object;
+		size_t bytes;
 
 		make_code(&fake, minor);
-		object = pages + page - fake.offsets.code_linetable - 8;
-		memcpy(object, fake.object, fake.offsets.code_linetable + 8);
+		bytes = 8 + (fake.offsets.code_firsttraceable == OFFSET_ABSENT
+				     ? fake.offsets.code_linetable
+				     : fake.offsets.code_firsttraceable);
+		object = pages + page - bytes;
+		memcpy(object, fake.object, bytes);
 		assert_int_equal(
 			code__read(getpid(), &fake.offsets, CODE_TYPE, (uintptr_t)object, &code),
 			0);
@@ -244,6 +287,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_is_read),
+		cmocka_unit_test(code_that_is_never_traced_is_hidden),
 		cmocka_unit_test(the_type_is_checked_where_known),
 		cmocka_unit_test(first_lines_are_checked),
 		cmocka_unit_test(bad_members_are_refused),

@@ -97,6 +97,11 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.tstate_frame != OFFSET_ABSENT, minor <= 10);
 		assert_int_equal(offsets.tstate_cframe != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.cframe_current_frame != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.cframe_previous != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.tstate_datastack_chunk != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(offsets.tstate_datastack_top != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(offsets.frame_is_entry != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(offsets.code_firsttraceable != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.tstate_current_frame != OFFSET_ABSENT, minor >= 13);
 		assert_int_equal(offsets.frame_owner != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.code_qualname != OFFSET_ABSENT, minor >= 11);
@@ -114,11 +119,17 @@ static void layout_of_3_8(void **state)
 		.tstate_thread_id = 176,
 		.tstate_frame = 24,
 		.tstate_cframe = OFFSET_ABSENT,
+		.tstate_datastack_chunk = OFFSET_ABSENT,
+		.tstate_datastack_top = OFFSET_ABSENT,
+		.tstate_bytes = 184,
 		.cframe_current_frame = OFFSET_ABSENT,
+		.cframe_previous = OFFSET_ABSENT,
 		.frame_previous = 24,
 		.frame_code = 32,
 		.frame_instruction = 104,
 		.frame_owner = OFFSET_ABSENT,
+		.frame_is_entry = OFFSET_ABSENT,
+		.object_type = 8,
 		.code_adaptive = OFFSET_ABSENT,
 		.frame_bytes = 112,
 	};
@@ -137,13 +148,49 @@ static void layout_of_3_11(void **state)
 		.tstate_thread_id = 152,
 		.tstate_frame = OFFSET_ABSENT,
 		.tstate_cframe = 56,
+		.tstate_datastack_chunk = 296,
+		.tstate_datastack_top = 304,
+		.tstate_bytes = 312,
 		.cframe_current_frame = 8,
+		.cframe_previous = 16,
 		.frame_previous = 48,
 		.frame_code = 32,
 		.frame_instruction = 56,
-		.frame_owner = OFFSET_ABSENT,
+		.frame_owner = 69,
+		.frame_is_entry = 68,
+		.object_type = 8,
 		.code_adaptive = 184,
-		.frame_bytes = 64,
+		.frame_bytes = 72,
+		.in_blocks = 1,
+	};
+
+	(void)state;
+	assert_memory_equal(&layout, &expected, sizeof(layout));
+}
+
+static void layout_of_3_12(void **state)
+{
+	struct layout layout = lay_out(12);
+	struct layout expected = {
+		.interp_next = 0,
+		.interp_tstate_head = 72,
+		.tstate_next = 8,
+		.tstate_thread_id = 136,
+		.tstate_frame = OFFSET_ABSENT,
+		.tstate_cframe = 56,
+		.tstate_datastack_chunk = OFFSET_ABSENT,
+		.tstate_datastack_top = OFFSET_ABSENT,
+		.tstate_bytes = 144,
+		.cframe_current_frame = 0,
+		.cframe_previous = 8,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_instruction = 56,
+		.frame_owner = 70,
+		.frame_is_entry = OFFSET_ABSENT,
+		.object_type = 8,
+		.code_adaptive = 192,
+		.frame_bytes = 72,
 		.in_blocks = 1,
 	};
 
@@ -161,11 +208,17 @@ static void layout_of_3_14(void **state)
 		.tstate_thread_id = 152,
 		.tstate_frame = 72,
 		.tstate_cframe = OFFSET_ABSENT,
+		.tstate_datastack_chunk = OFFSET_ABSENT,
+		.tstate_datastack_top = OFFSET_ABSENT,
+		.tstate_bytes = 160,
 		.cframe_current_frame = OFFSET_ABSENT,
+		.cframe_previous = OFFSET_ABSENT,
 		.frame_previous = 8,
 		.frame_code = 0,
 		.frame_instruction = 56,
 		.frame_owner = 74,
+		.frame_is_entry = OFFSET_ABSENT,
+		.object_type = 8,
 		.code_adaptive = 208,
 		.frame_bytes = 80,
 		.tag_mask = 3,
@@ -186,13 +239,43 @@ static void frames_are_read_to_their_last_field(void **state)
 		assert_true(layout.frame_previous + 8 <= layout.frame_bytes);
 		assert_true(layout.frame_code + 8 <= layout.frame_bytes);
 		assert_true(layout.frame_instruction + instruction_bytes <= layout.frame_bytes);
-		assert_int_equal(layout.frame_owner != OFFSET_ABSENT, minor >= 12);
+		assert_int_equal(layout.frame_owner != OFFSET_ABSENT, minor >= 11);
 		if (layout.frame_owner != OFFSET_ABSENT)
 			assert_true(layout.frame_owner + 1 <= layout.frame_bytes);
+		assert_int_equal(layout.frame_is_entry != OFFSET_ABSENT, minor == 11);
+		if (layout.frame_is_entry != OFFSET_ABSENT)
+			assert_true(layout.frame_is_entry + 1 <= layout.frame_bytes);
 		assert_int_equal(layout.frame_bytes % 8, 0);
 		assert_true(layout.frame_bytes <= FRAME_FIELD_MAX);
 		assert_int_equal(layout.tag_mask, minor >= 14 ? 3 : 0);
 		assert_int_equal(layout.in_blocks, minor >= 11);
+	}
+}
+
+static void thread_states_are_read_to_their_last_field(void **state)
+{
+	(void)state;
+	for (unsigned int minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
+		struct layout layout = lay_out(minor);
+		const __u16 fields[] = { layout.tstate_next,
+					 layout.tstate_thread_id,
+					 layout.tstate_frame,
+					 layout.tstate_cframe,
+					 layout.tstate_datastack_chunk,
+					 layout.tstate_datastack_top };
+		bool cframes = minor == 11 || minor == 12;
+
+		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+			if (fields[i] != OFFSET_ABSENT)
+				assert_true(fields[i] + 8 <= layout.tstate_bytes);
+		assert_int_equal(layout.tstate_frame != OFFSET_ABSENT, !cframes);
+		assert_int_equal(layout.tstate_cframe != OFFSET_ABSENT, cframes);
+		assert_int_equal(layout.cframe_previous != OFFSET_ABSENT, cframes);
+		assert_int_equal(layout.tstate_datastack_chunk != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(layout.tstate_datastack_top != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(layout.tstate_bytes % 8, 0);
+		assert_true(layout.tstate_bytes <= THREAD_STATE_BYTES);
+		assert_int_equal(layout.object_type, 8);
 	}
 }
 
@@ -213,7 +296,25 @@ static void what_does_not_fit_is_refused(void **state)
 		CASE(8, code_code_adaptive, 184),
 		CASE(11, tstate_cframe, THREAD_STATE_BYTES - 7),
 		CASE(11, cframe_current_frame, OFFSET_ABSENT),
+		CASE(8, object_type, OFFSET_ABSENT),
+		CASE(8, cframe_previous, 8),
+		CASE(8, frame_is_entry, 68),
+		CASE(11, cframe_current_frame, 17),
+		CASE(11, cframe_previous, OFFSET_ABSENT),
+		CASE(11, cframe_previous, 17),
+		CASE(11, tstate_datastack_chunk, OFFSET_ABSENT),
+		CASE(11, tstate_datastack_chunk, THREAD_STATE_BYTES - 7),
+		CASE(11, tstate_datastack_top, OFFSET_ABSENT),
+		CASE(11, tstate_datastack_top, THREAD_STATE_BYTES - 7),
+		CASE(11, frame_is_entry, OFFSET_ABSENT),
+		CASE(11, frame_is_entry, FRAME_FIELD_MAX - 7),
+		CASE(11, frame_owner, OFFSET_ABSENT),
 		CASE(11, code_code_adaptive, OFFSET_ABSENT),
+		CASE(12, tstate_datastack_chunk, 296),
+		CASE(12, tstate_datastack_top, 304),
+		CASE(12, frame_is_entry, 68),
+		CASE(12, cframe_previous, OFFSET_ABSENT),
+		CASE(13, cframe_previous, 8),
 		CASE(13, tstate_current_frame, THREAD_STATE_BYTES - 7),
 		CASE(13, tstate_current_frame, 0x10048),
 		CASE(13, interp_next, OFFSET_ABSENT),
@@ -248,8 +349,10 @@ int main(void)
 		cmocka_unit_test(absent_fields_are_absent),
 		cmocka_unit_test(layout_of_3_8),
 		cmocka_unit_test(layout_of_3_11),
+		cmocka_unit_test(layout_of_3_12),
 		cmocka_unit_test(layout_of_3_14),
 		cmocka_unit_test(frames_are_read_to_their_last_field),
+		cmocka_unit_test(thread_states_are_read_to_their_last_field),
 		cmocka_unit_test(what_does_not_fit_is_refused),
 	};
 

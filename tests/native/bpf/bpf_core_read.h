@@ -3,6 +3,10 @@
 #ifndef BPF_CORE_READ_H
 #define BPF_CORE_READ_H
 
-#define BPF_CORE_READ(source, field) ((source)->field)
+#define BPF_CORE_READ(source, field)		((source)->field)
+#define bpf_core_enum_value_exists(type, value) has_helper((type)(value))
+
+/* Whether the running kernel has the helper of this number. */
+bool has_helper(enum bpf_func_id helper);
 
 #endif

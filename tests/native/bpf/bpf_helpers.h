@@ -18,6 +18,8 @@ void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_probe_read_user(void *destination, __u32 size, const void *address);
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
 __u64 bpf_get_current_task(void);
+struct task_struct *bpf_get_current_task_btf(void);
+long bpf_task_pt_regs(struct task_struct *task);
 __u64 bpf_get_current_pid_tgid(void);
 __u32 bpf_get_smp_processor_id(void);
 long bpf_get_current_comm(void *buffer, __u32 size);

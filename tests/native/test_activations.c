@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The moments at which a thread's lists are not what they will be: an activation
+ * of the eval loop that is not linked yet, a frame that has returned, a generator
+ * without its caller.  The right stack or none, never a frame that is not there.
+ */
+#include "harness.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define VERSION_3_11	  0x030b0000
+#define VERSION_3_12	  0x030c0000
+
+/* In front of struct pt_regs: all that C code computes with, but for the stack pointer. */
+#define GENERAL_REGISTERS 15
+#define KERNEL_CODE	  0x10
+#define USER_CODE	  0x33
+
+#define CALLER_DEPTH	   5
+#define OWNED_BY_GENERATOR 1
+
+/* Nothing else is so near to a thread state. */
+#define TSTATE_ROOM 8192
+
+/* How far apart an activation and its caller's are found by the C stack between them. */
+#define SEARCHED_BYTES 8000
+#define TOO_FAR_BYTES  8256
+
+/* A thread with two activations, and a third one that is not linked yet. */
+struct entering {
+	struct image *image;
+	uint64_t tstate;
+	uint64_t outer, caller, unlinked; /* C frames, the innermost last */
+	uint64_t outer_frame, caller_frame;
+};
+
+static struct entering begin_entering(struct image *image)
+{
+	struct entering entering = { .image = image };
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+
+	image__allocate(image, TSTATE_ROOM);
+	for (uint32_t i = 0; i < 3; i++)
+		entering.outer_frame = image__call(image, tstate, CODE(i), i);
+	entering.outer = image__cframe(image, tstate);
+	image__enter(image, tstate);
+	for (uint32_t i = 3; i < CALLER_DEPTH; i++)
+		entering.caller_frame = image__call(image, tstate, CODE(i), i);
+	entering.caller = image__cframe(image, tstate);
+	image->c_stack -= 512;
+	entering.unlinked = image->c_stack;
+	entering.tstate = tstate;
+	image__set(tstate, image->layout.tstate_cframe, entering.unlinked);
+	return entering;
+}
+
+static uint64_t *register_number(uint32_t number)
+{
+	return (uint64_t *)&kernel.registers + number;
+}
+
+/* What the C stack may hold where the activation is, one after another: false after the last. */
+static bool write_garbage(const struct entering *entering, uint64_t nowhere, uint32_t number)
+{
+	/* An old activation's frame: called from elsewhere, or itself no first one. */
+	uint64_t frames[] = { 0,
+			      1,
+			      nowhere,
+			      entering->outer_frame,
+			      entering->caller_frame,
+			      entering->caller,
+			      entering->unlinked,
+			      CODE(0),
+			      UINT64_MAX };
+	uint64_t previous[] = { 0,
+				7,
+				nowhere,
+				entering->caller,
+				entering->caller + 4,
+				entering->unlinked,
+				entering->outer_frame,
+				UINT64_MAX };
+
+	if (number >= ARRAY_SIZE(frames) * ARRAY_SIZE(previous))
+		return false;
+	image__write_cframe(entering->image, entering->unlinked,
+			    previous[number / ARRAY_SIZE(frames)],
+			    frames[number % ARRAY_SIZE(frames)]);
+	return true;
+}
+
+static void says_that_a_call_has_not_begun(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	uint64_t nowhere = image__nowhere(*state);
+
+	for (uint32_t i = 0; write_garbage(&entering, nowhere, i); i++) {
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	}
+}
+
+static void finds_the_caller_by_any_register(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	uint64_t nowhere = image__nowhere(*state);
+
+	for (uint32_t number = 0; number < GENERAL_REGISTERS; number++) {
+		*register_number(number) = entering.caller;
+		for (uint32_t i = 0; write_garbage(&entering, nowhere, i); i++)
+			harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+		*register_number(number) = 0;
+	}
+}
+
+/* While the kernel runs, the registers are its own. */
+static void takes_no_register_of_the_kernels(void **state)
+{
+	struct entering entering = begin_entering(*state);
+
+	image__write_cframe(entering.image, entering.unlinked, entering.caller, 0);
+	kernel.registers.ax = entering.caller;
+	kernel.registers.cs = KERNEL_CODE;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	kernel.registers.cs = USER_CODE;
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+}
+
+/* But those of the user code that it works for are the thread's. */
+static void finds_the_caller_by_a_tasks_register(void **state)
+{
+	struct entering entering = begin_entering(*state);
+
+	kernel.registers.cs = KERNEL_CODE;
+	kernel.task_registers.r13 = entering.caller;
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+	kernel.old = true;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+static void takes_the_nearest(void **state)
+{
+	struct entering entering = begin_entering(*state);
+
+	for (uint32_t number = 1; number < GENERAL_REGISTERS; number++) {
+		*register_number(0) = entering.outer;
+		*register_number(number) = entering.caller;
+		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+		*register_number(0) = entering.caller;
+		*register_number(number) = entering.outer;
+		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+		*register_number(number) = 0;
+	}
+}
+
+/* An activation that has ended, or none: it leads to a frame, but not to where it was called from.
+ */
+static void believes_no_false_candidate(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+	uint64_t candidate = entering.unlinked + 64;
+
+	kernel.registers.bx = candidate;
+	image__write_cframe(image, candidate, entering.caller, entering.outer_frame);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	image__write_cframe(image, candidate, entering.caller, entering.caller_frame);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	image__write_cframe(image, candidate, entering.outer, entering.outer_frame);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	kernel.registers.cx = entering.caller;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+/* What cannot be an activation's C frame does not hide the one that is. */
+static void passes_over_what_is_none(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+	uint64_t candidate = entering.unlinked + 64, nowhere = image__nowhere(image);
+	uint64_t none[][2] = {
+		/* previous, frame */
+		{ entering.caller, 0 },
+		{ entering.caller, nowhere },
+		{ entering.caller, 0x800000000000 },
+		{ 0, entering.caller_frame },
+		{ entering.unlinked, entering.caller_frame },
+		{ candidate, entering.caller_frame },
+		{ UINT64_MAX, entering.caller_frame },
+		{ entering.caller, entering.caller },
+	};
+
+	kernel.registers.dx = entering.caller;
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		kernel.registers.bx = candidate;
+		image__write_cframe(image, candidate, none[i][0], none[i][1]);
+		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+	}
+	kernel.registers.bx = nowhere;
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+	kernel.registers.bx = candidate + 4;
+	image__write_cframe(image, candidate + 4, entering.caller, entering.caller_frame);
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+}
+
+/* Below the one that is not linked yet, the C stack holds only what has ended. */
+static void takes_nothing_from_below(void **state)
+{
+	struct entering entering = begin_entering(*state);
+
+	image__write_cframe(*state, entering.unlinked - 64, entering.outer, entering.caller_frame);
+	kernel.registers.si = entering.unlinked - 64;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+static void finds_the_caller_by_its_frame(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+
+	kernel.registers.r12 = entering.caller_frame;
+	for (uint64_t distance = 24; distance <= SEARCHED_BYTES; distance += 8) {
+		entering.unlinked = entering.caller - distance;
+		image__set(entering.tstate, image->layout.tstate_cframe, entering.unlinked);
+		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+		assert_in_range(kernel.reads, 1, 32);
+	}
+	entering.unlinked = entering.caller - TOO_FAR_BYTES;
+	image__set(entering.tstate, image->layout.tstate_cframe, entering.unlinked);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+/* What points to the frame but is in no C frame. */
+static void passes_over_other_pointers_to_the_frame(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+
+	image__write_cframe(image, entering.unlinked + 64, 0, entering.caller_frame);
+	kernel.registers.r12 = entering.caller_frame;
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+}
+
+/* What last ran where the new activation is, and was called from the same frame. */
+static void believes_no_frame_that_has_returned(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+	uint64_t old = image__allocate(image, IMAGE_FRAME_BYTES);
+
+	image__write_frame(image, old, entering.caller_frame, CODE(CALLER_DEPTH), CALLER_DEPTH, 0);
+	image__mark_entry(image, old);
+	image__write_cframe(image, entering.unlinked, entering.caller, old);
+	image__set(entering.tstate, image->layout.tstate_datastack_top, old);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	kernel.registers.r15 = entering.caller;
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+
+	/* In a chunk that the data stack has left. */
+	image__set(entering.tstate, image->layout.tstate_datastack_top, UINT64_MAX);
+	image__set(entering.tstate, image->layout.tstate_datastack_chunk, old + 8);
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+
+	/* One that is there. */
+	image__set(entering.tstate, image->layout.tstate_datastack_chunk, image->memory);
+	image__set(entering.tstate, image->layout.tstate_datastack_top, old + 8);
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH + 1);
+
+	/* A generator's frame is in its object. */
+	image__write_frame(image, old, entering.caller_frame, CODE(CALLER_DEPTH), CALLER_DEPTH,
+			   OWNED_BY_GENERATOR);
+	image__set(entering.tstate, image->layout.tstate_datastack_top, image->memory);
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH + 1);
+}
+
+static void believes_a_frame_that_returns_to_python(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 3);
+
+	image__enter(image, tstate);
+	image__call(image, tstate, CODE(3), 3);
+	image__set(tstate, image->layout.tstate_datastack_top,
+		   image__call(image, tstate, CODE(4), 4));
+	harness__assert_whole(kernel__sample(), 5);
+}
+
+static void tells_a_generator_without_its_caller(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 3);
+	uint64_t generator = image__call(image, tstate, CODE(3), 3);
+	struct last_sample sample;
+
+	image__write_frame(image, generator, 0, CODE(3), 3, OWNED_BY_GENERATOR);
+	sample = kernel__sample();
+	harness__assert_ends(sample, image__has_cframes(image) ? 0 : 1,
+			     harness__unproved(image, OUTCOME_FRAME_UNLINKED));
+	if (!image__has_cframes(image))
+		harness__assert_frame(sample, 0, CODE(3), 3);
+
+	/* As a caller. */
+	image__enter(image, tstate);
+	image__call(image, tstate, CODE(4), 4);
+	sample = kernel__sample();
+	harness__assert_ends(sample, 2, OUTCOME_FRAME_UNLINKED);
+	harness__assert_frame(sample, 0, CODE(4), 4);
+	harness__assert_frame(sample, 1, CODE(3), 3);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK_IN(VERSION_3_11, VERSION_3_12, says_that_a_call_has_not_begun),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_any_register),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_no_register_of_the_kernels),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_a_tasks_register),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_the_nearest),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, believes_no_false_candidate),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_what_is_none),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_nothing_from_below),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_its_frame),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_other_pointers_to_the_frame),
+		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_no_frame_that_has_returned),
+		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_a_frame_that_returns_to_python),
+		CHECK_SINCE(VERSION_3_11, tells_a_generator_without_its_caller),
+	};
+
+	return harness__run(checks, ARRAY_SIZE(checks));
+}

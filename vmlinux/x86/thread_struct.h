@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-
-struct thread_struct {
-	unsigned long fsbase;
-};
