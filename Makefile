@@ -144,10 +144,10 @@ format-check:
 	clang-format --dry-run -Werror $(FORMATTED)
 
 lint:
-	cppcheck --quiet --suppress='preprocessorErrorDirective:$(OUTPUT)/*' --error-exitcode=1 --enable=warning,portability --inline-suppr \
-		$(HOUSE_CPPFLAGS) user offsets
+	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
+		--include=/usr/include/uthash.h $(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
 	shellcheck deploy/*.sh tests/programs/*.sh .ci/run
-	codespell bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
+	codespell --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 
 install: all
 	install -D -m 755 $(OUTPUT)/pybpfprof $(DESTDIR)$(PREFIX)/bin/pybpfprof

@@ -65,7 +65,7 @@ test  libpython3-dev         -            its headers are what the offset tables
 test  python3-pytest         -            end-to-end tests
 test  python3-pytest-timeout -            ends a test that hangs
 test  golang-go              go           go tool pprof reads the pprof files
-test  npm                    npm          fetches speedscope
+test  npm                    npm          fetches speedscope, which reads what was written
 test  chromium               chromium     renders the flame graph page and runs speedscope
 test  chromium-driver        chromedriver drives Chromium
 END

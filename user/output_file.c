@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,12 +45,16 @@ static char *folder_of(const char *path)
 	return slash == path ? xstrdup("/") : xstrndup(path, slash - path);
 }
 
-/* A device or a pipe is written in place; all else is replaced at once. */
+/* A device or a pipe is written in place; all else is replaced at once.  What a link leads to is
+ * not looked at: in a folder that others write to, it is theirs. */
 static bool is_in_place(const char *path)
 {
 	struct stat status;
 
-	return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+	if (strncmp(path, "/dev/", strlen("/dev/")) == 0)
+		return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+	return lstat(path, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) &&
+	       status.st_uid == getuid();
 }
 
 bool output_file__check(const char *path)
@@ -141,16 +146,47 @@ static int replace_file(const char *path, int (*write)(const void *what, FILE *f
 	return error;
 }
 
+/* A pipe's reader may stall for ever: while such a thing is written, signals end the program again.
+ * Those that came before were about the sampling. */
+static void let_signals_end_us(sigset_t *before)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, NULL, before);
+	while (sigtimedwait(&ends, NULL, &at_once) > 0)
+		;
+	sigprocmask(SIG_UNBLOCK, &ends, NULL);
+}
+
+/* Without waiting for a pipe's reader to come. */
+static int open_in_place(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
+}
+
 int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
 		       const void *what)
 {
-	int fd;
+	bool to_stdout = strcmp(path, "-") == 0;
+	sigset_t before;
+	int fd, error;
 
-	if (strcmp(path, "-") == 0)
-		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	else if (is_in_place(path))
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	else
+	if (!to_stdout && !is_in_place(path))
 		return replace_file(path, write, what);
-	return fd < 0 ? -errno : write_and_close(fd, write, what);
+	fd = to_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_in_place(path);
+	if (fd < 0)
+		return -errno;
+	let_signals_end_us(&before);
+	error = write_and_close(fd, write, what);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
 }

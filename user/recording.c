@@ -37,7 +37,7 @@
 
 /* How often it is asked whether what was learnt still holds: that a code object is the one it was,
  * and a process the program it was.  The latter costs more and is asked only upon errors. */
-#define CHECK_NS     (500 * NS_PER_MS)
+#define CHECK_NS     (200 * NS_PER_MS)
 #define RENEW_NS     (100 * NS_PER_MS)
 #define RENEW_NS_MAX (10 * NS_PER_S)
 

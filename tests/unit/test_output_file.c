@@ -79,6 +79,26 @@ static void test_full_disk(void **state)
 	assert_int_equal(output_file__write("/dev/full", write_text, "x"), -ENOSPC);
 }
 
+static void test_pipe_without_a_reader(void **state)
+{
+	(void)state;
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	assert_int_equal(output_file__write("pipe", write_text, "x"), -ENXIO);
+	assert_int_equal(unlink("pipe"), 0);
+}
+
+static void test_another_users_pipe_is_replaced(void **state)
+{
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	assert_int_equal(mkfifo("pipe", 0666), 0);
+	assert_int_equal(chown("pipe", 1234, 1234), 0);
+	assert_int_equal(output_file__write("pipe", write_text, "x"), 0);
+	assert_content("pipe", "x");
+	assert_int_equal(unlink("pipe"), 0);
+}
+
 static void test_missing_folder(void **state)
 {
 	(void)state;
@@ -126,6 +146,8 @@ int main(void)
 		cmocka_unit_test(test_writes_whole_files),
 		cmocka_unit_test(test_failure_leaves_what_was_there),
 		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_pipe_without_a_reader),
+		cmocka_unit_test(test_another_users_pipe_is_replaced),
 		cmocka_unit_test(test_missing_folder),
 		cmocka_unit_test(test_belongs_to_the_sudo_user),
 		cmocka_unit_test(test_expands_names),

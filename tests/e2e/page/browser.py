@@ -20,7 +20,9 @@ KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowUp": "\ue013", "ArrowDown":
 
 SWITCHES = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            "--disable-dev-shm-usage", "--force-device-scale-factor=1", "--hide-scrollbars"]
+            "--disable-dev-shm-usage", "--force-device-scale-factor=1", "--hide-scrollbars",
+            # In place of a port of localhost, a name that a bare system does not know.
+            "--remote-debugging-pipe"]
 
 
 class WebDriverError(Exception):
