@@ -344,15 +344,11 @@ static void reap(struct recording *recording)
 	recording->child = 0;
 }
 
-/* The next moment at which something is due. */
+/* The next moment at which something is due; what is checked again waits for the next such one. */
 static int64_t next_due(const struct recording *recording)
 {
-	const int64_t due[] = { recording->drain_ns,
-				recording->change_ns,
-				recording->progress_ns,
+	const int64_t due[] = { recording->drain_ns, recording->change_ns, recording->progress_ns,
 				recording->look_ns,
-				recording->check_ns,
-				recording->renew_ns,
 				recording->end_ns ? recording->end_ns : INT64_MAX };
 	int64_t first = INT64_MAX;
 
