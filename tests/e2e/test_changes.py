@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A target that is not for long what it was when it was looked at."""
+
+import os
+import shutil
+import subprocess
+
+from conftest import PROGRAMS, missing
+from pythons import find_pythons
+
+
+def test_address_used_again(python, target, profile):
+    run = profile("-p", target(python, "reuse.py").pid, "-d", 6, "-r", 199)
+    rare, heavy = run.count_name("rare"), run.count_name("heavy")
+    assert rare + heavy > 0.9 * run.samples
+    # The truth is 10 %; one interval of the profiler's, 0.2 s, may be told wrong at each change.
+    assert 0 < rare < 0.35 * (rare + heavy)
+    assert heavy > 0.6 * (rare + heavy)
+
+
+def test_exec_of_another_python(python, target, profile):
+    others = [other for other in find_pythons() if other.path != python.path]
+    if not others:
+        missing("a second Python")
+    program = target(python, "changing.py", 1, others[-1].path, os.path.join(PROGRAMS, "busy.py"))
+    run = profile("-p", program.pid, "-d", 4, "-r", 199)
+    assert run.count_name("before_exec") > 0
+    after = run.samples - run.count_name("before_exec")
+    lost = sum(run.ledger["errors"].values())
+    # Start-up included; without a second look nearly all are errors.
+    assert lost < 0.4 * after
+
+
+def test_end_of_one_of_two(any_python, target, profile):
+    first, second = target(any_python, "busy.py"), target(any_python, "busy.py")
+    run = profile.start("-p", first.pid, "-p", second.pid, "-d", 3)
+    run.wait_sampling()
+    first.end()
+    run.load()
+    roots = {frames[0].label.split(":")[0] for frames, _ in run.stacks}
+    assert "process %d" % second.pid in roots
+
+
+def test_other_pid_namespace(any_python, binary):
+    unshare = shutil.which("unshare")
+    if not unshare:
+        missing("unshare")
+    ended = subprocess.run([unshare, "--fork", "--pid", "--mount-proc", binary, "-d", "1", "-o",
+                            os.devnull, "--", any_python.path, "-c", "pass"],
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           universal_newlines=True, timeout=30)
+    assert ended.returncode == 4
+    assert "PID namespace" in ended.stdout
+    assert len(ended.stdout.splitlines()) == 1
+
+
+def test_fifo_without_a_reader(any_python, target, profile, tmp_path):
+    fifo = tmp_path / "profile.folded"
+    os.mkfifo(str(fifo))
+    ended = profile.attempt("-p", target(any_python, "busy.py").pid, "-d", 0.5, "-o", str(fifo))
+    assert ended.status == 1
+    assert "No such device or address" in ended.stderr

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""changing.py SECONDS INTERPRETER [ARGUMENT...]: works for a while, then becomes another program."""
+
+import os
+import sys
+import time
+
+
+def before_exec(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+print("ready", flush=True)
+before_exec(float(sys.argv[1]))
+os.execv(sys.argv[2], sys.argv[2:])
