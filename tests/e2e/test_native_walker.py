@@ -21,7 +21,8 @@ class Parked:
 
     def __init__(self, target, walker):
         self.said = target.said
-        self.command = [walker, target.pid, target.said["runtime"], target.said["version"]]
+        self.command = [walker, target.pid, target.said["runtime"], target.said["code_type"],
+                        target.said["version"]]
 
     def stack(self, name):
         return self.said["threads"][name]["stack"]

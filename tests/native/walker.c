@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * walker PID RUNTIME VERSION THREAD_POINTER...
+ * walker PID RUNTIME CODE_TYPE VERSION THREAD_POINTER...
  *
  * Samples the threads of a Python of VERSION (PY_VERSION_HEX), whose _PyRuntime
- * is at RUNTIME, as if each had just been interrupted.  One line of JSON for each
- * sample: what it came to, what it read, and the frames, leaf first, each with
- * its function's name and first line, its position and its line.
+ * is at RUNTIME and PyCode_Type at CODE_TYPE, as if each had just been interrupted.
+ * One line of JSON for each sample: what it came to, what it read, and the frames,
+ * leaf first, each with its function's name and first line, its position and line.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -24,6 +24,7 @@ static const char *const outcomes[] = {
 };
 
 static struct offsets offsets;
+static uint64_t code_type;
 
 static json_t *describe_frame(const struct frame *frame)
 {
@@ -33,7 +34,7 @@ static json_t *describe_frame(const struct frame *frame)
 
 	if (frame->kind != FRAME_PYTHON)
 		return json_pack("[s]", outcomes[frame->detail]);
-	if (code__read(kernel.pid, &offsets, 0, frame->address, &code))
+	if (code__read(kernel.pid, &offsets, code_type, frame->address, &code))
 		return json_pack("[s]", "no code object");
 	line = lines__find(offsets.version, code.line_table, code.line_table_length,
 			   code.first_line, frame->position);
@@ -66,24 +67,25 @@ int main(int argc, char **argv)
 	uint64_t runtime;
 	int error;
 
-	if (argc < 5) {
-		fputs("usage: walker PID RUNTIME VERSION THREAD_POINTER...\n", stderr);
+	if (argc < 6) {
+		fputs("usage: walker PID RUNTIME CODE_TYPE VERSION THREAD_POINTER...\n", stderr);
 		return 2;
 	}
 	kernel__load(1);
 	kernel.pid = atoi(argv[1]);
 	kernel.tgid = kernel.pid;
 	runtime = strtoull(argv[2], NULL, 0);
-	error = offsets__lookup(strtoul(argv[3], NULL, 0), false, &offsets);
+	error = offsets__lookup(strtoul(argv[4], NULL, 0), false, &offsets);
 	if (!error)
 		error = offsets__layout(&offsets, &layout);
 	if (error) {
-		fprintf(stderr, "no layout for %s: %s\n", argv[3], strerror(-error));
+		fprintf(stderr, "no layout for %s: %s\n", argv[4], strerror(-error));
 		return 1;
 	}
 	kernel__set_layout(0, &layout);
-	kernel__add_target(kernel.tgid, runtime + offsets.runtime_interpreters_head, 0, 0);
-	for (int i = 4; i < argc; i++)
+	code_type = strtoull(argv[3], NULL, 0);
+	kernel__add_target(kernel.tgid, runtime + offsets.runtime_interpreters_head, 0, code_type);
+	for (int i = 5; i < argc; i++)
 		sample_thread(strtoull(argv[i], NULL, 0));
 	error = !kernel__sums_hold();
 	kernel__unload();

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """parked.py: threads that stand still, each in a stack of its own, and CPython's word for it.
 
-After "ready": {"version", "runtime": the address of _PyRuntime, "native": the thread
-pointer of a thread without Python, "threads": {name: {"ident", "stack"}}}.  A stack is
-[[name, first line, position, line], ...], leaf first; the position is counted as the
+After "ready": {"version", "runtime": the address of _PyRuntime, "code_type": of PyCode_Type,
+"native": the thread pointer of a thread without Python, "threads": {name: {"ident", "stack"}}}.  A
+stack is [[name, first line, position, line], ...], leaf first; the position is counted as the
 version does.
 """
 
@@ -13,6 +13,7 @@ import json
 import sys
 import threading
 import time
+import types
 
 idents = {}
 barrier = _thread.allocate_lock()
@@ -105,6 +106,7 @@ def report(expected):
     said = {
         "version": sys.hexversion,
         "runtime": ctypes.addressof(runtime),
+        "code_type": id(types.CodeType),
         "native": start_native(),
         "threads": {name: {"ident": ident, "stack": describe(frames[ident])}
                     for name, ident in idents.items()},
