@@ -146,18 +146,26 @@ static int replace_file(const char *path, int (*write)(const void *what, FILE *f
 	return error;
 }
 
-/* A pipe's reader may stall for ever: while such a thing is written, signals end the program again.
- * Those that came before were about the sampling. */
-static void let_signals_end_us(sigset_t *before)
+static void pass_over(int number)
 {
+	(void)number;
+}
+
+/* A pipe's reader may stall for ever: while such a thing is written, one more signal is passed
+ * over, and the next one ends the program.  Those that came before were about the sampling. */
+static void let_signals_end_us(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = pass_over,
+				    .sa_flags = SA_RESETHAND | SA_RESTART };
 	const struct timespec at_once = { 0 };
 	sigset_t ends;
 
 	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, NULL, before);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		sigaddset(&ends, numbers[i]);
+		sigaction(numbers[i], &action, NULL);
+	}
 	while (sigtimedwait(&ends, NULL, &at_once) > 0)
 		;
 	sigprocmask(SIG_UNBLOCK, &ends, NULL);
@@ -185,7 +193,8 @@ int output_file__write(const char *path, int (*write)(const void *what, FILE *fi
 	fd = to_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_in_place(path);
 	if (fd < 0)
 		return -errno;
-	let_signals_end_us(&before);
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	let_signals_end_us();
 	error = write_and_close(fd, write, what);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return error;

@@ -155,6 +155,8 @@ def measure_shares(python, target, profile, tmp_path, cycle_ms):
     programs = {}
     for kind, length in (("free", cycle_ms), ("timer", 3.7)):
         path = str(tmp_path / kind)
+        if os.path.exists(path):
+            os.unlink(path)  # an earlier program's figures
         programs[kind] = (target(python, "shares.py", path, length, kind), Totals(path, 5))
     pids = [word for program, _ in programs.values() for word in ("-p", program.pid)]
     before = {kind: totals.load() for kind, (_, totals) in programs.items()}
