@@ -320,8 +320,9 @@ static void follow_exec(struct recording *recording, int64_t now)
 			symbolizer__renew_target(recording->symbolizer, target);
 			sampler__add_target(recording->sampler, target->process.pid,
 					    &target->runtime);
-			sampler__begin_epoch(recording->sampler);
 		}
+		if (renewed)
+			sampler__begin_epoch(recording->sampler);
 		recording->renew_wait_ns = renewed ? RENEW_NS : 2 * recording->renew_wait_ns;
 		if (recording->renew_wait_ns > RENEW_NS_MAX)
 			recording->renew_wait_ns = RENEW_NS_MAX;
