@@ -35,10 +35,8 @@
 /* A C frame that ends in the next block is found there. */
 #define SCAN_BLOCK_STEP (BLOCK_BYTES - CFRAME_BYTES + sizeof(__u64))
 
-/* What C code between two activations may take of the stack, and where a thread's first one is
- * from its state. */
-#define C_STACK_BYTES	  (8 * 1024 * 1024)
-#define TSTATE_ROOT_BYTES 4096
+/* What C code between two activations may take of the stack. */
+#define C_STACK_BYTES (8 * 1024 * 1024)
 
 /* Neither a frame nor a C frame has this address. */
 #define NO_ADDRESS (~(__u64)0)
@@ -50,10 +48,11 @@ static __always_inline __u64 cframe_field(const struct walk *walk, __u64 at, __u
 		->block[at / sizeof(__u64) % BLOCK_WORDS + offset / sizeof(__u64) % CFRAME_WORDS];
 }
 
-/* Whether CFRAME is the thread state's own, below all activations. */
+/* Whether CFRAME is the thread state's own, below all activations.  To the byte: a pointer to the
+ * state itself is often on the C stack, and leads to no frame either. */
 static __always_inline bool is_root(const struct walk *walk, __u64 cframe)
 {
-	return cframe - walk->tstate < TSTATE_ROOT_BYTES;
+	return cframe == walk->tstate + walk->layout.tstate_root_cframe;
 }
 
 /* Begins the walk at the activation whose C frame is at CFRAME; sets walk->frame to 0 where that is

@@ -111,6 +111,7 @@ struct layout {
 	__u16 tstate_thread_id;
 	__u16 tstate_frame;	      /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
 	__u16 tstate_cframe;	      /* 3.11, 3.12 */
+	__u16 tstate_root_cframe;     /* 3.11, 3.12 */
 	__u16 tstate_datastack_chunk; /* 3.11 */
 	__u16 tstate_datastack_top;   /* 3.11 */
 	__u16 tstate_bytes;	      /* the part of a thread state that is read */
@@ -129,7 +130,7 @@ struct layout {
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 42, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 44, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */

@@ -55,6 +55,8 @@ static bool reaches_frames(const struct offsets *offsets)
 	       (cframes || in_thread_state(tstate_frame(offsets))) &&
 	       is_as_expected(offsets->tstate_cframe, cframes,
 			      in_thread_state(offsets->tstate_cframe)) &&
+	       is_as_expected(offsets->tstate_root_cframe, cframes,
+			      is_present(offsets->tstate_root_cframe)) &&
 	       is_as_expected(offsets->cframe_current_frame, cframes,
 			      in_cframe(offsets->cframe_current_frame)) &&
 	       is_as_expected(offsets->cframe_previous, cframes,
@@ -122,6 +124,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.tstate_thread_id = offsets->tstate_thread_id,
 		.tstate_frame = tstate_frame(offsets),
 		.tstate_cframe = offsets->tstate_cframe,
+		.tstate_root_cframe = offsets->tstate_root_cframe,
 		.tstate_datastack_chunk = offsets->tstate_datastack_chunk,
 		.tstate_datastack_top = offsets->tstate_datastack_top,
 		.cframe_current_frame = offsets->cframe_current_frame,

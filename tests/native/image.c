@@ -13,9 +13,6 @@
 #define INTERP_BYTES 8192
 #define TSTATE_BYTES 384
 
-/* In a thread state, behind what is read of it. */
-#define ROOT_CFRAME_AT 328
-
 /* The C stack, and what an activation of the eval loop takes of it. */
 #define C_STACK_BYTES	 (1UL << 20)
 #define ACTIVATION_BYTES 352
@@ -117,6 +114,12 @@ void image__set_frame(const struct image *image, uint64_t tstate, uint64_t frame
 	image__set(tstate, layout->tstate_datastack_top, image->next);
 }
 
+/* The C frame below all activations. */
+static uint64_t root_cframe(const struct image *image, uint64_t tstate)
+{
+	return tstate + image->layout.tstate_root_cframe;
+}
+
 uint64_t image__interp(struct image *image)
 {
 	uint64_t interp = image__allocate(image, INTERP_BYTES);
@@ -182,7 +185,7 @@ uint64_t image__enter(struct image *image, uint64_t tstate)
 void image__unwind(const struct image *image, uint64_t tstate)
 {
 	if (image__has_cframes(image))
-		image__set(tstate, image->layout.tstate_cframe, tstate + ROOT_CFRAME_AT);
+		image__set(tstate, image->layout.tstate_cframe, root_cframe(image, tstate));
 	else
 		image__set_frame(image, tstate, 0);
 }
@@ -214,7 +217,8 @@ static uint64_t first_caller(struct image *image, uint64_t tstate)
 {
 	uint64_t cframe;
 
-	if (!image__has_cframes(image) || image__cframe(image, tstate) == tstate + ROOT_CFRAME_AT)
+	if (!image__has_cframes(image) ||
+	    image__cframe(image, tstate) == root_cframe(image, tstate))
 		return image__enter(image, tstate);
 	cframe = image__cframe(image, tstate);
 	return image__get(image__get(cframe, image->layout.cframe_previous),

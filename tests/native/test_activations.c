@@ -112,6 +112,24 @@ static void finds_the_caller_by_any_register(void **state)
 	}
 }
 
+/* Pointers to the thread state, and into it, are often on the C stack, and may lead to a null
+ * pointer like the root's; a generator that has yielded was called from nowhere. */
+static void believes_no_other_root(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+	uint64_t yielded = image__allocate(image, IMAGE_FRAME_BYTES);
+
+	image__write_frame(image, yielded, 0, CODE(0), 0, OWNED_BY_GENERATOR);
+	image__mark_entry(image, yielded);
+	for (uint64_t at = 0; at < TSTATE_ROOM; at += sizeof(uint64_t)) {
+		if (at == image->layout.tstate_root_cframe)
+			continue;
+		image__write_cframe(image, entering.unlinked, entering.tstate + at, yielded);
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	}
+}
+
 /* While the kernel runs, the registers are its own. */
 static void takes_no_register_of_the_kernels(void **state)
 {
@@ -311,6 +329,7 @@ int main(void)
 {
 	const struct check checks[] = {
 		CHECK_IN(VERSION_3_11, VERSION_3_12, says_that_a_call_has_not_begun),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, believes_no_other_root),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_any_register),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_no_register_of_the_kernels),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_a_tasks_register),

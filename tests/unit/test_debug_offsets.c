@@ -83,9 +83,10 @@ static void releases_agree_with_the_tables(void **state)
 /* What no version's table tells. */
 static const size_t unpublished[] = {
 #define FIELD(name) offsetof(struct offsets, name)
-	FIELD(tstate_frame),	     FIELD(tstate_cframe),	  FIELD(tstate_datastack_chunk),
-	FIELD(tstate_datastack_top), FIELD(cframe_current_frame), FIELD(cframe_previous),
-	FIELD(frame_is_entry),	     FIELD(code_firsttraceable),  FIELD(unicode_data_any),
+	FIELD(tstate_frame),	     FIELD(tstate_cframe),	FIELD(tstate_datastack_chunk),
+	FIELD(tstate_datastack_top), FIELD(tstate_root_cframe), FIELD(cframe_current_frame),
+	FIELD(cframe_previous),	     FIELD(frame_is_entry),	FIELD(code_firsttraceable),
+	FIELD(unicode_data_any),
 #undef FIELD
 };
 

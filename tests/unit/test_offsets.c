@@ -96,6 +96,7 @@ static void absent_fields_are_absent(void **state)
 
 		assert_int_equal(offsets.tstate_frame != OFFSET_ABSENT, minor <= 10);
 		assert_int_equal(offsets.tstate_cframe != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.tstate_root_cframe != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.cframe_current_frame != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.cframe_previous != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.tstate_datastack_chunk != OFFSET_ABSENT, minor == 11);
@@ -119,6 +120,7 @@ static void layout_of_3_8(void **state)
 		.tstate_thread_id = 176,
 		.tstate_frame = 24,
 		.tstate_cframe = OFFSET_ABSENT,
+		.tstate_root_cframe = OFFSET_ABSENT,
 		.tstate_datastack_chunk = OFFSET_ABSENT,
 		.tstate_datastack_top = OFFSET_ABSENT,
 		.tstate_bytes = 184,
@@ -148,6 +150,7 @@ static void layout_of_3_11(void **state)
 		.tstate_thread_id = 152,
 		.tstate_frame = OFFSET_ABSENT,
 		.tstate_cframe = 56,
+		.tstate_root_cframe = 336,
 		.tstate_datastack_chunk = 296,
 		.tstate_datastack_top = 304,
 		.tstate_bytes = 312,
@@ -178,6 +181,7 @@ static void layout_of_3_12(void **state)
 		.tstate_thread_id = 136,
 		.tstate_frame = OFFSET_ABSENT,
 		.tstate_cframe = 56,
+		.tstate_root_cframe = 272,
 		.tstate_datastack_chunk = OFFSET_ABSENT,
 		.tstate_datastack_top = OFFSET_ABSENT,
 		.tstate_bytes = 144,
@@ -208,6 +212,7 @@ static void layout_of_3_14(void **state)
 		.tstate_thread_id = 152,
 		.tstate_frame = 72,
 		.tstate_cframe = OFFSET_ABSENT,
+		.tstate_root_cframe = OFFSET_ABSENT,
 		.tstate_datastack_chunk = OFFSET_ABSENT,
 		.tstate_datastack_top = OFFSET_ABSENT,
 		.tstate_bytes = 160,
@@ -296,6 +301,9 @@ static void what_does_not_fit_is_refused(void **state)
 		CASE(8, code_code_adaptive, 184),
 		CASE(11, tstate_cframe, THREAD_STATE_BYTES - 7),
 		CASE(11, cframe_current_frame, OFFSET_ABSENT),
+		CASE(11, tstate_root_cframe, OFFSET_ABSENT),
+		CASE(12, tstate_root_cframe, OFFSET_ABSENT),
+		CASE(13, tstate_root_cframe, 336),
 		CASE(8, object_type, OFFSET_ABSENT),
 		CASE(8, cframe_previous, 8),
 		CASE(8, frame_is_entry, 68),
