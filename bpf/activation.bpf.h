@@ -29,11 +29,13 @@
 /* A global function is gone through once by the verifier, a round of it costs it so many times. */
 #define SCAN_ROUND 8
 
-/* Enough for what calls back with most on the stack, list.sort(). */
+/* Enough for what calls back with most on the stack, list.sort().  A thread's first activation is
+ * near the end of its C stack: a larger block would be less often there as a whole. */
+#define SCAN_BYTES  2048
 #define SCAN_BLOCKS 4
 
 /* A C frame that ends in the next block is found there. */
-#define SCAN_BLOCK_STEP (BLOCK_BYTES - CFRAME_BYTES + sizeof(__u64))
+#define SCAN_BLOCK_STEP (SCAN_BYTES - CFRAME_BYTES + sizeof(__u64))
 
 /* What C code between two activations may take of the stack. */
 #define C_STACK_BYTES (8 * 1024 * 1024)
@@ -194,10 +196,10 @@ __noinline int scan_block(__u32 cpu, __u64 from)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 
-	if (!walk || !read_user(walk->block, BLOCK_BYTES, from))
+	if (!walk || !read_user(walk->block, SCAN_BYTES, from))
 		return 1;
 	walk->block_start = from;
-	for (__u32 i = 0; i < BLOCK_WORDS / SCAN_ROUND; i++)
+	for (__u32 i = 0; i < SCAN_BYTES / sizeof(__u64) / SCAN_ROUND; i++)
 		if (scan_round(cpu, i * SCAN_ROUND))
 			return 1;
 	return 0;

@@ -42,6 +42,7 @@ struct walk {
 	__u64 registers[REGISTERS];
 	__u64 at_root; /* the last frame is one that a stack may begin with */
 	__u64 hash_seed;
+	__u64 chunk; /* the data stack's newest; 0 once it was found not readable */
 	__u64 block_start, block_end;
 	__u64 hash;
 	__u32 depth;

@@ -19,7 +19,7 @@
 #define STACK_FRAMES_MAX 1024
 
 /* One read from the target: the longest that costs hardly more than a short one. */
-#define BLOCK_BYTES 2048
+#define BLOCK_BYTES 4096
 
 /* The walker's fields of a thread state end below this (3.11: 312). */
 #define THREAD_STATE_BYTES 320
@@ -112,7 +112,7 @@ struct layout {
 	__u16 tstate_frame;	      /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
 	__u16 tstate_cframe;	      /* 3.11, 3.12 */
 	__u16 tstate_root_cframe;     /* 3.11, 3.12 */
-	__u16 tstate_datastack_chunk; /* 3.11 */
+	__u16 tstate_datastack_chunk; /* 3.11+ */
 	__u16 tstate_datastack_top;   /* 3.11 */
 	__u16 tstate_bytes;	      /* the part of a thread state that is read */
 	__u16 cframe_current_frame;   /* 3.11, 3.12 */

@@ -7,8 +7,9 @@
  * Python to Python lie one after another in the thread's data stack, callers
  * below callees.  So a read ends at the wanted frame and reaches up to
  * BLOCK_BYTES below it, which brings the next callers along.  It begins no lower
- * than the page the frame begins in: the page below may not be there, and a read
- * that fails costs as much as one that succeeds.  A frame outside of the block (a
+ * than the data stack's newest chunk, if the frame is in that one, else than the
+ * page the frame begins in: the page below may not be there, and a read that
+ * fails costs as much as one that succeeds.  A frame outside of the block (a
  * generator's, or the next chunk's) starts a new one.  Up to 3.10 each frame is
  * an object on the heap and takes a read of its own.
  *
@@ -32,6 +33,9 @@
 #define OWNED_BY_THREAD	     0
 #define FIRST_INTERNAL_OWNER 3
 #define WALK_ROUND	     8
+
+/* A data stack's chunk of the usual size; a larger one is read by pages. */
+#define CHUNK_BYTES (16 * 1024)
 
 /* Frames that are skipped (the interpreter's own) count here too, at most one for each C call. */
 #define WALK_ROUNDS (2 * STACK_FRAMES_MAX / WALK_ROUND)
@@ -64,23 +68,34 @@ static __always_inline void push_frame(struct walk *walk, __u64 address, __s32 p
 	walk->depth = depth + 1;
 }
 
-/* Reads the block that ends with the frame whose fields are START to END. */
-static __always_inline bool read_block(struct walk *walk, __u64 start, __u64 end)
+/* Reads the block from FROM, or as near to it as there is room for, to END. */
+static __always_inline bool read_block_from(struct walk *walk, __u64 from, __u64 end)
 {
-	__u64 from = start;
 	__u32 size;
 
-	if (walk->layout.in_blocks) {
-		from = start & ~(__u64)(PAGE_BYTES - 1);
-		if (end - from > BLOCK_BYTES)
-			from = end - BLOCK_BYTES;
-	}
+	if (end - from > BLOCK_BYTES)
+		from = end - BLOCK_BYTES;
 	size = end - from;
 	if (size > BLOCK_BYTES || !read_user(walk->block, size, from))
 		return false;
 	walk->block_start = from;
 	walk->block_end = end;
 	return true;
+}
+
+/* Reads the block that ends with the frame whose fields are START to END. */
+static __always_inline bool read_block(struct walk *walk, __u64 start, __u64 end)
+{
+	__u64 page = start & ~(__u64)(PAGE_BYTES - 1);
+
+	if (!walk->layout.in_blocks)
+		return read_block_from(walk, start, end);
+	if (walk->chunk < page && start - walk->chunk < CHUNK_BYTES) {
+		if (read_block_from(walk, walk->chunk, end))
+			return true;
+		walk->chunk = 0;
+	}
+	return read_block_from(walk, page, end);
 }
 
 /* A frame's layout in words, and what is to be shifted out of them: the same for a whole round. */
@@ -271,6 +286,7 @@ __noinline int walk_frames(__u32 cpu)
 	walk->hash = walk->hash_seed;
 	walk->block_start = 0;
 	walk->block_end = 0;
+	walk->chunk = tstate_field(walk, walk->layout.tstate_datastack_chunk);
 	walk->at_root = 1;
 	for (int i = 0; i < WALK_ROUNDS; i++)
 		if (walk_round(cpu))

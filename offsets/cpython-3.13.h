@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython 3.13: from the headers of 3.13.0 (64-bit, with GIL) by generate.py. */
+/* CPython 3.13: from the headers of 3.13.18 (64-bit, with GIL) by generate.py. */
 OFFSET(runtime_interpreters_head, 632)
 OFFSET(interp_next, 7264)
 OFFSET(interp_tstate_head, 7344)
@@ -8,7 +8,7 @@ OFFSET(tstate_thread_id, 152)
 OFFSET(tstate_frame, ABSENT)
 OFFSET(tstate_cframe, ABSENT)
 OFFSET(tstate_root_cframe, ABSENT)
-OFFSET(tstate_datastack_chunk, ABSENT)
+OFFSET(tstate_datastack_chunk, 232)
 OFFSET(tstate_datastack_top, ABSENT)
 OFFSET(tstate_current_frame, 72)
 OFFSET(cframe_current_frame, ABSENT)

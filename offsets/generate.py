@@ -49,7 +49,7 @@ tstate_thread_id           3.7-       PyThreadState          thread_id
 tstate_frame               3.7-3.10   PyThreadState          frame
 tstate_cframe              3.11-3.12  PyThreadState          cframe
 tstate_root_cframe         3.11-3.12  PyThreadState          root_cframe
-tstate_datastack_chunk     3.11-3.11  PyThreadState          datastack_chunk
+tstate_datastack_chunk     3.11-      PyThreadState          datastack_chunk
 tstate_datastack_top       3.11-3.11  PyThreadState          datastack_top
 tstate_current_frame       3.13-      PyThreadState          current_frame
 cframe_current_frame       3.11-3.12  _PyCFrame              current_frame

@@ -48,6 +48,7 @@ static bool reaches_frames(const struct offsets *offsets)
 {
 	bool cframes = offsets->version >= VERSION(11) && offsets->version < VERSION(13);
 	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
+	bool since_311 = offsets->version >= VERSION(11);
 
 	return is_present(offsets->object_type) && is_present(offsets->interp_next) &&
 	       is_present(offsets->interp_tstate_head) && in_thread_state(offsets->tstate_next) &&
@@ -61,7 +62,7 @@ static bool reaches_frames(const struct offsets *offsets)
 			      in_cframe(offsets->cframe_current_frame)) &&
 	       is_as_expected(offsets->cframe_previous, cframes,
 			      in_cframe(offsets->cframe_previous)) &&
-	       is_as_expected(offsets->tstate_datastack_chunk, only_311,
+	       is_as_expected(offsets->tstate_datastack_chunk, since_311,
 			      in_thread_state(offsets->tstate_datastack_chunk)) &&
 	       is_as_expected(offsets->tstate_datastack_top, only_311,
 			      in_thread_state(offsets->tstate_datastack_top));

@@ -25,7 +25,7 @@
 	X(tstate_frame)		  /* 2.7-3.10 */                                             \
 	X(tstate_cframe)	  /* 3.11, 3.12 */                                           \
 	X(tstate_root_cframe)	  /* 3.11, 3.12 */                                           \
-	X(tstate_datastack_chunk) /* 3.11 */                                                 \
+	X(tstate_datastack_chunk) /* 3.11 and later */                                       \
 	X(tstate_datastack_top)	  /* 3.11 */                                                 \
 	X(tstate_current_frame)	  /* 3.13 and later */                                       \
 	X(cframe_current_frame)	  /* 3.11, 3.12 */                                           \

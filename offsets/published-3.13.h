@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* _Py_DebugOffsets of 3.13: from the headers of 3.13.0 (64-bit, with GIL) by generate.py. */
+/* _Py_DebugOffsets of 3.13: from the headers of 3.13.18 (64-bit, with GIL) by generate.py. */
 PUBLISHED(runtime_interpreters_head, 40, 24, 8)
 PUBLISHED(interp_next, 64, 48, 8)
 PUBLISHED(interp_tstate_head, 72, 48, 8)

@@ -108,10 +108,10 @@ void image__set_frame(const struct image *image, uint64_t tstate, uint64_t frame
 	const struct layout *layout = &image->layout;
 
 	image__set(frame_pointer(image, tstate), 0, frame);
-	if (layout->tstate_datastack_chunk == OFFSET_ABSENT)
-		return;
-	image__set(tstate, layout->tstate_datastack_chunk, image->memory);
-	image__set(tstate, layout->tstate_datastack_top, image->next);
+	if (layout->tstate_datastack_chunk != OFFSET_ABSENT)
+		image__set(tstate, layout->tstate_datastack_chunk, image->memory);
+	if (layout->tstate_datastack_top != OFFSET_ABSENT)
+		image__set(tstate, layout->tstate_datastack_top, image->next);
 }
 
 /* The C frame below all activations. */

@@ -108,6 +108,30 @@ static void stays_in_its_pages(void **state)
 	}
 }
 
+/* Within the newest chunk of the data stack, blocks reach over pages. */
+static void reads_a_chunk_in_few_blocks(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t chunk = image__island(image, 3 * 4096), caller = image__enter(image, tstate);
+	uint64_t frame = chunk;
+	uint32_t depth = 3 * 4096 / IMAGE_FRAME_BYTES;
+
+	for (uint32_t i = 0; i < depth; i++, frame += IMAGE_FRAME_BYTES) {
+		image__write_frame(image, frame, caller, CODE(i), i, 0);
+		caller = frame;
+	}
+	image__mark_entry(image, chunk);
+	image__set_frame(image, tstate, caller);
+	image__set(tstate, image->layout.tstate_datastack_chunk, chunk);
+	harness__assert_whole(kernel__sample(), depth);
+	assert_in_range(kernel.reads, 1, 10);
+	/* It may be anything, and costs one read more. */
+	image__set(tstate, image->layout.tstate_datastack_chunk, chunk - 8);
+	harness__assert_stack(kernel__sample(), depth);
+	assert_int_equal(kernel.failed_reads, 1);
+}
+
 /* A data stack goes on in another chunk, and generators' frames are in their objects. */
 static void leaves_its_block(void **state)
 {
@@ -402,6 +426,7 @@ int main(void)
 		CHECK(cuts_the_deepest),
 		CHECK(reads_little),
 		CHECK(stays_in_its_pages),
+		CHECK_SINCE(NEW_VERSION_HEX, reads_a_chunk_in_few_blocks),
 		CHECK(leaves_its_block),
 		CHECK(goes_upwards),
 		CHECK_SINCE(OWNERS_SINCE, skips_the_interpreters_own),
