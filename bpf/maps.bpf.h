@@ -23,6 +23,7 @@ struct cached_thread {
 /* The scratch of one sample; a CPU never works on two at a time. */
 struct walk {
 	struct layout layout;
+	__u32 identify;
 	__u64 code_type;
 	__u64 thread_pointer;
 
@@ -50,6 +51,7 @@ struct walk {
 
 	/* In words: a BPF load of more than a byte must be known to be aligned. */
 	__u64 tstate_words[THREAD_STATE_BYTES / sizeof(__u64)];
+	__u64 code_words[CODE_IDENTITY_BYTES / sizeof(__u64)];
 	__u64 block[BLOCK_WORDS + FRAME_FIELD_MAX / sizeof(__u64)];
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];
 	struct definition definition;

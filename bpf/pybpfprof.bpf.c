@@ -12,6 +12,7 @@
 #include "x86/registers.bpf.h"
 #include "maps.bpf.h"
 #include "user_memory.bpf.h"
+#include "code.bpf.h"
 #include "activation.bpf.h"
 #include "thread.bpf.h"
 #include "python.bpf.h"
@@ -56,6 +57,7 @@ int sample(struct bpf_perf_event_data *context)
 	if (layout) {
 		walk->layout = *layout;
 		walk->code_type = target->code_type;
+		walk->identify = target->identify;
 		find_thread(walk, cpu, (__u32)thread, target->interpreters);
 		if (walk->outcome == OUTCOME_PYTHON)
 			walk_python(walk, cpu, context);
@@ -68,6 +70,8 @@ int sample(struct bpf_perf_event_data *context)
 	}
 	if (walk->outcome != OUTCOME_PYTHON)
 		push_frame(walk, 0, 0, FRAME_REASON, walk->outcome);
+	if (walk->identify)
+		identify_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
 	count_stack(walk, counter, cpu);
 	return 0;

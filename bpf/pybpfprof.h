@@ -24,6 +24,9 @@
 /* The walker's fields of a thread state end below this (3.11: 312). */
 #define THREAD_STATE_BYTES 320
 
+/* What identifies a code object lies within so many bytes of it (3.8: 40 to 128). */
+#define CODE_IDENTITY_BYTES 128
+
 /* The walker's fields of a frame end below this; a power of two. */
 #define FRAME_FIELD_MAX 128
 
@@ -64,7 +67,8 @@
 	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
 	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
 	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
-	X(FRAME_ENTERING, "frame_entering", "[a call that has not begun]")
+	X(FRAME_ENTERING, "frame_entering", "[a call that has not begun]")                  \
+	X(CODE_REPLACED, "code_replaced", "[code object replaced while it was counted]")
 
 enum outcome {
 #define X(id, name, text) OUTCOME_##id,
@@ -91,6 +95,8 @@ enum frame_kind {
 /* One frame of a stack, leaf first. */
 struct frame {
 	__u64 address;
+	/* Python: code_identity() of what is at `address`; 0 where it was not read. */
+	__u64 identity;
 	/* Python: the current instruction as its version counts it: bytes up to 3.9, code units
 	 * from 3.10 on.  Negative before the first instruction. */
 	__s32 position;
@@ -98,7 +104,7 @@ struct frame {
 	__u16 detail;
 };
 
-_Static_assert(sizeof(struct frame) == 16, "frames are hashed and compared as bytes");
+_Static_assert(sizeof(struct frame) == 24, "no padding: frames are compared as bytes");
 
 /*
  * Where the walker finds what in one version of CPython: byte offsets, or
@@ -125,12 +131,18 @@ struct layout {
 	__u16 frame_is_entry;	 /* 3.11 */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
 	__u16 object_type;
+	__u16 code_name;
+	__u16 code_filename;
+	__u16 code_line_table;
+	__u16 code_first_line;
+	__u16 code_identity_start; /* the part of a code object that has these four */
+	__u16 code_identity_bytes;
 	__u16 code_adaptive; /* 3.11+: where the code object's instructions begin */
 	__u16 tag_mask;	     /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 44, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 56, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */
@@ -138,8 +150,23 @@ struct target {
 	__u64 interpreters; /* address of the pointer to the newest interpreter */
 	__u64 code_type;    /* address of PyCode_Type */
 	__u32 layout;	    /* index into the map `layouts` */
-	__u32 padding;
+	__u32 identify;	    /* code objects are told apart in each sample, not by address alone */
 };
+
+/*
+ * What tells a code object from another that lies at its address at another time:
+ * the addresses of its name, file name and line table, and its first line.  A new
+ * one has these objects before it is itself, so that they are not those of the old
+ * one unless they are its names.  Never 0.
+ */
+static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line)
+{
+	__u64 identity = (name ^ first_line) * 0x9e3779b97f4a7c15ULL;
+
+	identity = (identity ^ identity >> 32 ^ filename) * 0xff51afd7ed558ccdULL;
+	identity = (identity ^ identity >> 29 ^ line_table) * 0xc4ceb9fe1a85ec53ULL;
+	return identity ? identity : 1;
+}
 
 /* One distinct stack of this CPU and how often it was seen. */
 struct slot {

@@ -61,6 +61,7 @@ static __always_inline void push_frame(struct walk *walk, __u64 address, __s32 p
 		return;
 	frame = &walk->definition.frames[depth];
 	frame->address = address;
+	frame->identity = 0;
 	frame->position = position;
 	frame->kind = kind;
 	frame->detail = detail;

@@ -25,9 +25,11 @@ static __always_inline bool send_definition(struct walk *walk, struct cpu_counte
 
 	if (depth > STACK_FRAMES_MAX)
 		return false;
+	definition->cpu = bpf_get_smp_processor_id();
+	if (!walk->identify)
+		identify_frames(definition->cpu);
 	definition->hash = walk->hash;
 	definition->base = base;
-	definition->cpu = bpf_get_smp_processor_id();
 	definition->slot = slot;
 	definition->tgid = thread >> 32;
 	definition->tid = (__u32)thread;

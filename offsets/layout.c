@@ -68,6 +68,13 @@ static bool reaches_frames(const struct offsets *offsets)
 			      in_thread_state(offsets->tstate_datastack_top));
 }
 
+/* Whether the walker can tell a code object from another. */
+static bool identifies_code(const struct offsets *offsets)
+{
+	return is_present(offsets->code_name) && is_present(offsets->code_filename) &&
+	       is_present(offsets->code_linetable) && is_present(offsets->code_firstlineno);
+}
+
 /* Whether the walker can read a frame's fields. */
 static bool reads_frames(const struct offsets *offsets)
 {
@@ -114,9 +121,24 @@ static __u16 frame_bytes(const struct layout *layout)
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
+/* The words of a code object that have what identifies it. */
+static void set_code_identity(struct layout *layout)
+{
+	const __u16 fields[] = { layout->code_name, layout->code_filename, layout->code_line_table,
+				 layout->code_first_line };
+	__u16 first = UINT16_MAX;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i] < first)
+			first = fields[i];
+	layout->code_identity_start = first & ~7u;
+	layout->code_identity_bytes =
+		bytes_to(fields, sizeof(fields) / sizeof(fields[0])) - layout->code_identity_start;
+}
+
 int offsets__layout(const struct offsets *offsets, struct layout *layout)
 {
-	if (!reaches_frames(offsets) || !reads_frames(offsets))
+	if (!reaches_frames(offsets) || !reads_frames(offsets) || !identifies_code(offsets))
 		return -EINVAL;
 	*layout = (struct layout){
 		.interp_next = offsets->interp_next,
@@ -136,11 +158,16 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.frame_owner = offsets->frame_owner,
 		.frame_is_entry = offsets->frame_is_entry,
 		.object_type = offsets->object_type,
+		.code_name = offsets->code_name,
+		.code_filename = offsets->code_filename,
+		.code_line_table = offsets->code_linetable,
+		.code_first_line = offsets->code_firstlineno,
 		.code_adaptive = offsets->code_code_adaptive,
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),
 	};
 	layout->tstate_bytes = tstate_bytes(layout);
 	layout->frame_bytes = frame_bytes(layout);
-	return 0;
+	set_code_identity(layout);
+	return layout->code_identity_bytes <= CODE_IDENTITY_BYTES ? 0 : -EINVAL;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "counts.h"
 #include "log.h"
 #include "privileges.h"
 #include "rate.h"
@@ -26,21 +27,21 @@
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 
-/* No thread state of the sample's process can be named: never happens, and never a guess. */
-#define NO_NAME UINT64_MAX
+/* How often it is checked that code objects are still the ones they were. */
+#define CHECK_NS (200 * NS_PER_MS)
 
 struct recording {
 	const struct options *options;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
+	struct counts *counts;
 	struct sampler *sampler;
 	struct watch *watch;
 	int signals; /* signalfd */
 	bool interrupted, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
-	int64_t drain_ns, change_ns, progress_ns; /* when each is next due */
-	uint64_t unnamed_samples;
+	int64_t drain_ns, change_ns, progress_ns, check_ns; /* when each is next due */
 };
 
 static int64_t now_ns(void)
@@ -49,28 +50,6 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-static uint64_t define_stack(void *context, const struct definition *definition)
-{
-	struct recording *recording = context;
-	uint32_t thread, stack;
-
-	if (!symbolizer__define(recording->symbolizer, definition, &thread, &stack))
-		return NO_NAME;
-	return (uint64_t)thread << 32 | stack;
-}
-
-static void count_stack(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
-{
-	struct recording *recording = context;
-
-	if (name == NO_NAME) {
-		recording->unnamed_samples += samples;
-		return;
-	}
-	recording->profile->ledger.outcomes[outcome] += samples;
-	profile__add(recording->profile, name >> 32, (uint32_t)name, samples);
 }
 
 static int block_signals(void)
@@ -90,7 +69,7 @@ static int block_signals(void)
 
 static enum exit_status open_sampler(struct recording *recording)
 {
-	const struct sampler_sink sink = { define_stack, count_stack, recording };
+	const struct sampler_sink sink = counts__sink(recording->counts);
 	int64_t before = now_ns();
 	int error = sampler__open(&sink, &recording->sampler);
 
@@ -110,6 +89,7 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->options = options;
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
+	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new();
 	recording->signals = -1;
 	status = privileges__check();
@@ -128,6 +108,7 @@ void recording__free(struct recording *recording)
 	if (!recording)
 		return;
 	sampler__free(recording->sampler);
+	counts__free(recording->counts);
 	symbolizer__free(recording->symbolizer);
 	profile__free(recording->profile);
 	watch__free(recording->watch);
@@ -273,6 +254,10 @@ static void work(struct recording *recording)
 		recording->change_ns = now + sampler__change_periods(recording->sampler);
 	if (recording->progress_ns && now >= recording->progress_ns)
 		show_progress(recording, now);
+	if (now >= recording->check_ns) {
+		recording->check_ns = now + CHECK_NS;
+		counts__settle(recording->counts, recording->sampler);
+	}
 	watch__look(recording->watch, now);
 }
 
@@ -280,22 +265,6 @@ static bool is_over(const struct recording *recording)
 {
 	return recording->interrupted || watch__is_over(recording->watch) ||
 	       (recording->end_ns && now_ns() >= recording->end_ns);
-}
-
-/* Whether the kernel's own count of every outcome is the profile's, but for what was lost. */
-static bool outcomes_agree(const struct recording *recording)
-{
-	const struct ledger *ledger = &recording->profile->ledger;
-	uint64_t missing = 0;
-
-	for (int i = 0; i < OUTCOME_COUNT; i++) {
-		uint64_t counted = sampler__outcomes(recording->sampler, i);
-
-		if (counted < ledger->outcomes[i])
-			return false;
-		missing += counted - ledger->outcomes[i];
-	}
-	return missing == ledger->lost;
 }
 
 /* Stops sampling and brings everything into the profile. */
@@ -308,14 +277,13 @@ static void finish(struct recording *recording)
 
 	sampler__stop(recording->sampler);
 	profile->duration_ns = now_ns() - recording->start_ns;
-	sampler__drain(recording->sampler);
-	sampler__harvest(recording->sampler);
+	counts__settle(recording->counts, recording->sampler);
 	sampler__account(recording->sampler, ledger);
 	symbolizer__account(recording->symbolizer, ledger);
-	ledger->lost += recording->unnamed_samples;
+	ledger->lost += counts__unnamed(recording->counts);
 	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
 	ledger->stacks = profile->stack_count;
-	if (!ledger__adds_up(ledger) || !outcomes_agree(recording))
+	if (!ledger__adds_up(ledger) || !counts__agree(recording->counts, recording->sampler))
 		log__warning("the ledger does not add up: this is a mistake of pybpfprof's");
 	rate__judge(ledger, cpu_s);
 	if (child)
@@ -330,6 +298,7 @@ enum exit_status recording__run(struct recording *recording)
 		return status;
 	if (report__shows_progress())
 		recording->progress_ns = now_ns() + PROGRESS_NS;
+	recording->check_ns = now_ns() + CHECK_NS;
 	recording->change_ns = now_ns() + sampler__change_periods(recording->sampler);
 	while (!is_over(recording)) {
 		wait_for_news(recording);

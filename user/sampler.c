@@ -305,6 +305,18 @@ int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtim
 					    sizeof(target), BPF_ANY);
 }
 
+void sampler__identify_codes(struct sampler *sampler, pid_t tgid, bool identify)
+{
+	struct bpf_map *map = sampler->bpf->maps.targets;
+	uint32_t key = tgid;
+	struct target target;
+
+	if (bpf_map__lookup_elem(map, &key, sizeof(key), &target, sizeof(target), 0))
+		return;
+	target.identify = identify;
+	bpf_map__update_elem(map, &key, sizeof(key), &target, sizeof(target), BPF_EXIST);
+}
+
 void sampler__remove_target(struct sampler *sampler, pid_t tgid)
 {
 	uint32_t key = tgid;

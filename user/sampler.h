@@ -34,6 +34,10 @@ int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtim
 /* No more samples of process TGID are taken: it has ended, and its number may be used again. */
 void sampler__remove_target(struct sampler *sampler, pid_t tgid);
 
+/* Has the code objects of process TGID told apart in each of its samples, at the price of a read
+ * for each frame; or no longer. */
+void sampler__identify_codes(struct sampler *sampler, pid_t tgid, bool identify);
+
 /* Interrupts every CPU at RATE_HZ on average, never faster than LIMIT_HZ.  0 or the -errno of the
  * kernel's refusal (privileges__explain_events). */
 int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz);

@@ -1,54 +1,46 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A code object is read once, when the first stack with it is defined, while its
- * process most likely still lives.  Its address may be used again for another
- * one later, so before a known one is believed for a new stack, what identifies
- * it (its first line, the addresses of its names and line table) is read again, for
- * the whole stack in one system call; and for all that are known once in a while.
+ * Addresses become names by way of the table of each process's code objects
+ * (code_table.c).  A stack is known by the addresses of its code objects, so where
+ * one is replaced by another, samples of both may have been counted as the same
+ * stack, from the last check that saw the old one in place to now.  The functions
+ * whose code objects these were are doubted: what was counted in that time with
+ * them is not named.  From then on the kernel tells that process's code objects
+ * apart in each sample, until none was replaced for a while.
  *
  * What cannot be read any more has no name, and is shown so.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <uthash.h>
 
-#include "code.h"
+#include "code_table.h"
 #include "lines.h"
 #include "short_filename.h"
 #include "symbolizer.h"
 #include "xalloc.h"
 
 #define UNREADABLE_TEXT "[code object not readable]"
+#define REPLACED_TEXT	"[code object replaced before it was read]"
 
-/* What tells a code object from another that later lies at its address. */
-struct identity {
-	uint64_t name, filename, line_table;
-	uint32_t first_line;
-};
+/* Checks without a replaced code object until the kernel need not tell them apart any more: 2 s. */
+#define QUIET_CHECKS 10
 
-struct known_location {
-	int32_t position; /* key */
-	uint32_t location;
-	UT_hash_handle hh;
-};
-
-struct known_code {
-	uint64_t address; /* key */
-	struct identity identity;
-	struct code code;
-	uint32_t function;
-	uint64_t checked; /* the last stack that it was checked for */
-	struct known_location *locations;
+struct doubt {
+	uint32_t function; /* key */
 	UT_hash_handle hh;
 };
 
 struct known_process {
 	pid_t pid; /* key */
+	struct symbolizer *symbolizer;
 	const struct target_process *target;
 	uint32_t process;
-	struct known_code *codes;
+	struct code_table *codes;
+	bool replaced; /* since the last check, one was */
+	unsigned int
+		checks_to_go; /* for which the kernel tells code objects apart; 0: it does not */
 	UT_hash_handle hh;
 };
 
@@ -56,8 +48,7 @@ struct symbolizer {
 	struct profile *profile;
 	enum line_detail lines;
 	struct known_process *processes;
-	uint64_t stacks;
-	uint64_t code_objects, unnamed;
+	struct doubt *doubts;
 };
 
 struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines)
@@ -69,29 +60,15 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 	return symbolizer;
 }
 
-static void forget_code(struct known_process *process, struct known_code *code)
-{
-	struct known_location *location, *next;
-
-	HASH_ITER (hh, code->locations, location, next) {
-		HASH_DEL(code->locations, location);
-		free(location);
-	}
-	HASH_DEL(process->codes, code);
-	code__free(&code->code);
-	free(code);
-}
-
 void symbolizer__free(struct symbolizer *symbolizer)
 {
-	struct known_process *process, *next_process;
-	struct known_code *code, *next_code;
+	struct known_process *process, *next;
 
 	if (!symbolizer)
 		return;
-	HASH_ITER (hh, symbolizer->processes, process, next_process) {
-		HASH_ITER (hh, process->codes, code, next_code)
-			forget_code(process, code);
+	symbolizer__settle(symbolizer);
+	HASH_ITER (hh, symbolizer->processes, process, next) {
+		code_table__free(process->codes);
 		HASH_DEL(symbolizer->processes, process);
 		free(process);
 	}
@@ -108,125 +85,16 @@ static void describe_process(struct symbolizer *symbolizer, const struct known_p
 	entry->python_version = profile__string(profile, process->target->runtime.version);
 }
 
-void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target)
+static uint32_t add_function(const struct known_process *process, const struct known_code *known)
 {
-	struct known_process *process = xcalloc(1, sizeof(*process));
-
-	process->pid = target->process.pid;
-	process->target = target;
-	process->process = profile__process(symbolizer->profile, process->pid);
-	describe_process(symbolizer, process);
-	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);
-}
-
-/* The iovecs that read ADDRESS's identity into IDENTITY; returns how many. */
-static size_t plan_identity(const struct offsets *offsets, uint64_t address,
-			    struct identity *identity, struct iovec *local, struct iovec *remote)
-{
-	const struct {
-		uint32_t offset;
-		void *to;
-		size_t size;
-	} fields[] = {
-		{ offsets->code_name, &identity->name, sizeof(identity->name) },
-		{ offsets->code_filename, &identity->filename, sizeof(identity->filename) },
-		{ offsets->code_linetable, &identity->line_table, sizeof(identity->line_table) },
-		{ offsets->code_firstlineno, &identity->first_line, sizeof(identity->first_line) },
-	};
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		local[i] = (struct iovec){ fields[i].to, fields[i].size };
-		remote[i] = (struct iovec){ (void *)(uintptr_t)(address + fields[i].offset),
-					    fields[i].size };
-	}
-	return sizeof(fields) / sizeof(fields[0]);
-}
-
-#define IDENTITY_FIELDS	  4
-#define IDENTITIES_A_READ (1024 / IDENTITY_FIELDS) /* 1024 is the kernel's IOV_MAX */
-
-/* Reads the identities of COUNT code objects; returns how many, from the first on, could be. */
-static size_t read_identities(const struct known_process *process,
-			      const struct known_code *const *codes, struct identity *identities,
-			      size_t count)
-{
-	struct iovec local[IDENTITIES_A_READ * IDENTITY_FIELDS];
-	struct iovec remote[IDENTITIES_A_READ * IDENTITY_FIELDS];
-	const size_t bytes = 3 * sizeof(uint64_t) + sizeof(uint32_t);
-	size_t planned = 0;
-	ssize_t got;
-
-	memset(identities, 0, count * sizeof(*identities));
-	for (size_t i = 0; i < count; i++)
-		planned += plan_identity(&process->target->runtime.offsets, codes[i]->address,
-					 &identities[i], &local[planned], &remote[planned]);
-	got = process_vm_readv(process->pid, local, planned, remote, planned, 0);
-	return got < 0 ? 0 : (size_t)got / bytes;
-}
-
-static struct known_code *find_code(const struct known_process *process, uint64_t address)
-{
-	struct known_code *code;
-
-	HASH_FIND(hh, process->codes, &address, sizeof(address), code);
-	return code;
-}
-
-/* Forgets those of the CODES, at most IDENTITIES_A_READ, that are others by now; returns how many.
- */
-static size_t check_codes(struct known_process *process, struct known_code **codes, size_t count)
-{
-	struct identity identities[IDENTITIES_A_READ];
-	size_t read = read_identities(process, (const struct known_code *const *)codes, identities,
-				      count);
-
-	size_t forgotten = 0;
-
-	for (size_t i = 0; i < read; i++) {
-		if (memcmp(&identities[i], &codes[i]->identity, sizeof(identities[i])) == 0)
-			continue;
-		forget_code(process, codes[i]);
-		forgotten++;
-	}
-	return forgotten;
-}
-
-/* Makes sure that the code objects of a stack that are known are still the same. */
-static void check_stack(struct symbolizer *symbolizer, struct known_process *process,
-			const struct definition *definition)
-{
-	struct known_code *codes[IDENTITIES_A_READ];
-	size_t count = 0;
-
-	symbolizer->stacks++;
-	for (uint32_t i = 0; i < definition->depth; i++) {
-		const struct frame *frame = &definition->frames[i];
-		struct known_code *code;
-
-		if (frame->kind != FRAME_PYTHON)
-			continue;
-		code = find_code(process, frame->address);
-		if (!code || code->checked == symbolizer->stacks)
-			continue;
-		code->checked = symbolizer->stacks;
-		codes[count++] = code;
-		if (count < IDENTITIES_A_READ)
-			continue;
-		check_codes(process, codes, count);
-		count = 0;
-	}
-	check_codes(process, codes, count);
-}
-
-static uint32_t add_function(struct symbolizer *symbolizer, const struct known_process *process,
-			     const struct code *code)
-{
-	struct profile *profile = symbolizer->profile;
+	struct profile *profile = process->symbolizer->profile;
+	const struct code *code = &known->code;
 	struct profile_function function = { .kind = FRAME_PYTHON };
 	char *short_filename;
 
 	if (!code->name) {
-		function.name = profile__string(profile, UNREADABLE_TEXT);
+		function.name =
+			profile__string(profile, known->replaced ? REPLACED_TEXT : UNREADABLE_TEXT);
 		return profile__function(profile, &function);
 	}
 	short_filename = short_filename__of(process->pid, code->filename);
@@ -238,22 +106,42 @@ static uint32_t add_function(struct symbolizer *symbolizer, const struct known_p
 	return profile__function(profile, &function);
 }
 
-static struct known_code *read_code(struct symbolizer *symbolizer, struct known_process *process,
-				    uint64_t address)
+static void name_code(void *context, struct known_code *code)
 {
-	const struct runtime *runtime = &process->target->runtime;
-	struct known_code *code = xcalloc(1, sizeof(*code));
-	const struct known_code *only = code;
+	struct known_process *process = context;
 
-	code->address = address;
-	code->checked = symbolizer->stacks;
-	if (read_identities(process, &only, &code->identity, 1) != 1 ||
-	    code__read(process->pid, &runtime->offsets, runtime->code_type, address, &code->code))
-		symbolizer->unnamed++;
-	symbolizer->code_objects++;
-	code->function = add_function(symbolizer, process, &code->code);
-	HASH_ADD(hh, process->codes, address, sizeof(code->address), code);
-	return code;
+	if (!code->code.hidden)
+		code->function = add_function(process, code);
+}
+
+static void doubt_code(void *context, const struct known_code *code)
+{
+	struct known_process *process = context;
+	struct symbolizer *symbolizer = process->symbolizer;
+	struct doubt *doubt;
+
+	process->replaced = true;
+	if (process->checks_to_go || code->code.hidden)
+		return;
+	HASH_FIND(hh, symbolizer->doubts, &code->function, sizeof(code->function), doubt);
+	if (doubt)
+		return;
+	doubt = xcalloc(1, sizeof(*doubt));
+	doubt->function = code->function;
+	HASH_ADD(hh, symbolizer->doubts, function, sizeof(doubt->function), doubt);
+}
+
+void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target)
+{
+	struct known_process *process = xcalloc(1, sizeof(*process));
+
+	process->pid = target->process.pid;
+	process->symbolizer = symbolizer;
+	process->target = target;
+	process->codes = code_table__new(target, name_code, doubt_code, process);
+	process->process = profile__process(symbolizer->profile, process->pid);
+	describe_process(symbolizer, process);
+	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);
 }
 
 static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_process *process,
@@ -283,11 +171,11 @@ static uint32_t python_location(struct symbolizer *symbolizer, const struct know
 	return known->location;
 }
 
-static uint32_t reason_location(struct symbolizer *symbolizer, const struct frame *frame)
+static uint32_t reason_location(struct symbolizer *symbolizer, enum outcome outcome)
 {
 	struct profile_function function = {
 		.kind = FRAME_REASON,
-		.name = profile__string(symbolizer->profile, outcome__text(frame->detail)),
+		.name = profile__string(symbolizer->profile, outcome__text(outcome)),
 	};
 
 	return profile__location(symbolizer->profile,
@@ -313,12 +201,10 @@ static uint32_t add_location(struct symbolizer *symbolizer, struct known_process
 	struct known_code *code;
 
 	if (frame->kind != FRAME_PYTHON) {
-		*locations = reason_location(symbolizer, frame);
+		*locations = reason_location(symbolizer, frame->detail);
 		return 1;
 	}
-	code = find_code(process, frame->address);
-	if (!code)
-		code = read_code(symbolizer, process, frame->address);
+	code = code_table__get(process->codes, frame->address, frame->identity);
 	if (code->code.hidden)
 		return 0;
 	*locations = python_location(symbolizer, process, code, frame->position);
@@ -335,7 +221,6 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	HASH_FIND(hh, symbolizer->processes, &pid, sizeof(pid), process);
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
-	check_stack(symbolizer, process, definition);
 	for (uint32_t i = 0; i < definition->depth; i++)
 		depth += add_location(symbolizer, process, &definition->frames[i],
 				      &locations[depth]);
@@ -344,46 +229,79 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	return true;
 }
 
-static size_t recheck_process(struct known_process *process)
-{
-	struct known_code *codes[IDENTITIES_A_READ], *code, *next;
-	size_t count = 0, forgotten = 0;
-
-	HASH_ITER (hh, process->codes, code, next) {
-		codes[count++] = code;
-		if (count < IDENTITIES_A_READ)
-			continue;
-		forgotten += check_codes(process, codes, count);
-		count = 0;
-	}
-	return forgotten + check_codes(process, codes, count);
-}
-
-bool symbolizer__recheck(struct symbolizer *symbolizer)
+bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context)
 {
 	struct known_process *process, *next;
-	size_t forgotten = 0;
+	bool changed = false;
 
-	HASH_ITER (hh, symbolizer->processes, process, next)
-		forgotten += recheck_process(process);
-	return forgotten;
+	HASH_ITER (hh, symbolizer->processes, process, next) {
+		bool told_apart = process->checks_to_go;
+
+		if (code_table__check(process->codes))
+			changed = true;
+		if (process->replaced)
+			process->checks_to_go = QUIET_CHECKS;
+		else if (process->checks_to_go)
+			process->checks_to_go--;
+		process->replaced = false;
+		if (told_apart == !!process->checks_to_go)
+			continue;
+		identify(context, process->target, !told_apart);
+		changed = true;
+	}
+	return changed;
+}
+
+bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t stack)
+{
+	const struct profile *profile = symbolizer->profile;
+	const struct profile_stack *frames = &profile->stacks[stack];
+	struct doubt *doubt = NULL;
+
+	if (!symbolizer->doubts)
+		return false;
+	for (uint32_t i = 0; i < frames->depth && !doubt; i++)
+		HASH_FIND(hh, symbolizer->doubts,
+			  &profile->locations[frames->locations[i]].function, sizeof(uint32_t),
+			  doubt);
+	return doubt;
+}
+
+uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
+{
+	uint32_t location = reason_location(symbolizer, outcome);
+
+	return profile__stack(symbolizer->profile, &location, 1);
+}
+
+void symbolizer__settle(struct symbolizer *symbolizer)
+{
+	struct doubt *doubt, *next;
+
+	HASH_ITER (hh, symbolizer->doubts, doubt, next) {
+		HASH_DEL(symbolizer->doubts, doubt);
+		free(doubt);
+	}
 }
 
 void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target)
 {
 	struct known_process *process;
-	struct known_code *code, *next;
 
 	HASH_FIND(hh, symbolizer->processes, &target->process.pid, sizeof(pid_t), process);
 	if (!process)
 		return;
-	HASH_ITER (hh, process->codes, code, next)
-		forget_code(process, code);
+	code_table__clear(process->codes);
+	process->checks_to_go = 0;
+	process->replaced = false;
 	describe_process(symbolizer, process);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)
 {
-	ledger->code_objects = symbolizer->code_objects;
-	ledger->unnamed_code_objects = symbolizer->unnamed;
+	const struct known_process *process;
+
+	ledger->code_objects = ledger->unnamed_code_objects = 0;
+	for (process = symbolizer->processes; process; process = process->hh.next)
+		code_table__account(process->codes, ledger);
 }

@@ -31,9 +31,23 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack);
 
-/* Reads the identities of all known code objects again; returns whether any address holds another
- * one by now, so that stacks with it have to be defined again. */
-bool symbolizer__recheck(struct symbolizer *symbolizer);
+/* Has the code objects of TARGET told apart in each of its samples, or no longer (IDENTIFY). */
+typedef void (*symbolizer__identify)(void *context, const struct target_process *target,
+				     bool identify);
+
+/* Reads the identities of all known code objects again.  Before that, all that was counted so far
+ * is to be harvested, and afterwards, what was counted since the last check and is in doubt is not
+ * to be named.  Returns whether all stacks are to be defined anew. */
+bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context);
+
+/* Whether samples of STACK since the last check may have been another stack's. */
+bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t stack);
+
+/* The stack in the profile that says OUTCOME, instead of one in doubt. */
+uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome);
+
+/* Ends all doubts: what was in doubt is counted. */
+void symbolizer__settle(struct symbolizer *symbolizer);
 
 /* Forgets the code objects of TARGET, which runs another program by now. */
 void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target);

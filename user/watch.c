@@ -21,9 +21,8 @@
 #define LOOK_NS_MAX (50 * NS_PER_MS)
 #define PATIENCE_NS (10 * NS_PER_S)
 
-/* How often it is asked whether what was learnt still holds: that a code object is the one it was,
- * and a process the program it was.  The latter costs more and is asked only upon errors. */
-#define CHECK_NS     (200 * NS_PER_MS)
+/* How often it is asked whether a process is still the program it was; that costs, and is asked
+ * only upon errors. */
 #define RENEW_NS     (100 * NS_PER_MS)
 #define RENEW_NS_MAX (10 * NS_PER_S)
 
@@ -38,7 +37,7 @@ struct watch {
 	int ends; /* epoll of the living ones */
 	double cpu_before_s;
 	/* When each is next due. */
-	int64_t check_ns, renew_ns, renew_wait_ns;
+	int64_t renew_ns, renew_wait_ns;
 	uint64_t lost_targets; /* samples whose process's Python was not where it was */
 	/* The program that was started: */
 	char **command; /* NULL: none */
@@ -106,7 +105,6 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	watch->sampler = sampler;
 	watch->symbolizer = symbolizer;
 	watch->look_ns = INT64_MAX;
-	watch->check_ns = now + CHECK_NS;
 	watch->renew_wait_ns = RENEW_NS;
 	watch->renew_ns = now + RENEW_NS;
 	watch->ends = epoll_create1(EPOLL_CLOEXEC);
@@ -175,16 +173,6 @@ static void look_for_python(struct watch *watch, int64_t now)
 	}
 }
 
-/* Has all stacks defined anew where a code object's address was used again. */
-static void check_codes(struct watch *watch, int64_t now)
-{
-	watch->check_ns = now + CHECK_NS;
-	sampler__drain(watch->sampler);
-	sampler__harvest(watch->sampler);
-	if (symbolizer__recheck(watch->symbolizer))
-		sampler__begin_epoch(watch->sampler);
-}
-
 static uint64_t count_lost_targets(const struct sampler *sampler)
 {
 	return sampler__outcomes(sampler, OUTCOME_NO_INTERPRETER) +
@@ -249,8 +237,6 @@ void watch__look(struct watch *watch, int64_t now)
 {
 	if (watch->child && now >= watch->look_ns)
 		look_for_python(watch, now);
-	if (now >= watch->check_ns)
-		check_codes(watch, now);
 	if (now >= watch->renew_ns)
 		follow_exec(watch, now);
 	reap(watch);

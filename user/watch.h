@@ -2,8 +2,7 @@
 /*
  * Keeps an eye on the processes of one recording: has them sampled, notices
  * their ends, and what makes untrue what was learnt about them: a started
- * program that becomes a Python, an exec, a code object's address that is used
- * again.
+ * program that becomes a Python, an exec.
  *
  * Tells the sampler and the symbolizer what changed, and knows nothing of the
  * loop that calls it.  Times are those of CLOCK_MONOTONIC, nanoseconds.

@@ -85,6 +85,15 @@ void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code
 	target->layout = layout;
 }
 
+void kernel__identify(__u32 tgid)
+{
+	const struct map *map = &maps[TARGETS];
+
+	for (__u32 i = 0; i < map->used; i++)
+		if (map->keys[i] == tgid)
+			((struct target *)map->values)[i].identify = 1;
+}
+
 void kernel__set_layout(__u32 number, const struct layout *layout)
 {
 	((struct layout *)maps[LAYOUTS].values)[number] = *layout;

@@ -57,6 +57,9 @@ void kernel__unload(void);
 void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code_type);
 void kernel__set_layout(__u32 number, const struct layout *layout);
 
+/* Has the code objects of process TGID told apart in each sample. */
+void kernel__identify(__u32 tgid);
+
 /* Fires a perf event in the current thread; counts its reads from 0. */
 struct last_sample kernel__sample(void);
 

@@ -36,9 +36,11 @@ static uint32_t random_number(uint32_t below)
 	return (random_state >> 8) % below;
 }
 
-/* The memory is one's own, and sound: no system call is needed. */
+/* The memory is one's own, and sound, but for code objects: no system call is needed. */
 static bool read_own(void *destination, __u32 size, __u64 address)
 {
+	if (address < image.memory || address + size > image.end)
+		return false;
 	memcpy(destination, (void *)address, size);
 	return true;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""changing.py SECONDS INTERPRETER [ARGUMENT...]: works for a while, then becomes another program."""
+"""changing.py SECONDS INTERPRETER [ARGUMENT...]: uses SECONDS of CPU time, then becomes another program."""
 
 import os
 import sys
@@ -7,8 +7,8 @@ import time
 
 
 def before_exec(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         pass
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """reuse.py: makes functions and throws them away, each at its predecessor's address.
 
-`rare` runs for 0.1 s, then `heavy` for 0.9 s, and so on.
+`rare` uses the seconds of CPU time of the first argument, then `heavy` 9 times as many, and so on.
 """
 
+import sys
 import time
 
 
 def spin(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         pass
 
 
@@ -30,10 +31,11 @@ def run(name, seconds):
 
 
 def main():
+    turn = float(sys.argv[1])
     print("ready", flush=True)
     while True:
-        run("rare", 0.1)
-        run("heavy", 0.9)
+        run("rare", turn)
+        run("heavy", 9 * turn)
 
 
 main()

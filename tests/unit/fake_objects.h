@@ -8,7 +8,10 @@
 
 #include "offsets.h"
 
-#define FAKE_STR_BYTES 256
+#define FAKE_STR_BYTES	 256
+#define FAKE_CODE_TYPE	 0x5500deadb0
+#define FAKE_CODE_BYTES	 256
+#define FAKE_TABLE_BYTES 64
 
 enum fake_form { FAKE_ASCII, FAKE_COMPACT, FAKE_SEPARATE };
 
@@ -37,6 +40,48 @@ static inline void fake_str(const struct offsets *offsets, uint8_t *object, enum
 		memcpy(object + offsets->unicode_data_any, &pointer, sizeof(pointer));
 	else
 		memcpy(object + data_at, data, length * kind);
+}
+
+/* Of a code object, in code units. */
+#define FAKE_INSTRUCTIONS 12
+
+static const uint8_t fake_table[] = { 0x80, 1, 2, 3, 4 };
+
+/* A code object and what it refers to. */
+struct fake_code {
+	struct offsets offsets;
+	uint8_t object[FAKE_CODE_BYTES];
+	uint8_t name[FAKE_STR_BYTES];
+	uint8_t qualname[FAKE_STR_BYTES];
+	uint8_t filename[FAKE_STR_BYTES];
+	uint8_t table[FAKE_TABLE_BYTES];
+};
+
+static inline void fake_put(uint8_t *object, uint32_t offset, uint64_t value, size_t width)
+{
+	if (offset != OFFSET_ABSENT)
+		memcpy(object + offset, &value, width);
+}
+
+static inline void fake_code(struct fake_code *fake, int minor)
+{
+	struct offsets *offsets = &fake->offsets;
+
+	memset(fake, 0xcd, sizeof(*fake));
+	*offsets = fake_offsets(minor);
+	fake_str(offsets, fake->name, FAKE_ASCII, "method", 6, 1);
+	fake_str(offsets, fake->qualname, FAKE_COMPACT, "Caf\xe9.method", 11, 1);
+	fake_str(offsets, fake->filename, FAKE_SEPARATE, "a\xb5.py", 5, 1);
+	fake_put(fake->table, offsets->varobject_size, sizeof(fake_table), 8);
+	memcpy(fake->table + offsets->bytes_data, fake_table, sizeof(fake_table));
+	fake_put(fake->object, offsets->object_type, FAKE_CODE_TYPE, 8);
+	fake_put(fake->object, offsets->code_firstlineno, 42, 4);
+	fake_put(fake->object, offsets->code_name, (uintptr_t)fake->name, 8);
+	fake_put(fake->object, offsets->code_qualname, (uintptr_t)fake->qualname, 8);
+	fake_put(fake->object, offsets->code_filename, (uintptr_t)fake->filename, 8);
+	fake_put(fake->object, offsets->code_linetable, (uintptr_t)fake->table, 8);
+	fake_put(fake->object, offsets->varobject_size, FAKE_INSTRUCTIONS, 8);
+	fake_put(fake->object, offsets->code_firsttraceable, 0, 4);
 }
 
 #endif

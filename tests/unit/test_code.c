@@ -15,52 +15,7 @@
 #include "code.h"
 #include "fake_objects.h"
 
-#define CODE_TYPE   0x5500deadb0
-#define CODE_BYTES  256
-#define TABLE_BYTES 64
 #define FUZZ_ROUNDS 5000
-
-/* Of a code object, in code units. */
-#define INSTRUCTIONS 12
-
-static const uint8_t table[] = { 0x80, 1, 2, 3, 4 };
-
-/* A code object and what it refers to. */
-struct fake_code {
-	struct offsets offsets;
-	uint8_t object[CODE_BYTES];
-	uint8_t name[FAKE_STR_BYTES];
-	uint8_t qualname[FAKE_STR_BYTES];
-	uint8_t filename[FAKE_STR_BYTES];
-	uint8_t table[TABLE_BYTES];
-};
-
-static void put(uint8_t *object, uint32_t offset, uint64_t value, size_t width)
-{
-	if (offset != OFFSET_ABSENT)
-		memcpy(object + offset, &value, width);
-}
-
-static void make_code(struct fake_code *fake, int minor)
-{
-	struct offsets *offsets = &fake->offsets;
-
-	memset(fake, 0xcd, sizeof(*fake));
-	*offsets = fake_offsets(minor);
-	fake_str(offsets, fake->name, FAKE_ASCII, "method", 6, 1);
-	fake_str(offsets, fake->qualname, FAKE_COMPACT, "Caf\xe9.method", 11, 1);
-	fake_str(offsets, fake->filename, FAKE_SEPARATE, "a\xb5.py", 5, 1);
-	put(fake->table, offsets->varobject_size, sizeof(table), 8);
-	memcpy(fake->table + offsets->bytes_data, table, sizeof(table));
-	put(fake->object, offsets->object_type, CODE_TYPE, 8);
-	put(fake->object, offsets->code_firstlineno, 42, 4);
-	put(fake->object, offsets->code_name, (uintptr_t)fake->name, 8);
-	put(fake->object, offsets->code_qualname, (uintptr_t)fake->qualname, 8);
-	put(fake->object, offsets->code_filename, (uintptr_t)fake->filename, 8);
-	put(fake->object, offsets->code_linetable, (uintptr_t)fake->table, 8);
-	put(fake->object, offsets->varobject_size, INSTRUCTIONS, 8);
-	put(fake->object, offsets->code_firsttraceable, 0, 4);
-}
 
 static int read_fake(const struct fake_code *fake, uint64_t code_type, struct code *code)
 {
@@ -72,7 +27,7 @@ static void check_refused(const struct fake_code *fake, int error)
 	struct code code, empty;
 
 	memset(&empty, 0, sizeof(empty));
-	assert_int_equal(read_fake(fake, CODE_TYPE, &code), error);
+	assert_int_equal(read_fake(fake, FAKE_CODE_TYPE, &code), error);
 	assert_memory_equal(&code, &empty, sizeof(code));
 }
 
@@ -83,14 +38,14 @@ static void every_version_is_read(void **state)
 		struct fake_code fake;
 		struct code code;
 
-		make_code(&fake, minor);
-		assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+		fake_code(&fake, minor);
+		assert_int_equal(read_fake(&fake, FAKE_CODE_TYPE, &code), 0);
 		assert_string_equal(code.name, minor >= 11 ? "Caf\u00e9.method" : "method");
 		assert_string_equal(code.filename, "a\u00b5.py");
 		assert_int_equal(code.first_line, 42);
 		assert_false(code.hidden);
-		assert_int_equal(code.line_table_length, sizeof(table));
-		assert_memory_equal(code.line_table, table, sizeof(table));
+		assert_int_equal(code.line_table_length, sizeof(fake_table));
+		assert_memory_equal(code.line_table, fake_table, sizeof(fake_table));
 		code__free(&code);
 		assert_null(code.name);
 		code__free(&code);
@@ -102,9 +57,9 @@ static bool is_hidden(struct fake_code *fake, uint32_t first_traceable, uint64_t
 	struct code code;
 	bool hidden;
 
-	put(fake->object, fake->offsets.code_firsttraceable, first_traceable, 4);
-	put(fake->object, fake->offsets.varobject_size, size, 8);
-	assert_int_equal(read_fake(fake, CODE_TYPE, &code), 0);
+	fake_put(fake->object, fake->offsets.code_firsttraceable, first_traceable, 4);
+	fake_put(fake->object, fake->offsets.varobject_size, size, 8);
+	assert_int_equal(read_fake(fake, FAKE_CODE_TYPE, &code), 0);
 	hidden = code.hidden;
 	code__free(&code);
 	return hidden;
@@ -116,14 +71,14 @@ static void code_that_is_never_traced_is_hidden(void **state)
 	for (int minor = 11; minor <= 15; minor++) {
 		struct fake_code fake;
 
-		make_code(&fake, minor);
-		assert_false(is_hidden(&fake, 0, INSTRUCTIONS));
-		assert_false(is_hidden(&fake, INSTRUCTIONS - 1, INSTRUCTIONS));
-		assert_true(is_hidden(&fake, INSTRUCTIONS, INSTRUCTIONS));
-		assert_true(is_hidden(&fake, INSTRUCTIONS + 1, INSTRUCTIONS));
+		fake_code(&fake, minor);
+		assert_false(is_hidden(&fake, 0, FAKE_INSTRUCTIONS));
+		assert_false(is_hidden(&fake, FAKE_INSTRUCTIONS - 1, FAKE_INSTRUCTIONS));
+		assert_true(is_hidden(&fake, FAKE_INSTRUCTIONS, FAKE_INSTRUCTIONS));
+		assert_true(is_hidden(&fake, FAKE_INSTRUCTIONS + 1, FAKE_INSTRUCTIONS));
 		assert_true(is_hidden(&fake, 4, 4));
 		assert_false(is_hidden(&fake, 4, 1ULL << 32));
-		assert_false(is_hidden(&fake, -1, INSTRUCTIONS));
+		assert_false(is_hidden(&fake, -1, FAKE_INSTRUCTIONS));
 	}
 }
 
@@ -133,8 +88,8 @@ static void the_type_is_checked_where_known(void **state)
 	struct code code;
 
 	(void)state;
-	make_code(&fake, 12);
-	put(fake.object, fake.offsets.object_type, CODE_TYPE + 8, 8);
+	fake_code(&fake, 12);
+	fake_put(fake.object, fake.offsets.object_type, FAKE_CODE_TYPE + 8, 8);
 	check_refused(&fake, -EINVAL);
 	assert_int_equal(read_fake(&fake, 0, &code), 0);
 	code__free(&code);
@@ -146,15 +101,15 @@ static void first_lines_are_checked(void **state)
 	struct code code;
 
 	(void)state;
-	make_code(&fake, 12);
-	put(fake.object, fake.offsets.code_firstlineno, 0, 4);
-	assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+	fake_code(&fake, 12);
+	fake_put(fake.object, fake.offsets.code_firstlineno, 0, 4);
+	assert_int_equal(read_fake(&fake, FAKE_CODE_TYPE, &code), 0);
 	assert_int_equal(code.first_line, 0);
 	code__free(&code);
-	put(fake.object, fake.offsets.code_firstlineno, INT32_MAX, 4);
-	assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+	fake_put(fake.object, fake.offsets.code_firstlineno, INT32_MAX, 4);
+	assert_int_equal(read_fake(&fake, FAKE_CODE_TYPE, &code), 0);
 	code__free(&code);
-	put(fake.object, fake.offsets.code_firstlineno, 0xdddddddd, 4);
+	fake_put(fake.object, fake.offsets.code_firstlineno, 0xdddddddd, 4);
 	check_refused(&fake, -EINVAL);
 }
 
@@ -163,20 +118,20 @@ static void bad_members_are_refused(void **state)
 	struct fake_code fake;
 
 	(void)state;
-	make_code(&fake, 12);
-	put(fake.object, fake.offsets.code_qualname, 8, 8);
+	fake_code(&fake, 12);
+	fake_put(fake.object, fake.offsets.code_qualname, 8, 8);
 	check_refused(&fake, -EFAULT);
-	make_code(&fake, 12);
+	fake_code(&fake, 12);
 	fake.qualname[fake.offsets.unicode_state] = 0;
 	check_refused(&fake, -EINVAL);
-	make_code(&fake, 12);
-	put(fake.object, fake.offsets.code_filename, 8, 8);
+	fake_code(&fake, 12);
+	fake_put(fake.object, fake.offsets.code_filename, 8, 8);
 	check_refused(&fake, -EFAULT);
-	make_code(&fake, 12);
+	fake_code(&fake, 12);
 	fake.filename[fake.offsets.unicode_state] = 0;
 	check_refused(&fake, -EINVAL);
-	make_code(&fake, 12);
-	put(fake.object, fake.offsets.code_linetable, 8, 8);
+	fake_code(&fake, 12);
+	fake_put(fake.object, fake.offsets.code_linetable, 8, 8);
 	check_refused(&fake, -EFAULT);
 }
 
@@ -186,17 +141,17 @@ static void line_tables_are_bounded(void **state)
 	struct code code;
 
 	(void)state;
-	make_code(&fake, 12);
-	put(fake.table, fake.offsets.varobject_size, 0, 8);
-	assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+	fake_code(&fake, 12);
+	fake_put(fake.table, fake.offsets.varobject_size, 0, 8);
+	assert_int_equal(read_fake(&fake, FAKE_CODE_TYPE, &code), 0);
 	assert_int_equal(code.line_table_length, 0);
 	code__free(&code);
-	put(fake.table, fake.offsets.varobject_size, LINE_TABLE_BYTES_MAX + 1, 8);
+	fake_put(fake.table, fake.offsets.varobject_size, LINE_TABLE_BYTES_MAX + 1, 8);
 	check_refused(&fake, -EINVAL);
-	put(fake.table, fake.offsets.varobject_size, UINT64_MAX, 8);
+	fake_put(fake.table, fake.offsets.varobject_size, UINT64_MAX, 8);
 	check_refused(&fake, -EINVAL);
-	make_code(&fake, 12);
-	put(fake.object, fake.offsets.code_linetable, (uintptr_t)sbrk(0) + (1ULL << 40), 8);
+	fake_code(&fake, 12);
+	fake_put(fake.object, fake.offsets.code_linetable, (uintptr_t)sbrk(0) + (1ULL << 40), 8);
 	check_refused(&fake, -EFAULT);
 }
 
@@ -205,12 +160,12 @@ static void offsets_that_cannot_be_are_refused(void **state)
 	struct fake_code fake;
 
 	(void)state;
-	make_code(&fake, 12);
+	fake_code(&fake, 12);
 	fake.offsets.code_linetable = 0xfff0;
 	check_refused(&fake, -EINVAL);
 	fake.offsets.code_linetable = UINT32_MAX;
 	check_refused(&fake, -EINVAL);
-	make_code(&fake, 12);
+	fake_code(&fake, 12);
 	fake.offsets.code_firsttraceable = 0xfff0;
 	check_refused(&fake, -EINVAL);
 }
@@ -229,17 +184,17 @@ static void nothing_beyond_the_object_is_needed(void **state)
 		uint8_t *object;
 		size_t bytes;
 
-		make_code(&fake, minor);
+		fake_code(&fake, minor);
 		bytes = 8 + (fake.offsets.code_firsttraceable == OFFSET_ABSENT
 				     ? fake.offsets.code_linetable
 				     : fake.offsets.code_firsttraceable);
 		object = pages + page - bytes;
 		memcpy(object, fake.object, bytes);
-		assert_int_equal(
-			code__read(getpid(), &fake.offsets, CODE_TYPE, (uintptr_t)object, &code),
-			0);
+		assert_int_equal(code__read(getpid(), &fake.offsets, FAKE_CODE_TYPE,
+					    (uintptr_t)object, &code),
+				 0);
 		code__free(&code);
-		assert_int_equal(code__read(getpid(), &fake.offsets, CODE_TYPE,
+		assert_int_equal(code__read(getpid(), &fake.offsets, FAKE_CODE_TYPE,
 					    (uintptr_t)object + 8, &code),
 				 -EFAULT);
 	}
@@ -256,7 +211,7 @@ static void a_process_that_has_ended_is_told(void **state)
 	if (!child)
 		_exit(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	make_code(&fake, 12);
+	fake_code(&fake, 12);
 	assert_int_equal(code__read(child, &fake.offsets, 0, (uintptr_t)fake.object, &code),
 			 -EFAULT);
 }
@@ -273,10 +228,10 @@ static void anything_is_safe(void **state)
 		uint8_t *bytes = (uint8_t *)&fake;
 		size_t start = sizeof(fake.offsets);
 
-		make_code(&fake, 7 + round % 9);
+		fake_code(&fake, 7 + round % 9);
 		for (int change = rand() % 16; change >= 0; change--)
 			bytes[start + rand() % (sizeof(fake) - start)] = rand();
-		if (read_fake(&fake, round % 2 ? CODE_TYPE : 0, &code) == 0)
+		if (read_fake(&fake, round % 2 ? FAKE_CODE_TYPE : 0, &code) == 0)
 			accepted++;
 		code__free(&code);
 	}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which code object.
+ *
+ * A stack is told from another by the addresses of its code objects.  Those are
+ * freed, and their addresses used again: by what is imported, exec'd, made from a
+ * template.  To read each frame's identity in each sample would cost five times
+ * the walk.  So it is read once for each stack, when that is defined: user space
+ * then names nothing that has been replaced before it came to read.  Where it
+ * finds that a code object was replaced afterwards, it doubts what it counted in
+ * between, and has identities read in each sample of that process
+ * (user/symbolizer.c).
+ */
+#ifndef CODE_BPF_H
+#define CODE_BPF_H
+
+/* The word of the code object that has the field at OFFSET, shifted to it. */
+static __always_inline __u64 code_field(const struct walk *walk, __u16 offset)
+{
+	__u32 at = offset - walk->layout.code_identity_start;
+
+	return walk->code_words[at / sizeof(__u64) % (CODE_IDENTITY_BYTES / sizeof(__u64))] >>
+	       at % sizeof(__u64) * 8;
+}
+
+/* The identity of the code object at ADDRESS; 0 where it cannot be read. */
+__noinline __u64 identify_code(__u32 cpu, __u64 address)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct layout *layout;
+	__u32 size;
+
+	if (!walk)
+		return 0;
+	layout = &walk->layout;
+	size = layout->code_identity_bytes;
+	if (size > CODE_IDENTITY_BYTES ||
+	    !read_user(walk->code_words, size, address + layout->code_identity_start))
+		return 0;
+	return code_identity(code_field(walk, layout->code_name),
+			     code_field(walk, layout->code_filename),
+			     code_field(walk, layout->code_line_table),
+			     code_field(walk, layout->code_first_line));
+}
+
+/* Identifies frame AT of the stack, and by it the stack, if each sample's are to be; returns
+ * whether there are no more. */
+__noinline int identify_frame(__u32 cpu, __u32 at)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct frame *frame;
+
+	if (!walk || at >= walk->depth)
+		return 1;
+	frame = &walk->definition.frames[at % STACK_FRAMES_MAX];
+	if (frame->kind != FRAME_PYTHON)
+		return 0;
+	frame->identity = identify_code(cpu, frame->address);
+	if (walk->identify)
+		walk->hash =
+			(walk->hash ^ frame->identity ^ walk->hash >> 32) * 0x9e3779b97f4a7c15ULL;
+	return 0;
+}
+
+/* Identifies all frames of the stack. */
+__noinline int identify_frames(__u32 cpu)
+{
+	for (__u32 at = 0; at < STACK_FRAMES_MAX; at++)
+		if (identify_frame(cpu, at))
+			return 0;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Code objects that are replaced by others at their addresses: named right, or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "fake_objects.h"
+#include "symbolizer.h"
+
+#define MINOR	     11
+#define QUIET_CHECKS 10
+
+struct bench {
+	struct fake_code codes[3];
+	struct target_process target;
+	struct profile *profile;
+	struct symbolizer *symbolizer;
+	int identify; /* what the kernel was told last, -1: nothing */
+};
+
+static void note(void *context, const struct target_process *target, bool identify)
+{
+	struct bench *bench = context;
+
+	assert_ptr_equal(target, &bench->target);
+	bench->identify = identify;
+}
+
+static bool check(struct bench *bench)
+{
+	bench->identify = -1;
+	return symbolizer__check(bench->symbolizer, note, bench);
+}
+
+static void rename_code(struct bench *bench, int number, const char *name)
+{
+	struct fake_code *fake = &bench->codes[number];
+
+	fake_str(&fake->offsets, fake->qualname, FAKE_ASCII, name, strlen(name), 1);
+}
+
+/* Another code object at the same address. */
+static void replace_code(struct bench *bench, int number, uint32_t first_line)
+{
+	struct fake_code *fake = &bench->codes[number];
+
+	fake_put(fake->object, fake->offsets.code_firstlineno, first_line, 4);
+}
+
+static uint64_t identity_of(const struct bench *bench, int number, uint32_t first_line)
+{
+	const struct fake_code *fake = &bench->codes[number];
+
+	return code_identity((uintptr_t)fake->name, (uintptr_t)fake->filename,
+			     (uintptr_t)fake->table, first_line);
+}
+
+static int set_up(void **state)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+
+	for (int i = 0; i < 3; i++) {
+		fake_code(&bench->codes[i], MINOR);
+		rename_code(bench, i, i == 0 ? "zero" : i == 1 ? "one" : "two");
+	}
+	bench->target.process.pid = getpid();
+	bench->target.command = "test";
+	bench->target.runtime.offsets = fake_offsets(MINOR);
+	bench->target.runtime.code_type = FAKE_CODE_TYPE;
+	bench->profile = profile__new();
+	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	symbolizer__add_target(bench->symbolizer, &bench->target);
+	*state = bench;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	symbolizer__free(bench->symbolizer);
+	profile__free(bench->profile);
+	free(bench);
+	return 0;
+}
+
+/* The stack of code objects FIRST to LAST, the former the leaf, with IDENTITY in the leaf. */
+static uint32_t define(struct bench *bench, int first, int last, uint64_t identity)
+{
+	struct definition *definition = calloc(1, sizeof(*definition));
+	uint32_t thread, stack;
+
+	definition->tgid = definition->tid = getpid();
+	for (int i = first; i <= last; i++)
+		definition->frames[definition->depth++] = (struct frame){
+			.kind = FRAME_PYTHON,
+			.address = (uintptr_t)bench->codes[i].object,
+			.identity = i == first ? identity : 0,
+		};
+	assert_true(symbolizer__define(bench->symbolizer, definition, &thread, &stack));
+	free(definition);
+	return stack;
+}
+
+static const char *leaf_of(const struct bench *bench, uint32_t stack)
+{
+	const struct profile *profile = bench->profile;
+	uint32_t location = profile->stacks[stack].locations[0];
+
+	return profile->strings[profile->functions[profile->locations[location].function].name];
+}
+
+static void doubts_what_was_replaced(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t all = define(bench, 0, 2, 0), two = define(bench, 2, 2, 0);
+
+	assert_false(check(bench));
+	assert_false(symbolizer__doubts(bench->symbolizer, all));
+	replace_code(bench, 1, 7);
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, true);
+	assert_true(symbolizer__doubts(bench->symbolizer, all));
+	assert_false(symbolizer__doubts(bench->symbolizer, two));
+	symbolizer__settle(bench->symbolizer);
+	assert_false(symbolizer__doubts(bench->symbolizer, all));
+}
+
+/* As long as each sample is told apart by what was there, nothing is in doubt. */
+static void does_not_doubt_what_is_told_apart(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack = define(bench, 0, 0, identity_of(bench, 0, 42));
+
+	replace_code(bench, 0, 7);
+	assert_true(check(bench));
+	symbolizer__settle(bench->symbolizer);
+	stack = define(bench, 0, 0, identity_of(bench, 0, 7));
+	replace_code(bench, 0, 8);
+	check(bench);
+	assert_int_equal(bench->identify, -1);
+	assert_false(symbolizer__doubts(bench->symbolizer, stack));
+}
+
+static void tells_apart_until_it_is_quiet(void **state)
+{
+	struct bench *bench = *state;
+
+	define(bench, 0, 0, 0);
+	replace_code(bench, 0, 7);
+	assert_true(check(bench));
+	define(bench, 0, 0, identity_of(bench, 0, 7));
+	for (int i = 1; i < QUIET_CHECKS; i++)
+		assert_false(check(bench));
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, false);
+}
+
+/* What is there by now is not what was sampled. */
+static void names_only_what_was_sampled(void **state)
+{
+	struct bench *bench = *state;
+	struct ledger ledger;
+
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
+	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))),
+			    "[code object replaced before it was read]");
+	symbolizer__account(bench->symbolizer, &ledger);
+	assert_int_equal(ledger.code_objects, 2);
+	assert_int_equal(ledger.unnamed_code_objects, 1);
+}
+
+/* One that was known is another one in a new definition, before any check. */
+static void notices_in_a_definition(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t old = define(bench, 0, 0, identity_of(bench, 0, 42)), new;
+
+	replace_code(bench, 0, 7);
+	rename_code(bench, 0, "other");
+	new = define(bench, 0, 0, identity_of(bench, 0, 7));
+	assert_string_equal(leaf_of(bench, new), "other");
+	assert_true(symbolizer__doubts(bench->symbolizer, old));
+	assert_false(symbolizer__doubts(bench->symbolizer, new));
+}
+
+/* Made again and again alike, it may be there the next time. */
+static void names_what_comes_back(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t identity = identity_of(bench, 0, 7);
+	struct ledger ledger;
+
+	define(bench, 0, 0, identity);
+	replace_code(bench, 0, 7);
+	assert_true(check(bench));
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "zero");
+	symbolizer__account(bench->symbolizer, &ledger);
+	assert_int_equal(ledger.code_objects, 1);
+	assert_int_equal(ledger.unnamed_code_objects, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(doubts_what_was_replaced),	     TEST(does_not_doubt_what_is_told_apart),
+		TEST(tells_apart_until_it_is_quiet), TEST(names_only_what_was_sampled),
+		TEST(notices_in_a_definition),	     TEST(names_what_comes_back),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The code objects of one process that are known, by address. */
+#ifndef PYBPFPROF_CODE_TABLE_H
+#define PYBPFPROF_CODE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "code.h"
+#include "ledger.h"
+#include "targets.h"
+
+struct known_location {
+	int32_t position; /* key */
+	uint32_t location;
+	UT_hash_handle hh;
+};
+
+struct known_code {
+	uint64_t address;  /* key */
+	uint64_t identity; /* code_identity(); 0: could not be read */
+	struct code code;  /* zero where it could not be read ... */
+	bool replaced;	   /* ... because another one was there already */
+	uint32_t function; /* the user's own, like the locations */
+	struct known_location *locations;
+	UT_hash_handle hh;
+};
+
+struct code_table;
+
+/* The user's word for a code object that was just read, or read again; sets CODE->function. */
+typedef void (*code_table__added)(void *context, struct known_code *code);
+
+/* The same for one that another has replaced, before it is freed. */
+typedef void (*code_table__replaced)(void *context, const struct known_code *code);
+
+/* An empty table for TARGET, which must outlive it.  Free with code_table__free, NULL too. */
+struct code_table *code_table__new(const struct target_process *target, code_table__added added,
+				   code_table__replaced replaced, void *context);
+void code_table__free(struct code_table *table);
+
+/* The code object that was at ADDRESS when its identity was IDENTITY (0: not known then), read
+ * where it is not known.  Valid until the next call. */
+struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity);
+
+/* Reads all identities again and forgets what is another one by now; returns how many code objects
+ * have got a name that had none before. */
+size_t code_table__check(struct code_table *table);
+
+/* Adds to CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
+void code_table__account(const struct code_table *table, struct ledger *ledger);
+
+/* Forgets all: the process runs another program. */
+void code_table__clear(struct code_table *table);
+
+#endif

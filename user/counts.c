@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+
+#include "counts.h"
+#include "tally.h"
+#include "xalloc.h"
+
+#define NO_NAME UINT64_MAX
+
+struct counts {
+	struct profile *profile;
+	struct symbolizer *symbolizer;
+	struct tally *tally;
+	uint64_t unnamed;
+};
+
+struct counts *counts__new(struct profile *profile, struct symbolizer *symbolizer)
+{
+	struct counts *counts = xcalloc(1, sizeof(*counts));
+
+	counts->profile = profile;
+	counts->symbolizer = symbolizer;
+	counts->tally = tally__new();
+	return counts;
+}
+
+void counts__free(struct counts *counts)
+{
+	if (!counts)
+		return;
+	tally__free(counts->tally);
+	free(counts);
+}
+
+static uint64_t define_stack(void *context, const struct definition *definition)
+{
+	struct counts *counts = context;
+	uint32_t thread, stack;
+
+	if (!symbolizer__define(counts->symbolizer, definition, &thread, &stack))
+		return NO_NAME;
+	return (uint64_t)thread << 32 | stack;
+}
+
+static void count_stack(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
+{
+	const struct tally_entry entry = { name, outcome, samples };
+	struct counts *counts = context;
+
+	if (name == NO_NAME)
+		counts->unnamed += samples;
+	else
+		tally__add(counts->tally, &entry);
+}
+
+struct sampler_sink counts__sink(struct counts *counts)
+{
+	return (struct sampler_sink){ define_stack, count_stack, counts };
+}
+
+static void identify_codes(void *context, const struct target_process *target, bool identify)
+{
+	struct sampler *sampler = context;
+
+	sampler__identify_codes(sampler, target->process.pid, identify);
+}
+
+static void take(void *context, const struct tally_entry *entry)
+{
+	struct counts *counts = context;
+	enum outcome outcome = entry->outcome;
+	uint32_t stack = entry->name;
+
+	if (symbolizer__doubts(counts->symbolizer, stack)) {
+		outcome = OUTCOME_CODE_REPLACED;
+		stack = symbolizer__reason(counts->symbolizer, outcome);
+	}
+	counts->profile->ledger.outcomes[outcome] += entry->samples;
+	profile__add(counts->profile, entry->name >> 32, stack, entry->samples);
+}
+
+void counts__settle(struct counts *counts, struct sampler *sampler)
+{
+	sampler__drain(sampler);
+	sampler__harvest(sampler);
+	if (symbolizer__check(counts->symbolizer, identify_codes, sampler))
+		sampler__begin_epoch(sampler);
+	tally__settle(counts->tally, take, counts);
+	symbolizer__settle(counts->symbolizer);
+}
+
+uint64_t counts__unnamed(const struct counts *counts)
+{
+	return counts->unnamed;
+}
+
+bool counts__agree(const struct counts *counts, const struct sampler *sampler)
+{
+	const struct ledger *ledger = &counts->profile->ledger;
+	uint64_t in_kernel = 0, in_profile = 0;
+
+	for (int i = 0; i < OUTCOME_COUNT; i++) {
+		uint64_t counted = sampler__outcomes(sampler, i);
+
+		/* Only what is in doubt comes to another outcome than in the kernel. */
+		if (i != OUTCOME_CODE_REPLACED && counted < ledger->outcomes[i])
+			return false;
+		in_kernel += counted;
+		in_profile += ledger->outcomes[i];
+	}
+	return in_kernel - in_profile == ledger->lost;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the sampler's counts to the profile's.
+ *
+ * What is counted under a name waits until it is checked that the name was right
+ * all the time (symbolizer.c), and then comes into the profile under that name, or
+ * under the reason why it has none.
+ */
+#ifndef PYBPFPROF_COUNTS_H
+#define PYBPFPROF_COUNTS_H
+
+#include "profile.h"
+#include "sampler.h"
+#include "symbolizer.h"
+
+struct counts;
+
+/* Counts for PROFILE under the names of SYMBOLIZER, which both must outlive it.  Free with
+ * counts__free, NULL too. */
+struct counts *counts__new(struct profile *profile, struct symbolizer *symbolizer);
+void counts__free(struct counts *counts);
+
+/* Where the sampler is to define and count. */
+struct sampler_sink counts__sink(struct counts *counts);
+
+/* Brings into the profile what SAMPLER sampled since the last time, checked. */
+void counts__settle(struct counts *counts, struct sampler *sampler);
+
+/* Samples of no known process: never happens, and never a guess. */
+uint64_t counts__unnamed(const struct counts *counts);
+
+/* Whether the kernel's own count of every outcome is the profile's, but for what was lost. */
+bool counts__agree(const struct counts *counts, const struct sampler *sampler);
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+#include <uthash.h>
+
+#include "tally.h"
+#include "xalloc.h"
+
+struct row {
+	struct tally_entry entry; /* its name is the key */
+	UT_hash_handle hh;
+};
+
+struct tally {
+	struct row *rows;
+};
+
+struct tally *tally__new(void)
+{
+	return xcalloc(1, sizeof(struct tally));
+}
+
+void tally__free(struct tally *tally)
+{
+	struct row *row, *next;
+
+	if (!tally)
+		return;
+	HASH_ITER (hh, tally->rows, row, next) {
+		HASH_DEL(tally->rows, row);
+		free(row);
+	}
+	free(tally);
+}
+
+void tally__add(struct tally *tally, const struct tally_entry *entry)
+{
+	struct row *row;
+
+	HASH_FIND(hh, tally->rows, &entry->name, sizeof(entry->name), row);
+	if (!row) {
+		row = xcalloc(1, sizeof(*row));
+		row->entry = *entry;
+		HASH_ADD(hh, tally->rows, entry.name, sizeof(entry->name), row);
+		return;
+	}
+	row->entry.samples += entry->samples;
+}
+
+void tally__settle(struct tally *tally,
+		   void (*take)(void *context, const struct tally_entry *entry), void *context)
+{
+	struct row *row, *next;
+
+	HASH_ITER (hh, tally->rows, row, next) {
+		take(context, &row->entry);
+		HASH_DEL(tally->rows, row);
+		free(row);
+	}
+}
