@@ -14,6 +14,9 @@
 #ifndef CODE_BPF_H
 #define CODE_BPF_H
 
+/* Two nested rounds keep the verifier's work at their sum. */
+#define IDENTIFY_ROUND 32
+
 /* The word of the code object that has the field at OFFSET, shifted to it. */
 static __always_inline __u64 code_field(const struct walk *walk, __u16 offset)
 {
@@ -62,11 +65,19 @@ __noinline int identify_frame(__u32 cpu, __u32 at)
 	return 0;
 }
 
+__noinline int identify_round(__u32 cpu, __u32 first)
+{
+	for (__u32 i = 0; i < IDENTIFY_ROUND; i++)
+		if (identify_frame(cpu, first + i))
+			return 1;
+	return 0;
+}
+
 /* Identifies all frames of the stack. */
 __noinline int identify_frames(__u32 cpu)
 {
-	for (__u32 at = 0; at < STACK_FRAMES_MAX; at++)
-		if (identify_frame(cpu, at))
+	for (__u32 i = 0; i < STACK_FRAMES_MAX / IDENTIFY_ROUND; i++)
+		if (identify_round(cpu, i * IDENTIFY_ROUND))
 			return 0;
 	return 0;
 }

@@ -16,33 +16,40 @@
 #ifndef STACK_BPF_H
 #define STACK_BPF_H
 
-static __always_inline bool send_definition(struct walk *walk, struct cpu_counters *counter,
-					    __u32 slot, __u64 base)
+/* Sends the definition of this stack, which takes SLOT at the count BASE; returns whether there was
+ * room.  A global function: the verifier goes through it once. */
+__noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 {
-	struct definition *definition = &walk->definition;
+	struct cpu_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	__u64 thread = bpf_get_current_pid_tgid();
-	__u32 depth = walk->depth;
+	struct definition *definition;
+	__u32 depth;
 
-	if (depth > STACK_FRAMES_MAX)
-		return false;
-	definition->cpu = bpf_get_smp_processor_id();
+	if (!walk || !counter)
+		return 0;
 	if (!walk->identify)
-		identify_frames(definition->cpu);
+		identify_frames(cpu);
+	definition = &walk->definition;
 	definition->hash = walk->hash;
 	definition->base = base;
+	definition->cpu = cpu;
 	definition->slot = slot;
 	definition->tgid = thread >> 32;
 	definition->tid = (__u32)thread;
 	definition->outcome = walk->outcome;
-	definition->depth = depth;
 	bpf_get_current_comm(definition->thread_name, sizeof(definition->thread_name));
+	depth = walk->depth;
+	definition->depth = depth;
+	if (depth > STACK_FRAMES_MAX)
+		return 0;
 	if (bpf_ringbuf_output(&definitions, definition,
 			       DEFINITION_HEADER_BYTES + depth * sizeof(struct frame), 0)) {
 		counter->ring_full++;
-		return false;
+		return 0;
 	}
 	counter->definitions++;
-	return true;
+	return 1;
 }
 
 /* Gives SLOT to this stack; what it counted stays its own. */
@@ -54,8 +61,8 @@ static __always_inline void take_slot(struct slot *slot, __u64 hash, bool define
 }
 
 /* Counts the stack in one of the bucket's slots. */
-static __always_inline bool count_in_bucket(struct walk *walk, struct cpu_counters *counter,
-					    struct bucket *bucket, __u32 first_slot)
+static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct bucket *bucket,
+					    __u32 first_slot)
 {
 	__u32 chosen;
 	struct slot *slot;
@@ -65,12 +72,11 @@ static __always_inline bool count_in_bucket(struct walk *walk, struct cpu_counte
 		if (slot->hash == walk->hash) {
 			slot->count++;
 			if (!slot->defined)
-				slot->defined = send_definition(walk, counter, first_slot + i, 0);
+				slot->defined = send_definition(cpu, first_slot + i, 0);
 			return true;
 		}
 		if (!slot->hash) {
-			take_slot(slot, walk->hash,
-				  send_definition(walk, counter, first_slot + i, 0));
+			take_slot(slot, walk->hash, send_definition(cpu, first_slot + i, 0));
 			return true;
 		}
 	}
@@ -79,7 +85,7 @@ static __always_inline bool count_in_bucket(struct walk *walk, struct cpu_counte
 		slot = &bucket->slots[chosen];
 		if (!slot->defined)
 			continue;
-		if (!send_definition(walk, counter, first_slot + chosen, slot->count))
+		if (!send_definition(cpu, first_slot + chosen, slot->count))
 			return false;
 		take_slot(slot, walk->hash, true);
 		return true;
@@ -95,7 +101,7 @@ static __always_inline void count_stack(struct walk *walk, struct cpu_counters *
 
 	if (!walk->hash)
 		walk->hash = 1;
-	if (!bucket || !count_in_bucket(walk, counter, bucket, in_cpu * SLOTS_PER_BUCKET))
+	if (!bucket || !count_in_bucket(walk, cpu, bucket, in_cpu * SLOTS_PER_BUCKET))
 		counter->lost++;
 }
 
