@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "plain_text.h"
 #include "report.h"
-#include "terminal_text.h"
 
 #define HOTTEST 10
+
+/* Longer names are of no use on a terminal. */
+#define NAME_BYTES_MAX 400
 
 bool report__shows_progress(void)
 {
@@ -37,8 +40,9 @@ static void print_function(const struct profile *profile, const struct function_
 			   uint64_t samples)
 {
 	const struct profile_function *function = &profile->functions[total->function];
-	char *name = terminal_text__escape(profile->strings[function->name]);
-	char *filename = terminal_text__escape(profile->strings[function->short_filename]);
+	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX);
+	char *filename =
+		plain_text__escape(profile->strings[function->short_filename], NAME_BYTES_MAX);
 
 	fprintf(stderr, "%7.1f%% %7.1f%%  %s", percent(total->self, samples),
 		percent(total->total, samples), name);

@@ -21,3 +21,10 @@ FILE = "/tmp/a;b\n\"c'</script><b onload=y> \udcff/d e.py"
 def shown(name):
     """NAME as UTF-8 can hold it."""
     return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def plain(name):
+    """NAME as a terminal can show it."""
+    return "".join("\\x%02x" % ord(char) if ord(char) < 32 else
+                   "\\u%04x" % ord(char) if char in "\u202e\u2028" else char
+                   for char in shown(name))

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "plain_text.h"
 #include "pprof.pb-c.h"
 #include "synthetic.h"
 
@@ -164,7 +165,15 @@ static void samples_are_labelled(void **state)
 	profile__free(profile);
 }
 
-static void hostile_names_stay_as_they_are(void **state)
+static void assert_plain(const Pprof__Profile *message, int64_t index, const char *original)
+{
+	char *plain = plain_text__escape(original, SIZE_MAX);
+
+	assert_string_equal(text(message, index), plain);
+	free(plain);
+}
+
+static void hostile_names_stay_but_for_controls(void **state)
 {
 	struct profile *profile = synthetic__hostile();
 	Pprof__Profile *message = written(profile);
@@ -173,11 +182,13 @@ static void hostile_names_stay_as_they_are(void **state)
 	for (size_t i = 0; i < profile->function_count; i++) {
 		const struct profile_function *function = &profile->functions[i];
 
-		assert_string_equal(text(message, message->function[i]->name),
-				    profile->strings[function->name]);
-		assert_string_equal(text(message, message->function[i]->filename),
-				    profile->strings[function->filename]);
+		assert_plain(message, message->function[i]->name, profile->strings[function->name]);
+		assert_plain(message, message->function[i]->filename,
+			     profile->strings[function->filename]);
 	}
+	for (size_t i = 0; i < message->n_string_table; i++)
+		for (const char *at = text(message, i); *at; at++)
+			assert_true((uint8_t)*at >= 0x20 && *at != 0x7f);
 	for (size_t i = 0; i < message->n_sample; i++)
 		assert_int_equal(message->sample[i]->value[0], i + 1);
 	pprof__profile__free_unpacked(message, NULL);
@@ -233,7 +244,7 @@ int main(void)
 		cmocka_unit_test(frames_are_complete),
 		cmocka_unit_test(a_reason_is_a_function_without_a_file),
 		cmocka_unit_test(samples_are_labelled),
-		cmocka_unit_test(hostile_names_stay_as_they_are),
+		cmocka_unit_test(hostile_names_stay_but_for_controls),
 		cmocka_unit_test(strings_are_written_once),
 		cmocka_unit_test(the_same_profile_is_the_same_file),
 		cmocka_unit_test(no_sample_is_a_profile_too),

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "cpus.h"
+#include "plain_text.h"
 #include "python_version.h"
 #include "short_filename.h"
-#include "terminal_text.h"
 #include "xalloc.h"
 
 static void assert_text(char *got, const char *wanted)
@@ -23,21 +23,24 @@ static void assert_text(char *got, const char *wanted)
 	free(got);
 }
 
-static void test_terminal_text(void **state)
+static void test_plain_text(void **state)
 {
 	char *text, long_name[5000];
 
 	(void)state;
-	assert_text(terminal_text__escape("Zählwerk"), "Zählwerk");
-	assert_text(terminal_text__escape("a\033[2Jb\n"), "a\\x1b[2Jb\\x0a");
-	assert_text(terminal_text__escape("\xc2\x9b"
-					  "2J\x7f"),
-		    "\\x9b2J\\x7f");
-	memset(long_name, 'x', sizeof(long_name) - 1);
+	assert_text(plain_text__escape("Zählwerk 日本 🐍", SIZE_MAX), "Zählwerk 日本 🐍");
+	assert_text(plain_text__escape("a\033[2Jb\n", SIZE_MAX), "a\\x1b[2Jb\\x0a");
+	assert_text(plain_text__escape("\302\2332J\x7f", SIZE_MAX), "\\x9b2J\\x7f");
+	assert_text(
+		plain_text__escape("\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\u061c\ufeff",
+				   SIZE_MAX),
+		"\\u200e\\u200f\\u2028\\u2029\\u202a\\u202e\\u2066\\u2069\\u061c\\ufeff");
+	assert_text(plain_text__escape("", 0), "");
+	memset(long_name, '\n', sizeof(long_name) - 1);
 	long_name[sizeof(long_name) - 1] = '\0';
-	text = terminal_text__escape(long_name);
-	assert_true(strlen(text) < 500);
-	assert_string_equal(text + strlen(text) - 3, "...");
+	text = plain_text__escape(long_name, 399);
+	assert_int_equal(strlen(text), 396 + 3);
+	assert_string_equal(text + strlen(text) - 4, "a...");
 	free(text);
 }
 
@@ -113,7 +116,7 @@ static void test_short_filenames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_terminal_text),
+		cmocka_unit_test(test_plain_text),
 		cmocka_unit_test(test_cpu_lists),
 		cmocka_unit_test(test_version_texts),
 		cmocka_unit_test(test_short_filenames),

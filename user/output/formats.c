@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "output.h"
+#include "plain_text.h"
 #include "xalloc.h"
 
 /* A label is two of these at most, and a few characters of its own. */
@@ -36,36 +37,6 @@ const struct output_format *output__by_ending(const char *path)
 	return NULL;
 }
 
-/* The code point at TEXT, which is valid UTF-8, and its length in bytes. */
-static uint32_t decode(const char *text, int *length)
-{
-	const uint8_t *bytes = (const uint8_t *)text;
-
-	if (bytes[0] < 0x80)
-		*length = 1;
-	else
-		*length = bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
-	switch (*length) {
-	case 1:
-		return bytes[0];
-	case 2:
-		return (bytes[0] & 0x1f) << 6 | (bytes[1] & 0x3f);
-	case 3:
-		return (bytes[0] & 0x0f) << 12 | (bytes[1] & 0x3f) << 6 | (bytes[2] & 0x3f);
-	default:
-		return (bytes[0] & 0x07) << 18 | (bytes[1] & 0x3f) << 12 | (bytes[2] & 0x3f) << 6 |
-		       (bytes[3] & 0x3f);
-	}
-}
-
-/* Moves the cursor, ends the line, or changes the direction of what follows. */
-static bool is_control(uint32_t point)
-{
-	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
-	       point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-	       (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
-}
-
 /* Every space but the plain one, which to some readers is like any other. */
 static bool is_odd_space(uint32_t point)
 {
@@ -73,42 +44,24 @@ static bool is_odd_space(uint32_t point)
 	       point == 0x202f || point == 0x205f || point == 0x3000;
 }
 
-/* Writes the BYTES of TEXT that are the code point POINT as they stand in a label. */
-static int spell(char piece[8], const char *text, int bytes, uint32_t point)
-{
-	if (point == ';')
-		return sprintf(piece, ":");
-	if (is_odd_space(point))
-		return sprintf(piece, " ");
-	if (is_control(point))
-		return sprintf(piece, point < 0x100 ? "\\x%02x" : "\\u%04x", point);
-	memcpy(piece, text, bytes);
-	return bytes;
-}
-
-/* TEXT as a part of a label. */
+/* TEXT as a part of a label: without what separates labels, or looks like it. */
 static char *clean(const char *text)
 {
-	static const char cut[] = "...";
-	size_t length = 0, capacity = 0;
-	char *result = xgrow(NULL, &capacity, sizeof(cut), 1);
+	char *single = xmalloc(strlen(text) + 1), *to = single, *result;
 
 	while (*text) {
-		char piece[8];
 		int bytes;
-		uint32_t point = decode(text, &bytes);
-		int added = spell(piece, text, bytes, point);
+		uint32_t point = plain_text__decode(text, &bytes);
 
-		if (length + added > PART_BYTES_MAX) {
-			strcpy(result + length, cut);
-			return result;
-		}
-		result = xgrow(result, &capacity, length + added + sizeof(cut), 1);
-		memcpy(result + length, piece, added);
-		length += added;
+		if (point == ';' || is_odd_space(point))
+			*to++ = point == ';' ? ':' : ' ';
+		else
+			to = mempcpy(to, text, bytes);
 		text += bytes;
 	}
-	result[length] = '\0';
+	*to = '\0';
+	result = plain_text__escape(single, PART_BYTES_MAX);
+	free(single);
 	return result;
 }
 

@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "output.h"
+#include "plain_text.h"
 #include "pprof.pb-c.h"
 #include "xalloc.h"
 
@@ -56,14 +57,16 @@ static void put(struct writer *writer, const Pprof__Profile *part)
 	compress_bytes(writer, writer->packed, length, Z_NO_FLUSH);
 }
 
+/* Readers print these as they are. */
 static int64_t put_text(struct writer *writer, const char *text)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	char *strings[] = { (char *)text };
+	char *plain = plain_text__escape(text, SIZE_MAX);
 
 	part.n_string_table = 1;
-	part.string_table = strings;
+	part.string_table = &plain;
 	put(writer, &part);
+	free(plain);
 	return writer->string_count++;
 }
 
