@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd_record.h"
+#include "log.h"
 
 /* The verbs; the first one may be left out. */
 static const struct {
@@ -12,10 +15,20 @@ static const struct {
 	{ "record", cmd_record },
 };
 
+/* How the program ends after a verb ended with STATUS: what was printed has yet to arrive. */
+static enum exit_status close_output(enum exit_status status)
+{
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	log__error("cannot write to standard output: %s", strerror(errno ? errno : EIO));
+	return status ? status : STATUS_FAILED;
+}
+
 int main(int count, char **arguments)
 {
 	for (size_t i = 0; count > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(arguments[1], verbs[i].name) == 0)
-			return verbs[i].run(count - 1, arguments + 1);
-	return verbs[0].run(count, arguments);
+			return close_output(verbs[i].run(count - 1, arguments + 1));
+	return close_output(verbs[0].run(count, arguments));
 }

@@ -123,6 +123,15 @@ class TestUsage:
         assert run.stdout.decode().split()[0] == "pybpfprof"
 
 
+    @pytest.mark.parametrize("option", ["--help", "--version"])
+    def test_nowhere_to_print(self, profile, option):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            run = profile.attempt(option, stdout=full)
+        assert run.status == FAILED
+        assert run.stderr.splitlines() == [
+            "pybpfprof: cannot write to standard output: No space left on device"]
+
+
 class TestOutputs:
     def test_folder_that_does_not_exist(self, profile, busy, tmp_path):
         path = tmp_path / "missing" / "out.html"
