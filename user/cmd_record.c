@@ -46,8 +46,8 @@ static char *output_path(const struct options *options, pid_t pid)
 static bool check_outputs(const struct options *options)
 {
 	char *path = output_path(options, options->pid_count ? options->pids[0] : 0);
-	bool writable =
-		output_file__check(path) && (!options->stats || output_file__check(options->stats));
+	bool writable = output_file__check(path, "-o") &&
+			(!options->stats || output_file__check(options->stats, "--stats"));
 
 	free(path);
 	return writable;

@@ -57,7 +57,7 @@ static bool is_in_place(const char *path)
 	       status.st_uid == getuid();
 }
 
-bool output_file__check(const char *path)
+bool output_file__check(const char *path, const char *option)
 {
 	char *folder = folder_of(path);
 	struct stat status;
@@ -67,13 +67,14 @@ bool output_file__check(const char *path)
 		writable = true;
 	else if (stat(folder, &status))
 		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
-			   "with -o",
-			   path, folder, strerror(errno));
+			   "with %s",
+			   path, folder, strerror(errno), option);
 	else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-		log__error("cannot write %s: it is a folder: name a file in it with -o", path);
+		log__error("cannot write %s: it is a folder: name a file in it with %s", path,
+			   option);
 	else if (access(is_in_place(path) ? path : folder, W_OK))
-		log__error("cannot write %s: %s: choose another place with -o", path,
-			   strerror(errno));
+		log__error("cannot write %s: %s: choose another place with %s", path,
+			   strerror(errno), option);
 	else
 		writable = true;
 	free(folder);

@@ -13,8 +13,9 @@
 /* Replaces %p by PID and %t by the local time; the caller frees. */
 char *output_file__expand(const char *pattern, pid_t pid);
 
-/* Whether a file of that name could be written; says what is wrong where not. */
-bool output_file__check(const char *path);
+/* Whether PATH, which OPTION of the command line named, could be written; says what is wrong where
+ * not. */
+bool output_file__check(const char *path, const char *option);
 
 /* Writes PATH ("-" is standard output) by calling WRITE, which returns 0 or -errno.
  * 0, or -errno of what failed; then there is no file of that name, or the one that was. */

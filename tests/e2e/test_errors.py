@@ -136,13 +136,13 @@ class TestOutputs:
     def test_folder_that_does_not_exist(self, profile, busy, tmp_path):
         path = tmp_path / "missing" / "out.html"
         check(profile.attempt("-p", busy.pid, "-d", 30, "-o", path), FAILED,
-              tmp_path / "missing", "No such file or directory")
+              tmp_path / "missing", "No such file or directory", "with -o")
 
     def test_folder_of_the_ledger_that_does_not_exist(self, profile, busy, tmp_path):
         path = tmp_path / "missing" / "stats.json"
         check(profile.attempt("-p", busy.pid, "-d", 30, "-o", tmp_path / "out.html",
                               "--stats", path),
-              FAILED, tmp_path / "missing", "No such file or directory")
+              FAILED, tmp_path / "missing", "No such file or directory", "with --stats")
 
     def test_folder_that_cannot_be_written(self, profile, busy):
         check(profile.attempt("-p", busy.pid, "-d", 30, "-o", "/proc/sys/out.html"), FAILED,

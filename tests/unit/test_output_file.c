@@ -103,10 +103,10 @@ static void test_missing_folder(void **state)
 {
 	(void)state;
 	assert_int_equal(output_file__write("none/a", write_text, "x"), -ENOENT);
-	assert_false(output_file__check("none/a"));
-	assert_false(output_file__check("."));
-	assert_true(output_file__check("a"));
-	assert_true(output_file__check("-"));
+	assert_false(output_file__check("none/a", "-o"));
+	assert_false(output_file__check(".", "-o"));
+	assert_true(output_file__check("a", "-o"));
+	assert_true(output_file__check("-", "-o"));
 }
 
 static void test_belongs_to_the_sudo_user(void **state)
