@@ -259,6 +259,43 @@ static enum exit_status parse_options(int count, char **arguments, struct option
 	return status;
 }
 
+/* Whether PATTERN has CODE in what names its folder, which is looked at before the start. */
+static bool is_in_folder(const char *pattern, const char *code)
+{
+	const char *slash = strrchr(pattern, '/'), *found = strstr(pattern, code);
+
+	return slash && found && found < slash;
+}
+
+static enum exit_status check_output(struct options *options)
+{
+	const char *output = options->output;
+
+	if (options->stats &&
+	    (!*options->stats || (output && strcmp(output, options->stats) == 0))) {
+		log__error("--stats needs a file of its own" SEE_HELP);
+		return STATUS_USAGE;
+	}
+	if (output &&
+	    (is_in_folder(output, "%t") || (options->command && is_in_folder(output, "%p")))) {
+		log__error("'%s' has %s in its folder, which is not known before the start: use it "
+			   "in the file's name" SEE_HELP,
+			   output, is_in_folder(output, "%t") ? "%t" : "%p");
+		return STATUS_USAGE;
+	}
+	if (!options->format && output)
+		options->format = output__by_ending(output);
+	if (!options->format && output && strcmp(output, "-") != 0 &&
+	    strncmp(output, "/dev/", strlen("/dev/")) != 0) {
+		log__error("'%s' does not tell the format by its ending: add -f FORMAT" SEE_HELP,
+			   output);
+		return STATUS_USAGE;
+	}
+	if (!options->format)
+		options->format = output_formats[0];
+	return STATUS_WRITTEN;
+}
+
 static enum exit_status check(struct options *options)
 {
 	if (options->help || options->version)
@@ -271,22 +308,7 @@ static enum exit_status check(struct options *options)
 		log__error("either -p PID or -- COMMAND, not both" SEE_HELP);
 		return STATUS_USAGE;
 	}
-	if (options->stats && (!*options->stats ||
-			       (options->output && strcmp(options->output, options->stats) == 0))) {
-		log__error("--stats needs a file of its own" SEE_HELP);
-		return STATUS_USAGE;
-	}
-	if (!options->format && options->output)
-		options->format = output__by_ending(options->output);
-	if (!options->format && options->output && strcmp(options->output, "-") != 0 &&
-	    strncmp(options->output, "/dev/", 5) != 0) {
-		log__error("'%s' does not tell the format by its ending: add -f FORMAT" SEE_HELP,
-			   options->output);
-		return STATUS_USAGE;
-	}
-	if (!options->format)
-		options->format = output_formats[0];
-	return STATUS_WRITTEN;
+	return check_output(options);
 }
 
 enum exit_status options__parse(int count, char **arguments, struct options *options)

@@ -57,28 +57,67 @@ static bool is_in_place(const char *path)
 	       status.st_uid == getuid();
 }
 
+/* A new file in FOLDER, which *TEMPORARY names; the caller frees.  Its descriptor or -errno. */
+static int open_temporary(const char *folder, char **temporary)
+{
+	int fd;
+
+	*temporary = xasprintf("%s/.pybpfprof-XXXXXX", folder);
+	fd = mkostemp(*temporary, O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Permissions alone do not tell whether a folder takes files. */
+static int try_folder(const char *folder)
+{
+	char *temporary;
+	int fd = open_temporary(folder, &temporary);
+
+	if (fd >= 0) {
+		close(fd);
+		unlink(temporary);
+	}
+	free(temporary);
+	return fd < 0 ? fd : 0;
+}
+
+/* 0, or -errno of what would go wrong with PATH itself. */
+static int try_path(const char *path, const char *folder)
+{
+	struct stat status;
+
+	if (is_in_place(path))
+		return access(path, W_OK) ? -errno : 0;
+	if (lstat(path, &status) && errno != ENOENT)
+		return -errno;
+	return try_folder(folder);
+}
+
 bool output_file__check(const char *path, const char *option)
 {
 	char *folder = folder_of(path);
 	struct stat status;
-	bool writable = false;
+	int error = 0;
 
-	if (strcmp(path, "-") == 0)
-		writable = true;
-	else if (stat(folder, &status))
+	if (strcmp(path, "-") == 0) {
+		error = 0;
+	} else if (stat(folder, &status)) {
+		error = -errno;
 		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
 			   "with %s",
 			   path, folder, strerror(errno), option);
-	else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+	} else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+		error = -EISDIR;
 		log__error("cannot write %s: it is a folder: name a file in it with %s", path,
 			   option);
-	else if (access(is_in_place(path) ? path : folder, W_OK))
-		log__error("cannot write %s: %s: choose another place with %s", path,
-			   strerror(errno), option);
-	else
-		writable = true;
+	} else {
+		error = try_path(path, folder);
+		if (error)
+			log__error("cannot write %s: %s: choose another place with %s", path,
+				   strerror(-error), option);
+	}
 	free(folder);
-	return writable;
+	return !error;
 }
 
 /* The user who called sudo, else -1: no change. */
@@ -127,10 +166,9 @@ static int write_and_close(int fd, int (*write)(const void *what, FILE *file), c
 static int replace_file(const char *path, int (*write)(const void *what, FILE *file),
 			const void *what)
 {
-	char *folder = folder_of(path);
-	char *temporary = xasprintf("%s/.pybpfprof-XXXXXX", folder);
-	int fd = mkostemp(temporary, O_CLOEXEC);
-	int error = fd < 0 ? -errno : give_to_user(fd);
+	char *folder = folder_of(path), *temporary;
+	int fd = open_temporary(folder, &temporary);
+	int error = fd < 0 ? fd : give_to_user(fd);
 
 	if (fd >= 0) {
 		if (error)

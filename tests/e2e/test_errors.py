@@ -153,7 +153,30 @@ class TestOutputs:
               tmp_path, "folder")
 
 
+    def test_a_file_is_no_folder(self, profile, busy, tmp_path):
+        path = tmp_path / "file"
+        path.write_text("")
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-o", path / "out.html"), FAILED,
+              path, "Not a directory")
+
+    def test_a_folder_that_takes_no_files(self, profile, busy):
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-o", "/proc/out.html"), FAILED,
+              "/proc/out.html")
+
+    def test_a_name_that_is_too_long(self, profile, busy, tmp_path):
+        path = tmp_path / ("x" * 300 + ".html")
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-o", path), FAILED,
+              "File name too long")
+
+
 class TestCommands:
+    @pytest.mark.parametrize("pattern, status", [
+        ("missing/x.html", FAILED), ("missing-%p/x.html", USAGE), ("missing-%t/x.html", USAGE)])
+    def test_not_started_without_a_place_for_the_profile(self, profile, tmp_path, pattern, status):
+        run = profile.attempt("-o", tmp_path / pattern, command=["touch", tmp_path / "started"])
+        check(run, status, pattern.partition("/")[0])
+        assert os.listdir(tmp_path) == []
+
     def test_command_that_does_not_exist(self, profile):
         run = profile.attempt(command=["/nonexistent/program"])
         check(run, FAILED, "/nonexistent/program", "No such file or directory")
