@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "sudo_user.h"
 
 static void use_home_of(uid_t uid)
 {
@@ -23,16 +24,15 @@ static void use_home_of(uid_t uid)
 /* A program that a user profiles is not to gain root by it. */
 static int become_sudo_user(void)
 {
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID"),
-		   *name = getenv("SUDO_USER");
+	struct sudo_user user;
 
-	if (getuid() != 0 || !uid || !gid || !atoi(uid))
+	if (!sudo_user__find(&user))
 		return 0;
-	if (name ? initgroups(name, atoi(gid)) : setgroups(0, NULL))
+	if (user.name ? initgroups(user.name, user.gid) : setgroups(0, NULL))
 		return -errno;
-	if (setgid(atoi(gid)) || setuid(atoi(uid)))
+	if (setgid(user.gid) || setuid(user.uid))
 		return -errno;
-	use_home_of(atoi(uid));
+	use_home_of(user.uid);
 	return 0;
 }
 

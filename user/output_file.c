@@ -8,8 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "destination.h"
 #include "log.h"
 #include "output_file.h"
+#include "sudo_user.h"
 #include "xalloc.h"
 
 static char *replace(char *text, const char *what, const char *by)
@@ -35,26 +37,10 @@ char *output_file__expand(const char *pattern, pid_t pid)
 	return replace(replace(xstrdup(pattern), "%p", pid_text), "%t", time_text);
 }
 
-/* The folder that PATH is in; the caller frees. */
-static char *folder_of(const char *path)
+/* Both are to be written to where the shell's redirection stands, a file too. */
+static bool is_stdout(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return xstrdup(".");
-	return slash == path ? xstrdup("/") : xstrndup(path, slash - path);
-}
-
-/* A device or a pipe is written in place; all else is replaced at once.  What a link leads to is
- * not looked at: in a folder that others write to, it is theirs. */
-static bool is_in_place(const char *path)
-{
-	struct stat status;
-
-	if (strncmp(path, "/dev/", strlen("/dev/")) == 0)
-		return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
-	return lstat(path, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) &&
-	       status.st_uid == getuid();
+	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
 
 /* A new file in FOLDER, which *TEMPORARY names; the caller frees.  Its descriptor or -errno. */
@@ -81,64 +67,65 @@ static int try_folder(const char *folder)
 	return fd < 0 ? fd : 0;
 }
 
-/* 0, or -errno of what would go wrong with PATH itself. */
-static int try_path(const char *path, const char *folder)
+/* 0, or -errno of what would go wrong with DESTINATION. */
+static int try_destination(const struct destination *destination)
 {
-	struct stat status;
+	char *folder;
+	int error;
 
-	if (is_in_place(path))
-		return access(path, W_OK) ? -errno : 0;
-	if (lstat(path, &status) && errno != ENOENT)
-		return -errno;
-	return try_folder(folder);
+	if (destination->in_place)
+		return access(destination->path, W_OK) ? -errno : 0;
+	folder = destination__folder(destination->path);
+	error = try_folder(folder);
+	free(folder);
+	return error;
+}
+
+static void explain(const char *path, const struct destination *destination, int error,
+		    const char *option)
+{
+	char *folder = destination__folder(destination->path);
+
+	if (error == -EPERM && destination->owner)
+		log__error("cannot write %s: %s is a link of user %u's, who can make it "
+			   "lead to any file: name that file, or another one, with %s",
+			   path, destination->path, destination->owner, option);
+	else if (error == -EISDIR)
+		log__error("cannot write %s: it is a folder: name a file in it with %s", path,
+			   option);
+	else if (error == -ENOENT)
+		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
+			   "with %s",
+			   path, folder, strerror(-error), option);
+	else
+		log__error("cannot write %s: %s: choose another place with %s", path,
+			   strerror(-error), option);
+	free(folder);
 }
 
 bool output_file__check(const char *path, const char *option)
 {
-	char *folder = folder_of(path);
-	struct stat status;
+	struct destination destination;
 	int error = 0;
 
-	if (strcmp(path, "-") == 0) {
-		error = 0;
-	} else if (stat(folder, &status)) {
-		error = -errno;
-		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
-			   "with %s",
-			   path, folder, strerror(errno), option);
-	} else if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-		error = -EISDIR;
-		log__error("cannot write %s: it is a folder: name a file in it with %s", path,
-			   option);
-	} else {
-		error = try_path(path, folder);
-		if (error)
-			log__error("cannot write %s: %s: choose another place with %s", path,
-				   strerror(-error), option);
-	}
-	free(folder);
+	if (is_stdout(path))
+		return true;
+	error = destination__find(path, &destination);
+	if (!error)
+		error = try_destination(&destination);
+	if (error)
+		explain(path, &destination, error, option);
+	destination__free(&destination);
 	return !error;
-}
-
-/* The user who called sudo, else -1: no change. */
-static long sudo_id(const char *variable)
-{
-	const char *text = getuid() == 0 ? getenv(variable) : NULL;
-	char *end;
-	long id;
-
-	if (!text || !*text)
-		return -1;
-	id = strtol(text, &end, 10);
-	return *end || id < 0 ? -1 : id;
 }
 
 static int give_to_user(int fd)
 {
 	mode_t mask = umask(0);
+	struct sudo_user user;
 
 	umask(mask);
-	if (fchmod(fd, 0666 & ~mask) || fchown(fd, sudo_id("SUDO_UID"), sudo_id("SUDO_GID")))
+	if (fchmod(fd, 0666 & ~mask) || (sudo_user__find(&user) && fchown(fd, user.uid, user.gid)))
 		return -errno;
 	return 0;
 }
@@ -166,7 +153,7 @@ static int write_and_close(int fd, int (*write)(const void *what, FILE *file), c
 static int replace_file(const char *path, int (*write)(const void *what, FILE *file),
 			const void *what)
 {
-	char *folder = folder_of(path), *temporary;
+	char *folder = destination__folder(path), *temporary;
 	int fd = open_temporary(folder, &temporary);
 	int error = fd < 0 ? fd : give_to_user(fd);
 
@@ -220,21 +207,33 @@ static int open_in_place(const char *path)
 	return fd;
 }
 
-int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
-		       const void *what)
+static int write_in_place(int fd, int (*write)(const void *what, FILE *file), const void *what)
 {
-	bool to_stdout = strcmp(path, "-") == 0;
 	sigset_t before;
-	int fd, error;
+	int error;
 
-	if (!to_stdout && !is_in_place(path))
-		return replace_file(path, write, what);
-	fd = to_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_in_place(path);
 	if (fd < 0)
 		return -errno;
 	sigprocmask(SIG_BLOCK, NULL, &before);
 	let_signals_end_us();
 	error = write_and_close(fd, write, what);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
+		       const void *what)
+{
+	struct destination destination;
+	int error;
+
+	if (is_stdout(path))
+		return write_in_place(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), write, what);
+	error = destination__find(path, &destination);
+	if (!error && destination.in_place)
+		error = write_in_place(open_in_place(destination.path), write, what);
+	else if (!error)
+		error = replace_file(destination.path, write, what);
+	destination__free(&destination);
 	return error;
 }

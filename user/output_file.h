@@ -17,8 +17,9 @@ char *output_file__expand(const char *pattern, pid_t pid);
  * not. */
 bool output_file__check(const char *path, const char *option);
 
-/* Writes PATH ("-" is standard output) by calling WRITE, which returns 0 or -errno.
- * 0, or -errno of what failed; then there is no file of that name, or the one that was. */
+/* Writes PATH, or what it is a link to ("-" is standard output), by calling WRITE, which returns 0
+ * or -errno. 0, or -errno of what failed; then there is no file of that name, or the one that was.
+ */
 int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
 		       const void *what);
 

@@ -169,6 +169,13 @@ class TestOutputs:
               "File name too long")
 
 
+    def test_another_users_link(self, profile, busy, tmp_path):
+        path = tmp_path / "out.html"
+        path.symlink_to("elsewhere.html")
+        os.lchown(path, 1234, 1234)
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-o", path), FAILED, path, "link", "1234")
+
+
 class TestCommands:
     @pytest.mark.parametrize("pattern, status", [
         ("missing/x.html", FAILED), ("missing-%p/x.html", USAGE), ("missing-%t/x.html", USAGE)])

@@ -250,6 +250,18 @@ class Page(html.parser.HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
+def test_standard_output_by_its_other_name(profile, busy, tmp_path):
+    """Redirected to a file, /dev/stdout leads to that file: neither is replaced."""
+    path = tmp_path / "profile.folded"
+    with open(str(path), "wb") as output:
+        run = profile.attempt("-p", busy.pid, "-d", 0.5, "-f", "folded", "-o", "/dev/stdout",
+                              stdout=output)
+        assert os.fstat(output.fileno()).st_size > 0
+    assert run.status == 0, run.stderr
+    assert "spin (" in path.read_text()
+    assert os.path.islink("/dev/stdout")
+
+
 class TestHostileNames:
     @pytest.fixture(scope="session")
     def outputs(self, python, session_target, session_profile):

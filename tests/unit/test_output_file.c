@@ -99,6 +99,71 @@ static void test_another_users_pipe_is_replaced(void **state)
 	assert_int_equal(unlink("pipe"), 0);
 }
 
+static void assert_link(const char *path, const char *target)
+{
+	char found[64] = "";
+
+	assert_true(readlink(path, found, sizeof(found) - 1) >= 0);
+	assert_string_equal(found, target);
+}
+
+static void test_links_are_followed(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("d", 0755), 0);
+	assert_int_equal(symlink("../second", "d/first"), 0);
+	assert_int_equal(symlink("d/a", "second"), 0);
+	assert_true(output_file__check("d/first", "-o"));
+	assert_int_equal(output_file__write("d/first", write_text, "one"), 0);
+	assert_int_equal(output_file__write("d/first", write_text, "two"), 0);
+	assert_content("d/a", "two");
+	assert_link("d/first", "../second");
+	assert_link("second", "d/a");
+	assert_int_equal(unlink("second"), 0);
+	assert_int_equal(symlink("/dev/null", "second"), 0);
+	assert_int_equal(output_file__write("d/first", write_text, "x"), 0);
+	assert_link("second", "/dev/null");
+	assert_int_equal(unlink("d/a") || unlink("d/first") || rmdir("d") || unlink("second"), 0);
+}
+
+static void test_links_that_lead_nowhere(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("loop", "loop"), 0);
+	assert_false(output_file__check("loop", "-o"));
+	assert_int_equal(output_file__write("loop", write_text, "x"), -ELOOP);
+	assert_int_equal(unlink("loop"), 0);
+	assert_int_equal(symlink("none/a", "dangling"), 0);
+	assert_false(output_file__check("dangling", "-o"));
+	assert_int_equal(output_file__write("dangling", write_text, "x"), -ENOENT);
+	assert_int_equal(unlink("dangling"), 0);
+	assert_int_equal(symlink(".", "folder"), 0);
+	assert_false(output_file__check("folder", "-o"));
+	assert_int_equal(unlink("folder"), 0);
+}
+
+static void test_another_users_link_is_not_followed(void **state)
+{
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	assert_int_equal(output_file__write("a", write_text, "old"), 0);
+	assert_int_equal(symlink("a", "theirs"), 0);
+	assert_int_equal(symlink("theirs", "mine"), 0);
+	assert_int_equal(lchown("theirs", 1234, 1234), 0);
+	assert_false(output_file__check("mine", "-o"));
+	assert_int_equal(output_file__write("mine", write_text, "new"), -EPERM);
+	assert_content("a", "old");
+	/* But for the one who called sudo. */
+	setenv("SUDO_UID", "1234", 1);
+	setenv("SUDO_GID", "1234", 1);
+	assert_int_equal(output_file__write("mine", write_text, "new"), 0);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	assert_content("a", "new");
+	assert_int_equal(unlink("a") || unlink("theirs") || unlink("mine"), 0);
+}
+
 static void test_missing_folder(void **state)
 {
 	(void)state;
@@ -148,6 +213,9 @@ int main(void)
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_pipe_without_a_reader),
 		cmocka_unit_test(test_another_users_pipe_is_replaced),
+		cmocka_unit_test(test_links_are_followed),
+		cmocka_unit_test(test_links_that_lead_nowhere),
+		cmocka_unit_test(test_another_users_link_is_not_followed),
 		cmocka_unit_test(test_missing_folder),
 		cmocka_unit_test(test_belongs_to_the_sudo_user),
 		cmocka_unit_test(test_expands_names),
