@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "open_files.h"
 #include "sudo_user.h"
 
 static void use_home_of(uid_t uid)
@@ -45,6 +46,7 @@ static void run(char **command, int fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	open_files__restore();
 	error = become_sudo_user();
 	if (!error) {
 		execvp(command[0], command);

@@ -138,9 +138,6 @@ enum exit_status privileges__explain_events(int error)
 		log__error("this kernel has no CPU clock event: one with CONFIG_PERF_EVENTS=y is "
 			   "needed");
 		break;
-	case EMFILE:
-		log__error("too many open files, two are needed for each CPU: ulimit -n 65536");
-		break;
 	default:
 		log__error("perf events could not be started: %s", strerror(-error));
 	}

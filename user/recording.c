@@ -9,6 +9,7 @@
 
 #include "counts.h"
 #include "log.h"
+#include "open_files.h"
 #include "privileges.h"
 #include "rate.h"
 #include "recording.h"
@@ -93,6 +94,8 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->watch = watch__new();
 	recording->signals = -1;
 	status = privileges__check();
+	if (!status)
+		status = open_files__allow(options->pid_count + 1);
 	if (!status)
 		status = watch__open(recording->watch, options->pids, options->pid_count);
 	if (!status)

@@ -284,6 +284,26 @@ class TestPermissions:
         assert "BTF" in error
 
 
+class TestOpenFiles:
+    def limited(self, limit):
+        """What, before a command, runs it with such limits of open files."""
+        return ["sh", "-c", "ulimit %s && exec \"$@\"" % limit, "sh"]
+
+    @pytest.mark.parametrize("number", [7, 12, 20])
+    def test_too_few(self, profile, busy, number):
+        run = profile.attempt("-p", busy.pid, "-d", 30, prefix=self.limited("-n %d" % number))
+        check(run, NOT_ALLOWED, number, "ulimit -n")
+
+    def test_low_limit_is_raised(self, profile, any_python):
+        """But not for the program that is started."""
+        print_limit = ("import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0]);"
+                       "sum(range(9999999))")
+        run = profile.start("-r", 999, prefix=self.limited("-Sn 12"),
+                            command=[any_python.path, "-c", print_limit])
+        run.load()
+        assert run.stdout == b"12\n"
+
+
 def test_rate_above_the_limit(profile, busy):
     with open("/proc/sys/kernel/perf_event_max_sample_rate", encoding="ascii") as sysctl:
         limit = int(sysctl.read())

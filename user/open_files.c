@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <sys/resource.h>
+
+#include "cpus.h"
+#include "log.h"
+#include "open_files.h"
+
+/* A perf event and the link of a program to it. */
+#define FILES_PER_CPU 2
+
+/* The BPF programs and maps, those that came from the caller, those that are read and written. */
+#define FILES_BESIDES 64
+
+static struct rlimit found;
+
+enum exit_status open_files__allow(size_t processes)
+{
+	size_t needed = FILES_BESIDES + FILES_PER_CPU * cpus__array_size() + processes;
+	struct rlimit raised;
+
+	if (getrlimit(RLIMIT_NOFILE, &found))
+		return STATUS_WRITTEN;
+	raised = found;
+	raised.rlim_cur = raised.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &raised))
+		raised = found;
+	if (raised.rlim_cur >= needed)
+		return STATUS_WRITTEN;
+	log__error("too few open files are allowed: %zu are needed here, %d for each CPU, and %llu "
+		   "are the limit: ulimit -n %zu, as root, raises it",
+		   needed, FILES_PER_CPU, (unsigned long long)raised.rlim_cur, needed);
+	return STATUS_NOT_ALLOWED;
+}
+
+void open_files__restore(void)
+{
+	if (found.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &found);
+}

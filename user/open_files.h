@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How many files may be open at once: each process and each CPU takes some. */
+#ifndef PYBPFPROF_OPEN_FILES_H
+#define PYBPFPROF_OPEN_FILES_H
+
+#include <stddef.h>
+
+#include "exit_status.h"
+
+/* Raises the limit as far as it may be raised.  STATUS_WRITTEN where that is enough for PROCESSES
+ * on this machine; else says what is wrong. */
+enum exit_status open_files__allow(size_t processes);
+
+/* In a child: gives it the limit that was found, on which programs that use select(2) count. */
+void open_files__restore(void);
+
+#endif
