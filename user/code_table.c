@@ -9,9 +9,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "code_table.h"
+#include "target_memory.h"
 #include "xalloc.h"
 
 struct code_table {
@@ -113,8 +113,7 @@ static size_t read_identities(const struct code_table *table, const uint64_t *ad
 	for (size_t i = 0; i < count; i++)
 		plan(&table->target->runtime.offsets, addresses[i], &fields[i], &local[i * FIELDS],
 		     &remote[i * FIELDS]);
-	got = process_vm_readv(table->target->process.pid, local, count * FIELDS, remote,
-			       count * FIELDS, 0);
+	got = target_memory__read_pieces(table->target->process.pid, local, remote, count * FIELDS);
 	count = got < 0 ? 0 : (size_t)got / bytes;
 	for (size_t i = 0; i < count; i++)
 		identities[i] = code_identity(fields[i].name, fields[i].filename,

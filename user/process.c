@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,7 +30,8 @@ static FILE *open_proc(pid_t pid, const char *name)
 	return fopen(path, "re");
 }
 
-static int read_stat(pid_t pid, struct process *process)
+/* *HAS_ENDED: the thread PID, of which this is but a remnant. */
+static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 {
 	FILE *file = open_proc(pid, "stat");
 	char line[1024];
@@ -37,6 +39,7 @@ static int read_stat(pid_t pid, struct process *process)
 	const char *rest;
 	unsigned int flags;
 	size_t length;
+	char state;
 
 	if (!file)
 		return -ESRCH;
@@ -45,12 +48,12 @@ static int read_stat(pid_t pid, struct process *process)
 	line[length] = '\0';
 	/* The name stands in parentheses and may hold any character. */
 	rest = strrchr(line, ')');
-	if (!rest ||
-	    sscanf(rest,
-		   ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-		   " %*d %*d %*d %*d %*d %*d %" SCNu64,
-		   &process->state, &flags, &user_ticks, &system_ticks, &process->start_time) != 5)
+	if (!rest || sscanf(rest,
+			    ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+			    " %*d %*d %*d %*d %*d %*d %" SCNu64,
+			    &state, &flags, &user_ticks, &system_ticks, &process->start_time) != 5)
 		return -ESRCH;
+	*has_ended = state == 'Z' || state == 'X';
 	process->cpu_ticks = user_ticks + system_ticks;
 	process->kernel_thread = flags & KERNEL_THREAD_FLAG;
 	return 0;
@@ -70,14 +73,53 @@ static int read_tgid(pid_t pid, pid_t *tgid)
 	return found ? 0 : -ESRCH;
 }
 
+/* A thread of process PID that has not ended; 0 where there is none. */
+static pid_t find_living_thread(pid_t pid)
+{
+	struct process thread;
+	struct dirent *entry;
+	char path[64];
+	pid_t found = 0;
+	bool has_ended;
+	DIR *threads;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	threads = opendir(path);
+	while (threads && !found && (entry = readdir(threads))) {
+		pid_t tid = atoi(entry->d_name);
+
+		if (tid && !read_stat(tid, &thread, &has_ended) && !has_ended)
+			found = tid;
+	}
+	if (threads)
+		closedir(threads);
+	return found;
+}
+
 int process__inspect(pid_t pid, struct process *process)
 {
+	bool has_ended;
 	int error;
 
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
-	error = read_stat(pid, process);
-	return error ? error : read_tgid(pid, &process->tgid);
+	error = read_stat(pid, process, &has_ended);
+	if (error)
+		return error;
+	process->zombie = has_ended && !find_living_thread(pid);
+	return read_tgid(pid, &process->tgid);
+}
+
+pid_t process__reader(pid_t pid)
+{
+	struct process process;
+	bool has_ended;
+	pid_t other;
+
+	if (read_stat(pid, &process, &has_ended) || !has_ended)
+		return pid;
+	other = find_living_thread(pid);
+	return other ? other : pid;
 }
 
 static size_t read_words(pid_t pid, const char *name, char *buffer, size_t size)

@@ -9,8 +9,8 @@
 
 struct process {
 	pid_t pid;
-	pid_t tgid; /* differs from pid where that is a thread other than the first */
-	char state; /* as in /proc/PID/stat: 'Z' is a zombie */
+	pid_t tgid;  /* differs from pid where that is a thread other than the first */
+	bool zombie; /* all its threads have ended */
 	bool kernel_thread;
 	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
 	uint64_t cpu_ticks;  /* clock ticks of CPU time, of all its threads */
@@ -18,6 +18,10 @@ struct process {
 
 /* 0; -ESRCH where there is no such process. */
 int process__inspect(pid_t pid, struct process *process);
+
+/* The thread through which /proc and the kernel give what all threads of process PID share: its
+ * first, but where that has ended before others, one of those. */
+pid_t process__reader(pid_t pid);
 
 /* The command line, words joined by a space; "[name]" where it has none.  The caller frees. */
 char *process__command(pid_t pid);

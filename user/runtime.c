@@ -95,7 +95,8 @@ static bool is_repeated(const struct mapping *mappings, ssize_t i)
 int runtime__find(pid_t pid, struct runtime *runtime)
 {
 	struct mapping *mappings;
-	ssize_t count = process__code_mappings(pid, &mappings);
+	pid_t reader = process__reader(pid);
+	ssize_t count = process__code_mappings(reader, &mappings);
 	struct runtime candidate;
 	int result = -ENOEXEC, error;
 
@@ -103,7 +104,7 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	for (ssize_t i = 0; i < count; i++) {
 		if (is_repeated(mappings, i))
 			continue;
-		error = examine_mapping(pid, &mappings[i], &candidate);
+		error = examine_mapping(reader, &mappings[i], &candidate);
 		/* A Python that lives, before one that may yet, before one that we cannot walk. */
 		if (error == -ENOEXEC || (result == 0 && (error || !candidate.initialized)))
 			continue;

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "short_filename.h"
 #include "xalloc.h"
 
@@ -54,16 +55,24 @@ static const char *below_packages(int root, const char *filename)
 	return directory ? filename + directory + 1 : filename;
 }
 
-char *short_filename__of(pid_t pid, const char *filename)
+static int open_root(pid_t pid)
 {
 	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+char *short_filename__of(pid_t pid, const char *filename)
+{
 	const char *last = strrchr(filename, '/');
 	int root;
 
 	if (filename[0] != '/' || !last[1])
 		return xstrdup(filename);
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = open_root(pid);
+	if (root < 0)
+		root = open_root(process__reader(pid));
 	if (root >= 0) {
 		const char *result = below_packages(root, filename);
 

@@ -50,7 +50,7 @@ static enum exit_status check_process(const struct process *process)
 		log__error("process %d is a kernel thread, not a Python", process->pid);
 		return STATUS_NOT_PYTHON;
 	}
-	if (process->state == 'Z' || process->state == 'X') {
+	if (process->zombie) {
 		log__error("process %d is a zombie: it has ended, and waits for its parent to "
 			   "notice",
 			   process->pid);
@@ -79,7 +79,7 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	error = runtime__find(pid, &target->runtime);
 	if (error)
 		return target__explain(pid, &target->runtime, error);
-	target->command = process__command(pid);
+	target->command = process__command(process__reader(pid));
 	return STATUS_WRITTEN;
 }
 
@@ -87,7 +87,7 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 static uint64_t mapping_signature(pid_t pid)
 {
 	struct mapping *mappings;
-	ssize_t count = process__code_mappings(pid, &mappings);
+	ssize_t count = process__code_mappings(process__reader(pid), &mappings);
 	uint64_t signature = 1;
 
 	for (ssize_t i = 0; i < count; i++)
@@ -105,7 +105,7 @@ int target__find_started(pid_t pid, struct target_process *target, uint64_t *sig
 	memset(target, 0, sizeof(*target));
 	target->pidfd = -1;
 	error = process__inspect(pid, &target->process);
-	if (error || target->process.state == 'Z')
+	if (error || target->process.zombie)
 		return -ESRCH;
 	*signature = mapping_signature(pid);
 	if (*signature == before)
@@ -118,7 +118,7 @@ int target__find_started(pid_t pid, struct target_process *target, uint64_t *sig
 	target->pidfd = open_pidfd(pid);
 	if (target->pidfd < 0)
 		return -errno;
-	target->command = process__command(pid);
+	target->command = process__command(process__reader(pid));
 	return 0;
 }
 
@@ -132,7 +132,7 @@ bool target__renew(struct target_process *target)
 		return false;
 	target->runtime = runtime;
 	free(target->command);
-	target->command = process__command(target->process.pid);
+	target->command = process__command(process__reader(target->process.pid));
 	return true;
 }
 

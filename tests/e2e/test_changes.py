@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import time
 
 from conftest import PROGRAMS, missing
 from pythons import find_pythons
@@ -39,6 +40,41 @@ def test_end_of_one_of_two(any_python, target, profile):
     run.load()
     roots = {frames[0].label.split(":")[0] for frames, _ in run.stacks}
     assert "process %d" % second.pid in roots
+
+
+def is_leaderless(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8") as stat:
+        return stat.read().rpartition(")")[2].split()[0] == "Z"
+
+
+def wait_until(condition, *arguments):
+    deadline = time.monotonic() + 30
+    while not condition(*arguments):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_first_thread_has_ended(python, target, profile):
+    """The process looks like a zombie, but for its other threads."""
+    program = target(python, "leaderless.py")
+    wait_until(is_leaderless, program.pid)
+    run = profile("-p", program.pid, "-d", 1, "-r", 199)
+    late = run.count_name("late_work")
+    assert 0 < late >= 0.9 * run.samples
+    files = {frame.file for frames, _ in run.stacks for frame in frames}
+    assert files <= {"leaderless.py", "threading.py"}
+
+
+def test_first_thread_ends(any_python, target, profile):
+    """What is called only after that is named, too."""
+    program = target(any_python, "leaderless.py", "wait")
+    run = profile.start("-p", program.pid, "-d", 2, "-r", 199)
+    run.wait_sampling()
+    program.go()
+    run.load()
+    assert run.seconds > 1.9
+    assert run.count_name("early_work") > 0
+    assert run.count_name("late_work") > 0
 
 
 def test_other_pid_namespace(any_python, binary):

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A thread that works on after the process's first one has ended, at once or when told to."""
+
+import ctypes
+import platform
+import sys
+import threading
+import time
+
+EXIT = {"x86_64": 60, "aarch64": 93}[platform.machine()]  # exit(2), which ends one thread
+leaving = threading.Event()
+
+
+def early_work():
+    while not leaving.is_set():
+        sum(range(1000))
+
+
+def late_work():
+    while True:
+        sum(range(1000))
+
+
+def work():
+    early_work()
+    time.sleep(0.2)
+    late_work()
+
+
+threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+if "wait" in sys.argv:
+    sys.stdin.readline()
+leaving.set()
+ctypes.CDLL(None).syscall(EXIT, 0)
