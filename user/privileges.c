@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,14 +13,30 @@
 
 #include "log.h"
 #include "privileges.h"
+#include "sudo_user.h"
+#include "xalloc.h"
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 
-#define CAPABILITIES \
-	"CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE and CAP_DAC_READ_SEARCH"
+/* What is needed, and what will do in its place. */
+static const struct need {
+	int capability, instead;
+	const char *name, *what_for;
+	bool for_other_users; /* only to profile their processes */
+} needs[] = {
+	{ CAP_BPF, CAP_SYS_ADMIN, "CAP_BPF", "load BPF programs", false },
+	{ CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON",
+	  "sample other processes (whatever kernel.perf_event_paranoid is)", false },
+	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read their memory", false },
+	{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "CAP_CHECKPOINT_RESTORE",
+	  "open the files that they map", false },
+	{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH",
+	  "look into other users' folders under /proc", true },
+};
+
+#define NEED_COUNT (sizeof(needs) / sizeof(needs[0]))
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
-#define PARANOID_PATH	"/proc/sys/kernel/perf_event_paranoid"
 
 static bool read_number(const char *path, double *number)
 {
@@ -63,27 +80,61 @@ static bool in_first_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &status) || status.st_ino == 0xeffffffc;
 }
 
-enum exit_status privileges__check(void)
+/* Whether one of PIDS, or a program that is started, runs as another user than this program. */
+static bool are_other_users(const pid_t *pids, size_t count)
 {
-	uint64_t capabilities = effective_capabilities();
-	bool admin = has(capabilities, CAP_SYS_ADMIN);
-	double paranoid = 0;
+	struct sudo_user user;
+	struct stat status;
+	char path[32];
 
-	if (!admin && (!has(capabilities, CAP_BPF) || !has(capabilities, CAP_PERFMON))) {
-		read_number(PARANOID_PATH, &paranoid);
-		log__error(
-			"not permitted to load BPF programs and sample other processes "
-			"(kernel.perf_event_paranoid is %.0f): run as root, sudo pybpfprof ..., or "
-			"with " CAPABILITIES,
-			paranoid);
-		return STATUS_NOT_ALLOWED;
+	for (size_t i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d", pids[i]);
+		if (stat(path, &status) == 0 && status.st_uid != geteuid())
+			return true;
 	}
-	if (!has(capabilities, CAP_SYS_PTRACE) ||
-	    (!admin && !has(capabilities, CAP_CHECKPOINT_RESTORE))) {
-		log__error("not permitted to read other processes' memory and files: run as root, "
-			   "sudo pybpfprof ..., or with " CAPABILITIES);
-		return STATUS_NOT_ALLOWED;
+	return !count && sudo_user__find(&user);
+}
+
+/* Adds WORD to LIST, behind BEFORE unless it is the first. */
+static char *add_word(char *list, const char *before, const char *word)
+{
+	char *longer = xasprintf("%s%s%s", list, *list ? before : "", word);
+
+	free(list);
+	return longer;
+}
+
+static bool check_capabilities(bool other_users)
+{
+	char *missing = xstrdup(""), *what_for = xstrdup(""), *all = xstrdup("");
+	uint64_t capabilities = effective_capabilities();
+	bool complete;
+
+	for (size_t i = 0; i < NEED_COUNT; i++) {
+		const struct need *need = &needs[i];
+
+		all = add_word(all, i + 1 < NEED_COUNT ? ", " : " and ", need->name);
+		if (has(capabilities, need->capability) || has(capabilities, need->instead) ||
+		    (need->for_other_users && !other_users))
+			continue;
+		missing = add_word(missing, ", ", need->name);
+		what_for = add_word(what_for, ", ", need->what_for);
 	}
+	complete = !*missing;
+	if (!complete)
+		log__error("not permitted to %s, for want of %s: run as root, sudo pybpfprof ..., "
+			   "or with %s",
+			   what_for, missing, all);
+	free(missing);
+	free(what_for);
+	free(all);
+	return complete;
+}
+
+enum exit_status privileges__check(const pid_t *pids, size_t count)
+{
+	if (!check_capabilities(are_other_users(pids, count)))
+		return STATUS_NOT_ALLOWED;
 	if (!in_first_pid_namespace()) {
 		log__error("this is not the machine's first PID namespace, whose process IDs the "
 			   "kernel tells: run it on the host, or in a container with --pid=host");

@@ -93,7 +93,7 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new();
 	recording->signals = -1;
-	status = privileges__check();
+	status = privileges__check(options->pids, options->pid_count);
 	if (!status)
 		status = open_files__allow(options->pid_count + 1);
 	if (!status)

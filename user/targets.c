@@ -29,11 +29,10 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 		log__error("process %d has ended", pid);
 		return STATUS_NO_SAMPLE;
 	default:
-		log__error(
-			"process %d cannot be read (%s): run as root, sudo pybpfprof ..., or also "
-			"with CAP_DAC_READ_SEARCH; one with more rights than root has here "
-			"cannot be profiled",
-			pid, strerror(-error));
+		log__error("process %d cannot be read (%s): it has rights that this one lacks, or "
+			   "a security module guards it: run as root of the host, outside of any "
+			   "container",
+			   pid, strerror(-error));
 		return STATUS_NOT_ALLOWED;
 	}
 }

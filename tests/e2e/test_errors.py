@@ -206,6 +206,9 @@ class TestCommands:
         assert version in run.stderr and "not supported" in run.stderr
 
 
+CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
+
+
 class TestPermissions:
     @pytest.fixture
     def public_binary(self, binary, tmp_path_factory):
@@ -242,23 +245,33 @@ class TestPermissions:
         assert len(error.splitlines()) == 1
         assert "CAP_" in error
 
-    @pytest.mark.parametrize("lacking", ["bpf", "perfmon", "sys_ptrace"])
+    @pytest.mark.parametrize("lacking", sorted(CAPABILITIES))
     def test_each_capability_is_needed_and_named(self, public_binary, busy, require, lacking):
         require("setpriv")
-        held = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
-        status, error = self.as_nobody(public_binary, held - {lacking}, "-p", busy.pid, "-d", 30)
+        status, error = self.as_nobody(public_binary, CAPABILITIES - {lacking}, "-p", busy.pid,
+                                       "-d", 30)
         assert status == NOT_ALLOWED, error
-        assert "CAP_" + lacking.upper() in error
+        assert len(error.splitlines()) == 1
+        assert "for want of CAP_%s:" % lacking.upper() in error
+
+    def test_ones_own_process_is_no_other_users(self, public_binary, any_python, target, require):
+        """Then its folders are one's own, too."""
+        words = [require("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"]
+        spin = "print('ready', flush=True)\nwhile True: pass"
+        program = target.start(words + [any_python.path, "-c", spin])
+        status, error = self.as_nobody(public_binary, CAPABILITIES - {"dac_read_search"},
+                                       "-p", program.pid, "-d", 0.5, "-o", os.devnull)
+        assert status == 0, error
 
     def test_these_capabilities_are_enough(self, public_binary, busy, require, tmp_path):
         require("setpriv")
-        held = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
         output = tmp_path / "out.folded"
         os.chmod(tmp_path, 0o777)
         for path in tmp_path.parents[:3]:
             if path.stat().st_uid == os.getuid() and str(path).startswith("/tmp/"):
                 os.chmod(path, 0o755)
-        status, error = self.as_nobody(public_binary, held, "-p", busy.pid, "-d", 1, "-o", output)
+        status, error = self.as_nobody(public_binary, CAPABILITIES, "-p", busy.pid, "-d", 1,
+                                       "-o", output)
         assert status == 0, error
         assert "spin (" in output.read_text()
 
@@ -268,7 +281,7 @@ class TestPermissions:
         with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as sysctl:
             if int(sysctl.read()) < 2:
                 pytest.skip("perf events are open to all here")
-        held = {"bpf", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
+        held = CAPABILITIES - {"perfmon"}
         status, error = self.as_nobody(public_binary, held, "-p", busy.pid, "-d", 30)
         assert status == NOT_ALLOWED, error
         assert "perf_event_paranoid" in error
