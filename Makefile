@@ -146,7 +146,7 @@ format-check:
 lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
 		--include=/usr/include/uthash.h $(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
-	shellcheck deploy/*.sh tests/programs/*.sh .ci/run
+	shellcheck deploy/*.sh tests/programs/*.sh tests/interpreters/*.sh .ci/run
 	codespell --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 
 install: all

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fetches the interpreters that other suites of Debian have, for the tests.
+
+    sudo tests/interpreters/debian.py [SUITE...]
+
+Everything goes to $PYBPFPROF_TEST_CACHE, /var/cache/pybpfprof-tests by default, and stays there
+until it is removed by hand:
+
+    pythons/SUITE/                               the suite's /usr and /etc: its interpreters,
+                                                 libpythons, and all that they depend on
+    headers/SUITE/usr/include/python3.N/         their headers
+
+The packages are those that apt-get resolves and verifies, from the mirror that this machine's own
+sources name, with lists, state and archives of its own: the machine's packages are not touched.
+"""
+
+import collections
+import contextlib
+import fcntl
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SUITES = {
+    "bullseye": ("2.7", "3.9"),
+    "bookworm": ("3.11",),
+    "trixie": ("3.13",),
+    "sid": ("3.14", "3.15"),
+}
+CACHE = os.environ.get("PYBPFPROF_TEST_CACHE", "/var/cache/pybpfprof-tests")
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+ENTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "enter.sh")
+FETCH_TIMEOUT_S = 600
+
+# The system's settings hold (a proxy, say), but none of its lists, hooks and packages.
+CONFIGURATION = """
+Dir::State "{folder}/state";
+Dir::State::status "{folder}/status";
+Dir::Cache "{folder}/cache";
+Dir::Etc::sourcelist "{folder}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+APT::Default-Release "";
+APT::Sandbox::User "root";
+APT::Update::Error-Mode "any";
+APT::Install-Recommends "false";
+Acquire::Retries "3";
+Acquire::http::Timeout "30";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear APT::Architectures;
+APT::Architectures {{ "{architecture}"; }};
+"""
+
+# outcome: "there", "unreachable" or "failed"; reason: why it is not there.
+Suite = collections.namedtuple("Suite", "name outcome reason")
+
+
+class Unreachable(Exception):
+    """The mirror cannot be reached, or does not have the suite."""
+
+
+class Failure(Exception):
+    """What could be reached, but did not come out right."""
+
+
+def say(text):
+    print("interpreters: " + text, flush=True)
+
+
+def run(command, error, stdin=subprocess.DEVNULL, **options):
+    """The output of a command; raises ERROR, a class, where it fails."""
+    try:
+        ended = subprocess.run(command, stdin=stdin, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, universal_newlines=True,
+                               timeout=FETCH_TIMEOUT_S, **options)
+    except (OSError, subprocess.TimeoutExpired) as reason:
+        raise error(str(reason)) from None
+    if ended.returncode != 0:
+        lines = ended.stdout.splitlines()
+        errors = [line for line in lines if line.startswith("E:")]
+        raise error((errors or lines or ["%s failed" % command[0]])[0])
+    return ended.stdout
+
+
+def find_mirror():
+    """Where this machine's own packages of Debian's main come from."""
+    codename = ""
+    with open("/etc/os-release", encoding="utf-8") as release:
+        for line in release:
+            if line.startswith("VERSION_CODENAME="):
+                codename = line.partition("=")[2].strip().strip('"')
+    wanted = "$(RELEASE) $(COMPONENT) $(REPO_URI)"
+    for line in run(["apt-get", "indextargets", "--format", wanted], Unreachable).splitlines():
+        release, component, uri = line.split(" ", 2)
+        if (release, component) == (codename, "main"):
+            return uri
+    raise Unreachable("this machine's sources name no mirror of Debian's main")
+
+
+class Apt:
+    """apt-get for another suite, with everything of its own in FOLDER."""
+
+    def __init__(self, suite, folder):
+        self.folder = folder
+        self.configuration = os.path.join(folder, "apt.conf")
+        architecture = run(["dpkg", "--print-architecture"], Unreachable).strip()
+        for name in "state/lists/partial", "cache/archives/partial":
+            os.makedirs(os.path.join(folder, name))
+        self.write("status", "")
+        self.write("apt.conf", CONFIGURATION.format(folder=folder, architecture=architecture))
+        options = ["target=Packages", "lang=none"]
+        if os.path.exists(KEYRING):
+            options.append("signed-by=" + KEYRING)
+        self.write("sources.list", "deb [%s] %s %s main\n"
+                   % (" ".join(options), find_mirror(), suite))
+        self("update", error=Unreachable)
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def __call__(self, *arguments, error=Failure, **options):
+        run(["apt-get", "-c", self.configuration, "-q", "-y", *arguments], error, **options)
+
+    def closure(self, packages):
+        """Archives of the packages and of all that they depend on."""
+        self("install", "--download-only", *packages)
+        return glob.glob(os.path.join(self.folder, "cache", "archives", "*.deb"))
+
+    def alone(self, packages):
+        """Archives of just these packages."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        self("download", *packages, cwd=folder)
+        return glob.glob(os.path.join(folder, "*.deb"))
+
+
+def unpack(archives, root):
+    """Unpacks archives into ROOT, whose /lib and the like are links into /usr."""
+    for name in "bin", "sbin", "lib", "lib64":
+        os.makedirs(os.path.join(root, "usr", name))
+        os.symlink("usr/" + name, os.path.join(root, name))
+    os.makedirs(os.path.join(root, "etc"))
+    for archive in archives:
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive],
+                              stdout=subprocess.PIPE) as reader:
+            run(["tar", "-x", "-C", root, "--keep-directory-symlink"], Failure,
+                stdin=reader.stdout)
+        if reader.returncode != 0:
+            raise Failure("%s cannot be unpacked" % os.path.basename(archive))
+
+
+def packages_of(suite):
+    return [name + version for version in SUITES[suite] for name in ("python", "libpython")]
+
+
+def fetch_pythons(suite, apt, root):
+    unpack(apt.closure(packages_of(suite)), root)
+    for version in SUITES[suite]:
+        run([ENTER, root, "/usr/bin/python" + version, "-c", "import ctypes, hashlib, zlib"],
+            Failure)
+
+
+def fetch_headers(suite, apt, root):
+    unpack(apt.alone(["libpython%s-dev" % version for version in SUITES[suite]]), root)
+    shutil.rmtree(os.path.join(root, "usr", "lib"))
+
+
+CONTENTS = {"pythons": fetch_pythons, "headers": fetch_headers}
+
+
+def is_there(suite):
+    """Whether all of a suite is cached, of the versions that are wanted now."""
+    recipe = " ".join(SUITES[suite])
+    for what in CONTENTS:
+        try:
+            with open(os.path.join(CACHE, what, suite, "recipe"), encoding="utf-8") as file:
+                if file.read() != recipe:
+                    return False
+        except OSError:
+            return False
+    return True
+
+
+def fetch_suite(suite):
+    started = time.monotonic()
+    say("%s: fetching Python %s" % (suite, " and ".join(SUITES[suite])))
+    with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
+        apt = Apt(suite, tempfile.mkdtemp(dir=folder))
+        for what, fetch in CONTENTS.items():
+            root = os.path.join(folder, what)
+            fetch(suite, apt, root)
+            with open(os.path.join(root, "recipe"), "w", encoding="utf-8") as file:
+                file.write(" ".join(SUITES[suite]))
+        for what in CONTENTS:
+            place = os.path.join(CACHE, what, suite)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            if os.path.exists(place):
+                os.rename(place, os.path.join(folder, "old-" + what))
+            os.rename(os.path.join(folder, what), place)
+    say("%s: there, after %.0f s" % (suite, time.monotonic() - started))
+
+
+@contextlib.contextmanager
+def only_one():
+    """One process at a time fetches; a second one waits, and then finds everything there."""
+    os.makedirs(CACHE, exist_ok=True)
+    with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in glob.glob(os.path.join(CACHE, "fetching-*")):
+            shutil.rmtree(left)
+        yield
+
+
+def fetch(suites=tuple(SUITES)):
+    """Fetches what is not there yet.  A Suite for each."""
+    results = []
+    for suite in suites:
+        try:
+            if not is_there(suite):
+                with only_one():
+                    if not is_there(suite):
+                        fetch_suite(suite)
+            results.append(Suite(suite, "there", ""))
+        except Unreachable as reason:
+            results.append(Suite(suite, "unreachable", str(reason)))
+        except (Failure, OSError) as reason:
+            results.append(Suite(suite, "failed", str(reason)))
+    return results
+
+
+def find_interpreters():
+    """(suite, path of its root, version) of every interpreter in the cache."""
+    return [(suite, os.path.join(CACHE, "pythons", suite), version)
+            for suite in SUITES if is_there(suite) for version in SUITES[suite]]
+
+
+def main():
+    unknown = set(sys.argv[1:]) - set(SUITES)
+    if unknown:
+        sys.exit(__doc__.strip())
+    results = fetch(sys.argv[1:] or SUITES)
+    for suite in results:
+        say(" ".join(filter(None, [suite.name, suite.outcome, suite.reason])))
+    sys.exit(any(suite.outcome != "there" for suite in results))
+
+
+if __name__ == "__main__":
+    main()

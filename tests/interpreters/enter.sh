@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# enter.sh ROOT COMMAND [ARG...]: becomes COMMAND, with ROOT's /usr and /etc in
+# place of this machine's, as in a container.  The mounts are the process's own
+# and end with it; everything else, such as /tmp and /proc, is this machine's.
+set -eu
+
+root=$1
+shift
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
+
+# The last mount takes away mount itself.
+# shellcheck disable=SC2016 # expanded by the inner shell
+exec unshare --mount sh -euc '
+	root=$1 checkout=$2
+	shift 2
+	case $checkout in
+	/usr/*)
+		mkdir -p "$root$checkout"
+		mount --bind "$checkout" "$root$checkout"
+		;;
+	esac
+	mount --bind "$root/etc" /etc
+	mount --rbind "$root/usr" /usr
+	exec "$@"' sh "$root" "$checkout" "$@"
