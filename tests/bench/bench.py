@@ -152,7 +152,7 @@ def main():
         pythons = find_pythons()
     report = {}
     for python in pythons:
-        print("Python %s (%s)" % (python.name, python.path), flush=True)
+        print("Python %s (%s)" % (python.name, " ".join(python.command)), flush=True)
         report[python.name] = measure(python, arguments.quick)
     with open(arguments.json, "w", encoding="utf-8") as output:
         json.dump({"kernel": os.uname().release, "cpus": len(os.sched_getaffinity(0)),

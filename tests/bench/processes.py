@@ -24,7 +24,7 @@ class Worker:
     def __init__(self, python, folder, cpu, frames=49, threads=1):
         descriptor, self.counter = tempfile.mkstemp(dir=folder)
         os.close(descriptor)
-        command = [python.path, "-B", os.path.join(HERE, "work.py"), self.counter, str(frames),
+        command = [*python.command, "-B", os.path.join(HERE, "work.py"), self.counter, str(frames),
                    str(threads), str(cpu)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
         self.pid = self.process.pid

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from pythons import find_pythons, pyenv_root
+from pythons import find_pythons, one_of_each_minor, pyenv_root
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
@@ -25,9 +25,14 @@ PATIENCE = 60
 FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.DOTALL)
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "each_minor: runs on one Python of each minor version")
+
+
 def pytest_generate_tests(metafunc):
     if "python" in metafunc.fixturenames:
-        pythons = find_pythons()
+        few = metafunc.definition.get_closest_marker("each_minor")
+        pythons = one_of_each_minor() if few else find_pythons()
         metafunc.parametrize("python", pythons, ids=[python.name for python in pythons],
                              scope="session")
 
@@ -60,7 +65,7 @@ def any_python():
     """One Python, for tests of what no version changes."""
     pythons = find_pythons()
     assert pythons, "no Python here"
-    return next((python for python in pythons if python.path.startswith("/usr/bin/")), pythons[-1])
+    return next((python for python in pythons if python.name.endswith("-system")), pythons[-1])
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +126,7 @@ class Targets:
 
     def __call__(self, python, program, *arguments, **options):
         path = program if os.path.isabs(program) else os.path.join(PROGRAMS, program)
-        return self.start([getattr(python, "path", python), path, *map(str, arguments)], **options)
+        return self.start([*python.command, path, *map(str, arguments)], **options)
 
     def start(self, command, **options):
         target = Target(command, **options)

@@ -8,13 +8,18 @@ import os
 import pwd
 import re
 import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpreters"))
+import debian  # noqa: E402
 
 OLDEST = (3, 7)
 NEWEST = (3, 15)
 
-# path: of the executable; version: (3, 8, 18); name: "3.8.18-pyenv", for test ids;
-# include: the folder of its Python.h, which need not exist.
-Python = collections.namedtuple("Python", "path version name include")
+# path: of the executable, as its own processes see it; version: (3, 8, 18); name: "3.8.18-pyenv",
+# for test ids; include: the folder of its Python.h, which need not exist; command: what starts it;
+# root: "", or the folder whose /usr it has in place of this machine's.
+Python = collections.namedtuple("Python", "path version name include command root")
 
 ASK = """
 import sys, sysconfig
@@ -35,9 +40,10 @@ def pyenv_root():
     return next(filter(os.path.isdir, roots), roots[0])
 
 
-def describe(path, origin):
+def describe(path, origin, root=""):
     """The Python at PATH, or None where it is not one of ours or does not start."""
-    answer = subprocess.run([path, "-I", "-c", ASK], stdout=subprocess.PIPE,
+    command = [debian.ENTER, root, path] if root else [path]
+    answer = subprocess.run(command + ["-I", "-c", ASK], stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL, universal_newlines=True)
     if answer.returncode != 0:
         return None
@@ -45,7 +51,9 @@ def describe(path, origin):
     version = tuple(map(int, version_text.split(".")))
     if not OLDEST <= version[:2] <= NEWEST or free_threaded == "1":
         return None
-    return Python(path, version, "%s-%s" % (version_text, origin), include)
+    if root:
+        include = os.path.join(debian.headers_of(origin), include.lstrip("/"))
+    return Python(path, version, "%s-%s" % (version_text, origin), include, tuple(command), root)
 
 
 @functools.lru_cache(maxsize=None)
@@ -57,4 +65,17 @@ def find_pythons():
              for origin, pattern in places
              for path in glob.glob(pattern)
              if re.search(r"/python3\.\d+$", path)]
+    # The system may be one of Debian's suites itself.
+    of_system = {python.version for python in found if python and python.name.endswith("-system")}
+    found += [python for suite, root, version in debian.find_interpreters()
+              for python in [describe("/usr/bin/python" + version, suite, root)]
+              if python and python.version not in of_system]
     return sorted(filter(None, found), key=lambda python: (python.version, python.name))
+
+
+def one_of_each_minor():
+    """Of every minor version one, the most recent and preferably a distribution's."""
+    chosen = {}
+    for python in sorted(find_pythons(), key=lambda python: "pyenv" not in python.name):
+        chosen[python.version[:2]] = python
+    return [python for python in find_pythons() if python in chosen.values()]

@@ -20,10 +20,11 @@ def test_address_used_again(python, target, profile):
 
 
 def test_exec_of_another_python(python, target, profile):
-    others = [other for other in find_pythons() if other.path != python.path]
-    if not others:
-        missing("a second Python")
-    program = target(python, "changing.py", 0.7, others[-1].path, os.path.join(PROGRAMS, "busy.py"))
+    # Itself where it finds no other one below its root.
+    others = [other for other in find_pythons()
+              if other.root == python.root and other.path != python.path] or [python]
+    program = target(python, "changing.py", 0.7, others[-1].path,
+                     os.path.join(PROGRAMS, "busy.py"))
     run = profile("-p", program.pid, "-d", 6, "-r", 199)
     assert run.count_name("before_exec") > 0
     after = run.samples - run.count_name("before_exec")
@@ -82,7 +83,7 @@ def test_other_pid_namespace(any_python, binary):
     if not unshare:
         missing("unshare")
     ended = subprocess.run([unshare, "--fork", "--pid", "--mount-proc", binary, "-d", "1", "-o",
-                            os.devnull, "--", any_python.path, "-c", "pass"],
+                            os.devnull, "--", *any_python.command, "-c", "pass"],
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            universal_newlines=True, timeout=30)
     assert ended.returncode == 4

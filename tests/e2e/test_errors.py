@@ -62,7 +62,7 @@ class TestProcesses:
               "not supported")
 
     def test_zombie(self, profile, any_python):
-        process = subprocess.Popen([any_python.path, "-c", "pass"])
+        process = subprocess.Popen([*any_python.command, "-c", "pass"])
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         try:
             check(profile.attempt("-p", process.pid, "-d", 30), NOT_PYTHON, process.pid, "zombie")

@@ -26,7 +26,7 @@ def tool():
 
 
 def test_standard_library(python, tool):
-    dump = subprocess.Popen([python.path, os.path.join(PROGRAMS, "dump_lines.py")],
+    dump = subprocess.Popen([*python.command, os.path.join(PROGRAMS, "dump_lines.py")],
                             stdout=subprocess.PIPE)
     check = subprocess.run([tool("line_check")], stdin=dump.stdout, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, universal_newlines=True)

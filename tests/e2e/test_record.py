@@ -227,7 +227,7 @@ def test_file_names_of_every_kind(python, target, profile, tmp_path):
     os.mkdir(folder)
     path = folder + b"/it's \"quoted\"; n\xc3\xa9 \xfe.py"
     shutil.copy(os.path.join(PROGRAMS, "busy.py"), path)
-    program = target.start([python.path, path])
+    program = target.start([*python.command, path])
     run = profile("-p", program.pid, "-d", 1, "-r", 499, "--full-filenames")
     files = {frame.file for frames, _ in run.stacks for frame in frames if frame.name == "leaf"}
     shown = str(tmp_path) + r"/a folder: with\x0a\udcff/it's " + '"quoted": né \\udcfe.py'
@@ -253,7 +253,7 @@ def test_several_processes(python, target, profile):
 
 def test_command_is_profiled_from_its_start(python, profile):
     program = os.path.join(PROGRAMS, "burn.py")
-    run = profile("-r", 999, command=[python.path, program, "0.3", "print=hello  there"])
+    run = profile("-r", 999, command=[*python.command, program, "0.3", "print=hello  there"])
     assert run.stdout == b"hello  there\n"
     expected = 0.3 * run.ledger["rate_hz"]
     assert 0.5 * expected < run.count_name("inner_loop") < 1.7 * expected

@@ -46,7 +46,7 @@ def test_target_ends_in_the_first_second(python, target, profile):
 
 
 def test_command_that_is_short(python, profile):
-    run = profile("-r", 999, command=[python.path, "-S", "-E", BURN, "0.05"])
+    run = profile("-r", 999, command=[*python.command, "-S", "-E", BURN, "0.05"])
     assert run.count_name("inner_loop") >= 0.4 * 0.05 * 999
 
 
@@ -163,7 +163,7 @@ def wait_gone(pid):
 def test_interrupted_command(any_python, profile, tmp_path):
     """Ctrl-C reaches the whole group; the profile is written and the command is gone."""
     marker = tmp_path / "pid"
-    command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', marker, any_python.path, BURN, "60"]
+    command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', marker, *any_python.command, BURN, "60"]
     run = profile.start("-r", 499, command=command, start_new_session=True)
     run.wait_sampling()
     time.sleep(0.5)
@@ -176,7 +176,7 @@ def test_interrupted_command(any_python, profile, tmp_path):
 def test_output_of_the_command_is_its_own(any_python, profile):
     """Standard output carries what the command wrote, standard error also what we say."""
     script = "import sys; sys.stdout.buffer.write(bytes(range(256))); sys.stderr.write('mine\\n')"
-    run = profile.start(command=[any_python.path, "-c", script]).finish()
+    run = profile.start(command=[*any_python.command, "-c", script]).finish()
     assert run.stdout == bytes(range(256))
     assert "mine" in run.stderr.splitlines()
 
@@ -188,13 +188,13 @@ def test_standard_input_reaches_the_command(any_python, profile):
     script = "import sys; sys.stdout.write(sys.stdin.read())"
     with open(reader, "rb") as pipe:
         run = profile.attempt("-o", os.devnull, "-f", "folded",
-                              command=["sh", "-c", 'exec "$@"', "-", any_python.path, "-c",
+                              command=["sh", "-c", 'exec "$@"', "-", *any_python.command, "-c",
                                        script], stdin=pipe)
     assert run.stdout == b"for the command\n"
 
 
 @pytest.mark.parametrize("status", [0, 7])
 def test_status_of_the_command_is_told(any_python, profile, status):
-    run = profile(command=[any_python.path, BURN, "0.2", "exit=%d" % status])
+    run = profile(command=[*any_python.command, BURN, "0.2", "exit=%d" % status])
     assert ("status %d" % status in run.stderr) == (status != 0)
     assert parse_folded(open(run.output, encoding="utf-8").read())

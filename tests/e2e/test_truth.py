@@ -25,7 +25,7 @@ class Legal:
     """The stacks that deep.py can have under one Python."""
 
     def __init__(self, python):
-        answer = subprocess.run([python.path, os.path.join(PROGRAMS, "legal_lines.py"), DEEP],
+        answer = subprocess.run([*python.command, os.path.join(PROGRAMS, "legal_lines.py"), DEEP],
                                 stdout=subprocess.PIPE, check=True)
         self.lines = {name: set(lines) for name, lines in json.loads(answer.stdout).items()}
         self.calls = {}

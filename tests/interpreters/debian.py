@@ -242,6 +242,11 @@ def find_interpreters():
             for suite in SUITES if is_there(suite) for version in SUITES[suite]]
 
 
+def headers_of(suite):
+    """The root folder of the headers of a suite's interpreters."""
+    return os.path.join(CACHE, "headers", suite)
+
+
 def main():
     unknown = set(sys.argv[1:]) - set(SUITES)
     if unknown:
