@@ -263,12 +263,8 @@ def test_command_is_profiled_from_its_start(python, profile):
         == run.ledger["samples"] - run.ledger["python"] + run.ledger["truncated"]
 
 
-def test_native_threads_have_no_python(python, target, profile, require, tmp_path):
-    library = str(tmp_path / "native_thread.so")
-    compiler = [require("gcc"), "-O1", "-shared", "-fPIC", "-pthread", "-o", library]
-    assert os.spawnv(os.P_WAIT, compiler[0],
-                     compiler + [os.path.join(PROGRAMS, "native_thread.c")]) == 0
-    program = target(python, "busy.py", environment={"LD_PRELOAD": library})
+def test_native_threads_have_no_python(python, target, profile):
+    program = target(python, "native_thread.py")
     run = profile("-p", program.pid, "-d", 1, "-r", 499, "-t")
     native = sum(count for frames, count in run.stacks
                  if frames[0].label.endswith(": native spinner"))
