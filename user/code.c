@@ -11,6 +11,11 @@
 /* The part of a PyCodeObject that has what is read here ends below this (3.15: 200). */
 #define CODE_BYTES_MAX 1024
 
+#define NONE_AS_CODE_SINCE 0x030d0000
+
+/* Where a type has its name: after the head that all objects of variable size have. */
+#define TYPE_NAME(offsets) ((offsets)->varobject_size + sizeof(uint64_t))
+
 /* A code object's own memory, up to the last field that is read. */
 struct window {
 	uint8_t bytes[CODE_BYTES_MAX];
@@ -65,6 +70,21 @@ static bool is_hidden(const struct window *window, const struct offsets *offsets
 	       (uint64_t)first_traceable >= pointer_at(window, offsets->varobject_size);
 }
 
+/* Whether TYPE is None's.  From 3.13 on, None stands for the code of the frame below each entry
+ * into the eval loop.  The kernel knows such a frame by its owner, but some compilers have that
+ * written after the frame has become part of the thread's stack. */
+static bool is_type_of_none(pid_t pid, const struct offsets *offsets, uint64_t type)
+{
+	static const char none[] = "NoneType";
+	char name[sizeof(none)];
+	uint64_t address;
+
+	return offsets->version >= NONE_AS_CODE_SINCE &&
+	       !target_memory__read_pointer(pid, type + TYPE_NAME(offsets), &address) &&
+	       !target_memory__read(pid, address, name, sizeof(name)) &&
+	       !memcmp(name, none, sizeof(none));
+}
+
 static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address, uint8_t **result,
 		      size_t *length)
 {
@@ -86,14 +106,18 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 {
 	struct window window;
 	int32_t first_line;
+	uint64_t type;
 	int error;
 
 	memset(code, 0, sizeof(*code));
 	error = read_window(pid, offsets, address, &window);
 	if (error)
 		return error;
-	if (code_type && pointer_at(&window, offsets->object_type) != code_type)
-		return -EINVAL;
+	type = pointer_at(&window, offsets->object_type);
+	if (code_type && type != code_type) {
+		code->hidden = is_type_of_none(pid, offsets, type);
+		return code->hidden ? 0 : -EINVAL;
+	}
 	memcpy(&first_line, window.bytes + offsets->code_firstlineno, sizeof(first_line));
 	if (first_line < 0)
 		return -EINVAL;

@@ -17,8 +17,7 @@ struct code {
 	char *name;	/* co_qualname from 3.11 on, else co_name; UTF-8 */
 	char *filename; /* co_filename; UTF-8 */
 	uint32_t first_line;
-	bool hidden; /* the interpreter's own (3.13: what calls __init__); tracebacks hide it, too
-		      */
+	bool hidden; /* the interpreter's own (3.13: what calls __init__); tracebacks hide it */
 	uint8_t *line_table;
 	size_t line_table_length;
 };
@@ -26,7 +25,7 @@ struct code {
 /* Reads the code object at ADDRESS of process PID.  CODE_TYPE is the address of PyCode_Type in the
  * target, 0 where it is not known: then the object's type is not checked.
  * 0 with *CODE for code__free; -EFAULT where memory is not readable (the process has ended, say);
- * -EINVAL where what is there is no code object. */
+ * -EINVAL where what is there is no code object.  From 3.13 on, None is hidden code: see code.c. */
 int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
 	       struct code *code);
 

@@ -80,7 +80,7 @@ def main():
         "type": id(types.CodeType),
         "codes": [describe(code) for code in codes],
         "strings": [{"address": id(string), "text": spelled(string)} for string in strings],
-        "no_code": [id(original), id(codes), id(types.CodeType), id(None), id("plain")],
+        "no_code": [id(original), id(codes), id(types.CodeType), id(...), id("plain")],
     }
     print("ready", json.dumps(told), flush=True)
     sys.stdin.readline()

@@ -82,6 +82,32 @@ static void code_that_is_never_traced_is_hidden(void **state)
 	}
 }
 
+static void none_is_hidden_code_since_3_13(void **state)
+{
+	(void)state;
+	for (int minor = 11; minor <= 15; minor++) {
+		static const char *const names[] = { "NoneType", "NoneTypes", "code" };
+		struct fake_code fake;
+
+		make_code(&fake, minor);
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			uint8_t type[CODE_BYTES] = { 0 };
+			struct code code;
+
+			put(type, fake.offsets.varobject_size + 8, (uintptr_t)names[i], 8);
+			put(fake.object, fake.offsets.object_type, (uintptr_t)type, 8);
+			if (minor < 13 || i) {
+				check_refused(&fake, -EINVAL);
+				continue;
+			}
+			assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+			assert_true(code.hidden);
+			assert_null(code.name);
+			code__free(&code);
+		}
+	}
+}
+
 static void the_type_is_checked_where_known(void **state)
 {
 	struct fake_code fake;
@@ -243,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_is_read),
 		cmocka_unit_test(code_that_is_never_traced_is_hidden),
+		cmocka_unit_test(none_is_hidden_code_since_3_13),
 		cmocka_unit_test(the_type_is_checked_where_known),
 		cmocka_unit_test(first_lines_are_checked),
 		cmocka_unit_test(bad_members_are_refused),
