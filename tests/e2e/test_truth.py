@@ -1,101 +1,45 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Nothing in a profile but what was: no stack that never existed, no share that is not so."""
 
-import ast
-import json
 import math
 import os
-import re
-import subprocess
 import sys
 
 from conftest import PROGRAMS
+from legal import Legal
 from pythons import find_pythons
 
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
 
-DEEP = os.path.join(PROGRAMS, "deep.py")
 DEPTH = 50
 SAMPLES_WANTED = 100_000
 RUNS_AT_MOST = 10  # of 6 s: one is enough unless others keep the CPUs busy
 
 
-class Legal:
-    """The stacks that deep.py can have under one Python."""
+def why_not(legal, frames):
+    """What is wrong with a stack, root first; None for a legal one."""
+    return legal.why_not(frames) or why_not_recursion(legal, frames)
 
-    def __init__(self, python):
-        answer = subprocess.run([*python.command, os.path.join(PROGRAMS, "legal_lines.py"), DEEP],
-                                stdout=subprocess.PIPE, check=True)
-        self.lines = {name: set(lines) for name, lines in json.loads(answer.stdout).items()}
-        self.calls = {}
-        with open(DEEP, encoding="utf-8") as file:
-            source = file.read()
-        owner = self.owners(source)
-        for number, line in enumerate(source.splitlines(), 1):
-            for callee in line.partition("# calls: ")[2].split(", "):
-                if callee and self.applies(python, callee):
-                    self.calls.setdefault((owner[number], number), set()).add(callee.split()[0])
-        self.open_lists(python)
 
-    @staticmethod
-    def owners(source):
-        """{line: the function it is in}"""
-        owner = dict.fromkeys(range(1, source.count("\n") + 2), "<module>")
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.FunctionDef):
-                owner.update(dict.fromkeys(range(node.lineno, node.end_lineno + 1), node.name))
-        return owner
-
-    @staticmethod
-    def applies(python, callee):
-        """Whether a mark like "name (before 3.12)" is about this Python."""
-        version = python.version[:2]
-        match = re.search(r"\((before )?3\.(\d+)( and later)?\)", callee)
-        if not match:
-            return True
-        if match[1]:
-            return version < (3, int(match[2]))
-        return version >= (3, int(match[2])) if match[3] else version == (3, int(match[2]))
-
-    def open_lists(self, python):
-        """Up to 3.11 a list comprehension is a function that stands between."""
-        if python.version < (3, 12):
-            for (name, number), callees in list(self.calls.items()):
-                if "<listcomp>" in callees:
-                    callees.discard("short")
-                    self.calls["<listcomp>", number] = {"short"}
-
-    def why_not(self, frames):
-        """What is wrong with a stack, root first; None for a legal one."""
-        if frames[0].short not in ("<module>", "work"):
-            return "%s as root" % frames[0]
-        for caller, callee in zip(frames, frames[1:]):
-            if callee.short not in self.calls.get((caller.short, caller.line), ()):
-                return "%s does not call %s" % (caller, callee)
-        leaf = frames[-1]
-        if (leaf.line or 0) not in self.lines.get(leaf.short, ()):
-            return "%s has no such line" % leaf
-        return self.why_not_recursion(frames)
-
-    def why_not_recursion(self, frames):
-        """The recursion calls from one line at depth 0, one at odd depths and one at even ones."""
-        chain = [frame for frame in frames if frame.short == "descend"]
-        if any(frame.short == "bottom" for frame in frames) and len(chain) != DEPTH + 1:
-            return "bottom at depth %d" % len(chain)
-        if len(chain) > DEPTH + 1:
-            return "depth %d" % len(chain)
-        callers = chain[:-1] if frames[-1].short == "descend" else chain
-        at_zero, odd, even = sorted(line for name, line in self.calls if name == "descend")
-        for position, frame in enumerate(callers):
-            depth = DEPTH - position
-            if frame.line != (at_zero if depth == 0 else odd if depth % 2 else even):
-                return "depth %d calls from line %s" % (depth, frame.line)
-        return None
+def why_not_recursion(legal, frames):
+    """The recursion calls from one line at depth 0, one at odd depths and one at even ones."""
+    chain = [frame for frame in frames if frame.short == "descend"]
+    if any(frame.short == "bottom" for frame in frames) and len(chain) != DEPTH + 1:
+        return "bottom at depth %d" % len(chain)
+    if len(chain) > DEPTH + 1:
+        return "depth %d" % len(chain)
+    callers = chain[:-1] if frames[-1].short == "descend" else chain
+    at_zero, odd, even = sorted(line for name, line in legal.calls if name == "descend")
+    for position, frame in enumerate(callers):
+        depth = DEPTH - position
+        if frame.line != (at_zero if depth == 0 else odd if depth % 2 else even):
+            return "depth %d calls from line %s" % (depth, frame.line)
+    return None
 
 
 def test_no_stack_that_never_was(python, target, profile):
-    legal = Legal(python)
+    legal = Legal(python, "deep.py", roots=("<module>", "work"))
     programs = [target(python, "deep.py") for _ in range(2)]
     arguments = [word for program in programs for word in ("-p", program.pid)]
     samples = whole = 0
@@ -110,7 +54,7 @@ def test_no_stack_that_never_was(python, target, profile):
             if frames[-1].file is None:
                 continue
             whole += count
-            reason = legal.why_not(frames[1:])
+            reason = why_not(legal, frames[1:])
             if reason:
                 wrong[reason] = wrong.get(reason, 0) + count
         if samples >= SAMPLES_WANTED:

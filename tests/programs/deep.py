@@ -2,8 +2,7 @@
 """deep.py: a program whose every legal stack is known.
 
 Two threads recurse 50 deep, from two lines in turn, and make short calls of
-every kind at the bottom.  `calls:` marks each line that calls a function of
-this file: the test takes from it which caller may stand at which line.
+every kind at the bottom.  `calls:` marks are for tests/e2e/legal.py.
 """
 
 import _thread
@@ -43,14 +42,14 @@ def bottom():
     total = 0
     for value in range(20):
         total += short(value)  # calls: short
-        total += middle(  # calls: middle (3.8 and later)
+        total += middle(  # calls: middle (>=3.8)
             value  # calls: middle (3.7)
         ) + 1
         total += sum(generate(3))  # calls: generate
         total += sorted((3, 1, 2), key=order)[0]  # calls: order
         total += Thing(value).value  # calls: __init__
         total += len(Thing(value))  # calls: __init__, __len__
-        total += [short(item) for item in PAIR][0]  # calls: <listcomp> (before 3.12), short
+        [short(i) for i in PAIR]  # calls: <listcomp> (<3.12), short (by <listcomp>, >=3.12)
         try:
             total += middle(value)  # calls: middle
         finally:

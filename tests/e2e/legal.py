@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The stacks that a program of tests/programs can have, by its own `calls:` marks.
+
+A line's mark names the functions that it calls.  Behind a name, "(3.7)", "(<3.12)" or "(>=3.8)"
+says on which versions, "(by <genexpr>)" that it is a function inside of the line that does, and a
+comma "or".  A function whose first line has `called: anywhere` may follow any frame, one with
+`called: library` any frame of another file; all of these are called `library`.  Which lines a
+function has at all, the interpreter says.
+"""
+
+import ast
+import json
+import os
+import re
+import subprocess
+
+from conftest import PROGRAMS
+
+MARK = re.compile(r"([\w<>]+)(?: \((.*?)\))?")
+
+
+def applies(version, condition):
+    """Whether a condition like "<3.12" is true of a version."""
+    comparison, minor = re.fullmatch(r"(<|>=|)3\.(\d+)", condition).groups()
+    if comparison == "<":
+        return version < (3, int(minor))
+    return version >= (3, int(minor)) if comparison else version == (3, int(minor))
+
+
+def owners(source):
+    """{line: the function or class it is in}"""
+    owner = dict.fromkeys(range(1, source.count("\n") + 2), "<module>")
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, kinds):
+            # A class is called, so to speak, on its own first line.
+            first = node.lineno + isinstance(node, ast.ClassDef)
+            owner.update(dict.fromkeys(range(first, node.end_lineno + 1), node.name))
+    return owner
+
+
+class Legal:
+    """What is legal for PROGRAM under one Python; the outermost frame is one of ROOTS."""
+
+    def __init__(self, python, program, roots=("<module>",)):
+        self.roots = roots
+        path = os.path.join(PROGRAMS, program)
+        answer = subprocess.run([*python.command, os.path.join(PROGRAMS, "legal_lines.py"), path],
+                                stdout=subprocess.PIPE, check=True)
+        self.lines = {name: set(lines) for name, lines in json.loads(answer.stdout).items()}
+        self.file = os.path.basename(path)
+        self.calls = {}
+        self.called = {"anywhere": set(), "library": set()}
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+        owner = owners(source)
+        for number, line in enumerate(source.splitlines(), 1):
+            self.called.get(line.partition("# called: ")[2], set()).add(owner[number])
+            self.add(python.version[:2], owner[number], number, line.partition("# calls: ")[2])
+
+    def add(self, version, owner, number, marks):
+        for name, conditions in MARK.findall(marks):
+            for condition in conditions.split(", "):
+                if condition.startswith("by "):
+                    self.calls.setdefault((condition[3:], number), set()).add(name)
+                elif not condition or applies(version, condition):
+                    self.calls.setdefault((owner, number), set()).add(name)
+
+    def is_own(self, frame):
+        return os.path.basename(frame.file or "") == self.file
+
+    def may_call(self, caller, callee):
+        name = callee.short if self.is_own(callee) else "library"
+        if name in self.called["anywhere"]:
+            return True
+        if not self.is_own(caller):
+            return name == "library" or name in self.called["library"]
+        return name in self.calls.get((caller.short, caller.line), ())
+
+    def why_not(self, frames):
+        """What is wrong with a stack, root first; None for a legal one."""
+        if frames[0].short not in self.roots:
+            return "%s as root" % frames[0]
+        for caller, callee in zip(frames, frames[1:]):
+            if not self.may_call(caller, callee):
+                return "%s does not call %s" % (caller, callee)
+        for frame in frames:
+            if self.is_own(frame) and (frame.line or 0) not in self.lines.get(frame.short, ()):
+                return "%s has no such line" % frame
+        return None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stacks of every kind: how a function may come to be called, how deep, and by what."""
+
+import os
+
+import pytest
+
+from conftest import PROGRAMS
+from legal import Legal, owners
+
+SAMPLES_WANTED = 50_000
+RUNS_AT_MOST = 12
+
+
+def names_of(program):
+    """Every function and class of a program that does work, by its marks."""
+    with open(os.path.join(PROGRAMS, program), encoding="utf-8") as file:
+        source = file.read()
+    owner = owners(source)
+    return {owner[number] for number, line in enumerate(source.splitlines(), 1)
+            if "# calls: leaf" in line}
+
+
+def judge(legal, run, wrong):
+    """Counts the illegal stacks of a run into WRONG, by what is wrong; the names in the others."""
+    seen = set()
+    for frames, count in run.stacks:
+        if frames[-1].file is None:
+            continue
+        seen.update(frame.short for frame in frames)
+        reason = legal.why_not(frames)
+        if reason:
+            wrong[reason] = wrong.get(reason, 0) + count
+    return seen
+
+
+@pytest.mark.each_minor
+def test_every_kind_of_function(python, target, profile):
+    legal = Legal(python, "kinds.py")
+    program = target(python, "kinds.py")
+    wrong, seen = {}, set()
+    samples = whole = 0
+    for _ in range(RUNS_AT_MOST):
+        run = profile("-p", program.pid, "-d", 5, "-r", 9999)
+        seen |= judge(legal, run, wrong)
+        samples += run.samples
+        whole += run.ledger["python"] - run.ledger["truncated"]
+        if samples >= SAMPLES_WANTED:
+            break
+    print("%d samples, %d of them whole Python stacks" % (samples, whole))
+    assert wrong == {}
+    assert names_of("kinds.py") - seen == set()
+    assert whole >= 0.999 * samples
+    assert samples >= SAMPLES_WANTED
+
+
+@pytest.mark.each_minor
+def test_990_frames_are_whole(python, target, profile):
+    run = profile("-p", target(python, "depth.py", 990).pid, "-d", 1, "-r", 999)
+    assert run.ledger["truncated"] == 0
+    assert run.ledger["python"] == run.samples > 10
+    for frames, _ in run.stacks:
+        own = [frame.name for frame in frames if frame.file.endswith("depth.py")]
+        assert own == ["descend"] * 990 + ["bottom"]
+        assert frames[0].short == "_bootstrap"
+
+
+@pytest.mark.each_minor
+def test_5000_frames_are_cut_at_the_root(python, target, profile):
+    run = profile("-p", target(python, "depth.py", 5000).pid, "-d", 1, "-r", 999)
+    assert run.ledger["truncated"] == run.ledger["python"] == run.samples > 10
+    for frames, _ in run.stacks:
+        assert frames[0].label == "[deeper frames cut]"
+        assert [frame.name for frame in frames[1:]] == ["descend"] * 1022 + ["bottom"]
+
+
+@pytest.mark.each_minor
+def test_threads_that_come_and_go(python, target, profile):
+    legal = Legal(python, "storm.py", roots=("<module>", "_bootstrap", "raw_job"))
+    wrong = {}
+    run = profile("-p", target(python, "storm.py").pid, "-d", 2, "-r", 4999)
+    seen = judge(legal, run, wrong)
+    assert wrong == {}
+    assert {"start_threads", "job", "raw_job", "middle", "leaf"} <= seen
+    assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples
+    assert run.ledger["lost"] == 0
+
+
+@pytest.mark.each_minor
+def test_forked_children(python, target, profile):
+    """Each child shows its own work, and nothing of what its parent does or did."""
+    methods = ("fork", "thread", "mp-fork", "mp-spawn", "mp-forkserver")
+    programs = [target(python, "forks.py", method) for method in methods]
+    work = {program.pid: "parent_work" for program in programs}
+    work.update((program.said, "child_work") for program in programs)
+    run = profile(*(word for pid in work for word in ("-p", pid)), "-d", 2, "-r", 999)
+    found = dict.fromkeys(work, 0)
+    for frames, count in run.stacks:
+        pid = int(frames[0].label.partition(":")[0].rpartition(" ")[2])
+        names = {frame.name for frame in frames}
+        assert names & {"parent_work", "child_work"} <= {work[pid]}, frames
+        found[pid] += count if work[pid] in names else 0
+    assert all(count > 0.02 * run.samples for count in found.values()), found
+    assert sum(found.values()) >= 0.99 * run.samples

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""storm.py: threads that start and end all the time, several at once.
+
+`calls:` and `called:` are the marks that tests/e2e/legal.py reads.
+"""
+
+import _thread
+import threading
+
+
+def leaf():
+    return sum(range(100))
+
+
+def middle():
+    return leaf()  # calls: leaf
+
+
+def job():  # called: library
+    for _ in range(100):
+        middle()  # calls: middle
+
+
+def raw_job():
+    for _ in range(100):
+        middle()  # calls: middle
+
+
+def run_threads(threads):
+    for thread in threads:  # calls: library
+        thread.start()  # calls: library
+    _thread.start_new_thread(raw_job, ())
+    _thread.start_new_thread(raw_job, ())
+    for thread in threads:  # calls: library
+        thread.join()  # calls: library
+
+
+def start_threads():  # called: library
+    while True:
+        first = threading.Thread(target=job)  # calls: library
+        second = threading.Thread(target=job)  # calls: library
+        run_threads([first, second])  # calls: library, run_threads
+
+
+print("ready", flush=True)
+threading.Thread(target=start_threads, daemon=True).start()
+start_threads()  # calls: start_threads
