@@ -121,6 +121,13 @@ static size_t read_identities(const struct code_table *table, const uint64_t *ad
 	return count;
 }
 
+/* Whether what has IDENTITY is not CODE.  What is hidden lives as long as the interpreter, and may
+ * be no code object: what lies where a code object's fields would be changes then. */
+static bool is_another(const struct known_code *code, uint64_t identity)
+{
+	return identity && code->identity && identity != code->identity && !code->code.hidden;
+}
+
 /* Reads CODE, which has no name where what is at its address by now is another one.  The identity
  * is read last: where it is the sample's, so was all in between. */
 static void read_code(struct code_table *table, struct known_code *code)
@@ -131,8 +138,8 @@ static void read_code(struct code_table *table, struct known_code *code)
 			       code->address, &code->code);
 
 	read_identities(table, &code->address, &now, 1);
-	code->replaced = now && code->identity && now != code->identity;
-	if (!error && (!now || code->replaced))
+	code->replaced = is_another(code, now);
+	if (!error && !code->code.hidden && (!now || code->replaced))
 		code__free(&code->code);
 	if (!code->identity)
 		code->identity = now;
@@ -147,7 +154,7 @@ static struct known_code *add(struct code_table *table, uint64_t address, uint64
 	code->identity = identity;
 	read_code(table, code);
 	table->objects++;
-	table->unnamed += !code->code.name;
+	table->unnamed += !code->code.name && !code->code.hidden;
 	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
 	return code;
 }
@@ -157,7 +164,7 @@ struct known_code *code_table__get(struct code_table *table, uint64_t address, u
 	struct known_code *code;
 
 	HASH_FIND(hh, table->codes, &address, sizeof(address), code);
-	if (code && identity && code->identity != identity) {
+	if (code && is_another(code, identity)) {
 		table->replaced(table->context, code);
 		forget(table, code);
 		code = NULL;
@@ -170,14 +177,12 @@ struct known_code *code_table__get(struct code_table *table, uint64_t address, u
  * it has a name by now. */
 static bool check(struct code_table *table, struct known_code *code, uint64_t identity)
 {
-	if (!identity || !code->identity)
-		return false;
-	if (identity != code->identity) {
+	if (is_another(code, identity)) {
 		table->replaced(table->context, code);
 		forget(table, code);
 		return false;
 	}
-	if (code->code.name)
+	if (!identity || code->code.name || code->code.hidden)
 		return false;
 	forget_locations(code);
 	read_code(table, code);

@@ -89,18 +89,18 @@ static void none_is_hidden_code_since_3_13(void **state)
 		static const char *const names[] = { "NoneType", "NoneTypes", "code" };
 		struct fake_code fake;
 
-		make_code(&fake, minor);
+		fake_code(&fake, minor);
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-			uint8_t type[CODE_BYTES] = { 0 };
+			uint8_t type[FAKE_CODE_BYTES] = { 0 };
 			struct code code;
 
-			put(type, fake.offsets.varobject_size + 8, (uintptr_t)names[i], 8);
-			put(fake.object, fake.offsets.object_type, (uintptr_t)type, 8);
+			fake_put(type, fake.offsets.varobject_size + 8, (uintptr_t)names[i], 8);
+			fake_put(fake.object, fake.offsets.object_type, (uintptr_t)type, 8);
 			if (minor < 13 || i) {
 				check_refused(&fake, -EINVAL);
 				continue;
 			}
-			assert_int_equal(read_fake(&fake, CODE_TYPE, &code), 0);
+			assert_int_equal(read_fake(&fake, FAKE_CODE_TYPE, &code), 0);
 			assert_true(code.hidden);
 			assert_null(code.name);
 			code__free(&code);

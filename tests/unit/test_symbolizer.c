@@ -12,7 +12,7 @@
 #include "fake_objects.h"
 #include "symbolizer.h"
 
-#define MINOR	     11
+#define MINOR	     13
 #define QUIET_CHECKS 10
 
 struct bench {
@@ -205,6 +205,24 @@ static void names_what_comes_back(void **state)
 	assert_int_equal(ledger.unnamed_code_objects, 0);
 }
 
+/* None stands where the eval loop's entry frame has its code; what lies behind it changes. */
+static void replaces_nothing_hidden(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_code *fake = &bench->codes[0];
+	uint8_t type[FAKE_CODE_BYTES] = { 0 };
+	static const char name[] = "NoneType";
+
+	fake_put(type, fake->offsets.varobject_size + 8, (uintptr_t)name, 8);
+	fake_put(fake->object, fake->offsets.object_type, (uintptr_t)type, 8);
+	define(bench, 0, 1, identity_of(bench, 0, 42));
+	replace_code(bench, 0, 7);
+	assert_false(check(bench));
+	define(bench, 0, 1, identity_of(bench, 0, 42));
+	assert_false(check(bench));
+	assert_int_equal(bench->identify, -1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -212,6 +230,7 @@ int main(void)
 		TEST(doubts_what_was_replaced),	     TEST(does_not_doubt_what_is_told_apart),
 		TEST(tells_apart_until_it_is_quiet), TEST(names_only_what_was_sampled),
 		TEST(notices_in_a_definition),	     TEST(names_what_comes_back),
+		TEST(replaces_nothing_hidden),
 	};
 #undef TEST
 
