@@ -10,6 +10,10 @@
  * restarts the kernel's timer: on average half a period passes unsampled.  The
  * period for an interval T at rate r is therefore T / (r T + 1/2).
  *
+ * Near the kernel's limit it is the mean that gives way, not the spread: at the
+ * limit itself all periods would be alike, and the kernel, which counts samples by
+ * its own ticks, would now and then stop the timer until the next one.
+ *
  * The intervals themselves are drawn evenly from 0.5 to 1.5 of their mean, so
  * that where an interval begins is random with respect to anything periodic the
  * target does, whatever its period.
@@ -19,17 +23,29 @@
 #include "periods.h"
 
 #define WIDEST_SPREAD	     0.5
+#define LEAST_SPREAD	     0.25
 #define INTERVAL_NS_MIN	     100e6
 #define PERIODS_PER_INTERVAL 10
 
 /* The kernel's own floor for its CPU clock. */
 #define PERIOD_NS_MIN 10000
 
+/* The highest rate at any moment. */
+static double fastest(double limit_hz)
+{
+	return fmin(limit_hz, 1e9 / PERIOD_NS_MIN);
+}
+
+double periods__highest_rate(double limit_hz)
+{
+	return fastest(limit_hz) / (1 + LEAST_SPREAD);
+}
+
 void periods__init(struct periods *periods, double rate_hz, double limit_hz, uint64_t seed)
 {
 	*periods = (struct periods){
 		.rate = rate_hz / 1e9,
-		.spread = fmax(0, fmin(WIDEST_SPREAD, limit_hz / rate_hz - 1)),
+		.spread = fmax(0, fmin(WIDEST_SPREAD, fastest(limit_hz) / rate_hz - 1)),
 		.random = seed ? seed : 1,
 	};
 	periods__draw_interval(periods);

@@ -26,7 +26,11 @@ struct periods_deck {
 	unsigned int drawn;
 };
 
-/* RATE_HZ on average, never faster than LIMIT_HZ; SEED is any number. */
+/* The highest mean rate whose periods can be irregular and never be shorter than LIMIT_HZ allows
+ * (HUGE_VAL: not known). */
+double periods__highest_rate(double limit_hz);
+
+/* RATE_HZ, which is no higher, on average, never faster than LIMIT_HZ; SEED is any number. */
 void periods__init(struct periods *periods, double rate_hz, double limit_hz, uint64_t seed);
 
 /* Draws how long the next periods are kept: nanoseconds. */

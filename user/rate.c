@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "log.h"
+#include "periods.h"
 #include "privileges.h"
 #include "rate.h"
 
@@ -10,17 +11,28 @@
 
 double rate__choose(double wanted_hz, double *limit_hz)
 {
+	double highest;
+
 	*limit_hz = privileges__rate_limit();
 	if (*limit_hz <= 0)
 		*limit_hz = HUGE_VAL;
-	if (wanted_hz <= *limit_hz)
+	highest = periods__highest_rate(*limit_hz);
+	if (wanted_hz <= highest)
 		return wanted_hz;
-	log__warning("rate lowered from %g to %g Hz, the kernel's limit: sysctl "
-		     "kernel.perf_event_max_sample_rate raises it",
-		     wanted_hz, *limit_hz);
-	return *limit_hz;
+	log__warning(
+		"rate lowered from %g to %g Hz, as high as an irregular one can be: the kernel "
+		"allows %g samples a second, kernel.perf_event_max_sample_rate, and its timers "
+		"100000",
+		wanted_hz, highest, *limit_hz);
+	return highest;
 }
 
+/*
+ * Only said, and not made good for by giving each sample more weight.  The CPU
+ * time is not known of a process that has ended; of a started one it includes
+ * what came before its Python was found; and its unit is 10 ms.  Two profiles of
+ * one program would differ by whether it happened to end in time.
+ */
 void rate__judge(const struct ledger *ledger, double cpu_s)
 {
 	double wanted = cpu_s * ledger->rate_hz;

@@ -66,6 +66,21 @@ static void test_no_cycle_is_in_step(void **state)
 	}
 }
 
+static void test_no_rate_is_beyond_the_timers(void **state)
+{
+	struct periods periods;
+	struct periods_deck deck = { 0 };
+	double highest = periods__highest_rate(UNLIMITED), sum = 0;
+
+	(void)state;
+	assert_true(highest < 100000);
+	periods__init(&periods, highest, UNLIMITED, 5);
+	for (int i = 0; i < 100 * PERIODS_DECK; i++)
+		sum += 1e9 / periods__draw(&periods, &deck, false);
+	assert_true(fabs(sum / (100 * PERIODS_DECK) / highest - 1) < 0.005);
+	assert_true(periods.drawn.longest_ns > 1.5 * periods.drawn.shortest_ns);
+}
+
 static void test_rates_stay_within_the_limit(void **state)
 {
 	struct periods periods;
@@ -106,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mean_rate_is_right),
 		cmocka_unit_test(test_no_cycle_is_in_step),
+		cmocka_unit_test(test_no_rate_is_beyond_the_timers),
 		cmocka_unit_test(test_rates_stay_within_the_limit),
 		cmocka_unit_test(test_each_part_of_the_range_is_drawn_alike),
 	};
