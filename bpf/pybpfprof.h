@@ -181,10 +181,9 @@ struct bucket {
 
 /* What a CPU's samples came to; each only grows. */
 struct cpu_counters {
-	__u64 events;	   /* counted on entry, before anything else is known */
-	__u64 lost;	   /* not counted under any stack: no free slot and the ring buffer full */
-	__u64 ring_full;   /* definitions that did not fit; each is sent again later */
-	__u64 definitions; /* definitions sent */
+	__u64 events;	 /* counted on entry, before anything else is known */
+	__u64 lost;	 /* not counted under any stack: no free slot and the ring buffer full */
+	__u64 ring_full; /* definitions that did not fit; each is sent again later */
 	__u64 outcomes[OUTCOME_SLOTS]; /* what every sample, lost or not, came to */
 };
 

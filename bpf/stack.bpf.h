@@ -48,7 +48,6 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 		counter->ring_full++;
 		return 0;
 	}
-	counter->definitions++;
 	return 1;
 }
 
