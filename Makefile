@@ -12,7 +12,7 @@ PKG_CONFIG ?= pkg-config
 ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 
 CFLAGS ?= -O2 -g
-LIBRARIES := libbpf libelf zlib libprotobuf-c jansson
+LIBRARIES := libbpf zlib libprotobuf-c jansson
 HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' -Ibpf -Ioffsets -Iuser \
 	-Iuser/output -I$(OUTPUT) $(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer
@@ -93,7 +93,7 @@ $(OUTPUT)/unit/%: tests/unit/%.c $(OUTPUT)/sanitized/libpybpfprof.a $(wildcard t
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit $< \
-		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lcmocka -o $@
+		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lelf -lcmocka -o $@
 
 # Writes profiles made by hand, for the tests of what reads them.
 $(OUTPUT)/synthetic_profile: tests/programs/synthetic_profile.c tests/unit/synthetic.h \

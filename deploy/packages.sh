@@ -52,7 +52,6 @@ build llvm                   llvm-strip   strips the BPF program
 build bpftool                bpftool      makes the BPF program's skeleton
 build pkgconf                pkg-config   finds the libraries
 build libbpf-dev             -            loads the BPF program
-build libelf-dev             -            reads the target's ELF files
 build zlib1g-dev             -            compresses pprof files
 build libprotobuf-c-dev      -            encodes pprof files
 build protobuf-compiler      protoc       reads pprof.proto
@@ -62,9 +61,11 @@ build uthash-dev             -            hash tables
 demo  python3                -            runs the sample program
 test  libcmocka-dev          -            unit tests
 test  libpython3-dev         -            its headers are what the offset tables must match
+test  libelf-dev             -            reads the interpreters' ELF files in a unit test
 test  python3-pytest         -            end-to-end tests
 test  python3-pytest-timeout -            ends a test that hangs
-test  golang-go              go           go tool pprof reads the pprof files
+test  golang-go              go           go tool pprof reads the pprof files; a Go program with a Python in it
+test  default-jdk-headless   java         a Java program with a Python in it
 test  npm                    npm          fetches speedscope, which reads what was written
 test  chromium               chromium     renders the flame graph page and runs speedscope
 test  chromium-driver        chromedriver drives Chromium

@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <gelf.h>
-#include <libelf.h>
+/*
+ * A target chooses its files, and may cut or change them while they are read.  So
+ * nothing is mapped, every number of the file is an offset that read_at() checks
+ * against the file's size, every size has a bound of ours, and every chain ends.
+ *
+ * A symbol is looked up as the dynamic linker does it: program headers, PT_DYNAMIC,
+ * the hash table, one chain of symbols.  That takes some ten small reads, whatever
+ * the number of symbols, and needs no section headers.  Only what is not exported
+ * is searched for in .symtab.
+ */
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "elf_image.h"
 #include "xalloc.h"
 
-/* The code and constants of the largest program that embeds Python are smaller. */
-#define SEGMENT_BYTES_MAX (256 * 1024 * 1024)
+/* The code and constants of the largest program that embeds Python are smaller, and so are its
+ * symbols. */
+#define SEGMENTS_BYTES_MAX (256 * 1024 * 1024)
+#define SYMBOLS_BYTES_MAX  (256 * 1024 * 1024)
+
+#define SECTION_NAMES_BYTES_MAX (16 * 1024 * 1024)
+
+/* The kernel starts no program with more; sections have no such bound. */
+#define SEGMENTS_MAX 1170
+
+#define DYNAMIC_ENTRIES_MAX 1024
+
+/* Linkers aim at chains of one or two. */
+#define CHAIN_MAX 4096
+
+#define NAME_BYTES_MAX 64
 
 #define PAGE_MASK (~(uint64_t)4095)
-
-struct elf_image {
-	int fd;
-	Elf *elf;
-};
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -24,19 +43,135 @@ struct elf_image {
 #define MACHINE EM_AARCH64
 #endif
 
+/* Where PT_DYNAMIC says that things are, as offsets in the file; 0: nowhere. */
+struct dynamic {
+	uint64_t symbols, strings, strings_size;
+	uint64_t hash, gnu_hash;
+};
+
+/* .symtab and its .strtab. */
+struct symbol_table {
+	Elf64_Sym *symbols;
+	char *strings;
+	uint64_t count, strings_size;
+};
+
+struct elf_image {
+	int fd;
+	uint64_t size;
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	Elf64_Shdr *sections; /* NULL where there are none */
+	struct dynamic dynamic;
+	struct symbol_table table;
+	bool table_loaded;
+};
+
+static bool read_at(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length)
+{
+	if (offset > image->size || length > image->size - offset)
+		return false;
+	return pread(image->fd, buffer, length, offset) == (ssize_t)length;
+}
+
+/* A part of the file, or NULL; the caller frees. */
+static void *load(const struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most)
+{
+	void *part;
+
+	if (!length || length > most || offset > image->size || length > image->size - offset)
+		return NULL;
+	part = xmalloc(length);
+	if (read_at(image, offset, part, length))
+		return part;
+	free(part);
+	return NULL;
+}
+
+static bool check_header(const Elf64_Ehdr *header)
+{
+	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
+	       header->e_machine == MACHINE && header->e_phnum <= SEGMENTS_MAX &&
+	       header->e_phentsize == sizeof(Elf64_Phdr);
+}
+
+/* The offset in the file of what it gives ADDRESS; 0 where that is not in the file. */
+static uint64_t file_offset_of(const struct elf_image *image, uint64_t address)
+{
+	for (int i = 0; i < image->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+		    address - segment->p_vaddr < segment->p_filesz)
+			return segment->p_offset + (address - segment->p_vaddr);
+	}
+	return 0;
+}
+
+static void take_dynamic(struct elf_image *image, const Elf64_Dyn *entry)
+{
+	struct dynamic *dynamic = &image->dynamic;
+
+	switch (entry->d_tag) {
+	case DT_SYMTAB:
+		dynamic->symbols = file_offset_of(image, entry->d_un.d_ptr);
+		break;
+	case DT_STRTAB:
+		dynamic->strings = file_offset_of(image, entry->d_un.d_ptr);
+		break;
+	case DT_STRSZ:
+		dynamic->strings_size = entry->d_un.d_val;
+		break;
+	case DT_HASH:
+		dynamic->hash = file_offset_of(image, entry->d_un.d_ptr);
+		break;
+	case DT_GNU_HASH:
+		dynamic->gnu_hash = file_offset_of(image, entry->d_un.d_ptr);
+		break;
+	}
+}
+
+static void load_dynamic(struct elf_image *image)
+{
+	Elf64_Dyn entry;
+
+	for (int i = 0; i < image->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+
+		if (segment->p_type != PT_DYNAMIC)
+			continue;
+		for (uint64_t at = 0; at < DYNAMIC_ENTRIES_MAX * sizeof(entry); at += sizeof(entry))
+			if (!read_at(image, segment->p_offset + at, &entry, sizeof(entry)) ||
+			    entry.d_tag == DT_NULL)
+				return;
+			else
+				take_dynamic(image, &entry);
+		return;
+	}
+}
+
 struct elf_image *elf_image__open(int fd)
 {
 	struct elf_image *image = xcalloc(1, sizeof(*image));
-	GElf_Ehdr header;
+	Elf64_Ehdr *header = &image->header;
+	struct stat status;
 
-	elf_version(EV_CURRENT);
 	image->fd = fd;
-	/* Not mapped: a file that is cut while it is read must not kill us. */
-	image->elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (image->elf && elf_kind(image->elf) == ELF_K_ELF &&
-	    gelf_getclass(image->elf) == ELFCLASS64 && gelf_getehdr(image->elf, &header) &&
-	    header.e_machine == MACHINE)
-		return image;
+	if (fstat(fd, &status) == 0 && status.st_size > 0)
+		image->size = status.st_size;
+	if (!read_at(image, 0, header, sizeof(*header)) || !check_header(header))
+		goto cleanup;
+	image->segments = load(image, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr),
+			       SEGMENTS_MAX * sizeof(Elf64_Phdr));
+	if (!image->segments)
+		goto cleanup;
+	load_dynamic(image);
+	if (header->e_shentsize == sizeof(Elf64_Shdr))
+		image->sections = load(image, header->e_shoff, header->e_shnum * sizeof(Elf64_Shdr),
+				       UINT16_MAX * sizeof(Elf64_Shdr));
+	return image;
+cleanup:
 	elf_image__close(image);
 	return NULL;
 }
@@ -45,97 +180,242 @@ void elf_image__close(struct elf_image *image)
 {
 	if (!image)
 		return;
-	elf_end(image->elf);
+	free(image->table.symbols);
+	free(image->table.strings);
+	free(image->sections);
+	free(image->segments);
 	close(image->fd);
 	free(image);
 }
 
-static bool find_in_section(struct elf_image *image, Elf_Scn *section, const GElf_Shdr *header,
-			    const char *name, uint64_t *address)
+static bool is_defined(const Elf64_Sym *symbol)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	GElf_Sym symbol;
-	const char *found;
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value;
+}
 
-	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-		if (symbol.st_shndx == SHN_UNDEF || !symbol.st_value)
-			continue;
-		found = elf_strptr(image->elf, header->sh_link, symbol.st_name);
-		if (found && strcmp(found, name) == 0) {
-			*address = symbol.st_value;
+/* Whether the exported symbol INDEX is NAME, and defined here. */
+static bool check_exported(const struct elf_image *image, uint32_t index, const char *name,
+			   uint64_t *address)
+{
+	const struct dynamic *dynamic = &image->dynamic;
+	size_t name_size = strlen(name) + 1;
+	char found[NAME_BYTES_MAX];
+	Elf64_Sym symbol;
+
+	if (name_size > sizeof(found) ||
+	    !read_at(image, dynamic->symbols + index * sizeof(symbol), &symbol, sizeof(symbol)) ||
+	    !is_defined(&symbol) || symbol.st_name >= dynamic->strings_size ||
+	    !read_at(image, dynamic->strings + symbol.st_name, found, name_size) ||
+	    memcmp(found, name, name_size) != 0)
+		return false;
+	*address = symbol.st_value;
+	return true;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (uint8_t)*name;
+	return hash;
+}
+
+/* DT_GNU_HASH: four numbers, a Bloom filter of 64-bit words, the buckets, and for each symbol from
+ * the first hashed one on its hash, whose lowest bit says that its chain ends. */
+static bool find_by_gnu_hash(const struct elf_image *image, const char *name, uint64_t *address)
+{
+	struct {
+		uint32_t buckets, first, filter_words, filter_shift;
+	} head;
+	uint32_t hash = gnu_hash(name), index, other;
+	uint64_t at = image->dynamic.gnu_hash, buckets, chains;
+
+	if (!read_at(image, at, &head, sizeof(head)) || !head.buckets)
+		return false;
+	buckets = at + sizeof(head) + (uint64_t)head.filter_words * sizeof(uint64_t);
+	chains = buckets + (uint64_t)head.buckets * sizeof(uint32_t);
+	if (!read_at(image, buckets + (hash % head.buckets) * sizeof(index), &index,
+		     sizeof(index)) ||
+	    index < head.first)
+		return false;
+	for (int i = 0; i < CHAIN_MAX; i++, index++) {
+		if (!read_at(image, chains + (uint64_t)(index - head.first) * sizeof(other), &other,
+			     sizeof(other)))
+			return false;
+		if ((other | 1) == (hash | 1) && check_exported(image, index, name, address))
 			return true;
-		}
+		if (other & 1)
+			return false;
 	}
 	return false;
 }
 
-static bool find_in_sections(struct elf_image *image, uint32_t type, const char *name,
-			     uint64_t *address)
+static uint32_t system_v_hash(const char *name)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
+	uint32_t hash = 0, high;
 
-	while ((section = elf_nextscn(image->elf, section)))
-		if (gelf_getshdr(section, &header) && header.sh_type == type &&
-		    find_in_section(image, section, &header, name, address))
+	for (; *name; name++) {
+		hash = (hash << 4) + (uint8_t)*name;
+		high = hash & 0xf0000000;
+		hash = (hash ^ high >> 24) & ~high;
+	}
+	return hash;
+}
+
+/* DT_HASH: two numbers, the buckets, and for each symbol the next one of its chain. */
+static bool find_by_system_v_hash(const struct elf_image *image, const char *name,
+				  uint64_t *address)
+{
+	struct {
+		uint32_t buckets, symbols;
+	} head;
+	uint64_t at = image->dynamic.hash + sizeof(head), chains;
+	uint32_t index;
+
+	if (!read_at(image, image->dynamic.hash, &head, sizeof(head)) || !head.buckets)
+		return false;
+	chains = at + (uint64_t)head.buckets * sizeof(index);
+	at += (system_v_hash(name) % head.buckets) * sizeof(index);
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		if (!read_at(image, at, &index, sizeof(index)) || !index)
+			return false;
+		if (check_exported(image, index, name, address))
 			return true;
+		at = chains + (uint64_t)index * sizeof(index);
+	}
 	return false;
+}
+
+bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address)
+{
+	const struct dynamic *dynamic = &image->dynamic;
+
+	if (!dynamic->symbols || !dynamic->strings)
+		return false;
+	if (dynamic->gnu_hash)
+		return find_by_gnu_hash(image, name, address);
+	return dynamic->hash && find_by_system_v_hash(image, name, address);
+}
+
+static void load_table(struct elf_image *image)
+{
+	struct symbol_table *table = &image->table;
+	const Elf64_Shdr *section = NULL, *strings;
+
+	image->table_loaded = true;
+	for (int i = 0; image->sections && i < image->header.e_shnum; i++)
+		if (image->sections[i].sh_type == SHT_SYMTAB)
+			section = &image->sections[i];
+	if (!section || section->sh_link >= image->header.e_shnum)
+		return;
+	strings = &image->sections[section->sh_link];
+	table->symbols = load(image, section->sh_offset, section->sh_size, SYMBOLS_BYTES_MAX);
+	table->strings = load(image, strings->sh_offset, strings->sh_size, SYMBOLS_BYTES_MAX);
+	if (!table->symbols || !table->strings)
+		return;
+	table->count = section->sh_size / sizeof(Elf64_Sym);
+	table->strings_size = strings->sh_size;
 }
 
 bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address)
 {
-	return find_in_sections(image, SHT_DYNSYM, name, address) ||
-	       find_in_sections(image, SHT_SYMTAB, name, address);
-}
+	const struct symbol_table *table = &image->table;
+	size_t name_size = strlen(name) + 1;
 
-/* The next segment to be loaded, from *INDEX on. */
-static bool next_load(struct elf_image *image, size_t *index, GElf_Phdr *header)
-{
-	size_t count;
+	if (elf_image__exported_symbol(image, name, address))
+		return true;
+	if (!image->table_loaded)
+		load_table(image);
+	for (uint64_t i = 0; i < table->count; i++) {
+		const Elf64_Sym *symbol = &table->symbols[i];
 
-	if (elf_getphdrnum(image->elf, &count))
-		return false;
-	while (*index < count)
-		if (gelf_getphdr(image->elf, (*index)++, header) && header->p_type == PT_LOAD)
-			return true;
-	return false;
-}
-
-bool elf_image__bias(struct elf_image *image, uint64_t start, uint64_t file_offset, uint64_t *bias)
-{
-	size_t index = 0;
-	GElf_Phdr header;
-
-	while (next_load(image, &index, &header)) {
-		uint64_t from = header.p_offset & PAGE_MASK;
-
-		if (!(header.p_flags & PF_X) || file_offset < from ||
-		    file_offset >= header.p_offset + header.p_filesz)
+		if (!is_defined(symbol) || symbol->st_name >= table->strings_size ||
+		    name_size > table->strings_size - symbol->st_name ||
+		    memcmp(table->strings + symbol->st_name, name, name_size) != 0)
 			continue;
-		*bias = start - ((header.p_vaddr & PAGE_MASK) + (file_offset - from));
+		*address = symbol->st_value;
 		return true;
 	}
 	return false;
 }
 
-bool elf_image__search_constants(struct elf_image *image,
+bool elf_image__section(struct elf_image *image, const char *name, uint64_t *address)
+{
+	const Elf64_Ehdr *header = &image->header;
+	const Elf64_Shdr *sections = image->sections, *names;
+	size_t name_size = strlen(name) + 1;
+	bool found = false;
+	char *text;
+
+	if (!sections || header->e_shstrndx >= header->e_shnum)
+		return false;
+	names = &sections[header->e_shstrndx];
+	text = load(image, names->sh_offset, names->sh_size, SECTION_NAMES_BYTES_MAX);
+	for (int i = 0; text && !found && i < header->e_shnum; i++) {
+		found = sections[i].sh_addr && sections[i].sh_name < names->sh_size &&
+			name_size <= names->sh_size - sections[i].sh_name &&
+			memcmp(text + sections[i].sh_name, name, name_size) == 0;
+		if (found)
+			*address = sections[i].sh_addr;
+	}
+	free(text);
+	return found;
+}
+
+bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
+		     bool executable, uint64_t *bias)
+{
+	uint32_t flag = executable ? PF_X : PF_W;
+	bool found = false;
+
+	for (int i = 0; i < image->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+		uint64_t from = segment->p_offset & PAGE_MASK;
+		uint64_t length = segment->p_offset - from + segment->p_filesz;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & flag) ||
+		    file_offset < from || file_offset - from >= length)
+			continue;
+		/* Where one ends and the next begins in the same page, the next is meant. */
+		*bias = start - file_offset + segment->p_offset - segment->p_vaddr;
+		found = true;
+	}
+	return found;
+}
+
+bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t size,
+			    uint64_t *address)
+{
+	for (int i = 0; i < image->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+
+		if (segment->p_type != PT_LOAD || segment->p_offset || segment->p_filesz < size)
+			continue;
+		*address = segment->p_vaddr;
+		return read_at(image, 0, bytes, size);
+	}
+	return false;
+}
+
+bool elf_image__search_constants(const struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context)
 {
-	size_t index = 0;
+	uint64_t budget = SEGMENTS_BYTES_MAX;
 	bool stop = false;
-	GElf_Phdr header;
 
-	while (!stop && next_load(image, &index, &header)) {
+	for (int i = 0; !stop && i < image->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
 		uint8_t *bytes;
-		ssize_t got;
 
-		if (header.p_flags & PF_W || header.p_filesz > SEGMENT_BYTES_MAX)
+		if (segment->p_type != PT_LOAD || segment->p_flags & PF_W)
 			continue;
-		bytes = xmalloc(header.p_filesz);
-		got = pread(image->fd, bytes, header.p_filesz, header.p_offset);
-		if (got > 0)
-			stop = visit(bytes, got, context);
+		bytes = load(image, segment->p_offset, segment->p_filesz, budget);
+		if (!bytes)
+			continue;
+		budget -= segment->p_filesz;
+		stop = visit(bytes, segment->p_filesz, context);
 		free(bytes);
 	}
 	return stop;

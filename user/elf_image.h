@@ -13,16 +13,30 @@ struct elf_image;
 struct elf_image *elf_image__open(int fd);
 void elf_image__close(struct elf_image *image);
 
-/* The address that the file gives to a symbol it defines, in .dynsym or else .symtab. */
+/* The address that the file gives to a symbol that it exports to other files: found by the hash
+ * table that the dynamic linker uses, so that section headers need not be there. */
+bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address);
+
+/* The same of any symbol that it defines, exported or in .symtab. */
 bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address);
 
-/* What is to be added to the file's addresses where the executable part that begins at
- * FILE_OFFSET (a mapping's) is mapped at START; false where no executable segment is there. */
-bool elf_image__bias(struct elf_image *image, uint64_t start, uint64_t file_offset, uint64_t *bias);
+/* The address that the file gives to its section NAME. */
+bool elf_image__section(struct elf_image *image, const char *name, uint64_t *address);
+
+/* What is to be added to the file's addresses where the part that begins at FILE_OFFSET (a
+ * mapping's) is mapped at START, and is EXECUTABLE or else writable; false where the file has no
+ * such segment there. */
+bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
+		     bool executable, uint64_t *bias);
+
+/* Whether the file's first SIZE bytes, to be copied to BYTES, are loaded, and the address that the
+ * file gives them. */
+bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t size,
+			    uint64_t *address);
 
 /* Calls VISIT with the contents of each segment that is not writable, until it returns true;
  * returns whether it did. */
-bool elf_image__search_constants(struct elf_image *image,
+bool elf_image__search_constants(const struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context);
 

@@ -161,10 +161,12 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 		   &mapping->inode) != 7)
 		return false;
 	mapping->device = makedev(major_number, minor_number);
-	return mapping->inode && permissions[2] == 'x';
+	mapping->executable = permissions[2] == 'x';
+	return mapping->inode &&
+	       (mapping->executable || (permissions[1] == 'w' && permissions[3] == 'p'));
 }
 
-ssize_t process__code_mappings(pid_t pid, struct mapping **mappings)
+ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 {
 	FILE *file = open_proc(pid, "maps");
 	size_t count = 0, capacity = 0, line_size = 0;
@@ -185,21 +187,34 @@ ssize_t process__code_mappings(pid_t pid, struct mapping **mappings)
 	return count;
 }
 
+/* Opens the regular file at PATH.  Nothing else is opened for reading: a device may take that for
+ * a command, and a FIFO would wait. */
+static int open_regular(const char *path)
+{
+	int place = open(path, O_PATH | O_CLOEXEC);
+	int fd = -EINVAL;
+	struct stat status;
+	char again[32];
+
+	if (place < 0)
+		return -errno;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+	if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
+		fd = open(again, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(place);
+	return fd;
+}
+
 int process__open_mapping(pid_t pid, const struct mapping *mapping)
 {
-	struct stat status;
 	char path[96];
-	int fd;
 
 	/* A link of the kernel's to the very file that is mapped: no path of the target's is
-	 * followed.  Non-blocking, though only regular files and devices can be mapped. */
+	 * followed. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
 		 mapping->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		return fd;
-	close(fd);
-	return -EINVAL;
+	return open_regular(path);
 }

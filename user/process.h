@@ -26,15 +26,17 @@ pid_t process__reader(pid_t pid);
 /* The command line, words joined by a space; "[name]" where it has none.  The caller frees. */
 char *process__command(pid_t pid);
 
-/* One file-backed mapping that is executable. */
+/* One mapping of a file. */
 struct mapping {
 	uint64_t start, end, offset;
 	uint64_t device, inode;
+	bool executable; /* else it is writable */
 };
 
-/* The executable mappings of files, in address order; the caller frees *MAPPINGS.
+/* The mappings of files that are executable, or private and writable, in address order: where a
+ * program or a library is loaded, there is one or the other.  The caller frees *MAPPINGS.
  * Their number, or -errno. */
-ssize_t process__code_mappings(pid_t pid, struct mapping **mappings);
+ssize_t process__program_mappings(pid_t pid, struct mapping **mappings);
 
 /* Opens the file behind a mapping for reading, also where it was deleted or lies in another mount
  * namespace.  A descriptor, or -errno. */

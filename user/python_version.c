@@ -16,6 +16,12 @@
 
 #define RELEASE_LEVEL_FINAL 0xf
 
+bool python_version__find_runtime(struct elf_image *image, uint64_t *address)
+{
+	return elf_image__symbol(image, "_PyRuntime", address) ||
+	       elf_image__section(image, ".PyRuntime", address);
+}
+
 static uint32_t version_hex(unsigned int major, unsigned int minor, unsigned int micro)
 {
 	return major << 24 | minor << 16 | (micro & 0xff) << 8 | RELEASE_LEVEL_FINAL << 4;
@@ -25,7 +31,7 @@ static uint32_t from_debug_offsets(pid_t pid, struct elf_image *image, uint64_t 
 {
 	uint64_t address, head[2];
 
-	if (!elf_image__symbol(image, "_PyRuntime", &address) ||
+	if (!python_version__find_runtime(image, &address) ||
 	    target_memory__read(pid, address + bias, head, sizeof(head)) ||
 	    memcmp(head, DEBUG_COOKIE, sizeof(head[0])) != 0)
 		return 0;
@@ -95,13 +101,21 @@ static uint32_t from_constants(struct elf_image *image)
 	return version ? version : version_hex(tag.digits[0] - '0', atoi(tag.digits + 1), 0);
 }
 
+/* 0 where VERSION is no CPython's, of the past or of a near future. */
+static uint32_t check(uint32_t version)
+{
+	uint32_t major = version >> 24;
+
+	return major >= 2 && major <= 4 ? version : 0;
+}
+
 uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias)
 {
-	uint32_t version = from_debug_offsets(pid, image, bias);
+	uint32_t version = check(from_debug_offsets(pid, image, bias));
 
 	if (!version)
-		version = from_symbol(pid, image, bias);
-	return version ? version : from_constants(image);
+		version = check(from_symbol(pid, image, bias));
+	return version ? version : check(from_constants(image));
 }
 
 void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX])

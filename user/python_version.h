@@ -12,6 +12,10 @@
 /* Room for "3.13.0rc12+". */
 #define PYTHON_VERSION_TEXT_MAX 16
 
+/* The address that IMAGE gives to _PyRuntime (3.7 and later): by its symbol, or from 3.10 on by the
+ * section of its own, which is still there where a program that exports no symbols was stripped. */
+bool python_version__find_runtime(struct elf_image *image, uint64_t *address);
+
 /* PY_VERSION_HEX of the interpreter in IMAGE, which process PID has mapped with BIAS: from
  * _Py_DebugOffsets (3.13 and later), Py_Version (3.11 and later), or the constants that every
  * build carries.  0 where it cannot be told. */

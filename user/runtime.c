@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every executable mapping of a file is a candidate, whatever its name: an
+ * Every file that a process has loaded is a candidate, whatever its name: an
  * interpreter may be static, in libpython, embedded in a server or renamed.  What
  * holds a CPython defines _PyRuntime (3.7 and later; in .dynsym also when
  * stripped) or PyInterpreterState_Head (all).  Several files may: a small program
- * and its libpython, or a plug-in that brings its own; the one that lives is
- * where the list of interpreters is not empty.
+ * and its libpython, or a plug-in that brings its own; and one file may be loaded
+ * twice.  The one that lives has an interpreter with a thread.
+ *
+ * A file is loaded where it has an executable mapping, or a writable one where its
+ * code was moved to huge pages; and its header lies in memory where that mapping
+ * says that it does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +24,27 @@
 #define DEBUG_OFFSETS_BYTES 1024
 
 #define DEBUG_OFFSETS_SINCE 0x030d0000
+
+/* A process that loads more is not looked at to the end, so that none can keep us busy. */
+#define FILES_MAX      4096
+#define CANDIDATES_MAX 16
+#define LOADED_MAX     8 /* times the same file */
+
+#define HEADER_BYTES 64 /* of an ELF file */
+
+/* Where type objects have tp_flags, counted from their ob_type, in all versions; and what
+ * PyType_Ready sets there. */
+#define TP_FLAGS_AFTER_TYPE 160
+#define TP_FLAG_READY	    (1 << 12)
+
+struct search {
+	pid_t pid;
+	int candidates;
+	int result;		/* of the best candidate; -ENOEXEC where there is none */
+	struct runtime runtime; /* the best candidate */
+	uint64_t copied_type;	/* PyCode_Type in a file that holds no Python; 0: none */
+	int denied;		/* a file could not be opened: -EPERM or -EACCES */
+};
 
 /* Reads the layout of the interpreter whose _PyRuntime is at ADDRESS. */
 static int read_layout(pid_t pid, struct runtime *runtime, uint32_t version, uint64_t address)
@@ -36,19 +61,35 @@ static int read_layout(pid_t pid, struct runtime *runtime, uint32_t version, uin
 	return error ? error : offsets__layout(&runtime->offsets, &runtime->layout);
 }
 
+/* Whether there is an interpreter, and a thread that can run in it. */
+static bool is_alive(pid_t pid, const struct runtime *runtime)
+{
+	const struct offsets *offsets = &runtime->offsets;
+	uint64_t interpreter, state, thread_id;
+
+	return !target_memory__read_pointer(pid, runtime->interpreters, &interpreter) &&
+	       interpreter &&
+	       !target_memory__read_pointer(pid, interpreter + offsets->interp_tstate_head,
+					    &state) &&
+	       state &&
+	       !target_memory__read_pointer(pid, state + offsets->tstate_thread_id, &thread_id) &&
+	       thread_id;
+}
+
 /* Tells whether IMAGE holds a Python, and which. */
 static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct runtime *runtime)
 {
-	uint64_t address, head, type;
+	uint64_t address, type;
 	uint32_t version;
 	int error;
 
 	memset(runtime, 0, sizeof(*runtime));
-	if (!elf_image__symbol(image, "_PyRuntime", &address)) {
+	if (!python_version__find_runtime(image, &address)) {
 		if (!elf_image__symbol(image, "PyInterpreterState_Head", &address))
 			return -ENOEXEC;
 		version = python_version__detect(pid, image, bias);
-		python_version__format(version, runtime->version);
+		if (version)
+			python_version__format(version, runtime->version);
 		return -ENOTSUP;
 	}
 	version = python_version__detect(pid, image, bias);
@@ -57,62 +98,177 @@ static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct run
 	python_version__format(version, runtime->version);
 	error = read_layout(pid, runtime, version, address + bias);
 	if (error)
-		return error == -EINVAL ? -ENOTSUP : error;
+		return error == -EINVAL || error == -EFAULT ? -EBADMSG : error;
 	runtime->interpreters = address + bias + runtime->offsets.runtime_interpreters_head;
 	if (elf_image__symbol(image, "PyCode_Type", &type))
 		runtime->code_type = type + bias;
-	error = target_memory__read_pointer(pid, runtime->interpreters, &head);
-	runtime->initialized = !error && head;
-	return error;
+	runtime->initialized = is_alive(pid, runtime);
+	return 0;
 }
 
-static int examine_mapping(pid_t pid, const struct mapping *mapping, struct runtime *runtime)
-{
-	int fd = process__open_mapping(pid, mapping);
-	struct elf_image *image;
-	int error = -ENOEXEC;
-	uint64_t bias;
+/* How good a candidate is: one that lives, before one that may yet, before one that we cannot walk
+ * but name. */
+enum rank { UNKNOWN, REFUSED, LOADED, ALIVE };
 
+static enum rank rank(int result, const struct runtime *runtime)
+{
+	if (result)
+		return *runtime->version ? REFUSED : UNKNOWN;
+	return runtime->initialized ? ALIVE : LOADED;
+}
+
+static void consider(struct search *search, int result, const struct runtime *candidate)
+{
+	struct runtime other = search->runtime;
+	enum rank best = rank(search->result, &search->runtime), this = rank(result, candidate);
+
+	if (search->result == -ENOEXEC || this > best ||
+	    (this == best && candidate->offsets.version > other.offsets.version)) {
+		search->result = result;
+		search->runtime = *candidate;
+	} else {
+		other = *candidate;
+	}
+	if (best == ALIVE && this == ALIVE)
+		memcpy(search->runtime.other_version, other.version, sizeof(other.version));
+}
+
+/* 0 where IMAGE, loaded with BIAS, is what the memory there holds; -ENOEXEC where not. */
+static int check_loaded(pid_t pid, const struct elf_image *image, uint64_t bias)
+{
+	uint8_t in_file[HEADER_BYTES], in_memory[HEADER_BYTES];
+	uint64_t address;
+	int error;
+
+	if (!elf_image__first_bytes(image, in_file, sizeof(in_file), &address))
+		return 0;
+	error = target_memory__read(pid, address + bias, in_memory, sizeof(in_memory));
+	if (error)
+		return error == -EFAULT ? -ENOEXEC : error;
+	return memcmp(in_file, in_memory, sizeof(in_file)) ? -ENOEXEC : 0;
+}
+
+static bool holds_python(struct elf_image *image)
+{
+	uint64_t address;
+
+	return python_version__find_runtime(image, &address) ||
+	       elf_image__symbol(image, "PyInterpreterState_Head", &address);
+}
+
+/* Examines IMAGE once for each place where one of the COUNT mappings says that it is loaded. */
+static int examine_image(struct search *search, struct elf_image *image,
+			 const struct mapping *mappings, ssize_t count)
+{
+	bool python = holds_python(image);
+	uint64_t type, biases[LOADED_MAX];
+	struct runtime candidate;
+	int loaded = 0, error;
+
+	if (!python && !elf_image__exported_symbol(image, "PyCode_Type", &type))
+		return 0;
+	for (ssize_t i = 0; i < count && loaded < LOADED_MAX; i++) {
+		uint64_t *bias = &biases[loaded];
+		bool known = false;
+
+		if (!elf_image__bias(image, mappings[i].start, mappings[i].offset,
+				     mappings[i].executable, bias))
+			continue;
+		for (int j = 0; j < loaded; j++)
+			known |= biases[j] == *bias;
+		error = known ? -ENOEXEC : check_loaded(search->pid, image, *bias);
+		if (error == -ENOEXEC)
+			continue;
+		if (error)
+			return error;
+		loaded++;
+		if (!python) {
+			search->copied_type = type + *bias;
+			continue;
+		}
+		error = examine(search->pid, image, *bias, &candidate);
+		if (error == -ESRCH || error == -EPERM)
+			return error;
+		search->candidates++;
+		consider(search, error, &candidate);
+	}
+	return 0;
+}
+
+/* Examines the file of the COUNT mappings at MAPPINGS. */
+static int examine_file(struct search *search, const struct mapping *mappings, ssize_t count)
+{
+	struct elf_image *image;
+	int fd = -ENOENT, error;
+
+	/* One may have been unmapped meanwhile. */
+	for (ssize_t i = 0; fd == -ENOENT && i < count; i++)
+		fd = process__open_mapping(search->pid, &mappings[i]);
+	if (fd == -EPERM || fd == -EACCES)
+		search->denied = fd;
 	if (fd < 0)
-		return fd == -EPERM || fd == -EACCES ? fd : -ENOEXEC;
+		return 0;
 	image = elf_image__open(fd);
-	if (image && elf_image__bias(image, mapping->start, mapping->offset, &bias))
-		error = examine(pid, image, bias, runtime);
+	error = image ? examine_image(search, image, mappings, count) : 0;
 	elf_image__close(image);
 	return error;
 }
 
-/* Whether the file of mapping I was seen before it. */
-static bool is_repeated(const struct mapping *mappings, ssize_t i)
+/* By file; then the executable ones first, whose place in the file is the surer. */
+static int compare_mappings(const void *left, const void *right)
 {
-	for (ssize_t j = 0; j < i; j++)
-		if (mappings[j].inode == mappings[i].inode &&
-		    mappings[j].device == mappings[i].device)
-			return true;
-	return false;
+	const struct mapping *a = left, *b = right;
+
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	if (a->executable != b->executable)
+		return a->executable ? -1 : 1;
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool is_ready(const struct search *search, uint64_t type)
+{
+	uint64_t at = type + search->runtime.offsets.object_type + TP_FLAGS_AFTER_TYPE, flags;
+
+	return !target_memory__read_pointer(search->pid, at, &flags) && flags & TP_FLAG_READY;
+}
+
+/* A program that uses libpython's PyCode_Type by its address may have been given a copy of it,
+ * which libpython then uses as well. */
+static void choose_code_type(struct search *search)
+{
+	struct runtime *runtime = &search->runtime;
+
+	if (!search->result && search->copied_type && !is_ready(search, runtime->code_type) &&
+	    is_ready(search, search->copied_type))
+		runtime->code_type = search->copied_type;
 }
 
 int runtime__find(pid_t pid, struct runtime *runtime)
 {
+	struct search search = { .pid = process__reader(pid), .result = -ENOEXEC };
 	struct mapping *mappings;
-	pid_t reader = process__reader(pid);
-	ssize_t count = process__code_mappings(reader, &mappings);
-	struct runtime candidate;
-	int result = -ENOEXEC, error;
+	ssize_t count = process__program_mappings(search.pid, &mappings), first, end;
+	int error = count < 0 ? count : 0;
 
-	memset(runtime, 0, sizeof(*runtime));
-	for (ssize_t i = 0; i < count; i++) {
-		if (is_repeated(mappings, i))
-			continue;
-		error = examine_mapping(reader, &mappings[i], &candidate);
-		/* A Python that lives, before one that may yet, before one that we cannot walk. */
-		if (error == -ENOEXEC || (result == 0 && (error || !candidate.initialized)))
-			continue;
-		*runtime = candidate;
-		result = error;
-		if (!error && candidate.initialized)
+	if (count > 0)
+		qsort(mappings, count, sizeof(*mappings), compare_mappings);
+	first = 0;
+	for (int files = 0; first < count && files < FILES_MAX; files++) {
+		for (end = first; end < count && mappings[end].inode == mappings[first].inode &&
+				  mappings[end].device == mappings[first].device;)
+			end++;
+		error = examine_file(&search, &mappings[first], end - first);
+		if (error || search.candidates >= CANDIDATES_MAX)
 			break;
+		first = end;
 	}
 	free(mappings);
-	return count < 0 ? count : result;
+	if (search.result == -ENOEXEC && search.denied)
+		search.result = search.denied;
+	choose_code_type(&search);
+	*runtime = search.runtime;
+	return error ? error : search.result;
 }

@@ -16,13 +16,15 @@ struct runtime {
 	struct layout layout;
 	uint64_t interpreters; /* address of the pointer to the newest interpreter */
 	uint64_t code_type;    /* address of PyCode_Type, 0: not known */
-	bool initialized;      /* there is an interpreter */
+	bool initialized;      /* there is an interpreter, with a thread */
+	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of one that lives beside it; "": none */
 };
 
 /* Finds the Python that lives in process PID: the one that has an interpreter, where several files
- * could hold one.
+ * could hold one; of several that have, the newest.
  * 0; -ENOEXEC where no mapped file holds a Python; -ENOTSUP where it is a version that is not
- * supported (RUNTIME->version names it, "" where it cannot be told); -ESRCH, -EPERM, -EACCES. */
+ * supported (RUNTIME->version names it, "" where it cannot be told); -EBADMSG where the layout that
+ * it publishes cannot be; -ESRCH, -EPERM, -EACCES. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
 #endif

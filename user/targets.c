@@ -17,13 +17,24 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 {
 	switch (error) {
 	case -ENOEXEC:
-		log__error("process %d is not a Python: no file that it maps holds CPython", pid);
+		log__error("process %d is not a Python: no file that it maps holds CPython; where "
+			   "it loads one later, profile it after that",
+			   pid);
 		return STATUS_NOT_PYTHON;
 	case -ENOTSUP:
-		log__error("process %d runs Python %s, which is not supported; supported are %s",
-			   pid,
-			   *runtime->version ? runtime->version : "of a version not to be told",
-			   offsets__versions());
+		if (*runtime->version)
+			log__error("process %d runs Python %s, which is not supported; supported "
+				   "are %s",
+				   pid, runtime->version, offsets__versions());
+		else
+			log__error("process %d holds what has CPython's symbols, but its version "
+				   "cannot be told; supported are %s",
+				   pid, offsets__versions());
+		return STATUS_NOT_PYTHON;
+	case -EBADMSG:
+		log__error("process %d holds a Python %s whose own table of offsets cannot be "
+			   "right: only an interpreter as CPython builds it can be profiled",
+			   pid, runtime->version);
 		return STATUS_NOT_PYTHON;
 	case -ESRCH:
 		log__error("process %d has ended", pid);
@@ -58,6 +69,21 @@ static enum exit_status check_process(const struct process *process)
 	return STATUS_WRITTEN;
 }
 
+/* Says what of a process the profile will not show. */
+static void warn_of_limits(const struct target_process *target)
+{
+	const struct runtime *runtime = &target->runtime;
+
+	if (!runtime->initialized)
+		log__warning("process %d has loaded Python %s but not started it; until then it "
+			     "has no samples with Python",
+			     target->process.pid, runtime->version);
+	if (*runtime->other_version)
+		log__warning("process %d runs more than one Python: the profile shows Python %s, "
+			     "but not what Python %s does",
+			     target->process.pid, runtime->version, runtime->other_version);
+}
+
 enum exit_status target__open(pid_t pid, struct target_process *target)
 {
 	enum exit_status status;
@@ -78,6 +104,7 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	error = runtime__find(pid, &target->runtime);
 	if (error)
 		return target__explain(pid, &target->runtime, error);
+	warn_of_limits(target);
 	target->command = process__command(process__reader(pid));
 	return STATUS_WRITTEN;
 }
@@ -86,7 +113,7 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 static uint64_t mapping_signature(pid_t pid)
 {
 	struct mapping *mappings;
-	ssize_t count = process__code_mappings(process__reader(pid), &mappings);
+	ssize_t count = process__program_mappings(process__reader(pid), &mappings);
 	uint64_t signature = 1;
 
 	for (ssize_t i = 0; i < count; i++)

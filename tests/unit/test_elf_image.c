@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The ELF reader against the dynamic linker's own answers, and on files that were damaged. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "elf_image.h"
+#include "process.h"
+
+#define FUZZ_ROUNDS 3000
+
+/* A library that is certainly there: its contents, and where it is mapped. */
+struct library {
+	char *bytes;
+	size_t size;
+	struct mapping code;
+};
+
+static struct library library;
+
+static bool visit_all(const uint8_t *bytes, size_t length, void *context)
+{
+	uint64_t *sum = context;
+
+	for (size_t i = 0; i < length; i += 512)
+		*sum += bytes[i];
+	return false;
+}
+
+static int open_bytes(const void *bytes, size_t size)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	return fd;
+}
+
+static struct elf_image *open_copy(const void *bytes, size_t size)
+{
+	return elf_image__open(open_bytes(bytes, size));
+}
+
+static Elf64_Ehdr *header_of(char *bytes)
+{
+	return (Elf64_Ehdr *)bytes;
+}
+
+static Elf64_Phdr *segments_of(char *bytes)
+{
+	return (Elf64_Phdr *)(bytes + header_of(bytes)->e_phoff);
+}
+
+/* Changes the tag of a PT_DYNAMIC entry to one that nobody reads; returns whether it was there. */
+static bool drop_dynamic(char *bytes, int64_t tag)
+{
+	for (int i = 0; i < header_of(bytes)->e_phnum; i++) {
+		const Elf64_Phdr *segment = &segments_of(bytes)[i];
+		Elf64_Dyn *entry = (Elf64_Dyn *)(bytes + segment->p_offset);
+
+		for (; segment->p_type == PT_DYNAMIC && entry->d_tag != DT_NULL; entry++)
+			if (entry->d_tag == tag) {
+				entry->d_tag = DT_DEBUG;
+				return true;
+			}
+	}
+	return false;
+}
+
+static char *copy_library(void)
+{
+	char *copy = malloc(library.size);
+
+	memcpy(copy, library.bytes, library.size);
+	return copy;
+}
+
+/* The mapping that holds the code at ADDRESS. */
+static struct mapping find_mapping(uint64_t address)
+{
+	struct mapping *mappings, found = { 0 };
+	ssize_t count = process__program_mappings(getpid(), &mappings);
+
+	for (ssize_t i = 0; i < count; i++)
+		if (mappings[i].executable && mappings[i].start <= address &&
+		    address < mappings[i].end)
+			found = mappings[i];
+	free(mappings);
+	assert_true(found.end);
+	return found;
+}
+
+static int load_library(void **state)
+{
+	struct elf_image *image;
+	int fd;
+
+	(void)state;
+	library.code = find_mapping((uintptr_t)dlsym(RTLD_NEXT, "elf_begin"));
+	fd = process__open_mapping(getpid(), &library.code);
+	assert_true(fd >= 0);
+	library.size = lseek(fd, 0, SEEK_END);
+	library.bytes = malloc(library.size);
+	assert_int_equal(pread(fd, library.bytes, library.size, 0), library.size);
+	image = elf_image__open(fd);
+	assert_non_null(image);
+	elf_image__close(image);
+	return 0;
+}
+
+static int free_library(void **state)
+{
+	(void)state;
+	free(library.bytes);
+	return 0;
+}
+
+static void check_symbols(struct elf_image *image)
+{
+	static const char *const names[] = { "elf_begin", "gelf_getsym", "elf_version", "elf_end" };
+	uint64_t bias, address;
+
+	assert_true(elf_image__bias(image, library.code.start, library.code.offset, true, &bias));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_true(elf_image__exported_symbol(image, names[i], &address));
+		assert_int_equal(address + bias, (uintptr_t)dlsym(RTLD_NEXT, names[i]));
+	}
+	assert_false(elf_image__exported_symbol(image, "elf_begin_", &address));
+	assert_false(elf_image__exported_symbol(image, "elf_begi", &address));
+	/* Used by it, but defined elsewhere. */
+	assert_false(elf_image__exported_symbol(image, "malloc", &address));
+}
+
+static void test_agrees_with_the_linker(void **state)
+{
+	struct elf_image *image = open_copy(library.bytes, library.size);
+
+	(void)state;
+	check_symbols(image);
+	elf_image__close(image);
+}
+
+static void test_needs_no_sections(void **state)
+{
+	char *copy = copy_library();
+	struct elf_image *image;
+	uint64_t address;
+
+	(void)state;
+	header_of(copy)->e_shoff = 0;
+	header_of(copy)->e_shnum = 0;
+	header_of(copy)->e_shstrndx = 0;
+	image = open_copy(copy, library.size);
+	check_symbols(image);
+	assert_false(elf_image__section(image, ".text", &address));
+	elf_image__close(image);
+	free(copy);
+}
+
+/* Adds a DT_HASH in place of DT_GNU_HASH: one bucket, whose chain holds all symbols. */
+static void test_old_hash_table(void **state)
+{
+	enum { SYMBOLS = 1000 };
+	struct {
+		uint32_t buckets, symbols, bucket, chain[SYMBOLS];
+	} table = { 1, SYMBOLS, 1, { 0 } };
+	size_t size = (library.size + 4095) / 4096 * 4096;
+	char *copy = calloc(1, size + sizeof(table));
+	struct elf_image *image;
+	bool added = false;
+
+	(void)state;
+	memcpy(copy, library.bytes, library.size);
+	for (uint32_t i = 1; i + 1 < SYMBOLS; i++)
+		table.chain[i] = i + 1;
+	memcpy(copy + size, &table, sizeof(table));
+	for (int i = 0; i < header_of(copy)->e_phnum; i++) {
+		Elf64_Phdr *segment = &segments_of(copy)[i];
+		Elf64_Dyn *entry = (Elf64_Dyn *)(copy + segment->p_offset);
+
+		if (segment->p_type == PT_GNU_STACK) {
+			*segment = (Elf64_Phdr){ .p_type = PT_LOAD,
+						 .p_offset = size,
+						 .p_vaddr = 0x70000000,
+						 .p_filesz = sizeof(table) };
+			added = true;
+		}
+		for (; segment->p_type == PT_DYNAMIC && entry->d_tag != DT_NULL; entry++)
+			if (entry->d_tag == DT_GNU_HASH)
+				*entry = (Elf64_Dyn){ .d_tag = DT_HASH, .d_un.d_ptr = 0x70000000 };
+	}
+	assert_true(added);
+	image = open_copy(copy, size + sizeof(table));
+	check_symbols(image);
+	elf_image__close(image);
+	free(copy);
+}
+
+static void test_no_hash_table(void **state)
+{
+	char *copy = copy_library();
+	struct elf_image *image;
+	uint64_t address;
+
+	(void)state;
+	assert_true(drop_dynamic(copy, DT_GNU_HASH));
+	drop_dynamic(copy, DT_HASH);
+	image = open_copy(copy, library.size);
+	assert_false(elf_image__symbol(image, "elf_begin", &address));
+	elf_image__close(image);
+	free(copy);
+}
+
+/* What only .symtab has: this test's own static functions. */
+static void test_symbols_that_are_not_exported(void **state)
+{
+	struct mapping code = find_mapping((uintptr_t)test_symbols_that_are_not_exported);
+	struct elf_image *image = elf_image__open(process__open_mapping(getpid(), &code));
+	uint64_t bias, address;
+
+	(void)state;
+	assert_true(elf_image__bias(image, code.start, code.offset, true, &bias));
+	assert_true(elf_image__symbol(image, "test_symbols_that_are_not_exported", &address));
+	assert_int_equal(address + bias, (uintptr_t)test_symbols_that_are_not_exported);
+	assert_false(
+		elf_image__exported_symbol(image, "test_symbols_that_are_not_exported", &address));
+	elf_image__close(image);
+}
+
+static void test_section(void **state)
+{
+	struct elf_image *image = open_copy(library.bytes, library.size);
+	uint64_t address, bias;
+
+	(void)state;
+	assert_true(elf_image__bias(image, library.code.start, library.code.offset, true, &bias));
+	assert_true(elf_image__section(image, ".text", &address));
+	assert_in_range(address + bias, library.code.start, library.code.end);
+	assert_false(elf_image__section(image, ".tex", &address));
+	/* Not loaded, so that it has no address. */
+	assert_false(elf_image__section(image, ".shstrtab", &address));
+	elf_image__close(image);
+}
+
+static void test_first_bytes(void **state)
+{
+	struct elf_image *image = open_copy(library.bytes, library.size);
+	uint64_t address, bias;
+	uint8_t bytes[64];
+
+	(void)state;
+	assert_true(elf_image__bias(image, library.code.start, library.code.offset, true, &bias));
+	assert_true(elf_image__first_bytes(image, bytes, sizeof(bytes), &address));
+	assert_memory_equal(bytes, (void *)(uintptr_t)(address + bias), sizeof(bytes));
+	elf_image__close(image);
+}
+
+/* Segments as a linker may lay them out: { flags, offset in the file, address, size }. */
+static struct elf_image *open_segments(const uint64_t (*wanted)[4], int count)
+{
+	static char bytes[4096];
+	Elf64_Ehdr *header = header_of(bytes);
+	Elf64_Phdr *segments = (Elf64_Phdr *)(bytes + sizeof(*header));
+
+	memcpy(header, library.bytes, sizeof(*header));
+	header->e_phoff = sizeof(*header);
+	header->e_phnum = count;
+	header->e_shnum = 0;
+	for (int i = 0; i < count; i++)
+		segments[i] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					    .p_flags = wanted[i][0],
+					    .p_offset = wanted[i][1],
+					    .p_vaddr = wanted[i][2],
+					    .p_filesz = wanted[i][3] };
+	return open_copy(bytes, sizeof(bytes));
+}
+
+static void test_bias(void **state)
+{
+	static const uint64_t segments[][4] = {
+		{ PF_R, 0, 0x400000, 0x1650 },
+		{ PF_R | PF_X, 0x1650, 0x402650, 0x2000 },
+		{ PF_R | PF_W, 0x3650, 0x405650, 0x200 },
+		{ PF_R | PF_W, 0x3850, 0x406850, 0x200 },
+	};
+	struct elf_image *image = open_segments(segments, 4);
+	uint64_t bias;
+
+	(void)state;
+	assert_true(elf_image__bias(image, 0x10002000, 0x1000, true, &bias));
+	assert_int_equal(bias, 0x10002000 - 0x402000);
+	/* A later part, after mprotect() split the mapping. */
+	assert_true(elf_image__bias(image, 0x10003000, 0x2000, true, &bias));
+	assert_int_equal(bias, 0x10002000 - 0x402000);
+	/* Two in one page of the file: the first is read-only by the time that we look. */
+	assert_true(elf_image__bias(image, 0x10006000, 0x3000, false, &bias));
+	assert_int_equal(bias, 0x10006000 - 0x406000);
+	assert_false(elf_image__bias(image, 0x10002000, 0, true, &bias));
+	assert_false(elf_image__bias(image, 0x10002000, 0x4000, true, &bias));
+	elf_image__close(image);
+}
+
+static void refuse(const void *bytes, size_t size)
+{
+	assert_null(open_copy(bytes, size));
+}
+
+static void test_no_image(void **state)
+{
+	char *copy = copy_library();
+
+	(void)state;
+	refuse("", 0);
+	refuse("#!/bin/sh\n", 10);
+	refuse(copy, sizeof(Elf64_Ehdr) - 1);
+	refuse(copy, sizeof(Elf64_Ehdr));
+	copy[EI_CLASS] = ELFCLASS32;
+	refuse(copy, library.size);
+	copy[EI_CLASS] = ELFCLASS64;
+	header_of(copy)->e_machine = EM_S390;
+	refuse(copy, library.size);
+	header_of(copy)->e_machine = header_of(library.bytes)->e_machine;
+	header_of(copy)->e_phnum = UINT16_MAX;
+	refuse(copy, library.size);
+	header_of(copy)->e_phnum = header_of(library.bytes)->e_phnum;
+	header_of(copy)->e_phoff = UINT64_MAX - 8;
+	refuse(copy, library.size);
+	free(copy);
+}
+
+/* Asks everything; what comes back does not matter, only that it does. */
+static void ask_all(struct elf_image *image)
+{
+	uint64_t number = 0;
+	uint8_t bytes[64];
+
+	if (!image)
+		return;
+	elf_image__symbol(image, "elf_begin", &number);
+	elf_image__symbol(image, "_PyRuntime", &number);
+	elf_image__section(image, ".text", &number);
+	elf_image__section(image, ".PyRuntime", &number);
+	elf_image__bias(image, library.code.start, library.code.offset, true, &number);
+	elf_image__bias(image, library.code.start, 0, false, &number);
+	elf_image__first_bytes(image, bytes, sizeof(bytes), &number);
+	elf_image__search_constants(image, visit_all, &number);
+	elf_image__close(image);
+}
+
+/* The headers, the dynamic entries, the hash table and the section headers, each in turn. */
+static size_t choose_place(void)
+{
+	const Elf64_Ehdr *header = header_of(library.bytes);
+	const Elf64_Phdr *segments = segments_of(library.bytes);
+	size_t dynamic = sizeof(*header);
+
+	for (int i = 0; i < header->e_phnum; i++)
+		if (segments[i].p_type == PT_DYNAMIC)
+			dynamic = segments[i].p_offset;
+	switch (random() % 4) {
+	case 0:
+		return random() % (sizeof(*header) + header->e_phnum * sizeof(*segments));
+	case 1:
+		return dynamic + random() % 512;
+	case 2:
+		return header->e_shoff + random() % (header->e_shnum * sizeof(Elf64_Shdr));
+	default:
+		return random() % 8192;
+	}
+}
+
+static void test_damaged_files(void **state)
+{
+	static const uint64_t numbers[] = { 0, 1, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX };
+	char *copy = copy_library();
+	int fd = open_bytes(copy, library.size);
+
+	(void)state;
+	srandom(1);
+	for (int round = 0; round < FUZZ_ROUNDS; round++) {
+		for (int i = 0; i < 3; i++) {
+			uint64_t number = numbers[random() % 6];
+			size_t at = choose_place() & ~7UL;
+
+			if (random() % 2)
+				number = random();
+			assert_int_equal(pwrite(fd, &number, sizeof(number), at), sizeof(number));
+		}
+		if (random() % 8 == 0)
+			assert_int_equal(ftruncate(fd, random() % library.size), 0);
+		ask_all(elf_image__open(dup(fd)));
+		assert_int_equal(pwrite(fd, copy, library.size, 0), library.size);
+	}
+	close(fd);
+	free(copy);
+}
+
+/* As large as a file can be, and nearly all holes: nothing takes its size for memory. */
+static void test_sparse_file(void **state)
+{
+	char *copy = copy_library();
+	Elf64_Ehdr *header = header_of(copy);
+	Elf64_Phdr *segments = segments_of(copy);
+	int fd;
+
+	(void)state;
+	for (int i = 0; i < header->e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD)
+			segments[i].p_filesz = 1ULL << 40;
+	for (int i = 0; i < header->e_shnum; i++)
+		((Elf64_Shdr *)(copy + header->e_shoff))[i].sh_size = 1ULL << 40;
+	fd = open_bytes(copy, library.size);
+	assert_int_equal(ftruncate(fd, 1ULL << 42), 0);
+	ask_all(elf_image__open(fd));
+	free(copy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_agrees_with_the_linker),
+		cmocka_unit_test(test_needs_no_sections),
+		cmocka_unit_test(test_old_hash_table),
+		cmocka_unit_test(test_no_hash_table),
+		cmocka_unit_test(test_symbols_that_are_not_exported),
+		cmocka_unit_test(test_section),
+		cmocka_unit_test(test_first_bytes),
+		cmocka_unit_test(test_bias),
+		cmocka_unit_test(test_no_image),
+		cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_sparse_file),
+	};
+
+	return cmocka_run_group_tests(tests, load_library, free_library);
+}
