@@ -1,0 +1,485 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where a process's Python is found: by what is mapped, never by a name.
+
+Each test starts busy.py in some way, or loads a Python into a program that is
+none, and expects every sample to have its whole stack.
+"""
+
+import collections
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PROGRAMS, missing
+from pythons import find_pythons, pyenv_root
+
+NOT_PYTHON = 3
+BUSY = os.path.join(PROGRAMS, "busy.py")
+SPIN = "import threading\ndef spin():\n while True: sum(range(1000))\nspin()"
+
+ASK = """
+import sysconfig
+for name in "INCLUDEPY LIBDIR LIBPL LDLIBRARY LIBRARY LDVERSION LIBS SYSLIBS prefix".split():
+    print(sysconfig.get_config_var(name) or "")
+"""
+
+# What is needed to embed a Python: the folder of Python.h, the paths of both libraries ("" where
+# there is none), what the static one needs beside it, and PYTHONHOME.
+Parts = collections.namedtuple("Parts", "include shared static libraries home")
+
+
+def find_parts(python):
+    answer = subprocess.run([python.path, "-c", ASK], stdout=subprocess.PIPE, check=True,
+                            universal_newlines=True).stdout.splitlines()
+    include, folder, static_folder, shared, static, version, libraries, system, home = answer
+    candidates = [os.path.join(place, name)
+                  for place in (folder, static_folder)
+                  for name in (shared, "libpython%s.so.1.0" % version)
+                  if ".so" in name]
+    shared = next(filter(os.path.exists, candidates), "")
+    static = os.path.join(static_folder, static)
+    return Parts(include, shared and os.path.realpath(shared),
+                 static if os.path.exists(static) else "", (libraries + " " + system).split(), home)
+
+
+def is_embeddable(parts):
+    return os.path.exists(os.path.join(parts.include, "Python.h")) and parts.shared
+
+
+def missing_without_pyenv(what):
+    """As missing(), for what Debian does not have."""
+    if not os.path.isdir(os.path.join(pyenv_root(), "versions")):
+        pytest.skip("no pyenv, which alone has a " + what)
+    missing(what)
+
+
+@pytest.fixture(scope="session")
+def embeddable():
+    """[(Python, Parts), ...] of those that can be embedded, oldest first."""
+    every = [(python, find_parts(python)) for python in find_pythons()]
+    return [pair for pair in every if is_embeddable(pair[1])] or missing("libpython with Python.h")
+
+
+@pytest.fixture(scope="session")
+def newest(embeddable):
+    return embeddable[-1]
+
+
+@pytest.fixture
+def static_python():
+    """A Python that is one file, stripped: Debian's."""
+    python = next((python for python in find_pythons() if python.path.startswith("/usr/bin/")),
+                  None)
+    if not python or "libpython" in dependencies(python.path):
+        missing("static Python in /usr/bin")
+    return python
+
+
+@pytest.fixture
+def shared_python(embeddable):
+    """A Python whose executable has nearly nothing, and its Parts."""
+    for python, parts in reversed(embeddable):
+        if "libpython" in dependencies(python.path):
+            return python, parts
+    return missing_without_pyenv("Python with a shared libpython")
+
+
+def dependencies(path):
+    return subprocess.run(["ldd", path], stdout=subprocess.PIPE, universal_newlines=True).stdout
+
+
+@pytest.fixture
+def build(require, tmp_path):
+    """build(SOURCE, ARGUMENT...): the path of the program or library."""
+    def compile_source(source, *arguments):
+        output = str(tmp_path / ("built-%d" % len(os.listdir(str(tmp_path)))))
+        subprocess.run([require("gcc"), "-O1", "-o", output, os.path.join(PROGRAMS, source),
+                        *arguments, "-pthread", "-ldl"], check=True)
+        return output
+    return compile_source
+
+
+def link_shared(parts):
+    folder, name = os.path.split(parts.shared)
+    return ["-I" + parts.include, "-L" + folder, "-l:" + name, "-Wl,-rpath," + folder]
+
+
+def link_static(parts):
+    return ["-I" + parts.include, parts.static, *parts.libraries, "-lm", "-lutil"]
+
+
+@pytest.fixture
+def profile_some(profile):
+    """profile_some(TARGET, ARGUMENT...): a Run with samples, however busy the machine is."""
+    def run(program, *arguments):
+        for _ in range(10):
+            run = profile("-p", program.pid, "-d", 0.5, "-r", 499, *arguments)
+            if run.ledger["python"]:
+                break
+        assert run.ledger["python"] > 0, run.stderr
+        return run
+    return run
+
+
+@pytest.fixture
+def expect_whole(profile_some):
+    """expect_whole(TARGET): profiles it; every sample must have a whole stack, with spin in it."""
+    def check(program):
+        run = profile_some(program)
+        assert run.count_name("spin") == run.ledger["python"] == run.samples
+        assert run.ledger["truncated"] == 0
+        # Nothing is said but what the profile shows.
+        assert "more than one" not in run.stderr and "not started" not in run.stderr
+    return check
+
+
+def expect_refusal(run, *words):
+    """One line, which says what is wrong."""
+    assert run.status == NOT_PYTHON, run.stderr
+    assert len(run.stderr.splitlines()) == 1, run.stderr
+    for word in words:
+        assert word in run.stderr
+
+
+def copy(path, to):
+    shutil.copyfile(path, str(to))
+    os.chmod(str(to), 0o755)
+    return str(to)
+
+
+def strip_sections(path):
+    """Takes the section headers away, and what no segment has, as sstrip does."""
+    with open(path, "r+b") as image:
+        header = bytearray(image.read(64))
+        phoff, = struct.unpack_from("<Q", header, 32)
+        phnum, = struct.unpack_from("<H", header, 56)
+        image.seek(phoff)
+        segments = [struct.unpack("<IIQQQQQQ", image.read(56)) for _ in range(phnum)]
+        struct.pack_into("<Q", header, 40, 0)
+        struct.pack_into("<HHH", header, 58, 0, 0, 0)
+        image.seek(0)
+        image.write(header)
+        image.truncate(max(offset + size for _, _, offset, _, _, size, _, _ in segments))
+    return path
+
+
+class TestExecutables:
+    def test_renamed(self, static_python, target, expect_whole, tmp_path):
+        expect_whole(target(copy(static_python.path, tmp_path / "worker"), BUSY))
+
+    def test_symbolic_link(self, static_python, target, expect_whole, tmp_path):
+        os.symlink(static_python.path, str(tmp_path / "worker"))
+        expect_whole(target(str(tmp_path / "worker"), BUSY))
+
+    def test_hard_link(self, static_python, target, expect_whole, tmp_path):
+        os.link(copy(static_python.path, tmp_path / "first"), str(tmp_path / "worker"))
+        expect_whole(target(str(tmp_path / "worker"), BUSY))
+
+    def test_script(self, static_python, target, expect_whole, tmp_path):
+        script = tmp_path / "worker"
+        with open(BUSY, encoding="utf-8") as busy:
+            script.write_text("#!%s\n%s" % (static_python.path, busy.read()))
+        script.chmod(0o755)
+        expect_whole(target.start([str(script)]))
+
+    def test_other_comm(self, static_python, target, expect_whole):
+        program = "import ctypes; ctypes.CDLL(None).prctl(15, b'nginx: worker')\nexec(open(%r).read())"
+        started = target.start([static_python.path, "-c", program % BUSY])
+        with open("/proc/%d/comm" % started.pid, encoding="ascii") as comm:
+            assert comm.read() == "nginx: worker\n"
+        expect_whole(started)
+
+    def test_through_the_loader(self, static_python, target, expect_whole):
+        loader = re.search(r"(/\S*/ld-linux\S*)", dependencies(static_python.path))
+        if not loader:
+            missing("ld-linux.so")
+        started = target.start([loader.group(1), static_python.path, BUSY])
+        assert "ld-linux" in os.readlink("/proc/%d/exe" % started.pid)
+        expect_whole(started)
+
+    def test_stripped_libpython(self, shared_python, target, expect_whole, require, tmp_path):
+        python, parts = shared_python
+        library = copy(parts.shared, tmp_path / os.path.basename(parts.shared))
+        subprocess.run([require("strip"), library], check=True)
+        expect_whole(target(python, BUSY, environment={"LD_PRELOAD": library}))
+
+    def test_no_sections(self, static_python, target, expect_whole, tmp_path):
+        path = strip_sections(copy(static_python.path, tmp_path / "worker"))
+        expect_whole(target(path, BUSY))
+
+    def test_libpython_without_sections(self, shared_python, target, expect_whole, tmp_path):
+        python, parts = shared_python
+        library = strip_sections(copy(parts.shared, tmp_path / os.path.basename(parts.shared)))
+        expect_whole(target(python, BUSY, environment={"LD_PRELOAD": library}))
+
+    def test_unusual_prefix(self, shared_python, target, expect_whole, tmp_path):
+        python, parts = shared_python
+        prefix = tmp_path / "an odd\npréfixe (deleted)"
+        version = "python%d.%d" % python.version[:2]
+        shutil.copytree(os.path.join(parts.home, "lib", version), str(prefix / "lib" / version),
+                        ignore=shutil.ignore_patterns("test", "__pycache__", "config-*",
+                                                      "site-packages", "idlelib", "ensurepip"))
+        (prefix / "bin").mkdir()
+        path = copy(python.path, prefix / "bin" / version)
+        copy(parts.shared, prefix / "lib" / os.path.basename(parts.shared))
+        started = target(path, BUSY, environment={"LD_LIBRARY_PATH": str(prefix / "lib"),
+                                                  "LD_PRELOAD": ""})
+        expect_whole(started)
+
+
+class TestFilesThatChange:
+    def test_deleted(self, static_python, target, expect_whole, tmp_path):
+        path = copy(static_python.path, tmp_path / "worker")
+        started = target(path, BUSY)
+        os.unlink(path)
+        expect_whole(started)
+
+    def test_deleted_libpython(self, shared_python, target, expect_whole, tmp_path):
+        python, parts = shared_python
+        library = copy(parts.shared, tmp_path / os.path.basename(parts.shared))
+        started = target(python, BUSY, environment={"LD_PRELOAD": library})
+        os.unlink(library)
+        expect_whole(started)
+
+    def test_upgraded(self, shared_python, embeddable, target, expect_whole, tmp_path):
+        python, parts = shared_python
+        others = [other.shared for other_python, other in embeddable
+                  if other_python.version[:2] != python.version[:2]]
+        if not others:
+            missing_without_pyenv("second libpython")
+        library = copy(parts.shared, tmp_path / os.path.basename(parts.shared))
+        started = target(python, BUSY, environment={"LD_PRELOAD": library})
+        os.rename(copy(others[0], tmp_path / "new"), library)
+        expect_whole(started)
+
+    def test_other_mount_namespace(self, static_python, target, expect_whole, require, tmp_path):
+        """A root whose /usr/bin/env is the Python: on the host that name is another program."""
+        root = tmp_path / "root"
+        root.mkdir()
+        path = copy(static_python.path, tmp_path / "worker")
+        script = 'mount --rbind / "$1" && mount --bind "$2" "$1/usr/bin/env" && ' \
+            'exec chroot "$1" /usr/bin/env "$3"'
+        expect_whole(target.start([require("unshare"), "-m", "sh", "-c", script, "sh", str(root),
+                                   path, BUSY]))
+
+
+class TestMappings:
+    @pytest.fixture
+    def remap(self, build):
+        return build("remap.c", "-shared", "-fPIC")
+
+    @pytest.mark.parametrize("how", ["split", "anonymous"])
+    def test_static(self, static_python, target, expect_whole, remap, how):
+        started = target(static_python, BUSY, environment={
+            "LD_PRELOAD": remap, "REMAP": how, "REMAP_FILE": ""})
+        expect_whole(started)
+
+    @pytest.mark.parametrize("how", ["split", "anonymous"])
+    def test_shared(self, shared_python, target, expect_whole, remap, how):
+        python, parts = shared_python
+        started = target(python, BUSY, environment={
+            "LD_PRELOAD": remap, "REMAP": how, "REMAP_FILE": os.path.basename(parts.shared)})
+        with open("/proc/%d/maps" % started.pid, encoding="ascii") as maps:
+            code = [line for line in maps if "libpython" in line and line.split()[1][2] == "x"]
+        assert len(code) == 0 if how == "anonymous" else len(code) > 1
+        expect_whole(started)
+
+
+    def test_mapped_as_data(self, shared_python, target, expect_whole):
+        """Its code is in memory more often than anybody looks, but only loaded once."""
+        python, parts = shared_python
+        code = """import mmap, re
+code = next(re.match(r"(\\w+)-(\\w+) r.xp (\\w+) ", line).groups()
+            for line in open("/proc/self/maps") if %r in line and "r-xp" in line)
+start, end, offset = (int(number, 16) for number in code)
+with open(%r, "rb") as library:
+    copies = [mmap.mmap(library.fileno(), end - start, mmap.MAP_PRIVATE,
+                        mmap.PROT_READ | mmap.PROT_EXEC, offset=offset) for _ in range(20)]
+exec(open(%r).read())""" % (os.path.basename(parts.shared), parts.shared, BUSY)
+        expect_whole(target.start([python.path, "-c", code]))
+
+
+class TestEmbedding:
+    def test_linked(self, embeddable, build, target, expect_whole):
+        for _, parts in embeddable:
+            expect_whole(target.start([build("embed.c", *link_shared(parts)), BUSY],
+                                      environment={"PYTHONHOME": parts.home}))
+            target.end()
+
+    def test_copied_data(self, embeddable, build, target, expect_whole, require):
+        """The linker gives the program a copy of PyCode_Type, and libpython uses that."""
+        python, parts = next((pair for pair in embeddable if pair[0].version[:2] == (3, 11)),
+                             embeddable[-1])
+        path = build("embed.c", "-no-pie", "-fno-pie", *link_shared(parts))
+        symbols = subprocess.run([require("nm"), "-D", "--defined-only", path],
+                                 stdout=subprocess.PIPE, universal_newlines=True).stdout
+        assert "PyCode_Type" in symbols
+        expect_whole(target.start([path, BUSY], environment={"PYTHONHOME": parts.home}))
+
+    @pytest.mark.parametrize("options", [
+        ["-pie"], ["-no-pie", "-s"], ["-pie", "-s", "-rdynamic"]
+    ], ids=["symbols", "stripped", "exported"])
+    def test_static(self, embeddable, build, target, expect_whole, profile, options):
+        linkable = [pair for pair in embeddable if pair[1].static]
+        if not linkable:
+            missing("libpython.a")
+        for python, parts in linkable[:1] + linkable[1:][-1:]:
+            path = build("embed.c", *options, *link_static(parts))
+            started = target.start([path, BUSY], environment={"PYTHONHOME": parts.home})
+            if python.version < (3, 10) and options == ["-no-pie", "-s"]:
+                # Nothing is left that says what it is: not even the section .PyRuntime.
+                expect_refusal(profile.attempt("-p", started.pid, "-d", 5), "no file that it maps")
+            else:
+                expect_whole(started)
+            target.end()
+
+    def test_go(self, newest, target, expect_whole, require, tmp_path):
+        _, parts = newest
+        folder, name = os.path.split(parts.shared)
+        path = str(tmp_path / "embed")
+        subprocess.run([require("go"), "build", "-o", path, os.path.join(PROGRAMS, "embed.go")],
+                       check=True, env=dict(os.environ, CGO_ENABLED="1", GOFLAGS="",
+                                            CC=require("gcc"), CGO_CFLAGS="-I" + parts.include,
+                                            CGO_LDFLAGS=" ".join(link_shared(parts)[1:])))
+        expect_whole(target.start([path, BUSY], environment={"PYTHONHOME": parts.home}))
+
+
+@pytest.fixture
+def host(build, target):
+    """host(STEP...): a program that loads Pythons; see host.c."""
+    path = []
+
+    def start(*steps, **options):
+        if not path:
+            path.append(build("host.c"))
+        return target.start([options.pop("path", path[0]), *steps], **options)
+    return start
+
+
+def load(parts):
+    return "load=" + parts.shared, "home=" + parts.home
+
+
+class TestLoading:
+    def test_loaded_later(self, newest, host, expect_whole):
+        _, parts = newest
+        expect_whole(host(*load(parts), "start", "run=" + SPIN, "ready", "wait"))
+
+    def test_threads_that_came_in(self, newest, host, profile_some):
+        _, parts = newest
+        started = host(*load(parts), "start", "run=" + SPIN, "run=" + SPIN, "ready", "wait")
+        run = profile_some(started, "-t")
+        assert run.count_name("spin") == run.ledger["python"] == run.samples
+        tids = {int(re.match(r".*\((\d+)\)", frames[0].label).group(1)) for frames, _ in run.stacks}
+        assert tids and tids <= set(started.said)
+
+    def test_not_yet_loaded(self, host, profile):
+        started = host("ready", "wait")
+        expect_refusal(profile.attempt("-p", started.pid, "-d", 5), "not a Python", "later")
+
+    def test_loaded_but_not_started(self, newest, host, profile):
+        python, parts = newest
+        started = host(*load(parts), "ready", "spin")
+        run = profile("-p", started.pid, "-d", 0.5, "-r", 199)
+        assert "has loaded Python %d.%d.%d but not started it" % python.version in run.stderr
+        assert run.ledger["python"] == 0
+
+    def test_java(self, newest, build, target, require, profile_some):
+        _, parts = newest
+        library = build("host.c", "-shared", "-fPIC")
+        steps = "\n".join([*load(parts), "start",
+                           "run=import runpy; runpy.run_path(%r)" % BUSY, "wait"])
+        started = target.start([require("java"), os.path.join(PROGRAMS, "Host.java"), library],
+                               environment={"HOST_STEPS": steps})
+        run = profile_some(started)
+        assert sum(run.ledger["errors"].values()) == 0
+        assert run.count_name("spin") == run.ledger["python"]
+
+
+class TestSeveral:
+    @pytest.fixture
+    def two(self, embeddable):
+        if len({python.version[:2] for python, _ in embeddable}) < 2:
+            missing_without_pyenv("second libpython")
+        return embeddable[0], embeddable[-1]
+
+    @pytest.mark.parametrize("living", [0, 1])
+    def test_one_lives(self, two, host, expect_whole, living):
+        _, lives = two[living]
+        _, rests = two[1 - living]
+        expect_whole(host("load=" + rests.shared, *load(lives), "start", "run=" + SPIN,
+                          "load=" + rests.shared, "ready", "wait"))
+
+    def test_loaded_twice(self, newest, host, expect_whole):
+        """The same file, once in a namespace of the dynamic linker's own; that one lives."""
+        _, parts = newest
+        expect_whole(host("load=" + parts.shared, "again=" + parts.shared, "home=" + parts.home,
+                          "start", "run=" + SPIN, "ready", "wait"))
+
+    def test_own_copy_rests(self, two, build, host, expect_whole):
+        (_, own), (_, lives) = two
+        if not own.static:
+            missing("libpython.a")
+        path = build("host.c", "-DOWN_COPY", *link_static(own))
+        expect_whole(host(*load(lives), "start", "run=" + SPIN, "ready", "wait", path=path))
+
+    def test_both_live(self, two, host, profile_some):
+        (older, first), (newer, second) = two
+        older_spin, newer_spin = SPIN.replace("spin", "older"), SPIN.replace("spin", "newer")
+        started = host(*load(second), "start", "run=" + newer_spin,
+                       *load(first), "start", "run=" + older_spin, "ready", "wait")
+        run = profile_some(started)
+        said = [line for line in run.stderr.splitlines() if "more than one Python" in line]
+        assert len(said) == 1
+        assert "shows Python %d.%d.%d" % newer.version in said[0]
+        assert "not what Python %d.%d.%d" % older.version in said[0]
+        assert run.count_name("newer") == run.ledger["python"]
+        assert run.count_name("older") == 0
+
+    @pytest.mark.parametrize("kind", ["ZERO", "NOISE", "OFFSETS", "LIVING", "OUTSIDE", "HEAD"])
+    def test_decoy(self, static_python, build, host, target, expect_whole, profile, kind):
+        """A library that is no CPython but has its symbols, in a Python and in another program."""
+        library = build("decoy.c", "-shared", "-fPIC", "-DDECOY=" + kind)
+        code = "import ctypes\nctypes.CDLL(%r)\nexec(open(%r).read())" % (library, BUSY)
+        expect_whole(target.start([static_python.path, "-c", code]))
+        target.end()
+        other = host("ready", "wait", environment={"LD_PRELOAD": library})
+        run = profile.attempt("-p", other.pid, "-d", 0.2, "-o", os.devnull, "-f", "folded")
+        if kind == "LIVING":
+            assert "has loaded Python 3.11.7 but not started it" in run.stderr
+        else:
+            expect_refusal(run, str(other.pid),
+                           "cannot be right" if kind == "OFFSETS" else "cannot be told")
+
+
+class TestDamagedFiles:
+    def test_truncated(self, shared_python, host, profile, tmp_path):
+        """A library that was cut after it was loaded: nothing to be found, and nothing breaks."""
+        _, parts = shared_python
+        library = copy(parts.shared, tmp_path / "libpython.so")
+        started = host("load=" + library, "ready", "wait")
+        os.truncate(library, 4096)
+        expect_refusal(profile.attempt("-p", started.pid, "-d", 5), str(started.pid))
+
+    def test_no_elf_file(self, static_python, profile, target, expect_whole, tmp_path):
+        """Files of all kinds that are mapped as if they were programs."""
+        contents = [b"", b"\x7fELF", b"\x7fELF\x02\x01\x01" + b"\xff" * 4096, b"#!/bin/sh\n" * 500]
+        names = []
+        for number, content in enumerate(contents):
+            path = tmp_path / str(number)
+            path.write_bytes(content.ljust(4096, b"\xff"))
+            names.append(str(path))
+        with open(str(tmp_path / "huge"), "wb") as huge:
+            with open(sys.executable, "rb") as executable:
+                huge.write(executable.read(4096))
+            huge.truncate(1 << 40)
+        names.append(str(tmp_path / "huge"))
+        code = "import mmap\nfiles = [open(path, 'rb') for path in %r]\n" \
+            "maps = [mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE," \
+            " mmap.PROT_READ | mmap.PROT_EXEC) for file in files]\nexec(open(%r).read())"
+        expect_whole(target.start([static_python.path, "-c", code % (names, BUSY)]))
