@@ -251,19 +251,18 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	struct search search = { .pid = process__reader(pid), .result = -ENOEXEC };
 	struct mapping *mappings;
 	ssize_t count = process__program_mappings(search.pid, &mappings), first, end;
+	int files_left[2] = { FILES_MAX, FILES_MAX }; /* without and with executable mappings */
 	int error = count < 0 ? count : 0;
 
 	if (count > 0)
 		qsort(mappings, count, sizeof(*mappings), compare_mappings);
-	first = 0;
-	for (int files = 0; first < count && files < FILES_MAX; files++) {
+	for (first = 0; first < count && !error && search.candidates < CANDIDATES_MAX;
+	     first = end) {
 		for (end = first; end < count && mappings[end].inode == mappings[first].inode &&
 				  mappings[end].device == mappings[first].device;)
 			end++;
-		error = examine_file(&search, &mappings[first], end - first);
-		if (error || search.candidates >= CANDIDATES_MAX)
-			break;
-		first = end;
+		if (files_left[mappings[first].executable]-- > 0)
+			error = examine_file(&search, &mappings[first], end - first);
 	}
 	free(mappings);
 	if (search.result == -ENOEXEC && search.denied)

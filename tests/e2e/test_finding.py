@@ -415,11 +415,14 @@ class TestSeveral:
         expect_whole(host("load=" + rests.shared, *load(lives), "start", "run=" + SPIN,
                           "load=" + rests.shared, "ready", "wait"))
 
-    def test_loaded_twice(self, newest, host, expect_whole):
-        """The same file, once in a namespace of the dynamic linker's own; that one lives."""
+    @pytest.mark.parametrize("first", ["lives", "rests"])
+    def test_loaded_twice(self, newest, host, expect_whole, first):
+        """The same file, once in a namespace of the dynamic linker's own; one of them lives."""
         _, parts = newest
-        expect_whole(host("load=" + parts.shared, "again=" + parts.shared, "home=" + parts.home,
-                          "start", "run=" + SPIN, "ready", "wait"))
+        start = ["home=" + parts.home, "start", "run=" + SPIN]
+        expect_whole(host("load=" + parts.shared, *(start if first == "lives" else []),
+                          "again=" + parts.shared, *(start if first == "rests" else []),
+                          "ready", "wait"))
 
     def test_own_copy_rests(self, two, build, host, expect_whole):
         (_, own), (_, lives) = two

@@ -2,7 +2,7 @@
 /*
  * A library that is no CPython but has its symbols.  DECOY says what lies there:
  * ZERO nothing, NOISE bytes that cannot be, OFFSETS a table of offsets that cannot
- * be, LIVING an old Python whose interpreter is somewhere, OUTSIDE symbols beyond
+ * be, LIVING an older Python with an interpreter but no thread, OUTSIDE symbols beyond
  * all memory, HEAD only the mark of the oldest versions.
  */
 #include <stdint.h>
@@ -26,7 +26,8 @@ uint64_t _PyRuntime[RUNTIME_WORDS] = { 0x7970677562656478, /* "xdebugpy" */
 				       0x030d00f0, 0,
 				       [3 ... RUNTIME_WORDS - 1] = 0xfffffffffffffff0 };
 #elif DECOY == LIVING
-uint64_t _PyRuntime[RUNTIME_WORDS] = { [0 ... RUNTIME_WORDS - 1] = 0x7fffdeadbee8 };
+static uint64_t nothing[RUNTIME_WORDS];
+void *_PyRuntime[RUNTIME_WORDS] = { [0 ... RUNTIME_WORDS - 1] = nothing };
 const unsigned long Py_Version = 0x030b07f0;
 #elif DECOY == OUTSIDE
 __asm__(".globl _PyRuntime, Py_Version\n"
