@@ -47,6 +47,9 @@
 #define LAYOUTS_MAX	 64
 #define COMMAND_NAME_MAX 16
 
+/* A copy whose index is beyond what a frame record holds. */
+#define TLBC_INDEX_MAX 0xffff
+
 /* An offset that this Python version does not have. */
 #define OFFSET_ABSENT 0xffff
 
@@ -89,7 +92,7 @@ enum frame_kind {
 	FRAME_NATIVE,	  /* address: program counter */
 	FRAME_KERNEL,	  /* address: program counter */
 	FRAME_JIT,	  /* address: program counter */
-	FRAME_REASON,	  /* why the stack ends here, or has no Python: detail is an outcome */
+	FRAME_REASON,	  /* why the stack ends here, or has no Python */
 };
 
 /* One frame of a stack, leaf first. */
@@ -98,10 +101,11 @@ struct frame {
 	/* Python: code_identity() of what is at `address`; 0 where it was not read. */
 	__u64 identity;
 	/* Python: the current instruction as its version counts it: bytes up to 3.9, code units
-	 * from 3.10 on.  Negative before the first instruction. */
+	 * from 3.10 on.  Negative before the first instruction.  Where a thread may have its own
+	 * copy of the instructions (3.14t+) the copy's distance is in it, modulo 2^32. */
 	__s32 position;
 	__u16 kind;
-	__u16 detail;
+	__u16 detail; /* Python: the index of that copy, 0: none; a reason: an outcome */
 };
 
 _Static_assert(sizeof(struct frame) == 24, "no padding: frames are compared as bytes");
@@ -129,6 +133,7 @@ struct layout {
 				  */
 	__u16 frame_owner;	 /* 3.11+ */
 	__u16 frame_is_entry;	 /* 3.11 */
+	__u16 frame_tlbc_index;	 /* 3.14t+: which copy of the instructions */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
 	__u16 object_type;
 	__u16 code_name;
@@ -142,7 +147,7 @@ struct layout {
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 56, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 58, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */

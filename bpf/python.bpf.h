@@ -13,6 +13,11 @@
  * generator's, or the next chunk's) starts a new one.  Up to 3.10 each frame is
  * an object on the heap and takes a read of its own.
  *
+ * In free-threaded builds from 3.14 on each thread but the first runs its own copy
+ * of a code object's instructions.  Where that begins takes three reads a frame to
+ * learn; so only its index is recorded, beside a position that is as far off as the
+ * copy is from the original, and user space, which knows each copy once, mends it.
+ *
  * The interrupted thread is the one that changes these lists, and it stands
  * still: what is read here is one moment's state.  It may be a moment in the
  * middle of a change, a few instructions wide:
@@ -101,9 +106,9 @@ static __always_inline bool read_block(struct walk *walk, __u64 start, __u64 end
 
 /* A frame's layout in words, and what is to be shifted out of them: the same for a whole round. */
 struct frame_words {
-	__u32 previous, code, instruction, owner;
-	__u32 instruction_shift, owner_shift, entry_shift;
-	bool has_owner, has_entry, has_pointer;
+	__u32 previous, code, instruction, owner, tlbc;
+	__u32 instruction_shift, owner_shift, entry_shift, tlbc_shift;
+	bool has_owner, has_entry, has_pointer, has_tlbc;
 	__u64 code_mask, code_adaptive;
 };
 
@@ -127,9 +132,12 @@ static __always_inline struct frame_words frame_words(const struct layout *layou
 		.owner = word_of(layout->frame_owner),
 		.owner_shift = shift_of(layout->frame_owner),
 		.entry_shift = shift_of(layout->frame_is_entry),
+		.tlbc = word_of(layout->frame_tlbc_index),
+		.tlbc_shift = shift_of(layout->frame_tlbc_index),
 		.has_owner = layout->frame_owner != OFFSET_ABSENT,
 		.has_entry = layout->frame_is_entry != OFFSET_ABSENT,
 		.has_pointer = layout->code_adaptive != OFFSET_ABSENT,
+		.has_tlbc = layout->frame_tlbc_index != OFFSET_ABSENT,
 		.code_mask = ~(__u64)layout->tag_mask,
 		.code_adaptive = layout->code_adaptive,
 	};
@@ -150,6 +158,18 @@ static __always_inline __s32 frame_position(const struct walk *walk,
 	if (!words->has_pointer)
 		return instruction >> words->instruction_shift;
 	return (__s64)(instruction - code - words->code_adaptive) >> 1;
+}
+
+/* Which copy of the code object's instructions the frame runs. */
+static __always_inline __u16 frame_copy(const struct walk *walk, const struct frame_words *words,
+					__u32 at)
+{
+	__u32 index;
+
+	if (!words->has_tlbc)
+		return 0;
+	index = frame_word(walk, at, words->tlbc) >> words->tlbc_shift;
+	return index < TLBC_INDEX_MAX ? index : TLBC_INDEX_MAX;
 }
 
 /* What a frame is in the eval loop. */
@@ -229,7 +249,8 @@ static __always_inline int record_frame(struct walk *walk, const struct frame_wo
 
 	if (walk->depth >= STACK_FRAMES_MAX - 1)
 		return give_up(walk);
-	push_frame(walk, code, frame_position(walk, words, at, code), FRAME_PYTHON, 0);
+	push_frame(walk, code, frame_position(walk, words, at, code), FRAME_PYTHON,
+		   frame_copy(walk, words, at));
 	return 0;
 }
 

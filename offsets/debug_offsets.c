@@ -11,7 +11,17 @@
  * the field's struct, and how wide the field is.
  *
  * The numbers are a target's, so that none is taken unless all can be: a field
- * lies within its struct and at a multiple of its width.
+ * lies within its struct, at a multiple of its width, and on no other field.
+ *
+ * A minor version newer than all forms is read in the newest one.  That its form
+ * is the same can't be known from the table: a number put in between makes most
+ * of the fields behind it impossible, but not surely.  So whoever takes it has to
+ * prove it by what is in the process's memory (user/soundness.c).  What no table
+ * publishes may have moved with the rest: where it does not follow from what is
+ * published it is absent, such as _co_firsttraceable, without which no code object
+ * can be told to be the interpreter's own.  The numbers of the unicode state's bits
+ * and the form of the array of thread-local bytecode are taken to be as they were;
+ * each has its check where it is used.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,32 +50,45 @@ static const struct published python_3_13[] = {
 #include "published-3.13.h"
 };
 
+static const struct published python_3_13t[] = {
+#include "published-3.13t.h"
+};
+
 static const struct published python_3_14[] = {
 #include "published-3.14.h"
+};
+
+static const struct published python_3_14t[] = {
+#include "published-3.14t.h"
 };
 
 static const struct published python_3_15[] = {
 #include "published-3.15.h"
 };
 
+static const struct published python_3_15t[] = {
+#include "published-3.15t.h"
+};
+
 static const struct form {
 	uint32_t minor;
+	bool free_threaded;
 	const struct published *fields;
 	size_t count;
 } forms[] = {
-#define FORM(minor)                                                                          \
-	{                                                                                    \
-		minor, python_3_##minor, sizeof(python_3_##minor) / sizeof(struct published) \
+#define FORM(minor, free_threaded, name)                                   \
+	{                                                                  \
+		minor, free_threaded, python_3_##name,                     \
+			sizeof(python_3_##name) / sizeof(struct published) \
 	}
-	FORM(13),
-	FORM(14),
-	FORM(15),
+	FORM(13, false, 13), FORM(13, true, 13t), FORM(14, false, 14),
+	FORM(14, true, 14t), FORM(15, false, 15), FORM(15, true, 15t),
 };
 
-static const struct form *find_form(uint64_t version)
+static const struct form *find_form(uint32_t minor, bool free_threaded)
 {
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (version >> 16 == (3 << 8 | forms[i].minor))
+		if (forms[i].minor == minor && forms[i].free_threaded == free_threaded)
 			return &forms[i];
 	return NULL;
 }
@@ -97,25 +120,88 @@ static bool set_field(const struct published *field, const uint8_t *bytes, size_
 	return true;
 }
 
+/* Whether the fields, each of which is possible, are so together. */
+static bool are_apart(const struct form *form, const uint8_t *bytes)
+{
+	for (size_t i = 0; i < form->count; i++) {
+		const struct published *one = &form->fields[i];
+		uint64_t start = number_at(bytes, one->offset_at), end = start + one->width;
+
+		for (size_t j = 0; j < i; j++) {
+			const struct published *other = &form->fields[j];
+			uint64_t other_start = number_at(bytes, other->offset_at);
+
+			if (other->size_at == one->size_at && other_start < end &&
+			    start < other_start + other->width)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool has_field(const struct form *form, uint16_t field)
+{
+	for (size_t i = 0; i < form->count; i++)
+		if (form->fields[i].field == field)
+			return true;
+	return false;
+}
+
+/* Whether the table is that of the build that its flag says: objects begin in another way in each,
+ * and what only the other one has is 0. */
+static bool is_of_build(const struct form *form, const uint8_t *bytes, size_t length,
+			const struct offsets *table, const struct offsets *result)
+{
+	const struct form *other = find_form(form->minor, !form->free_threaded);
+
+	for (size_t i = 0; i < other->count; i++) {
+		const struct published *field = &other->fields[i];
+
+		if (!has_field(form, field->field) &&
+		    (field->offset_at + sizeof(uint64_t) > length ||
+		     number_at(bytes, field->offset_at)))
+			return false;
+	}
+	return offsets__is_newer(table) || result->object_type == table->object_type;
+}
+
+int debug_offsets__free_threaded(const uint8_t *bytes, size_t length)
+{
+	uint64_t flag;
+
+	if (length < HEAD_BYTES || memcmp(bytes, COOKIE, strlen(COOKIE)))
+		return -EINVAL;
+	flag = number_at(bytes, THREADED_AT);
+	return flag > 1 ? -EINVAL : (int)flag;
+}
+
 int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *offsets)
 {
+	int free_threaded = debug_offsets__free_threaded(bytes, length);
 	struct offsets result = *offsets;
 	const struct form *form;
 	uint64_t version;
 
-	if (length < HEAD_BYTES || memcmp(bytes, COOKIE, strlen(COOKIE)))
-		return -EINVAL;
+	if (free_threaded < 0)
+		return free_threaded;
 	version = number_at(bytes, VERSION_AT);
-	form = find_form(version);
-	if (!form || number_at(bytes, THREADED_AT))
-		return -ENOTSUP;
-	/* What is not published must be of the same minor version. */
-	if (version >> 16 != offsets->version >> 16)
+	/* What is not published must be of the same minor version and build. */
+	if (version >> 16 != offsets->version >> 16 ||
+	    (uint32_t)free_threaded != offsets->free_threaded)
 		return -EINVAL;
+	form = find_form(offsets->form, free_threaded);
+	if (!form)
+		return -ENOTSUP;
 	result.version = version;
 	for (size_t i = 0; i < form->count; i++)
 		if (!set_field(&form->fields[i], bytes, length, &result))
 			return -EINVAL;
+	if (!are_apart(form, bytes) || !is_of_build(form, bytes, length, offsets, &result))
+		return -EINVAL;
+	if (offsets__is_newer(&result)) {
+		result.unicode_data_any = result.unicode_compact_size;
+		result.code_firsttraceable = OFFSET_ABSENT;
+	}
 	*offsets = result;
 	return 0;
 }

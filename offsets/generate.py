@@ -12,6 +12,9 @@ includes these headers prints what offsetof() says, which becomes two files here
     published-3.N.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its
                       offset, that of its struct's size, and how many bytes the field itself has
 
+From 3.13 on there is a free-threaded build as well: the same headers with Py_GIL_DISABLED defined,
+for which "t" is added to the names of both files.
+
 --check writes nothing and fails where a file differs from the headers.
 """
 
@@ -38,12 +41,16 @@ HEADERS = """
 3.14-     internal/pycore_debug_offsets.h
 """
 
-# A field, the versions that have it, and its place: a struct's member, or `sizeof` a struct.
+FREE_THREADED_SINCE = 13
+
+# A field, the versions that have it ("3.14t-": only their free-threaded builds), and its place: a
+# struct's member, `sizeof` a struct, or the number of the first bit of a `bit-field`.
 FIELDS = """
 runtime_interpreters_head  3.7-       _PyRuntimeState        interpreters.head
 interp_next                3.7-       PyInterpreterState     next
 interp_tstate_head         3.7-3.10   PyInterpreterState     tstate_head
 interp_tstate_head         3.11-      PyInterpreterState     threads.head
+interp_tlbc_generation     3.14t-     PyInterpreterState     tlbc_indices.tlbc_generation
 tstate_next                3.7-       PyThreadState          next
 tstate_thread_id           3.7-       PyThreadState          thread_id
 tstate_frame               3.7-3.10   PyThreadState          frame
@@ -64,6 +71,7 @@ frame_lasti                3.11-3.12  _PyInterpreterFrame    prev_instr
 frame_lasti                3.13-      _PyInterpreterFrame    instr_ptr
 frame_owner                3.11-      _PyInterpreterFrame    owner
 frame_is_entry             3.11-3.11  _PyInterpreterFrame    is_entry
+frame_tlbc_index           3.14t-     _PyInterpreterFrame    tlbc_index
 code_filename              3.7-       PyCodeObject           co_filename
 code_name                  3.7-       PyCodeObject           co_name
 code_qualname              3.11-      PyCodeObject           co_qualname
@@ -72,11 +80,15 @@ code_linetable             3.7-3.9    PyCodeObject           co_lnotab
 code_linetable             3.10-      PyCodeObject           co_linetable
 code_code_adaptive         3.11-      PyCodeObject           co_code_adaptive
 code_firsttraceable        3.11-      PyCodeObject           _co_firsttraceable
+code_tlbc                  3.14t-     PyCodeObject           co_tlbc
+tlbc_size                  3.14t-     _PyCodeArray           size
+tlbc_entries               3.14t-     _PyCodeArray           entries
 object_type                3.7-       PyObject               ob_type
 varobject_size             3.7-       PyVarObject            ob_size
 bytes_data                 3.7-       PyBytesObject          ob_sval
 unicode_length             3.7-       PyASCIIObject          length
 unicode_state              3.7-       PyASCIIObject          state
+unicode_kind_bit           3.7-       PyASCIIObject          bit-field:state.kind
 unicode_ascii_size         3.7-       PyASCIIObject          sizeof
 unicode_compact_size       3.7-       PyCompactUnicodeObject sizeof
 unicode_data_any           3.7-       PyUnicodeObject        data
@@ -87,19 +99,23 @@ PUBLISHED = """
 runtime_interpreters_head  3.13-  runtime_state      interpreters_head
 interp_next                3.13-  interpreter_state  next
 interp_tstate_head         3.13-  interpreter_state  threads_head
+interp_tlbc_generation     3.14t- interpreter_state  tlbc_generation
 tstate_next                3.13-  thread_state       next
 tstate_thread_id           3.13-  thread_state       thread_id
+tstate_datastack_chunk     3.13-  thread_state       datastack_chunk
 tstate_current_frame       3.13-  thread_state       current_frame
 frame_previous             3.13-  interpreter_frame  previous
 frame_code                 3.13-  interpreter_frame  executable
 frame_lasti                3.13-  interpreter_frame  instr_ptr
 frame_owner                3.13-  interpreter_frame  owner
+frame_tlbc_index           3.14t- interpreter_frame  tlbc_index
 code_filename              3.13-  code_object        filename
 code_name                  3.13-  code_object        name
 code_qualname              3.13-  code_object        qualname
 code_firstlineno           3.13-  code_object        firstlineno
 code_linetable             3.13-  code_object        linetable
 code_code_adaptive         3.13-  code_object        co_code_adaptive
+code_tlbc                  3.14t- code_object        co_tlbc
 object_type                3.13-  pyobject           ob_type
 varobject_size             3.13-  bytes_object       ob_size
 bytes_data                 3.13-  bytes_object       ob_sval
@@ -110,7 +126,7 @@ unicode_compact_size       3.15-  unicode_object     compactunicodeobject_size
 """
 
 HEAD = """/* SPDX-License-Identifier: BSD-2-Clause */
-/* {what}: from the headers of {version} (64-bit, with GIL) by generate.py. */
+/* {what}: from the headers of {version} (64-bit, {build}) by generate.py. */
 """
 
 
@@ -132,12 +148,19 @@ def minor_of(include):
     return minor
 
 
-def rows_for(table, minor, range_column):
-    """The rows of TABLE whose range, "3.7-3.10" or "3.11-", has MINOR; without the range."""
+def is_free_threaded(include):
+    """Whether these headers are of a free-threaded build alone."""
+    return os.path.basename(include).endswith("t")
+
+
+def rows_for(table, minor, free_threaded, range_column):
+    """The rows of TABLE whose range, "3.7-3.10", "3.11-" or "3.14t-", has MINOR; without it."""
     for line in table.strip().splitlines():
         row = line.split()
         first, last = row.pop(range_column).split("-")
-        if int(first[2:]) <= minor <= int(last[2:] or minor):
+        if first.endswith("t") and not free_threaded:
+            continue
+        if int(first[2:].rstrip("t")) <= minor <= int(last[2:] or minor):
             yield row
 
 
@@ -151,35 +174,45 @@ def place(struct, member):
     """The C expressions of a field's offset and width."""
     if member == "sizeof":
         return "sizeof(%s)" % struct, "8"
+    if member.startswith("bit-field:"):
+        whole, part = member[len("bit-field:"):].split(".")
+        return ("({ %s object; memset(&object, 0, sizeof(object)); object.%s.%s = 1; "
+                "first_bit(&object.%s); })" % (struct, whole, part, whole)), "1"
     return "offsetof(%s, %s)" % (struct, member), "sizeof(((%s *)0)->%s)" % (struct, member)
 
 
-def program(minor):
+def program(minor, free_threaded):
     """C that prints the version, then a line for each value."""
-    lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <stdio.h>"]
-    lines += ['#include "%s"' % header for header, in rows_for(HEADERS, minor, 0)]
-    lines += ["#if defined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS)",
-              "#error a free-threaded or reference-tracing build", "#endif",
+    lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <stdio.h>",
+             "#include <string.h>"]
+    lines += ['#include "%s"' % header for header, in rows_for(HEADERS, minor, free_threaded, 0)]
+    lines += ["#if %sdefined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS)" % ("!" if free_threaded else ""),
+              "#error another build", "#endif",
+              "static size_t first_bit(const void *state)", "{",
+              "\treturn __builtin_ctz(*(const unsigned int *)state);", "}",
               "int main(void)", "{", '\tputs(PY_VERSION);']
-    places = {name: place(struct, member) for name, struct, member in rows_for(FIELDS, minor, 1)}
+    places = {name: place(struct, member)
+              for name, struct, member in rows_for(FIELDS, minor, free_threaded, 1)}
     for name, (offset, _) in places.items():
         lines.append('\tprintf("offset %s %%zu\\n", (size_t)%s);' % (name, offset))
-    for name, struct, member in rows_for(PUBLISHED, minor, 1):
+    for name, struct, member in rows_for(PUBLISHED, minor, free_threaded, 1):
         lines.append('\tprintf("published %s %%zu, %%zu, %%zu\\n", '
                      "offsetof(_Py_DebugOffsets, %s.%s), offsetof(_Py_DebugOffsets, %s.size), "
                      "(size_t)%s);" % (name, struct, member, struct, places[name][1]))
     return "\n".join(lines + ["\treturn 0;", "}", ""])
 
 
-def measure(include, minor):
+def measure(include, minor, free_threaded):
     """The interpreter's full version, its offsets and its published fields, by name."""
     with tempfile.TemporaryDirectory() as folder:
         source, binary = os.path.join(folder, "offsets.c"), os.path.join(folder, "offsets")
         with open(source, "w") as file:
-            file.write(program(minor))
+            file.write(program(minor, free_threaded))
         # Debian's pyconfig.h refers to one in a folder beside this one.
         command = [os.environ.get("CC", "cc"), "-w", "-I", include, "-I", os.path.dirname(include),
                    source, "-o", binary]
+        if free_threaded:
+            command.append("-DPy_GIL_DISABLED=1")
         compiled = subprocess.run(command, stderr=subprocess.PIPE, universal_newlines=True)
         if compiled.returncode != 0:
             raise Failure("%s: the headers do not compile:\n%s" % (include, compiled.stderr))
@@ -191,22 +224,34 @@ def measure(include, minor):
     return output[0], values["offset"], values["published"]
 
 
+def files_of_build(include, minor, free_threaded):
+    """The text of each file that INCLUDE gives for one of its builds, by path."""
+    version, offsets, published = measure(include, minor, free_threaded)
+    order = field_order()
+    if set(offsets) - set(order):
+        raise Failure("not in offsets.h: %s" % ", ".join(sorted(set(offsets) - set(order))))
+    name = "3.%d%s" % (minor, "t" if free_threaded else "")
+    build = "free-threaded" if free_threaded else "with GIL"
+    text = HEAD.format(what="CPython " + name, version=version, build=build)
+    text += "".join("OFFSET(%s, %s)\n" % (field, offsets.get(field, "ABSENT")) for field in order)
+    files = {os.path.join(HERE, "cpython-%s.h" % name): text}
+    if published:
+        text = HEAD.format(what="_Py_DebugOffsets of " + name, version=version, build=build)
+        text += "".join("PUBLISHED(%s, %s)\n" % (field, published[field])
+                        for field in order if field in published)
+        files[os.path.join(HERE, "published-%s.h" % name)] = text
+    return files
+
+
 def files_of(include):
     """The text of each file that INCLUDE gives, by path."""
     include = os.path.abspath(include)
     minor = minor_of(include)
-    version, offsets, published = measure(include, minor)
-    order = field_order()
-    if set(offsets) - set(order):
-        raise Failure("not in offsets.h: %s" % ", ".join(sorted(set(offsets) - set(order))))
-    text = HEAD.format(what="CPython 3.%d" % minor, version=version)
-    text += "".join("OFFSET(%s, %s)\n" % (name, offsets.get(name, "ABSENT")) for name in order)
-    files = {os.path.join(HERE, "cpython-3.%d.h" % minor): text}
-    if published:
-        text = HEAD.format(what="_Py_DebugOffsets of 3.%d" % minor, version=version)
-        text += "".join("PUBLISHED(%s, %s)\n" % (name, published[name])
-                        for name in order if name in published)
-        files[os.path.join(HERE, "published-3.%d.h" % minor)] = text
+    files = {}
+    if not is_free_threaded(include):
+        files.update(files_of_build(include, minor, False))
+    if minor >= FREE_THREADED_SINCE:
+        files.update(files_of_build(include, minor, True))
     return files
 
 
@@ -234,7 +279,7 @@ def find_includes():
     found = (glob.glob(os.path.join(pyenv, "versions", "*", "include", "python3.*")) +
              glob.glob("/usr/include/python3.*"))
     return sorted(folder for folder in found
-                  if re.search(r"/python3\.\d+m?$", folder) and minor_of(folder) >= 7)
+                  if re.search(r"/python3\.\d+[mt]?$", folder) and minor_of(folder) >= 7)
 
 
 def main():

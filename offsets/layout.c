@@ -80,12 +80,15 @@ static bool reads_frames(const struct offsets *offsets)
 {
 	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
 	bool since_311 = offsets->version >= VERSION(11);
+	bool has_tlbc = offsets->version >= VERSION(14) && offsets->free_threaded;
 
 	return in_frame(offsets->frame_previous) && in_frame(offsets->frame_code) &&
 	       in_frame(offsets->frame_lasti) &&
 	       is_as_expected(offsets->frame_owner, since_311, in_frame(offsets->frame_owner)) &&
 	       is_as_expected(offsets->frame_is_entry, only_311,
 			      in_frame(offsets->frame_is_entry)) &&
+	       is_as_expected(offsets->frame_tlbc_index, has_tlbc,
+			      in_frame(offsets->frame_tlbc_index)) &&
 	       is_as_expected(offsets->code_code_adaptive, since_311,
 			      is_present(offsets->code_code_adaptive));
 }
@@ -114,9 +117,9 @@ static __u16 tstate_bytes(const struct layout *layout)
 
 static __u16 frame_bytes(const struct layout *layout)
 {
-	const __u16 fields[] = { layout->frame_previous, layout->frame_code,
+	const __u16 fields[] = { layout->frame_previous,    layout->frame_code,
 				 layout->frame_instruction, layout->frame_owner,
-				 layout->frame_is_entry };
+				 layout->frame_is_entry,    layout->frame_tlbc_index };
 
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
 }
@@ -157,6 +160,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.frame_instruction = offsets->frame_lasti,
 		.frame_owner = offsets->frame_owner,
 		.frame_is_entry = offsets->frame_is_entry,
+		.frame_tlbc_index = offsets->frame_tlbc_index,
 		.object_type = offsets->object_type,
 		.code_name = offsets->code_name,
 		.code_filename = offsets->code_filename,

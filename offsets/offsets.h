@@ -16,59 +16,80 @@
 #include "pybpfprof.h"
 
 /* Every field that is read, under the name that CPython gives it. */
-#define OFFSET_FIELDS(X)                                                                     \
-	X(runtime_interpreters_head)                                                         \
-	X(interp_next)                                                                       \
-	X(interp_tstate_head)                                                                \
-	X(tstate_next)                                                                       \
-	X(tstate_thread_id)                                                                  \
-	X(tstate_frame)		  /* 2.7-3.10 */                                             \
-	X(tstate_cframe)	  /* 3.11, 3.12 */                                           \
-	X(tstate_root_cframe)	  /* 3.11, 3.12 */                                           \
-	X(tstate_datastack_chunk) /* 3.11 and later */                                       \
-	X(tstate_datastack_top)	  /* 3.11 */                                                 \
-	X(tstate_current_frame)	  /* 3.13 and later */                                       \
-	X(cframe_current_frame)	  /* 3.11, 3.12 */                                           \
-	X(cframe_previous)	  /* 3.11, 3.12 */                                           \
-	X(frame_previous)                                                                    \
-	X(frame_code)                                                                        \
-	X(frame_lasti)	  /* f_lasti, prev_instr or instr_ptr */                             \
-	X(frame_owner)	  /* 3.11 and later */                                               \
-	X(frame_is_entry) /* 3.11 */                                                         \
-	X(code_filename)                                                                     \
-	X(code_name)                                                                         \
-	X(code_qualname) /* 3.11 and later */                                                \
-	X(code_firstlineno)                                                                  \
-	X(code_linetable)                                                                    \
-	X(code_code_adaptive)  /* 3.11 and later */                                          \
-	X(code_firsttraceable) /* 3.11 and later */                                          \
-	X(object_type)                                                                       \
-	X(varobject_size)                                                                    \
-	X(bytes_data)                                                                        \
-	X(unicode_length)                                                                    \
-	X(unicode_state)                                                                     \
-	X(unicode_ascii_size)	/* sizeof(PyASCIIObject): where compact ASCII data begins */ \
-	X(unicode_compact_size) /* sizeof(PyCompactUnicodeObject): other compact data */     \
+#define OFFSET_FIELDS(X)                                                                           \
+	X(runtime_interpreters_head)                                                               \
+	X(interp_next)                                                                             \
+	X(interp_tstate_head)                                                                      \
+	X(interp_tlbc_generation) /* 3.14t and later */                                            \
+	X(tstate_next)                                                                             \
+	X(tstate_thread_id)                                                                        \
+	X(tstate_frame)		  /* 2.7-3.10 */                                                   \
+	X(tstate_cframe)	  /* 3.11, 3.12 */                                                 \
+	X(tstate_root_cframe)	  /* 3.11, 3.12 */                                                 \
+	X(tstate_datastack_chunk) /* 3.11 and later */                                             \
+	X(tstate_datastack_top)	  /* 3.11 */                                                       \
+	X(tstate_current_frame)	  /* 3.13 and later */                                             \
+	X(cframe_current_frame)	  /* 3.11, 3.12 */                                                 \
+	X(cframe_previous)	  /* 3.11, 3.12 */                                                 \
+	X(frame_previous)                                                                          \
+	X(frame_code)                                                                              \
+	X(frame_lasti)	    /* f_lasti, prev_instr or instr_ptr */                                 \
+	X(frame_owner)	    /* 3.11 and later */                                                   \
+	X(frame_is_entry)   /* 3.11 */                                                             \
+	X(frame_tlbc_index) /* 3.14t and later */                                                  \
+	X(code_filename)                                                                           \
+	X(code_name)                                                                               \
+	X(code_qualname) /* 3.11 and later */                                                      \
+	X(code_firstlineno)                                                                        \
+	X(code_linetable)                                                                          \
+	X(code_code_adaptive)  /* 3.11 and later */                                                \
+	X(code_firsttraceable) /* 3.11 and later */                                                \
+	X(code_tlbc)	       /* 3.14t and later, as are ... */                                   \
+	X(tlbc_size)                                                                               \
+	X(tlbc_entries) /* ... the array's */                                                      \
+	X(object_type)                                                                             \
+	X(varobject_size)                                                                          \
+	X(bytes_data)                                                                              \
+	X(unicode_length)                                                                          \
+	X(unicode_state)                                                                           \
+	X(unicode_kind_bit)   /* of the state; behind its 3 bits are those of compact and ascii */ \
+	X(unicode_ascii_size) /* sizeof(PyASCIIObject): where compact ASCII data begins */         \
+	X(unicode_compact_size) /* sizeof(PyCompactUnicodeObject): other compact data */           \
 	X(unicode_data_any)	/* the pointer to data that is not compact */
 
 struct offsets {
-	uint32_t version; /* PY_VERSION_HEX of the interpreter */
+	uint32_t version;	/* PY_VERSION_HEX of the interpreter */
+	uint32_t free_threaded; /* 1: the build without a GIL */
+	uint32_t form;		/* the minor version whose table this is: its own, or the newest */
 #define X(field) uint32_t field;
 	OFFSET_FIELDS(X)
 #undef X
 };
 
 /* Fills *OFFSETS for an interpreter of VERSION (PY_VERSION_HEX).
- * 0; -ENOTSUP where that minor version, or its free-threaded build, has no table. */
+ * 0; -ENODATA where that minor version is newer than all tables: what *OFFSETS then has is the
+ * newest one's, of which nothing is true before debug_offsets__apply; -ENOTSUP where there is no
+ * table. */
 int offsets__lookup(uint32_t version, bool free_threaded, struct offsets *offsets);
 
-/* "3.8, 3.9, ...": the minor versions that have a table. */
+/* "3.8, 3.9, ...": the minor versions that have a table; "3.13t" is a free-threaded build. */
 const char *offsets__versions(void);
 
-/* Sets every field that the _Py_DebugOffsets in the LENGTH bytes at BYTES (3.13 and later: the
- * beginning of _PyRuntime) publish; the others keep their values.  The bytes are a target's: any
- * are safe.  0; -EINVAL where they are no such table, or one whose offsets cannot be;
- * -ENOTSUP where its minor version's form is not known, or it is a free-threaded build. */
+/* Whether OFFSETS are of a minor version newer than all tables. */
+static inline bool offsets__is_newer(const struct offsets *offsets)
+{
+	return (offsets->version >> 16 & 0xff) > offsets->form;
+}
+
+/* Whether the _Py_DebugOffsets in the LENGTH bytes at BYTES (3.13 and later: the beginning of
+ * _PyRuntime) are a free-threaded build's.  0 or 1; -EINVAL where they are no such table. */
+int debug_offsets__free_threaded(const uint8_t *bytes, size_t length);
+
+/* Sets every field that the _Py_DebugOffsets in the LENGTH bytes at BYTES publish; the others keep
+ * their values, or in a minor version newer than all tables become what follows from others, or
+ * absent.  The bytes are a target's: any are safe.
+ * 0; -EINVAL where they are no such table, another build's, or one whose offsets cannot be;
+ * -ENOTSUP where its minor version's form is not known. */
 int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *offsets);
 
 /* The kernel walker's part of OFFSETS.  0, or -EINVAL where a field does not fit its bounds. */

@@ -3,8 +3,25 @@
 
 #include "offsets.h"
 
-/* The minor versions of Python 3 that have a file here, which generate.py writes. */
-#define MINOR_VERSIONS(X) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+/* The builds of Python 3 that have a file here, which generate.py writes: minor version, whether it
+ * is free-threaded, name. */
+/* clang-format off */
+#define BUILDS(X) \
+	X(7, false, 7) \
+	X(8, false, 8) \
+	X(9, false, 9) \
+	X(10, false, 10) \
+	X(11, false, 11) \
+	X(12, false, 12) \
+	X(13, false, 13) \
+	X(13, true, 13t) \
+	X(14, false, 14) \
+	X(14, true, 14t) \
+	X(15, false, 15) \
+	X(15, true, 15t)
+/* clang-format on */
+
+#define NEWEST 15
 
 #define ABSENT		     OFFSET_ABSENT
 #define OFFSET(field, value) offsets->field = value;
@@ -51,9 +68,19 @@ static void set_3_13(struct offsets *offsets)
 #include "cpython-3.13.h"
 }
 
+static void set_3_13t(struct offsets *offsets)
+{
+#include "cpython-3.13t.h"
+}
+
 static void set_3_14(struct offsets *offsets)
 {
 #include "cpython-3.14.h"
+}
+
+static void set_3_14t(struct offsets *offsets)
+{
+#include "cpython-3.14t.h"
 }
 
 static void set_3_15(struct offsets *offsets)
@@ -61,34 +88,51 @@ static void set_3_15(struct offsets *offsets)
 #include "cpython-3.15.h"
 }
 
+static void set_3_15t(struct offsets *offsets)
+{
+#include "cpython-3.15t.h"
+}
+
 static const struct table {
 	uint32_t minor;
+	bool free_threaded;
 	void (*set)(struct offsets *offsets);
 } tables[] = {
-#define X(minor) { minor, set_3_##minor },
-	MINOR_VERSIONS(X)
+#define X(minor, free_threaded, name) { minor, free_threaded, set_3_##name },
+	BUILDS(X)
 #undef X
 };
 
+static const struct table *find_table(uint32_t minor, bool free_threaded)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (tables[i].minor == minor && tables[i].free_threaded == free_threaded)
+			return &tables[i];
+	return NULL;
+}
+
 int offsets__lookup(uint32_t version, bool free_threaded, struct offsets *offsets)
 {
-	if (free_threaded || version >> 24 != 3)
+	uint32_t minor = version >> 16 & 0xff;
+	const struct table *table;
+
+	if (version >> 24 != 3)
 		return -ENOTSUP;
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		if (tables[i].minor != (version >> 16 & 0xff))
-			continue;
-		set_absent(offsets);
-		tables[i].set(offsets);
-		offsets->version = version;
-		return 0;
-	}
-	return -ENOTSUP;
+	table = find_table(minor > NEWEST ? NEWEST : minor, free_threaded);
+	if (!table)
+		return -ENOTSUP;
+	set_absent(offsets);
+	table->set(offsets);
+	offsets->version = version;
+	offsets->free_threaded = free_threaded;
+	offsets->form = table->minor;
+	return minor > NEWEST ? -ENODATA : 0;
 }
 
 const char *offsets__versions(void)
 {
-#define X(minor) ", 3." #minor
-	static const char separated[] = MINOR_VERSIONS(X);
+#define X(minor, free_threaded, name) ", 3." #name
+	static const char separated[] = BUILDS(X);
 #undef X
 
 	return separated + 2;

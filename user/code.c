@@ -11,6 +11,8 @@
 /* The part of a PyCodeObject that has what is read here ends below this (3.15: 200). */
 #define CODE_BYTES_MAX 1024
 
+#define CODE_UNIT_BYTES 2
+
 #define NONE_AS_CODE_SINCE 0x030d0000
 
 /* Where a type has its name: after the head that all objects of variable size have. */
@@ -123,6 +125,7 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 		return -EINVAL;
 	code->first_line = first_line;
 	code->hidden = is_hidden(&window, offsets);
+	code->instructions = pointer_at(&window, offsets->varobject_size);
 	error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)), &code->name);
 	if (!error)
 		error = unicode__read(pid, offsets, pointer_at(&window, offsets->code_filename),
@@ -133,6 +136,37 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 	if (error)
 		code__free(code);
 	return error;
+}
+
+/* How many code units behind the original instructions copy INDEX begins, modulo 2^32. */
+static bool find_copy(pid_t pid, const struct offsets *offsets, uint64_t address, uint16_t index,
+		      uint32_t *distance)
+{
+	uint64_t array, size, entry;
+
+	if (target_memory__read_pointer(pid, address + offsets->code_tlbc, &array) ||
+	    target_memory__read_pointer(pid, array + offsets->tlbc_size, &size) || index >= size ||
+	    target_memory__read_pointer(pid, array + offsets->tlbc_entries + index * sizeof(entry),
+					&entry) ||
+	    !entry)
+		return false;
+	*distance = (entry - address - offsets->code_code_adaptive) / CODE_UNIT_BYTES;
+	return true;
+}
+
+bool code__position(pid_t pid, const struct offsets *offsets, uint64_t address,
+		    const struct code *code, const struct frame *frame, int32_t *position)
+{
+	uint32_t distance = 0;
+
+	*position = frame->position;
+	if (offsets->code_tlbc == OFFSET_ABSENT)
+		return true;
+	if (frame->detail == TLBC_INDEX_MAX ||
+	    (frame->detail && !find_copy(pid, offsets, address, frame->detail, &distance)))
+		return false;
+	*position = (uint32_t)frame->position - distance;
+	return *position >= 0 && (uint64_t)*position < code->instructions;
 }
 
 void code__free(struct code *code)

@@ -18,6 +18,7 @@ struct code {
 	char *filename; /* co_filename; UTF-8 */
 	uint32_t first_line;
 	bool hidden; /* the interpreter's own (3.13: what calls __init__); tracebacks hide it */
+	uint64_t instructions; /* how many code units they are, from 3.11 on */
 	uint8_t *line_table;
 	size_t line_table_length;
 };
@@ -28,6 +29,12 @@ struct code {
  * -EINVAL where what is there is no code object.  From 3.13 on, None is hidden code: see code.c. */
 int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
 	       struct code *code);
+
+/* The position in the code object at ADDRESS, which CODE was read from, of the instruction that
+ * FRAME (bpf/pybpfprof.h) records: the same, but where threads have their own copies of the
+ * instructions (3.14t and later).  False where it is in none that is there. */
+bool code__position(pid_t pid, const struct offsets *offsets, uint64_t address,
+		    const struct code *code, const struct frame *frame, int32_t *position);
 
 /* Frees what CODE points to; a zeroed one is fine. */
 void code__free(struct code *code);

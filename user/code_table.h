@@ -12,9 +12,16 @@
 #include "ledger.h"
 #include "targets.h"
 
+/* Which instruction it is, in which copy. */
+struct place {
+	int32_t position;
+	uint32_t copy;
+};
+
 struct known_location {
-	int32_t position; /* key */
+	struct place place; /* key */
 	uint32_t location;
+	uint64_t generation; /* of the copies that it was found in */
 	UT_hash_handle hh;
 };
 

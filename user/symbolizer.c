@@ -9,6 +9,11 @@
  * apart in each sample, until none was replaced for a while.
  *
  * What cannot be read any more has no name, and is shown so.
+ *
+ * A frame's location is found once.  Where threads have their own copies of the
+ * instructions (3.14t and later), it holds until a thread begins or ends, for a new
+ * thread may get the number of one that ended, and other copies.  The interpreters
+ * count these, so a read or two a stack tell.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +24,11 @@
 #include "lines.h"
 #include "short_filename.h"
 #include "symbolizer.h"
+#include "target_memory.h"
 #include "xalloc.h"
+
+/* More interpreters than a process has; with more, locations in copies are found each time. */
+#define INTERPRETERS_MAX 256
 
 #define UNREADABLE_TEXT "[code object not readable]"
 #define REPLACED_TEXT	"[code object replaced before it was read]"
@@ -37,6 +46,7 @@ struct known_process {
 	struct symbolizer *symbolizer;
 	const struct target_process *target;
 	uint32_t process;
+	uint64_t generation; /* of its threads' copies of instructions */
 	struct code_table *codes;
 	bool replaced; /* since the last check, one was */
 	unsigned int
@@ -144,30 +154,64 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);
 }
 
-static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_process *process,
-			const struct code *code, int32_t position)
+/* Notices whether threads began or ended.  A process that cannot be read any more has no new ones.
+ */
+static void update_generation(struct known_process *process)
 {
-	if (symbolizer->lines == LINES_NONE || !code->name)
+	const struct runtime *runtime = &process->target->runtime;
+	const struct offsets *offsets = &runtime->offsets;
+	uint64_t interp = 0, generation = 0;
+	uint32_t count;
+	int error;
+
+	if (offsets->interp_tlbc_generation == OFFSET_ABSENT)
+		return;
+	error = target_memory__read_pointer(process->pid, runtime->interpreters, &interp);
+	for (int i = 0; !error && interp && i < INTERPRETERS_MAX; i++) {
+		error = target_memory__read(process->pid, interp + offsets->interp_tlbc_generation,
+					    &count, sizeof(count));
+		generation = (generation ^ interp ^ count) * 0x9e3779b97f4a7c15ULL;
+		if (!error)
+			error = target_memory__read_pointer(process->pid,
+							    interp + offsets->interp_next, &interp);
+	}
+	if (!error)
+		process->generation = interp ? process->generation + 1 : generation;
+}
+
+static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_process *process,
+			const struct known_code *code, const struct frame *frame)
+{
+	const struct offsets *offsets = &process->target->runtime.offsets;
+	int32_t position;
+
+	if (symbolizer->lines == LINES_NONE || !code->code.name)
 		return LINE_NONE;
 	if (symbolizer->lines == LINES_FUNCTION)
-		return code->first_line;
-	return lines__find(process->target->runtime.offsets.version, code->line_table,
-			   code->line_table_length, code->first_line, position);
+		return code->code.first_line;
+	if (!code__position(process->pid, offsets, code->address, &code->code, frame, &position))
+		return LINE_NONE;
+	return lines__find(offsets->version, code->code.line_table, code->code.line_table_length,
+			   code->code.first_line, position);
 }
 
 static uint32_t python_location(struct symbolizer *symbolizer, const struct known_process *process,
-				struct known_code *code, int32_t position)
+				struct known_code *code, const struct frame *frame)
 {
+	struct place place = { .position = frame->position, .copy = frame->detail };
 	struct known_location *known;
 
-	HASH_FIND(hh, code->locations, &position, sizeof(position), known);
-	if (known)
+	HASH_FIND(hh, code->locations, &place, sizeof(place), known);
+	if (known && (!place.copy || known->generation == process->generation))
 		return known->location;
-	known = xcalloc(1, sizeof(*known));
-	known->position = position;
+	if (!known) {
+		known = xcalloc(1, sizeof(*known));
+		known->place = place;
+		HASH_ADD(hh, code->locations, place, sizeof(known->place), known);
+	}
+	known->generation = process->generation;
 	known->location = profile__location(symbolizer->profile, code->function,
-					    line_of(symbolizer, process, &code->code, position));
-	HASH_ADD(hh, code->locations, position, sizeof(known->position), known);
+					    line_of(symbolizer, process, code, frame));
 	return known->location;
 }
 
@@ -207,7 +251,7 @@ static uint32_t add_location(struct symbolizer *symbolizer, struct known_process
 	code = code_table__get(process->codes, frame->address, frame->identity);
 	if (code->code.hidden)
 		return 0;
-	*locations = python_location(symbolizer, process, code, frame->position);
+	*locations = python_location(symbolizer, process, code, frame);
 	return 1;
 }
 
@@ -221,6 +265,7 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	HASH_FIND(hh, symbolizer->processes, &pid, sizeof(pid), process);
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
+	update_generation(process);
 	for (uint32_t i = 0; i < definition->depth; i++)
 		depth += add_location(symbolizer, process, &definition->frames[i],
 				      &locations[depth]);

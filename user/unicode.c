@@ -14,11 +14,11 @@
 /* "\U" and eight digits: the longest that a code point becomes. */
 #define ESCAPE_BYTES_MAX 10
 
-/* PyASCIIObject.state, alike in every version's build with a GIL. */
-#define STATE_KIND(state) ((state) >> 2 & 7)
-#define STATE_IS_COMPACT  (1u << 5)
-#define STATE_IS_ASCII	  (1u << 6)
-#define STATE_IS_READY	  (1u << 7)   /* up to 3.11; later ones are always */
+/* PyASCIIObject.state, from the kind's bits on: alike in every version and build. */
+#define STATE_KIND(state) ((state)&7)
+#define STATE_IS_COMPACT  (1u << 3)
+#define STATE_IS_ASCII	  (1u << 4)
+#define STATE_IS_READY	  (1u << 5)   /* up to 3.11; later ones are always */
 #define ALWAYS_READY	  0x030c0000u /* and the bit has another meaning */
 
 static bool is_surrogate(uint32_t code_point)
@@ -147,11 +147,12 @@ static int read_header(pid_t pid, const struct offsets *offsets, uint64_t addres
 		       struct header *header)
 {
 	uint64_t length;
-	uint8_t state;
+	uint32_t state;
 
 	if (target_memory__read(pid, address + offsets->unicode_length, &length, sizeof(length)) ||
 	    target_memory__read(pid, address + offsets->unicode_state, &state, sizeof(state)))
 		return -EFAULT;
+	state >>= offsets->unicode_kind_bit;
 	*header = (struct header){
 		.length = length,
 		.kind = STATE_KIND(state),

@@ -9,18 +9,23 @@
 #define NAME_MAX   96
 #define CODES	   (2 * STACK_FRAMES_MAX)
 
-static const uint32_t versions[] = {
-	0x03071000, 0x03081200, 0x03091200, 0x030a0d00, 0x030b0700,
-	0x030c0100, 0x030d0000, 0x030e0000, 0x030f0000,
+static const struct build {
+	uint32_t version;
+	bool free_threaded;
+} builds[] = {
+	{ 0x03071000, false }, { 0x03081200, false }, { 0x03091200, false }, { 0x030a0d00, false },
+	{ 0x030b0700, false }, { 0x030c0100, false }, { 0x030d0000, false }, { 0x030d0000, true },
+	{ 0x030e0000, false }, { 0x030e0000, true },  { 0x030f0000, false }, { 0x030f0000, true },
 };
 
-#define VERSION_COUNT (sizeof(versions) / sizeof(versions[0]))
+#define BUILD_COUNT (sizeof(builds) / sizeof(builds[0]))
 
 static int set_up(void **state)
 {
+	const struct build *build = *state;
 	static struct image image;
 
-	image__open(&image, *(const uint32_t *)*state);
+	image__open(&image, build->version, build->free_threaded);
 	kernel__load(1);
 	kernel__set_layout(0, &image.layout);
 	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
@@ -56,26 +61,27 @@ static void map_codes(void)
 
 int harness__run(const struct check *checks, size_t count)
 {
-	static struct CMUnitTest tests[CHECKS_MAX * VERSION_COUNT];
-	static char names[CHECKS_MAX * VERSION_COUNT][NAME_MAX];
+	static struct CMUnitTest tests[CHECKS_MAX * BUILD_COUNT];
+	static char names[CHECKS_MAX * BUILD_COUNT][NAME_MAX];
 
 	size_t used = 0;
 
 	assert_in_range(count, 1, CHECKS_MAX);
 	map_codes();
-	for (size_t i = 0; i < count * VERSION_COUNT; i++) {
-		const struct check *check = &checks[i / VERSION_COUNT];
-		const uint32_t *version = &versions[i % VERSION_COUNT];
+	for (size_t i = 0; i < count * BUILD_COUNT; i++) {
+		const struct check *check = &checks[i / BUILD_COUNT];
+		const struct build *build = &builds[i % BUILD_COUNT];
 
-		if (*version < check->since || *version >> 16 > check->last >> 16)
+		if (build->version < check->since || build->version >> 16 > check->last >> 16)
 			continue;
-		snprintf(names[used], NAME_MAX, "%s on 3.%u", check->name, *version >> 16 & 0xff);
+		snprintf(names[used], NAME_MAX, "%s on 3.%u%s", check->name,
+			 build->version >> 16 & 0xff, build->free_threaded ? "t" : "");
 		tests[used] = (struct CMUnitTest){
 			.name = names[used],
 			.test_func = check->run,
 			.setup_func = set_up,
 			.teardown_func = tear_down,
-			.initial_state = (void *)version,
+			.initial_state = (void *)build,
 		};
 		used++;
 	}

@@ -21,13 +21,13 @@
 #define SHIM_CODE	     0xdead
 #define OWNED_BY_INTERPRETER 3
 
-void image__open(struct image *image, uint32_t version)
+void image__open(struct image *image, uint32_t version, bool free_threaded)
 {
 	void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	memset(image, 0, sizeof(*image));
-	if (memory == MAP_FAILED || offsets__lookup(version, false, &image->offsets) ||
+	if (memory == MAP_FAILED || offsets__lookup(version, free_threaded, &image->offsets) ||
 	    offsets__layout(&image->offsets, &image->layout)) {
 		perror("no image");
 		abort();
@@ -208,6 +208,8 @@ void image__write_frame(const struct image *image, uint64_t address, uint64_t pr
 		memcpy((void *)(address + offsets->frame_lasti), &position, sizeof(position));
 	else
 		image__set(address, offsets->frame_lasti, instruction);
+	if (image->layout.frame_tlbc_index != OFFSET_ABSENT)
+		memset((void *)(address + image->layout.frame_tlbc_index), 0, sizeof(uint32_t));
 	if (image->layout.frame_owner != OFFSET_ABSENT)
 		*(uint8_t *)(address + image->layout.frame_owner) = owner;
 }

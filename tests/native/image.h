@@ -23,7 +23,7 @@ struct image {
 };
 
 /* An empty process of VERSION (PY_VERSION_HEX): no interpreter yet. */
-void image__open(struct image *image, uint32_t version);
+void image__open(struct image *image, uint32_t version, bool free_threaded);
 void image__close(struct image *image);
 
 /* BYTES of zeros, 16-aligned, one piece after another. */

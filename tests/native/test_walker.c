@@ -4,6 +4,8 @@
 
 #include "harness.h"
 
+#define COPIES_SINCE 0x030e0000
+
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool has_blocks(const struct image *image)
@@ -58,6 +60,39 @@ static void sends_what_it_found(void **state)
 	assert_memory_equal(sent->frames, sample.frames, 5 * sizeof(struct frame));
 	assert_int_equal(kernel__slot(0, sent->slot)->hash, sent->hash);
 	assert_int_equal(kernel__slot(0, sent->slot)->count, 1);
+}
+
+/* Which copy of the instructions each frame runs, where threads have their own. */
+static void records_the_copies(void **state)
+{
+	static const struct {
+		uint32_t index;
+		uint16_t recorded;
+	} cases[] = { { 0, 0 },
+		      { 1, 1 },
+		      { 0xfffe, 0xfffe },
+		      { 0xffff, TLBC_INDEX_MAX },
+		      { 0x10001, TLBC_INDEX_MAX },
+		      { UINT32_MAX, TLBC_INDEX_MAX } };
+	struct image *image = *state;
+	bool has_copies = image->layout.frame_tlbc_index != OFFSET_ABSENT;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	struct last_sample sample;
+
+	assert_int_equal(has_copies,
+			 image->offsets.free_threaded && image->offsets.version >= COPIES_SINCE);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t frame = image__call(image, tstate, CODE(i), i);
+
+		if (has_copies)
+			memcpy((void *)(frame + image->layout.frame_tlbc_index), &cases[i].index,
+			       sizeof(cases[i].index));
+	}
+	sample = kernel__sample();
+	assert_int_equal(sample.depth, ARRAY_SIZE(cases));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(sample.frames[ARRAY_SIZE(cases) - 1 - i].detail,
+				 has_copies ? cases[i].recorded : 0);
 }
 
 static void cuts_the_deepest(void **state)
@@ -424,6 +459,7 @@ int main(void)
 	const struct check checks[] = {
 		CHECK(finds_stack),
 		CHECK(sends_what_it_found),
+		CHECK(records_the_copies),
 		CHECK(cuts_the_deepest),
 		CHECK(reads_little),
 		CHECK(stays_in_its_pages),

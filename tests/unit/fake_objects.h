@@ -29,13 +29,15 @@ static inline void fake_str(const struct offsets *offsets, uint8_t *object, enum
 {
 	uint32_t data_at =
 		form == FAKE_ASCII ? offsets->unicode_ascii_size : offsets->unicode_compact_size;
-	uint8_t ready = 1 << 7, compact = 1 << 5, ascii = 1 << 6;
+	uint32_t ready = 1 << 5, compact = 1 << 3, ascii = 1 << 4, state;
 	uint64_t pointer = (uintptr_t)data;
 
 	memset(object, 0, data_at);
 	memcpy(object + offsets->unicode_length, &length, sizeof(length));
-	object[offsets->unicode_state] = ready | kind << 2 | (form == FAKE_SEPARATE ? 0 : compact) |
-					 (form == FAKE_ASCII ? ascii : 0);
+	state = ready | kind | (form == FAKE_SEPARATE ? 0 : compact) |
+		(form == FAKE_ASCII ? ascii : 0);
+	state <<= offsets->unicode_kind_bit;
+	memcpy(object + offsets->unicode_state, &state, sizeof(state));
 	if (form == FAKE_SEPARATE)
 		memcpy(object + offsets->unicode_data_any, &pointer, sizeof(pointer));
 	else

@@ -65,6 +65,83 @@ static bool is_hidden(struct fake_code *fake, uint32_t first_traceable, uint64_t
 	return hidden;
 }
 
+/* Where threads have copies of the instructions: an array and what it leads to. */
+#define COPY_COUNT 4
+
+struct fake_copies {
+	uint64_t size;
+	uint64_t entries[COPY_COUNT];
+};
+
+/* The position of an instruction that is AT units behind the start of the original, and that copy
+ * INDEX is said to have; -1 where it is not told. */
+static int32_t position_of(const struct fake_code *fake, int64_t at, uint16_t index)
+{
+	struct frame frame = { .position = (int32_t)at, .detail = index };
+	int32_t position;
+	struct code code;
+	bool told;
+
+	assert_int_equal(read_fake(fake, FAKE_CODE_TYPE, &code), 0);
+	told = code__position(getpid(), &fake->offsets, (uintptr_t)fake->object, &code, &frame,
+			      &position);
+	code__free(&code);
+	return told ? position : -1;
+}
+
+static void positions_are_what_they_are(void **state)
+{
+	(void)state;
+	for (int minor = 7; minor <= 15; minor++) {
+		struct fake_code fake;
+
+		fake_code(&fake, minor);
+		assert_int_equal(position_of(&fake, 5, 0), 5);
+		assert_int_equal(position_of(&fake, 5000, 0), 5000);
+		assert_int_equal(position_of(&fake, -1, 0), -1);
+	}
+}
+
+static void positions_in_copies_are_those_in_the_original(void **state)
+{
+	/* Also one that is further away than 32 bits of code units. */
+	const int64_t distances[COPY_COUNT] = { 0, 1000, -70000, 3LL << 32 | 99 };
+
+	(void)state;
+	for (unsigned int minor = 14; minor <= 15; minor++) {
+		struct fake_copies copies = { .size = COPY_COUNT };
+		struct fake_code fake;
+		struct offsets offsets;
+
+		fake_code(&fake, minor);
+		assert_int_equal(offsets__lookup(fake.offsets.version, true, &offsets), 0);
+		fake.offsets.code_tlbc = 200;
+		fake.offsets.tlbc_size = offsets.tlbc_size;
+		fake.offsets.tlbc_entries = offsets.tlbc_entries;
+		fake_put(fake.object, fake.offsets.code_tlbc, (uintptr_t)&copies, 8);
+		for (int i = 0; i < COPY_COUNT; i++)
+			copies.entries[i] = (uintptr_t)fake.object +
+					    fake.offsets.code_code_adaptive + 2 * distances[i];
+		for (int i = 0; i < COPY_COUNT; i++) {
+			assert_int_equal(position_of(&fake, distances[i], i), 0);
+			assert_int_equal(position_of(&fake, distances[i] + 7, i), 7);
+			assert_int_equal(
+				position_of(&fake, distances[i] + FAKE_INSTRUCTIONS - 1, i),
+				FAKE_INSTRUCTIONS - 1);
+			assert_int_equal(position_of(&fake, distances[i] + FAKE_INSTRUCTIONS, i),
+					 -1);
+			assert_int_equal(position_of(&fake, distances[i] - 1, i), -1);
+		}
+		assert_int_equal(position_of(&fake, distances[1], 2), -1);
+		assert_int_equal(position_of(&fake, 0, COPY_COUNT), -1);
+		assert_int_equal(position_of(&fake, 0, TLBC_INDEX_MAX), -1);
+		copies.entries[1] = 0;
+		assert_int_equal(position_of(&fake, distances[1], 1), -1);
+		fake_put(fake.object, fake.offsets.code_tlbc, 16, 8);
+		assert_int_equal(position_of(&fake, distances[2], 2), -1);
+	}
+}
+
 static void code_that_is_never_traced_is_hidden(void **state)
 {
 	(void)state;
@@ -268,6 +345,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_is_read),
+		cmocka_unit_test(positions_are_what_they_are),
+		cmocka_unit_test(positions_in_copies_are_those_in_the_original),
 		cmocka_unit_test(code_that_is_never_traced_is_hidden),
 		cmocka_unit_test(none_is_hidden_code_since_3_13),
 		cmocka_unit_test(the_type_is_checked_where_known),

@@ -22,27 +22,26 @@
 #define RUNTIME_SIZE 3
 #define INTERPS_HEAD 5
 
+#define IMAGE_OF(name)                               \
+	{                                            \
+		name, sizeof(name) / sizeof(name[0]) \
+	}
+
 static const struct image {
 	const uint64_t *words;
 	size_t count;
 } images[] = {
-#define IMAGE(name)                                  \
-	{                                            \
-		name, sizeof(name) / sizeof(name[0]) \
-	}
-	IMAGE(image_3_13_0),
-	IMAGE(image_3_14_10),
-	IMAGE(image_3_15_2),
-#undef IMAGE
+	IMAGE_OF(image_3_13_0),	  IMAGE_OF(image_3_14_10),  IMAGE_OF(image_3_15_2),
+	IMAGE_OF(image_3_13_18t), IMAGE_OF(image_3_14_10t), IMAGE_OF(image_3_15_2t),
 };
 
 #define IMAGE_COUNT (sizeof(images) / sizeof(images[0]))
 
-static struct offsets look_up(uint64_t version)
+static struct offsets look_up(const uint64_t *words)
 {
 	struct offsets offsets;
 
-	assert_int_equal(offsets__lookup(version, false, &offsets), 0);
+	assert_int_equal(offsets__lookup(words[1], words[THREADED], &offsets), 0);
 	return offsets;
 }
 
@@ -59,12 +58,16 @@ static int apply(const void *bytes, size_t length, struct offsets *offsets)
 }
 
 /* Sets every offset to a value that no version has, so that what is taken shows. */
-static struct offsets unmistakable(uint64_t version)
+static struct offsets unmistakable(const uint64_t *words)
 {
+	uint32_t object_type = look_up(words).object_type;
 	struct offsets offsets;
 
 	memset(&offsets, 0xaa, sizeof(offsets));
-	offsets.version = version;
+	offsets.version = words[1];
+	offsets.free_threaded = words[THREADED];
+	offsets.form = words[1] >> 16 & 0xff;
+	offsets.object_type = object_type;
 	return offsets;
 }
 
@@ -72,8 +75,7 @@ static void releases_agree_with_the_tables(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < IMAGE_COUNT; i++) {
-		uint64_t version = images[i].words[1];
-		struct offsets offsets = look_up(version), table = offsets;
+		struct offsets offsets = look_up(images[i].words), table = offsets;
 
 		assert_int_equal(apply(images[i].words, images[i].count * 8, &offsets), 0);
 		assert_memory_equal(&offsets, &table, sizeof(offsets));
@@ -83,10 +85,10 @@ static void releases_agree_with_the_tables(void **state)
 /* What no version's table tells. */
 static const size_t unpublished[] = {
 #define FIELD(name) offsetof(struct offsets, name)
-	FIELD(tstate_frame),	     FIELD(tstate_cframe),	FIELD(tstate_datastack_chunk),
-	FIELD(tstate_datastack_top), FIELD(tstate_root_cframe), FIELD(cframe_current_frame),
-	FIELD(cframe_previous),	     FIELD(frame_is_entry),	FIELD(code_firsttraceable),
-	FIELD(unicode_data_any),
+	FIELD(tstate_frame),	   FIELD(tstate_cframe),	FIELD(tstate_datastack_top),
+	FIELD(tstate_root_cframe), FIELD(cframe_current_frame), FIELD(cframe_previous),
+	FIELD(frame_is_entry),	   FIELD(code_firsttraceable),	FIELD(tlbc_size),
+	FIELD(tlbc_entries),	   FIELD(unicode_kind_bit),	FIELD(unicode_data_any),
 #undef FIELD
 };
 
@@ -97,31 +99,52 @@ static uint32_t *field_at(struct offsets *offsets, size_t field)
 	return (uint32_t *)((uint8_t *)offsets + field);
 }
 
+/* What only some tell: thread-local bytecode, and since 3.15 the size of a str. */
+static const struct sometimes {
+	size_t field;
+	uint64_t since;
+	bool free_threaded;
+} sometimes[] = {
+#define FIELD(name) offsetof(struct offsets, name)
+	{ FIELD(interp_tlbc_generation), 0x030e0000, true },
+	{ FIELD(frame_tlbc_index), 0x030e0000, true },
+	{ FIELD(code_tlbc), 0x030e0000, true },
+	{ FIELD(unicode_compact_size), 0x030f0000, false },
+#undef FIELD
+};
+
+#define SOMETIMES_COUNT (sizeof(sometimes) / sizeof(sometimes[0]))
+
 static void published_fields_are_taken(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < IMAGE_COUNT; i++) {
-		uint64_t version = images[i].words[1];
-		struct offsets offsets = unmistakable(version), table = look_up(version);
-		bool compact_size = version >= 0x030f0000;
+		const uint64_t *words = images[i].words;
+		struct offsets offsets = unmistakable(words), table = look_up(words);
 
-		assert_int_equal(apply(images[i].words, images[i].count * 8, &offsets), 0);
-		for (size_t field = 0; field < UNPUBLISHED_COUNT; field++)
-			assert_int_equal(*field_at(&offsets, unpublished[field]), 0xaaaaaaaa);
-		assert_int_equal(offsets.unicode_compact_size == 0xaaaaaaaa, !compact_size);
-		for (size_t field = 0; field < UNPUBLISHED_COUNT; field++)
-			*field_at(&offsets, unpublished[field]) =
-				*field_at(&table, unpublished[field]);
-		offsets.unicode_compact_size = table.unicode_compact_size;
+		assert_int_equal(apply(words, images[i].count * 8, &offsets), 0);
+		for (size_t j = 0; j < UNPUBLISHED_COUNT; j++) {
+			assert_int_equal(*field_at(&offsets, unpublished[j]), 0xaaaaaaaa);
+			*field_at(&offsets, unpublished[j]) = *field_at(&table, unpublished[j]);
+		}
+		for (size_t j = 0; j < SOMETIMES_COUNT; j++) {
+			uint32_t *field = field_at(&offsets, sometimes[j].field);
+			bool told = words[1] >= sometimes[j].since &&
+				    words[THREADED] >= sometimes[j].free_threaded;
+
+			assert_int_equal(*field == 0xaaaaaaaa, !told);
+			*field = *field_at(&table, sometimes[j].field);
+		}
 		assert_memory_equal(&offsets, &table, sizeof(offsets));
 	}
 }
 
 static void the_patch_release_is_taken(void **state)
 {
-	struct offsets offsets = look_up(0x030d0000);
+	struct offsets offsets;
 
 	(void)state;
+	assert_int_equal(offsets__lookup(0x030d0000, false, &offsets), 0);
 	assert_int_equal(apply(image_3_13_0, sizeof(image_3_13_0), &offsets), 0);
 	assert_int_equal(offsets.version, 0x030d00f0);
 }
@@ -130,11 +153,10 @@ static void cut_tables_are_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < IMAGE_COUNT; i++) {
-		uint64_t version = images[i].words[1];
 		bool refused = false;
 
 		for (size_t length = images[i].count * 8; length-- > 0;) {
-			struct offsets offsets = unmistakable(version), before = offsets;
+			struct offsets offsets = unmistakable(images[i].words), before = offsets;
 			int result = apply(images[i].words, length, &offsets);
 
 			/* What follows the last field that is read may be missing. */
@@ -150,7 +172,7 @@ static void cut_tables_are_refused(void **state)
 /* Applies 3.13's image with its word INDEX replaced; *OFFSETS must be left alone. */
 static int apply_changed(size_t index, uint64_t word)
 {
-	struct offsets offsets = unmistakable(image_3_13_0[1]), before = offsets;
+	struct offsets offsets = unmistakable(image_3_13_0), before = offsets;
 	uint64_t words[WORDS_MAX];
 	int result;
 
@@ -166,17 +188,100 @@ static void other_forms_are_refused(void **state)
 	(void)state;
 	assert_int_equal(apply_changed(0, 0), -EINVAL);
 	assert_int_equal(apply_changed(0, image_3_13_0[0] + 1), -EINVAL);
-	assert_int_equal(apply_changed(1, 0x030c00f0), -ENOTSUP);
-	assert_int_equal(apply_changed(1, 0x031000a1), -ENOTSUP);
-	assert_int_equal(apply_changed(1, 0x040d00f0), -ENOTSUP);
-	assert_int_equal(apply_changed(1, 0x1030d00f0), -ENOTSUP);
-	assert_int_equal(apply_changed(THREADED, 1), -ENOTSUP);
-	assert_int_equal(apply_changed(THREADED, UINT64_MAX), -ENOTSUP);
+	assert_int_equal(apply_changed(1, 0x030c00f0), -EINVAL);
+	assert_int_equal(apply_changed(1, 0x031000a1), -EINVAL);
+	assert_int_equal(apply_changed(1, 0x040d00f0), -EINVAL);
+	assert_int_equal(apply_changed(1, 0x1030d00f0), -EINVAL);
+	assert_int_equal(apply_changed(THREADED, 1), -EINVAL);
+	assert_int_equal(apply_changed(THREADED, UINT64_MAX), -EINVAL);
+}
+
+static void the_flag_is_read(void **state)
+{
+	uint64_t words[WORDS_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < IMAGE_COUNT; i++) {
+		const void *bytes = images[i].words;
+
+		assert_int_equal(debug_offsets__free_threaded(bytes, images[i].count * 8),
+				 images[i].words[THREADED]);
+		assert_int_equal(debug_offsets__free_threaded(bytes, 23), -EINVAL);
+	}
+	memcpy(words, image_3_13_0, sizeof(image_3_13_0));
+	words[THREADED] = 2;
+	assert_int_equal(debug_offsets__free_threaded((void *)words, sizeof(words)), -EINVAL);
+	words[THREADED] = UINT64_MAX;
+	assert_int_equal(debug_offsets__free_threaded((void *)words, sizeof(words)), -EINVAL);
+	words[0]++;
+	assert_int_equal(debug_offsets__free_threaded((void *)words, sizeof(words)), -EINVAL);
+}
+
+static void another_build_is_refused(void **state)
+{
+	struct offsets offsets = look_up(image_3_15_2), before = offsets;
+	uint64_t words[WORDS_MAX];
+
+	(void)state;
+	memcpy(words, image_3_15_2t, sizeof(image_3_15_2t));
+	assert_int_equal(apply(words, sizeof(image_3_15_2t), &offsets), -EINVAL);
+	assert_memory_equal(&offsets, &before, sizeof(offsets));
+	/* A build with a GIL that says it had none: its copies' index would be the code pointer. */
+	memcpy(words, image_3_15_2, sizeof(image_3_15_2));
+	words[THREADED] = 1;
+	offsets = look_up(image_3_15_2t);
+	assert_int_equal(apply(words, sizeof(image_3_15_2), &offsets), -EINVAL);
+	/* And others that say they had one. */
+	memcpy(words, image_3_15_2t, sizeof(image_3_15_2t));
+	words[THREADED] = 0;
+	offsets = look_up(image_3_15_2);
+	assert_int_equal(apply(words, sizeof(image_3_15_2t), &offsets), -EINVAL);
+	memcpy(words, image_3_13_18t, sizeof(image_3_13_18t));
+	words[THREADED] = 0;
+	offsets = look_up(image_3_13_0);
+	assert_int_equal(apply(words, sizeof(image_3_13_18t), &offsets), -EINVAL);
+}
+
+/* In 3.13's image, the frame's code and what is called from are 0 and 8. */
+static void fields_in_the_same_place_are_refused(void **state)
+{
+	const size_t frame_previous = 29, frame_code = 30;
+
+	(void)state;
+	assert_int_equal(image_3_13_0[frame_previous], 8);
+	assert_int_equal(image_3_13_0[frame_code], 0);
+	assert_int_equal(apply_changed(frame_code, 8), -EINVAL);
+	assert_int_equal(apply_changed(frame_code, 16), 0);
+}
+
+/* Applies 3.15's image as if it were 3.16's, with a field moved. */
+static void a_newer_version_is_read_in_the_newest_form(void **state)
+{
+	static const struct image newest[] = { IMAGE_OF(image_3_15_2), IMAGE_OF(image_3_15_2t) };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t words[WORDS_MAX], version = 0x031000f0;
+		struct offsets offsets, known = look_up(newest[i].words);
+
+		memcpy(words, newest[i].words, newest[i].count * 8);
+		words[1] = version;
+		words[INTERPS_HEAD] += 64;
+		assert_int_equal(offsets__lookup(version, i, &offsets), -ENODATA);
+		assert_true(offsets__is_newer(&offsets));
+		assert_int_equal(apply(words, newest[i].count * 8, &offsets), 0);
+		assert_true(offsets__is_newer(&offsets));
+		assert_false(offsets__is_newer(&known));
+		known.version = version;
+		known.runtime_interpreters_head += 64;
+		known.code_firsttraceable = OFFSET_ABSENT;
+		assert_memory_equal(&offsets, &known, sizeof(offsets));
+	}
 }
 
 static void another_minor_version_is_refused(void **state)
 {
-	struct offsets offsets = look_up(0x030e00f0), before = offsets;
+	struct offsets offsets = look_up(image_3_14_10), before = offsets;
 
 	(void)state;
 	assert_int_equal(apply(image_3_13_0, sizeof(image_3_13_0), &offsets), -EINVAL);
@@ -210,7 +315,7 @@ static void anything_is_safe(void **state)
 	srand(13);
 	for (int round = 0; round < FUZZ_ROUNDS; round++) {
 		const struct image *image = &images[round % IMAGE_COUNT];
-		struct offsets offsets = look_up(image->words[1]);
+		struct offsets offsets = look_up(image->words);
 		uint64_t words[WORDS_MAX];
 		struct layout layout;
 
@@ -226,7 +331,7 @@ static void anything_is_safe(void **state)
 	}
 	assert_in_range(accepted, 1, FUZZ_ROUNDS - 1);
 	for (int round = 0; round < FUZZ_ROUNDS; round++) {
-		struct offsets offsets = look_up(image_3_13_0[1]);
+		struct offsets offsets = look_up(image_3_13_0);
 		uint8_t bytes[1024];
 		size_t length = rand() % sizeof(bytes);
 
@@ -280,12 +385,12 @@ static void installed_pythons_agree_with_the_tables(void **state)
 			size_t length =
 				read_runtime_section(paths.gl_pathv[i], bytes, sizeof(bytes));
 			struct offsets offsets, table;
-			uint64_t version;
+			uint64_t words[3];
 
 			if (!length)
 				continue;
-			memcpy(&version, bytes + 8, sizeof(version));
-			table = offsets = look_up(version);
+			memcpy(words, bytes, sizeof(words));
+			table = offsets = look_up(words);
 			assert_int_equal(apply(bytes, length, &offsets), 0);
 			assert_memory_equal(&offsets, &table, sizeof(table));
 			found++;
@@ -304,6 +409,10 @@ int main(void)
 		cmocka_unit_test(the_patch_release_is_taken),
 		cmocka_unit_test(cut_tables_are_refused),
 		cmocka_unit_test(other_forms_are_refused),
+		cmocka_unit_test(the_flag_is_read),
+		cmocka_unit_test(another_build_is_refused),
+		cmocka_unit_test(fields_in_the_same_place_are_refused),
+		cmocka_unit_test(a_newer_version_is_read_in_the_newest_form),
 		cmocka_unit_test(another_minor_version_is_refused),
 		cmocka_unit_test(impossible_offsets_are_refused),
 		cmocka_unit_test(anything_is_safe),

@@ -11,9 +11,10 @@
 
 #include "offsets.h"
 
-#define OLDEST_MINOR 7
-#define NEWEST_MINOR 15
-#define FIRST_PATCH  0xf0
+#define OLDEST_MINOR	    7
+#define NEWEST_MINOR	    15
+#define FREE_THREADED_SINCE 13
+#define FIRST_PATCH	    0xf0
 
 static uint32_t version_of(unsigned int minor)
 {
@@ -47,15 +48,19 @@ static void known_versions_are_found(void **state)
 
 		assert_int_equal(offsets.version, version_of(minor));
 		assert_int_equal(offsets.tstate_next, 8);
+		assert_int_equal(offsets.form, minor);
+		assert_int_equal(offsets.free_threaded, 0);
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s3.%u", *all ? ", " : "",
 			 minor);
+		if (minor >= FREE_THREADED_SINCE)
+			snprintf(all + strlen(all), sizeof(all) - strlen(all), ", 3.%ut", minor);
 	}
 	assert_string_equal(offsets__versions(), all);
 }
 
 static void other_versions_are_refused(void **state)
 {
-	static const uint32_t versions[] = { 0,		 0x020712f0, 0x030602f0, 0x031000a1,
+	static const uint32_t versions[] = { 0,		 0x020712f0, 0x030602f0,
 					     0x040800f0, 0x04000000, UINT32_MAX };
 	struct offsets offsets;
 
@@ -64,13 +69,44 @@ static void other_versions_are_refused(void **state)
 		assert_int_equal(offsets__lookup(versions[i], false, &offsets), -ENOTSUP);
 }
 
-static void free_threaded_builds_are_refused(void **state)
+static void newer_versions_are_told_apart(void **state)
 {
 	struct offsets offsets;
 
 	(void)state;
-	for (unsigned int minor = 13; minor <= NEWEST_MINOR; minor++)
+	for (int free_threaded = 0; free_threaded < 2; free_threaded++) {
+		assert_int_equal(offsets__lookup(0x031000a1, free_threaded, &offsets), -ENODATA);
+		assert_int_equal(offsets.version, 0x031000a1);
+		assert_int_equal(offsets.form, NEWEST_MINOR);
+		assert_true(offsets__is_newer(&offsets));
+	}
+}
+
+static void free_threaded_builds_have_their_own(void **state)
+{
+	struct offsets offsets;
+
+	(void)state;
+	for (unsigned int minor = OLDEST_MINOR; minor < FREE_THREADED_SINCE; minor++)
 		assert_int_equal(offsets__lookup(version_of(minor), true, &offsets), -ENOTSUP);
+	for (unsigned int minor = FREE_THREADED_SINCE; minor <= NEWEST_MINOR; minor++) {
+		struct layout layout;
+		bool has_copies = minor >= 14;
+
+		assert_int_equal(offsets__lookup(version_of(minor), true, &offsets), 0);
+		assert_int_equal(offsets.free_threaded, 1);
+		assert_int_equal(offsets.object_type, 24);
+		assert_int_equal(offsets.unicode_kind_bit, has_copies ? 8 : 2);
+		assert_int_equal(offsets.code_tlbc != OFFSET_ABSENT, has_copies);
+		assert_int_equal(offsets.interp_tlbc_generation != OFFSET_ABSENT, has_copies);
+		assert_int_equal(offsets__layout(&offsets, &layout), 0);
+		assert_int_equal(layout.frame_tlbc_index, has_copies ? 72 : OFFSET_ABSENT);
+		assert_true(!has_copies || layout.frame_bytes >= layout.frame_tlbc_index + 4);
+		offsets.frame_tlbc_index = has_copies ? OFFSET_ABSENT : 72;
+		assert_int_equal(offsets__layout(&offsets, &layout), -EINVAL);
+		offsets.frame_tlbc_index = FRAME_FIELD_MAX;
+		assert_int_equal(offsets__layout(&offsets, &layout), -EINVAL);
+	}
 }
 
 static void no_field_is_left_unset(void **state)
@@ -131,6 +167,7 @@ static void layout_of_3_8(void **state)
 		.frame_instruction = 104,
 		.frame_owner = OFFSET_ABSENT,
 		.frame_is_entry = OFFSET_ABSENT,
+		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_name = 112,
 		.code_filename = 104,
@@ -167,6 +204,7 @@ static void layout_of_3_11(void **state)
 		.frame_instruction = 56,
 		.frame_owner = 69,
 		.frame_is_entry = 68,
+		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_name = 120,
 		.code_filename = 112,
@@ -204,6 +242,7 @@ static void layout_of_3_12(void **state)
 		.frame_instruction = 56,
 		.frame_owner = 70,
 		.frame_is_entry = OFFSET_ABSENT,
+		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_name = 120,
 		.code_filename = 112,
@@ -241,6 +280,7 @@ static void layout_of_3_14(void **state)
 		.frame_instruction = 56,
 		.frame_owner = 74,
 		.frame_is_entry = OFFSET_ABSENT,
+		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_name = 120,
 		.code_filename = 112,
@@ -362,6 +402,7 @@ static void what_does_not_fit_is_refused(void **state)
 		CASE(13, frame_code, FRAME_FIELD_MAX),
 		CASE(13, frame_owner, FRAME_FIELD_MAX),
 		CASE(13, frame_owner, OFFSET_ABSENT),
+		CASE(14, frame_tlbc_index, 72),
 #undef CASE
 	};
 
@@ -381,7 +422,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_versions_are_found),
 		cmocka_unit_test(other_versions_are_refused),
-		cmocka_unit_test(free_threaded_builds_are_refused),
+		cmocka_unit_test(newer_versions_are_told_apart),
+		cmocka_unit_test(free_threaded_builds_have_their_own),
 		cmocka_unit_test(no_field_is_left_unset),
 		cmocka_unit_test(absent_fields_are_absent),
 		cmocka_unit_test(layout_of_3_8),
