@@ -18,6 +18,7 @@
 #include "elf_image.h"
 #include "process.h"
 #include "runtime.h"
+#include "soundness.h"
 #include "target_memory.h"
 
 /* More than CPython publishes in any version (3.15: 888). */
@@ -46,19 +47,64 @@ struct search {
 	int denied;		/* a file could not be opened: -EPERM or -EACCES */
 };
 
+/* Reads what _Py_DebugOffsets at ADDRESS says into *OFFSETS. */
+static int read_debug_offsets(pid_t pid, uint32_t version, uint64_t address,
+			      struct offsets *offsets)
+{
+	uint8_t published[DEBUG_OFFSETS_BYTES];
+	int error = target_memory__read(pid, address, published, sizeof(published));
+	int free_threaded;
+
+	if (error)
+		return error;
+	free_threaded = debug_offsets__free_threaded(published, sizeof(published));
+	if (free_threaded < 0)
+		return free_threaded;
+	error = offsets__lookup(version, free_threaded, offsets);
+	if (error && error != -ENODATA)
+		return error;
+	return debug_offsets__apply(published, sizeof(published), offsets);
+}
+
 /* Reads the layout of the interpreter whose _PyRuntime is at ADDRESS. */
 static int read_layout(pid_t pid, struct runtime *runtime, uint32_t version, uint64_t address)
 {
-	uint8_t published[DEBUG_OFFSETS_BYTES];
-	int error = offsets__lookup(version, false, &runtime->offsets);
+	int error;
 
-	if (!error && version >= DEBUG_OFFSETS_SINCE) {
-		error = target_memory__read(pid, address, published, sizeof(published));
-		if (!error)
-			error = debug_offsets__apply(published, sizeof(published),
-						     &runtime->offsets);
+	if (version >= DEBUG_OFFSETS_SINCE)
+		error = read_debug_offsets(pid, version, address, &runtime->offsets);
+	else
+		error = offsets__lookup(version, false, &runtime->offsets);
+	if (!error)
+		error = offsets__layout(&runtime->offsets, &runtime->layout);
+	if (error == -EINVAL || error == -EFAULT) {
+		runtime->objection = "what it says of its layout (_Py_DebugOffsets) cannot "
+				     "be, or is beyond what is read";
+		error = -ENOTSUP;
 	}
-	return error ? error : offsets__layout(&runtime->offsets, &runtime->layout);
+	return error;
+}
+
+static uint64_t find_address(struct elf_image *image, uint64_t bias, const char *name)
+{
+	uint64_t address;
+
+	return elf_image__symbol(image, name, &address) ? address + bias : 0;
+}
+
+/* Checks that the interpreter in IMAGE, if it has begun, is what it is taken for. */
+static int check(pid_t pid, struct elf_image *image, uint64_t bias, struct runtime *runtime)
+{
+	const struct known_types types = {
+		.code = runtime->code_type,
+		.type = find_address(image, bias, "PyType_Type"),
+		.str = find_address(image, bias, "PyUnicode_Type"),
+		.bytes = find_address(image, bias, "PyBytes_Type"),
+	};
+
+	if (runtime->initialized)
+		return soundness__check(pid, runtime, &types);
+	return offsets__is_newer(&runtime->offsets) ? -EAGAIN : 0;
 }
 
 /* Whether there is an interpreter, and a thread that can run in it. */
@@ -79,31 +125,26 @@ static bool is_alive(pid_t pid, const struct runtime *runtime)
 /* Tells whether IMAGE holds a Python, and which. */
 static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct runtime *runtime)
 {
-	uint64_t address, type;
+	uint64_t address;
+	bool found = python_version__find_runtime(image, &address);
 	uint32_t version;
 	int error;
 
 	memset(runtime, 0, sizeof(*runtime));
-	if (!python_version__find_runtime(image, &address)) {
-		if (!elf_image__symbol(image, "PyInterpreterState_Head", &address))
-			return -ENOEXEC;
-		version = python_version__detect(pid, image, bias);
-		if (version)
-			python_version__format(version, runtime->version);
-		return -ENOTSUP;
-	}
+	if (!found && !find_address(image, bias, "PyInterpreterState_Head"))
+		return -ENOEXEC;
 	version = python_version__detect(pid, image, bias);
-	if (!version)
+	if (version)
+		python_version__format(version, runtime->version);
+	if (!version || !found)
 		return -ENOTSUP;
-	python_version__format(version, runtime->version);
 	error = read_layout(pid, runtime, version, address + bias);
 	if (error)
-		return error == -EINVAL || error == -EFAULT ? -EBADMSG : error;
+		return error;
 	runtime->interpreters = address + bias + runtime->offsets.runtime_interpreters_head;
-	if (elf_image__symbol(image, "PyCode_Type", &type))
-		runtime->code_type = type + bias;
+	runtime->code_type = find_address(image, bias, "PyCode_Type");
 	runtime->initialized = is_alive(pid, runtime);
-	return 0;
+	return check(pid, image, bias, runtime);
 }
 
 /* How good a candidate is: one that lives, before one that may yet, before one that we cannot walk

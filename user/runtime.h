@@ -17,14 +17,15 @@ struct runtime {
 	uint64_t interpreters; /* address of the pointer to the newest interpreter */
 	uint64_t code_type;    /* address of PyCode_Type, 0: not known */
 	bool initialized;      /* there is an interpreter, with a thread */
+	const char *objection; /* why it is not supported, where it is not for its version alone */
 	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of one that lives beside it; "": none */
 };
 
 /* Finds the Python that lives in process PID: the one that has an interpreter, where several files
  * could hold one; of several that have, the newest.
  * 0; -ENOEXEC where no mapped file holds a Python; -ENOTSUP where it is a version that is not
- * supported (RUNTIME->version names it, "" where it cannot be told); -EBADMSG where the layout that
- * it publishes cannot be; -ESRCH, -EPERM, -EACCES. */
+ * supported (RUNTIME->version names it, "" where it cannot be told); -EAGAIN where it is newer than
+ * this build and has run nothing yet that it could be checked by; -ESRCH, -EPERM, -EACCES. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
 #endif

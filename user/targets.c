@@ -23,17 +23,19 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 		return STATUS_NOT_PYTHON;
 	case -ENOTSUP:
 		if (*runtime->version)
-			log__error("process %d runs Python %s, which is not supported; supported "
-				   "are %s",
-				   pid, runtime->version, offsets__versions());
+			log__error("process %d runs Python %s, which is not supported%s%s; "
+				   "supported are %s",
+				   pid, runtime->version, runtime->objection ? ": " : "",
+				   runtime->objection ? runtime->objection : "",
+				   offsets__versions());
 		else
 			log__error("process %d holds what has CPython's symbols, but its version "
 				   "cannot be told; supported are %s",
 				   pid, offsets__versions());
 		return STATUS_NOT_PYTHON;
-	case -EBADMSG:
-		log__error("process %d holds a Python %s whose own table of offsets cannot be "
-			   "right: only an interpreter as CPython builds it can be profiled",
+	case -EAGAIN:
+		log__error("process %d runs Python %s, which is newer than this build, and has no "
+			   "stack yet to check by whether it can be read",
 			   pid, runtime->version);
 		return STATUS_NOT_PYTHON;
 	case -ESRCH:
@@ -46,6 +48,18 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 			   pid, strerror(-error));
 		return STATUS_NOT_ALLOWED;
 	}
+}
+
+static void warn_of_newer(const struct target_process *target)
+{
+	const struct runtime *runtime = &target->runtime;
+
+	if (offsets__is_newer(&runtime->offsets))
+		log__warning(
+			"process %d runs Python %s, which is newer than this build: read as its "
+			"debug offsets say, and with them checked; what they do not say (which "
+			"functions are hidden) is not known",
+			target->process.pid, runtime->version);
 }
 
 /* What is wrong with a process whatever it runs. */
@@ -104,6 +118,7 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	error = runtime__find(pid, &target->runtime);
 	if (error)
 		return target__explain(pid, &target->runtime, error);
+	warn_of_newer(target);
 	warn_of_limits(target);
 	target->command = process__command(process__reader(pid));
 	return STATUS_WRITTEN;
@@ -139,8 +154,12 @@ int target__find_started(pid_t pid, struct target_process *target, uint64_t *sig
 	error = runtime__find(pid, &target->runtime);
 	if (error == -ENOTSUP && *target->runtime.version)
 		return error;
+	/* What it has run since may be enough next time. */
+	if (error == -EAGAIN)
+		*signature = before;
 	if (error)
 		return error == -ESRCH ? error : -EAGAIN;
+	warn_of_newer(target);
 	target->pidfd = open_pidfd(pid);
 	if (target->pidfd < 0)
 		return -errno;

@@ -457,7 +457,7 @@ class TestSeveral:
             assert "has loaded Python 3.11.7 but not started it" in run.stderr
         else:
             expect_refusal(run, str(other.pid),
-                           "cannot be right" if kind == "OFFSETS" else "cannot be told")
+                           "cannot be, or is beyond" if kind == "OFFSETS" else "cannot be told")
 
 
 class TestDamagedFiles:
