@@ -31,7 +31,7 @@ NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/na
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c)
 PAGE := $(wildcard user/output/page/*)
 FORMATTED := $(wildcard bpf/*.[ch] user/*.[ch] user/output/*.[ch] offsets/*.[ch] vmlinux/*.h \
-	tests/unit/*.[ch] tests/native/*.[ch] tests/programs/*.c)
+	tests/unit/*.[ch] tests/native/*.[ch] tests/programs/*.c tests/standin/*.c)
 
 ifeq ($(V),1)
 Q :=

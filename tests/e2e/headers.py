@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""CPython's headers on this machine: the tests' cache, pyenv's and the system's."""
+
+import glob
+import os
+
+from pythons import pyenv_root
+
+CACHE = os.environ.get("PYBPFPROF_TEST_CACHE", "/var/cache/pybpfprof-tests")
+
+
+def find_headers(minor):
+    """The folder of Python.h of some 3.MINOR, internal headers included, or None."""
+    name = "python3.%d" % minor
+    places = [os.path.join(CACHE, "headers", "*", "usr", "include", name),
+              os.path.join(pyenv_root(), "versions", "*", "include", name),
+              os.path.join("/usr/include", name)]
+    found = [path for place in places for path in sorted(glob.glob(place))
+             if os.path.exists(os.path.join(path, "internal", "pycore_runtime.h"))]
+    return found[0] if found else None
+
+
+# Where fields are put in: a header, a line's beginning, and what it becomes.
+MOVES = (
+    ("cpython/pystate.h", "struct _ts {", "struct _ts { void *made_up[3];"),
+    ("internal/pycore_interpframe_structs.h", "struct _PyInterpreterFrame {",
+     "struct _PyInterpreterFrame { void *made_up[2];"),
+    ("internal/pycore_interp_structs.h", "struct _is {", "struct _is { void *made_up[5];"),
+    ("cpython/unicodeobject.h", "    Py_ssize_t length; ", "    Py_ssize_t made_up, length; "),
+    ("cpython/code.h", "    PyObject_VAR_HEAD ", "    PyObject_VAR_HEAD void *made_up; "),
+)
+
+
+def make_next_version(folder, minor):
+    """Makes the headers of 3.MINOR in FOLDER those of 3.(MINOR + 1), in which fields have moved."""
+    number = "#define PY_MINOR_VERSION        %d"
+    for header, old, new in MOVES + (("patchlevel.h", number % minor, number % (minor + 1)),):
+        path = os.path.join(folder, header)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        assert old in text, "%s has no %r" % (path, old)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(old, new, 1))
