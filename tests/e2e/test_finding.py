@@ -33,6 +33,11 @@ for name in "INCLUDEPY LIBDIR LIBPL LDLIBRARY LIBRARY LDVERSION LIBS SYSLIBS pre
 Parts = collections.namedtuple("Parts", "include shared static libraries home")
 
 
+def own_pythons():
+    """Those whose files are this machine's own."""
+    return [python for python in find_pythons() if not python.root]
+
+
 def find_parts(python):
     answer = subprocess.run([python.path, "-c", ASK], stdout=subprocess.PIPE, check=True,
                             universal_newlines=True).stdout.splitlines()
@@ -61,7 +66,7 @@ def missing_without_pyenv(what):
 @pytest.fixture(scope="session")
 def embeddable():
     """[(Python, Parts), ...] of those that can be embedded, oldest first."""
-    every = [(python, find_parts(python)) for python in find_pythons()]
+    every = [(python, find_parts(python)) for python in own_pythons()]
     return [pair for pair in every if is_embeddable(pair[1])] or missing("libpython with Python.h")
 
 
@@ -73,8 +78,7 @@ def newest(embeddable):
 @pytest.fixture
 def static_python():
     """A Python that is one file, stripped: Debian's."""
-    python = next((python for python in find_pythons() if python.path.startswith("/usr/bin/")),
-                  None)
+    python = next((python for python in own_pythons() if python.path.startswith("/usr/bin/")), None)
     if not python or "libpython" in dependencies(python.path):
         missing("static Python in /usr/bin")
     return python
@@ -170,15 +174,15 @@ def strip_sections(path):
 
 class TestExecutables:
     def test_renamed(self, static_python, target, expect_whole, tmp_path):
-        expect_whole(target(copy(static_python.path, tmp_path / "worker"), BUSY))
+        expect_whole(target.start([copy(static_python.path, tmp_path / "worker"), BUSY]))
 
     def test_symbolic_link(self, static_python, target, expect_whole, tmp_path):
         os.symlink(static_python.path, str(tmp_path / "worker"))
-        expect_whole(target(str(tmp_path / "worker"), BUSY))
+        expect_whole(target.start([str(tmp_path / "worker"), BUSY]))
 
     def test_hard_link(self, static_python, target, expect_whole, tmp_path):
         os.link(copy(static_python.path, tmp_path / "first"), str(tmp_path / "worker"))
-        expect_whole(target(str(tmp_path / "worker"), BUSY))
+        expect_whole(target.start([str(tmp_path / "worker"), BUSY]))
 
     def test_script(self, static_python, target, expect_whole, tmp_path):
         script = tmp_path / "worker"
@@ -210,7 +214,7 @@ class TestExecutables:
 
     def test_no_sections(self, static_python, target, expect_whole, tmp_path):
         path = strip_sections(copy(static_python.path, tmp_path / "worker"))
-        expect_whole(target(path, BUSY))
+        expect_whole(target.start([path, BUSY]))
 
     def test_libpython_without_sections(self, shared_python, target, expect_whole, tmp_path):
         python, parts = shared_python
@@ -227,15 +231,14 @@ class TestExecutables:
         (prefix / "bin").mkdir()
         path = copy(python.path, prefix / "bin" / version)
         copy(parts.shared, prefix / "lib" / os.path.basename(parts.shared))
-        started = target(path, BUSY, environment={"LD_LIBRARY_PATH": str(prefix / "lib"),
-                                                  "LD_PRELOAD": ""})
-        expect_whole(started)
+        expect_whole(target.start([path, BUSY],
+                                  environment={"LD_LIBRARY_PATH": str(prefix / "lib")}))
 
 
 class TestFilesThatChange:
     def test_deleted(self, static_python, target, expect_whole, tmp_path):
         path = copy(static_python.path, tmp_path / "worker")
-        started = target(path, BUSY)
+        started = target.start([path, BUSY])
         os.unlink(path)
         expect_whole(started)
 
