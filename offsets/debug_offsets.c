@@ -19,9 +19,9 @@
  * prove it by what is in the process's memory (user/soundness.c).  What no table
  * publishes may have moved with the rest: where it does not follow from what is
  * published it is absent, such as _co_firsttraceable, without which no code object
- * can be told to be the interpreter's own.  The numbers of the unicode state's bits
- * and the form of the array of thread-local bytecode are taken to be as they were;
- * each has its check where it is used.
+ * can be told to be the interpreter's own.  The numbers of the unicode state's bits,
+ * the form of the array of thread-local bytecode and those of dicts and instances
+ * are taken to be as they were; each has its check where it is used.
  */
 #include <errno.h>
 #include <string.h>

@@ -32,24 +32,36 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HEADERS = """
 3.7-      Python.h
 3.7-      frameobject.h
+3.7-3.10  longintrepr.h
 3.7-3.7   internal/pystate.h
 3.8-      internal/pycore_pystate.h
 3.9-      internal/pycore_runtime.h
 3.9-      internal/pycore_interp.h
+3.11-     internal/pycore_dict.h
 3.11-     internal/pycore_frame.h
+3.11-     internal/pycore_object.h
 3.14-     internal/pycore_interpframe.h
 3.14-     internal/pycore_debug_offsets.h
 """
 
 FREE_THREADED_SINCE = 13
 
+# What CPython's sources declare and no installed header does, each with the versions it is so in.
+PRIVATE = """
+3.7-3.10  struct _dictkeysobject { Py_ssize_t dk_refcnt, dk_size; void *dk_lookup; \
+Py_ssize_t dk_usable, dk_nentries; char dk_indices[1]; };
+"""
+
 # A field, the versions that have it ("3.14t-": only their free-threaded builds), and its place: a
-# struct's member, `sizeof` a struct, or the number of the first bit of a `bit-field`.
+# struct's member, `sizeof` a struct, the number of the first bit of a `bit-field`, or how far
+# `before` an object the word is whose address a function gives.
 FIELDS = """
 runtime_interpreters_head  3.7-       _PyRuntimeState        interpreters.head
 interp_next                3.7-       PyInterpreterState     next
 interp_tstate_head         3.7-3.10   PyInterpreterState     tstate_head
 interp_tstate_head         3.11-      PyInterpreterState     threads.head
+interp_modules             3.7-3.11   PyInterpreterState     modules
+interp_modules             3.12-      PyInterpreterState     imports.modules
 interp_tlbc_generation     3.14t-     PyInterpreterState     tlbc_indices.tlbc_generation
 tstate_next                3.7-       PyThreadState          next
 tstate_thread_id           3.7-       PyThreadState          thread_id
@@ -84,6 +96,27 @@ code_tlbc                  3.14t-     PyCodeObject           co_tlbc
 tlbc_size                  3.14t-     _PyCodeArray           size
 tlbc_entries               3.14t-     _PyCodeArray           entries
 object_type                3.7-       PyObject               ob_type
+object_dict_before         3.11-3.11  _PyObject_ManagedDictPointer   before
+object_dict_before         3.12-3.12  _PyObject_DictOrValuesPointer  before
+object_dict_before         3.13-      _PyObject_ManagedDictPointer   before
+object_values_before       3.11-3.11  _PyObject_ValuesPointer        before
+object_values_before       3.12-3.12  _PyObject_DictOrValuesPointer  before
+type_flags                 3.7-       PyTypeObject           tp_flags
+type_basicsize             3.13-      PyTypeObject           tp_basicsize
+type_dictoffset            3.7-       PyTypeObject           tp_dictoffset
+type_cached_keys           3.11-      PyHeapTypeObject       ht_cached_keys
+dict_keys                  3.7-       PyDictObject           ma_keys
+dict_values                3.7-       PyDictObject           ma_values
+keys_size                  3.7-3.10   PyDictKeysObject       dk_size
+keys_log2_index_bytes      3.11-      PyDictKeysObject       dk_log2_index_bytes
+keys_kind                  3.11-      PyDictKeysObject       dk_kind
+keys_nentries              3.7-       PyDictKeysObject       dk_nentries
+keys_indices               3.7-       PyDictKeysObject       dk_indices
+values_valid               3.13-      PyDictValues           valid
+values_first               3.11-      PyDictValues           values
+long_tag                   3.12-      PyLongObject           long_value.lv_tag
+long_digits                3.7-3.11   PyLongObject           ob_digit
+long_digits                3.12-      PyLongObject           long_value.ob_digit
 varobject_size             3.7-       PyVarObject            ob_size
 bytes_data                 3.7-       PyBytesObject          ob_sval
 unicode_length             3.7-       PyASCIIObject          length
@@ -117,6 +150,15 @@ code_linetable             3.13-  code_object        linetable
 code_code_adaptive         3.13-  code_object        co_code_adaptive
 code_tlbc                  3.14t- code_object        co_tlbc
 object_type                3.13-  pyobject           ob_type
+interp_modules             3.13-  interpreter_state  imports_modules
+type_flags                 3.13-  type_object        tp_flags
+type_basicsize             3.15-  type_object        tp_basicsize
+type_dictoffset            3.15-  type_object        tp_dictoffset
+type_cached_keys           3.15-  heap_type_object   ht_cached_keys
+dict_keys                  3.13-  dict_object        ma_keys
+dict_values                3.13-  dict_object        ma_values
+long_tag                   3.13-  long_object        lv_tag
+long_digits                3.13-  long_object        ob_digit
 varobject_size             3.13-  bytes_object       ob_size
 bytes_data                 3.13-  bytes_object       ob_sval
 unicode_length             3.13-  unicode_object     length
@@ -174,6 +216,8 @@ def place(struct, member):
     """The C expressions of a field's offset and width."""
     if member == "sizeof":
         return "sizeof(%s)" % struct, "8"
+    if member == "before":
+        return "(OBJECT - (char *)%s((PyObject *)OBJECT))" % struct, "8"
     if member.startswith("bit-field:"):
         whole, part = member[len("bit-field:"):].split(".")
         return ("({ %s object; memset(&object, 0, sizeof(object)); object.%s.%s = 1; "
@@ -184,8 +228,9 @@ def place(struct, member):
 def program(minor, free_threaded):
     """C that prints the version, then a line for each value."""
     lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <stdio.h>",
-             "#include <string.h>"]
+             "#include <string.h>", "#define OBJECT ((char *)4096)"]
     lines += ['#include "%s"' % header for header, in rows_for(HEADERS, minor, free_threaded, 0)]
+    lines += [" ".join(words) for words in rows_for(PRIVATE, minor, free_threaded, 0)]
     lines += ["#if %sdefined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS)" % ("!" if free_threaded else ""),
               "#error another build", "#endif",
               "static size_t first_bit(const void *state)", "{",
@@ -209,8 +254,8 @@ def measure(include, minor, free_threaded):
         with open(source, "w") as file:
             file.write(program(minor, free_threaded))
         # Debian's pyconfig.h refers to one in a folder beside this one.
-        command = [os.environ.get("CC", "cc"), "-w", "-I", include, "-I", os.path.dirname(include),
-                   source, "-o", binary]
+        command = [os.environ.get("CC", "cc"), "-w", "-DNDEBUG", "-I", include,
+                   "-I", os.path.dirname(include), source, "-o", binary]
         if free_threaded:
             command.append("-DPy_GIL_DISABLED=1")
         compiled = subprocess.run(command, stderr=subprocess.PIPE, universal_newlines=True)

@@ -20,6 +20,7 @@
 	X(runtime_interpreters_head)                                                               \
 	X(interp_next)                                                                             \
 	X(interp_tstate_head)                                                                      \
+	X(interp_modules)                                                                          \
 	X(interp_tlbc_generation) /* 3.14t and later */                                            \
 	X(tstate_next)                                                                             \
 	X(tstate_thread_id)                                                                        \
@@ -48,6 +49,26 @@
 	X(tlbc_size)                                                                               \
 	X(tlbc_entries) /* ... the array's */                                                      \
 	X(object_type)                                                                             \
+	X(object_dict_before)	/* 3.11 and later: bytes from there to an instance */              \
+	X(object_values_before) /* 3.11, 3.12 */                                                   \
+	X(type_flags)                                                                              \
+	X(type_basicsize) /* 3.13 and later */                                                     \
+	X(type_dictoffset)                                                                         \
+	X(type_cached_keys)	 /* 3.11 and later */                                              \
+	X(dict_mask)		 /* 2.7 */                                                         \
+	X(dict_table)		 /* 2.7 */                                                         \
+	X(dict_keys)		 /* 3.6 and later */                                               \
+	X(dict_values)		 /* 3.6 and later */                                               \
+	X(keys_size)		 /* 3.6-3.10 */                                                    \
+	X(keys_log2_index_bytes) /* 3.11 and later */                                              \
+	X(keys_kind)		 /* 3.11 and later */                                              \
+	X(keys_nentries)	 /* 3.6 and later */                                               \
+	X(keys_indices)		 /* 3.6 and later */                                               \
+	X(values_valid)		 /* 3.13 and later */                                              \
+	X(values_first)		 /* 3.11 and later */                                              \
+	X(int_value)		 /* 2.7 */                                                         \
+	X(long_tag)		 /* 3.12 and later */                                              \
+	X(long_digits)                                                                             \
 	X(varobject_size)                                                                          \
 	X(bytes_data)                                                                              \
 	X(unicode_length)                                                                          \

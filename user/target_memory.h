@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_TARGET_MEMORY_H
 #define PYBPFPROF_TARGET_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,5 +19,10 @@ int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length
 
 /* The same for a pointer. */
 int target_memory__read_pointer(pid_t pid, uint64_t address, uint64_t *pointer);
+
+/* Reads SIZE bytes at each of COUNT addresses, one behind the other into BUFFER, in few calls.
+ * READABLE tells for each whether it could be read. */
+void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
+			      size_t size, bool *readable);
 
 #endif

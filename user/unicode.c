@@ -136,6 +136,9 @@ char *unicode__sanitize(const char *bytes, size_t length)
 	return xreallocarray(text, used, 1);
 }
 
+/* A str object's length and state end below this (with GIL: 40). */
+#define HEADER_BYTES_MAX 128
+
 /* What a str object's header says of its data. */
 struct header {
 	size_t length;
@@ -143,15 +146,22 @@ struct header {
 	bool compact, ascii;
 };
 
-static int read_header(pid_t pid, const struct offsets *offsets, uint64_t address,
-		       struct header *header)
+static size_t header_bytes(const struct offsets *offsets)
+{
+	size_t length_end = offsets->unicode_length + sizeof(uint64_t);
+	size_t state_end = offsets->unicode_state + sizeof(uint32_t);
+
+	return length_end > state_end ? length_end : state_end;
+}
+
+/* Takes the header of the str object whose first header_bytes are at OBJECT. */
+static int parse_header(const struct offsets *offsets, const uint8_t *object, struct header *header)
 {
 	uint64_t length;
 	uint32_t state;
 
-	if (target_memory__read(pid, address + offsets->unicode_length, &length, sizeof(length)) ||
-	    target_memory__read(pid, address + offsets->unicode_state, &state, sizeof(state)))
-		return -EFAULT;
+	memcpy(&state, object + offsets->unicode_state, sizeof(state));
+	memcpy(&length, object + offsets->unicode_length, sizeof(length));
 	state >>= offsets->unicode_kind_bit;
 	*header = (struct header){
 		.length = length,
@@ -166,6 +176,18 @@ static int read_header(pid_t pid, const struct offsets *offsets, uint64_t addres
 	if (header->ascii && header->kind != 1)
 		return -EINVAL;
 	return length > UNICODE_BYTES_MAX / header->kind ? -EINVAL : 0;
+}
+
+static int read_header(pid_t pid, const struct offsets *offsets, uint64_t address,
+		       struct header *header)
+{
+	uint8_t object[HEADER_BYTES_MAX];
+
+	if (header_bytes(offsets) > sizeof(object))
+		return -EINVAL;
+	if (target_memory__read(pid, address, object, header_bytes(offsets)))
+		return -EFAULT;
+	return parse_header(offsets, object, header);
 }
 
 static int find_data(pid_t pid, const struct offsets *offsets, uint64_t address,
@@ -203,4 +225,20 @@ int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, ch
 		*result = unicode__to_utf8(buffer, header.length, header.kind);
 	free(buffer);
 	return error;
+}
+
+size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length)
+{
+	size_t header = header_bytes(offsets), data = offsets->unicode_ascii_size;
+
+	return (header > data ? header : data) + length;
+}
+
+bool unicode__is_ascii(const struct offsets *offsets, const uint8_t *object, const char *text)
+{
+	struct header header;
+
+	return !parse_header(offsets, object, &header) && header.compact && header.ascii &&
+	       header.length == strlen(text) &&
+	       memcmp(object + offsets->unicode_ascii_size, text, header.length) == 0;
 }

@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_UNICODE_H
 #define PYBPFPROF_UNICODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,5 +25,10 @@ char *unicode__sanitize(const char *bytes, size_t length);
  * 0 with *RESULT for the caller to free; -EFAULT where memory is not readable; -EINVAL where
  * what is there is no str object. */
 int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result);
+
+/* How many bytes of a str object tell whether it is an ASCII text of LENGTH characters; and whether
+ * the one whose such bytes are at OBJECT is TEXT. */
+size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length);
+bool unicode__is_ascii(const struct offsets *offsets, const uint8_t *object, const char *text);
 
 #endif

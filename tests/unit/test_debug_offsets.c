@@ -85,10 +85,30 @@ static void releases_agree_with_the_tables(void **state)
 /* What no version's table tells. */
 static const size_t unpublished[] = {
 #define FIELD(name) offsetof(struct offsets, name)
-	FIELD(tstate_frame),	   FIELD(tstate_cframe),	FIELD(tstate_datastack_top),
-	FIELD(tstate_root_cframe), FIELD(cframe_current_frame), FIELD(cframe_previous),
-	FIELD(frame_is_entry),	   FIELD(code_firsttraceable),	FIELD(tlbc_size),
-	FIELD(tlbc_entries),	   FIELD(unicode_kind_bit),	FIELD(unicode_data_any),
+	FIELD(tstate_frame),
+	FIELD(tstate_cframe),
+	FIELD(tstate_datastack_top),
+	FIELD(tstate_root_cframe),
+	FIELD(cframe_current_frame),
+	FIELD(cframe_previous),
+	FIELD(frame_is_entry),
+	FIELD(code_firsttraceable),
+	FIELD(tlbc_size),
+	FIELD(tlbc_entries),
+	FIELD(unicode_kind_bit),
+	FIELD(unicode_data_any),
+	FIELD(object_dict_before),
+	FIELD(object_values_before),
+	FIELD(dict_mask),
+	FIELD(dict_table),
+	FIELD(keys_size),
+	FIELD(keys_kind),
+	FIELD(keys_log2_index_bytes),
+	FIELD(keys_nentries),
+	FIELD(keys_indices),
+	FIELD(values_valid),
+	FIELD(values_first),
+	FIELD(int_value),
 #undef FIELD
 };
 
@@ -99,7 +119,8 @@ static uint32_t *field_at(struct offsets *offsets, size_t field)
 	return (uint32_t *)((uint8_t *)offsets + field);
 }
 
-/* What only some tell: thread-local bytecode, and since 3.15 the size of a str. */
+/* What only some tell: thread-local bytecode, and since 3.15 the size of a str and more of types.
+ */
 static const struct sometimes {
 	size_t field;
 	uint64_t since;
@@ -110,6 +131,9 @@ static const struct sometimes {
 	{ FIELD(frame_tlbc_index), 0x030e0000, true },
 	{ FIELD(code_tlbc), 0x030e0000, true },
 	{ FIELD(unicode_compact_size), 0x030f0000, false },
+	{ FIELD(type_basicsize), 0x030f0000, false },
+	{ FIELD(type_dictoffset), 0x030f0000, false },
+	{ FIELD(type_cached_keys), 0x030f0000, false },
 #undef FIELD
 };
 
