@@ -27,6 +27,7 @@ __u32 epoch;
 
 static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 {
+	walk->thread_pointer = 0;
 	walk->frame = 0;
 	walk->depth = 0;
 	walk->hash_seed = (thread ^ config.hash_seed ^ (__u64)epoch << 32) * 0xff51afd7ed558ccdULL;

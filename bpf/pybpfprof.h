@@ -199,6 +199,7 @@ struct cpu_counters {
 struct definition {
 	__u64 hash;
 	__u64 base;
+	__u64 thread_pointer; /* what Python calls the thread's ident; 0: it had none any more */
 	__u32 cpu;
 	__u32 slot;
 	__u32 tgid;
@@ -210,7 +211,7 @@ struct definition {
 	struct frame frames[STACK_FRAMES_MAX];
 };
 
-#define DEFINITION_HEADER_BYTES 56
+#define DEFINITION_HEADER_BYTES 64
 _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
 	       "the header is hashed and sent without padding");
 

@@ -33,6 +33,7 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	definition = &walk->definition;
 	definition->hash = walk->hash;
 	definition->base = base;
+	definition->thread_pointer = walk->thread_pointer;
 	definition->cpu = cpu;
 	definition->slot = slot;
 	definition->tgid = thread >> 32;

@@ -122,6 +122,24 @@ pid_t process__reader(pid_t pid)
 	return other ? other : pid;
 }
 
+pid_t process__inner_tid(pid_t pid, pid_t tid)
+{
+	char name[32], line[256];
+	pid_t inner = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "task/%d/status", tid);
+	file = open_proc(pid, name);
+	if (!file)
+		return 0;
+	/* A number for each namespace, the innermost last. */
+	while (!inner && fgets(line, sizeof(line), file))
+		if (strncmp(line, "NSpid:", strlen("NSpid:")) == 0)
+			inner = atoi(strrchr(line, '\t') ?: "");
+	fclose(file);
+	return inner;
+}
+
 static size_t read_words(pid_t pid, const char *name, char *buffer, size_t size)
 {
 	FILE *file = open_proc(pid, name);

@@ -23,6 +23,10 @@ int process__inspect(pid_t pid, struct process *process);
  * first, but where that has ended before others, one of those. */
 pid_t process__reader(pid_t pid);
 
+/* The number by which thread TID of process PID knows itself: another one in a container.
+ * 0 where there is no such thread. */
+pid_t process__inner_tid(pid_t pid, pid_t tid);
+
 /* The command line, words joined by a space; "[name]" where it has none.  The caller frees. */
 char *process__command(pid_t pid);
 

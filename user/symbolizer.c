@@ -48,6 +48,7 @@ struct known_process {
 	uint32_t process;
 	uint64_t generation; /* of its threads' copies of instructions */
 	struct code_table *codes;
+	struct thread_names *thread_names;
 	bool replaced; /* since the last check, one was */
 	unsigned int
 		checks_to_go; /* for which the kernel tells code objects apart; 0: it does not */
@@ -79,6 +80,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	symbolizer__settle(symbolizer);
 	HASH_ITER (hh, symbolizer->processes, process, next) {
 		code_table__free(process->codes);
+		thread_names__free(process->thread_names);
 		HASH_DEL(symbolizer->processes, process);
 		free(process);
 	}
@@ -149,6 +151,7 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->symbolizer = symbolizer;
 	process->target = target;
 	process->codes = code_table__new(target, name_code, doubt_code, process);
+	process->thread_names = thread_names__new(symbolizer->profile, target);
 	process->process = profile__process(symbolizer->profile, process->pid);
 	describe_process(symbolizer, process);
 	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);
@@ -233,6 +236,8 @@ static uint32_t add_thread(struct symbolizer *symbolizer, const struct known_pro
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
 	uint32_t thread = profile__thread(profile, process->process, definition->tid);
 
+	if (thread_names__see(process->thread_names, definition, thread))
+		return thread;
 	memcpy(name, definition->thread_name, sizeof(definition->thread_name));
 	profile->threads[thread].name = profile__string(profile, name);
 	return thread;
@@ -272,6 +277,14 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	*thread = add_thread(symbolizer, process, definition);
 	*stack = profile__stack(symbolizer->profile, locations, depth);
 	return true;
+}
+
+void symbolizer__name_threads(struct symbolizer *symbolizer, int64_t now_ns)
+{
+	struct known_process *process, *next;
+
+	HASH_ITER (hh, symbolizer->processes, process, next)
+		thread_names__read(process->thread_names, now_ns);
 }
 
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context)
@@ -337,6 +350,7 @@ void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target
 	if (!process)
 		return;
 	code_table__clear(process->codes);
+	thread_names__forget(process->thread_names);
 	process->checks_to_go = 0;
 	process->replaced = false;
 	describe_process(symbolizer, process);

@@ -9,6 +9,7 @@
 #include "profile.h"
 #include "pybpfprof.h"
 #include "targets.h"
+#include "thread_names.h"
 
 /* How much of a line is wanted. */
 enum line_detail {
@@ -30,6 +31,9 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
  * objects that were not seen before.  False where the process is not known. */
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack);
+
+/* Names the threads that were defined, as thread_names__read does. */
+void symbolizer__name_threads(struct symbolizer *symbolizer, int64_t now_ns);
 
 /* Has the code objects of TARGET told apart in each of its samples, or no longer (IDENTIFY). */
 typedef void (*symbolizer__identify)(void *context, const struct target_process *target,

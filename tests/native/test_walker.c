@@ -52,6 +52,7 @@ static void sends_what_it_found(void **state)
 	sent = kernel.definitions[0];
 	assert_int_equal(sent->tgid, TGID);
 	assert_int_equal(sent->tid, kernel.tid);
+	assert_int_equal(sent->thread_pointer, THREAD_POINTER);
 	assert_int_equal(sent->cpu, 0);
 	assert_int_equal(sent->base, 0);
 	assert_int_equal(sent->outcome, OUTCOME_PYTHON);
@@ -449,6 +450,7 @@ static void finds_no_python_in_a_thread_that_ends(void **state)
 		kernel.ends = true;
 		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 		assert_int_equal(kernel.reads, 0);
+		assert_int_equal(kernel.definitions[0]->thread_pointer, 0);
 		kernel.ends = false;
 		harness__assert_whole(kernel__sample(), 2);
 	}

@@ -8,7 +8,7 @@
 #include "fake_objects.h"
 #include "object.h"
 
-#define FAKE_MEMORY_BYTES (4 * 1024 * 1024)
+#define FAKE_MEMORY_BYTES (1024 * 1024)
 
 /* The forms in which an instance keeps its attributes. */
 enum fake_attributes { FAKE_SHARED, FAKE_SHARED_DICT, FAKE_OWN_DICT, FAKE_FORMS };

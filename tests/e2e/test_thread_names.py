@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Threads have the names that the program gave them, whole, and no other's."""
+
+import json
+import os
+import re
+import signal
+
+import pytest
+
+from conftest import PROGRAMS
+
+
+def names_in(path):
+    """{tid: name} of a speedscope file."""
+    with open(path, encoding="utf-8") as file:
+        titles = [profile["name"] for profile in json.load(file)["profiles"]]
+    matches = [re.fullmatch(r'Thread (\d+) "(.*)"', title, re.DOTALL) for title in titles]
+    assert all(matches), titles
+    return {int(match[1]): match[2] for match in matches}
+
+
+def said_names(pid, said):
+    """What a target said, with the kernel's name for the threads that Python has none for."""
+    names = {}
+    for tid, name in said.items():
+        if name is None:
+            with open("/proc/%d/task/%s/comm" % (pid, tid), encoding="utf-8") as comm:
+                name = comm.read().rstrip("\n")
+        names[int(tid)] = name
+    return names
+
+
+@pytest.fixture
+def speedscope(profile, tmp_path):
+    """speedscope(ARGUMENT...): a started run, and the file that it will write."""
+    def start(*arguments, **options):
+        path = str(tmp_path / "profile.speedscope.json")
+        return profile.start(*arguments, "-o", path, files=False, **options), path
+    return start
+
+
+def test_names_of_every_kind(python, target, speedscope):
+    program = target(python, "thread_names.py")
+    run, path = speedscope("-p", program.pid, "-d", 1, "-r", 999)
+    assert run.finish().status == 0, run.stderr
+    expected = said_names(program.pid, program.said)
+    # This one waits for input.
+    assert names_in(path) == {tid: name for tid, name in expected.items() if name != "reader"}
+
+
+def test_the_last_name_counts(python, target, speedscope):
+    program = target(python, "thread_names.py")
+    run, path = speedscope("-p", program.pid, "-r", 999)
+    run.wait_sampling()
+    program.process.stdin.write(b" again\n")
+    program.process.stdin.flush()
+    said = json.loads(program.process.stdout.readline().decode("utf-8")[len("ready "):])
+    os.kill(run.pid, signal.SIGINT)
+    assert run.finish().status == 0, run.stderr
+    names = names_in(path)
+    expected = said_names(program.pid, said)
+    assert any(name.endswith("characters again") for name in expected.values())
+    assert names == {tid: expected[tid] for tid in names}
+
+
+def test_no_thread_has_the_name_of_another(python, speedscope):
+    program = os.path.join(PROGRAMS, "brief_threads.py")
+    run, path = speedscope("-r", 999, command=[*python.command, program])
+    assert run.finish().status == 0, run.stderr
+    said = {int(tid): name for tid, name in json.loads(run.stdout).items()}
+    names = names_in(path)
+    # A thread that ended too soon keeps the kernel's name.
+    kernels = re.compile(r"python[\d.]*")
+    assert not {tid: (name, said[tid]) for tid, name in names.items()
+                if name != said[tid] and not kernels.fullmatch(name)}
+    assert any(names[tid] == said[tid] for tid in names if said[tid] != "MainThread")

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The kernel has 15 characters of a thread's name, and before 3.14 Python does
+ * not tell it any.  The name is an attribute of the Thread object, and those of
+ * all threads that live are in a dict of the module threading:
+ *
+ *	interpreter -> modules["threading"]._active[ident]._name
+ *
+ * The ident is pthread_self(), which is the thread pointer; a sample brings it
+ * along.  But it is an address, which the next thread may have again as soon as
+ * this one has ended.  So a name is believed where the Thread object has the
+ * thread's tid too, as from 3.8 on; before that, where the thread still lives
+ * after its name was read.
+ *
+ * The process runs on all the while, and what was freed may be something else
+ * by now.  So a thread is read twice, and what is not the same both times is not
+ * believed.  Whatever is not as it should be leaves the thread with the name
+ * that the kernel has.
+ *
+ * A thread is looked for with the first stack that is seen of it, and all are
+ * again once in a while and at the end, for a program may name them anew: the
+ * last name counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "dict.h"
+#include "object.h"
+#include "process.h"
+#include "target_memory.h"
+#include "thread_names.h"
+#include "xalloc.h"
+
+#define INTERPRETERS_MAX 256
+
+/* Thread._native_id. */
+#define NATIVE_ID_SINCE 0x03080000
+
+/* How often all names are read again: at most 100 us each, never more than 0.2 % of the time. */
+#define AGAIN_NS	  10000000000LL
+#define AGAIN_NS_A_THREAD 50000000LL
+
+/* A sampled thread; of several that had one ident in turn, the last. */
+struct sampled_thread {
+	uint64_t ident; /* key */
+	pid_t tid;
+	uint32_t thread; /* in the profile */
+	bool looked_for, named;
+	UT_hash_handle hh;
+};
+
+struct thread_names {
+	struct profile *profile;
+	const struct target_process *target;
+	struct sampled_thread *threads;
+	bool incomplete;  /* a thread is not looked for yet */
+	bool nested;	  /* the process is in a PID namespace of its own */
+	int64_t again_ns; /* when all are due to be read again */
+	/* Where the dicts of each interpreter's threads are; looked up anew with all threads. */
+	uint64_t actives[INTERPRETERS_MAX];
+	size_t active_count;
+};
+
+struct thread_names *thread_names__new(struct profile *profile, const struct target_process *target)
+{
+	struct thread_names *names = xcalloc(1, sizeof(*names));
+
+	names->profile = profile;
+	names->target = target;
+	names->nested =
+		process__inner_tid(target->process.pid, target->process.pid) != target->process.pid;
+	return names;
+}
+
+void thread_names__forget(struct thread_names *names)
+{
+	struct sampled_thread *thread, *next;
+
+	HASH_ITER (hh, names->threads, thread, next) {
+		HASH_DEL(names->threads, thread);
+		free(thread);
+	}
+	names->active_count = 0;
+	names->again_ns = 0;
+	names->incomplete = false;
+}
+
+void thread_names__free(struct thread_names *names)
+{
+	if (!names)
+		return;
+	thread_names__forget(names);
+	free(names);
+}
+
+static struct sampled_thread *find_thread(const struct thread_names *names, uint64_t ident)
+{
+	struct sampled_thread *thread;
+
+	HASH_FIND(hh, names->threads, &ident, sizeof(ident), thread);
+	return thread;
+}
+
+bool thread_names__see(struct thread_names *names, const struct definition *definition,
+		       uint32_t thread)
+{
+	uint64_t ident = definition->thread_pointer;
+	struct sampled_thread *known = find_thread(names, ident);
+	pid_t tid = definition->tid;
+
+	if (!ident)
+		return false;
+	if (!known) {
+		known = xcalloc(1, sizeof(*known));
+		known->ident = ident;
+		HASH_ADD(hh, names->threads, ident, sizeof(known->ident), known);
+	} else if (known->tid == tid) {
+		return known->named;
+	}
+	known->tid = tid;
+	known->thread = thread;
+	known->looked_for = known->named = false;
+	names->incomplete = true;
+	return false;
+}
+
+/* The dict of an interpreter's living threads; 0 where it has not imported threading. */
+static uint64_t find_active(struct object_reader *reader, uint64_t interpreter)
+{
+	uint64_t modules, threading = 0, active = 0, key = 0;
+	struct dict dict;
+
+	if (target_memory__read_pointer(reader->pid, interpreter + reader->offsets->interp_modules,
+					&modules))
+		return 0;
+	if (!dict__read(reader, modules, &dict))
+		threading = dict__find(reader, &dict, "threading", &key);
+	dict__free(&dict);
+	if (threading && !dict__read_attributes(reader, threading, &dict))
+		active = dict__find(reader, &dict, "_active", &key);
+	dict__free(&dict);
+	return active;
+}
+
+static void find_actives(struct thread_names *names, struct object_reader *reader)
+{
+	uint64_t next = names->target->runtime.interpreters, interpreter;
+
+	names->active_count = 0;
+	for (size_t i = 0; i < INTERPRETERS_MAX; i++) {
+		if (target_memory__read_pointer(reader->pid, next, &interpreter) || !interpreter)
+			return;
+		names->actives[names->active_count] = find_active(reader, interpreter);
+		if (names->actives[names->active_count])
+			names->active_count++;
+		next = interpreter + reader->offsets->interp_next;
+	}
+}
+
+/* The attributes of a Thread object, and their names up to 2.7 and later. */
+enum attribute { IDENT, NATIVE_ID, NAME, ATTRIBUTES };
+static const char *const names_2[] = { "_Thread__ident", NULL, "_Thread__name" };
+static const char *const names_3[] = { "_ident", "_native_id", "_name" };
+
+struct attributes {
+	uint64_t ident;
+	uint64_t native_id; /* 0: there is none */
+	char *name;	    /* NULL: not readable */
+};
+
+/* Reads Thread objects, one after another. */
+struct thread_reader {
+	struct object_reader objects;
+	uint64_t keys[ATTRIBUTES]; /* of the one before */
+};
+
+static bool has_attribute(const struct thread_reader *reader, enum attribute attribute)
+{
+	return attribute != NATIVE_ID || reader->objects.offsets->version >= NATIVE_ID_SINCE;
+}
+
+static struct attributes read_attributes(struct thread_reader *reader, uint64_t address)
+{
+	struct object_reader *objects = &reader->objects;
+	const char *const *names = objects->offsets->version >> 24 == 2 ? names_2 : names_3;
+	uint64_t addresses[ATTRIBUTES] = { 0 }, ints[NAME];
+	struct attributes attributes = { 0 };
+	struct dict dict;
+
+	if (dict__read_attributes(objects, address, &dict))
+		return attributes;
+	for (enum attribute i = 0; i < ATTRIBUTES; i++)
+		if (has_attribute(reader, i))
+			addresses[i] = dict__find(objects, &dict, names[i], &reader->keys[i]);
+	dict__free(&dict);
+	object__ints(objects, addresses, NAME, ints);
+	attributes.ident = ints[IDENT];
+	attributes.native_id = has_attribute(reader, NATIVE_ID) ? ints[NATIVE_ID] : 0;
+	if (addresses[NAME])
+		attributes.name = object__text(objects, addresses[NAME]);
+	return attributes;
+}
+
+static bool are_same(const struct attributes *first, const struct attributes *second)
+{
+	return first->name && second->name && strcmp(first->name, second->name) == 0 &&
+	       first->ident == second->ident && first->native_id == second->native_id;
+}
+
+/* Whether a Thread object with these attributes is that of the sampled THREAD. */
+static bool belongs_to(const struct thread_names *names, const struct sampled_thread *thread,
+		       const struct attributes *attributes)
+{
+	pid_t inner_tid;
+
+	if (attributes->ident != thread->ident)
+		return false;
+	if (attributes->native_id && !names->nested)
+		return attributes->native_id == (uint64_t)thread->tid;
+	inner_tid = process__inner_tid(names->target->process.pid, thread->tid);
+	return inner_tid &&
+	       (!attributes->native_id || attributes->native_id == (uint64_t)inner_tid);
+}
+
+static void name_thread(struct thread_names *names, struct thread_reader *reader,
+			struct sampled_thread *thread, uint64_t address)
+{
+	struct attributes first = read_attributes(reader, address);
+	struct attributes second = read_attributes(reader, address);
+
+	if (are_same(&first, &second) && *first.name && belongs_to(names, thread, &first)) {
+		names->profile->threads[thread->thread].name =
+			profile__string(names->profile, first.name);
+		thread->named = true;
+	}
+	free(first.name);
+	free(second.name);
+}
+
+/* Names the threads that are in the dict at ACTIVE: ALL, or those not looked for yet. */
+static void read_active(struct thread_names *names, struct thread_reader *reader, uint64_t active,
+			bool all)
+{
+	struct sampled_thread *thread;
+	struct dict dict;
+	uint64_t *idents;
+
+	if (dict__read(&reader->objects, active, &dict))
+		return;
+	idents = xcalloc(dict.count, sizeof(*idents));
+	object__ints(&reader->objects, dict.keys, dict.count, idents);
+	for (size_t i = 0; i < dict.count; i++) {
+		thread = find_thread(names, idents[i]);
+		if (thread && (all || !thread->looked_for))
+			name_thread(names, reader, thread, dict.values[i]);
+	}
+	free(idents);
+	dict__free(&dict);
+}
+
+static void mark_looked_for(struct thread_names *names)
+{
+	struct sampled_thread *thread, *next;
+
+	HASH_ITER (hh, names->threads, thread, next)
+		thread->looked_for = true;
+	names->incomplete = false;
+}
+
+void thread_names__read(struct thread_names *names, int64_t now_ns)
+{
+	const struct target_process *target = names->target;
+	bool all = now_ns == THREAD_NAMES_ALL || now_ns >= names->again_ns;
+	struct thread_reader reader = { 0 };
+
+	if (target->pidfd < 0 || !names->threads || !(all || names->incomplete))
+		return;
+	object_reader__init(&reader.objects, target->process.pid, &target->runtime.offsets);
+	if (all || !names->active_count)
+		find_actives(names, &reader.objects);
+	/* From the newest interpreter to the main one, which most threads come from: its word
+	 * counts. */
+	for (size_t i = 0; i < names->active_count; i++)
+		read_active(names, &reader, names->actives[i], all);
+	if (all)
+		names->again_ns =
+			now_ns + AGAIN_NS + AGAIN_NS_A_THREAD * HASH_COUNT(names->threads);
+	mark_looked_for(names);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names that a Python program gave its threads. */
+#ifndef PYBPFPROF_THREAD_NAMES_H
+#define PYBPFPROF_THREAD_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile.h"
+#include "pybpfprof.h"
+#include "targets.h"
+
+struct thread_names;
+
+/* Of the threads of TARGET, into PROFILE; both must outlive it.  Free with thread_names__free, NULL
+ * too. */
+struct thread_names *thread_names__new(struct profile *profile,
+				       const struct target_process *target);
+void thread_names__free(struct thread_names *names);
+
+/* Takes note of the sampled thread of DEFINITION, which is THREAD in the profile.  Returns whether
+ * that has got a name from Python. */
+bool thread_names__see(struct thread_names *names, const struct definition *definition,
+		       uint32_t thread);
+
+/* Gives the threads in the profile the names that Python has for them: those seen for the first
+ * time, and now and then all, for a name may be another by now.  NOW_NS tells when that is due;
+ * THREAD_NAMES_ALL: at once. */
+#define THREAD_NAMES_ALL (INT64_MAX / 2)
+void thread_names__read(struct thread_names *names, int64_t now_ns);
+
+/* The process runs another program by now. */
+void thread_names__forget(struct thread_names *names);
+
+#endif
