@@ -27,6 +27,7 @@ FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.DOTA
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "each_minor: runs on one Python of each minor version")
+    config.addinivalue_line("markers", "proves(what): a column of tests/matrix.py's table")
 
 
 def pytest_generate_tests(metafunc):
@@ -35,6 +36,14 @@ def pytest_generate_tests(metafunc):
         pythons = one_of_each_minor() if few else find_pythons()
         metafunc.parametrize("python", pythons, ids=[python.name for python in pythons],
                              scope="session")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        marker = item.get_closest_marker("proves")
+        if marker and "python" in item.callspec.params:
+            item.user_properties += [("python", item.callspec.params["python"].name),
+                                     ("proves", marker.args[0])]
 
 
 def missing(what):
@@ -62,8 +71,8 @@ def binary():
 
 @pytest.fixture(scope="session")
 def any_python():
-    """One Python, for tests of what no version changes."""
-    pythons = find_pythons()
+    """One Python, of this machine itself, for tests of what no version changes."""
+    pythons = [python for python in find_pythons() if not python.root]
     assert pythons, "no Python here"
     return next((python for python in pythons if python.name.endswith("-system")), pythons[-1])
 
@@ -126,7 +135,7 @@ class Targets:
 
     def __call__(self, python, program, *arguments, **options):
         path = program if os.path.isabs(program) else os.path.join(PROGRAMS, program)
-        return self.start([*python.command, path, *map(str, arguments)], **options)
+        return self.start([*getattr(python, "command", [python]), path, *map(str, arguments)], **options)
 
     def start(self, command, **options):
         target = Target(command, **options)

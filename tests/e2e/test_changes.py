@@ -6,10 +6,13 @@ import shutil
 import subprocess
 import time
 
+import pytest
+
 from conftest import PROGRAMS, missing
 from pythons import find_pythons
 
 
+@pytest.mark.proves("code churn")
 def test_address_used_again(python, target, profile):
     """Two functions take turns of 5 and 45 ms at one address: 10 % and 90 %, whatever the CPU."""
     run = profile("-p", target(python, "reuse.py", 0.005).pid, "-d", 5, "-r", 997)

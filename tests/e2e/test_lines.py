@@ -25,6 +25,8 @@ def tool():
     return find
 
 
+@pytest.mark.proves("lines")
+@pytest.mark.each_minor
 def test_standard_library(python, tool):
     dump = subprocess.Popen([*python.command, os.path.join(PROGRAMS, "dump_lines.py")],
                             stdout=subprocess.PIPE)

@@ -46,6 +46,7 @@ def expected_name(python, names):
     return names[1] if python.version >= (3, 11) else names[0]
 
 
+@pytest.mark.proves("names, Unicode")
 class TestNames:
     """names.py, profiled once for all."""
 
@@ -99,6 +100,7 @@ DISTANT_SUMS = (604, 905)
 DISTANT_LINES = {1, 2, 303, 604, 905, 906, 907}
 
 
+@pytest.mark.proves("lines")
 class TestLines:
     """lines.py, whose lines have measured shares."""
 
@@ -263,6 +265,7 @@ def test_command_is_profiled_from_its_start(python, profile):
         == run.ledger["samples"] - run.ledger["python"] + run.ledger["truncated"]
 
 
+@pytest.mark.proves("native threads")
 def test_native_threads_have_no_python(python, target, profile):
     program = target(python, "native_thread.py")
     run = profile("-p", program.pid, "-d", 1, "-r", 499, "-t")
@@ -274,6 +277,7 @@ def test_native_threads_have_no_python(python, target, profile):
     assert run.count_name("spin") == run.ledger["python"]
 
 
+@pytest.mark.proves("GIL released")
 def test_callers_of_code_that_released_the_gil(python, target, profile):
     program = target(python, "released.py")
     run = profile("-p", program.pid, "-d", 1, "-r", 999)

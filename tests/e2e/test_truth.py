@@ -5,6 +5,8 @@ import math
 import os
 import sys
 
+import pytest
+
 from conftest import PROGRAMS
 from legal import Legal
 from pythons import find_pythons
@@ -38,7 +40,8 @@ def why_not_recursion(legal, frames):
     return None
 
 
-def test_no_stack_that_never_was(python, target, profile):
+@pytest.mark.proves("impossible stacks")
+def test_no_stack_that_never_was(python, target, profile, record_property):
     legal = Legal(python, "deep.py", roots=("<module>", "work"))
     programs = [target(python, "deep.py") for _ in range(2)]
     arguments = [word for program in programs for word in ("-p", program.pid)]
@@ -60,6 +63,7 @@ def test_no_stack_that_never_was(python, target, profile):
         if samples >= SAMPLES_WANTED:
             break
     print("%d samples, %d of them whole Python stacks" % (samples, whole))
+    record_property("figure", "%d of %d" % (sum(wrong.values()), samples))
     assert wrong == {}
     assert whole >= 0.999 * samples
     assert samples >= SAMPLES_WANTED
@@ -121,6 +125,8 @@ def outside(found):
     return {key: distance for key, distance in found.items() if abs(distance) > 3}
 
 
+@pytest.mark.proves("shares")
+@pytest.mark.each_minor
 def test_shares(python, target, profile, tmp_path):
     """Each share lies within 3 standard errors of sampling.
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tests' own interpreters: how they are fetched, started and told of."""
+
+import collections
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import ROOT, missing
+from pythons import debian, find_pythons
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import matrix  # noqa: E402
+
+SCRIPT = os.path.join(ROOT, "tests", "interpreters", "debian.py")
+
+# Stands in for apt-get: all goes well up to one word.
+FAKE_APT_GET = """#!/bin/sh
+case "$*" in
+*indextargets*)
+	. /etc/os-release
+	echo "$VERSION_CODENAME main http://mirror.invalid/debian"
+	;;
+*%s*)
+	echo "W: something else"
+	echo "E: the reason"
+	exit 100
+	;;
+esac
+"""
+
+
+def fetch(cache, *suites, path=""):
+    return subprocess.run([sys.executable, SCRIPT, *suites], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True,
+                          env=dict(os.environ, PYBPFPROF_TEST_CACHE=str(cache),
+                                   PATH="%s:%s" % (path, os.environ["PATH"])))
+
+
+@pytest.mark.parametrize("word, outcome", [("update", "unreachable"), ("install", "failed")])
+def test_what_cannot_be_fetched_is_told_and_leaves_nothing(tmp_path, word, outcome):
+    apt_get = tmp_path / "apt-get"
+    apt_get.write_text(FAKE_APT_GET % word)
+    apt_get.chmod(0o755)
+    ended = fetch(tmp_path / "cache", "sid", path=tmp_path)
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1] == "interpreters: sid %s E: the reason" % outcome
+    assert os.listdir(str(tmp_path / "cache")) == ["lock"]
+
+
+def test_what_is_there_is_not_fetched_again():
+    there = sorted({suite for suite, _, _ in debian.find_interpreters()})
+    if not there:
+        missing("a suite of Debian in the cache")
+    started = time.monotonic()
+    ended = fetch(debian.CACHE, *there, path="/nonexistent")
+    assert ended.stdout.splitlines() == ["interpreters: %s there" % suite for suite in there]
+    assert time.monotonic() - started < 10
+
+
+def test_each_has_a_root_of_its_own():
+    pythons = [python for python in find_pythons() if python.root]
+    if not pythons:
+        missing("a suite of Debian in the cache")
+    ask = "import os, sys; print(os.stat('/usr').st_ino, os.getcwd(), sys.executable)"
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        before = mounts.read()
+    for python in pythons:
+        said = subprocess.check_output([*python.command, "-c", ask], universal_newlines=True)
+        inode = os.stat(os.path.join(python.root, "usr")).st_ino
+        assert said.split() == [str(inode), os.getcwd(), python.path]
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        assert mounts.read() == before
+
+
+def test_table():
+    result = collections.namedtuple("Result", "outcome properties")
+
+    def made(outcome, python, proves, **figure):
+        return result(outcome, dict(figure, python=python, proves=proves))
+
+    assert matrix.table([result("passed", {})]) == ""
+    assert matrix.table([
+        made("passed", "3.10.1-a", "lines"), made("passed", "3.9.2-b", "lines"),
+        made("failed", "3.9.2-b", "lines"), made("passed", "3.9.2-b", "shares", figure="0 of 7"),
+        made("passed", "3.10.1-c", "shares"), made("skipped", "3.10.1-c", "shares"),
+        result("failed", {}),
+    ]) == (
+        "| CPython  | lines  | shares  |\n"
+        "| -------- | ------ | ------- |\n"
+        "| 3.9.2-b  | FAILED | 0 of 7  |\n"
+        "| 3.10.1-a | yes    | -       |\n"
+        "| 3.10.1-c | -      | skipped |\n")

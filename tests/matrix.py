@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The table of what the tests proved on which interpreter.
+
+A test says by its marker `proves` what it does, and by record_property("figure", TEXT) how much of
+it; tests/e2e/conftest.py adds on which interpreter.
+"""
+
+import re
+
+WORDS = {"failed": "FAILED", "skipped": "skipped", "passed": "yes"}
+
+
+def cell(results):
+    """One outcome for all results of a property; the worst tells."""
+    if not results:
+        return "-"
+    for outcome in "failed", "skipped":
+        if any(result.outcome == outcome for result in results):
+            return WORDS[outcome]
+    figures = [result.properties["figure"] for result in results if "figure" in result.properties]
+    return ", ".join(figures) or WORDS["passed"]
+
+
+def version(interpreter):
+    return [int(number) for number in re.findall(r"\d+", interpreter)[:3]], interpreter
+
+
+def table(results):
+    """Markdown, a row for each interpreter; "" where no test has proved anything."""
+    by_place = {}
+    columns = []
+    for result in results:
+        interpreter, proved = map(result.properties.get, ("python", "proves"))
+        if interpreter and proved:
+            by_place.setdefault(interpreter, {}).setdefault(proved, []).append(result)
+            if proved not in columns:
+                columns.append(proved)
+    if not by_place:
+        return ""
+    rows = [["CPython", *columns]]
+    for interpreter in sorted(by_place, key=version):
+        found = by_place[interpreter]
+        rows.append([interpreter, *(cell(found.get(column)) for column in columns)])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    rows.insert(1, ["-" * width for width in widths])
+    return "".join("| %s |\n" % " | ".join(map(str.ljust, row, widths)) for row in rows)
