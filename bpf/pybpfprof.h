@@ -67,6 +67,7 @@
 	X(INTERPRETER_FAULT, "interpreter_fault", "[interpreter state not readable]")       \
 	X(THREAD_FAULT, "thread_fault", "[thread state not readable]")                      \
 	X(TOO_MANY_THREADS, "too_many_threads", "[thread not among the first 1024 states]") \
+	X(THREAD_UNCLEAR, "thread_unclear", "[in one of several interpreters]")             \
 	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
 	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
 	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
@@ -124,6 +125,9 @@ struct layout {
 	__u16 tstate_root_cframe;     /* 3.11, 3.12 */
 	__u16 tstate_datastack_chunk; /* 3.11+ */
 	__u16 tstate_datastack_top;   /* 3.11 */
+	__u16 tstate_base_frame;      /* 3.15: below all calls */
+	__u16 tstate_status;	      /* 3.12+ */
+	__u16 tstate_whence;	      /* 3.13+ */
 	__u16 tstate_bytes;	      /* the part of a thread state that is read */
 	__u16 cframe_current_frame;   /* 3.11, 3.12 */
 	__u16 cframe_previous;	      /* 3.11, 3.12 */
@@ -147,7 +151,7 @@ struct layout {
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 58, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 64, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */

@@ -201,6 +201,7 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 	if (offsets__is_newer(&result)) {
 		result.unicode_data_any = result.unicode_compact_size;
 		result.code_firsttraceable = OFFSET_ABSENT;
+		result.tstate_whence = OFFSET_ABSENT;
 	}
 	*offsets = result;
 	return 0;

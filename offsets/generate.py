@@ -71,6 +71,9 @@ tstate_root_cframe         3.11-3.12  PyThreadState          root_cframe
 tstate_datastack_chunk     3.11-      PyThreadState          datastack_chunk
 tstate_datastack_top       3.11-3.11  PyThreadState          datastack_top
 tstate_current_frame       3.13-      PyThreadState          current_frame
+tstate_base_frame          3.15-      PyThreadState          base_frame
+tstate_status              3.12-      PyThreadState          _status
+tstate_whence              3.13-      PyThreadState          _whence
 cframe_current_frame       3.11-3.12  _PyCFrame              current_frame
 cframe_previous            3.11-3.12  _PyCFrame              previous
 frame_previous             3.7-3.10   PyFrameObject          f_back
@@ -137,6 +140,8 @@ tstate_next                3.13-  thread_state       next
 tstate_thread_id           3.13-  thread_state       thread_id
 tstate_datastack_chunk     3.13-  thread_state       datastack_chunk
 tstate_current_frame       3.13-  thread_state       current_frame
+tstate_base_frame          3.15-  thread_state       base_frame
+tstate_status              3.13-  thread_state       status
 frame_previous             3.13-  interpreter_frame  previous
 frame_code                 3.13-  interpreter_frame  executable
 frame_lasti                3.13-  interpreter_frame  instr_ptr

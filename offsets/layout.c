@@ -65,7 +65,14 @@ static bool reaches_frames(const struct offsets *offsets)
 	       is_as_expected(offsets->tstate_datastack_chunk, since_311,
 			      in_thread_state(offsets->tstate_datastack_chunk)) &&
 	       is_as_expected(offsets->tstate_datastack_top, only_311,
-			      in_thread_state(offsets->tstate_datastack_top));
+			      in_thread_state(offsets->tstate_datastack_top)) &&
+	       is_as_expected(offsets->tstate_base_frame, offsets->version >= VERSION(15),
+			      in_thread_state(offsets->tstate_base_frame)) &&
+	       is_as_expected(offsets->tstate_status, offsets->version >= VERSION(12),
+			      in_thread_state(offsets->tstate_status)) &&
+	       is_as_expected(offsets->tstate_whence,
+			      offsets->version >= VERSION(13) && !offsets__is_newer(offsets),
+			      in_thread_state(offsets->tstate_whence));
 }
 
 /* Whether the walker can tell a code object from another. */
@@ -108,8 +115,15 @@ static __u16 bytes_to(const __u16 *fields, size_t count)
 static __u16 tstate_bytes(const struct layout *layout)
 {
 	const __u16 fields[] = {
-		layout->tstate_next,   layout->tstate_thread_id,       layout->tstate_frame,
-		layout->tstate_cframe, layout->tstate_datastack_chunk, layout->tstate_datastack_top
+		layout->tstate_next,
+		layout->tstate_thread_id,
+		layout->tstate_frame,
+		layout->tstate_cframe,
+		layout->tstate_datastack_chunk,
+		layout->tstate_datastack_top,
+		layout->tstate_base_frame,
+		layout->tstate_status,
+		layout->tstate_whence,
 	};
 
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
@@ -153,6 +167,9 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.tstate_root_cframe = offsets->tstate_root_cframe,
 		.tstate_datastack_chunk = offsets->tstate_datastack_chunk,
 		.tstate_datastack_top = offsets->tstate_datastack_top,
+		.tstate_base_frame = offsets->tstate_base_frame,
+		.tstate_status = offsets->tstate_status,
+		.tstate_whence = offsets->tstate_whence,
 		.cframe_current_frame = offsets->cframe_current_frame,
 		.cframe_previous = offsets->cframe_previous,
 		.frame_previous = offsets->frame_previous,

@@ -30,6 +30,9 @@
 	X(tstate_datastack_chunk) /* 3.11 and later */                                             \
 	X(tstate_datastack_top)	  /* 3.11 */                                                       \
 	X(tstate_current_frame)	  /* 3.13 and later */                                             \
+	X(tstate_base_frame)	  /* 3.15 and later */                                             \
+	X(tstate_status)	  /* 3.12 and later: the bit-fields of _status */                  \
+	X(tstate_whence)	  /* 3.13 and later */                                             \
 	X(cframe_current_frame)	  /* 3.11, 3.12 */                                                 \
 	X(cframe_previous)	  /* 3.11, 3.12 */                                                 \
 	X(frame_previous)                                                                          \

@@ -109,6 +109,7 @@ static const size_t unpublished[] = {
 	FIELD(values_valid),
 	FIELD(values_first),
 	FIELD(int_value),
+	FIELD(tstate_whence),
 #undef FIELD
 };
 
@@ -130,6 +131,7 @@ static const struct sometimes {
 	{ FIELD(interp_tlbc_generation), 0x030e0000, true },
 	{ FIELD(frame_tlbc_index), 0x030e0000, true },
 	{ FIELD(code_tlbc), 0x030e0000, true },
+	{ FIELD(tstate_base_frame), 0x030f0000, false },
 	{ FIELD(unicode_compact_size), 0x030f0000, false },
 	{ FIELD(type_basicsize), 0x030f0000, false },
 	{ FIELD(type_dictoffset), 0x030f0000, false },
@@ -299,6 +301,7 @@ static void a_newer_version_is_read_in_the_newest_form(void **state)
 		known.version = version;
 		known.runtime_interpreters_head += 64;
 		known.code_firsttraceable = OFFSET_ABSENT;
+		known.tstate_whence = OFFSET_ABSENT;
 		assert_memory_equal(&offsets, &known, sizeof(offsets));
 	}
 }

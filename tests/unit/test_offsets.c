@@ -137,6 +137,9 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.cframe_previous != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.tstate_datastack_chunk != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.tstate_datastack_top != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(offsets.tstate_base_frame != OFFSET_ABSENT, minor >= 15);
+		assert_int_equal(offsets.tstate_status != OFFSET_ABSENT, minor >= 12);
+		assert_int_equal(offsets.tstate_whence != OFFSET_ABSENT, minor >= 13);
 		assert_int_equal(offsets.frame_is_entry != OFFSET_ABSENT, minor == 11);
 		assert_int_equal(offsets.code_firsttraceable != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.tstate_current_frame != OFFSET_ABSENT, minor >= 13);
@@ -159,6 +162,9 @@ static void layout_of_3_8(void **state)
 		.tstate_root_cframe = OFFSET_ABSENT,
 		.tstate_datastack_chunk = OFFSET_ABSENT,
 		.tstate_datastack_top = OFFSET_ABSENT,
+		.tstate_base_frame = OFFSET_ABSENT,
+		.tstate_status = OFFSET_ABSENT,
+		.tstate_whence = OFFSET_ABSENT,
 		.tstate_bytes = 184,
 		.cframe_current_frame = OFFSET_ABSENT,
 		.cframe_previous = OFFSET_ABSENT,
@@ -196,6 +202,9 @@ static void layout_of_3_11(void **state)
 		.tstate_root_cframe = 336,
 		.tstate_datastack_chunk = 296,
 		.tstate_datastack_top = 304,
+		.tstate_base_frame = OFFSET_ABSENT,
+		.tstate_status = OFFSET_ABSENT,
+		.tstate_whence = OFFSET_ABSENT,
 		.tstate_bytes = 312,
 		.cframe_current_frame = 8,
 		.cframe_previous = 16,
@@ -234,6 +243,9 @@ static void layout_of_3_12(void **state)
 		.tstate_root_cframe = 272,
 		.tstate_datastack_chunk = 232,
 		.tstate_datastack_top = OFFSET_ABSENT,
+		.tstate_base_frame = OFFSET_ABSENT,
+		.tstate_status = 24,
+		.tstate_whence = OFFSET_ABSENT,
 		.tstate_bytes = 240,
 		.cframe_current_frame = 0,
 		.cframe_previous = 8,
@@ -272,6 +284,9 @@ static void layout_of_3_14(void **state)
 		.tstate_root_cframe = OFFSET_ABSENT,
 		.tstate_datastack_chunk = 232,
 		.tstate_datastack_top = OFFSET_ABSENT,
+		.tstate_base_frame = OFFSET_ABSENT,
+		.tstate_status = 32,
+		.tstate_whence = 40,
 		.tstate_bytes = 240,
 		.cframe_current_frame = OFFSET_ABSENT,
 		.cframe_previous = OFFSET_ABSENT,
@@ -331,7 +346,10 @@ static void thread_states_are_read_to_their_last_field(void **state)
 					 layout.tstate_frame,
 					 layout.tstate_cframe,
 					 layout.tstate_datastack_chunk,
-					 layout.tstate_datastack_top };
+					 layout.tstate_datastack_top,
+					 layout.tstate_base_frame,
+					 layout.tstate_status,
+					 layout.tstate_whence };
 		bool cframes = minor == 11 || minor == 12;
 
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
@@ -389,6 +407,13 @@ static void what_does_not_fit_is_refused(void **state)
 		CASE(11, code_code_adaptive, OFFSET_ABSENT),
 		CASE(10, tstate_datastack_chunk, 296),
 		CASE(12, tstate_datastack_top, 304),
+		CASE(14, tstate_base_frame, 80),
+		CASE(15, tstate_base_frame, OFFSET_ABSENT),
+		CASE(11, tstate_status, 24),
+		CASE(12, tstate_status, OFFSET_ABSENT),
+		CASE(13, tstate_status, THREAD_STATE_BYTES - 7),
+		CASE(12, tstate_whence, 36),
+		CASE(13, tstate_whence, OFFSET_ABSENT),
 		CASE(12, frame_is_entry, 68),
 		CASE(12, cframe_previous, OFFSET_ABSENT),
 		CASE(13, cframe_previous, 8),
