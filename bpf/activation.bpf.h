@@ -93,30 +93,6 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 	return 0;
 }
 
-/* Takes the registers of the user code for which the kernel was at work, mostly on a page fault.
- * Apart from what reads the context's: the verifier does not let them share an instruction. */
-__noinline int read_task_registers(__u32 cpu)
-{
-	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	struct pt_regs___task *registers;
-
-	if (!walk || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return 0;
-	registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	COPY_REGISTERS(walk->registers, registers);
-	return 1;
-}
-
-/* Takes the user code's registers; returns whether they could be had. */
-static __always_inline int read_registers(struct walk *walk, __u32 cpu,
-					  struct bpf_perf_event_data *context)
-{
-	if (!IS_USER_CODE(&context->regs))
-		return read_task_registers(cpu);
-	COPY_REGISTERS(walk->registers, &context->regs);
-	return 1;
-}
-
 /* Whether there is a code object at ADDRESS. */
 static __always_inline bool is_code(const struct walk *walk, __u64 address)
 {

@@ -11,11 +11,14 @@
 
 #define BLOCK_WORDS (BLOCK_BYTES / sizeof(__u64))
 
+/* Of the states that may be a thread's, so many are looked for on its C stack; a power of two. */
+#define CANDIDATES_MAX 8
+
 /* How a thread of a target was last found (thread.bpf.h). */
 struct cached_thread {
 	__u64 start_time; /* with the tid, the thread's identity: tids are used again */
 	__u64 tstate;	  /* 0: it had none when ... */
-	__u64 head;	  /* ... this was the newest thread state */
+	__u64 newest;	  /* ... this was the newest thread state; else the newest interpreter */
 	__u32 tid;
 	__u32 trusted; /* samples for which having none is believed without another search */
 };
@@ -30,9 +33,18 @@ struct walk {
 	/* The search for the thread state. */
 	__u64 interp;
 	__u64 tstate;
-	__u64 head;
+	__u64 newest_interp;
+	__u64 newest_tstate;
 	__u32 interps;
 	__u32 frameless; /* a state of this thread that has no frames was seen */
+	__u32 certain;	 /* the state that was found is the thread's as long as it says so */
+
+	/* The choice between several states (interpreters.bpf.h). */
+	__u64 best, best_rank;
+	__u32 ties; /* others of the same rank */
+	__u32 frameless_current;
+	__u32 candidates;
+	__u64 candidate_frames[CANDIDATES_MAX], candidate_tstates[CANDIDATES_MAX];
 
 	/* The walk over the frames. */
 	__u64 frame;
@@ -41,7 +53,8 @@ struct walk {
 	__u64 proving; /* ... until it is proved that the walk leads there */
 	__u64 nearest; /* activation above, when the walk is to begin there */
 	__u64 registers[REGISTERS];
-	__u64 at_root; /* the last frame is one that a stack may begin with */
+	__u64 stack_pointer; /* 0 where it could not be had */
+	__u64 at_root;	     /* the last frame is one that a stack may begin with */
 	__u64 hash_seed;
 	__u64 chunk; /* the data stack's newest; 0 once it was found not readable */
 	__u64 block_start, block_end;

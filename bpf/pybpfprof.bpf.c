@@ -12,8 +12,10 @@
 #include "x86/registers.bpf.h"
 #include "maps.bpf.h"
 #include "user_memory.bpf.h"
+#include "task.bpf.h"
 #include "code.bpf.h"
 #include "activation.bpf.h"
+#include "interpreters.bpf.h"
 #include "thread.bpf.h"
 #include "python.bpf.h"
 #include "stack.bpf.h"
@@ -59,7 +61,7 @@ int sample(struct bpf_perf_event_data *context)
 		walk->layout = *layout;
 		walk->code_type = target->code_type;
 		walk->identify = target->identify;
-		find_thread(walk, cpu, (__u32)thread, target->interpreters);
+		find_thread(walk, cpu, (__u32)thread, target->interpreters, context);
 		if (walk->outcome == OUTCOME_PYTHON)
 			walk_python(walk, cpu, context);
 		/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each

@@ -14,8 +14,10 @@
  * too, for a few samples and as long as no newer state has appeared.
  *
  * Several states may carry one thread_id: a new thread's has its parent's until
- * it runs (to 3.11), and each sub-interpreter a thread has entered keeps one.
- * The newest that has frames is taken.
+ * it runs (to 3.11), but no frames; and a thread has one in each interpreter it
+ * has entered.  interpreters.bpf.h tells which is the current one.  Where that is
+ * certain, it is remembered as long as it says itself that it is the current one
+ * (3.12 and later), or as there is no other interpreter.
  */
 #ifndef THREAD_BPF_H
 #define THREAD_BPF_H
@@ -24,13 +26,6 @@
 
 /* Newest states are few: two nested rounds keep the verifier's work at their sum. */
 #define SEARCH_ROUND 32
-
-static __always_inline __u64 tstate_field(struct walk *walk, __u16 offset)
-{
-	if (offset > THREAD_STATE_BYTES - sizeof(__u64))
-		return 0;
-	return walk->tstate_words[offset / sizeof(__u64)];
-}
 
 static __always_inline bool read_tstate(struct walk *walk, __u64 tstate)
 {
@@ -66,7 +61,7 @@ static __always_inline int next_interp(struct walk *walk)
 	if (!read_user(&walk->interp, sizeof(__u64), interp + walk->layout.interp_next))
 		return 1;
 	if (!walk->interps++)
-		walk->head = walk->tstate;
+		walk->newest_tstate = walk->tstate;
 	return 0;
 }
 
@@ -83,13 +78,9 @@ __noinline int search_step(__u32 cpu)
 		walk->outcome = OUTCOME_THREAD_FAULT;
 		return 1;
 	}
-	if (tstate_field(walk, walk->layout.tstate_thread_id) == walk->thread_pointer) {
-		find_newest_frame(walk, cpu);
-		if (walk->frame) {
-			walk->outcome = OUTCOME_PYTHON;
-			return 1;
-		}
-		walk->frameless = 1;
+	if (weigh_state(walk)) {
+		walk->outcome = OUTCOME_PYTHON;
+		return 1;
 	}
 	walk->tstate = tstate_field(walk, walk->layout.tstate_next);
 	return 0;
@@ -103,18 +94,23 @@ __noinline int search_round(__u32 cpu)
 	return 0;
 }
 
-/* Searches the lists from the newest interpreter on; the result is in walk->outcome. */
-static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u64 interpreters)
+/* Goes through the lists from the newest interpreter on; the result is in walk->outcome. */
+static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 interpreters)
 {
 	walk->tstate = 0;
-	walk->head = 0;
+	walk->newest_tstate = 0;
 	walk->interps = 0;
 	walk->frameless = 0;
+	walk->certain = 0;
+	walk->best = 0;
+	walk->frameless_current = 0;
+	walk->candidates = 0;
 	walk->interp = 0;
 	if (!read_user(&walk->interp, sizeof(__u64), interpreters)) {
 		walk->outcome = OUTCOME_INTERPRETER_FAULT;
 		return;
 	}
+	walk->newest_interp = walk->interp;
 	if (!walk->interp) {
 		walk->outcome = OUTCOME_NO_INTERPRETER;
 		return;
@@ -125,17 +121,45 @@ static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u64 in
 	walk->outcome = OUTCOME_TOO_MANY_THREADS;
 }
 
-/* Whether the newest thread state is still HEAD, and not now ours: its memory may be used again. */
-static __always_inline bool head_unchanged(struct walk *walk, __u64 interpreters, __u64 head)
+/* Searches for the thread's state among all; the result is in walk->outcome. */
+static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u64 interpreters)
+{
+	search_lists(walk, cpu, interpreters);
+	if (walk->outcome == OUTCOME_NO_PYTHON) {
+		choose_state(walk, cpu);
+		if (!walk->best)
+			return;
+		walk->outcome = OUTCOME_THREAD_UNCLEAR;
+		if (walk->ties)
+			return;
+		walk->tstate = walk->best;
+		walk->outcome =
+			read_tstate(walk, walk->tstate) ? OUTCOME_PYTHON : OUTCOME_THREAD_FAULT;
+	}
+	if (walk->outcome == OUTCOME_PYTHON)
+		find_newest_frame(walk, cpu);
+}
+
+/* Whether the newest thread state is still TSTATE, and not now ours: its memory may be used again.
+ */
+static __always_inline bool is_newest_tstate(struct walk *walk, __u64 interpreters, __u64 tstate)
 {
 	__u64 interp, newest;
 
 	return read_user(&interp, sizeof(interp), interpreters) &&
 	       read_user(&newest, sizeof(newest), interp + walk->layout.interp_tstate_head) &&
-	       newest == head &&
-	       (!head ||
-		(read_tstate(walk, head) &&
-		 tstate_field(walk, walk->layout.tstate_thread_id) != walk->thread_pointer));
+	       newest == tstate && (!tstate || (read_tstate(walk, tstate) && !is_own(walk)));
+}
+
+/* Whether the thread state that was CACHED is still the current one of those its thread has. */
+static __always_inline bool is_still_current(const struct walk *walk,
+					     const struct cached_thread *cached, __u64 interpreters)
+{
+	__u64 newest;
+
+	if (has_status(walk))
+		return may_be_current(walk);
+	return read_user(&newest, sizeof(newest), interpreters) && newest == cached->newest;
 }
 
 /* Whether what is remembered still holds; then the result is in walk->outcome. */
@@ -143,63 +167,38 @@ static __always_inline bool recall_thread(struct walk *walk, __u32 cpu,
 					  struct cached_thread *cached, __u64 interpreters)
 {
 	if (!cached->tstate) {
-		if (!cached->trusted || !head_unchanged(walk, interpreters, cached->head))
+		if (!cached->trusted || !is_newest_tstate(walk, interpreters, cached->newest))
 			return false;
 		cached->trusted--;
 		walk->outcome = OUTCOME_NO_PYTHON;
 		return true;
 	}
-	if (!read_tstate(walk, cached->tstate) ||
-	    tstate_field(walk, walk->layout.tstate_thread_id) != walk->thread_pointer)
-		return false;
 	walk->tstate = cached->tstate;
+	if (!read_tstate(walk, walk->tstate) || !is_own(walk) || !has_frames(walk) ||
+	    !is_still_current(walk, cached, interpreters))
+		return false;
 	find_newest_frame(walk, cpu);
 	walk->outcome = OUTCOME_PYTHON;
-	return walk->frame != 0;
+	return true;
 }
 
 static __always_inline void remember_thread(struct walk *walk, struct cached_thread *cached,
 					    __u32 tid, __u64 start_time)
 {
-	bool found = walk->outcome == OUTCOME_PYTHON;
+	bool found = walk->outcome == OUTCOME_PYTHON && walk->certain;
 	bool none = walk->outcome == OUTCOME_NO_PYTHON && !walk->frameless;
 
 	cached->tid = tid;
 	cached->start_time = start_time;
 	cached->tstate = found ? walk->tstate : 0;
-	cached->head = walk->head;
+	cached->newest = found ? walk->newest_interp : walk->newest_tstate;
 	cached->trusted = none && walk->interps == 1 ? NONE_TRUSTED : 0;
-}
-
-/* What the search needs to know of the current task. */
-struct task_view {
-	__u64 thread_pointer;
-	__u64 start_time;
-	bool ends; /* it has no memory any more, and so no Python */
-};
-
-static __always_inline struct task_view view_task(void)
-{
-	struct task_view view;
-	struct task_struct *task;
-
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
-		task = bpf_get_current_task_btf();
-		view.thread_pointer = task->THREAD_POINTER;
-		view.start_time = task->start_time;
-		view.ends = !task->mm;
-	} else {
-		task = (struct task_struct *)bpf_get_current_task();
-		view.thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
-		view.start_time = BPF_CORE_READ(task, start_time);
-		view.ends = !BPF_CORE_READ(task, mm);
-	}
-	return view;
 }
 
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
  * else the reason. */
-static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid, __u64 interpreters)
+static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid, __u64 interpreters,
+					struct bpf_perf_event_data *context)
 {
 	struct cached_thread *cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
 	struct task_view task = view_task();
@@ -212,6 +211,7 @@ static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid,
 	if (cached->tid == tid && cached->start_time == task.start_time &&
 	    recall_thread(walk, cpu, cached, interpreters))
 		return;
+	read_registers(walk, cpu, context);
 	search_thread(walk, cpu, interpreters);
 	remember_thread(walk, cached, tid, task.start_time);
 }

@@ -17,6 +17,9 @@
 /* The privilege level in a code segment's selector. */
 #define SELECTOR_LEVEL 3
 
+/* In a task's registers. */
+#define STACK_POINTER sp
+
 /* Whether it was user code that was interrupted, not the kernel. */
 #define IS_USER_CODE(registers) (((registers)->cs & SELECTOR_LEVEL) == SELECTOR_LEVEL)
 

@@ -21,6 +21,10 @@
 #define SHIM_CODE	     0xdead
 #define OWNED_BY_INTERPRETER 3
 
+/* PyThreadState._status: initialized and bound to a thread; the one its thread attached last. */
+#define BOUND_STATUS	      3
+#define BOUND_GILSTATE_STATUS 8
+
 void image__open(struct image *image, uint32_t version, bool free_threaded)
 {
 	void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
@@ -145,7 +149,27 @@ void image__add_thread(struct image *image, uint64_t interp, uint64_t tstate,
 	image__set(tstate, offsets->tstate_next, image__get(interp, offsets->interp_tstate_head));
 	image__set(interp, offsets->interp_tstate_head, tstate);
 	image__set(tstate, offsets->tstate_thread_id, thread_pointer);
+	image__set_current(image, tstate, true);
+	image__set_maker(image, tstate, IMAGE_MADE_BY_THREADING);
 	image__unwind(image, tstate);
+}
+
+static void set_int(uint64_t address, uint32_t offset, uint32_t value)
+{
+	memcpy((void *)(address + offset), &value, sizeof(value));
+}
+
+void image__set_current(const struct image *image, uint64_t tstate, bool current)
+{
+	if (image->layout.tstate_status != OFFSET_ABSENT)
+		set_int(tstate, image->layout.tstate_status,
+			BOUND_STATUS | (current ? BOUND_GILSTATE_STATUS : 0));
+}
+
+void image__set_maker(const struct image *image, uint64_t tstate, uint32_t whence)
+{
+	if (image->layout.tstate_whence != OFFSET_ABSENT)
+		set_int(tstate, image->layout.tstate_whence, whence);
 }
 
 bool image__has_cframes(const struct image *image)

@@ -47,6 +47,16 @@ uint64_t image__thread(struct image *image, uint64_t interp, uint64_t thread_poi
 void image__add_thread(struct image *image, uint64_t interp, uint64_t tstate,
 		       uint64_t thread_pointer);
 
+/* Whether its thread attached TSTATE last, where the version says so (3.12 and later); a new state
+ * is.
+ */
+void image__set_current(const struct image *image, uint64_t tstate, bool current);
+
+/* Who made TSTATE, where the version says so (3.13 and later); a new state: the thread itself. */
+#define IMAGE_MADE_WITH_INTERPRETER 1
+#define IMAGE_MADE_BY_THREADING	    3
+void image__set_maker(const struct image *image, uint64_t tstate, uint32_t whence);
+
 /* Whether the version's eval loop has C frames (3.11, 3.12). */
 bool image__has_cframes(const struct image *image);
 

@@ -104,24 +104,34 @@ static void survives_noise(void **state)
 	assert_int_equal(kernel__counters(0)->events, WALKS);
 }
 
+/* A thread state in INTERP for thread NUMBER, with many frames. */
+static void add_deep_thread(uint64_t interp, uint32_t number, uint32_t frames)
+{
+	uint64_t tstate = harness__python_thread(process, interp, number, 1);
+
+	for (uint32_t frame = 0; frame < frames; frame++) {
+		if (frame % 7 == 0)
+			image__enter(process, tstate);
+		image__call(process, tstate, CODE(frame), frame);
+	}
+	/* So that registers lead to it. */
+	pool[number] = image__frame(process, tstate);
+}
+
 static void survives_torn_reads(void **state)
 {
 	uint64_t interp;
 
 	begin(*state);
 	interp = image__interp(process);
-	for (uint32_t i = 0; i < 20; i++) {
-		uint64_t tstate = harness__python_thread(
-			process, i % 7 ? interp : image__interp(process), i % 4, 1);
-
-		for (uint32_t frame = 0; frame < i * i; frame++) {
-			if (frame % 7 == 0)
-				image__enter(process, tstate);
-			image__call(process, tstate, CODE(frame), frame);
-		}
-	}
+	for (uint32_t i = 0; i < 20; i++)
+		add_deep_thread(interp, i % 4, i * i);
 	kernel.read = read_torn;
-	for (int i = 0; i < WALKS; i++)
+	for (int i = 0; i < WALKS / 2; i++)
+		walk();
+	for (uint32_t i = 0; i < 4; i++)
+		add_deep_thread(image__interp(process), i, i * i);
+	for (int i = 0; i < WALKS / 2; i++)
 		walk();
 	assert_int_equal(kernel__counters(0)->events, WALKS);
 	assert_in_range(kernel__counters(0)->outcomes[OUTCOME_PYTHON], WALKS / 100, WALKS);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which of several thread states is the interrupted thread's.
+ *
+ * A thread that goes from one interpreter into another has a state with frames in
+ * each, and stands in the one it entered last.  And thread_id may be another
+ * thread's: an interpreter's first state keeps the id of the thread that created
+ * the interpreter, and may be run by any.  Such a state is called lent here.
+ *
+ * - From 3.12 on, _status says of a state that it is the one its thread attached
+ *   last (bound_gilstate), whether or not it holds the GIL; there is one for each
+ *   thread.  Where that state is not lent, nothing more is to be known.
+ * - What runs in a state is on the C stack of the thread that runs it: the
+ *   activation's C frame (3.11, 3.12), or pointers to the innermost frame, which the
+ *   eval loop and what it calls keep in registers and on the stack.  The nearest to
+ *   the stack pointer is where the thread stands, or what called it where the
+ *   state it has just entered has no frames yet.
+ *
+ * Where neither tells, nothing is guessed.
+ */
+#ifndef INTERPRETERS_BPF_H
+#define INTERPRETERS_BPF_H
+
+/* Of PyThreadState._status. */
+#define BOUND_GILSTATE (1 << 3)
+
+/* PyThreadState._whence, of states that a thread makes for itself: this and above. */
+#define WHENCE_THREADING 3
+
+/* A leaf function's variables may lie below the stack pointer. */
+#define RED_ZONE_BYTES 128
+
+/* Ranks, the lowest is the best: the address of an activation's C frame, or one of these. */
+#define RANK_OTHER   NO_ADDRESS
+#define RANK_CURRENT (NO_ADDRESS - 1)
+
+static __always_inline __u64 tstate_field(const struct walk *walk, __u16 offset)
+{
+	if (offset > THREAD_STATE_BYTES - sizeof(__u64))
+		return 0;
+	return walk->tstate_words[offset / sizeof(__u64)];
+}
+
+static __always_inline __u32 tstate_int(const struct walk *walk, __u16 offset)
+{
+	return tstate_field(walk, offset) >> offset % sizeof(__u64) * 8;
+}
+
+static __always_inline bool is_own(const struct walk *walk)
+{
+	return tstate_field(walk, walk->layout.tstate_thread_id) == walk->thread_pointer;
+}
+
+static __always_inline bool has_cframes(const struct walk *walk)
+{
+	return walk->layout.tstate_cframe != OFFSET_ABSENT;
+}
+
+static __always_inline bool has_status(const struct walk *walk)
+{
+	return walk->layout.tstate_status != OFFSET_ABSENT;
+}
+
+/* Whether the thread state may be its thread's current one, as far as it says. */
+static __always_inline bool may_be_current(const struct walk *walk)
+{
+	return !has_status(walk) || tstate_int(walk, walk->layout.tstate_status) & BOUND_GILSTATE;
+}
+
+/* Whether the thread state runs Python. */
+static __always_inline bool has_frames(const struct walk *walk)
+{
+	const struct layout *layout = &walk->layout;
+	__u64 innermost;
+
+	if (has_cframes(walk)) {
+		innermost = tstate_field(walk, layout->tstate_cframe);
+		return innermost && !is_root(walk, innermost);
+	}
+	innermost = tstate_field(walk, layout->tstate_frame);
+	return innermost && innermost != tstate_field(walk, layout->tstate_base_frame);
+}
+
+/* Whether the thread state may be lent: it is not the main interpreter's, which is the oldest, and
+ * is its interpreter's first, or from 3.13 on not made by the thread that runs it. */
+static __always_inline bool may_be_lent(const struct walk *walk)
+{
+	if (!walk->interp)
+		return false;
+	if (walk->layout.tstate_whence != OFFSET_ABSENT)
+		return tstate_int(walk, walk->layout.tstate_whence) < WHENCE_THREADING;
+	return !tstate_field(walk, walk->layout.tstate_next);
+}
+
+/* A thread's C stack ends where the thread pointer points to, but the main thread's, which is above
+ * everything. */
+static __always_inline bool is_on_c_stack(const struct walk *walk, __u64 address)
+{
+	return walk->stack_pointer && address - walk->stack_pointer < C_STACK_BYTES &&
+	       (walk->thread_pointer < walk->stack_pointer || address < walk->thread_pointer);
+}
+
+/* Takes the thread state for the current one where none before has as good a rank. */
+static __always_inline void propose(struct walk *walk, __u64 rank)
+{
+	if (walk->best && rank == walk->best_rank)
+		walk->ties++;
+	if (walk->best && rank >= walk->best_rank)
+		return;
+	walk->best = walk->tstate;
+	walk->best_rank = rank;
+	walk->ties = 0;
+}
+
+/* Keeps the thread state, which has frames, for the choice. */
+static __always_inline void keep_candidate(struct walk *walk, bool own, bool lent, bool current)
+{
+	__u32 candidate = walk->candidates;
+	__u64 rank = has_status(walk) && current ? RANK_CURRENT : RANK_OTHER;
+	__u64 cframe;
+
+	if (has_cframes(walk)) {
+		cframe = tstate_field(walk, walk->layout.tstate_cframe);
+		if (is_on_c_stack(walk, cframe))
+			rank = cframe;
+		else if (!own)
+			return;
+	} else {
+		if (candidate < CANDIDATES_MAX) {
+			candidate %= CANDIDATES_MAX;
+			walk->candidate_frames[candidate] =
+				tstate_field(walk, walk->layout.tstate_frame);
+			walk->candidate_tstates[candidate] = walk->tstate;
+		}
+		walk->candidates++;
+	}
+	if (own || has_cframes(walk))
+		propose(walk, rank);
+	/* What runs in it is on another stack, perhaps another thread's. */
+	if (has_cframes(walk) && lent && walk->stack_pointer && rank >= RANK_CURRENT)
+		walk->ties++;
+}
+
+/* Looks at the thread state in tstate_words; returns whether it is the thread's for certain. */
+static __always_inline bool weigh_state(struct walk *walk)
+{
+	bool own = is_own(walk), lent = may_be_lent(walk), current = may_be_current(walk);
+	bool alone = walk->interps == 1 && !walk->interp;
+	bool certain = own && current && !lent && (has_status(walk) || alone);
+
+	if (!own && !(lent && current))
+		return false;
+	if (!has_frames(walk)) {
+		walk->frameless |= own;
+		walk->frameless_current |= certain && has_status(walk);
+		return false;
+	}
+	walk->certain = certain;
+	if (!certain)
+		keep_candidate(walk, own, lent, current);
+	return certain;
+}
+
+/* Chooses the candidate whose innermost frame is at ADDRESS; returns whether there is one. */
+__noinline int choose_by_frame(__u32 cpu, __u64 address)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk || !is_user_address(address))
+		return 0;
+	for (__u32 i = 0; i < CANDIDATES_MAX; i++) {
+		if (i >= walk->candidates || walk->candidate_frames[i] != address)
+			continue;
+		walk->best = walk->candidate_tstates[i];
+		walk->ties = 0;
+		return 1;
+	}
+	return 0;
+}
+
+/* Chooses by the words of the block from word FIRST on; returns whether to stop. */
+__noinline int choose_round(__u32 cpu, __u32 first)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 1;
+	for (__u32 i = 0; i < SCAN_ROUND; i++)
+		if (choose_by_frame(cpu, walk->block[(first + i) % BLOCK_WORDS]))
+			return 1;
+	return 0;
+}
+
+/* The same for a whole block of the C stack, from FROM on. */
+__noinline int choose_block(__u32 cpu, __u64 from)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk || !read_user(walk->block, SCAN_BYTES, from))
+		return 1;
+	for (__u32 i = 0; i < SCAN_BYTES / sizeof(__u64) / SCAN_ROUND; i++)
+		if (choose_round(cpu, i * SCAN_ROUND))
+			return 1;
+	return 0;
+}
+
+/* Chooses the candidate whose innermost frame is nearest on the C stack. */
+static __always_inline void choose_on_c_stack(struct walk *walk, __u32 cpu)
+{
+	__u64 from = (walk->stack_pointer - RED_ZONE_BYTES) & ~(sizeof(__u64) - 1);
+
+	walk->ties = 1;
+	if (!walk->stack_pointer)
+		return;
+	for (__u32 i = 0; i < REGISTERS; i++)
+		if (choose_by_frame(cpu, walk->registers[i]))
+			return;
+	for (__u32 i = 0; i < SCAN_BLOCKS; i++)
+		if (choose_block(cpu, from + i * SCAN_BYTES))
+			return;
+}
+
+/* Chooses between the states seen: walk->best, if it has no ties; 0: there is none. */
+static __always_inline void choose_state(struct walk *walk, __u32 cpu)
+{
+	if (walk->candidates && (walk->candidates > 1 || !walk->best))
+		choose_on_c_stack(walk, cpu);
+	/* The thread stands in a state without frames: it was another thread's. */
+	if (walk->frameless_current && walk->best_rank == RANK_CURRENT)
+		walk->best = 0;
+}
+
+#endif

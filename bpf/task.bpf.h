@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the kernel knows of the interrupted thread. */
+#ifndef TASK_BPF_H
+#define TASK_BPF_H
+
+/* What tells the current task from others, of now and before. */
+struct task_view {
+	__u64 thread_pointer;
+	__u64 start_time;
+	bool ends; /* it has no memory any more, and so no Python */
+};
+
+static __always_inline struct task_view view_task(void)
+{
+	struct task_view view;
+	struct task_struct *task;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
+		task = bpf_get_current_task_btf();
+		view.thread_pointer = task->THREAD_POINTER;
+		view.start_time = task->start_time;
+		view.ends = !task->mm;
+	} else {
+		task = (struct task_struct *)bpf_get_current_task();
+		view.thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
+		view.start_time = BPF_CORE_READ(task, start_time);
+		view.ends = !BPF_CORE_READ(task, mm);
+	}
+	return view;
+}
+
+/* Takes the registers of the user code for which the kernel was at work, mostly on a page fault.
+ * Apart from what reads the context's: the verifier does not let them share an instruction. */
+__noinline int read_task_registers(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct pt_regs___task *registers;
+
+	if (!walk || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return 0;
+	registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	COPY_REGISTERS(walk->registers, registers);
+	walk->stack_pointer = registers->STACK_POINTER;
+	return 1;
+}
+
+/* Takes the user code's registers; returns whether they could be had. */
+static __always_inline int read_registers(struct walk *walk, __u32 cpu,
+					  struct bpf_perf_event_data *context)
+{
+	walk->stack_pointer = 0;
+	if (!IS_USER_CODE(&context->regs))
+		return read_task_registers(cpu);
+	COPY_REGISTERS(walk->registers, &context->regs);
+	walk->stack_pointer = context->regs.STACK_POINTER;
+	return 1;
+}
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A thread with states in several interpreters: the stack of the one it runs, or none. */
+#include "harness.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+#define STATUS_SINCE	  0x030c0000
+#define BASE_FRAMES_SINCE 0x030f0000
+
+/* Of the C stack that a thread uses below its innermost activation. */
+#define LEAF_BYTES 64
+
+/* A thread, with a part of the C stack of its own, which ends where its thread pointer points to.
+ */
+struct thread {
+	uint32_t number;
+	uint64_t pointer, stack_pointer;
+};
+
+static void enter(const struct thread *thread)
+{
+	kernel.tid = TGID + thread->number;
+	kernel.start_time = 1000000 + thread->number;
+	kernel.thread_pointer = thread->pointer;
+	kernel.registers.sp = thread->stack_pointer;
+}
+
+/* Makes the thread the current one; everything goes to its C stack from now on. */
+static struct thread begin(struct image *image, uint32_t number)
+{
+	struct thread thread = { .number = number };
+
+	image->c_stack = (image->c_stack - 4096) & ~4095UL;
+	thread.pointer = image->c_stack;
+	enter(&thread);
+	return thread;
+}
+
+/* Where the code that was interrupted stands on the C stack. */
+static void stand(struct image *image)
+{
+	image->c_stack -= LEAF_BYTES;
+	kernel.registers.sp = image->c_stack;
+}
+
+static void assert_twice(uint32_t depth)
+{
+	harness__assert_whole(kernel__sample(), depth);
+	harness__assert_whole(kernel__sample(), depth);
+}
+
+/* A state in INTERP with the current thread's id, and DEPTH frames, of which the innermost is on
+ * the C stack, as the eval loop has it. */
+static uint64_t run_in(struct image *image, uint64_t interp, uint32_t depth)
+{
+	uint64_t tstate = image__thread(image, interp, kernel.thread_pointer);
+
+	for (uint32_t i = 0; i < depth; i++)
+		image__call(image, tstate, CODE(i), i);
+	image->c_stack -= LEAF_BYTES;
+	if (depth)
+		image__set(image->c_stack, 0, image__frame(image, tstate));
+	return tstate;
+}
+
+/* From interpreter to interpreter and back, the thread being sampled at each step. */
+static void follows_into_interpreters(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second, third, saved;
+
+	begin(image, 0);
+	first = run_in(image, main, 4);
+	stand(image);
+	assert_twice(4);
+
+	saved = image->c_stack;
+	second = run_in(image, image__interp(image), 6);
+	image__set_current(image, first, false);
+	stand(image);
+	assert_twice(6);
+
+	/* Back again, by way of a third one that is older than the second. */
+	third = run_in(image, main, 2);
+	image__set_current(image, second, false);
+	stand(image);
+	assert_twice(2);
+	image__unwind(image, third);
+	image__unwind(image, second);
+	image__set_current(image, third, false);
+	image__set_current(image, first, true);
+	image->c_stack = saved;
+	stand(image);
+	assert_twice(4);
+}
+
+/* The thread has just entered another interpreter, where nothing runs yet. */
+static void shows_the_caller_of_an_interpreter(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second;
+
+	begin(image, 0);
+	first = run_in(image, main, 4);
+	second = run_in(image, image__interp(image), 6);
+	run_in(image, image__interp(image), 0);
+	image__set_current(image, first, false);
+	image__set_current(image, second, false);
+	stand(image);
+	assert_twice(6);
+}
+
+/* An interpreter's first state has the id of the thread that created it, not of the one that runs
+ * it. */
+static void knows_whose_a_lent_state_is(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), interp = image__interp(image), own, lent;
+	struct thread creator = begin(image, 1), runner;
+
+	run_in(image, main, 3);
+	stand(image);
+	creator.stack_pointer = image->c_stack;
+	runner = begin(image, 2);
+	own = run_in(image, main, 5);
+	lent = run_in(image, interp, 7);
+	image__set(lent, image->offsets.tstate_thread_id, creator.pointer);
+	image__set_maker(image, lent, IMAGE_MADE_WITH_INTERPRETER);
+	image__set_current(image, own, false);
+	stand(image);
+	runner.stack_pointer = image->c_stack;
+	for (int i = 0; i < 2; i++) {
+		enter(&creator);
+		assert_twice(3);
+		enter(&runner);
+		assert_twice(7);
+	}
+
+	/* The creator runs no Python, and so is not in it either. */
+	image__unwind(image, image__get(main, image->offsets.interp_tstate_head));
+	image__set_current(image, own, true);
+	image__set_current(image, lent, false);
+	image__unwind(image, lent);
+	enter(&runner);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+}
+
+/* A thread that has a state of its own with no frames is not where another runs its lent one. */
+static void takes_no_lent_state_for_its_own(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), lent;
+	struct thread creator = begin(image, 1);
+
+	run_in(image, main, 0);
+	stand(image);
+	creator.stack_pointer = image->c_stack;
+	begin(image, 2);
+	lent = run_in(image, image__interp(image), 7);
+	image__set(lent, image->offsets.tstate_thread_id, creator.pointer);
+	image__set_maker(image, lent, IMAGE_MADE_WITH_INTERPRETER);
+	enter(&creator);
+	harness__assert_ends(kernel__sample(), 0,
+			     image->offsets.version < STATUS_SINCE ? OUTCOME_THREAD_UNCLEAR
+								   : OUTCOME_NO_PYTHON);
+}
+
+/* Kernels to 5.14 do not tell where the user code stood that the kernel works for. */
+static void does_not_guess(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first;
+
+	begin(image, 0);
+	first = run_in(image, main, 4);
+	run_in(image, image__interp(image), 6);
+	image__set_current(image, first, false);
+	stand(image);
+	kernel.old = true;
+	kernel.registers.cs = 0;
+	if (image->offsets.version < STATUS_SINCE)
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_UNCLEAR);
+	else
+		assert_twice(6);
+	kernel.registers.cs = 3;
+	assert_twice(6);
+}
+
+/* Neither the stack nor a register has a frame of either; the C frames are another stack's. */
+static void does_not_guess_on_a_foreign_stack(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second;
+
+	begin(image, 0);
+	first = run_in(image, main, 4);
+	second = run_in(image, image__interp(image), 6);
+	image__set_current(image, first, false);
+	image__set_current(image, second, false);
+	kernel.registers.sp = image__island(image, 4 * 4096);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_UNCLEAR);
+}
+
+/* In 3.15 a state that runs nothing points to its base frame. */
+static void knows_base_frames(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), idle;
+
+	begin(image, 0);
+	run_in(image, main, 4);
+	idle = run_in(image, image__interp(image), 0);
+	image__enter(image, idle);
+	image__set(idle, image->layout.tstate_base_frame, image__frame(image, idle));
+	stand(image);
+	assert_twice(4);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK(follows_into_interpreters),
+		CHECK(shows_the_caller_of_an_interpreter),
+		CHECK(knows_whose_a_lent_state_is),
+		CHECK_SINCE(NEW_VERSION_HEX, takes_no_lent_state_for_its_own),
+		CHECK(does_not_guess),
+		CHECK(does_not_guess_on_a_foreign_stack),
+		CHECK_SINCE(BASE_FRAMES_SINCE, knows_base_frames),
+	};
+
+	return harness__run(checks, ARRAY_SIZE(checks));
+}
