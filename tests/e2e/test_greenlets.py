@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Greenlets switch C stacks and Python stacks; each sample is of one of them, and whole."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+DEPTH = 5
+OURS = re.compile(r"(root|descend|lambda|bottom|spin)_(\d)_(\d)")
+SAMPLES_WANTED = 2000
+RUNS_AT_MOST = 6  # of 2 s: one is enough unless others keep the CPUs busy
+INSTALL_TIMEOUT_S = 60
+
+
+@pytest.fixture
+def greenlet_folder(python, tmp_path):
+    """A folder with greenlet for this Python, kept for the next run."""
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    folder = os.path.join(cache, "pybpfprof-tests", "greenlet-" + python.name)
+    if os.path.isdir(folder):
+        return folder
+    command = [python.path, "-m", "pip", "-q", "--disable-pip-version-check", "install",
+               "--only-binary", ":all:", "--target", str(tmp_path / "new"), "greenlet"]
+    try:
+        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=INSTALL_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        pytest.skip("no greenlet for %s: the package index does not answer" % python.name)
+    if made.returncode:
+        pytest.skip("no greenlet for %s: %s" % (python.name, made.stdout.decode()[-200:]))
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    shutil.move(str(tmp_path / "new"), folder)
+    return folder
+
+
+def expected(number):
+    """The functions from the root to the deepest call of greenlet NUMBER."""
+    names = ["root"]
+    for depth in range(DEPTH + number, 0, -1):
+        names += ["descend"] if depth % 2 else ["descend", "lambda"]
+    return names + ["descend", "bottom", "spin"]
+
+
+def why_not(frames):
+    """What is wrong with a whole stack, root first; None for a legal one."""
+    seen = [match.groups() for match in (OURS.fullmatch(frame.name) for frame in frames) if match]
+    if len({(thread, number) for _, thread, number in seen}) > 1:
+        return "several greenlets"
+    if seen:
+        names = [name for name, _, _ in seen]
+        if names != expected(int(seen[0][2]))[:len(names)]:
+            return "not its calls: " + " ".join(names)
+    return None
+
+
+def test_each_stack_is_one_greenlets(python, greenlet_folder, target, profile):
+    program = target(python, "greenlets.py", environment={"PYTHONPATH": greenlet_folder})
+    samples = errors = 0
+    greenlets = set()
+    for _ in range(RUNS_AT_MOST):
+        run = profile("-p", program.pid, "-d", 2, "-r", 2999)
+        samples += run.samples
+        errors += sum(run.ledger["errors"].values())
+        for frames, _ in run.stacks:
+            if any(frame.file is None for frame in frames):
+                continue  # a reason, counted among the errors
+            assert why_not(frames) is None, (why_not(frames), frames)
+            greenlets.update(match.groups()[1:] for match in
+                             (OURS.fullmatch(frame.name) for frame in frames) if match)
+        if samples >= SAMPLES_WANTED:
+            break
+    assert samples >= SAMPLES_WANTED
+    assert len(greenlets) == 8
+    assert errors <= 0.02 * samples, run.ledger

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""greenlets.py: greenlets that take turns in the middle of their calls, in two threads.
+
+Greenlet N of a thread recurses to depth 5 + N by way of C (map) at every other call, and at the
+bottom spins and switches to the next one, over and over; each unwinds now and then.  Thread T's are
+named <T>.
+"""
+
+import threading
+
+import greenlet
+
+GREENLETS = 4
+DEPTH = 5
+
+SOURCE = """
+def spin_{t}_{n}():
+    for _ in range(20000):
+        pass
+
+def bottom_{t}_{n}(switch):
+    for _ in range(20):
+        spin_{t}_{n}()
+        switch()
+
+def descend_{t}_{n}(depth, switch):
+    if not depth:
+        bottom_{t}_{n}(switch)
+    elif depth % 2:
+        descend_{t}_{n}(depth - 1, switch)
+    else:
+        list(map(lambda_{t}_{n}, [depth - 1], [switch]))
+
+def lambda_{t}_{n}(depth, switch):
+    descend_{t}_{n}(depth, switch)
+
+def root_{t}_{n}(switch):
+    while True:
+        descend_{t}_{n}({depth} + {n}, switch)
+"""
+
+
+def work(t):
+    scope = {}
+    running = []
+    for n in range(GREENLETS):
+        exec(SOURCE.format(t=t, n=n, depth=DEPTH), scope)
+        running.append(greenlet.greenlet(scope["root_%d_%d" % (t, n)]))
+
+    def switch_from(n):
+        return lambda: running[(n + 1) % GREENLETS].switch(switch_from((n + 1) % GREENLETS))
+
+    running[0].switch(switch_from(0))
+
+
+def main():
+    threading.Thread(target=work, args=(1,), daemon=True).start()
+    print("ready", flush=True)
+    work(0)
+
+
+main()

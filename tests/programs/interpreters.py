@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""interpreters.py CREATOR OWN_GIL: threads that each go through interpreters of their own.
+
+Thread N runs turn_N_0 in the main interpreter, which calls into a second interpreter, where
+turn_N_1 runs, which calls into a third one, where turn_N_2 runs; and back.  Each turn spins as long
+before as after what it calls, so each level has a third of the thread's CPU time.  A thread's
+interpreters were created by itself, or all of them by the main thread (CREATOR: "thread" or
+"main"); with a GIL of their own where OWN_GIL is 1 and the version has that.
+"""
+
+import sys
+import threading
+
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+THREADS = 3
+LEVELS = 3
+
+TURN = """
+import time
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+def spin_{n}_{level}():
+    until = time.thread_time() + 0.004
+    while time.thread_time() < until:
+        pass
+
+def turn_{n}_{level}():
+    spin_{n}_{level}()
+    {inner}
+    spin_{n}_{level}()
+"""
+
+
+def turn_source(n, level, inner):
+    call = "pass"
+    if inner is not None:
+        call = "interpreters.run_string(%d, 'turn_%d_%d()')" % (inner, n, level + 1)
+    return TURN.format(n=n, level=level, inner=call)
+
+
+def create(own_gil):
+    if sys.version_info >= (3, 13):
+        return interpreters.create("isolated" if own_gil else "legacy")
+    if sys.version_info >= (3, 12):
+        return interpreters.create(isolated=own_gil)
+    return interpreters.create()
+
+
+def create_all(own_gil):
+    return [create(own_gil) for _ in range(LEVELS - 1)]
+
+
+def work(n, own_gil, created, begun):
+    created = created or create_all(own_gil)  # they live as long as these objects
+    ids = [int(interp) for interp in created] + [None]
+    for level in range(1, LEVELS):
+        interpreters.run_string(ids[level - 1], turn_source(n, level, ids[level]))
+    scope = {}
+    exec(turn_source(n, 0, ids[0]), scope)
+    turn = scope["turn_%d_0" % n]
+    turn()
+    begun.wait()
+    while True:
+        turn()
+
+
+def main():
+    by_main, own_gil = sys.argv[1] == "main", sys.argv[2] == "1"
+    begun = threading.Barrier(THREADS + 1)
+    for n in range(THREADS):
+        created = create_all(own_gil) if by_main else None
+        threading.Thread(target=work, args=(n, own_gil, created, begun), daemon=True).start()
+    begun.wait()
+    print("ready", flush=True)
+    threading.Event().wait()
+
+
+main()
