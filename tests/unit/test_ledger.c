@@ -77,7 +77,8 @@ static void json_has_every_field(void **state)
 		" 'python': 2957, 'no_python': 10, 'truncated': 2, 'lost': 4,"
 		" 'errors': {'no_layout': 0, 'no_interpreter': 0, 'interpreter_fault': 0,"
 		"  'thread_fault': 1, 'too_many_threads': 0, 'thread_unclear': 0, 'frame_fault': 3,"
-		"  'frame_address': 0, 'frame_unlinked': 0, 'frame_entering': 0, 'code_replaced': 0},"
+		"  'frame_address': 0, 'frame_unlinked': 0, 'frame_entering': 0, 'code_replaced': "
+		"0},"
 		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
 		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300}}";
 	char *quoted = strdup(expected);
