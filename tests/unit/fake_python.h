@@ -42,7 +42,8 @@ static inline uint64_t fake_type(struct fake_python *python, uint64_t flags, uin
 	return (uintptr_t)type;
 }
 
-#define FAKE_MODULE_DICT 16
+/* Behind the head of every build's objects. */
+#define FAKE_MODULE_DICT 32
 
 static inline void fake_python__init(struct fake_python *python, const struct offsets *offsets)
 {
@@ -246,12 +247,20 @@ static inline struct offsets fake_offsets_2_7(void)
 	return offsets;
 }
 
-/* FAKE_VERSIONS layouts: 3.7 to 3.15, and 2.7. */
-#define FAKE_VERSIONS 10
+/* FAKE_VERSIONS layouts: 3.7 to 3.15, 3.13t to 3.15t, and 2.7. */
+#define FAKE_VERSIONS 13
 
 static inline struct offsets fake_version(size_t index)
 {
-	return index < 9 ? fake_offsets(7 + index) : fake_offsets_2_7();
+	struct offsets offsets;
+
+	if (index < 9)
+		return fake_offsets(7 + index);
+	if (index == FAKE_VERSIONS - 1)
+		return fake_offsets_2_7();
+	assert_int_equal(
+		offsets__lookup(0x030d0000 + ((uint32_t)(index - 9) << 16), true, &offsets), 0);
+	return offsets;
 }
 
 #endif

@@ -287,7 +287,8 @@ static void anything_is_safe(void **state)
 		uint64_t name = fake_text(&process->python, "name");
 
 		add_interpreter(process, IDENT,
-				make_thread(process, IDENT, gettid(), name, i / 10 % FAKE_FORMS));
+				make_thread(process, IDENT, gettid(), name,
+					    i / FAKE_VERSIONS % FAKE_FORMS));
 		for (size_t changes = 0, at; changes < 4; changes++) {
 			random ^= random << 13;
 			random ^= random >> 7;
