@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The table of what the tests proved on which interpreter.
 
-A test says by its marker `proves` what it does, and by record_property("figure", TEXT) how much of
-it; tests/e2e/conftest.py adds on which interpreter.
+A test says by its marker `proves` what it does, and by the fixture `figure` how much of it;
+tests/e2e/conftest.py adds on which interpreter.
 """
 
 import re

@@ -46,6 +46,12 @@ def pytest_collection_modifyitems(items):
                                      ("proves", marker.args[0])]
 
 
+@pytest.fixture
+def figure(request):
+    """figure(TEXT): what the test has to show in tests/matrix.py's table."""
+    return lambda text: request.node.user_properties.append(("figure", text))
+
+
 def missing(what):
     """Skips the test, or fails it where CI promises a machine that has everything."""
     if os.environ.get("CI") == "true":

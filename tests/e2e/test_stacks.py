@@ -36,7 +36,7 @@ def judge(legal, run, wrong):
 
 @pytest.mark.proves("kinds of calls")
 @pytest.mark.each_minor
-def test_every_kind_of_function(python, target, profile, record_property):
+def test_every_kind_of_function(python, target, profile, figure):
     legal = Legal(python, "kinds.py")
     program = target(python, "kinds.py")
     wrong, seen = {}, set()
@@ -49,7 +49,7 @@ def test_every_kind_of_function(python, target, profile, record_property):
         if samples >= SAMPLES_WANTED:
             break
     print("%d samples, %d of them whole Python stacks" % (samples, whole))
-    record_property("figure", "%d of %d" % (sum(wrong.values()), samples))
+    figure("{:,} of {:,}".format(sum(wrong.values()), samples))
     assert wrong == {}
     assert names_of("kinds.py") - seen == set()
     assert whole >= 0.999 * samples

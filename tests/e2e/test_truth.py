@@ -41,7 +41,7 @@ def why_not_recursion(legal, frames):
 
 
 @pytest.mark.proves("impossible stacks")
-def test_no_stack_that_never_was(python, target, profile, record_property):
+def test_no_stack_that_never_was(python, target, profile, figure):
     legal = Legal(python, "deep.py", roots=("<module>", "work"))
     programs = [target(python, "deep.py") for _ in range(2)]
     arguments = [word for program in programs for word in ("-p", program.pid)]
@@ -63,7 +63,7 @@ def test_no_stack_that_never_was(python, target, profile, record_property):
         if samples >= SAMPLES_WANTED:
             break
     print("%d samples, %d of them whole Python stacks" % (samples, whole))
-    record_property("figure", "%d of %d" % (sum(wrong.values()), samples))
+    figure("{:,} of {:,}".format(sum(wrong.values()), samples))
     assert wrong == {}
     assert whole >= 0.999 * samples
     assert samples >= SAMPLES_WANTED

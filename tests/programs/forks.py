@@ -19,8 +19,8 @@ def spin(seconds):
     time.sleep(5 * seconds)  # for what else is started
 
 
-def child_work(parent):
-    while os.getppid() == parent:
+def child_work(program):
+    while os.path.exists("/proc/%d" % program):
         spin(0.001)
 
 
@@ -29,16 +29,16 @@ def parent_work():
         spin(0.001)
 
 
-def target(pipe):
+def target(pipe, program):
     pipe.send(os.getpid())
-    child_work(os.getppid())
+    child_work(program)
 
 
 def fork(said):
-    parent = os.getpid()
+    program = os.getpid()
     child = os.fork()
     if child == 0:
-        child_work(parent)
+        child_work(program)
         os._exit(0)
     said.append(child)
 
@@ -53,7 +53,7 @@ def fork_from_thread(said):
 def start(method, said):
     context = multiprocessing.get_context(method)
     receiver, sender = context.Pipe()
-    process = context.Process(target=target, args=(sender,), daemon=True)
+    process = context.Process(target=target, args=(sender, os.getpid()), daemon=True)
     process.start()
     said.append(receiver.recv())
 
