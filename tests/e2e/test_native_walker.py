@@ -109,7 +109,8 @@ def test_a_sample_reads_little(python, parked):
     assert second["reads"] < first["reads"]
     if python.version >= (3, 11):
         # 3.11 and 3.12 have C frames to go through; 3.12's own frame at the root lies among them.
-        most = {(3, 11): 7, (3, 12): 8}
+        most = {(3, 11): 8, (3, 12): 8}
         assert second["reads"] <= most.get(python.version[:2], 6)
     else:
-        assert second["reads"] == 1 + 49
+        # The newest interpreter, the thread state, the frames.
+        assert second["reads"] == 1 + 1 + 49
