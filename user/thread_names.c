@@ -38,7 +38,7 @@
 /* Thread._native_id. */
 #define NATIVE_ID_SINCE 0x03080000
 
-/* How often all names are read again: at most 100 us each, never more than 0.2 % of the time. */
+/* How often all names are read again: the seldomer, the more threads there are to read. */
 #define AGAIN_NS	  10000000000LL
 #define AGAIN_NS_A_THREAD 50000000LL
 
