@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from pythons import find_pythons, one_of_each_minor, pyenv_root
+from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
@@ -26,14 +26,16 @@ FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.DOTA
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "each_minor: runs on one Python of each minor version")
+    config.addinivalue_line("markers", "pythons(which, since): on which Pythons it runs")
     config.addinivalue_line("markers", "proves(what): a column of tests/matrix.py's table")
 
 
 def pytest_generate_tests(metafunc):
     if "python" in metafunc.fixturenames:
-        few = metafunc.definition.get_closest_marker("each_minor")
-        pythons = one_of_each_minor() if few else find_pythons()
+        marker = metafunc.definition.get_closest_marker("pythons")
+        wanted = marker.kwargs if marker else {}
+        pythons = [python for python in wanted.get("which", own_and_fetched_pythons)()
+                   if python.version >= wanted.get("since", OLDEST)]
         metafunc.parametrize("python", pythons, ids=[python.name for python in pythons],
                              scope="session")
 
@@ -78,7 +80,7 @@ def binary():
 @pytest.fixture(scope="session")
 def any_python():
     """One Python, of this machine itself, for tests of what no version changes."""
-    pythons = [python for python in find_pythons() if not python.root]
+    pythons = own_pythons()
     assert pythons, "no Python here"
     return next((python for python in pythons if python.name.endswith("-system")), pythons[-1])
 

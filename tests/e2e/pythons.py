@@ -73,6 +73,18 @@ def find_pythons():
     return sorted(filter(None, found), key=lambda python: (python.version, python.name))
 
 
+def own_pythons():
+    """Those that this machine has of its own."""
+    return [python for python in find_pythons() if not python.root]
+
+
+def own_and_fetched_pythons():
+    """Its own, and of the versions that it does not have those that were fetched."""
+    own = {python.version[:2] for python in own_pythons()}
+    return [python for python in find_pythons()
+            if not python.root or python.version[:2] not in own]
+
+
 def one_of_each_minor():
     """Of every minor version one, the most recent and preferably a distribution's."""
     chosen = {}

@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from conftest import PROGRAMS, missing
-from pythons import find_pythons, pyenv_root
+from pythons import own_pythons, pyenv_root
 
 NOT_PYTHON = 3
 BUSY = os.path.join(PROGRAMS, "busy.py")
@@ -31,11 +31,6 @@ for name in "INCLUDEPY LIBDIR LIBPL LDLIBRARY LIBRARY LDVERSION LIBS SYSLIBS pre
 # What is needed to embed a Python: the folder of Python.h, the paths of both libraries ("" where
 # there is none), what the static one needs beside it, and PYTHONHOME.
 Parts = collections.namedtuple("Parts", "include shared static libraries home")
-
-
-def own_pythons():
-    """Those whose files are this machine's own."""
-    return [python for python in find_pythons() if not python.root]
 
 
 def find_parts(python):

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from pythons import own_pythons
+
 DEPTH = 5
 OURS = re.compile(r"(root|descend|lambda|bottom|spin)_(\d)_(\d)")
 SAMPLES_WANTED = 2000
@@ -56,6 +58,7 @@ def why_not(frames):
     return None
 
 
+@pytest.mark.pythons(which=own_pythons)
 def test_each_stack_is_one_greenlets(python, greenlet_folder, target, profile):
     program = target(python, "greenlets.py", environment={"PYTHONPATH": greenlet_folder})
     samples = errors = 0

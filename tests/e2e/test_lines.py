@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import PROGRAMS, ROOT
+from pythons import one_of_each_minor
 
 OUTPUT = os.path.join(ROOT, os.environ.get("OUTPUT", ".output"))
 
@@ -26,7 +27,7 @@ def tool():
 
 
 @pytest.mark.proves("lines")
-@pytest.mark.each_minor
+@pytest.mark.pythons(which=one_of_each_minor)
 def test_standard_library(python, tool):
     dump = subprocess.Popen([*python.command, os.path.join(PROGRAMS, "dump_lines.py")],
                             stdout=subprocess.PIPE)

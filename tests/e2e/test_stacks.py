@@ -7,6 +7,7 @@ import pytest
 
 from conftest import PROGRAMS
 from legal import Legal, owners
+from pythons import one_of_each_minor
 
 SAMPLES_WANTED = 50_000
 RUNS_AT_MOST = 40  # of 5 s: one or two are enough unless others keep the CPUs busy
@@ -35,7 +36,7 @@ def judge(legal, run, wrong):
 
 
 @pytest.mark.proves("kinds of calls")
-@pytest.mark.each_minor
+@pytest.mark.pythons(which=one_of_each_minor)
 def test_every_kind_of_function(python, target, profile, figure):
     legal = Legal(python, "kinds.py")
     program = target(python, "kinds.py")
@@ -57,7 +58,7 @@ def test_every_kind_of_function(python, target, profile, figure):
 
 
 @pytest.mark.proves("depth")
-@pytest.mark.each_minor
+@pytest.mark.pythons(which=one_of_each_minor)
 def test_990_frames_are_whole(python, target, profile):
     run = profile("-p", target(python, "depth.py", 990).pid, "-d", 1, "-r", 999)
     assert run.ledger["truncated"] == 0
@@ -69,7 +70,7 @@ def test_990_frames_are_whole(python, target, profile):
 
 
 @pytest.mark.proves("depth")
-@pytest.mark.each_minor
+@pytest.mark.pythons(which=one_of_each_minor)
 def test_5000_frames_are_cut_at_the_root(python, target, profile):
     run = profile("-p", target(python, "depth.py", 5000).pid, "-d", 1, "-r", 999)
     assert run.ledger["truncated"] == run.ledger["python"] == run.samples > 10
@@ -79,7 +80,7 @@ def test_5000_frames_are_cut_at_the_root(python, target, profile):
 
 
 @pytest.mark.proves("thread storms")
-@pytest.mark.each_minor
+@pytest.mark.pythons(which=one_of_each_minor)
 def test_threads_that_come_and_go(python, target, profile):
     legal = Legal(python, "storm.py", roots=("<module>", "_bootstrap", "raw_job"))
     wrong = {}
@@ -92,7 +93,7 @@ def test_threads_that_come_and_go(python, target, profile):
 
 
 @pytest.mark.proves("fork")
-@pytest.mark.each_minor
+@pytest.mark.pythons(which=one_of_each_minor)
 def test_forked_children(python, target, profile):
     """Each child shows its own work, and nothing of what its parent does or did."""
     methods = ("fork", "thread", "mp-fork", "mp-spawn", "mp-forkserver")

@@ -3,27 +3,19 @@
 
 import collections
 import re
-import subprocess
 
 import pytest
+
+from pythons import own_and_fetched_pythons
 
 TURN = re.compile(r"(?:turn|spin)_(\d)_(\d)")
 THREADS = 3
 LEVELS = 3
 SAMPLES_WANTED = 2000
 RUNS_AT_MOST = 6  # of 2 s: one or two are enough unless others keep the CPUs busy
-IMPORT = "import importlib as i\ntry: i.import_module('_interpreters')\n" \
-         "except ImportError: i.import_module('_xxsubinterpreters')"
 
 
-@pytest.mark.parametrize("creator", ["thread", "main"])
-@pytest.mark.parametrize("own_gil", [0, 1])
-def test_each_thread_in_its_interpreter(python, target, profile, creator, own_gil):
-    """A state that the main thread created keeps its id up to 3.12, whoever runs it."""
-    if own_gil and python.version < (3, 12):
-        pytest.skip("before 3.12 there is one GIL for all interpreters")
-    if subprocess.run([python.path, "-c", IMPORT], stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("this Python has no module for interpreters")
+def check_each_thread(python, target, profile, creator, own_gil):
     program = target(python, "interpreters.py", creator, own_gil)
     counts = collections.Counter()
     threads = collections.defaultdict(set)
@@ -53,3 +45,16 @@ def test_each_thread_in_its_interpreter(python, target, profile, creator, own_gi
         for level in range(LEVELS):
             share = counts[number, str(level)] / total
             assert 0.2 < share < 0.5, (number, level, share)
+
+
+@pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 8))
+@pytest.mark.parametrize("creator", ["thread", "main"])
+def test_each_thread_in_its_interpreter(python, target, profile, creator):
+    """A state that the main thread created keeps its id up to 3.12, whoever runs it."""
+    check_each_thread(python, target, profile, creator, 0)
+
+
+@pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 12))
+@pytest.mark.parametrize("creator", ["thread", "main"])
+def test_interpreters_with_a_gil_of_their_own(python, target, profile, creator):
+    check_each_thread(python, target, profile, creator, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import PROGRAMS
 from legal import Legal
-from pythons import find_pythons
+from pythons import find_pythons, one_of_each_minor
 
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
@@ -41,6 +41,7 @@ def why_not_recursion(legal, frames):
 
 
 @pytest.mark.proves("impossible stacks")
+@pytest.mark.pythons(which=find_pythons)
 def test_no_stack_that_never_was(python, target, profile, figure):
     legal = Legal(python, "deep.py", roots=("<module>", "work"))
     programs = [target(python, "deep.py") for _ in range(2)]
@@ -88,7 +89,8 @@ def differences(run, pid, used):
                 counts[frame.name] += count
     total = sum(counts.values())
     expected = sum(used) * run.ledger["rate_hz"]
-    assert 0.75 * expected < total < 1.05 * expected + 4 * math.sqrt(expected)
+    # Where the machine itself is interrupted (a virtual one on a busy host), ticks are missing.
+    assert 0.5 * expected < total < 1.05 * expected + 4 * math.sqrt(expected)
     found = {}
     for name, seconds in zip(FUNCTIONS, used):
         share = seconds / sum(used)
@@ -126,7 +128,7 @@ def outside(found):
 
 
 @pytest.mark.proves("shares")
-@pytest.mark.each_minor
+@pytest.mark.pythons(which=one_of_each_minor)
 def test_shares(python, target, profile, tmp_path):
     """Each share lies within 3 standard errors of sampling.
 
