@@ -124,20 +124,23 @@ unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/
 	$(OUTPUT)/code_dump
 
 # What sudo builds belongs to the checkout's owner, so that plain make goes on from there.
+OWNERS := chown -R --reference=Makefile $(OUTPUT)
+
 demo:
 	@deploy/packages.sh demo
 	+@$(MAKE) --no-print-directory all
-	@chown -R --reference=Makefile $(OUTPUT)
+	@$(OWNERS)
 	@tests/programs/demo.sh $(OUTPUT)/pybpfprof
 
 test:
 	@deploy/packages.sh test
 	+@$(MAKE) --no-print-directory all unit-tests
-	@chown -R --reference=Makefile $(OUTPUT)
+	@$(OWNERS)
 	@tests/run $(TESTS)
 
 bench: all
 	@deploy/packages.sh demo
+	@$(OWNERS)
 	@tests/bench/bench.py
 
 format-check:
@@ -150,6 +153,7 @@ lint:
 	codespell --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 
 install: all
+	@$(OWNERS)
 	install -D -m 755 $(OUTPUT)/pybpfprof $(DESTDIR)$(PREFIX)/bin/pybpfprof
 
 uninstall:

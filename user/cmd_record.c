@@ -90,7 +90,7 @@ static enum exit_status write_outputs(const struct recording *recording,
 	shown.title = title;
 	error = output_file__write(path, write_profile, &written);
 	if (error) {
-		log__error("cannot write %s: %s", path, strerror(-error));
+		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
 		status = STATUS_FAILED;
 		if (error != -EPIPE)
 			save_elsewhere(&written, recording__pid(recording));
@@ -100,7 +100,8 @@ static enum exit_status write_outputs(const struct recording *recording,
 	if (options->stats) {
 		error = output_file__write(options->stats, write_ledger, &profile->ledger);
 		if (error) {
-			log__error("cannot write %s: %s", options->stats, strerror(-error));
+			log__error("cannot write %s: %s", output_file__shown(options->stats),
+				   strerror(-error));
 			status = STATUS_FAILED;
 		}
 	}

@@ -46,6 +46,7 @@ static void run(char **command, int fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	open_files__restore();
 	error = become_sudo_user();
 	if (!error) {

@@ -13,6 +13,9 @@
 /* Ten years; what is longer is a mistake, or an attempt to overflow. */
 #define DURATION_S_MAX (10 * 365 * 86400.0)
 
+/* The kernel's PID_MAX_LIMIT. */
+#define PID_LIMIT 4194304
+
 #define SEE_HELP "; see pybpfprof --help"
 
 enum long_only {
@@ -143,8 +146,9 @@ static enum exit_status add_pids(struct options *options, const char *list)
 
 		errno = 0;
 		pid = strtol(at, &end, 10);
-		if (end == at || errno || pid <= 0 || pid > 0x7fffffff || (*end && *end != ','))
-			return bad_value("process ID", list, "a positive number");
+		if (end == at || errno || pid <= 0 || pid > PID_LIMIT || (*end && *end != ','))
+			return bad_value("process ID", list,
+					 "a positive number of at most 4194304");
 		add_pid(options, pid);
 		at = *end ? end + 1 : end;
 	} while (*at);
@@ -165,7 +169,7 @@ static enum exit_status set_format(struct options *options, const char *name)
 {
 	options->format = output__by_name(name);
 	if (!options->format)
-		return bad_value("format", name, "one that is known");
+		return bad_value("format", name, "one of html, folded, pprof and speedscope");
 	return STATUS_WRITTEN;
 }
 
@@ -176,7 +180,8 @@ static enum exit_status take_option(struct options *options, int option, const c
 		return add_pids(options, value);
 	case 'd':
 		if (!options__parse_duration(value, &options->duration_s))
-			return bad_value("duration", value, "a positive time, as 30, 90s or 2m");
+			return bad_value("duration", value,
+					 "a time of up to 10 years, as 30, 90s or 2m");
 		break;
 	case 'r':
 		return set_rate(options, value);

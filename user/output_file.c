@@ -43,6 +43,11 @@ static bool is_stdout(const char *path)
 	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
 
+const char *output_file__shown(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
 /* A new file in FOLDER, which *TEMPORARY names; the caller frees.  Its descriptor or -errno. */
 static int open_temporary(const char *folder, char **temporary)
 {
@@ -93,7 +98,7 @@ static void explain(const char *path, const struct destination *destination, int
 	else if (error == -EISDIR)
 		log__error("cannot write %s: it is a folder: name a file in it with %s", path,
 			   option);
-	else if (error == -ENOENT)
+	else if (error == -ENOENT && access(folder, F_OK))
 		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
 			   "with %s",
 			   path, folder, strerror(-error), option);

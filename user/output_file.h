@@ -23,4 +23,7 @@ bool output_file__check(const char *path, const char *option);
 int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
 		       const void *what);
 
+/* What to call PATH in a message. */
+const char *output_file__shown(const char *path);
+
 #endif

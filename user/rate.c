@@ -20,8 +20,9 @@ double rate__choose(double wanted_hz, double *limit_hz)
 	if (wanted_hz <= highest)
 		return wanted_hz;
 	log__warning(
-		"rate lowered from %g to %g Hz, as high as an irregular one can be: the kernel "
-		"allows %g samples a second, kernel.perf_event_max_sample_rate, and its timers "
+		"rate lowered from %.10g to %.10g Hz, as high as an irregular one can be: the "
+		"kernel "
+		"allows %.10g samples a second, kernel.perf_event_max_sample_rate, and its timers "
 		"100000",
 		wanted_hz, highest, *limit_hz);
 	return highest;

@@ -92,7 +92,8 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new();
-	recording->signals = -1;
+	/* First: what comes while the program loads ends the run like any later one. */
+	recording->signals = block_signals();
 	status = privileges__check(options->pids, options->pid_count);
 	if (!status)
 		status = open_files__allow(options->pid_count + 1);
@@ -100,10 +101,7 @@ enum exit_status recording__open(const struct options *options, struct recording
 		status = watch__open(recording->watch, options->pids, options->pid_count);
 	if (!status)
 		status = open_sampler(recording);
-	if (status)
-		return status;
-	recording->signals = block_signals();
-	return STATUS_WRITTEN;
+	return status;
 }
 
 void recording__free(struct recording *recording)

@@ -120,7 +120,9 @@ enum exit_status watch__start_command(struct watch *watch, char **command, int64
 	pid_t child = command__start(command);
 
 	if (child < 0) {
-		log__error("cannot start %s: %s", command[0], strerror(-child));
+		log__error("cannot start %s: %s: what follows -- is to be a program's path, or a "
+			   "name in PATH",
+			   command[0], strerror(-child));
 		return STATUS_FAILED;
 	}
 	watch->command = command;
@@ -284,8 +286,10 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 		return STATUS_NOT_PYTHON;
 	}
 	if (!watch->living) {
-		log__error("process %d ended before a sample came: raise the rate with -r",
-			   watch__first_pid(watch));
+		log__error("process %d ended before a sample came: it used no CPU since %s, or "
+			   "too little for the rate, which -r raises",
+			   watch__first_pid(watch),
+			   watch->command ? "its start" : "sampling began");
 		return STATUS_NO_SAMPLE;
 	}
 	log__warning("no samples: %s", watch__cpu_seconds(watch) > 0

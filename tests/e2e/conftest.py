@@ -291,6 +291,8 @@ class Profiler:
         no --stats are given."""
         folder = str(self.folders.mktemp("run"))
         words = [*prefix, self.binary, *arguments]
+        # Where it saves what could not be written.
+        options.setdefault("env", dict(os.environ, TMPDIR=folder))
         if files:
             words += ["-f", "folded", "-o", os.path.join(folder, "profile.folded"),
                       "--stats", os.path.join(folder, "stats.json")]

@@ -135,6 +135,23 @@ class TestFailedWrites:
         finally:
             subprocess.run([require("umount"), "-l", tmp_path], check=True)
 
+    def test_what_could_not_be_written_is_saved_elsewhere(self, profile, busy, tmp_path):
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "folded", "-o", "/dev/full",
+                              env=dict(os.environ, TMPDIR=str(tmp_path)))
+        assert run.status == 1
+        saved, = tmp_path.iterdir()
+        assert "written to %s instead" % saved in run.stderr
+        assert parse_folded(saved.read_text())
+
+    def test_limit_of_a_files_size(self, profile, busy, tmp_path):
+        """What is too large for `ulimit -f` is told, and does not end the profiler."""
+        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / "out.html",
+                              prefix=["sh", "-c", 'ulimit -f 8; exec "$@"', "-"],
+                              env=dict(os.environ, TMPDIR=str(tmp_path)))
+        assert run.status == 1, run.stderr
+        assert "File too large" in run.stderr
+        assert os.listdir(str(tmp_path)) == []
+
     def test_full_ledger(self, profile, busy, tmp_path):
         run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / "out.folded",
                               "--stats", "/dev/full")

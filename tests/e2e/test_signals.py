@@ -3,6 +3,8 @@
 
 import fcntl
 import os
+import pwd
+import re
 import signal
 import time
 
@@ -13,7 +15,8 @@ from conftest import PROGRAMS, parse_folded
 BURN = os.path.join(PROGRAMS, "burn.py")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+                         ids=lambda number: number.name)
 def test_signal_ends_the_run(python, target, profile, number):
     program = target(python, "busy.py")
     run = profile.start("-p", program.pid, "-r", 499)
@@ -198,3 +201,45 @@ def test_status_of_the_command_is_told(any_python, profile, status):
     run = profile(command=[*any_python.command, BURN, "0.2", "exit=%d" % status])
     assert ("status %d" % status in run.stderr) == (status != 0)
     assert parse_folded(open(run.output, encoding="utf-8").read())
+
+
+def test_signal_while_the_program_loads(any_python, target, profile):
+    """However early it comes, it ends the run as one does later."""
+    program = target(any_python, "busy.py")
+    for delay in (0.02, 0.05, 0.1):
+        run = profile.start("-p", program.pid)
+        deadline = time.monotonic() + 30
+        # The signals are blocked before anything else is done.
+        while time.monotonic() < deadline:
+            with open("/proc/%d/status" % run.pid, encoding="ascii") as status:
+                if int(re.search(r"SigBlk:\s*(\w+)", status.read()).group(1), 16) & 2:
+                    break
+        time.sleep(delay)
+        run.process.send_signal(signal.SIGINT)
+        run.load()
+
+
+def test_command_that_goes_on(any_python, profile):
+    run = profile("-d", 1, command=[*any_python.command, BURN, "4"])
+    child = int(re.search(r"process (\d+) goes on running", run.stderr).group(1))
+    os.kill(child, signal.SIGKILL)
+
+
+def test_command_has_no_signal_blocked_or_ignored(any_python, profile, tmp_path):
+    found = tmp_path / "status"
+    command = ["sh", "-c", 'cat /proc/self/status >"$0"; exec "$@"', found, *any_python.command,
+               BURN, "0.2"]
+    profile(command=command)
+    masks = re.findall(r"Sig(?:Blk|Ign):\t(\w+)", found.read_text())
+    assert [int(mask, 16) for mask in masks] == [0, 0]
+
+
+def test_command_runs_as_the_user_of_sudo(any_python, profile):
+    nobody = pwd.getpwnam("nobody")
+    environment = dict(os.environ, SUDO_UID=str(nobody.pw_uid), SUDO_GID=str(nobody.pw_gid))
+    script = 'echo $(id -u) $(id -g) "$HOME" $USER $LOGNAME; exec "$@"'
+    run = profile.attempt("-o", os.devnull, "-f", "folded", env=environment,
+                          command=["sh", "-c", script, "-", "/usr/bin/python3", "-S", "-c",
+                                   "sum(range(10000000))"])
+    words = [str(nobody.pw_uid), str(nobody.pw_gid), nobody.pw_dir, "nobody", "nobody"]
+    assert run.stdout.decode().split() == words

@@ -367,77 +367,80 @@ static void thread_states_are_read_to_their_last_field(void **state)
 }
 
 /* Each field of the walker's that is beyond its bound, or missing, one at a time. */
+static const struct {
+	unsigned int minor;
+	size_t field;
+	uint32_t value;
+} misfits[] = {
+#define CASE(minor, name, value)                             \
+	{                                                    \
+		minor, offsetof(struct offsets, name), value \
+	}
+	CASE(8, tstate_next, THREAD_STATE_BYTES - 7),
+	CASE(8, tstate_thread_id, THREAD_STATE_BYTES - 7),
+	CASE(8, tstate_frame, THREAD_STATE_BYTES - 7),
+	CASE(8, tstate_frame, OFFSET_ABSENT),
+	CASE(8, frame_lasti, FRAME_FIELD_MAX - 7),
+	CASE(8, code_code_adaptive, 184),
+	CASE(11, tstate_cframe, THREAD_STATE_BYTES - 7),
+	CASE(11, cframe_current_frame, OFFSET_ABSENT),
+	CASE(11, tstate_root_cframe, OFFSET_ABSENT),
+	CASE(12, tstate_root_cframe, OFFSET_ABSENT),
+	CASE(13, tstate_root_cframe, 336),
+	CASE(8, object_type, OFFSET_ABSENT),
+	CASE(8, code_name, OFFSET_ABSENT),
+	CASE(11, code_filename, OFFSET_ABSENT),
+	CASE(12, code_linetable, OFFSET_ABSENT),
+	CASE(13, code_firstlineno, OFFSET_ABSENT),
+	CASE(13, code_linetable, CODE_IDENTITY_BYTES + 72),
+	CASE(8, cframe_previous, 8),
+	CASE(8, frame_is_entry, 68),
+	CASE(11, cframe_current_frame, 17),
+	CASE(11, cframe_previous, OFFSET_ABSENT),
+	CASE(11, cframe_previous, 17),
+	CASE(11, tstate_datastack_chunk, OFFSET_ABSENT),
+	CASE(11, tstate_datastack_chunk, THREAD_STATE_BYTES - 7),
+	CASE(11, tstate_datastack_top, OFFSET_ABSENT),
+	CASE(11, tstate_datastack_top, THREAD_STATE_BYTES - 7),
+	CASE(11, frame_is_entry, OFFSET_ABSENT),
+	CASE(11, frame_is_entry, FRAME_FIELD_MAX - 7),
+	CASE(11, frame_owner, OFFSET_ABSENT),
+	CASE(11, code_code_adaptive, OFFSET_ABSENT),
+	CASE(10, tstate_datastack_chunk, 296),
+	CASE(12, tstate_datastack_top, 304),
+	CASE(14, tstate_base_frame, 80),
+	CASE(15, tstate_base_frame, OFFSET_ABSENT),
+	CASE(11, tstate_status, 24),
+	CASE(12, tstate_status, OFFSET_ABSENT),
+	CASE(13, tstate_status, THREAD_STATE_BYTES - 7),
+	CASE(12, tstate_whence, 36),
+	CASE(13, tstate_whence, OFFSET_ABSENT),
+	CASE(12, frame_is_entry, 68),
+	CASE(12, cframe_previous, OFFSET_ABSENT),
+	CASE(13, cframe_previous, 8),
+	CASE(13, tstate_current_frame, THREAD_STATE_BYTES - 7),
+	CASE(13, tstate_current_frame, 0x10048),
+	CASE(13, interp_next, OFFSET_ABSENT),
+	CASE(13, interp_next, 0x10000),
+	CASE(13, interp_tstate_head, 0x10000),
+	CASE(13, frame_previous, FRAME_FIELD_MAX),
+	CASE(13, frame_previous, UINT32_MAX),
+	CASE(13, frame_code, FRAME_FIELD_MAX),
+	CASE(13, frame_owner, FRAME_FIELD_MAX),
+	CASE(13, frame_owner, OFFSET_ABSENT),
+	CASE(14, frame_tlbc_index, 72),
+#undef CASE
+};
+
 static void what_does_not_fit_is_refused(void **state)
 {
-	static const struct {
-		unsigned int minor;
-		size_t field;
-		uint32_t value;
-	} cases[] = {
-#define CASE(minor, name, value) { minor, offsetof(struct offsets, name), value }
-		CASE(8, tstate_next, THREAD_STATE_BYTES - 7),
-		CASE(8, tstate_thread_id, THREAD_STATE_BYTES - 7),
-		CASE(8, tstate_frame, THREAD_STATE_BYTES - 7),
-		CASE(8, tstate_frame, OFFSET_ABSENT),
-		CASE(8, frame_lasti, FRAME_FIELD_MAX - 7),
-		CASE(8, code_code_adaptive, 184),
-		CASE(11, tstate_cframe, THREAD_STATE_BYTES - 7),
-		CASE(11, cframe_current_frame, OFFSET_ABSENT),
-		CASE(11, tstate_root_cframe, OFFSET_ABSENT),
-		CASE(12, tstate_root_cframe, OFFSET_ABSENT),
-		CASE(13, tstate_root_cframe, 336),
-		CASE(8, object_type, OFFSET_ABSENT),
-		CASE(8, code_name, OFFSET_ABSENT),
-		CASE(11, code_filename, OFFSET_ABSENT),
-		CASE(12, code_linetable, OFFSET_ABSENT),
-		CASE(13, code_firstlineno, OFFSET_ABSENT),
-		CASE(13, code_linetable, CODE_IDENTITY_BYTES + 72),
-		CASE(8, cframe_previous, 8),
-		CASE(8, frame_is_entry, 68),
-		CASE(11, cframe_current_frame, 17),
-		CASE(11, cframe_previous, OFFSET_ABSENT),
-		CASE(11, cframe_previous, 17),
-		CASE(11, tstate_datastack_chunk, OFFSET_ABSENT),
-		CASE(11, tstate_datastack_chunk, THREAD_STATE_BYTES - 7),
-		CASE(11, tstate_datastack_top, OFFSET_ABSENT),
-		CASE(11, tstate_datastack_top, THREAD_STATE_BYTES - 7),
-		CASE(11, frame_is_entry, OFFSET_ABSENT),
-		CASE(11, frame_is_entry, FRAME_FIELD_MAX - 7),
-		CASE(11, frame_owner, OFFSET_ABSENT),
-		CASE(11, code_code_adaptive, OFFSET_ABSENT),
-		CASE(10, tstate_datastack_chunk, 296),
-		CASE(12, tstate_datastack_top, 304),
-		CASE(14, tstate_base_frame, 80),
-		CASE(15, tstate_base_frame, OFFSET_ABSENT),
-		CASE(11, tstate_status, 24),
-		CASE(12, tstate_status, OFFSET_ABSENT),
-		CASE(13, tstate_status, THREAD_STATE_BYTES - 7),
-		CASE(12, tstate_whence, 36),
-		CASE(13, tstate_whence, OFFSET_ABSENT),
-		CASE(12, frame_is_entry, 68),
-		CASE(12, cframe_previous, OFFSET_ABSENT),
-		CASE(13, cframe_previous, 8),
-		CASE(13, tstate_current_frame, THREAD_STATE_BYTES - 7),
-		CASE(13, tstate_current_frame, 0x10048),
-		CASE(13, interp_next, OFFSET_ABSENT),
-		CASE(13, interp_next, 0x10000),
-		CASE(13, interp_tstate_head, 0x10000),
-		CASE(13, frame_previous, FRAME_FIELD_MAX),
-		CASE(13, frame_previous, UINT32_MAX),
-		CASE(13, frame_code, FRAME_FIELD_MAX),
-		CASE(13, frame_owner, FRAME_FIELD_MAX),
-		CASE(13, frame_owner, OFFSET_ABSENT),
-		CASE(14, frame_tlbc_index, 72),
-#undef CASE
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct offsets offsets = look_up(cases[i].minor);
+	for (size_t i = 0; i < sizeof(misfits) / sizeof(misfits[0]); i++) {
+		struct offsets offsets = look_up(misfits[i].minor);
 		struct layout layout;
 
 		assert_int_equal(offsets__layout(&offsets, &layout), 0);
-		memcpy((uint8_t *)&offsets + cases[i].field, &cases[i].value, sizeof(uint32_t));
+		memcpy((uint8_t *)&offsets + misfits[i].field, &misfits[i].value, sizeof(uint32_t));
 		assert_int_equal(offsets__layout(&offsets, &layout), -EINVAL);
 	}
 }
