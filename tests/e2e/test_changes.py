@@ -18,8 +18,9 @@ def test_address_used_again(python, target, profile):
     run = profile("-p", target(python, "reuse.py", 0.005).pid, "-d", 5, "-r", 997)
     rare, heavy = run.count_name("rare"), run.count_name("heavy")
     assert run.ledger["errors"]["code_replaced"] < 0.2 * run.samples
-    assert rare + heavy + run.ledger["errors"]["code_replaced"] > 0.9 * run.samples
-    assert 0.05 < rare / (rare + heavy) < 0.15
+    # What was gone each time that its names were looked for has none, but not another's.
+    unnamed = run.count_name("[code object replaced before it was read]")
+    assert 0.05 < (rare + unnamed) / (rare + unnamed + heavy) < 0.15
 
 
 def test_exec_of_another_python(python, target, profile):

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -72,6 +73,9 @@ class Page:
     def search(self, text):
         self.browser.press("/")
         self.browser.type(text)
+        patience = time.monotonic() + 10
+        while self.state("query") != text and time.monotonic() < patience:
+            time.sleep(0.05)
 
     def shares(self):
         return self.ask("shares()")

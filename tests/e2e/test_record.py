@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from conftest import PROGRAMS
+from pythons import own_pythons
 
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
@@ -253,6 +254,7 @@ def test_several_processes(python, target, profile):
     assert seen[programs[1].pid]["command"].endswith("burn.py 60 wait")
 
 
+@pytest.mark.pythons(which=own_pythons)
 def test_command_is_profiled_from_its_start(python, profile):
     program = os.path.join(PROGRAMS, "burn.py")
     run = profile("-r", 999, command=[*python.command, program, "0.3", "print=hello  there"])

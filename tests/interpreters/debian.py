@@ -51,6 +51,7 @@ APT::Sandbox::User "root";
 APT::Update::Error-Mode "any";
 APT::Install-Recommends "false";
 Acquire::Retries "3";
+Acquire::Check-Valid-Until "false";
 Acquire::http::Timeout "30";
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
