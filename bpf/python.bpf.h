@@ -37,7 +37,7 @@
 #define FRAME_WORDS	     (FRAME_FIELD_MAX / sizeof(__u64))
 #define OWNED_BY_THREAD	     0
 #define FIRST_INTERNAL_OWNER 3
-#define WALK_ROUND	     8
+#define WALK_ROUND	     4
 
 /* A data stack's chunk of the usual size; a larger one is read by pages. */
 #define CHUNK_BYTES (16 * 1024)

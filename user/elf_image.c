@@ -134,19 +134,22 @@ static void take_dynamic(struct elf_image *image, const Elf64_Dyn *entry)
 
 static void load_dynamic(struct elf_image *image)
 {
-	Elf64_Dyn entry;
+	const uint64_t most = DYNAMIC_ENTRIES_MAX * sizeof(Elf64_Dyn);
 
 	for (int i = 0; i < image->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
+		uint64_t length = segment->p_filesz < most ? segment->p_filesz : most;
+		Elf64_Dyn *entries;
 
 		if (segment->p_type != PT_DYNAMIC)
 			continue;
-		for (uint64_t at = 0; at < DYNAMIC_ENTRIES_MAX * sizeof(entry); at += sizeof(entry))
-			if (!read_at(image, segment->p_offset + at, &entry, sizeof(entry)) ||
-			    entry.d_tag == DT_NULL)
-				return;
-			else
-				take_dynamic(image, &entry);
+		entries = load(image, segment->p_offset, length, most);
+		for (uint64_t at = 0; entries && at < length / sizeof(*entries); at++) {
+			if (entries[at].d_tag == DT_NULL)
+				break;
+			take_dynamic(image, &entries[at]);
+		}
+		free(entries);
 		return;
 	}
 }
