@@ -324,9 +324,11 @@ class TestEmbedding:
         ["-pie"], ["-no-pie", "-s"], ["-pie", "-s", "-rdynamic"]
     ], ids=["symbols", "stripped", "exported"])
     def test_static(self, embeddable, build, target, expect_whole, profile, options):
-        linkable = [pair for pair in embeddable if pair[1].static]
+        # Debian's is not position-independent.
+        linkable = [pair for pair in embeddable
+                    if pair[1].static and ("-pie" not in options or "pyenv" in pair[0].name)]
         if not linkable:
-            missing("libpython.a")
+            missing_without_pyenv("libpython.a that can be linked so")
         for python, parts in linkable[:1] + linkable[1:][-1:]:
             path = build("embed.c", *options, *link_static(parts))
             started = target.start([path, BUSY], environment={"PYTHONHOME": parts.home})
