@@ -4,8 +4,7 @@
  * process most likely still lives.  Between the sample and that moment, and later
  * on, its address may be used again for another one.  The kernel tells with each
  * definition what identified it at the sample; here the same is read again, after
- * the names, and once in a while for all that are known: 64 in one system call
- * of some 20 us.
+ * the names, and once in a while for all that are known, many in one system call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,56 +68,43 @@ void code_table__free(struct code_table *table)
 	free(table);
 }
 
-/* What code_identity is made of. */
-struct identity_fields {
-	uint64_t name, filename, line_table;
-	uint32_t first_line;
-};
-
-#define FIELDS		  4
-#define IDENTITIES_A_READ (1024 / FIELDS) /* 1024 is the kernel's IOV_MAX */
-
-/* The iovecs that read the fields of the code object at ADDRESS. */
-static void plan(const struct offsets *offsets, uint64_t address, struct identity_fields *fields,
-		 struct iovec *local, struct iovec *remote)
+/* The word of what PART holds that LAYOUT has at OFFSET of a code object. */
+static uint64_t word_in(const struct layout *layout, const uint8_t *part, uint16_t offset,
+			size_t width)
 {
-	const struct {
-		uint32_t offset;
-		void *to;
-		size_t size;
-	} parts[FIELDS] = {
-		{ offsets->code_name, &fields->name, sizeof(fields->name) },
-		{ offsets->code_filename, &fields->filename, sizeof(fields->filename) },
-		{ offsets->code_linetable, &fields->line_table, sizeof(fields->line_table) },
-		{ offsets->code_firstlineno, &fields->first_line, sizeof(fields->first_line) },
-	};
+	uint64_t word = 0;
 
-	for (size_t i = 0; i < FIELDS; i++) {
-		local[i] = (struct iovec){ parts[i].to, parts[i].size };
-		remote[i] = (struct iovec){ (void *)(uintptr_t)(address + parts[i].offset),
-					    parts[i].size };
-	}
+	memcpy(&word, part + offset - layout->code_identity_start, width);
+	return word;
 }
 
-/* Reads the identities of what is at the COUNT ADDRESSES by now; returns how many, from the first
- * on, could be. */
-static size_t read_identities(const struct code_table *table, const uint64_t *addresses,
-			      uint64_t *identities, size_t count)
+/* The identity of the code object of which PART is what identifies it. */
+static uint64_t identity_in(const struct layout *layout, const uint8_t *part)
 {
-	const size_t bytes = 3 * sizeof(uint64_t) + sizeof(uint32_t);
-	struct iovec local[IDENTITIES_A_READ * FIELDS], remote[IDENTITIES_A_READ * FIELDS];
-	struct identity_fields fields[IDENTITIES_A_READ];
-	ssize_t got;
+	return code_identity(word_in(layout, part, layout->code_name, 8),
+			     word_in(layout, part, layout->code_filename, 8),
+			     word_in(layout, part, layout->code_line_table, 8),
+			     word_in(layout, part, layout->code_first_line, 4));
+}
+
+/* Reads the identities of what is at the COUNT ADDRESSES by now; 0 where it is not readable. */
+static void read_identities(const struct code_table *table, const uint64_t *addresses,
+			    uint64_t *identities, size_t count)
+{
+	const struct layout *layout = &table->target->runtime.layout;
+	size_t size = layout->code_identity_bytes;
+	uint64_t *starts = xreallocarray(NULL, count, sizeof(*starts));
+	uint8_t *parts = xreallocarray(NULL, count, size);
+	bool *readable = xcalloc(count, sizeof(*readable));
 
 	for (size_t i = 0; i < count; i++)
-		plan(&table->target->runtime.offsets, addresses[i], &fields[i], &local[i * FIELDS],
-		     &remote[i * FIELDS]);
-	got = target_memory__read_pieces(table->target->process.pid, local, remote, count * FIELDS);
-	count = got < 0 ? 0 : (size_t)got / bytes;
+		starts[i] = addresses[i] + layout->code_identity_start;
+	target_memory__read_each(table->target->process.pid, starts, count, parts, size, readable);
 	for (size_t i = 0; i < count; i++)
-		identities[i] = code_identity(fields[i].name, fields[i].filename,
-					      fields[i].line_table, fields[i].first_line);
-	return count;
+		identities[i] = readable[i] ? identity_in(layout, parts + i * size) : 0;
+	free(readable);
+	free(parts);
+	free(starts);
 }
 
 /* Whether what has IDENTITY is not CODE.  What is hidden lives as long as the interpreter, and may
@@ -190,37 +176,23 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 	return code->code.name;
 }
 
-/* The same for COUNT codes, at most IDENTITIES_A_READ; how many have a name by now. */
-static size_t check_all(struct code_table *table, struct known_code **codes, size_t count)
-{
-	uint64_t addresses[IDENTITIES_A_READ], identities[IDENTITIES_A_READ];
-	size_t named = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		addresses[i] = codes[i]->address;
-		identities[i] = 0;
-	}
-	/* One that is not mapped any more ends a read, and is passed over. */
-	for (size_t i = 0; i < count; i++)
-		i += read_identities(table, &addresses[i], &identities[i], count - i);
-	for (size_t i = 0; i < count; i++)
-		named += check(table, codes[i], identities[i]);
-	return named;
-}
-
 size_t code_table__check(struct code_table *table)
 {
-	struct known_code *codes[IDENTITIES_A_READ], *code, *next;
-	size_t count = 0, named = 0;
+	size_t count = HASH_COUNT(table->codes), named = 0, i = 0;
+	uint64_t *addresses = xreallocarray(NULL, count, sizeof(*addresses));
+	uint64_t *identities = xreallocarray(NULL, count, sizeof(*identities));
+	struct known_code *code, *next;
 
-	HASH_ITER (hh, table->codes, code, next) {
-		codes[count++] = code;
-		if (count < IDENTITIES_A_READ)
-			continue;
-		named += check_all(table, codes, count);
-		count = 0;
-	}
-	return named + check_all(table, codes, count);
+	for (code = table->codes; code; code = code->hh.next)
+		addresses[i++] = code->address;
+	read_identities(table, addresses, identities, count);
+	i = 0;
+	/* In the same order. */
+	HASH_ITER (hh, table->codes, code, next)
+		named += check(table, code, identities[i++]);
+	free(identities);
+	free(addresses);
+	return named;
 }
 
 void code_table__account(const struct code_table *table, struct ledger *ledger)

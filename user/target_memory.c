@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "process.h"
 #include "target_memory.h"
 
-ssize_t target_memory__read_pieces(pid_t pid, const struct iovec *local, const struct iovec *remote,
-				   size_t count)
+/* As process_vm_readv(2), COUNT pieces each: the number of bytes, or -errno. */
+static ssize_t read_pieces(pid_t pid, const struct iovec *local, const struct iovec *remote,
+			   size_t count)
 {
 	ssize_t got = process_vm_readv(pid, local, count, remote, count, 0);
 	pid_t reader;
@@ -21,7 +23,7 @@ int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length
 {
 	struct iovec local = { .iov_base = buffer, .iov_len = length };
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = length };
-	ssize_t got = target_memory__read_pieces(pid, &local, &remote, 1);
+	ssize_t got = read_pieces(pid, &local, &remote, 1);
 
 	if (got < 0)
 		return got;
@@ -50,8 +52,7 @@ static void read_some(pid_t pid, const uint64_t *addresses, size_t count, uint8_
 	}
 	/* A call ends before the first that is not readable: that one is left out, and on. */
 	while (first < count) {
-		ssize_t got = target_memory__read_pieces(pid, local + first, remote + first,
-							 count - first);
+		ssize_t got = read_pieces(pid, local + first, remote + first, count - first);
 		size_t whole = got < 0 ? 0 : (size_t)got / size;
 
 		if (got < 0 && got != -EFAULT)

@@ -7,11 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/uio.h>
-
-/* As process_vm_readv(2), COUNT pieces each: the number of bytes, or -errno. */
-ssize_t target_memory__read_pieces(pid_t pid, const struct iovec *local, const struct iovec *remote,
-				   size_t count);
 
 /* Reads exactly LENGTH bytes at ADDRESS of process PID (one's own, too).
  * 0; -EFAULT where not all is mapped; -ESRCH where the process is gone; -EPERM. */

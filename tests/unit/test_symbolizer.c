@@ -71,6 +71,8 @@ static int set_up(void **state)
 	bench->target.process.pid = getpid();
 	bench->target.command = "test";
 	bench->target.runtime.offsets = fake_offsets(MINOR);
+	assert_int_equal(
+		offsets__layout(&bench->target.runtime.offsets, &bench->target.runtime.layout), 0);
 	bench->target.runtime.code_type = FAKE_CODE_TYPE;
 	bench->profile = profile__new();
 	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
