@@ -119,18 +119,20 @@ struct layout {
 	__u16 interp_next;
 	__u16 interp_tstate_head;
 	__u16 tstate_next;
+	__u16 tstate_interp; /* 2.7-3.11 */
 	__u16 tstate_thread_id;
-	__u16 tstate_frame;	      /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
-	__u16 tstate_cframe;	      /* 3.11, 3.12 */
-	__u16 tstate_root_cframe;     /* 3.11, 3.12 */
-	__u16 tstate_datastack_chunk; /* 3.11+ */
-	__u16 tstate_datastack_top;   /* 3.11 */
-	__u16 tstate_base_frame;      /* 3.15: below all calls */
-	__u16 tstate_status;	      /* 3.12+ */
-	__u16 tstate_whence;	      /* 3.13+ */
-	__u16 tstate_bytes;	      /* the part of a thread state that is read */
-	__u16 cframe_current_frame;   /* 3.11, 3.12 */
-	__u16 cframe_previous;	      /* 3.11, 3.12 */
+	__u16 tstate_gilstate_counter; /* 2.7, an int: not 0 once the thread has taken its state */
+	__u16 tstate_frame;	       /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
+	__u16 tstate_cframe;	       /* 3.11, 3.12 */
+	__u16 tstate_root_cframe;      /* 3.11, 3.12 */
+	__u16 tstate_datastack_chunk;  /* 3.11+ */
+	__u16 tstate_datastack_top;    /* 3.11 */
+	__u16 tstate_base_frame;       /* 3.15: below all calls */
+	__u16 tstate_status;	       /* 3.12+ */
+	__u16 tstate_whence;	       /* 3.13+ */
+	__u16 tstate_bytes;	       /* the part of a thread state that is read */
+	__u16 cframe_current_frame;    /* 3.11, 3.12 */
+	__u16 cframe_previous;	       /* 3.11, 3.12 */
 	__u16 frame_previous;
 	__u16 frame_code;
 	__u16 frame_instruction; /* f_lasti (an int) where code_adaptive is absent, else a pointer
@@ -151,7 +153,7 @@ struct layout {
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 64, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 68, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */

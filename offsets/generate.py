@@ -8,12 +8,13 @@ INCLUDE is the folder of an interpreter's Python.h, for example /usr/include/pyt
 every folder on this machine that pyenv or the system's packages have is taken.  A C program that
 includes these headers prints what offsetof() says, which becomes two files here:
 
-    cpython-3.N.h     every field of OFFSET_FIELDS: its offset, or ABSENT
-    published-3.N.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its
+    cpython-X.Y.h     every field of OFFSET_FIELDS: its offset, or ABSENT
+    published-X.Y.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its
                       offset, that of its struct's size, and how many bytes the field itself has
 
 From 3.13 on there is a free-threaded build as well: the same headers with Py_GIL_DISABLED defined,
-for which "t" is added to the names of both files.
+for which "t" is added to the names of both files.  Where a micro version moved fields, those before
+it have a file of their own: see EARLIER.
 
 --check writes nothing and fails where a file differs from the headers.
 """
@@ -30,9 +31,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # The headers, each with the versions that have it.
 HEADERS = """
-3.7-      Python.h
-3.7-      frameobject.h
-3.7-3.10  longintrepr.h
+2.7-      Python.h
+2.7-      frameobject.h
+2.7-3.10  longintrepr.h
 3.7-3.7   internal/pystate.h
 3.8-      internal/pycore_pystate.h
 3.9-      internal/pycore_runtime.h
@@ -44,11 +45,18 @@ HEADERS = """
 3.14-     internal/pycore_debug_offsets.h
 """
 
-FREE_THREADED_SINCE = 13
+FREE_THREADED_SINCE = (3, 13)
+
+# The minor versions in which a micro version moved fields: that one, and what the file of those
+# before it is called and says it is for.
+EARLIER = {
+    # 3.7.4 aligned the garbage collector's heads by 16, and so what follows them in _PyRuntime.
+    (3, 7): (4, "3.7.0", "3.7.0 to 3.7.3"),
+}
 
 # What CPython's sources declare and no installed header does, each with the versions it is so in.
 PRIVATE = """
-3.7-3.10  struct _dictkeysobject { Py_ssize_t dk_refcnt, dk_size; void *dk_lookup; \
+3.6-3.10  struct _dictkeysobject { Py_ssize_t dk_refcnt, dk_size; void *dk_lookup; \
 Py_ssize_t dk_usable, dk_nentries; char dk_indices[1]; };
 """
 
@@ -57,15 +65,17 @@ Py_ssize_t dk_usable, dk_nentries; char dk_indices[1]; };
 # `before` an object the word is whose address a function gives.
 FIELDS = """
 runtime_interpreters_head  3.7-       _PyRuntimeState        interpreters.head
-interp_next                3.7-       PyInterpreterState     next
-interp_tstate_head         3.7-3.10   PyInterpreterState     tstate_head
+interp_next                2.7-       PyInterpreterState     next
+interp_tstate_head         2.7-3.10   PyInterpreterState     tstate_head
 interp_tstate_head         3.11-      PyInterpreterState     threads.head
-interp_modules             3.7-3.11   PyInterpreterState     modules
+interp_modules             2.7-3.11   PyInterpreterState     modules
 interp_modules             3.12-      PyInterpreterState     imports.modules
 interp_tlbc_generation     3.14t-     PyInterpreterState     tlbc_indices.tlbc_generation
-tstate_next                3.7-       PyThreadState          next
-tstate_thread_id           3.7-       PyThreadState          thread_id
-tstate_frame               3.7-3.10   PyThreadState          frame
+tstate_next                2.7-       PyThreadState          next
+tstate_interp              2.7-3.11   PyThreadState          interp
+tstate_thread_id           2.7-       PyThreadState          thread_id
+tstate_gilstate_counter    2.7-2.7    PyThreadState          gilstate_counter
+tstate_frame               2.7-3.10   PyThreadState          frame
 tstate_cframe              3.11-3.12  PyThreadState          cframe
 tstate_root_cframe         3.11-3.12  PyThreadState          root_cframe
 tstate_datastack_chunk     3.11-      PyThreadState          datastack_chunk
@@ -76,58 +86,64 @@ tstate_status              3.12-      PyThreadState          _status
 tstate_whence              3.13-      PyThreadState          _whence
 cframe_current_frame       3.11-3.12  _PyCFrame              current_frame
 cframe_previous            3.11-3.12  _PyCFrame              previous
-frame_previous             3.7-3.10   PyFrameObject          f_back
+frame_previous             2.7-3.10   PyFrameObject          f_back
 frame_previous             3.11-      _PyInterpreterFrame    previous
-frame_code                 3.7-3.10   PyFrameObject          f_code
+frame_code                 2.7-3.10   PyFrameObject          f_code
 frame_code                 3.11-3.12  _PyInterpreterFrame    f_code
 frame_code                 3.13-      _PyInterpreterFrame    f_executable
-frame_lasti                3.7-3.10   PyFrameObject          f_lasti
+frame_lasti                2.7-3.10   PyFrameObject          f_lasti
 frame_lasti                3.11-3.12  _PyInterpreterFrame    prev_instr
 frame_lasti                3.13-      _PyInterpreterFrame    instr_ptr
 frame_owner                3.11-      _PyInterpreterFrame    owner
 frame_is_entry             3.11-3.11  _PyInterpreterFrame    is_entry
 frame_tlbc_index           3.14t-     _PyInterpreterFrame    tlbc_index
-code_filename              3.7-       PyCodeObject           co_filename
-code_name                  3.7-       PyCodeObject           co_name
+code_filename              2.7-       PyCodeObject           co_filename
+code_name                  2.7-       PyCodeObject           co_name
 code_qualname              3.11-      PyCodeObject           co_qualname
-code_firstlineno           3.7-       PyCodeObject           co_firstlineno
-code_linetable             3.7-3.9    PyCodeObject           co_lnotab
+code_firstlineno           2.7-       PyCodeObject           co_firstlineno
+code_linetable             2.7-3.9    PyCodeObject           co_lnotab
 code_linetable             3.10-      PyCodeObject           co_linetable
 code_code_adaptive         3.11-      PyCodeObject           co_code_adaptive
 code_firsttraceable        3.11-      PyCodeObject           _co_firsttraceable
 code_tlbc                  3.14t-     PyCodeObject           co_tlbc
 tlbc_size                  3.14t-     _PyCodeArray           size
 tlbc_entries               3.14t-     _PyCodeArray           entries
-object_type                3.7-       PyObject               ob_type
+object_type                2.7-       PyObject               ob_type
 object_dict_before         3.11-3.11  _PyObject_ManagedDictPointer   before
 object_dict_before         3.12-3.12  _PyObject_DictOrValuesPointer  before
 object_dict_before         3.13-      _PyObject_ManagedDictPointer   before
 object_values_before       3.11-3.11  _PyObject_ValuesPointer        before
 object_values_before       3.12-3.12  _PyObject_DictOrValuesPointer  before
-type_flags                 3.7-       PyTypeObject           tp_flags
+type_flags                 2.7-       PyTypeObject           tp_flags
 type_basicsize             3.13-      PyTypeObject           tp_basicsize
-type_dictoffset            3.7-       PyTypeObject           tp_dictoffset
+type_dictoffset            2.7-       PyTypeObject           tp_dictoffset
 type_cached_keys           3.11-      PyHeapTypeObject       ht_cached_keys
-dict_keys                  3.7-       PyDictObject           ma_keys
-dict_values                3.7-       PyDictObject           ma_values
-keys_size                  3.7-3.10   PyDictKeysObject       dk_size
+dict_mask                  2.7-2.7    PyDictObject           ma_mask
+dict_table                 2.7-2.7    PyDictObject           ma_table
+dict_keys                  3.6-       PyDictObject           ma_keys
+dict_values                3.6-       PyDictObject           ma_values
+keys_size                  3.6-3.10   PyDictKeysObject       dk_size
 keys_log2_index_bytes      3.11-      PyDictKeysObject       dk_log2_index_bytes
 keys_kind                  3.11-      PyDictKeysObject       dk_kind
-keys_nentries              3.7-       PyDictKeysObject       dk_nentries
-keys_indices               3.7-       PyDictKeysObject       dk_indices
+keys_nentries              3.6-       PyDictKeysObject       dk_nentries
+keys_indices               3.6-       PyDictKeysObject       dk_indices
 values_valid               3.13-      PyDictValues           valid
 values_first               3.11-      PyDictValues           values
+int_value                  2.7-2.7    PyIntObject            ob_ival
 long_tag                   3.12-      PyLongObject           long_value.lv_tag
-long_digits                3.7-3.11   PyLongObject           ob_digit
+long_digits                2.7-3.11   PyLongObject           ob_digit
 long_digits                3.12-      PyLongObject           long_value.ob_digit
-varobject_size             3.7-       PyVarObject            ob_size
-bytes_data                 3.7-       PyBytesObject          ob_sval
-unicode_length             3.7-       PyASCIIObject          length
-unicode_state              3.7-       PyASCIIObject          state
-unicode_kind_bit           3.7-       PyASCIIObject          bit-field:state.kind
-unicode_ascii_size         3.7-       PyASCIIObject          sizeof
-unicode_compact_size       3.7-       PyCompactUnicodeObject sizeof
-unicode_data_any           3.7-       PyUnicodeObject        data
+varobject_size             2.7-       PyVarObject            ob_size
+bytes_data                 2.7-2.7    PyStringObject         ob_sval
+bytes_data                 3.6-       PyBytesObject          ob_sval
+unicode_length             2.7-2.7    PyUnicodeObject        length
+unicode_length             3.6-       PyASCIIObject          length
+unicode_state              3.6-       PyASCIIObject          state
+unicode_kind_bit           3.6-       PyASCIIObject          bit-field:state.kind
+unicode_ascii_size         3.6-       PyASCIIObject          sizeof
+unicode_compact_size       3.6-       PyCompactUnicodeObject sizeof
+unicode_data_any           2.7-2.7    PyUnicodeObject        str
+unicode_data_any           3.6-       PyUnicodeObject        data
 """
 
 # A field, the versions whose _Py_DebugOffsets publish it, and under which name.
@@ -181,18 +197,15 @@ class Failure(Exception):
     """What to tell the user, in one line."""
 
 
-def minor_of(include):
-    """11, of a folder whose patchlevel.h is that of 3.11."""
+def version_of(include):
+    """(3, 11, 7), of a folder whose patchlevel.h is that of 3.11.7."""
     try:
         with open(os.path.join(include, "patchlevel.h")) as file:
             text = file.read()
     except OSError as error:
         raise Failure("%s: no CPython headers: %s" % (include, error.strerror))
-    major, minor = (int(re.search(r"#define\s+PY_%s_VERSION\s+(\d+)" % part, text).group(1))
-                    for part in ("MAJOR", "MINOR"))
-    if major != 3:
-        raise Failure("%s: the headers of Python %d" % (include, major))
-    return minor
+    return tuple(int(re.search(r"#define\s+PY_%s_VERSION\s+(\d+)" % part, text).group(1))
+                 for part in ("MAJOR", "MINOR", "MICRO"))
 
 
 def is_free_threaded(include):
@@ -200,15 +213,35 @@ def is_free_threaded(include):
     return os.path.basename(include).endswith("t")
 
 
-def rows_for(table, minor, free_threaded, range_column):
-    """The rows of TABLE whose range, "3.7-3.10", "3.11-" or "3.14t-", has MINOR; without it."""
+def minor_version(text):
+    """(3, 11), of "3.11"."""
+    return tuple(int(number) for number in text.split("."))
+
+
+def rows_for(table, version, free_threaded, range_column):
+    """The rows of TABLE whose range, "3.7-3.10", "3.11-" or "3.14t-", has VERSION; without it."""
     for line in table.strip().splitlines():
         row = line.split()
         first, last = row.pop(range_column).split("-")
         if first.endswith("t") and not free_threaded:
             continue
-        if int(first[2:].rstrip("t")) <= minor <= int(last[2:] or minor):
+        if minor_version(first.rstrip("t")) <= version[:2] and (
+                not last or version[:2] <= minor_version(last)):
             yield row
+
+
+def name_of(version):
+    """What VERSION's file is called, and what it says it is for."""
+    name = "%d.%d" % version[:2]
+    if version[:2] in EARLIER:
+        micro, earlier_name, earlier = EARLIER[version[:2]]
+        if version[2] < micro:
+            return earlier_name, earlier
+    return name, name
+
+
+def table_path(name):
+    return os.path.join(HERE, "cpython-%s.h" % name)
 
 
 def field_order():
@@ -230,34 +263,34 @@ def place(struct, member):
     return "offsetof(%s, %s)" % (struct, member), "sizeof(((%s *)0)->%s)" % (struct, member)
 
 
-def program(minor, free_threaded):
+def program(version, free_threaded):
     """C that prints the version, then a line for each value."""
     lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <stdio.h>",
              "#include <string.h>", "#define OBJECT ((char *)4096)"]
-    lines += ['#include "%s"' % header for header, in rows_for(HEADERS, minor, free_threaded, 0)]
-    lines += [" ".join(words) for words in rows_for(PRIVATE, minor, free_threaded, 0)]
+    lines += ['#include "%s"' % header for header, in rows_for(HEADERS, version, free_threaded, 0)]
+    lines += [" ".join(words) for words in rows_for(PRIVATE, version, free_threaded, 0)]
     lines += ["#if %sdefined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS)" % ("!" if free_threaded else ""),
               "#error another build", "#endif",
               "static size_t first_bit(const void *state)", "{",
               "\treturn __builtin_ctz(*(const unsigned int *)state);", "}",
               "int main(void)", "{", '\tputs(PY_VERSION);']
     places = {name: place(struct, member)
-              for name, struct, member in rows_for(FIELDS, minor, free_threaded, 1)}
+              for name, struct, member in rows_for(FIELDS, version, free_threaded, 1)}
     for name, (offset, _) in places.items():
         lines.append('\tprintf("offset %s %%zu\\n", (size_t)%s);' % (name, offset))
-    for name, struct, member in rows_for(PUBLISHED, minor, free_threaded, 1):
+    for name, struct, member in rows_for(PUBLISHED, version, free_threaded, 1):
         lines.append('\tprintf("published %s %%zu, %%zu, %%zu\\n", '
                      "offsetof(_Py_DebugOffsets, %s.%s), offsetof(_Py_DebugOffsets, %s.size), "
                      "(size_t)%s);" % (name, struct, member, struct, places[name][1]))
     return "\n".join(lines + ["\treturn 0;", "}", ""])
 
 
-def measure(include, minor, free_threaded):
+def measure(include, version, free_threaded):
     """The interpreter's full version, its offsets and its published fields, by name."""
     with tempfile.TemporaryDirectory() as folder:
         source, binary = os.path.join(folder, "offsets.c"), os.path.join(folder, "offsets")
         with open(source, "w") as file:
-            file.write(program(minor, free_threaded))
+            file.write(program(version, free_threaded))
         # Debian's pyconfig.h refers to one in a folder beside this one.
         command = [os.environ.get("CC", "cc"), "-w", "-DNDEBUG", "-I", include,
                    "-I", os.path.dirname(include), source, "-o", binary]
@@ -274,19 +307,20 @@ def measure(include, minor, free_threaded):
     return output[0], values["offset"], values["published"]
 
 
-def files_of_build(include, minor, free_threaded):
+def files_of_build(include, version, free_threaded):
     """The text of each file that INCLUDE gives for one of its builds, by path."""
-    version, offsets, published = measure(include, minor, free_threaded)
+    full_version, offsets, published = measure(include, version, free_threaded)
     order = field_order()
     if set(offsets) - set(order):
         raise Failure("not in offsets.h: %s" % ", ".join(sorted(set(offsets) - set(order))))
-    name = "3.%d%s" % (minor, "t" if free_threaded else "")
+    name, versions = (text + ("t" if free_threaded else "") for text in name_of(version))
     build = "free-threaded" if free_threaded else "with GIL"
-    text = HEAD.format(what="CPython " + name, version=version, build=build)
+    text = HEAD.format(what="CPython " + versions, version=full_version, build=build)
     text += "".join("OFFSET(%s, %s)\n" % (field, offsets.get(field, "ABSENT")) for field in order)
-    files = {os.path.join(HERE, "cpython-%s.h" % name): text}
+    files = {table_path(name): text}
     if published:
-        text = HEAD.format(what="_Py_DebugOffsets of " + name, version=version, build=build)
+        text = HEAD.format(what="_Py_DebugOffsets of " + versions, version=full_version,
+                           build=build)
         text += "".join("PUBLISHED(%s, %s)\n" % (field, published[field])
                         for field in order if field in published)
         files[os.path.join(HERE, "published-%s.h" % name)] = text
@@ -296,12 +330,12 @@ def files_of_build(include, minor, free_threaded):
 def files_of(include):
     """The text of each file that INCLUDE gives, by path."""
     include = os.path.abspath(include)
-    minor = minor_of(include)
+    version = version_of(include)
     files = {}
     if not is_free_threaded(include):
-        files.update(files_of_build(include, minor, False))
-    if minor >= FREE_THREADED_SINCE:
-        files.update(files_of_build(include, minor, True))
+        files.update(files_of_build(include, version, False))
+    if version >= FREE_THREADED_SINCE:
+        files.update(files_of_build(include, version, True))
     return files
 
 
@@ -324,12 +358,13 @@ def differences(path, text):
 
 
 def find_includes():
-    """The folders of headers on this machine."""
+    """The folders of headers on this machine whose version has a table."""
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    found = (glob.glob(os.path.join(pyenv, "versions", "*", "include", "python3.*")) +
-             glob.glob("/usr/include/python3.*"))
+    found = (glob.glob(os.path.join(pyenv, "versions", "*", "include", "python*")) +
+             glob.glob("/usr/include/python*"))
     return sorted(folder for folder in found
-                  if re.search(r"/python3\.\d+[mt]?$", folder) and minor_of(folder) >= 7)
+                  if re.search(r"/python(2\.7|3\.\d+[mt]?)$", folder) and
+                  os.path.exists(table_path(name_of(version_of(folder))[0])))
 
 
 def main():

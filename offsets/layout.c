@@ -46,6 +46,7 @@ static bool is_as_expected(uint32_t offset, bool expected, bool in_bounds)
 /* Whether the walker can read the fields that lead to a frame. */
 static bool reaches_frames(const struct offsets *offsets)
 {
+	bool before_3 = offsets->version < VERSION(0);
 	bool cframes = offsets->version >= VERSION(11) && offsets->version < VERSION(13);
 	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
 	bool since_311 = offsets->version >= VERSION(11);
@@ -53,6 +54,10 @@ static bool reaches_frames(const struct offsets *offsets)
 	return is_present(offsets->object_type) && is_present(offsets->interp_next) &&
 	       is_present(offsets->interp_tstate_head) && in_thread_state(offsets->tstate_next) &&
 	       in_thread_state(offsets->tstate_thread_id) &&
+	       is_as_expected(offsets->tstate_interp, offsets->version < VERSION(12),
+			      in_thread_state(offsets->tstate_interp)) &&
+	       is_as_expected(offsets->tstate_gilstate_counter, before_3,
+			      in_thread_state(offsets->tstate_gilstate_counter)) &&
 	       (cframes || in_thread_state(tstate_frame(offsets))) &&
 	       is_as_expected(offsets->tstate_cframe, cframes,
 			      in_thread_state(offsets->tstate_cframe)) &&
@@ -116,7 +121,9 @@ static __u16 tstate_bytes(const struct layout *layout)
 {
 	const __u16 fields[] = {
 		layout->tstate_next,
+		layout->tstate_interp,
 		layout->tstate_thread_id,
+		layout->tstate_gilstate_counter,
 		layout->tstate_frame,
 		layout->tstate_cframe,
 		layout->tstate_datastack_chunk,
@@ -161,7 +168,9 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.interp_next = offsets->interp_next,
 		.interp_tstate_head = offsets->interp_tstate_head,
 		.tstate_next = offsets->tstate_next,
+		.tstate_interp = offsets->tstate_interp,
 		.tstate_thread_id = offsets->tstate_thread_id,
+		.tstate_gilstate_counter = offsets->tstate_gilstate_counter,
 		.tstate_frame = tstate_frame(offsets),
 		.tstate_cframe = offsets->tstate_cframe,
 		.tstate_root_cframe = offsets->tstate_root_cframe,

@@ -17,24 +17,26 @@
 
 /* Every field that is read, under the name that CPython gives it. */
 #define OFFSET_FIELDS(X)                                                                           \
-	X(runtime_interpreters_head)                                                               \
+	X(runtime_interpreters_head) /* 3.7 and later */                                           \
 	X(interp_next)                                                                             \
 	X(interp_tstate_head)                                                                      \
 	X(interp_modules)                                                                          \
 	X(interp_tlbc_generation) /* 3.14t and later */                                            \
 	X(tstate_next)                                                                             \
+	X(tstate_interp) /* 2.7-3.11 */                                                            \
 	X(tstate_thread_id)                                                                        \
-	X(tstate_frame)		  /* 2.7-3.10 */                                                   \
-	X(tstate_cframe)	  /* 3.11, 3.12 */                                                 \
-	X(tstate_root_cframe)	  /* 3.11, 3.12 */                                                 \
-	X(tstate_datastack_chunk) /* 3.11 and later */                                             \
-	X(tstate_datastack_top)	  /* 3.11 */                                                       \
-	X(tstate_current_frame)	  /* 3.13 and later */                                             \
-	X(tstate_base_frame)	  /* 3.15 and later */                                             \
-	X(tstate_status)	  /* 3.12 and later: the bit-fields of _status */                  \
-	X(tstate_whence)	  /* 3.13 and later */                                             \
-	X(cframe_current_frame)	  /* 3.11, 3.12 */                                                 \
-	X(cframe_previous)	  /* 3.11, 3.12 */                                                 \
+	X(tstate_gilstate_counter) /* 2.7 */                                                       \
+	X(tstate_frame)		   /* 2.7-3.10 */                                                  \
+	X(tstate_cframe)	   /* 3.11, 3.12 */                                                \
+	X(tstate_root_cframe)	   /* 3.11, 3.12 */                                                \
+	X(tstate_datastack_chunk)  /* 3.11 and later */                                            \
+	X(tstate_datastack_top)	   /* 3.11 */                                                      \
+	X(tstate_current_frame)	   /* 3.13 and later */                                            \
+	X(tstate_base_frame)	   /* 3.15 and later */                                            \
+	X(tstate_status)	   /* 3.12 and later: the bit-fields of _status */                 \
+	X(tstate_whence)	   /* 3.13 and later */                                            \
+	X(cframe_current_frame)	   /* 3.11, 3.12 */                                                \
+	X(cframe_previous)	   /* 3.11, 3.12 */                                                \
 	X(frame_previous)                                                                          \
 	X(frame_code)                                                                              \
 	X(frame_lasti)	    /* f_lasti, prev_instr or instr_ptr */                                 \
@@ -75,7 +77,7 @@
 	X(varobject_size)                                                                          \
 	X(bytes_data)                                                                              \
 	X(unicode_length)                                                                          \
-	X(unicode_state)                                                                           \
+	X(unicode_state)      /* 3.3 and later, as are those behind, but for the last */           \
 	X(unicode_kind_bit)   /* of the state; behind its 3 bits are those of compact and ascii */ \
 	X(unicode_ascii_size) /* sizeof(PyASCIIObject): where compact ASCII data begins */         \
 	X(unicode_compact_size) /* sizeof(PyCompactUnicodeObject): other compact data */           \
@@ -83,6 +85,7 @@
 
 struct offsets {
 	uint32_t version;	/* PY_VERSION_HEX of the interpreter */
+	uint32_t unicode_width; /* 2.7: bytes of a unicode object's character; 0: not known */
 	uint32_t free_threaded; /* 1: the build without a GIL */
 	uint32_t form;		/* the minor version whose table this is: its own, or the newest */
 #define X(field) uint32_t field;
