@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Three formats in ten versions:
+ * Three formats in eleven versions:
  *
- * 3.6-3.9, co_lnotab: pairs of bytes.  The first says how many bytes of
- * instructions the line so far goes on, the second (signed) how far the next one
- * is from it.  An instruction's line is the one reached before the pair that
+ * 2.7-3.9, co_lnotab: pairs of bytes.  The first says how many bytes of
+ * instructions the line so far goes on, the second (signed from 3.6 on) how far the
+ * next one is from it.  An instruction's line is the one reached before the pair that
  * leads beyond it; the last goes on to the end.
  *
  * 3.10, co_linetable: pairs of bytes.  The first says how many bytes of
@@ -55,7 +55,8 @@ static uint32_t signed_byte(uint8_t byte)
 	return (uint32_t)(int8_t)byte;
 }
 
-static uint32_t find_lnotab(const uint8_t *table, size_t length, uint32_t line, uint32_t position)
+static uint32_t find_lnotab(const uint8_t *table, size_t length, uint32_t line, uint32_t position,
+			    bool is_signed)
 {
 	size_t reached = 0;
 
@@ -63,7 +64,7 @@ static uint32_t find_lnotab(const uint8_t *table, size_t length, uint32_t line, 
 		reached += table[i];
 		if (reached > position)
 			break;
-		line += signed_byte(table[i + 1]);
+		line += is_signed ? signed_byte(table[i + 1]) : table[i + 1];
 	}
 	return valid_line(line);
 }
@@ -170,5 +171,5 @@ uint32_t lines__find(uint32_t version, const uint8_t *table, size_t length, uint
 		return find_location(table, length, first_line, position);
 	if (version >= VERSION(10))
 		return find_3_10(table, length, first_line, 2 * (uint32_t)position);
-	return find_lnotab(table, length, first_line, position);
+	return find_lnotab(table, length, first_line, position, version >= VERSION(6));
 }

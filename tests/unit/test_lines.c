@@ -10,6 +10,8 @@
 
 #include "lines.h"
 
+#define V2_7  0x020712f0
+#define V3_6  0x03060ff0
 #define V3_7  0x030710f0
 #define V3_9  0x030912f0
 #define V3_10 0x030a0df0
@@ -52,7 +54,7 @@ static void check_lines(uint32_t version, const uint8_t *table, size_t length, u
 
 static void before_the_first_instruction(void **state)
 {
-	static const uint32_t versions[] = { V3_7, V3_9, V3_10, V3_11, V3_15 };
+	static const uint32_t versions[] = { V2_7, V3_6, V3_7, V3_9, V3_10, V3_11, V3_15 };
 	static const uint8_t table[] = { 2, 1, 2, 1 };
 
 	(void)state;
@@ -73,6 +75,18 @@ static void lnotab(void **state)
 	CHECK_LINES(V3_9, table, 10, lines, 2);
 	assert_int_equal(FIND(V3_9, table, 10, 3), 10);
 	assert_int_equal(FIND(V3_9, table, 10, INT32_MAX), 10);
+}
+
+static void lnotab_without_a_sign(void **state)
+{
+	/* 3 bytes of line 10, one of line 12, 255 lines on for one, and 253 lines on to the end. */
+	static const uint8_t table[] = { 3, 2, 1, 0xff, 1, 0xfd };
+	static const uint32_t lines[] = { 10, 10, 10, 12, 267, 520, 520 };
+
+	(void)state;
+	CHECK_LINES(V2_7, table, 10, lines, 1);
+	assert_int_equal(FIND(V3_6, table, 10, 4), 11);
+	assert_int_equal(FIND(V3_6, table, 10, 5), 8);
 }
 
 static void lnotab_of_one_line(void **state)
@@ -244,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(before_the_first_instruction),
 		cmocka_unit_test(lnotab),
+		cmocka_unit_test(lnotab_without_a_sign),
 		cmocka_unit_test(lnotab_of_one_line),
 		cmocka_unit_test(lnotab_of_long_steps),
 		cmocka_unit_test(lnotab_with_half_a_pair),
