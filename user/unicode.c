@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "object.h"
 #include "target_memory.h"
 #include "unicode.h"
 #include "xalloc.h"
@@ -20,6 +21,12 @@
 #define STATE_IS_ASCII	  (1u << 4)
 #define STATE_IS_READY	  (1u << 5)   /* up to 3.11; later ones are always */
 #define ALWAYS_READY	  0x030c0000u /* and the bit has another meaning */
+
+/* 2.7 has no PyASCIIObject. */
+#define COMPACT_SINCE 0x03030000u
+
+#define HIGH_SURROGATE 0xd800
+#define LOW_SURROGATE  0xdc00
 
 static bool is_surrogate(uint32_t code_point)
 {
@@ -202,7 +209,7 @@ static int find_data(pid_t pid, const struct offsets *offsets, uint64_t address,
 	return 0;
 }
 
-int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
+static int read_compact(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
 {
 	struct header header;
 	uint64_t data;
@@ -227,9 +234,103 @@ int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, ch
 	return error;
 }
 
+/* Whether UNITS has a pair of surrogates at INDEX: how 2.7 has what two bytes cannot hold. */
+static bool is_pair(const uint16_t *units, size_t length, size_t index)
+{
+	return index + 1 < length && (units[index] & 0xfc00) == HIGH_SURROGATE &&
+	       (units[index + 1] & 0xfc00) == LOW_SURROGATE;
+}
+
+static char *pairs_to_utf8(const uint16_t *units, size_t length)
+{
+	uint32_t *code_points = xreallocarray(NULL, length + 1, sizeof(*code_points));
+	size_t count = 0;
+	char *text;
+
+	for (size_t i = 0; i < length; i++) {
+		code_points[count] = units[i];
+		if (is_pair(units, length, i)) {
+			code_points[count] = 0x10000 + ((units[i] - HIGH_SURROGATE) << 10) +
+					     (units[i + 1] - LOW_SURROGATE);
+			i++;
+		}
+		count++;
+	}
+	text = unicode__to_utf8(code_points, count, sizeof(*code_points));
+	free(code_points);
+	return text;
+}
+
+/* What a 2.7 object's characters are: WIDTH 1 for the bytes of a str. */
+static char *spell_python2(const void *data, size_t length, uint32_t width)
+{
+	if (width == 1)
+		return unicode__sanitize(data, length);
+	if (width == 2)
+		return pairs_to_utf8(data, length);
+	return unicode__to_utf8(data, length, width);
+}
+
+/* Finds the data of a 2.7 object that is a str or a unicode. */
+static int find_python2(pid_t pid, const struct offsets *offsets, uint64_t address, uint64_t *data,
+			uint64_t *length, uint32_t *width)
+{
+	uint64_t type, flags;
+
+	if (target_memory__read_pointer(pid, address + offsets->object_type, &type) ||
+	    target_memory__read(pid, type + offsets->type_flags, &flags, sizeof(flags)))
+		return -EFAULT;
+	if (flags & TYPE_IS_BYTES) {
+		*width = 1;
+		*data = address + offsets->bytes_data;
+		address += offsets->varobject_size;
+	} else if (flags & TYPE_IS_UNICODE && offsets->unicode_width) {
+		*width = offsets->unicode_width;
+		if (target_memory__read_pointer(pid, address + offsets->unicode_data_any, data))
+			return -EFAULT;
+		address += offsets->unicode_length;
+	} else {
+		return -EINVAL;
+	}
+	if (target_memory__read(pid, address, length, sizeof(*length)))
+		return -EFAULT;
+	return *length > UNICODE_BYTES_MAX / *width ? -EINVAL : 0;
+}
+
+static int read_python2(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
+{
+	uint64_t data, length;
+	uint32_t width;
+	void *buffer;
+	int error = find_python2(pid, offsets, address, &data, &length, &width);
+
+	if (error)
+		return error;
+	buffer = xmalloc(length * width);
+	if (length && target_memory__read(pid, data, buffer, length * width))
+		error = -EFAULT;
+	else
+		*result = spell_python2(buffer, length, width);
+	free(buffer);
+	return error;
+}
+
+static bool is_python2(const struct offsets *offsets)
+{
+	return offsets->version < COMPACT_SINCE;
+}
+
+int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
+{
+	return is_python2(offsets) ? read_python2(pid, offsets, address, result)
+				   : read_compact(pid, offsets, address, result);
+}
+
 size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length)
 {
-	size_t header = header_bytes(offsets), data = offsets->unicode_ascii_size;
+	size_t header = is_python2(offsets) ? offsets->varobject_size + sizeof(uint64_t)
+					    : header_bytes(offsets);
+	size_t data = is_python2(offsets) ? offsets->bytes_data : offsets->unicode_ascii_size;
 
 	return (header > data ? header : data) + length;
 }
@@ -237,7 +338,13 @@ size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length)
 bool unicode__is_ascii(const struct offsets *offsets, const uint8_t *object, const char *text)
 {
 	struct header header;
+	uint64_t length;
 
+	if (is_python2(offsets)) {
+		memcpy(&length, object + offsets->varobject_size, sizeof(length));
+		return length == strlen(text) &&
+		       memcmp(object + offsets->bytes_data, text, length) == 0;
+	}
 	return !parse_header(offsets, object, &header) && header.compact && header.ascii &&
 	       header.length == strlen(text) &&
 	       memcmp(object + offsets->unicode_ascii_size, text, header.length) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Python's str objects, and bytes of unknown spelling, as UTF-8. */
+/* Python's str and unicode objects, and bytes of unknown spelling, as UTF-8. */
 #ifndef PYBPFPROF_UNICODE_H
 #define PYBPFPROF_UNICODE_H
 
@@ -21,9 +21,9 @@ char *unicode__to_utf8(const void *data, size_t length, unsigned int kind);
 /* Copies bytes as UTF-8: what is not valid UTF-8 becomes \xNN, as does NUL.  The caller frees. */
 char *unicode__sanitize(const char *bytes, size_t length);
 
-/* Reads the str object at ADDRESS of process PID (3.3 and later, every kind, compact or not).
- * 0 with *RESULT for the caller to free; -EFAULT where memory is not readable; -EINVAL where
- * what is there is no str object. */
+/* Reads the str object at ADDRESS of process PID (every kind, compact or not; of 2.7 a str, whose
+ * bytes are taken for UTF-8, or a unicode).  0 with *RESULT for the caller to free; -EFAULT where
+ * memory is not readable; -EINVAL where what is there is no str object. */
 int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result);
 
 /* How many bytes of a str object tell whether it is an ASCII text of LENGTH characters; and whether

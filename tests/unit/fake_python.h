@@ -67,7 +67,10 @@ static inline uint64_t fake_text(struct fake_python *python, const char *text)
 {
 	uint8_t *object = fake_object(python, 128 + strlen(text));
 
-	fake_str(&python->offsets, object, FAKE_ASCII, text, strlen(text), 1);
+	if (python->offsets.version >> 24 == 2)
+		fake_python2_str(&python->offsets, object, NULL, text, strlen(text));
+	else
+		fake_str(&python->offsets, object, FAKE_ASCII, text, strlen(text), 1);
 	fake_put(object, python->offsets.object_type, python->str_type, 8);
 	return (uintptr_t)object;
 }
@@ -233,33 +236,19 @@ static inline uint64_t fake_module(struct fake_python *python, uint64_t dict)
 	return (uintptr_t)object;
 }
 
-/* The forms of 2.7, as far as they are read here, with the texts of 3.7. */
-static inline struct offsets fake_offsets_2_7(void)
-{
-	struct offsets offsets = fake_offsets(7);
-
-	offsets.version = 0x020712f0;
-	offsets.dict_mask = 32;
-	offsets.dict_table = 40;
-	offsets.int_value = 16;
-	offsets.dict_keys = offsets.dict_values = offsets.keys_size = OFFSET_ABSENT;
-	offsets.keys_nentries = offsets.keys_indices = OFFSET_ABSENT;
-	return offsets;
-}
-
-/* FAKE_VERSIONS layouts: 3.7 to 3.15, 3.13t to 3.15t, and 2.7. */
-#define FAKE_VERSIONS 13
+/* FAKE_VERSIONS layouts: 3.6 to 3.15, 3.13t to 3.15t, and 2.7. */
+#define FAKE_VERSIONS 14
 
 static inline struct offsets fake_version(size_t index)
 {
 	struct offsets offsets;
 
-	if (index < 9)
-		return fake_offsets(7 + index);
+	if (index < 10)
+		return fake_offsets(6 + index);
 	if (index == FAKE_VERSIONS - 1)
-		return fake_offsets_2_7();
+		return fake_offsets_2_7(0);
 	assert_int_equal(
-		offsets__lookup(0x030d0000 + ((uint32_t)(index - 9) << 16), true, &offsets), 0);
+		offsets__lookup(0x030d0000 + ((uint32_t)(index - 10) << 16), true, &offsets), 0);
 	return offsets;
 }
 

@@ -34,7 +34,7 @@ static void check_refused(const struct fake_code *fake, int error)
 static void every_version_is_read(void **state)
 {
 	(void)state;
-	for (int minor = 7; minor <= 15; minor++) {
+	for (int minor = 6; minor <= 15; minor++) {
 		struct fake_code fake;
 		struct code code;
 
@@ -50,6 +50,35 @@ static void every_version_is_read(void **state)
 		assert_null(code.name);
 		code__free(&code);
 	}
+}
+
+static void code_of_2_7_is_read(void **state)
+{
+	struct offsets offsets = fake_offsets_2_7(4);
+	uint8_t type[FAKE_TYPE_BYTES];
+	struct fake_code fake;
+	struct code code;
+
+	(void)state;
+	fake_code(&fake, 6);
+	fake.offsets = offsets;
+	fake_python2_type(&offsets, type, FAKE_STRING_TYPE);
+	fake_python2_str(&offsets, fake.name, type, "caf\xc3\xa9", 5);
+	fake_python2_str(&offsets, fake.filename, type, "a.py", 4);
+	fake_python2_str(&offsets, fake.table, type, (const char *)fake_table, sizeof(fake_table));
+	fake_put(fake.object, offsets.code_firstlineno, 42, 4);
+	fake_put(fake.object, offsets.code_name, (uintptr_t)fake.name, 8);
+	fake_put(fake.object, offsets.code_filename, (uintptr_t)fake.filename, 8);
+	fake_put(fake.object, offsets.code_linetable, (uintptr_t)fake.table, 8);
+	assert_int_equal(read_fake(&fake, FAKE_CODE_TYPE, &code), 0);
+	assert_string_equal(code.name, "caf\u00e9");
+	assert_string_equal(code.filename, "a.py");
+	assert_int_equal(code.first_line, 42);
+	assert_int_equal(code.line_table_length, sizeof(fake_table));
+	assert_memory_equal(code.line_table, fake_table, sizeof(fake_table));
+	code__free(&code);
+	fake_python2_type(&offsets, type, 0);
+	check_refused(&fake, -EINVAL);
 }
 
 static bool is_hidden(struct fake_code *fake, uint32_t first_traceable, uint64_t size)
@@ -92,7 +121,7 @@ static int32_t position_of(const struct fake_code *fake, int64_t at, uint16_t in
 static void positions_are_what_they_are(void **state)
 {
 	(void)state;
-	for (int minor = 7; minor <= 15; minor++) {
+	for (int minor = 6; minor <= 15; minor++) {
 		struct fake_code fake;
 
 		fake_code(&fake, minor);
@@ -281,7 +310,7 @@ static void nothing_beyond_the_object_is_needed(void **state)
 
 	(void)state;
 	munmap(pages + page, page);
-	for (int minor = 7; minor <= 15; minor++) {
+	for (int minor = 6; minor <= 15; minor++) {
 		struct fake_code fake;
 		struct code code;
 		uint8_t *object;
@@ -345,6 +374,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_is_read),
+		cmocka_unit_test(code_of_2_7_is_read),
 		cmocka_unit_test(positions_are_what_they_are),
 		cmocka_unit_test(positions_in_copies_are_those_in_the_original),
 		cmocka_unit_test(code_that_is_never_traced_is_hidden),
