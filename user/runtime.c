@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "elf_image.h"
+#include "interpreter_list.h"
 #include "process.h"
 #include "runtime.h"
 #include "soundness.h"
@@ -25,6 +26,7 @@
 #define DEBUG_OFFSETS_BYTES 1024
 
 #define DEBUG_OFFSETS_SINCE 0x030d0000
+#define RUNTIME_SINCE	    0x03070000
 
 /* A process that loads more is not looked at to the end, so that none can keep us busy. */
 #define FILES_MAX      4096
@@ -85,6 +87,40 @@ static int read_layout(pid_t pid, struct runtime *runtime, uint32_t version, uin
 	return error;
 }
 
+/* Finds the layout and the list of interpreters; RUNTIME_ADDRESS is that of _PyRuntime, or 0. */
+static int find_interpreters(pid_t pid, struct elf_image *image, uint64_t bias, uint32_t version,
+			     uint64_t runtime_address, struct runtime *runtime)
+{
+	int error;
+
+	if (!runtime_address && version >= RUNTIME_SINCE)
+		return -ENOTSUP;
+	error = read_layout(pid, runtime, version, runtime_address);
+	if (error)
+		return error;
+	if (version >= RUNTIME_SINCE) {
+		runtime->interpreters =
+			runtime_address + runtime->offsets.runtime_interpreters_head;
+		return 0;
+	}
+	error = interpreter_list__find(pid, image, bias, &runtime->interpreters);
+	if (error != -ENODATA)
+		return error;
+	runtime->objection = "neither symbols nor code of this build tell where its interpreters "
+			     "are";
+	return -ENOTSUP;
+}
+
+/* 2.7 has the width of its unicode objects' characters in the names of its functions. */
+static uint32_t find_unicode_width(struct elf_image *image)
+{
+	uint64_t address;
+
+	if (elf_image__symbol(image, "PyUnicodeUCS4_GetMax", &address))
+		return 4;
+	return elf_image__symbol(image, "PyUnicodeUCS2_GetMax", &address) ? 2 : 0;
+}
+
 static uint64_t find_address(struct elf_image *image, uint64_t bias, const char *name)
 {
 	uint64_t address;
@@ -136,12 +172,12 @@ static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct run
 	version = python_version__detect(pid, image, bias);
 	if (version)
 		python_version__format(version, runtime->version);
-	if (!version || !found)
+	if (!version)
 		return -ENOTSUP;
-	error = read_layout(pid, runtime, version, address + bias);
+	error = find_interpreters(pid, image, bias, version, found ? address + bias : 0, runtime);
 	if (error)
 		return error;
-	runtime->interpreters = address + bias + runtime->offsets.runtime_interpreters_head;
+	runtime->offsets.unicode_width = find_unicode_width(image);
 	runtime->code_type = find_address(image, bias, "PyCode_Type");
 	runtime->initialized = is_alive(pid, runtime);
 	return check(pid, image, bias, runtime);
