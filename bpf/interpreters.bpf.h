@@ -61,6 +61,18 @@ static __always_inline bool has_status(const struct walk *walk)
 	return walk->layout.tstate_status != OFFSET_ABSENT;
 }
 
+/* Whether a state may be left over from before a fork (thread.bpf.h). */
+static __always_inline bool has_leftovers(const struct walk *walk)
+{
+	return walk->layout.tstate_gilstate_counter != OFFSET_ABSENT;
+}
+
+/* Whether its thread has taken the state. */
+static __always_inline bool is_taken(const struct walk *walk)
+{
+	return tstate_int(walk, walk->layout.tstate_gilstate_counter);
+}
+
 /* Whether the thread state may be its thread's current one, as far as it says. */
 static __always_inline bool may_be_current(const struct walk *walk)
 {
@@ -146,7 +158,7 @@ static __always_inline bool weigh_state(struct walk *walk)
 {
 	bool own = is_own(walk), lent = may_be_lent(walk), current = may_be_current(walk);
 	bool alone = walk->interps == 1 && !walk->interp;
-	bool certain = own && current && !lent && (has_status(walk) || alone);
+	bool certain = own && current && !lent && (has_status(walk) || alone) && !walk->passed_own;
 
 	if (!own && !(lent && current))
 		return false;
@@ -156,6 +168,7 @@ static __always_inline bool weigh_state(struct walk *walk)
 		return false;
 	}
 	walk->certain = certain;
+	walk->doubtful |= walk->passed_own && own;
 	if (!certain)
 		keep_candidate(walk, own, lent, current);
 	return certain;
@@ -223,7 +236,7 @@ static __always_inline void choose_on_c_stack(struct walk *walk, __u32 cpu)
 /* Chooses between the states seen: walk->best, if it has no ties; 0: there is none. */
 static __always_inline void choose_state(struct walk *walk, __u32 cpu)
 {
-	if (walk->candidates && (walk->candidates > 1 || !walk->best))
+	if (walk->candidates && (walk->candidates > 1 || !walk->best || walk->doubtful))
 		choose_on_c_stack(walk, cpu);
 	/* The thread stands in a state without frames: it was another thread's. */
 	if (walk->frameless_current && walk->best_rank == RANK_CURRENT)

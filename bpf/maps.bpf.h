@@ -18,7 +18,8 @@
 struct cached_thread {
 	__u64 start_time; /* with the tid, the thread's identity: tids are used again */
 	__u64 tstate;	  /* 0: it had none when ... */
-	__u64 newest;	  /* ... this was the newest thread state; else the newest interpreter */
+	__u64 newest;	  /* ... this was the newest thread state, as in 2.7 always; else the
+			   * newest interpreter */
 	__u32 tid;
 	__u32 trusted; /* samples for which having none is believed without another search */
 };
@@ -36,8 +37,11 @@ struct walk {
 	__u64 newest_interp;
 	__u64 newest_tstate;
 	__u32 interps;
-	__u32 frameless; /* a state of this thread that has no frames was seen */
-	__u32 certain;	 /* the state that was found is the thread's as long as it says so */
+	__u32 untaken;	  /* a state that its thread has not taken yet was seen */
+	__u32 passed_own; /* and one without frames that this thread has, in this interpreter ... */
+	__u32 doubtful;	  /* ... and behind it one that may be left over */
+	__u32 frameless;  /* a state of this thread that has no frames was seen */
+	__u32 certain;	  /* the state that was found is the thread's as long as it says so */
 
 	/* The choice between several states (interpreters.bpf.h). */
 	__u64 best, best_rank;

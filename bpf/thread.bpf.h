@@ -18,6 +18,13 @@
  * has entered.  interpreters.bpf.h tells which is the current one.  Where that is
  * certain, it is remembered as long as it says itself that it is the current one
  * (3.12 and later), or as there is no other interpreter.
+ *
+ * A process that 2.7 forks keeps the states of the threads that it does not have,
+ * frames and all, and a new thread may get such a thread's stack and thus its id.
+ * There the newest of an interpreter that its thread has taken is the thread's own;
+ * gilstate_counter tells, which is 0 until then.  Where that one has no frames, an
+ * older one is the thread's only if what runs in it is on the thread's C stack.  What
+ * is remembered holds only while no state is newer, or about to be taken.
  */
 #ifndef THREAD_BPF_H
 #define THREAD_BPF_H
@@ -60,9 +67,24 @@ static __always_inline int next_interp(struct walk *walk)
 		return 1;
 	if (!read_user(&walk->interp, sizeof(__u64), interp + walk->layout.interp_next))
 		return 1;
+	walk->passed_own = 0;
 	if (!walk->interps++)
 		walk->newest_tstate = walk->tstate;
 	return 0;
+}
+
+/* The next thread state of the interpreter that may be this thread's; 0: there is none. */
+static __always_inline __u64 behind_state(struct walk *walk)
+{
+	if (has_leftovers(walk)) {
+		if (!is_taken(walk))
+			walk->untaken = 1;
+		else if (is_own(walk) && has_frames(walk))
+			return 0;
+		else if (is_own(walk))
+			walk->passed_own = 1;
+	}
+	return tstate_field(walk, walk->layout.tstate_next);
 }
 
 /* Looks at one thread state, or goes to the next interpreter; returns whether to stop. */
@@ -82,7 +104,7 @@ __noinline int search_step(__u32 cpu)
 		walk->outcome = OUTCOME_PYTHON;
 		return 1;
 	}
-	walk->tstate = tstate_field(walk, walk->layout.tstate_next);
+	walk->tstate = behind_state(walk);
 	return 0;
 }
 
@@ -100,6 +122,8 @@ static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 int
 	walk->tstate = 0;
 	walk->newest_tstate = 0;
 	walk->interps = 0;
+	walk->untaken = 0;
+	walk->doubtful = 0;
 	walk->frameless = 0;
 	walk->certain = 0;
 	walk->best = 0;
@@ -140,26 +164,47 @@ static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u64 in
 		find_newest_frame(walk, cpu);
 }
 
-/* Whether the newest thread state is still TSTATE, and not now ours: its memory may be used again.
- */
+/* Whether the newest thread state is still TSTATE. */
 static __always_inline bool is_newest_tstate(struct walk *walk, __u64 interpreters, __u64 tstate)
-{
-	__u64 interp, newest;
-
-	return read_user(&interp, sizeof(interp), interpreters) &&
-	       read_user(&newest, sizeof(newest), interp + walk->layout.interp_tstate_head) &&
-	       newest == tstate && (!tstate || (read_tstate(walk, tstate) && !is_own(walk)));
-}
-
-/* Whether the thread state that was CACHED is still the current one of those its thread has. */
-static __always_inline bool is_still_current(const struct walk *walk,
-					     const struct cached_thread *cached, __u64 interpreters)
 {
 	__u64 newest;
 
+	return read_user(&walk->newest_interp, sizeof(__u64), interpreters) &&
+	       read_user(&newest, sizeof(newest),
+			 walk->newest_interp + walk->layout.interp_tstate_head) &&
+	       newest == tstate;
+}
+
+/* Whether it is, and not now ours: its memory may be used again. */
+static __always_inline bool is_newest_other(struct walk *walk, __u64 interpreters, __u64 tstate)
+{
+	return is_newest_tstate(walk, interpreters, tstate) &&
+	       (!tstate || (read_tstate(walk, tstate) && !is_own(walk)));
+}
+
+/* Whether nothing has come that could be the current state of its thread in place of CACHED; where
+ * a state says itself that it is, that is not to be asked. */
+static __always_inline bool is_still_newest(struct walk *walk, const struct cached_thread *cached,
+					    __u64 interpreters)
+{
 	if (has_status(walk))
-		return may_be_current(walk);
-	return read_user(&newest, sizeof(newest), interpreters) && newest == cached->newest;
+		return true;
+	if (!has_leftovers(walk))
+		return read_user(&walk->newest_interp, sizeof(__u64), interpreters) &&
+		       walk->newest_interp == cached->newest;
+	return cached->tstate == cached->newest
+		       ? is_newest_tstate(walk, interpreters, cached->newest)
+		       : is_newest_other(walk, interpreters, cached->newest);
+}
+
+/* Whether the thread state that is remembered, and was read, is still what it was.  A thread that
+ * has freed its state runs on for a while; its id is still there, but not what malloc overwrites,
+ * in 3.6 the frame and the interpreter. */
+static __always_inline bool is_still_own(const struct walk *walk)
+{
+	return is_own(walk) && has_frames(walk) && may_be_current(walk) &&
+	       (has_status(walk) ||
+		tstate_field(walk, walk->layout.tstate_interp) == walk->newest_interp);
 }
 
 /* Whether what is remembered still holds; then the result is in walk->outcome. */
@@ -167,15 +212,15 @@ static __always_inline bool recall_thread(struct walk *walk, __u32 cpu,
 					  struct cached_thread *cached, __u64 interpreters)
 {
 	if (!cached->tstate) {
-		if (!cached->trusted || !is_newest_tstate(walk, interpreters, cached->newest))
+		if (!cached->trusted || !is_newest_other(walk, interpreters, cached->newest))
 			return false;
 		cached->trusted--;
 		walk->outcome = OUTCOME_NO_PYTHON;
 		return true;
 	}
 	walk->tstate = cached->tstate;
-	if (!read_tstate(walk, walk->tstate) || !is_own(walk) || !has_frames(walk) ||
-	    !is_still_current(walk, cached, interpreters))
+	if (!is_still_newest(walk, cached, interpreters) || !read_tstate(walk, walk->tstate) ||
+	    !is_still_own(walk))
 		return false;
 	find_newest_frame(walk, cpu);
 	walk->outcome = OUTCOME_PYTHON;
@@ -185,13 +230,14 @@ static __always_inline bool recall_thread(struct walk *walk, __u32 cpu,
 static __always_inline void remember_thread(struct walk *walk, struct cached_thread *cached,
 					    __u32 tid, __u64 start_time)
 {
-	bool found = walk->outcome == OUTCOME_PYTHON && walk->certain;
+	bool found = walk->outcome == OUTCOME_PYTHON && walk->certain && !walk->untaken;
+	bool by_interp = found && !has_leftovers(walk);
 	bool none = walk->outcome == OUTCOME_NO_PYTHON && !walk->frameless;
 
 	cached->tid = tid;
 	cached->start_time = start_time;
 	cached->tstate = found ? walk->tstate : 0;
-	cached->newest = found ? walk->newest_interp : walk->newest_tstate;
+	cached->newest = by_interp ? walk->newest_interp : walk->newest_tstate;
 	cached->trusted = none && walk->interps == 1 ? NONE_TRUSTED : 0;
 }
 

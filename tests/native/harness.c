@@ -13,9 +13,10 @@ static const struct build {
 	uint32_t version;
 	bool free_threaded;
 } builds[] = {
-	{ 0x03071000, false }, { 0x03081200, false }, { 0x03091200, false }, { 0x030a0d00, false },
-	{ 0x030b0700, false }, { 0x030c0100, false }, { 0x030d0000, false }, { 0x030d0000, true },
-	{ 0x030e0000, false }, { 0x030e0000, true },  { 0x030f0000, false }, { 0x030f0000, true },
+	{ 0x02071200, false }, { 0x03060f00, false }, { 0x03071000, false }, { 0x03081200, false },
+	{ 0x03091200, false }, { 0x030a0d00, false }, { 0x030b0700, false }, { 0x030c0100, false },
+	{ 0x030d0000, false }, { 0x030d0000, true },  { 0x030e0000, false }, { 0x030e0000, true },
+	{ 0x030f0000, false }, { 0x030f0000, true },
 };
 
 #define BUILD_COUNT (sizeof(builds) / sizeof(builds[0]))
@@ -74,7 +75,7 @@ int harness__run(const struct check *checks, size_t count)
 
 		if (build->version < check->since || build->version >> 16 > check->last >> 16)
 			continue;
-		snprintf(names[used], NAME_MAX, "%s on 3.%u%s", check->name,
+		snprintf(names[used], NAME_MAX, "%s on %u.%u%s", check->name, build->version >> 24,
 			 build->version >> 16 & 0xff, build->free_threaded ? "t" : "");
 		tests[used] = (struct CMUnitTest){
 			.name = names[used],

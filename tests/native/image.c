@@ -149,6 +149,9 @@ void image__add_thread(struct image *image, uint64_t interp, uint64_t tstate,
 	image__set(tstate, offsets->tstate_next, image__get(interp, offsets->interp_tstate_head));
 	image__set(interp, offsets->interp_tstate_head, tstate);
 	image__set(tstate, offsets->tstate_thread_id, thread_pointer);
+	if (offsets->tstate_interp != OFFSET_ABSENT)
+		image__set(tstate, offsets->tstate_interp, interp);
+	image__take(image, tstate, 1);
 	image__set_current(image, tstate, true);
 	image__set_maker(image, tstate, IMAGE_MADE_BY_THREADING);
 	image__unwind(image, tstate);
@@ -170,6 +173,12 @@ void image__set_maker(const struct image *image, uint64_t tstate, uint32_t whenc
 {
 	if (image->layout.tstate_whence != OFFSET_ABSENT)
 		set_int(tstate, image->layout.tstate_whence, whence);
+}
+
+void image__take(const struct image *image, uint64_t tstate, uint32_t counter)
+{
+	if (image->layout.tstate_gilstate_counter != OFFSET_ABSENT)
+		*(uint32_t *)(tstate + image->layout.tstate_gilstate_counter) = counter;
 }
 
 bool image__has_cframes(const struct image *image)

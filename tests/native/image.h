@@ -57,6 +57,9 @@ void image__set_current(const struct image *image, uint64_t tstate, bool current
 #define IMAGE_MADE_BY_THREADING	    3
 void image__set_maker(const struct image *image, uint64_t tstate, uint32_t whence);
 
+/* Sets the COUNTER by which 2.7 says whether the thread has taken TSTATE: 0 until then. */
+void image__take(const struct image *image, uint64_t tstate, uint32_t counter);
+
 /* Whether the version's eval loop has C frames (3.11, 3.12). */
 bool image__has_cframes(const struct image *image);
 

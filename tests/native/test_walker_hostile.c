@@ -116,6 +116,7 @@ static void leaves_a_cycle_of_thread_states(void **state)
 
 	first = harness__python_thread(image, interp, 1, 1);
 	last = harness__python_thread(image, interp, 0, 0);
+	image__take(image, last, 0);
 	image__set(first, image->offsets.tstate_next, last);
 	for (int i = 0; i < 3; i++)
 		harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);

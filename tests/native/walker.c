@@ -3,7 +3,8 @@
  * walker PID RUNTIME CODE_TYPE VERSION THREAD_POINTER...
  *
  * Samples the threads of a Python of VERSION (PY_VERSION_HEX), whose _PyRuntime
- * is at RUNTIME and PyCode_Type at CODE_TYPE, as if each had just been interrupted.
+ * (up to 3.6: a pointer to its newest interpreter) is at RUNTIME and PyCode_Type at
+ * CODE_TYPE, as if each had just been interrupted.
  * One line of JSON for each sample: what it came to, what it read, and the frames,
  * leaf first, each with its function's name and first line, its position and line.
  */
@@ -84,7 +85,9 @@ int main(int argc, char **argv)
 	}
 	kernel__set_layout(0, &layout);
 	code_type = strtoull(argv[3], NULL, 0);
-	kernel__add_target(kernel.tgid, runtime + offsets.runtime_interpreters_head, 0, code_type);
+	if (offsets.runtime_interpreters_head != OFFSET_ABSENT)
+		runtime += offsets.runtime_interpreters_head;
+	kernel__add_target(kernel.tgid, runtime, 0, code_type);
 	for (int i = 5; i < argc; i++)
 		sample_thread(strtoull(argv[i], NULL, 0));
 	error = !kernel__sums_hold();
