@@ -25,8 +25,9 @@ class Worker:
         descriptor, self.counter = tempfile.mkstemp(dir=folder)
         os.close(descriptor)
         command = [*python.command, "-B", os.path.join(HERE, "work.py"), self.counter, str(frames),
-                   str(threads), str(cpu)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+                   str(threads)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE,
+                                        preexec_fn=lambda: os.sched_setaffinity(0, [cpu]))
         self.pid = self.process.pid
         if self.process.stdout.readline() != b"ready\n":
             raise RuntimeError("%s did not start" % " ".join(command))

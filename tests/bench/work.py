@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""work.py COUNTER FRAMES THREADS CPU: counts its turns, FRAMES deep, beside idle threads.
+"""work.py COUNTER FRAMES THREADS: counts its turns, FRAMES deep, beside idle threads.
 
 The turns go into the file COUNTER, which the bench reads while this runs.
 """
@@ -10,6 +10,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs"))
+from portable import start_thread  # noqa: E402
 from totals import map_file  # noqa: E402
 
 # <module>, main and turn_forever stand beside the recursion's own frames.
@@ -38,12 +39,12 @@ def descend(frames, counter):
 
 def main():
     frames, threads = int(sys.argv[2]), int(sys.argv[3])
-    os.sched_setaffinity(0, [int(sys.argv[4])])
     never = threading.Event()
     for _ in range(threads - 1):
-        threading.Thread(target=never.wait, daemon=True).start()
+        start_thread(never.wait)
     counter = map_file(sys.argv[1], 8)
-    print("ready", flush=True)
+    print("ready")
+    sys.stdout.flush()
     descend(frames - OTHER_FRAMES - 1, counter)
 
 

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
+from pythons import OLDEST, own_and_fetched_pythons, own_pythons
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
@@ -85,23 +85,13 @@ def any_python():
     return next((python for python in pythons if python.name.endswith("-system")), pythons[-1])
 
 
-@pytest.fixture(scope="session")
-def old_python():
-    """old_python("2.7"): the path of a Python that is not supported."""
-    def find(version):
-        versions = os.path.join(pyenv_root(), "versions")
-        found = glob.glob(os.path.join(versions, version + ".*", "bin", "python" + version))
-        if not os.path.isdir(versions):
-            pytest.skip("no pyenv, which alone has Python %s" % version)
-        return found[0] if found else missing("Python " + version)
-    return find
-
-
 class Target:
     """A running program, from its "ready" on."""
 
     def __init__(self, command, **options):
-        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONUTF8="1")
+        # 2.7's print has no `flush`.
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONUTF8="1",
+                           PYTHONUNBUFFERED="1")
         environment.update(options.pop("environment", {}))
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env=environment, **options)

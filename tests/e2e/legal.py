@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The stacks that a program of tests/programs can have, by its own `calls:` marks.
 
-A line's mark names the functions that it calls.  Behind a name, "(3.7)", "(<3.12)" or "(>=3.8)"
-says on which versions, "(by <genexpr>)" that it is a function inside of the line that does, and a
-comma "or".  A function whose first line has `called: anywhere` may follow any frame, one with
+A line's mark names the functions that it calls.  Behind a name, "(2.7)", "(<3.12)", "(>=3.8)" or
+"(3.0-3.11)" says on which versions, "(by <genexpr>)" that it is a function inside of the line that
+does, and a comma "or".  A function whose first line has `called: anywhere` may follow any frame, one with
 `called: library` any frame of another file; all of these are called `library`.  Which lines a
 function has at all, the interpreter says.
 """
@@ -21,10 +21,11 @@ MARK = re.compile(r"([\w<>]+)(?: \((.*?)\))?")
 
 def applies(version, condition):
     """Whether a condition like "<3.12" is true of a version."""
-    comparison, minor = re.fullmatch(r"(<|>=|)3\.(\d+)", condition).groups()
+    comparison, first, last = re.fullmatch(r"(<|>=|)([\d.]+)(?:-([\d.]+))?", condition).groups()
+    first, last = (tuple(map(int, text.split("."))) for text in (first, last or first))
     if comparison == "<":
-        return version < (3, int(minor))
-    return version >= (3, int(minor)) if comparison else version == (3, int(minor))
+        return version < first
+    return first <= version and (comparison == ">=" or version <= last)
 
 
 def owners(source):

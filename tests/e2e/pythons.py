@@ -13,8 +13,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpreters"))
 import debian  # noqa: E402
 
-OLDEST = (3, 7)
-NEWEST = (3, 15)
+SUPPORTED = [(2, 7)] + [(3, minor) for minor in range(6, 16)]
+OLDEST = SUPPORTED[0]
 
 # path: of the executable, as its own processes see it; version: (3, 8, 18); name: "3.8.18-pyenv",
 # for test ids; include: the folder of its Python.h, which need not exist; command: what starts it;
@@ -43,13 +43,13 @@ def pyenv_root():
 def describe(path, origin, root=""):
     """The Python at PATH, or None where it is not one of ours or does not start."""
     command = [debian.ENTER, root, path] if root else [path]
-    answer = subprocess.run(command + ["-I", "-c", ASK], stdout=subprocess.PIPE,
+    answer = subprocess.run(command + ["-E", "-s", "-c", ASK], cwd="/", stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL, universal_newlines=True)
     if answer.returncode != 0:
         return None
     version_text, include, free_threaded = answer.stdout.splitlines()
     version = tuple(map(int, version_text.split(".")))
-    if not OLDEST <= version[:2] <= NEWEST or free_threaded == "1":
+    if version[:2] not in SUPPORTED or free_threaded == "1":
         return None
     if root:
         include = os.path.join(debian.headers_of(origin), include.lstrip("/"))
@@ -59,12 +59,12 @@ def describe(path, origin, root=""):
 @functools.lru_cache(maxsize=None)
 def find_pythons():
     """Every supported Python found, oldest first."""
-    places = [("pyenv", os.path.join(pyenv_root(), "versions", "*", "bin", "python3.*")),
-              ("system", "/usr/bin/python3.*")]
+    places = [("pyenv", os.path.join(pyenv_root(), "versions", "*", "bin", "python[23].*")),
+              ("system", "/usr/bin/python[23].*")]
     found = [describe(path, origin)
              for origin, pattern in places
              for path in glob.glob(pattern)
-             if re.search(r"/python3\.\d+$", path)]
+             if re.search(r"/python[23]\.\d+$", path)]
     # The system may be one of Debian's suites itself.
     of_system = {python.version for python in found if python and python.name.endswith("-system")}
     found += [python for suite, root, version in debian.find_interpreters()

@@ -29,7 +29,10 @@ def test_exec_of_another_python(python, target, profile):
               if other.root == python.root and other.path != python.path] or [python]
     program = target(python, "changing.py", 0.7, others[-1].path,
                      os.path.join(PROGRAMS, "busy.py"))
-    run = profile("-p", program.pid, "-d", 6, "-r", 199)
+    run = profile.start("-p", program.pid, "-d", 6, "-r", 199)
+    run.wait_sampling()
+    program.go()
+    run.load()
     assert run.count_name("before_exec") > 0
     after = run.samples - run.count_name("before_exec")
     lost = sum(run.ledger["errors"].values())

@@ -53,14 +53,6 @@ class TestProcesses:
             sleeper.kill()
             sleeper.wait()
 
-    @pytest.mark.parametrize("version", ["2.7", "3.6"])
-    def test_version_that_is_not_supported(self, profile, target, old_python, version):
-        program = target.start(
-            [old_python(version), "-c",
-             "import sys, time; print('ready'); sys.stdout.flush(); time.sleep(60)"])
-        check(profile.attempt("-p", program.pid, "-d", 30), NOT_PYTHON, program.pid, version,
-              "not supported")
-
     def test_zombie(self, profile, any_python):
         process = subprocess.Popen([*any_python.command, "-c", "pass"])
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -198,12 +190,6 @@ class TestCommands:
         assert run.status == NOT_PYTHON, run.stderr
         assert "not a Python" in run.stderr or "no Python" in run.stderr
         assert not (tmp_path / "out.html").exists()
-
-    @pytest.mark.parametrize("version", ["2.7", "3.6"])
-    def test_command_of_a_version_that_is_not_supported(self, profile, old_python, version):
-        run = profile.attempt(command=[old_python(version), "-c", "import time; time.sleep(0.5)"])
-        assert run.status == NOT_PYTHON, run.stderr
-        assert version in run.stderr and "not supported" in run.stderr
 
 
 CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}

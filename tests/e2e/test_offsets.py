@@ -2,10 +2,13 @@
 """The generated offset tables, against the headers of every interpreter here."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 
 from conftest import ROOT, missing
+from pythons import find_pythons
 
 GENERATE = os.path.join(ROOT, "offsets", "generate.py")
 
@@ -20,7 +23,30 @@ def test_tables_agree_with_the_headers(python):
         missing("headers of Python " + python.name)
     run = run_generate("--check", python.include)
     assert run.returncode == 0, run.stdout
-    assert "cpython-3.%d.h: agrees" % python.version[1] in run.stdout
+    assert "cpython-%d.%d.h: agrees" % python.version[:2] in run.stdout
+
+
+def rewrite(path, pattern, replacement):
+    with open(path, encoding="utf-8") as file:
+        text, count = re.subn(pattern, replacement, file.read())
+    assert count == 1, path
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def test_micro_versions_with_a_table_of_their_own(tmp_path):
+    """3.7.4 aligned what the garbage collector has before each object; else 3.7.3 is the same."""
+    includes = [python.include for python in find_pythons() if python.version[:2] == (3, 7) and
+                os.path.exists(os.path.join(python.include, "Python.h"))]
+    if not includes:
+        missing("headers of Python 3.7")
+    include = str(tmp_path / "python3.7m")
+    shutil.copytree(includes[0], include)
+    rewrite(os.path.join(include, "objimpl.h"), r"long double dummy;", "double dummy;")
+    rewrite(os.path.join(include, "patchlevel.h"), r"(PY_MICRO_VERSION\s+)\d+", r"\g<1>3")
+    run = run_generate("--check", include)
+    assert run.returncode == 0, run.stdout
+    assert "cpython-3.7.0.h: agrees" in run.stdout
 
 
 def test_no_headers_are_told(tmp_path):

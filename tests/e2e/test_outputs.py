@@ -290,7 +290,7 @@ class TestHostileNames:
         program.end()
         return outputs
 
-    def test_folded(self, outputs):
+    def test_folded(self, python, outputs):
         lines = outputs["folded"].split(b"\n")
         assert lines.pop() == b""
         for line in lines:
@@ -302,25 +302,29 @@ class TestHostileNames:
         names = {frame.name for frames, _ in stacks for frame in frames}
         # In each, what would break the line is replaced, and all else is as it was.
         assert {"</script><b onload=x>", 'quo"te\\back', "ends in 123", "<!--", "&lt:",
-                "]]>{{x}}", "lone\\udcffsurrogate"} <= names
+                "]]>{{x}}", hostile_names.shown("lone\udcffsurrogate", python.version)} <= names
         assert any(re.fullmatch("semi[^;]colon", name) for name in names)
         assert any(re.fullmatch("line[^\n]+break[^\r]*", name) for name in names)
         victims = sum(count for frames, count in stacks if len(frames) >= 3)
         assert victims > 0.95 * sum(count for _, count in stacks)
         depths = [len(frames) for frames, _ in stacks]
-        assert max(depths) == 3
+        # Up to 3.6 the clock is a function of its own.
+        assert max(depths) == (3 if python.version >= (3, 7) else 4)
 
-    def test_speedscope(self, outputs):
+    def test_speedscope(self, python, outputs):
         frames = json.loads(outputs["speedscope"])["shared"]["frames"]
         names = {frame["name"] for frame in frames}
-        assert {hostile_names.shown(name) for name in hostile_names.NAMES if name} <= names
-        assert hostile_names.shown(hostile_names.FILE) in {frame.get("file") for frame in frames}
+        assert {hostile_names.shown(name, python.version)
+                for name in hostile_names.NAMES if name} <= names
+        file = hostile_names.shown(hostile_names.FILE, python.version)
+        assert file in {frame.get("file") for frame in frames}
 
-    def test_pprof(self, outputs):
+    def test_pprof(self, python, outputs):
         raw = gzip.decompress(outputs["pprof"])
         for name in hostile_names.NAMES:
-            assert hostile_names.plain(name).encode("utf-8") in raw
-        assert hostile_names.plain(hostile_names.FILE).encode("utf-8") in raw
+            assert hostile_names.plain(name, python.version).encode("utf-8") in raw
+        file = hostile_names.plain(hostile_names.FILE, python.version)
+        assert file.encode("utf-8") in raw
         assert not any(char.encode("utf-8") in raw for char in "\u202e\u2028")
 
     def test_html(self, outputs, busy, profile):

@@ -29,18 +29,26 @@ NAMES = [
     ("set_comprehend", "set_comprehend"),
     ("<genexpr>", "consume.<locals>.<genexpr>"),
     ("produce", "produce"),
-    ("coroutine", "coroutine"),
-    ("café", "café"),
-    ("функция", "функция"),
-    ("関数", "関数"),
-    ("𐌰𐌱", "𐌰𐌱"),
-    ("測る", "Größe.測る"),
     ("x" * 4096, "x" * 4096),
 ]
+# Of names_3.py, and what 2.7 has instead.
+NAMES_3 = [
+    ("coroutine", "functions.<locals>.coroutine"),
+    ("café", "functions.<locals>.café"),
+    ("функция", "functions.<locals>.функция"),
+    ("関数", "functions.<locals>.関数"),
+    ("𐌰𐌱", "functions.<locals>.𐌰𐌱"),
+    ("測る", "functions.<locals>.Größe.測る"),
+]
+NAMES_2_7 = [("café", None), ("caf\\xe9", None), ("nul\\x00byte", None)]
 COMPREHENSIONS = [
     ("<listcomp>", "comprehend.<locals>.<listcomp>"),
     ("<setcomp>", "set_comprehend.<locals>.<setcomp>"),
 ]
+
+
+def names_of(python):
+    return NAMES + (NAMES_3 if python.version >= (3,) else NAMES_2_7)
 
 
 def expected_name(python, names):
@@ -58,19 +66,22 @@ class TestNames:
         program.end()
         return run
 
-    @pytest.mark.parametrize("names", NAMES, ids=[name[0][:20] for name in NAMES])
-    def test_each_has_its_share(self, python, run, names):
-        share = run.count_name(expected_name(python, names)) / run.samples
-        assert 0.5 / len(NAMES) < share < 1.6 / len(NAMES)
+    def test_each_has_its_share(self, python, run):
+        every = names_of(python)
+        for names in every:
+            share = run.count_name(expected_name(python, names)) / run.samples
+            assert 0.5 / len(every) < share < 1.6 / len(every), names
 
     @pytest.mark.parametrize("names", COMPREHENSIONS, ids=[name[0] for name in COMPREHENSIONS])
     def test_comprehensions_have_a_frame_until_3_11(self, python, run, names):
         found = run.count_name(expected_name(python, names))
-        assert (found > 0) == (python.version < (3, 12))
+        inlined = python.version < (3,) and names[0] == "<listcomp>"
+        assert (found > 0) == (python.version < (3, 12) and not inlined)
 
     def test_no_other_names(self, python, run):
-        legal = {expected_name(python, names) for names in NAMES + COMPREHENSIONS}
-        legal |= {"<module>", "main", "spin", "enclosing", "consume", "drive"}
+        legal = {expected_name(python, names) for names in names_of(python) + COMPREHENSIONS}
+        legal |= {"<module>", "main", "spin", "enclosing", "consume", "measured_thread_time",
+                  expected_name(python, ("drive", "functions.<locals>.drive"))}
         named = {frame.name for frames, _ in run.stacks for frame in frames if frame.file}
         assert named <= legal
 
@@ -85,7 +96,9 @@ class TestNames:
 
     def test_files(self, run):
         files = {frame.file for frames, _ in run.stacks for frame in frames if frame.file}
-        assert files == {"names.py", "<string>"} or files == {"programs/names.py", "<string>"}
+        names = {os.path.basename(file) for file in files}
+        assert {"names.py", "<string>"} <= names <= {"names.py", "names_3.py", "portable.py",
+                                                     "<string>"}
 
 
 def lines_with(marker):
@@ -233,7 +246,8 @@ def test_file_names_of_every_kind(python, target, profile, tmp_path):
     program = target.start([*python.command, path])
     run = profile("-p", program.pid, "-d", 1, "-r", 499, "--full-filenames")
     files = {frame.file for frames, _ in run.stacks for frame in frames if frame.name == "leaf"}
-    shown = str(tmp_path) + r"/a folder: with\x0a\udcff/it's " + '"quoted": né \\udcfe.py'
+    strange = ("\\xff", "\\xfe") if python.version < (3,) else ("\\udcff", "\\udcfe")
+    shown = str(tmp_path) + "/a folder: with\\x0a%s/it's \"quoted\": né %s.py" % strange
     assert files == {shown}
 
 
@@ -262,7 +276,9 @@ def test_command_is_profiled_from_its_start(python, profile):
     expected = 0.3 * run.ledger["rate_hz"]
     assert 0.5 * expected < run.count_name("inner_loop") < 1.7 * expected
     # The interpreter's own start, before the program's first line, is seen too.
-    assert run.count(lambda frame: "importlib" in (frame.file or "")) > 0
+    assert run.samples > run.count_name("burn")
+    if python.version >= (3,):
+        assert run.count(lambda frame: "importlib" in (frame.file or "")) > 0
     assert run.count(lambda frame: frame.file is None and frame.name.startswith("[")) \
         == run.ledger["samples"] - run.ledger["python"] + run.ledger["truncated"]
 
@@ -283,8 +299,7 @@ def test_native_threads_have_no_python(python, target, profile):
 def test_callers_of_code_that_released_the_gil(python, target, profile):
     program = target(python, "released.py")
     run = profile("-p", program.pid, "-d", 1, "-r", 999)
-    counts = [run.count_name(name)
-              for name in ("hash_password", "hash_buffer", "sum_buffer", "compress_buffer")]
+    counts = [run.count_name(name) for name in program.said]
     assert run.samples > 100
     assert all(count > 0.1 * run.samples for count in counts)
     assert sum(counts) >= 0.999 * run.samples

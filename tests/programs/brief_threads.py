@@ -6,14 +6,16 @@ Ends with a line of {tid: name} of them all.
 
 import json
 import os
+import sys
 import threading
-import time
+
+from portable import thread_time
 
 
 def spin(tids):
     tids[int(os.path.basename(os.readlink("/proc/thread-self")))] = threading.current_thread().name
-    until = time.thread_time() + 0.02
-    while time.thread_time() < until:
+    until = thread_time() + 0.02
+    while thread_time() < until:
         pass
 
 
@@ -23,7 +25,8 @@ def main():
         thread = threading.Thread(target=spin, args=(tids,), name="job number %d" % number)
         thread.start()
         thread.join()
-    print(json.dumps(tids), flush=True)
+    print(json.dumps(tids))
+    sys.stdout.flush()
 
 
 main()

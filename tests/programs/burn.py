@@ -5,24 +5,27 @@
 """
 
 import sys
-import time
+
+from portable import thread_time
 
 
 def inner_loop(until):
-    while time.thread_time() < until:
+    while thread_time() < until:
         pass
 
 
 def burn(seconds):
-    inner_loop(time.thread_time() + seconds)
+    inner_loop(thread_time() + seconds)
 
 
 def main():
     options = dict(argument.partition("=")[::2] for argument in sys.argv[2:])
     if "print" in options:
-        print(options["print"], flush=True)
+        print(options["print"])
+        sys.stdout.flush()
     if "wait" in options:
-        print("ready", flush=True)
+        print("ready")
+        sys.stdout.flush()
         sys.stdin.readline()
     burn(float(sys.argv[1]))
     sys.exit(int(options.get("exit", 0)))

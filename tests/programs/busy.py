@@ -11,5 +11,5 @@ def spin():
         leaf()
 
 
-print("ready", flush=True)
+print("ready")
 spin()

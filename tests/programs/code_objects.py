@@ -9,6 +9,8 @@ import json
 import sys
 import types
 
+from portable import renamed
+
 NAMES = [
     "plain",
     "with space; \"quotes\" 'and' \\ </script>\n\ttab\r",
@@ -40,20 +42,6 @@ def original():
     return total
 
 
-def renamed(name, filename, first_line):
-    """The code object of `original` under another name."""
-    code = original.__code__
-    if sys.version_info >= (3, 11):
-        return code.replace(co_name=name, co_qualname="Class." + name, co_filename=filename,
-                            co_firstlineno=first_line)
-    if sys.version_info >= (3, 8):
-        return code.replace(co_name=name, co_filename=filename, co_firstlineno=first_line)
-    return types.CodeType(
-        code.co_argcount, code.co_kwonlyargcount, code.co_nlocals, code.co_stacksize,
-        code.co_flags, code.co_code, code.co_consts, code.co_names, code.co_varnames,
-        filename, name, first_line, code.co_lnotab, code.co_freevars, code.co_cellvars)
-
-
 def spelled(text):
     """TEXT as it is to be read: what UTF-8 has not is escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
@@ -72,7 +60,7 @@ def describe(code):
 
 def main():
     codes = [original.__code__, main.__code__, compile("x = 1\n\n\ny = 2", "<module>", "exec")]
-    codes += [renamed(name, FILENAMES[index % len(FILENAMES)], index * 1000000)
+    codes += [renamed(original.__code__, name, FILENAMES[index % len(FILENAMES)], index * 1000000)
               for index, name in enumerate(NAMES)]
     strings = NAMES + [Text(name) for name in NAMES]
     told = {
@@ -82,7 +70,7 @@ def main():
         "strings": [{"address": id(string), "text": spelled(string)} for string in strings],
         "no_code": [id(original), id(codes), id(types.CodeType), id(...), id("plain")],
     }
-    print("ready", json.dumps(told), flush=True)
+    print("ready " + json.dumps(told))
     sys.stdin.readline()
 
 

@@ -5,7 +5,10 @@ Two threads recurse 50 deep, from two lines in turn, and make short calls of
 every kind at the bottom.  `calls:` marks are for tests/e2e/legal.py.
 """
 
-import _thread
+try:
+    import _thread
+except ImportError:
+    import thread as _thread  # 2.7
 
 DEPTH = 50
 PAIR = (1, 2)
@@ -30,7 +33,7 @@ def order(value):
     return -value
 
 
-class Thing:
+class Thing(object):
     def __init__(self, value):
         self.value = short(value)  # calls: short
 
@@ -43,13 +46,13 @@ def bottom():
     for value in range(20):
         total += short(value)  # calls: short
         total += middle(  # calls: middle (>=3.8)
-            value  # calls: middle (3.7)
+            value  # calls: middle (<3.8)
         ) + 1
         total += sum(generate(3))  # calls: generate
         total += sorted((3, 1, 2), key=order)[0]  # calls: order
         total += Thing(value).value  # calls: __init__
         total += len(Thing(value))  # calls: __init__, __len__
-        [short(i) for i in PAIR]  # calls: <listcomp> (<3.12), short (by <listcomp>, >=3.12)
+        [short(i) for i in PAIR]  # calls: <listcomp> (3.0-3.11), short (by <listcomp>, 2.7, >=3.12)
         try:
             total += middle(value)  # calls: middle
         finally:
@@ -72,5 +75,5 @@ def work():
 
 
 _thread.start_new_thread(work, ())
-print("ready", flush=True)
+print("ready")
 work()  # calls: work

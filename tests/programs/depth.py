@@ -6,7 +6,7 @@ import threading
 
 
 def bottom():
-    print("ready", flush=True)
+    print("ready")
     while True:
         sum(range(1000))
 

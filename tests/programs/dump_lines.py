@@ -13,7 +13,8 @@ import sys
 import types
 import warnings
 
-UNIT = 2  # bytes of an instruction without its caches
+# Bytes of an instruction without its caches; before 3.6 they have one or three.
+UNIT = 2 if sys.version_info >= (3, 6) else 1
 SKIPPED_FOLDERS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"}
 
 
@@ -42,7 +43,7 @@ def dump(code, out):
     lines = expected_lines(code)
     out.write(struct.pack("=III", code.co_firstlineno, len(table), len(lines)))
     out.write(table)
-    out.write(lines.tobytes())
+    out.write(lines.tobytes() if hasattr(lines, "tobytes") else lines.tostring())
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             dump(constant, out)
@@ -58,14 +59,14 @@ def sources():
 
 def main():
     warnings.simplefilter("ignore")
-    out = sys.stdout.buffer
+    out = getattr(sys.stdout, "buffer", sys.stdout)
     out.write(struct.pack("=I", sys.hexversion))
     for path in sources():
         with open(path, "rb") as file:
             source = file.read()
         try:
             code = compile(source, path, "exec")
-        except (SyntaxError, ValueError):  # a deliberately bad one
+        except (SyntaxError, TypeError, ValueError):  # a deliberately bad one
             continue
         dump(code, out)
 

@@ -8,13 +8,14 @@ import json
 import multiprocessing
 import os
 import sys
-import threading
 import time
+
+from portable import start_thread, thread_time
 
 
 def spin(seconds):
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
+    until = thread_time() + seconds
+    while thread_time() < until:
         pass
     time.sleep(5 * seconds)  # for what else is started
 
@@ -44,16 +45,19 @@ def fork(said):
 
 
 def fork_from_thread(said):
-    threading.Thread(target=parent_work, daemon=True).start()
-    threading.Thread(target=fork, args=(said,), daemon=True).start()
+    start_thread(parent_work)
+    start_thread(fork, said)
     while not said:
         time.sleep(0.01)
 
 
 def start(method, said):
-    context = multiprocessing.get_context(method)
+    # 2.7 has but one method.
+    old = sys.version_info < (3,) and method == "fork"
+    context = multiprocessing if old else multiprocessing.get_context(method)
     receiver, sender = context.Pipe()
-    process = context.Process(target=target, args=(sender, os.getpid()), daemon=True)
+    process = context.Process(target=target, args=(sender, os.getpid()))
+    process.daemon = True
     process.start()
     said.append(receiver.recv())
 
@@ -66,7 +70,7 @@ def main():
         fork_from_thread(said)
     else:
         start(sys.argv[1].partition("-")[2], said)
-    print("ready", json.dumps(said[0]), flush=True)
+    print("ready " + json.dumps(said[0]))
     parent_work()
 
 

@@ -6,9 +6,9 @@ bottom spins and switches to the next one, over and over; each unwinds now and t
 named <T>.
 """
 
-import threading
-
 import greenlet
+
+from portable import start_thread
 
 GREENLETS = 4
 DEPTH = 5
@@ -54,8 +54,8 @@ def work(t):
 
 
 def main():
-    threading.Thread(target=work, args=(1,), daemon=True).start()
-    print("ready", flush=True)
+    start_thread(work, 1)
+    print("ready")
     work(0)
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The names of hostile.py's functions and of their file."""
 
+from __future__ import unicode_literals
+
 NAMES = (
     "</script><b onload=x>",
     'quo"te\\back',
@@ -18,13 +20,16 @@ NAMES = (
 FILE = "/tmp/a;b\n\"c'</script><b onload=y> \udcff/d e.py"
 
 
-def shown(name):
-    """NAME as UTF-8 can hold it."""
-    return name.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+def shown(name, version=(3,)):
+    """NAME as UTF-8 can hold it; before 3, hostile.py gives bytes."""
+    text = name.replace("\0", "\\x00")
+    if version < (3,):
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def plain(name):
+def plain(name, version=(3,)):
     """NAME as a terminal can show it."""
     return "".join("\\x%02x" % ord(char) if ord(char) < 32 else
                    "\\u%04x" % ord(char) if char in "\u202e\u2028" else char
-                   for char in shown(name))
+                   for char in shown(name, version))

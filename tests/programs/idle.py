@@ -4,5 +4,5 @@
 import sys
 import time
 
-print("ready", flush=True)
+print("ready")
 time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 3600)

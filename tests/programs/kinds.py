@@ -326,7 +326,7 @@ def main():
     sys.meta_path.insert(0, Finder())
     signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.003, 0.003)
-    print("ready", flush=True)
+    print("ready")
     parent = os.getppid()
     while os.getppid() == parent:
         iterate()  # calls: iterate

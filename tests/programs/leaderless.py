@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 
+from portable import start_thread
+
 EXIT = {"x86_64": 60, "aarch64": 93}[platform.machine()]  # exit(2), which ends one thread
 leaving = threading.Event()
 
@@ -27,8 +29,8 @@ def work():
     late_work()
 
 
-threading.Thread(target=work, daemon=True).start()
-print("ready", flush=True)
+start_thread(work)
+print("ready")
 if "wait" in sys.argv:
     sys.stdin.readline()
 leaving.set()

@@ -5,6 +5,7 @@ Prints JSON: {name: [line, ...]}; 0 stands for an instruction without a line.
 """
 
 import dis
+import io
 import json
 import sys
 import types
@@ -27,7 +28,7 @@ def collect(code, into):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as source:
+    with io.open(sys.argv[1], encoding="utf-8") as source:
         code = compile(source.read(), sys.argv[1], "exec")
     found = {}
     collect(code, found)

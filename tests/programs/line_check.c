@@ -5,6 +5,7 @@
  * Standard input, in 32-bit words of this machine: PY_VERSION_HEX; then, for
  * each code object, its first line, how many bytes its table has, how many code
  * units its instructions take, the table, and the line of each unit.
+ * Units are of two bytes, before 3.6 of one.
  *
  * Prints the code objects, their units, the mismatches, and a bit mask of
  * the kinds of entry seen.
@@ -16,9 +17,9 @@
 #include "lines.h"
 #include "xalloc.h"
 
+#define VERSION_3_6  0x03060000u
 #define VERSION_3_10 0x030a0000u
 #define VERSION_3_11 0x030b0000u
-#define CODE_UNIT    2
 #define SHOWN	     10
 
 struct code_object {
@@ -85,15 +86,19 @@ static uint32_t kinds_of(uint32_t version, const struct code_object *code)
 	return kinds;
 }
 
+/* The instruction in UNIT as its version counts them. */
+static int32_t position_of(uint32_t version, uint32_t unit)
+{
+	return version >= VERSION_3_6 && version < VERSION_3_10 ? 2 * unit : unit;
+}
+
 static void check(uint32_t version, const struct code_object *code, struct totals *totals)
 {
 	for (uint32_t unit = 0; unit < code->units; unit++) {
-		int32_t position = version >= VERSION_3_10 ? unit : unit * CODE_UNIT;
-		uint32_t line;
+		uint32_t line = lines__find(version, code->table, code->table_length,
+					    code->first_line, position_of(version, unit));
 
 		totals->units++;
-		line = lines__find(version, code->table, code->table_length, code->first_line,
-				   position);
 		if (line == code->lines[unit])
 			continue;
 		if (totals->mismatches++ < SHOWN)

@@ -6,8 +6,8 @@ of these belongs to distant_worker, which is far away.
 """
 
 import sys
-from time import thread_time
 
+from portable import thread_time
 from totals import Totals
 
 SIZE = 5000
@@ -60,7 +60,7 @@ exec(compile(DISTANT.format(gap="\n" * GAP), "distant.py", "exec"))  # noqa: S10
 def main():
     totals = Totals(sys.argv[1], 4)
     used = [0.0] * 4
-    print("ready", flush=True)
+    print("ready")
     while True:
         worker(used)
         distant_worker(used)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# -*- coding: utf-8 -*-
 """named_threads.py: three threads, each with a name and a function of its own."""
 
 import json
-import threading
 import time
 
+from portable import start_thread, thread_time
 from totals import set_thread_name
 
 
 def spin(seconds):
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
+    until = thread_time() + seconds
+    while thread_time() < until:
         pass
 
 
@@ -34,11 +35,11 @@ def main_job():
 def main():
     tids = {}
     for name, job in (("first worker", first_job), ("zweiter; ü 2", second_job)):
-        threading.Thread(target=job, args=(name, tids), daemon=True).start()
+        start_thread(job, name, tids)
     while len(tids) < 2:
         time.sleep(0.01)
     tids["the main one"] = set_thread_name("the main one")
-    print("ready " + json.dumps(tids), flush=True)
+    print("ready " + json.dumps(tids))
     main_job()
 
 

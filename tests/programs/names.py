@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""names.py: functions of every kind of name, each with the same share of the CPU."""
+"""names.py: functions of every kind of name, each with the same share of the CPU.
 
-from time import thread_time
+Those whose source 2.7 does not read are in names_3.py, which 2.7 has bytes for.
+"""
+
+import sys
+
+from portable import renamed, thread_time
 
 STEP = 0.002
 
@@ -16,7 +21,7 @@ def plain():
     spin()
 
 
-class Outer:
+class Outer(object):
     def method(self):
         spin()
 
@@ -32,7 +37,7 @@ class Outer:
     def value(self):
         return spin()
 
-    class Inner:
+    class Inner(object):
         def __call__(self):
             spin()
 
@@ -63,42 +68,6 @@ def produce():
     yield spin()
 
 
-async def coroutine():
-    spin()
-
-
-def drive():
-    try:
-        coroutine().send(None)
-    except StopIteration:
-        pass
-
-
-def café():
-    spin()
-
-
-def функция():
-    spin()
-
-
-def 関数():
-    spin()
-
-
-def 𐌰𐌱():
-    spin()
-
-
-class Größe:
-    def 測る(self):
-        spin()
-
-
-def long_name():
-    spin()
-
-
 def make_long():
     """A function whose name has 4,096 characters."""
     scope = {"spin": spin}
@@ -107,10 +76,20 @@ def make_long():
     return scope[name]
 
 
+def make_others():
+    """What only 3 can spell, or only 2.7 can have: names of bytes, in UTF-8 and not."""
+    if sys.version_info >= (3,):
+        import names_3
+        return names_3.functions(spin)
+    return [type(spin)(renamed(plain.__code__, name), globals())
+            for name in ("caf\xc3\xa9", "caf\xe9", "nul\0byte")]
+
+
 def main():
     outer = Outer()
     very_long = make_long()
-    print("ready", flush=True)
+    others = make_others()
+    print("ready")
     while True:
         plain()
         outer.method()
@@ -124,13 +103,9 @@ def main():
         set_comprehend()
         consume()
         list(produce())
-        drive()
-        café()
-        функция()
-        関数()
-        𐌰𐌱()
-        Größe().測る()
         very_long()
+        for function in others:
+            function()
 
 
 main()

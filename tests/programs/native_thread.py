@@ -34,7 +34,7 @@ def main():
     _code, tid = start_native_thread()
     with open("%s/%s/comm" % (TASKS, tid), "w") as comm:
         comm.write("native spinner")
-    print("ready", flush=True)
+    print("ready")
     spin()
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """parked.py: threads that stand still, each in a stack of its own, and CPython's word for it.
 
-After "ready": {"version", "runtime": the address of _PyRuntime, "code_type": of PyCode_Type,
+After "ready": {"version", "runtime": see find_runtime, "code_type": of PyCode_Type,
 "native": the thread pointer of a thread without Python, "threads": {name: {"ident", "stack"}}}.  A
 stack is [[name, first line, position, line], ...], leaf first; the position is counted as the
 version does.
 """
 
-import _thread
 import ctypes
 import json
 import sys
@@ -15,7 +14,17 @@ import threading
 import time
 import types
 
+from portable import start_thread
+
+if sys.version_info >= (3,):
+    import _thread
+    import suspending
+else:
+    import thread as _thread
+    import suspending_2_7 as suspending
+
 idents = {}
+keep = []
 barrier = _thread.allocate_lock()
 barrier.acquire()
 
@@ -37,12 +46,8 @@ def produce(name):
     yield 2
 
 
-def delegate(name):
-    yield from produce(name)
-
-
 def consume(name):
-    for _ in delegate(name):
+    for _ in suspending.delegate(produce(name)):
         pass
 
 
@@ -56,16 +61,8 @@ class Holder:
             sorted([name], key=lambda item: park(item))
 
 
-async def wait(name):
-    park(name)
-
-
-async def await_it(name):
-    await wait(name)
-
-
 def drive(name):
-    await_it(name).send(None)
+    suspending.await_it(park, name).send(None)
 
 
 def comprehend(name):
@@ -86,6 +83,16 @@ def start_native():
     return thread.value
 
 
+def find_runtime():
+    """The address of _PyRuntime; up to 3.6, which has none, of a pointer to the interpreter."""
+    if sys.version_info >= (3, 7):
+        return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
+    head = ctypes.pythonapi.PyInterpreterState_Head
+    head.restype = ctypes.c_void_p
+    keep.append(ctypes.c_void_p(head()))
+    return ctypes.addressof(keep[0])
+
+
 def describe(frame):
     stack = []
     unit = 2 if sys.version_info >= (3, 10) else 1
@@ -102,16 +109,15 @@ def report(expected):
         time.sleep(0.01)
     time.sleep(0.2)
     frames = sys._current_frames()
-    runtime = ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime")
     said = {
         "version": sys.hexversion,
-        "runtime": ctypes.addressof(runtime),
+        "runtime": find_runtime(),
         "code_type": id(types.CodeType),
         "native": start_native(),
         "threads": {name: {"ident": ident, "stack": describe(frames[ident])}
                     for name, ident in idents.items()},
     }
-    print("ready", json.dumps(said), flush=True)
+    print("ready " + json.dumps(said))
     time.sleep(1000000)
 
 
@@ -125,7 +131,7 @@ def main():
     depths = [49, 1000, 1022, 1024, 2500]
     for depth in depths:
         _thread.start_new_thread(descend, ("depth %d" % depth, depth - 2))
-    threading.Thread(target=sleep, args=("threading",), daemon=True).start()
+    start_thread(sleep, "threading")
     _thread.start_new_thread(report, (len(functions) + len(depths) + 2,))
     descend("main", 50)
 

@@ -5,34 +5,23 @@
 """
 
 import sys
-import time
+
+from portable import renamed, thread_time
 
 
 def spin(seconds):
-    end = time.process_time() + seconds
-    while time.process_time() < end:
+    end = thread_time() + seconds
+    while thread_time() < end:
         pass
 
 
-def renamed(code, name):
-    """CODE under another name and file name."""
-    if hasattr(code, "co_qualname"):
-        return code.replace(co_name=name, co_filename=name + ".py", co_qualname=name)
-    if hasattr(code, "replace"):
-        return code.replace(co_name=name, co_filename=name + ".py")
-    return type(code)(code.co_argcount, code.co_kwonlyargcount, code.co_nlocals, code.co_stacksize,
-                      code.co_flags, code.co_code, code.co_consts, code.co_names,
-                      code.co_varnames, name + ".py", name, code.co_firstlineno,
-                      code.co_lnotab, code.co_freevars, code.co_cellvars)
-
-
 def run(name, seconds):
-    type(spin)(renamed(spin.__code__, name), globals())(seconds)
+    type(spin)(renamed(spin.__code__, name, name + ".py"), globals())(seconds)
 
 
 def main():
     turn = float(sys.argv[1])
-    print("ready", flush=True)
+    print("ready")
     while True:
         run("rare", turn)
         run("heavy", 9 * turn)

@@ -8,8 +8,8 @@ the CPU time that each function has really had, by its own clock.
 
 import sys
 import time
-from time import thread_time
 
+from portable import monotonic, thread_time
 from totals import Totals
 
 SHARES = (0.40, 0.25, 0.20, 0.10, 0.05)
@@ -55,14 +55,14 @@ def main():
     totals = Totals(sys.argv[1], len(SHARES))
     length = float(sys.argv[2]) / 1000
     used = [0.0] * len(SHARES)
-    print("ready", flush=True)
-    tick = time.monotonic()
+    print("ready")
+    tick = monotonic()
     while True:
         cycle(length, used)
         totals.store(used)
         if sys.argv[3] == "timer":
-            tick = max(tick + TICK, time.monotonic())
-            time.sleep(max(0, tick - time.monotonic()))
+            tick = max(tick + TICK, monotonic())
+            time.sleep(max(0, tick - monotonic()))
 
 
 main()

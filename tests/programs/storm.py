@@ -4,8 +4,13 @@
 `calls:` and `called:` are the marks that tests/e2e/legal.py reads.
 """
 
-import _thread
+try:
+    import _thread
+except ImportError:
+    import thread as _thread  # 2.7
 import threading
+
+from portable import start_thread
 
 
 def leaf():
@@ -42,6 +47,6 @@ def start_threads():  # called: library
         run_threads([first, second])  # calls: library, run_threads
 
 
-print("ready", flush=True)
-threading.Thread(target=start_threads, daemon=True).start()
+print("ready")
+start_thread(start_threads)
 start_threads()  # calls: start_threads

@@ -4,13 +4,21 @@
 For each line that it reads it gives all threads that have a name another one, and says them again.
 """
 
-import _thread
-import concurrent.futures
+from __future__ import unicode_literals
+
 import json
 import os
 import sys
 import threading
 import time
+
+from portable import start_thread
+
+if sys.version_info >= (3,):
+    import _thread
+    import concurrent.futures
+else:
+    import thread as _thread
 
 NAMES = [
     "plain",
@@ -23,6 +31,11 @@ NAMES = [
 ]
 
 threads = {}
+
+
+def native(name):
+    """NAME as this Python has names: 2.7 in bytes."""
+    return name if sys.version_info >= (3,) else name.encode("utf-8")
 
 
 def note_thread(name):
@@ -44,21 +57,22 @@ class Worker(threading.Thread):
 
     def __init__(self, name):
         self.first = 1
-        super().__init__(target=spin, args=(name,), name=name, daemon=True)
+        super(Worker, self).__init__(target=spin, args=(name,), name=native(name))
+        self.daemon = True
         for number in range(40):
             setattr(self, "attribute_%d" % number, number)
 
 
 def say_threads():
-    print("ready " + json.dumps(threads), flush=True)
+    print("ready " + json.dumps(threads))
 
 
 def rename_threads():
     note_thread("reader")
-    for line in sys.stdin:
+    for line in iter(sys.stdin.readline, native("")):
         addition = line.rstrip("\n")
         for thread in threading.enumerate():
-            thread.name += addition
+            thread.name += native(addition)
         for tid, name in threads.items():
             threads[tid] = name and name + addition
         say_threads()
@@ -66,19 +80,24 @@ def rename_threads():
 
 def main():
     # All of them are loops without an end, which are to take turns soon.
-    sys.setswitchinterval(0.001)
+    if sys.version_info >= (3,):
+        sys.setswitchinterval(0.001)
     for name in NAMES:
-        threading.Thread(target=spin, args=(name,), name=name, daemon=True).start()
+        start_thread(spin, name, name=native(name))
     Worker("a subclass").start()
-    thread = threading.Thread(target=spin, args=("as a dict",), name="as a dict", daemon=True)
+    thread = threading.Thread(target=spin, args=("as a dict",), name=native("as a dict"))
     vars(thread)["attribute"] = 1
+    thread.daemon = True
     thread.start()
-    pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="pool")
-    pool.submit(spin, "pool_0")
+    expected = len(NAMES) + 5
+    if sys.version_info >= (3,):
+        expected += 1
+        pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="pool")
+        pool.submit(spin, "pool_0")
     _thread.start_new_thread(spin, ())
     _thread.start_new_thread(spin_as_dummy, ())
-    threading.Thread(target=rename_threads, name="reader", daemon=True).start()
-    while len(threads) < len(NAMES) + 6:
+    start_thread(rename_threads, name=native("reader"))
+    while len(threads) < expected:
         time.sleep(0.01)
     note_thread(threading.current_thread().name)
     say_threads()

@@ -35,6 +35,6 @@ def set_thread_name(name):
     """Names the calling thread, for the kernel too, and returns its id."""
     threading.current_thread().name = name
     tid = int(os.path.basename(os.readlink("/proc/thread-self")))
-    with open("/proc/self/task/%d/comm" % tid, "w", encoding="utf-8") as comm:
-        comm.write(name)
+    with open("/proc/self/task/%d/comm" % tid, "wb") as comm:
+        comm.write(name if isinstance(name, bytes) else name.encode("utf-8"))
     return tid

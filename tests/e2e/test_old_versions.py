@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What only 2.7 and 3.6 have: interpreters without _PyRuntime, and states left over by a fork."""
+
+import glob
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import missing
+from pythons import own_pythons
+
+
+@pytest.fixture(scope="session")
+def stripped(require, tmp_path_factory):
+    """stripped(PYTHON): the command of a copy without symbols, and its environment."""
+    def copy(python):
+        folder = tmp_path_factory.mktemp("stripped")
+        home = os.path.dirname(os.path.dirname(python.path))
+        name = "libpython%d.%d*.so.*" % python.version[:2]
+        libraries = glob.glob(os.path.join(home, "lib", name))
+        for path in [python.path] + libraries:
+            shutil.copy(path, str(folder))
+            subprocess.run([require("strip"), str(folder / os.path.basename(path))], check=True)
+        environment = {"PYTHONHOME": home, "LD_LIBRARY_PATH": str(folder)}
+        return str(folder / os.path.basename(python.path)), environment
+    return copy
+
+
+def test_without_symbols(target, profile, stripped):
+    """The list of interpreters is told by the code that returns it."""
+    pythons = [python for python in own_pythons() if python.version < (3, 7)]
+    if not pythons:
+        missing("Python 2.7 or 3.6")
+    for python in pythons:
+        path, environment = stripped(python)
+        program = target(path, "busy.py", environment=environment)
+        run = profile("-p", program.pid, "-d", 0.5, "-r", 499)
+        assert run.count_name("spin") == run.samples > 10
+
+
+def test_forked_child_has_its_own_threads(python, target, profile):
+    program = target(python, "forked.py")
+    assert program.said["reused"] > 0
+    run = profile("-p", program.said["pid"], "-d", 1, "-r", 999, "-t")
+    assert run.count_name("left_behind") == 0
+    assert run.count_name("alive") >= 0.99 * run.samples
+    threads = {frames[0].label for frames, _ in run.stacks}
+    assert len(threads) >= 4
+
+
+SOURCE = """
+#include <stdio.h>
+#include <unistd.h>
+
+__attribute__((used)) static const char tag[] = "%s", version[] = "%s";
+
+void *PyInterpreterState_Head(void)
+{
+	return (void *)tag;
+}
+
+int main(void)
+{
+	puts("ready");
+	fflush(stdout);
+	return usleep(%d);
+}
+"""
+
+UNKNOWN = [("cpython-35", "3.5.10", "not supported"),
+           ("cpython-36", "3.6.9", "tell where its interpreters are")]
+
+
+@pytest.fixture
+def pretender(require, tmp_path):
+    """pretender(TAG, VERSION, MICROSECONDS): a program with these constants that no profiler can
+    tell from a Python, though it cannot be walked."""
+    def build(*constants):
+        path = str(tmp_path / "worker")
+        subprocess.run([require("gcc"), "-x", "c", "-rdynamic", "-o", path, "-"], check=True,
+                       input=SOURCE % constants, universal_newlines=True)
+        return path
+    return build
+
+
+@pytest.mark.parametrize("tag, version, reason", UNKNOWN)
+def test_what_cannot_be_walked_is_refused(target, profile, pretender, tag, version, reason):
+    program = target.start([pretender(tag, version, 60000000)])
+    run = profile.attempt("-p", program.pid, "-d", 30)
+    assert run.status == 3
+    assert len(run.stderr.splitlines()) == 1
+    assert version in run.stderr and reason in run.stderr
+
+
+@pytest.mark.parametrize("tag, version, reason", UNKNOWN)
+def test_command_that_cannot_be_walked_is_refused(profile, pretender, tag, version, reason):
+    run = profile.attempt(command=[pretender(tag, version, 500000)])
+    assert run.status == 3
+    assert version in run.stderr and reason in run.stderr

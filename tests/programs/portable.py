@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the programs need on every version from 2.7 on, where the library of an old one lacks it."""
+
+import ctypes
+import sys
+import threading
+import time
+
+THREAD_CPU_TIME = 3  # Linux's CLOCK_THREAD_CPUTIME_ID
+
+
+class Moment(ctypes.Structure):
+    """A struct timespec."""
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
+
+
+clock_gettime = ctypes.CDLL(None).clock_gettime
+now = Moment()
+
+
+def measured_thread_time():
+    """time.thread_time(), which 3.7 brought; all threads share `now`, under the GIL."""
+    clock_gettime(THREAD_CPU_TIME, ctypes.byref(now))
+    return now.seconds + now.nanoseconds * 1e-9
+
+
+thread_time = getattr(time, "thread_time", measured_thread_time)
+monotonic = getattr(time, "monotonic", time.time)
+
+
+def start_thread(function, *arguments, **options):
+    """A started thread that does not keep the process alive; OPTIONS are Thread's own."""
+    thread = threading.Thread(target=function, args=arguments, **options)
+    thread.daemon = True
+    thread.start()
+    return thread
+
+
+def renamed(code, name, filename=None, first_line=None):
+    """CODE under another name, file name and first line; the long way round is for up to 3.7."""
+    filename = code.co_filename if filename is None else filename
+    first_line = code.co_firstlineno if first_line is None else first_line
+    if hasattr(code, "co_qualname"):
+        return code.replace(co_name=name, co_qualname=name, co_filename=filename,
+                            co_firstlineno=first_line)
+    if hasattr(code, "replace"):
+        return code.replace(co_name=name, co_filename=filename, co_firstlineno=first_line)
+    counts = [code.co_argcount]
+    if sys.version_info >= (3,):
+        counts.append(code.co_kwonlyargcount)
+    return type(code)(*(counts + [
+        code.co_nlocals, code.co_stacksize, code.co_flags, code.co_code, code.co_consts,
+        code.co_names, code.co_varnames, filename, name, first_line, code.co_lnotab,
+        code.co_freevars, code.co_cellvars]))
