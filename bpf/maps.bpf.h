@@ -63,6 +63,7 @@ struct walk {
 	__u64 chunk; /* the data stack's newest; 0 once it was found not readable */
 	__u64 block_start, block_end;
 	__u64 hash;
+	__u64 unreadable; /* the address that ended the search or the walk */
 	__u32 depth;
 	__u32 outcome;
 

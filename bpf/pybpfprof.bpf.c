@@ -31,6 +31,7 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 {
 	walk->thread_pointer = 0;
 	walk->frame = 0;
+	walk->unreadable = 0;
 	walk->depth = 0;
 	walk->hash_seed = (thread ^ config.hash_seed ^ (__u64)epoch << 32) * 0xff51afd7ed558ccdULL;
 	walk->hash = walk->hash_seed;
@@ -72,7 +73,7 @@ int sample(struct bpf_perf_event_data *context)
 		walk->outcome = OUTCOME_NO_LAYOUT;
 	}
 	if (walk->outcome != OUTCOME_PYTHON)
-		push_frame(walk, 0, 0, FRAME_REASON, walk->outcome);
+		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);
 	if (walk->identify)
 		identify_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;

@@ -93,7 +93,8 @@ enum frame_kind {
 	FRAME_NATIVE,	  /* address: program counter */
 	FRAME_KERNEL,	  /* address: program counter */
 	FRAME_JIT,	  /* address: program counter */
-	FRAME_REASON,	  /* why the stack ends here, or has no Python */
+	FRAME_REASON,	  /* why the stack ends here, or has no Python; address: what was not
+			   * readable, or 0 */
 };
 
 /* One frame of a stack, leaf first. */

@@ -266,8 +266,10 @@ static __always_inline int walk_step(struct walk *walk, const struct frame_words
 	if (start < walk->block_start || end > walk->block_end || start % sizeof(__u64)) {
 		if (!is_user_address(start) || start % sizeof(__u64))
 			return fail(walk, OUTCOME_FRAME_ADDRESS);
-		if (!read_block(walk, start, end))
+		if (!read_block(walk, start, end)) {
+			walk->unreadable = start;
 			return fail(walk, OUTCOME_FRAME_FAULT);
+		}
 	}
 	at = (start - walk->block_start) / sizeof(__u64);
 	role = frame_role(walk, words, at);
@@ -304,6 +306,7 @@ __noinline int walk_frames(__u32 cpu)
 	if (!walk)
 		return 0;
 	walk->outcome = OUTCOME_PYTHON;
+	walk->unreadable = 0;
 	walk->depth = 0;
 	walk->hash = walk->hash_seed;
 	walk->block_start = 0;

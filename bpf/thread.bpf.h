@@ -53,20 +53,29 @@ static __always_inline void find_newest_frame(struct walk *walk, __u32 cpu)
 		enter_activation(cpu, tstate_field(walk, walk->layout.tstate_cframe));
 }
 
+/* Ends the search, for what is at ADDRESS could not be read. */
+static __always_inline int stop_at(struct walk *walk, __u64 address, __u32 outcome)
+{
+	walk->unreadable = address;
+	walk->outcome = outcome;
+	return 1;
+}
+
 /* Goes to the next interpreter and its newest thread state; returns whether to stop. */
 static __always_inline int next_interp(struct walk *walk)
 {
-	__u64 interp = walk->interp;
+	__u64 interp = walk->interp, head, next;
 
 	if (!interp) {
 		walk->outcome = OUTCOME_NO_PYTHON;
 		return 1;
 	}
-	walk->outcome = OUTCOME_INTERPRETER_FAULT;
-	if (!read_user(&walk->tstate, sizeof(__u64), interp + walk->layout.interp_tstate_head))
-		return 1;
-	if (!read_user(&walk->interp, sizeof(__u64), interp + walk->layout.interp_next))
-		return 1;
+	head = interp + walk->layout.interp_tstate_head;
+	if (!read_user(&walk->tstate, sizeof(__u64), head))
+		return stop_at(walk, head, OUTCOME_INTERPRETER_FAULT);
+	next = interp + walk->layout.interp_next;
+	if (!read_user(&walk->interp, sizeof(__u64), next))
+		return stop_at(walk, next, OUTCOME_INTERPRETER_FAULT);
 	walk->passed_own = 0;
 	if (!walk->interps++)
 		walk->newest_tstate = walk->tstate;
@@ -96,10 +105,8 @@ __noinline int search_step(__u32 cpu)
 		return 1;
 	if (!walk->tstate)
 		return next_interp(walk);
-	if (!read_tstate(walk, walk->tstate)) {
-		walk->outcome = OUTCOME_THREAD_FAULT;
-		return 1;
-	}
+	if (!read_tstate(walk, walk->tstate))
+		return stop_at(walk, walk->tstate, OUTCOME_THREAD_FAULT);
 	if (weigh_state(walk)) {
 		walk->outcome = OUTCOME_PYTHON;
 		return 1;
@@ -131,7 +138,7 @@ static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 int
 	walk->candidates = 0;
 	walk->interp = 0;
 	if (!read_user(&walk->interp, sizeof(__u64), interpreters)) {
-		walk->outcome = OUTCOME_INTERPRETER_FAULT;
+		stop_at(walk, interpreters, OUTCOME_INTERPRETER_FAULT);
 		return;
 	}
 	walk->newest_interp = walk->interp;

@@ -250,6 +250,8 @@ static uint32_t add_location(struct symbolizer *symbolizer, struct known_process
 	struct known_code *code;
 
 	if (frame->kind != FRAME_PYTHON) {
+		if (frame->address)
+			target_memory__page_in(process->pid, frame->address);
 		*locations = reason_location(symbolizer, frame->detail);
 		return 1;
 	}

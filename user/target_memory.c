@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include "process.h"
+#include "pybpfprof.h"
 #include "target_memory.h"
 
 /* As process_vm_readv(2), COUNT pieces each: the number of bytes, or -errno. */
@@ -33,6 +34,13 @@ int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length
 int target_memory__read_pointer(pid_t pid, uint64_t address, uint64_t *pointer)
 {
 	return target_memory__read(pid, address, pointer, sizeof(*pointer));
+}
+
+void target_memory__page_in(pid_t pid, uint64_t address)
+{
+	char words[THREAD_STATE_BYTES]; /* the longest that the walker reads in one piece */
+
+	target_memory__read(pid, address, words, sizeof(words));
 }
 
 /* What one process_vm_readv takes: the kernel's IOV_MAX. */

@@ -15,6 +15,10 @@ int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length
 /* The same for a pointer. */
 int target_memory__read_pointer(pid_t pid, uint64_t address, uint64_t *pointer);
 
+/* Reads what lies at ADDRESS, so that it is in memory for a while if it was paged out: from
+ * an interrupt it cannot be waited for. */
+void target_memory__page_in(pid_t pid, uint64_t address);
+
 /* Reads SIZE bytes at each of COUNT addresses, one behind the other into BUFFER, in few calls.
  * READABLE tells for each whether it could be read. */
 void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,

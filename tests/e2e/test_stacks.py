@@ -80,6 +80,18 @@ def test_5000_frames_are_cut_at_the_root(python, target, profile):
         assert [frame.name for frame in frames[1:]] == ["descend"] * 1022 + ["bottom"]
 
 
+@pytest.mark.pythons(which=one_of_each_minor, since=(3, 11))
+def test_what_is_paged_out_is_read_the_next_time(python, target, profile):
+    run = profile("-p", target(python, "paged_out.py").pid, "-d", 1, "-r", 999)
+    # 3.11 and 3.12 cannot tell it from a stack that is not linked yet.
+    failed = run.ledger["errors"]["frame_fault"] + run.ledger["errors"]["frame_entering"]
+    assert 0 < failed < 0.2 * run.samples
+    assert run.ledger["python"] + failed == run.samples
+    for frames, _ in run.stacks:
+        descended = [frame.name for frame in frames].count("descend")
+        assert descended < 300 if frames[0].label.startswith("[") else descended == 401
+
+
 @pytest.mark.proves("thread storms")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_threads_that_come_and_go(python, target, profile):

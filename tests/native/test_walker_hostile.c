@@ -44,12 +44,13 @@ static void ends_at_a_bad_address(void **state)
 static void ends_at_a_fault(void **state)
 {
 	struct image *image = *state;
-	uint64_t root = called_twice(image, image__interp(image));
+	uint64_t root = called_twice(image, image__interp(image)), nowhere = image__nowhere(image);
 	struct last_sample sample;
 
-	image__set(root, image->offsets.frame_previous, image__nowhere(image));
+	image__set(root, image->offsets.frame_previous, nowhere);
 	sample = kernel__sample();
 	harness__assert_ends(sample, 2, OUTCOME_FRAME_FAULT);
+	assert_int_equal(sample.frames[2].address, nowhere);
 	harness__assert_frame(sample, 0, CODE(1), 1);
 	harness__assert_frame(sample, 1, CODE(0), 0);
 	assert_int_equal(kernel.failed_reads, 1);
@@ -151,26 +152,36 @@ static void gives_up_on_long_lists(void **state)
 	assert_in_range(kernel.reads, 0, 2 * THREAD_STATES_MAX + 8);
 }
 
+/* User space reads it, so that it is there the next time if it was paged out. */
+static void assert_unreadable(uint64_t address)
+{
+	assert_int_equal(kernel__sample().frames[0].address, address);
+}
+
 static void finds_no_interpreter(void **state)
 {
 	struct image *image = *state;
+	uint64_t nowhere;
 
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_INTERPRETER);
 	for (size_t i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
 		image__set(image->interpreters, 0, bad_addresses[i]);
 		harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
 	}
-	image__set(image->interpreters, 0, image__nowhere(image));
+	nowhere = image__nowhere(image);
+	image__set(image->interpreters, 0, nowhere);
 	image__nowhere(image); /* an interpreter is larger than a page */
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
+	assert_unreadable(nowhere + image->offsets.interp_tstate_head);
 	munmap((void *)(image->interpreters & ~4095UL), 4096);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
+	assert_unreadable(image->interpreters);
 }
 
 static void finds_a_bad_thread_state(void **state)
 {
 	struct image *image = *state;
-	uint64_t interp = image__interp(image), tstate;
+	uint64_t interp = image__interp(image), tstate, nowhere;
 
 	tstate = harness__python_thread(image, interp, 1, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(bad_addresses); i++) {
@@ -179,8 +190,10 @@ static void finds_a_bad_thread_state(void **state)
 		image__set(tstate, image->offsets.tstate_next, bad_addresses[i]);
 		harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_FAULT);
 	}
-	image__set(interp, image->offsets.interp_tstate_head, image__nowhere(image));
+	nowhere = image__nowhere(image);
+	image__set(interp, image->offsets.interp_tstate_head, nowhere);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_FAULT);
+	assert_unreadable(nowhere);
 }
 
 /* The thread's state goes away under the cache. */

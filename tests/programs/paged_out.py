@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""paged_out.py: runs on in a deep stack whose middle is not in memory.
+
+A page of the data stack (3.11 and later) that only calling frames lie in is replaced by a private
+mapping of a file with the same bytes.  That page is on disk, as one is that was swapped out: it
+comes into memory when something waits for it, and the program itself does not touch it.
+"""
+
+import ctypes
+import gc
+import mmap
+import os
+import sys
+import tempfile
+
+DEPTH = 400
+PRIVATE, FIXED = 2, 16
+
+library = ctypes.CDLL(None, use_errno=True)
+library.mmap.restype = ctypes.c_void_p
+library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+                         ctypes.c_long]
+
+
+def address_of(frame):
+    """Of the interpreter's own frame: PyFrameObject has a pointer to it behind f_back."""
+    return ctypes.c_size_t.from_address(id(frame) + 24).value
+
+
+def page_out(frame):
+    page = address_of(frame) & -mmap.PAGESIZE
+    with tempfile.TemporaryFile() as file:
+        file.write(ctypes.string_at(page, mmap.PAGESIZE))
+        file.flush()
+        os.fsync(file.fileno())
+        assert library.mmap(page, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE, PRIVATE | FIXED,
+                            file.fileno(), 0) == page
+
+
+def spin():
+    while True:
+        pass
+
+
+def descend(depth):
+    if depth:
+        return descend(depth - 1)
+    page_out(sys._getframe(DEPTH // 2))
+    print("ready", flush=True)
+    return spin()
+
+
+gc.disable()
+descend(DEPTH)
