@@ -24,7 +24,7 @@ Python = collections.namedtuple("Python", "path version name include command roo
 ASK = """
 import sys, sysconfig
 print("%d.%d.%d" % sys.version_info[:3])
-print(sysconfig.get_path("include"))
+print(sysconfig.get_config_var("INCLUDEPY"))
 print(sysconfig.get_config_var("Py_GIL_DISABLED") or 0)
 """
 

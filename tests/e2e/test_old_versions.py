@@ -42,7 +42,8 @@ def test_without_symbols(target, profile, stripped):
 
 def test_forked_child_has_its_own_threads(python, target, profile):
     program = target(python, "forked.py")
-    assert program.said["reused"] > 0
+    if python.version < (3,):
+        assert program.said["reused"] > 0  # else it would prove nothing
     run = profile("-p", program.said["pid"], "-d", 1, "-r", 999, "-t")
     assert run.count_name("left_behind") == 0
     assert run.count_name("alive") >= 0.99 * run.samples
