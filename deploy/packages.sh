@@ -64,6 +64,7 @@ test  libpython3-dev         -            its headers are what the offset tables
 test  libelf-dev             -            reads the interpreters' ELF files in a unit test
 test  python3-pytest         -            end-to-end tests
 test  python3-pytest-timeout -            ends a test that hangs
+test  python3-gevent         -            switches stacks of Python calls
 test  golang-go              go           go tool pprof reads the pprof files; a Go program with a Python in it
 test  default-jdk-headless   java         a Java program with a Python in it
 test  npm                    npm          fetches speedscope, which reads what was written

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""greenlets.py: greenlets that take turns in the middle of their calls, in two threads.
+"""greenlets.py greenlet|gevent: greenlets that take turns in the middle of their calls, in two
+threads.
 
 Greenlet N of a thread recurses to depth 5 + N by way of C (map) at every other call, and at the
-bottom spins and switches to the next one, over and over; each unwinds now and then.  Thread T's are
-named <T>.
+bottom spins and switches to the next one, or to gevent's hub, over and over; each unwinds now and
+then.  Thread T's are named <T>.
 """
+
+import sys
 
 import greenlet
 
@@ -40,12 +43,15 @@ def root_{t}_{n}(switch):
 """
 
 
-def work(t):
+def roots(t):
     scope = {}
-    running = []
     for n in range(GREENLETS):
         exec(SOURCE.format(t=t, n=n, depth=DEPTH), scope)
-        running.append(greenlet.greenlet(scope["root_%d_%d" % (t, n)]))
+    return [scope["root_%d_%d" % (t, n)] for n in range(GREENLETS)]
+
+
+def take_turns(t):
+    running = [greenlet.greenlet(root) for root in roots(t)]
 
     def switch_from(n):
         return lambda: running[(n + 1) % GREENLETS].switch(switch_from((n + 1) % GREENLETS))
@@ -53,7 +59,14 @@ def work(t):
     running[0].switch(switch_from(0))
 
 
+def be_scheduled(t):
+    import gevent
+
+    gevent.joinall([gevent.spawn(root, gevent.sleep) for root in roots(t)])
+
+
 def main():
+    work = be_scheduled if sys.argv[1] == "gevent" else take_turns
     start_thread(work, 1)
     print("ready")
     work(0)
