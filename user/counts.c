@@ -69,14 +69,14 @@ static void take(void *context, const struct tally_entry *entry)
 {
 	struct counts *counts = context;
 	enum outcome outcome = entry->outcome;
-	uint32_t stack = entry->name;
+	uint32_t thread = entry->name >> 32, stack = entry->name;
 
-	if (symbolizer__doubts(counts->symbolizer, stack)) {
+	if (symbolizer__doubts(counts->symbolizer, thread, stack)) {
 		outcome = OUTCOME_CODE_REPLACED;
 		stack = symbolizer__reason(counts->symbolizer, outcome);
 	}
 	counts->profile->ledger.outcomes[outcome] += entry->samples;
-	profile__add(counts->profile, entry->name >> 32, stack, entry->samples);
+	profile__add(counts->profile, thread, stack, entry->samples);
 }
 
 void counts__settle(struct counts *counts, struct sampler *sampler)

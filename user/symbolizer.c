@@ -36,8 +36,13 @@
 /* Checks without a replaced code object until the kernel need not tell them apart any more: 2 s. */
 #define QUIET_CHECKS 10
 
+/* Processes share functions, not code objects. */
+struct doubted {
+	uint32_t process, function;
+};
+
 struct doubt {
-	uint32_t function; /* key */
+	struct doubted what; /* key */
 	UT_hash_handle hh;
 };
 
@@ -130,17 +135,18 @@ static void doubt_code(void *context, const struct known_code *code)
 {
 	struct known_process *process = context;
 	struct symbolizer *symbolizer = process->symbolizer;
+	struct doubted what = { process->process, code->function };
 	struct doubt *doubt;
 
 	process->replaced = true;
 	if (process->checks_to_go || code->code.hidden)
 		return;
-	HASH_FIND(hh, symbolizer->doubts, &code->function, sizeof(code->function), doubt);
+	HASH_FIND(hh, symbolizer->doubts, &what, sizeof(what), doubt);
 	if (doubt)
 		return;
 	doubt = xcalloc(1, sizeof(*doubt));
-	doubt->function = code->function;
-	HASH_ADD(hh, symbolizer->doubts, function, sizeof(doubt->function), doubt);
+	doubt->what = what;
+	HASH_ADD(hh, symbolizer->doubts, what, sizeof(doubt->what), doubt);
 }
 
 void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target)
@@ -312,18 +318,19 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	return changed;
 }
 
-bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t stack)
+bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
 {
 	const struct profile *profile = symbolizer->profile;
 	const struct profile_stack *frames = &profile->stacks[stack];
+	struct doubted what = { .process = profile->threads[thread].process };
 	struct doubt *doubt = NULL;
 
 	if (!symbolizer->doubts)
 		return false;
-	for (uint32_t i = 0; i < frames->depth && !doubt; i++)
-		HASH_FIND(hh, symbolizer->doubts,
-			  &profile->locations[frames->locations[i]].function, sizeof(uint32_t),
-			  doubt);
+	for (uint32_t i = 0; i < frames->depth && !doubt; i++) {
+		what.function = profile->locations[frames->locations[i]].function;
+		HASH_FIND(hh, symbolizer->doubts, &what, sizeof(what), doubt);
+	}
 	return doubt;
 }
 

@@ -44,8 +44,8 @@ typedef void (*symbolizer__identify)(void *context, const struct target_process 
  * to be named.  Returns whether all stacks are to be defined anew. */
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context);
 
-/* Whether samples of STACK since the last check may have been another stack's. */
-bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t stack);
+/* Whether samples of THREAD with STACK since the last check may have been another stack's. */
+bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
 
 /* The stack in the profile that says OUTCOME, instead of one in doubt. */
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome);

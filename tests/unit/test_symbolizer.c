@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Code objects that are replaced by others at their addresses: named right, or not at all. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -17,7 +19,8 @@
 
 struct bench {
 	struct fake_code codes[3];
-	struct target_process target;
+	struct target_process target, other;
+	uint32_t thread; /* of the last definition */
 	struct profile *profile;
 	struct symbolizer *symbolizer;
 	int identify; /* what the kernel was told last, -1: nothing */
@@ -91,22 +94,33 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The stack of code objects FIRST to LAST, the former the leaf, with IDENTITY in the leaf. */
-static uint32_t define(struct bench *bench, int first, int last, uint64_t identity)
+/* The stack of code objects FIRST to LAST, the former the leaf, with IDENTITY in the leaf, in
+ * process PID. */
+static uint32_t define_in(struct bench *bench, pid_t pid, int first, int last, uint64_t identity)
 {
 	struct definition *definition = calloc(1, sizeof(*definition));
-	uint32_t thread, stack;
+	uint32_t stack;
 
-	definition->tgid = definition->tid = getpid();
+	definition->tgid = definition->tid = pid;
 	for (int i = first; i <= last; i++)
 		definition->frames[definition->depth++] = (struct frame){
 			.kind = FRAME_PYTHON,
 			.address = (uintptr_t)bench->codes[i].object,
 			.identity = i == first ? identity : 0,
 		};
-	assert_true(symbolizer__define(bench->symbolizer, definition, &thread, &stack));
+	assert_true(symbolizer__define(bench->symbolizer, definition, &bench->thread, &stack));
 	free(definition);
 	return stack;
+}
+
+static uint32_t define(struct bench *bench, int first, int last, uint64_t identity)
+{
+	return define_in(bench, getpid(), first, last, identity);
+}
+
+static bool doubts(const struct bench *bench, uint32_t stack)
+{
+	return symbolizer__doubts(bench->symbolizer, bench->thread, stack);
 }
 
 static const char *leaf_of(const struct bench *bench, uint32_t stack)
@@ -123,14 +137,51 @@ static void doubts_what_was_replaced(void **state)
 	uint32_t all = define(bench, 0, 2, 0), two = define(bench, 2, 2, 0);
 
 	assert_false(check(bench));
-	assert_false(symbolizer__doubts(bench->symbolizer, all));
+	assert_false(doubts(bench, all));
 	replace_code(bench, 1, 7);
 	assert_true(check(bench));
 	assert_int_equal(bench->identify, true);
-	assert_true(symbolizer__doubts(bench->symbolizer, all));
-	assert_false(symbolizer__doubts(bench->symbolizer, two));
+	assert_true(doubts(bench, all));
+	assert_false(doubts(bench, two));
 	symbolizer__settle(bench->symbolizer);
-	assert_false(symbolizer__doubts(bench->symbolizer, all));
+	assert_false(doubts(bench, all));
+}
+
+/* A process with the same functions, in which nothing is replaced. */
+static void does_not_doubt_another_process(void **state)
+{
+	struct bench *bench = *state;
+	pid_t pid = fork();
+	uint32_t stack;
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	bench->other = bench->target;
+	bench->other.process.pid = pid;
+	symbolizer__add_target(bench->symbolizer, &bench->other);
+	stack = define(bench, 0, 0, 0);
+	assert_int_equal(define_in(bench, pid, 0, 0, 0), stack);
+	replace_code(bench, 0, 7);
+	check(bench);
+	assert_false(doubts(bench, stack));
+	define(bench, 0, 0, 0);
+	assert_true(doubts(bench, stack));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* What it runs after an exec is read anew, were it as like as can be. */
+static void forgets_what_ran_before_an_exec(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t identity = identity_of(bench, 0, 42);
+
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "zero");
+	rename_code(bench, 0, "after");
+	symbolizer__renew_target(bench->symbolizer, &bench->target);
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "after");
 }
 
 /* As long as each sample is told apart by what was there, nothing is in doubt. */
@@ -146,7 +197,7 @@ static void does_not_doubt_what_is_told_apart(void **state)
 	replace_code(bench, 0, 8);
 	check(bench);
 	assert_int_equal(bench->identify, -1);
-	assert_false(symbolizer__doubts(bench->symbolizer, stack));
+	assert_false(doubts(bench, stack));
 }
 
 static void tells_apart_until_it_is_quiet(void **state)
@@ -187,8 +238,8 @@ static void notices_in_a_definition(void **state)
 	rename_code(bench, 0, "other");
 	new = define(bench, 0, 0, identity_of(bench, 0, 7));
 	assert_string_equal(leaf_of(bench, new), "other");
-	assert_true(symbolizer__doubts(bench->symbolizer, old));
-	assert_false(symbolizer__doubts(bench->symbolizer, new));
+	assert_true(doubts(bench, old));
+	assert_false(doubts(bench, new));
 }
 
 /* Made again and again alike, it may be there the next time. */
@@ -229,10 +280,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(doubts_what_was_replaced),	     TEST(does_not_doubt_what_is_told_apart),
-		TEST(tells_apart_until_it_is_quiet), TEST(names_only_what_was_sampled),
-		TEST(notices_in_a_definition),	     TEST(names_what_comes_back),
-		TEST(replaces_nothing_hidden),
+		TEST(doubts_what_was_replaced),	       TEST(does_not_doubt_what_is_told_apart),
+		TEST(tells_apart_until_it_is_quiet),   TEST(names_only_what_was_sampled),
+		TEST(notices_in_a_definition),	       TEST(names_what_comes_back),
+		TEST(replaces_nothing_hidden),	       TEST(does_not_doubt_another_process),
+		TEST(forgets_what_ran_before_an_exec),
 	};
 #undef TEST
 
