@@ -42,15 +42,29 @@ static char *output_path(const struct options *options, pid_t pid)
 	return path;
 }
 
-/* Says before anything is sampled what could not be written after it. */
-static bool check_outputs(const struct options *options)
+/* Where the ledger of process PID goes, if it does; the caller frees. */
+static char *stats_path(const struct options *options, pid_t pid)
 {
-	char *path = output_path(options, options->pid_count ? options->pids[0] : 0);
-	bool writable = output_file__check(path, "-o") &&
-			(!options->stats || output_file__check(options->stats, "--stats"));
+	return options->stats ? output_file__expand(options->stats, pid) : NULL;
+}
 
+/* Says before anything is sampled what could not be written after it. */
+static enum exit_status check_outputs(const struct options *options)
+{
+	pid_t pid = options->pid_count ? options->pids[0] : 0;
+	char *path = output_path(options, pid), *stats = stats_path(options, pid);
+	enum exit_status status = STATUS_WRITTEN;
+
+	if (!output_file__check(path, "-o") || (stats && !output_file__check(stats, "--stats"))) {
+		status = STATUS_FAILED;
+	} else if (stats && output_file__same(path, stats)) {
+		log__error("--stats and -o both name %s: give each a file of its own",
+			   output_file__shown(path));
+		status = STATUS_USAGE;
+	}
+	free(stats);
 	free(path);
-	return writable;
+	return status;
 }
 
 static char *title_of(const struct profile *profile)
@@ -77,11 +91,31 @@ static void save_elsewhere(const struct written_profile *written, pid_t pid)
 	free(pattern);
 }
 
+/* Writes the ledger to PATH, unless the profile is there: what is a link by now, or was named with
+ * a process ID that nobody knew before, was not seen at the start. */
+static enum exit_status write_stats(const char *path, const char *profile_path,
+				    const struct ledger *ledger)
+{
+	int error = output_file__same(path, profile_path)
+			    ? -EEXIST
+			    : output_file__write(path, write_ledger, ledger);
+
+	if (error) {
+		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
+		return STATUS_FAILED;
+	}
+	if (strcmp(path, "-") != 0)
+		log__info("wrote %s (the ledger)", path);
+	return STATUS_WRITTEN;
+}
+
 static enum exit_status write_outputs(const struct recording *recording,
 				      const struct options *options)
 {
 	const struct profile *profile = recording__profile(recording);
-	char *path = output_path(options, recording__pid(recording)), *title = title_of(profile);
+	pid_t pid = recording__pid(recording);
+	char *path = output_path(options, pid), *stats = stats_path(options, pid);
+	char *title = title_of(profile);
 	struct output_options shown = options->shown;
 	struct written_profile written = { profile, options, &shown };
 	enum exit_status status = STATUS_WRITTEN;
@@ -93,19 +127,14 @@ static enum exit_status write_outputs(const struct recording *recording,
 		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
 		status = STATUS_FAILED;
 		if (error != -EPIPE)
-			save_elsewhere(&written, recording__pid(recording));
+			save_elsewhere(&written, pid);
 	} else if (strcmp(path, "-") != 0) {
 		log__info("wrote %s (%s)", path, options->format->name);
 	}
-	if (options->stats) {
-		error = output_file__write(options->stats, write_ledger, &profile->ledger);
-		if (error) {
-			log__error("cannot write %s: %s", output_file__shown(options->stats),
-				   strerror(-error));
-			status = STATUS_FAILED;
-		}
-	}
+	if (stats && write_stats(stats, path, &profile->ledger))
+		status = STATUS_FAILED;
 	free(title);
+	free(stats);
 	free(path);
 	return status;
 }
@@ -132,12 +161,15 @@ enum exit_status cmd_record(int count, char **arguments)
 
 	if (status)
 		return status;
-	if (options.help)
+	if (options.help) {
 		options__print_help();
-	else if (options.version)
+	} else if (options.version) {
 		puts("pybpfprof " PYBPFPROF_VERSION);
-	else
-		status = check_outputs(&options) ? record(&options) : STATUS_FAILED;
+	} else {
+		status = check_outputs(&options);
+		if (!status)
+			status = record(&options);
+	}
 	options__free(&options);
 	return status;
 }

@@ -8,6 +8,7 @@
 
 #include "log.h"
 #include "options.h"
+#include "pybpfprof.h"
 #include "xalloc.h"
 
 /* Ten years; what is longer is a mistake, or an attempt to overflow. */
@@ -146,12 +147,13 @@ static enum exit_status add_pids(struct options *options, const char *list)
 
 		errno = 0;
 		pid = strtol(at, &end, 10);
-		if (end == at || errno || pid <= 0 || pid > PID_LIMIT || (*end && *end != ','))
+		if (*at < '0' || *at > '9' || errno || pid <= 0 || pid > PID_LIMIT ||
+		    (*end && *end != ','))
 			return bad_value("process ID", list,
 					 "a positive number of at most 4194304");
 		add_pid(options, pid);
-		at = *end ? end + 1 : end;
-	} while (*at);
+		at = end;
+	} while (*at++);
 	return STATUS_WRITTEN;
 }
 
@@ -272,22 +274,29 @@ static bool is_in_folder(const char *pattern, const char *code)
 	return slash && found && found < slash;
 }
 
+/* PATTERN is of a file to write, or NULL. */
+static enum exit_status check_pattern(const struct options *options, const char *pattern)
+{
+	bool by_time = pattern && is_in_folder(pattern, "%t");
+
+	if (!by_time && !(pattern && options->command && is_in_folder(pattern, "%p")))
+		return STATUS_WRITTEN;
+	log__error("'%s' has %s in its folder, which is not known before the start: use it in the "
+		   "file's name" SEE_HELP,
+		   pattern, by_time ? "%t" : "%p");
+	return STATUS_USAGE;
+}
+
 static enum exit_status check_output(struct options *options)
 {
 	const char *output = options->output;
 
-	if (options->stats &&
-	    (!*options->stats || (output && strcmp(output, options->stats) == 0))) {
-		log__error("--stats needs a file of its own" SEE_HELP);
+	if (options->stats && !*options->stats) {
+		log__error("--stats needs a file" SEE_HELP);
 		return STATUS_USAGE;
 	}
-	if (output &&
-	    (is_in_folder(output, "%t") || (options->command && is_in_folder(output, "%p")))) {
-		log__error("'%s' has %s in its folder, which is not known before the start: use it "
-			   "in the file's name" SEE_HELP,
-			   output, is_in_folder(output, "%t") ? "%t" : "%p");
+	if (check_pattern(options, output) || check_pattern(options, options->stats))
 		return STATUS_USAGE;
-	}
 	if (!options->format && output)
 		options->format = output__by_ending(output);
 	if (!options->format && output && strcmp(output, "-") != 0 &&
@@ -307,6 +316,11 @@ static enum exit_status check(struct options *options)
 		return STATUS_WRITTEN;
 	if (!options->pid_count && !options->command) {
 		log__error("nothing to profile: -p PID, or -- COMMAND" SEE_HELP);
+		return STATUS_USAGE;
+	}
+	if (options->pid_count > TARGETS_MAX) {
+		log__error("%zu processes are too many for one run: at most %d" SEE_HELP,
+			   options->pid_count, TARGETS_MAX);
 		return STATUS_USAGE;
 	}
 	if (options->pid_count && options->command) {

@@ -43,6 +43,52 @@ static bool is_stdout(const char *path)
 	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
 
+/* What a path names: a file, or one that may come to be in a folder. */
+struct place {
+	struct stat status; /* the file's, or its folder's */
+	char *name;	    /* in that folder; NULL where the file is there */
+};
+
+static int find_place(const char *path, struct place *place)
+{
+	struct destination destination;
+	char *folder;
+	int error;
+
+	place->name = NULL;
+	if (is_stdout(path))
+		return fstat(STDOUT_FILENO, &place->status);
+	error = destination__find(path, &destination);
+	if (!error && stat(destination.path, &place->status)) {
+		folder = destination__folder(destination.path);
+		error = stat(folder, &place->status);
+		place->name = xstrdup(basename(destination.path));
+		free(folder);
+	}
+	destination__free(&destination);
+	return error;
+}
+
+/* Devices take more than one file. */
+static bool is_same_place(const struct place *one, const struct place *other)
+{
+	return one->status.st_dev == other->status.st_dev &&
+	       one->status.st_ino == other->status.st_ino && !S_ISCHR(one->status.st_mode) &&
+	       strcmp(one->name ? one->name : "", other->name ? other->name : "") == 0;
+}
+
+bool output_file__same(const char *one, const char *other)
+{
+	struct place first = { 0 }, second = { 0 };
+	bool same = is_stdout(one) && is_stdout(other);
+
+	if (!same && !find_place(one, &first) && !find_place(other, &second))
+		same = is_same_place(&first, &second);
+	free(first.name);
+	free(second.name);
+	return same;
+}
+
 const char *output_file__shown(const char *path)
 {
 	return strcmp(path, "-") == 0 ? "standard output" : path;

@@ -17,6 +17,9 @@ char *output_file__expand(const char *pattern, pid_t pid);
  * not. */
 bool output_file__check(const char *path, const char *option);
 
+/* Whether what is written to ONE and to OTHER would come to the same file, or mix in a pipe. */
+bool output_file__same(const char *one, const char *other);
+
 /* Writes PATH, or what it is a link to ("-" is standard output), by calling WRITE, which returns 0
  * or -errno. 0, or -errno of what failed; then there is no file of that name, or the one that was.
  */

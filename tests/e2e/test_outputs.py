@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where the profile goes, what it is called, whose it is, and what is said while it is made."""
 
+import collections
 import gzip
 import html.parser
 import json
@@ -81,6 +82,13 @@ class TestPlaces:
         names = os.listdir(tmp_path)
         assert len(names) == 1
         assert re.fullmatch(r"a-%d-\d[0-9TZ_:.-]*-b\.folded" % busy.pid, names[0])
+
+    def test_process_and_time_in_the_ledgers_name(self, profile, busy, tmp_path):
+        run = profile.attempt("-p", busy.pid, "-d", 0.5, "-o", tmp_path / "a.html", "--stats",
+                              tmp_path / "a-%p-%t.json")
+        assert run.status == 0, run.stderr
+        written = str(next(tmp_path.glob("a-%d-2*.json" % busy.pid)))
+        assert "wrote %s (the ledger)" % written in run.stderr
 
     def test_a_file_in_the_way_is_replaced(self, profile, busy, tmp_path):
         path = tmp_path / "out.folded"
@@ -218,6 +226,22 @@ class TestMessages:
         progress = [part for part in parts if re.search(r"\b[12](\.\d+)? ?(s )?(of|/) ?3", part)]
         assert len(progress) >= 2, text
         assert all("lost" in part and "sample" in part for part in progress)
+
+    def test_ten_hottest(self, any_python, target, profile):
+        """By their own samples, as in the profile; there are more functions."""
+        run = profile("-p", target(any_python, "kinds.py").pid, "-d", 1, "-r", 999, "-F")
+        told = re.findall(r"^ +([\d.]+)% +([\d.]+)%  (.+)$", run.stderr, re.MULTILINE)
+        own, total = collections.Counter(), collections.Counter()
+        for frames, count in run.stacks:
+            own[frames[-1].label] += count
+            for label in {frame.label for frame in frames}:
+                total[label] += count
+        assert len(own) > 10 and len(told) == 10
+        assert [float(row[0]) for row in told] == [
+            round(100 * count / run.samples, 1) for _, count in own.most_common(10)]
+        for self_share, total_share, name in told:
+            assert float(self_share) == round(100 * own[name] / run.samples, 1)
+            assert float(total_share) == round(100 * total[name] / run.samples, 1)
 
     def test_quiet(self, profile, busy):
         assert profile("-p", busy.pid, "-d", 1, "-q").stderr == ""
