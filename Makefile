@@ -30,8 +30,10 @@ NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/na
 	$(OUTPUT)/unit/walker
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c)
 PAGE := $(wildcard user/output/page/*)
-FORMATTED := $(wildcard bpf/*.[ch] user/*.[ch] user/output/*.[ch] offsets/*.[ch] vmlinux/*.h \
-	tests/unit/*.[ch] tests/native/*.[ch] tests/programs/*.c tests/standin/*.c)
+BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
+FORMATTED := $(wildcard bpf/*.[ch] bpf/*/*.h user/*.[ch] user/output/*.[ch] offsets/*.[ch] \
+	vmlinux/*.h vmlinux/*/*.h tests/unit/*.[ch] tests/native/*.[ch] tests/native/*/*.h \
+	tests/programs/*.c tests/standin/*.c)
 
 ifeq ($(V),1)
 Q :=
@@ -52,7 +54,7 @@ $(OUTPUT)/pybpfprof: $(OBJECTS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(OUTPUT)/pybpfprof.bpf.o: bpf/pybpfprof.bpf.c $(wildcard bpf/*.h vmlinux/*.h) | $(OUTPUT)/
+$(OUTPUT)/pybpfprof.bpf.o: bpf/pybpfprof.bpf.c $(BPF_HEADERS) | $(OUTPUT)/
 	$(call say,BPF,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@

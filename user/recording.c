@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,8 +160,10 @@ static enum exit_status start(struct recording *recording)
 	int error =
 		watch__begin(recording->watch, recording->sampler, recording->symbolizer, now_ns());
 
-	if (error)
-		return privileges__explain_load(error);
+	if (error) {
+		log__error("the processes cannot be sampled: %s", strerror(-error));
+		return STATUS_FAILED;
+	}
 	status = start_events(recording);
 	if (status)
 		return status;

@@ -8,9 +8,12 @@
 #include "log.h"
 #include "targets.h"
 
+/* A descriptor, or -errno. */
 static int open_pidfd(pid_t pid)
 {
-	return syscall(SYS_pidfd_open, pid, 0);
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
 }
 
 enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error)
@@ -88,10 +91,6 @@ static void warn_of_limits(const struct target_process *target)
 {
 	const struct runtime *runtime = &target->runtime;
 
-	if (!runtime->initialized)
-		log__warning("process %d has loaded Python %s but not started it; until then it "
-			     "has no samples with Python",
-			     target->process.pid, runtime->version);
 	if (*runtime->other_version)
 		log__warning("process %d runs more than one Python: the profile shows Python %s, "
 			     "but not what Python %s does",
@@ -113,11 +112,21 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	status = check_process(&target->process);
 	if (status)
 		return status;
+	if (target->pidfd < 0 && target->pidfd != -ESRCH) {
+		log__error("process %d cannot be watched for its end (pidfd_open: %s): a container "
+			   "or a sandbox may not allow it",
+			   pid, strerror(-target->pidfd));
+		return STATUS_NOT_ALLOWED;
+	}
 	if (target->pidfd < 0)
 		return target__explain(pid, &target->runtime, -ESRCH);
 	error = runtime__find(pid, &target->runtime);
 	if (error)
 		return target__explain(pid, &target->runtime, error);
+	if (!target->runtime.initialized)
+		log__warning("process %d has loaded Python %s but not started it; until then it "
+			     "has no samples with Python",
+			     pid, target->runtime.version);
 	warn_of_newer(target);
 	warn_of_limits(target);
 	target->command = process__command(process__reader(pid));
@@ -160,24 +169,33 @@ int target__find_started(pid_t pid, struct target_process *target, uint64_t *sig
 	if (error)
 		return error == -ESRCH ? error : -EAGAIN;
 	warn_of_newer(target);
+	warn_of_limits(target);
 	target->pidfd = open_pidfd(pid);
 	if (target->pidfd < 0)
-		return -errno;
+		return target->pidfd;
 	target->command = process__command(process__reader(pid));
 	return 0;
 }
 
 bool target__renew(struct target_process *target)
 {
+	pid_t pid = target->process.pid;
 	struct runtime runtime;
+	int error = runtime__find(pid, &runtime);
 
-	if (runtime__find(target->process.pid, &runtime) || !runtime.initialized ||
+	if (error == -ENOEXEC && !target->left) {
+		target->left = true;
+		log__warning("process %d runs another program by now, which is no Python", pid);
+	}
+	if (error || !runtime.initialized ||
 	    (runtime.interpreters == target->runtime.interpreters &&
 	     runtime.offsets.version == target->runtime.offsets.version))
 		return false;
 	target->runtime = runtime;
+	target->left = false;
 	free(target->command);
-	target->command = process__command(process__reader(target->process.pid));
+	target->command = process__command(process__reader(pid));
+	warn_of_limits(target);
 	return true;
 }
 

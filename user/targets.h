@@ -15,7 +15,8 @@ struct target_process {
 	struct process process;
 	struct runtime runtime;
 	char *command;
-	int pidfd; /* readable once the process has ended; -1 after that was seen */
+	int pidfd; /* readable once the process has ended; negative after that was seen */
+	bool left; /* it has called exec, and runs no Python any more */
 };
 
 /* Opens process PID and finds its Python.  STATUS_WRITTEN with *TARGET for target__close, or how

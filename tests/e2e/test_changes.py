@@ -40,6 +40,17 @@ def test_exec_of_another_python(python, target, profile):
     assert lost < 0.4 * after
 
 
+def test_exec_of_no_python(any_python, target, profile, require):
+    program = target(any_python, "changing.py", 0.3, require("sha256sum"), "/dev/zero")
+    run = profile.start("-p", program.pid, "-d", 2, "-r", 199)
+    run.wait_sampling()
+    program.go()
+    run.load()
+    told = [line for line in run.stderr.splitlines() if "no Python" in line]
+    assert told == ["pybpfprof: process %d runs another program by now, which is no Python"
+                    % program.pid]
+
+
 def test_end_of_one_of_two(any_python, target, profile):
     first, second = target(any_python, "busy.py"), target(any_python, "busy.py")
     run = profile.start("-p", first.pid, "-p", second.pid, "-d", 3)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Everything that can be wrong: how it is told, before the run starts, and the exit status."""
 
+import errno
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
+
+from conftest import PROGRAMS, parse_folded
 
 FAILED, USAGE, NOT_PYTHON, NOT_ALLOWED, NO_SAMPLE = 1, 2, 3, 4, 5
 AT_ONCE = 5
@@ -78,7 +82,8 @@ class TestProcesses:
 class TestUsage:
     BAD = [
         ("-p", "0"), ("-p", "-1"), ("-p", "abc"), ("-p", "12x"), ("-p", ""),
-        ("-p", "99999999999999999999"), ("-p",),
+        ("-p", "99999999999999999999"), ("-p",), ("-p", "1,"), ("-p", "1,,2"), ("-p", " 1"),
+        ("-p", ",".join(map(str, range(1, 4098)))),
         ("-p", "1", "-d", "0"), ("-p", "1", "-d", "-1"), ("-p", "1", "-d", "soon"),
         ("-p", "1", "-d", "1x"), ("-p", "1", "-d", "nan"), ("-p", "1", "-d", "inf"),
         ("-p", "1", "-d", "1e999"),
@@ -90,7 +95,8 @@ class TestUsage:
         ("-p", "1", "--", "true"),
     ]
 
-    @pytest.mark.parametrize("arguments", BAD, ids=[" ".join(words) or "none" for words in BAD])
+    @pytest.mark.parametrize("arguments", BAD,
+                             ids=[" ".join(words)[:40] or "none" for words in BAD])
     def test_bad_arguments(self, profile, arguments):
         check(profile.attempt(*arguments), USAGE, "--help")
 
@@ -125,6 +131,29 @@ class TestUsage:
 
 
 class TestOutputs:
+    @pytest.mark.parametrize("output, stats", [
+        ("x.html", "./x.html"), ("%p.folded", "{pid}.folded"), ("{pid}.folded", "%p.folded"),
+        ("link.html", "target.html"), ("link.html", "link.html"), ("/dev/stdout", "-"),
+    ])
+    def test_both_files_are_one(self, profile, busy, tmp_path, output, stats):
+        """The ledger would replace the profile."""
+        os.symlink("target.html", tmp_path / "link.html")
+        output, stats = (os.path.join(tmp_path, name.format(pid=busy.pid)) if "." in name else name
+                         for name in (output, stats))
+        check(profile.attempt("-p", busy.pid, "-d", 30, "-f", "html", "-o", output,
+                              "--stats", stats), USAGE, "a file of its own")
+        assert os.listdir(tmp_path) == ["link.html"]
+
+    def test_both_files_become_one(self, profile, any_python, tmp_path):
+        """Seen too late to refuse it: the profile is what stays."""
+        stats = tmp_path / "stats.json"
+        run = profile.attempt("-o", tmp_path / "%p.folded", "--stats", stats, "--", "sh", "-c",
+                              'ln -s $$.folded "$0"; exec "$@"', stats, *any_python.command,
+                              os.path.join(PROGRAMS, "burn.py"), "0.3")
+        assert run.status == FAILED
+        assert "cannot write %s: File exists" % stats in run.stderr
+        assert parse_folded(stats.read_text())
+
     def test_folder_that_does_not_exist(self, profile, busy, tmp_path):
         path = tmp_path / "missing" / "out.html"
         check(profile.attempt("-p", busy.pid, "-d", 30, "-o", path), FAILED,
@@ -264,13 +293,32 @@ class TestPermissions:
     def test_perf_events_forbidden(self, public_binary, busy, require):
         """The sysctl that forbids is named with the value that mends it."""
         require("setpriv")
-        with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as sysctl:
-            if int(sysctl.read()) < 2:
-                pytest.skip("perf events are open to all here")
         held = CAPABILITIES - {"perfmon"}
         status, error = self.as_nobody(public_binary, held, "-p", busy.pid, "-d", 30)
         assert status == NOT_ALLOWED, error
         assert "perf_event_paranoid" in error
+
+    # By number on x86-64: /usr/include/asm/unistd_64.h.
+    DENIED = [
+        ("bpf", 321, errno.EPERM, "CAP_BPF", "allow the bpf system call"),
+        ("bpf", 321, errno.ENOSYS, "5.10 or later is needed", "Function not implemented"),
+        ("perf_event_open", 298, errno.EPERM, "perf events", "perf_event_paranoid"),
+        ("perf_event_open", 298, errno.ENOENT, "CPU clock", "CONFIG_PERF_EVENTS"),
+        ("pidfd_open", 434, errno.EPERM, "pidfd_open", "Operation not permitted"),
+        ("process_vm_readv", 310, errno.EPERM, "cannot be read", "Operation not permitted"),
+    ]
+
+    @pytest.mark.parametrize("call, number, error, what, mend", DENIED,
+                             ids=["%s-%s" % (row[0], errno.errorcode[row[2]]) for row in DENIED])
+    def test_a_system_call_is_forbidden(self, binary, busy, call, number, error, what, mend):
+        """As a container's seccomp profile forbids it."""
+        answer = subprocess.run(
+            [sys.executable, os.path.join(PROGRAMS, "deny.py"), str(number), str(error), binary,
+             "-p", str(busy.pid), "-d", "30"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
+        assert answer.returncode == NOT_ALLOWED, answer.stderr
+        assert len(answer.stderr.splitlines()) == 1
+        assert what in answer.stderr and mend in answer.stderr
 
     def test_no_btf(self, binary, busy, require):
         hide = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" "$@"'

@@ -128,6 +128,11 @@ const struct slot *kernel__slot(__u32 cpu, __u32 slot)
 	return &((struct slot *)maps[STACKS].values)[cpu * STACK_SLOTS + slot];
 }
 
+void kernel__begin_epoch(void)
+{
+	epoch++;
+}
+
 void kernel__drain(void)
 {
 	for (size_t i = 0; i < kernel.definition_count; i++)

@@ -63,6 +63,9 @@ void kernel__identify(__u32 tgid);
 /* Fires a perf event in the current thread; counts its reads from 0. */
 struct last_sample kernel__sample(void);
 
+/* Has every stack defined anew, as user space does. */
+void kernel__begin_epoch(void);
+
 /* What user space sees of CPU. */
 const struct cpu_counters *kernel__counters(__u32 cpu);
 const struct slot *kernel__slot(__u32 cpu, __u32 slot);

@@ -143,6 +143,18 @@ static void defines_a_stack_once(void **state)
 	assert_int_equal(counted[6], 142);
 }
 
+static void defines_anew_in_each_epoch(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		if (i % 20 == 0)
+			kernel__begin_epoch();
+		assert_true(sample_stack(i % 4));
+	}
+	assert_int_equal(kernel.definition_count, 4 * 5);
+	assert_accounts_are_true();
+}
+
 static void keeps_cpus_and_threads_apart(void **state)
 {
 	(void)state;
@@ -315,6 +327,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(defines_a_stack_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(defines_anew_in_each_epoch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keeps_cpus_and_threads_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(defines_again_after_a_full_ring, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(passes_slots_on, set_up, tear_down),

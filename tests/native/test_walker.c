@@ -426,6 +426,21 @@ static void sees_what_the_newest_state_does_not_show(void **state)
 	harness__assert_whole(kernel__sample(), 4);
 }
 
+/* That a thread has no state says nothing of one that gets its tid later, and whose state is older
+ * than the newest, in threads that have been remembered. */
+static void remembers_nothing_of_the_thread_before(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image);
+
+	harness__python_thread(image, interp, 1, 3);
+	harness__python_thread(image, interp, 9, 1);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	kernel.thread_pointer = harness__thread_pointer(1);
+	kernel.start_time++;
+	harness__assert_whole(kernel__sample(), 3);
+}
+
 /* A thread that has freed its state runs on for a while. */
 static void forgets_a_state_that_was_freed(void **state)
 {
@@ -503,6 +518,7 @@ int main(void)
 		CHECK(remembers_that_there_is_none),
 		CHECK(sees_a_new_state_at_once),
 		CHECK(sees_what_the_newest_state_does_not_show),
+		CHECK(remembers_nothing_of_the_thread_before),
 		CHECK_IN(0, 0x030b0000, forgets_a_state_that_was_freed),
 		CHECK(sees_a_state_in_used_memory),
 		CHECK(takes_the_task_either_way),
