@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from conftest import PROGRAMS
-from pythons import own_pythons
+from pythons import one_of_each_minor, own_pythons
 
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
@@ -293,6 +293,24 @@ def test_native_threads_have_no_python(python, target, profile):
     assert run.ledger["no_python"] == native
     assert run.ledger["errors"] == {} or sum(run.ledger["errors"].values()) == 0
     assert run.count_name("spin") == run.ledger["python"]
+
+
+@pytest.mark.proves("native threads")
+@pytest.mark.pythons(which=one_of_each_minor)
+def test_native_threads_that_enter_python(python, target, profile):
+    """PyGILState_Ensure gives each call a state of its own, or the thread's once more."""
+    legal = [["entered", "middle", "leaf"],
+             ["<module>", "main", "reenter", "compare", "middle", "leaf"]]
+    run = profile("-p", target(python, "ensured.py").pid, "-d", 2, "-r", 1999)
+    roots = dict.fromkeys(("entered", "<module>"), 0)
+    for frames, count in run.stacks:
+        names = [frame.short for frame in frames]
+        if frames[0].file is None:
+            continue
+        assert any(names == way[:len(names)] for way in legal), names
+        roots[names[0]] += count
+    assert all(count > 0.02 * run.samples for count in roots.values()), roots
+    assert sum(run.ledger["errors"].values()) <= 0.01 * run.samples, run.ledger
 
 
 @pytest.mark.proves("GIL released")
