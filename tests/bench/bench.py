@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What profiling costs: in the kernel, for the target, for the profiler itself.
 
-Prints a table for each Python and writes all figures as JSON.  The target
-keeps PERCENT of its speed: the median over pairs of windows that lie side by
-side, with the profiler in one of them; "no profiler" shows the noise.
+Prints the figures of one Python of each version, a table of them all, and
+writes them as JSON.  The target keeps PERCENT of its speed: the median over
+pairs of windows that lie side by side, with the profiler in one of them; "no
+profiler" shows the noise.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import kernel_cost
 from processes import BINARY, ROOT, SETTLING_SECONDS, Profiler, workers
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from pythons import describe, find_pythons  # noqa: E402
+from pythons import describe, one_of_each_minor  # noqa: E402
 
 RATES = (99, 999, 9999)
 MANY_THREADS = 160
@@ -116,26 +117,51 @@ def measure_start(python, runs):
             ("a run of one second", statistics.median(whole), "s", "< 1.5")]
 
 
-def measure(python, quick):
-    steps = [lambda: measure_kernel(python, 2 if quick else 5),
-             lambda: measure_slow_down(python, 3 if quick else 9, 0.5 if quick else 1),
-             lambda: measure_profiler(python, 3 if quick else 10),
-             lambda: measure_start(python, 2 if quick else 5)]
+# What --only names, in the order of measuring.
+PARTS = {
+    "kernel": lambda python, quick: measure_kernel(python, 2 if quick else 5),
+    "slow-down": lambda python, quick: measure_slow_down(python, 3 if quick else 9,
+                                                         0.5 if quick else 1),
+    "profiler": lambda python, quick: measure_profiler(python, 3 if quick else 10),
+    "start": lambda python, quick: measure_start(python, 2 if quick else 5),
+}
+
+
+def in_digits(value):
+    return "%d" % value if isinstance(value, int) else "%.2f" % value
+
+
+def measure(python, parts, quick):
     figures = []
-    for step in steps:
-        for name, value, unit, wanted in step():
+    for part in parts:
+        for name, value, unit, wanted in PARTS[part](python, quick):
             mark = "" if wanted is None else "wanted: %s" % wanted
-            number = "%d" % value if isinstance(value, int) else "%.2f" % value
-            print(("  %-36s %12s %-12s %s" % (name, number, unit, mark)).rstrip(), flush=True)
+            print(("  %-36s %12s %-12s %s" % (name, in_digits(value), unit, mark)).rstrip(),
+                  flush=True)
             figures.append({"name": name, "value": value, "unit": unit, "wanted": wanted})
     return figures
+
+
+def print_table(report):
+    """A row for each figure, a column for each Python, as Markdown."""
+    rows = [["what"] + [name.partition("-")[0] for name in report]]
+    for same in zip(*report.values()):
+        rows.append([("%(name)s, %(unit)s" % same[0]).rstrip(", ")] +
+                    [in_digits(figure["value"]) for figure in same])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    rows.insert(1, ["-" * width for width in widths])
+    print()
+    for row in rows:
+        print("| " + " | ".join(map(str.ljust, row, widths)) + " |")
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="shorter and fewer windows")
+    parser.add_argument("--only", action="append", choices=PARTS, help="only this part (may be "
+                        "repeated)")
     parser.add_argument("--python", action="append", metavar="PATH",
-                        help="only this Python (may be repeated)")
+                        help="only this Python (may be repeated), not one of each version")
     parser.add_argument("--json", default=os.path.join(ROOT, ".output", "bench.json"),
                         metavar="FILE", help="where the figures go (%(default)s)")
     return parser.parse_args()
@@ -149,15 +175,17 @@ def main():
         pythons = [describe(path, "given") or sys.exit("%s is no supported Python" % path)
                    for path in arguments.python]
     else:
-        pythons = find_pythons()
+        pythons = one_of_each_minor()
+    parts = [part for part in PARTS if part in (arguments.only or PARTS)]
     report = {}
     for python in pythons:
         print("Python %s (%s)" % (python.name, " ".join(python.command)), flush=True)
-        report[python.name] = measure(python, arguments.quick)
+        report[python.name] = measure(python, parts, arguments.quick)
     with open(arguments.json, "w", encoding="utf-8") as output:
         json.dump({"kernel": os.uname().release, "cpus": len(os.sched_getaffinity(0)),
                    "quick": arguments.quick, "pythons": report}, output, indent=2)
         output.write("\n")
+    print_table(report)
     print("figures: %s" % arguments.json)
 
 
