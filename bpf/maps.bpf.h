@@ -24,6 +24,18 @@ struct cached_thread {
 	__u32 trusted; /* samples for which having none is believed without another search */
 };
 
+/* A frame's layout in words, and what is to be shifted and masked out of them: the same for a whole
+ * round.  What a version does not have is masked away, for at each branch the verifier goes both
+ * ways, in each step of a round anew. */
+struct frame_words {
+	__u32 previous, code, instruction, owner, tlbc;
+	__u32 instruction_shift, owner_shift, entry_shift, tlbc_shift;
+	__u32 tlbc_mask;
+	__u64 code_mask, code_adaptive, pointer_mask;
+	__u64 owner_mask, entry_mask;
+	bool internal_is_entry, each_is_entry;
+};
+
 /* The scratch of one sample; a CPU never works on two at a time. */
 struct walk {
 	struct layout layout;
@@ -51,6 +63,7 @@ struct walk {
 	__u64 candidate_frames[CANDIDATES_MAX], candidate_tstates[CANDIDATES_MAX];
 
 	/* The walk over the frames. */
+	struct frame_words words;
 	__u64 frame;
 	__u64 cframe;  /* of the activation of the eval loop that the walk began in */
 	__u64 caller;  /* the frame that called this activation ... */

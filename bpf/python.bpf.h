@@ -37,7 +37,7 @@
 #define FRAME_WORDS	     (FRAME_FIELD_MAX / sizeof(__u64))
 #define OWNED_BY_THREAD	     0
 #define FIRST_INTERNAL_OWNER 3
-#define WALK_ROUND	     4
+#define WALK_ROUND	     8
 
 /* A data stack's chunk of the usual size; a larger one is read by pages. */
 #define CHUNK_BYTES (16 * 1024)
@@ -89,28 +89,24 @@ static __always_inline bool read_block_from(struct walk *walk, __u64 from, __u64
 	return true;
 }
 
-/* Reads the block that ends with the frame whose fields are START to END. */
-static __always_inline bool read_block(struct walk *walk, __u64 start, __u64 end)
+/* Reads the block that ends with the frame whose fields are START to END; returns whether it could.
+ * A global function: it is called seldom, and the verifier goes through it once. */
+__noinline int read_block(__u32 cpu, __u64 start, __u64 end)
 {
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	__u64 page = start & ~(__u64)(PAGE_BYTES - 1);
 
+	if (!walk)
+		return 0;
 	if (!walk->layout.in_blocks)
 		return read_block_from(walk, start, end);
 	if (walk->chunk < page && start - walk->chunk < CHUNK_BYTES) {
 		if (read_block_from(walk, walk->chunk, end))
-			return true;
+			return 1;
 		walk->chunk = 0;
 	}
 	return read_block_from(walk, page, end);
 }
-
-/* A frame's layout in words, and what is to be shifted out of them: the same for a whole round. */
-struct frame_words {
-	__u32 previous, code, instruction, owner, tlbc;
-	__u32 instruction_shift, owner_shift, entry_shift, tlbc_shift;
-	bool has_owner, has_entry, has_pointer, has_tlbc;
-	__u64 code_mask, code_adaptive;
-};
 
 static __always_inline __u32 word_of(__u16 offset)
 {
@@ -122,22 +118,34 @@ static __always_inline __u32 shift_of(__u16 offset)
 	return offset % sizeof(__u64) * 8;
 }
 
-static __always_inline struct frame_words frame_words(const struct layout *layout)
+/* All bits where a version has the field at OFFSET. */
+static __always_inline __u64 mask_of(__u16 offset)
 {
+	return offset == OFFSET_ABSENT ? 0 : ~0ULL;
+}
+
+static __always_inline struct frame_words words_of(const struct layout *layout)
+{
+	bool has_owner = layout->frame_owner != OFFSET_ABSENT;
+	bool has_entry = layout->frame_is_entry != OFFSET_ABSENT;
+	bool has_pointer = layout->code_adaptive != OFFSET_ABSENT;
+
 	return (struct frame_words){
 		.previous = word_of(layout->frame_previous),
 		.code = word_of(layout->frame_code),
 		.instruction = word_of(layout->frame_instruction),
-		.instruction_shift = shift_of(layout->frame_instruction),
+		.instruction_shift = has_pointer ? 1 : shift_of(layout->frame_instruction),
+		.pointer_mask = mask_of(layout->code_adaptive),
 		.owner = word_of(layout->frame_owner),
 		.owner_shift = shift_of(layout->frame_owner),
+		.owner_mask = mask_of(layout->frame_owner) & 0xff,
 		.entry_shift = shift_of(layout->frame_is_entry),
+		.entry_mask = mask_of(layout->frame_is_entry) & 0xff,
+		.internal_is_entry = has_owner && !has_entry,
+		.each_is_entry = !has_owner,
 		.tlbc = word_of(layout->frame_tlbc_index),
 		.tlbc_shift = shift_of(layout->frame_tlbc_index),
-		.has_owner = layout->frame_owner != OFFSET_ABSENT,
-		.has_entry = layout->frame_is_entry != OFFSET_ABSENT,
-		.has_pointer = layout->code_adaptive != OFFSET_ABSENT,
-		.has_tlbc = layout->frame_tlbc_index != OFFSET_ABSENT,
+		.tlbc_mask = mask_of(layout->frame_tlbc_index),
 		.code_mask = ~(__u64)layout->tag_mask,
 		.code_adaptive = layout->code_adaptive,
 	};
@@ -150,25 +158,22 @@ static __always_inline __u64 frame_word(const struct walk *walk, __u32 at, __u32
 	return walk->block[at % BLOCK_WORDS + word % FRAME_WORDS];
 }
 
-static __always_inline __s32 frame_position(const struct walk *walk,
-					    const struct frame_words *words, __u32 at, __u64 code)
+/* Either f_lasti, or a pointer into the code object. */
+static __always_inline __s32 frame_position(const struct walk *walk, __u32 at, __u64 code)
 {
+	const struct frame_words *words = &walk->words;
 	__u64 instruction = frame_word(walk, at, words->instruction);
 
-	if (!words->has_pointer)
-		return instruction >> words->instruction_shift;
-	return (__s64)(instruction - code - words->code_adaptive) >> 1;
+	instruction -= (code + words->code_adaptive) & words->pointer_mask;
+	return (__s64)instruction >> words->instruction_shift;
 }
 
-/* Which copy of the code object's instructions the frame runs. */
-static __always_inline __u16 frame_copy(const struct walk *walk, const struct frame_words *words,
-					__u32 at)
+/* Which copy of the code object's instructions the frame runs: TLBC_INDEX_MAX at most. */
+static __always_inline __u16 frame_copy(const struct walk *walk, __u32 at)
 {
-	__u32 index;
+	const struct frame_words *words = &walk->words;
+	__u32 index = frame_word(walk, at, words->tlbc) >> words->tlbc_shift & words->tlbc_mask;
 
-	if (!words->has_tlbc)
-		return 0;
-	index = frame_word(walk, at, words->tlbc) >> words->tlbc_shift;
 	return index < TLBC_INDEX_MAX ? index : TLBC_INDEX_MAX;
 }
 
@@ -179,21 +184,19 @@ struct frame_role {
 	bool by_thread; /* lies in the thread's data stack */
 };
 
-static __always_inline struct frame_role frame_role(const struct walk *walk,
-						    const struct frame_words *words, __u32 at)
+static __always_inline struct frame_role frame_role(const struct walk *walk, __u32 at)
 {
-	struct frame_role role = { .entry = true };
-	__u64 word;
-	__u8 owner;
+	const struct frame_words *words = &walk->words;
+	__u64 word = frame_word(walk, at, words->owner);
+	__u64 owner = word >> words->owner_shift & words->owner_mask;
+	bool internal = owner >= FIRST_INTERNAL_OWNER;
 
-	if (!words->has_owner)
-		return role;
-	word = frame_word(walk, at, words->owner);
-	owner = word >> words->owner_shift;
-	role.internal = owner >= FIRST_INTERNAL_OWNER;
-	role.by_thread = owner == OWNED_BY_THREAD;
-	role.entry = words->has_entry ? (__u8)(word >> words->entry_shift) : role.internal;
-	return role;
+	return (struct frame_role){
+		.internal = internal,
+		.entry = words->each_is_entry | (word >> words->entry_shift & words->entry_mask) |
+			 (internal & words->internal_is_entry),
+		.by_thread = owner == OWNED_BY_THREAD && !words->each_is_entry,
+	};
 }
 
 /* Whether the frame at START, which entered from C, has returned already. */
@@ -242,20 +245,18 @@ static __always_inline int give_up(struct walk *walk)
 
 /* Records the frame that begins with word AT of the block; returns whether to stop, for there is
  * no room. */
-static __always_inline int record_frame(struct walk *walk, const struct frame_words *words,
-					__u32 at)
+static __always_inline int record_frame(struct walk *walk, __u32 at)
 {
-	__u64 code = frame_word(walk, at, words->code) & words->code_mask;
+	__u64 code = frame_word(walk, at, walk->words.code) & walk->words.code_mask;
 
 	if (walk->depth >= STACK_FRAMES_MAX - 1)
 		return give_up(walk);
-	push_frame(walk, code, frame_position(walk, words, at, code), FRAME_PYTHON,
-		   frame_copy(walk, words, at));
+	push_frame(walk, code, frame_position(walk, at, code), FRAME_PYTHON, frame_copy(walk, at));
 	return 0;
 }
 
 /* Records one frame and goes to its caller; returns whether to stop. */
-static __always_inline int walk_step(struct walk *walk, const struct frame_words *words)
+static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 {
 	__u64 start = walk->frame, end = start + walk->layout.frame_bytes;
 	struct frame_role role;
@@ -266,34 +267,32 @@ static __always_inline int walk_step(struct walk *walk, const struct frame_words
 	if (start < walk->block_start || end > walk->block_end || start % sizeof(__u64)) {
 		if (!is_user_address(start) || start % sizeof(__u64))
 			return fail(walk, OUTCOME_FRAME_ADDRESS);
-		if (!read_block(walk, start, end)) {
+		if (!read_block(cpu, start, end)) {
 			walk->unreadable = start;
 			return fail(walk, OUTCOME_FRAME_FAULT);
 		}
 	}
 	at = (start - walk->block_start) / sizeof(__u64);
-	role = frame_role(walk, words, at);
-	walk->frame = frame_word(walk, at, words->previous);
+	role = frame_role(walk, at);
+	walk->frame = frame_word(walk, at, walk->words.previous);
 	if (walk->proving && role.entry) {
 		if (!is_proved(walk, start, &role))
 			return fail(walk, OUTCOME_FRAME_UNLINKED);
 		walk->proving = 0;
 	}
 	walk->at_root = role.entry;
-	return role.internal ? 0 : record_frame(walk, words, at);
+	return role.internal ? 0 : record_frame(walk, at);
 }
 
 /* A global function: the verifier goes through it once, however often it is called. */
 __noinline int walk_round(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	struct frame_words words;
 
 	if (!walk)
 		return 1;
-	words = frame_words(&walk->layout);
 	for (int i = 0; i < WALK_ROUND; i++)
-		if (walk_step(walk, &words))
+		if (walk_step(walk, cpu))
 			return 1;
 	return 0;
 }
@@ -306,6 +305,7 @@ __noinline int walk_frames(__u32 cpu)
 	if (!walk)
 		return 0;
 	walk->outcome = OUTCOME_PYTHON;
+	walk->words = words_of(&walk->layout);
 	walk->unreadable = 0;
 	walk->depth = 0;
 	walk->hash = walk->hash_seed;
