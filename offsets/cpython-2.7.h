@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython 2.7: from the headers of 2.7.18 (64-bit, with GIL) by generate.py. */
+/* CPython 2.7: from the headers of 2.7.18 (with GIL) by generate.py. */
+/* For x86-64 and aarch64. */
 OFFSET(runtime_interpreters_head, ABSENT)
 OFFSET(interp_next, 0)
 OFFSET(interp_tstate_head, 8)

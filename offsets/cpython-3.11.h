@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython 3.11: from the headers of 3.11.2 (64-bit, with GIL) by generate.py. */
+/* CPython 3.11: from the headers of 3.11.2 (with GIL) by generate.py. */
+/* For x86-64 and aarch64. */
 OFFSET(runtime_interpreters_head, 40)
 OFFSET(interp_next, 0)
 OFFSET(interp_tstate_head, 16)

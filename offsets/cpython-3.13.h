@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython 3.13: from the headers of 3.13.18 (64-bit, with GIL) by generate.py. */
+/* CPython 3.13: from the headers of 3.13.5 (with GIL) by generate.py. */
+/* For x86-64 and aarch64. */
 OFFSET(runtime_interpreters_head, 632)
 OFFSET(interp_next, 7264)
 OFFSET(interp_tstate_head, 7344)

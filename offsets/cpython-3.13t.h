@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython 3.13t: from the headers of 3.13.18 (64-bit, free-threaded) by generate.py. */
+/* CPython 3.13t: from the headers of 3.13.5 (free-threaded) by generate.py. */
+/* For x86-64 and aarch64. */
 OFFSET(runtime_interpreters_head, 632)
 OFFSET(interp_next, 7264)
 OFFSET(interp_tstate_head, 7344)

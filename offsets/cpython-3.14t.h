@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython 3.14t: from the headers of 3.14.10 (64-bit, free-threaded) by generate.py. */
+/* CPython 3.14t: from the headers of 3.14.10 (free-threaded) by generate.py. */
+/* For x86-64 and aarch64. */
 OFFSET(runtime_interpreters_head, 808)
 OFFSET(interp_next, 7272)
 OFFSET(interp_tstate_head, 7344)
 OFFSET(interp_modules, 7712)
-OFFSET(interp_tlbc_generation, 17300)
+OFFSET(interp_tlbc_generation, ABSENT)
 OFFSET(tstate_next, 8)
 OFFSET(tstate_interp, ABSENT)
 OFFSET(tstate_thread_id, 152)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython 3.6: from the headers of 3.6.15 (64-bit, with GIL) by generate.py. */
+/* CPython 3.6: from the headers of 3.6.15 (with GIL) by generate.py. */
+/* For x86-64 and aarch64. */
 OFFSET(runtime_interpreters_head, ABSENT)
 OFFSET(interp_next, 0)
 OFFSET(interp_tstate_head, 8)

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the offset tables from the headers of CPython.
 
-    generate.py [--check] [INCLUDE...]
+    generate.py [--check] [--compiler COMMAND]... [INCLUDE...]
 
 INCLUDE is the folder of an interpreter's Python.h, for example /usr/include/python3.11; with none,
-every folder on this machine that pyenv or the system's packages have is taken.  A C program that
-includes these headers prints what offsetof() says, which becomes two files here:
+every folder on this machine that pyenv or the system's packages have is taken.  What offsetof()
+says of these headers is read from the assembly that a compiler makes of it, so that it may be one
+for another architecture; by default it is $CC, or cc.  A table holds for every architecture: with
+several compilers all have to agree, and the table says which architectures they stand for.
+
+What they say becomes two files here:
 
     cpython-X.Y.h     every field of OFFSET_FIELDS: its offset, or ABSENT
     published-X.Y.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its
@@ -16,6 +20,8 @@ From 3.13 on there is a free-threaded build as well: the same headers with Py_GI
 for which "t" is added to the names of both files.  Where a micro version moved fields, those before
 it have a file of their own: see EARLIER.
 
+A field whose offset architectures do not agree about is in no table: it has to be a published one.
+
 --check writes nothing and fails where a file differs from the headers.
 """
 
@@ -23,6 +29,7 @@ import argparse
 import glob
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -47,6 +54,9 @@ HEADERS = """
 
 FREE_THREADED_SINCE = (3, 13)
 
+# What a compiler for it defines, and its name.
+ARCHITECTURES = (("__x86_64__", "x86-64"), ("__aarch64__", "aarch64"))
+
 # The minor versions in which a micro version moved fields: that one, and what the file of those
 # before it is called and says it is for.
 EARLIER = {
@@ -61,8 +71,9 @@ Py_ssize_t dk_usable, dk_nentries; char dk_indices[1]; };
 """
 
 # A field, the versions that have it ("3.14t-": only their free-threaded builds), and its place: a
-# struct's member, `sizeof` a struct, the number of the first bit of a `bit-field`, or how far
-# `before` an object the word is whose address a function gives.
+# struct's member, `sizeof` a struct, the number of the first bit of a `bit-field`, how far `before`
+# an object the word is whose address a function gives, or a member whose offset is only `published`,
+# as it lies behind what is not of one size everywhere (aarch64's pthread_mutex_t has 8 bytes more).
 FIELDS = """
 runtime_interpreters_head  3.7-       _PyRuntimeState        interpreters.head
 interp_next                2.7-       PyInterpreterState     next
@@ -70,7 +81,7 @@ interp_tstate_head         2.7-3.10   PyInterpreterState     tstate_head
 interp_tstate_head         3.11-      PyInterpreterState     threads.head
 interp_modules             2.7-3.11   PyInterpreterState     modules
 interp_modules             3.12-      PyInterpreterState     imports.modules
-interp_tlbc_generation     3.14t-     PyInterpreterState     tlbc_indices.tlbc_generation
+interp_tlbc_generation     3.14t-     PyInterpreterState     published:tlbc_indices.tlbc_generation
 tstate_next                2.7-       PyThreadState          next
 tstate_interp              2.7-3.11   PyThreadState          interp
 tstate_thread_id           2.7-       PyThreadState          thread_id
@@ -189,7 +200,8 @@ unicode_compact_size       3.15-  unicode_object     compactunicodeobject_size
 """
 
 HEAD = """/* SPDX-License-Identifier: BSD-2-Clause */
-/* {what}: from the headers of {version} (64-bit, {build}) by generate.py. */
+/* {what}: from the headers of {version} ({build}) by generate.py. */
+/* For {architectures}. */
 """
 
 
@@ -197,13 +209,23 @@ class Failure(Exception):
     """What to tell the user, in one line."""
 
 
-def version_of(include):
-    """(3, 11, 7), of a folder whose patchlevel.h is that of 3.11.7."""
+def patchlevel(include):
+    """The text of a folder's patchlevel.h."""
     try:
         with open(os.path.join(include, "patchlevel.h")) as file:
-            text = file.read()
+            return file.read()
     except OSError as error:
         raise Failure("%s: no CPython headers: %s" % (include, error.strerror))
+
+
+def full_version_of(include):
+    """"3.11.7", of a folder whose patchlevel.h says so; "3.15.0a1+", too."""
+    return re.search(r'#define\s+PY_VERSION\s+"(.*)"', patchlevel(include)).group(1)
+
+
+def version_of(include):
+    """(3, 11, 7), of a folder whose patchlevel.h is that of 3.11.7."""
+    text = patchlevel(include)
     return tuple(int(re.search(r"#define\s+PY_%s_VERSION\s+(\d+)" % part, text).group(1))
                  for part in ("MAJOR", "MINOR", "MICRO"))
 
@@ -260,88 +282,114 @@ def place(struct, member):
         whole, part = member[len("bit-field:"):].split(".")
         return ("({ %s object; memset(&object, 0, sizeof(object)); object.%s.%s = 1; "
                 "first_bit(&object.%s); })" % (struct, whole, part, whole)), "1"
+    if member.startswith("published:"):
+        member = member[len("published:"):]
     return "offsetof(%s, %s)" % (struct, member), "sizeof(((%s *)0)->%s)" % (struct, member)
 
 
+def note(kind, name, *values):
+    """C that leaves a line in the assembly: a kind, a name, and constants, separated by commas."""
+    places = ", ".join("%%c%d" % i for i in range(len(values)))
+    return '\t__asm__ volatile(".ascii \\"->%s %s %s\\"" : : %s);' % (
+        kind, name, places, ", ".join('"i"(%s)' % value for value in values))
+
+
 def program(version, free_threaded):
-    """C that prints the version, then a line for each value."""
-    lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <stdio.h>",
-             "#include <string.h>", "#define OBJECT ((char *)4096)"]
+    """C whose assembly has a line for the architecture, and one for each value."""
+    lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <string.h>",
+             "#define OBJECT ((char *)4096)"]
     lines += ['#include "%s"' % header for header, in rows_for(HEADERS, version, free_threaded, 0)]
     lines += [" ".join(words) for words in rows_for(PRIVATE, version, free_threaded, 0)]
     lines += ["#if %sdefined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS)" % ("!" if free_threaded else ""),
               "#error another build", "#endif",
-              "static size_t first_bit(const void *state)", "{",
+              "static inline int first_bit(const void *state)", "{",
               "\treturn __builtin_ctz(*(const unsigned int *)state);", "}",
-              "int main(void)", "{", '\tputs(PY_VERSION);']
-    places = {name: place(struct, member)
+              "void offsets(void);", "void offsets(void)", "{"]
+    for number, (macro, _) in enumerate(ARCHITECTURES):
+        lines += ["#ifdef " + macro, note("architecture", "is", number), "#endif"]
+    places = {name: (member, place(struct, member))
               for name, struct, member in rows_for(FIELDS, version, free_threaded, 1)}
-    for name, (offset, _) in places.items():
-        lines.append('\tprintf("offset %s %%zu\\n", (size_t)%s);' % (name, offset))
+    lines += [note("offset", name, offset) for name, (member, (offset, _)) in places.items()
+              if not member.startswith("published:")]
     for name, struct, member in rows_for(PUBLISHED, version, free_threaded, 1):
-        lines.append('\tprintf("published %s %%zu, %%zu, %%zu\\n", '
-                     "offsetof(_Py_DebugOffsets, %s.%s), offsetof(_Py_DebugOffsets, %s.size), "
-                     "(size_t)%s);" % (name, struct, member, struct, places[name][1]))
-    return "\n".join(lines + ["\treturn 0;", "}", ""])
+        lines.append(note("published", name, "offsetof(_Py_DebugOffsets, %s.%s)" % (struct, member),
+                          "offsetof(_Py_DebugOffsets, %s.size)" % struct, places[name][1][1]))
+    return "\n".join(lines + ["}", ""])
 
 
-def measure(include, version, free_threaded):
-    """The interpreter's full version, its offsets and its published fields, by name."""
+def measure(compiler, include, version, free_threaded):
+    """The compiler's architecture, the interpreter's offsets and its published fields, by name."""
     with tempfile.TemporaryDirectory() as folder:
-        source, binary = os.path.join(folder, "offsets.c"), os.path.join(folder, "offsets")
+        source, assembly = os.path.join(folder, "offsets.c"), os.path.join(folder, "offsets.s")
         with open(source, "w") as file:
             file.write(program(version, free_threaded))
         # Debian's pyconfig.h refers to one in a folder beside this one.
-        command = [os.environ.get("CC", "cc"), "-w", "-DNDEBUG", "-I", include,
-                   "-I", os.path.dirname(include), source, "-o", binary]
+        command = shlex.split(compiler) + ["-w", "-O2", "-DNDEBUG", "-I", include, "-I",
+                                           os.path.dirname(include), "-S", source, "-o", assembly]
         if free_threaded:
             command.append("-DPy_GIL_DISABLED=1")
         compiled = subprocess.run(command, stderr=subprocess.PIPE, universal_newlines=True)
         if compiled.returncode != 0:
             raise Failure("%s: the headers do not compile:\n%s" % (include, compiled.stderr))
-        output = subprocess.check_output([binary], universal_newlines=True).splitlines()
-    values = {"offset": {}, "published": {}}
-    for line in output[1:]:
-        kind, name, value = line.split(None, 2)
+        with open(assembly) as file:
+            found = re.findall(r'"->(\w+) (\w+) ([\d, ]+)\\?', file.read())
+    values = {"architecture": {}, "offset": {}, "published": {}}
+    for kind, name, value in found:
         values[kind][name] = value
-    return output[0], values["offset"], values["published"]
+    if not values["architecture"]:
+        raise Failure("%s compiles for an architecture that is not known" % compiler)
+    architecture = ARCHITECTURES[int(values["architecture"]["is"])][1]
+    return architecture, values["offset"], values["published"]
 
 
-def files_of_build(include, version, free_threaded):
+def measure_all(compilers, include, version, free_threaded):
+    """The same with every compiler: their architectures, and what all of them say."""
+    measured = [measure(compiler, include, version, free_threaded) for compiler in compilers]
+    for values in measured:
+        for kind in 1, 2:
+            differing = sorted(set(values[kind].items()) ^ set(measured[0][kind].items()))
+            if differing:
+                raise Failure("%s: %s and %s do not agree: %s" % (
+                    include, measured[0][0], values[0], ", ".join(map(" ".join, differing))))
+    return [values[0] for values in measured], measured[0][1], measured[0][2]
+
+
+def files_of_build(compilers, include, version, free_threaded):
     """The text of each file that INCLUDE gives for one of its builds, by path."""
-    full_version, offsets, published = measure(include, version, free_threaded)
+    architectures, offsets, published = measure_all(compilers, include, version, free_threaded)
     order = field_order()
     if set(offsets) - set(order):
         raise Failure("not in offsets.h: %s" % ", ".join(sorted(set(offsets) - set(order))))
     name, versions = (text + ("t" if free_threaded else "") for text in name_of(version))
-    build = "free-threaded" if free_threaded else "with GIL"
-    text = HEAD.format(what="CPython " + versions, version=full_version, build=build)
+    source = {"version": full_version_of(include),
+              "build": "free-threaded" if free_threaded else "with GIL",
+              "architectures": " and ".join(architectures)}
+    text = HEAD.format(what="CPython " + versions, **source)
     text += "".join("OFFSET(%s, %s)\n" % (field, offsets.get(field, "ABSENT")) for field in order)
     files = {table_path(name): text}
     if published:
-        text = HEAD.format(what="_Py_DebugOffsets of " + versions, version=full_version,
-                           build=build)
+        text = HEAD.format(what="_Py_DebugOffsets of " + versions, **source)
         text += "".join("PUBLISHED(%s, %s)\n" % (field, published[field])
                         for field in order if field in published)
         files[os.path.join(HERE, "published-%s.h" % name)] = text
     return files
 
 
-def files_of(include):
+def files_of(compilers, include):
     """The text of each file that INCLUDE gives, by path."""
     include = os.path.abspath(include)
     version = version_of(include)
     files = {}
     if not is_free_threaded(include):
-        files.update(files_of_build(include, version, False))
+        files.update(files_of_build(compilers, include, version, False))
     if version >= FREE_THREADED_SINCE:
-        files.update(files_of_build(include, version, True))
+        files.update(files_of_build(compilers, include, version, True))
     return files
 
 
 def entries(text):
     """The lines below the head comment."""
-    return text.splitlines()[2:]
+    return text.splitlines()[HEAD.count("\n"):]
 
 
 def differences(path, text):
@@ -371,11 +419,14 @@ def main():
     parser = argparse.ArgumentParser(description="Offset tables from the headers of CPython.")
     parser.add_argument("--check", action="store_true",
                         help="write nothing; fail where a table differs")
+    parser.add_argument("--compiler", action="append", metavar="COMMAND",
+                        help="for the architecture that is wanted; several have to agree")
     parser.add_argument("include", nargs="*", help="folder of an interpreter's Python.h")
     arguments = parser.parse_args()
+    compilers = arguments.compiler or [os.environ.get("CC", "cc")]
     failed = False
     for include in arguments.include or find_includes():
-        for path, text in files_of(include).items():
+        for path, text in files_of(compilers, include).items():
             if not arguments.check:
                 with open(path, "w") as file:
                     file.write(text)

@@ -21,7 +21,7 @@
 	X(interp_next)                                                                             \
 	X(interp_tstate_head)                                                                      \
 	X(interp_modules)                                                                          \
-	X(interp_tlbc_generation) /* 3.14t and later */                                            \
+	X(interp_tlbc_generation) /* 3.14t and later; published */                                 \
 	X(tstate_next)                                                                             \
 	X(tstate_interp) /* 2.7-3.11 */                                                            \
 	X(tstate_thread_id)                                                                        \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* _Py_DebugOffsets of 3.13: from the headers of 3.13.18 (64-bit, with GIL) by generate.py. */
+/* _Py_DebugOffsets of 3.13: from the headers of 3.13.5 (with GIL) by generate.py. */
+/* For x86-64 and aarch64. */
 PUBLISHED(runtime_interpreters_head, 40, 24, 8)
 PUBLISHED(interp_next, 64, 48, 8)
 PUBLISHED(interp_tstate_head, 72, 48, 8)

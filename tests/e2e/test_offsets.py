@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from conftest import ROOT, missing
-from pythons import find_pythons
+from pythons import debian, find_pythons, own_pythons
 
 GENERATE = os.path.join(ROOT, "offsets", "generate.py")
 
@@ -24,6 +26,45 @@ def test_tables_agree_with_the_headers(python):
     run = run_generate("--check", python.include)
     assert run.returncode == 0, run.stdout
     assert "cpython-%d.%d.h: agrees" % python.version[:2] in run.stdout
+
+
+def for_aarch64():
+    """Each folder of Python.h that can be compiled for aarch64, by a name for it, with the C library
+    to use.  pyenv's headers are of x86-64 only in pyconfig.h, whose settings have no part in any
+    struct; the system's refer to a pyconfig.h for aarch64 that is not there."""
+    libraries = debian.find_c_library_headers()
+    some_library = next(iter(libraries.values()), None)
+    found = {python.name: (python.include, some_library) for python in own_pythons()
+             if python.name.endswith("-pyenv") and some_library}
+    for suite, library in libraries.items():
+        for version in debian.SUITES[suite]:
+            include = os.path.join(debian.headers_of(suite), "usr", "include", "python" + version)
+            found["%s-%s" % (version, suite)] = include, library
+    return found
+
+
+@pytest.mark.parametrize("name, headers", for_aarch64().items(), ids=for_aarch64())
+def test_tables_hold_for_aarch64(name, headers, require):
+    include, library = headers
+    if not os.path.exists(os.path.join(include, "Python.h")):
+        missing("headers of Python " + name)
+    clang = require(os.environ.get("CLANG", "clang"))
+    run = run_generate("--check", "--compiler",
+                       "%s --target=aarch64-linux-gnu --sysroot=%s" % (clang, library), include)
+    assert run.returncode == 0, run.stdout
+    assert "cpython-%s.h: agrees" % ".".join(name.split("-")[0].split(".")[:2]) in run.stdout
+
+
+def test_architectures_that_disagree_are_told(tmp_path):
+    """What a table would say of one architecture alone is written for none."""
+    includes = [python.include for python in find_pythons() if python.version >= (3, 7) and
+                os.path.exists(os.path.join(python.include, "Python.h"))]
+    if not includes:
+        missing("headers of a Python")
+    run = run_generate("--check", "--compiler", "cc", "--compiler", "cc -fpack-struct=4",
+                       includes[0])
+    assert run.returncode == 1
+    assert run.stdout.count("\n") == 1 and "tstate_thread_id" in run.stdout
 
 
 def rewrite(path, pattern, replacement):

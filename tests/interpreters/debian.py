@@ -9,7 +9,8 @@ until it is removed by hand:
 
     pythons/SUITE/                               the suite's /usr and /etc: its interpreters,
                                                  libpythons, and all that they depend on
-    headers/SUITE/usr/include/python3.N/         their headers
+    headers/SUITE/usr/include/python3.N/         their headers, for x86-64 and for aarch64
+    aarch64/SUITE/usr/include/                   the C library's headers for aarch64
 
 The packages are those that apt-get resolves and verifies, from the mirror that this machine's own
 sources name, with lists, state and archives of its own: the machine's packages are not touched.
@@ -34,6 +35,8 @@ SUITES = {
 }
 CACHE = os.environ.get("PYBPFPROF_TEST_CACHE", "/var/cache/pybpfprof-tests")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+CROSS_ARCHITECTURE = "arm64"
+C_LIBRARY_HEADERS = ("libc6-dev", "libcrypt-dev", "linux-libc-dev")
 ENTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "enter.sh")
 FETCH_TIMEOUT_S = 600
 
@@ -56,12 +59,16 @@ Acquire::http::Timeout "30";
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
+APT::Architecture "{architecture}";
 #clear APT::Architectures;
 APT::Architectures {{ "{architecture}"; }};
 """
 
 # outcome: "there", "unreachable" or "failed"; reason: why it is not there.
 Suite = collections.namedtuple("Suite", "name outcome reason")
+
+# An Apt for this machine's architecture, and one for CROSS_ARCHITECTURE.
+Apts = collections.namedtuple("Apts", "native cross")
 
 
 class Unreachable(Exception):
@@ -107,12 +114,11 @@ def find_mirror():
 
 
 class Apt:
-    """apt-get for another suite, with everything of its own in FOLDER."""
+    """apt-get for another suite, with everything of its own in FOLDER, for ARCHITECTURE."""
 
-    def __init__(self, suite, folder):
+    def __init__(self, suite, folder, architecture):
         self.folder = folder
         self.configuration = os.path.join(folder, "apt.conf")
-        architecture = run(["dpkg", "--print-architecture"], Unreachable).strip()
         for name in "state/lists/partial", "cache/archives/partial":
             os.makedirs(os.path.join(folder, name))
         self.write("status", "")
@@ -162,45 +168,68 @@ def packages_of(suite):
     return [name + version for version in SUITES[suite] for name in ("python", "libpython")]
 
 
-def fetch_pythons(suite, apt, root):
-    unpack(apt.closure(packages_of(suite)), root)
+def fetch_pythons(suite, apts, root):
+    unpack(apts.native.closure(packages_of(suite)), root)
     for version in SUITES[suite]:
         run([ENTER, root, "/usr/bin/python" + version, "-c", "import ctypes, hashlib, zlib"],
             Failure)
 
 
-def fetch_headers(suite, apt, root):
-    unpack(apt.alone(["libpython%s-dev" % version for version in SUITES[suite]]), root)
+def fetch_headers(suite, apts, root):
+    """Of both architectures, which share all files but pyconfig.h."""
+    packages = ["libpython%s-dev" % version for version in SUITES[suite]]
+    unpack(apts.native.alone(packages) + apts.cross.alone(packages), root)
     shutil.rmtree(os.path.join(root, "usr", "lib"))
 
 
-CONTENTS = {"pythons": fetch_pythons, "headers": fetch_headers}
+def fetch_c_library_headers(_suite, apts, root):
+    """The kernel's are links into usr/lib/linux since trixie."""
+    unpack(apts.cross.alone(C_LIBRARY_HEADERS), root)
+    for folder in glob.glob(os.path.join(root, "usr", "lib", "*-linux-gnu")):
+        shutil.rmtree(folder)
+
+
+CONTENTS = {
+    "pythons": fetch_pythons,
+    "headers": fetch_headers,
+    "aarch64": fetch_c_library_headers,
+}
+
+# What a folder was made from: where it is another by now, it is made anew.
+RECIPES = {"pythons": "", "headers": " for both architectures", "aarch64": ""}
+
+
+def recipe(what, suite):
+    return " ".join(SUITES[suite]) + RECIPES[what]
+
+
+def is_cached(what, suite):
+    try:
+        with open(os.path.join(CACHE, what, suite, "recipe"), encoding="utf-8") as file:
+            return file.read() == recipe(what, suite)
+    except OSError:
+        return False
 
 
 def is_there(suite):
     """Whether all of a suite is cached, of the versions that are wanted now."""
-    recipe = " ".join(SUITES[suite])
-    for what in CONTENTS:
-        try:
-            with open(os.path.join(CACHE, what, suite, "recipe"), encoding="utf-8") as file:
-                if file.read() != recipe:
-                    return False
-        except OSError:
-            return False
-    return True
+    return all(is_cached(what, suite) for what in CONTENTS)
 
 
 def fetch_suite(suite):
     started = time.monotonic()
     say("%s: fetching Python %s" % (suite, " and ".join(SUITES[suite])))
+    native = run(["dpkg", "--print-architecture"], Unreachable).strip()
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
-        apt = Apt(suite, tempfile.mkdtemp(dir=folder))
-        for what, fetch in CONTENTS.items():
+        apts = Apts(*(Apt(suite, tempfile.mkdtemp(dir=folder), architecture)
+                      for architecture in (native, CROSS_ARCHITECTURE)))
+        wanted = [what for what in CONTENTS if not is_cached(what, suite)]
+        for what in wanted:
             root = os.path.join(folder, what)
-            fetch(suite, apt, root)
+            CONTENTS[what](suite, apts, root)
             with open(os.path.join(root, "recipe"), "w", encoding="utf-8") as file:
-                file.write(" ".join(SUITES[suite]))
-        for what in CONTENTS:
+                file.write(recipe(what, suite))
+        for what in wanted:
             place = os.path.join(CACHE, what, suite)
             os.makedirs(os.path.dirname(place), exist_ok=True)
             if os.path.exists(place):
@@ -246,6 +275,12 @@ def find_interpreters():
 def headers_of(suite):
     """The root folder of the headers of a suite's interpreters."""
     return os.path.join(CACHE, "headers", suite)
+
+
+def find_c_library_headers():
+    """The suites whose C library's headers for aarch64 are in the cache, each with their root."""
+    return {suite: os.path.join(CACHE, "aarch64", suite)
+            for suite in SUITES if is_cached("aarch64", suite)}
 
 
 def main():
