@@ -129,6 +129,12 @@ type_flags                 2.7-       PyTypeObject           tp_flags
 type_basicsize             3.13-      PyTypeObject           tp_basicsize
 type_dictoffset            2.7-       PyTypeObject           tp_dictoffset
 type_cached_keys           3.11-      PyHeapTypeObject       ht_cached_keys
+type_dict                  3.6-3.10   PyTypeObject           tp_dict
+function_code              3.6-3.10   PyFunctionObject       func_code
+function_name              3.6-3.10   PyFunctionObject       func_name
+function_qualname          3.6-3.10   PyFunctionObject       func_qualname
+function_dict              3.6-3.10   PyFunctionObject       func_dict
+function_closure           3.6-3.10   PyFunctionObject       func_closure
 dict_mask                  2.7-2.7    PyDictObject           ma_mask
 dict_table                 2.7-2.7    PyDictObject           ma_table
 dict_keys                  3.6-       PyDictObject           ma_keys

@@ -60,6 +60,12 @@
 	X(type_basicsize) /* 3.13 and later */                                                     \
 	X(type_dictoffset)                                                                         \
 	X(type_cached_keys)	 /* 3.11 and later */                                              \
+	X(type_dict)		 /* 3.6-3.10 */                                                    \
+	X(function_code)	 /* 3.6-3.10 */                                                    \
+	X(function_name)	 /* 3.6-3.10 */                                                    \
+	X(function_qualname)	 /* 3.6-3.10 */                                                    \
+	X(function_dict)	 /* 3.6-3.10 */                                                    \
+	X(function_closure)	 /* 3.6-3.10 */                                                    \
 	X(dict_mask)		 /* 2.7 */                                                         \
 	X(dict_table)		 /* 2.7 */                                                         \
 	X(dict_keys)		 /* 3.6 and later */                                               \

@@ -88,10 +88,10 @@ static uint64_t identity_in(const struct layout *layout, const uint8_t *part)
 }
 
 /* Reads the identities of what is at the COUNT ADDRESSES by now; 0 where it is not readable. */
-static void read_identities(const struct code_table *table, const uint64_t *addresses,
+static void read_identities(const struct target_process *target, const uint64_t *addresses,
 			    uint64_t *identities, size_t count)
 {
-	const struct layout *layout = &table->target->runtime.layout;
+	const struct layout *layout = &target->runtime.layout;
 	size_t size = layout->code_identity_bytes;
 	uint64_t *starts = xreallocarray(NULL, count, sizeof(*starts));
 	uint8_t *parts = xreallocarray(NULL, count, size);
@@ -99,12 +99,20 @@ static void read_identities(const struct code_table *table, const uint64_t *addr
 
 	for (size_t i = 0; i < count; i++)
 		starts[i] = addresses[i] + layout->code_identity_start;
-	target_memory__read_each(table->target->process.pid, starts, count, parts, size, readable);
+	target_memory__read_each(target->process.pid, starts, count, parts, size, readable);
 	for (size_t i = 0; i < count; i++)
 		identities[i] = readable[i] ? identity_in(layout, parts + i * size) : 0;
 	free(readable);
 	free(parts);
 	free(starts);
+}
+
+uint64_t code_table__identity(const struct target_process *target, uint64_t address)
+{
+	uint64_t identity;
+
+	read_identities(target, &address, &identity, 1);
+	return identity;
 }
 
 /* Whether what has IDENTITY is not CODE.  What is hidden lives as long as the interpreter, and may
@@ -123,7 +131,7 @@ static void read_code(struct code_table *table, struct known_code *code)
 	int error = code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
 			       code->address, &code->code);
 
-	read_identities(table, &code->address, &now, 1);
+	read_identities(table->target, &code->address, &now, 1);
 	code->replaced = is_another(code, now);
 	if (!error && !code->code.hidden && (!now || code->replaced))
 		code__free(&code->code);
@@ -185,7 +193,7 @@ size_t code_table__check(struct code_table *table)
 
 	for (code = table->codes; code; code = code->hh.next)
 		addresses[i++] = code->address;
-	read_identities(table, addresses, identities, count);
+	read_identities(table->target, addresses, identities, count);
 	i = 0;
 	/* In the same order. */
 	HASH_ITER (hh, table->codes, code, next)

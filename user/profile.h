@@ -21,7 +21,7 @@
 typedef uint32_t string_id;
 
 struct profile_function {
-	string_id name;		  /* qualname where the version has one; a reason's text */
+	string_id name;		  /* qualname where there is one; a reason's text */
 	string_id filename;	  /* as the code object has it; 0 where there is none */
 	string_id short_filename; /* from the package down: "json/decoder.py" */
 	uint32_t first_line;	  /* 0: unknown */

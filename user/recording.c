@@ -252,7 +252,7 @@ static void work(struct recording *recording)
 
 		note_first_sample(recording, now);
 		sampler__drain(recording->sampler);
-		symbolizer__name_threads(recording->symbolizer, now);
+		symbolizer__read_names(recording->symbolizer, now);
 		recording->drain_ns = was_asked ? now + DRAIN_PAUSE_NS : 0;
 	}
 	if (now >= recording->change_ns)
@@ -262,7 +262,7 @@ static void work(struct recording *recording)
 	if (now >= recording->check_ns) {
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);
-		symbolizer__name_threads(recording->symbolizer, now);
+		symbolizer__read_names(recording->symbolizer, now);
 	}
 	watch__look(recording->watch, now);
 }
@@ -284,7 +284,7 @@ static void finish(struct recording *recording)
 	sampler__stop(recording->sampler);
 	profile->duration_ns = now_ns() - recording->start_ns;
 	counts__settle(recording->counts, recording->sampler);
-	symbolizer__name_threads(recording->symbolizer, THREAD_NAMES_ALL);
+	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);
 	sampler__account(recording->sampler, ledger);
 	symbolizer__account(recording->symbolizer, ledger);
 	ledger->lost += counts__unnamed(recording->counts);

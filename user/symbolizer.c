@@ -22,6 +22,7 @@
 
 #include "code_table.h"
 #include "lines.h"
+#include "qualified_names.h"
 #include "short_filename.h"
 #include "symbolizer.h"
 #include "target_memory.h"
@@ -64,6 +65,7 @@ struct symbolizer {
 	struct profile *profile;
 	enum line_detail lines;
 	struct known_process *processes;
+	struct qualified_names *qualified_names;
 	struct doubt *doubts;
 };
 
@@ -73,6 +75,7 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 
 	symbolizer->profile = profile;
 	symbolizer->lines = lines;
+	symbolizer->qualified_names = qualified_names__new(profile);
 	return symbolizer;
 }
 
@@ -83,6 +86,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	if (!symbolizer)
 		return;
 	symbolizer__settle(symbolizer);
+	qualified_names__free(symbolizer->qualified_names);
 	HASH_ITER (hh, symbolizer->processes, process, next) {
 		code_table__free(process->codes);
 		thread_names__free(process->thread_names);
@@ -127,8 +131,10 @@ static void name_code(void *context, struct known_code *code)
 {
 	struct known_process *process = context;
 
-	if (!code->code.hidden)
-		code->function = add_function(process, code);
+	if (code->code.hidden)
+		return;
+	code->function = add_function(process, code);
+	qualified_names__want(process->symbolizer->qualified_names, process->target, code);
 }
 
 static void doubt_code(void *context, const struct known_code *code)
@@ -287,12 +293,13 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	return true;
 }
 
-void symbolizer__name_threads(struct symbolizer *symbolizer, int64_t now_ns)
+void symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
 {
 	struct known_process *process, *next;
 
 	HASH_ITER (hh, symbolizer->processes, process, next)
 		thread_names__read(process->thread_names, now_ns);
+	qualified_names__read(symbolizer->qualified_names, now_ns);
 }
 
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context)
@@ -360,6 +367,7 @@ void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target
 		return;
 	code_table__clear(process->codes);
 	thread_names__forget(process->thread_names);
+	qualified_names__forget(symbolizer->qualified_names, target);
 	process->checks_to_go = 0;
 	process->replaced = false;
 	describe_process(symbolizer, process);

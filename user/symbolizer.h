@@ -32,8 +32,9 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack);
 
-/* Names the threads that were defined, as thread_names__read does. */
-void symbolizer__name_threads(struct symbolizer *symbolizer, int64_t now_ns);
+/* Names the threads and the functions that were defined, as thread_names__read and
+ * qualified_names__read do. */
+void symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns);
 
 /* Has the code objects of TARGET told apart in each of its samples, or no longer (IDENTIFY). */
 typedef void (*symbolizer__identify)(void *context, const struct target_process *target,

@@ -52,7 +52,10 @@ def names_of(python):
 
 
 def expected_name(python, names):
-    return names[1] if python.version >= (3, 11) else names[0]
+    """Before 3.11 what no module leads to has its bare name; in 2.7 everything has."""
+    bare, qualified = names
+    told = python.version >= (3, 11) or (python.version >= (3,) and "<locals>" not in qualified)
+    return qualified if told else bare
 
 
 @pytest.mark.proves("names, Unicode")

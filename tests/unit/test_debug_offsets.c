@@ -124,6 +124,12 @@ static const size_t unpublished[] = {
 	FIELD(values_valid),
 	FIELD(values_first),
 	FIELD(int_value),
+	FIELD(type_dict),
+	FIELD(function_code),
+	FIELD(function_name),
+	FIELD(function_qualname),
+	FIELD(function_dict),
+	FIELD(function_closure),
 	FIELD(tstate_whence),
 #undef FIELD
 };

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Qualified names of versions whose code objects have none: what can be told, and nothing else."""
+
+import collections
+
+import pytest
+
+from pythons import own_and_fetched_pythons
+
+CALLERS_OF_SPIN = {
+    "Base.inherited", "Base.same", "Derived.same", "Base.static_method", "Base.class_method",
+    "Base.value", "Base.decorated", "Base.decorated_alike", "Base.decorated_plainly",
+    "Base.__private", "replacement", "Base.Nested.Deeper.innermost", "Elsewhere.renamed",
+    "Cycle.around",
+    # Two functions that do not agree, and what no module leads to.
+    "shared", "within", "of_local",
+}
+
+# Wrappers have another's name, but their own code object's is told.
+CALLERS = {
+    "Base.decorated": "wrapper",
+    "Base.decorated_alike": "decorated_alike",
+    "Base.decorated_plainly": "plainly.<locals>.plain_wrapper",
+    "Base.__private": "Base.call_private",
+    "of_local": "enclosing",
+}
+
+
+def without_qualified_names():
+    return [python for python in own_and_fetched_pythons() if (3,) <= python.version < (3, 11)]
+
+
+@pytest.mark.pythons(which=without_qualified_names)
+def test_names_are_exact(python, target, profile):
+    program = target(python, "qualified.py")
+    run = profile("-p", program.pid, "-d", 2, "-r", 999)
+    callers = collections.defaultdict(set)
+    for frames, _ in run.stacks:
+        names = [frame.name for frame in frames]
+        if names[-1] == "spin":
+            callers[names[-2]].add(names[-3])
+    assert set(callers) == CALLERS_OF_SPIN
+    for name, caller in CALLERS.items():
+        assert callers[name] == {caller}
+    assert run.samples > 500
+
+
+@pytest.mark.pythons(which=without_qualified_names)
+def test_functions_of_a_module_that_comes_later(python, target, profile):
+    """What was not there at the first search has its name in all samples."""
+    program = target(python, "qualified_later.py")
+    run = profile.start("-p", program.pid, "-d", 2, "-r", 499)
+    run.wait_sampling()
+    program.go()
+    run.load()
+    assert run.count_name("Part.method") > 50
+    assert run.count_name("method") == 0

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""qualified_later.py: imports a module when a line comes in, and runs a method of it from then on."""
+
+import sys
+import threading
+
+from portable import thread_time
+
+go = threading.Event()
+
+
+def wait():
+    sys.stdin.readline()
+    go.set()
+
+
+def spin():
+    until = thread_time() + 0.002
+    while thread_time() < until:
+        pass
+
+
+def early():
+    spin()
+
+
+print("ready", flush=True)
+threading.Thread(target=wait, daemon=True).start()
+while not go.is_set():
+    early()
+
+import qualified_part  # noqa: E402: this is what is tested
+
+while True:
+    qualified_part.Part().method(spin)

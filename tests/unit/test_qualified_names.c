@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "fake_python.h"
+#include "function_search.h"
+#include "qualified_names.h"
+#include "thread_names.h"
+
+#define OLDEST	    6
+#define NEWEST	    10
+#define NAMES_MAX   8
+#define FUZZ_ROUNDS 300
+#define NS_PER_S    1000000000LL
+
+/* Of tp_flags. */
+#define IS_CLASS (1u << 31)
+
+/* A process, which is this one, with one interpreter and one module. */
+struct fake_process {
+	struct fake_python python;
+	struct target_process target;
+	struct profile *profile;
+	struct qualified_names *names;
+	uint64_t interpreters, function_type, static_method_type, class_type;
+};
+
+/* A type that is built in. */
+static uint64_t make_type(struct fake_python *python, const char *name)
+{
+	uint64_t type = fake_type(python, 0, 0, 0, 0);
+	uint8_t *text = fake_object(python, 32);
+
+	memcpy(text, name, strlen(name));
+	fake_put((uint8_t *)type, python->offsets.varobject_size + 8, (uintptr_t)text, 8);
+	return type;
+}
+
+static struct fake_process *make_process(int minor)
+{
+	struct fake_process *process = calloc(1, sizeof(*process));
+	struct offsets offsets = fake_offsets(minor);
+	struct runtime *runtime = &process->target.runtime;
+
+	fake_python__init(&process->python, &offsets);
+	runtime->offsets = offsets;
+	assert_int_equal(offsets__layout(&runtime->offsets, &runtime->layout), 0);
+	runtime->interpreters = (uintptr_t)&process->interpreters;
+	process->target.process.pid = getpid();
+	process->profile = profile__new();
+	process->names = qualified_names__new(process->profile);
+	process->function_type = make_type(&process->python, "function");
+	process->static_method_type = make_type(&process->python, "staticmethod");
+	process->class_type = fake_type(&process->python, IS_CLASS, 0, 0, 0);
+	return process;
+}
+
+static void free_process(struct fake_process *process)
+{
+	qualified_names__free(process->names);
+	profile__free(process->profile);
+	fake_python__free(&process->python);
+	free(process);
+}
+
+/* A dict of COUNT values, with some keys. */
+static uint64_t make_dict(struct fake_process *process, const uint64_t *values, size_t count)
+{
+	uint64_t keys[NAMES_MAX];
+	char key[32];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(key, sizeof(key), "key%zu", i);
+		keys[i] = fake_text(&process->python, key);
+	}
+	return fake_dict(&process->python, keys, values, count, true);
+}
+
+/* Makes the interpreter's only module one with these values. */
+static void set_module(struct fake_process *process, const uint64_t *values, size_t count)
+{
+	struct fake_python *python = &process->python;
+	uint64_t module = fake_module(python, make_dict(process, values, count));
+	uint8_t *interpreter = fake_object(python, 2048);
+
+	fake_put(interpreter, python->offsets.interp_modules, make_dict(process, &module, 1), 8);
+	process->interpreters = (uintptr_t)interpreter;
+}
+
+static uint64_t make_code(struct fake_process *process, const char *name, uint32_t line)
+{
+	const struct offsets *offsets = &process->python.offsets;
+	uint8_t *object = fake_object(&process->python, 256);
+
+	fake_put(object, offsets->code_name, fake_text(&process->python, name), 8);
+	fake_put(object, offsets->code_firstlineno, line, 4);
+	return (uintptr_t)object;
+}
+
+static uint64_t make_function(struct fake_process *process, uint64_t code, const char *name,
+			      const char *qualified)
+{
+	const struct offsets *offsets = &process->python.offsets;
+	uint8_t *object = fake_object(&process->python, 256);
+
+	fake_put(object, offsets->object_type, process->function_type, 8);
+	fake_put(object, offsets->function_code, code, 8);
+	fake_put(object, offsets->function_name, fake_text(&process->python, name), 8);
+	fake_put(object, offsets->function_qualname, fake_text(&process->python, qualified), 8);
+	return (uintptr_t)object;
+}
+
+static uint64_t make_class(struct fake_process *process, const uint64_t *values, size_t count)
+{
+	const struct offsets *offsets = &process->python.offsets;
+	uint8_t *object = fake_object(&process->python, 1024);
+
+	fake_put(object, offsets->object_type, process->class_type, 8);
+	fake_put(object, offsets->type_dict, make_dict(process, values, count), 8);
+	return (uintptr_t)object;
+}
+
+static uint64_t make_static_method(struct fake_process *process, uint64_t function)
+{
+	uint8_t *object = fake_object(&process->python, 64);
+
+	fake_put(object, process->python.offsets.object_type, process->static_method_type, 8);
+	fake_put(object, process->python.offsets.object_type + 8, function, 8);
+	return (uintptr_t)object;
+}
+
+/* Has CODE looked for, whose function in the profile is returned. */
+static uint32_t want_in(struct fake_process *process, uint64_t code, const char *name,
+			const char *filename)
+{
+	struct profile_function function = {
+		.name = profile__string(process->profile, name),
+		.filename = profile__string(process->profile, filename),
+		.first_line = 1,
+	};
+	struct known_code known = {
+		.address = code,
+		.identity = code_table__identity(&process->target, code),
+		.code = { .name = (char *)name, .filename = (char *)filename },
+		.function = profile__function(process->profile, &function),
+	};
+
+	qualified_names__want(process->names, &process->target, &known);
+	return known.function;
+}
+
+static uint32_t want(struct fake_process *process, uint64_t code, const char *name)
+{
+	return want_in(process, code, name, "/file.py");
+}
+
+static void check(const struct fake_process *process, uint32_t function, const char *expected)
+{
+	const struct profile *profile = process->profile;
+
+	assert_string_equal(profile->strings[profile->functions[function].name], expected);
+}
+
+static void read_names(struct fake_process *process)
+{
+	qualified_names__read(process->names, THREAD_NAMES_ALL);
+}
+
+static void methods_have_their_class(void **state)
+{
+	(void)state;
+	for (int minor = OLDEST; minor <= NEWEST; minor++) {
+		struct fake_process *process = make_process(minor);
+		uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "g", 1),
+				     make_code(process, "h", 1), make_code(process, "i", 1) };
+		uint64_t method = make_function(process, codes[0], "f", "C.f");
+		uint64_t hidden = make_function(process, codes[1], "g", "C.D.g");
+		uint64_t inner_values[] = { make_static_method(process, hidden) };
+		uint64_t outer_values[] = { 0, make_class(process, inner_values, 1), 24, method };
+		uint64_t values[] = { make_class(process, outer_values, 4),
+				      make_function(process, codes[2], "h", "h") };
+		const char *names[] = { "C.f", "C.D.g", "h", "i" };
+
+		set_module(process, values, 2);
+		for (size_t i = 0; i < 4; i++) {
+			const char bare[] = { names[i][strlen(names[i]) - 1], 0 };
+			uint32_t function = want(process, codes[i], bare);
+
+			check(process, function, bare);
+			read_names(process);
+			check(process, function, names[i]);
+		}
+		free_process(process);
+	}
+}
+
+/* The name of a function with this code, of those with these names. */
+static void check_functions(const char *(*functions)[2], size_t count, const char *expected)
+{
+	struct fake_process *process = make_process(NEWEST);
+	uint64_t code = make_code(process, "f", 1), values[NAMES_MAX];
+	uint32_t function;
+
+	for (size_t i = 0; i < count; i++)
+		values[i] = make_function(process, code, functions[i][0], functions[i][1]);
+	set_module(process, values, count);
+	function = want(process, code, "f");
+	read_names(process);
+	check(process, function, expected);
+	free_process(process);
+}
+
+static void what_may_be_anothers_name_is_not_taken(void **state)
+{
+	const char *same[][2] = { { "f", "C.f" }, { "f", "C.f" } };
+	const char *differing[][2] = { { "f", "C.f" }, { "f", "D.f" } };
+	const char *half[][2] = { { "g", "D.g" }, { "f", "C.f" }, { "f", "C.g" }, { "f", "Cf" } };
+
+	(void)state;
+	check_functions(same, 2, "C.f");
+	check_functions(differing, 2, "f");
+	check_functions(half, 1, "f");
+	check_functions(half, 2, "C.f");
+	check_functions(half + 2, 1, "f");
+	check_functions(half + 3, 1, "f");
+}
+
+static void what_wraps_is_not_believed_but_what_it_wraps(void **state)
+{
+	struct fake_process *process = make_process(NEWEST);
+	const struct offsets *offsets = &process->python.offsets;
+	uint64_t wrapping = make_code(process, "f", 1), wrapped = make_code(process, "f", 2);
+	uint64_t function = make_function(process, wrapping, "f", "C.f");
+	uint64_t inner = make_function(process, wrapped, "f", "D.f");
+	uint64_t key = fake_text(&process->python, "__wrapped__");
+	uint32_t first, second;
+
+	(void)state;
+	fake_put((uint8_t *)function, offsets->function_dict,
+		 fake_dict(&process->python, &key, &inner, 1, true), 8);
+	set_module(process, &function, 1);
+	first = want(process, wrapping, "f");
+	second = want_in(process, wrapped, "f", "/other.py");
+	read_names(process);
+	check(process, first, "f");
+	check(process, second, "D.f");
+	free_process(process);
+}
+
+static void all_codes_of_a_function_have_to_agree(void **state)
+{
+	struct fake_process *process = make_process(NEWEST);
+	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 2),
+			     make_code(process, "f", 3) };
+	uint64_t values[] = { make_function(process, codes[0], "f", "C.f"),
+			      make_function(process, codes[1], "f", "C.f"),
+			      make_function(process, codes[2], "f", "D.f") };
+	uint32_t function;
+
+	(void)state;
+	set_module(process, values, 1);
+	function = want(process, codes[0], "f");
+	read_names(process);
+	check(process, function, "C.f");
+	/* One more of that file, name and line: until it is found, too, nothing is sure. */
+	assert_int_equal(want(process, codes[1], "f"), function);
+	check(process, function, "f");
+	set_module(process, values, 2);
+	read_names(process);
+	check(process, function, "C.f");
+	want(process, codes[2], "f");
+	set_module(process, values, 3);
+	read_names(process);
+	check(process, function, "f");
+	free_process(process);
+}
+
+static void another_code_object_is_not_named(void **state)
+{
+	struct fake_process *process = make_process(NEWEST);
+	uint64_t code = make_code(process, "f", 1);
+	uint64_t value = make_function(process, code, "f", "C.f");
+	uint32_t function, again;
+
+	(void)state;
+	set_module(process, &value, 1);
+	function = want(process, code, "f");
+	fake_put((uint8_t *)code, process->python.offsets.code_firstlineno, 7, 4);
+	read_names(process);
+	check(process, function, "f");
+	/* What has no file, and what has no name. */
+	again = want_in(process, code, "f", "<string>");
+	read_names(process);
+	check(process, again, "f");
+	free_process(process);
+}
+
+/* What a search saw may be another function by its end. */
+static void a_function_that_changed_is_noticed(void **state)
+{
+	struct fake_process *process = make_process(NEWEST);
+	const struct offsets *offsets = &process->python.offsets;
+	uint64_t address = make_function(process, 24, "f", "C.f");
+	uint32_t fields[] = { offsets->function_code, offsets->function_name,
+			      offsets->function_qualname, offsets->function_dict };
+	struct object_reader reader;
+
+	(void)state;
+	object_reader__init(&reader, getpid(), offsets);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint64_t *field = (uint64_t *)(address + fields[i]);
+		struct function_object function = {
+			.address = address,
+			.code = *(uint64_t *)(address + offsets->function_code),
+			.name = *(uint64_t *)(address + offsets->function_name),
+			.qualified_name = *(uint64_t *)(address + offsets->function_qualname),
+		};
+
+		assert_true(function_search__is_same(&reader, &function));
+		*field ^= 8;
+		assert_false(function_search__is_same(&reader, &function));
+		*field ^= 8;
+		function.address = 24;
+		assert_false(function_search__is_same(&reader, &function));
+	}
+	free_process(process);
+}
+
+/* The name after a search at each of three moments; the function comes after FIRST of them. */
+static void check_moments(const int64_t *moments, size_t first, const char *expected)
+{
+	struct fake_process *process = make_process(NEWEST);
+	uint64_t code = make_code(process, "f", 1);
+	uint64_t value = make_function(process, code, "f", "C.f");
+	uint32_t function = want(process, code, "f");
+
+	set_module(process, NULL, 0);
+	for (size_t i = 0; i < 3; i++) {
+		if (i == first)
+			set_module(process, &value, 1);
+		/* A search may be cut short by the scheduler, but not so often. */
+		for (int j = 0; j < 50; j++)
+			qualified_names__read(process->names, moments[i]);
+	}
+	check(process, function, expected);
+	free_process(process);
+}
+
+static void it_is_looked_for_again_but_not_for_ever(void **state)
+{
+	const int64_t slow[] = { 0, 60 * NS_PER_S, 120 * NS_PER_S }, fast[] = { 0, 1, 2 };
+
+	(void)state;
+	check_moments(slow, 0, "C.f");
+	check_moments(slow, 1, "C.f");
+	check_moments(slow, 2, "f");
+	check_moments(fast, 1, "f");
+}
+
+static void cycles_end(void **state)
+{
+	struct fake_process *process = make_process(NEWEST);
+	const struct offsets *offsets = &process->python.offsets;
+	uint64_t code = make_code(process, "f", 1);
+	uint64_t values[] = { 0, make_function(process, code, "f", "C.f"), 0 };
+	uint64_t class = make_class(process, values, 0), loop = make_static_method(process, 0);
+	uint32_t function;
+
+	(void)state;
+	values[0] = class;
+	values[2] = loop;
+	fake_put((uint8_t *)loop, offsets->object_type + 8, loop, 8);
+	fake_put((uint8_t *)class, offsets->type_dict, make_dict(process, values, 3), 8);
+	set_module(process, &class, 1);
+	function = want(process, code, "f");
+	read_names(process);
+	check(process, function, "C.f");
+	free_process(process);
+}
+
+/* Whatever is there, it ends, and reads nothing beyond what is read. */
+static void anything_is_safe(void **state)
+{
+	(void)state;
+	srandom(1);
+	for (int i = 0; i < FUZZ_ROUNDS; i++) {
+		struct fake_process *process = make_process(OLDEST + i % (NEWEST - OLDEST + 1));
+		struct fake_python *python = &process->python;
+		uint64_t code = make_code(process, "f", 1);
+		uint64_t method = make_function(process, code, "f", "C.f");
+		uint64_t values[] = { make_class(process, &method, 1),
+				      make_static_method(process, method) };
+
+		set_module(process, values, 2);
+		want(process, code, "f");
+		for (int j = 0; j < 20; j++) {
+			uint64_t *word = (uint64_t *)python->memory + random() % (python->used / 8);
+
+			*word = random() % 2 ? (uintptr_t)python->memory + random() % python->used
+					     : (uint64_t)random() << random() % 33;
+		}
+		read_names(process);
+		free_process(process);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(methods_have_their_class),
+		cmocka_unit_test(what_may_be_anothers_name_is_not_taken),
+		cmocka_unit_test(what_wraps_is_not_believed_but_what_it_wraps),
+		cmocka_unit_test(all_codes_of_a_function_have_to_agree),
+		cmocka_unit_test(another_code_object_is_not_named),
+		cmocka_unit_test(a_function_that_changed_is_noticed),
+		cmocka_unit_test(it_is_looked_for_again_but_not_for_ever),
+		cmocka_unit_test(cycles_end),
+		cmocka_unit_test(anything_is_safe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
