@@ -45,7 +45,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean install uninstall demo test unit-tests bench format-check lint
+.PHONY: all clean install uninstall demo test test-all unit-tests bench format-check lint
 
 all: $(OUTPUT)/pybpfprof
 	@:
@@ -134,11 +134,14 @@ demo:
 	@$(OWNERS)
 	@tests/programs/demo.sh $(OUTPUT)/pybpfprof
 
-test:
-	@deploy/packages.sh test
+# On the interpreters as well that are to be built first, which takes some ten minutes, once.
+test-all: RUN_OPTIONS := --all
+
+test test-all:
+	@deploy/packages.sh $@
 	+@$(MAKE) --no-print-directory all unit-tests
 	@$(OWNERS)
-	@tests/run $(TESTS)
+	@tests/run $(RUN_OPTIONS) $(TESTS)
 
 bench: all
 	@deploy/packages.sh demo

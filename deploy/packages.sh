@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/packages.sh {build|demo|test}: installs what is missing for that from
+# deploy/packages.sh {build|demo|test|test-all}: installs what is missing for that from
 # Debian's packages, and says what.  Nothing is touched when all is there.
 set -eu
 
@@ -12,8 +12,9 @@ case ${1-} in
 build) sets="build" ;;
 demo) sets="build demo" ;;
 test) sets="build demo test" ;;
+test-all) sets="build demo test test-all" ;;
 *)
-	echo "usage: deploy/packages.sh {build|demo|test}" >&2
+	echo "usage: deploy/packages.sh {build|demo|test|test-all}" >&2
 	exit 2
 	;;
 esac
@@ -70,6 +71,8 @@ test  default-jdk-headless   java         a Java program with a Python in it
 test  npm                    npm          fetches speedscope, which reads what was written
 test  chromium               chromium     renders the flame graph page and runs speedscope
 test  chromium-driver        chromedriver drives Chromium
+test-all libffi-dev             -            CPython's ctypes
+test-all libssl-dev             -            CPython's hashlib and ssl
 END
 
 [ -n "$missing" ] || exit 0

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpreters"))
+import build  # noqa: E402
 import debian  # noqa: E402
 
 SUPPORTED = [(2, 7)] + [(3, minor) for minor in range(6, 16)]
@@ -18,14 +19,18 @@ OLDEST = SUPPORTED[0]
 
 # path: of the executable, as its own processes see it; version: (3, 8, 18); name: "3.8.18-pyenv",
 # for test ids; include: the folder of its Python.h, which need not exist; command: what starts it;
-# root: "", or the folder whose /usr it has in place of this machine's.
-Python = collections.namedtuple("Python", "path version name include command root")
+# root: "", or the folder whose /usr it has in place of this machine's; kind: RELEASE or another.
+Python = collections.namedtuple("Python", "path version name include command root kind")
+
+RELEASE, FREE_THREADED, DEBUG, JIT = "release", "free-threaded", "debug", "jit"
 
 ASK = """
 import sys, sysconfig
 print("%d.%d.%d" % sys.version_info[:3])
 print(sysconfig.get_config_var("INCLUDEPY"))
-print(sysconfig.get_config_var("Py_GIL_DISABLED") or 0)
+print("free-threaded" if sysconfig.get_config_var("Py_GIL_DISABLED") else
+      "debug" if hasattr(sys, "gettotalrefcount") else "release")
+print("jit" if hasattr(sys, "_jit") and sys._jit.is_available() else "no jit")
 """
 
 
@@ -40,20 +45,36 @@ def pyenv_root():
     return next(filter(os.path.isdir, roots), roots[0])
 
 
-def describe(path, origin, root=""):
-    """The Python at PATH, or None where it is not one of ours or does not start."""
+def wants_all():
+    """Whether the run is one of `make test-all`."""
+    return os.environ.get("PYBPFPROF_TEST_ALL") == "1"
+
+
+def describe(path, origin, root="", kind=RELEASE):
+    """The Python at PATH, or None where it does not start, or is not one of ours and of KIND."""
     command = [debian.ENTER, root, path] if root else [path]
+    if kind == JIT:
+        command = ["/usr/bin/env", "PYTHON_JIT=1"] + command
     answer = subprocess.run(command + ["-E", "-s", "-c", ASK], cwd="/", stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL, universal_newlines=True)
     if answer.returncode != 0:
         return None
-    version_text, include, free_threaded = answer.stdout.splitlines()
+    version_text, include, *kinds = answer.stdout.splitlines()
     version = tuple(map(int, version_text.split(".")))
-    if version[:2] not in SUPPORTED or free_threaded == "1":
+    if version[:2] not in SUPPORTED or kind not in kinds:
         return None
     if root:
         include = os.path.join(debian.headers_of(origin), include.lstrip("/"))
-    return Python(path, version, "%s-%s" % (version_text, origin), include, tuple(command), root)
+    name = "-".join([version_text, origin] + [kind] * (kind == JIT))
+    return Python(path, version, name, include, tuple(command), root, kind)
+
+
+def find_uncommon():
+    """Builds that no package has, and Debian's with the JIT, which is off unless asked for."""
+    found = [describe(path, kind, kind=kind) for kind, path in build.find_interpreters()]
+    found += [describe("/usr/bin/python" + version, suite, root, JIT)
+              for suite, root, version in debian.find_interpreters()]
+    return found
 
 
 @functools.lru_cache(maxsize=None)
@@ -70,24 +91,25 @@ def find_pythons():
     found += [python for suite, root, version in debian.find_interpreters()
               for python in [describe("/usr/bin/python" + version, suite, root)]
               if python and python.version not in of_system]
+    found += find_uncommon() if wants_all() else []
     return sorted(filter(None, found), key=lambda python: (python.version, python.name))
 
 
 def own_pythons():
     """Those that this machine has of its own."""
-    return [python for python in find_pythons() if not python.root]
+    return [python for python in find_pythons() if not python.root and python.kind == RELEASE]
 
 
 def own_and_fetched_pythons():
-    """Its own, and of the versions that it does not have those that were fetched."""
-    own = {python.version[:2] for python in own_pythons()}
+    """Its own, and of the versions and kinds that it does not have those that were fetched."""
+    own = {(python.version[:2], python.kind) for python in own_pythons()}
     return [python for python in find_pythons()
-            if not python.root or python.version[:2] not in own]
+            if not python.root or (python.version[:2], python.kind) not in own]
 
 
 def one_of_each_minor():
-    """Of every minor version one, the most recent and preferably a distribution's."""
+    """Of every minor version and kind one, the most recent and preferably a distribution's."""
     chosen = {}
     for python in sorted(find_pythons(), key=lambda python: "pyenv" not in python.name):
-        chosen[python.version[:2]] = python
+        chosen[python.version[:2], python.kind] = python
     return [python for python in find_pythons() if python in chosen.values()]

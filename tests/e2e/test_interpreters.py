@@ -10,12 +10,12 @@ import time
 import pytest
 
 from conftest import ROOT, missing
-from pythons import debian, find_pythons
+from pythons import build, debian, find_pythons
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import matrix  # noqa: E402
 
-SCRIPT = os.path.join(ROOT, "tests", "interpreters", "debian.py")
+SCRIPTS = os.path.join(ROOT, "tests", "interpreters")
 
 # Stands in for apt-get: all goes well up to one word.
 FAKE_APT_GET = """#!/bin/sh
@@ -33,39 +33,47 @@ esac
 """
 
 
-def fetch(cache, *suites, path=""):
-    return subprocess.run([sys.executable, SCRIPT, *suites], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True,
+def provide(cache, script, *names, path=""):
+    return subprocess.run([sys.executable, os.path.join(SCRIPTS, script), *names],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
                           env=dict(os.environ, PYBPFPROF_TEST_CACHE=str(cache),
                                    PATH="%s:%s" % (path, os.environ["PATH"])))
 
 
-@pytest.mark.parametrize("word, outcome", [("update", "unreachable"), ("install", "failed")])
-def test_what_cannot_be_fetched_is_told_and_leaves_nothing(tmp_path, word, outcome):
+@pytest.mark.parametrize("script, name, word, outcome", [
+    ("debian.py", "sid", "update", "unreachable"), ("debian.py", "sid", "install", "failed"),
+    ("build.py", "3.13t", "update", "unreachable"), ("build.py", "3.13t", "source", "failed"),
+])
+def test_what_cannot_be_had_is_told_and_leaves_nothing(tmp_path, script, name, word, outcome):
     apt_get = tmp_path / "apt-get"
     apt_get.write_text(FAKE_APT_GET % word)
     apt_get.chmod(0o755)
-    ended = fetch(tmp_path / "cache", "sid", path=tmp_path)
+    ended = provide(tmp_path / "cache", script, name, path=tmp_path)
     assert ended.returncode == 1
-    assert ended.stdout.splitlines()[-1] == "interpreters: sid %s E: the reason" % outcome
+    assert ended.stdout.splitlines()[-1] == "interpreters: %s %s E: the reason" % (name, outcome)
     assert os.listdir(str(tmp_path / "cache")) == ["lock"]
 
 
-def test_what_is_there_is_not_fetched_again():
-    there = sorted({suite for suite, _, _ in debian.find_interpreters()})
-    if not there:
+def test_what_is_there_is_not_made_again():
+    there = {"debian.py": [name for name in debian.SUITES if debian.is_there(name)],
+             "build.py": [name for name in build.BUILDS if build.is_there(name)]}
+    if not there["debian.py"]:
         missing("a suite of Debian in the cache")
-    started = time.monotonic()
-    ended = fetch(debian.CACHE, *there, path="/nonexistent")
-    assert ended.stdout.splitlines() == ["interpreters: %s there" % suite for suite in there]
-    assert time.monotonic() - started < 10
+    for script, names in there.items():
+        if names:
+            started = time.monotonic()
+            ended = provide(debian.CACHE, script, *names, path="/nonexistent")
+            said = ["interpreters: %s there" % name for name in names]
+            assert ended.stdout.splitlines() == said
+            assert time.monotonic() - started < 10
 
 
 def test_each_has_a_root_of_its_own():
     pythons = [python for python in find_pythons() if python.root]
     if not pythons:
         missing("a suite of Debian in the cache")
-    ask = "import os, sys; print(os.stat('/usr').st_ino, os.getcwd(), sys.executable)"
+    ask = ("import os, sys; "
+           "print('%d %s %s' % (os.stat('/usr').st_ino, os.getcwd(), sys.executable))")
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         before = mounts.read()
     for python in pythons:

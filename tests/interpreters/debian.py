@@ -65,7 +65,7 @@ APT::Architectures {{ "{architecture}"; }};
 """
 
 # outcome: "there", "unreachable" or "failed"; reason: why it is not there.
-Suite = collections.namedtuple("Suite", "name outcome reason")
+Outcome = collections.namedtuple("Outcome", "name outcome reason")
 
 # An Apt for this machine's architecture, and one for CROSS_ARCHITECTURE.
 Apts = collections.namedtuple("Apts", "native cross")
@@ -83,18 +83,18 @@ def say(text):
     print("interpreters: " + text, flush=True)
 
 
-def run(command, error, stdin=subprocess.DEVNULL, **options):
+def run(command, error, stdin=subprocess.DEVNULL, timeout=FETCH_TIMEOUT_S, **options):
     """The output of a command; raises ERROR, a class, where it fails."""
     try:
         ended = subprocess.run(command, stdin=stdin, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, universal_newlines=True,
-                               timeout=FETCH_TIMEOUT_S, **options)
+                               timeout=timeout, **options)
     except (OSError, subprocess.TimeoutExpired) as reason:
         raise error(str(reason)) from None
     if ended.returncode != 0:
         lines = ended.stdout.splitlines()
         errors = [line for line in lines if line.startswith("E:")]
-        raise error((errors or lines or ["%s failed" % command[0]])[0])
+        raise error((errors or lines[-1:] or ["%s failed" % command[0]])[0])
     return ended.stdout
 
 
@@ -113,21 +113,27 @@ def find_mirror():
     raise Unreachable("this machine's sources name no mirror of Debian's main")
 
 
-class Apt:
-    """apt-get for another suite, with everything of its own in FOLDER, for ARCHITECTURE."""
+def native_architecture():
+    return run(["dpkg", "--print-architecture"], Unreachable).strip()
 
-    def __init__(self, suite, folder, architecture):
+
+class Apt:
+    """apt-get for another suite, or for its SOURCES, with everything of its own in FOLDER, for
+    ARCHITECTURE."""
+
+    def __init__(self, suite, folder, architecture, sources=False):
         self.folder = folder
         self.configuration = os.path.join(folder, "apt.conf")
         for name in "state/lists/partial", "cache/archives/partial":
             os.makedirs(os.path.join(folder, name))
         self.write("status", "")
         self.write("apt.conf", CONFIGURATION.format(folder=folder, architecture=architecture))
-        options = ["target=Packages", "lang=none"]
+        kind, index = ("deb-src", "Sources") if sources else ("deb", "Packages")
+        options = ["target=" + index, "lang=none"]
         if os.path.exists(KEYRING):
             options.append("signed-by=" + KEYRING)
-        self.write("sources.list", "deb [%s] %s %s main\n"
-                   % (" ".join(options), find_mirror(), suite))
+        self.write("sources.list", "%s [%s] %s %s main\n"
+                   % (kind, " ".join(options), find_mirror(), suite))
         self("update", error=Unreachable)
 
     def write(self, name, text):
@@ -147,6 +153,12 @@ class Apt:
         folder = tempfile.mkdtemp(dir=self.folder)
         self("download", *packages, cwd=folder)
         return glob.glob(os.path.join(folder, "*.deb"))
+
+    def source(self, package):
+        """The original archives of a source package."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        self("source", "--download-only", "--only-source", package, cwd=folder)
+        return glob.glob(os.path.join(folder, "*.orig.tar.xz"))
 
 
 def unpack(archives, root):
@@ -203,12 +215,30 @@ def recipe(what, suite):
     return " ".join(SUITES[suite]) + RECIPES[what]
 
 
-def is_cached(what, suite):
+def has_recipe(root, recipe):
+    """Whether what ROOT holds was made by this recipe."""
     try:
-        with open(os.path.join(CACHE, what, suite, "recipe"), encoding="utf-8") as file:
-            return file.read() == recipe(what, suite)
+        with open(os.path.join(root, "recipe"), encoding="utf-8") as file:
+            return file.read() == recipe
     except OSError:
         return False
+
+
+def is_cached(what, suite):
+    return has_recipe(os.path.join(CACHE, what, suite), recipe(what, suite))
+
+
+def write_recipe(root, recipe):
+    with open(os.path.join(root, "recipe"), "w", encoding="utf-8") as file:
+        file.write(recipe)
+
+
+def move_into_place(root, place, folder):
+    """Makes ROOT be PLACE; what was there goes to FOLDER, which is to be removed."""
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    if os.path.exists(place):
+        os.rename(place, tempfile.mkdtemp(dir=folder))
+    os.rename(root, place)
 
 
 def is_there(suite):
@@ -219,22 +249,16 @@ def is_there(suite):
 def fetch_suite(suite):
     started = time.monotonic()
     say("%s: fetching Python %s" % (suite, " and ".join(SUITES[suite])))
-    native = run(["dpkg", "--print-architecture"], Unreachable).strip()
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
         apts = Apts(*(Apt(suite, tempfile.mkdtemp(dir=folder), architecture)
-                      for architecture in (native, CROSS_ARCHITECTURE)))
+                      for architecture in (native_architecture(), CROSS_ARCHITECTURE)))
         wanted = [what for what in CONTENTS if not is_cached(what, suite)]
         for what in wanted:
             root = os.path.join(folder, what)
             CONTENTS[what](suite, apts, root)
-            with open(os.path.join(root, "recipe"), "w", encoding="utf-8") as file:
-                file.write(recipe(what, suite))
+            write_recipe(root, recipe(what, suite))
         for what in wanted:
-            place = os.path.join(CACHE, what, suite)
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            if os.path.exists(place):
-                os.rename(place, os.path.join(folder, "old-" + what))
-            os.rename(os.path.join(folder, what), place)
+            move_into_place(os.path.join(folder, what), os.path.join(CACHE, what, suite), folder)
     say("%s: there, after %.0f s" % (suite, time.monotonic() - started))
 
 
@@ -249,21 +273,23 @@ def only_one():
         yield
 
 
+def provide(name, is_there, make):
+    """Calls MAKE for what is not there yet.  Its Outcome."""
+    try:
+        if not is_there(name):
+            with only_one():
+                if not is_there(name):
+                    make(name)
+        return Outcome(name, "there", "")
+    except Unreachable as reason:
+        return Outcome(name, "unreachable", str(reason))
+    except (Failure, OSError) as reason:
+        return Outcome(name, "failed", str(reason))
+
+
 def fetch(suites=tuple(SUITES)):
-    """Fetches what is not there yet.  A Suite for each."""
-    results = []
-    for suite in suites:
-        try:
-            if not is_there(suite):
-                with only_one():
-                    if not is_there(suite):
-                        fetch_suite(suite)
-            results.append(Suite(suite, "there", ""))
-        except Unreachable as reason:
-            results.append(Suite(suite, "unreachable", str(reason)))
-        except (Failure, OSError) as reason:
-            results.append(Suite(suite, "failed", str(reason)))
-    return results
+    """Fetches what is not there yet.  An Outcome for each."""
+    return [provide(suite, is_there, fetch_suite) for suite in suites]
 
 
 def find_interpreters():
@@ -283,15 +309,15 @@ def find_c_library_headers():
             for suite in SUITES if is_cached("aarch64", suite)}
 
 
-def main():
-    unknown = set(sys.argv[1:]) - set(SUITES)
-    if unknown:
-        sys.exit(__doc__.strip())
-    results = fetch(sys.argv[1:] or SUITES)
-    for suite in results:
-        say(" ".join(filter(None, [suite.name, suite.outcome, suite.reason])))
-    sys.exit(any(suite.outcome != "there" for suite in results))
+def run_as_program(known, provide_all, usage):
+    """Provides what the arguments name, of KNOWN; without, all.  The exit status."""
+    if set(sys.argv[1:]) - set(known):
+        return usage.strip()
+    results = provide_all(sys.argv[1:] or known)
+    for result in results:
+        say(" ".join(filter(None, result)))
+    return any(result.outcome != "there" for result in results)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_as_program(SUITES, fetch, __doc__))

@@ -2,9 +2,10 @@
 /*
  * walker PID RUNTIME CODE_TYPE VERSION THREAD_POINTER...
  *
- * Samples the threads of a Python of VERSION (PY_VERSION_HEX), whose _PyRuntime
- * (up to 3.6: a pointer to its newest interpreter) is at RUNTIME and PyCode_Type at
- * CODE_TYPE, as if each had just been interrupted.
+ * Samples the threads of a Python of VERSION (PY_VERSION_HEX; a t behind it: of its
+ * free-threaded build), whose _PyRuntime (up to 3.6: a pointer to its newest
+ * interpreter) is at RUNTIME and PyCode_Type at CODE_TYPE, as if each had just been
+ * interrupted.
  * One line of JSON for each sample: what it came to, what it read, and the frames,
  * leaf first, each with its function's name and first line, its position and line.
  */
@@ -66,6 +67,8 @@ int main(int argc, char **argv)
 {
 	struct layout layout;
 	uint64_t runtime;
+	uint32_t version;
+	char *build;
 	int error;
 
 	if (argc < 6) {
@@ -76,7 +79,8 @@ int main(int argc, char **argv)
 	kernel.pid = atoi(argv[1]);
 	kernel.tgid = kernel.pid;
 	runtime = strtoull(argv[2], NULL, 0);
-	error = offsets__lookup(strtoul(argv[4], NULL, 0), false, &offsets);
+	version = strtoul(argv[4], &build, 0);
+	error = offsets__lookup(version, *build == 't', &offsets);
 	if (!error)
 		error = offsets__layout(&offsets, &layout);
 	if (error) {

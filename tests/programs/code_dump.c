@@ -65,14 +65,17 @@ static void dump_str(pid_t pid, struct offsets *offsets, uint32_t unicode_width,
 int main(int argc, char **argv)
 {
 	struct offsets offsets;
+	uint32_t version;
 	uint64_t type;
+	char *build;
 	pid_t pid;
 
 	if (argc < 4)
 		return 2;
 	pid = strtol(argv[1], NULL, 0);
 	type = strtoull(argv[3], NULL, 0);
-	if (offsets__lookup(strtoul(argv[2], NULL, 0), false, &offsets))
+	version = strtoul(argv[2], &build, 0);
+	if (offsets__lookup(version, *build == 't', &offsets))
 		return 3;
 	for (int i = 4; i < argc; i++) {
 		char *colon = strchr(argv[i], ':');

@@ -9,7 +9,7 @@ import json
 import sys
 import types
 
-from portable import renamed
+from portable import renamed, version_and_build
 
 NAMES = [
     "plain",
@@ -64,7 +64,7 @@ def main():
               for index, name in enumerate(NAMES)]
     strings = NAMES + [Text(name) for name in NAMES]
     told = {
-        "version": sys.hexversion,
+        "version": version_and_build(),
         "type": id(types.CodeType),
         "codes": [describe(code) for code in codes],
         "strings": [{"address": id(string), "text": spelled(string)} for string in strings],

@@ -8,7 +8,7 @@ import json
 import sys
 import types
 
-from portable import renamed
+from portable import renamed, version_and_build
 
 # What a code object has, and how it is to be read.
 NAMES = [
@@ -74,7 +74,7 @@ def main():
                ((str, NAMES), (Bytes, NAMES), (unicode, UNICODES),  # noqa: F821
                 (Text, UNICODES)) for text, spelled in texts]
     told = {
-        "version": sys.hexversion,
+        "version": version_and_build(),
         "width": 4 if sys.maxunicode > 0xffff else 2,
         "type": id(types.CodeType),
         "codes": codes,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """parked.py: threads that stand still, each in a stack of its own, and CPython's word for it.
 
-After "ready": {"version", "runtime": see find_runtime, "code_type": of PyCode_Type,
-"native": the thread pointer of a thread without Python, "threads": {name: {"ident", "stack"}}}.  A
-stack is [[name, first line, position, line], ...], leaf first; the position is counted as the
-version does.
+After "ready": {"version": see portable.py, "runtime": see find_runtime, "code_type": of
+PyCode_Type, "native": the thread pointer of a thread without Python, "threads": {name: {"ident",
+"stack"}}}.  A stack is [[name, first line, position, line], ...], leaf first; the position is
+counted as the version does.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import threading
 import time
 import types
 
-from portable import start_thread
+from portable import start_thread, version_and_build
 
 if sys.version_info >= (3,):
     import _thread
@@ -110,7 +110,7 @@ def report(expected):
     time.sleep(0.2)
     frames = sys._current_frames()
     said = {
-        "version": sys.hexversion,
+        "version": version_and_build(),
         "runtime": find_runtime(),
         "code_type": id(types.CodeType),
         "native": start_native(),

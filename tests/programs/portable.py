@@ -3,6 +3,7 @@
 
 import ctypes
 import sys
+import sysconfig
 import threading
 import time
 
@@ -26,6 +27,11 @@ def measured_thread_time():
 
 thread_time = getattr(time, "thread_time", measured_thread_time)
 monotonic = getattr(time, "monotonic", time.time)
+
+
+def version_and_build():
+    """A version as the tests' tools in C take it: its number, and "t" of a free-threaded build."""
+    return str(sys.hexversion) + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def start_thread(function, *arguments, **options):

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds the interpreters that no package holds, for the tests.
+
+    sudo tests/interpreters/build.py [BUILD...]
+
+Each is CPython as in Debian's source package, which apt-get verifies as debian.py says, compiled by
+this machine's own tools.  It goes to $PYBPFPROF_TEST_CACHE/built/BUILD, which is its prefix.
+"""
+
+import collections
+import glob
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+import debian
+from debian import CACHE, Failure, say
+
+SUITE = "trixie"
+PACKAGE = "python3.13"
+BUILD_TIMEOUT_S = 3600
+
+# options: of configure; program: in the prefix's bin; kind: as tests/e2e/pythons.py calls it.
+Build = collections.namedtuple("Build", "options program kind")
+
+BUILDS = {
+    "3.13t": Build("--disable-gil", "python3.13t", "free-threaded"),
+    "3.13d": Build("--with-pydebug", "python3.13d", "debug"),
+}
+OPTIONS = "--quiet --disable-test-modules --without-ensurepip --without-static-libpython"
+
+
+def prefix_of(name):
+    return os.path.join(CACHE, "built", name)
+
+
+def recipe_of(name):
+    return "%s %s %s" % (PACKAGE, OPTIONS, BUILDS[name].options)
+
+
+def is_there(name):
+    return debian.has_recipe(prefix_of(name), recipe_of(name))
+
+
+def fetch_source(folder):
+    """Unpacks the source package of the interpreter as its authors have published it."""
+    apt = debian.Apt(SUITE, tempfile.mkdtemp(dir=folder), debian.native_architecture(),
+                     sources=True)
+    archive = next(iter(apt.source(PACKAGE)), None)
+    if not archive:
+        raise Failure("the source package has no original archive")
+    unpacked = os.path.join(folder, "unpacked")
+    shutil.unpack_archive(archive, unpacked)
+    return glob.glob(os.path.join(unpacked, "*", ""))[0]
+
+
+def compile_build(name, folder):
+    """Compiles one interpreter in FOLDER and puts it into its place."""
+    source = fetch_source(folder)
+    installed = os.path.join(folder, "installed")
+    options = [*OPTIONS.split(), *BUILDS[name].options.split(), "--prefix=" + prefix_of(name)]
+    jobs = "-j%d" % len(os.sched_getaffinity(0))
+    # What the make that runs the tests was told is not for this one.
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    for command in (["./configure", *options], ["make", "-s", jobs],
+                    ["make", "-s", "altinstall", "DESTDIR=" + installed]):
+        debian.run(command, Failure, timeout=BUILD_TIMEOUT_S, cwd=source, env=environment)
+    debian.run([os.path.join(source, "python"), "-c", "import ctypes, hashlib, ssl, zlib"], Failure)
+    root = installed + prefix_of(name)
+    debian.write_recipe(root, recipe_of(name))
+    debian.move_into_place(root, prefix_of(name), folder)
+
+
+def build_one(name):
+    started = time.monotonic()
+    say("%s: building; this takes some minutes" % name)
+    with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
+        compile_build(name, folder)
+    say("%s: there, after %.0f s" % (name, time.monotonic() - started))
+
+
+def build(names=tuple(BUILDS)):
+    """Builds what is not there yet.  A debian.Outcome for each."""
+    return [debian.provide(name, is_there, build_one) for name in names]
+
+
+def find_interpreters():
+    """(kind, path) of every interpreter in the cache."""
+    return [(what.kind, os.path.join(prefix_of(name), "bin", what.program))
+            for name, what in BUILDS.items() if is_there(name)]
+
+
+if __name__ == "__main__":
+    sys.exit(debian.run_as_program(BUILDS, build, __doc__))
