@@ -69,6 +69,7 @@ struct walk {
 	__u64 caller;  /* the frame that called this activation ... */
 	__u64 proving; /* ... until it is proved that the walk leads there */
 	__u64 nearest; /* activation above, when the walk is to begin there */
+	__u64 in_jit;  /* the JIT's code runs the innermost frame */
 	__u64 registers[REGISTERS];
 	__u64 stack_pointer; /* 0 where it could not be had */
 	__u64 at_root;	     /* the last frame is one that a stack may begin with */

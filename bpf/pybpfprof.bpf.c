@@ -69,10 +69,12 @@ int sample(struct bpf_perf_event_data *context)
 		 * thread's root. */
 		if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
 			walk->outcome = OUTCOME_NO_PYTHON;
+		if (walk->outcome == OUTCOME_PYTHON && walk->in_jit)
+			walk->outcome = OUTCOME_LINE_UNKNOWN;
 	} else {
 		walk->outcome = OUTCOME_NO_LAYOUT;
 	}
-	if (walk->outcome != OUTCOME_PYTHON)
+	if (walk->outcome != OUTCOME_PYTHON && walk->outcome != OUTCOME_LINE_UNKNOWN)
 		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);
 	if (walk->identify)
 		identify_frames(cpu);

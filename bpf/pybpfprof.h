@@ -53,6 +53,9 @@
 /* An offset that this Python version does not have. */
 #define OFFSET_ABSENT 0xffff
 
+/* No position: less than any that an instruction has. */
+#define POSITION_UNKNOWN (-0x7fffffff - 1)
+
 /*
  * What became of a sample.  The name is the one in the ledger (--stats), the
  * text is the frame that stands in the profile.  Everything from the first
@@ -61,6 +64,7 @@
 #define OUTCOMES(X)                                                                         \
 	X(PYTHON, "python", "whole Python stack")                                           \
 	X(TRUNCATED, "truncated", "[deeper frames cut]")                                    \
+	X(LINE_UNKNOWN, "line_unknown", "[line not known]")                                 \
 	X(NO_PYTHON, "no_python", "[no Python on this thread]")                             \
 	X(NO_LAYOUT, "no_layout", "[unknown Python layout]")                                \
 	X(NO_INTERPRETER, "no_interpreter", "[Python is starting or has ended]")            \
@@ -104,7 +108,8 @@ struct frame {
 	__u64 identity;
 	/* Python: the current instruction as its version counts it: bytes up to 3.9, code units
 	 * from 3.10 on.  Negative before the first instruction.  Where a thread may have its own
-	 * copy of the instructions (3.14t+) the copy's distance is in it, modulo 2^32. */
+	 * copy of the instructions (3.14t+) the copy's distance is in it, modulo 2^32.
+	 * POSITION_UNKNOWN where the frame does not tell. */
 	__s32 position;
 	__u16 kind;
 	__u16 detail; /* Python: the index of that copy, 0: none; a reason: an outcome */
@@ -131,6 +136,7 @@ struct layout {
 	__u16 tstate_base_frame;       /* 3.15: below all calls */
 	__u16 tstate_status;	       /* 3.12+ */
 	__u16 tstate_whence;	       /* 3.13+ */
+	__u16 tstate_current_executor; /* 3.14+: not 0 while the JIT's code runs */
 	__u16 tstate_bytes;	       /* the part of a thread state that is read */
 	__u16 cframe_current_frame;    /* 3.11, 3.12 */
 	__u16 cframe_previous;	       /* 3.11, 3.12 */
@@ -154,7 +160,7 @@ struct layout {
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 68, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 70, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */

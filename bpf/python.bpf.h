@@ -18,6 +18,12 @@
  * learn; so only its index is recorded, beside a position that is as far off as the
  * copy is from the original, and user space, which knows each copy once, mends it.
  *
+ * The machine code of the JIT stores a frame's position only before what may enter
+ * other code.  In between, the innermost frame still has that of an instruction lines
+ * or loops away.  The thread state has the current executor while such code runs, and
+ * none in code that it calls; so whether the innermost position holds is known, and
+ * callers' always do.  (3.13, whose JIT no distribution has, does not tell.)
+ *
  * The interrupted thread is the one that changes these lists, and it stands
  * still: what is read here is one moment's state.  It may be a moment in the
  * middle of a change, a few instructions wide:
@@ -251,7 +257,11 @@ static __always_inline int record_frame(struct walk *walk, __u32 at)
 
 	if (walk->depth >= STACK_FRAMES_MAX - 1)
 		return give_up(walk);
-	push_frame(walk, code, frame_position(walk, at, code), FRAME_PYTHON, frame_copy(walk, at));
+	if (walk->in_jit && !walk->depth)
+		push_frame(walk, code, POSITION_UNKNOWN, FRAME_PYTHON, 0);
+	else
+		push_frame(walk, code, frame_position(walk, at, code), FRAME_PYTHON,
+			   frame_copy(walk, at));
 	return 0;
 }
 

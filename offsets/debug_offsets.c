@@ -202,6 +202,7 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 		result.unicode_data_any = result.unicode_compact_size;
 		result.code_firsttraceable = OFFSET_ABSENT;
 		result.tstate_whence = OFFSET_ABSENT;
+		result.tstate_current_executor = OFFSET_ABSENT;
 	}
 	*offsets = result;
 	return 0;

@@ -95,6 +95,7 @@ tstate_current_frame       3.13-      PyThreadState          current_frame
 tstate_base_frame          3.15-      PyThreadState          base_frame
 tstate_status              3.12-      PyThreadState          _status
 tstate_whence              3.13-      PyThreadState          _whence
+tstate_current_executor    3.14-      PyThreadState          current_executor
 cframe_current_frame       3.11-3.12  _PyCFrame              current_frame
 cframe_previous            3.11-3.12  _PyCFrame              previous
 frame_previous             2.7-3.10   PyFrameObject          f_back

@@ -77,7 +77,10 @@ static bool reaches_frames(const struct offsets *offsets)
 			      in_thread_state(offsets->tstate_status)) &&
 	       is_as_expected(offsets->tstate_whence,
 			      offsets->version >= VERSION(13) && !offsets__is_newer(offsets),
-			      in_thread_state(offsets->tstate_whence));
+			      in_thread_state(offsets->tstate_whence)) &&
+	       is_as_expected(offsets->tstate_current_executor,
+			      offsets->version >= VERSION(14) && !offsets__is_newer(offsets),
+			      in_thread_state(offsets->tstate_current_executor));
 }
 
 /* Whether the walker can tell a code object from another. */
@@ -131,6 +134,7 @@ static __u16 tstate_bytes(const struct layout *layout)
 		layout->tstate_base_frame,
 		layout->tstate_status,
 		layout->tstate_whence,
+		layout->tstate_current_executor,
 	};
 
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
@@ -179,6 +183,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.tstate_base_frame = offsets->tstate_base_frame,
 		.tstate_status = offsets->tstate_status,
 		.tstate_whence = offsets->tstate_whence,
+		.tstate_current_executor = offsets->tstate_current_executor,
 		.cframe_current_frame = offsets->cframe_current_frame,
 		.cframe_previous = offsets->cframe_previous,
 		.frame_previous = offsets->frame_previous,

@@ -35,6 +35,7 @@
 	X(tstate_base_frame)	   /* 3.15 and later */                                            \
 	X(tstate_status)	   /* 3.12 and later: the bit-fields of _status */                 \
 	X(tstate_whence)	   /* 3.13 and later */                                            \
+	X(tstate_current_executor) /* 3.14 and later */                                            \
 	X(cframe_current_frame)	   /* 3.11, 3.12 */                                                \
 	X(cframe_previous)	   /* 3.11, 3.12 */                                                \
 	X(frame_previous)                                                                          \

@@ -159,6 +159,8 @@ bool code__position(pid_t pid, const struct offsets *offsets, uint64_t address,
 {
 	uint32_t distance = 0;
 
+	if (frame->position == POSITION_UNKNOWN)
+		return false;
 	*position = frame->position;
 	if (offsets->code_tlbc == OFFSET_ABSENT)
 		return true;

@@ -38,7 +38,8 @@ uint64_t ledger__samples(const struct ledger *ledger)
 
 uint64_t ledger__python(const struct ledger *ledger)
 {
-	return ledger->outcomes[OUTCOME_PYTHON] + ledger->outcomes[OUTCOME_TRUNCATED];
+	return ledger->outcomes[OUTCOME_PYTHON] + ledger->outcomes[OUTCOME_TRUNCATED] +
+	       ledger->outcomes[OUTCOME_LINE_UNKNOWN];
 }
 
 static uint64_t ledger__errors(const struct ledger *ledger)
@@ -66,13 +67,14 @@ static json_t *ledger__json(const struct ledger *ledger)
 	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++)
 		json_object_set_new(errors, outcome__name(outcome),
 				    json_integer(ledger->outcomes[outcome]));
-	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, "
+	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, "
 			 "s:{s:I, s:I, s:I}}",
 			 "rate_hz", ledger->rate_hz, "duration_s", ledger->duration_s, "events",
 			 (json_int_t)ledger->events, "samples", (json_int_t)ledger__samples(ledger),
 			 "python", (json_int_t)ledger__python(ledger), "no_python",
 			 (json_int_t)ledger->outcomes[OUTCOME_NO_PYTHON], "truncated",
-			 (json_int_t)ledger->outcomes[OUTCOME_TRUNCATED], "lost",
+			 (json_int_t)ledger->outcomes[OUTCOME_TRUNCATED], "line_unknown",
+			 (json_int_t)ledger->outcomes[OUTCOME_LINE_UNKNOWN], "lost",
 			 (json_int_t)ledger->lost, "errors", errors, "stacks",
 			 (json_int_t)ledger->stacks, "code_objects",
 			 (json_int_t)ledger->code_objects, "unnamed_code_objects",
@@ -137,6 +139,16 @@ static char *period_text(const struct ledger_periods *periods)
 			 longest_ms);
 }
 
+/* ", 3 without their line", or nothing. */
+static char *line_text(const struct ledger *ledger)
+{
+	uint64_t samples = ledger->outcomes[OUTCOME_LINE_UNKNOWN];
+	char count[GROUPED_BYTES];
+
+	return samples ? xasprintf(", %s without their line", grouped(samples, count))
+		       : xstrdup("");
+}
+
 /* "\nerrors: frame_fault 3, thread_fault 1", or nothing. */
 static char *error_text(const struct ledger *ledger)
 {
@@ -163,18 +175,19 @@ char *ledger__summary(const struct ledger *ledger)
 	char truncated[GROUPED_BYTES], no_python[GROUPED_BYTES], errors[GROUPED_BYTES];
 	char lost[GROUPED_BYTES];
 	char *rate = rate_text(ledger->rate_hz), *period = period_text(&ledger->periods);
-	char *by_name = error_text(ledger);
+	char *by_name = error_text(ledger), *lines = line_text(ledger);
 	char *summary = xasprintf(
-		"%s samples of %s events in %.1f s at %s%s: %s Python (%s truncated), "
+		"%s samples of %s events in %.1f s at %s%s: %s Python (%s truncated%s), "
 		"%s without Python, %s errors, %s lost%s",
 		grouped(ledger__samples(ledger), samples), grouped(ledger->events, events),
 		ledger->duration_s, rate, period, grouped(ledger__python(ledger), python),
-		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated),
+		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated), lines,
 		grouped(ledger->outcomes[OUTCOME_NO_PYTHON], no_python),
 		grouped(ledger__errors(ledger), errors), grouped(ledger->lost, lost), by_name);
 
 	free(rate);
 	free(period);
 	free(by_name);
+	free(lines);
 	return summary;
 }

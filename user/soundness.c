@@ -17,8 +17,8 @@
  * there are some attempts; one that makes sense by chance there is not.
  *
  * The experimental JIT and the tail-calling interpreter change nothing in these
- * structs.  While machine code of the JIT runs, a frame's instruction may be the one at
- * which the trace began: its line is then the trace's, its function is always right.
+ * structs.  While machine code of the JIT runs, the innermost frame's instruction may be
+ * an old one (bpf/python.bpf.h), but is one of its function's.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -175,6 +175,17 @@ void image__set_maker(const struct image *image, uint64_t tstate, uint32_t whenc
 		set_int(tstate, image->layout.tstate_whence, whence);
 }
 
+void image__set_executor(const struct image *image, uint64_t tstate, uint64_t executor)
+{
+	if (image__has_executors(image))
+		image__set(tstate, image->layout.tstate_current_executor, executor);
+}
+
+bool image__has_executors(const struct image *image)
+{
+	return image->layout.tstate_current_executor != OFFSET_ABSENT;
+}
+
 void image__take(const struct image *image, uint64_t tstate, uint32_t counter)
 {
 	if (image->layout.tstate_gilstate_counter != OFFSET_ABSENT)

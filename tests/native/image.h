@@ -57,6 +57,10 @@ void image__set_current(const struct image *image, uint64_t tstate, bool current
 #define IMAGE_MADE_BY_THREADING	    3
 void image__set_maker(const struct image *image, uint64_t tstate, uint32_t whence);
 
+/* What the JIT runs in TSTATE, where the version says so (3.14 and later); 0: nothing. */
+void image__set_executor(const struct image *image, uint64_t tstate, uint64_t executor);
+bool image__has_executors(const struct image *image);
+
 /* Sets the COUNTER by which 2.7 says whether the thread has taken TSTATE: 0 until then. */
 void image__take(const struct image *image, uint64_t tstate, uint32_t counter);
 

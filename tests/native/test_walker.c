@@ -103,6 +103,27 @@ static void records_the_copies(void **state)
 				 has_copies ? cases[i].recorded : 0);
 }
 
+/* The innermost frame's position is an old one while the JIT's code runs; its callers' are not. */
+static void says_what_the_jit_hides(void **state)
+{
+	struct image *image = *state;
+	bool has_executors = image__has_executors(image);
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 3);
+	struct last_sample sample;
+
+	assert_int_equal(has_executors, image->offsets.version >= COPIES_SINCE);
+	harness__assert_whole(kernel__sample(), 3);
+	image__set_executor(image, tstate, CODE(9));
+	sample = kernel__sample();
+	assert_int_equal(sample.outcome, has_executors ? OUTCOME_LINE_UNKNOWN : OUTCOME_PYTHON);
+	assert_int_equal(sample.depth, 3);
+	harness__assert_frame(sample, 0, CODE(2), has_executors ? POSITION_UNKNOWN : 2);
+	harness__assert_frame(sample, 1, CODE(1), 1);
+	harness__assert_frame(sample, 2, CODE(0), 0);
+	image__set_executor(image, tstate, 0);
+	harness__assert_whole(kernel__sample(), 3);
+}
+
 static void cuts_the_deepest(void **state)
 {
 	struct image *image = *state;
@@ -500,6 +521,7 @@ int main(void)
 		CHECK(finds_stack),
 		CHECK(sends_what_it_found),
 		CHECK(records_the_copies),
+		CHECK(says_what_the_jit_hides),
 		CHECK(cuts_the_deepest),
 		CHECK(reads_little),
 		CHECK(stays_in_its_pages),

@@ -128,6 +128,7 @@ static void positions_are_what_they_are(void **state)
 		assert_int_equal(position_of(&fake, 5, 0), 5);
 		assert_int_equal(position_of(&fake, 5000, 0), 5000);
 		assert_int_equal(position_of(&fake, -1, 0), -1);
+		assert_int_equal(position_of(&fake, POSITION_UNKNOWN, 0), -1);
 	}
 }
 

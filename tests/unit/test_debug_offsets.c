@@ -131,6 +131,7 @@ static const size_t unpublished[] = {
 	FIELD(function_dict),
 	FIELD(function_closure),
 	FIELD(tstate_whence),
+	FIELD(tstate_current_executor),
 #undef FIELD
 };
 
@@ -323,6 +324,7 @@ static void a_newer_version_is_read_in_the_newest_form(void **state)
 		known.runtime_interpreters_head += 64;
 		known.code_firsttraceable = OFFSET_ABSENT;
 		known.tstate_whence = OFFSET_ABSENT;
+		known.tstate_current_executor = OFFSET_ABSENT;
 		assert_memory_equal(&offsets, &known, sizeof(offsets));
 	}
 }

@@ -163,6 +163,7 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.tstate_base_frame != OFFSET_ABSENT, minor >= 15);
 		assert_int_equal(offsets.tstate_status != OFFSET_ABSENT, minor >= 12);
 		assert_int_equal(offsets.tstate_whence != OFFSET_ABSENT, minor >= 13);
+		assert_int_equal(offsets.tstate_current_executor != OFFSET_ABSENT, minor >= 14);
 		assert_int_equal(offsets.frame_is_entry != OFFSET_ABSENT, minor == 11);
 		assert_int_equal(offsets.code_firsttraceable != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.tstate_current_frame != OFFSET_ABSENT, minor >= 13);
@@ -190,6 +191,7 @@ static void layout_of_2_7(void **state)
 		.tstate_base_frame = OFFSET_ABSENT,
 		.tstate_status = OFFSET_ABSENT,
 		.tstate_whence = OFFSET_ABSENT,
+		.tstate_current_executor = OFFSET_ABSENT,
 		.tstate_bytes = 152,
 		.cframe_current_frame = OFFSET_ABSENT,
 		.cframe_previous = OFFSET_ABSENT,
@@ -232,6 +234,7 @@ static void layout_of_3_8(void **state)
 		.tstate_base_frame = OFFSET_ABSENT,
 		.tstate_status = OFFSET_ABSENT,
 		.tstate_whence = OFFSET_ABSENT,
+		.tstate_current_executor = OFFSET_ABSENT,
 		.tstate_bytes = 184,
 		.cframe_current_frame = OFFSET_ABSENT,
 		.cframe_previous = OFFSET_ABSENT,
@@ -274,6 +277,7 @@ static void layout_of_3_11(void **state)
 		.tstate_base_frame = OFFSET_ABSENT,
 		.tstate_status = OFFSET_ABSENT,
 		.tstate_whence = OFFSET_ABSENT,
+		.tstate_current_executor = OFFSET_ABSENT,
 		.tstate_bytes = 312,
 		.cframe_current_frame = 8,
 		.cframe_previous = 16,
@@ -317,6 +321,7 @@ static void layout_of_3_12(void **state)
 		.tstate_base_frame = OFFSET_ABSENT,
 		.tstate_status = 24,
 		.tstate_whence = OFFSET_ABSENT,
+		.tstate_current_executor = OFFSET_ABSENT,
 		.tstate_bytes = 240,
 		.cframe_current_frame = 0,
 		.cframe_previous = 8,
@@ -360,7 +365,8 @@ static void layout_of_3_14(void **state)
 		.tstate_base_frame = OFFSET_ABSENT,
 		.tstate_status = 32,
 		.tstate_whence = 40,
-		.tstate_bytes = 240,
+		.tstate_current_executor = 272,
+		.tstate_bytes = 280,
 		.cframe_current_frame = OFFSET_ABSENT,
 		.cframe_previous = OFFSET_ABSENT,
 		.frame_previous = 8,
@@ -422,7 +428,8 @@ static void thread_states_are_read_to_their_last_field(void **state)
 					 layout.tstate_datastack_top,
 					 layout.tstate_base_frame,
 					 layout.tstate_status,
-					 layout.tstate_whence };
+					 layout.tstate_whence,
+					 layout.tstate_current_executor };
 		bool cframes = minor == 11 || minor == 12;
 
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
@@ -493,6 +500,9 @@ static const struct {
 	CASE(13, tstate_status, THREAD_STATE_BYTES - 7),
 	CASE(12, tstate_whence, 36),
 	CASE(13, tstate_whence, OFFSET_ABSENT),
+	CASE(13, tstate_current_executor, 272),
+	CASE(14, tstate_current_executor, OFFSET_ABSENT),
+	CASE(15, tstate_current_executor, THREAD_STATE_BYTES - 7),
 	CASE(12, frame_is_entry, 68),
 	CASE(12, cframe_previous, OFFSET_ABSENT),
 	CASE(13, cframe_previous, 8),

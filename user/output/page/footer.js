@@ -64,6 +64,8 @@ function ledgerRows(profile) {
 		["Samples", ledger.samples, 1],
 		["with a Python stack", ledger.python, 2],
 		["of these cut at the depth limit", ledger.truncated, 3],
+		...(ledger.line_unknown ?
+			[["of these without their innermost line", ledger.line_unknown, 3]] : []),
 		["without Python on the thread", ledger.no_python, 2],
 		["Errors", errorCount(ledger), 2],
 		...errors.map(([name, count]) => [reasons[name] || name, count, 3]),

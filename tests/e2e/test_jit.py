@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What CPython's JIT leaves in a frame: no line is shown that need not be the current one."""
+
+import os
+
+import pytest
+
+from conftest import PROGRAMS, missing
+from pythons import RELEASE, own_and_fetched_pythons
+
+
+def switchable_pythons():
+    return [python for python in own_and_fetched_pythons() if python.kind == RELEASE]
+
+
+def line_of(text):
+    """The number of the program's line that is TEXT."""
+    with open(os.path.join(PROGRAMS, "jitted.py"), encoding="utf-8") as file:
+        return [line.strip() for line in file].index(text) + 1
+
+
+@pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
+def test_only_the_innermost_line_is_left_out(python, target, profile):
+    program = target(python, "jitted.py", environment={"PYTHON_JIT": "1"})
+    if not program.said:
+        missing("JIT in Python " + python.name)
+    run = profile("-p", program.pid, "-d", 2, "-r", 999, "-v")
+    called_at = {"first": line_of("first(20000)"), "second": line_of("second(20000)")}
+    seen = dict.fromkeys(called_at, 0)
+    for frames, count in run.stacks:
+        if frames[-1].name in seen:
+            assert frames[-2].name == "work" and frames[-2].line == called_at[frames[-1].name]
+            seen[frames[-1].name] += count if frames[-1].line is None else 0
+    assert all(count > 0.1 * run.samples for count in seen.values()), seen
+    # The loops' ends and beginnings are not compiled.
+    assert 0.9 * run.samples < sum(seen.values()) <= run.ledger["line_unknown"]
+    assert run.ledger["line_unknown"] <= run.ledger["python"]
+    assert " without their line)" in run.stderr
+
+
+@pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
+def test_lines_are_exact_without_it(python, target, profile):
+    run = profile("-p", target(python, "jitted.py", environment={"PYTHON_JIT": "0"}).pid, "-d", 1,
+                  "-r", 999)
+    assert run.ledger["line_unknown"] == 0
+    without = sum(count for frames, count in run.stacks if frames[-1].line is None)
+    assert without < 0.01 * run.samples
