@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from conftest import ROOT, missing
-from pythons import debian, find_pythons, own_pythons
+from pythons import FREE_THREADED, debian, find_pythons, own_pythons
 
 GENERATE = os.path.join(ROOT, "offsets", "generate.py")
 
@@ -25,7 +25,8 @@ def test_tables_agree_with_the_headers(python):
         missing("headers of Python " + python.name)
     run = run_generate("--check", python.include)
     assert run.returncode == 0, run.stdout
-    assert "cpython-%d.%d.h: agrees" % python.version[:2] in run.stdout
+    build = "t" if python.kind == FREE_THREADED else ""
+    assert "cpython-%d.%d%s.h: agrees" % (python.version[:2] + (build,)) in run.stdout
 
 
 def for_aarch64():

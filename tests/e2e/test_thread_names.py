@@ -71,7 +71,7 @@ def test_no_thread_has_the_name_of_another(python, speedscope):
     said = {int(tid): name for tid, name in json.loads(run.stdout).items()}
     names = names_in(path)
     # A thread that ended too soon keeps the kernel's name.
-    kernels = re.compile(r"python[\d.]*")
+    kernels = re.compile(r"python[\d.]*[dt]?")
     assert not {tid: (name, said[tid]) for tid, name in names.items()
                 if name != said[tid] and not kernels.fullmatch(name)}
     assert any(names[tid] == said[tid] for tid in names if said[tid] != "MainThread")
