@@ -30,7 +30,7 @@ print("%d.%d.%d" % sys.version_info[:3])
 print(sysconfig.get_config_var("INCLUDEPY"))
 print("free-threaded" if sysconfig.get_config_var("Py_GIL_DISABLED") else
       "debug" if hasattr(sys, "gettotalrefcount") else "release")
-print("jit" if hasattr(sys, "_jit") and sys._jit.is_available() else "no jit")
+print(hasattr(sys, "_jit") and sys._jit.is_available())
 """
 
 
@@ -50,29 +50,30 @@ def wants_all():
     return os.environ.get("PYBPFPROF_TEST_ALL") == "1"
 
 
-def describe(path, origin, root="", kind=RELEASE):
-    """The Python at PATH, or None where it does not start, or is not one of ours and of KIND."""
+def describe(path, origin, root="", jit=False):
+    """The Python at PATH, with its JIT on or off; None where it does not start or is not ours."""
     command = [debian.ENTER, root, path] if root else [path]
-    if kind == JIT:
+    if jit:
         command = ["/usr/bin/env", "PYTHON_JIT=1"] + command
     answer = subprocess.run(command + ["-E", "-s", "-c", ASK], cwd="/", stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL, universal_newlines=True)
     if answer.returncode != 0:
         return None
-    version_text, include, *kinds = answer.stdout.splitlines()
+    version_text, include, kind, has_jit = answer.stdout.splitlines()
     version = tuple(map(int, version_text.split(".")))
-    if version[:2] not in SUPPORTED or kind not in kinds:
+    if version[:2] not in SUPPORTED or (jit and has_jit == "False"):
         return None
+    kind = JIT if jit else kind
     if root:
         include = os.path.join(debian.headers_of(origin), include.lstrip("/"))
-    name = "-".join([version_text, origin] + [kind] * (kind == JIT))
+    name = "-".join([version_text, origin] + [kind] * (kind not in (RELEASE, origin)))
     return Python(path, version, name, include, tuple(command), root, kind)
 
 
 def find_uncommon():
     """Builds that no package has, and Debian's with the JIT, which is off unless asked for."""
-    found = [describe(path, kind, kind=kind) for kind, path in build.find_interpreters()]
-    found += [describe("/usr/bin/python" + version, suite, root, JIT)
+    found = [describe(path, kind) for kind, path in build.find_interpreters()]
+    found += [describe("/usr/bin/python" + version, suite, root, jit=True)
               for suite, root, version in debian.find_interpreters()]
     return found
 

@@ -24,7 +24,7 @@ library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.
 
 def address_of(frame):
     """Of the interpreter's own frame: PyFrameObject has a pointer to it behind f_back."""
-    return ctypes.c_size_t.from_address(id(frame) + 24).value
+    return ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value
 
 
 def page_out(frame):
