@@ -96,3 +96,30 @@ class Legal:
             if self.is_own(frame) and not self.has_line(frame, frame is frames[-1]):
                 return "%s has no such line" % frame
         return None
+
+
+class DeepLegal(Legal):
+    """What is legal for deep.py: its recursion has a line for depth 0, one for odd depths and one
+    for even ones, and no stack is deeper than it."""
+
+    DEPTH = 50
+
+    def __init__(self, python, **options):
+        super().__init__(python, "deep.py", **options)
+
+    def why_not(self, frames):
+        return super().why_not(frames) or self.why_not_recursion(frames)
+
+    def why_not_recursion(self, frames):
+        chain = [frame for frame in frames if frame.short == "descend"]
+        if any(frame.short == "bottom" for frame in frames) and len(chain) != self.DEPTH + 1:
+            return "bottom at depth %d" % len(chain)
+        if len(chain) > self.DEPTH + 1:
+            return "depth %d" % len(chain)
+        callers = chain[:-1] if frames[-1].short == "descend" else chain
+        at_zero, odd, even = sorted(line for name, line in self.calls if name == "descend")
+        for position, frame in enumerate(callers):
+            depth = self.DEPTH - position
+            if frame.line != (at_zero if depth == 0 else odd if depth % 2 else even):
+                return "depth %d calls from line %s" % (depth, frame.line)
+        return None

@@ -8,42 +8,20 @@ import sys
 import pytest
 
 from conftest import PROGRAMS
-from legal import Legal
+from legal import DeepLegal
 from pythons import find_pythons, one_of_each_minor
 
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
 
-DEPTH = 50
 SAMPLES_WANTED = 100_000
 RUNS_AT_MOST = 10  # of 6 s: one is enough unless others keep the CPUs busy
-
-
-def why_not(legal, frames):
-    """What is wrong with a stack, root first; None for a legal one."""
-    return legal.why_not(frames) or why_not_recursion(legal, frames)
-
-
-def why_not_recursion(legal, frames):
-    """The recursion calls from one line at depth 0, one at odd depths and one at even ones."""
-    chain = [frame for frame in frames if frame.short == "descend"]
-    if any(frame.short == "bottom" for frame in frames) and len(chain) != DEPTH + 1:
-        return "bottom at depth %d" % len(chain)
-    if len(chain) > DEPTH + 1:
-        return "depth %d" % len(chain)
-    callers = chain[:-1] if frames[-1].short == "descend" else chain
-    at_zero, odd, even = sorted(line for name, line in legal.calls if name == "descend")
-    for position, frame in enumerate(callers):
-        depth = DEPTH - position
-        if frame.line != (at_zero if depth == 0 else odd if depth % 2 else even):
-            return "depth %d calls from line %s" % (depth, frame.line)
-    return None
 
 
 @pytest.mark.proves("impossible stacks")
 @pytest.mark.pythons(which=find_pythons)
 def test_no_stack_that_never_was(python, target, profile, figure):
-    legal = Legal(python, "deep.py", roots=("<module>", "work"))
+    legal = DeepLegal(python, roots=("<module>", "work"))
     programs = [target(python, "deep.py") for _ in range(2)]
     arguments = [word for program in programs for word in ("-p", program.pid)]
     samples = whole = 0
@@ -58,7 +36,7 @@ def test_no_stack_that_never_was(python, target, profile, figure):
             if frames[-1].file is None:
                 continue
             whole += count
-            reason = why_not(legal, frames[1:])
+            reason = legal.why_not(frames[1:])
             if reason:
                 wrong[reason] = wrong.get(reason, 0) + count
         if samples >= SAMPLES_WANTED:
