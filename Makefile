@@ -33,7 +33,7 @@ PAGE := $(wildcard user/output/page/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
 FORMATTED := $(wildcard bpf/*.[ch] bpf/*/*.h user/*.[ch] user/output/*.[ch] offsets/*.[ch] \
 	vmlinux/*.h vmlinux/*/*.h tests/unit/*.[ch] tests/native/*.[ch] tests/native/*/*.h \
-	tests/programs/*.c tests/standin/*.c)
+	tests/kernels/*.c tests/programs/*.c tests/standin/*.c)
 
 ifeq ($(V),1)
 Q :=
@@ -45,7 +45,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean install uninstall demo test test-all unit-tests bench format-check lint
+.PHONY: all clean install uninstall demo test test-all vmtest vmshell unit-tests bench format-check lint
 
 all: $(OUTPUT)/pybpfprof
 	@:
@@ -122,8 +122,13 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump: $(OUTPUT)/%: tests/programs/%.c \
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
+# Loaded before libbpf into a profiler that says what the verifier has to do.
+$(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c | $(OUTPUT)/
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@
+
 unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/line_check \
-	$(OUTPUT)/code_dump
+	$(OUTPUT)/code_dump $(OUTPUT)/verifier_cost.so
 
 # What sudo builds belongs to the checkout's owner, so that plain make goes on from there.
 OWNERS := chown -R --reference=Makefile $(OUTPUT)
@@ -143,6 +148,22 @@ test test-all:
 	@$(OWNERS)
 	@tests/run $(RUN_OPTIONS) $(TESTS)
 
+# Only what another kernel may change, on Debian's; `make test` does this, too.
+vmtest:
+	@deploy/packages.sh vmtest
+	+@$(MAKE) --no-print-directory all $(OUTPUT)/verifier_cost.so
+	@$(OWNERS)
+	@tests/interpreters/debian.py || echo "what is not there is skipped"
+	@tests/run tests/e2e/test_kernels.py
+
+KERNEL ?= newest
+
+vmshell:
+	@deploy/packages.sh vmtest
+	+@$(MAKE) --no-print-directory all
+	@$(OWNERS)
+	@tests/kernels/machine.py $(KERNEL)
+
 bench: all
 	@deploy/packages.sh demo
 	@$(OWNERS)
@@ -154,7 +175,7 @@ format-check:
 lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
 		--include=/usr/include/uthash.h $(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
-	shellcheck deploy/*.sh tests/programs/*.sh tests/interpreters/*.sh .ci/run
+	shellcheck deploy/*.sh tests/programs/*.sh tests/interpreters/*.sh tests/kernels/init .ci/run
 	codespell --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 
 install: all

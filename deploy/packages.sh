@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/packages.sh {build|demo|test|test-all}: installs what is missing for that from
+# deploy/packages.sh {build|demo|vmtest|test|test-all}: installs what is missing for that from
 # Debian's packages, and says what.  Nothing is touched when all is there.
 set -eu
 
@@ -11,10 +11,11 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin
 case ${1-} in
 build) sets="build" ;;
 demo) sets="build demo" ;;
-test) sets="build demo test" ;;
-test-all) sets="build demo test test-all" ;;
+vmtest) sets="build vmtest" ;;
+test) sets="build demo vmtest test" ;;
+test-all) sets="build demo vmtest test test-all" ;;
 *)
-	echo "usage: deploy/packages.sh {build|demo|test|test-all}" >&2
+	echo "usage: deploy/packages.sh {build|demo|vmtest|test|test-all}" >&2
 	exit 2
 	;;
 esac
@@ -45,34 +46,37 @@ installed $1
 while read -r set package program why; do
 	case " $sets " in *" $set "*) want "$package" "$program" "$why" ;; esac
 done <<'END'
-build gcc                    gcc          compiles user space
-build libc6-dev              -            the C library's headers
-build make                   make         runs the build
-build clang                  clang        compiles the BPF program
-build llvm                   llvm-strip   strips the BPF program
-build bpftool                bpftool      makes the BPF program's skeleton
-build pkgconf                pkg-config   finds the libraries
-build libbpf-dev             -            loads the BPF program
-build zlib1g-dev             -            compresses pprof files
-build libprotobuf-c-dev      -            encodes pprof files
-build protobuf-compiler      protoc       reads pprof.proto
-build protobuf-c-compiler    protoc-gen-c makes the encoder from it
-build libjansson-dev         -            writes JSON
-build uthash-dev             -            hash tables
-demo  python3                -            runs the sample program
-test  libcmocka-dev          -            unit tests
-test  libpython3-dev         -            its headers are what the offset tables must match
-test  libelf-dev             -            reads the interpreters' ELF files in a unit test
-test  python3-pytest         -            end-to-end tests
-test  python3-pytest-timeout -            ends a test that hangs
-test  python3-gevent         -            switches stacks of Python calls
-test  golang-go              go           go tool pprof reads the pprof files; a Go program with a Python in it
-test  default-jdk-headless   java         a Java program with a Python in it
-test  npm                    npm          fetches speedscope, which reads what was written
-test  chromium               chromium     renders the flame graph page and runs speedscope
-test  chromium-driver        chromedriver drives Chromium
-test-all libffi-dev             -            CPython's ctypes
-test-all libssl-dev             -            CPython's hashlib and ssl
+build    gcc                    gcc                compiles user space
+build    libc6-dev              -                  the C library's headers
+build    make                   make               runs the build
+build    clang                  clang              compiles the BPF program
+build    llvm                   llvm-strip         strips the BPF program
+build    bpftool                bpftool            makes the BPF program's skeleton
+build    pkgconf                pkg-config         finds the libraries
+build    libbpf-dev             -                  loads the BPF program
+build    zlib1g-dev             -                  compresses pprof files
+build    libprotobuf-c-dev      -                  encodes pprof files
+build    protobuf-compiler      protoc             reads pprof.proto
+build    protobuf-c-compiler    protoc-gen-c       makes the encoder from it
+build    libjansson-dev         -                  writes JSON
+build    uthash-dev             -                  hash tables
+demo     python3                -                  runs the sample program
+vmtest   python3-pytest         -                  end-to-end tests
+vmtest   python3-pytest-timeout -                  ends a test that hangs
+vmtest   qemu-system-x86        qemu-system-x86_64 boots other kernels
+vmtest   busybox-static         busybox            is these machines' shell
+vmtest   cpio                   cpio               makes their file system
+test     libcmocka-dev          -                  unit tests
+test     libpython3-dev         -                  its headers are what the offset tables must match
+test     libelf-dev             -                  reads the interpreters' ELF files in a unit test
+test     python3-gevent         -                  switches stacks of Python calls
+test     golang-go              go                 go tool pprof reads the pprof files; a Go program with a Python in it
+test     default-jdk-headless   java               a Java program with a Python in it
+test     npm                    npm                fetches speedscope, which reads what was written
+test     chromium               chromium           renders the flame graph page and runs speedscope
+test     chromium-driver        chromedriver       drives Chromium
+test-all libffi-dev             -                  CPython's ctypes
+test-all libssl-dev             -                  CPython's hashlib and ssl
 END
 
 [ -n "$missing" ] || exit 0

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The file system of the machines of tests/kernels, all of it in memory.
+
+/usr/bin/pybpfprof, this machine's busybox and the Pythons, each with what it has loaded and no
+more (closure.py).  Pythons of other suites have roots of their own, /roots/SUITE, as in a container.
+/programs, in every root, is tests/programs.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = os.path.join(os.path.dirname(HERE), "programs")
+CLOSURE = os.path.join(HERE, "closure.py")
+GUEST = os.path.join(HERE, "guest.py")
+# What the jobs run; the Pythons get the modules that these import.
+RUN = [os.path.join(PROGRAMS, name) for name in
+       ("busy.py", "deep.py", "depth.py", "portable.py", "shares.py", "totals.py")]
+LIBRARY = re.compile(r"(?:=> |^\s*)(/\S+) \(0x")
+
+
+def guest_command(python):
+    """What starts one of tests/e2e/pythons.py in the machine."""
+    if not python.root:
+        return [python.path]
+    return ["chroot", "/roots/" + os.path.basename(python.root), python.path]
+
+
+def make_root(root):
+    for name in "bin", "sbin", "lib", "lib64":
+        os.makedirs(os.path.join(root, "usr", name))
+        os.symlink("usr/" + name, os.path.join(root, name))
+    for name in "proc", "sys", "dev", "tmp", "roots":
+        os.mkdir(os.path.join(root, name))
+    shutil.copytree(PROGRAMS, os.path.join(root, "programs"),
+                    ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def add_file(root, path, name):
+    """A file that is this machine's PATH."""
+    folder = root + os.path.realpath(os.path.dirname(name))
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy2(path, os.path.join(folder, os.path.basename(name)))
+
+
+def add_libraries(root, path):
+    """What a program of this machine is linked with, the loader, too; nothing for a static one."""
+    listed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            universal_newlines=True).stdout
+    for line in listed.splitlines():
+        library = LIBRARY.search(line)
+        if library:
+            add_file(root, library.group(1), library.group(1))
+
+
+def add_python(root, command, programs):
+    ended = subprocess.run([*command, "-B", CLOSURE, root, *programs], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, universal_newlines=True)
+    assert ended.returncode == 0, ended.stdout
+
+
+def build(folder, files, pythons, jobs):
+    """Writes the image into FOLDER, and returns its path.  FILES are this machine's own, by their
+    names in the other."""
+    root = os.path.join(folder, "root")
+    make_root(root)
+    for name, path in [("/usr/bin/busybox", shutil.which("busybox")), ("/guest.py", GUEST),
+                       ("/init", os.path.join(HERE, "init")), *files.items()]:
+        add_file(root, path, name)
+        add_libraries(root, path)
+    agent = os.path.realpath(sys.executable)
+    os.symlink(agent, os.path.join(root, "agent"))
+    add_python(root, [agent], [GUEST])
+    for python in pythons:
+        own = root + guest_command(python)[1] if python.root else root
+        if not os.path.isdir(own):
+            make_root(own)
+        add_python(own, python.command, RUN)
+    with open(os.path.join(root, "jobs.json"), "w", encoding="utf-8") as file:
+        json.dump(jobs, file)
+    image = os.path.join(folder, "image")
+    with open(image, "wb") as file:
+        subprocess.run("find . | cpio --quiet -o -H newc", shell=True, cwd=root, stdout=file,
+                       check=True)
+    shutil.rmtree(root)
+    return image

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * To be preloaded into the profiler: it says what the kernel's verifier had to
+ * do for each BPF program, as "verifier: PROGRAM INSTRUCTIONS".
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+#define PROGRAMS_MAX   64
+#define LOG_SIZE       65536
+#define LOG_STATISTICS 4
+
+int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
+{
+	int (*load)(struct bpf_object_skeleton *) = dlsym(RTLD_NEXT, __func__);
+	static char logs[PROGRAMS_MAX][LOG_SIZE];
+	struct bpf_program *program;
+	size_t index = 0;
+	int error;
+
+	bpf_object__for_each_program (program, *skeleton->obj) {
+		bpf_program__set_log_level(program, LOG_STATISTICS);
+		bpf_program__set_log_buf(program, logs[index++ % PROGRAMS_MAX], LOG_SIZE);
+	}
+	error = load(skeleton);
+	index = 0;
+	bpf_object__for_each_program (program, *skeleton->obj) {
+		const char *text = strstr(logs[index++ % PROGRAMS_MAX], "\nprocessed ");
+		unsigned long instructions;
+
+		if (text && sscanf(text, " processed %lu insns", &instructions) == 1)
+			fprintf(stderr, "verifier: %s %lu\n", bpf_program__name(program),
+				instructions);
+	}
+	return error;
+}
