@@ -155,7 +155,8 @@ def test_no_stack_that_never_was(kernel, python):
             wrong[reason] = wrong.get(reason, 0) + count
     assert wrong == {}
     # With one CPU and 2.7's lock, a new thread may wait long before it first runs any Python.
-    assert whole >= 0.9 * sum(count for _, count in stacks) > 50
+    wanted = 0.9 if python.version < (3,) else 0.98
+    assert whole >= wanted * sum(count for _, count in stacks) > 50
 
 
 @pytest.mark.pythons(which=machine.guest_pythons)
@@ -181,7 +182,9 @@ def test_verifier_cost(kernel, require, capsys):
         [require("clang"), "--version"], stdout=subprocess.PIPE, universal_newlines=True,
         check=True).stdout).group(1)
     with open(BASELINE, encoding="utf-8") as file:
-        baselines = json.load(file)["clang " + compiler]
+        baselines = json.load(file).get("clang " + compiler)
+    if not baselines:
+        pytest.skip("no baseline for what clang %s compiles" % compiler)
     known = max((key for key in baselines if version(key) <= version(kernel.release)), key=version)
     with capsys.disabled():
         print("\nverifier, %s: %s instructions; %s: %s" % (kernel.release, found, known,
