@@ -17,11 +17,14 @@
 /* Two nested rounds keep the verifier's work at their sum. */
 #define IDENTIFY_ROUND 32
 
-/* The word of the code object that has the field at OFFSET, shifted to it. */
+/* The word of the code object that has the field at OFFSET, shifted to it; 0 where there is none.
+ */
 static __always_inline __u64 code_field(const struct walk *walk, __u16 offset)
 {
 	__u32 at = offset - walk->layout.code_identity_start;
 
+	if (offset == OFFSET_ABSENT)
+		return 0;
 	return walk->code_words[at / sizeof(__u64) % (CODE_IDENTITY_BYTES / sizeof(__u64))] >>
 	       at % sizeof(__u64) * 8;
 }
@@ -40,10 +43,10 @@ __noinline __u64 identify_code(__u32 cpu, __u64 address)
 	if (size > CODE_IDENTITY_BYTES ||
 	    !read_user(walk->code_words, size, address + layout->code_identity_start))
 		return 0;
-	return code_identity(code_field(walk, layout->code_name),
-			     code_field(walk, layout->code_filename),
-			     code_field(walk, layout->code_line_table),
-			     code_field(walk, layout->code_first_line));
+	return code_identity(
+		code_field(walk, layout->code_name), code_field(walk, layout->code_filename),
+		code_field(walk, layout->code_line_table),
+		code_field(walk, layout->code_first_line), code_field(walk, layout->code_version));
 }
 
 /* Identifies frame AT of the stack, and by it the stack, if each sample's are to be; returns

@@ -153,14 +153,15 @@ struct layout {
 	__u16 code_filename;
 	__u16 code_line_table;
 	__u16 code_first_line;
-	__u16 code_identity_start; /* the part of a code object that has these four */
+	__u16 code_version;	   /* 3.12+ */
+	__u16 code_identity_start; /* the part of a code object that has these five */
 	__u16 code_identity_bytes;
 	__u16 code_adaptive; /* 3.11+: where the code object's instructions begin */
 	__u16 tag_mask;	     /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 70, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 72, "no padding: a layout is compared as bytes");
 
 /* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
  */
@@ -173,13 +174,17 @@ struct target {
 
 /*
  * What tells a code object from another that lies at its address at another time:
- * the addresses of its name, file name and line table, and its first line.  A new
- * one has these objects before it is itself, so that they are not those of the old
- * one unless they are its names.  Never 0.
+ * the addresses of its name, file name and line table, its first line, and from 3.12
+ * on its version, a number that the interpreter gives to no other one; before that
+ * VERSION is 0.  A new one has these objects before it is itself, so that they are
+ * not the old one's unless that was gone before: then, up to 3.11, all three may
+ * have got its addresses, which happened to one in 1,000 of those that a loop made
+ * and threw away, and to none of the one before it.  Never 0.
  */
-static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line)
+static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line,
+				  __u32 version)
 {
-	__u64 identity = (name ^ first_line) * 0x9e3779b97f4a7c15ULL;
+	__u64 identity = (name ^ first_line ^ (__u64)version << 32) * 0x9e3779b97f4a7c15ULL;
 
 	identity = (identity ^ identity >> 32 ^ filename) * 0xff51afd7ed558ccdULL;
 	identity = (identity ^ identity >> 29 ^ line_table) * 0xc4ceb9fe1a85ec53ULL;

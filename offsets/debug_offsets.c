@@ -16,7 +16,8 @@
  * A minor version newer than all forms is read in the newest one.  That its form
  * is the same can't be known from the table: a number put in between makes most
  * of the fields behind it impossible, but not surely.  So whoever takes it has to
- * prove it by what is in the process's memory (user/soundness.c).  What no table
+ * prove it by what is in the process's memory (user/soundness.c).  The same holds
+ * for a micro version, or one before the release, that moved what it publishes.  What no table
  * publishes may have moved with the rest: where it does not follow from what is
  * published it is absent, such as _co_firsttraceable, without which no code object
  * can be told to be the interpreter's own.  The numbers of the unicode state's bits,
@@ -165,6 +166,39 @@ static bool is_of_build(const struct form *form, const uint8_t *bytes, size_t le
 	return offsets__is_newer(table) || result->object_type == table->object_type;
 }
 
+static uint32_t value_of(const struct offsets *offsets, const struct published *field)
+{
+	uint32_t value;
+
+	memcpy(&value, (const uint8_t *)offsets + field->field, sizeof(value));
+	return value;
+}
+
+/* Whether a field is published elsewhere than TABLE has it; what TABLE does not have may be
+ * anywhere. */
+static bool has_moved(const struct form *form, const struct offsets *table,
+		      const struct offsets *result)
+{
+	for (size_t i = 0; i < form->count; i++) {
+		uint32_t known = value_of(table, &form->fields[i]);
+
+		if (known != OFFSET_ABSENT && known != value_of(result, &form->fields[i]))
+			return true;
+	}
+	return false;
+}
+
+size_t debug_offsets__length(const struct offsets *offsets)
+{
+	const struct form *form = find_form(offsets->form, offsets->free_threaded);
+	size_t length = HEAD_BYTES;
+
+	for (size_t i = 0; form && i < form->count; i++)
+		if (form->fields[i].offset_at + sizeof(uint64_t) > length)
+			length = form->fields[i].offset_at + sizeof(uint64_t);
+	return length;
+}
+
 int debug_offsets__free_threaded(const uint8_t *bytes, size_t length)
 {
 	uint64_t flag;
@@ -198,9 +232,11 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 			return -EINVAL;
 	if (!are_apart(form, bytes) || !is_of_build(form, bytes, length, offsets, &result))
 		return -EINVAL;
+	result.moved = has_moved(form, offsets, &result);
 	if (offsets__is_newer(&result)) {
 		result.unicode_data_any = result.unicode_compact_size;
 		result.code_firsttraceable = OFFSET_ABSENT;
+		result.code_version = OFFSET_ABSENT;
 		result.tstate_whence = OFFSET_ABSENT;
 		result.tstate_current_executor = OFFSET_ABSENT;
 	}

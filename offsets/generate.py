@@ -81,6 +81,7 @@ interp_tstate_head         2.7-3.10   PyInterpreterState     tstate_head
 interp_tstate_head         3.11-      PyInterpreterState     threads.head
 interp_modules             2.7-3.11   PyInterpreterState     modules
 interp_modules             3.12-      PyInterpreterState     imports.modules
+interp_code_generation     3.14-      PyInterpreterState     published:_code_object_generation
 interp_tlbc_generation     3.14t-     PyInterpreterState     published:tlbc_indices.tlbc_generation
 tstate_next                2.7-       PyThreadState          next
 tstate_interp              2.7-3.11   PyThreadState          interp
@@ -117,6 +118,7 @@ code_linetable             2.7-3.9    PyCodeObject           co_lnotab
 code_linetable             3.10-      PyCodeObject           co_linetable
 code_code_adaptive         3.11-      PyCodeObject           co_code_adaptive
 code_firsttraceable        3.11-      PyCodeObject           _co_firsttraceable
+code_version               3.12-      PyCodeObject           co_version
 code_tlbc                  3.14t-     PyCodeObject           co_tlbc
 tlbc_size                  3.14t-     _PyCodeArray           size
 tlbc_entries               3.14t-     _PyCodeArray           entries
@@ -169,6 +171,7 @@ PUBLISHED = """
 runtime_interpreters_head  3.13-  runtime_state      interpreters_head
 interp_next                3.13-  interpreter_state  next
 interp_tstate_head         3.13-  interpreter_state  threads_head
+interp_code_generation     3.14-  interpreter_state  code_object_generation
 interp_tlbc_generation     3.14t- interpreter_state  tlbc_generation
 tstate_next                3.13-  thread_state       next
 tstate_thread_id           3.13-  thread_state       thread_id

@@ -86,7 +86,11 @@ static bool reaches_frames(const struct offsets *offsets)
 /* Whether the walker can tell a code object from another. */
 static bool identifies_code(const struct offsets *offsets)
 {
-	return is_present(offsets->code_name) && is_present(offsets->code_filename) &&
+	bool has_version = offsets->version >= VERSION(12) && !offsets__is_newer(offsets);
+
+	return is_as_expected(offsets->code_version, has_version,
+			      is_present(offsets->code_version)) &&
+	       is_present(offsets->code_name) && is_present(offsets->code_filename) &&
 	       is_present(offsets->code_linetable) && is_present(offsets->code_firstlineno);
 }
 
@@ -153,7 +157,7 @@ static __u16 frame_bytes(const struct layout *layout)
 static void set_code_identity(struct layout *layout)
 {
 	const __u16 fields[] = { layout->code_name, layout->code_filename, layout->code_line_table,
-				 layout->code_first_line };
+				 layout->code_first_line, layout->code_version };
 	__u16 first = UINT16_MAX;
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
@@ -197,6 +201,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.code_filename = offsets->code_filename,
 		.code_line_table = offsets->code_linetable,
 		.code_first_line = offsets->code_firstlineno,
+		.code_version = offsets->code_version,
 		.code_adaptive = offsets->code_code_adaptive,
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),

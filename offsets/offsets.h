@@ -21,7 +21,8 @@
 	X(interp_next)                                                                             \
 	X(interp_tstate_head)                                                                      \
 	X(interp_modules)                                                                          \
-	X(interp_tlbc_generation) /* 3.14t and later; published */                                 \
+	X(interp_code_generation) /* 3.14 and later; published, as is ... */                       \
+	X(interp_tlbc_generation) /* ... 3.14t's and later */                                      \
 	X(tstate_next)                                                                             \
 	X(tstate_interp) /* 2.7-3.11 */                                                            \
 	X(tstate_thread_id)                                                                        \
@@ -51,6 +52,7 @@
 	X(code_linetable)                                                                          \
 	X(code_code_adaptive)  /* 3.11 and later */                                                \
 	X(code_firsttraceable) /* 3.11 and later */                                                \
+	X(code_version)	       /* 3.12 and later */                                                \
 	X(code_tlbc)	       /* 3.14t and later, as are ... */                                   \
 	X(tlbc_size)                                                                               \
 	X(tlbc_entries) /* ... the array's */                                                      \
@@ -95,6 +97,7 @@ struct offsets {
 	uint32_t unicode_width; /* 2.7: bytes of a unicode object's character; 0: not known */
 	uint32_t free_threaded; /* 1: the build without a GIL */
 	uint32_t form;		/* the minor version whose table this is: its own, or the newest */
+	uint32_t moved;		/* 1: what is published is elsewhere than in that table */
 #define X(field) uint32_t field;
 	OFFSET_FIELDS(X)
 #undef X
@@ -109,10 +112,12 @@ int offsets__lookup(uint32_t version, bool free_threaded, struct offsets *offset
 /* "3.8, 3.9, ...": the minor versions that have a table; "3.13t" is a free-threaded build. */
 const char *offsets__versions(void);
 
-/* Whether OFFSETS are of a minor version newer than all tables. */
+/* Whether OFFSETS are of a build that no table is of: of a newer minor version, or of one that laid
+ * out in another way than its table what it publishes.  What is not published has moved then, too.
+ */
 static inline bool offsets__is_newer(const struct offsets *offsets)
 {
-	return (offsets->version >> 16 & 0xff) > offsets->form;
+	return offsets->moved || (offsets->version >> 16 & 0xff) > offsets->form;
 }
 
 /* Whether the _Py_DebugOffsets in the LENGTH bytes at BYTES (3.13 and later: the beginning of
@@ -120,11 +125,13 @@ static inline bool offsets__is_newer(const struct offsets *offsets)
 int debug_offsets__free_threaded(const uint8_t *bytes, size_t length);
 
 /* Sets every field that the _Py_DebugOffsets in the LENGTH bytes at BYTES publish; the others keep
- * their values, or in a minor version newer than all tables become what follows from others, or
- * absent.  The bytes are a target's: any are safe.
- * 0; -EINVAL where they are no such table, another build's, or one whose offsets cannot be;
- * -ENOTSUP where its minor version's form is not known. */
+ * their values, or where offsets__is_newer() then, become what follows from others, or absent.  The
+ * bytes are a target's: any are safe. 0; -EINVAL where they are no such table, another build's, or
+ * one whose offsets cannot be; -ENOTSUP where its minor version's form is not known. */
 int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *offsets);
+
+/* How many bytes of a table with the form of OFFSETS debug_offsets__apply takes. */
+size_t debug_offsets__length(const struct offsets *offsets);
 
 /* The kernel walker's part of OFFSETS.  0, or -EINVAL where a field does not fit its bounds. */
 int offsets__layout(const struct offsets *offsets, struct layout *layout);

@@ -149,6 +149,7 @@ int offsets__lookup(uint32_t version, bool free_threaded, struct offsets *offset
 	offsets->unicode_width = 0;
 	offsets->free_threaded = free_threaded;
 	offsets->form = table->minor;
+	offsets->moved = 0;
 	return newer ? -ENODATA : 0;
 }
 

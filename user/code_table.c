@@ -74,6 +74,8 @@ static uint64_t word_in(const struct layout *layout, const uint8_t *part, uint16
 {
 	uint64_t word = 0;
 
+	if (offset == OFFSET_ABSENT)
+		return 0;
 	memcpy(&word, part + offset - layout->code_identity_start, width);
 	return word;
 }
@@ -84,7 +86,8 @@ static uint64_t identity_in(const struct layout *layout, const uint8_t *part)
 	return code_identity(word_in(layout, part, layout->code_name, 8),
 			     word_in(layout, part, layout->code_filename, 8),
 			     word_in(layout, part, layout->code_line_table, 8),
-			     word_in(layout, part, layout->code_first_line, 4));
+			     word_in(layout, part, layout->code_first_line, 4),
+			     word_in(layout, part, layout->code_version, 4));
 }
 
 /* Reads the identities of what is at the COUNT ADDRESSES by now; 0 where it is not readable. */

@@ -401,6 +401,14 @@ bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t s
 	return false;
 }
 
+bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, void *bytes,
+			      size_t length)
+{
+	uint64_t offset = file_offset_of(image, address);
+
+	return offset && read_at(image, offset, bytes, length);
+}
+
 bool elf_image__search_constants(const struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context)

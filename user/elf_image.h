@@ -34,6 +34,10 @@ bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t fil
 bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t size,
 			    uint64_t *address);
 
+/* Reads the LENGTH bytes that the file has for ADDRESS; false where it has not all of them. */
+bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, void *bytes,
+			      size_t length);
+
 /* Calls VISIT with the contents of each segment that is not writable, until it returns true;
  * returns whether it did. */
 bool elf_image__search_constants(const struct elf_image *image,

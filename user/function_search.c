@@ -29,6 +29,7 @@
 #include "xalloc.h"
 
 #define INTERPRETERS_MAX 256
+#define MODULES_MAX	 (64 * 1024)
 #define STACK_MAX	 (1024 * 1024)
 #define OBJECTS_MAX	 (8 * 1024 * 1024)
 #define KNOWN_MAX	 (256 * 1024)
@@ -83,6 +84,7 @@ struct function_search {
 	uint64_t *stack;
 	size_t stack_count, stack_capacity;
 	uint64_t wrapped_key;
+	int64_t end_ns; /* of this step */
 };
 
 static int64_t clock_ns(void)
@@ -214,6 +216,9 @@ static void follow_module(struct function_search *search, uint64_t address)
 {
 	struct dict dict;
 
+	search->extent.objects++;
+	if (!is_news(search, address))
+		return;
 	if (!dict__read_attributes(&search->reader, address, &dict))
 		push_values(search, &dict);
 }
@@ -312,13 +317,18 @@ static void look_at(struct function_search *search, const uint64_t *addresses, s
 	size_t function_count = 0;
 	bool readable[BATCH];
 
-	search->extent.objects += count;
 	for (size_t i = 0; i < count; i++)
 		places[i] = addresses[i] + reader->offsets->object_type;
 	target_memory__read_each(reader->pid, places, count, types, sizeof(*types), readable);
 	for (size_t i = 0; i < count; i++) {
 		enum kind kind = readable[i] ? kind_of(search, types[i]) : KIND_OTHER;
 
+		/* Each class may have many attributes: the others wait for the next step. */
+		if (kind == KIND_CLASS && i && clock_ns() > search->end_ns) {
+			push(search, addresses + i, count - i);
+			break;
+		}
+		search->extent.objects++;
 		if (kind == KIND_FUNCTION)
 			functions[function_count++] = addresses[i];
 		else if (kind == KIND_OTHER || !is_news(search, addresses[i]))
@@ -342,6 +352,10 @@ static void add_modules(struct function_search *search, uint64_t interpreter)
 					&address) ||
 	    dict__read(reader, address, &modules))
 		return;
+	if (search->module_count + modules.count > MODULES_MAX) {
+		search->extent.cut = true;
+		modules.count = 0;
+	}
 	search->modules = xgrow(search->modules, &search->module_capacity,
 				search->module_count + modules.count, sizeof(*search->modules));
 	for (size_t i = 0; i < modules.count; i++)
@@ -359,7 +373,7 @@ struct function_search *function_search__new(pid_t pid, const struct offsets *of
 	search->found = found;
 	search->context = context;
 	object_reader__init(&search->reader, pid, offsets);
-	for (int i = 0; i < INTERPRETERS_MAX; i++) {
+	for (int i = 0; i < INTERPRETERS_MAX && !search->extent.cut; i++) {
 		if (target_memory__read_pointer(pid, next, &interpreter) || !interpreter)
 			break;
 		add_modules(search, interpreter);
@@ -394,6 +408,7 @@ bool function_search__go_on(struct function_search *search, int64_t *left_ns)
 {
 	int64_t start_ns = clock_ns(), now_ns = start_ns;
 
+	search->end_ns = start_ns + *left_ns;
 	while ((search->stack_count || search->module_count) && now_ns - start_ns < *left_ns) {
 		if (search->extent.objects > OBJECTS_MAX) {
 			search->extent.cut = true;

@@ -41,13 +41,13 @@
 
 /* A search goes on for this long at a time, for stacks wait meanwhile; at the end of a recording it
  * comes to its own. */
-#define STEP_NS	     50000000LL
+#define STEP_NS	     20000000LL
 #define LAST_STEP_NS 1000000000LL
 
 /* Before any moment at which a search is due. */
 #define NOTHING_IS_DUE (-1)
 
-/* Between two searches. */
+/* Between two searches; and after each step so much that searching takes a twentieth of a core. */
 #define PAUSE_NS	 500000000LL
 #define PAUSE_A_DURATION 20
 
@@ -305,19 +305,23 @@ static void end(struct qualified_names *names, struct searched_process *process,
 	process->search = NULL;
 }
 
-/* Goes on with the search that is under way, or with a new one where that is due; returns whether
- * there is none afterwards. */
+/* Goes on with the search that is under way, or with a new one, where that is due; returns false
+ * where it needs more time. */
 static bool search_on(struct qualified_names *names, struct searched_process *process,
 		      int64_t now_ns, int64_t *left_ns)
 {
 	bool due = now_ns == THREAD_NAMES_ALL || now_ns >= process->due_ns;
+	bool wanted = process->search ? due || now_ns == NOTHING_IS_DUE : due && process->wanted;
+	int64_t before_ns = *left_ns;
 
-	if (process->target->pidfd < 0 || (!process->search && (!process->wanted || !due)))
+	if (process->target->pidfd < 0 || !wanted)
 		return true;
 	if (!process->search)
 		start(process);
-	if (!function_search__go_on(process->search, left_ns))
+	if (!function_search__go_on(process->search, left_ns)) {
+		process->due_ns = now_ns + PAUSE_A_DURATION * (before_ns - *left_ns);
 		return false;
+	}
 	end(names, process, now_ns);
 	return true;
 }

@@ -49,12 +49,24 @@ struct search {
 	int denied;		/* a file could not be opened: -EPERM or -EACCES */
 };
 
-/* Reads what _Py_DebugOffsets at ADDRESS says into *OFFSETS. */
-static int read_debug_offsets(pid_t pid, uint32_t version, uint64_t address,
-			      struct offsets *offsets)
+/* Whether the LENGTH bytes at ADDRESS of IMAGE are in memory as they are in the file. */
+static bool is_as_in_file(struct elf_image *image, uint64_t address, const uint8_t *bytes,
+			  size_t length)
+{
+	uint8_t initial[DEBUG_OFFSETS_BYTES];
+
+	return length <= sizeof(initial) &&
+	       elf_image__initial_bytes(image, address, initial, length) &&
+	       memcmp(initial, bytes, length) == 0;
+}
+
+/* Reads what _Py_DebugOffsets at ADDRESS of IMAGE says into *OFFSETS.  They are constants, so that
+ * what the process has has to be what the file has. */
+static int read_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t address,
+			      uint32_t version, struct runtime *runtime)
 {
 	uint8_t published[DEBUG_OFFSETS_BYTES];
-	int error = target_memory__read(pid, address, published, sizeof(published));
+	int error = target_memory__read(pid, address + bias, published, sizeof(published));
 	int free_threaded;
 
 	if (error)
@@ -62,19 +74,25 @@ static int read_debug_offsets(pid_t pid, uint32_t version, uint64_t address,
 	free_threaded = debug_offsets__free_threaded(published, sizeof(published));
 	if (free_threaded < 0)
 		return free_threaded;
-	error = offsets__lookup(version, free_threaded, offsets);
+	error = offsets__lookup(version, free_threaded, &runtime->offsets);
 	if (error && error != -ENODATA)
 		return error;
-	return debug_offsets__apply(published, sizeof(published), offsets);
+	if (!is_as_in_file(image, address, published, debug_offsets__length(&runtime->offsets))) {
+		runtime->objection = "what it says of its layout (_Py_DebugOffsets) is not what "
+				     "its file says";
+		return -ENOTSUP;
+	}
+	return debug_offsets__apply(published, sizeof(published), &runtime->offsets);
 }
 
-/* Reads the layout of the interpreter whose _PyRuntime is at ADDRESS. */
-static int read_layout(pid_t pid, struct runtime *runtime, uint32_t version, uint64_t address)
+/* Reads the layout of the interpreter in IMAGE, whose _PyRuntime is at ADDRESS. */
+static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t address,
+		       uint32_t version, struct runtime *runtime)
 {
 	int error;
 
 	if (version >= DEBUG_OFFSETS_SINCE)
-		error = read_debug_offsets(pid, version, address, &runtime->offsets);
+		error = read_debug_offsets(pid, image, bias, address, version, runtime);
 	else
 		error = offsets__lookup(version, false, &runtime->offsets);
 	if (!error)
@@ -95,7 +113,7 @@ static int find_interpreters(pid_t pid, struct elf_image *image, uint64_t bias, 
 
 	if (!runtime_address && version >= RUNTIME_SINCE)
 		return -ENOTSUP;
-	error = read_layout(pid, runtime, version, runtime_address);
+	error = read_layout(pid, image, bias, runtime_address - bias, version, runtime);
 	if (error)
 		return error;
 	if (version >= RUNTIME_SINCE) {

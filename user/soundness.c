@@ -223,7 +223,8 @@ int soundness__check(pid_t pid, struct runtime *runtime, const struct known_type
 	error = types->code && types->type && types->str && types->bytes ? check_newer(&subject)
 									 : -ENOTSUP;
 	if (error == -ENOTSUP)
-		runtime->objection = "it is newer than this build, and what it says of its layout "
-				     "(_Py_DebugOffsets) leads to no sound stack";
+		runtime->objection =
+			"its layout is not one that this build knows, and what it says of it "
+			"(_Py_DebugOffsets) leads to no sound stack";
 	return error;
 }

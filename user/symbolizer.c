@@ -8,6 +8,11 @@
  * them is not named.  From then on the kernel tells that process's code objects
  * apart in each sample, until none was replaced for a while.
  *
+ * Two that take turns at an address, with the same places of the stack, may both times
+ * be seen as the first one, and until that is noticed share its name.  From 3.14 on
+ * the interpreters count the code objects that they free: one read a check for each
+ * tells at the next check that there may be such.
+ *
  * What cannot be read any more has no name, and is shown so.
  *
  * A frame's location is found once.  Where threads have their own copies of the
@@ -34,8 +39,9 @@
 #define UNREADABLE_TEXT "[code object not readable]"
 #define REPLACED_TEXT	"[code object replaced before it was read]"
 
-/* Checks without a replaced code object until the kernel need not tell them apart any more: 2 s. */
-#define QUIET_CHECKS 10
+/* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
+ * for where two take turns at an address, most checks see the same one as the last. */
+#define QUIET_CHECKS 50
 
 /* Processes share functions, not code objects. */
 struct doubted {
@@ -52,7 +58,8 @@ struct known_process {
 	struct symbolizer *symbolizer;
 	const struct target_process *target;
 	uint32_t process;
-	uint64_t generation; /* of its threads' copies of instructions */
+	uint64_t generation;	  /* of its threads' copies of instructions */
+	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
 	struct thread_names *thread_names;
 	bool replaced; /* since the last check, one was */
@@ -155,6 +162,54 @@ static void doubt_code(void *context, const struct known_code *code)
 	HASH_ADD(hh, symbolizer->doubts, what, sizeof(doubt->what), doubt);
 }
 
+/* Reads what each interpreter of a process counts, in WIDTH bytes at OFFSET, as one number that
+ * changes with any.  False where the version has no such count, or it cannot be read. */
+static bool read_generation(const struct known_process *process, uint32_t offset, size_t width,
+			    uint64_t *generation)
+{
+	const struct runtime *runtime = &process->target->runtime;
+	uint64_t interp = 0, count = 0, sum = 0;
+	int error;
+
+	if (offset == OFFSET_ABSENT)
+		return false;
+	error = target_memory__read_pointer(process->pid, runtime->interpreters, &interp);
+	for (int i = 0; !error && interp && i < INTERPRETERS_MAX; i++) {
+		error = target_memory__read(process->pid, interp + offset, &count, width);
+		sum = (sum ^ interp ^ count) * 0x9e3779b97f4a7c15ULL;
+		if (!error)
+			error = target_memory__read_pointer(
+				process->pid, interp + runtime->offsets.interp_next, &interp);
+	}
+	/* With more interpreters than are counted, each time is another one. */
+	*generation = interp ? *generation + 1 : sum;
+	return !error;
+}
+
+/* Notices whether threads began or ended.  A process that cannot be read any more has no new ones.
+ */
+static void update_generation(struct known_process *process)
+{
+	uint64_t generation = process->generation;
+
+	if (read_generation(process, process->target->runtime.offsets.interp_tlbc_generation,
+			    sizeof(uint32_t), &generation))
+		process->generation = generation;
+}
+
+/* Whether code objects were freed since the last time that this was asked; false where that is not
+ * counted, up to 3.13. */
+static bool has_freed_codes(struct known_process *process)
+{
+	uint64_t before = process->code_generation, now = before;
+
+	if (!read_generation(process, process->target->runtime.offsets.interp_code_generation,
+			     sizeof(now), &now))
+		return false;
+	process->code_generation = now;
+	return now != before;
+}
+
 void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target)
 {
 	struct known_process *process = xcalloc(1, sizeof(*process));
@@ -166,32 +221,8 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->thread_names = thread_names__new(symbolizer->profile, target);
 	process->process = profile__process(symbolizer->profile, process->pid);
 	describe_process(symbolizer, process);
+	has_freed_codes(process); /* from now on */
 	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);
-}
-
-/* Notices whether threads began or ended.  A process that cannot be read any more has no new ones.
- */
-static void update_generation(struct known_process *process)
-{
-	const struct runtime *runtime = &process->target->runtime;
-	const struct offsets *offsets = &runtime->offsets;
-	uint64_t interp = 0, generation = 0;
-	uint32_t count;
-	int error;
-
-	if (offsets->interp_tlbc_generation == OFFSET_ABSENT)
-		return;
-	error = target_memory__read_pointer(process->pid, runtime->interpreters, &interp);
-	for (int i = 0; !error && interp && i < INTERPRETERS_MAX; i++) {
-		error = target_memory__read(process->pid, interp + offsets->interp_tlbc_generation,
-					    &count, sizeof(count));
-		generation = (generation ^ interp ^ count) * 0x9e3779b97f4a7c15ULL;
-		if (!error)
-			error = target_memory__read_pointer(process->pid,
-							    interp + offsets->interp_next, &interp);
-	}
-	if (!error)
-		process->generation = interp ? process->generation + 1 : generation;
 }
 
 static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_process *process,
@@ -312,6 +343,8 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 
 		if (code_table__check(process->codes))
 			changed = true;
+		if (has_freed_codes(process))
+			process->replaced = true;
 		if (process->replaced)
 			process->checks_to_go = QUIET_CHECKS;
 		else if (process->checks_to_go)

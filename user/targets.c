@@ -37,8 +37,8 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 				   pid, offsets__versions());
 		return STATUS_NOT_PYTHON;
 	case -EAGAIN:
-		log__error("process %d runs Python %s, which is newer than this build, and has no "
-			   "stack yet to check by whether it can be read",
+		log__error("process %d runs Python %s, whose layout is not one that this build "
+			   "knows, and has no stack yet to check by whether it can be read",
 			   pid, runtime->version);
 		return STATUS_NOT_PYTHON;
 	case -ESRCH:
@@ -59,9 +59,9 @@ static void warn_of_newer(const struct target_process *target)
 
 	if (offsets__is_newer(&runtime->offsets))
 		log__warning(
-			"process %d runs Python %s, which is newer than this build: read as its "
-			"debug offsets say, and with them checked; what they do not say (which "
-			"functions are hidden) is not known",
+			"process %d runs Python %s, whose layout is not one that this build "
+			"knows: read as its debug offsets say, and with them checked; what they "
+			"do not say (which functions are hidden) is not known",
 			target->process.pid, runtime->version);
 }
 

@@ -31,13 +31,23 @@ MOVES = (
 )
 
 
+def replace(folder, header, old, new):
+    path = os.path.join(folder, header)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    assert old in text, "%s has no %r" % (path, old)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(old, new, 1))
+
+
+def move_fields(folder):
+    """Makes the headers in FOLDER those of a release in which fields have moved."""
+    for move in MOVES:
+        replace(folder, *move)
+
+
 def make_next_version(folder, minor):
     """Makes the headers of 3.MINOR in FOLDER those of 3.(MINOR + 1), in which fields have moved."""
     number = "#define PY_MINOR_VERSION        %d"
-    for header, old, new in MOVES + (("patchlevel.h", number % minor, number % (minor + 1)),):
-        path = os.path.join(folder, header)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        assert old in text, "%s has no %r" % (path, old)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(old, new, 1))
+    move_fields(folder)
+    replace(folder, "patchlevel.h", number % minor, number % (minor + 1))

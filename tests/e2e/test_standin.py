@@ -7,21 +7,27 @@ Free-threaded builds, a later version whose fields have moved, and tables that a
 import collections
 import os
 import shutil
+import struct
 import subprocess
 import time
 
 import pytest
 
 from conftest import ROOT, missing
-from headers import find_headers, make_next_version
+from headers import find_headers, make_next_version, move_fields
 
 SOURCE = os.path.join(ROOT, "tests", "standin", "interpreter.c")
 NEWEST = 15
 
-# The last is newer than every table: 3.15 with its fields moved.
-BUILDS = [(minor, threaded) for minor in (13, 14, NEWEST, NEWEST + 1) for threaded in (False, True)]
-WITH_COPIES = [(minor, True) for minor in (14, NEWEST, NEWEST + 1)]
+# moved: a release of a known minor version with its fields elsewhere.  What is newer than every
+# table, NEWEST + 1, has them elsewhere, too.
+Build = collections.namedtuple("Build", "minor threaded moved", defaults=(False,))
+BUILDS = [Build(minor, threaded) for minor in (13, 14, NEWEST, NEWEST + 1)
+          for threaded in (False, True)]
+BUILDS += [Build(NEWEST, threaded, True) for threaded in (False, True)]
+WITH_COPIES = [Build(minor, True) for minor in (14, NEWEST, NEWEST + 1)]
 
+COOKIE = b"xdebugpy"
 # Words of 3.15's debug offsets.
 VERSION, FREE_THREADED = 1, 2
 THREAD_ID, FRAME_CODE, FRAME_INSTRUCTION, OBJECT_TYPE = 30, 41, 42, 59
@@ -29,38 +35,41 @@ UNICODE_LENGTH = 91
 
 
 def name_of(build):
-    minor, threaded = build
-    return "3.%d%s" % (minor, "t" if threaded else "")
+    return "3.%d%s%s" % (build.minor, "t" if build.threaded else "",
+                         "-moved" if build.moved else "")
 
 
-def headers_for(minor, folder):
-    """The folder of 3.MINOR's headers; those of a version that is to come are made up."""
-    real = min(minor, NEWEST)
+def headers_for(build, folder):
+    """The folder of a build's headers, and the one beside it; some are made up."""
+    real = min(build.minor, NEWEST)
     headers = find_headers(real) or missing("headers of Python 3.%d" % real)
-    if minor == real:
+    if build.minor == real and not build.moved:
         return headers, os.path.dirname(headers)
-    copy = os.path.join(folder, "python3.%d" % minor)
+    copy = os.path.join(folder, "python3.%d" % build.minor)
     shutil.copytree(headers, copy)
-    make_next_version(copy, real)
+    if build.moved:
+        move_fields(copy)
+    else:
+        make_next_version(copy, real)
     return copy, os.path.dirname(headers)
 
 
 @pytest.fixture(scope="session")
 def standin(tmp_path_factory):
-    """standin((MINOR, FREE_THREADED)): the path of the stand-in for that build."""
+    """standin(BUILD): the path of the stand-in for that build."""
     built = {}
 
     def build(which):
         if which in built:
             return built[which]
         folder = str(tmp_path_factory.mktemp("standin"))
-        headers, beside = headers_for(which[0], folder)
+        headers, beside = headers_for(which, folder)
         path = os.path.join(folder, "interpreter")
         # Most of what the headers' initializers refer to is in no program but CPython.
         command = [os.environ.get("CC", "cc"), "-w", "-O1", "-static", "-pthread", "-I", headers,
                    "-I", os.path.join(headers, "internal"), "-I", beside, SOURCE,
                    "-Wl,--unresolved-symbols=ignore-all", "-o", path]
-        if which[1]:
+        if which.threaded:
             command.append("-DPy_GIL_DISABLED=1")
         subprocess.run(command, check=True)
         built[which] = path
@@ -90,8 +99,9 @@ def test_every_stack_is_exact(build, standin, target, profile):
     run = profile("-p", program.pid, "-d", 1, "-r", 4999)
     assert set(seen(run)) == expected(program.said, range(4))
     assert sum(seen(run).values()) == run.samples == run.ledger["python"]
-    newer = "newer than this build" in run.stderr and "Python 3.%d." % build[0] in run.stderr
-    assert newer == (build[0] > NEWEST), run.stderr
+    unknown = "not one that this build knows" in run.stderr
+    assert unknown == (build.moved or build.minor > NEWEST), run.stderr
+    assert not unknown or "Python 3.%d." % build.minor in run.stderr
 
 
 @pytest.mark.parametrize("build", WITH_COPIES, ids=name_of)
@@ -105,34 +115,53 @@ def test_copies_that_a_later_thread_has(build, standin, target, profile):
     assert set(seen(run.load())) == expected(program.said, range(5))
 
 
-def break_table(standin, build, word, value):
-    return [standin(build), "break", str(word), str(value)]
+def break_table(path, word, value, folder):
+    """A copy of the program at PATH whose debug offsets have VALUE as their number WORD."""
+    with open(path, "rb") as file:
+        content = bytearray(file.read())
+    assert content.count(COOKIE) == 1
+    struct.pack_into("<Q", content, content.index(COOKIE) + 8 * word, value)
+    broken = folder / "broken"
+    broken.write_bytes(content)
+    broken.chmod(0o755)
+    return str(broken)
 
 
 # Each is possible but for what this names.
 @pytest.mark.parametrize("build, word, value", [
-    pytest.param((NEWEST, False), FREE_THREADED, 1, id="flag-set"),
-    pytest.param((NEWEST, True), FREE_THREADED, 0, id="flag-not-set"),
-    pytest.param((13, True), FREE_THREADED, 0, id="flag-not-set-without-copies"),
-    pytest.param((NEWEST + 1, True), FREE_THREADED, 0, id="flag-not-set-in-a-newer-one"),
-    pytest.param((NEWEST + 1, False), OBJECT_TYPE, 0, id="objects-elsewhere"),
-    pytest.param((NEWEST + 1, False), FRAME_INSTRUCTION, 3, id="not-aligned"),
-    pytest.param((NEWEST + 1, False), FRAME_CODE, 1 << 20, id="beyond-its-struct"),
-    pytest.param((NEWEST + 1, False), FRAME_CODE, 40, id="another-field-for-the-code"),
-    pytest.param((NEWEST + 1, True), FRAME_INSTRUCTION, 80, id="another-field-for-the-instruction"),
-    pytest.param((NEWEST + 1, False), THREAD_ID, 40, id="another-field-for-the-thread"),
-    pytest.param((NEWEST + 1, False), UNICODE_LENGTH, 32, id="another-field-for-the-length"),
+    pytest.param(Build(NEWEST, False), FREE_THREADED, 1, id="flag-set"),
+    pytest.param(Build(NEWEST, True), FREE_THREADED, 0, id="flag-not-set"),
+    pytest.param(Build(13, True), FREE_THREADED, 0, id="flag-not-set-without-copies"),
+    pytest.param(Build(NEWEST + 1, True), FREE_THREADED, 0, id="flag-not-set-in-a-newer-one"),
+    pytest.param(Build(NEWEST + 1, False), OBJECT_TYPE, 0, id="objects-elsewhere"),
+    pytest.param(Build(NEWEST + 1, False), FRAME_INSTRUCTION, 3, id="not-aligned"),
+    pytest.param(Build(NEWEST + 1, False), FRAME_CODE, 1 << 20, id="beyond-its-struct"),
+    pytest.param(Build(NEWEST + 1, False), FRAME_CODE, 40, id="another-field-for-the-code"),
+    pytest.param(Build(NEWEST + 1, True), FRAME_INSTRUCTION, 80, id="another-field-for-the-instruction"),
+    pytest.param(Build(NEWEST + 1, False), THREAD_ID, 40, id="another-field-for-the-thread"),
+    pytest.param(Build(NEWEST + 1, False), UNICODE_LENGTH, 32, id="another-field-for-the-length"),
 ])
-def test_wrong_tables_are_refused(build, word, value, standin, target, profile):
-    program = target.start(break_table(standin, build, word, value))
+def test_wrong_tables_are_refused(build, word, value, standin, target, profile, tmp_path):
+    program = target.start([break_table(standin(build), word, value, tmp_path)])
     run = profile.attempt("-p", program.pid, "-d", 1)
     assert run.status == 3
-    assert "Python 3.%d." % build[0] in run.stderr and "not supported: " in run.stderr
+    assert "Python 3.%d." % build.minor in run.stderr and "not supported: " in run.stderr
     assert run.stderr.count("\n") == 1
 
 
-def test_major_4_is_refused(standin, target, profile):
-    program = target.start(break_table(standin, (NEWEST, False), VERSION, 0x040000f0))
+def test_table_that_is_not_the_files_is_refused(standin, target, profile):
+    """The memory of a process is its own to write to; the numbers there are possible."""
+    build = Build(NEWEST, False)
+    program = target.start([standin(build), "break", str(THREAD_ID), "40"])
+    run = profile.attempt("-p", program.pid, "-d", 1)
+    assert run.status == 3
+    assert "is not what its file says" in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_major_4_is_refused(standin, target, profile, tmp_path):
+    path = standin(Build(NEWEST, False))
+    program = target.start([break_table(path, VERSION, 0x040000f0, tmp_path)])
     run = profile.attempt("-p", program.pid, "-d", 1)
     assert run.status == 3
     assert "Python 4.0.0, which is not supported" in run.stderr

@@ -5,6 +5,19 @@
 
 #include "harness.h"
 
+/* What the versions that number code objects say; the others ignore it. */
+static uint32_t version_of(const struct image *image, uint32_t version)
+{
+	return image->offsets.code_version == OFFSET_ABSENT ? 0 : version;
+}
+
+static void set_version(const struct image *image, uint32_t number, uint32_t version)
+{
+	if (image->offsets.code_version != OFFSET_ABSENT)
+		memcpy((void *)(CODE(number) + image->offsets.code_version), &version,
+		       sizeof(version));
+}
+
 static void set_code(const struct image *image, uint32_t number, uint64_t name, uint32_t first_line)
 {
 	const struct offsets *offsets = &image->offsets;
@@ -21,16 +34,19 @@ static void defines_with_identities(void **state)
 	struct image *image = *state;
 	const struct definition *sent;
 
-	for (uint32_t i = 0; i < 40; i++)
+	for (uint32_t i = 0; i < 40; i++) {
 		set_code(image, i, 0x1000 + i, 7 * i);
+		set_version(image, i, 3 * i);
+	}
 	harness__python_thread(image, image__interp(image), 0, 40);
 	kernel__sample();
 	assert_int_equal(kernel.definition_count, 1);
 	sent = kernel.definitions[0];
 	assert_int_equal(sent->depth, 40);
 	for (uint32_t i = 0; i < 40; i++)
-		assert_int_equal(sent->frames[39 - i].identity,
-				 code_identity(0x1000 + i, 0x7f00, 0x7f10, 7 * i));
+		assert_int_equal(
+			sent->frames[39 - i].identity,
+			code_identity(0x1000 + i, 0x7f00, 0x7f10, 7 * i, version_of(image, 3 * i)));
 }
 
 /* To read them in each sample would cost more than the walk. */
@@ -56,6 +72,7 @@ static void tells_samples_apart(void **state)
 	__u64 hash;
 
 	set_code(image, 3, 1, 1);
+	set_version(image, 3, 0);
 	harness__python_thread(image, image__interp(image), 0, 5);
 	kernel__sample();
 	kernel__identify(TGID);
@@ -66,7 +83,10 @@ static void tells_samples_apart(void **state)
 	assert_int_not_equal(kernel__sample().hash, hash);
 	assert_int_equal(kernel.definition_count, 3);
 	assert_int_equal(kernel.definitions[2]->frames[1].identity,
-			 code_identity(1, 0x7f00, 0x7f10, 2));
+			 code_identity(1, 0x7f00, 0x7f10, 2, 0));
+	hash = kernel__sample().hash;
+	set_version(image, 3, 1);
+	assert_int_equal(kernel__sample().hash != hash, version_of(image, 1));
 }
 
 static void does_without_what_cannot_be_read(void **state)

@@ -8,10 +8,11 @@
 
 #include "offsets.h"
 
-#define FAKE_STR_BYTES	 256
-#define FAKE_CODE_TYPE	 0x5500deadb0
-#define FAKE_CODE_BYTES	 256
-#define FAKE_TABLE_BYTES 64
+#define FAKE_STR_BYTES	  256
+#define FAKE_CODE_TYPE	  0x5500deadb0
+#define FAKE_CODE_VERSION 1234
+#define FAKE_CODE_BYTES	  256
+#define FAKE_TABLE_BYTES  64
 
 enum fake_form { FAKE_ASCII, FAKE_COMPACT, FAKE_SEPARATE };
 
@@ -128,6 +129,7 @@ static inline void fake_code(struct fake_code *fake, int minor)
 	fake_put(fake->object, offsets->code_linetable, (uintptr_t)fake->table, 8);
 	fake_put(fake->object, offsets->varobject_size, FAKE_INSTRUCTIONS, 8);
 	fake_put(fake->object, offsets->code_firsttraceable, 0, 4);
+	fake_put(fake->object, offsets->code_version, FAKE_CODE_VERSION, 4);
 }
 
 #endif

@@ -18,8 +18,10 @@
 
 #define WORDS_MAX	128
 #define FUZZ_ROUNDS	20000
-#define THREADED	2  /* the word that says whether the build is free-threaded */
-#define TLBC_GENERATION 21 /* that of its offset, in 3.14t and 3.15t */
+#define THREADED	2	   /* the word that says whether the build is free-threaded */
+#define CODE_GENERATION 20	   /* that of its offset, from 3.14 on */
+#define TLBC_GENERATION 21	   /* the same, in 3.14t and 3.15t */
+#define KEPT		0xaaaaaaaa /* an offset that no version has */
 #define RUNTIME_SIZE	3
 #define INTERPS_HEAD	5
 
@@ -51,6 +53,8 @@ static struct offsets look_up_all(const uint64_t *words)
 {
 	struct offsets offsets = look_up(words);
 
+	if (words[1] >> 16 >= 0x030e)
+		offsets.interp_code_generation = words[CODE_GENERATION];
 	if (words[THREADED] && words[1] >> 16 >= 0x030e)
 		offsets.interp_tlbc_generation = words[TLBC_GENERATION];
 	return offsets;
@@ -66,20 +70,6 @@ static int apply(const void *bytes, size_t length, struct offsets *offsets)
 	result = debug_offsets__apply(copy, length, offsets);
 	free(copy);
 	return result;
-}
-
-/* Sets every offset to a value that no version has, so that what is taken shows. */
-static struct offsets unmistakable(const uint64_t *words)
-{
-	uint32_t object_type = look_up(words).object_type;
-	struct offsets offsets;
-
-	memset(&offsets, 0xaa, sizeof(offsets));
-	offsets.version = words[1];
-	offsets.free_threaded = words[THREADED];
-	offsets.form = words[1] >> 16 & 0xff;
-	offsets.object_type = object_type;
-	return offsets;
 }
 
 static void releases_agree_with_the_tables(void **state)
@@ -105,6 +95,7 @@ static const size_t unpublished[] = {
 	FIELD(cframe_previous),
 	FIELD(frame_is_entry),
 	FIELD(code_firsttraceable),
+	FIELD(code_version),
 	FIELD(tlbc_size),
 	FIELD(tlbc_entries),
 	FIELD(unicode_kind_bit),
@@ -150,6 +141,7 @@ static const struct sometimes {
 	bool free_threaded;
 } sometimes[] = {
 #define FIELD(name) offsetof(struct offsets, name)
+	{ FIELD(interp_code_generation), 0x030e0000, false },
 	{ FIELD(interp_tlbc_generation), 0x030e0000, true },
 	{ FIELD(frame_tlbc_index), 0x030e0000, true },
 	{ FIELD(code_tlbc), 0x030e0000, true },
@@ -163,6 +155,29 @@ static const struct sometimes {
 
 #define SOMETIMES_COUNT (sizeof(sometimes) / sizeof(sometimes[0]))
 
+static bool is_told(const struct sometimes *field, const uint64_t *words)
+{
+	return words[1] >= field->since && words[THREADED] >= field->free_threaded;
+}
+
+/* What is published is not known, and all else is KEPT, so that what is taken shows. */
+static struct offsets unmistakable(const uint64_t *words)
+{
+	struct offsets offsets = look_up(words);
+	uint32_t object_type = offsets.object_type;
+
+#define X(field) offsets.field = OFFSET_ABSENT;
+	OFFSET_FIELDS(X)
+#undef X
+	offsets.object_type = object_type;
+	for (size_t i = 0; i < UNPUBLISHED_COUNT; i++)
+		*field_at(&offsets, unpublished[i]) = KEPT;
+	for (size_t i = 0; i < SOMETIMES_COUNT; i++)
+		if (!is_told(&sometimes[i], words))
+			*field_at(&offsets, sometimes[i].field) = KEPT;
+	return offsets;
+}
+
 static void published_fields_are_taken(void **state)
 {
 	(void)state;
@@ -172,15 +187,14 @@ static void published_fields_are_taken(void **state)
 
 		assert_int_equal(apply(words, images[i].count * 8, &offsets), 0);
 		for (size_t j = 0; j < UNPUBLISHED_COUNT; j++) {
-			assert_int_equal(*field_at(&offsets, unpublished[j]), 0xaaaaaaaa);
+			assert_int_equal(*field_at(&offsets, unpublished[j]), KEPT);
 			*field_at(&offsets, unpublished[j]) = *field_at(&table, unpublished[j]);
 		}
 		for (size_t j = 0; j < SOMETIMES_COUNT; j++) {
 			uint32_t *field = field_at(&offsets, sometimes[j].field);
-			bool told = words[1] >= sometimes[j].since &&
-				    words[THREADED] >= sometimes[j].free_threaded;
 
-			assert_int_equal(*field == 0xaaaaaaaa, !told);
+			assert_int_equal(*field == KEPT, !is_told(&sometimes[j], words));
+			assert_int_not_equal(*field, OFFSET_ABSENT);
 			*field = *field_at(&table, sometimes[j].field);
 		}
 		assert_memory_equal(&offsets, &table, sizeof(offsets));
@@ -322,10 +336,29 @@ static void a_newer_version_is_read_in_the_newest_form(void **state)
 		assert_false(offsets__is_newer(&known));
 		known.version = version;
 		known.runtime_interpreters_head += 64;
+		known.moved = 1;
 		known.code_firsttraceable = OFFSET_ABSENT;
+		known.code_version = OFFSET_ABSENT;
 		known.tstate_whence = OFFSET_ABSENT;
 		known.tstate_current_executor = OFFSET_ABSENT;
 		assert_memory_equal(&offsets, &known, sizeof(offsets));
+	}
+}
+
+/* A micro version, or one before the release, that moved what it publishes. */
+static void a_release_that_moved_is_as_a_newer_version(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < IMAGE_COUNT; i++) {
+		uint64_t words[WORDS_MAX];
+		struct offsets offsets = look_up(images[i].words);
+
+		memcpy(words, images[i].words, images[i].count * 8);
+		words[INTERPS_HEAD] += 64;
+		assert_int_equal(apply(words, images[i].count * 8, &offsets), 0);
+		assert_true(offsets__is_newer(&offsets));
+		assert_int_equal(offsets.tstate_whence, OFFSET_ABSENT);
+		assert_int_equal(offsets.code_version, OFFSET_ABSENT);
 	}
 }
 
@@ -420,6 +453,7 @@ static void installed_pythons_agree_with_the_tables(void **state)
 		"~/.pyenv/versions/3.1[3-5].*/lib/libpython3.1[3-5].so.1.0",
 		"/usr/lib/*/libpython3.1[3-5].so.1.0",
 		"/usr/bin/python3.1[3-5]",
+		"/var/cache/pybpfprof-tests/pythons/*/usr/bin/python3.1[3-5]",
 	};
 	size_t found = 0;
 
@@ -463,6 +497,7 @@ int main(void)
 		cmocka_unit_test(another_build_is_refused),
 		cmocka_unit_test(fields_in_the_same_place_are_refused),
 		cmocka_unit_test(a_newer_version_is_read_in_the_newest_form),
+		cmocka_unit_test(a_release_that_moved_is_as_a_newer_version),
 		cmocka_unit_test(another_minor_version_is_refused),
 		cmocka_unit_test(impossible_offsets_are_refused),
 		cmocka_unit_test(anything_is_safe),

@@ -15,7 +15,7 @@
 #include "symbolizer.h"
 
 #define MINOR	     13
-#define QUIET_CHECKS 10
+#define QUIET_CHECKS 50
 
 struct bench {
 	struct fake_code codes[3];
@@ -60,7 +60,7 @@ static uint64_t identity_of(const struct bench *bench, int number, uint32_t firs
 	const struct fake_code *fake = &bench->codes[number];
 
 	return code_identity((uintptr_t)fake->name, (uintptr_t)fake->filename,
-			     (uintptr_t)fake->table, first_line);
+			     (uintptr_t)fake->table, first_line, FAKE_CODE_VERSION);
 }
 
 static int set_up(void **state)
@@ -214,6 +214,33 @@ static void tells_apart_until_it_is_quiet(void **state)
 	assert_int_equal(bench->identify, false);
 }
 
+/* From 3.14 on: what was freed may have taken turns with what is there again. */
+static void tells_apart_once_code_was_freed(void **state)
+{
+	struct bench *bench = *state;
+	struct offsets *offsets = &bench->target.runtime.offsets;
+	struct {
+		uint64_t next, generation;
+	} interpreter = { 0, 5 };
+	uint64_t head = (uintptr_t)&interpreter;
+
+	symbolizer__free(bench->symbolizer);
+	offsets->interp_next = 0;
+	offsets->interp_code_generation = 8;
+	bench->target.runtime.interpreters = (uintptr_t)&head;
+	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	symbolizer__add_target(bench->symbolizer, &bench->target);
+	define(bench, 0, 0, 0);
+	assert_false(check(bench));
+	interpreter.generation++;
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, true);
+	for (int i = 1; i < QUIET_CHECKS; i++)
+		assert_false(check(bench));
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, false);
+}
+
 /* What is there by now is not what was sampled. */
 static void names_only_what_was_sampled(void **state)
 {
@@ -284,7 +311,7 @@ int main(void)
 		TEST(tells_apart_until_it_is_quiet),   TEST(names_only_what_was_sampled),
 		TEST(notices_in_a_definition),	       TEST(names_what_comes_back),
 		TEST(replaces_nothing_hidden),	       TEST(does_not_doubt_another_process),
-		TEST(forgets_what_ran_before_an_exec),
+		TEST(forgets_what_ran_before_an_exec), TEST(tells_apart_once_code_was_freed),
 	};
 #undef TEST
 
