@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from pythons import OLDEST, own_and_fetched_pythons, own_pythons
+from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
@@ -61,6 +61,13 @@ def missing(what):
     if os.environ.get("CI") == "true":
         pytest.fail("this machine can provide %s, but it is missing" % what)
     pytest.skip("no %s here" % what)
+
+
+def missing_without_pyenv(what):
+    """As missing(), for what Debian does not have."""
+    if not os.path.isdir(os.path.join(pyenv_root(), "versions")):
+        pytest.skip("no pyenv, which alone has a " + what)
+    missing(what)
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ import sys
 
 import pytest
 
-from conftest import PROGRAMS, missing
-from pythons import own_pythons, pyenv_root
+from conftest import PROGRAMS, missing, missing_without_pyenv
+from pythons import own_pythons
 
 NOT_PYTHON = 3
 BUSY = os.path.join(PROGRAMS, "busy.py")
@@ -50,13 +50,6 @@ def find_parts(python):
 
 def is_embeddable(parts):
     return os.path.exists(os.path.join(parts.include, "Python.h")) and parts.shared
-
-
-def missing_without_pyenv(what):
-    """As missing(), for what Debian does not have."""
-    if not os.path.isdir(os.path.join(pyenv_root(), "versions")):
-        pytest.skip("no pyenv, which alone has a " + what)
-    missing(what)
 
 
 @pytest.fixture(scope="session")

@@ -66,6 +66,7 @@ def why_not(frames):
     return None
 
 
+@pytest.mark.proves("greenlets")
 @pytest.mark.pythons(which=own_pythons)
 @pytest.mark.parametrize("switcher", ["greenlet", "gevent"])
 def test_each_stack_is_one_greenlets(python, switcher, gevent_folder, target, profile):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, missing
+from conftest import ROOT, missing, missing_without_pyenv
 from pythons import FREE_THREADED, debian, find_pythons, own_pythons
 
 GENERATE = os.path.join(ROOT, "offsets", "generate.py")
@@ -81,7 +81,7 @@ def test_micro_versions_with_a_table_of_their_own(tmp_path):
     includes = [python.include for python in find_pythons() if python.version[:2] == (3, 7) and
                 os.path.exists(os.path.join(python.include, "Python.h"))]
     if not includes:
-        missing("headers of Python 3.7")
+        missing_without_pyenv("Python 3.7 with headers")
     include = str(tmp_path / "python3.7m")
     shutil.copytree(includes[0], include)
     rewrite(os.path.join(include, "objimpl.h"), r"long double dummy;", "double dummy;")

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import missing
+from conftest import missing_without_pyenv
 from pythons import own_pythons
 
 
@@ -32,7 +32,7 @@ def test_without_symbols(target, profile, stripped):
     """The list of interpreters is told by the code that returns it."""
     pythons = [python for python in own_pythons() if python.version < (3, 7)]
     if not pythons:
-        missing("Python 2.7 or 3.6")
+        missing_without_pyenv("Python 2.7 or 3.6 that is this machine's own")
     for python in pythons:
         path, environment = stripped(python)
         program = target(path, "busy.py", environment=environment)

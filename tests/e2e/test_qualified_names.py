@@ -30,6 +30,7 @@ def without_qualified_names():
     return [python for python in own_and_fetched_pythons() if (3,) <= python.version < (3, 11)]
 
 
+@pytest.mark.proves("qualified names")
 @pytest.mark.pythons(which=without_qualified_names)
 def test_names_are_exact(python, target, profile):
     program = target(python, "qualified.py")
@@ -45,6 +46,7 @@ def test_names_are_exact(python, target, profile):
     assert run.samples > 500
 
 
+@pytest.mark.proves("qualified names")
 @pytest.mark.pythons(which=without_qualified_names)
 def test_functions_of_a_module_that_comes_later(python, target, profile):
     """What was not there at the first search has its name in all samples."""

@@ -2,11 +2,14 @@
 """Threads that go through several interpreters: each sample in the one that its thread runs."""
 
 import collections
+import os
 import re
+import subprocess
 
 import pytest
 
-from pythons import own_and_fetched_pythons
+from conftest import PROGRAMS
+from pythons import one_of_each_minor, own_and_fetched_pythons
 
 TURN = re.compile(r"(?:turn|spin)_(\d)_(\d)")
 THREADS = 3
@@ -47,6 +50,7 @@ def check_each_thread(python, target, profile, creator, own_gil):
             assert 0.2 < share < 0.5, (number, level, share)
 
 
+@pytest.mark.proves("sub-interpreters")
 @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 8))
 @pytest.mark.parametrize("creator", ["thread", "main"])
 def test_each_thread_in_its_interpreter(python, target, profile, creator):
@@ -54,7 +58,39 @@ def test_each_thread_in_its_interpreter(python, target, profile, creator):
     check_each_thread(python, target, profile, creator, 0)
 
 
+@pytest.mark.proves("sub-interpreters")
 @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 12))
 @pytest.mark.parametrize("creator", ["thread", "main"])
 def test_interpreters_with_a_gil_of_their_own(python, target, profile, creator):
     check_each_thread(python, target, profile, creator, 1)
+
+
+def without_module():
+    return [python for python in one_of_each_minor() if python.version < (3, 8)]
+
+
+@pytest.fixture(scope="session")
+def sub_interpreter(require, tmp_path_factory):
+    """The path of sub_interpreter.c's library."""
+    path = str(tmp_path_factory.mktemp("library") / "sub_interpreter.so")
+    subprocess.run([require("gcc"), "-shared", "-fPIC", "-O1", "-o", path,
+                    os.path.join(PROGRAMS, "sub_interpreter.c")], check=True)
+    return path
+
+
+@pytest.mark.proves("sub-interpreters")
+@pytest.mark.pythons(which=without_module)
+def test_interpreters_that_c_creates(python, target, profile, sub_interpreter):
+    program = target(python, "interpreters_by_c.py", sub_interpreter)
+    counts = collections.Counter()
+    run = profile("-p", program.pid, "-d", 3, "-r", 1999)
+    for frames, count in run.stacks:
+        seen = {match.groups() for match in (TURN.fullmatch(frame.name) for frame in frames)
+                if match}
+        assert len(seen) <= 1, "two interpreters in one stack: %s" % frames
+        counts[seen.pop()[1] if seen else None] += count
+    assert counts["0"] > 0.2 * run.samples
+    assert 0.7 < counts["0"] / counts["1"] < 1.4
+    # Each is made anew, perhaps with its code where that of the last one was.
+    errors = sum(run.ledger["errors"].values()) - run.ledger["errors"]["code_replaced"]
+    assert errors <= 0.01 * run.samples, run.ledger

@@ -40,6 +40,7 @@ def speedscope(profile, tmp_path):
     return start
 
 
+@pytest.mark.proves("thread names")
 def test_names_of_every_kind(python, target, speedscope):
     program = target(python, "thread_names.py")
     run, path = speedscope("-p", program.pid, "-d", 1, "-r", 999)
@@ -49,6 +50,7 @@ def test_names_of_every_kind(python, target, speedscope):
     assert names_in(path) == {tid: name for tid, name in expected.items() if name != "reader"}
 
 
+@pytest.mark.proves("thread names")
 def test_the_last_name_counts(python, target, speedscope):
     program = target(python, "thread_names.py")
     run, path = speedscope("-p", program.pid, "-r", 999)
@@ -64,6 +66,7 @@ def test_the_last_name_counts(python, target, speedscope):
     assert names == {tid: expected[tid] for tid in names}
 
 
+@pytest.mark.proves("thread names")
 def test_no_thread_has_the_name_of_another(python, speedscope):
     program = os.path.join(PROGRAMS, "brief_threads.py")
     run, path = speedscope("-r", 999, command=[*python.command, program])
