@@ -15,7 +15,7 @@ class Moment(ctypes.Structure):
     _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
 
 
-clock_gettime = ctypes.CDLL(None).clock_gettime
+clock_gettime = ctypes.PyDLL(None).clock_gettime  # which keeps the GIL
 now = Moment()
 
 

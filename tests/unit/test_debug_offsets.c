@@ -465,17 +465,16 @@ static void installed_pythons_agree_with_the_tables(void **state)
 		if (glob(places[place], GLOB_TILDE, NULL, &paths))
 			continue;
 		for (size_t i = 0; i < paths.gl_pathc; i++) {
-			uint8_t bytes[WORDS_MAX * 8];
-			size_t length =
-				read_runtime_section(paths.gl_pathv[i], bytes, sizeof(bytes));
+			uint64_t words[WORDS_MAX];
+			size_t length = read_runtime_section(paths.gl_pathv[i], (uint8_t *)words,
+							     sizeof(words));
 			struct offsets offsets, table;
-			uint64_t words[3];
 
 			if (!length)
 				continue;
-			memcpy(words, bytes, sizeof(words));
-			table = offsets = look_up(words);
-			assert_int_equal(apply(bytes, length, &offsets), 0);
+			offsets = look_up(words);
+			table = look_up_all(words);
+			assert_int_equal(apply(words, length, &offsets), 0);
 			assert_memory_equal(&offsets, &table, sizeof(table));
 			found++;
 		}
