@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """busy.py: a loop that never ends, two functions deep."""
 
+import sys
+
 
 def leaf():
     return sum(range(1000))
@@ -12,4 +14,5 @@ def spin():
 
 
 print("ready")
+sys.stdout.flush()
 spin()
