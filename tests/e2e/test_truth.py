@@ -110,13 +110,13 @@ def outside(found):
 def test_shares(python, target, profile, tmp_path):
     """Each share lies within 3 standard errors of sampling.
 
-    Of the 30 shares here, chance alone puts one outside in 8 runs of 100; a share
-    fails that lies outside twice in a row, in fresh processes, on the same side."""
+    Of the 30 shares here, chance alone puts one outside in 8 runs of 100, and a rate near the loop's
+    own in some more; a share fails that lies outside three times in a row, in fresh processes, on
+    the same side."""
     cycle_ms = CYCLES_MS[find_pythons().index(python) % len(CYCLES_MS)]
-    first = outside(measure_shares(python, target, profile, tmp_path, cycle_ms))
-    if not first:
-        return
-    print("outside 3 standard errors, measured again:", first)
-    again = outside(measure_shares(python, target, profile, tmp_path, cycle_ms))
-    assert not {key: (first[key], again[key]) for key in first
-                if key in again and first[key] * again[key] > 0}
+    rounds = [outside(measure_shares(python, target, profile, tmp_path, cycle_ms))]
+    while rounds[-1] and len(rounds) < 3:
+        print("outside 3 standard errors, measured again:", rounds[-1])
+        rounds.append(outside(measure_shares(python, target, profile, tmp_path, cycle_ms)))
+    assert not [key for key in rounds[0] if len(rounds) == 3 and
+                all(found.get(key, 0) * rounds[0][key] > 0 for found in rounds)], rounds
