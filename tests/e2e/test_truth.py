@@ -110,9 +110,9 @@ def outside(found):
 def test_shares(python, target, profile, tmp_path):
     """Each share lies within 3 standard errors of sampling.
 
-    Of the 30 shares here, chance alone puts one outside in 8 runs of 100, and a rate near the loop's
-    own in some more; a share fails that lies outside three times in a row, in fresh processes, on
-    the same side."""
+    Of the 30 shares here, chance alone puts one outside in 8 runs of 100, and a rate near the
+    loop's own in some more; a share fails that lies outside three times in a row, in fresh
+    processes, on the same side."""
     cycle_ms = CYCLES_MS[find_pythons().index(python) % len(CYCLES_MS)]
     rounds = [outside(measure_shares(python, target, profile, tmp_path, cycle_ms))]
     while rounds[-1] and len(rounds) < 3:
