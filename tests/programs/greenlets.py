@@ -9,6 +9,7 @@ then.  Thread T's are named <T>.
 
 import sys
 
+import gevent
 import greenlet
 
 from portable import start_thread
@@ -60,8 +61,6 @@ def take_turns(t):
 
 
 def be_scheduled(t):
-    import gevent
-
     gevent.joinall([gevent.spawn(root, gevent.sleep) for root in roots(t)])
 
 
