@@ -4,15 +4,13 @@
 import glob
 import os
 
-from pythons import pyenv_root
-
-CACHE = os.environ.get("PYBPFPROF_TEST_CACHE", "/var/cache/pybpfprof-tests")
+from pythons import debian, pyenv_root
 
 
 def find_headers(minor):
     """The folder of Python.h of some 3.MINOR, internal headers included, or None."""
     name = "python3.%d" % minor
-    places = [os.path.join(CACHE, "headers", "*", "usr", "include", name),
+    places = [os.path.join(debian.headers_of("*"), "usr", "include", name),
               os.path.join(pyenv_root(), "versions", "*", "include", name),
               os.path.join("/usr/include", name)]
     found = [path for place in places for path in sorted(glob.glob(place))
