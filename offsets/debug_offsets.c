@@ -7,8 +7,8 @@
  * numbers: a cookie, the version, whether the build is free-threaded; then, for
  * each struct, its size and the offsets of some members.  It says nothing of its
  * own form, which every minor version extends in the middle.  The form is in the
- * generated published-3.N.h: where the table has a field's offset and the size of
- * the field's struct, and how wide the field is.
+ * generated cpython-3.N.h (struct published): where the table has a field's offset
+ * and the size of the field's struct, and how wide the field is.
  *
  * The numbers are a target's, so that none is taken unless all can be: a field
  * lies within its struct, at a multiple of its width, and on no other field.
@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "offsets.h"
+#include "table.h"
 
 #define COOKIE	    "xdebugpy"
 #define VERSION_AT  8
@@ -37,61 +37,13 @@
 /* No struct is larger; _PyRuntimeState, the largest, has less than 512 KiB. */
 #define STRUCT_BYTES_MAX (16 * 1024 * 1024)
 
-struct published {
-	uint16_t field; /* of struct offsets */
-	uint16_t offset_at;
-	uint16_t size_at;
-	uint16_t width;
-};
-
-#define PUBLISHED(name, offset_at, size_at, width) \
-	{ offsetof(struct offsets, name), offset_at, size_at, width },
-
-static const struct published python_3_13[] = {
-#include "published-3.13.h"
-};
-
-static const struct published python_3_13t[] = {
-#include "published-3.13t.h"
-};
-
-static const struct published python_3_14[] = {
-#include "published-3.14.h"
-};
-
-static const struct published python_3_14t[] = {
-#include "published-3.14t.h"
-};
-
-static const struct published python_3_15[] = {
-#include "published-3.15.h"
-};
-
-static const struct published python_3_15t[] = {
-#include "published-3.15t.h"
-};
-
-static const struct form {
-	uint32_t minor;
-	bool free_threaded;
-	const struct published *fields;
-	size_t count;
-} forms[] = {
-#define FORM(minor, free_threaded, name)                                   \
-	{                                                                  \
-		minor, free_threaded, python_3_##name,                     \
-			sizeof(python_3_##name) / sizeof(struct published) \
-	}
-	FORM(13, false, 13), FORM(13, true, 13t), FORM(14, false, 14),
-	FORM(14, true, 14t), FORM(15, false, 15), FORM(15, true, 15t),
-};
-
-static const struct form *find_form(uint32_t minor, bool free_threaded)
+/* NULL where that build publishes nothing. */
+static const struct published *form_of(uint32_t minor, bool free_threaded)
 {
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (forms[i].minor == minor && forms[i].free_threaded == free_threaded)
-			return &forms[i];
-	return NULL;
+	const struct table *table =
+		table__find(minor, free_threaded ? BUILD_FREE_THREADED : BUILD_WITH_GIL);
+
+	return table && table->published->width ? table->published : NULL;
 }
 
 static uint64_t number_at(const uint8_t *bytes, size_t at)
@@ -122,14 +74,12 @@ static bool set_field(const struct published *field, const uint8_t *bytes, size_
 }
 
 /* Whether the fields, each of which is possible, are so together. */
-static bool are_apart(const struct form *form, const uint8_t *bytes)
+static bool are_apart(const struct published *form, const uint8_t *bytes)
 {
-	for (size_t i = 0; i < form->count; i++) {
-		const struct published *one = &form->fields[i];
+	for (const struct published *one = form; one->width; one++) {
 		uint64_t start = number_at(bytes, one->offset_at), end = start + one->width;
 
-		for (size_t j = 0; j < i; j++) {
-			const struct published *other = &form->fields[j];
+		for (const struct published *other = form; other < one; other++) {
 			uint64_t other_start = number_at(bytes, other->offset_at);
 
 			if (other->size_at == one->size_at && other_start < end &&
@@ -140,29 +90,26 @@ static bool are_apart(const struct form *form, const uint8_t *bytes)
 	return true;
 }
 
-static bool has_field(const struct form *form, uint16_t field)
+static bool has_field(const struct published *form, uint16_t field)
 {
-	for (size_t i = 0; i < form->count; i++)
-		if (form->fields[i].field == field)
+	for (; form->width; form++)
+		if (form->field == field)
 			return true;
 	return false;
 }
 
 /* Whether the table is that of the build that its flag says: objects begin in another way in each,
  * and what only the other one has is 0. */
-static bool is_of_build(const struct form *form, const uint8_t *bytes, size_t length,
+static bool is_of_build(const struct published *form, const uint8_t *bytes, size_t length,
 			const struct offsets *table, const struct offsets *result)
 {
-	const struct form *other = find_form(form->minor, !form->free_threaded);
+	const struct published *field = form_of(table->form, !table->free_threaded);
 
-	for (size_t i = 0; i < other->count; i++) {
-		const struct published *field = &other->fields[i];
-
+	for (; field && field->width; field++)
 		if (!has_field(form, field->field) &&
 		    (field->offset_at + sizeof(uint64_t) > length ||
 		     number_at(bytes, field->offset_at)))
 			return false;
-	}
 	return offsets__is_newer(table) || result->object_type == table->object_type;
 }
 
@@ -176,13 +123,13 @@ static uint32_t value_of(const struct offsets *offsets, const struct published *
 
 /* Whether a field is published elsewhere than TABLE has it; what TABLE does not have may be
  * anywhere. */
-static bool has_moved(const struct form *form, const struct offsets *table,
+static bool has_moved(const struct published *form, const struct offsets *table,
 		      const struct offsets *result)
 {
-	for (size_t i = 0; i < form->count; i++) {
-		uint32_t known = value_of(table, &form->fields[i]);
+	for (; form->width; form++) {
+		uint32_t known = value_of(table, form);
 
-		if (known != OFFSET_ABSENT && known != value_of(result, &form->fields[i]))
+		if (known != OFFSET_ABSENT && known != value_of(result, form))
 			return true;
 	}
 	return false;
@@ -190,12 +137,12 @@ static bool has_moved(const struct form *form, const struct offsets *table,
 
 size_t debug_offsets__length(const struct offsets *offsets)
 {
-	const struct form *form = find_form(offsets->form, offsets->free_threaded);
+	const struct published *form = form_of(offsets->form, offsets->free_threaded);
 	size_t length = HEAD_BYTES;
 
-	for (size_t i = 0; form && i < form->count; i++)
-		if (form->fields[i].offset_at + sizeof(uint64_t) > length)
-			length = form->fields[i].offset_at + sizeof(uint64_t);
+	for (; form && form->width; form++)
+		if (form->offset_at + sizeof(uint64_t) > length)
+			length = form->offset_at + sizeof(uint64_t);
 	return length;
 }
 
@@ -213,7 +160,7 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 {
 	int free_threaded = debug_offsets__free_threaded(bytes, length);
 	struct offsets result = *offsets;
-	const struct form *form;
+	const struct published *form;
 	uint64_t version;
 
 	if (free_threaded < 0)
@@ -223,12 +170,12 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 	if (version >> 16 != offsets->version >> 16 ||
 	    (uint32_t)free_threaded != offsets->free_threaded)
 		return -EINVAL;
-	form = find_form(offsets->form, free_threaded);
+	form = form_of(offsets->form, free_threaded);
 	if (!form)
 		return -ENOTSUP;
 	result.version = version;
-	for (size_t i = 0; i < form->count; i++)
-		if (!set_field(&form->fields[i], bytes, length, &result))
+	for (const struct published *field = form; field->width; field++)
+		if (!set_field(field, bytes, length, &result))
 			return -EINVAL;
 	if (!are_apart(form, bytes) || !is_of_build(form, bytes, length, offsets, &result))
 		return -EINVAL;

@@ -10,15 +10,18 @@ says of these headers is read from the assembly that a compiler makes of it, so 
 for another architecture; by default it is $CC, or cc.  A table holds for every architecture: with
 several compilers all have to agree, and the table says which architectures they stand for.
 
-What they say becomes two files here:
+What they say becomes a file here, cpython-X.Y.h, an initializer of table.h's struct table:
 
-    cpython-X.Y.h     every field of OFFSET_FIELDS: its offset, or ABSENT
-    published-X.Y.h   from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its
-                      offset, that of its struct's size, and how many bytes the field itself has
+    OFFSET     every field of OFFSET_FIELDS: its offset, or ABSENT
+    PUBLISHED  from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its offset, that
+               of its struct's size, and how many bytes the field itself has
 
-From 3.13 on there is a free-threaded build as well: the same headers with Py_GIL_DISABLED defined,
-for which "t" is added to the names of both files.  Where a micro version moved fields, those before
-it have a file of their own: see EARLIER.
+The build takes every such file that is here.  From 3.13 on there is a free-threaded build as well:
+the same headers with Py_GIL_DISABLED defined, for which "t" is added to the file's name.  Up to 3.7
+a debug build lays out its objects in another way, and has a table of its own: the same headers with
+Py_DEBUG, and "d".  From 3.8 on it has none, and what Py_DEBUG makes of the headers has to agree with
+what they are without.  Where a micro version moved fields, those before it have a file of their own:
+see EARLIER.
 
 A field whose offset architectures do not agree about is in no table: it has to be a published one.
 
@@ -26,6 +29,7 @@ A field whose offset architectures do not agree about is in no table: it has to 
 """
 
 import argparse
+import collections
 import glob
 import os
 import re
@@ -52,10 +56,22 @@ HEADERS = """
 3.14-     internal/pycore_debug_offsets.h
 """
 
-FREE_THREADED_SINCE = (3, 13)
+# letter: what is added to the name of its file; kind: its enum build; versions: those that have it;
+# macro: what is defined for it, or None.
+Build = collections.namedtuple("Build", "letter name kind versions macro")
+
+BUILDS = (
+    Build("", "with GIL", "BUILD_WITH_GIL", "2.7-", None),
+    Build("t", "free-threaded", "BUILD_FREE_THREADED", "3.13-", "Py_GIL_DISABLED"),
+    Build("d", "debug", "BUILD_TRACING", "2.7-3.7", "Py_DEBUG"),
+)
+DEBUG_MOVES_NOTHING_SINCE = (3, 8)
 
 # What a compiler for it defines, and its name.
 ARCHITECTURES = (("__x86_64__", "x86-64"), ("__aarch64__", "aarch64"))
+
+# The last of a minor version's micro versions.
+MICROS_ALL = 255
 
 # The minor versions in which a micro version moved fields: that one, and what the file of those
 # before it is called and says it is for.
@@ -114,6 +130,7 @@ code_filename              2.7-       PyCodeObject           co_filename
 code_name                  2.7-       PyCodeObject           co_name
 code_qualname              3.11-      PyCodeObject           co_qualname
 code_firstlineno           2.7-       PyCodeObject           co_firstlineno
+code_flags                 3.6-3.10   PyCodeObject           co_flags
 code_linetable             2.7-3.9    PyCodeObject           co_lnotab
 code_linetable             3.10-      PyCodeObject           co_linetable
 code_code_adaptive         3.11-      PyCodeObject           co_code_adaptive
@@ -209,10 +226,20 @@ unicode_ascii_size         3.13-  unicode_object     asciiobject_size
 unicode_compact_size       3.15-  unicode_object     compactunicodeobject_size
 """
 
-HEAD = """/* SPDX-License-Identifier: BSD-2-Clause */
-/* {what}: from the headers of {version} ({build}) by generate.py. */
+FILE = """/* SPDX-License-Identifier: BSD-2-Clause */
+/* CPython {versions}: from the headers of {version} ({build}) by generate.py. */
 /* For {architectures}. */
+/* clang-format off */
+{{
+	.major = {major}, .minor = {minor}, .last_micro = {last_micro},
+	.build = {kind},
+	.offsets = {{
+{offsets}	}},
+	.published = {{
+{published}	}},
+}},
 """
+HEAD_LINES = 3
 
 
 class Failure(Exception):
@@ -240,36 +267,46 @@ def version_of(include):
                  for part in ("MAJOR", "MINOR", "MICRO"))
 
 
-def is_free_threaded(include):
-    """Whether these headers are of a free-threaded build alone."""
-    return os.path.basename(include).endswith("t")
-
-
 def minor_version(text):
     """(3, 11), of "3.11"."""
     return tuple(int(number) for number in text.split("."))
 
 
-def rows_for(table, version, free_threaded, range_column):
+def is_in_range(version, text):
+    """Whether a range, "3.7-3.10" or "3.11-", has VERSION."""
+    first, last = text.split("-")
+    return minor_version(first) <= version[:2] and (
+        not last or version[:2] <= minor_version(last))
+
+
+def builds_of(include, version):
+    """The builds that these headers may be compiled for; a folder of one build alone, "python2.7_d",
+    has its letter at its end."""
+    named = re.search(r"python[\d.]+_?([td]*)m?$", include)
+    builds = [build for build in BUILDS if is_in_range(version, build.versions)]
+    alone = [build for build in builds if named and build.letter and build.letter in named.group(1)]
+    return alone or builds
+
+
+def rows_for(table, version, build, range_column):
     """The rows of TABLE whose range, "3.7-3.10", "3.11-" or "3.14t-", has VERSION; without it."""
     for line in table.strip().splitlines():
         row = line.split()
-        first, last = row.pop(range_column).split("-")
-        if first.endswith("t") and not free_threaded:
+        versions = row.pop(range_column)
+        if "t" in versions and build.letter != "t":
             continue
-        if minor_version(first.rstrip("t")) <= version[:2] and (
-                not last or version[:2] <= minor_version(last)):
+        if is_in_range(version, versions.replace("t", "")):
             yield row
 
 
 def name_of(version):
-    """What VERSION's file is called, and what it says it is for."""
+    """What VERSION's file is called, what it says it is for, and the last micro version of these."""
     name = "%d.%d" % version[:2]
     if version[:2] in EARLIER:
         micro, earlier_name, earlier = EARLIER[version[:2]]
         if version[2] < micro:
-            return earlier_name, earlier
-    return name, name
+            return earlier_name, earlier, micro - 1
+    return name, name, MICROS_ALL
 
 
 def table_path(name):
@@ -304,13 +341,14 @@ def note(kind, name, *values):
         kind, name, places, ", ".join('"i"(%s)' % value for value in values))
 
 
-def program(version, free_threaded):
+def program(version, build):
     """C whose assembly has a line for the architecture, and one for each value."""
     lines = ["#define Py_BUILD_CORE 1", "#include <stddef.h>", "#include <string.h>",
              "#define OBJECT ((char *)4096)"]
-    lines += ['#include "%s"' % header for header, in rows_for(HEADERS, version, free_threaded, 0)]
-    lines += [" ".join(words) for words in rows_for(PRIVATE, version, free_threaded, 0)]
-    lines += ["#if %sdefined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS)" % ("!" if free_threaded else ""),
+    lines += ['#include "%s"' % header for header, in rows_for(HEADERS, version, build, 0)]
+    lines += [" ".join(words) for words in rows_for(PRIVATE, version, build, 0)]
+    lines += ["#if defined(Py_GIL_DISABLED) != %d || defined(Py_TRACE_REFS) != %d"
+              % (build.letter == "t", build.letter == "d"),
               "#error another build", "#endif",
               "static inline int first_bit(const void *state)", "{",
               "\treturn __builtin_ctz(*(const unsigned int *)state);", "}",
@@ -318,26 +356,25 @@ def program(version, free_threaded):
     for number, (macro, _) in enumerate(ARCHITECTURES):
         lines += ["#ifdef " + macro, note("architecture", "is", number), "#endif"]
     places = {name: (member, place(struct, member))
-              for name, struct, member in rows_for(FIELDS, version, free_threaded, 1)}
+              for name, struct, member in rows_for(FIELDS, version, build, 1)}
     lines += [note("offset", name, offset) for name, (member, (offset, _)) in places.items()
               if not member.startswith("published:")]
-    for name, struct, member in rows_for(PUBLISHED, version, free_threaded, 1):
+    for name, struct, member in rows_for(PUBLISHED, version, build, 1):
         lines.append(note("published", name, "offsetof(_Py_DebugOffsets, %s.%s)" % (struct, member),
                           "offsetof(_Py_DebugOffsets, %s.size)" % struct, places[name][1][1]))
     return "\n".join(lines + ["}", ""])
 
 
-def measure(compiler, include, version, free_threaded):
+def measure(compiler, include, version, build, macros):
     """The compiler's architecture, the interpreter's offsets and its published fields, by name."""
     with tempfile.TemporaryDirectory() as folder:
         source, assembly = os.path.join(folder, "offsets.c"), os.path.join(folder, "offsets.s")
         with open(source, "w") as file:
-            file.write(program(version, free_threaded))
+            file.write(program(version, build))
         # Debian's pyconfig.h refers to one in a folder beside this one.
         command = shlex.split(compiler) + ["-w", "-O2", "-DNDEBUG", "-I", include, "-I",
                                            os.path.dirname(include), "-S", source, "-o", assembly]
-        if free_threaded:
-            command.append("-DPy_GIL_DISABLED=1")
+        command += ["-D%s=1" % macro for macro in macros]
         compiled = subprocess.run(command, stderr=subprocess.PIPE, universal_newlines=True)
         if compiled.returncode != 0:
             raise Failure("%s: the headers do not compile:\n%s" % (include, compiled.stderr))
@@ -352,54 +389,54 @@ def measure(compiler, include, version, free_threaded):
     return architecture, values["offset"], values["published"]
 
 
-def measure_all(compilers, include, version, free_threaded):
-    """The same with every compiler: their architectures, and what all of them say."""
-    measured = [measure(compiler, include, version, free_threaded) for compiler in compilers]
+def measure_all(compilers, include, version, build):
+    """The same with every compiler, with and without Py_DEBUG where both have to agree: the
+    architectures, and what all of them say."""
+    macros = [build.macro] if build.macro else []
+    variants = [macros]
+    if version >= DEBUG_MOVES_NOTHING_SINCE:
+        variants.append(macros + ["Py_DEBUG"])
+    measured = [measure(compiler, include, version, build, variant)
+                for compiler in compilers for variant in variants]
     for values in measured:
         for kind in 1, 2:
             differing = sorted(set(values[kind].items()) ^ set(measured[0][kind].items()))
             if differing:
                 raise Failure("%s: %s and %s do not agree: %s" % (
-                    include, measured[0][0], values[0], ", ".join(map(" ".join, differing))))
-    return [values[0] for values in measured], measured[0][1], measured[0][2]
+                    include, measured[0][0],
+                    values[0] if values[0] != measured[0][0] else "a debug build",
+                    ", ".join(map(" ".join, differing))))
+    return ([values[0] for values in measured[::len(variants)]], *measured[0][1:])
 
 
-def files_of_build(compilers, include, version, free_threaded):
-    """The text of each file that INCLUDE gives for one of its builds, by path."""
-    architectures, offsets, published = measure_all(compilers, include, version, free_threaded)
+def file_of_build(compilers, include, version, build):
+    """The path and the text of the file that INCLUDE gives for one of its builds."""
+    architectures, offsets, published = measure_all(compilers, include, version, build)
     order = field_order()
     if set(offsets) - set(order):
         raise Failure("not in offsets.h: %s" % ", ".join(sorted(set(offsets) - set(order))))
-    name, versions = (text + ("t" if free_threaded else "") for text in name_of(version))
-    source = {"version": full_version_of(include),
-              "build": "free-threaded" if free_threaded else "with GIL",
-              "architectures": " and ".join(architectures)}
-    text = HEAD.format(what="CPython " + versions, **source)
-    text += "".join("OFFSET(%s, %s)\n" % (field, offsets.get(field, "ABSENT")) for field in order)
-    files = {table_path(name): text}
-    if published:
-        text = HEAD.format(what="_Py_DebugOffsets of " + versions, **source)
-        text += "".join("PUBLISHED(%s, %s)\n" % (field, published[field])
-                        for field in order if field in published)
-        files[os.path.join(HERE, "published-%s.h" % name)] = text
-    return files
+    name, versions, last_micro = name_of(version)
+    return table_path(name + build.letter), FILE.format(
+        versions=versions + build.letter, version=full_version_of(include), build=build.name,
+        architectures=" and ".join(architectures),
+        major=version[0], minor=version[1], last_micro=last_micro, kind=build.kind,
+        offsets="".join("\t\tOFFSET(%s, %s)\n" % (field, offsets.get(field, "ABSENT"))
+                        for field in order),
+        published="".join("\t\tPUBLISHED(%s, %s)\n" % (field, published[field])
+                          for field in order if field in published))
 
 
 def files_of(compilers, include):
     """The text of each file that INCLUDE gives, by path."""
     include = os.path.abspath(include)
     version = version_of(include)
-    files = {}
-    if not is_free_threaded(include):
-        files.update(files_of_build(compilers, include, version, False))
-    if version >= FREE_THREADED_SINCE:
-        files.update(files_of_build(compilers, include, version, True))
-    return files
+    return dict(file_of_build(compilers, include, version, build)
+                for build in builds_of(include, version))
 
 
 def entries(text):
-    """The lines below the head comment."""
-    return text.splitlines()[HEAD.count("\n"):]
+    """The lines below the head comment, which says of which micro version the headers were."""
+    return text.splitlines()[HEAD_LINES:]
 
 
 def differences(path, text):

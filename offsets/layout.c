@@ -197,6 +197,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.frame_is_entry = offsets->frame_is_entry,
 		.frame_tlbc_index = offsets->frame_tlbc_index,
 		.object_type = offsets->object_type,
+		.code_flags = offsets->version >= VERSION(9) ? offsets->code_flags : OFFSET_ABSENT,
 		.code_name = offsets->code_name,
 		.code_filename = offsets->code_filename,
 		.code_line_table = offsets->code_linetable,

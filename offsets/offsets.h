@@ -49,6 +49,7 @@
 	X(code_name)                                                                               \
 	X(code_qualname) /* 3.11 and later */                                                      \
 	X(code_firstlineno)                                                                        \
+	X(code_flags) /* 3.6 to 3.10 */                                                            \
 	X(code_linetable)                                                                          \
 	X(code_code_adaptive)  /* 3.11 and later */                                                \
 	X(code_firsttraceable) /* 3.11 and later */                                                \
@@ -92,6 +93,13 @@
 	X(unicode_compact_size) /* sizeof(PyCompactUnicodeObject): other compact data */           \
 	X(unicode_data_any)	/* the pointer to data that is not compact */
 
+/* What a version is built as, as far as that lays out its objects in another way. */
+enum build {
+	BUILD_WITH_GIL,
+	BUILD_FREE_THREADED, /* 3.13 and later */
+	BUILD_TRACING,	     /* with Py_TRACE_REFS: up to 3.7 every debug build */
+};
+
 struct offsets {
 	uint32_t version;	/* PY_VERSION_HEX of the interpreter */
 	uint32_t unicode_width; /* 2.7: bytes of a unicode object's character; 0: not known */
@@ -103,13 +111,14 @@ struct offsets {
 #undef X
 };
 
-/* Fills *OFFSETS for an interpreter of VERSION (PY_VERSION_HEX).
+/* Fills *OFFSETS for an interpreter of VERSION (PY_VERSION_HEX), built as BUILD.
  * 0; -ENODATA where that minor version is newer than all tables: what *OFFSETS then has is the
  * newest one's, of which nothing is true before debug_offsets__apply; -ENOTSUP where there is no
  * table. */
-int offsets__lookup(uint32_t version, bool free_threaded, struct offsets *offsets);
+int offsets__lookup(uint32_t version, enum build build, struct offsets *offsets);
 
-/* "3.8, 3.9, ...": the minor versions that have a table; "3.13t" is a free-threaded build. */
+/* "3.8, 3.9, ...": the minor versions that have a table; "3.13t" is a free-threaded build, "3.7d" a
+ * debug build. */
 const char *offsets__versions(void);
 
 /* Whether OFFSETS are of a build that no table is of: of a newer minor version, or of one that laid

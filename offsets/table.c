@@ -1,163 +1,98 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-#include "offsets.h"
-
-/* The builds that have a file here, which generate.py writes: version, whether it is free-threaded,
- * the last part of its name. */
-/* clang-format off */
-#define BUILDS(X) \
-	X(2, 7, false, 7) \
-	X(3, 6, false, 6) \
-	X(3, 7, false, 7) \
-	X(3, 8, false, 8) \
-	X(3, 9, false, 9) \
-	X(3, 10, false, 10) \
-	X(3, 11, false, 11) \
-	X(3, 12, false, 12) \
-	X(3, 13, false, 13) \
-	X(3, 13, true, 13t) \
-	X(3, 14, false, 14) \
-	X(3, 14, true, 14t) \
-	X(3, 15, false, 15) \
-	X(3, 15, true, 15t)
-/* clang-format on */
-
-#define NEWEST 15 /* of Python 3 */
+#include "table.h"
 
 #define ABSENT		     OFFSET_ABSENT
-#define OFFSET(field, value) offsets->field = value;
+#define OFFSET(field, value) .field = (value),
+#define PUBLISHED(name, offset_at, size_at, width) \
+	{ offsetof(struct offsets, name), offset_at, size_at, width },
 
-static void set_absent(struct offsets *offsets)
-{
-#define X(field) OFFSET(field, ABSENT)
-	OFFSET_FIELDS(X)
-#undef X
-}
-
-static void set_2_7(struct offsets *offsets)
-{
-#include "cpython-2.7.h"
-}
-
-static void set_3_6(struct offsets *offsets)
-{
-#include "cpython-3.6.h"
-}
-
-/* 3.7.0 to 3.7.3. */
-static void set_3_7_0(struct offsets *offsets)
-{
-#include "cpython-3.7.0.h"
-}
-
-static void set_3_7(struct offsets *offsets)
-{
-#include "cpython-3.7.h"
-}
-
-static void set_3_8(struct offsets *offsets)
-{
-#include "cpython-3.8.h"
-}
-
-static void set_3_9(struct offsets *offsets)
-{
-#include "cpython-3.9.h"
-}
-
-static void set_3_10(struct offsets *offsets)
-{
-#include "cpython-3.10.h"
-}
-
-static void set_3_11(struct offsets *offsets)
-{
-#include "cpython-3.11.h"
-}
-
-static void set_3_12(struct offsets *offsets)
-{
-#include "cpython-3.12.h"
-}
-
-static void set_3_13(struct offsets *offsets)
-{
-#include "cpython-3.13.h"
-}
-
-static void set_3_13t(struct offsets *offsets)
-{
-#include "cpython-3.13t.h"
-}
-
-static void set_3_14(struct offsets *offsets)
-{
-#include "cpython-3.14.h"
-}
-
-static void set_3_14t(struct offsets *offsets)
-{
-#include "cpython-3.14t.h"
-}
-
-static void set_3_15(struct offsets *offsets)
-{
-#include "cpython-3.15.h"
-}
-
-static void set_3_15t(struct offsets *offsets)
-{
-#include "cpython-3.15t.h"
-}
-
-#define MICROS_MAX 0xff
-
-static const struct table {
-	uint32_t major, minor;
-	uint32_t last_micro; /* of a minor version's tables the first that goes so far is right */
-	bool free_threaded;
-	void (*set)(struct offsets *offsets);
-} tables[] = { { 3, 7, 3, false, set_3_7_0 },
-#define X(major, minor, free_threaded, name) \
-	{ major, minor, MICROS_MAX, free_threaded, set_##major##_##name },
-	       BUILDS(X)
-#undef X
+static const struct table tables[] = {
+#include "offset_tables.h" /* includes every cpython-*.h */
 };
 
+#define TABLES	   (sizeof(tables) / sizeof(tables[0]))
+#define MICROS_ALL 255
+#define NAME_BYTES sizeof("255.255t, ")
+
 static const struct table *find_table(uint32_t major, uint32_t minor, uint32_t micro,
-				      bool free_threaded)
+				      enum build build)
 {
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		if (tables[i].major == major && tables[i].minor == minor &&
-		    tables[i].last_micro >= micro && tables[i].free_threaded == free_threaded)
-			return &tables[i];
-	return NULL;
+	const struct table *found = NULL;
+
+	for (size_t i = 0; i < TABLES; i++) {
+		const struct table *table = &tables[i];
+
+		if (table->major == major && table->minor == minor && table->build == build &&
+		    table->last_micro >= micro && (!found || table->last_micro < found->last_micro))
+			found = table;
+	}
+	return found;
 }
 
-int offsets__lookup(uint32_t version, bool free_threaded, struct offsets *offsets)
+const struct table *table__find(uint32_t minor, enum build build)
+{
+	return find_table(3, minor, MICROS_ALL, build);
+}
+
+/* Of Python 3. */
+static uint32_t newest_minor(void)
+{
+	uint32_t newest = 0;
+
+	for (size_t i = 0; i < TABLES; i++)
+		if (tables[i].major == 3 && tables[i].minor > newest)
+			newest = tables[i].minor;
+	return newest;
+}
+
+int offsets__lookup(uint32_t version, enum build build, struct offsets *offsets)
 {
 	uint32_t major = version >> 24, minor = version >> 16 & 0xff, micro = version >> 8 & 0xff;
-	bool newer = major == 3 && minor > NEWEST;
-	const struct table *table = find_table(major, newer ? NEWEST : minor, micro, free_threaded);
+	uint32_t newest = newest_minor();
+	bool newer = major == 3 && minor > newest;
+	const struct table *table =
+		find_table(major, newer ? newest : minor, newer ? MICROS_ALL : micro, build);
 
 	if (!table)
 		return -ENOTSUP;
-	set_absent(offsets);
-	table->set(offsets);
+	*offsets = table->offsets;
 	offsets->version = version;
-	offsets->unicode_width = 0;
-	offsets->free_threaded = free_threaded;
+	offsets->free_threaded = build == BUILD_FREE_THREADED;
 	offsets->form = table->minor;
-	offsets->moved = 0;
 	return newer ? -ENODATA : 0;
+}
+
+static int by_version(const void *one, const void *other)
+{
+	const struct table *a = *(const struct table *const *)one;
+	const struct table *b = *(const struct table *const *)other;
+
+	if (a->major != b->major)
+		return a->major < b->major ? -1 : 1;
+	if (a->minor != b->minor)
+		return a->minor < b->minor ? -1 : 1;
+	return (int)a->build - (int)b->build;
 }
 
 const char *offsets__versions(void)
 {
-#define X(major, minor, free_threaded, name) ", " #major "." #name
-	static const char separated[] = BUILDS(X);
-#undef X
+	static const char *const letters[] = {
+		[BUILD_WITH_GIL] = "", [BUILD_FREE_THREADED] = "t", [BUILD_TRACING] = "d"
+	};
+	static char text[TABLES * NAME_BYTES];
+	const struct table *sorted[TABLES] = { 0 };
+	size_t count = 0, length = 0;
 
-	return separated + 2;
+	for (size_t i = 0; i < TABLES; i++)
+		if (tables[i].last_micro == MICROS_ALL)
+			sorted[count++] = &tables[i];
+	qsort(sorted, count, sizeof(sorted[0]), by_version);
+	for (size_t i = 0; i < count; i++)
+		length += snprintf(text + length, sizeof(text) - length, "%s%u.%u%s", i ? ", " : "",
+				   sorted[i]->major, sorted[i]->minor, letters[sorted[i]->build]);
+	return text;
 }
