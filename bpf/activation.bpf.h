@@ -57,6 +57,16 @@ static __always_inline bool is_root(const struct walk *walk, __u64 cframe)
 	return cframe == walk->tstate + walk->layout.tstate_root_cframe;
 }
 
+/* Whether CFRAME is one that the greenlet module has put between the thread state's own and a
+ * greenlet's activations. */
+static __always_inline bool is_greenlets_root(struct walk *walk, __u64 cframe)
+{
+	__u64 previous;
+
+	return read_user(&previous, sizeof(previous), cframe + walk->layout.cframe_previous) &&
+	       is_root(walk, previous);
+}
+
 /* Begins the walk at the activation whose C frame is at CFRAME; sets walk->frame to 0 where that is
  * the root, below all activations.  A global function: the verifier goes through it once. */
 __noinline int enter_activation(__u32 cpu, __u64 cframe)
@@ -88,7 +98,7 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 		walk->caller = cframe_field(walk, distance, layout->cframe_current_frame);
 	else
 		read_user(&walk->caller, sizeof(__u64), previous + layout->cframe_current_frame);
-	if (!walk->caller && !is_root(walk, previous))
+	if (!walk->caller && !is_root(walk, previous) && !is_greenlets_root(walk, previous))
 		walk->caller = NO_ADDRESS;
 	return 0;
 }

@@ -27,9 +27,6 @@
 /* PyThreadState._whence, of states that a thread makes for itself: this and above. */
 #define WHENCE_THREADING 3
 
-/* A leaf function's variables may lie below the stack pointer. */
-#define RED_ZONE_BYTES 128
-
 /* Ranks, the lowest is the best: the address of an activation's C frame, or one of these. */
 #define RANK_OTHER   NO_ADDRESS
 #define RANK_CURRENT (NO_ADDRESS - 1)
@@ -48,7 +45,7 @@ static __always_inline __u32 tstate_int(const struct walk *walk, __u16 offset)
 
 static __always_inline bool is_own(const struct walk *walk)
 {
-	return tstate_field(walk, walk->layout.tstate_thread_id) == walk->thread_pointer;
+	return tstate_field(walk, walk->layout.tstate_thread_id) == walk->thread_id;
 }
 
 static __always_inline bool has_cframes(const struct walk *walk)
@@ -104,12 +101,12 @@ static __always_inline bool may_be_lent(const struct walk *walk)
 	return !tstate_field(walk, walk->layout.tstate_next);
 }
 
-/* A thread's C stack ends where the thread pointer points to, but the main thread's, which is above
- * everything. */
+/* A thread's C stack ends where what pthread_self() points to begins, but the main thread's, which
+ * is above everything. */
 static __always_inline bool is_on_c_stack(const struct walk *walk, __u64 address)
 {
 	return walk->stack_pointer && address - walk->stack_pointer < C_STACK_BYTES &&
-	       (walk->thread_pointer < walk->stack_pointer || address < walk->thread_pointer);
+	       (walk->thread_id < walk->stack_pointer || address < walk->thread_id);
 }
 
 /* Takes the thread state for the current one where none before has as good a rank. */

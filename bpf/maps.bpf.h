@@ -41,7 +41,7 @@ struct walk {
 	struct layout layout;
 	__u32 identify;
 	__u64 code_type;
-	__u64 thread_pointer;
+	__u64 thread_id; /* the thread's pthread_self() */
 
 	/* The search for the thread state. */
 	__u64 interp;
@@ -73,6 +73,7 @@ struct walk {
 	__u64 registers[REGISTERS];
 	__u64 stack_pointer; /* 0 where it could not be had */
 	__u64 at_root;	     /* the last frame is one that a stack may begin with */
+	__u64 by_thread;     /* the last frame lies in the thread's data stack */
 	__u64 hash_seed;
 	__u64 chunk; /* the data stack's newest; 0 once it was found not readable */
 	__u64 block_start, block_end;
@@ -104,6 +105,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct layout);
 } layouts SEC(".maps");
+
+/* Thread -> address of its thread state, in processes with more of these than are searched.  User
+ * space writes, the kernel looks up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TOLD_STATES_MAX);
+	__type(key, struct thread_key);
+	__type(value, __u64);
+} told_states SEC(".maps");
 
 /* One entry a CPU, which alone touches it.  Sized by user space. */
 struct {

@@ -2,17 +2,19 @@
 /*
  * The programs, one for each attach point.  Data flows one way: a perf event
  * interrupts a thread -> is it a target's? -> its thread state (thread.bpf.h) ->
- * its frames (python.bpf.h) -> its stack's counter (stack.bpf.h).
+ * its frames (python.bpf.h) -> its stack's counter (stack.bpf.h).  Only in a PID
+ * namespace is there another one (pid_namespace.bpf.h), which runs before that.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
 #include "pybpfprof.h"
-#include "x86/registers.bpf.h"
+#include "registers.bpf.h" /* the architecture's */
 #include "maps.bpf.h"
 #include "user_memory.bpf.h"
 #include "task.bpf.h"
+#include "pid_namespace.bpf.h"
 #include "code.bpf.h"
 #include "activation.bpf.h"
 #include "interpreters.bpf.h"
@@ -29,12 +31,24 @@ __u32 epoch;
 
 static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 {
-	walk->thread_pointer = 0;
+	walk->thread_id = 0;
 	walk->frame = 0;
 	walk->unreadable = 0;
 	walk->depth = 0;
 	walk->hash_seed = (thread ^ config.hash_seed ^ (__u64)epoch << 32) * 0xff51afd7ed558ccdULL;
 	walk->hash = walk->hash_seed;
+}
+
+/* Called for each thread of the profiler's PID namespace, by the profiler. */
+SEC("iter/task")
+int find_process(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	/* At the end there is none. */
+	if (task)
+		compare_process(task);
+	return 0;
 }
 
 SEC("perf_event")
@@ -62,7 +76,7 @@ int sample(struct bpf_perf_event_data *context)
 		walk->layout = *layout;
 		walk->code_type = target->code_type;
 		walk->identify = target->identify;
-		find_thread(walk, cpu, (__u32)thread, target->interpreters, context);
+		find_thread(walk, cpu, thread, target, context);
 		if (walk->outcome == OUTCOME_PYTHON)
 			walk_python(walk, cpu, context);
 		/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each

@@ -27,12 +27,15 @@
 /* What identifies a code object lies within so many bytes of it (3.8: 40 to 128). */
 #define CODE_IDENTITY_BYTES 128
 
-/* The walker's fields of a frame end below this; a power of two. */
-#define FRAME_FIELD_MAX 128
+/* The walker's fields of a frame end below this (a debug build's, 2.7: 140); a power of two. */
+#define FRAME_FIELD_MAX 256
 
 /* A walk over the interpreters' thread lists looks at so many states at most:
  * at 85 ns each, 90 us in the worst interrupt. */
 #define THREAD_STATES_MAX 1024
+
+/* Of processes with more, so many states are told to the kernel. */
+#define TOLD_STATES_MAX 16384
 
 /* This CPU's recently seen threads.  Direct-mapped by tid; a power of two. */
 #define THREAD_CACHE_ENTRIES 512
@@ -70,7 +73,7 @@
 	X(NO_INTERPRETER, "no_interpreter", "[Python is starting or has ended]")            \
 	X(INTERPRETER_FAULT, "interpreter_fault", "[interpreter state not readable]")       \
 	X(THREAD_FAULT, "thread_fault", "[thread state not readable]")                      \
-	X(TOO_MANY_THREADS, "too_many_threads", "[thread not among the first 1024 states]") \
+	X(TOO_MANY_THREADS, "too_many_threads", "[thread not found among too many states]") \
 	X(THREAD_UNCLEAR, "thread_unclear", "[in one of several interpreters]")             \
 	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
 	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
@@ -149,6 +152,7 @@ struct layout {
 	__u16 frame_tlbc_index;	 /* 3.14t+: which copy of the instructions */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
 	__u16 object_type;
+	__u16 code_flags; /* 3.9, 3.10: where a root's are looked at */
 	__u16 code_name;
 	__u16 code_filename;
 	__u16 code_line_table;
@@ -161,15 +165,23 @@ struct layout {
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 72, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 74, "no padding: a layout is compared as bytes");
 
-/* A process to sample: the value of the map `targets`, keyed by tgid, written by user space only.
- */
+/* A process to sample: the value of the map `targets`, keyed by the kernel's tgid, written by user
+ * space only. */
 struct target {
 	__u64 interpreters; /* address of the pointer to the newest interpreter */
 	__u64 code_type;    /* address of PyCode_Type */
+	__u64 thread_area;  /* pthread_self() is so many bytes below the thread pointer */
 	__u32 layout;	    /* index into the map `layouts` */
 	__u32 identify;	    /* code objects are told apart in each sample, not by address alone */
+};
+
+/* A thread of a target: the key of the map `told_states`, written by user space only. */
+struct thread_key {
+	__u64 thread_id;
+	__u32 tgid;
+	__u32 padding;
 };
 
 /*
@@ -217,10 +229,10 @@ struct cpu_counters {
 struct definition {
 	__u64 hash;
 	__u64 base;
-	__u64 thread_pointer; /* what Python calls the thread's ident; 0: it had none any more */
+	__u64 thread_id; /* pthread_self(), Python's ident of it; 0: it had none any more */
 	__u32 cpu;
 	__u32 slot;
-	__u32 tgid;
+	__u32 tgid; /* in user space's PID namespace, as the next */
 	__u32 tid;
 	__u16 outcome;
 	__u16 depth; /* frames that follow */
@@ -236,6 +248,13 @@ _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADE
 /* Set by user space before the program is loaded. */
 struct config {
 	__u64 hash_seed; /* so that a target cannot prepare collisions */
+};
+
+/* The kernel's number of a process, where user space is in a PID namespace of its own. */
+struct pid_search {
+	__u32 pid;	  /* what is looked for: a number in that namespace */
+	__u32 kernel_pid; /* found: the kernel's of the same process; 0: there is none */
+	__u32 namesake;	  /* found: the namespace's of the one that is PID to the kernel; 0: none */
 };
 
 #endif

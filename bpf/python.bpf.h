@@ -36,14 +36,31 @@
  * - A generator that yields loses its link to its caller, perhaps before it is no
  *   longer the thread's frame.  From 3.11 on a stack begins with a frame that
  *   entered from C, so such a stack is known to be incomplete.
+ * - 3.11's generator.throw() makes a generator that delegates to another a frame of
+ *   the caller's activation, but it says still that it entered from C, as it did when
+ *   it ran.  It proves nothing then, and the proof is left to the frames that it leads
+ *   to.  (One that an activation which is not linked yet points to by chance, and that
+ *   runs, is older than all that could be that activation's caller.)
+ * - 3.9's generator.throw() makes a generator that delegates to another the thread's
+ *   frame without a link to its caller, for as long as the other one runs, and 3.10's
+ *   for a moment.  So there a stack that begins with a generator's or a coroutine's
+ *   frame is incomplete.
+ * - While the greenlet module switches, from 3.12 on, the frames of the greenlet that
+ *   stops are linked without those between that entered from C.  Its stack is whole
+ *   where it begins with a frame of the data stack that has begun: such a frame never
+ *   loses its link.  (In 3.12 the activation then proves nothing.)
  */
 #ifndef PYTHON_BPF_H
 #define PYTHON_BPF_H
 
 #define FRAME_WORDS	     (FRAME_FIELD_MAX / sizeof(__u64))
 #define OWNED_BY_THREAD	     0
+#define OWNED_BY_GENERATOR   1
 #define FIRST_INTERNAL_OWNER 3
 #define WALK_ROUND	     8
+
+/* Of co_flags: a generator's, a coroutine's, an asynchronous generator's. */
+#define RESUMABLE_CODE (0x20 | 0x80 | 0x200)
 
 /* A data stack's chunk of the usual size; a larger one is read by pages. */
 #define CHUNK_BYTES (16 * 1024)
@@ -188,6 +205,7 @@ struct frame_role {
 	bool internal;	/* the interpreter's own, not to be recorded */
 	bool entry;	/* entered from C: what it was called from belongs to another activation */
 	bool by_thread; /* lies in the thread's data stack */
+	bool delegates; /* may say that it entered from C because it did so once */
 };
 
 static __always_inline struct frame_role frame_role(const struct walk *walk, __u32 at)
@@ -202,6 +220,7 @@ static __always_inline struct frame_role frame_role(const struct walk *walk, __u
 		.entry = words->each_is_entry | (word >> words->entry_shift & words->entry_mask) |
 			 (internal & words->internal_is_entry),
 		.by_thread = owner == OWNED_BY_THREAD && !words->each_is_entry,
+		.delegates = owner == OWNED_BY_GENERATOR && words->entry_mask,
 	};
 }
 
@@ -231,10 +250,34 @@ static __always_inline int fail(struct walk *walk, __u32 outcome)
 	return 1;
 }
 
+/* Whether the frame recorded last is a generator's or a coroutine's. */
+static __always_inline bool is_resumable(const struct walk *walk)
+{
+	__u32 last = walk->depth - 1, flags = 0;
+
+	if (last >= STACK_FRAMES_MAX)
+		return false;
+	read_user(&flags, sizeof(flags),
+		  walk->definition.frames[last].address + walk->layout.code_flags);
+	return flags & RESUMABLE_CODE;
+}
+
+/* Whether the last frame, which has no caller and did not enter from C, may be a greenlet's first:
+ * it has begun, or else its link may be yet to come. */
+static __always_inline bool is_exposed_root(const struct walk *walk)
+{
+	const struct frame *innermost = &walk->definition.frames[0];
+
+	return walk->by_thread && walk->words.internal_is_entry &&
+	       (walk->depth > 1 || (innermost->position > 0 && !innermost->detail));
+}
+
 /* Ends the walk where there is no caller. */
 static __always_inline int reach_root(struct walk *walk)
 {
-	return walk->proving || !walk->at_root ? fail(walk, OUTCOME_FRAME_UNLINKED) : 1;
+	return walk->proving || (!walk->at_root && !is_exposed_root(walk))
+		       ? fail(walk, OUTCOME_FRAME_UNLINKED)
+		       : 1;
 }
 
 /* Ends the walk where there is no room for more.  A stack that deep in one activation cannot prove
@@ -285,12 +328,14 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 	at = (start - walk->block_start) / sizeof(__u64);
 	role = frame_role(walk, at);
 	walk->frame = frame_word(walk, at, walk->words.previous);
-	if (walk->proving && role.entry) {
-		if (!is_proved(walk, start, &role))
+	if (walk->proving & role.entry) {
+		if (is_proved(walk, start, &role))
+			walk->proving = 0;
+		else if (!role.delegates)
 			return fail(walk, OUTCOME_FRAME_UNLINKED);
-		walk->proving = 0;
 	}
 	walk->at_root = role.entry;
+	walk->by_thread = role.by_thread;
 	return role.internal ? 0 : record_frame(walk, at);
 }
 
@@ -323,9 +368,14 @@ __noinline int walk_frames(__u32 cpu)
 	walk->block_end = 0;
 	walk->chunk = tstate_field(walk, walk->layout.tstate_datastack_chunk);
 	walk->at_root = 1;
-	for (int i = 0; i < WALK_ROUNDS; i++)
-		if (walk_round(cpu))
-			return 0;
+	for (int i = 0; i < WALK_ROUNDS; i++) {
+		if (!walk_round(cpu))
+			continue;
+		if (walk->layout.code_flags != OFFSET_ABSENT && walk->outcome == OUTCOME_PYTHON &&
+		    is_resumable(walk))
+			walk->outcome = OUTCOME_FRAME_UNLINKED;
+		return 0;
+	}
 	give_up(walk);
 	return 0;
 }

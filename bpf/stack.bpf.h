@@ -22,7 +22,6 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 {
 	struct cpu_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	__u64 thread = bpf_get_current_pid_tgid();
 	struct definition *definition;
 	__u32 depth;
 
@@ -33,11 +32,10 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	definition = &walk->definition;
 	definition->hash = walk->hash;
 	definition->base = base;
-	definition->thread_pointer = walk->thread_pointer;
+	definition->thread_id = walk->thread_id;
 	definition->cpu = cpu;
 	definition->slot = slot;
-	definition->tgid = thread >> 32;
-	definition->tid = (__u32)thread;
+	name_thread(definition);
 	definition->outcome = walk->outcome;
 	bpf_get_current_comm(definition->thread_name, sizeof(definition->thread_name));
 	depth = walk->depth;

@@ -3,10 +3,11 @@
  * From the interrupted OS thread to its PyThreadState.
  *
  * CPython stores pthread_self() in `thread_id` of each thread state, and
- * pthread_self() is the thread pointer.  So the state of this thread is the one
- * among the interpreters' lists whose thread_id is our thread pointer: no TLS
- * offset, no pthread key and no libc layout is needed, and a thread that gave up
- * the GIL is found like any other.
+ * pthread_self() follows from the thread pointer: it is that, or lies below it by
+ * what user space has read from the C library's code.  So the state of this thread
+ * is the one among the interpreters' lists that has our id: no TLS offset, no
+ * pthread key and no libc layout is needed, and a thread that gave up the GIL is
+ * found like any other.
  *
  * A walk over the lists costs a read a thread, so each CPU remembers what it
  * found, by tid and the task's start time, and proves it again on each use by
@@ -25,6 +26,10 @@
  * gilstate_counter tells, which is 0 until then.  Where that one has no frames, an
  * older one is the thread's only if what runs in it is on the thread's C stack.  What
  * is remembered holds only while no state is newer, or about to be taken.
+ *
+ * Of a process with more threads than a search may take time for, user space tells
+ * where each state is (user/thread_states.c).  That is a hint: it has to prove itself
+ * like what is remembered.  In 2.7, where newer states decide, there are none.
  */
 #ifndef THREAD_BPF_H
 #define THREAD_BPF_H
@@ -124,8 +129,8 @@ __noinline int search_round(__u32 cpu)
 	return 0;
 }
 
-/* Goes through the lists from the newest interpreter on; the result is in walk->outcome. */
-static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 interpreters)
+/* Goes to the newest interpreter; returns whether there is one, else walk->outcome says why not. */
+static __always_inline bool begin_search(struct walk *walk, __u64 interpreters)
 {
 	walk->tstate = 0;
 	walk->newest_tstate = 0;
@@ -140,23 +145,52 @@ static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 int
 	walk->interp = 0;
 	if (!read_user(&walk->interp, sizeof(__u64), interpreters)) {
 		stop_at(walk, interpreters, OUTCOME_INTERPRETER_FAULT);
-		return;
+		return false;
 	}
 	walk->newest_interp = walk->interp;
-	if (!walk->interp) {
-		walk->outcome = OUTCOME_NO_INTERPRETER;
+	walk->outcome = OUTCOME_NO_INTERPRETER;
+	return walk->interp;
+}
+
+/* Goes through the lists from the newest interpreter on; the result is in walk->outcome. */
+static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 interpreters)
+{
+	if (!begin_search(walk, interpreters))
 		return;
-	}
 	for (int i = 0; i < THREAD_STATES_MAX / SEARCH_ROUND; i++)
 		if (search_round(cpu))
 			return;
 	walk->outcome = OUTCOME_TOO_MANY_THREADS;
 }
 
-/* Searches for the thread's state among all; the result is in walk->outcome. */
-static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u64 interpreters)
+/* Whether a thread state that was read by its address alone is still what it was.  A thread that
+ * has freed its state runs on for a while; its id is still there, but not what malloc overwrites,
+ * in 3.6 the frame and the interpreter. */
+static __always_inline bool is_still_own(const struct walk *walk)
 {
-	search_lists(walk, cpu, interpreters);
+	return is_own(walk) && has_frames(walk) && may_be_current(walk) &&
+	       (has_status(walk) ||
+		tstate_field(walk, walk->layout.tstate_interp) == walk->newest_interp);
+}
+
+/* Whether the thread state that user space told is the thread's for certain. */
+static __always_inline bool is_told(struct walk *walk, __u32 cpu, __u32 tgid, __u64 interpreters)
+{
+	struct thread_key key = { .thread_id = walk->thread_id, .tgid = tgid };
+	__u64 *told = bpf_map_lookup_elem(&told_states, &key);
+
+	if (!told || has_leftovers(walk) || !begin_search(walk, interpreters) || search_step(cpu))
+		return false;
+	walk->tstate = *told;
+	return search_step(cpu) && walk->outcome == OUTCOME_PYTHON && is_still_own(walk);
+}
+
+/* Finds the thread's state, as user space told it or among all; the result is in walk->outcome. */
+static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u32 tgid,
+					  __u64 interpreters)
+{
+	if (!is_told(walk, cpu, tgid, interpreters))
+		search_lists(walk, cpu, interpreters);
 	if (walk->outcome == OUTCOME_NO_PYTHON) {
 		choose_state(walk, cpu);
 		if (!walk->best)
@@ -205,16 +239,6 @@ static __always_inline bool is_still_newest(struct walk *walk, const struct cach
 		       : is_newest_other(walk, interpreters, cached->newest);
 }
 
-/* Whether the thread state that is remembered, and was read, is still what it was.  A thread that
- * has freed its state runs on for a while; its id is still there, but not what malloc overwrites,
- * in 3.6 the frame and the interpreter. */
-static __always_inline bool is_still_own(const struct walk *walk)
-{
-	return is_own(walk) && has_frames(walk) && may_be_current(walk) &&
-	       (has_status(walk) ||
-		tstate_field(walk, walk->layout.tstate_interp) == walk->newest_interp);
-}
-
 /* Whether what is remembered still holds; then the result is in walk->outcome. */
 static __always_inline bool recall_thread(struct walk *walk, __u32 cpu,
 					  struct cached_thread *cached, __u64 interpreters)
@@ -251,9 +275,12 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
  * else the reason. */
-static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid, __u64 interpreters,
+static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thread,
+					const struct target *target,
 					struct bpf_perf_event_data *context)
 {
+	__u64 interpreters = target->interpreters;
+	__u32 tgid = thread >> 32, tid = thread;
 	struct cached_thread *cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
 	struct task_view task = view_task();
 
@@ -261,12 +288,12 @@ static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u32 tid,
 		walk->outcome = OUTCOME_NO_PYTHON;
 		return;
 	}
-	walk->thread_pointer = task.thread_pointer;
+	walk->thread_id = task.thread_pointer - target->thread_area;
 	if (cached->tid == tid && cached->start_time == task.start_time &&
 	    recall_thread(walk, cpu, cached, interpreters))
 		return;
 	read_registers(walk, cpu, context);
-	search_thread(walk, cpu, interpreters);
+	search_thread(walk, cpu, tgid, interpreters);
 	remember_thread(walk, cached, tid, task.start_time);
 }
 

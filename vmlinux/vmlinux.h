@@ -40,29 +40,43 @@ enum {
 	BPF_F_MMAPABLE = 1 << 10,
 };
 
-#if defined(__TARGET_ARCH_x86)
-#include "x86/pt_regs.h"
-#endif
+/* What an architecture has of its own is in the folder of its name. */
+#include "pt_regs.h"
 
 /* A perf_event program's context, of which the verifier knows the layout. */
 struct bpf_perf_event_data {
-	struct pt_regs regs;
+	bpf_user_pt_regs_t regs;
 };
 
 struct mm_struct;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-#if defined(__TARGET_ARCH_x86)
-#include "x86/task.h"
-#else
-#error "no thread_struct for this architecture"
-#endif
+#include "task.h"
+
+/* The number of a thread in one PID namespace. */
+struct upid {
+	int nr;
+};
+
+/* Its numbers in all that it is in, from the machine's first one, of level 0, to its own. */
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
 
 struct task_struct {
 	struct mm_struct *mm; /* NULL once the thread has given up its memory, to end */
+	int pid, tgid;	      /* in the machine's first PID namespace: of the thread, its process */
 	__u64 start_time;     /* ns since boot, of a clock that never steps back */
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct thread_struct thread;
+};
+
+/* The context of a program that is called for each thread. */
+struct bpf_iter__task {
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -14,6 +14,9 @@
 
 #define REGISTERS 15
 
+/* A leaf function's variables may lie below the stack pointer. */
+#define RED_ZONE_BYTES 128
+
 /* The privilege level in a code segment's selector. */
 #define SELECTOR_LEVEL 3
 
