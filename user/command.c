@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "command.h"
 #include "open_files.h"
 #include "sudo_user.h"
@@ -48,6 +49,7 @@ static void run(char **command, int fd)
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	open_files__restore();
+	capabilities__disown();
 	error = become_sudo_user();
 	if (!error) {
 		execvp(command[0], command);

@@ -4,7 +4,7 @@
 #define PYBPFPROF_EXIT_STATUS_H
 
 enum exit_status {
-	STATUS_WRITTEN = 0,	/* a profile was written */
+	STATUS_WRITTEN = 0,	/* a profile was written; of `check`: `record` works */
 	STATUS_FAILED = 1,	/* it could not be written, or something else failed */
 	STATUS_USAGE = 2,	/* an option or a value is wrong */
 	STATUS_NOT_PYTHON = 3,	/* no Python process, or a version that is not supported */

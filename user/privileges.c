@@ -1,44 +1,55 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "log.h"
+#include "pid_namespace.h"
 #include "privileges.h"
+#include "sampler.h"
 #include "sudo_user.h"
+#include "system_calls.h"
 #include "xalloc.h"
-
-#define BTF_PATH "/sys/kernel/btf/vmlinux"
-
-/* What is needed, and what will do in its place. */
-static const struct need {
-	int capability, instead;
-	const char *name, *what_for;
-	bool for_other_users; /* only to profile their processes */
-} needs[] = {
-	{ CAP_BPF, CAP_SYS_ADMIN, "CAP_BPF", "load BPF programs", false },
-	{ CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON",
-	  "sample other processes (whatever kernel.perf_event_paranoid is)", false },
-	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read their memory", false },
-	{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "CAP_CHECKPOINT_RESTORE",
-	  "open the files that they map", false },
-	{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH",
-	  "look into other users' folders under /proc", true },
-};
-
-#define NEED_COUNT (sizeof(needs) / sizeof(needs[0]))
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 
-static bool read_number(const char *path, double *number)
+/* PROC_USER_INIT_INO of the kernel's include/linux/proc_ns.h. */
+#define FIRST_USER_NAMESPACE 0xeffffffd
+
+/* With these root writes files in other users' folders, and gives them to the user who called sudo;
+ * nobody else has them. */
+static const int to_write_as_root[] = { CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER };
+
+static const struct obstacle nothing;
+
+static struct obstacle obstacle(char *what, const char *mend)
+{
+	return (struct obstacle){ what, xstrdup(mend) };
+}
+
+void obstacle__free(struct obstacle *obstacle)
+{
+	free(obstacle->what);
+	free(obstacle->mend);
+	*obstacle = nothing;
+}
+
+enum exit_status obstacle__say(struct obstacle obstacle)
+{
+	log__error("%s: %s", obstacle.what, obstacle.mend);
+	obstacle__free(&obstacle);
+	return STATUS_NOT_ALLOWED;
+}
+
+bool privileges__read_number(const char *path, double *number)
 {
 	FILE *file = fopen(path, "re");
 	bool found;
@@ -50,34 +61,88 @@ static bool read_number(const char *path, double *number)
 	return found;
 }
 
-static uint64_t effective_capabilities(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	if (syscall(SYS_capget, &header, data))
-		return 0;
-	return data[0].effective | (uint64_t)data[1].effective << 32;
-}
-
-static bool has(uint64_t capabilities, int capability)
-{
-	return capabilities >> capability & 1;
-}
-
 double privileges__rate_limit(void)
 {
 	double limit;
 
-	return read_number(RATE_LIMIT_PATH, &limit) ? limit : 0;
+	return privileges__read_number(RATE_LIMIT_PATH, &limit) ? limit : 0;
 }
 
-/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
-static bool in_first_pid_namespace(void)
+bool privileges__kernel_is(unsigned int major, unsigned int minor)
+{
+	unsigned int found_major, found_minor;
+	struct utsname kernel;
+
+	if (uname(&kernel) || sscanf(kernel.release, "%u.%u", &found_major, &found_minor) != 2)
+		return true;
+	return found_major != major ? found_major > major : found_minor >= minor;
+}
+
+/* Where that cannot be told, what is tried next tells it. */
+static bool is_in_namespace(const char *path, ino_t number)
 {
 	struct stat status;
 
-	return stat("/proc/self/ns/pid", &status) || status.st_ino == 0xeffffffc;
+	return stat(path, &status) || status.st_ino == number;
+}
+
+struct obstacle privileges__user_namespace(void)
+{
+	if (is_in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE))
+		return nothing;
+	return obstacle(xstrdup("this is a user namespace, whose capabilities the kernel does not "
+				"count"),
+			"run it outside, as the host's root, or in a container without one");
+}
+
+struct obstacle privileges__pid_namespace(void)
+{
+	if (pid_namespace__has_proc())
+		return nothing;
+	return obstacle(xstrdup("/proc is not the one of this PID namespace, so that its numbers "
+				"mean other processes"),
+			"mount this one's (unshare --mount-proc, nsenter with --mount as well), or "
+			"run on the host");
+}
+
+struct obstacle privileges__btf(void)
+{
+	if (access(BTF_PATH, R_OK) == 0)
+		return nothing;
+	return obstacle(xstrdup("this kernel has no BTF (" BTF_PATH ")"),
+			"boot one that was built with CONFIG_DEBUG_INFO_BTF=y, as distributions' "
+			"kernels are");
+}
+
+/* How many bytes the kernel lets the BPF maps take, where it counts them as locked memory: before
+ * 5.11.  UINT64_MAX where there is no limit, or it can be raised. */
+static uint64_t map_bytes_allowed(void)
+{
+	struct rlimit limit;
+
+	if (privileges__kernel_is(5, 11) || getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_max == RLIM_INFINITY ||
+	    capabilities__have(capabilities__effective(), CAP_SYS_RESOURCE))
+		return UINT64_MAX;
+	return limit.rlim_max;
+}
+
+struct obstacle privileges__locked_memory(void)
+{
+	uint64_t allowed = map_bytes_allowed(), needed;
+	struct obstacle found;
+
+	if (allowed == UINT64_MAX)
+		return nothing;
+	needed = sampler__map_bytes();
+	if (allowed >= needed)
+		return nothing;
+	found.what = xasprintf("not permitted to lock %llu KiB of memory, but %llu, for want of "
+			       "CAP_SYS_RESOURCE, which this takes before Linux 5.11",
+			       (unsigned long long)needed >> 10, (unsigned long long)allowed >> 10);
+	found.mend = xstrdup("run as root, sudo pybpfprof ..., with CAP_SYS_RESOURCE, or after "
+			     "ulimit -l unlimited");
+	return found;
 }
 
 /* Whether one of PIDS, or a program that is started, runs as another user than this program. */
@@ -104,93 +169,119 @@ static char *add_word(char *list, const char *before, const char *word)
 	return longer;
 }
 
-static bool check_capabilities(bool other_users)
+static struct obstacle find_capabilities(bool other_users)
 {
 	char *missing = xstrdup(""), *what_for = xstrdup(""), *all = xstrdup("");
-	uint64_t capabilities = effective_capabilities();
-	bool complete;
+	const struct capability *needed = capabilities__needed;
+	uint64_t held = capabilities__effective();
+	struct obstacle found = nothing;
 
-	for (size_t i = 0; i < NEED_COUNT; i++) {
-		const struct need *need = &needs[i];
-
-		all = add_word(all, i + 1 < NEED_COUNT ? ", " : " and ", need->name);
-		if (has(capabilities, need->capability) || has(capabilities, need->instead) ||
-		    (need->for_other_users && !other_users))
+	for (; needed->name; needed++) {
+		all = add_word(all, needed[1].name ? ", " : " and ", needed->name);
+		if (capability__find(needed, held) >= 0 ||
+		    (needed->for_other_users && !other_users))
 			continue;
-		missing = add_word(missing, ", ", need->name);
-		what_for = add_word(what_for, ", ", need->what_for);
+		missing = add_word(missing, ", ", needed->name);
+		what_for = add_word(what_for, ", ", needed->what_for);
 	}
-	complete = !*missing;
-	if (!complete)
-		log__error("not permitted to %s, for want of %s: run as root, sudo pybpfprof ..., "
-			   "or with %s",
-			   what_for, missing, all);
+	if (*missing) {
+		found.what = xasprintf("not permitted to %s, for want of %s", what_for, missing);
+		found.mend = xasprintf("run as root, sudo pybpfprof ..., or with %s", all);
+	}
 	free(missing);
 	free(what_for);
 	free(all);
-	return complete;
+	return found;
 }
 
 enum exit_status privileges__check(const pid_t *pids, size_t count)
 {
-	if (!check_capabilities(are_other_users(pids, count)))
-		return STATUS_NOT_ALLOWED;
-	if (!in_first_pid_namespace()) {
-		log__error("this is not the machine's first PID namespace, whose process IDs the "
-			   "kernel tells: run it on the host, or in a container with --pid=host");
-		return STATUS_NOT_ALLOWED;
-	}
-	if (access(BTF_PATH, R_OK)) {
-		log__error("this kernel has no BTF (" BTF_PATH "): boot one that was built with "
-			   "CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are");
-		return STATUS_NOT_ALLOWED;
-	}
-	return STATUS_WRITTEN;
+	static struct obstacle (*const look[])(void) = {
+		privileges__user_namespace,
+		privileges__pid_namespace,
+		privileges__btf,
+		privileges__locked_memory,
+	};
+	struct obstacle found = find_capabilities(are_other_users(pids, count));
+
+	for (size_t i = 0; i < sizeof(look) / sizeof(look[0]) && !found.what; i++)
+		found = look[i]();
+	return found.what ? obstacle__say(found) : STATUS_WRITTEN;
 }
 
-enum exit_status privileges__explain_load(int error)
+struct obstacle privileges__load(int error)
 {
 	struct utsname kernel;
 
 	uname(&kernel);
 	switch (-error) {
 	case EPERM:
-		log__error(
-			"the kernel does not allow to load the BPF program: run as root; in a "
-			"container add CAP_BPF and CAP_PERFMON and allow the bpf system call; "
-			"before Linux 5.11 also raise the memory lock limit: ulimit -l unlimited");
-		break;
+		return obstacle(xstrdup("the kernel does not allow to load the BPF program"),
+				"run as root; in a container add CAP_BPF and CAP_PERFMON and allow "
+				"the bpf system call");
 	case EACCES:
 	case EINVAL:
 	case E2BIG:
 	case ENOSYS:
-		log__error(
-			"Linux %s does not accept the BPF program (%s): 5.10 or later is needed; "
-			"-v shows its reasons",
-			kernel.release, strerror(-error));
-		break;
+		return obstacle(xasprintf("Linux %s does not accept the BPF program (%s)",
+					  kernel.release, strerror(-error)),
+				"5.10 or later is needed, and no lockdown of confidentiality; "
+				"pybpfprof check tells more, and -v the kernel's reasons");
 	default:
-		log__error("the BPF program could not be loaded: %s; -v shows more",
-			   strerror(-error));
+		return obstacle(
+			xasprintf("the BPF program could not be loaded (%s)", strerror(-error)),
+			"pybpfprof check tells more, and -v the kernel's reasons");
 	}
-	return STATUS_NOT_ALLOWED;
 }
 
-enum exit_status privileges__explain_events(int error)
+struct obstacle privileges__events(int error)
 {
 	switch (-error) {
 	case EPERM:
 	case EACCES:
-		log__error("the kernel does not allow perf events of other processes: run as root, "
-			   "or sysctl kernel.perf_event_paranoid=-1");
-		break;
+		return obstacle(xstrdup("the kernel does not allow perf events of other processes"),
+				"run as root, or sysctl -w kernel.perf_event_paranoid=2; in a "
+				"container allow the perf_event_open system call");
 	case ENOENT:
 	case EOPNOTSUPP:
-		log__error("this kernel has no CPU clock event: one with CONFIG_PERF_EVENTS=y is "
-			   "needed");
-		break;
+		return obstacle(xstrdup("this kernel has no CPU clock event"),
+				"one with CONFIG_PERF_EVENTS=y is needed");
 	default:
-		log__error("perf events could not be started: %s", strerror(-error));
+		return obstacle(
+			xasprintf("perf events could not be started (%s)", strerror(-error)),
+			"pybpfprof check tells more");
 	}
-	return STATUS_NOT_ALLOWED;
+}
+
+static uint64_t bit(int number)
+{
+	return (uint64_t)1 << number;
+}
+
+void privileges__drop(bool (*works)(const void *context), const void *context)
+{
+	uint64_t held = capabilities__effective(), kept = 0;
+	int bpf = capability__find(capabilities__needed, held), error;
+
+	for (size_t i = 0; i < sizeof(to_write_as_root) / sizeof(to_write_as_root[0]); i++)
+		kept |= held & bit(to_write_as_root[i]);
+	for (const struct capability *needed = capabilities__needed; needed->name; needed++) {
+		int number = capability__find(needed, held);
+
+		if (needed->to_the_end && number >= 0)
+			kept |= bit(number);
+	}
+	error = capabilities__limit(kept, true);
+	/* Older kernels forbid to touch a map without CAP_BPF, as kernel.unprivileged_bpf_disabled
+	 * has it. */
+	if (!error && bpf >= 0 && !works(context))
+		kept |= bit(bpf);
+	if (!error)
+		error = capabilities__limit(kept, false);
+	if (!error && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		error = -errno;
+	if (!error)
+		error = system_calls__confine();
+	if (error)
+		log__warning("privileges could not be given up: %s", strerror(-error));
 }

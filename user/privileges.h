@@ -3,20 +3,49 @@
 #ifndef PYBPFPROF_PRIVILEGES_H
 #define PYBPFPROF_PRIVILEGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "exit_status.h"
 
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+
+/* What stands in the way, and what mends it. */
+struct obstacle {
+	char *what, *mend; /* what: NULL where nothing does */
+};
+
+void obstacle__free(struct obstacle *obstacle);
+
+/* Says what OBSTACLE is, and frees it. */
+enum exit_status obstacle__say(struct obstacle obstacle);
+
 /* Says what is missing, before anything is tried, to profile the processes PIDS or a program that
  * is started; STATUS_WRITTEN where nothing is known to be. */
 enum exit_status privileges__check(const pid_t *pids, size_t count);
 
-/* Says why the kernel refused the BPF program, or its perf events, with ERROR (negative errno). */
-enum exit_status privileges__explain_load(int error);
-enum exit_status privileges__explain_events(int error);
+/* Parts of that; each is nothing where it is as it must be. */
+struct obstacle privileges__user_namespace(void);
+struct obstacle privileges__pid_namespace(void);
+struct obstacle privileges__btf(void);
+struct obstacle privileges__locked_memory(void);
+
+/* Why the kernel refused the BPF program, or its perf events, with ERROR (negative errno). */
+struct obstacle privileges__load(int error);
+struct obstacle privileges__events(int error);
+
+/* Whether the kernel is MAJOR.MINOR or newer. */
+bool privileges__kernel_is(unsigned int major, unsigned int minor);
 
 /* The kernel's limit of samples a second; 0 where it does not tell. */
 double privileges__rate_limit(void);
+
+/* The number that /proc or /sys has in PATH. */
+bool privileges__read_number(const char *path, double *number);
+
+/* Gives up, for good, what only the start needs, and the way to get it again through a program that
+ * is started.  WORKS tells whether the kernel still lets what is running be worked with. */
+void privileges__drop(bool (*works)(const void *context), const void *context);
 
 #endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The checks of `pybpfprof check`: a table in checks.c, the functions where they belong. */
+#ifndef PYBPFPROF_CHECKS_H
+#define PYBPFPROF_CHECKS_H
+
+#include <stdbool.h>
+
+#include "findings.h"
+#include "privileges.h"
+#include "trial.h"
+
+#define NOT_STARTED "record does not start"
+
+/* Runs all of them, after a trial that they look at. */
+void checks__run(struct findings *findings);
+
+/* Adds OBSTACLE as missing, and frees it; returns whether there was one. */
+bool checks__add_obstacle(struct findings *findings, struct obstacle obstacle);
+
+/* kernel.c */
+void check_kernel(const struct trial *trial, struct findings *findings);
+void check_btf(const struct trial *trial, struct findings *findings);
+void check_jit(const struct trial *trial, struct findings *findings);
+void check_ring_buffer(const struct trial *trial, struct findings *findings);
+void check_lockdown(const struct trial *trial, struct findings *findings);
+void check_perf_events(const struct trial *trial, struct findings *findings);
+void check_uprobes(const struct trial *trial, struct findings *findings);
+void check_tracefs(const struct trial *trial, struct findings *findings);
+
+/* permissions.c */
+void check_container(const struct trial *trial, struct findings *findings);
+void check_pid_namespace(const struct trial *trial, struct findings *findings);
+void check_user_namespace(const struct trial *trial, struct findings *findings);
+void check_capabilities(const struct trial *trial, struct findings *findings);
+void check_ptrace_scope(const struct trial *trial, struct findings *findings);
+void check_perf_event_paranoid(const struct trial *trial, struct findings *findings);
+void check_unprivileged_bpf(const struct trial *trial, struct findings *findings);
+
+/* limits.c */
+void check_sample_rate(const struct trial *trial, struct findings *findings);
+void check_cpu_time(const struct trial *trial, struct findings *findings);
+void check_locked_memory(const struct trial *trial, struct findings *findings);
+void check_memory(const struct trial *trial, struct findings *findings);
+void check_open_files(const struct trial *trial, struct findings *findings);
+
+/* attempts.c */
+void check_processes(const struct trial *trial, struct findings *findings);
+void check_program(const struct trial *trial, struct findings *findings);
+void check_sample(const struct trial *trial, struct findings *findings);
+
+#endif

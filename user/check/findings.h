@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the checks have found, and how it is shown. */
+#ifndef PYBPFPROF_FINDINGS_H
+#define PYBPFPROF_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum verdict {
+	VERDICT_OK,
+	VERDICT_LIMITED, /* `record` works, but less well than it could */
+	VERDICT_MISSING, /* `record` does not work */
+};
+
+struct finding {
+	const char *name;
+	enum verdict verdict;
+	char *found;
+	char *costs, *mend; /* NULL where it is OK */
+};
+
+struct findings {
+	const char *name; /* of the check that runs */
+	struct finding *list;
+	size_t count, capacity;
+};
+
+/* Adds what is as it must be. */
+void findings__add_ok(struct findings *findings, const char *found, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Adds what is not, what it COSTS, and FOUND; then findings__mend says what mends it. */
+void findings__add(struct findings *findings, enum verdict verdict, const char *costs,
+		   const char *found, ...) __attribute__((format(printf, 4, 5)));
+void findings__mend(struct findings *findings, const char *mend, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Whether nothing is missing. */
+bool findings__work(const struct findings *findings);
+
+void findings__print(const struct findings *findings, FILE *file);
+void findings__print_json(const struct findings *findings, FILE *file);
+
+void findings__free(struct findings *findings);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One sample, taken as `record` takes it: of a child that does nothing but spin. */
+#ifndef PYBPFPROF_TRIAL_H
+#define PYBPFPROF_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exit_status.h"
+#include "pybpfprof.h"
+
+/* 0 or -errno of each step; those before which another one failed were not tried. */
+struct trial {
+	enum exit_status files; /* whether enough may be open */
+	int child;		/* a process could be started ... */
+	int watching;		/* ... its end can be waited for ... */
+	int finding;		/* ... its files can be looked for a Python ... */
+	int reading;		/* ... and its memory can be read */
+	int opening;		/* the perf events */
+	int loading;		/* the BPF program */
+	int starting;		/* the events with the program */
+	bool compiled;		/* the program, by the kernel */
+	uint64_t samples;
+	enum outcome outcome; /* of the last sample; that of a Python that has not begun is good */
+};
+
+void trial__run(struct trial *trial);
+
+#endif

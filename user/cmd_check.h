@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PYBPFPROF_CMD_CHECK_H
+#define PYBPFPROF_CMD_CHECK_H
+
+#include "exit_status.h"
+
+/* The verb `check`: tells what of this machine lets `record` work and what does not.
+ * ARGUMENTS[0] is the verb's name. */
+enum exit_status cmd_check(int count, char **arguments);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this process may ask of the kernel. */
+#ifndef PYBPFPROF_SYSTEM_CALLS_H
+#define PYBPFPROF_SYSTEM_CALLS_H
+
+/* Has the kernel refuse, to the process's end, what a profiler that samples never does: to start a
+ * program, to signal, stop or write to another process, to reach the network.  To be called after
+ * no_new_privs is set.  0 or -errno; -EINVAL where the kernel has no such filter. */
+int system_calls__confine(void);
+
+#endif
