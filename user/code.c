@@ -138,6 +138,23 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 	return error;
 }
 
+/* The counts lie right before the type, and are 0 when an object is freed.  Then the allocator may
+ * write an address there, which has bits where a count and its flags (3.14) have none.  In a
+ * free-threaded build it writes elsewhere; the two lowest bits of the shared count are flags. */
+bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t address)
+{
+	uint64_t type = address + offsets->object_type, count;
+	uint32_t local;
+
+	if (target_memory__read(pid, type - sizeof(count), &count, sizeof(count)))
+		return false;
+	if (!offsets->free_threaded)
+		return (uint32_t)count && !(count >> 32 & 0xffff);
+	return count >> 2 || (!target_memory__read(pid, type - sizeof(count) - sizeof(local),
+						   &local, sizeof(local)) &&
+			      local);
+}
+
 /* How many code units behind the original instructions copy INDEX begins, modulo 2^32. */
 static bool find_copy(pid_t pid, const struct offsets *offsets, uint64_t address, uint16_t index,
 		      uint32_t *distance)

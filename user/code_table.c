@@ -10,8 +10,18 @@
 #include <string.h>
 
 #include "code_table.h"
+#include "now.h"
 #include "target_memory.h"
 #include "xalloc.h"
+
+/* What all names and line tables of a process may take; a target may make one code object after
+ * another. */
+#define HELD_BYTES_MAX (256 * 1024 * 1024)
+
+/* To read them may take so much CPU time, and from then on one part of so many of the time that
+ * passes: the others wait for the next check, for each sample may bring a thousand new ones. */
+#define READING_NS   2000000000LL
+#define READING_PART 4
 
 struct code_table {
 	const struct target_process *target;
@@ -20,6 +30,8 @@ struct code_table {
 	void *context;
 	struct known_code *codes;
 	uint64_t objects, unnamed; /* so far */
+	size_t held;		   /* bytes, of all */
+	int64_t start_ns, reading_ns;
 };
 
 struct code_table *code_table__new(const struct target_process *target, code_table__added added,
@@ -31,6 +43,7 @@ struct code_table *code_table__new(const struct target_process *target, code_tab
 	table->added = added;
 	table->replaced = replaced;
 	table->context = context;
+	table->start_ns = now_ns();
 	return table;
 }
 
@@ -44,11 +57,23 @@ static void forget_locations(struct known_code *code)
 	}
 }
 
+static size_t bytes_of(const struct code *code)
+{
+	return (code->name ? strlen(code->name) + strlen(code->filename) : 0) +
+	       code->line_table_length;
+}
+
+static void free_code(struct code_table *table, struct known_code *code)
+{
+	table->held -= bytes_of(&code->code);
+	code__free(&code->code);
+}
+
 static void forget(struct code_table *table, struct known_code *code)
 {
 	forget_locations(code);
 	HASH_DEL(table->codes, code);
-	code__free(&code->code);
+	free_code(table, code);
 	free(code);
 }
 
@@ -125,22 +150,71 @@ static bool is_another(const struct known_code *code, uint64_t identity)
 	return identity && code->identity && identity != code->identity && !code->code.hidden;
 }
 
-/* Reads CODE, which has no name where what is at its address by now is another one.  The identity
- * is read last: where it is the sample's, so was all in between. */
+/* Whether CODE, read once more, is the same.  Where code objects have no version, one may give way
+ * to others and come back, alike in all that identifies it, between two of the reads. */
+static bool is_consistent(const struct code_table *table, const struct known_code *code)
+{
+	const struct runtime *runtime = &table->target->runtime;
+	const struct code *first = &code->code;
+	struct code again;
+	bool same;
+
+	if (runtime->layout.code_version != OFFSET_ABSENT)
+		return true;
+	if (code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
+		       code->address, &again))
+		return false;
+	same = strcmp(again.name, first->name) == 0 &&
+	       strcmp(again.filename, first->filename) == 0 &&
+	       again.line_table_length == first->line_table_length &&
+	       memcmp(again.line_table, first->line_table, first->line_table_length) == 0;
+	code__free(&again);
+	return same;
+}
+
+static bool lives(const struct code_table *table, const struct known_code *code)
+{
+	return code__is_alive(table->target->process.pid, &table->target->runtime.offsets,
+			      code->address);
+}
+
+/* Reads CODE, which has no name where what is at its address by now is another one, or freed.  That
+ * is read last: where the sample's is there and lives, so it did in between. */
 static void read_code(struct code_table *table, struct known_code *code)
 {
 	const struct runtime *runtime = &table->target->runtime;
 	uint64_t now = 0;
 	int error = code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
 			       code->address, &code->code);
+	bool doubtful = !error && !code->code.hidden && !is_consistent(table, code);
 
+	table->held += bytes_of(&code->code);
 	read_identities(table->target, &code->address, &now, 1);
-	code->replaced = is_another(code, now);
-	if (!error && !code->code.hidden && (!now || code->replaced))
-		code__free(&code->code);
+	code->gone = is_another(code, now) ||
+		     (now && !code->code.hidden && (doubtful || !lives(table, code)));
+	if (!error && !code->code.hidden && (!now || code->gone))
+		free_code(table, code);
 	if (!code->identity)
 		code->identity = now;
+}
+
+static bool may_read(const struct code_table *table)
+{
+	int64_t passed_ns = now_ns() - table->start_ns;
+
+	return table->held < HELD_BYTES_MAX &&
+	       table->reading_ns < READING_NS + passed_ns / READING_PART;
+}
+
+/* The same within the limits. */
+static void name_code(struct code_table *table, struct known_code *code)
+{
+	int64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	if (may_read(table))
+		read_code(table, code);
 	table->added(table->context, code);
+	table->reading_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 }
 
 static struct known_code *add(struct code_table *table, uint64_t address, uint64_t identity)
@@ -149,7 +223,7 @@ static struct known_code *add(struct code_table *table, uint64_t address, uint64
 
 	code->address = address;
 	code->identity = identity;
-	read_code(table, code);
+	name_code(table, code);
 	table->objects++;
 	table->unnamed += !code->code.name && !code->code.hidden;
 	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
@@ -182,7 +256,7 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 	if (!identity || code->code.name || code->code.hidden)
 		return false;
 	forget_locations(code);
-	read_code(table, code);
+	name_code(table, code);
 	table->unnamed -= !!code->code.name;
 	return code->code.name;
 }

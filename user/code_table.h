@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uthash.h>
 
 #include "code.h"
+#include "hash_table.h"
 #include "ledger.h"
 #include "targets.h"
 
@@ -29,7 +29,7 @@ struct known_code {
 	uint64_t address;  /* key */
 	uint64_t identity; /* code_identity(); 0: could not be read */
 	struct code code;  /* zero where it could not be read ... */
-	bool replaced;	   /* ... because another one was there already */
+	bool gone;	   /* ... because it had been freed, and perhaps replaced, by then */
 	uint32_t function; /* the user's own, like the locations */
 	struct known_location *locations;
 	UT_hash_handle hh;

@@ -62,7 +62,7 @@ static void identify_codes(void *context, const struct target_process *target, b
 {
 	struct sampler *sampler = context;
 
-	sampler__identify_codes(sampler, target->process.pid, identify);
+	sampler__identify_codes(sampler, target->kernel_pid, identify);
 }
 
 static void take(void *context, const struct tally_entry *entry)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,4 +59,23 @@ uint32_t cpus__array_size(void)
 
 	free(numbers);
 	return highest + 1;
+}
+
+size_t cpus__visit(void)
+{
+	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], one[CPUS_MAX / CPU_SETSIZE];
+	size_t count, visited = 0;
+	uint32_t *numbers;
+
+	if (sched_getaffinity(0, sizeof(before), before))
+		return 0;
+	count = cpus__online(&numbers);
+	for (size_t i = 0; i < count; i++) {
+		CPU_ZERO_S(sizeof(one), one);
+		CPU_SET_S(numbers[i], sizeof(one), one);
+		visited += !sched_setaffinity(0, sizeof(one), one);
+	}
+	sched_setaffinity(0, sizeof(before), before);
+	free(numbers);
+	return visited;
 }

@@ -12,6 +12,10 @@ size_t cpus__online(uint32_t **numbers);
 /* One more than the highest number that is online: the size of an array by CPU number. */
 uint32_t cpus__array_size(void);
 
+/* Runs on each CPU that is online for a moment, so that what ran there was switched out once; on
+ * how many it could. */
+size_t cpus__visit(void);
+
 /* Parses the kernel's list form, "0-3,8,10-11".  As cpus__online, but may be none. */
 size_t cpus__parse_list(const char *list, uint32_t **numbers);
 

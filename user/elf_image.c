@@ -3,6 +3,7 @@
  * A target chooses its files, and may cut or change them while they are read.  So
  * nothing is mapped, every number of the file is an offset that read_at() checks
  * against the file's size, every size has a bound of ours, and every chain ends.
+ * What may be long is read in blocks, and from a budget that all files share.
  *
  * A symbol is looked up as the dynamic linker does it: program headers, PT_DYNAMIC,
  * the hash table, one chain of symbols.  That takes some ten small reads, whatever
@@ -15,13 +16,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "architecture.h"
 #include "elf_image.h"
 #include "xalloc.h"
 
-/* The code and constants of the largest program that embeds Python are smaller, and so are its
- * symbols. */
-#define SEGMENTS_BYTES_MAX (256 * 1024 * 1024)
-#define SYMBOLS_BYTES_MAX  (256 * 1024 * 1024)
+/* Both multiples of a symbol's; what is looked for is not longer than the second. */
+#define BLOCK_BYTES   (4096 * sizeof(Elf64_Sym))
+#define OVERLAP_BYTES (4 * sizeof(Elf64_Sym))
+
+/* Of the names in a string table, so many may end alike. */
+#define NAMESAKES_MAX 64
 
 #define SECTION_NAMES_BYTES_MAX (16 * 1024 * 1024)
 
@@ -35,36 +39,20 @@
 
 #define NAME_BYTES_MAX 64
 
-#define PAGE_MASK (~(uint64_t)4095)
-
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#endif
-
 /* Where PT_DYNAMIC says that things are, as offsets in the file; 0: nowhere. */
 struct dynamic {
 	uint64_t symbols, strings, strings_size;
 	uint64_t hash, gnu_hash;
 };
 
-/* .symtab and its .strtab. */
-struct symbol_table {
-	Elf64_Sym *symbols;
-	char *strings;
-	uint64_t count, strings_size;
-};
-
 struct elf_image {
 	int fd;
 	uint64_t size;
+	struct elf_budget *budget;
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
 	Elf64_Shdr *sections; /* NULL where there are none */
 	struct dynamic dynamic;
-	struct symbol_table table;
-	bool table_loaded;
 };
 
 static bool read_at(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length)
@@ -74,12 +62,25 @@ static bool read_at(const struct elf_image *image, uint64_t offset, void *buffer
 	return pread(image->fd, buffer, length, offset) == (ssize_t)length;
 }
 
+/* Whether the file has the part, and it may be read. */
+static bool spend(const struct elf_image *image, uint64_t offset, uint64_t length)
+{
+	if (!length || offset > image->size || length > image->size - offset)
+		return false;
+	if (length > image->budget->bytes) {
+		image->budget->exceeded = true;
+		return false;
+	}
+	image->budget->bytes -= length;
+	return true;
+}
+
 /* A part of the file, or NULL; the caller frees. */
 static void *load(const struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most)
 {
 	void *part;
 
-	if (!length || length > most || offset > image->size || length > image->size - offset)
+	if (length > most || !spend(image, offset, length))
 		return NULL;
 	part = xmalloc(length);
 	if (read_at(image, offset, part, length))
@@ -88,11 +89,42 @@ static void *load(const struct elf_image *image, uint64_t offset, uint64_t lengt
 	return NULL;
 }
 
+/* Calls VISIT with one block of a part of the file after another until it returns true; returns
+ * whether it did.  A block begins with the end of the one before.  AT is its place in the part;
+ * before its bytes is the one that is there in the file, or 0 where the part begins. */
+static bool visit_blocks(const struct elf_image *image, uint64_t offset, uint64_t length,
+			 bool (*visit)(const uint8_t *bytes, size_t length, uint64_t at,
+				       void *context),
+			 void *context)
+{
+	uint8_t *memory, *block;
+	bool stop = false;
+	uint64_t at = 0;
+
+	if (!spend(image, offset, length))
+		return false;
+	memory = xcalloc(1, 1 + BLOCK_BYTES);
+	block = memory + 1;
+	while (!stop) {
+		size_t size = length - at < BLOCK_BYTES ? length - at : BLOCK_BYTES;
+
+		if (!read_at(image, offset + at, block, size))
+			break;
+		stop = visit(block, size, at, context);
+		if (at + size == length)
+			break;
+		at += size - OVERLAP_BYTES;
+		block[-1] = block[size - OVERLAP_BYTES - 1];
+	}
+	free(memory);
+	return stop;
+}
+
 static bool check_header(const Elf64_Ehdr *header)
 {
 	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
 	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-	       header->e_machine == MACHINE && header->e_phnum <= SEGMENTS_MAX &&
+	       header->e_machine == ARCHITECTURE.machine && header->e_phnum <= SEGMENTS_MAX &&
 	       header->e_phentsize == sizeof(Elf64_Phdr);
 }
 
@@ -154,13 +186,14 @@ static void load_dynamic(struct elf_image *image)
 	}
 }
 
-struct elf_image *elf_image__open(int fd)
+struct elf_image *elf_image__open(int fd, struct elf_budget *budget)
 {
 	struct elf_image *image = xcalloc(1, sizeof(*image));
 	Elf64_Ehdr *header = &image->header;
 	struct stat status;
 
 	image->fd = fd;
+	image->budget = budget;
 	if (fstat(fd, &status) == 0 && status.st_size > 0)
 		image->size = status.st_size;
 	if (!read_at(image, 0, header, sizeof(*header)) || !check_header(header))
@@ -183,8 +216,6 @@ void elf_image__close(struct elf_image *image)
 {
 	if (!image)
 		return;
-	free(image->table.symbols);
-	free(image->table.strings);
 	free(image->sections);
 	free(image->segments);
 	close(image->fd);
@@ -301,46 +332,69 @@ bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint6
 	return dynamic->hash && find_by_system_v_hash(image, name, address);
 }
 
-static void load_table(struct elf_image *image)
-{
-	struct symbol_table *table = &image->table;
-	const Elf64_Shdr *section = NULL, *strings;
+/* A symbol that is looked for in .symtab, by where .strtab has its name. */
+struct symbol_search {
+	const char *name;
+	size_t name_size;
+	size_t count;
+	uint64_t names[NAMESAKES_MAX];
+	uint64_t address;
+};
 
-	image->table_loaded = true;
+static bool find_names(const uint8_t *bytes, size_t length, uint64_t at, void *context)
+{
+	struct symbol_search *search = context;
+	const uint8_t *next = bytes, *end = bytes + length;
+
+	while (search->count < NAMESAKES_MAX &&
+	       (next = memmem(next, end - next, search->name, search->name_size)))
+		search->names[search->count++] = at + (next++ - bytes);
+	return search->count == NAMESAKES_MAX;
+}
+
+static bool find_symbol(const uint8_t *bytes, size_t length, uint64_t at, void *context)
+{
+	struct symbol_search *search = context;
+	Elf64_Sym symbol;
+
+	(void)at;
+	for (; length >= sizeof(symbol); bytes += sizeof(symbol), length -= sizeof(symbol)) {
+		memcpy(&symbol, bytes, sizeof(symbol));
+		if (!is_defined(&symbol))
+			continue;
+		for (size_t i = 0; i < search->count; i++)
+			if (search->names[i] == symbol.st_name) {
+				search->address = symbol.st_value;
+				return true;
+			}
+	}
+	return false;
+}
+
+/* In .symtab, whose names are in the section that it is linked to. */
+static bool find_in_table(const struct elf_image *image, const char *name, uint64_t *address)
+{
+	struct symbol_search search = { .name = name, .name_size = strlen(name) + 1 };
+	const Elf64_Shdr *table = NULL, *strings;
+
 	for (int i = 0; image->sections && i < image->header.e_shnum; i++)
 		if (image->sections[i].sh_type == SHT_SYMTAB)
-			section = &image->sections[i];
-	if (!section || section->sh_link >= image->header.e_shnum)
-		return;
-	strings = &image->sections[section->sh_link];
-	table->symbols = load(image, section->sh_offset, section->sh_size, SYMBOLS_BYTES_MAX);
-	table->strings = load(image, strings->sh_offset, strings->sh_size, SYMBOLS_BYTES_MAX);
-	if (!table->symbols || !table->strings)
-		return;
-	table->count = section->sh_size / sizeof(Elf64_Sym);
-	table->strings_size = strings->sh_size;
+			table = &image->sections[i];
+	if (!table || table->sh_link >= image->header.e_shnum || search.name_size > OVERLAP_BYTES)
+		return false;
+	strings = &image->sections[table->sh_link];
+	visit_blocks(image, strings->sh_offset, strings->sh_size, find_names, &search);
+	if (!search.count ||
+	    !visit_blocks(image, table->sh_offset, table->sh_size, find_symbol, &search))
+		return false;
+	*address = search.address;
+	return true;
 }
 
 bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address)
 {
-	const struct symbol_table *table = &image->table;
-	size_t name_size = strlen(name) + 1;
-
-	if (elf_image__exported_symbol(image, name, address))
-		return true;
-	if (!image->table_loaded)
-		load_table(image);
-	for (uint64_t i = 0; i < table->count; i++) {
-		const Elf64_Sym *symbol = &table->symbols[i];
-
-		if (!is_defined(symbol) || symbol->st_name >= table->strings_size ||
-		    name_size > table->strings_size - symbol->st_name ||
-		    memcmp(table->strings + symbol->st_name, name, name_size) != 0)
-			continue;
-		*address = symbol->st_value;
-		return true;
-	}
-	return false;
+	return elf_image__exported_symbol(image, name, address) ||
+	       find_in_table(image, name, address);
 }
 
 bool elf_image__section(struct elf_image *image, const char *name, uint64_t *address)
@@ -369,12 +423,13 @@ bool elf_image__section(struct elf_image *image, const char *name, uint64_t *add
 bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
 		     bool executable, uint64_t *bias)
 {
+	uint64_t page_mask = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
 	uint32_t flag = executable ? PF_X : PF_W;
 	bool found = false;
 
 	for (int i = 0; i < image->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
-		uint64_t from = segment->p_offset & PAGE_MASK;
+		uint64_t from = segment->p_offset & page_mask;
 		uint64_t length = segment->p_offset - from + segment->p_filesz;
 
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & flag) ||
@@ -409,25 +464,32 @@ bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, v
 	return offset && read_at(image, offset, bytes, length);
 }
 
+struct constants_search {
+	bool (*visit)(const uint8_t *bytes, size_t length, void *context);
+	void *context;
+};
+
+static bool visit_constants(const uint8_t *bytes, size_t length, uint64_t at, void *context)
+{
+	const struct constants_search *search = context;
+
+	(void)at;
+	return search->visit(bytes, length, search->context);
+}
+
 bool elf_image__search_constants(const struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context)
 {
-	uint64_t budget = SEGMENTS_BYTES_MAX;
+	struct constants_search search = { visit, context };
 	bool stop = false;
 
 	for (int i = 0; !stop && i < image->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
-		uint8_t *bytes;
 
-		if (segment->p_type != PT_LOAD || segment->p_flags & PF_W)
-			continue;
-		bytes = load(image, segment->p_offset, segment->p_filesz, budget);
-		if (!bytes)
-			continue;
-		budget -= segment->p_filesz;
-		stop = visit(bytes, segment->p_filesz, context);
-		free(bytes);
+		if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+			stop = visit_blocks(image, segment->p_offset, segment->p_filesz,
+					    visit_constants, &search);
 	}
 	return stop;
 }

@@ -9,8 +9,14 @@
 
 struct elf_image;
 
-/* Takes over FD.  NULL where it is no 64-bit ELF file of this machine. */
-struct elf_image *elf_image__open(int fd);
+/* What may be read of the files of one search. */
+struct elf_budget {
+	uint64_t bytes;
+	bool exceeded; /* a part was left out, for it was more than that */
+};
+
+/* Takes over FD.  NULL where it is no 64-bit ELF file of this machine.  BUDGET must outlive it. */
+struct elf_image *elf_image__open(int fd, struct elf_budget *budget);
 void elf_image__close(struct elf_image *image);
 
 /* The address that the file gives to a symbol that it exports to other files: found by the hash
@@ -38,8 +44,9 @@ bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t s
 bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, void *bytes,
 			      size_t length);
 
-/* Calls VISIT with the contents of each segment that is not writable, until it returns true;
- * returns whether it did. */
+/* Calls VISIT with the contents of each segment that is not writable, in blocks that overlap by 64
+ * bytes or more, until it returns true; returns whether it did.  BYTES[-1] is the byte before them,
+ * 0 where the segment begins. */
 bool elf_image__search_constants(const struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context);

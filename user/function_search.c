@@ -19,21 +19,20 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <uthash.h>
 
 #include "dict.h"
 #include "function_search.h"
+#include "hash_table.h"
+#include "interpreters.h"
+#include "now.h"
 #include "target_memory.h"
 #include "xalloc.h"
 
-#define INTERPRETERS_MAX 256
-#define MODULES_MAX	 (64 * 1024)
-#define STACK_MAX	 (1024 * 1024)
-#define OBJECTS_MAX	 (8 * 1024 * 1024)
-#define KNOWN_MAX	 (256 * 1024)
-#define CELLS_MAX	 16
+#define MODULES_MAX (64 * 1024)
+#define STACK_MAX   (1024 * 1024)
+#define OBJECTS_MAX (8 * 1024 * 1024)
+#define KNOWN_MAX   (256 * 1024)
+#define CELLS_MAX   16
 
 /* Looked at together. */
 #define BATCH 256
@@ -86,14 +85,6 @@ struct function_search {
 	uint64_t wrapped_key;
 	int64_t end_ns; /* of this step */
 };
-
-static int64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 static void forget(struct known **table)
 {
@@ -324,7 +315,7 @@ static void look_at(struct function_search *search, const uint64_t *addresses, s
 		enum kind kind = readable[i] ? kind_of(search, types[i]) : KIND_OTHER;
 
 		/* Each class may have many attributes: the others wait for the next step. */
-		if (kind == KIND_CLASS && i && clock_ns() > search->end_ns) {
+		if (kind == KIND_CLASS && i && now_ns() > search->end_ns) {
 			push(search, addresses + i, count - i);
 			break;
 		}
@@ -368,17 +359,15 @@ struct function_search *function_search__new(pid_t pid, const struct offsets *of
 					     void *context)
 {
 	struct function_search *search = xcalloc(1, sizeof(*search));
-	uint64_t next = interpreters, interpreter;
+	struct interpreters all;
 
 	search->found = found;
 	search->context = context;
 	object_reader__init(&search->reader, pid, offsets);
-	for (int i = 0; i < INTERPRETERS_MAX && !search->extent.cut; i++) {
-		if (target_memory__read_pointer(pid, next, &interpreter) || !interpreter)
-			break;
-		add_modules(search, interpreter);
-		next = interpreter + offsets->interp_next;
-	}
+	interpreters__read(pid, offsets, interpreters, &all);
+	search->extent.cut = all.cut;
+	for (size_t i = 0; i < all.count && !search->extent.cut; i++)
+		add_modules(search, all.addresses[i]);
 	return search;
 }
 
@@ -406,10 +395,10 @@ static void look_at_some(struct function_search *search)
 
 bool function_search__go_on(struct function_search *search, int64_t *left_ns)
 {
-	int64_t start_ns = clock_ns(), now_ns = start_ns;
+	int64_t start_ns = now_ns(), passed_ns = 0;
 
 	search->end_ns = start_ns + *left_ns;
-	while ((search->stack_count || search->module_count) && now_ns - start_ns < *left_ns) {
+	while ((search->stack_count || search->module_count) && passed_ns < *left_ns) {
 		if (search->extent.objects > OBJECTS_MAX) {
 			search->extent.cut = true;
 			search->stack_count = search->module_count = 0;
@@ -418,10 +407,10 @@ bool function_search__go_on(struct function_search *search, int64_t *left_ns)
 		} else {
 			follow_module(search, search->modules[--search->module_count]);
 		}
-		now_ns = clock_ns();
+		passed_ns = now_ns() - start_ns;
 	}
-	search->extent.duration_ns += now_ns - start_ns;
-	*left_ns -= now_ns - start_ns;
+	search->extent.duration_ns += passed_ns;
+	*left_ns -= passed_ns;
 	return !search->stack_count && !search->module_count;
 }
 

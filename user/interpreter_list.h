@@ -3,8 +3,6 @@
 #ifndef PYBPFPROF_INTERPRETER_LIST_H
 #define PYBPFPROF_INTERPRETER_LIST_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,11 +12,5 @@
  * PID has mapped with BIAS.  0; -ENODATA where the image does not tell; -errno where its code could
  * not be read. */
 int interpreter_list__find(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t *address);
-
-/* The address of the variable that the function in the LENGTH bytes at CODE, which lie at ADDRESS,
- * returns; false where they do something else.  MACHINE is ELF's number for the architecture.  Any
- * bytes are safe to pass. */
-bool interpreter_list__decode(uint16_t machine, const uint8_t *code, size_t length,
-			      uint64_t address, uint64_t *variable);
 
 #endif

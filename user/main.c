@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd_check.h"
 #include "cmd_record.h"
 #include "log.h"
 
@@ -13,6 +14,7 @@ static const struct {
 	enum exit_status (*run)(int count, char **arguments);
 } verbs[] = {
 	{ "record", cmd_record },
+	{ "check", cmd_check },
 };
 
 /* How the program ends after a verb ended with STATUS: what was printed has yet to arrive. */

@@ -29,7 +29,7 @@ struct object_type {
 };
 
 #define KNOWN_TYPES	8
-#define SHARED_KEYS_MAX 64
+#define SHARED_KEYS_MAX 1024
 
 /* For a short while: a system call costs far more than what it reads, so what many objects have in
  * common is read once. */

@@ -52,6 +52,7 @@ static const char help[] =
 	"Usage: pybpfprof [record] -p PID... [OPTION...]            profile running processes\n"
 	"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]  start a program and profile "
 	"it\n"
+	"       pybpfprof check [--json]                            tell whether that works here\n"
 	"\n"
 	"  -p, --pid PID          process to profile; more with -p 1,2 or -p 1 2\n"
 	"  -d, --duration TIME    seconds, or 90s, 2m, 1h; without it until Ctrl-C or the\n"
@@ -253,9 +254,12 @@ static enum exit_status parse_options(int count, char **arguments, struct option
 	int option;
 
 	opterr = 0;
-	optind = 1;
+	/* Not 1: in the middle of a word of an earlier command line it would go on there. */
+	optind = 0;
 	while (!status && optind < count) {
 		option = getopt_long(count, arguments, short_options, long_options, NULL);
+		if (option == -1 && optind == count)
+			break;
 		if (option == -1)
 			status = take_word(options, arguments[optind++]);
 		else if (option == '?' || option == ':')

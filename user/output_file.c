@@ -201,14 +201,27 @@ static int write_and_close(int fd, int (*write)(const void *what, FILE *file), c
 	return error;
 }
 
+/* What is not finished yet: also where the program ends for want of memory, nothing of it stays. */
+static char *unfinished;
+
+static void remove_unfinished(void)
+{
+	if (unfinished)
+		unlink(unfinished);
+}
+
 static int replace_file(const char *path, int (*write)(const void *what, FILE *file),
 			const void *what)
 {
+	static bool prepared;
 	char *folder = destination__folder(path), *temporary;
 	int fd = open_temporary(folder, &temporary);
 	int error = fd < 0 ? fd : give_to_user(fd);
 
+	if (!prepared)
+		prepared = !atexit(remove_unfinished);
 	if (fd >= 0) {
+		unfinished = temporary;
 		if (error)
 			close(fd);
 		else
@@ -217,6 +230,7 @@ static int replace_file(const char *path, int (*write)(const void *what, FILE *f
 			error = -errno;
 		if (error)
 			unlink(temporary);
+		unfinished = NULL;
 	}
 	free(temporary);
 	free(folder);

@@ -16,7 +16,9 @@
  *
  * The intervals themselves are drawn evenly from 0.5 to 1.5 of their mean, so
  * that where an interval begins is random with respect to anything periodic the
- * target does, whatever its period.
+ * target does, whatever its period.  They are short, as a period near that of the
+ * target gives samples in step for as long as it is kept: seldom, but then all of
+ * them wrong in the same way.
  */
 #include <math.h>
 
@@ -24,7 +26,7 @@
 
 #define WIDEST_SPREAD	     0.5
 #define LEAST_SPREAD	     0.25
-#define INTERVAL_NS_MIN	     100e6
+#define INTERVAL_NS_MIN	     20e6
 #define PERIODS_PER_INTERVAL 10
 
 /* The kernel's own floor for its CPU clock. */

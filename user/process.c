@@ -15,6 +15,7 @@
 
 /* PF_KTHREAD of the kernel's include/linux/sched.h; its value is part of /proc/PID/stat. */
 #define KERNEL_THREAD_FLAG 0x00200000
+#define FORKED_FLAG	   0x00000040
 
 /* Nobody reads more of a command line, and a target may make it 6 MiB long. */
 #define COMMAND_BYTES_MAX 4096
@@ -56,6 +57,7 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 	*has_ended = state == 'Z' || state == 'X';
 	process->cpu_ticks = user_ticks + system_ticks;
 	process->kernel_thread = flags & KERNEL_THREAD_FLAG;
+	process->forked = flags & FORKED_FLAG;
 	return 0;
 }
 
@@ -122,22 +124,43 @@ pid_t process__reader(pid_t pid)
 	return other ? other : pid;
 }
 
-pid_t process__inner_tid(pid_t pid, pid_t tid)
+/* What the file NAME in the folder of process PID says of a thread's numbers. */
+static size_t read_numbers(pid_t pid, const char *name, pid_t numbers[PID_NAMESPACES_MAX])
 {
-	char name[32], line[256];
-	pid_t inner = 0;
-	FILE *file;
+	FILE *file = open_proc(pid, name);
+	bool found = false;
+	size_t count = 0;
+	char line[512];
 
-	snprintf(name, sizeof(name), "task/%d/status", tid);
-	file = open_proc(pid, name);
 	if (!file)
 		return 0;
-	/* A number for each namespace, the innermost last. */
-	while (!inner && fgets(line, sizeof(line), file))
-		if (strncmp(line, "NSpid:", strlen("NSpid:")) == 0)
-			inner = atoi(strrchr(line, '\t') ?: "");
+	while (!found && fgets(line, sizeof(line), file))
+		found = strncmp(line, "NSpid:", strlen("NSpid:")) == 0;
 	fclose(file);
-	return inner;
+	for (char *at = line + strlen("NSpid:"), *end; found && count < PID_NAMESPACES_MAX;
+	     at = end) {
+		numbers[count] = strtol(at, &end, 10);
+		if (end == at)
+			break;
+		count++;
+	}
+	return count;
+}
+
+size_t process__numbers(pid_t pid, pid_t numbers[PID_NAMESPACES_MAX])
+{
+	return read_numbers(pid, "status", numbers);
+}
+
+pid_t process__inner_tid(pid_t pid, pid_t tid)
+{
+	pid_t numbers[PID_NAMESPACES_MAX];
+	char name[32];
+	size_t count;
+
+	snprintf(name, sizeof(name), "task/%d/status", tid);
+	count = read_numbers(pid, name, numbers);
+	return count ? numbers[count - 1] : 0;
 }
 
 static size_t read_words(pid_t pid, const char *name, char *buffer, size_t size)
@@ -206,7 +229,7 @@ ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 }
 
 /* Opens the regular file at PATH.  Nothing else is opened for reading: a device may take that for
- * a command, and a FIFO would wait. */
+ * a command, and a FIFO would wait.  So would a file that someone has a lease on. */
 static int open_regular(const char *path)
 {
 	int place = open(path, O_PATH | O_CLOEXEC);
@@ -218,7 +241,7 @@ static int open_regular(const char *path)
 		return -errno;
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
 	if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
-		fd = open(again, O_RDONLY | O_CLOEXEC);
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
 			fd = -errno;
 	}

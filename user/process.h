@@ -12,6 +12,7 @@ struct process {
 	pid_t tgid;  /* differs from pid where that is a thread other than the first */
 	bool zombie; /* all its threads have ended */
 	bool kernel_thread;
+	bool forked;	     /* and has not called exec since */
 	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
 	uint64_t cpu_ticks;  /* clock ticks of CPU time, of all its threads */
 };
@@ -22,6 +23,13 @@ int process__inspect(pid_t pid, struct process *process);
 /* The thread through which /proc and the kernel give what all threads of process PID share: its
  * first, but where that has ended before others, one of those. */
 pid_t process__reader(pid_t pid);
+
+/* The kernel nests no more PID namespaces. */
+#define PID_NAMESPACES_MAX 33
+
+/* The numbers of process PID in each of its PID namespaces, from the one that /proc shows to its
+ * own.  How many; 0 where there is no such process. */
+size_t process__numbers(pid_t pid, pid_t numbers[PID_NAMESPACES_MAX]);
 
 /* The number by which thread TID of process PID knows itself: another one in a container.
  * 0 where there is no such thread. */

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "hash_table.h"
 #include "profile.h"
 #include "unicode.h"
 #include "xalloc.h"

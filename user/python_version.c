@@ -67,8 +67,8 @@ static bool find_digits(const uint8_t *bytes, size_t length, void *context)
 		while (digits + count < end && isdigit(digits[count]))
 			count++;
 		if (count && count < sizeof(search->digits) && digits + count < end &&
-		    (digits[count] == '\0' || digits[count] == '+') &&
-		    (at == bytes || (!isdigit(at[-1]) && at[-1] != '.'))) {
+		    (digits[count] == '\0' || digits[count] == '+') && !isdigit(at[-1]) &&
+		    at[-1] != '.') {
 			memcpy(search->digits, digits, count);
 			search->digits[count] = '\0';
 			return true;

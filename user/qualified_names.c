@@ -9,11 +9,13 @@
  * sampling knows nothing of it.
  *
  * A function's name is believed to be its code's where nobody has given it another one:
- * where __name__ is co_name, the last part of __qualname__ is, too, and there is no
- * __wrapped__, by which functools.wraps leaves a trace.  Of several functions with one
- * code object all have to say the same.  The process runs on meanwhile, so a function is
- * read again after its names were, and after it the identity of the code object, which
- * has to be that of the samples.
+ * where __name__ is co_name, the last part of __qualname__ is, too, there is no
+ * __wrapped__, by which functools.wraps leaves a trace, and what was written within a
+ * function, as its code says, has "<locals>" in its name: each class that namedtuple makes
+ * gives its own name to functions that all of them share the code of.  Of several functions with
+ * one code object all have to say the same.  The process runs on meanwhile, so a function is read
+ * again after its names were, and after it the identity of the code object, which has to be that of
+ * the samples.
  *
  * The profile knows a function by its bare name, its file and its line, which several
  * code objects may share: those of a module that was loaded anew, say, or of several
@@ -27,12 +29,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "dict.h"
 #include "function_search.h"
+#include "hash_table.h"
 #include "log.h"
 #include "qualified_names.h"
+#include "target_memory.h"
 #include "thread_names.h"
 #include "xalloc.h"
 
@@ -43,6 +45,9 @@
  * comes to its own. */
 #define STEP_NS	     20000000LL
 #define LAST_STEP_NS 1000000000LL
+
+/* Of co_flags. */
+#define CODE_NESTED 0x10
 
 /* Before any moment at which a search is due. */
 #define NOTHING_IS_DUE (-1)
@@ -219,6 +224,17 @@ static bool is_wrapper(struct object_reader *reader, const struct function_objec
 	return wrapped;
 }
 
+/* Whether the code object says of itself that it is within a function, but QUALIFIED does not. */
+static bool was_within(const struct searched_process *process, uint64_t code, const char *qualified)
+{
+	const struct runtime *runtime = &process->target->runtime;
+	uint32_t flags;
+
+	return target_memory__read(process->pid, code + runtime->offsets.code_flags, &flags,
+				   sizeof(flags)) ||
+	       (flags & CODE_NESTED && !strstr(qualified, "<locals>"));
+}
+
 /* Whether QUALIFIED is NAME, or ends with a dot and it. */
 static bool ends_with(const char *qualified, const char *name)
 {
@@ -236,7 +252,8 @@ static void take_name(const struct searched_process *process, struct object_read
 	char *qualified = object__text(reader, function->qualified_name);
 
 	if (name && qualified && strcmp(name, wanted->name) == 0 && ends_with(qualified, name) &&
-	    !is_wrapper(reader, function) && function_search__is_same(reader, function) &&
+	    !was_within(process, function->code, qualified) && !is_wrapper(reader, function) &&
+	    function_search__is_same(reader, function) &&
 	    code_table__identity(process->target, function->code) == wanted->identity) {
 		wanted->contradictory |= wanted->qualified && strcmp(wanted->qualified, qualified);
 		free(wanted->qualified);

@@ -10,6 +10,7 @@
 
 #include "counts.h"
 #include "log.h"
+#include "now.h"
 #include "open_files.h"
 #include "privileges.h"
 #include "rate.h"
@@ -46,14 +47,6 @@ struct recording {
 	int64_t drain_ns, change_ns, progress_ns, check_ns; /* when each is next due */
 };
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static int block_signals(void)
 {
 	sigset_t set;
@@ -76,7 +69,7 @@ static enum exit_status open_sampler(struct recording *recording)
 	int error = sampler__open(&sink, &recording->sampler);
 
 	if (error)
-		return privileges__explain_load(error);
+		return obstacle__say(privileges__load(error));
 	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
 	return STATUS_WRITTEN;
 }
@@ -136,7 +129,7 @@ static enum exit_status start_events(struct recording *recording)
 
 	recording->profile->rate_hz = recording->profile->ledger.rate_hz = rate;
 	error = sampler__start(recording->sampler, rate, limit);
-	return error ? privileges__explain_events(error) : STATUS_WRITTEN;
+	return error ? obstacle__say(privileges__events(error)) : STATUS_WRITTEN;
 }
 
 static void note_start(struct recording *recording)
@@ -151,6 +144,11 @@ static void note_start(struct recording *recording)
 		recording->end_ns = recording->start_ns + (int64_t)(duration_s * NS_PER_S);
 	log__debug("sampling %lld ms after start",
 		   (recording->start_ns - recording->begin_ns) / NS_PER_MS);
+}
+
+static bool may_go_on(const void *sampler)
+{
+	return sampler__may_use_maps(sampler);
 }
 
 static enum exit_status start(struct recording *recording)
@@ -168,7 +166,12 @@ static enum exit_status start(struct recording *recording)
 	if (status)
 		return status;
 	note_start(recording);
-	return command ? watch__start_command(recording->watch, command, now_ns()) : STATUS_WRITTEN;
+	if (command)
+		status = watch__start_command(recording->watch, command, now_ns());
+	/* Last: what is started has the privileges that were found. */
+	if (!status)
+		privileges__drop(may_go_on, recording->sampler);
+	return status;
 }
 
 /* The next moment at which something is due; what is checked again waits for the next such one. */

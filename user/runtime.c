@@ -15,12 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "architecture.h"
 #include "elf_image.h"
 #include "interpreter_list.h"
 #include "process.h"
 #include "runtime.h"
 #include "soundness.h"
 #include "target_memory.h"
+#include "thread_area.h"
 
 /* More than CPython publishes in any version (3.15: 888). */
 #define DEBUG_OFFSETS_BYTES 1024
@@ -28,10 +30,14 @@
 #define DEBUG_OFFSETS_SINCE 0x030d0000
 #define RUNTIME_SINCE	    0x03070000
 
+/* Before it, a debug build traces references. */
+#define DEBUG_ALONE_SINCE 0x03080000
+
 /* A process that loads more is not looked at to the end, so that none can keep us busy. */
 #define FILES_MAX      4096
 #define CANDIDATES_MAX 16
 #define LOADED_MAX     8 /* times the same file */
+#define BUDGET_BYTES   (1ULL << 30)
 
 #define HEADER_BYTES 64 /* of an ELF file */
 
@@ -47,6 +53,8 @@ struct search {
 	struct runtime runtime; /* the best candidate */
 	uint64_t copied_type;	/* PyCode_Type in a file that holds no Python; 0: none */
 	int denied;		/* a file could not be opened: -EPERM or -EACCES */
+	struct elf_budget budget;
+	struct thread_area thread_area;
 };
 
 /* Whether the LENGTH bytes at ADDRESS of IMAGE are in memory as they are in the file. */
@@ -74,7 +82,8 @@ static int read_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias,
 	free_threaded = debug_offsets__free_threaded(published, sizeof(published));
 	if (free_threaded < 0)
 		return free_threaded;
-	error = offsets__lookup(version, free_threaded, &runtime->offsets);
+	error = offsets__lookup(version, free_threaded ? BUILD_FREE_THREADED : BUILD_WITH_GIL,
+				&runtime->offsets);
 	if (error && error != -ENODATA)
 		return error;
 	if (!is_as_in_file(image, address, published, debug_offsets__length(&runtime->offsets))) {
@@ -83,6 +92,17 @@ static int read_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias,
 		return -ENOTSUP;
 	}
 	return debug_offsets__apply(published, sizeof(published), &runtime->offsets);
+}
+
+/* With Py_TRACE_REFS there is a function more, for each new object to be told to. */
+static enum build find_build(struct elf_image *image, uint32_t version)
+{
+	uint64_t address;
+
+	return version < DEBUG_ALONE_SINCE &&
+			       elf_image__symbol(image, "_Py_AddToAllObjects", &address)
+		       ? BUILD_TRACING
+		       : BUILD_WITH_GIL;
 }
 
 /* Reads the layout of the interpreter in IMAGE, whose _PyRuntime is at ADDRESS. */
@@ -94,7 +114,7 @@ static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64
 	if (version >= DEBUG_OFFSETS_SINCE)
 		error = read_debug_offsets(pid, image, bias, address, version, runtime);
 	else
-		error = offsets__lookup(version, false, &runtime->offsets);
+		error = offsets__lookup(version, find_build(image, version), &runtime->offsets);
 	if (!error)
 		error = offsets__layout(&runtime->offsets, &runtime->layout);
 	if (error == -EINVAL || error == -EFAULT) {
@@ -251,16 +271,28 @@ static bool holds_python(struct elf_image *image)
 	       elf_image__symbol(image, "PyInterpreterState_Head", &address);
 }
 
+/* The address that IMAGE gives to pthread_self(), where that is to be known. */
+static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *address)
+{
+	static const char name[] = "pthread_self";
+
+	return ARCHITECTURE.decode_thread_area &&
+	       (python ? elf_image__symbol(image, name, address)
+		       : elf_image__exported_symbol(image, name, address));
+}
+
 /* Examines IMAGE once for each place where one of the COUNT mappings says that it is loaded. */
 static int examine_image(struct search *search, struct elf_image *image,
 			 const struct mapping *mappings, ssize_t count)
 {
 	bool python = holds_python(image);
-	uint64_t type, biases[LOADED_MAX];
+	uint64_t type, self, biases[LOADED_MAX];
+	bool has_self = find_pthread_self(image, python, &self);
+	bool has_type = !python && elf_image__exported_symbol(image, "PyCode_Type", &type);
 	struct runtime candidate;
 	int loaded = 0, error;
 
-	if (!python && !elf_image__exported_symbol(image, "PyCode_Type", &type))
+	if (!python && !has_type && !has_self)
 		return 0;
 	for (ssize_t i = 0; i < count && loaded < LOADED_MAX; i++) {
 		uint64_t *bias = &biases[loaded];
@@ -277,10 +309,13 @@ static int examine_image(struct search *search, struct elf_image *image,
 		if (error)
 			return error;
 		loaded++;
-		if (!python) {
+		if (has_self)
+			thread_area__learn(&search->thread_area, &ARCHITECTURE, search->pid,
+					   self + *bias);
+		if (has_type)
 			search->copied_type = type + *bias;
+		if (!python)
 			continue;
-		}
 		error = examine(search->pid, image, *bias, &candidate);
 		if (error == -ESRCH || error == -EPERM)
 			return error;
@@ -303,7 +338,7 @@ static int examine_file(struct search *search, const struct mapping *mappings, s
 		search->denied = fd;
 	if (fd < 0)
 		return 0;
-	image = elf_image__open(fd);
+	image = elf_image__open(fd, &search->budget);
 	error = image ? examine_image(search, image, mappings, count) : 0;
 	elf_image__close(image);
 	return error;
@@ -341,9 +376,25 @@ static void choose_code_type(struct search *search)
 		runtime->code_type = search->copied_type;
 }
 
+/* The threads of what is supported must be found, too; a program that is being loaded may not have
+ * its C library yet. */
+static void choose_thread_area(struct search *search)
+{
+	struct runtime *runtime = &search->runtime;
+
+	if (search->result)
+		return;
+	runtime->thread_area = search->thread_area.bytes;
+	runtime->objection = thread_area__objection(&search->thread_area, &ARCHITECTURE);
+	if (runtime->objection)
+		search->result = runtime->initialized ? -ENOTSUP : -EAGAIN;
+}
+
 int runtime__find(pid_t pid, struct runtime *runtime)
 {
-	struct search search = { .pid = process__reader(pid), .result = -ENOEXEC };
+	struct search search = { .pid = process__reader(pid),
+				 .result = -ENOEXEC,
+				 .budget.bytes = BUDGET_BYTES };
 	struct mapping *mappings;
 	ssize_t count = process__program_mappings(search.pid, &mappings), first, end;
 	int files_left[2] = { FILES_MAX, FILES_MAX }; /* without and with executable mappings */
@@ -362,7 +413,10 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	free(mappings);
 	if (search.result == -ENOEXEC && search.denied)
 		search.result = search.denied;
+	if (search.result == -ENOEXEC && search.budget.exceeded)
+		search.result = -E2BIG;
 	choose_code_type(&search);
+	choose_thread_area(&search);
 	*runtime = search.runtime;
 	return error ? error : search.result;
 }

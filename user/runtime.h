@@ -16,6 +16,7 @@ struct runtime {
 	struct layout layout;
 	uint64_t interpreters; /* address of the pointer to the newest interpreter */
 	uint64_t code_type;    /* address of PyCode_Type, 0: not known */
+	uint64_t thread_area;  /* pthread_self() is so many bytes below the thread pointer */
 	bool initialized;      /* there is an interpreter, with a thread */
 	const char *objection; /* why it is not supported, where it is not for its version alone */
 	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of one that lives beside it; "": none */
@@ -23,9 +24,10 @@ struct runtime {
 
 /* Finds the Python that lives in process PID: the one that has an interpreter, where several files
  * could hold one; of several that have, the newest.
- * 0; -ENOEXEC where no mapped file holds a Python; -ENOTSUP where it is a version that is not
- * supported (RUNTIME->version names it, "" where it cannot be told); -EAGAIN where it is newer than
- * this build and has run nothing yet that it could be checked by; -ESRCH, -EPERM, -EACCES. */
+ * 0; -ENOEXEC where no mapped file holds a Python; -E2BIG where none does of those that could be
+ * read within bounds; -ENOTSUP where it is a version that is not supported (RUNTIME->version names
+ * it, "" where it cannot be told); -EAGAIN where it is newer than this build and has run nothing
+ * yet that it could be checked by, or where it has no C library yet; -ESRCH, -EPERM, -EACCES. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
 #endif

@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * User space sees the kernel's counters in place and follows each slot's owners
- * through the definitions: those come in order, and each says at which count its
- * stack took the slot.  What the slot counted from there to the next owner's
- * beginning, or to now, is that stack's.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,109 +13,49 @@
 #include "clock.h"
 #include "cpus.h"
 #include "log.h"
+#include "now.h"
+#include "pid_namespace.h"
 #include "pybpfprof.skel.h"
 #include "sampler.h"
 #include "xalloc.h"
 
-/* Who a slot belongs to, as far as the definitions were drained. */
-struct owner {
-	uint64_t hash; /* 0: nobody yet */
-	uint64_t name;
-	uint64_t counted; /* the slot's count up to which it was given away */
-	enum outcome outcome;
-};
+/* One draining takes little longer, unless it is the last one. */
+#define DRAIN_NS (100 * 1000 * 1000LL)
 
 struct sampler {
 	struct pybpfprof_bpf *bpf;
 	struct ring_buffer *ring;
 	struct clock *clock;
-	struct sampler_sink sink;
+	struct slots *slots;
 	uint32_t cpus;
 	uint32_t layouts;
 	struct layout known_layouts[LAYOUTS_MAX];
-	struct owner *owners;			      /* [cpus * STACK_SLOTS] */
 	const volatile struct bucket *buckets;	      /* [cpus * STACK_BUCKETS], the kernel's */
 	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
 	size_t buckets_size, counters_size;
-	uint64_t undefined; /* samples of stacks that never got a definition */
+	bool running;
+	int64_t drain_end_ns;
 };
 
-static uint64_t slot_count(const volatile struct slot *slot)
-{
-	return __atomic_load_n(&slot->count, __ATOMIC_ACQUIRE);
-}
-
-/* Gives the owner what the slot counted up to COUNT. */
-static void give(struct sampler *sampler, struct owner *owner, uint64_t count)
-{
-	uint64_t samples = count - owner->counted;
-
-	owner->counted = count;
-	if (!samples)
-		return;
-	if (owner->hash)
-		sampler->sink.count(sampler->sink.context, owner->name, samples, owner->outcome);
-	else
-		sampler->undefined += samples;
-}
-
-static int take_definition(void *context, void *data, size_t size)
+/* Does not let itself be kept from what else is due by a target whose stacks come faster than they
+ * are taken. */
+static int take_record(void *context, void *data, size_t size)
 {
 	struct sampler *sampler = context;
-	const struct definition *definition = data;
-	struct owner *owner;
 
-	if (size < DEFINITION_HEADER_BYTES || definition->cpu >= sampler->cpus ||
-	    definition->slot >= STACK_SLOTS || definition->outcome >= OUTCOME_COUNT ||
-	    size < DEFINITION_HEADER_BYTES + definition->depth * sizeof(struct frame))
-		return 0;
-	owner = &sampler->owners[(size_t)definition->cpu * STACK_SLOTS + definition->slot];
-	give(sampler, owner, definition->base);
-	owner->hash = definition->hash;
-	owner->outcome = definition->outcome;
-	owner->name = sampler->sink.define(sampler->sink.context, definition);
-	return 0;
+	slots__define(sampler->slots, data, size);
+	return sampler->running && now_ns() > sampler->drain_end_ns ? -EAGAIN : 0;
 }
 
 void sampler__drain(struct sampler *sampler)
 {
+	sampler->drain_end_ns = now_ns() + DRAIN_NS;
 	ring_buffer__consume(sampler->ring);
-}
-
-static void harvest_slot(struct sampler *sampler, struct owner *owner,
-			 const volatile struct slot *slot)
-{
-	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
-	uint64_t count = slot_count(slot);
-
-	/* Taken over just now: the definition on its way says what was whose. */
-	if (hash != owner->hash || __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE) != hash)
-		return;
-	give(sampler, owner, count);
 }
 
 void sampler__harvest(struct sampler *sampler)
 {
-	size_t slots = (size_t)sampler->cpus * STACK_SLOTS;
-
-	for (size_t i = 0; i < slots; i++)
-		if (sampler->owners[i].hash)
-			harvest_slot(sampler, &sampler->owners[i],
-				     &sampler->buckets[i / SLOTS_PER_BUCKET]
-					      .slots[i % SLOTS_PER_BUCKET]);
-}
-
-/* Samples whose stack was counted but never defined, because the ring buffer was full each time. */
-static uint64_t undefined_samples(const struct sampler *sampler)
-{
-	size_t slots = (size_t)sampler->cpus * STACK_SLOTS;
-	uint64_t samples = sampler->undefined;
-
-	for (size_t i = 0; i < slots; i++)
-		if (!sampler->owners[i].hash)
-			samples += slot_count(&sampler->buckets[i / SLOTS_PER_BUCKET]
-						       .slots[i % SLOTS_PER_BUCKET]);
-	return samples;
+	slots__harvest(sampler->slots);
 }
 
 static uint64_t events_of_cpu(void *context, uint32_t cpu)
@@ -166,7 +100,7 @@ uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
 void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 {
 	ledger->events = sampler__events(sampler);
-	ledger->lost = sampler__lost(sampler) + undefined_samples(sampler);
+	ledger->lost = sampler__lost(sampler) + slots__undefined(sampler->slots);
 	ledger->ring_full = 0;
 	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
 		ledger->ring_full += sampler->counters[cpu].ring_full;
@@ -193,16 +127,31 @@ static int forward_libbpf(enum libbpf_print_level level, const char *format, va_
 	return 0;
 }
 
-static int size_maps(struct sampler *sampler)
+static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus)
 {
-	struct pybpfprof_bpf *bpf = sampler->bpf;
-	int error = bpf_map__set_max_entries(bpf->maps.walks, sampler->cpus);
+	int error = bpf_map__set_max_entries(bpf->maps.walks, cpus);
 
 	if (!error)
-		error = bpf_map__set_max_entries(bpf->maps.counters, sampler->cpus);
+		error = bpf_map__set_max_entries(bpf->maps.counters, cpus);
 	if (!error)
-		error = bpf_map__set_max_entries(bpf->maps.stacks, sampler->cpus * STACK_BUCKETS);
+		error = bpf_map__set_max_entries(bpf->maps.stacks, cpus * STACK_BUCKETS);
 	return error;
+}
+
+uint64_t sampler__map_bytes(void)
+{
+	struct pybpfprof_bpf *bpf = pybpfprof_bpf__open();
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	if (bpf && size_maps(bpf, cpus__array_size()) == 0) {
+		/* A ring buffer has neither keys nor values, but so many bytes. */
+		bpf_object__for_each_map (map, bpf->obj)
+			bytes += (uint64_t)bpf_map__max_entries(map) *
+				 (bpf_map__value_size(map) ?: 1);
+	}
+	pybpfprof_bpf__destroy(bpf);
+	return bytes;
 }
 
 static const volatile void *map_read_only(struct bpf_map *map, size_t size, size_t *mapped)
@@ -226,7 +175,10 @@ static int load(struct sampler *sampler)
 		return -errno;
 	if (getrandom((void *)&bpf->rodata->config.hash_seed, sizeof(__u64), 0) < 0)
 		return -errno;
-	error = size_maps(sampler);
+	error = size_maps(bpf, sampler->cpus);
+	if (!error)
+		error = bpf_program__set_autoload(bpf->progs.find_process,
+						  !pid_namespace__is_first());
 	return error ? error : pybpfprof_bpf__load(bpf);
 }
 
@@ -247,15 +199,14 @@ int sampler__open(const struct sampler_sink *sink, struct sampler **result)
 	struct sampler *sampler = xcalloc(1, sizeof(*sampler));
 	int error;
 
-	sampler->sink = *sink;
 	sampler->cpus = cpus__array_size();
-	sampler->owners = xcalloc((size_t)sampler->cpus * STACK_SLOTS, sizeof(struct owner));
 	error = load(sampler);
 	if (!error)
 		error = map_counters(sampler);
 	if (!error) {
+		sampler->slots = slots__new(sink, sampler->buckets, sampler->cpus);
 		sampler->ring = ring_buffer__new(bpf_map__fd(sampler->bpf->maps.definitions),
-						 take_definition, sampler, NULL);
+						 take_record, sampler, NULL);
 		error = sampler->ring ? 0 : -errno;
 	}
 	if (error)
@@ -276,8 +227,63 @@ void sampler__free(struct sampler *sampler)
 	if (sampler->counters)
 		munmap((void *)sampler->counters, sampler->counters_size);
 	pybpfprof_bpf__destroy(sampler->bpf);
-	free(sampler->owners);
+	slots__free(sampler->slots);
 	free(sampler);
+}
+
+bool sampler__is_compiled(const struct sampler *sampler)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(bpf_program__fd(sampler->bpf->progs.sample), &info, &size) ==
+		       0 &&
+	       info.jited_prog_len;
+}
+
+bool sampler__may_use_maps(const struct sampler *sampler)
+{
+	struct layout layout;
+	uint32_t first = 0;
+
+	return bpf_map__lookup_elem(sampler->bpf->maps.layouts, &first, sizeof(first), &layout,
+				    sizeof(layout), 0) != -EPERM;
+}
+
+/* Has the kernel call find_process for each thread of this PID namespace. */
+static int go_through_threads(const struct sampler *sampler)
+{
+	struct bpf_link *link = bpf_program__attach_iter(sampler->bpf->progs.find_process, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	int error = fd < 0 ? -errno : 0;
+	char nothing;
+
+	/* It pauses after very many. */
+	while (!error && read(fd, &nothing, sizeof(nothing)) < 0)
+		error = errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return error;
+}
+
+int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid, pid_t *namesake)
+{
+	volatile struct pid_search *search = &sampler->bpf->bss->pid_search;
+	int error;
+
+	*kernel_pid = pid;
+	*namesake = 0;
+	if (pid_namespace__is_first())
+		return 0;
+	search->pid = pid;
+	search->kernel_pid = search->namesake = 0;
+	error = go_through_threads(sampler);
+	if (error)
+		return error;
+	*kernel_pid = search->kernel_pid;
+	*namesake = search->namesake;
+	return *kernel_pid ? 0 : -ESRCH;
 }
 
 /* The index of LAYOUT in the kernel's table, adding it where it is new. */
@@ -296,7 +302,8 @@ static int layout_index(struct sampler *sampler, const struct layout *layout, ui
 int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime)
 {
 	struct target target = { .interpreters = runtime->interpreters,
-				 .code_type = runtime->code_type };
+				 .code_type = runtime->code_type,
+				 .thread_area = runtime->thread_area };
 	uint32_t key = tgid;
 	int error = layout_index(sampler, &runtime->layout, &target.layout);
 
@@ -324,16 +331,35 @@ void sampler__remove_target(struct sampler *sampler, pid_t tgid)
 	bpf_map__delete_elem(sampler->bpf->maps.targets, &key, sizeof(key), 0);
 }
 
+int sampler__tell_state(struct sampler *sampler, pid_t tgid, uint64_t thread_id, uint64_t address)
+{
+	struct thread_key key = { .thread_id = thread_id, .tgid = tgid };
+
+	return bpf_map__update_elem(sampler->bpf->maps.told_states, &key, sizeof(key), &address,
+				    sizeof(address), BPF_ANY);
+}
+
+void sampler__forget_states(struct sampler *sampler)
+{
+	struct bpf_map *map = sampler->bpf->maps.told_states;
+	struct thread_key key;
+
+	while (!bpf_map__get_next_key(map, NULL, &key, sizeof(key)))
+		bpf_map__delete_elem(map, &key, sizeof(key), 0);
+}
+
 int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)
 {
 	int error = clock__open(rate_hz, limit_hz, &sampler->clock);
 
+	sampler->running = true;
 	return error ? error : clock__start(sampler->clock, sampler->bpf->progs.sample);
 }
 
 void sampler__stop(struct sampler *sampler)
 {
 	clock__stop(sampler->clock);
+	sampler->running = false;
 }
 
 int sampler__fd(const struct sampler *sampler)

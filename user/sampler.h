@@ -6,40 +6,55 @@
 #ifndef PYBPFPROF_SAMPLER_H
 #define PYBPFPROF_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "ledger.h"
 #include "pybpfprof.h"
 #include "runtime.h"
+#include "slots.h"
 
 struct sampler;
 
-/* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
- * which COUNT is given with every number of samples of that stack. */
-struct sampler_sink {
-	uint64_t (*define)(void *context, const struct definition *definition);
-	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome);
-	void *context;
-};
-
 /* Loads the program; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the -errno of
- * the kernel's refusal (privileges__explain_load). */
+ * the kernel's refusal (privileges__load). */
 int sampler__open(const struct sampler_sink *sink, struct sampler **sampler);
 void sampler__free(struct sampler *sampler);
 
-/* Samples of process TGID are taken from now on.  0 or -errno. */
+/* How much the kernel's maps take at least, on this machine: bytes. */
+uint64_t sampler__map_bytes(void);
+
+/* Whether the kernel compiles the program, and does not interpret it. */
+bool sampler__is_compiled(const struct sampler *sampler);
+
+/* Whether the kernel lets the maps be read and written, with the capabilities of now. */
+bool sampler__may_use_maps(const struct sampler *sampler);
+
+/* What the kernel calls process PID, and as *NAMESAKE what this program's PID namespace calls the
+ * process that is PID to the kernel; 0: it has none.  0, or -errno: -ESRCH where it has ended. */
+int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid,
+			     pid_t *namesake);
+
+/* Samples of the process that is TGID to the kernel are taken from now on.  0 or -errno. */
 int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime);
 
-/* No more samples of process TGID are taken: it has ended, and its number may be used again. */
+/* No more samples of it are taken: it has ended, and its number may be used again. */
 void sampler__remove_target(struct sampler *sampler, pid_t tgid);
 
-/* Has the code objects of process TGID told apart in each of its samples, at the price of a read
+/* Has the code objects of that process told apart in each of its samples, at the price of a read
  * for each frame; or no longer. */
 void sampler__identify_codes(struct sampler *sampler, pid_t tgid, bool identify);
 
+/* The state of the thread of that process with THREAD_POINTER is at ADDRESS, if it is there still.
+ * 0, or -E2BIG after TOLD_STATES_MAX of them. */
+int sampler__tell_state(struct sampler *sampler, pid_t tgid, uint64_t thread_id, uint64_t address);
+
+/* Forgets all that sampler__tell_state told. */
+void sampler__forget_states(struct sampler *sampler);
+
 /* Interrupts every CPU at RATE_HZ on average, never faster than LIMIT_HZ.  0 or the -errno of the
- * kernel's refusal (privileges__explain_events). */
+ * kernel's refusal (privileges__events). */
 int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz);
 /* After this no more samples come. */
 void sampler__stop(struct sampler *sampler);
@@ -47,7 +62,7 @@ void sampler__stop(struct sampler *sampler);
 /* Readable when there are new stacks. */
 int sampler__fd(const struct sampler *sampler);
 
-/* Defines the new stacks. */
+/* Defines the new stacks: all of them once it is stopped; before, what can be in a moment. */
 void sampler__drain(struct sampler *sampler);
 
 /* Counts what was sampled since the last harvest; drain first. */

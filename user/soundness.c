@@ -5,9 +5,10 @@
  * A build with Py_TRACE_REFS, which up to 3.7 every debug build is, and from 3.8 to
  * 3.12 one that asked for it, has two pointers more in front of each object, so that
  * all behind is elsewhere.  (From 3.13 on it has not, and Py_DEBUG alone moves nothing
- * that is read here.)  There is no flag for it, but one object whose type is known and
- * that every process has: PyCode_Type, which is a type, and so points to PyType_Type.
- * The same holds for a free-threaded build that were taken for another.
+ * that is read here.)  Those up to 3.7 have tables of their own.  Whether a table is
+ * the right one says an object whose type is known and that every process has:
+ * PyCode_Type, which is a type, and so points to PyType_Type.  The same holds for a
+ * free-threaded build that were taken for another.
  *
  * And a version newer than this build is read in the form of the newest that is known
  * (offsets/debug_offsets.c).  It is believed when a thread's whole stack, read that
@@ -24,12 +25,16 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "architecture.h"
 #include "code.h"
+#include "interpreters.h"
+#include "now.h"
 #include "soundness.h"
 #include "target_memory.h"
 
 #define ATTEMPTS    20
 #define ATTEMPT_NS  (5 * 1000 * 1000)
+#define PATIENCE_NS (1000 * 1000 * 1000LL)
 #define INTERPS_MAX 16
 #define THREADS_MAX 64
 #define FRAMES_MAX  64
@@ -49,7 +54,13 @@ struct subject {
 	const struct offsets *offsets;
 	const struct known_types *types;
 	uint64_t interpreters;
+	int64_t end_ns; /* of the examination: a process may make its stacks as long as it likes */
 };
+
+static bool is_late(const struct subject *subject)
+{
+	return now_ns() > subject->end_ns;
+}
 
 static bool has_type(const struct subject *subject, uint64_t object, uint64_t type)
 {
@@ -108,6 +119,8 @@ static enum verdict judge_frame(const struct subject *subject, uint64_t *address
 	    target_memory__read(subject->pid, start + offsets->frame_tlbc_index, &index,
 				sizeof(index)))
 		return UNSOUND;
+	if (is_late(subject))
+		return UNSOUND;
 	if (owner >= OWNER_SHOWN)
 		return NOTHING;
 	frame.address = code & ~(uint64_t)TAGS;
@@ -121,14 +134,8 @@ static bool is_thread(const struct subject *subject, uint64_t ident)
 {
 	uint64_t first;
 
-	if (target_memory__read_pointer(subject->pid, ident, &first))
-		return false;
-#ifdef __x86_64__
-	/* The ABI says so of the thread pointer. */
-	return first == ident;
-#else
-	return true;
-#endif
+	return !target_memory__read_pointer(subject->pid, ident, &first) &&
+	       (!ARCHITECTURE.points_to_itself || first == ident);
 }
 
 static enum verdict judge_thread(const struct subject *subject, uint64_t tstate)
@@ -176,20 +183,16 @@ static enum verdict judge_threads(const struct subject *subject, uint64_t interp
 
 static enum verdict judge(const struct subject *subject)
 {
-	enum verdict verdict = NOTHING, found;
-	uint64_t interp;
+	struct interpreters all;
+	int error = interpreters__read(subject->pid, subject->offsets, subject->interpreters, &all);
+	enum verdict verdict = error ? UNSOUND : NOTHING, found;
 
-	if (target_memory__read_pointer(subject->pid, subject->interpreters, &interp))
-		return UNSOUND;
-	for (int i = 0; interp && i < INTERPS_MAX; i++) {
-		found = judge_threads(subject, interp);
+	for (size_t i = 0; i < all.count && i < INTERPS_MAX; i++) {
+		found = judge_threads(subject, all.addresses[i]);
 		if (found == SOUND)
 			return SOUND;
 		if (found == UNSOUND)
 			verdict = UNSOUND;
-		if (target_memory__read_pointer(subject->pid,
-						interp + subject->offsets->interp_next, &interp))
-			return UNSOUND;
 	}
 	return verdict;
 }
@@ -199,7 +202,7 @@ static int check_newer(const struct subject *subject)
 	const struct timespec pause = { .tv_nsec = ATTEMPT_NS };
 	enum verdict verdict = NOTHING;
 
-	for (int i = 0; i < ATTEMPTS; i++) {
+	for (int i = 0; i < ATTEMPTS && !is_late(subject); i++) {
 		verdict = judge(subject);
 		if (verdict == SOUND)
 			return 0;
@@ -210,12 +213,13 @@ static int check_newer(const struct subject *subject)
 
 int soundness__check(pid_t pid, struct runtime *runtime, const struct known_types *types)
 {
-	const struct subject subject = { pid, &runtime->offsets, types, runtime->interpreters };
+	const struct subject subject = { pid, &runtime->offsets, types, runtime->interpreters,
+					 now_ns() + PATIENCE_NS };
 	int error;
 
 	if (types->code && types->type && !has_type(&subject, types->code, types->type)) {
-		runtime->objection = "its objects are not laid out as those of a release build "
-				     "(a debug build that traces references?)";
+		runtime->objection = "its objects are not laid out as those of any build that "
+				     "is known (a debug build that traces references?)";
 		return -ENOTSUP;
 	}
 	if (!offsets__is_newer(&runtime->offsets))

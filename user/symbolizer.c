@@ -23,9 +23,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "code_table.h"
+#include "hash_table.h"
+#include "interpreters.h"
 #include "lines.h"
 #include "qualified_names.h"
 #include "short_filename.h"
@@ -33,11 +34,12 @@
 #include "target_memory.h"
 #include "xalloc.h"
 
-/* More interpreters than a process has; with more, locations in copies are found each time. */
-#define INTERPRETERS_MAX 256
-
 #define UNREADABLE_TEXT "[code object not readable]"
-#define REPLACED_TEXT	"[code object replaced before it was read]"
+#define GONE_TEXT	"[code object gone before it was read]"
+#define NOT_KEPT_TEXT	"[code object of a process with too many names]"
+
+/* What one process may add to the profile's strings. */
+#define NAMES_BYTES_MAX (256 * 1024 * 1024)
 
 /* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
  * for where two take turns at an address, most checks see the same one as the last. */
@@ -62,7 +64,8 @@ struct known_process {
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
 	struct thread_names *thread_names;
-	bool replaced; /* since the last check, one was */
+	size_t names_bytes; /* of its code objects, that the profile did not have yet */
+	bool replaced;	    /* since the last check, one was */
 	unsigned int
 		checks_to_go; /* for which the kernel tells code objects apart; 0: it does not */
 	UT_hash_handle hh;
@@ -113,23 +116,35 @@ static void describe_process(struct symbolizer *symbolizer, const struct known_p
 	entry->python_version = profile__string(profile, process->target->runtime.version);
 }
 
-static uint32_t add_function(const struct known_process *process, const struct known_code *known)
+/* What is shown in place of a name: why there is none; NULL where there is one. */
+static const char *why_unnamed(const struct known_process *process, const struct known_code *known)
+{
+	if (!known->code.name)
+		return known->gone ? GONE_TEXT : UNREADABLE_TEXT;
+	return process->names_bytes > NAMES_BYTES_MAX ? NOT_KEPT_TEXT : NULL;
+}
+
+static uint32_t add_unnamed(struct profile *profile, const char *why)
+{
+	struct profile_function function = { .kind = FRAME_PYTHON };
+
+	function.name = profile__string(profile, why);
+	return profile__function(profile, &function);
+}
+
+static uint32_t add_function(struct known_process *process, const struct code *code)
 {
 	struct profile *profile = process->symbolizer->profile;
-	const struct code *code = &known->code;
 	struct profile_function function = { .kind = FRAME_PYTHON };
-	char *short_filename;
+	char *short_filename = short_filename__of(process->pid, code->filename);
+	size_t strings = profile->string_count;
 
-	if (!code->name) {
-		function.name =
-			profile__string(profile, known->replaced ? REPLACED_TEXT : UNREADABLE_TEXT);
-		return profile__function(profile, &function);
-	}
-	short_filename = short_filename__of(process->pid, code->filename);
 	function.name = profile__string(profile, code->name);
 	function.filename = profile__string(profile, code->filename);
 	function.short_filename = profile__string(profile, short_filename);
 	function.first_line = code->first_line;
+	for (; strings < profile->string_count; strings++)
+		process->names_bytes += strlen(profile->strings[strings]);
 	free(short_filename);
 	return profile__function(profile, &function);
 }
@@ -137,10 +152,15 @@ static uint32_t add_function(const struct known_process *process, const struct k
 static void name_code(void *context, struct known_code *code)
 {
 	struct known_process *process = context;
+	const char *why = why_unnamed(process, code);
 
 	if (code->code.hidden)
 		return;
-	code->function = add_function(process, code);
+	if (why) {
+		code->function = add_unnamed(process->symbolizer->profile, why);
+		return;
+	}
+	code->function = add_function(process, &code->code);
 	qualified_names__want(process->symbolizer->qualified_names, process->target, code);
 }
 
@@ -168,22 +188,22 @@ static bool read_generation(const struct known_process *process, uint32_t offset
 			    uint64_t *generation)
 {
 	const struct runtime *runtime = &process->target->runtime;
-	uint64_t interp = 0, count = 0, sum = 0;
-	int error;
+	struct interpreters all;
+	uint64_t count = 0, sum = 0;
 
-	if (offset == OFFSET_ABSENT)
+	if (offset == OFFSET_ABSENT ||
+	    interpreters__read(process->pid, &runtime->offsets, runtime->interpreters, &all))
 		return false;
-	error = target_memory__read_pointer(process->pid, runtime->interpreters, &interp);
-	for (int i = 0; !error && interp && i < INTERPRETERS_MAX; i++) {
-		error = target_memory__read(process->pid, interp + offset, &count, width);
-		sum = (sum ^ interp ^ count) * 0x9e3779b97f4a7c15ULL;
-		if (!error)
-			error = target_memory__read_pointer(
-				process->pid, interp + runtime->offsets.interp_next, &interp);
+	for (size_t i = 0; i < all.count; i++) {
+		uint64_t interpreter = all.addresses[i];
+
+		if (target_memory__read(process->pid, interpreter + offset, &count, width))
+			return false;
+		sum = (sum ^ interpreter ^ count) * 0x9e3779b97f4a7c15ULL;
 	}
 	/* With more interpreters than are counted, each time is another one. */
-	*generation = interp ? *generation + 1 : sum;
-	return !error;
+	*generation = all.cut ? *generation + 1 : sum;
+	return true;
 }
 
 /* Notices whether threads began or ended.  A process that cannot be read any more has no new ones.

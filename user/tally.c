@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
-#include <uthash.h>
 
+#include "hash_table.h"
 #include "tally.h"
 #include "xalloc.h"
 

@@ -5,11 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "architecture.h"
 #include "log.h"
+#include "pid_namespace.h"
 #include "targets.h"
 
-/* A descriptor, or -errno. */
-static int open_pidfd(pid_t pid)
+int target__open_pidfd(pid_t pid)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0);
 
@@ -22,6 +23,11 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 	case -ENOEXEC:
 		log__error("process %d is not a Python: no file that it maps holds CPython; where "
 			   "it loads one later, profile it after that",
+			   pid);
+		return STATUS_NOT_PYTHON;
+	case -E2BIG:
+		log__error("process %d maps files with so many symbols that not all were read, and "
+			   "no CPython was found in the others: strip them",
 			   pid);
 		return STATUS_NOT_PYTHON;
 	case -ENOTSUP:
@@ -37,9 +43,15 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 				   pid, offsets__versions());
 		return STATUS_NOT_PYTHON;
 	case -EAGAIN:
-		log__error("process %d runs Python %s, whose layout is not one that this build "
-			   "knows, and has no stack yet to check by whether it can be read",
-			   pid, runtime->version);
+		if (offsets__is_newer(&runtime->offsets))
+			log__error("process %d runs Python %s, whose layout is not one that this "
+				   "build knows, and has no stack yet to check by whether it can "
+				   "be read",
+				   pid, runtime->version);
+		else
+			log__error("process %d is only beginning to load Python %s: profile it "
+				   "after that",
+				   pid, runtime->version);
 		return STATUS_NOT_PYTHON;
 	case -ESRCH:
 		log__error("process %d has ended", pid);
@@ -97,14 +109,25 @@ static void warn_of_limits(const struct target_process *target)
 			     target->process.pid, runtime->version, runtime->other_version);
 }
 
-enum exit_status target__open(pid_t pid, struct target_process *target)
+/* Says who else goes by the number that the user gave. */
+static void say_namesakes(pid_t pid)
+{
+	char *namesakes = pid_namespace__namesakes(pid);
+
+	if (namesakes)
+		log__info("PID %d is meant as in this PID namespace; what a container knows as %d "
+			  "is process %s here",
+			  pid, pid, namesakes);
+	free(namesakes);
+}
+
+/* Takes hold of process PID, if it is one that can be a target. */
+static enum exit_status open_process(pid_t pid, struct target_process *target)
 {
 	enum exit_status status;
-	int error;
 
-	memset(target, 0, sizeof(*target));
 	/* First: from here on the number cannot come to mean another process unnoticed. */
-	target->pidfd = open_pidfd(pid);
+	target->pidfd = target__open_pidfd(pid);
 	if (process__inspect(pid, &target->process)) {
 		log__error("there is no process %d: pgrep -af python lists those of Python", pid);
 		return STATUS_FAILED;
@@ -112,15 +135,21 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	status = check_process(&target->process);
 	if (status)
 		return status;
-	if (target->pidfd < 0 && target->pidfd != -ESRCH) {
-		log__error("process %d cannot be watched for its end (pidfd_open: %s): a container "
-			   "or a sandbox may not allow it",
-			   pid, strerror(-target->pidfd));
-		return STATUS_NOT_ALLOWED;
-	}
-	if (target->pidfd < 0)
+	if (target->pidfd == -ESRCH)
 		return target__explain(pid, &target->runtime, -ESRCH);
-	error = runtime__find(pid, &target->runtime);
+	if (target->pidfd >= 0)
+		return STATUS_WRITTEN;
+	log__error("process %d cannot be watched for its end (pidfd_open: %s): a container or a "
+		   "sandbox may not allow it",
+		   pid, strerror(-target->pidfd));
+	return STATUS_NOT_ALLOWED;
+}
+
+/* Finds the Python of an open process. */
+static enum exit_status open_python(pid_t pid, struct target_process *target)
+{
+	int error = runtime__find(pid, &target->runtime);
+
 	if (error)
 		return target__explain(pid, &target->runtime, error);
 	if (!target->runtime.initialized)
@@ -131,6 +160,18 @@ enum exit_status target__open(pid_t pid, struct target_process *target)
 	warn_of_limits(target);
 	target->command = process__command(process__reader(pid));
 	return STATUS_WRITTEN;
+}
+
+enum exit_status target__open(pid_t pid, struct target_process *target)
+{
+	enum exit_status status;
+
+	memset(target, 0, sizeof(*target));
+	status = open_process(pid, target);
+	if (!status)
+		status = open_python(pid, target);
+	say_namesakes(pid);
+	return status;
 }
 
 /* Tells apart what a process maps before and after an exec or a dlopen. */
@@ -163,6 +204,9 @@ int target__find_started(pid_t pid, struct target_process *target, uint64_t *sig
 	error = runtime__find(pid, &target->runtime);
 	if (error == -ENOTSUP && *target->runtime.version)
 		return error;
+	/* Before, there is no thread pointer that could be noted. */
+	if (!error && ARCHITECTURE.is_noted_late && !target->runtime.initialized)
+		error = -EAGAIN;
 	/* What it has run since may be enough next time. */
 	if (error == -EAGAIN)
 		*signature = before;
@@ -170,7 +214,7 @@ int target__find_started(pid_t pid, struct target_process *target, uint64_t *sig
 		return error == -ESRCH ? error : -EAGAIN;
 	warn_of_newer(target);
 	warn_of_limits(target);
-	target->pidfd = open_pidfd(pid);
+	target->pidfd = target__open_pidfd(pid);
 	if (target->pidfd < 0)
 		return target->pidfd;
 	target->command = process__command(process__reader(pid));

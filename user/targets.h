@@ -13,6 +13,7 @@
 
 struct target_process {
 	struct process process;
+	pid_t kernel_pid; /* the kernel's number of it, which sampler.h takes */
 	struct runtime runtime;
 	char *command;
 	int pidfd; /* readable once the process has ended; negative after that was seen */
@@ -23,6 +24,9 @@ struct target_process {
  * the program is to end; then what is wrong and what mends it was said. */
 enum exit_status target__open(pid_t pid, struct target_process *target);
 void target__close(struct target_process *target);
+
+/* A descriptor that becomes readable when process PID has ended, or -errno. */
+int target__open_pidfd(pid_t pid);
 
 /* Looks once for the Python of a process that was just started, and says nothing.  *SIGNATURE, at
  * first 0, tells what it maps: where that has not changed, nothing is read again.

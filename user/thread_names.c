@@ -24,16 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "dict.h"
+#include "hash_table.h"
+#include "interpreters.h"
 #include "object.h"
 #include "process.h"
 #include "target_memory.h"
 #include "thread_names.h"
 #include "xalloc.h"
-
-#define INTERPRETERS_MAX 256
 
 /* Thread._native_id. */
 #define NATIVE_ID_SINCE 0x03080000
@@ -106,7 +104,7 @@ static struct sampled_thread *find_thread(const struct thread_names *names, uint
 bool thread_names__see(struct thread_names *names, const struct definition *definition,
 		       uint32_t thread)
 {
-	uint64_t ident = definition->thread_pointer;
+	uint64_t ident = definition->thread_id;
 	struct sampled_thread *known = find_thread(names, ident);
 	pid_t tid = definition->tid;
 
@@ -146,16 +144,14 @@ static uint64_t find_active(struct object_reader *reader, uint64_t interpreter)
 
 static void find_actives(struct thread_names *names, struct object_reader *reader)
 {
-	uint64_t next = names->target->runtime.interpreters, interpreter;
+	struct interpreters all;
 
+	interpreters__read(reader->pid, reader->offsets, names->target->runtime.interpreters, &all);
 	names->active_count = 0;
-	for (size_t i = 0; i < INTERPRETERS_MAX; i++) {
-		if (target_memory__read_pointer(reader->pid, next, &interpreter) || !interpreter)
-			return;
-		names->actives[names->active_count] = find_active(reader, interpreter);
+	for (size_t i = 0; i < all.count; i++) {
+		names->actives[names->active_count] = find_active(reader, all.addresses[i]);
 		if (names->actives[names->active_count])
 			names->active_count++;
-		next = interpreter + reader->offsets->interp_next;
 	}
 }
 
@@ -203,25 +199,31 @@ static struct attributes read_attributes(struct thread_reader *reader, uint64_t 
 	return attributes;
 }
 
+/* Of a name that is longer, the kernel's is shown instead. */
+#define NAME_BYTES_MAX (64 * 1024)
+
 static bool are_same(const struct attributes *first, const struct attributes *second)
 {
 	return first->name && second->name && strcmp(first->name, second->name) == 0 &&
-	       first->ident == second->ident && first->native_id == second->native_id;
+	       strlen(first->name) <= NAME_BYTES_MAX && first->ident == second->ident &&
+	       first->native_id == second->native_id;
 }
 
 /* Whether a Thread object with these attributes is that of the sampled THREAD. */
 static bool belongs_to(const struct thread_names *names, const struct sampled_thread *thread,
 		       const struct attributes *attributes)
 {
+	const struct process *process = &names->target->process;
+	/* Up to 3.13 the thread that os.fork() gives a child keeps its number in the parent. */
+	bool numbered = attributes->native_id && !(process->forked && thread->tid == process->pid);
 	pid_t inner_tid;
 
 	if (attributes->ident != thread->ident)
 		return false;
-	if (attributes->native_id && !names->nested)
+	if (numbered && !names->nested)
 		return attributes->native_id == (uint64_t)thread->tid;
-	inner_tid = process__inner_tid(names->target->process.pid, thread->tid);
-	return inner_tid &&
-	       (!attributes->native_id || attributes->native_id == (uint64_t)inner_tid);
+	inner_tid = process__inner_tid(process->pid, thread->tid);
+	return inner_tid && (!numbered || attributes->native_id == (uint64_t)inner_tid);
 }
 
 static void name_thread(struct thread_names *names, struct thread_reader *reader,

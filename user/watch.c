@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "architecture.h"
 #include "command.h"
+#include "cpus.h"
 #include "log.h"
 #include "targets.h"
+#include "thread_states.h"
 #include "watch.h"
 #include "xalloc.h"
 
@@ -32,13 +35,14 @@
 struct watch {
 	struct sampler *sampler;
 	struct symbolizer *symbolizer;
+	struct thread_states *thread_states;
 	struct target_process *targets;
 	size_t count, living;
 	int ends; /* epoll of the living ones */
 	double cpu_before_s;
 	/* When each is next due. */
 	int64_t renew_ns, renew_wait_ns;
-	uint64_t lost_targets; /* samples whose process's Python was not where it was */
+	uint64_t lost_targets; /* samples whose process's Python, or thread, was not where it was */
 	/* The program that was started: */
 	char **command; /* NULL: none */
 	pid_t started, child;
@@ -62,6 +66,7 @@ void watch__free(struct watch *watch)
 		return;
 	for (size_t i = 0; i < watch->count; i++)
 		target__close(&watch->targets[i]);
+	thread_states__free(watch->thread_states);
 	free(watch->targets);
 	if (watch->ends >= 0)
 		close(watch->ends);
@@ -82,10 +87,34 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 	return status;
 }
 
+/* Tells the kernel of TARGET. */
+static int add_to_kernel(struct watch *watch, struct target_process *target)
+{
+	pid_t pid = target->process.pid, namesake;
+	int error = sampler__find_kernel_pid(watch->sampler, pid, &target->kernel_pid, &namesake);
+
+	/* Its end is noticed like any later one. */
+	if (error)
+		return error == -ESRCH ? 0 : error;
+	if (namesake && namesake != pid)
+		log__info("process %d is the one of this PID namespace; the one that is %d on the "
+			  "host is process %d here",
+			  pid, pid, namesake);
+	return sampler__add_target(watch->sampler, target->kernel_pid, &target->runtime);
+}
+
+/* Has the kernel take note of the thread pointers of threads that it did not have to switch out
+ * yet. */
+static void note_threads(void)
+{
+	if (ARCHITECTURE.is_noted_late)
+		cpus__visit();
+}
+
 /* Has target I sampled. */
 static int sample_target(struct watch *watch, size_t i)
 {
-	const struct target_process *target = &watch->targets[i];
+	struct target_process *target = &watch->targets[i];
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = i };
 	double used_s = target__cpu_seconds(target);
 
@@ -94,7 +123,7 @@ static int sample_target(struct watch *watch, size_t i)
 	watch->cpu_before_s += used_s > 0 ? used_s : 0;
 	symbolizer__add_target(watch->symbolizer, target);
 	watch->living++;
-	return sampler__add_target(watch->sampler, target->process.pid, &target->runtime);
+	return add_to_kernel(watch, target);
 }
 
 int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer *symbolizer,
@@ -104,14 +133,17 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 
 	watch->sampler = sampler;
 	watch->symbolizer = symbolizer;
+	watch->thread_states = thread_states__new(sampler);
 	watch->look_ns = INT64_MAX;
 	watch->renew_wait_ns = RENEW_NS;
 	watch->renew_ns = now + RENEW_NS;
 	watch->ends = epoll_create1(EPOLL_CLOEXEC);
 	if (watch->ends < 0)
 		return -errno;
+	note_threads();
 	for (size_t i = 0; i < watch->count && !error; i++)
 		error = sample_target(watch, i);
+	thread_states__look(watch->thread_states, watch->targets, watch->count, now);
 	return error;
 }
 
@@ -145,7 +177,7 @@ void watch__note_ends(struct watch *watch)
 	for (int i = 0; i < count; i++) {
 		struct target_process *target = &watch->targets[events[i].data.u64];
 
-		sampler__remove_target(watch->sampler, target->process.pid);
+		sampler__remove_target(watch->sampler, target->kernel_pid);
 		close(target->pidfd);
 		target->pidfd = -1;
 		watch->living--;
@@ -165,6 +197,7 @@ static void look_for_python(struct watch *watch, int64_t now)
 	watch->look_ns = now + watch->look_wait_ns;
 	if (!error) {
 		watch->look_ns = INT64_MAX;
+		note_threads();
 		if (sample_target(watch, watch->count++))
 			log__warning("process %d cannot be sampled", watch->child);
 	} else if (error == -ENOTSUP) {
@@ -177,9 +210,13 @@ static void look_for_python(struct watch *watch, int64_t now)
 
 static uint64_t count_lost_targets(const struct sampler *sampler)
 {
-	return sampler__outcomes(sampler, OUTCOME_NO_INTERPRETER) +
-	       sampler__outcomes(sampler, OUTCOME_INTERPRETER_FAULT) +
-	       sampler__outcomes(sampler, OUTCOME_THREAD_FAULT);
+	uint64_t lost = sampler__outcomes(sampler, OUTCOME_NO_INTERPRETER) +
+			sampler__outcomes(sampler, OUTCOME_INTERPRETER_FAULT) +
+			sampler__outcomes(sampler, OUTCOME_THREAD_FAULT);
+
+	/* A thread that was not noted yet is like one that runs no Python. */
+	return ARCHITECTURE.is_noted_late ? lost + sampler__outcomes(sampler, OUTCOME_NO_PYTHON)
+					  : lost;
 }
 
 /* Takes note of another Python in any process; returns whether there was one. */
@@ -193,8 +230,9 @@ static bool renew_targets(struct watch *watch)
 		if (target->pidfd < 0 || !target__renew(target))
 			continue;
 		renewed = true;
+		note_threads();
 		symbolizer__renew_target(watch->symbolizer, target);
-		sampler__add_target(watch->sampler, target->process.pid, &target->runtime);
+		sampler__add_target(watch->sampler, target->kernel_pid, &target->runtime);
 	}
 	if (renewed)
 		sampler__begin_epoch(watch->sampler);
@@ -208,6 +246,7 @@ static void follow_exec(struct watch *watch, int64_t now)
 
 	if (lost != watch->lost_targets) {
 		watch->lost_targets = lost;
+		note_threads();
 		watch->renew_wait_ns = renew_targets(watch) ? RENEW_NS : 2 * watch->renew_wait_ns;
 		if (watch->renew_wait_ns > RENEW_NS_MAX)
 			watch->renew_wait_ns = RENEW_NS_MAX;
@@ -241,6 +280,7 @@ void watch__look(struct watch *watch, int64_t now)
 		look_for_python(watch, now);
 	if (now >= watch->renew_ns)
 		follow_exec(watch, now);
+	thread_states__look(watch->thread_states, watch->targets, watch->count, now);
 	reap(watch);
 }
 

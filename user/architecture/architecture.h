@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an architecture has of its own in user space. */
+#ifndef PYBPFPROF_ARCHITECTURE_H
+#define PYBPFPROF_ARCHITECTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct architecture {
+	uint16_t machine; /* ELF's number */
+
+	/* The address of the variable that the function in the LENGTH bytes at CODE, which lie at
+	 * ADDRESS, returns; false where they do something else.  Any bytes are safe to pass. */
+	bool (*decode_variable)(const uint8_t *code, size_t length, uint64_t address,
+				uint64_t *variable);
+
+	/* How far below the thread pointer what the function, likewise, returns lies.  NULL where
+	 * pthread_self() is the thread pointer in every C library. */
+	bool (*decode_thread_area)(const uint8_t *code, size_t length, uint64_t *bytes);
+
+	/* The first word at pthread_self() is its own address. */
+	bool points_to_itself;
+
+	/* User code sets the thread pointer itself, and the kernel takes note when the thread is
+	 * switched out. */
+	bool is_noted_late;
+};
+
+extern const struct architecture arm64_architecture, x86_architecture;
+
+/* ARCHITECTURE, the one of these that this program is for, comes from the build. */
+
+#endif

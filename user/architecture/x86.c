@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <elf.h>
+#include <string.h>
+
+#include "architecture.h"
+
+#define LOAD_BYTES 7
+#define RETURN	   0xc3
+
+/* Instructions around the load that do not change what is returned. */
+static const struct instruction {
+	uint8_t length, bytes[4];
+} frames[] = {
+	{ 4, { 0xf3, 0x0f, 0x1e, 0xfa } }, /* endbr64 */
+	{ 1, { 0x55 } },		   /* push %rbp */
+	{ 3, { 0x48, 0x89, 0xe5 } },	   /* mov %rsp,%rbp */
+	{ 1, { 0x5d } },		   /* pop %rbp */
+};
+
+/* The length of the instruction of `frames` that the code begins with, 0 where it is none. */
+static size_t frame(const uint8_t *code, size_t length)
+{
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+		if (frames[i].length <= length &&
+		    memcmp(code, frames[i].bytes, frames[i].length) == 0)
+			return frames[i].length;
+	return 0;
+}
+
+/* mov DISTANCE(%rip),%rax */
+static bool is_load(const uint8_t *code, size_t length)
+{
+	static const uint8_t load[] = { 0x48, 0x8b, 0x05 };
+
+	return length >= LOAD_BYTES && memcmp(code, load, sizeof(load)) == 0;
+}
+
+static bool decode_variable(const uint8_t *code, size_t length, uint64_t address,
+			    uint64_t *variable)
+{
+	bool loaded = false;
+	size_t at = 0, step;
+	int32_t distance;
+
+	while (at < length && code[at] != RETURN) {
+		step = frame(code + at, length - at);
+		if (!step) {
+			if (loaded || !is_load(code + at, length - at))
+				return false;
+			memcpy(&distance, code + at + LOAD_BYTES - sizeof(distance),
+			       sizeof(distance));
+			step = LOAD_BYTES;
+			*variable = address + at + step + distance;
+			loaded = true;
+		}
+		at += step;
+	}
+	return loaded && at < length;
+}
+
+/* The ABI says that the thread pointer points to itself; in glibc and musl it is pthread_self(). */
+const struct architecture x86_architecture = {
+	.machine = EM_X86_64,
+	.decode_variable = decode_variable,
+	.points_to_itself = true,
+};

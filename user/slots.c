@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * User space sees the kernel's counters in place and follows each slot's owners
+ * through the definitions: those come in order, and each says at which count its
+ * stack took the slot.  What the slot counted from there to the next owner's
+ * beginning, or to now, is that stack's.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "slots.h"
+#include "xalloc.h"
+
+/* Who a slot belongs to, as far as the definitions were drained. */
+struct owner {
+	uint64_t hash; /* 0: nobody yet */
+	uint64_t name;
+	uint64_t counted; /* the slot's count up to which it was given away */
+	enum outcome outcome;
+};
+
+struct slots {
+	struct sampler_sink sink;
+	uint32_t cpus;
+	const volatile struct bucket *buckets; /* [cpus * STACK_BUCKETS], the kernel's */
+	struct owner *owners;		       /* [cpus * STACK_SLOTS] */
+	uint64_t undefined;
+};
+
+struct slots *slots__new(const struct sampler_sink *sink, const volatile struct bucket *buckets,
+			 uint32_t cpus)
+{
+	struct slots *slots = xcalloc(1, sizeof(*slots));
+
+	slots->sink = *sink;
+	slots->cpus = cpus;
+	slots->buckets = buckets;
+	slots->owners = xcalloc((size_t)cpus * STACK_SLOTS, sizeof(*slots->owners));
+	return slots;
+}
+
+void slots__free(struct slots *slots)
+{
+	if (!slots)
+		return;
+	free(slots->owners);
+	free(slots);
+}
+
+static const volatile struct slot *slot_at(const struct slots *slots, size_t index)
+{
+	return &slots->buckets[index / SLOTS_PER_BUCKET].slots[index % SLOTS_PER_BUCKET];
+}
+
+static uint64_t slot_count(const volatile struct slot *slot)
+{
+	return __atomic_load_n(&slot->count, __ATOMIC_ACQUIRE);
+}
+
+/* Gives the owner what the slot counted up to COUNT. */
+static void give(struct slots *slots, struct owner *owner, uint64_t count)
+{
+	uint64_t samples = count - owner->counted;
+
+	owner->counted = count;
+	if (!samples)
+		return;
+	if (owner->hash)
+		slots->sink.count(slots->sink.context, owner->name, samples, owner->outcome);
+	else
+		slots->undefined += samples;
+}
+
+static bool is_frame(const struct frame *frame)
+{
+	return frame->kind == FRAME_PYTHON ||
+	       (frame->kind == FRAME_REASON && frame->detail < OUTCOME_COUNT);
+}
+
+static bool is_definition(const struct slots *slots, const struct definition *definition,
+			  size_t size)
+{
+	bool sound = size >= DEFINITION_HEADER_BYTES && definition->cpu < slots->cpus &&
+		     definition->slot < STACK_SLOTS && definition->outcome < OUTCOME_COUNT &&
+		     definition->depth <= STACK_FRAMES_MAX &&
+		     size >= DEFINITION_HEADER_BYTES + definition->depth * sizeof(struct frame);
+
+	for (uint32_t i = 0; sound && i < definition->depth; i++)
+		sound = is_frame(&definition->frames[i]);
+	return sound;
+}
+
+void slots__define(struct slots *slots, const void *record, size_t size)
+{
+	const struct definition *definition = record;
+	struct owner *owner;
+
+	if (!is_definition(slots, definition, size))
+		return;
+	owner = &slots->owners[(size_t)definition->cpu * STACK_SLOTS + definition->slot];
+	give(slots, owner, definition->base);
+	owner->hash = definition->hash;
+	owner->outcome = definition->outcome;
+	owner->name = slots->sink.define(slots->sink.context, definition);
+}
+
+static void harvest_slot(struct slots *slots, struct owner *owner, const volatile struct slot *slot)
+{
+	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
+	uint64_t count = slot_count(slot);
+
+	/* Taken over just now: the definition on its way says what was whose. */
+	if (hash != owner->hash || __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE) != hash)
+		return;
+	give(slots, owner, count);
+}
+
+void slots__harvest(struct slots *slots)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+
+	for (size_t i = 0; i < count; i++)
+		if (slots->owners[i].hash)
+			harvest_slot(slots, &slots->owners[i], slot_at(slots, i));
+}
+
+uint64_t slots__undefined(const struct slots *slots)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+	uint64_t samples = slots->undefined;
+
+	for (size_t i = 0; i < count; i++)
+		if (!slots->owners[i].hash)
+			samples += slot_count(slot_at(slots, i));
+	return samples;
+}

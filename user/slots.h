@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel's counters of stacks: whose what they counted is. */
+#ifndef PYBPFPROF_SLOTS_H
+#define PYBPFPROF_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pybpfprof.h"
+
+/* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
+ * which COUNT is given with every number of samples of that stack. */
+struct sampler_sink {
+	uint64_t (*define)(void *context, const struct definition *definition);
+	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome);
+	void *context;
+};
+
+struct slots;
+
+/* Of CPUS CPUs, whose slots are at BUCKETS, which must outlive it.  Free with slots__free, NULL
+ * too. */
+struct slots *slots__new(const struct sampler_sink *sink, const volatile struct bucket *buckets,
+			 uint32_t cpus);
+void slots__free(struct slots *slots);
+
+/* Takes the definition that is in the SIZE bytes at RECORD; what is none is passed over. */
+void slots__define(struct slots *slots, const void *record, size_t size);
+
+/* Counts what the stacks that have a definition were seen since the last time. */
+void slots__harvest(struct slots *slots);
+
+/* Samples whose stack was counted but never defined, because the ring buffer was full each time. */
+uint64_t slots__undefined(const struct slots *slots);
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interpreters.h"
+#include "log.h"
+#include "target_memory.h"
+#include "thread_states.h"
+#include "xalloc.h"
+
+/* Each state takes a system call, some microsecond: a hundredth of the time goes into them. */
+#define PAUSE_A_STATE_NS 100000LL
+#define PAUSE_NS_MIN	 100000000LL
+
+struct thread_states {
+	struct sampler *sampler;
+	uint64_t missed; /* samples whose thread the kernel did not get to */
+	int64_t due_ns;
+};
+
+struct told {
+	uint64_t thread_id, address;
+};
+
+/* The states of one process. */
+struct list {
+	struct told *states;
+	size_t count, capacity;
+};
+
+struct thread_states *thread_states__new(struct sampler *sampler)
+{
+	struct thread_states *states = xcalloc(1, sizeof(*states));
+
+	states->sampler = sampler;
+	states->missed = UINT64_MAX;
+	return states;
+}
+
+void thread_states__free(struct thread_states *states)
+{
+	free(states);
+}
+
+static uint64_t word_at(const uint8_t *bytes, uint16_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static void list_states_of(pid_t pid, const struct layout *layout, uint64_t interpreter,
+			   struct list *list)
+{
+	uint8_t bytes[THREAD_STATE_BYTES];
+	uint64_t address = 0;
+
+	target_memory__read_pointer(pid, interpreter + layout->interp_tstate_head, &address);
+	while (address && list->count < TOLD_STATES_MAX &&
+	       !target_memory__read(pid, address, bytes, layout->tstate_bytes)) {
+		list->states = xgrow(list->states, &list->capacity, list->count + 1,
+				     sizeof(*list->states));
+		list->states[list->count++] =
+			(struct told){ word_at(bytes, layout->tstate_thread_id), address };
+		address = word_at(bytes, layout->tstate_next);
+	}
+}
+
+static void list_states(const struct target_process *target, struct list *list)
+{
+	const struct runtime *runtime = &target->runtime;
+	struct interpreters all;
+	pid_t pid = target->process.pid;
+
+	list->count = 0;
+	interpreters__read(pid, &runtime->offsets, runtime->interpreters, &all);
+	for (size_t i = 0; i < all.count; i++)
+		list_states_of(pid, &runtime->layout, all.addresses[i], list);
+}
+
+/* 0; -E2BIG where there is no room for all. */
+static int tell(const struct thread_states *states, pid_t kernel_pid, const struct list *list)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < list->count && !error; i++)
+		error = sampler__tell_state(states->sampler, kernel_pid, list->states[i].thread_id,
+					    list->states[i].address);
+	return error;
+}
+
+void thread_states__look(struct thread_states *states, const struct target_process *targets,
+			 size_t count, int64_t now)
+{
+	uint64_t missed = sampler__outcomes(states->sampler, OUTCOME_TOO_MANY_THREADS);
+	struct list list = { 0 };
+	size_t seen = 0;
+
+	if (missed == states->missed || now < states->due_ns)
+		return;
+	states->missed = missed;
+	for (size_t i = 0; i < count; i++) {
+		const struct target_process *target = &targets[i];
+
+		/* In 2.7 it is newer states that decide. */
+		if (target->pidfd < 0 ||
+		    target->runtime.layout.tstate_gilstate_counter != OFFSET_ABSENT)
+			continue;
+		list_states(target, &list);
+		seen += list.count;
+		if (list.count <= THREAD_STATES_MAX || !tell(states, target->kernel_pid, &list))
+			continue;
+		/* Those of threads that have ended are there as well. */
+		sampler__forget_states(states->sampler);
+		if (tell(states, target->kernel_pid, &list))
+			log__debug("process %d has too many threads to find each",
+				   target->process.pid);
+	}
+	states->due_ns = now + PAUSE_NS_MIN + seen * PAUSE_A_STATE_NS;
+	free(list.states);
+}
