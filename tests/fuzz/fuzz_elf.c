@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The input: an ELF file, which is also what the memory of its process holds. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "architecture.h"
+#include "elf_image.h"
+#include "input.h"
+#include "interpreter_list.h"
+#include "python_version.h"
+
+#define PID	     0
+#define BUDGET_BYTES (1024 * 1024 * 1024)
+
+static void look_around(struct elf_image *image)
+{
+	static const char *const names[] = { "_PyRuntime", "PyCode_Type", "a", "" };
+	char version[PYTHON_VERSION_TEXT_MAX];
+	uint64_t address = 0, bias;
+	uint8_t head[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		elf_image__exported_symbol(image, names[i], &address);
+		elf_image__symbol(image, names[i], &address);
+		elf_image__section(image, names[i], &address);
+	}
+	elf_image__initial_bytes(image, address, head, sizeof(head));
+	elf_image__first_bytes(image, head, sizeof(head), &address);
+	for (int executable = 0; executable <= 1; executable++)
+		elf_image__bias(image, 0x400000, address, executable, &bias);
+	python_version__find_runtime(image, &address);
+	python_version__format(python_version__detect(PID, image, 0), version);
+	interpreter_list__find(PID, image, 0, &address);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct elf_budget budget = { .bytes = BUDGET_BYTES };
+	struct elf_image *image;
+	uint64_t variable;
+
+	CHECK(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+	memory__set(bytes, size, 0);
+	image = elf_image__open(fd, &budget);
+	if (image)
+		look_around(image);
+	elf_image__close(image);
+	x86_architecture.decode_variable(bytes, size, 0x1000, &variable);
+	arm64_architecture.decode_variable(bytes, size, 0x1000, &variable);
+	arm64_architecture.decode_thread_area(bytes, size, &variable);
+	return 0;
+}

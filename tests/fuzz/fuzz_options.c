@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The input: the words of a command line, one a line. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "input.h"
+#include "options.h"
+
+#define WORDS_MAX 64
+
+static void check(const struct options *options)
+{
+	CHECK(options->rate_hz > 0);
+	CHECK(options->duration_s >= 0);
+	CHECK(options->help || options->version || options->format);
+	CHECK(!options->pid_count || !options->command || options->help || options->version);
+	for (size_t i = 0; i < options->pid_count; i++)
+		CHECK(options->pids[i] > 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	char *text = strndup((const char *)bytes, size), *rest = text, *word;
+	char *words[WORDS_MAX + 2] = { "pybpfprof" };
+	struct options options;
+	int count = 1;
+
+	while (count <= WORDS_MAX && (word = strsep(&rest, "\n")))
+		words[count++] = word;
+	words[count] = NULL;
+	if (!options__parse(count, words, &options)) {
+		check(&options);
+		options__free(&options);
+	}
+	free(text);
+	return 0;
+}

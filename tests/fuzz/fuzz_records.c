@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The input: a layout, where the interpreters are, how memory changes, records as the kernel sends
+ * them, each behind its length, and the memory that they lead to.  They go all the way: to names,
+ * to a profile, to every format. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "input.h"
+#include "output.h"
+#include "slots.h"
+#include "symbolizer.h"
+
+#define PID	    0
+#define RECORDS_MAX 16
+#define PERIOD_NS   10000000LL
+#define WRITE_FULL  0x80
+#define CHOICES	    16
+
+struct pipeline {
+	struct profile *profile;
+	struct symbolizer *symbolizer;
+	struct bucket *buckets;
+};
+
+static uint64_t define(void *context, const struct definition *definition)
+{
+	struct pipeline *pipeline = context;
+	struct slot *slot = &pipeline->buckets[definition->slot / SLOTS_PER_BUCKET]
+				     .slots[definition->slot % SLOTS_PER_BUCKET];
+	uint32_t thread, stack;
+
+	slot->hash = definition->hash;
+	slot->count = definition->base + 1;
+	if (!symbolizer__define(pipeline->symbolizer, definition, &thread, &stack))
+		return UINT64_MAX;
+	return (uint64_t)thread << 32 | stack;
+}
+
+static void count(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
+{
+	struct pipeline *pipeline = context;
+
+	if (name == UINT64_MAX)
+		return;
+	pipeline->profile->ledger.outcomes[outcome] += samples;
+	profile__add(pipeline->profile, name >> 32, name, samples);
+}
+
+static void identify(void *context, const struct target_process *target, bool told_apart)
+{
+	(void)context;
+	(void)target;
+	(void)told_apart;
+}
+
+struct record {
+	void *bytes;
+	size_t size;
+};
+
+/* Takes records until an empty one; each is copied, so that reading beyond its end is noticed. */
+static int take_records(struct input *input, struct record *records)
+{
+	int taken = 0;
+	size_t size;
+
+	while (taken < RECORDS_MAX && (size = input__number(input, 2))) {
+		size = size < input->left ? size : input->left;
+		records[taken] = (struct record){ malloc(size), size };
+		input__take(input, records[taken++].bytes, size);
+	}
+	return taken;
+}
+
+static void go_through(struct pipeline *pipeline, const struct record *records, int record_count)
+{
+	const struct sampler_sink sink = { define, count, pipeline };
+	struct slots *slots = slots__new(&sink, pipeline->buckets, 1);
+
+	for (int i = 0; i < record_count; i++) {
+		slots__define(slots, records[i].bytes, records[i].size);
+		symbolizer__read_names(pipeline->symbolizer, i * PERIOD_NS);
+		symbolizer__check(pipeline->symbolizer, identify, NULL);
+	}
+	slots__harvest(slots);
+	slots__undefined(slots);
+	slots__free(slots);
+}
+
+/* Mostly in the format that takes no time. */
+static void write_profile(const struct profile *profile, unsigned int choice)
+{
+	static const struct output_format *const formats[] = { &output_html, &output_pprof,
+							       &output_speedscope };
+	const struct output_format *format = &output_folded;
+	bool full = choice & WRITE_FULL;
+	const struct output_options shown = { full, full, "fuzz" };
+	size_t size;
+	char *text;
+	FILE *file = open_memstream(&text, &size);
+
+	if (choice % CHOICES < sizeof(formats) / sizeof(formats[0]))
+		format = formats[choice % CHOICES];
+	CHECK(!format->write(profile, &shown, file));
+	fclose(file);
+	free(text);
+	free(ledger__summary(&profile->ledger));
+}
+
+static void profile_all(const struct target_process *target, const struct record *records,
+			int record_count, unsigned int format)
+{
+	struct profile *profile = profile__new();
+	struct pipeline pipeline = { profile, symbolizer__new(profile, LINES_CURRENT),
+				     calloc(STACK_BUCKETS, sizeof(struct bucket)) };
+
+	symbolizer__add_target(pipeline.symbolizer, target);
+	go_through(&pipeline, records, record_count);
+	write_profile(profile, format);
+	free(pipeline.buckets);
+	symbolizer__free(pipeline.symbolizer);
+	profile__free(profile);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct target_process target = { .command = "python3 app.py", .process.pid = PID };
+	struct input input = { bytes, size };
+	struct record records[RECORDS_MAX];
+	unsigned int changes, format;
+	int record_count;
+
+	if (!input__take_offsets(&input, &target.runtime.offsets) ||
+	    offsets__layout(&target.runtime.offsets, &target.runtime.layout))
+		return 0;
+	target.runtime.interpreters = input__number(&input, 2);
+	changes = input__number(&input, 1);
+	format = input__number(&input, 1);
+	record_count = take_records(&input, records);
+	memory__set(input.next, input.left, changes);
+	profile_all(&target, records, record_count, format);
+	while (record_count--)
+		free(records[record_count].bytes);
+	return 0;
+}

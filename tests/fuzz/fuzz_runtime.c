@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The input: how it changes while it is read; and what both the memory of a process and the one
+ * file that it maps hold. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "input.h"
+#include "process.h"
+#include "runtime.h"
+
+#define PID 0
+
+static struct input file;
+
+int __wrap_process__open_mapping(pid_t pid, const struct mapping *mapping);
+ssize_t __wrap_process__program_mappings(pid_t pid, struct mapping **mappings);
+
+/* The linker has those who mean the functions without __wrap_ call these (see the Makefile). */
+int __wrap_process__open_mapping(pid_t pid, const struct mapping *mapping)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	(void)pid;
+	(void)mapping;
+	CHECK(fd >= 0 && write(fd, file.next, file.left) == (ssize_t)file.left);
+	return fd;
+}
+
+ssize_t __wrap_process__program_mappings(pid_t pid, struct mapping **mappings)
+{
+	(void)pid;
+	*mappings = calloc(2, sizeof(**mappings));
+	for (int i = 0; i < 2; i++)
+		(*mappings)[i] = (struct mapping){
+			.end = file.left, .device = 1, .inode = 1, .executable = i
+		};
+	return 2;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct runtime runtime;
+	unsigned int changes;
+
+	file = (struct input){ bytes, size };
+	changes = input__number(&file, 1);
+	memory__set(file.next, file.left, changes);
+	if (!runtime__find(PID, &runtime)) {
+		CHECK(*runtime.version);
+		CHECK(runtime.layout.frame_bytes <= FRAME_FIELD_MAX);
+	}
+	return 0;
+}
