@@ -1,193 +1,167 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What profiling costs: in the kernel, for the target, for the profiler itself.
+"""Compares the profiler with its peers, side by side in one run: rows.py says on what.
 
-Prints the figures of one Python of each version, a table of them all, and
-writes them as JSON.  The target keeps PERCENT of its speed: the median over
-pairs of windows that lie side by side, with the profiler in one of them; "no
-profiler" shows the noise.
+The peers come from the package index and from Debian (peers.py, tools.py).  One that cannot do a
+row is tried, and the reason is told.  What was found goes to RESULTS.md, and in short to README.md;
+what a run finds that has not all rows, to RESULTS.md beside the binary.
 """
 
 import argparse
 import json
 import os
-import re
-import statistics
+import platform
+import signal
 import sys
 import time
 
-import kernel_cost
-from processes import BINARY, ROOT, SETTLING_SECONDS, Profiler, workers
+import figures
+import measure
+import peers
+import results
+import rows
+import specials
+import tools
+from processes import BINARY, ROOT, Failed
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from pythons import describe, one_of_each_minor  # noqa: E402
+import debian  # noqa: E402
+import pythons  # noqa: E402
 
-RATES = (99, 999, 9999)
-MANY_THREADS = 160
-FRAMES = (9, 49)
-WANTED_CPU = {99: 0.3, 999: 2, 9999: 5}
-WANTED_SPEED = {99: 99.7, 999: 99.0}
-
-
-def measure_kernel(python, seconds):
-    """Nanoseconds a sample at both depths, and a frame by their difference."""
-    cost = {}
-    with kernel_cost.statistics():
-        for frames in FRAMES:
-            with workers(python, len(os.sched_getaffinity(0)), frames=frames) as targets:
-                profiler = Profiler(targets, 9999)
-                profiler.wait_sampling()
-                time.sleep(seconds)
-                nanoseconds = kernel_cost.read(profiler.pid)
-                # Runs that met another process end at once: only the workers' are counted.
-                cost[frames] = nanoseconds / profiler.stop()["events"]
-    few, many = FRAMES
-    a_frame = (cost[many] - cost[few]) / (many - few)
-    wanted = 25 if python.version >= (3, 11) else 100
-    return [("kernel, %d frames" % few, cost[few], "ns a sample", None),
-            ("kernel, %d frames" % many, cost[many], "ns a sample",
-             "< 1300" if wanted == 25 else None),
-            ("kernel, one more frame", a_frame, "ns", "< %d" % wanted)]
+DEFAULT_LEAD_S = 0.5
+NEWEST = (3, 15)
+BUDGET_S, QUICK_BUDGET_S = 12 * 60, 3 * 60
+KEYS = [row.key for row in rows.ROWS] + ["names", "children"]
 
 
-def speed_kept(target, rate, pairs, window):
-    """Median of speed with / without the profiler, in percent; without any where RATE is None."""
-    ratios = []
-    for pair in range(pairs):
-        speeds = {}
-        # Which of the two comes first changes from pair to pair, so that drift cancels.
-        for profiled in ((True, False) if pair % 2 else (False, True)):
-            profiler = Profiler([target], rate) if profiled and rate else None
-            if profiler:
-                profiler.wait_sampling()
-            else:
-                time.sleep(SETTLING_SECONDS)
-            speeds[profiled] = target.speed(window)
-            if profiler:
-                profiler.stop()
-        ratios.append(100 * speeds[True] / speeds[False])
-    return statistics.median(ratios)
+def say(text):
+    print("%s  %s" % (time.strftime("%H:%M:%S"), text), flush=True)
 
 
-def measure_slow_down(python, pairs, window):
-    figures = []
-    for threads in (1, MANY_THREADS):
-        with workers(python, threads=threads) as (target,):
-            for rate in (None, *RATES):
-                where = "" if threads == 1 else ", %d threads" % threads
-                what = "no profiler" if rate is None else "%d Hz" % rate
-                wanted = "> %.1f" % WANTED_SPEED[rate] if rate in WANTED_SPEED else None
-                figures.append(("speed kept, " + what + where,
-                                speed_kept(target, rate, pairs, window), "%", wanted))
-    return figures
+def choose_pythons():
+    """The newest release of this machine's own, which the most peers attach to; and 3.15, which
+    alone has a sampler of its own."""
+    own = [python for python in pythons.own_pythons() if python.version < NEWEST]
+    newest = [python for python in pythons.one_of_each_minor() if python.version[:2] == NEWEST]
+    return own[-1], newest[-1] if newest else None
 
 
-def measure_profiler(python, seconds):
-    """The profiler's own CPU time and memory, and what it lost, at each rate."""
-    figures = []
-    with workers(python) as targets:
-        for rate in RATES:
-            profiler = Profiler(targets, rate)
-            profiler.wait_sampling()
-            start, before = time.monotonic(), profiler.cpu_seconds()
-            time.sleep(seconds)
-            used = (profiler.cpu_seconds() - before) / (time.monotonic() - start)
-            peak = profiler.peak_mib()
-            ledger = profiler.stop()
-            whole = 100 * (ledger["python"] - ledger["truncated"]) / max(ledger["samples"], 1)
-            figures += [("profiler's CPU, %d Hz" % rate, 100 * used, "% of a core",
-                         "< %g" % WANTED_CPU[rate]),
-                        ("profiler's memory, %d Hz" % rate, peak, "MiB", "< 40"),
-                        ("samples, %d Hz" % rate, ledger["samples"], "", None),
-                        ("lost, %d Hz" % rate, ledger["lost"], "", "0"),
-                        ("whole Python stacks, %d Hz" % rate, whole, "%", "> 99.9")]
-    return figures
+def measure_specials(found, python, compared, wanted, quick):
+    """Fills FOUND.  When each profiler's first sample comes, which the rows need."""
+    say("first sample after start")
+    found["start"] = specials.measure_start(python, compared, 2 if quick else 5)
+    leads = {name: result[0] / 1000 + measure.LEAD_SECONDS if not isinstance(result, str)
+             else DEFAULT_LEAD_S for name, result in found["start"].items()}
+    if "names" in wanted:
+        say("names")
+        found["names"] = specials.measure_names(python, compared)
+    if "children" in wanted:
+        say("processes that live shortly")
+        found["children"] = specials.measure_children(python, compared, leads, 40 if quick else 200)
+    return leads
 
 
-def measure_start(python, runs):
-    """Medians over a few runs of one second."""
-    first, whole = [], []
-    with workers(python) as targets:
-        for _ in range(runs):
-            profiler = Profiler(targets, 999, "-d", "1")
-            profiler.finish()
-            first.append(float(re.search(r"first sample.* ([\d.]+) ms", profiler.text)[1]))
-            whole.append(profiler.seconds)
-    return [("first sample after start", statistics.median(first), "ms", "< 150"),
-            ("a run of one second", statistics.median(whole), "s", "< 1.5")]
+def summarize(row, cell):
+    """A cell in numbers and text, as RESULTS.md and the JSON have it."""
+    lower, upper, confidence = figures.interval(cell.ratios) if cell.ratios else (None,) * 3
+    weights = [cell.weights[name] for name in row.functions]
+    measured = sum(weights) and cell.truth and sum(cell.truth)
+    return {
+        "cannot": cell.cannot,
+        "failures": dict(cell.failures),
+        "speed": figures.median(cell.ratios), "lower": lower, "upper": upper,
+        "confidence": confidence, "rounds": len(cell.ratios),
+        "wrong": cell.wrong / cell.python if cell.python else None,
+        "cut": cell.cut / cell.python if cell.python else None,
+        "reasons": dict(cell.reasons.most_common(3)),
+        "distance": figures.distance(weights, cell.truth) if measured else None,
+        "floor": figures.distance_floor(cell.truth, cell.python) if measured else None,
+        "samples": cell.samples, "python": cell.python,
+        "obtained": cell.python / cell.due if cell.due else None,
+        "cpu": figures.median(cell.cpu), "memory": cell.peak or None,
+        "depth": cell.deepest or None,
+    }
 
 
-# What --only names, in the order of measuring.
-PARTS = {
-    "kernel": lambda python, quick: measure_kernel(python, 2 if quick else 5),
-    "slow-down": lambda python, quick: measure_slow_down(python, 3 if quick else 9,
-                                                         0.5 if quick else 1),
-    "profiler": lambda python, quick: measure_profiler(python, 3 if quick else 10),
-    "start": lambda python, quick: measure_start(python, 2 if quick else 5),
-}
+def compare(python, compared, chosen, wanted, quick, budget):
+    """What was found under one Python; no row takes much more than its part of BUDGET seconds."""
+    found = {"rows": {}}
+    end = time.monotonic() + budget
+    leads = measure_specials(found, python, compared, wanted, quick)
+    for number, row in enumerate(chosen):
+        say("%s, Python %s" % (row.title, python.name))
+        now = time.monotonic()
+        deadline = now + (end - now) / (len(chosen) - number)
+        rounds = min(row.rounds, 2) if quick else row.rounds
+        try:
+            cells = measure.measure_row(row, python, compared, leads, rounds, deadline)
+        except Failed as reason:
+            say("left out: %s" % reason)
+            continue
+        found["rows"][row.key] = {str(name): summarize(row, cell) for name, cell in cells.items()}
+    return found
 
 
-def in_digits(value):
-    return "%d" % value if isinstance(value, int) else "%.2f" % value
-
-
-def measure(python, parts, quick):
-    figures = []
-    for part in parts:
-        for name, value, unit, wanted in PARTS[part](python, quick):
-            mark = "" if wanted is None else "wanted: %s" % wanted
-            print(("  %-36s %12s %-12s %s" % (name, in_digits(value), unit, mark)).rstrip(),
-                  flush=True)
-            figures.append({"name": name, "value": value, "unit": unit, "wanted": wanted})
-    return figures
-
-
-def print_table(report):
-    """A row for each figure, a column for each Python, as Markdown."""
-    rows = [["what"] + [name.partition("-")[0] for name in report]]
-    for same in zip(*report.values()):
-        rows.append([("%(name)s, %(unit)s" % same[0]).rstrip(", ")] +
-                    [in_digits(figure["value"]) for figure in same])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    rows.insert(1, ["-" * width for width in widths])
-    print()
-    for row in rows:
-        print("| " + " | ".join(map(str.ljust, row, widths)) + " |")
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
+        for line in cpuinfo:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="shorter and fewer windows")
-    parser.add_argument("--only", action="append", choices=PARTS, help="only this part (may be "
-                        "repeated)")
-    parser.add_argument("--python", action="append", metavar="PATH",
-                        help="only this Python (may be repeated), not one of each version")
-    parser.add_argument("--json", default=os.path.join(ROOT, ".output", "bench.json"),
-                        metavar="FILE", help="where the figures go (%(default)s)")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--only", action="append", choices=KEYS, help="only this row, and the "
+                        "first sample, which all need (may be repeated)")
+    parser.add_argument("--tool", action="append", metavar="NAME", help="beside pybpfprof, only "
+                        "this profiler (may be repeated)")
     return parser.parse_args()
+
+
+def select(compared, names):
+    return [tool for tool in compared if not names or tool.name in (*names, "pybpfprof")]
 
 
 def main():
     arguments = parse_arguments()
     if not os.access(BINARY, os.X_OK):
         sys.exit("%s is not built: run make" % BINARY)
-    if arguments.python:
-        pythons = [describe(path, "given") or sys.exit("%s is no supported Python" % path)
-                   for path in arguments.python]
-    else:
-        pythons = one_of_each_minor()
-    parts = [part for part in PARTS if part in (arguments.only or PARTS)]
-    report = {}
-    for python in pythons:
-        print("Python %s (%s)" % (python.name, " ".join(python.command)), flush=True)
-        report[python.name] = measure(python, parts, arguments.quick)
-    with open(arguments.json, "w", encoding="utf-8") as output:
-        json.dump({"kernel": os.uname().release, "cpus": len(os.sched_getaffinity(0)),
-                   "quick": arguments.quick, "pythons": report}, output, indent=2)
-        output.write("\n")
-    print_table(report)
-    print("figures: %s" % arguments.json)
+    if os.geteuid() != 0:
+        sys.exit("not root; run: sudo make bench")
+    # Python's own sampler would compile its library at each start.
+    os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(peers.FOLDER, "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    debian.fetch(("trixie", "sid"))
+    peers.install()
+    started = time.monotonic()
+    budget = QUICK_BUDGET_S if arguments.quick else BUDGET_S
+    common, newest = choose_pythons()
+    wanted = arguments.only or KEYS
+    chosen = [row for row in rows.ROWS if row.key in wanted]
+    plan = [(common, [tools.pybpfprof(), *tools.for_older()], chosen)]
+    if newest:
+        plan.append((newest, [tools.pybpfprof(), *tools.for_own_version(newest)],
+                     [row for row in chosen if row.newest]))
+    report = {"kernel": os.uname().release, "processor": processor(),
+              "cpus": len(os.sched_getaffinity(0)), "date": time.strftime("%Y-%m-%d"),
+              "quick": arguments.quick, "pythons": []}
+    for python, compared, on in plan:
+        compared = select(compared, arguments.tool)
+        part = budget * len(on) / max(1, sum(len(each) for _, _, each in plan))
+        found = compare(python, compared, on, wanted, arguments.quick, part)
+        report["pythons"].append({"name": python.name, "found": found,
+                                  "versions": {tool.name: tool.version for tool in compared}})
+    report["seconds"] = time.monotonic() - started
+    results.write(os.path.join(ROOT, ".output", "bench.json"), json.dumps(report, indent=2) + "\n")
+    results.publish(report, not (arguments.quick or arguments.only or arguments.tool))
 
 
 if __name__ == "__main__":
-    main()
+    for number in signal.SIGINT, signal.SIGTERM:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

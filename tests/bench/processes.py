@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The processes of a bench: workers that count their turns, and the profiler on them."""
+"""The processes of a bench: workloads that count their turns, and profilers on them."""
 
 import contextlib
 import glob
-import json
 import os
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -15,102 +15,170 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BINARY = os.environ.get("PYBPFPROF", os.path.join(ROOT, ".output", "pybpfprof"))
-SETTLING_SECONDS = 0.3
+WORKLOADS = os.path.join(HERE, "workloads")
+PROGRAMS = os.path.join(ROOT, "tests", "programs")
+START_TIMEOUT_S = 30
+POLL_SECONDS = 0.01
 
 
-class Worker:
-    """One running work.py."""
+class Failed(Exception):
+    """A run that came to nothing; its text says why."""
 
-    def __init__(self, python, folder, cpu, frames=49, threads=1):
-        descriptor, self.counter = tempfile.mkstemp(dir=folder)
+
+def cpu_seconds(pid):
+    """CPU time of all threads that a process has now."""
+    nanoseconds = 0
+    for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
+        with contextlib.suppress(OSError, IndexError):
+            with open(path, encoding="ascii") as schedstat:
+                nanoseconds += int(schedstat.read().split()[0])
+    return nanoseconds / 1e9
+
+
+def peak_mib(pid):
+    """The most memory that a process had in use so far; 0 for one that has ended."""
+    try:
+        with open("/proc/%d/status" % pid, encoding="ascii") as status:
+            peak = re.search(r"VmHWM:\s+(\d+)", status.read())
+    except OSError:
+        return 0
+    return int(peak[1]) / 1024 if peak else 0
+
+
+class Target:
+    """One running workload, ready; PINNED ones are kept on the last CPU: to be moved is noise."""
+
+    def __init__(self, python, folder, path, arguments=(), shows=1, pinned=True, flags=()):
+        descriptor, self.shown = tempfile.mkstemp(dir=folder)
+        os.ftruncate(descriptor, 8 * shows)
         os.close(descriptor)
-        command = [*python.command, "-B", os.path.join(HERE, "work.py"), self.counter, str(frames),
-                   str(threads)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE,
-                                        preexec_fn=lambda: os.sched_setaffinity(0, [cpu]))
+        self.layout = struct.Struct("%dd" % shows)
+        command = [*python.command, "-B", *flags, path, self.shown, *map(str, arguments)]
+        cpus = [max(os.sched_getaffinity(0))] if pinned else os.sched_getaffinity(0)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=dict(os.environ, PYTHONUTF8="1"), start_new_session=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, cpus))
         self.pid = self.process.pid
-        if self.process.stdout.readline() != b"ready\n":
-            raise RuntimeError("%s did not start" % " ".join(command))
+        answers, _, _ = select.select([self.process.stdout], [], [], START_TIMEOUT_S)
+        if not answers or not self.process.stdout.readline().startswith(b"ready"):
+            self.end()
+            raise Failed("the workload did not start: " + " ".join(command))
 
-    def turns(self):
-        with open(self.counter, "rb") as counter:
-            return struct.unpack("Q", counter.read(8))[0]
+    def read(self):
+        """The numbers that it shows, which only grow; one that is being written may look like 0."""
+        found = []
+        with open(self.shown, "rb", buffering=0) as shown:
+            for _ in range(2):
+                shown.seek(0)
+                found.append(self.layout.unpack(shown.read(self.layout.size)))
+        return tuple(map(max, *found))
+
+    def write(self, number):
+        """Shows the workload a number, as its first one."""
+        with open(self.shown, "r+b") as shown:
+            shown.write(struct.pack("d", number))
 
     def speed(self, seconds):
         """Turns a second over a window of SECONDS."""
-        start, turns = time.monotonic(), self.turns()
+        start, turns = time.monotonic(), self.read()[0]
         time.sleep(seconds)
-        return (self.turns() - turns) / (time.monotonic() - start)
+        return (self.read()[0] - turns) / (time.monotonic() - start)
+
+    def go(self):
+        """Sends the line that a waiting workload waits for."""
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+
+    def signal(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
 
     def end(self):
-        self.process.kill()
+        """Ends it, and removes what -X perf leaves of it and of the processes that it named."""
+        self.signal(signal.SIGKILL)
         self.process.wait()
+        self.process.stdin.close()
+        named = filter(bytes.isdigit, self.process.stdout.read().split())
+        for pid in [self.pid, *map(int, named)]:
+            with contextlib.suppress(OSError):
+                os.unlink("/tmp/perf-%d.map" % pid)
         self.process.stdout.close()
 
 
-@contextlib.contextmanager
-def workers(python, count=1, **options):
-    """COUNT workers, each on a CPU of its own: to be moved would be noise."""
-    with tempfile.TemporaryDirectory() as folder:
-        running = []
-        try:
-            for index in range(count):
-                cpu = sorted(os.sched_getaffinity(0), reverse=True)[index]
-                running.append(Worker(python, folder, cpu, **options))
-            yield running
-        finally:
-            for worker in running:
-                worker.end()
+# Waits for a line, then becomes its arguments.
+PARKED = ("import os, sys; print('parked', flush=True); sys.stdin.readline(); "
+          "os.execvp(sys.argv[1], sys.argv[1:])")
 
 
-class Profiler:
-    """One run of the profiler on some workers."""
+class Run:
+    """One run of a profiler, in a Python that waits until go(): what comes before is not counted.
 
-    def __init__(self, targets, rate, *arguments):
-        self.folder = tempfile.TemporaryDirectory()
-        self.stats = os.path.join(self.folder.name, "stats.json")
-        command = [BINARY, "-v", "-r", str(rate), "-o", os.path.join(self.folder.name, "out.html"),
-                   "--stats", self.stats, *arguments]
-        for target in targets:
-            command += ["-p", str(target.pid)]
-        self.started = time.monotonic()
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE,
-                                        stdout=subprocess.DEVNULL)
+    PREFIX is what starts that Python where the profiler can run at all.
+    """
+
+    def __init__(self, command, prefix):
+        self.messages = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [*prefix, "-I", "-S", "-c", PARKED, *map(str, command)], stdin=subprocess.PIPE,
+            stdout=self.messages, stderr=subprocess.STDOUT, start_new_session=True,
+            env=dict(os.environ, LC_ALL="C"))
         self.pid = self.process.pid
+        self.peak = 0
+        self.started = time.monotonic()
+        while not os.fstat(self.messages.fileno()).st_size:
+            if self.watch(time.monotonic() + POLL_SECONDS) or \
+                    time.monotonic() > self.started + START_TIMEOUT_S:
+                self.end()
+                raise Failed("its place cannot be entered: " + self.said())
+        self.peak = 0
 
-    def wait_sampling(self):
-        """Returns when its perf events are open and its start-up is over."""
-        folder = "/proc/%d/fd" % self.pid
-        while self.process.poll() is None:
-            with contextlib.suppress(FileNotFoundError):
-                if any("perf_event" in os.readlink(path) for path in glob.glob(folder + "/*")):
-                    time.sleep(SETTLING_SECONDS)
-                    return
-            time.sleep(0.01)
-        raise RuntimeError(self.process.stderr.read().decode())
+    def go(self):
+        self.started = time.monotonic()
+        self.process.stdin.write(b"\n")
+        self.process.stdin.close()
+        return self.started
 
-    def cpu_seconds(self):
-        nanoseconds = 0
-        for path in glob.glob("/proc/%d/task/*/schedstat" % self.pid):
-            with open(path, encoding="ascii") as schedstat:
-                nanoseconds += int(schedstat.read().split()[0])
-        return nanoseconds / 1e9
+    def watch(self, until):
+        """Waits for its end, or for a moment of the monotonic clock.  Whether it has ended."""
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                return True
+            self.peak = max(self.peak, peak_mib(self.pid))
+            time.sleep(POLL_SECONDS)
+        return self.process.poll() is not None
 
-    def peak_mib(self):
-        with open("/proc/%d/status" % self.pid, encoding="ascii") as status:
-            return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) / 1024
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        return self.finish()
-
-    def finish(self):
-        """Its ledger, after its end; `text` and `seconds` are then known too."""
-        self.text = self.process.communicate(timeout=60)[1].decode()
+    def finish(self, timeout):
+        """Waits for its end; `seconds` is then its length.  Failed where that is not to be had."""
+        ended = self.watch(time.monotonic() + timeout)
         self.seconds = time.monotonic() - self.started
-        if self.process.returncode != 0:
-            raise RuntimeError(self.text)
-        with open(self.stats, encoding="utf-8") as stats:
-            ledger = json.load(stats)
-        self.folder.cleanup()
-        return ledger
+        self.end()
+        if not ended:
+            raise Failed("not over after %d s" % self.seconds)
+
+    def stacks(self, read, wanted):
+        """What READ finds in its output; Failed where that has no Python stack.
+
+        The exit status tells nothing: one profiler ends with an error whenever its time is up."""
+        try:
+            found = read(wanted)
+        except OSError:
+            raise Failed("no profile: " + self.said()) from None
+        if not any(frames and frames[-1].file for frames, _, _ in found):
+            raise Failed("no Python stack in its profile: " + self.said())
+        return found
+
+    def said(self):
+        """The last thing that it said."""
+        self.messages.seek(0)
+        text = self.messages.read().decode("utf-8", "replace")
+        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("parked\n", "", 1)
+        lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
+        return lines[-1][:200] if lines else "exit status %s" % self.process.returncode
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()

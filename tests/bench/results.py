@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes what the bench has found: RESULTS.md, and its summary in README.md between two marks."""
+
+import collections
+import math
+import os
+
+import figures
+import rows
+from processes import HERE, ROOT
+
+NEST_DEPTH = 900
+README = os.path.join(ROOT, "README.md")
+BEGIN, END = "<!-- made by make bench -->\n", "<!-- end of what make bench made -->\n"
+OURS = "pybpfprof"
+NOISE = "None"  # where the ratios of the workload alone are
+
+HOW_TO_READ = """\
+Every figure is from this one run. A row's profilers take turns, with the workload alone before and
+after each, so that what else the machine does meets them all.
+
+- *Speed kept*: the workload's turns a second under the profiler, of those of the two windows without
+  beside it; the median over the rounds, and its interval of 95 % by order statistics (of the whole
+  range where the rounds are fewer than six). "No profiler" is the workload alone against its own
+  neighbours: the noise. For `-X perf` it includes what that option costs the target.
+- *Impossible*: stacks that the program cannot have, of all that were shown as Python's. With lines, a
+  call must come from a line that makes it; and a thread that sleeps is on no CPU. *Cut*: stacks
+  without their outermost frames; they are not judged.
+- *Distance*: total variation distance between the functions' shares in the profile and in the CPU time
+  by the program's own clock; in brackets what chance alone would give that many samples.
+- *Samples*: those with a Python stack, of those due: the rate, times the CPU time that the target had.
+  More than 100 % are samples of a thread that waited for a CPU.
+- *CPU*, *memory*: the profiler's own, of one core, while it samples, and at most. What runs in the
+  kernel is in the target's speed. `perf script`, which makes perf's stacks readable, is not in it.
+- *profiling.sampling* runs as it does by default, without stopping its target: its `--blocking` finds
+  no thread on a CPU. *perf* keeps 127 frames of a stack, as the kernel is set by default; some four of
+  them are one of Python's.
+- *Cannot*: it was tried.
+"""
+
+# Why, where a figure is not the best one.
+WHY = {
+    "speed": "the samples are interrupts, which the target feels as well as the walk",
+    "wrong": "unexpected: please report it",
+    "cut": "unexpected: 1,023 frames are the limit",
+    "distance": "chance, as long as it lies near the floor; else unexpected",
+    "obtained": "an interrupt that a busy host swallows is a sample less; peers count by the clock",
+    "cpu": "its maps are read several times a second, however few samples there are",
+    "memory": "16 MiB of it are the ring buffer from the kernel, whose 8 MiB are mapped twice, one "
+              "behind the other",
+    "depth": "unexpected: 1,023 frames are the limit",
+    "start": "the kernel verifies and compiles the BPF program first",
+    "end": "the kernel verifies and compiles the BPF program first",
+    "names": "unexpected",
+    "children": "it does not follow the processes that a target starts",
+}
+
+# part: of what was found; get: what a cell has there -> (value, text), or None, where a value may
+# be an interval; more: whether more is better; slack: how much worse is still level.
+Figure = collections.namedtuple("Figure", "title key part get more slack")
+
+
+def percent(value, digits=1):
+    return "-" if value is None else "%.*f %%" % (digits, 100 * value)
+
+
+def speed(cell):
+    lower, upper = cell["lower"], cell["upper"]
+    text = "%s (%.1f to %.1f" % (percent(cell["speed"]), 100 * lower, 100 * upper)
+    if cell["confidence"] < figures.CONFIDENCE:
+        return (0, math.inf), text + "; rounds: %d)" % cell["rounds"]
+    return (lower, upper), text + ")"
+
+
+def distance(cell):
+    """What chance may have made counts for nothing."""
+    return max(0, cell["distance"] - cell["floor"]), "%.3f (%.3f)" % (cell["distance"], cell["floor"])
+
+
+FORMATS = {
+    "speed": speed,
+    "wrong": lambda cell: (cell["wrong"], percent(cell["wrong"], 2)),
+    "cut": lambda cell: (cell["cut"], percent(cell["cut"], 2)),
+    "distance": distance,
+    "obtained": lambda cell: (min(cell["obtained"], 1), percent(cell["obtained"], 0)),
+    "cpu": lambda cell: (cell["cpu"], percent(cell["cpu"])),
+    "memory": lambda cell: (cell["memory"], "%.0f MiB" % cell["memory"]),
+    "depth": lambda cell: (cell["depth"], str(cell["depth"])),
+}
+
+
+def of_row(field):
+    """A field of a row's cell; None where it has none."""
+    def get(cell):
+        return None if cell.get(field) is None else FORMATS[field](cell)
+    return get
+
+
+def names_text(cell):
+    right, qualified, count = cell
+    return qualified, "%d of %d, %s" % (right, count, "all qualified" if qualified == right else
+                                        "%d qualified" % qualified)
+
+
+def depth_of_nest(cell):
+    """The workload's own count; calls below it come and go."""
+    depth = min(cell["depth"] or 0, NEST_DEPTH)
+    return depth, str(depth)
+
+
+def figure(title, key, part, more, slack, get=None):
+    return Figure(title, key, part, get or of_row(key), more, slack)
+
+
+COLUMNS = (
+    ("Speed kept", "speed"), ("Impossible", "wrong"), ("Cut", "cut"), ("Distance", "distance"),
+    ("Samples", "obtained"), ("CPU", "cpu"), ("Memory", "memory"), ("Depth", "depth"),
+)
+
+SUMMARY = (
+    figure("speed kept, recursion, 1,000 Hz", "speed", "recursion", True, None),
+    figure("speed kept, recursion, 100 Hz", "speed", "recursion-100", True, None),
+    figure("speed kept, 160 threads, 100 Hz", "speed", "threads", True, None),
+    figure("impossible stacks, recursion, 1,000 Hz", "wrong", "recursion", False, 0.0),
+    figure("stacks without their outermost frames", "cut", "recursion", False, 0.0),
+    figure("distance of shares from the truth (by chance)", "distance", "shares", False, 0.005),
+    figure("the same, C code without the GIL", "distance", "released", False, 0.005),
+    figure("samples of those due, 1,000 Hz", "obtained", "recursion", True, 0.05),
+    figure("profiler's CPU, 1,000 Hz", "cpu", "recursion", False, 0.002),
+    figure("profiler's CPU, 160 threads, 100 Hz", "cpu", "threads", False, 0.002),
+    figure("profiler's memory", "memory", "recursion", False, 1.0),
+    figure("deepest of 900 frames", "depth", "depth", True, 0, depth_of_nest),
+    figure("first sample after start", "start", "start", False, 10,
+           lambda cell: (cell[0], "%.0f ms" % cell[0])),
+    figure("a run of one second takes longer by", "end", "start", False, 0.05,
+           lambda cell: (cell[1], "%.2f s" % cell[1])),
+    figure("names", "names", "names", True, 0, names_text),
+    figure("processes of 50 ms that have samples", "children", "children", True, 0.005,
+           lambda cell: (cell[0], "%s, %s of those due" % (percent(cell[0], 0),
+                                                           percent(cell[1], 0)))),
+)
+
+
+def version_of(python):
+    return python["name"].partition("-")[0]
+
+
+def part_of(found, part):
+    return found["rows"].get(part) or found.get(part) or {}
+
+
+def look_up(found, figure, tool):
+    """(value, text) of a figure; the value is None where the profiler cannot, or has none."""
+    cell = part_of(found, figure.part).get(tool)
+    if cell is None:
+        return None, "-"
+    if isinstance(cell, str) or (isinstance(cell, dict) and cell["cannot"]):
+        return None, "cannot"
+    return figure.get(cell) or (None, "-")
+
+
+def table(lines):
+    """Lines of cells as Markdown; the first one is the head."""
+    lines = [lines[0], ["---"] * len(lines[0])] + lines[1:]
+    return "".join("| %s |\n" % " | ".join(line) for line in lines)
+
+
+def summary_table(python):
+    names = list(python["versions"])
+    lines = [["CPython %s" % version_of(python)] + names]
+    for each in SUMMARY:
+        if part_of(python["found"], each.part):
+            lines.append([each.title] + [look_up(python["found"], each, name)[1]
+                                         for name in names])
+    return table(lines)
+
+
+def row_table(cells, versions):
+    columns = [(title, of_row(key)) for title, key in COLUMNS]
+    columns = [(title, get) for title, get in columns
+               if any(not cell["cannot"] and get(cell) for cell in cells.values())]
+    lines = [["profiler"] + [title for title, _ in columns]]
+    for name in versions:
+        cell = cells[name]
+        if cell["cannot"]:
+            lines.append([name, "cannot"] + ["-"] * (len(columns) - 1))
+        else:
+            lines.append([name] + [(get(cell) or (None, "-"))[1] for _, get in columns])
+    noise = cells.get(NOISE)
+    if noise and noise["speed"] is not None:
+        lines.append(["no profiler", speed(noise)[1]] + ["-"] * (len(columns) - 1))
+    return table(lines)
+
+
+def remarks(cells, versions):
+    """Why a profiler cannot, or could not every time."""
+    text = ""
+    for name in versions:
+        cell = cells.get(name)
+        if isinstance(cell, str):
+            text += "- %s cannot: %s\n" % (name, cell)
+        elif isinstance(cell, dict):
+            for reason, times in cell["failures"].items():
+                word = "cannot" if cell["cannot"] else "failed in %d rounds" % times
+                text += "- %s %s: %s\n" % (name, word, reason)
+    return text and "\n" + text
+
+
+def is_ahead(peer, ours, each):
+    """Whether a peer's value is better; of two intervals, whether it lies beyond the other one."""
+    if ours is None:
+        return True
+    if isinstance(ours, tuple):
+        return peer[0] > ours[1] if each.more else peer[1] < ours[0]
+    return (peer - ours if each.more else ours - peer) > each.slack
+
+
+def behind(python):
+    """Sentences on the summary's figures in which a peer is ahead of pybpfprof."""
+    found = []
+    for each in SUMMARY:
+        ours, our_text = look_up(python["found"], each, OURS)
+        if our_text == "-":
+            continue
+        peers = [(look_up(python["found"], each, name), name) for name in python["versions"]
+                 if name != OURS]
+        peers = [(value, text, name) for (value, text), name in peers if value is not None]
+        better = [(text, name) for value, text, name in peers if is_ahead(value, ours, each)]
+        if better:
+            found.append("- %s, CPython %s: %s; %s. %s.\n" % (
+                each.title, version_of(python), our_text,
+                ", ".join("%s %s" % (name, text) for text, name in better),
+                WHY[each.key][0].upper() + WHY[each.key][1:]))
+    return found
+
+
+def summary(report):
+    text = "".join(summary_table(python) + "\n" for python in report["pythons"])
+    sentences = [sentence for python in report["pythons"] for sentence in behind(python)]
+    if sentences:
+        text += "Where pybpfprof is not ahead:\n\n" + "".join(sentences)
+    return text.rstrip("\n") + "\n"
+
+
+TITLES = {row.key: row.title for row in rows.ROWS}
+
+
+def whole(report):
+    text = "# pybpfprof and its peers, side by side\n\n"
+    text += "Made by `make bench`%s on %s, in %.0f minutes: %d CPUs (%s), Linux %s.\n\n" % (
+        " in its quick form" if report["quick"] else "", report["date"], report["seconds"] / 60,
+        report["cpus"], report["processor"], report["kernel"])
+    versions = {name: version for python in report["pythons"]
+                for name, version in python["versions"].items()}
+    text += "".join("- %s %s\n" % item for item in versions.items()) + "\n"
+    text += HOW_TO_READ + "\n## Summary\n\n" + summary(report)
+    for python in report["pythons"]:
+        text += "\n## CPython %s\n" % version_of(python)
+        for key, cells in python["found"]["rows"].items():
+            text += "\n### %s\n\n" % TITLES[key]
+            text += row_table(cells, python["versions"])
+            text += remarks(cells, python["versions"])
+        for key, title in (("start", "First sample"), ("names", "Names"),
+                           ("children", "Processes of 50 ms")):
+            cannot = remarks(python["found"].get(key, {}), python["versions"])
+            text += "\n### %s\n%s" % (title, cannot) if cannot else ""
+    return text.rstrip("\n") + "\n"
+
+
+def replace_between(text, new):
+    """TEXT with NEW between the marks; as it is where it has none."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return before + begin + "\n" + new + "\n" + end + after if end else text
+
+
+def write(path, text):
+    """Leaves the file to whom it belongs, or to whom README.md belongs: this runs as root."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    owner = os.stat(README)
+    os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def publish(report, official):
+    """Into the tree where the run is a whole one, else beside the binary."""
+    path = os.path.join(HERE if official else os.path.join(ROOT, ".output"), "RESULTS.md")
+    write(path, whole(report))
+    if official:
+        with open(README, encoding="utf-8") as file:
+            text = file.read()
+        write(README, replace_between(text, summary(report)))
+    print("\n" + summary(report))
+    print("all of it: %s" % path)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""recursion.py SHOWN: tests/programs/deep.py's recursion, whose every stack is known."""
+
+from shown import Shown, ready
+
+import deep
+
+
+def turn_forever(shown):
+    while True:
+        deep.descend(deep.DEPTH)
+        shown.turn()
+
+
+def main():
+    shown = Shown()
+    ready()
+    turn_forever(shown)
+
+
+main()
