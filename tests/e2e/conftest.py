@@ -9,29 +9,34 @@ stacks and the ledger, and every run that succeeds has its sums checked here.
 import glob
 import json
 import os
-import re
 import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
 
+from folded import parse_folded
 from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
 PATIENCE = 60
 
-FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.DOTALL)
+# What profiling takes, other users' processes, too.
+CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "pythons(which, since): on which Pythons it runs")
     config.addinivalue_line("markers", "proves(what): a column of tests/matrix.py's table")
+    config.addinivalue_line("markers", "alone: it measures what tests beside it would change")
 
 
 def pytest_generate_tests(metafunc):
-    if "python" in metafunc.fixturenames:
+    own = [name for marker in metafunc.definition.iter_markers("parametrize")
+           for name in marker.args[0].split(",")]
+    if "python" in metafunc.fixturenames and "python" not in own:
         marker = metafunc.definition.get_closest_marker("pythons")
         wanted = marker.kwargs if marker else {}
         pythons = [python for python in wanted.get("which", own_and_fetched_pythons)()
@@ -42,8 +47,20 @@ def pytest_generate_tests(metafunc):
                              scope="session")
 
 
+def side_by_side(item):
+    """What has to be in one process where tests run side by side: those of one Python, which share
+    what they profiled, or of one file; all kernels are booted at once."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if "python" not in parameters or "kernels" in item.fixturenames:
+        return item.module.__name__
+    return parameters["python"].name
+
+
+# Before pytest-xdist's own, which reads the groups.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
+        item.add_marker(pytest.mark.xdist_group(side_by_side(item)))
         marker = item.get_closest_marker("proves")
         if marker and "python" in item.callspec.params:
             item.user_properties += [("python", item.callspec.params["python"].name),
@@ -84,6 +101,30 @@ def binary():
     path = os.environ.get("PYBPFPROF", os.path.join(ROOT, ".output", "pybpfprof"))
     assert os.access(path, os.X_OK), "%s is not built: run make" % path
     return os.path.abspath(path)
+
+
+@pytest.fixture
+def public_binary(binary, tmp_path_factory):
+    """A copy that every user can run."""
+    folder = tmp_path_factory.mktemp("public")
+    for path in (folder, *folder.parents[:2]):
+        os.chmod(path, 0o755)
+    return shutil.copy(binary, folder)
+
+
+@pytest.fixture(scope="session")
+def public_binary(binary):
+    """A copy that every user can run: not in a folder of pytest's, each run of which closes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield shutil.copy(binary, folder)
+
+
+def as_nobody(capabilities):
+    """What, before a command, runs it as nobody with just these capabilities."""
+    held = ",".join(["-all"] + ["+" + name for name in sorted(capabilities)])
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=" + held,
+            "--ambient-caps=" + held, "--bounding-set=" + held]
 
 
 @pytest.fixture(scope="session")
@@ -168,36 +209,6 @@ def session_target():
     targets = Targets()
     yield targets
     targets.end()
-
-
-class Frame:
-    """One frame of a folded stack: name, file and line (None where it has none)."""
-
-    def __init__(self, label):
-        match = FRAME.fullmatch(label)
-        self.label = label
-        self.name = match["name"] if match else label
-        self.file = match["file"] if match else None
-        self.line = int(match["line"]) if match and match["line"] else None
-
-    @property
-    def short(self):
-        """The name's last part, which is co_name."""
-        return self.name.rpartition(".")[2]
-
-    def __repr__(self):
-        return self.label
-
-
-def parse_folded(text):
-    """[([Frame, ...] root first, count), ...]"""
-    stacks = []
-    known = {}
-    for line in text.splitlines():
-        labels, _, count = line.rpartition(" ")
-        frames = [known.setdefault(label, Frame(label)) for label in labels.split(";")]
-        stacks.append((frames, int(count)))
-    return stacks
 
 
 class Run:

@@ -14,9 +14,9 @@ import os
 import re
 import subprocess
 
-from conftest import PROGRAMS
 from pythons import JIT
 
+PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "programs")
 MARK = re.compile(r"([\w<>]+)(?: \((.*?)\))?")
 
 
@@ -80,10 +80,14 @@ class Legal:
             return name == "library" or name in self.called["library"]
         return name in self.calls.get((caller.short, caller.line), ())
 
-    def has_line(self, frame, innermost):
-        """Whether the frame's line is one of its function; what the JIT runs may have none."""
-        jitted = self.jit and innermost and frame.line is None
-        return jitted or (frame.line or 0) in self.lines.get(frame.short, ())
+    def has_line(self, frame, callee):
+        """Whether the frame's line is one of its function.  None, which some instructions have and
+        what the JIT runs may have, no caller has but one that was interrupted."""
+        if frame.line is None and callee and callee.short not in self.called["anywhere"]:
+            return False
+        if frame.line is None and self.jit and not callee:
+            return True
+        return (frame.line or 0) in self.lines.get(frame.short, ())
 
     def why_not(self, frames):
         """What is wrong with a stack, root first; None for a legal one."""
@@ -92,8 +96,8 @@ class Legal:
         for caller, callee in zip(frames, frames[1:]):
             if not self.may_call(caller, callee):
                 return "%s does not call %s" % (caller, callee)
-        for frame in frames:
-            if self.is_own(frame) and not self.has_line(frame, frame is frames[-1]):
+        for frame, callee in zip(frames, frames[1:] + [None]):
+            if self.is_own(frame) and not self.has_line(frame, callee):
                 return "%s has no such line" % frame
         return None
 

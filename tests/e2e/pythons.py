@@ -70,9 +70,18 @@ def describe(path, origin, root="", jit=False):
     return Python(path, version, name, include, tuple(command), root, kind)
 
 
+@functools.lru_cache(maxsize=None)
+def debug_pythons():
+    """Debian's debug builds."""
+    found = [describe("/usr/bin/" + debian.DEBUG_PROGRAM % version, suite, root)
+             for suite, root, version in debian.find_interpreters()]
+    return sorted(filter(None, found), key=lambda python: python.version)
+
+
 def find_uncommon():
-    """Builds that no package has, and Debian's with the JIT, which is off unless asked for."""
-    found = [describe(path, kind) for kind, path in build.find_interpreters()]
+    """What no package has, debug builds, and Debian's with the JIT, which is off unless asked for."""
+    found = [describe(path, kind) for kind, path in build.find_interpreters() if kind != "musl"]
+    found += debug_pythons()
     found += [describe("/usr/bin/python" + version, suite, root, jit=True)
               for suite, root, version in debian.find_interpreters()]
     return found
@@ -96,20 +105,37 @@ def find_pythons():
     return sorted(filter(None, found), key=lambda python: (python.version, python.name))
 
 
+def musl_pythons():
+    """With musl in the place of the GNU C library, and few modules; of one that was built."""
+    return [describe(path, kind) for kind, path in build.find_interpreters() if kind == "musl"]
+
+
 def own_pythons():
     """Those that this machine has of its own."""
     return [python for python in find_pythons() if not python.root and python.kind == RELEASE]
 
 
 def own_and_fetched_pythons():
-    """Its own, and of the versions and kinds that it does not have those that were fetched."""
+    """Its own, and of the versions and kinds that it does not have those that were fetched; all
+    where all are wanted."""
+    if wants_all():
+        return find_pythons()
     own = {(python.version[:2], python.kind) for python in own_pythons()}
     return [python for python in find_pythons()
             if not python.root or (python.version[:2], python.kind) not in own]
 
 
+def own_fetched_and_debug_pythons():
+    """Those, and debug builds whether or not all uncommon ones are wanted."""
+    pythons = own_and_fetched_pythons()
+    return pythons + [python for python in debug_pythons() if python not in pythons]
+
+
 def one_of_each_minor():
-    """Of every minor version and kind one, the most recent and preferably a distribution's."""
+    """Of every minor version and kind one, the most recent and preferably a distribution's; all
+    where all are wanted."""
+    if wants_all():
+        return find_pythons()
     chosen = {}
     for python in sorted(find_pythons(), key=lambda python: "pyenv" not in python.name):
         chosen[python.version[:2], python.kind] = python

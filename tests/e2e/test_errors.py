@@ -3,13 +3,12 @@
 
 import errno
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from conftest import PROGRAMS, parse_folded
+from conftest import CAPABILITIES, PROGRAMS, as_nobody, parse_folded
 
 FAILED, USAGE, NOT_PYTHON, NOT_ALLOWED, NO_SAMPLE = 1, 2, 3, 4, 5
 AT_ONCE = 5
@@ -65,6 +64,7 @@ class TestProcesses:
         finally:
             process.wait()
 
+    @pytest.mark.alone  # else a container may have a process 2, which is said
     def test_kernel_thread(self, profile):
         check(profile.attempt("-p", 2, "-d", 30), NOT_PYTHON, "kernel thread")
 
@@ -221,24 +221,10 @@ class TestCommands:
         assert not (tmp_path / "out.html").exists()
 
 
-CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
-
-
 class TestPermissions:
-    @pytest.fixture
-    def public_binary(self, binary, tmp_path_factory):
-        """A copy that every user can run."""
-        folder = tmp_path_factory.mktemp("public")
-        for path in (folder, *folder.parents[:2]):
-            os.chmod(path, 0o755)
-        return shutil.copy(binary, folder)
-
     def as_nobody(self, binary, capabilities, *arguments):
         """Runs it as nobody with just these capabilities."""
-        held = ",".join(["-all"] + ["+" + name for name in capabilities])
-        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-                 "--inh-caps=" + held, "--ambient-caps=" + held,
-                 "--bounding-set=" + held, binary, *arguments]
+        words = [*as_nobody(capabilities), binary, *arguments]
         answer = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, cwd="/tmp", timeout=60)
         return answer.returncode, answer.stderr.decode()

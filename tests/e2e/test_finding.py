@@ -6,6 +6,8 @@ none, and expects every sample to have its whole stack.
 """
 
 import collections
+import fcntl
+import glob
 import os
 import re
 import shutil
@@ -15,8 +17,8 @@ import sys
 
 import pytest
 
-from conftest import PROGRAMS, missing, missing_without_pyenv
-from pythons import own_pythons
+from conftest import PROGRAMS, missing
+from pythons import RELEASE, debian, find_pythons, own_pythons
 
 NOT_PYTHON = 3
 BUSY = os.path.join(PROGRAMS, "busy.py")
@@ -30,8 +32,9 @@ for name in ("INCLUDEPY", "LIBDIR", "LIBPL", "LDLIBRARY", "LIBRARY", "LDVERSION"
 """
 
 # What is needed to embed a Python: the folder of Python.h, the paths of both libraries ("" where
-# there is none), what the static one needs beside it, and PYTHONHOME.
-Parts = collections.namedtuple("Parts", "include shared static libraries home")
+# there is none), that of the static one as position-independent code, what these need beside them,
+# and PYTHONHOME.
+Parts = collections.namedtuple("Parts", "include shared static pic libraries home")
 
 
 def find_parts(python):
@@ -44,24 +47,62 @@ def find_parts(python):
                   if ".so" in name]
     shared = next(filter(os.path.exists, candidates), "")
     static = os.path.join(static_folder, static)
-    return Parts(include, shared and os.path.realpath(shared),
-                 static if os.path.exists(static) else "", " ".join(libraries).split(), home)
+    static = static if os.path.exists(static) else ""
+    # Debian has both; what else was built with a shared library has only this.
+    pic = os.path.join(static_folder, "libpython%s-pic.a" % version)
+    if not os.path.exists(pic):
+        pic = static if shared.startswith(home) and home != "/usr" else ""
+    return Parts(include, shared and os.path.realpath(shared), static, pic,
+                 " ".join(libraries).split(), home)
+
+
+def find_fetched_parts(python):
+    """The same of an interpreter that has a root of its own, as seen from here."""
+    name = "libpython%d.%d.so.1.0" % python.version[:2]
+    shared = next(iter(glob.glob(os.path.join(python.root, "usr", "lib", "*", name))), "")
+    return Parts(python.include, shared, "", "", [], os.path.join(python.root, "usr"))
 
 
 def is_embeddable(parts):
     return os.path.exists(os.path.join(parts.include, "Python.h")) and parts.shared
 
 
+def loads_here(parts):
+    """Whether this machine's libc is not too old for the libpython."""
+    return subprocess.run([sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])",
+                           parts.shared], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def fetched_pythons():
+    return [python for python in find_pythons() if python.root and python.kind == RELEASE]
+
+
+def put_alone(parts, folder):
+    """Parts whose libpython has no other library beside it that a program of this machine would take."""
+    path = os.path.join(str(folder), os.path.basename(parts.shared))
+    os.symlink(parts.shared, path)
+    return parts._replace(shared=path)
+
+
 @pytest.fixture(scope="session")
-def embeddable():
-    """[(Python, Parts), ...] of those that can be embedded, oldest first."""
+def embeddable(tmp_path_factory):
+    """[(Python, Parts), ...] of those that can be embedded, oldest first: this machine's own, and of
+    the versions that it does not have those that were fetched."""
     every = [(python, find_parts(python)) for python in own_pythons()]
-    return [pair for pair in every if is_embeddable(pair[1])] or missing("libpython with Python.h")
+    every = [pair for pair in every if is_embeddable(pair[1])]
+    own = {python.version[:2] for python, _ in every}
+    fetched = [(python, find_fetched_parts(python)) for python in fetched_pythons()
+               if python.version[:2] not in own]
+    every += [(python, put_alone(parts, tmp_path_factory.mktemp("libpython")))
+              for python, parts in fetched if is_embeddable(parts) and loads_here(parts)]
+    return sorted(every, key=lambda pair: pair[0].version) or missing("libpython with Python.h")
 
 
 @pytest.fixture(scope="session")
 def newest(embeddable):
-    return embeddable[-1]
+    """The newest of this machine's own."""
+    own = [pair for pair in embeddable if not pair[0].root]
+    return own[-1] if own else missing("libpython with Python.h of this machine's own")
 
 
 @pytest.fixture
@@ -74,12 +115,13 @@ def static_python():
 
 
 @pytest.fixture
-def shared_python(embeddable):
-    """A Python whose executable has nearly nothing, and its Parts."""
-    for python, parts in reversed(embeddable):
-        if "libpython" in dependencies(python.path):
-            return python, parts
-    return missing_without_pyenv("Python with a shared libpython")
+def shared_python(newest, build):
+    """A Python whose executable has nearly nothing, as Debian's has not, and its Parts."""
+    python, parts = newest
+    if "libpython" in dependencies(python.path):
+        return newest
+    launcher = build("launcher.c", *link_shared(parts))
+    return python._replace(path=launcher, command=(launcher,)), parts
 
 
 def dependencies(path):
@@ -97,21 +139,28 @@ def build(require, tmp_path):
     return compile_source
 
 
+def include(parts):
+    # Debian's pyconfig.h refers to one in a folder beside this one.
+    return ["-I" + parts.include, "-I" + os.path.dirname(parts.include)]
+
+
 def link_shared(parts):
     folder, name = os.path.split(parts.shared)
-    return ["-I" + parts.include, "-L" + folder, "-l:" + name, "-Wl,-rpath," + folder]
+    # What a fetched one needs, it may find only in its root.
+    return [*include(parts), "-L" + folder, "-l:" + name, "-Wl,-rpath," + folder,
+            "-Wl,--allow-shlib-undefined"]
 
 
-def link_static(parts):
-    return ["-I" + parts.include, parts.static, *parts.libraries, "-lm", "-lutil"]
+def link_static(parts, library):
+    return [*include(parts), library, *parts.libraries, "-lm", "-lutil"]
 
 
 @pytest.fixture
 def profile_some(profile):
     """profile_some(TARGET, ARGUMENT...): a Run with samples, however busy the machine is."""
-    def run(program, *arguments):
+    def run(program, *arguments, **options):
         for _ in range(10):
-            run = profile("-p", program.pid, "-d", 0.5, "-r", 499, *arguments)
+            run = profile("-p", program.pid, "-d", 0.5, "-r", 499, *arguments, **options)
             if run.ledger["python"]:
                 break
         assert run.ledger["python"] > 0, run.stderr
@@ -122,8 +171,8 @@ def profile_some(profile):
 @pytest.fixture
 def expect_whole(profile_some):
     """expect_whole(TARGET): profiles it; every sample must have a whole stack, with spin in it."""
-    def check(program):
-        run = profile_some(program)
+    def check(program, **options):
+        run = profile_some(program, **options)
         assert run.count_name("spin") == run.ledger["python"] == run.samples
         assert run.ledger["truncated"] == 0
         # Nothing is said but what the profile shows.
@@ -243,7 +292,7 @@ class TestFilesThatChange:
         others = [other.shared for other_python, other in embeddable
                   if other_python.version[:2] != python.version[:2]]
         if not others:
-            missing_without_pyenv("second libpython")
+            missing("second libpython")
         library = copy(parts.shared, tmp_path / os.path.basename(parts.shared))
         started = target(python, BUSY, environment={"LD_PRELOAD": library})
         os.rename(copy(others[0], tmp_path / "new"), library)
@@ -317,14 +366,14 @@ class TestEmbedding:
         ["-pie"], ["-no-pie", "-s"], ["-pie", "-s", "-rdynamic"]
     ], ids=["symbols", "stripped", "exported"])
     def test_static(self, embeddable, build, target, expect_whole, profile, options):
-        # Debian's is not position-independent; 2.7 starts with modules that need the shared one.
-        linkable = [pair for pair in embeddable
-                    if pair[1].static and pair[0].version >= (3,) and
-                    ("-pie" not in options or "pyenv" in pair[0].name)]
+        # 2.7 starts with modules that need the shared one.
+        linkable = [(python, parts, parts.pic if "-pie" in options else parts.static)
+                    for python, parts in embeddable if python.version >= (3,)]
+        linkable = [found for found in linkable if found[2]]
         if not linkable:
-            missing_without_pyenv("libpython.a that can be linked so")
-        for python, parts in linkable[:1] + linkable[1:][-1:]:
-            path = build("embed.c", *options, *link_static(parts))
+            missing("libpython.a that can be linked so")
+        for python, parts, library in linkable[:1] + linkable[1:][-1:]:
+            path = build("embed.c", *options, *link_static(parts, library))
             started = target.start([path, BUSY], environment={"PYTHONHOME": parts.home})
             if python.version < (3, 10) and options == ["-no-pie", "-s"]:
                 # Nothing is left that says what it is: not even the section .PyRuntime.
@@ -333,6 +382,22 @@ class TestEmbedding:
                 expect_whole(started)
             target.end()
 
+    @pytest.mark.pythons(which=fetched_pythons, since=(3, 13))
+    @pytest.mark.parametrize("how", ["linked", "loaded"])
+    def test_in_a_root_of_its_own(self, python, build, host, target, expect_whole, how):
+        """The versions for which this machine's libc may be too old."""
+        parts = find_fetched_parts(python)
+        library = os.path.join("/usr", os.path.relpath(parts.shared, parts.home))
+        if how == "linked":
+            path = build("embed.c", *link_shared(parts))
+            started = target.start([debian.ENTER, python.root, path, BUSY])
+        else:
+            started = host("load=" + library, "start", "run=" + SPIN, "ready", "wait",
+                           prefix=(debian.ENTER, python.root))
+        with open("/proc/%d/maps" % started.pid, encoding="ascii") as maps:
+            assert library in maps.read()
+        expect_whole(started)
+
     def test_go(self, newest, target, expect_whole, require, tmp_path):
         _, parts = newest
         folder, name = os.path.split(parts.shared)
@@ -340,7 +405,7 @@ class TestEmbedding:
         subprocess.run([require("go"), "build", "-o", path, os.path.join(PROGRAMS, "embed.go")],
                        check=True, env=dict(os.environ, CGO_ENABLED="1", GOFLAGS="",
                                             CC=require("gcc"), CGO_CFLAGS="-I" + parts.include,
-                                            CGO_LDFLAGS=" ".join(link_shared(parts)[1:])))
+                                            CGO_LDFLAGS=" ".join(link_shared(parts)[2:])))
         expect_whole(target.start([path, BUSY], environment={"PYTHONHOME": parts.home}))
 
 
@@ -352,7 +417,8 @@ def host(build, target):
     def start(*steps, **options):
         if not path:
             path.append(build("host.c"))
-        return target.start([options.pop("path", path[0]), *steps], **options)
+        program = options.pop("path", path[0])
+        return target.start([*options.pop("prefix", ()), program, *steps], **options)
     return start
 
 
@@ -400,7 +466,7 @@ class TestSeveral:
     @pytest.fixture
     def two(self, embeddable):
         if len({python.version[:2] for python, _ in embeddable}) < 2:
-            missing_without_pyenv("second libpython")
+            missing("second libpython")
         return embeddable[0], embeddable[-1]
 
     @pytest.mark.parametrize("living", [0, 1])
@@ -413,19 +479,21 @@ class TestSeveral:
     @pytest.mark.parametrize("first", ["lives", "rests"])
     def test_loaded_twice(self, newest, host, expect_whole, first):
         """The same file, once in a namespace of the dynamic linker's own; one of them lives."""
-        python, parts = newest
-        if "pyenv" not in python.name:
-            missing_without_pyenv("libpython that starts in a namespace of its own")
-        start = ["home=" + parts.home, "start", "run=" + SPIN]
-        expect_whole(host("load=" + parts.shared, *(start if first == "lives" else []),
-                          "again=" + parts.shared, *(start if first == "rests" else []),
-                          "ready", "wait"))
+        _, parts = newest
+        load, again = "load=" + parts.shared, "again=" + parts.shared
+        if first == "lives":
+            started = host(load, "home=" + parts.home, "start", "run=" + SPIN, again, "ready", "wait")
+        else:
+            started = host(load, again, "start", "main=exec(open(%r).read())" % BUSY,
+                           environment={"PYTHONHOME": parts.home})
+        expect_whole(started)
 
-    def test_own_copy_rests(self, two, build, host, expect_whole):
-        (_, own), (_, lives) = two
-        if not own.static:
-            missing("libpython.a")
-        path = build("host.c", "-DOWN_COPY", *link_static(own))
+    def test_own_copy_rests(self, embeddable, build, host, expect_whole):
+        own = next((parts for _, parts in embeddable if parts.pic), None)
+        lives = next((parts for _, parts in reversed(embeddable) if parts is not own), None)
+        if not own or not lives:
+            missing("libpython.a beside another libpython")
+        path = build("host.c", "-DOWN_COPY", *link_static(own, own.pic))
         expect_whole(host(*load(lives), "start", "run=" + SPIN, "ready", "wait", path=path))
 
     def test_both_live(self, two, host, profile_some):
@@ -457,6 +525,33 @@ class TestSeveral:
                            "cannot be, or is beyond" if kind == "OFFSETS" else "cannot be told")
 
 
+# Maps the file that its argument names as code, then takes a lease on it where that is wanted.
+MAP = """
+import fcntl, mmap, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open(sys.argv[1], "rb")
+mapped = mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+if "lease" in sys.argv:
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+exec(open(sys.argv[2]).read())
+"""
+
+
+def write_symbols(path, size):
+    """An ELF file whose symbols and their names are nothing but holes, SIZE bytes of each."""
+    with open(sys.executable, "rb") as executable:
+        header = bytearray(executable.read(64))
+    struct.pack_into("<QQ", header, 32, 64, 64 + 56)
+    struct.pack_into("<HHHHH", header, 54, 56, 1, 64, 3, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
+    sections = [(0, 0, 0, 0), (2, 4096, size, 2), (3, 4096 + size, size, 0)]
+    with open(path, "wb") as file:
+        file.write(header + segment)
+        for kind, offset, length, link in sections:
+            file.write(struct.pack("<IIQQQQIIQQ", 0, kind, 0, 0, offset, length, link, 0, 8, 24))
+        file.truncate(4096 + 2 * size)
+
+
 class TestDamagedFiles:
     def test_truncated(self, shared_python, host, profile, tmp_path):
         """A library that was cut after it was loaded: nothing to be found, and nothing breaks."""
@@ -483,3 +578,23 @@ class TestDamagedFiles:
             "maps = [mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE," \
             " mmap.PROT_READ | mmap.PROT_EXEC) for file in files]\nexec(open(%r).read())"
         expect_whole(target.start([static_python.path, "-c", code % (names, BUSY)]))
+
+    def test_symbols_without_end(self, static_python, target, expect_whole, tmp_path):
+        """They take no memory."""
+        write_symbols(str(tmp_path / "huge"), 250 << 20)
+        started = target.start([static_python.path, "-c", MAP, str(tmp_path / "huge"), BUSY])
+        limited = ["sh", "-c", 'ulimit -v 400000 && exec "$@"', "sh"]
+        expect_whole(started, prefix=limited)
+
+    def test_leased(self, static_python, target, profile, tmp_path):
+        """To open it would take as long as the kernel gives its owner, 45 s, to let go of it."""
+        leased = tmp_path / "leased"
+        leased.write_bytes(b"x" * 4096)
+        with open(str(leased), "rb") as file:
+            try:
+                fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            except OSError:
+                missing("file system with leases")
+        started = target.start([static_python.path, "-c", MAP, str(leased), BUSY, "lease"])
+        with open("/proc/sys/fs/lease-break-time", encoding="ascii") as seconds:
+            assert profile("-p", started.pid, "-d", 0.2).seconds < int(seconds.read())

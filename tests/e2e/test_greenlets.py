@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Greenlets switch C stacks and Python stacks; each sample is of one of them, and whole."""
 
+import collections
 import os
 import re
 import shutil
@@ -66,17 +67,24 @@ def why_not(frames):
     return None
 
 
+# While 3.12 switches, its frames are linked without those that entered from C, by which alone a C frame
+# of that version proves to be the current one (bpf/activation.bpf.h): samples of these moments have a
+# reason instead of a stack.  They depend on how often the program switches: here, some 1 to 2 %.
+LOST_IN_3_12 = 0.05
+
+
 @pytest.mark.proves("greenlets")
 @pytest.mark.pythons(which=own_pythons)
 @pytest.mark.parametrize("switcher", ["greenlet", "gevent"])
 def test_each_stack_is_one_greenlets(python, switcher, gevent_folder, target, profile):
     program = target(python, "greenlets.py", switcher, environment={"PYTHONPATH": gevent_folder})
-    samples = errors = 0
+    samples = 0
+    errors = collections.Counter()
     greenlets = set()
     for _ in range(RUNS_AT_MOST):
         run = profile("-p", program.pid, "-d", 2, "-r", 2999)
         samples += run.samples
-        errors += sum(run.ledger["errors"].values())
+        errors.update(run.ledger["errors"])
         for frames, _ in run.stacks:
             if any(frame.file is None for frame in frames):
                 continue  # a reason, counted among the errors
@@ -87,4 +95,6 @@ def test_each_stack_is_one_greenlets(python, switcher, gevent_folder, target, pr
             break
     assert samples >= SAMPLES_WANTED
     assert len(greenlets) == 8
-    assert errors <= 0.02 * samples, run.ledger
+    if python.version[:2] == (3, 12):
+        assert errors.pop("frame_entering") <= LOST_IN_3_12 * samples
+    assert sum(errors.values()) <= 0.001 * samples, errors

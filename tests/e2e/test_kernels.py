@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Debian's kernels, from the oldest that is supported to the newest, each in a machine of its own.
+"""Debian's kernels, from the oldest that is supported to the newest, each in a machine of its own;
+and one for aarch64.
 
 All Pythons run three programs there, which one profile has all of; tests/kernels/ makes it happen.
 """
 
 import concurrent.futures
+import functools
 import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -25,20 +28,49 @@ import machine  # noqa: E402
 pytestmark = pytest.mark.timeout(1800)
 
 AT_ONCE = 2
-SECONDS, RATE = 6, 999
+SECONDS_A_PYTHON, RATE = 1.2, 999
 DEPTH = 1000
+WORK = "def work(): return sum(range(1000))\nfor _ in range(1000): work()"
 FUNCTIONS = ("alpha", "beta", "gamma", "delta", "epsilon")
 BASELINE = os.path.join(ROOT, "tests", "kernels", "verifier_cost.json")
 MOST_OF_BASELINE = 1.10
 VERIFIED = re.compile(r"^verifier: (\w+) (\d+)$", re.MULTILINE)
+
+PROFILER = "/usr/bin/pybpfprof"
+OUTPUTS = ["-f", "folded", "-o", "/tmp/profile", "--stats", "/tmp/stats"]
+# Linux's own highest value; Debian's kernels begin with 3.
+ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
+# What the profiler has kept when it has given up the rest.
+SHOW_KEPT = '"$@" & while kill -0 $! && ! grep -q "NoNewPrivs:.1" /proc/$!/status; ' \
+    'do sleep 0.01; done; grep CapPrm /proc/$!/status; wait $!'
+# Until the machine is turned off; that is the same for every kernel.
+OLDEST = next(iter(debian_kernels.SUITES))
+LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
+    "echo confidentiality >/sys/kernel/security/lockdown; echo 0 >/proc/sys/net/core/bpf_jit_enable"
+KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
+CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_RESOURCE = 2, 19, 24
+CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 38, 39, 40
+TO_READ = [CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE]
+FEWEST = TO_READ + [CAP_PERFMON, CAP_BPF]
+
+each_python = pytest.mark.parametrize("kernel,python", [
+    pytest.param(name, python, id="%s-%s" % (name, python.name))
+    for name, described in machine.MACHINES.items() for python in described.contents.pythons()
+], indirect=["kernel"], scope="session")
 
 
 def describe(command, nice, totals=None):
     return {"command": command, "nice": nice, "totals": totals}
 
 
+def describe_job(command, programs=(), first="", capabilities=None, environment=(), release=""):
+    return {"command": command, "programs": list(programs), "first": first,
+            "capabilities": capabilities, "environment": dict(environment), "release": release}
+
+
 def make_jobs(pythons):
-    """The profile of everything, in which shares need most samples; then what loading costs."""
+    """The profile of everything, in which shares need most samples; then nobody's, one within a PID
+    namespace, with what loading costs, and a program from its start on."""
     programs = []
     for python in pythons:
         command = image.guest_command(python)
@@ -47,21 +79,30 @@ def make_jobs(pythons):
                      describe(command + ["/programs/deep.py"], 5),
                      describe(command + ["/programs/depth.py", str(DEPTH)], 10)]
     busy = describe(["/agent", "/programs/busy.py"], 0)
-    return [{"programs": programs, "arguments": ["-d", str(SECONDS), "-r", str(RATE)],
-             "environment": {}},
-            {"programs": [busy], "arguments": ["-d", "0.5"],
-             "environment": {"LD_PRELOAD": "/verifier_cost.so"}}]
+    everything = [PROFILER, *OUTPUTS, "-d", str(SECONDS_A_PYTHON * len(pythons)), "-r", str(RATE)]
+    short = ["sh", "-c", SHOW_KEPT, "sh", PROFILER, *OUTPUTS, "-d", "0.5"]
+    inner = ["unshare", "-m", "-p", "-f", "--mount-proc", PROFILER, *OUTPUTS, "-t", "-d", "3", "--",
+             "/agent", "/programs/busy.py"]
+    started = [PROFILER, *OUTPUTS, "-r", str(RATE), "--", "/agent", "-c", WORK]
+    check = [PROFILER, "check", "--json"]
+    return [describe_job(everything, programs),
+            describe_job(check, capabilities=FEWEST),
+            describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
+            describe_job(inner, environment={"LD_PRELOAD": "/verifier_cost.so"}),
+            describe_job(started),
+            describe_job(check, first=LOCK_DOWN, release=OLDEST)]
 
 
 class Kernel:
     """What a machine with one kernel has done."""
 
-    def __init__(self, name, initrd, folder):
-        path = debian_kernels.fetch(name)
-        self.release = debian_kernels.release(path)
-        results, self.console = machine.run_jobs(path, initrd, folder)
-        self.profile, self.cost = (results + [None, None])[:2]
-        self.pythons = machine.guest_pythons()
+    def __init__(self, described, initrd, folder):
+        self.machine = described
+        self.release = debian_kernels.release(machine.fetch_kernel(described))
+        results, self.console = machine.run_jobs(described, initrd, folder)
+        self.profile, self.check, self.nobody, self.inner, self.started, self.locked = (
+            results + [None] * 6)[:6]
+        self.pythons = described.contents.pythons()
 
     def succeeded(self, result):
         """A job's result; the profiler must have ended well."""
@@ -83,24 +124,45 @@ class Kernel:
 
 
 @pytest.fixture(scope="session")
-def kernels(request, binary, require, tmp_path_factory):
-    """{name: the Kernel to come} of all that are selected, some at once."""
-    for tool in machine.ARCHITECTURE.EMULATOR[0], "busybox", "cpio":
-        require(tool)
+def initrd(binary, tmp_path_factory):
+    """initrd(CONTENTS): the image of what machines have (own.py, foreign.py), made once."""
+    @functools.lru_cache(maxsize=None)
+    def make(contents):
+        output = os.path.join(os.path.dirname(binary), contents.OUTPUT)
+        files = {"/usr/bin/pybpfprof": os.path.join(output, "pybpfprof"),
+                 "/verifier_cost.so": os.path.join(output, "verifier_cost.so")}
+        return image.build(str(tmp_path_factory.mktemp("image")), contents, files,
+                           make_jobs(contents.pythons()))
+    return make
+
+
+def what_is_missing(described, binary):
+    """What the machine cannot be without; "" where all is there."""
+    build = os.path.join(os.path.dirname(binary), described.contents.OUTPUT, "verifier_cost.so")
+    return ", ".join([os.path.basename(path) for path in (described.architecture.EMULATOR[0],)
+                      if not shutil.which(path)] +
+                     described.contents.missing() +
+                     [path for path in (build,) if not os.path.exists(path)])
+
+
+@pytest.fixture(scope="session")
+def kernels(request, binary, initrd, tmp_path_factory):
+    """{name: the Kernel to come} of all that are selected and can be had, some at once."""
     names = {item.callspec.params["kernel"] for item in request.session.items
              if "kernels" in item.fixturenames}
-    pythons = machine.guest_pythons()
-    preloaded = os.path.join(os.path.dirname(binary), "verifier_cost.so")
-    files = {"/usr/bin/pybpfprof": binary, "/verifier_cost.so": preloaded}
-    initrd = image.build(str(tmp_path_factory.mktemp("image")), files, pythons, make_jobs(pythons))
+    machines = {name: described for name, described in machine.MACHINES.items()
+                if name in names and not what_is_missing(described, binary)}
     pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
-    yield {name: pool.submit(Kernel, name, initrd, str(tmp_path_factory.mktemp("machine")))
-           for name in debian_kernels.SUITES if name in names}
+    yield {name: pool.submit(Kernel, described, initrd(described.contents),
+                             str(tmp_path_factory.mktemp("machine")))
+           for name, described in machines.items()}
     pool.shutdown(cancel_futures=True)
 
 
-@pytest.fixture(scope="session", params=debian_kernels.SUITES)
-def kernel(request, kernels):
+@pytest.fixture(scope="session", params=machine.MACHINES)
+def kernel(request, binary, kernels):
+    if request.param not in kernels:
+        missing(what_is_missing(machine.MACHINES[request.param], binary))
     try:
         return kernels[request.param].result()
     except debian_kernels.debian.Unreachable as reason:
@@ -109,9 +171,12 @@ def kernel(request, kernels):
         missing("kernel %s (%s)" % (request.param, reason))
 
 
-@pytest.mark.parametrize("wanted", machine.WANTED, ids=lambda wanted: "%d.%d" % wanted)
-def test_python_is_there(wanted):
-    if not any(python.version[:2] == wanted for python in machine.guest_pythons()):
+@pytest.mark.parametrize("contents,wanted", [
+    pytest.param(contents, wanted, id="%s-%d.%d" % (contents.__name__, *wanted))
+    for contents in dict.fromkeys(described.contents for described in machine.MACHINES.values())
+    for wanted in contents.WANTED])
+def test_python_is_there(contents, wanted):
+    if not any(python.version[:2] == wanted for python in contents.pythons()):
         pytest.skip("no Python %d.%d here" % wanted)
 
 
@@ -125,7 +190,7 @@ def test_ledger(kernel):
 
 
 @pytest.mark.proves("kernels")
-@pytest.mark.pythons(which=machine.guest_pythons)
+@each_python
 def test_shares(kernel, python, figure):
     """Chance alone puts one of the 100 shares here outside 5 standard errors in 20,000 runs."""
     stacks, used = kernel.stacks(python, "shares")
@@ -140,14 +205,14 @@ def test_shares(kernel, python, figure):
     figure(kernel.release.partition("-")[0])
 
 
-@pytest.mark.pythons(which=machine.guest_pythons)
+@each_python
 def test_no_stack_that_never_was(kernel, python):
     legal = DeepLegal(python, roots=("<module>", "work"))
     stacks, _ = kernel.stacks(python, "deep")
     wrong = {}
     whole = 0
     for frames, count in stacks:
-        if frames[-1].file is None:
+        if frames[0].file is None:
             continue
         whole += count
         reason = legal.why_not(frames)
@@ -159,7 +224,7 @@ def test_no_stack_that_never_was(kernel, python):
     assert whole >= wanted * sum(count for _, count in stacks) > 50
 
 
-@pytest.mark.pythons(which=machine.guest_pythons)
+@each_python
 def test_1000_frames_are_whole(kernel, python):
     stacks, _ = kernel.stacks(python, "depth")
     assert sum(count for _, count in stacks) > 5
@@ -169,15 +234,64 @@ def test_1000_frames_are_whole(kernel, python):
         assert frames[0].short.lstrip("_") == "bootstrap"
 
 
+def test_in_a_pid_namespace(kernel):
+    """The profiler and what it starts are the first processes of a namespace of their own."""
+    stacks = parse_folded(kernel.succeeded(kernel.inner)["profile"])
+    assert sum(count for frames, count in stacks
+               if any(frame.name == "spin" for frame in frames)) > 20
+    assert {frames[0].label.split(":")[0] for frames, _ in stacks} == {"thread (2)"}
+
+
+def test_program_from_its_start(kernel):
+    """It is looked at before it has loaded all that a Python needs."""
+    check_ledger(json.loads(kernel.succeeded(kernel.started)["stats"]))
+    stacks = parse_folded(kernel.started["profile"])
+    assert sum(count for frames, count in stacks
+               if [frame.name for frame in frames] == ["<module>", "work"]) > 100
+
+
 def version(text):
     return [int(number) for number in re.findall(r"\d+", text)[:2]]
+
+
+def not_ok(result):
+    """What `check`, which must find that something is missing, does not find OK."""
+    assert result["status"] == 4, result["output"]
+    return {check["name"]: check["verdict"] for check in json.loads(result["output"])["checks"]
+            if check["verdict"] != "OK"}
+
+
+def test_check_with_fewest_privileges(kernel):
+    """Debian's kernels have a value of perf_event_paranoid that takes CAP_SYS_ADMIN."""
+    assert kernel.check, kernel.console[:2000]
+    missing = {"perf_event_paranoid", "perf events", "sample"}
+    if version(kernel.release) < [5, 11]:
+        missing |= {"locked memory", "BPF program"}
+    assert not_ok(kernel.check) == dict.fromkeys(missing, "MISSING")
+
+
+def test_fewest_privileges(kernel):
+    """They are else enough, and what is still needed later is kept: CAP_BPF by old kernels alone."""
+    nobody = kernel.succeeded(kernel.nobody)
+    stacks = parse_folded(nobody["profile"])
+    assert sum(count for frames, count in stacks if frames[1].name == "spin") > 10
+    kept = TO_READ + [CAP_BPF] * (version(kernel.release) < [5, 19])
+    assert int(KEPT.search(nobody["output"]).group(1), 16) == sum(1 << bit for bit in kept)
+
+
+@pytest.mark.parametrize("kernel", [OLDEST], indirect=True)
+def test_check_under_lockdown(kernel):
+    """And with the JIT off."""
+    assert kernel.locked, kernel.console[:2000]
+    missing = dict.fromkeys(("lockdown", "BPF program", "sample"), "MISSING")
+    assert not_ok(kernel.locked) == dict(missing, **{"BPF JIT": "LIMITED"})
 
 
 def test_verifier_cost(kernel, require, capsys):
     """Instructions that the verifier looks at, of the million that it will; without a baseline for
     a kernel's version, that of the last one before."""
     found = {name: int(count)
-             for name, count in VERIFIED.findall(kernel.succeeded(kernel.cost)["output"])}
+             for name, count in VERIFIED.findall(kernel.succeeded(kernel.inner)["output"])}
     compiler = re.search(r"clang version (\d+)", subprocess.run(
         [require("clang"), "--version"], stdout=subprocess.PIPE, universal_newlines=True,
         check=True).stdout).group(1)
@@ -185,6 +299,7 @@ def test_verifier_cost(kernel, require, capsys):
         baselines = json.load(file).get("clang " + compiler)
     if not baselines:
         pytest.skip("no baseline for what clang %s compiles" % compiler)
+    baselines = baselines[kernel.machine.architecture.__name__]
     known = max((key for key in baselines if version(key) <= version(kernel.release)), key=version)
     with capsys.disabled():
         print("\nverifier, %s: %s instructions; %s: %s" % (kernel.release, found, known,

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from conftest import PROGRAMS, ROOT, missing
-from pythons import find_pythons, one_of_each_minor
+from pythons import find_pythons, one_of_each_minor, own_fetched_and_debug_pythons
 
 OUTPUT = os.path.join(ROOT, os.environ.get("OUTPUT", ".output"))
 
@@ -64,6 +64,7 @@ def hold_objects(python, target):
     return target(python, "code_objects.py" if python.version >= (3,) else "code_objects_2_7.py")
 
 
+@pytest.mark.pythons(which=own_fetched_and_debug_pythons)
 def test_code_objects(python, tool, target):
     program = hold_objects(python, target)
     said = program.said

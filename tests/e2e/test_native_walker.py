@@ -117,4 +117,6 @@ def test_a_sample_reads_little(python, parked):
         # The newest interpreter, the thread state, the frames; in 2.7 also whether the newest thread
         # state, which is another one, is still the same.
         newest = 2 if python.version < (3,) else 0
-        assert second["reads"] == 1 + newest + 1 + 49
+        # In 3.9 and 3.10, what kind of function the outermost one is.
+        root = python.version[:2] in ((3, 9), (3, 10))
+        assert second["reads"] == 1 + newest + 1 + 49 + root

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from conftest import ROOT, missing, missing_without_pyenv
-from pythons import FREE_THREADED, debian, find_pythons, own_pythons
+from pythons import DEBUG, FREE_THREADED, debian, find_pythons, own_and_fetched_pythons, own_pythons
 
 GENERATE = os.path.join(ROOT, "offsets", "generate.py")
 
@@ -20,6 +20,12 @@ def run_generate(*arguments):
                           stderr=subprocess.STDOUT, universal_newlines=True)
 
 
+def with_headers():
+    """A debug build has its release's, but for a macro that generate.py defines itself."""
+    return [python for python in own_and_fetched_pythons() if python.kind != DEBUG]
+
+
+@pytest.mark.pythons(which=with_headers)
 def test_tables_agree_with_the_headers(python):
     if not os.path.exists(os.path.join(python.include, "Python.h")):
         missing("headers of Python " + python.name)
@@ -27,6 +33,8 @@ def test_tables_agree_with_the_headers(python):
     assert run.returncode == 0, run.stdout
     build = "t" if python.kind == FREE_THREADED else ""
     assert "cpython-%d.%d%s.h: agrees" % (python.version[:2] + (build,)) in run.stdout
+    debug = "cpython-%d.%dd.h: agrees" % python.version[:2]
+    assert (debug in run.stdout) == (python.version < (3, 8))
 
 
 def for_aarch64():
@@ -68,6 +76,28 @@ def test_architectures_that_disagree_are_told(tmp_path):
     assert run.stdout.count("\n") == 1 and "tstate_thread_id" in run.stdout
 
 
+def test_what_only_a_debug_build_moves_is_told(tmp_path):
+    """From 3.8 on there is one table for debug builds and others, and so nothing may be in it that
+    Py_DEBUG moves."""
+    includes = [python.include for python in find_pythons() if python.version >= (3, 8) and
+                os.path.exists(os.path.join(python.include, "cpython", "pystate.h"))]
+    if not includes:
+        missing("headers of a Python")
+    include = str(tmp_path / os.path.basename(includes[0]))
+    shutil.copytree(includes[0], include)
+    for name in "cpython/code.h", "code.h":
+        path = os.path.join(include, name)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text.replace("    PyObject_HEAD\n",
+                                        "    PyObject_HEAD\n#ifdef Py_DEBUG\nlong moved;\n#endif\n"))
+    run = run_generate("--check", include)
+    assert run.returncode == 1
+    assert "a debug build do not agree" in run.stdout and "code_name" in run.stdout
+
+
 def rewrite(path, pattern, replacement):
     with open(path, encoding="utf-8") as file:
         text, count = re.subn(pattern, replacement, file.read())
@@ -89,6 +119,53 @@ def test_micro_versions_with_a_table_of_their_own(tmp_path):
     run = run_generate("--check", include)
     assert run.returncode == 0, run.stdout
     assert "cpython-3.7.0.h: agrees" in run.stdout
+    assert "cpython-3.7.0d.h: agrees" in run.stdout
+
+
+KNOWS = """
+#include <stdio.h>
+#include "offsets.h"
+
+int main(void)
+{
+	struct offsets offsets;
+
+	puts(offsets__versions());
+	return offsets__lookup(0x%02x%02x00f0, false, &offsets);
+}
+"""
+
+
+def test_a_version_is_one_file(tmp_path):
+    """What the generator writes of a version's headers is all that the build needs to know it."""
+    newest = max((python for python in find_pythons()
+                  if os.path.exists(os.path.join(python.include, "Python.h"))),
+                 key=lambda python: python.version)
+    major, minor = newest.version[0], newest.version[1] + 1
+    folder, include = tmp_path / "include", tmp_path / "include" / ("python%d.%d" % (major, minor))
+    shutil.copytree(newest.include, include)
+    for beside in os.listdir(os.path.dirname(newest.include)):
+        if beside != os.path.basename(newest.include):  # Debian's pyconfig.h is in one of these
+            os.symlink(os.path.join(os.path.dirname(newest.include), beside), folder / beside)
+    rewrite(include / "patchlevel.h", r"(PY_MINOR_VERSION\s+)\d+", r"\g<1>%d" % minor)
+    tree = tmp_path / "tree"
+    for part in "offsets", "bpf":
+        shutil.copytree(os.path.join(ROOT, part), tree / part)
+    shutil.copy(os.path.join(ROOT, "Makefile"), tree)
+    name = "cpython-%d.%d.h" % (major, minor)
+    if os.path.exists(tree / "offsets" / name):
+        os.unlink(tree / "offsets" / name)
+    run = subprocess.run([sys.executable, tree / "offsets" / "generate.py", include],
+                         stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    assert name + ": agrees" in run.stdout
+    with open(tree / "knows.c", "w", encoding="utf-8") as file:
+        file.write(KNOWS % (major, minor))
+    subprocess.run(["make", "-s", "OUTPUT=output", "output/offset_tables.h"], cwd=tree, check=True)
+    subprocess.run(["cc", "-o", "knows", "-Ioutput", "-Ioffsets", "-Ibpf", "knows.c",
+                    "offsets/table.c"], cwd=tree, check=True)
+    run = subprocess.run([tree / "knows"], stdout=subprocess.PIPE, universal_newlines=True)
+    assert run.returncode == 0
+    assert "%d.%d" % (major, minor) in run.stdout.rstrip().split(", ")
 
 
 def test_no_headers_are_told(tmp_path):

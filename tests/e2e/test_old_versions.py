@@ -8,8 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import missing_without_pyenv
-from pythons import own_pythons
+from pythons import RELEASE, own_and_fetched_pythons
 
 
 @pytest.fixture(scope="session")
@@ -17,10 +16,11 @@ def stripped(require, tmp_path_factory):
     """stripped(PYTHON): the command of a copy without symbols, and its environment."""
     def copy(python):
         folder = tmp_path_factory.mktemp("stripped")
-        home = os.path.dirname(os.path.dirname(python.path))
+        program = python.root + python.path
+        home = os.path.dirname(os.path.dirname(program))
         name = "libpython%d.%d*.so.*" % python.version[:2]
         libraries = glob.glob(os.path.join(home, "lib", name))
-        for path in [python.path] + libraries:
+        for path in [program] + libraries:
             shutil.copy(path, str(folder))
             subprocess.run([require("strip"), str(folder / os.path.basename(path))], check=True)
         environment = {"PYTHONHOME": home, "LD_LIBRARY_PATH": str(folder)}
@@ -28,16 +28,18 @@ def stripped(require, tmp_path_factory):
     return copy
 
 
-def test_without_symbols(target, profile, stripped):
+def before_runtime():
+    return [python for python in own_and_fetched_pythons()
+            if python.version < (3, 7) and python.kind == RELEASE]
+
+
+@pytest.mark.pythons(which=before_runtime)
+def test_without_symbols(python, target, profile, stripped):
     """The list of interpreters is told by the code that returns it."""
-    pythons = [python for python in own_pythons() if python.version < (3, 7)]
-    if not pythons:
-        missing_without_pyenv("Python 2.7 or 3.6 that is this machine's own")
-    for python in pythons:
-        path, environment = stripped(python)
-        program = target(path, "busy.py", environment=environment)
-        run = profile("-p", program.pid, "-d", 0.5, "-r", 499)
-        assert run.count_name("spin") == run.samples > 10
+    path, environment = stripped(python)
+    program = target(path, "busy.py", environment=environment)
+    run = profile("-p", program.pid, "-d", 0.5, "-r", 499)
+    assert run.count_name("spin") == run.samples > 10
 
 
 def test_forked_child_has_its_own_threads(python, target, profile):

@@ -12,8 +12,8 @@ CALLERS_OF_SPIN = {
     "Base.value", "Base.decorated", "Base.decorated_alike", "Base.decorated_plainly",
     "Base.__private", "replacement", "Base.Nested.Deeper.innermost", "Elsewhere.renamed",
     "Cycle.around",
-    # Two functions that do not agree, and what no module leads to.
-    "shared", "within", "of_local",
+    # Two functions that do not agree; what no module leads to, or leads to by another's name.
+    "shared", "within", "of_local", "convert",
 }
 
 # Wrappers have another's name, but their own code object's is told.

@@ -32,6 +32,7 @@ def test_signal_ends_the_run(python, target, profile, number):
     assert program.process.poll() is None
 
 
+@pytest.mark.alone
 def test_target_ends_in_the_first_second(python, target, profile):
     program = target(python, "burn.py", 0.3, "wait")
     run = profile.start("-p", program.pid, "-r", 999)
@@ -49,6 +50,7 @@ def test_target_ends_in_the_first_second(python, target, profile):
     assert run.ledger["python"] - named <= 0.01 * run.samples
 
 
+@pytest.mark.alone
 def test_command_that_is_short(python, profile):
     run = profile("-r", 999, command=[*python.command, "-S", "-E", BURN, "0.05"])
     assert run.count_name("inner_loop") >= 0.4 * 0.05 * 999

@@ -105,6 +105,33 @@ def test_threads_that_come_and_go(python, target, profile):
     assert run.ledger["lost"] == 0
 
 
+@pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
+def test_exceptions_that_are_handed_on(python, target, profile):
+    """3.9 takes the callers from a generator that hands one on; elsewhere every stack is whole."""
+    run = profile("-p", target(python, "delegating.py").pid, "-d", 2, "-r", 1999)
+    for frames, _ in run.stacks:
+        assert frames[0].file is None or frames[0].short == "<module>", frames
+    if python.version[:2] == (3, 9):
+        assert run.ledger["errors"]["frame_unlinked"] > 0.2 * run.samples
+    else:
+        assert run.count_name("throw") > 0.05 * run.samples
+        assert run.count_name("outer") > 0.1 * run.samples
+        assert run.ledger["python"] >= 0.999 * run.samples, run.ledger
+
+
+@pytest.mark.pythons(which=one_of_each_minor)
+def test_more_threads_than_are_searched(python, target, profile):
+    """The kernel is told where the old ones are; but not in 2.7, where newer ones decide."""
+    program = target(python, "many_threads.py", 2500)
+    run = profile("-p", program.pid, "-d", 1, "-r", 499)
+    if python.version < (3,):
+        assert run.ledger["errors"]["too_many_threads"] == run.samples > 0
+        return
+    assert run.ledger["python"] == run.samples
+    counts = [run.count_name(name) for name in ("main", "in_the_midst")]
+    assert sum(counts) == run.samples and min(counts) > 0.1 * run.samples
+
+
 @pytest.mark.proves("fork")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_forked_children(python, target, profile):

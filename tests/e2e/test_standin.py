@@ -5,15 +5,17 @@ Free-threaded builds, a later version whose fields have moved, and tables that a
 """
 
 import collections
+import json
 import os
 import shutil
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
 
-from conftest import ROOT, missing
+from conftest import PROGRAMS, ROOT, missing
 from headers import find_headers, make_next_version, move_fields
 
 SOURCE = os.path.join(ROOT, "tests", "standin", "interpreter.c")
@@ -165,3 +167,66 @@ def test_major_4_is_refused(standin, target, profile, tmp_path):
     run = profile.attempt("-p", program.pid, "-d", 1)
     assert run.status == 3
     assert "Python 4.0.0, which is not supported" in run.stderr
+
+
+# How a process is hostile, and what the ledger says of its samples then.
+HOSTILITIES = [
+    ("frame-loop", "truncated"),
+    ("frames-nowhere", "frame_address"),
+    ("state-loop", "too_many_threads"),
+    ("interpreter-loop", "too_many_threads"),
+    ("10000-states", None),
+    ("no-interpreter", "interpreter_fault"),
+    ("2-gib-names", "unnamed_code_objects"),
+    ("overflows", "unnamed_code_objects"),
+    ("rewriting", None),
+    ("names-for-ever", None),
+]
+HOSTILE_SECONDS = 2
+# Loading the program, then less than a CPU all the time.
+HOSTILE_CPU_S = 2 + HOSTILE_SECONDS
+HOSTILE_DELAY_S = 5
+# The names and tables that are kept of a process, with copies of them.
+HOSTILE_RSS_MB = 600
+
+
+@pytest.mark.parametrize("how, reason", HOSTILITIES, ids=[row[0] for row in HOSTILITIES])
+def test_hostile(how, reason, standin, target, profile, tmp_path):
+    program = target.start([standin(Build(14, False)), "hostile", how])
+    used_path = str(tmp_path / "used")
+    run = profile("-p", program.pid, "-d", HOSTILE_SECONDS, "-r", 999,
+                  prefix=[sys.executable, os.path.join(PROGRAMS, "usage.py"), used_path])
+    with open(used_path, encoding="ascii") as file:
+        used = json.load(file)
+    ledger = dict(run.ledger, **run.ledger["errors"])
+    assert run.samples > 0
+    assert reason is None or ledger[reason] > 0
+    assert ledger["duration_s"] < HOSTILE_SECONDS + HOSTILE_DELAY_S
+    assert used["cpu_s"] < HOSTILE_CPU_S and used["rss_mb"] < HOSTILE_RSS_MB, used
+
+
+SPARSE_BYTES = 1 << 40
+
+
+def test_file_of_a_terabyte(standin, target, profile, tmp_path):
+    """Only what its headers tell of is read."""
+    path = str(tmp_path / "sparse")
+    shutil.copy(standin(Build(14, False)), path)
+    try:
+        os.truncate(path, SPARSE_BYTES)
+    except OSError:
+        pytest.skip("no file system for a sparse file of a terabyte")
+    program = target.start([path])
+    run = profile("-p", program.pid, "-d", 1, "-r", 999)
+    assert set(seen(run)) <= expected(program.said, range(4)) and run.ledger["python"] > 0
+
+
+def test_file_replaced_under_its_feet(standin, target, profile, tmp_path):
+    """What is mapped is read, not what has its name by now."""
+    path = str(tmp_path / "replaced")
+    shutil.copy(standin(Build(14, False)), path)
+    program = target.start([path])
+    os.unlink(path)
+    shutil.copy(standin(Build(NEWEST, True)), path)
+    run = profile("-p", program.pid, "-d", 1, "-r", 999)
+    assert set(seen(run)) <= expected(program.said, range(4)) and run.ledger["python"] > 0

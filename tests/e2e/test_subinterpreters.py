@@ -14,20 +14,22 @@ from pythons import one_of_each_minor, own_and_fetched_pythons
 TURN = re.compile(r"(?:turn|spin)_(\d)_(\d)")
 THREADS = 3
 LEVELS = 3
-SAMPLES_WANTED = 2000
+SAMPLES_WANTED = 10000
 RUNS_AT_MOST = 6  # of 2 s: one or two are enough unless others keep the CPUs busy
 
 
-def check_each_thread(python, target, profile, creator, own_gil):
-    program = target(python, "interpreters.py", creator, own_gil)
+def check_each_thread(python, target, profile, *arguments):
+    program = target(python, "interpreters.py", *arguments)
     counts = collections.Counter()
     threads = collections.defaultdict(set)
-    samples = elsewhere = 0
+    samples = elsewhere = lost = 0
     for _ in range(RUNS_AT_MOST):
-        run = profile("-p", program.pid, "-d", 2, "-r", 2999, "-t")
+        run = profile("-p", program.pid, "-d", 2, "-r", 9999, "-t")
         samples += run.samples
         # Each run_string compiles anew, perhaps to where the last one's code was.
-        elsewhere -= run.ledger["errors"]["code_replaced"]
+        replaced = run.ledger["errors"]["code_replaced"]
+        elsewhere -= replaced
+        lost += sum(run.ledger["errors"].values()) - replaced + run.ledger["no_python"]
         for frames, count in run.stacks:
             seen = {match.groups() for match in (TURN.fullmatch(frame.name) for frame in frames)
                     if match}
@@ -39,7 +41,9 @@ def check_each_thread(python, target, profile, creator, own_gil):
         if samples >= SAMPLES_WANTED:
             break
     assert samples >= SAMPLES_WANTED
-    assert elsewhere <= 0.01 * samples
+    assert elsewhere <= 0.01 * samples  # between two turns
+    # From 3.12 on there is a moment in each change of interpreter when the thread has no state.
+    assert lost <= 0.001 * samples
     assert len(threads) == THREADS
     assert all(len(labels) == 1 for labels in threads.values()), threads
     assert len(set.union(*threads.values())) == THREADS
@@ -65,6 +69,13 @@ def test_interpreters_with_a_gil_of_their_own(python, target, profile, creator):
     check_each_thread(python, target, profile, creator, 1)
 
 
+@pytest.mark.proves("sub-interpreters")
+@pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 14))
+def test_interpreters_of_the_library(python, target, profile):
+    """concurrent.interpreters."""
+    check_each_thread(python, target, profile, "thread", 1, "public")
+
+
 def without_module():
     return [python for python in one_of_each_minor() if python.version < (3, 8)]
 
@@ -83,14 +94,19 @@ def sub_interpreter(require, tmp_path_factory):
 def test_interpreters_that_c_creates(python, target, profile, sub_interpreter):
     program = target(python, "interpreters_by_c.py", sub_interpreter)
     counts = collections.Counter()
-    run = profile("-p", program.pid, "-d", 3, "-r", 1999)
-    for frames, count in run.stacks:
-        seen = {match.groups() for match in (TURN.fullmatch(frame.name) for frame in frames)
-                if match}
-        assert len(seen) <= 1, "two interpreters in one stack: %s" % frames
-        counts[seen.pop()[1] if seen else None] += count
-    assert counts["0"] > 0.2 * run.samples
-    assert 0.7 < counts["0"] / counts["1"] < 1.4
-    # Each is made anew, perhaps with its code where that of the last one was.
-    errors = sum(run.ledger["errors"].values()) - run.ledger["errors"]["code_replaced"]
-    assert errors <= 0.01 * run.samples, run.ledger
+    samples = errors = 0
+    for _ in range(RUNS_AT_MOST):
+        run = profile("-p", program.pid, "-d", 3, "-r", 4999)
+        samples += run.samples
+        # Each is made anew, perhaps with its code where that of the last one was.
+        errors += sum(run.ledger["errors"].values()) - run.ledger["errors"]["code_replaced"]
+        for frames, count in run.stacks:
+            seen = {match.groups() for match in (TURN.fullmatch(frame.name) for frame in frames)
+                    if match}
+            assert len(seen) <= 1, "two interpreters in one stack: %s" % frames
+            counts[seen.pop()[1] if seen else None] += count
+        if samples >= SAMPLES_WANTED:
+            break
+    # How they share the GIL is not for us to say: 2.7's favours one of them, at times.
+    assert min(counts["0"], counts["1"]) > 0.1 * samples
+    assert errors <= 0.001 * samples, run.ledger

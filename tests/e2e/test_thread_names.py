@@ -67,6 +67,16 @@ def test_the_last_name_counts(python, target, speedscope):
 
 
 @pytest.mark.proves("thread names")
+@pytest.mark.parametrize("way", ["fork", "thread"])
+def test_forked_childs_thread(python, target, speedscope, way):
+    """It has its name still, though not yet, up to 3.13, its number."""
+    child = target(python, "forks.py", way).said
+    run, path = speedscope("-p", child, "-d", 1, "-r", 499)
+    assert run.finish().status == 0, run.stderr
+    assert names_in(path) == {child: "a thread that forks"}
+
+
+@pytest.mark.proves("thread names")
 def test_no_thread_has_the_name_of_another(python, speedscope):
     program = os.path.join(PROGRAMS, "brief_threads.py")
     run, path = speedscope("-r", 999, command=[*python.command, program])
@@ -74,7 +84,7 @@ def test_no_thread_has_the_name_of_another(python, speedscope):
     said = {int(tid): name for tid, name in json.loads(run.stdout).items()}
     names = names_in(path)
     # A thread that ended too soon keeps the kernel's name.
-    kernels = re.compile(r"python[\d.]*[dt]?")
+    kernels = re.compile(r"python[\d.]*(t|-dbg)?")
     assert not {tid: (name, said[tid]) for tid, name in names.items()
                 if name != said[tid] and not kernels.fullmatch(name)}
     assert any(names[tid] == said[tid] for tid in names if said[tid] != "MainThread")

@@ -14,7 +14,7 @@ from pythons import find_pythons, one_of_each_minor
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
 
-SAMPLES_WANTED = 100_000
+SAMPLES_WANTED = 50_000
 RUNS_AT_MOST = 10  # of 6 s: one is enough unless others keep the CPUs busy
 
 
@@ -54,10 +54,18 @@ CYCLES_MS = (1, 10, 100)
 SECONDS = 12
 
 
-def differences(run, pid, used):
+def stolen_seconds():
+    """CPU time that other virtual machines had when this one's CPUs wanted it: the CPU clock, whose
+    ticks then come late, counts it as the thread's that it came back to, thread clocks don't."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def differences(run, pid, used, stolen):
     """{function: distance of its share from the truth, in standard errors of sampling}
 
-    USED is each function's CPU time, by its own clock, over the run and little more."""
+    USED is each function's CPU time, by its own clock, over the run and little more; STOLEN is in
+    seconds of the same time."""
     def ours(frames):
         return frames[0].label.startswith("process %d:" % pid)
     counts = {name: 0 for name in FUNCTIONS}
@@ -66,9 +74,9 @@ def differences(run, pid, used):
             if frame.name in counts:
                 counts[frame.name] += count
     total = sum(counts.values())
-    expected = sum(used) * run.ledger["rate_hz"]
-    # Where the machine itself is interrupted (a virtual one on a busy host), ticks are missing.
-    assert 0.5 * expected < total < 1.05 * expected + 4 * math.sqrt(expected)
+    expected, most = (time * run.ledger["rate_hz"] for time in (sum(used), sum(used) + stolen))
+    # Of what is stolen, ticks are missing, too: of several that came due, one comes.
+    assert 0.5 * expected < total < 1.05 * most + 4 * math.sqrt(most)
     found = {}
     for name, seconds in zip(FUNCTIONS, used):
         share = seconds / sum(used)
@@ -88,14 +96,16 @@ def measure_shares(python, target, profile, tmp_path, cycle_ms):
         programs[kind] = (target(python, "shares.py", path, length, kind), Totals(path, 5))
     pids = [word for program, _ in programs.values() for word in ("-p", program.pid)]
     before = {kind: totals.load() for kind, (_, totals) in programs.items()}
+    stolen_before = stolen_seconds()
     started = [profile.start(*pids, "-d", SECONDS, "-r", rate) for rate in RATES]
     runs = [run.load() for run in started]
+    stolen = stolen_seconds() - stolen_before
     found = {}
     for kind, (program, totals) in programs.items():
         used = [end - start for end, start in zip(totals.load(), before[kind])]
         for rate, run in zip(RATES, runs):
             assert run.ledger["lost"] == 0
-            for name, distance in differences(run, program.pid, used).items():
+            for name, distance in differences(run, program.pid, used, stolen).items():
                 found[kind, rate, name] = distance
     target.end()
     return found
@@ -110,13 +120,13 @@ def outside(found):
 def test_shares(python, target, profile, tmp_path):
     """Each share lies within 3 standard errors of sampling.
 
-    Of the 30 shares here, chance alone puts one outside in 8 runs of 100, and a rate near the
-    loop's own in some more; a share fails that lies outside three times in a row, in fresh
-    processes, on the same side."""
+    Of the 30 shares here, chance alone puts one outside in 8 runs of 100; a share fails that lies
+    outside twice in a row, in fresh processes, on the same side."""
     cycle_ms = CYCLES_MS[find_pythons().index(python) % len(CYCLES_MS)]
-    rounds = [outside(measure_shares(python, target, profile, tmp_path, cycle_ms))]
-    while rounds[-1] and len(rounds) < 3:
-        print("outside 3 standard errors, measured again:", rounds[-1])
-        rounds.append(outside(measure_shares(python, target, profile, tmp_path, cycle_ms)))
-    assert not [key for key in rounds[0] if len(rounds) == 3 and
-                all(found.get(key, 0) * rounds[0][key] > 0 for found in rounds)], rounds
+    first = outside(measure_shares(python, target, profile, tmp_path, cycle_ms))
+    if not first:
+        return
+    print("outside 3 standard errors, measured again:", first)
+    again = outside(measure_shares(python, target, profile, tmp_path, cycle_ms))
+    assert not {key: (first[key], again[key]) for key in first
+                if key in again and first[key] * again[key] > 0}

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the interpreters that no package holds, for the tests.
+"""Builds the interpreter that no package holds, for the tests.
 
     sudo tests/interpreters/build.py [BUILD...]
 
-Each is CPython as in Debian's source package, which apt-get verifies as debian.py says, compiled by
+It is CPython as in Debian's source package, which apt-get verifies as debian.py says, compiled by
 this machine's own tools.  It goes to $PYBPFPROF_TEST_CACHE/built/BUILD, which is its prefix.
 """
 
@@ -23,12 +23,18 @@ SUITE = "trixie"
 PACKAGE = "python3.13"
 BUILD_TIMEOUT_S = 3600
 
-# options: of configure; program: in the prefix's bin; kind: as tests/e2e/pythons.py calls it.
-Build = collections.namedtuple("Build", "options program kind")
+# options: of configure; program: in the prefix's bin; kind: as tests/e2e/pythons.py calls it;
+# modules: what must be there; environment: of configure and make.
+Build = collections.namedtuple("Build", "options program kind modules environment",
+                               defaults=("ctypes, hashlib, ssl, zlib", {}))
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Of the libraries that CPython may use, Debian has none for musl.
+MUSL = {"CC": os.path.join(HERE, "musl-gcc.sh"), "PKG_CONFIG": "false"}
 
 BUILDS = {
     "3.13t": Build("--disable-gil", "python3.13t", "free-threaded"),
-    "3.13d": Build("--with-pydebug", "python3.13d", "debug"),
+    "3.13musl": Build("", "python3.13", "musl", "_thread", MUSL),
 }
 OPTIONS = "--quiet --disable-test-modules --without-ensurepip --without-static-libpython"
 
@@ -66,10 +72,11 @@ def compile_build(name, folder):
     # What the make that runs the tests was told is not for this one.
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    environment.update(BUILDS[name].environment)
     for command in (["./configure", *options], ["make", "-s", jobs],
                     ["make", "-s", "altinstall", "DESTDIR=" + installed]):
         debian.run(command, Failure, timeout=BUILD_TIMEOUT_S, cwd=source, env=environment)
-    debian.run([os.path.join(source, "python"), "-c", "import ctypes, hashlib, ssl, zlib"], Failure)
+    debian.run([os.path.join(source, "python"), "-c", "import " + BUILDS[name].modules], Failure)
     root = installed + prefix_of(name)
     debian.write_recipe(root, recipe_of(name))
     debian.move_into_place(root, prefix_of(name), folder)

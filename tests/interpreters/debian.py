@@ -8,7 +8,8 @@ Everything goes to $PYBPFPROF_TEST_CACHE, /var/cache/pybpfprof-tests by default,
 until it is removed by hand:
 
     pythons/SUITE/                               the suite's /usr and /etc: its interpreters,
-                                                 libpythons, and all that they depend on
+                                                 libpythons, all that they depend on, their
+                                                 debug builds, and programs that embed one
     headers/SUITE/usr/include/python3.N/         their headers, for x86-64 and for aarch64
     aarch64/SUITE/usr/include/                   the C library's headers for aarch64
 
@@ -33,9 +34,14 @@ SUITES = {
     "trixie": ("3.13",),
     "sid": ("3.14", "3.15"),
 }
+# Programs in which an interpreter runs.
+EMBEDDING = {"bookworm": ("uwsgi-core", "uwsgi-plugin-python3")}
 CACHE = os.environ.get("PYBPFPROF_TEST_CACHE", "/var/cache/pybpfprof-tests")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 CROSS_ARCHITECTURE = "arm64"
+DEBUG_PROGRAM = "python%s-dbg"
+# Debugging information, and libraries to link with.
+NOT_OF_DEBUG_BUILDS = ("./usr/lib/debug", "libpython*")
 C_LIBRARY_HEADERS = ("libc6-dev", "libcrypt-dev", "linux-libc-dev")
 ENTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "enter.sh")
 FETCH_TIMEOUT_S = 600
@@ -161,41 +167,56 @@ class Apt:
         return glob.glob(os.path.join(folder, "*.orig.tar.xz"))
 
 
-def unpack(archives, root):
-    """Unpacks archives into ROOT, whose /lib and the like are links into /usr."""
+def make_root(root):
+    """A root folder, whose /lib and the like are links into /usr."""
     for name in "bin", "sbin", "lib", "lib64":
         os.makedirs(os.path.join(root, "usr", name))
         os.symlink("usr/" + name, os.path.join(root, name))
     os.makedirs(os.path.join(root, "etc"))
+
+
+def unpack(archives, root, without=()):
+    """Unpacks archives into ROOT; not what the patterns WITHOUT match."""
     for archive in archives:
         with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive],
                               stdout=subprocess.PIPE) as reader:
-            run(["tar", "-x", "-C", root, "--keep-directory-symlink"], Failure,
-                stdin=reader.stdout)
+            run(["tar", "-x", "-C", root, "--keep-directory-symlink",
+                 *("--exclude=" + pattern for pattern in without)], Failure, stdin=reader.stdout)
         if reader.returncode != 0:
             raise Failure("%s cannot be unpacked" % os.path.basename(archive))
 
 
 def packages_of(suite):
-    return [name + version for version in SUITES[suite] for name in ("python", "libpython")]
+    packages = [name + version for version in SUITES[suite] for name in ("python", "libpython")]
+    return packages + list(EMBEDDING.get(suite, ()))
+
+
+def debug_packages_of(suite):
+    return [name % version for version in SUITES[suite]
+            for name in ("python%s-dbg", "libpython%s-dbg")]
 
 
 def fetch_pythons(suite, apts, root):
+    make_root(root)
     unpack(apts.native.closure(packages_of(suite)), root)
+    # What a debug build needs, its release has brought.
+    unpack(apts.native.alone(debug_packages_of(suite)), root, NOT_OF_DEBUG_BUILDS)
     for version in SUITES[suite]:
-        run([ENTER, root, "/usr/bin/python" + version, "-c", "import ctypes, hashlib, zlib"],
-            Failure)
+        for program in "python" + version, DEBUG_PROGRAM % version:
+            run([ENTER, root, "/usr/bin/" + program, "-c", "import ctypes, hashlib, zlib"], Failure)
 
 
 def fetch_headers(suite, apts, root):
     """Of both architectures, which share all files but pyconfig.h."""
     packages = ["libpython%s-dev" % version for version in SUITES[suite]]
+    make_root(root)
     unpack(apts.native.alone(packages) + apts.cross.alone(packages), root)
     shutil.rmtree(os.path.join(root, "usr", "lib"))
 
 
 def fetch_c_library_headers(_suite, apts, root):
     """The kernel's are links into usr/lib/linux since trixie."""
+    make_root(root)
     unpack(apts.cross.alone(C_LIBRARY_HEADERS), root)
     for folder in glob.glob(os.path.join(root, "usr", "lib", "*-linux-gnu")):
         shutil.rmtree(folder)
@@ -208,11 +229,12 @@ CONTENTS = {
 }
 
 # What a folder was made from: where it is another by now, it is made anew.
-RECIPES = {"pythons": "", "headers": " for both architectures", "aarch64": ""}
+RECIPES = {"pythons": " with debug builds", "headers": " for both architectures", "aarch64": ""}
 
 
 def recipe(what, suite):
-    return " ".join(SUITES[suite]) + RECIPES[what]
+    embedding = EMBEDDING.get(suite, ()) if what == "pythons" else ()
+    return " ".join(SUITES[suite]) + RECIPES[what] + "".join(" " + name for name in embedding)
 
 
 def has_recipe(root, recipe):

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fetches Debian's kernels for the tests, as tests/interpreters/debian.py does its interpreters.
 
-A kernel stays in the tests' cache, as kernels/MACHINE/NAME/vmlinuz-RELEASE, until it is
-removed by hand.  NAME is what a test calls it; which release that is, its suite says.
+A kernel stays in the tests' cache, as kernels/ARCHITECTURE/NAME/vmlinuz-RELEASE, until it is
+removed by hand.  NAME is what a test calls it; which release that is, its suite says.  What an
+architecture's own is, the module of its name beside this one says.
 """
 
 import glob
-import importlib
 import os
-import platform
 import re
 import shutil
 import sys
@@ -23,22 +22,20 @@ NEXT_PACKAGE = re.compile(r"\blinux-(?:image|binary)-\d[^ ,|]*")
 PLACES = "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"
 RELEASE = re.compile(r"\d+\.\d+[^/]*")
 
-architecture = importlib.import_module(platform.machine())
+
+def place(name, architecture):
+    return os.path.join(debian.CACHE, "kernels", architecture.__name__, name)
 
 
-def place(name):
-    return os.path.join(debian.CACHE, "kernels", platform.machine(), name)
-
-
-def find(name):
+def find(name, architecture):
     """The path of a kernel in the cache, or None."""
-    found = glob.glob(os.path.join(place(name), "vmlinuz-*"))
+    found = glob.glob(os.path.join(place(name, architecture), "vmlinuz-*"))
     return found[0] if found else None
 
 
-def download(apt, folder):
-    """Unpacks the architecture's kernel into FOLDER."""
-    packages = [architecture.KERNEL_PACKAGE]
+def download(apt, package, folder):
+    """Unpacks the kernel of PACKAGE into FOLDER."""
+    packages = [package]
     while packages:
         archives = apt.alone(packages)
         packages = []
@@ -48,11 +45,11 @@ def download(apt, folder):
             packages += NEXT_PACKAGE.findall(depends)[:1]
 
 
-def fetch_from(suite, name):
+def fetch_from(suite, name, architecture):
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=debian.CACHE) as folder:
         apt = debian.Apt(suite, tempfile.mkdtemp(dir=folder), architecture.DEBIAN_NAME)
         root = os.path.join(folder, "root")
-        download(apt, root)
+        download(apt, architecture.KERNEL_PACKAGE, root)
         found = [path for pattern in PLACES for path in glob.glob(os.path.join(root, pattern))]
         if len(found) != 1:
             raise debian.Failure("%s has %d kernels" % (architecture.KERNEL_PACKAGE, len(found)))
@@ -60,18 +57,19 @@ def fetch_from(suite, name):
         ready = os.path.join(folder, "ready")
         os.mkdir(ready)
         shutil.move(found[0], os.path.join(ready, "vmlinuz-" + release))
-        os.makedirs(os.path.dirname(place(name)), exist_ok=True)
-        os.rename(ready, place(name))
+        os.makedirs(os.path.dirname(place(name, architecture)), exist_ok=True)
+        os.rename(ready, place(name, architecture))
 
 
-def fetch(name):
+def fetch(name, architecture):
     """The path of a kernel; debian.Unreachable or debian.Failure says why there is none."""
-    if not find(name):
+    if not find(name, architecture):
         with debian.only_one():
-            if not find(name):
-                print("kernel %s: fetching it from %s" % (name, SUITES[name]), flush=True)
-                fetch_from(SUITES[name], name)
-    return find(name)
+            if not find(name, architecture):
+                print("kernel %s for %s: fetching it from %s"
+                      % (name, architecture.__name__, SUITES[name]), flush=True)
+                fetch_from(SUITES[name], name, architecture)
+    return find(name, architecture)
 
 
 def release(path):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Does the jobs of /jobs.json, inside a machine of tests/kernels.
 
-A job is one run of the profiler, on programs that are all running first.  Its result is a line of
-standard output: JSON, deflated and in base64, for a serial port is slow.  What is right or wrong,
-the host says.
+A job is one run of the profiler: after what root does first, on programs, if any, that are all
+running, and with all of root's privileges or as nobody with some capabilities; the job may be one for
+some kernels only.  Its result is a line of standard output: JSON, deflated and in base64, for a serial
+port is slow.  What is right or wrong, the host says.
 """
 
 import base64
+import ctypes
 import json
 import os
 import signal
@@ -16,6 +18,11 @@ import zlib
 
 PATIENCE_S = 120
 PROFILE, STATS = "/tmp/profile", "/tmp/stats"
+
+NOBODY = 65534
+# Of linux/prctl.h and linux/capability.h.
+KEEP_CAPABILITIES, AMBIENT, RAISE = 8, 47, 2
+CAPABILITY_VERSION = 0x20080522
 
 
 def read(path):
@@ -60,26 +67,49 @@ class Program:
         return {"pid": self.process.pid, "said": self.said, "used": used}
 
 
-def profile(command, environment):
+def become_nobody(capabilities):
+    """With these, by number, for what is started as well."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    low, high = (sum(1 << bit % 32 for bit in capabilities if bit // 32 == word) for word in (0, 1))
+    header = struct.pack("=Ii", CAPABILITY_VERSION, 0)
+    sets = struct.pack("=6I", low, low, low, high, high, high)
+    libc.prctl(KEEP_CAPABILITIES, 1, 0, 0, 0)
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    if libc.capset(header, sets):
+        raise OSError(ctypes.get_errno(), "capset")
+    for capability in capabilities:
+        libc.prctl(AMBIENT, RAISE, capability, 0, 0)
+
+
+def prepare(job):
+    """What the profiler's process does before it is the profiler."""
+    # The programs leave it little time to load, else.
+    os.nice(-20)
+    if job["capabilities"] is not None:
+        become_nobody(job["capabilities"])
+
+
+def run_profiler(job, pids):
     """The profiler's exit status, None where it did not end, and what it said."""
-    command = ["/usr/bin/pybpfprof", "-f", "folded", "-o", PROFILE, "--stats", STATS] + command
+    command = job["command"] + [word for pid in pids for word in ("-p", str(pid))]
     try:
-        # The programs leave it little time to load, else.
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, timeout=PATIENCE_S,
-                               env=dict(os.environ, **environment),
-                               preexec_fn=lambda: os.nice(-20))
+                               env=dict(os.environ, **job["environment"]),
+                               preexec_fn=lambda: prepare(job))
     except subprocess.TimeoutExpired as reason:
         return None, str(reason)
     return ended.returncode, ended.stdout.decode("utf-8", "replace")
 
 
 def run(job):
+    subprocess.call(["sh", "-c", job["first"]], stdout=subprocess.DEVNULL)
     programs = [Program(description) for description in job["programs"]]
     for program in programs:
         program.begin()
-    pids = [word for program in programs for word in ("-p", str(program.process.pid))]
-    status, output = profile(pids + job["arguments"], job["environment"])
+    status, output = run_profiler(job, [program.process.pid for program in programs])
     return {"status": status, "output": output, "programs": [program.end() for program in programs],
             "profile": read(PROFILE), "stats": read(STATS)}
 
@@ -87,6 +117,8 @@ def run(job):
 def main():
     with open("/jobs.json", encoding="utf-8") as jobs:
         for job in json.load(jobs):
+            if not os.uname().release.startswith(job["release"]):
+                continue
             result = json.dumps(run(job)).encode("ascii")
             print(base64.b64encode(zlib.compress(result)).decode("ascii"), flush=True)
 

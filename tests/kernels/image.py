@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The file system of the machines of tests/kernels, all of it in memory.
 
-/usr/bin/pybpfprof, this machine's busybox and the Pythons, each with what it has loaded and no
-more (closure.py).  Pythons of other suites have roots of their own, /roots/SUITE, as in a container.
-/programs, in every root, is tests/programs.
+/usr/bin/pybpfprof, a busybox and the Pythons, each with what it has loaded and no more (closure.py).
+Where these come from, own.py and foreign.py say.  Pythons of other suites have roots of their own,
+/roots/SUITE, as in a container.  /programs, in every root, is tests/programs.
 """
 
 import json
 import os
-import re
 import shutil
 import subprocess
-import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(os.path.dirname(HERE), "programs")
@@ -20,7 +18,6 @@ GUEST = os.path.join(HERE, "guest.py")
 # What the jobs run; the Pythons get the modules that these import.
 RUN = [os.path.join(PROGRAMS, name) for name in
        ("busy.py", "deep.py", "depth.py", "portable.py", "shares.py", "totals.py")]
-LIBRARY = re.compile(r"(?:=> |^\s*)(/\S+) \(0x")
 
 
 def guest_command(python):
@@ -47,39 +44,28 @@ def add_file(root, path, name):
     shutil.copy2(path, os.path.join(folder, os.path.basename(name)))
 
 
-def add_libraries(root, path):
-    """What a program of this machine is linked with, the loader, too; nothing for a static one."""
-    listed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            universal_newlines=True).stdout
-    for line in listed.splitlines():
-        library = LIBRARY.search(line)
-        if library:
-            add_file(root, library.group(1), library.group(1))
-
-
-def add_python(root, command, programs):
+def add_closure(root, command, programs):
+    """What the Python that COMMAND starts needs to run PROGRAMS."""
     ended = subprocess.run([*command, "-B", CLOSURE, root, *programs], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, universal_newlines=True)
     assert ended.returncode == 0, ended.stdout
 
 
-def build(folder, files, pythons, jobs):
-    """Writes the image into FOLDER, and returns its path.  FILES are this machine's own, by their
-    names in the other."""
+def build(folder, contents, files, jobs):
+    """Writes the image into FOLDER, and returns its path.  CONTENTS is own.py or foreign.py; FILES
+    are this machine's, by their names in the other."""
     root = os.path.join(folder, "root")
     make_root(root)
-    for name, path in [("/usr/bin/busybox", shutil.which("busybox")), ("/guest.py", GUEST),
+    for name, path in [("/usr/bin/busybox", contents.busybox()), ("/guest.py", GUEST),
                        ("/init", os.path.join(HERE, "init")), *files.items()]:
         add_file(root, path, name)
-        add_libraries(root, path)
-    agent = os.path.realpath(sys.executable)
-    os.symlink(agent, os.path.join(root, "agent"))
-    add_python(root, [agent], [GUEST])
-    for python in pythons:
+        contents.add_libraries(root, path)
+    os.symlink(contents.add_agent(root, [GUEST]), os.path.join(root, "agent"))
+    for python in contents.pythons():
         own = root + guest_command(python)[1] if python.root else root
         if not os.path.isdir(own):
             make_root(own)
-        add_python(own, python.command, RUN)
+        contents.add_python(own, python, RUN)
     with open(os.path.join(root, "jobs.json"), "w", encoding="utf-8") as file:
         json.dump(jobs, file)
     image = os.path.join(folder, "image")

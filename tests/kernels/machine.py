@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""machine.py [KERNEL]: a shell in a machine with one of Debian's kernels; `exit` turns it off.
+"""machine.py KERNEL ARCH: a shell in a machine with one of Debian's kernels; `exit` turns it off.
+
+ARCH is as in `make ARCH=...`, which has built the profiler.
 
 Tests run jobs there instead.  The processor is emulated, for virtual machines cannot be counted on
 to have KVM.  The jobs' machine has one that takes the same time for every instruction, whatever
@@ -8,6 +10,8 @@ this machine has to do: its clock and its samples do not depend on how busy it i
 """
 
 import base64
+import collections
+import importlib
 import json
 import os
 import subprocess
@@ -16,42 +20,49 @@ import tempfile
 import zlib
 
 import debian_kernels
+import foreign
 import image
+import own
 
 ROOT = os.path.dirname(os.path.dirname(image.HERE))
-sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-import pythons  # noqa: E402
-
 MEMORY_MB = 1024
 NANOSECONDS_LOG2 = 3  # of an instruction
 PATIENCE_S = 900
-ARCHITECTURE = debian_kernels.architecture
-WANTED = (2, 7), (3, 8), (3, 11), (3, 13), (3, 14)
+
+# contents: own or foreign, what is in it.
+Machine = collections.namedtuple("Machine", "architecture kernel contents")
 
 
-def guest_pythons():
-    """One of each wanted version; 3.9 will do for 3.8."""
-    found = {python.version[:2]: python for python in pythons.one_of_each_minor()}
-    return [found[version] for version in
-            ((3, 9) if version == (3, 8) and version not in found else version
-             for version in WANTED) if version in found]
+def describe(kernel, contents):
+    return Machine(importlib.import_module(contents.ARCHITECTURE), kernel, contents)
 
 
-def start(kernel, initrd, what, *arguments, **options):
+# Of this machine's architecture with each kernel, of the other one with one.
+MACHINES = {kernel: describe(kernel, own) for kernel in debian_kernels.SUITES}
+if own.ARCHITECTURE != foreign.ARCHITECTURE:
+    MACHINES["6.12-" + foreign.ARCHITECTURE] = describe("6.12", foreign)
+
+
+def fetch_kernel(machine):
+    return debian_kernels.fetch(machine.kernel, machine.architecture)
+
+
+def start(machine, initrd, what, *arguments, **options):
     """Starts the emulator.  WHAT is init's argument."""
-    append = "console=%s0 panic=-1 quiet -- %s" % (ARCHITECTURE.SERIAL, what)
-    return subprocess.Popen([*ARCHITECTURE.EMULATOR, "-m", str(MEMORY_MB), "-nodefaults",
-                             "-display", "none", "-no-reboot", "-kernel", kernel, "-initrd", initrd,
-                             "-append", append, *arguments], **options)
+    architecture = machine.architecture
+    append = "console=%s panic=-1 quiet -- %s" % (architecture.CONSOLE, what)
+    return subprocess.Popen([*architecture.EMULATOR, "-m", str(MEMORY_MB), "-nodefaults",
+                             "-display", "none", "-no-reboot", "-kernel", fetch_kernel(machine),
+                             "-initrd", initrd, "-append", append, *arguments], **options)
 
 
-def run_jobs(kernel, initrd, folder):
-    """The results of the image's jobs (guest.py) under a kernel."""
+def run_jobs(machine, initrd, folder):
+    """The results of the image's jobs (guest.py)."""
     console, results = (os.path.join(folder, name) for name in ("console", "results"))
-    process = start(kernel, initrd, ARCHITECTURE.SERIAL + "1",
+    port = [argument.format(results) for argument in machine.architecture.RESULTS_PORT]
+    process = start(machine, initrd, machine.architecture.RESULTS,
                     "-icount", "shift=%d,sleep=off" % NANOSECONDS_LOG2,
-                    "-serial", "file:" + console, "-serial", "file:" + results,
-                    stdin=subprocess.DEVNULL)
+                    "-serial", "file:" + console, *port, stdin=subprocess.DEVNULL)
     try:
         process.wait(PATIENCE_S)
     except subprocess.TimeoutExpired:
@@ -67,15 +78,19 @@ def run_jobs(kernel, initrd, folder):
 
 
 def main():
-    name = sys.argv[1] if len(sys.argv) == 2 else "newest"
-    if name not in debian_kernels.SUITES:
-        sys.exit("machine.py: no kernel %s, but %s" % (name, ", ".join(debian_kernels.SUITES)))
-    binary = os.path.join(ROOT, ".output", "pybpfprof")
+    kernel, arch = sys.argv[1:]
+    if kernel not in debian_kernels.SUITES:
+        sys.exit("machine.py: no kernel %s, but %s" % (kernel, ", ".join(debian_kernels.SUITES)))
+    machine = describe(kernel, foreign if arch == foreign.OUTPUT else own)
+    lacking = machine.contents.missing()
+    if lacking:
+        sys.exit("machine.py: no %s: sudo make vmtest" % ", ".join(lacking))
+    binary = os.path.join(ROOT, ".output", machine.contents.OUTPUT, "pybpfprof")
     with tempfile.TemporaryDirectory() as folder:
-        initrd = image.build(folder, {"/usr/bin/pybpfprof": binary}, guest_pythons(), [])
-        kernel = debian_kernels.fetch(name)
-        print("machine: %s; Ctrl-A X ends it by force" % debian_kernels.release(kernel))
-        start(kernel, initrd, "shell", "-smp", "2", "-serial", "mon:stdio").wait()
+        initrd = image.build(folder, machine.contents, {"/usr/bin/pybpfprof": binary}, [])
+        release = debian_kernels.release(fetch_kernel(machine))
+        print("machine: %s; Ctrl-A X ends it by force" % release)
+        start(machine, initrd, "shell", "-smp", "2", "-serial", "mon:stdio").wait()
 
 
 if __name__ == "__main__":

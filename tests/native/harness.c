@@ -9,24 +9,28 @@
 #define NAME_MAX   96
 #define CODES	   (2 * STACK_FRAMES_MAX)
 
-static const struct build {
+static const struct interpreter {
 	uint32_t version;
-	bool free_threaded;
-} builds[] = {
-	{ 0x02071200, false }, { 0x03060f00, false }, { 0x03071000, false }, { 0x03081200, false },
-	{ 0x03091200, false }, { 0x030a0d00, false }, { 0x030b0700, false }, { 0x030c0100, false },
-	{ 0x030d0000, false }, { 0x030d0000, true },  { 0x030e0000, false }, { 0x030e0000, true },
-	{ 0x030f0000, false }, { 0x030f0000, true },
+	enum build build;
+} interpreters[] = {
+	{ 0x02071200, BUILD_WITH_GIL }, { 0x02071200, BUILD_TRACING },
+	{ 0x03060f00, BUILD_WITH_GIL }, { 0x03071000, BUILD_WITH_GIL },
+	{ 0x03071000, BUILD_TRACING },	{ 0x03081200, BUILD_WITH_GIL },
+	{ 0x03091200, BUILD_WITH_GIL }, { 0x030a0d00, BUILD_WITH_GIL },
+	{ 0x030b0700, BUILD_WITH_GIL }, { 0x030c0100, BUILD_WITH_GIL },
+	{ 0x030d0000, BUILD_WITH_GIL }, { 0x030d0000, BUILD_FREE_THREADED },
+	{ 0x030e0000, BUILD_WITH_GIL }, { 0x030e0000, BUILD_FREE_THREADED },
+	{ 0x030f0000, BUILD_WITH_GIL }, { 0x030f0000, BUILD_FREE_THREADED },
 };
 
-#define BUILD_COUNT (sizeof(builds) / sizeof(builds[0]))
+#define INTERPRETER_COUNT (sizeof(interpreters) / sizeof(interpreters[0]))
 
 static int set_up(void **state)
 {
-	const struct build *build = *state;
+	const struct interpreter *interpreter = *state;
 	static struct image image;
 
-	image__open(&image, build->version, build->free_threaded);
+	image__open(&image, interpreter->version, interpreter->build);
 	kernel__load(1);
 	kernel__set_layout(0, &image.layout);
 	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
@@ -60,29 +64,35 @@ static void map_codes(void)
 		image__set(CODE(i), 8, IMAGE_CODE_TYPE);
 }
 
+static const char *const letters[] = {
+	[BUILD_WITH_GIL] = "", [BUILD_FREE_THREADED] = "t", [BUILD_TRACING] = "d"
+};
+
 int harness__run(const struct check *checks, size_t count)
 {
-	static struct CMUnitTest tests[CHECKS_MAX * BUILD_COUNT];
-	static char names[CHECKS_MAX * BUILD_COUNT][NAME_MAX];
+	static struct CMUnitTest tests[CHECKS_MAX * INTERPRETER_COUNT];
+	static char names[CHECKS_MAX * INTERPRETER_COUNT][NAME_MAX];
 
 	size_t used = 0;
 
 	assert_in_range(count, 1, CHECKS_MAX);
 	map_codes();
-	for (size_t i = 0; i < count * BUILD_COUNT; i++) {
-		const struct check *check = &checks[i / BUILD_COUNT];
-		const struct build *build = &builds[i % BUILD_COUNT];
+	for (size_t i = 0; i < count * INTERPRETER_COUNT; i++) {
+		const struct check *check = &checks[i / INTERPRETER_COUNT];
+		const struct interpreter *interpreter = &interpreters[i % INTERPRETER_COUNT];
 
-		if (build->version < check->since || build->version >> 16 > check->last >> 16)
+		if (interpreter->version < check->since ||
+		    interpreter->version >> 16 > check->last >> 16)
 			continue;
-		snprintf(names[used], NAME_MAX, "%s on %u.%u%s", check->name, build->version >> 24,
-			 build->version >> 16 & 0xff, build->free_threaded ? "t" : "");
+		snprintf(names[used], NAME_MAX, "%s on %u.%u%s", check->name,
+			 interpreter->version >> 24, interpreter->version >> 16 & 0xff,
+			 letters[interpreter->build]);
 		tests[used] = (struct CMUnitTest){
 			.name = names[used],
 			.test_func = check->run,
 			.setup_func = set_up,
 			.teardown_func = tear_down,
-			.initial_state = (void *)build,
+			.initial_state = (void *)interpreter,
 		};
 		used++;
 	}

@@ -25,13 +25,13 @@
 #define BOUND_STATUS	      3
 #define BOUND_GILSTATE_STATUS 8
 
-void image__open(struct image *image, uint32_t version, bool free_threaded)
+void image__open(struct image *image, uint32_t version, enum build build)
 {
 	void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	memset(image, 0, sizeof(*image));
-	if (memory == MAP_FAILED || offsets__lookup(version, free_threaded, &image->offsets) ||
+	if (memory == MAP_FAILED || offsets__lookup(version, build, &image->offsets) ||
 	    offsets__layout(&image->offsets, &image->layout)) {
 		perror("no image");
 		abort();

@@ -9,7 +9,7 @@
 #include "offsets.h"
 
 /* From one frame to the next in a data stack, or on the heap. */
-#define IMAGE_FRAME_BYTES 128
+#define IMAGE_FRAME_BYTES 160
 
 /* The address of PyCode_Type. */
 #define IMAGE_CODE_TYPE 0x5500deadb0
@@ -22,8 +22,8 @@ struct image {
 	uint64_t interpreters; /* address of the pointer to the newest interpreter */
 };
 
-/* An empty process of VERSION (PY_VERSION_HEX): no interpreter yet. */
-void image__open(struct image *image, uint32_t version, bool free_threaded);
+/* An empty process of VERSION (PY_VERSION_HEX), built as BUILD: no interpreter yet. */
+void image__open(struct image *image, uint32_t version, enum build build);
 void image__close(struct image *image);
 
 /* BYTES of zeros, 16-aligned, one piece after another. */

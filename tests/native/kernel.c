@@ -17,48 +17,53 @@
 struct map {
 	const void *definition;
 	bool hashed; /* else indexed */
-	size_t value_bytes;
+	size_t key_bytes, value_bytes;
 	__u32 capacity, used;
-	__u32 *keys;
-	__u8 *values;
+	__u8 *keys, *values;
 };
 
-enum { TARGETS, LAYOUTS, WALKS, COUNTERS, STACKS, MAP_COUNT };
+enum { TARGETS, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS, MAP_COUNT };
 
 struct kernel kernel;
 
 static struct map maps[MAP_COUNT];
-static struct task_struct current_task;
+static struct pid current_pid, leader_pid;
+static struct task_struct leader = { .thread_pid = &leader_pid };
+static struct task_struct current_task = { .group_leader = &leader, .thread_pid = &current_pid };
 static __u32 cpu_count;
 
 #define MAP_CAPACITY(map) (sizeof(*(map).max_entries) / sizeof(int))
 #define MAP_TYPE(map)	  (sizeof(*(map).type) / sizeof(int))
 
-#define LOAD_MAP(number, map, entries) \
-	load_map(number, &(map), MAP_TYPE(map) == BPF_MAP_TYPE_HASH, sizeof(*(map).value), entries)
+#define LOAD_MAP(number, map, entries)                                                   \
+	load_map(number, &(map), MAP_TYPE(map) == BPF_MAP_TYPE_HASH, sizeof(*(map).key), \
+		 sizeof(*(map).value), entries)
 
-static void load_map(int number, const void *definition, bool hashed, size_t value_bytes,
-		     __u32 capacity)
+static void load_map(int number, const void *definition, bool hashed, size_t key_bytes,
+		     size_t value_bytes, __u32 capacity)
 {
 	struct map *map = &maps[number];
 
 	map->definition = definition;
 	map->hashed = hashed;
+	map->key_bytes = key_bytes;
 	map->value_bytes = value_bytes;
 	map->capacity = capacity;
 	map->used = 0;
-	map->keys = xcalloc(capacity, sizeof(*map->keys));
+	map->keys = xcalloc(capacity, key_bytes);
 	map->values = xcalloc(capacity, value_bytes);
 }
 
 void kernel__load(__u32 cpus)
 {
 	memset(&kernel, 0, sizeof(kernel));
+	pid_level = 0;
 	kernel.registers.cs = SELECTOR_LEVEL;
 	kernel.pid = getpid();
 	cpu_count = cpus;
 	LOAD_MAP(TARGETS, targets, MAP_CAPACITY(targets));
 	LOAD_MAP(LAYOUTS, layouts, MAP_CAPACITY(layouts));
+	LOAD_MAP(TOLD_STATES, told_states, MAP_CAPACITY(told_states));
 	LOAD_MAP(WALKS, walks, cpus * MAP_CAPACITY(walks));
 	LOAD_MAP(COUNTERS, counters, cpus * MAP_CAPACITY(counters));
 	LOAD_MAP(STACKS, stacks, cpus * MAP_CAPACITY(stacks));
@@ -74,24 +79,55 @@ void kernel__unload(void)
 	memset(maps, 0, sizeof(maps));
 }
 
+static __u8 *find(const struct map *map, const void *key)
+{
+	for (__u32 i = 0; i < map->used; i++)
+		if (!memcmp(map->keys + i * map->key_bytes, key, map->key_bytes))
+			return map->values + i * map->value_bytes;
+	return NULL;
+}
+
+static void update(struct map *map, const void *key, const void *value)
+{
+	__u8 *present = find(map, key);
+
+	if (!present) {
+		memcpy(map->keys + map->used * map->key_bytes, key, map->key_bytes);
+		present = map->values + map->used++ * map->value_bytes;
+	}
+	memcpy(present, value, map->value_bytes);
+}
+
 void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code_type)
 {
-	struct map *map = &maps[TARGETS];
-	struct target *target = (struct target *)map->values + map->used;
+	const struct target target = { .interpreters = interpreters,
+				       .code_type = code_type,
+				       .layout = layout };
 
-	map->keys[map->used++] = tgid;
-	target->interpreters = interpreters;
-	target->code_type = code_type;
-	target->layout = layout;
+	update(&maps[TARGETS], &tgid, &target);
+}
+
+void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address)
+{
+	const struct thread_key key = { .thread_id = thread_id, .tgid = tgid };
+
+	update(&maps[TOLD_STATES], &key, &address);
 }
 
 void kernel__identify(__u32 tgid)
 {
-	const struct map *map = &maps[TARGETS];
+	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
 
-	for (__u32 i = 0; i < map->used; i++)
-		if (map->keys[i] == tgid)
-			((struct target *)map->values)[i].identify = 1;
+	if (target)
+		target->identify = 1;
+}
+
+void kernel__set_thread_area(__u32 tgid, __u64 bytes)
+{
+	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
+
+	if (target)
+		target->thread_area = bytes;
 }
 
 void kernel__set_layout(__u32 number, const struct layout *layout)
@@ -107,6 +143,8 @@ struct last_sample kernel__sample(void)
 	current_task.mm = kernel.ends ? NULL : (struct mm_struct *)&current_task;
 	current_task.start_time = kernel.start_time;
 	current_task.thread.fsbase = kernel.thread_pointer;
+	current_pid.numbers[kernel.pid_level].nr = kernel.inner_tid;
+	leader_pid.numbers[kernel.pid_level].nr = kernel.inner_tgid;
 	kernel.reads = 0;
 	kernel.failed_reads = 0;
 	sample(&context);
@@ -116,6 +154,27 @@ struct last_sample kernel__sample(void)
 		.hash = walk->hash,
 		.frames = walk->definition.frames,
 	};
+}
+
+struct pid_search kernel__search(__u32 pid, const struct numbered_thread *threads, size_t count)
+{
+	struct bpf_iter__task context = { 0 };
+
+	current_pid.level = kernel.pid_level;
+	pid_search = (struct pid_search){ .pid = pid };
+	for (size_t i = 0; i < count; i++) {
+		struct pid thread_pid = { 0 };
+		struct task_struct task = { .tgid = threads[i].tgid,
+					    .pid = threads[i].tid,
+					    .thread_pid = &thread_pid };
+
+		thread_pid.numbers[kernel.pid_level].nr = threads[i].number;
+		context.task = &task;
+		find_process(&context);
+	}
+	context.task = NULL;
+	find_process(&context);
+	return pid_search;
 }
 
 const struct cpu_counters *kernel__counters(__u32 cpu)
@@ -166,16 +225,12 @@ void *bpf_map_lookup_elem(void *definition, const void *key)
 	struct map *map = maps;
 	__u32 index;
 
-	memcpy(&index, key, sizeof(index));
 	while (map->definition != definition)
 		map++;
 	if (map->hashed)
-		for (__u32 wanted = index, i = index = 0; i < map->used; i++, index++)
-			if (map->keys[i] == wanted)
-				break;
-	if (index >= (map->hashed ? map->used : map->capacity))
-		return NULL;
-	return map->values + index * map->value_bytes;
+		return find(map, key);
+	memcpy(&index, key, sizeof(index));
+	return index < map->capacity ? map->values + index * map->value_bytes : NULL;
 }
 
 static bool read_process(void *destination, __u32 size, __u64 address)

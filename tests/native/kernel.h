@@ -24,6 +24,9 @@ struct kernel {
 	struct pt_regs task_registers; /* the user code's that the kernel works for */
 	bool ends;		       /* the thread has given up its memory */
 
+	/* Of user space's PID namespace: how many it is within, and its numbers of the thread. */
+	__u32 pid_level, inner_tgid, inner_tid;
+
 	/* As 5.10 is: without bpf_get_current_task_btf and bpf_task_pt_regs. */
 	bool old;
 
@@ -57,11 +60,25 @@ void kernel__unload(void);
 void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code_type);
 void kernel__set_layout(__u32 number, const struct layout *layout);
 
+/* Tells that the state of the thread of process TGID with THREAD_POINTER is at ADDRESS. */
+void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address);
+
 /* Has the code objects of process TGID told apart in each sample. */
 void kernel__identify(__u32 tgid);
 
+/* The pthread_self() of its threads is so many bytes below their thread pointer. */
+void kernel__set_thread_area(__u32 tgid, __u64 bytes);
+
 /* Fires a perf event in the current thread; counts its reads from 0. */
 struct last_sample kernel__sample(void);
+
+/* A thread by the kernel's numbers, and by that of user space's PID namespace. */
+struct numbered_thread {
+	__u32 tgid, tid, number;
+};
+
+/* Looks for process PID of user space's PID namespace among its threads, as user space does. */
+struct pid_search kernel__search(__u32 pid, const struct numbered_thread *threads, size_t count);
 
 /* Has every stack defined anew, as user space does. */
 void kernel__begin_epoch(void);

@@ -9,6 +9,7 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define VERSION_3_11	  0x030b0000
 #define VERSION_3_12	  0x030c0000
+#define VERSION_3_13	  0x030d0000
 
 /* In front of struct pt_regs: all that C code computes with, but for the stack pointer. */
 #define GENERAL_REGISTERS 15
@@ -325,6 +326,49 @@ static void tells_a_generator_without_its_caller(void **state)
 	harness__assert_frame(sample, 1, CODE(3), 3);
 }
 
+/* The greenlet module has a C frame of its own below a greenlet's activations. */
+static void knows_a_greenlets_root(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t root = image__cframe(image, tstate), greenlets = image->c_stack - 512;
+
+	image->c_stack = greenlets;
+	image__write_cframe(image, greenlets, root, 0);
+	image__set(tstate, image->layout.tstate_cframe, greenlets);
+	image__enter(image, tstate);
+	for (uint32_t i = 0; i < 3; i++)
+		image__call(image, tstate, CODE(i), i);
+	harness__assert_stack(kernel__sample(), 3);
+	image__write_cframe(image, greenlets, image__nowhere(image), 0);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	image__write_cframe(image, greenlets, root + 8, 0);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+/* While it switches, it links frames without those that entered from C. */
+static void knows_the_stack_of_a_greenlet_that_stops(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t first = image__call(image, tstate, CODE(0), 0), second;
+	struct last_sample sample;
+
+	image__write_frame(image, first, 0, CODE(0), 0, 0);
+	harness__assert_ends(kernel__sample(), 1, OUTCOME_FRAME_UNLINKED); /* not begun */
+	image__write_frame(image, first, 0, CODE(0), 1, 0);
+	sample = kernel__sample();
+	assert_int_equal(sample.outcome, OUTCOME_PYTHON);
+	harness__assert_frame(sample, 0, CODE(0), 1);
+	image__write_frame(image, first, 0, CODE(0), 0, 0);
+	second = image__call(image, tstate, CODE(1), 1);
+	harness__assert_stack(kernel__sample(), 2);
+	image__write_frame(image, second, first, CODE(1), 1, OWNED_BY_GENERATOR);
+	harness__assert_stack(kernel__sample(), 2);
+	image__write_frame(image, second, 0, CODE(1), 1, OWNED_BY_GENERATOR);
+	harness__assert_ends(kernel__sample(), 1, OUTCOME_FRAME_UNLINKED);
+}
+
 int main(void)
 {
 	const struct check checks[] = {
@@ -342,6 +386,8 @@ int main(void)
 		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_no_frame_that_has_returned),
 		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_a_frame_that_returns_to_python),
 		CHECK_SINCE(VERSION_3_11, tells_a_generator_without_its_caller),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, knows_a_greenlets_root),
+		CHECK_SINCE(VERSION_3_13, knows_the_stack_of_a_greenlet_that_stops),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -51,7 +51,7 @@ static int set_up(void **state)
 
 	(void)state;
 	random_state = 1;
-	image__open(&image, VERSION, false);
+	image__open(&image, VERSION, BUILD_WITH_GIL);
 	kernel__load(CPUS);
 	kernel__set_layout(0, &image.layout);
 	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);

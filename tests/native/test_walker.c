@@ -59,7 +59,7 @@ static void sends_what_it_found(void **state)
 	sent = kernel.definitions[0];
 	assert_int_equal(sent->tgid, TGID);
 	assert_int_equal(sent->tid, kernel.tid);
-	assert_int_equal(sent->thread_pointer, THREAD_POINTER);
+	assert_int_equal(sent->thread_id, THREAD_POINTER);
 	assert_int_equal(sent->cpu, 0);
 	assert_int_equal(sent->base, 0);
 	assert_int_equal(sent->outcome, OUTCOME_PYTHON);
@@ -139,6 +139,11 @@ static void cuts_the_deepest(void **state)
 	harness__assert_frame(sample, deepest - 1, CODE(1), 1);
 }
 
+static bool looks_at_root(const struct image *image)
+{
+	return image->layout.code_flags != OFFSET_ABSENT;
+}
+
 static void reads_little(void **state)
 {
 	struct image *image = *state;
@@ -149,7 +154,20 @@ static void reads_little(void **state)
 	if (has_blocks(image))
 		assert_in_range(kernel.reads, 1, reads_to_frame(image) + 5);
 	else
-		assert_int_equal(kernel.reads, reads_to_frame(image) + 49);
+		assert_int_equal(kernel.reads, reads_to_frame(image) + 49 + looks_at_root(image));
+}
+
+/* Its flags say what a root is that 3.9's throw() makes one. */
+static void knows_a_generator_without_its_caller(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t generator = image__island(image, 128);
+
+	image__set(generator, image->layout.code_flags, 0x20);
+	image__call(image, tstate, generator, 0);
+	image__call(image, tstate, CODE(1), 1);
+	harness__assert_ends(kernel__sample(), 2, OUTCOME_FRAME_UNLINKED);
 }
 
 /* No read may reach into a page that only a block brings in. */
@@ -509,10 +527,24 @@ static void finds_no_python_in_a_thread_that_ends(void **state)
 		kernel.ends = true;
 		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 		assert_int_equal(kernel.reads, 0);
-		assert_int_equal(kernel.definitions[0]->thread_pointer, 0);
+		assert_int_equal(kernel.definitions[0]->thread_id, 0);
 		kernel.ends = false;
 		harness__assert_whole(kernel__sample(), 2);
 	}
+}
+
+/* As where a C library keeps what it has of a thread below the thread pointer. */
+static void finds_threads_below_their_pointer(void **state)
+{
+	struct image *image = *state;
+
+	harness__python_thread(image, image__interp(image), 0, 2);
+	kernel.thread_pointer += 0x740;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	kernel__set_thread_area(TGID, 0x740);
+	kernel.tid++;
+	harness__assert_whole(kernel__sample(), 2);
+	assert_int_equal(kernel.definitions[1]->thread_id, THREAD_POINTER);
 }
 
 int main(void)
@@ -524,6 +556,7 @@ int main(void)
 		CHECK(says_what_the_jit_hides),
 		CHECK(cuts_the_deepest),
 		CHECK(reads_little),
+		CHECK_IN(0x03090000, 0x030affff, knows_a_generator_without_its_caller),
 		CHECK(stays_in_its_pages),
 		CHECK_SINCE(NEW_VERSION_HEX, reads_a_chunk_in_few_blocks),
 		CHECK(leaves_its_block),
@@ -544,6 +577,7 @@ int main(void)
 		CHECK_IN(0, 0x030b0000, forgets_a_state_that_was_freed),
 		CHECK(sees_a_state_in_used_memory),
 		CHECK(takes_the_task_either_way),
+		CHECK(finds_threads_below_their_pointer),
 		CHECK(finds_no_python_in_a_thread_that_ends),
 	};
 

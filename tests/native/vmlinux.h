@@ -20,10 +20,26 @@ struct thread_struct {
 
 struct mm_struct;
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[4];
+};
+
 struct task_struct {
 	struct mm_struct *mm;
+	int pid, tgid;
 	__u64 start_time;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct thread_struct thread;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task;
 };
 
 #endif

@@ -63,6 +63,11 @@ static void sample_thread(uint64_t thread_pointer)
 	json_decref(result);
 }
 
+static enum build build_of(char letter)
+{
+	return letter == 't' ? BUILD_FREE_THREADED : letter == 'd' ? BUILD_TRACING : BUILD_WITH_GIL;
+}
+
 int main(int argc, char **argv)
 {
 	struct layout layout;
@@ -80,7 +85,7 @@ int main(int argc, char **argv)
 	kernel.tgid = kernel.pid;
 	runtime = strtoull(argv[2], NULL, 0);
 	version = strtoul(argv[4], &build, 0);
-	error = offsets__lookup(version, *build == 't', &offsets);
+	error = offsets__lookup(version, build_of(*build), &offsets);
 	if (!error)
 		error = offsets__layout(&offsets, &layout);
 	if (error) {

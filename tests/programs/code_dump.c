@@ -62,6 +62,11 @@ static void dump_str(pid_t pid, struct offsets *offsets, uint32_t unicode_width,
 	free(text);
 }
 
+static enum build build_of(char letter)
+{
+	return letter == 't' ? BUILD_FREE_THREADED : letter == 'd' ? BUILD_TRACING : BUILD_WITH_GIL;
+}
+
 int main(int argc, char **argv)
 {
 	struct offsets offsets;
@@ -75,7 +80,7 @@ int main(int argc, char **argv)
 	pid = strtol(argv[1], NULL, 0);
 	type = strtoull(argv[3], NULL, 0);
 	version = strtoul(argv[2], &build, 0);
-	if (offsets__lookup(version, *build == 't', &offsets))
+	if (offsets__lookup(version, build_of(*build), &offsets))
 		return 3;
 	for (int i = 4; i < argc; i++) {
 		char *colon = strchr(argv[i], ':');

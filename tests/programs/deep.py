@@ -74,6 +74,7 @@ def work():
         descend(DEPTH)  # calls: descend
 
 
-_thread.start_new_thread(work, ())
-print("ready")
-work()  # calls: work
+if __name__ == "__main__":
+    _thread.start_new_thread(work, ())
+    print("ready")
+    work()  # calls: work

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import sys
+import threading
 import time
 
 from portable import start_thread, thread_time
@@ -37,6 +38,7 @@ def target(pipe, program):
 
 def fork(said):
     program = os.getpid()
+    threading.current_thread().name = "a thread that forks"
     child = os.fork()
     if child == 0:
         child_work(program)

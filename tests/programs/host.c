@@ -4,9 +4,11 @@
  *
  *	load=LIBRARY   dlopen, visible to nobody else; the next steps mean this one
  *	again=LIBRARY  the same, in a namespace of its own: a second one, with its own libc
- *	home=FOLDER    where the next Python to be started finds its library
+ *	home=FOLDER    where the next Python to be started finds its library; one in a namespace of
+ *		       its own sees the PYTHONHOME that the program was started with
  *	start          Py_InitializeEx, then the GIL is released
  *	run=CODE       runs it in a new native thread, through PyGILState_Ensure
+ *	main=CODE      runs it in the main thread, the only one that a libc of its own knows
  *	sleep=SECONDS
  *	ready          says so, with the numbers of the threads that run code
  *	spin           uses the CPU without Python
@@ -100,6 +102,13 @@ static void run(const char *code)
 		usleep(1000);
 }
 
+static void run_in_main(const char *code)
+{
+	struct task task = { library, code, 0 };
+
+	run_task(&task);
+}
+
 static void say_ready(void)
 {
 	printf("ready [");
@@ -129,6 +138,8 @@ static void take_step(const char *step)
 		start_python();
 	else if (strncmp(step, "run=", 4) == 0)
 		run(value);
+	else if (strncmp(step, "main=", 5) == 0)
+		run_in_main(value);
 	else if (strncmp(step, "sleep=", 6) == 0)
 		usleep(atof(value) * 1e6);
 	else if (strcmp(step, "ready") == 0)

@@ -1,30 +1,41 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""interpreters.py CREATOR OWN_GIL: threads that each go through interpreters of their own.
+"""interpreters.py CREATOR OWN_GIL [MODULE]: threads that each go through interpreters of their own.
 
 Thread N runs turn_N_0 in the main interpreter, which calls into a second interpreter, where
 turn_N_1 runs, which calls into a third one, where turn_N_2 runs; and back.  Each turn spins as long
 before as after what it calls, so each level has a third of the thread's CPU time.  A thread's
 interpreters were created by itself, or all of them by the main thread (CREATOR: "thread" or
-"main"); with a GIL of their own where OWN_GIL is 1 and the version has that.
+"main"); with a GIL of their own where OWN_GIL is 1 and the version has that.  MODULE "public" is
+concurrent.interpreters (3.14 and later; a GIL of their own always), else it is what that is made of.
 """
 
 import sys
 import threading
 
-try:
-    import _interpreters as interpreters
-except ImportError:
-    import _xxsubinterpreters as interpreters
-
 THREADS = 3
 LEVELS = 3
 
-TURN = """
-import time
+MODULES = {
+    "private": """
 try:
     import _interpreters as interpreters
 except ImportError:
     import _xxsubinterpreters as interpreters
+
+run = interpreters.run_string
+""",
+    "public": """
+from concurrent import interpreters
+
+def run(number, source):
+    interpreters.Interpreter(number).exec(source)
+"""}
+
+module = sys.argv[3] if len(sys.argv) > 3 else "private"
+exec(MODULES[module])
+
+TURN = MODULES[module] + """
+import time
 
 def spin_{n}_{level}():
     until = time.thread_time() + 0.004
@@ -41,11 +52,13 @@ def turn_{n}_{level}():
 def turn_source(n, level, inner):
     call = "pass"
     if inner is not None:
-        call = "interpreters.run_string(%d, 'turn_%d_%d()')" % (inner, n, level + 1)
+        call = "run(%d, 'turn_%d_%d()')" % (inner, n, level + 1)
     return TURN.format(n=n, level=level, inner=call)
 
 
 def create(own_gil):
+    if module == "public":
+        return interpreters.create()
     if sys.version_info >= (3, 13):
         return interpreters.create("isolated" if own_gil else "legacy")
     if sys.version_info >= (3, 12):
@@ -59,9 +72,9 @@ def create_all(own_gil):
 
 def work(n, own_gil, created, begun):
     created = created or create_all(own_gil)  # they live as long as these objects
-    ids = [int(interp) for interp in created] + [None]
+    ids = [getattr(interp, "id", None) or int(interp) for interp in created] + [None]
     for level in range(1, LEVELS):
-        interpreters.run_string(ids[level - 1], turn_source(n, level, ids[level]))
+        run(ids[level - 1], turn_source(n, level, ids[level]))
     scope = {}
     exec(turn_source(n, 0, ids[0]), scope)
     turn = scope["turn_%d_0" % n]

@@ -30,8 +30,11 @@ monotonic = getattr(time, "monotonic", time.time)
 
 
 def version_and_build():
-    """A version as the tests' tools in C take it: its number, and "t" of a free-threaded build."""
-    return str(sys.hexversion) + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    """A version as the tests' tools in C take it: its number, with "t" of a free-threaded build, "d"
+    of a debug build that lays out its objects in another way."""
+    tracing = sys.version_info < (3, 8) and hasattr(sys, "getobjects")
+    return (str(sys.hexversion) + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")) +
+            "d" * tracing)
 
 
 def start_thread(function, *arguments, **options):

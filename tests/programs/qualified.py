@@ -118,6 +118,18 @@ shared_again = type(shared)(shared.__code__, globals())
 shared_again.__qualname__ = "Other.shared"
 
 
+def make_row(name):
+    """A class as namedtuple makes it, whose method has the code of all others'."""
+    def convert(self):
+        spin()
+    convert.__qualname__ = name + ".convert"
+    return type(name, (object,), {"convert": convert})
+
+
+Row = make_row("Row")
+hidden_rows = [make_row("Hidden")]
+
+
 def enclosing():
     def within():
         spin()
@@ -159,6 +171,7 @@ def run():
     shared()
     enclosing()
     Cycle().around()
+    hidden_rows[0]().convert()
 
 
 print("ready " + json.dumps(None), flush=True)

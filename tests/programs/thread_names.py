@@ -56,11 +56,10 @@ class Worker(threading.Thread):
     """One whose attributes come in another order, and are many."""
 
     def __init__(self, name):
-        self.first = 1
+        for number in range(100):
+            setattr(self, "attribute_%d" % number, number)
         super(Worker, self).__init__(target=spin, args=(name,), name=native(name))
         self.daemon = True
-        for number in range(40):
-            setattr(self, "attribute_%d" % number, number)
 
 
 def say_threads():

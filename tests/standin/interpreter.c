@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * interpreter [reuse] [break WORD VALUE]
+ * interpreter [reuse] [break WORD VALUE] [hostile HOW]
  *
  * What a process of CPython looks like from outside, without a Python in it: this
  * is compiled against the headers of the version that it stands in for (3.13 and
@@ -16,6 +16,7 @@
  *
  * reuse: on a line of input, the last thread ends, and another one begins that has
  * its number and other copies.  break: word WORD of the debug offsets is VALUE.
+ * hostile: what no interpreter does; see `hostilities`.
  */
 #define Py_BUILD_CORE 1
 #include <Python.h>
@@ -34,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if PY_VERSION_HEX >= 0x030e0000 && defined(Py_GIL_DISABLED)
 #define HAS_COPIES 1
@@ -48,6 +50,8 @@
 #define LEAF_LINES    3
 #define SPINS	      20000
 #define STACK_BYTES   16384
+#define STATES	      10000
+#define NAMES	      20000
 #define FILENAME      "/srv/stand-in/program.py"
 #define FIRST_LINE(i) (100 * ((i) + 1))
 
@@ -160,6 +164,11 @@ static void make_code(int function)
 	PyCodeObject *code = allocate(sizeof(*code) + (INSTRUCTIONS + 1) * sizeof(_Py_CODEUNIT));
 
 	((PyObject *)code)->ob_type = &PyCode_Type;
+#ifdef Py_GIL_DISABLED
+	((PyObject *)code)->ob_ref_local = 1;
+#else
+	((PyObject *)code)->ob_refcnt = 1;
+#endif
 	((PyVarObject *)code)->ob_size = INSTRUCTIONS;
 	code->co_firstlineno = FIRST_LINE(function);
 	code->co_filename = new_ascii(FILENAME);
@@ -233,20 +242,27 @@ static void make_frames(struct thread *thread, int number)
 	thread->state->base.current_frame = caller;
 }
 
-static void *spin(void *argument)
+/* Goes from instruction to instruction. */
+static void run(struct thread *thread)
 {
-	struct thread *thread = argument;
 	int number = thread - threads, first = position_of(number, CALLERS);
 	_PyInterpreterFrame *leaf = thread->frames[CALLERS];
 
-	__atomic_store_n(&thread->state->base.thread_id, (unsigned long)pthread_self(),
-			 __ATOMIC_RELEASE);
 	for (unsigned int turn = 0; !thread->stop; turn++) {
 		*(_Py_CODEUNIT *volatile *)&leaf->instr_ptr =
 			instruction(thread, CALLERS, first + turn % LEAF_LINES);
 		for (volatile int i = 0; i < SPINS; i++)
 			;
 	}
+}
+
+static void *spin(void *argument)
+{
+	struct thread *thread = argument;
+
+	__atomic_store_n(&thread->state->base.thread_id, (unsigned long)pthread_self(),
+			 __ATOMIC_RELEASE);
+	run(thread);
 	return NULL;
 }
 
@@ -321,6 +337,179 @@ static void print_stacks(void)
 	fflush(stdout);
 }
 
+static void loop_frames(void)
+{
+	for (int i = 0; i < THREADS; i++)
+		threads[i].frames[0]->previous = threads[i].frames[CALLERS];
+}
+
+/* Where the frames' callers are not: not mapped, the kernel's, no address at all. */
+static void miss_frames(void)
+{
+	static const uintptr_t nowhere[THREADS] = { 0x10, 0xffff888000000000, 0x7ffffffffff0,
+						    UINTPTR_MAX };
+
+	for (int i = 0; i < THREADS; i++)
+		threads[i].frames[0]->previous = (void *)nowhere[i];
+}
+
+/* No state is the thread's that looks for its own. */
+static void hide_states(void)
+{
+	for (int i = 0; i < THREADS; i++)
+		threads[i].state->base.thread_id = 1;
+}
+
+static void loop_states(void)
+{
+	hide_states();
+	threads[0].state->base.next = _PyRuntime._main_interpreter.threads.head;
+}
+
+static void loop_interpreters(void)
+{
+	hide_states();
+	_PyRuntime._main_interpreter.next = &_PyRuntime._main_interpreter;
+}
+
+static void multiply_states(void)
+{
+	hide_states();
+	for (int i = 0; i < STATES; i++) {
+		_PyThreadStateImpl *state = allocate(sizeof(*state));
+
+		state->base.thread_id = 1;
+		state->base.next = _PyRuntime._main_interpreter.threads.head;
+		_PyRuntime._main_interpreter.threads.head = &state->base;
+	}
+}
+
+static void lie_about_interpreters(void)
+{
+	_PyRuntime.interpreters.head = (void *)0xdead00000000;
+}
+
+static void claim_long_names(void)
+{
+	for (int i = 0; i < FUNCTIONS; i++)
+		((PyASCIIObject *)codes[i]->co_qualname)->length = 2LL << 30;
+}
+
+/* Whose product or sum with anything is small again. */
+static void claim_overflowing_sizes(void)
+{
+	for (int i = 0; i < FUNCTIONS; i++) {
+		((PyASCIIObject *)codes[i]->co_qualname)->length = PY_SSIZE_T_MAX;
+		((PyVarObject *)codes[i]->co_linetable)->ob_size = -1;
+	}
+}
+
+static uint64_t next_random(void)
+{
+	static uint64_t state = 88172645463325252;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+struct pristine {
+	_PyInterpreterFrame frames[THREADS][FUNCTIONS];
+	PyCodeObject codes[FUNCTIONS];
+};
+
+/* Puts something else into a frame and a code object, and then what was there. */
+static void disturb(const struct pristine *pristine, int number, int function)
+{
+	_PyInterpreterFrame *frame = threads[number].frames[function];
+	uint64_t *words[] = { (uint64_t *)frame, (uint64_t *)codes[function] };
+	size_t counts[] = { sizeof(*frame) / 8, sizeof(PyCodeObject) / 8 };
+
+	for (int i = 0; i < 2; i++)
+		words[i][next_random() % counts[i]] =
+			next_random() % 3
+				? (uint64_t)threads[number].frames[next_random() % FUNCTIONS]
+				: next_random();
+	memcpy(frame, &pristine->frames[number][function], sizeof(*frame));
+	memcpy(codes[function], &pristine->codes[function], sizeof(PyCodeObject));
+}
+
+/* All that is read, at full speed. */
+static void *rewrite_all(void *argument)
+{
+	struct pristine *pristine = allocate(sizeof(*pristine));
+
+	(void)argument;
+	for (int i = 0; i < FUNCTIONS; i++) {
+		pristine->codes[i] = *codes[i];
+		for (int j = 0; j < THREADS; j++)
+			pristine->frames[j][i] = *threads[j].frames[i];
+	}
+	for (;;)
+		disturb(pristine, next_random() % THREADS, next_random() % FUNCTIONS);
+	return NULL;
+}
+
+static void rewrite(void)
+{
+	pthread_t handle;
+
+	if (pthread_create(&handle, NULL, rewrite_all, NULL))
+		abort();
+}
+
+/* One code object after another, each with a name of 60 KiB that no other has. */
+static void *make_names(void *argument)
+{
+	size_t length = 60 << 10;
+	char *text = allocate(length + 1);
+
+	(void)argument;
+	memset(text, 'x', length);
+	for (unsigned int i = 0; i < NAMES; i++) {
+		snprintf(text, 16, "%015u", i);
+		text[15] = 'x';
+		make_code(CALLERS);
+		codes[CALLERS]->co_qualname = new_str(text, length - 1, 1, 1);
+		for (int j = 0; j < THREADS; j++)
+			set_executable(threads[j].frames[CALLERS], codes[CALLERS]);
+		usleep(100);
+	}
+	return NULL;
+}
+
+static void multiply_names(void)
+{
+	pthread_t handle;
+
+	if (pthread_create(&handle, NULL, make_names, NULL))
+		abort();
+}
+
+static const struct {
+	const char *name;
+	void (*commit)(void);
+} hostilities[] = {
+	{ "frame-loop", loop_frames },
+	{ "frames-nowhere", miss_frames },
+	{ "state-loop", loop_states },
+	{ "interpreter-loop", loop_interpreters },
+	{ "10000-states", multiply_states },
+	{ "no-interpreter", lie_about_interpreters },
+	{ "2-gib-names", claim_long_names },
+	{ "overflows", claim_overflowing_sizes },
+	{ "rewriting", rewrite },
+	{ "names-for-ever", multiply_names },
+};
+
+static void be_hostile(const char *how)
+{
+	for (size_t i = 0; i < sizeof(hostilities) / sizeof(hostilities[0]); i++)
+		if (strcmp(hostilities[i].name, how) == 0)
+			hostilities[i].commit();
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t control;
@@ -340,7 +529,10 @@ int main(int argc, char **argv)
 	for (int i = 1; i < THREADS; i++)
 		while (!__atomic_load_n(&threads[i].state->base.thread_id, __ATOMIC_ACQUIRE))
 			;
+	threads[0].state->base.thread_id = (unsigned long)pthread_self();
+	if (argc == 3 && strcmp(argv[1], "hostile") == 0)
+		be_hostile(argv[2]);
 	print_stacks();
-	spin(&threads[0]);
+	run(&threads[0]);
 	return 0;
 }

@@ -26,7 +26,7 @@ static inline struct offsets fake_offsets_2_7(uint32_t unicode_width)
 {
 	struct offsets offsets;
 
-	assert_int_equal(offsets__lookup(0x020712f0, false, &offsets), 0);
+	assert_int_equal(offsets__lookup(0x020712f0, BUILD_WITH_GIL, &offsets), 0);
 	offsets.unicode_width = unicode_width;
 	return offsets;
 }
@@ -64,7 +64,7 @@ static inline struct offsets fake_offsets(unsigned int minor)
 {
 	struct offsets offsets;
 
-	assert_int_equal(offsets__lookup(3u << 24 | minor << 16, false, &offsets), 0);
+	assert_int_equal(offsets__lookup(3u << 24 | minor << 16, BUILD_WITH_GIL, &offsets), 0);
 	return offsets;
 }
 
@@ -121,6 +121,7 @@ static inline void fake_code(struct fake_code *fake, int minor)
 	fake_str(offsets, fake->filename, FAKE_SEPARATE, "a\xb5.py", 5, 1);
 	fake_put(fake->table, offsets->varobject_size, sizeof(fake_table), 8);
 	memcpy(fake->table + offsets->bytes_data, fake_table, sizeof(fake_table));
+	fake_put(fake->object, offsets->object_type - 8, 1, 8);
 	fake_put(fake->object, offsets->object_type, FAKE_CODE_TYPE, 8);
 	fake_put(fake->object, offsets->code_firstlineno, 42, 4);
 	fake_put(fake->object, offsets->code_name, (uintptr_t)fake->name, 8);

@@ -247,8 +247,9 @@ static inline struct offsets fake_version(size_t index)
 		return fake_offsets(6 + index);
 	if (index == FAKE_VERSIONS - 1)
 		return fake_offsets_2_7(0);
-	assert_int_equal(
-		offsets__lookup(0x030d0000 + ((uint32_t)(index - 10) << 16), true, &offsets), 0);
+	assert_int_equal(offsets__lookup(0x030d0000 + ((uint32_t)(index - 10) << 16),
+					 BUILD_FREE_THREADED, &offsets),
+			 0);
 	return offsets;
 }
 

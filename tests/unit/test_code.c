@@ -52,6 +52,46 @@ static void every_version_is_read(void **state)
 	}
 }
 
+static bool lives(struct fake_code *fake, uint64_t count)
+{
+	fake_put(fake->object, fake->offsets.object_type - 8, count, 8);
+	return code__is_alive(getpid(), &fake->offsets, (uintptr_t)fake->object);
+}
+
+/* By the word before its type, as the versions count, and as allocators use it afterwards. */
+static void freed_code_is_told(void **state)
+{
+	const uint64_t living[] = { 1, 999999999, 0xffffffff, 1ULL << 48 | 3ULL << 30 };
+	const uint64_t freed[] = { 0, 0x7f1234567890, 0x55d01234a5b0, 0x55d01234a };
+	struct fake_code fake;
+
+	(void)state;
+	fake_code(&fake, 11);
+	for (int i = 0; i < 4; i++)
+		assert_true(lives(&fake, living[i]));
+	for (int i = 0; i < 4; i++)
+		assert_false(lives(&fake, freed[i]));
+	assert_false(code__is_alive(getpid(), &fake.offsets, 4096));
+}
+
+/* Two counts, of which the upper one has flags in its lowest bits. */
+static void freed_code_is_told_without_a_gil(void **state)
+{
+	struct fake_code fake;
+	uint64_t object = (uintptr_t)fake.object;
+
+	(void)state;
+	fake_code(&fake, 11);
+	fake.offsets.free_threaded = 1;
+	fake.offsets.object_type = 24;
+	fake_put(fake.object, 12, 0, 4);
+	assert_false(lives(&fake, 3));
+	assert_true(lives(&fake, 1 << 2 | 3));
+	fake_put(fake.object, 12, 1, 4);
+	assert_true(lives(&fake, 0));
+	assert_true(code__is_alive(getpid(), &fake.offsets, object));
+}
+
 static void code_of_2_7_is_read(void **state)
 {
 	struct offsets offsets = fake_offsets_2_7(4);
@@ -144,7 +184,8 @@ static void positions_in_copies_are_those_in_the_original(void **state)
 		struct offsets offsets;
 
 		fake_code(&fake, minor);
-		assert_int_equal(offsets__lookup(fake.offsets.version, true, &offsets), 0);
+		assert_int_equal(
+			offsets__lookup(fake.offsets.version, BUILD_FREE_THREADED, &offsets), 0);
 		fake.offsets.code_tlbc = 200;
 		fake.offsets.tlbc_size = offsets.tlbc_size;
 		fake.offsets.tlbc_entries = offsets.tlbc_entries;
@@ -375,6 +416,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_is_read),
+		cmocka_unit_test(freed_code_is_told),
+		cmocka_unit_test(freed_code_is_told_without_a_gil),
 		cmocka_unit_test(code_of_2_7_is_read),
 		cmocka_unit_test(positions_are_what_they_are),
 		cmocka_unit_test(positions_in_copies_are_those_in_the_original),

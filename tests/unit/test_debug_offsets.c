@@ -44,7 +44,10 @@ static struct offsets look_up(const uint64_t *words)
 {
 	struct offsets offsets;
 
-	assert_int_equal(offsets__lookup(words[1], words[THREADED], &offsets), 0);
+	assert_int_equal(offsets__lookup(words[1],
+					 words[THREADED] ? BUILD_FREE_THREADED : BUILD_WITH_GIL,
+					 &offsets),
+			 0);
 	return offsets;
 }
 
@@ -206,7 +209,7 @@ static void the_patch_release_is_taken(void **state)
 	struct offsets offsets;
 
 	(void)state;
-	assert_int_equal(offsets__lookup(0x030d0000, false, &offsets), 0);
+	assert_int_equal(offsets__lookup(0x030d0000, BUILD_WITH_GIL, &offsets), 0);
 	assert_int_equal(apply(image_3_13_0, sizeof(image_3_13_0), &offsets), 0);
 	assert_int_equal(offsets.version, 0x030d00f0);
 }

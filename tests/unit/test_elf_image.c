@@ -27,6 +27,10 @@ struct library {
 
 static struct library library;
 
+#define BUDGET_BYTES (1ULL << 30)
+
+static struct elf_budget budget = { .bytes = BUDGET_BYTES };
+
 static bool visit_all(const uint8_t *bytes, size_t length, void *context)
 {
 	uint64_t *sum = context;
@@ -34,6 +38,17 @@ static bool visit_all(const uint8_t *bytes, size_t length, void *context)
 	for (size_t i = 0; i < length; i += 512)
 		*sum += bytes[i];
 	return false;
+}
+
+/* Whether there is "sought", and all of it has the mark before it. */
+static bool find_after_mark(const uint8_t *bytes, size_t length, void *context)
+{
+	const uint8_t *found = memmem(bytes, length, "sought", sizeof("sought"));
+
+	(void)context;
+	if (found)
+		assert_int_equal(found[-1], '!');
+	return found;
 }
 
 static int open_bytes(const void *bytes, size_t size)
@@ -47,7 +62,7 @@ static int open_bytes(const void *bytes, size_t size)
 
 static struct elf_image *open_copy(const void *bytes, size_t size)
 {
-	return elf_image__open(open_bytes(bytes, size));
+	return elf_image__open(open_bytes(bytes, size), &budget);
 }
 
 static Elf64_Ehdr *header_of(char *bytes)
@@ -111,7 +126,7 @@ static int load_library(void **state)
 	library.size = lseek(fd, 0, SEEK_END);
 	library.bytes = malloc(library.size);
 	assert_int_equal(pread(fd, library.bytes, library.size, 0), library.size);
-	image = elf_image__open(fd);
+	image = elf_image__open(fd, &budget);
 	assert_non_null(image);
 	elf_image__close(image);
 	return 0;
@@ -224,7 +239,7 @@ static void test_no_hash_table(void **state)
 static void test_symbols_that_are_not_exported(void **state)
 {
 	struct mapping code = find_mapping((uintptr_t)test_symbols_that_are_not_exported);
-	struct elf_image *image = elf_image__open(process__open_mapping(getpid(), &code));
+	struct elf_image *image = elf_image__open(process__open_mapping(getpid(), &code), &budget);
 	uint64_t bias, address;
 
 	(void)state;
@@ -397,14 +412,16 @@ static void test_damaged_files(void **state)
 		}
 		if (random() % 8 == 0)
 			assert_int_equal(ftruncate(fd, random() % library.size), 0);
-		ask_all(elf_image__open(dup(fd)));
+		budget.bytes = BUDGET_BYTES;
+		ask_all(elf_image__open(dup(fd), &budget));
 		assert_int_equal(pwrite(fd, copy, library.size, 0), library.size);
 	}
 	close(fd);
 	free(copy);
 }
 
-/* As large as a file can be, and nearly all holes: nothing takes its size for memory. */
+/* As large as a file can be, and nearly all holes: nothing takes its size for memory, and what is
+ * read of it ends. */
 static void test_sparse_file(void **state)
 {
 	char *copy = copy_library();
@@ -420,7 +437,54 @@ static void test_sparse_file(void **state)
 		((Elf64_Shdr *)(copy + header->e_shoff))[i].sh_size = 1ULL << 40;
 	fd = open_bytes(copy, library.size);
 	assert_int_equal(ftruncate(fd, 1ULL << 42), 0);
-	ask_all(elf_image__open(fd));
+	budget.bytes = BUDGET_BYTES;
+	ask_all(elf_image__open(fd, &budget));
+	assert_true(budget.exceeded);
+	assert_true(budget.bytes);
+	free(copy);
+}
+
+/* A symbol, its name and a constant where two blocks meet, at each place around that. */
+static void test_blocks(void **state)
+{
+	enum { BLOCK = 4096 * sizeof(Elf64_Sym), TABLE = 4096, STRINGS = 2 * BLOCK };
+	const size_t size = STRINGS + 2 * BLOCK;
+	char *copy = calloc(1, size);
+	Elf64_Ehdr *header = header_of(copy);
+	Elf64_Phdr *segment = (Elf64_Phdr *)(copy + sizeof(*header));
+	Elf64_Shdr *sections = (Elf64_Shdr *)(segment + 1);
+	uint64_t address;
+
+	(void)state;
+	memcpy(header, library.bytes, sizeof(*header));
+	header->e_phoff = sizeof(*header);
+	header->e_phnum = 1;
+	header->e_shoff = (char *)sections - copy;
+	header->e_shnum = 2;
+	*segment = (Elf64_Phdr){ .p_type = PT_LOAD, .p_offset = STRINGS, .p_filesz = 2 * BLOCK };
+	sections[0] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB,
+				    .sh_offset = TABLE,
+				    .sh_size = BLOCK + sizeof(Elf64_Sym) * 64,
+				    .sh_link = 1 };
+	sections[1] = (Elf64_Shdr){ .sh_offset = STRINGS, .sh_size = 2 * BLOCK };
+	for (int i = -70; i < 2; i++) {
+		size_t symbol = TABLE + BLOCK + i / 2 * (int)sizeof(Elf64_Sym);
+		char *name = copy + STRINGS + BLOCK + i;
+		struct elf_image *image;
+
+		*(Elf64_Sym *)(copy + symbol) =
+			(Elf64_Sym){ .st_name = BLOCK + i, .st_shndx = 1, .st_value = 4711 };
+		memcpy(name - 1, "!sought", sizeof("!sought"));
+		budget.bytes = BUDGET_BYTES;
+		image = open_copy(copy, size);
+		assert_true(elf_image__symbol(image, "sought", &address));
+		assert_int_equal(address, 4711);
+		assert_false(elf_image__symbol(image, "!!sought", &address));
+		assert_true(elf_image__search_constants(image, find_after_mark, NULL));
+		elf_image__close(image);
+		memset(copy + symbol, 0, sizeof(Elf64_Sym));
+		memset(name - 1, 0, sizeof("!sought"));
+	}
 	free(copy);
 }
 
@@ -438,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_no_image),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_sparse_file),
+		cmocka_unit_test(test_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, load_library, free_library);

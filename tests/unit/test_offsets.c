@@ -18,6 +18,9 @@
 #define FREE_THREADED_SINCE 13
 #define FIRST_PATCH	    0xf0
 
+/* Where debug builds have tables of their own. */
+#define TABLE_FOR_DEBUG_BEFORE 8
+
 static uint32_t version_of(unsigned int minor)
 {
 	return minor == PYTHON_2_7 ? 0x020700f0 : 3u << 24 | minor << 16 | FIRST_PATCH;
@@ -27,7 +30,7 @@ static struct offsets look_up(unsigned int minor)
 {
 	struct offsets offsets;
 
-	assert_int_equal(offsets__lookup(version_of(minor), false, &offsets), 0);
+	assert_int_equal(offsets__lookup(version_of(minor), BUILD_WITH_GIL, &offsets), 0);
 	return offsets;
 }
 
@@ -55,6 +58,10 @@ static void known_versions_are_found(void **state)
 		assert_int_equal(offsets.free_threaded, 0);
 		if (minor != PYTHON_2_7)
 			snprintf(all + strlen(all), sizeof(all) - strlen(all), ", 3.%u", minor);
+		if (minor == PYTHON_2_7)
+			strcat(all, ", 2.7d");
+		else if (minor < TABLE_FOR_DEBUG_BEFORE)
+			snprintf(all + strlen(all), sizeof(all) - strlen(all), ", 3.%ud", minor);
 		if (minor >= FREE_THREADED_SINCE)
 			snprintf(all + strlen(all), sizeof(all) - strlen(all), ", 3.%ut", minor);
 	}
@@ -69,7 +76,7 @@ static void other_versions_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-		assert_int_equal(offsets__lookup(versions[i], false, &offsets), -ENOTSUP);
+		assert_int_equal(offsets__lookup(versions[i], BUILD_WITH_GIL, &offsets), -ENOTSUP);
 }
 
 /* What 3.7.4 moved is not read; should it be, this fails and the tables differ as they must. */
@@ -78,9 +85,9 @@ static void micro_versions_of_3_7_are_alike(void **state)
 	struct offsets first, last, fourth;
 
 	(void)state;
-	assert_int_equal(offsets__lookup(0x030700f0, false, &first), 0);
-	assert_int_equal(offsets__lookup(0x030703f0, false, &last), 0);
-	assert_int_equal(offsets__lookup(0x030704f0, false, &fourth), 0);
+	assert_int_equal(offsets__lookup(0x030700f0, BUILD_WITH_GIL, &first), 0);
+	assert_int_equal(offsets__lookup(0x030703f0, BUILD_WITH_GIL, &last), 0);
+	assert_int_equal(offsets__lookup(0x030704f0, BUILD_WITH_GIL, &fourth), 0);
 	first.version = last.version = fourth.version;
 	assert_memory_equal(&first, &last, sizeof(first));
 	assert_memory_equal(&first, &fourth, sizeof(first));
@@ -91,8 +98,8 @@ static void newer_versions_are_told_apart(void **state)
 	struct offsets offsets;
 
 	(void)state;
-	for (int free_threaded = 0; free_threaded < 2; free_threaded++) {
-		assert_int_equal(offsets__lookup(0x031000a1, free_threaded, &offsets), -ENODATA);
+	for (enum build build = BUILD_WITH_GIL; build <= BUILD_FREE_THREADED; build++) {
+		assert_int_equal(offsets__lookup(0x031000a1, build, &offsets), -ENODATA);
 		assert_int_equal(offsets.version, 0x031000a1);
 		assert_int_equal(offsets.form, NEWEST_MINOR);
 		assert_true(offsets__is_newer(&offsets));
@@ -105,12 +112,14 @@ static void free_threaded_builds_have_their_own(void **state)
 
 	(void)state;
 	for (unsigned int minor = OLDEST_MINOR; minor < FREE_THREADED_SINCE; minor++)
-		assert_int_equal(offsets__lookup(version_of(minor), true, &offsets), -ENOTSUP);
+		assert_int_equal(offsets__lookup(version_of(minor), BUILD_FREE_THREADED, &offsets),
+				 -ENOTSUP);
 	for (unsigned int minor = FREE_THREADED_SINCE; minor <= NEWEST_MINOR; minor++) {
 		struct layout layout;
 		bool has_copies = minor >= 14;
 
-		assert_int_equal(offsets__lookup(version_of(minor), true, &offsets), 0);
+		assert_int_equal(offsets__lookup(version_of(minor), BUILD_FREE_THREADED, &offsets),
+				 0);
 		assert_int_equal(offsets.free_threaded, 1);
 		assert_int_equal(offsets.object_type, 24);
 		assert_int_equal(offsets.unicode_kind_bit, has_copies ? 8 : 2);
@@ -127,6 +136,30 @@ static void free_threaded_builds_have_their_own(void **state)
 	}
 }
 
+/* Two pointers more in front of each object, and nothing else. */
+static void tracing_builds_have_their_own(void **state)
+{
+	struct offsets offsets;
+
+	(void)state;
+	for (unsigned int minor = OLDEST_MINOR; minor < TABLE_FOR_DEBUG_BEFORE; minor++) {
+		struct offsets other = look_up(minor);
+		struct layout layout;
+
+		assert_int_equal(offsets__lookup(version_of(minor), BUILD_TRACING, &offsets), 0);
+		assert_int_equal(offsets.object_type, other.object_type + 16);
+		assert_int_equal(offsets.frame_lasti, other.frame_lasti + 16);
+		assert_int_equal(offsets.bytes_data, other.bytes_data + 16);
+		assert_int_equal(offsets.tstate_frame, other.tstate_frame);
+		assert_int_equal(offsets.interp_modules, other.interp_modules);
+		assert_int_equal(offsets.free_threaded, 0);
+		assert_int_equal(offsets__layout(&offsets, &layout), 0);
+	}
+	for (unsigned int minor = TABLE_FOR_DEBUG_BEFORE; minor <= NEWEST_MINOR + 1; minor++)
+		assert_int_equal(offsets__lookup(version_of(minor), BUILD_TRACING, &offsets),
+				 -ENOTSUP);
+}
+
 static void no_field_is_left_unset(void **state)
 {
 	(void)state;
@@ -135,8 +168,8 @@ static void no_field_is_left_unset(void **state)
 
 		memset(&first, 0, sizeof(first));
 		memset(&second, 0xee, sizeof(second));
-		assert_int_equal(offsets__lookup(version_of(minor), false, &first), 0);
-		assert_int_equal(offsets__lookup(version_of(minor), false, &second), 0);
+		assert_int_equal(offsets__lookup(version_of(minor), BUILD_WITH_GIL, &first), 0);
+		assert_int_equal(offsets__lookup(version_of(minor), BUILD_WITH_GIL, &second), 0);
 		assert_memory_equal(&first, &second, sizeof(first));
 	}
 }
@@ -202,6 +235,7 @@ static void layout_of_2_7(void **state)
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
+		.code_flags = OFFSET_ABSENT,
 		.code_name = 88,
 		.code_filename = 80,
 		.code_line_table = 104,
@@ -246,6 +280,7 @@ static void layout_of_3_8(void **state)
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
+		.code_flags = OFFSET_ABSENT,
 		.code_name = 112,
 		.code_filename = 104,
 		.code_line_table = 120,
@@ -290,6 +325,7 @@ static void layout_of_3_11(void **state)
 		.frame_is_entry = 68,
 		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
+		.code_flags = OFFSET_ABSENT,
 		.code_name = 120,
 		.code_filename = 112,
 		.code_line_table = 136,
@@ -335,6 +371,7 @@ static void layout_of_3_12(void **state)
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
+		.code_flags = OFFSET_ABSENT,
 		.code_name = 120,
 		.code_filename = 112,
 		.code_line_table = 136,
@@ -380,6 +417,7 @@ static void layout_of_3_14(void **state)
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
 		.object_type = 8,
+		.code_flags = OFFSET_ABSENT,
 		.code_name = 120,
 		.code_filename = 112,
 		.code_line_table = 136,
@@ -546,6 +584,7 @@ int main(void)
 		cmocka_unit_test(micro_versions_of_3_7_are_alike),
 		cmocka_unit_test(newer_versions_are_told_apart),
 		cmocka_unit_test(free_threaded_builds_have_their_own),
+		cmocka_unit_test(tracing_builds_have_their_own),
 		cmocka_unit_test(no_field_is_left_unset),
 		cmocka_unit_test(absent_fields_are_absent),
 		cmocka_unit_test(layout_of_2_7),

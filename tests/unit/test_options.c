@@ -42,6 +42,18 @@ static void test_defaults(void **state)
 	options__free(&options);
 }
 
+/* One that ends in the middle of a word leaves nothing to the next one. */
+static void test_one_command_line_after_another(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-p", "12", "-tXY", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "12", NULL), STATUS_WRITTEN);
+	options__free(&options);
+	assert_int_equal(parse(&options, NULL), STATUS_USAGE);
+}
+
 static void test_every_option(void **state)
 {
 	struct options options;
@@ -144,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_one_command_line_after_another),
 		cmocka_unit_test(test_every_option),
 		cmocka_unit_test(test_command_keeps_its_own_options),
 		cmocka_unit_test(test_format_wins_over_the_ending),

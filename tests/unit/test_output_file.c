@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -36,6 +37,12 @@ static int write_half(const void *what, FILE *file)
 {
 	fputs(what, file);
 	return -EIO;
+}
+
+static int run_out_of_memory(const void *what, FILE *file)
+{
+	fputs(what, file);
+	exit(1);
 }
 
 static void assert_content(const char *path, const char *wanted)
@@ -71,6 +78,20 @@ static void test_failure_leaves_what_was_there(void **state)
 	assert_content("a", "old");
 	assert_int_equal(unlink("a"), 0);
 	/* The folder is empty again, or remove_folder fails. */
+}
+
+/* As xalloc.h does it, in the midst of writing. */
+static void test_end_of_the_program_leaves_nothing(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (!child)
+		output_file__write("a", run_out_of_memory, "half");
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	/* Likewise. */
 }
 
 static void test_full_disk(void **state)
@@ -210,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_writes_whole_files),
 		cmocka_unit_test(test_failure_leaves_what_was_there),
+		cmocka_unit_test(test_end_of_the_program_leaves_nothing),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_pipe_without_a_reader),
 		cmocka_unit_test(test_another_users_pipe_is_replaced),

@@ -66,6 +66,23 @@ static void test_no_cycle_is_in_step(void **state)
 	}
 }
 
+/* A cycle near the period is met in step now and then; of the shares no more than 5 in 1,000 are
+ * beyond three standard errors because of that, 2.7 of which are chance. */
+static void test_steps_are_short(void **state)
+{
+	const double rate = 1000, seconds = 12, error = sqrt(0.1 * 0.9 / (rate * seconds));
+	double shares[10];
+	int outside = 0, all = 0;
+
+	(void)state;
+	for (int run = 0; run < 400; run++) {
+		simulate(rate, seconds, 0.85e6 + run * 1e3, shares, run + 1);
+		for (int i = 0; i < 10; i++, all++)
+			outside += fabs(shares[i] - 0.1) > 3 * error;
+	}
+	assert_true(outside < all * 5 / 1000);
+}
+
 static void test_no_rate_is_beyond_the_timers(void **state)
 {
 	struct periods periods;
@@ -121,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mean_rate_is_right),
 		cmocka_unit_test(test_no_cycle_is_in_step),
+		cmocka_unit_test(test_steps_are_short),
 		cmocka_unit_test(test_no_rate_is_beyond_the_timers),
 		cmocka_unit_test(test_rates_stay_within_the_limit),
 		cmocka_unit_test(test_each_part_of_the_range_is_drawn_alike),

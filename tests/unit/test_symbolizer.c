@@ -249,10 +249,21 @@ static void names_only_what_was_sampled(void **state)
 
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))),
-			    "[code object replaced before it was read]");
+			    "[code object gone before it was read]");
 	symbolizer__account(bench->symbolizer, &ledger);
 	assert_int_equal(ledger.code_objects, 2);
 	assert_int_equal(ledger.unnamed_code_objects, 1);
+}
+
+/* What was freed is there until its memory is used again, but its names may be others' by now. */
+static void names_nothing_freed(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_code *fake = &bench->codes[0];
+
+	fake_put(fake->object, fake->offsets.object_type - 8, 0x7f1234567890, 8);
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))),
+			    "[code object gone before it was read]");
 }
 
 /* One that was known is another one in a new definition, before any check. */
@@ -307,11 +318,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(doubts_what_was_replaced),	       TEST(does_not_doubt_what_is_told_apart),
-		TEST(tells_apart_until_it_is_quiet),   TEST(names_only_what_was_sampled),
-		TEST(notices_in_a_definition),	       TEST(names_what_comes_back),
-		TEST(replaces_nothing_hidden),	       TEST(does_not_doubt_another_process),
-		TEST(forgets_what_ran_before_an_exec), TEST(tells_apart_once_code_was_freed),
+		TEST(doubts_what_was_replaced),
+		TEST(does_not_doubt_what_is_told_apart),
+		TEST(tells_apart_until_it_is_quiet),
+		TEST(names_only_what_was_sampled),
+		TEST(names_nothing_freed),
+		TEST(notices_in_a_definition),
+		TEST(names_what_comes_back),
+		TEST(replaces_nothing_hidden),
+		TEST(does_not_doubt_another_process),
+		TEST(forgets_what_ran_before_an_exec),
+		TEST(tells_apart_once_code_was_freed),
 	};
 #undef TEST
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Small things that turn one text into another. */
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,6 +62,17 @@ static void test_cpu_lists(void **state)
 	assert_true(cpus__array_size() >= 1);
 }
 
+static void test_cpus_are_visited(void **state)
+{
+	cpu_set_t before, after;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	assert_true(cpus__visit() >= (size_t)CPU_COUNT(&before));
+	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+	assert_true(CPU_EQUAL(&before, &after));
+}
+
 static void test_version_texts(void **state)
 {
 	char text[PYTHON_VERSION_TEXT_MAX];
@@ -116,9 +128,8 @@ static void test_short_filenames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain_text),
-		cmocka_unit_test(test_cpu_lists),
-		cmocka_unit_test(test_version_texts),
+		cmocka_unit_test(test_plain_text),	 cmocka_unit_test(test_cpu_lists),
+		cmocka_unit_test(test_cpus_are_visited), cmocka_unit_test(test_version_texts),
 		cmocka_unit_test(test_short_filenames),
 	};
 

@@ -97,7 +97,7 @@ static uint8_t *add_interpreter(struct fake_process *process, uint64_t ident, ui
 /* Has a sample of thread TID come; returns whether that has a name from Python already. */
 static bool see(struct fake_process *process, uint64_t ident, pid_t tid)
 {
-	struct definition definition = { .thread_pointer = ident, .tid = tid };
+	struct definition definition = { .thread_id = ident, .tid = tid };
 	uint32_t thread = profile__thread(process->profile, 0, tid);
 
 	return thread_names__see(process->names, &definition, thread);

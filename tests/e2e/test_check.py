@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pybpfprof check: each thing that can be missing or limited is provoked once.
+
+Files of /proc and /sys that cannot be changed on a machine that does other work are covered by
+others, in a mount namespace of the test's own.
+"""
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import CAPABILITIES, PROGRAMS, as_nobody, missing as not_here
+
+USAGE, NOT_ALLOWED = 2, 4
+NAMES = [
+    "kernel", "BTF", "BPF JIT", "ring buffer", "lockdown", "perf events", "uprobes", "tracefs",
+    "container", "PID namespace", "user namespace", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE",
+    "CAP_CHECKPOINT_RESTORE", "CAP_DAC_READ_SEARCH", "ptrace_scope", "perf_event_paranoid",
+    "unprivileged_bpf_disabled", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
+    "locked memory", "memory", "open files", "processes", "BPF program", "sample",
+]
+# On this machine as it is, too.
+MAY_BE_LIMITED = {"BPF JIT", "perf_event_max_sample_rate", "perf_cpu_time_max_percent", "memory"}
+VERDICTS = {"OK", "LIMITED", "MISSING"}
+NO_PROGRAM = {"BPF program", "sample"}
+
+
+def run(binary, *arguments, prefix=()):
+    return subprocess.run([str(word) for word in (*prefix, binary, "check", *arguments)],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=60, cwd="/")
+
+
+class Checks:
+    """What one run has found, each way in which it tells it agreeing with the others."""
+
+    def __init__(self, binary, prefix=()):
+        answer = run(binary, "--json", prefix=prefix)
+        try:
+            told = json.loads(answer.stdout)
+        except ValueError:
+            raise AssertionError(answer.stderr + answer.stdout) from None
+        assert set(told) == {"works", "checks"}
+        assert [check["name"] for check in told["checks"]] == NAMES
+        for check in told["checks"]:
+            assert set(check) == {"name", "verdict", "found", "costs", "mend"}
+            assert check["verdict"] in VERDICTS and check["found"]
+            if check["verdict"] == "OK":
+                assert check["costs"] is None and check["mend"] is None
+            else:
+                assert check["costs"] and check["mend"]
+        self.checks = {check["name"]: check for check in told["checks"]}
+        assert told["works"] == (not self.named("MISSING"))
+        assert answer.returncode == (0 if told["works"] else NOT_ALLOWED)
+
+    def named(self, verdict):
+        return {name for name, check in self.checks.items() if check["verdict"] == verdict}
+
+    def expect(self, missing=(), limited=()):
+        """These, and none else; returns itself."""
+        assert self.named("MISSING") == set(missing), self.checks
+        assert self.named("LIMITED") - MAY_BE_LIMITED <= set(limited) <= self.named("LIMITED")
+        return self
+
+    def words(self, name):
+        return " ".join(str(self.checks[name][part]) for part in ("found", "costs", "mend"))
+
+
+def with_shell(script):
+    """What, before a command, runs SCRIPT first, which may mount what it wants."""
+    return ["unshare", "--mount", "sh", "-e", "-c", script + '\nexec "$@"', "sh"]
+
+
+def cover(path, content, folder):
+    """A script that has PATH hold CONTENT."""
+    if not os.path.exists(path.replace("$$", "self")):
+        not_here(path)
+    file = os.path.join(str(folder), os.path.basename(path))
+    with open(file, "w", encoding="ascii") as opened:
+        opened.write(content)
+    return "mount --bind %s %s" % (file, path)
+
+
+def deny(call, error):
+    return [sys.executable, os.path.join(PROGRAMS, "deny.py"), call, error]
+
+
+@pytest.fixture(autouse=True)
+def tools(require):
+    for tool in "unshare", "setpriv", "setarch":
+        require(tool)
+
+
+def test_here(binary):
+    """This machine has all that is needed; what is told as a table is the same."""
+    checks = Checks(binary).expect()
+    answer = run(binary)
+    assert answer.returncode == 0 and answer.stderr == ""
+    lines = [line for line in answer.stdout.splitlines() if line and not line.startswith(" ")]
+    assert lines.pop() == "pybpfprof record works here."
+    for line, check in zip(lines, checks.checks.values()):
+        verdict, name, found = re.fullmatch(r"(\w+) +(%s) +(.+)" % check["name"], line).groups()
+        assert (verdict, name, found) == (check["verdict"], check["name"], check["found"])
+    assert len(lines) == len(NAMES)
+
+
+def test_table_of_what_is_missing(public_binary):
+    answer = run(public_binary, prefix=as_nobody(CAPABILITIES - {"perfmon"}))
+    assert answer.returncode == NOT_ALLOWED
+    lines = answer.stdout.splitlines()
+    index = next(i for i, line in enumerate(lines) if re.match("MISSING +CAP_PERFMON ", line))
+    assert re.fullmatch(" +costs  record does not start.*", lines[index + 1])
+    assert re.fullmatch(" +mend   .*--cap-add=PERFMON", lines[index + 2])
+    missing = sum(line.startswith("MISSING ") for line in lines)
+    assert lines[-1] == ("pybpfprof record does not work here: see what is MISSING, %d." % missing)
+
+
+def test_usage(binary):
+    for words in ("--wrong",), ("word",), ("--json", "word"), ("-p", "1"):
+        answer = run(binary, *words)
+        assert answer.returncode == USAGE and answer.stdout == ""
+        assert words[-1] in answer.stderr or words[0] in answer.stderr
+        assert len(answer.stderr.splitlines()) == 1
+    answer = run(binary, "--help")
+    assert answer.returncode == 0 and answer.stderr == ""
+    assert "--json" in answer.stdout and "Exit status" in answer.stdout
+
+
+class TestCapabilities:
+    def test_all_that_is_needed(self, public_binary):
+        Checks(public_binary, as_nobody(CAPABILITIES)).expect()
+
+    def test_none(self, public_binary):
+        checks = Checks(public_binary, as_nobody(()))
+        assert {"CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE",
+                "CAP_CHECKPOINT_RESTORE"} < checks.named("MISSING")
+
+    @pytest.mark.parametrize("name, missing, limited", [
+        ("bpf", {"CAP_BPF", "ring buffer"} | NO_PROGRAM, ()),
+        ("perfmon", {"CAP_PERFMON", "perf events"} | NO_PROGRAM, ()),
+        ("sys_ptrace", {"CAP_SYS_PTRACE"}, ()),
+        ("checkpoint_restore", {"CAP_CHECKPOINT_RESTORE", "processes"}, ()),
+        ("dac_read_search", (), {"CAP_DAC_READ_SEARCH"}),
+    ])
+    def test_one_is_missing(self, public_binary, name, missing, limited):
+        checks = Checks(public_binary, as_nobody(CAPABILITIES - {name})).expect(missing, limited)
+        assert "--cap-add=" + name.upper() in checks.words("CAP_" + name.upper())
+
+    def test_others_do_in_their_place(self, public_binary):
+        held = {"sys_admin", "sys_ptrace", "dac_override"}
+        checks = Checks(public_binary, as_nobody(held)).expect()
+        assert "CAP_SYS_ADMIN" in checks.words("CAP_BPF")
+        assert "CAP_DAC_OVERRIDE" in checks.words("CAP_DAC_READ_SEARCH")
+
+
+class TestSystemCalls:
+    """By number on x86-64, as a container's seccomp profile denies them."""
+
+    @pytest.mark.parametrize("call, error, missing, words", [
+        (321, errno.EPERM, {"ring buffer"} | NO_PROGRAM, "allow the bpf system call"),
+        (321, errno.ENOSYS, {"ring buffer"} | NO_PROGRAM, "5.10"),
+        (298, errno.EACCES, {"perf events", "sample"}, "perf_event_paranoid"),
+        (298, errno.ENOENT, {"perf events", "sample"}, "CONFIG_PERF_EVENTS"),
+        (434, errno.EPERM, {"processes"}, "pidfd_open: Operation not permitted"),
+        (310, errno.EPERM, {"processes"}, "process_vm_readv: Operation not permitted"),
+        (56, errno.EAGAIN, {"processes", "sample"} | NO_PROGRAM, "fork: "),
+    ])
+    def test_one_is_denied(self, binary, call, error, missing, words):
+        checks = Checks(binary, deny(call, error)).expect(missing)
+        assert any(words in checks.words(name) for name in missing)
+
+
+class TestKernel:
+    def test_too_old(self, binary):
+        checks = Checks(binary, ["setarch", "--uname-2.6"])
+        assert checks.named("MISSING") - {"locked memory"} == {"kernel"}
+        assert "5.10" in checks.words("kernel")
+
+    def test_locked_memory(self, binary):
+        """Counted before 5.11, where CAP_SYS_RESOURCE or the limit mends it."""
+        limited = ["setarch", "--uname-2.6", "setpriv", "--bounding-set=-sys_resource",
+                   "--inh-caps=-all", "sh", "-c", 'ulimit -l 64; exec "$@"', "sh"]
+        checks = Checks(binary, limited).expect({"kernel", "locked memory"})
+        assert re.search("[0-9]{4,} KiB .* 64, .*CAP_SYS_RESOURCE.*ulimit -l",
+                         checks.words("locked memory"))
+
+    def test_no_btf(self, binary):
+        checks = Checks(binary, with_shell("mount -t tmpfs none /sys/kernel/btf"))
+        checks.expect({"BTF"} | NO_PROGRAM)
+        assert "CONFIG_DEBUG_INFO_BTF" in checks.words("BTF")
+
+    def test_lockdown(self, binary):
+        if not os.path.isdir("/sys/kernel/security"):
+            not_here("/sys/kernel/security")
+        script = ("mount -t tmpfs none /sys/kernel/security\n"
+                  "echo 'none integrity [confidentiality]' >/sys/kernel/security/lockdown")
+        checks = Checks(binary, with_shell(script)).expect({"lockdown"})
+        assert "integrity will do" in checks.words("lockdown")
+        checks = Checks(binary, with_shell(script.replace("[confidentiality]", "confidentiality")
+                                           .replace("integrity", "[integrity]"))).expect()
+        assert checks.checks["lockdown"]["found"] == "integrity"
+
+    def test_no_jit(self, binary, tmp_path):
+        script = cover("/proc/sys/net/core/bpf_jit_enable", "0\n", tmp_path)
+        checks = Checks(binary, with_shell(script) + deny(321, errno.EPERM))
+        checks.expect({"ring buffer"} | NO_PROGRAM, {"BPF JIT"})
+        assert "bpf_jit_enable=1" in checks.words("BPF JIT")
+        # What the program that was loaded is says more.
+        assert Checks(binary, with_shell(script)).expect().checks["BPF JIT"]["verdict"] == "OK"
+
+
+class TestSettings:
+    @pytest.mark.parametrize("name, value, words", [
+        ("perf_event_max_sample_rate", 1000, "up to 800 a higher .*=100000"),
+        ("perf_event_max_sample_rate", 100, "fewer samples than by default .*=100000"),
+        ("perf_cpu_time_max_percent", 1, "=25"),
+    ])
+    def test_one_limits(self, binary, tmp_path, name, value, words):
+        script = cover("/proc/sys/kernel/" + name, "%d\n" % value, tmp_path)
+        checks = Checks(binary, with_shell(script)).expect((), {name})
+        assert re.search(words, checks.words(name))
+
+    def settings(self, folder, **values):
+        """A script that has these, and no others."""
+        for name, value in values.items():
+            path = os.path.join(str(folder), name.replace("__", "/"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="ascii") as file:
+                file.write("%s\n" % value)
+        return "mount --bind %s /proc/sys/kernel" % folder
+
+    def test_nobody_may_trace(self, binary, tmp_path):
+        script = self.settings(tmp_path, perf_event_paranoid=2, yama__ptrace_scope=3)
+        checks = Checks(binary, with_shell(script)).expect({"ptrace_scope"})
+        assert "ptrace_scope=2" in checks.words("ptrace_scope")
+        (tmp_path / "yama" / "ptrace_scope").write_text("2\n")
+        Checks(binary, with_shell(script)).expect()
+
+    def test_no_perf_events(self, binary, tmp_path):
+        Checks(binary, with_shell(self.settings(tmp_path))).expect({"perf_event_paranoid"})
+
+    def test_paranoid(self, binary, tmp_path):
+        """Beyond Linux's own values, kernels of distributions want CAP_SYS_ADMIN."""
+        script = cover("/proc/sys/kernel/perf_event_paranoid", "3\n", tmp_path)
+        checks = Checks(binary, with_shell(script) + deny(298, errno.EACCES))
+        checks.expect({"perf_event_paranoid", "perf events", "sample"})
+        assert "=2" in checks.words("perf_event_paranoid")
+        Checks(binary, with_shell(script)).expect()
+
+
+class TestLimits:
+    def test_open_files(self, binary):
+        checks = Checks(binary, ["sh", "-c", 'ulimit -n 16; exec "$@"', "sh"])
+        assert "open files" in checks.named("MISSING")
+
+    @pytest.mark.parametrize("membership, file, limit, verdict", [
+        ("0::/a/b", "a/memory.max", "67108864", "LIMITED"),
+        ("0::/a/b", "a/b/memory.max", "67108864", "LIMITED"),
+        ("0::/a/b", "a/b/memory.max", "max", "OK"),
+        ("3:memory:/a", "memory/a/memory.limit_in_bytes", "67108864", "LIMITED"),
+        ("3:memory:/a", "memory/a/memory.limit_in_bytes", "9223372036854771712", "OK"),
+    ])
+    def test_memory(self, binary, tmp_path, membership, file, limit, verdict):
+        script = "\n".join([cover("/proc/$$/cgroup", membership + "\n", tmp_path),
+                            "mount -t tmpfs none /sys/fs/cgroup",
+                            "mkdir -p $(dirname /sys/fs/cgroup/%s)" % file,
+                            "echo %s >/sys/fs/cgroup/%s" % (limit, file)])
+        checks = Checks(binary, with_shell(script)).expect()
+        assert checks.checks["memory"]["verdict"] == verdict
+        assert verdict == "OK" or re.search("64 MiB.*allow it [0-9]+ MiB", checks.words("memory"))
+
+
+class TestSurroundings:
+    def test_user_namespace(self, public_binary):
+        checks = Checks(public_binary, ["unshare", "--user", "--map-root-user"])
+        assert "user namespace" in checks.named("MISSING")
+
+    def test_pid_namespace(self, binary):
+        checks = Checks(binary, ["unshare", "--pid", "--fork", "--mount-proc"]).expect()
+        assert "a container's" in checks.words("PID namespace")
+
+    def test_proc_of_another_pid_namespace(self, binary):
+        checks = Checks(binary, ["unshare", "--pid", "--fork"])
+        assert "PID namespace" in checks.named("MISSING")
+        assert "mount this one's" in checks.words("PID namespace")
+
+    @pytest.mark.parametrize("sign, name", [("/run/.containerenv", "Podman"),
+                                            ("/run/systemd/container", "systemd")])
+    def test_container(self, binary, sign, name):
+        script = "mount -t tmpfs none /run; mkdir -p $(dirname %s); touch %s" % (sign, sign)
+        assert name in Checks(binary, with_shell(script)).expect().checks["container"]["found"]

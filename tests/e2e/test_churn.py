@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Threads and processes that come and go, many targets, the highest rate: the profiler stays small.
+
+In a short form; `make churn` takes half an hour.
+"""
+
+import os
+import re
+import time
+
+import pytest
+
+from conftest import PATIENCE
+
+SECONDS = int(os.environ.get("CHURN_SECONDS", "6"))
+RATE = 9999
+CROWD = 200
+
+# Each thread that was sampled, with each of its stacks, is in the profile.
+GROWTH_KB = 16 * 1024
+GROWTH_KB_A_SECOND = 512
+
+pytestmark = pytest.mark.timeout(2 * SECONDS + 300)
+
+
+def size_of(pid):
+    """Its memory, KiB, and its open files."""
+    with open("/proc/%d/status" % pid, encoding="ascii") as status:
+        memory = int(re.search(r"VmRSS:\s*(\d+) kB", status.read()).group(1))
+    return memory, len(os.listdir("/proc/%d/fd" % pid))
+
+
+def watch(run, seconds):
+    """What size_of a run is, again and again until it is nearly over."""
+    sizes = []
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sizes.append(size_of(run.pid))
+        time.sleep(seconds / 10)
+    return sizes
+
+
+def test_threads_and_processes(any_python, target, profile):
+    program = target(any_python, "churn.py")
+    run = profile.start("-p", program.pid, "-d", SECONDS, "-r", RATE)
+    run.wait_sampling()
+    sizes = watch(run, SECONDS - 1)
+    run.process.communicate(timeout=SECONDS + PATIENCE)
+    run.load()
+    memory = [kilobytes for kilobytes, _ in sizes]
+    assert memory[-1] - memory[0] < GROWTH_KB + GROWTH_KB_A_SECOND * SECONDS, memory
+    assert len({files for _, files in sizes}) == 1, sizes
+    assert run.count_name("spin") > 0 and run.ledger["lost"] == 0
+    assert run.ledger["python"] + run.ledger["no_python"] >= 0.9 * run.samples
+
+
+def test_many_targets(any_python, target, profile):
+    program = target(any_python, "churn.py", CROWD)
+    pids = ",".join(map(str, [program.pid] + program.said))
+    run = profile.start("-p", pids, "-d", 2, "-r", RATE)
+    run.wait_sampling()
+    sizes = watch(run, 1)
+    program.end()
+    run.load()
+    assert len(program.said) == CROWD
+    assert sizes[-1][1] < CROWD + 100
+    assert run.count_name("spin") > 0 and run.ledger["lost"] == 0

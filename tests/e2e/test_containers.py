@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Targets in containers, and the profiler in one: by which numbers processes go, and whose files
+are theirs.
+
+Every sample must have its whole stack, as on the machine itself.
+"""
+
+import glob
+import os
+import re
+import stat
+import subprocess
+
+import pytest
+
+from conftest import PROGRAMS
+from containers import NAMESPACES, Container, Namespace, bind, innermost, numbers
+from pythons import RELEASE, find_pythons, musl_pythons, wants_all
+
+FAILED, NOT_PYTHON, NOT_ALLOWED = 1, 3, 4
+BUSY = os.path.join(PROGRAMS, "busy.py")
+THREADS = os.path.join(PROGRAMS, "numbered_threads.py")
+WAIT = ["/bin/sh", "-c", "echo ready; exec sleep infinity"]
+THREAD = re.compile(r"thread \((\d+)\): (.*)")
+
+# Of root's processes; those of others take CAP_DAC_READ_SEARCH, too.
+CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore"}
+
+COPY = """
+import os, shutil, sys
+shutil.copy(sys.executable, "/tmp/worker")
+os.execv("/tmp/worker", ["worker", "-c",
+    "import os; os.unlink('/tmp/worker'); exec(open('/programs/busy.py').read())"])
+"""
+
+
+def other_distributions():
+    """The newest Python of each."""
+    return list({python.root: python for python in find_pythons()
+                 if python.root and python.kind == RELEASE}.values())
+
+
+def other_libcs():
+    """Those, and musl where all is wanted."""
+    return other_distributions() + (musl_pythons() if wants_all() else [])
+
+
+@pytest.fixture
+def container(require, target, tmp_path):
+    """container(ROOT, COMMAND, ...): a Container that is ready."""
+    running = []
+
+    def start(*arguments, **options):
+        # Another user of a user namespace has to get there, too.
+        for folder in (tmp_path, *tmp_path.parents):
+            if str(folder) != "/" and not os.stat(str(folder)).st_mode & stat.S_ISVTX:
+                os.chmod(str(folder), os.stat(str(folder)).st_mode | 0o055)
+        folder = tmp_path / ("container-%d" % len(running))
+        folder.mkdir()
+        running.append(Container(require, folder, *arguments, **options))
+        running[-1].start(target)
+        return running[-1]
+
+    yield start
+    for started in running:
+        started.end()
+
+
+@pytest.fixture
+def namespace(require, target):
+    """namespace(WITHIN): a Namespace, perhaps within another's."""
+    return lambda within=(): Namespace(require, target, within)
+
+
+@pytest.fixture
+def expect_whole(profile):
+    """expect_whole(PID, ARGUMENT..., prefix=...): a Run with samples, however busy the machine is,
+    each with its whole stack."""
+    def check(*arguments, **options):
+        for _ in range(10):
+            run = profile("-d", 0.5, "-r", 499, "-t", "-p", *arguments, **options)
+            if run.ledger["python"]:
+                break
+        assert run.count_name("spin") == run.ledger["python"] == run.samples > 0, run.stderr
+        return run
+    return check
+
+
+def threads(run):
+    """{thread ID: name} of those in a profile."""
+    labels = (THREAD.fullmatch(frames[0].label) for frames, _ in run.stacks)
+    return {int(label.group(1)): label.group(2) for label in labels}
+
+
+def said_threads(said, pid=None, level=0):
+    """The same, as numbered_threads.py said it; of process PID by the numbers of the PID namespace
+    LEVEL below this machine's, in place of its own."""
+    known = {}
+    for path in glob.glob("/proc/%s/task/*" % pid):
+        known[numbers(path)[-1]] = numbers(path)[level]
+    return {known[tid] if pid else tid: name for name, tid in said.items()}
+
+
+class TestTargets:
+    @pytest.mark.pythons(which=other_libcs)
+    def test_all_namespaces(self, python, container, expect_whole):
+        """Another distribution's C library, an overlay, and a cgroup as Kubernetes has them."""
+        started = container(python.root or "/", [python.path, "/programs/numbered_threads.py"])
+        with open("/proc/%d/cgroup" % started.pid, encoding="ascii") as cgroup:
+            assert ":/kubepods/burstable/pod" in cgroup.read()
+        for name in "pid", "mnt", "net", "ipc", "uts":
+            own, other = (os.readlink("/proc/%s/ns/%s" % (pid, name))
+                          for pid in ("self", started.pid))
+            assert own != other
+        found = threads(expect_whole(started.pid))
+        assert found.items() <= said_threads(started.said, started.pid).items()
+
+    @pytest.mark.pythons(which=lambda: other_distributions()[:1])
+    def test_user_namespace(self, python, container, expect_whole):
+        started = container(python.root, [python.path, "/programs/busy.py"],
+                            namespaces=(*NAMESPACES, "user"))
+        assert os.stat("/proc/%d" % started.pid).st_uid != 0
+        expect_whole(started.pid)
+
+    @pytest.mark.pythons(which=lambda: other_distributions()[-1:])
+    def test_deleted_executable(self, python, container, expect_whole):
+        started = container(python.root, [python.path, "-c", COPY])
+        assert os.readlink("/proc/%d/exe" % started.pid) == "/tmp/worker (deleted)"
+        expect_whole(started.pid)
+
+    @pytest.mark.pythons(which=lambda: other_distributions()[:1])
+    def test_files_of_its_own_root(self, python, container, expect_whole, tmp_path):
+        """What is a package is seen where the process sees it."""
+        package = tmp_path / "application" / "package"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        with open(BUSY, encoding="utf-8") as busy:
+            (package / "part.py").write_text(busy.read())
+        mount = dict(bind(str(package.parent)), destination="/application")
+        command = "import sys; sys.path.insert(0, '/application'); import package.part"
+        run = expect_whole(container(python.root, [python.path, "-c", command],
+                                     mounts=[mount]).pid)
+        assert {frame.file for frames, _ in run.stacks for frame in frames
+                if frame.name == "spin"} == {"package/part.py"}
+
+    @pytest.mark.parametrize("sandbox", [
+        ["bwrap", "--die-with-parent", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc",
+         "--dev", "/dev"],
+        ["unshare", "--kill-child", "-U", "-r", "-m", "-n", "-p", "-f", "--mount-proc"],
+    ], ids=lambda sandbox: sandbox[0])
+    def test_sandbox(self, sandbox, any_python, target, expect_whole, require):
+        command = [require(sandbox[0]), *sandbox[1:], any_python.path, BUSY]
+        expect_whole(innermost(target.start(command).pid))
+
+
+class TestProfiler:
+    """The profiler in a container, with the capabilities that it needs and no others."""
+
+    def inside(self, container, binary, tmp_path, command, namespaces):
+        mounts = [{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
+                  *map(bind, {os.path.dirname(binary), str(tmp_path.parent)})]
+        return container("/", command, namespaces=namespaces, mounts=mounts,
+                         capabilities=CAPABILITIES)
+
+    def test_with_the_hosts_processes(self, container, binary, tmp_path, any_python, target,
+                                      expect_whole):
+        """As with --pid=host: the host's processes, and those of another container."""
+        on_host = target(any_python, BUSY)
+        beside = container("/", [any_python.path, "/programs/busy.py"])
+        names = [name for name in NAMESPACES if name != "pid"]
+        inside = self.inside(container, binary, tmp_path, WAIT, names)
+        for pid in on_host.pid, beside.pid:
+            assert threads(expect_whole(pid, prefix=inside.enter)).keys() == {pid}
+
+    def test_in_its_own_pid_namespace(self, container, binary, tmp_path, any_python, expect_whole):
+        inside = self.inside(container, binary, tmp_path,
+                             [any_python.path, "/programs/numbered_threads.py"], NAMESPACES)
+        found = threads(expect_whole(1, prefix=inside.enter))
+        assert found.items() <= said_threads(inside.said).items()
+
+
+class TestNumbers:
+    """Whose numbers of processes are meant, and shown."""
+
+    def test_namespace_within(self, namespace, any_python, expect_whole):
+        """Neither the kernel's numbers nor the target's own."""
+        middle = namespace()
+        inner = namespace(middle.enter)
+        (on_host, known, own), said = inner.start(any_python.path, THREADS)
+        assert known != own
+        found = threads(expect_whole(known, prefix=middle.enter))
+        assert found.items() <= said_threads(said, on_host, level=1).items()
+
+    def test_many_threads(self, namespace, any_python, profile):
+        """Those that the kernel is told of, by its number of their process."""
+        space = namespace()
+        (_, here), _ = space.start(any_python.path, os.path.join(PROGRAMS, "many_threads.py"), 1500)
+        run = profile("-p", here, "-d", 1, "-r", 499, prefix=space.enter)
+        assert run.ledger["python"] == run.samples > 0
+
+    def test_started_program(self, namespace, any_python, profile):
+        """It ends by itself."""
+        burn = os.path.join(PROGRAMS, "burn.py")
+        run = profile("-r", 499, "-t", prefix=namespace().enter,
+                      command=[any_python.path, burn, 1])
+        assert run.ledger["python"] > 20
+        assert all(tid < 100 for tid in threads(run))
+
+    def test_that_of_a_container(self, namespace, any_python, profile):
+        """The user has it from inside; here it is another process, and not a Python."""
+        outer = namespace()
+        inner = namespace(outer.enter)
+        known = numbers("/proc/%d" % inner.pid)[1]
+        run = profile.attempt("-p", 1, "-d", 30, prefix=outer.enter)
+        assert run.status == NOT_PYTHON
+        assert "process 1 is not a Python" in run.stderr
+        assert "what a container knows as 1 is process %d here" % known in run.stderr
+
+    def test_that_of_no_process(self, namespace, profile):
+        run = profile.attempt("-p", 4321, "-d", 30, prefix=namespace().enter)
+        assert run.status == FAILED
+        assert len(run.stderr.splitlines()) == 1 and "no process 4321" in run.stderr
+
+    def test_that_of_two_processes(self, namespace, any_python, expect_whole):
+        """One here, another one on the host: a number that was chosen so."""
+        space = namespace()
+        (on_host, here), _ = space.start(any_python.path, BUSY)
+        choose = "echo %d >/proc/sys/kernel/ns_last_pid; %s %s; exit"
+        (_, same), _ = space.start("sh", "-c", choose % (on_host - 1, any_python.path, BUSY))
+        if same != on_host:
+            pytest.skip("no number of one's choice here")
+        run = expect_whole(same, prefix=space.enter)
+        assert threads(run).keys() == {same}
+        assert "the one that is %d on the host is process %d here" % (on_host, here) in run.stderr
+
+    def test_proc_of_another_namespace(self, profile, require):
+        """/proc is the host's, every other number is not."""
+        run = profile.attempt("-p", 1, "-d", 30, prefix=[require("unshare"), "-p", "-f"])
+        assert run.status == NOT_ALLOWED
+        assert len(run.stderr.splitlines()) == 1 and "--mount-proc" in run.stderr
+
+
+class TestHiddenProcesses:
+    """/proc shows no other user's processes."""
+
+    HIDE = 'mount -t proc -o hidepid=2 none /proc && exec "$@"'
+
+    @pytest.fixture
+    def attempt(self, any_python, target, require, public_binary):
+        """attempt(WORD...): the profiler's exit status, profile and messages, as those words start
+        it."""
+        def run(*words):
+            command = [require("unshare"), "-m", "sh", "-c", self.HIDE, "sh", *words, public_binary,
+                       "-p", target(any_python, BUSY).pid, "-d", 1, "-f", "folded", "-o", "-"]
+            ended = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, universal_newlines=True, cwd="/tmp",
+                                   timeout=60)
+            return ended.returncode, ended.stdout, ended.stderr
+        return run
+
+    def nobody_with(self, require, capabilities):
+        held = ",".join(["-all"] + ["+" + name for name in sorted(capabilities)])
+        return [require("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups",
+                "--inh-caps=" + held, "--ambient-caps=" + held, "--bounding-set=" + held]
+
+    def test_with_capabilities(self, attempt, require):
+        held = CAPABILITIES | {"dac_read_search"}
+        status, stacks, error = attempt(*self.nobody_with(require, held))
+        assert status == 0, error
+        assert "spin (" in stacks
+
+    def test_without(self, attempt, require):
+        status, _, error = attempt(*self.nobody_with(require, CAPABILITIES - {"sys_ptrace"}))
+        assert status == NOT_ALLOWED
+        assert len(error.splitlines()) == 1 and "CAP_SYS_PTRACE" in error
+
+    def test_in_a_user_namespace(self, attempt, require):
+        """Whose capabilities are all there, and do not count."""
+        status, _, error = attempt(require("setpriv"), "--regid=65534", "--clear-groups",
+                                   require("unshare"), "-U", "-r")
+        assert status == NOT_ALLOWED
+        assert len(error.splitlines()) == 1 and "user namespace" in error

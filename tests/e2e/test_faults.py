@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What befalls the profiler: it is killed, stopped, short of memory; its target is stopped."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import PATIENCE
+from test_nmi_safety import descriptors
+
+# How many allocations fail in turn: the first ones all, then seldomer and seldomer.
+FAILING_FIRST, FAILING_FACTOR = 4, 2
+
+
+def test_killed_it_leaves_nothing_in_the_kernel(any_python, target, profile, require):
+    bpftool = require("bpftool")
+    run = profile.start("-p", target(any_python, "busy.py").pid, "-d", 60, "-r", 999)
+    run.wait_sampling()
+    found = {(kind, part[key].strip()) for part in descriptors(run.pid)
+             for kind, key in (("prog", "prog_id"), ("map", "map_id"), ("link", "link_id"))
+             if key in part}
+    assert {kind for kind, _ in found} == {"prog", "map", "link"}
+    run.process.kill()
+    run.process.wait()
+    deadline = time.monotonic() + PATIENCE
+    while found:
+        assert time.monotonic() < deadline, found
+        found = {(kind, number) for kind, number in found
+                 if subprocess.run([bpftool, kind, "show", "id", number], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, check=False).returncode == 0}
+
+
+def test_stopped_for_a_while(any_python, target, profile):
+    """The kernel counts on; what came meanwhile is in the profile."""
+    run = profile.start("-p", target(any_python, "busy.py").pid, "-d", 4, "-r", 999)
+    run.wait_sampling()
+    for _ in range(3):
+        run.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.6)
+        run.process.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
+    run.load()
+    assert run.ledger["lost"] == 0 and run.ledger["python"] >= 0.99 * run.samples > 0
+    assert run.ledger["duration_s"] >= 4
+
+
+def test_target_stopped_for_a_while(any_python, target, profile):
+    program = target(any_python, "busy.py")
+    run = profile.start("-p", program.pid, "-d", 3, "-r", 999)
+    run.wait_sampling()
+    program.process.send_signal(signal.SIGSTOP)
+    time.sleep(1)
+    program.process.send_signal(signal.SIGCONT)
+    run.load()
+    assert run.ledger["python"] >= 0.99 * run.samples > 0
+    assert 3 <= run.ledger["duration_s"] < 3 + PATIENCE
+
+
+def test_target_stopped_all_the_time(any_python, target, profile):
+    """Its memory can be read, but there is nothing to sample."""
+    program = target(any_python, "busy.py")
+    program.process.send_signal(signal.SIGSTOP)
+    run = profile.start("-p", program.pid, "-d", 0.5).finish()
+    assert run.status in (0, 5), run.stderr
+    assert run.seconds < PATIENCE
+
+
+class TestMemory:
+    @pytest.fixture(scope="class")
+    def preloaded(self, binary):
+        return os.path.join(os.path.dirname(binary), "fail_allocation.so")
+
+    def attempt(self, profile, preloaded, pid, number, folder):
+        """A run in which allocation NUMBER fails."""
+        environment = dict(os.environ, LD_PRELOAD=preloaded, FAIL_ALLOCATION=str(number),
+                           TMPDIR=str(folder))
+        return profile.attempt("-p", pid, "-d", 0.1, "-r", 999, "-o", folder / "out.html",
+                               "--stats", folder / "out.json", env=environment)
+
+    def test_each_allocation_fails_in_turn(self, any_python, target, profile, preloaded, tmp_path):
+        """One clear word or a whole profile: no crash, and nothing that is half written."""
+        pid = target(any_python, "deep.py").pid
+        counted = self.attempt(profile, preloaded, pid, 0, tmp_path)
+        total = int(re.search(r"allocations: (\d+)", counted.stderr).group(1))
+        numbers, failed = [1], 0
+        while numbers[-1] < total:
+            number = numbers[-1]
+            numbers.append(number + 1 if number < FAILING_FIRST else int(number * FAILING_FACTOR))
+        for number in numbers[:-1]:
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            run = self.attempt(profile, preloaded, pid, number, folder)
+            assert run.status in (0, 1, 3, 4, 5), (number, run.status, run.stderr)
+            failed += run.status != 0
+            left = {path.name for path in folder.iterdir()}
+            assert not [name for name in left if name.startswith(".pybpfprof-")], (number, left)
+            page = folder / "out.html"
+            assert not page.exists() or page.read_text().rstrip().endswith("</html>"), number
+            assert run.status == 0 or "pybpfprof: " in run.stderr, number
+        assert failed > 3

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A hardware event may interrupt anything, even the kernel with its locks held: what the programs on
+perf events call there has to be safe in an NMI.
+
+What is on this list is, and why; a helper that is to be used has to be put on it first.
+"""
+
+import collections
+import glob
+import json
+import os
+import re
+import subprocess
+
+SAFE = {
+    "bpf_map_lookup_elem": "goes through lists that are protected by RCU; takes no lock",
+    "bpf_get_smp_processor_id": "reads a variable of this CPU",
+    "bpf_get_current_pid_tgid": "reads two fields of the current task",
+    "bpf_get_current_comm": "copies a field of the current task",
+    "bpf_get_current_task": "returns a pointer",
+    "bpf_get_current_task_btf": "returns a pointer",
+    "bpf_task_pt_regs": "computes where the task's registers are",
+    "bpf_probe_read_kernel": "copies with page faults disabled; where it would fault, it fails",
+    "bpf_probe_read_user": "likewise, and fails where the interrupted code is switching memory",
+    "bpf_ringbuf_output": "in an NMI only tries for the lock, fails without it, and defers the wake-up",
+}
+
+# What the kernel makes of a look-up, by the type of the map, where it does not put it into the
+# program.
+LOOKUPS = {"__htab_map_lookup_elem": "as bpf_map_lookup_elem",
+           "htab_map_lookup_elem": "as bpf_map_lookup_elem",
+           "array_map_lookup_elem": "computes an address"}
+
+# Of these, only a ring buffer is written to by the programs as a map; hash tables that allocate or
+# evict when they are written to are not here.
+MAP_TYPES = {"array", "hash", "ringbuf"}
+
+HELPERS = "/usr/include/bpf/bpf_helper_defs.h"
+CALL = re.compile(r"call ([^#\s]+)(?:#(\S+))?")
+# A call's opcode; whose it is: 0 a helper's, 1 another function's of the program, 2 a kernel
+# function's; and its number.
+RAW_CALL = re.compile(r"\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})")
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, check=True,
+                          timeout=60).stdout
+
+
+def descriptors(pid):
+    """What the files are that a process has open: {"prog_id": "1", ...} each."""
+    for path in glob.glob("/proc/%d/fdinfo/*" % pid):
+        with open(path, encoding="ascii") as file:
+            yield dict(line.strip().split(":\t", 1) for line in file if ":\t" in line)
+
+
+def test_loaded_programs(any_python, target, profile, require):
+    """As the kernel has them after it has changed them."""
+    bpftool = require("bpftool")
+    run_ = profile.start("-p", target(any_python, "busy.py").pid, "-d", 30)
+    run_.wait_sampling()
+    found = list(descriptors(run_.pid))
+    programs = {part["prog_id"] for part in found if part.get("link_type") == "perf"}
+    assert programs == {part["prog_id"] for part in found if "prog_id" in part} != set()
+    called = collections.Counter()
+    for program in programs:
+        for name, function in CALL.findall(run(bpftool, "prog", "dump", "xlated", "id", program)):
+            if not function.startswith("bpf_prog_"):
+                called[name] += 1
+    maps = {json.loads(run(bpftool, "-j", "map", "show", "id", part["map_id"].strip()))["type"]
+            for part in found if "map_id" in part}
+    run_.process.kill()
+    assert called.keys() <= SAFE.keys() | LOOKUPS.keys()
+    assert called["bpf_probe_read_user"] and called["bpf_ringbuf_output"]
+    assert maps <= MAP_TYPES
+
+
+def test_programs_for_any_kernel(binary, require):
+    """Also what this kernel has no use for."""
+    with open(HELPERS, encoding="utf-8") as file:
+        names = {int(number): name for name, number in
+                 re.findall(r"\(\*(?:const )?(bpf_\w+)\)\(.*?\) = \(void \*\) ?(\d+);",
+                            file.read(), re.DOTALL)}
+    code = run(require("llvm-objdump"), "-d",
+               os.path.join(os.path.dirname(binary), "pybpfprof.bpf.o"))
+    called = set()
+    for kind, number in RAW_CALL.findall(code):
+        assert kind in "01", "a kernel function is called"
+        if kind == "0":
+            called.add(names[int.from_bytes(bytes.fromhex(number), "little")])
+    assert called == SAFE.keys()

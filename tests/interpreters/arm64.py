@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fetches what Debian's suites have for arm64, for machines that are not.
+
+    sudo tests/interpreters/arm64.py [SUITE...]
+
+Each suite goes to $PYBPFPROF_TEST_CACHE/arm64/SUITE, as a root folder like those of debian.py: an
+interpreter and all that it depends on.  In that of SYSROOT is also what `make ARCH=arm64` compiles
+and links with, and a shell.
+"""
+
+import os
+import sys
+import tempfile
+import time
+
+import debian
+from debian import CACHE, Failure, say
+
+ARCHITECTURE = "arm64"
+PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
+SYSROOT = "bookworm"
+LIBRARIES = ("busybox-static", "libc6-dev", "libbpf-dev", "libjansson-dev", "libprotobuf-c-dev",
+             "libseccomp-dev", "uthash-dev", "zlib1g-dev")
+
+
+def root_of(suite):
+    return os.path.join(CACHE, ARCHITECTURE, suite)
+
+
+def packages_of(suite):
+    return ["python" + PYTHONS[suite], *(LIBRARIES if suite == SYSROOT else ())]
+
+
+def recipe_of(suite):
+    return " ".join(packages_of(suite))
+
+
+def is_there(suite):
+    return debian.has_recipe(root_of(suite), recipe_of(suite))
+
+
+def fetch_one(suite):
+    started = time.monotonic()
+    say("%s for %s: fetching Python %s" % (suite, ARCHITECTURE, PYTHONS[suite]))
+    with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
+        apt = debian.Apt(suite, tempfile.mkdtemp(dir=folder), ARCHITECTURE)
+        root = os.path.join(folder, "root")
+        debian.make_root(root)
+        debian.unpack(apt.closure(packages_of(suite)), root)
+        if not os.path.exists(os.path.join(root, "usr", "bin", "python" + PYTHONS[suite])):
+            raise Failure("its packages have no Python " + PYTHONS[suite])
+        debian.write_recipe(root, recipe_of(suite))
+        debian.move_into_place(root, root_of(suite), folder)
+    say("%s for %s: there, after %.0f s" % (suite, ARCHITECTURE, time.monotonic() - started))
+
+
+def fetch(suites=tuple(PYTHONS)):
+    """Fetches what is not there yet.  A debian.Outcome for each."""
+    return [debian.provide(suite, is_there, fetch_one)._replace(name=suite + " for " + ARCHITECTURE)
+            for suite in suites]
+
+
+if __name__ == "__main__":
+    sys.exit(debian.run_as_program(PYTHONS, fetch, __doc__))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is in a machine of aarch64 where this one is not: Debian's packages for that.
+
+Which modules a Python needs for a program, its twin says: the same suite's Python for this machine.
+Modules are the same for both, compiled ones, too; machine code is taken from the packages.
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import image
+
+sys.path[:0] = [os.path.join(os.path.dirname(image.HERE), name) for name in ("e2e", "interpreters")]
+import arm64  # noqa: E402
+import debian  # noqa: E402
+import pythons as all_pythons  # noqa: E402
+
+ARCHITECTURE = "aarch64"
+OUTPUT = "arm64"  # as make's ARCH
+WANTED = (3, 11), (3, 13)
+LIBRARIES = "/usr/lib/aarch64-linux-gnu"
+NEEDED = re.compile(r"program interpreter: (/[^\]]+)|\(NEEDED\).*\[(.+)\]")
+# cpython-311-x86_64-linux-gnu.so, in the name of a module.
+SUFFIX = re.compile(r"(\.cpython-\d+)-\w+-linux-gnu\.so$")
+ELF = b"\x7fELF"
+
+
+def origin_of(python):
+    return python.root or arm64.root_of(arm64.SYSROOT)
+
+
+def is_twin(python):
+    """Whether the packages have just that version."""
+    with open(origin_of(python) + python.path, "rb") as file:
+        return b"\0%d.%d.%d" % python.version in file.read()
+
+
+@functools.lru_cache(maxsize=None)
+def pythons():
+    """Those that have a twin, whose command is theirs on this machine."""
+    found = []
+    for suite, root, version in debian.find_interpreters():
+        if arm64.PYTHONS.get(suite) != version or not arm64.is_there(suite):
+            continue
+        twin = all_pythons.describe("/usr/bin/python" + version, suite, root)
+        python = twin._replace(name="%d.%d.%d-aarch64" % twin.version,
+                               root="" if suite == arm64.SYSROOT else arm64.root_of(suite))
+        if is_twin(python):
+            found.append(python)
+    return found
+
+
+def missing():
+    """What is missing without which there is no machine."""
+    tools = [name for name in ("cpio", "readelf") if not shutil.which(name)]
+    has_agent = any(not python.root for python in pythons())
+    return tools + ["Python for aarch64"] * (not has_agent)
+
+
+def busybox():
+    return arm64.root_of(arm64.SYSROOT) + "/bin/busybox"
+
+
+def needed_by(path):
+    """The loader's name and the libraries' of a program or a library."""
+    listed = subprocess.run(["readelf", "--wide", "--segments", "--dynamic", path], check=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            universal_newlines=True).stdout
+    return [loader or os.path.join(LIBRARIES, library)
+            for loader, library in NEEDED.findall(listed)]
+
+
+def is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(len(ELF)) == ELF
+
+
+def add_libraries(root, path, origin=arm64.root_of(arm64.SYSROOT)):
+    """What a program is linked with, the loader, too; nothing for a static one."""
+    for name in needed_by(path) if is_elf(path) else ():
+        if not os.path.exists(root + name):
+            image.add_file(root, origin + name, name)
+            add_libraries(root, origin + name, origin)
+
+
+def add_module(root, twin, name, origin):
+    """NAME of what the twin has loaded, TWIN: its executable, a module, or a library, of which it
+    has others."""
+    if not is_elf(twin + name):
+        image.add_file(root, twin + name, name)
+    elif os.path.dirname(name) == "/usr/bin" or SUFFIX.search(name):
+        name = SUFFIX.sub(r"\1-aarch64-linux-gnu.so", name)
+        image.add_file(root, origin + name, name)
+        add_libraries(root, origin + name, origin)
+
+
+def add_python(root, python, programs):
+    with tempfile.TemporaryDirectory() as twin:
+        image.add_closure(twin, python.command, programs)
+        for folder, _, names in os.walk(twin):
+            for name in names:
+                path = os.path.join(folder, name)
+                if not os.path.islink(path):
+                    add_module(root, twin, path[len(twin):], origin_of(python))
+
+
+def add_agent(root, programs):
+    """The Python that runs these programs there; its path."""
+    python = next(python for python in pythons() if not python.root)
+    add_python(root, python, programs)
+    return python.path

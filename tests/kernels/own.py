@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is in a machine of this machine's own architecture: its programs and Pythons."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+import image
+
+sys.path.insert(0, os.path.join(os.path.dirname(image.HERE), "e2e"))
+import pythons as all_pythons  # noqa: E402
+
+ARCHITECTURE = platform.machine()
+OUTPUT = ""
+WANTED = (2, 7), (3, 8), (3, 11), (3, 13), (3, 14)
+LIBRARY = re.compile(r"(?:=> |^\s*)(/\S+) \(0x")
+
+
+def pythons():
+    """One of each wanted version; 3.9 will do for 3.8."""
+    found = {python.version[:2]: python for python in all_pythons.one_of_each_minor()}
+    return [found[version] for version in
+            ((3, 9) if version == (3, 8) and version not in found else version
+             for version in WANTED) if version in found]
+
+
+def missing():
+    """The programs without which there is no machine."""
+    return [name for name in ("busybox", "cpio") if not shutil.which(name)]
+
+
+def busybox():
+    return shutil.which("busybox")
+
+
+def add_libraries(root, path):
+    """What a program is linked with, the loader, too; nothing for a static one."""
+    listed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            universal_newlines=True).stdout
+    for line in listed.splitlines():
+        library = LIBRARY.search(line)
+        if library:
+            image.add_file(root, library.group(1), library.group(1))
+
+
+def add_agent(root, programs):
+    """The Python that runs these programs there; its path."""
+    path = os.path.realpath(sys.executable)
+    image.add_closure(root, [path], programs)
+    return path
+
+
+def add_python(root, python, programs):
+    image.add_closure(root, python.command, programs)

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Processes with more threads than are searched: what user space tells of them, true or not. */
+#include "harness.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+#define THREADS 2000
+
+/* The interpreter's own, the thread's state, a C frame and what called it, then two frames. */
+#define READS_FEW 12
+
+/* The thread that was there first; its state. */
+static uint64_t make_threads(struct image *image)
+{
+	uint64_t interp = image__interp(image), tstate;
+
+	tstate = harness__python_thread(image, interp, 0, 2);
+	for (uint32_t i = 1; i < THREADS; i++)
+		harness__python_thread(image, interp, i, 0);
+	return tstate;
+}
+
+static void tell(uint64_t address)
+{
+	kernel__tell_state(TGID, harness__thread_pointer(0), address);
+	kernel.start_time++; /* another thread: nothing is remembered of it */
+}
+
+static void finds_what_it_was_told(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = make_threads(image);
+
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);
+	tell(tstate);
+	harness__assert_whole(kernel__sample(), 2);
+	assert_in_range(kernel.reads, 1, READS_FEW);
+	harness__assert_whole(kernel__sample(), 2);
+}
+
+/* In 2.7 a newer state may be the thread's. */
+static void is_told_nothing(void **state)
+{
+	struct image *image = *state;
+
+	tell(make_threads(image));
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_TOO_MANY_THREADS);
+}
+
+static void takes_no_other_threads_state(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = image__interp(image), other;
+
+	other = harness__python_thread(image, interp, 1, 5);
+	harness__python_thread(image, interp, 0, 2);
+	tell(other);
+	harness__assert_whole(kernel__sample(), 2);
+}
+
+static void takes_no_state_without_frames(void **state)
+{
+	struct image *image = *state;
+
+	tell(harness__python_thread(image, image__interp(image), 0, 0));
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+}
+
+static void survives_any_address(void **state)
+{
+	struct image *image = *state;
+	const uint64_t addresses[] = { 0, 1, image__nowhere(image), image->interpreters, ~0UL };
+
+	harness__python_thread(image, image__interp(image), 0, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+		tell(addresses[i]);
+		harness__assert_stack(kernel__sample(), 2);
+	}
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK_SINCE(0x03000000, finds_what_it_was_told),
+		CHECK_IN(0, 0x02ffffff, is_told_nothing),
+		CHECK(takes_no_other_threads_state),
+		CHECK(takes_no_state_without_frames),
+		CHECK(survives_any_address),
+	};
+
+	return harness__run(checks, ARRAY_SIZE(checks));
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""churn.py: starts and ends threads and processes all the time.
+
+`churn.py CROWD`: forks so many children first, which idle, and says their pids.
+"""
+
+import json
+import os
+import sys
+import threading
+
+from portable import thread_time
+
+
+def spin():
+    until = thread_time() + 0.001
+    while thread_time() < until:
+        pass
+
+
+def crowd(count):
+    pids = []
+    for _ in range(count):
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(writer)
+            spin()
+            os.read(reader, 1)  # ends with the parent
+            os._exit(0)
+        os.close(reader)
+        pids.append(pid)
+    return pids
+
+
+def main():
+    print("ready " + json.dumps(crowd(int(sys.argv[1]) if len(sys.argv) > 1 else 0)))
+    sys.stdout.flush()
+    while True:
+        threads = [threading.Thread(target=spin) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for _ in range(20):
+            os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+        for thread in threads:
+            thread.join()
+
+
+main()

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "slots.h"
+
+#define SLOT 5
+
+static struct bucket buckets[2 * STACK_BUCKETS];
+static struct definition definition;
+static unsigned int defined;
+static uint64_t counted[4]; /* by name: the hash */
+
+static uint64_t define(void *context, const struct definition *taken)
+{
+	(void)context;
+	defined++;
+	return taken->hash;
+}
+
+static void count(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
+{
+	(void)context;
+	(void)outcome;
+	counted[name] += samples;
+}
+
+static struct slot *kernels_slot(void)
+{
+	return &buckets[SLOT / SLOTS_PER_BUCKET].slots[SLOT % SLOTS_PER_BUCKET];
+}
+
+static struct slots *begin(void)
+{
+	const struct sampler_sink sink = { .define = define, .count = count };
+
+	memset(buckets, 0, sizeof(buckets));
+	memset(counted, 0, sizeof(counted));
+	memset(&definition, 0, sizeof(definition));
+	defined = 0;
+	definition.hash = 1;
+	definition.slot = SLOT;
+	definition.depth = 1;
+	definition.frames[0].kind = FRAME_PYTHON;
+	return slots__new(&sink, buckets, 2);
+}
+
+static size_t size_of(uint32_t depth)
+{
+	return DEFINITION_HEADER_BYTES + depth * sizeof(struct frame);
+}
+
+static void a_slot_goes_from_owner_to_owner(void **state)
+{
+	struct slots *slots = begin();
+
+	(void)state;
+	slots__define(slots, &definition, size_of(1));
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 3 };
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 3);
+	/* The next owner took it at 5, which user space has not heard of yet. */
+	*kernels_slot() = (struct slot){ .hash = 2, .count = 9 };
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 3);
+	definition.hash = 2;
+	definition.base = 5;
+	slots__define(slots, &definition, size_of(1));
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 5);
+	assert_int_equal(counted[2], 4);
+	assert_int_equal(slots__undefined(slots), 0);
+	slots__free(slots);
+}
+
+static void what_was_never_defined_is_told(void **state)
+{
+	struct slots *slots = begin();
+
+	(void)state;
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 7 };
+	slots__harvest(slots);
+	assert_int_equal(slots__undefined(slots), 7);
+	definition.base = 4;
+	slots__define(slots, &definition, size_of(1));
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 3);
+	assert_int_equal(slots__undefined(slots), 4);
+	slots__free(slots);
+}
+
+/* Passes a record on as it is, in memory of just its size. */
+static void pass(struct slots *slots, size_t size)
+{
+	void *record = malloc(size);
+
+	memcpy(record, &definition, size);
+	slots__define(slots, record, size);
+	free(record);
+}
+
+#define REFUSES(change)                       \
+	do {                                  \
+		slots = begin();              \
+		change;                       \
+		pass(slots, size_of(1));      \
+		assert_int_equal(defined, 0); \
+		slots__free(slots);           \
+	} while (0)
+
+static void what_is_no_definition_is_passed_over(void **state)
+{
+	struct slots *slots;
+
+	(void)state;
+	REFUSES(definition.cpu = 2);
+	REFUSES(definition.slot = STACK_SLOTS);
+	REFUSES(definition.outcome = OUTCOME_COUNT);
+	REFUSES(definition.depth = 2);
+	REFUSES(definition.depth = UINT16_MAX);
+	REFUSES(definition.frames[0].kind = 0);
+	REFUSES(definition.frames[0].kind = FRAME_REASON;
+		definition.frames[0].detail = OUTCOME_COUNT);
+	slots = begin();
+	pass(slots, DEFINITION_HEADER_BYTES - 1);
+	pass(slots, size_of(1) - 1);
+	assert_int_equal(defined, 0);
+	pass(slots, size_of(1));
+	assert_int_equal(defined, 1);
+	slots__free(slots);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slot_goes_from_owner_to_owner),
+		cmocka_unit_test(what_was_never_defined_is_told),
+		cmocka_unit_test(what_is_no_definition_is_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

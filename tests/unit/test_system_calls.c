@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "system_calls.h"
+
+/* Each returns whether it was refused. */
+static bool signal_parent(void)
+{
+	return kill(getppid(), 0) < 0 && errno == EPERM;
+}
+
+static bool signal_parents_thread(void)
+{
+	return syscall(SYS_tgkill, getppid(), getppid(), 0) < 0 && errno == EPERM;
+}
+
+static bool trace_parent(void)
+{
+	return ptrace(PTRACE_SEIZE, getppid(), NULL, NULL) < 0 && errno == EPERM;
+}
+
+static bool write_to_own_memory(void)
+{
+	int from = 1, to = 0;
+	struct iovec local = { &from, sizeof(from) }, remote = { &to, sizeof(to) };
+
+	return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) < 0 && errno == EPERM;
+}
+
+static bool start_program(void)
+{
+	char *arguments[] = { "/bin/true", NULL };
+
+	execv(arguments[0], arguments);
+	return errno == EPERM;
+}
+
+static bool start_process(void)
+{
+	return fork() < 0 && errno == EPERM;
+}
+
+static bool open_socket(void)
+{
+	return socket(AF_INET, SOCK_STREAM, 0) < 0 && errno == EPERM;
+}
+
+/* What a recording needs is not refused. */
+static bool read_own_memory(void)
+{
+	int from = 1, to = 0;
+	struct iovec local = { &to, sizeof(to) }, remote = { &from, sizeof(from) };
+	int fd = open("/proc/self/maps", O_RDONLY);
+
+	return fd >= 0 && process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof(to) &&
+	       to == 1;
+}
+
+/* The wait status of a confined process that does WHAT. */
+static int in_confinement(bool (*what)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		_exit(system_calls__confine() ? 2 : !what());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void what_a_recording_never_does_is_refused(void **state)
+{
+	static bool (*const attempts[])(void) = {
+		signal_parent, signal_parents_thread, trace_parent, write_to_own_memory,
+		start_program, start_process,	      open_socket,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++)
+		assert_int_equal(in_confinement(attempts[i]), 0);
+}
+
+static void what_it_does_is_not(void **state)
+{
+	(void)state;
+	assert_int_equal(in_confinement(read_own_memory), 0);
+}
+
+static bool end_at_once(void)
+{
+	signal(SIGABRT, SIG_DFL);
+	abort();
+}
+
+static void abort_is_what_it_was(void **state)
+{
+	int status = in_confinement(end_at_once);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_recording_never_does_is_refused),
+		cmocka_unit_test(what_it_does_is_not),
+		cmocka_unit_test(abort_is_what_it_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
