@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Everything that is generated lies under .output/.  V=1 shows the commands.
 
-OUTPUT := .output
+MACHINE_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+ARCH := $(MACHINE_ARCH)
+OUTPUT := $(if $(filter $(MACHINE_ARCH),$(ARCH)),.output,.output/$(ARCH))
 PREFIX ?= /usr/local
 VERSION := 0.1.0
 CC ?= gcc
@@ -9,31 +11,45 @@ CLANG ?= clang
 LLVM_STRIP ?= $(firstword $(shell command -v llvm-strip llvm-strip-19 llvm-strip-14) llvm-strip)
 BPFTOOL ?= $(firstword $(shell command -v bpftool || ls /usr/sbin/bpftool 2>/dev/null) bpftool)
 PKG_CONFIG ?= pkg-config
-ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+
+# For another architecture: this machine's compilers, and libraries from a sysroot.
+ifneq ($(ARCH),$(MACHINE_ARCH))
+TRIPLET_arm64 := aarch64-linux-gnu
+TRIPLET := $(or $(TRIPLET_$(ARCH)),$(error there is no ARCH=$(ARCH), but $(MACHINE_ARCH) and arm64))
+SYSROOT ?= $(or $(PYBPFPROF_TEST_CACHE),/var/cache/pybpfprof-tests)/$(ARCH)/bookworm
+CC := $(TRIPLET)-gcc --sysroot=$(SYSROOT)
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(TRIPLET)/pkgconfig $(PKG_CONFIG)
+endif
 
 CFLAGS ?= -O2 -g
-LIBRARIES := libbpf zlib libprotobuf-c jansson
-HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' -Ibpf -Ioffsets -Iuser \
-	-Iuser/output -I$(OUTPUT) $(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
+LIBRARIES := libbpf zlib libprotobuf-c jansson libseccomp
+HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
+	-DARCHITECTURE=$(ARCH)_architecture \
+	-Ibpf -Ioffsets -Iuser -Iuser/architecture -Iuser/check -Iuser/output -I$(OUTPUT) \
+	$(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer
 LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm
-BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Ibpf -Ivmlinux
+BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -Ibpf -Ibpf/$(ARCH) -Ivmlinux \
+	-Ivmlinux/$(ARCH)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
-SOURCES := $(wildcard user/*.c user/output/*.c offsets/*.c)
+SOURCES := $(wildcard user/*.c user/*/*.c offsets/*.c)
 OBJECTS := $(SOURCES:%.c=$(OUTPUT)/%.o) $(OUTPUT)/pprof.pb-c.o
 CHECKED := $(filter-out %/user/main.o,$(SOURCES:%.c=$(OUTPUT)/sanitized/%.o)) \
 	$(OUTPUT)/sanitized/pprof.pb-c.o
-GENERATED := $(OUTPUT)/pybpfprof.skel.h $(OUTPUT)/pprof.pb-c.h
+FUZZED := $(CHECKED:$(OUTPUT)/sanitized/%=$(OUTPUT)/fuzzed/%)
+GENERATED := $(OUTPUT)/pybpfprof.skel.h $(OUTPUT)/pprof.pb-c.h $(OUTPUT)/offset_tables.h
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/test_*.c))
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/native/test_*.c)) \
 	$(OUTPUT)/unit/walker
+FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c)
 PAGE := $(wildcard user/output/page/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
-FORMATTED := $(wildcard bpf/*.[ch] bpf/*/*.h user/*.[ch] user/output/*.[ch] offsets/*.[ch] \
+FORMATTED := $(wildcard bpf/*.[ch] bpf/*/*.h user/*.[ch] user/*/*.[ch] offsets/*.[ch] \
 	vmlinux/*.h vmlinux/*/*.h tests/unit/*.[ch] tests/native/*.[ch] tests/native/*/*.h \
-	tests/kernels/*.c tests/programs/*.c tests/standin/*.c)
+	tests/fuzz/*.[ch] tests/kernels/*.c tests/programs/*.c tests/standin/*.c)
 
 ifeq ($(V),1)
 Q :=
@@ -43,9 +59,13 @@ Q := @
 say = @printf '  %-8s %s\n' "$(1)" "$(patsubst $(CURDIR)/%,%,$(2))"
 endif
 
+# As many as the machine has CPUs, where nobody said.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean install uninstall demo test test-all vmtest vmshell unit-tests bench format-check lint
+.PHONY: all foreign clean install uninstall demo test test-all vmtest vmshell unit-tests fuzzers fuzz \
+	churn bench bench-versions format-check lint
 
 all: $(OUTPUT)/pybpfprof
 	@:
@@ -69,8 +89,14 @@ $(OUTPUT)/pprof.pb-c.h: user/output/pprof.proto | $(OUTPUT)/
 
 $(OUTPUT)/pprof.pb-c.c: $(OUTPUT)/pprof.pb-c.h ;
 
+# The folder itself: a table may come or go.
+$(OUTPUT)/offset_tables.h: offsets | $(OUTPUT)/
+	$(call say,TABLES,$@)
+	$(Q)printf '#include "%s"\n' $(sort $(notdir $(wildcard offsets/cpython-*.h))) >$@
+
 # Generated code is not ours to keep free of warnings.
-$(OUTPUT)/pprof.pb-c.o $(OUTPUT)/sanitized/pprof.pb-c.o: $(OUTPUT)/pprof.pb-c.c
+$(OUTPUT)/pprof.pb-c.o $(OUTPUT)/sanitized/pprof.pb-c.o $(OUTPUT)/fuzzed/pprof.pb-c.o: \
+		$(OUTPUT)/pprof.pb-c.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(HOUSE_CPPFLAGS) -c $< -o $@
@@ -85,11 +111,34 @@ $(OUTPUT)/sanitized/%.o: %.c Makefile | $(GENERATED)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -MMD -MP -c $< -o $@
 
-$(OUTPUT)/user/output/html.o $(OUTPUT)/sanitized/user/output/html.o: $(PAGE)
+$(OUTPUT)/fuzzed/%.o: %.c Makefile | $(GENERATED)
+	$(call say,FUZZ CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link $(HOUSE_CFLAGS) \
+		$(HOUSE_CPPFLAGS) -MMD -MP -c $< -o $@
+
+$(addsuffix /user/output/html.o,$(OUTPUT) $(OUTPUT)/sanitized $(OUTPUT)/fuzzed): $(PAGE)
 
 $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(OUTPUT)/fuzzed/libpybpfprof.a: $(FUZZED)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# What a fuzzer gives its own answers to, instead of the system or another module.
+FUZZ_WRAPPED := clock_gettime nanosleep
+$(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen
+$(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
+
+$(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \
+		tests/unit/debug_offsets_images.h $(OUTPUT)/fuzzed/libpybpfprof.a
+	$(call say,FUZZER,$@)
+	$(Q)mkdir -p $(@D)/corpus/$(@F)
+	$(Q)$(CLANG) -O1 -g $(SANITIZE) -fsanitize=fuzzer $(HOUSE_CFLAGS) -Itests/unit -Itests/fuzz \
+		$(HOUSE_CPPFLAGS) $(FUZZ_WRAPPED:%=-Wl,--wrap=%) $< tests/fuzz/input.c \
+		$(OUTPUT)/fuzzed/libpybpfprof.a $(LIBS) -o $@
 
 $(OUTPUT)/unit/%: tests/unit/%.c $(OUTPUT)/sanitized/libpybpfprof.a $(wildcard tests/unit/*.h)
 	$(call say,TEST,$@)
@@ -110,7 +159,7 @@ $(NATIVE_TESTS): $(OUTPUT)/unit/%: tests/native/%.c $(NATIVE_SOURCES) \
 		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) -Itests/native $(HOUSE_CPPFLAGS) $< \
+	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) -Itests/native -Ibpf/x86 $(HOUSE_CPPFLAGS) $< \
 		$(NATIVE_SOURCES) $(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lcmocka -o $@
 
 $(OUTPUT)/:
@@ -122,20 +171,42 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump: $(OUTPUT)/%: tests/programs/%.c \
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
-# Loaded before libbpf into a profiler that says what the verifier has to do.
-$(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c | $(OUTPUT)/
+# Loaded before the libraries into a profiler that says what the verifier has to do, or runs out of
+# memory.
+$(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
+$(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
+$(OUTPUT)/verifier_cost.so $(OUTPUT)/fail_allocation.so: | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@
 
 unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/line_check \
-	$(OUTPUT)/code_dump $(OUTPUT)/verifier_cost.so
+	$(OUTPUT)/code_dump $(OUTPUT)/verifier_cost.so $(OUTPUT)/fail_allocation.so
+
+fuzzers: $(FUZZERS)
+
+ifneq ($(ARCH),$(MACHINE_ARCH))
+$(OBJECTS) $(OUTPUT)/verifier_cost.so: | $(SYSROOT)/usr/include
+
+$(SYSROOT)/usr/include:
+	@tests/interpreters/$(ARCH).py bookworm
+endif
+
+# What the machine of another architecture runs that the tests boot, if its libraries can be had.
+FOREIGN := $(filter-out $(MACHINE_ARCH),arm64)
+
+foreign:
+ifneq ($(FOREIGN),)
+	+@tests/interpreters/$(FOREIGN).py || { echo "what is not there is skipped"; exit 0; }; \
+	$(MAKE) --no-print-directory ARCH=$(FOREIGN) OUTPUT=$(OUTPUT)/$(FOREIGN) all \
+		$(OUTPUT)/$(FOREIGN)/verifier_cost.so
+endif
 
 # What sudo builds belongs to the checkout's owner, so that plain make goes on from there.
 OWNERS := chown -R --reference=Makefile $(OUTPUT)
 
 demo:
 	@deploy/packages.sh demo
-	+@$(MAKE) --no-print-directory all
+	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)
 	@tests/programs/demo.sh $(OUTPUT)/pybpfprof
 
@@ -144,30 +215,48 @@ test-all: RUN_OPTIONS := --all
 
 test test-all:
 	@deploy/packages.sh $@
-	+@$(MAKE) --no-print-directory all unit-tests
+	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers foreign
 	@$(OWNERS)
 	@tests/run $(RUN_OPTIONS) $(TESTS)
 
 # Only what another kernel may change, on Debian's; `make test` does this, too.
 vmtest:
 	@deploy/packages.sh vmtest
-	+@$(MAKE) --no-print-directory all $(OUTPUT)/verifier_cost.so
+	+@$(MAKE) $(JOBS) --no-print-directory all $(OUTPUT)/verifier_cost.so foreign
 	@$(OWNERS)
 	@tests/interpreters/debian.py || echo "what is not there is skipped"
 	@tests/run tests/e2e/test_kernels.py
+
+SECONDS ?= 600
+
+# Each fuzzer for so long; `make test` gives each a minute.
+fuzz:
+	@deploy/packages.sh fuzz
+	+@$(MAKE) $(JOBS) --no-print-directory fuzzers
+	@$(OWNERS)
+	@FUZZ_SECONDS=$(SECONDS) tests/run fuzz
+
+# Half an hour of what make test does for seconds: threads and processes that come and go.
+churn:
+	@deploy/packages.sh vmtest
+	+@$(MAKE) $(JOBS) --no-print-directory all
+	@$(OWNERS)
+	@CHURN_SECONDS=1800 tests/run tests/e2e/test_churn.py
 
 KERNEL ?= newest
 
 vmshell:
 	@deploy/packages.sh vmtest
-	+@$(MAKE) --no-print-directory all
+	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)
-	@tests/kernels/machine.py $(KERNEL)
+	@tests/kernels/machine.py $(KERNEL) $(ARCH)
 
-bench: all
-	@deploy/packages.sh demo
+# Beside its peers, some 12 minutes; and on each version of CPython, some 4 minutes each.
+bench bench-versions:
+	@deploy/packages.sh bench
+	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)
-	@tests/bench/bench.py
+	@tests/bench/$(@:bench-%=%).py $(OPTIONS)
 
 format-check:
 	clang-format --dry-run -Werror $(FORMATTED)
@@ -176,7 +265,7 @@ lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
 		--include=/usr/include/uthash.h $(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
 	shellcheck deploy/*.sh tests/programs/*.sh tests/interpreters/*.sh tests/kernels/init .ci/run
-	codespell --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
+	codespell --skip "*/corpus/*" --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 
 install: all
 	@$(OWNERS)
@@ -188,4 +277,4 @@ uninstall:
 clean:
 	rm -rf $(OUTPUT)
 
--include $(OBJECTS:.o=.d) $(CHECKED:.o=.d)
+-include $(OBJECTS:.o=.d) $(CHECKED:.o=.d) $(FUZZED:.o=.d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/packages.sh {build|demo|vmtest|test|test-all}: installs what is missing for that from
+# deploy/packages.sh {build|demo|bench|fuzz|vmtest|test|test-all}: installs what is missing for that from
 # Debian's packages, and says what.  Nothing is touched when all is there.
 set -eu
 
@@ -11,11 +11,13 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin
 case ${1-} in
 build) sets="build" ;;
 demo) sets="build demo" ;;
+bench) sets="build demo bench" ;;
+fuzz) sets="build fuzz" ;;
 vmtest) sets="build vmtest" ;;
-test) sets="build demo vmtest test" ;;
-test-all) sets="build demo vmtest test test-all" ;;
+test) sets="build demo fuzz vmtest test" ;;
+test-all) sets="build demo fuzz vmtest test test-all" ;;
 *)
-	echo "usage: deploy/packages.sh {build|demo|vmtest|test|test-all}" >&2
+	echo "usage: deploy/packages.sh {build|demo|bench|fuzz|vmtest|test|test-all}" >&2
 	exit 2
 	;;
 esac
@@ -59,13 +61,22 @@ build    libprotobuf-c-dev      -                  encodes pprof files
 build    protobuf-compiler      protoc             reads pprof.proto
 build    protobuf-c-compiler    protoc-gen-c       makes the encoder from it
 build    libjansson-dev         -                  writes JSON
+build    libseccomp-dev         -                  has the kernel refuse what is never done
 build    uthash-dev             -                  hash tables
 demo     python3                -                  runs the sample program
+bench    python3-venv           -                  has pip, which fetches other profilers
+bench    linux-perf             perf               one of them
+fuzz     libclang-rt-dev        -                  libFuzzer, and its sanitizers
 vmtest   python3-pytest         -                  end-to-end tests
 vmtest   python3-pytest-timeout -                  ends a test that hangs
+vmtest   python3-pytest-xdist   -                  runs tests side by side
 vmtest   qemu-system-x86        qemu-system-x86_64 boots other kernels
+vmtest   qemu-system-arm        qemu-system-aarch64    boots one for aarch64
+vmtest   gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc  compiles user space for it
 vmtest   busybox-static         busybox            is these machines' shell
 vmtest   cpio                   cpio               makes their file system
+test     runc                   runc               runs containers
+test     bubblewrap             bwrap              runs sandboxes
 test     libcmocka-dev          -                  unit tests
 test     libpython3-dev         -                  its headers are what the offset tables must match
 test     libelf-dev             -                  reads the interpreters' ELF files in a unit test
@@ -77,6 +88,7 @@ test     chromium               chromium           renders the flame graph page 
 test     chromium-driver        chromedriver       drives Chromium
 test-all libffi-dev             -                  CPython's ctypes
 test-all libssl-dev             -                  CPython's hashlib and ssl
+test-all musl-tools             musl-gcc           a CPython with another C library
 END
 
 [ -n "$missing" ] || exit 0
