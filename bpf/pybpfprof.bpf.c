@@ -17,6 +17,7 @@
 #include "pid_namespace.bpf.h"
 #include "code.bpf.h"
 #include "activation.bpf.h"
+#include "entry_gap.bpf.h"
 #include "interpreters.bpf.h"
 #include "thread.bpf.h"
 #include "python.bpf.h"
@@ -77,8 +78,10 @@ int sample(struct bpf_perf_event_data *context)
 		walk->code_type = target->code_type;
 		walk->identify = target->identify;
 		find_thread(walk, cpu, thread, target, context);
-		if (walk->outcome == OUTCOME_PYTHON)
+		if (walk->outcome == OUTCOME_PYTHON) {
+			leave_entry_gap(walk, cpu, &target->entry_gap, context);
 			walk_python(walk, cpu, context);
+		}
 		/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
 		 * thread's root. */
 		if (walk->outcome == OUTCOME_PYTHON && !walk->depth)

@@ -167,14 +167,27 @@ struct layout {
 
 _Static_assert(sizeof(struct layout) == 74, "no padding: a layout is compared as bytes");
 
+/*
+ * The instructions of the eval loop's beginning before which the thread already has
+ * the new call's frame, but the interpreter's own frame below that is not written yet
+ * (entry_gap.bpf.h).
+ */
+struct entry_gap {
+	__u64 start;	/* address of the first */
+	__u32 length;	/* bytes of all of them; 0: there are none, or it is not known */
+	__u16 unlinked; /* in the first so many bytes the caller's frame is only ... */
+	__u16 caller;	/* ... in the register of this number */
+};
+
 /* A process to sample: the value of the map `targets`, keyed by the kernel's tgid, written by user
  * space only. */
 struct target {
 	__u64 interpreters; /* address of the pointer to the newest interpreter */
 	__u64 code_type;    /* address of PyCode_Type */
 	__u64 thread_area;  /* pthread_self() is so many bytes below the thread pointer */
-	__u32 layout;	    /* index into the map `layouts` */
-	__u32 identify;	    /* code objects are told apart in each sample, not by address alone */
+	struct entry_gap entry_gap;
+	__u32 layout;	/* index into the map `layouts` */
+	__u32 identify; /* code objects are told apart in each sample, not by address alone */
 };
 
 /* A thread of a target: the key of the map `told_states`, written by user space only. */

@@ -267,9 +267,13 @@ static __always_inline bool is_resumable(const struct walk *walk)
 static __always_inline bool is_exposed_root(const struct walk *walk)
 {
 	const struct frame *innermost = &walk->definition.frames[0];
+	__u32 last = walk->depth - 1;
 
-	return walk->by_thread && walk->words.internal_is_entry &&
-	       (walk->depth > 1 || (innermost->position > 0 && !innermost->detail));
+	if (!walk->by_thread || !walk->words.internal_is_entry || last >= STACK_FRAMES_MAX)
+		return false;
+	if (!last && (innermost->position <= 0 || innermost->detail))
+		return false;
+	return is_code(walk, walk->definition.frames[last].address);
 }
 
 /* Ends the walk where there is no caller. */

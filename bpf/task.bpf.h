@@ -41,6 +41,7 @@ __noinline int read_task_registers(__u32 cpu)
 	registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	COPY_REGISTERS(walk->registers, registers);
 	walk->stack_pointer = registers->STACK_POINTER;
+	walk->program_counter = registers->PROGRAM_COUNTER;
 	return 1;
 }
 
@@ -53,6 +54,7 @@ static __always_inline int read_registers(struct walk *walk, __u32 cpu,
 		return read_task_registers(cpu);
 	COPY_REGISTERS(walk->registers, &context->regs);
 	walk->stack_pointer = context->regs.STACK_POINTER;
+	walk->program_counter = context->regs.PROGRAM_COUNTER;
 	return 1;
 }
 

@@ -21,7 +21,7 @@
 #include "xalloc.h"
 
 /* Both multiples of a symbol's; what is looked for is not longer than the second. */
-#define BLOCK_BYTES   (4096 * sizeof(Elf64_Sym))
+#define READ_BYTES    (4096 * sizeof(Elf64_Sym))
 #define OVERLAP_BYTES (4 * sizeof(Elf64_Sym))
 
 /* Of the names in a string table, so many may end alike. */
@@ -103,10 +103,10 @@ static bool visit_blocks(const struct elf_image *image, uint64_t offset, uint64_
 
 	if (!spend(image, offset, length))
 		return false;
-	memory = xcalloc(1, 1 + BLOCK_BYTES);
+	memory = xcalloc(1, 1 + READ_BYTES);
 	block = memory + 1;
 	while (!stop) {
-		size_t size = length - at < BLOCK_BYTES ? length - at : BLOCK_BYTES;
+		size_t size = length - at < READ_BYTES ? length - at : READ_BYTES;
 
 		if (!read_at(image, offset + at, block, size))
 			break;

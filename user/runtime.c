@@ -28,6 +28,7 @@
 #define DEBUG_OFFSETS_BYTES 1024
 
 #define DEBUG_OFFSETS_SINCE 0x030d0000
+#define ENTRY_GAP_SINCE	    0x030d0000
 #define RUNTIME_SINCE	    0x03070000
 
 /* Before it, a debug build traces references. */
@@ -40,6 +41,9 @@
 #define BUDGET_BYTES   (1ULL << 30)
 
 #define HEADER_BYTES 64 /* of an ELF file */
+
+/* Of the eval loop, within which it has entered. */
+#define ENTRY_CODE_BYTES 512
 
 /* Where type objects have tp_flags, counted from their ob_type, in all versions; and what
  * PyType_Ready sets there. */
@@ -166,6 +170,21 @@ static uint64_t find_address(struct elf_image *image, uint64_t bias, const char 
 	return elf_image__symbol(image, name, &address) ? address + bias : 0;
 }
 
+/* Until 3.12 what the eval loop enters can be proved. */
+static void find_entry_gap(pid_t pid, struct elf_image *image, uint64_t bias,
+			   struct runtime *runtime)
+{
+	uint64_t address = find_address(image, bias, "_PyEval_EvalFrameDefault");
+	uint8_t code[ENTRY_CODE_BYTES];
+
+	if (ARCHITECTURE.decode_entry_gap && address &&
+	    runtime->offsets.version >= ENTRY_GAP_SINCE &&
+	    !target_memory__read(pid, address, code, sizeof(code)) &&
+	    ARCHITECTURE.decode_entry_gap(code, sizeof(code), &runtime->layout,
+					  &runtime->entry_gap))
+		runtime->entry_gap.start += address;
+}
+
 /* Checks that the interpreter in IMAGE, if it has begun, is what it is taken for. */
 static int check(pid_t pid, struct elf_image *image, uint64_t bias, struct runtime *runtime)
 {
@@ -217,6 +236,7 @@ static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct run
 		return error;
 	runtime->offsets.unicode_width = find_unicode_width(image);
 	runtime->code_type = find_address(image, bias, "PyCode_Type");
+	find_entry_gap(pid, image, bias, runtime);
 	runtime->initialized = is_alive(pid, runtime);
 	return check(pid, image, bias, runtime);
 }

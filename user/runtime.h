@@ -17,6 +17,7 @@ struct runtime {
 	uint64_t interpreters; /* address of the pointer to the newest interpreter */
 	uint64_t code_type;    /* address of PyCode_Type, 0: not known */
 	uint64_t thread_area;  /* pthread_self() is so many bytes below the thread pointer */
+	struct entry_gap entry_gap;
 	bool initialized;      /* there is an interpreter, with a thread */
 	const char *objection; /* why it is not supported, where it is not for its version alone */
 	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of one that lives beside it; "": none */

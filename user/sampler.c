@@ -303,7 +303,8 @@ int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtim
 {
 	struct target target = { .interpreters = runtime->interpreters,
 				 .code_type = runtime->code_type,
-				 .thread_area = runtime->thread_area };
+				 .thread_area = runtime->thread_area,
+				 .entry_gap = runtime->entry_gap };
 	uint32_t key = tgid;
 	int error = layout_index(sampler, &runtime->layout, &target.layout);
 

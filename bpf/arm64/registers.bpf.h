@@ -24,7 +24,8 @@
 #define MODE_MASK 0xf
 
 /* In a task's registers. */
-#define STACK_POINTER sp
+#define STACK_POINTER	sp
+#define PROGRAM_COUNTER pc
 
 /* Whether it was user code that was interrupted, not the kernel. */
 #define IS_USER_CODE(registers) (((registers)->pstate & MODE_MASK) == 0)

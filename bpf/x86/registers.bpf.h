@@ -21,7 +21,8 @@
 #define SELECTOR_LEVEL 3
 
 /* In a task's registers. */
-#define STACK_POINTER sp
+#define STACK_POINTER	sp
+#define PROGRAM_COUNTER ip
 
 /* Whether it was user code that was interrupted, not the kernel. */
 #define IS_USER_CODE(registers) (((registers)->cs & SELECTOR_LEVEL) == SELECTOR_LEVEL)

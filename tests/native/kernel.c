@@ -130,6 +130,14 @@ void kernel__set_thread_area(__u32 tgid, __u64 bytes)
 		target->thread_area = bytes;
 }
 
+void kernel__set_entry_gap(__u32 tgid, const struct entry_gap *gap)
+{
+	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
+
+	if (target)
+		target->entry_gap = *gap;
+}
+
 void kernel__set_layout(__u32 number, const struct layout *layout)
 {
 	((struct layout *)maps[LAYOUTS].values)[number] = *layout;

@@ -69,6 +69,9 @@ void kernel__identify(__u32 tgid);
 /* The pthread_self() of its threads is so many bytes below their thread pointer. */
 void kernel__set_thread_area(__u32 tgid, __u64 bytes);
 
+/* The entry gap of its eval loop. */
+void kernel__set_entry_gap(__u32 tgid, const struct entry_gap *gap);
+
 /* Fires a perf event in the current thread; counts its reads from 0. */
 struct last_sample kernel__sample(void);
 

@@ -351,22 +351,121 @@ static void knows_the_stack_of_a_greenlet_that_stops(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
-	uint64_t first = image__call(image, tstate, CODE(0), 0), second;
+	uint64_t code = image__allocate(image, IMAGE_FRAME_BYTES);
+	uint64_t first = image__call(image, tstate, code, 0), second;
 	struct last_sample sample;
 
-	image__write_frame(image, first, 0, CODE(0), 0, 0);
+	image__set(code, image->layout.object_type, IMAGE_CODE_TYPE);
+	image__write_frame(image, first, 0, code, 0, 0);
 	harness__assert_ends(kernel__sample(), 1, OUTCOME_FRAME_UNLINKED); /* not begun */
-	image__write_frame(image, first, 0, CODE(0), 1, 0);
+	image__write_frame(image, first, 0, code, 1, 0);
 	sample = kernel__sample();
 	assert_int_equal(sample.outcome, OUTCOME_PYTHON);
-	harness__assert_frame(sample, 0, CODE(0), 1);
-	image__write_frame(image, first, 0, CODE(0), 0, 0);
+	harness__assert_frame(sample, 0, code, 1);
+	image__write_frame(image, first, 0, code, 0, 0);
 	second = image__call(image, tstate, CODE(1), 1);
-	harness__assert_stack(kernel__sample(), 2);
+	assert_int_equal(kernel__sample().outcome, OUTCOME_PYTHON);
 	image__write_frame(image, second, first, CODE(1), 1, OWNED_BY_GENERATOR);
-	harness__assert_stack(kernel__sample(), 2);
+	sample = kernel__sample();
+	assert_int_equal(sample.outcome, OUTCOME_PYTHON);
+	harness__assert_frame(sample, 0, CODE(1), 1);
+	harness__assert_frame(sample, 1, code, 0);
 	image__write_frame(image, second, 0, CODE(1), 1, OWNED_BY_GENERATOR);
 	harness__assert_ends(kernel__sample(), 1, OUTCOME_FRAME_UNLINKED);
+}
+
+/* What lies there is no frame: nothing that it says is believed. */
+static void takes_no_other_root_for_a_greenlets(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t first = image__call(image, tstate, image__nowhere(image), 1);
+
+	image__write_frame(image, first, 0, image__nowhere(image), 1, 0);
+	image__call(image, tstate, CODE(1), 1);
+	harness__assert_ends(kernel__sample(), 2, OUTCOME_FRAME_UNLINKED);
+}
+
+#define GAP_START    0x4c1a10
+#define GAP_UNLINKED 24
+#define GAP_LENGTH   40
+
+/* A call from C of which the thread has the frame already, and the interpreter's own below it is
+ * what the C stack held.  The caller is in RBX. */
+struct gap {
+	uint64_t entry, caller;
+	uint32_t depth; /* the caller's */
+};
+
+static struct gap begin_gap(struct image *image)
+{
+	static const struct entry_gap gap = {
+		.start = GAP_START,
+		.length = GAP_LENGTH,
+		.unlinked = GAP_UNLINKED,
+		.caller = 1,
+	};
+	struct gap begun = { .depth = 3 };
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, begun.depth);
+
+	begun.caller = image__frame(image, tstate);
+	begun.entry = image__enter(image, tstate);
+	image__call(image, tstate, CODE(3), 0);
+	image__write_frame(image, begun.entry, image__nowhere(image), image__nowhere(image), 7, 0);
+	kernel__set_entry_gap(TGID, &gap);
+	kernel.registers.bx = begun.caller;
+	return begun;
+}
+
+static void leaves_an_entry_gap(void **state)
+{
+	struct gap gap = begin_gap(*state);
+
+	for (uint32_t at = 0; at < GAP_UNLINKED; at += 4) {
+		kernel.registers.ip = GAP_START + at;
+		harness__assert_stack(kernel__sample(), gap.depth);
+	}
+	/* Until the thread's first call: there is no caller. */
+	kernel.registers.bx = 0;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+
+	/* Then the caller is there, but not all else. */
+	image__write_frame(*state, gap.entry, gap.caller, image__nowhere(*state), 7, 0);
+	for (uint32_t at = GAP_UNLINKED; at < GAP_LENGTH; at += 4) {
+		kernel.registers.ip = GAP_START + at;
+		harness__assert_stack(kernel__sample(), gap.depth);
+	}
+}
+
+/* The user code's, for which the kernel is at work. */
+static void leaves_an_entry_gap_by_a_tasks_registers(void **state)
+{
+	struct gap gap = begin_gap(*state);
+
+	kernel.registers.cs = KERNEL_CODE;
+	kernel.task_registers.cs = USER_CODE;
+	kernel.task_registers.bx = gap.caller;
+	kernel.task_registers.ip = GAP_START;
+	harness__assert_stack(kernel__sample(), gap.depth);
+}
+
+static void knows_an_entry_gaps_ends(void **state)
+{
+	struct gap gap = begin_gap(*state);
+	static const uint64_t outside[] = { GAP_START - 4, GAP_START + GAP_LENGTH };
+
+	image__write_frame(*state, gap.entry, gap.caller, CODE(9), 7, 0);
+	kernel.registers.bx = image__nowhere(*state);
+	for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
+		kernel.registers.ip = outside[i];
+		assert_int_equal(kernel__sample().depth, gap.depth + 2);
+	}
+	/* In it: nothing that a register or the C stack may hold is taken for granted. */
+	kernel.registers.ip = GAP_START;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_FAULT);
+	image__write_frame(*state, gap.entry, 7, CODE(9), 7, 0);
+	kernel.registers.ip = GAP_START + GAP_UNLINKED;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ADDRESS);
 }
 
 int main(void)
@@ -388,6 +487,10 @@ int main(void)
 		CHECK_SINCE(VERSION_3_11, tells_a_generator_without_its_caller),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, knows_a_greenlets_root),
 		CHECK_SINCE(VERSION_3_13, knows_the_stack_of_a_greenlet_that_stops),
+		CHECK_SINCE(VERSION_3_13, takes_no_other_root_for_a_greenlets),
+		CHECK_SINCE(VERSION_3_13, leaves_an_entry_gap),
+		CHECK_SINCE(VERSION_3_13, leaves_an_entry_gap_by_a_tasks_registers),
+		CHECK_SINCE(VERSION_3_13, knows_an_entry_gaps_ends),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pybpfprof.h"
+
 struct architecture {
 	uint16_t machine; /* ELF's number */
 
@@ -18,6 +20,12 @@ struct architecture {
 	/* How far below the thread pointer what the function, likewise, returns lies.  NULL where
 	 * pthread_self() is the thread pointer in every C library. */
 	bool (*decode_thread_area)(const uint8_t *code, size_t length, uint64_t *bytes);
+
+	/* What of the eval loop, which begins with the LENGTH bytes at CODE, and is of a Python
+	 * with LAYOUT, is an entry gap, counted from the function's beginning; false where there is
+	 * none, or it cannot be told.  NULL where no compiler is known to make one. */
+	bool (*decode_entry_gap)(const uint8_t *code, size_t length, const struct layout *layout,
+				 struct entry_gap *gap);
 
 	/* The first word at pthread_self() is its own address. */
 	bool points_to_itself;

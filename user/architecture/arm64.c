@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "architecture.h"
+#include "arm64_entry_gap.h"
 
 #define RETURN	  0xd65f03c0
 #define PAGE_MASK (~(uint64_t)4095)
@@ -113,5 +114,6 @@ const struct architecture arm64_architecture = {
 	.machine = EM_AARCH64,
 	.decode_variable = decode_variable,
 	.decode_thread_area = decode_thread_area,
+	.decode_entry_gap = arm64__decode_entry_gap,
 	.is_noted_late = true,
 };

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From 3.13 on: the first instructions of the eval loop.
+ *
+ * Each activation of the eval loop has a frame of the interpreter's own on the C
+ * stack, between the frame that it is to run and the caller's.  In the source it is
+ * written whole before the thread state is led to the new frame.  But a compiler may
+ * store in another order, as gcc does on aarch64: for some ten instructions that
+ * frame's fields are whatever the C stack held, often enough those of another
+ * activation that has ended.  Unlike 3.11's activations it cannot prove itself.
+ *
+ * So user space reads in the machine code which instructions these are, and in which
+ * register the caller's frame is meanwhile (user/architecture/).  The function that is
+ * being called has not begun there, and its caller's stack is the true one.
+ */
+#ifndef ENTRY_GAP_BPF_H
+#define ENTRY_GAP_BPF_H
+
+/* What the pointer at OFFSET of FRAME leads to; NO_ADDRESS where it cannot be read. */
+static __always_inline __u64 frame_behind(const struct walk *walk, __u64 frame)
+{
+	__u64 previous;
+
+	return read_user(&previous, sizeof(previous), frame + walk->layout.frame_previous)
+		       ? previous
+		       : NO_ADDRESS;
+}
+
+/* Where the thread is about to enter the eval loop, has the walk begin with the caller's frame. */
+static __always_inline void leave_entry_gap(struct walk *walk, __u32 cpu,
+					    const struct entry_gap *gap,
+					    struct bpf_perf_event_data *context)
+{
+	__u64 distance;
+	__u32 caller = gap->caller;
+
+	if (!gap->length || !walk->frame || !read_registers(walk, cpu, context))
+		return;
+	distance = walk->program_counter - gap->start;
+	if (distance >= gap->length)
+		return;
+	if (distance >= gap->unlinked)
+		walk->frame = frame_behind(walk, frame_behind(walk, walk->frame));
+	else if (caller < REGISTERS)
+		walk->frame = walk->registers[caller];
+}
+
+#endif
