@@ -79,7 +79,9 @@ def test_architectures_that_disagree_are_told(tmp_path):
 def test_what_only_a_debug_build_moves_is_told(tmp_path):
     """From 3.8 on there is one table for debug builds and others, and so nothing may be in it that
     Py_DEBUG moves."""
-    includes = [python.include for python in find_pythons() if python.version >= (3, 8) and
+    # Those that were fetched find their pyconfig.h only where they are.
+    includes = [python.include for python in find_pythons()
+                if python.version >= (3, 8) and not python.root and
                 os.path.exists(os.path.join(python.include, "cpython", "pystate.h"))]
     if not includes:
         missing("headers of a Python")
