@@ -89,6 +89,12 @@ struct walk {
 	__u64 block[BLOCK_WORDS + FRAME_FIELD_MAX / sizeof(__u64)];
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];
 	struct definition definition;
+
+	/* Copies of code objects (code_copy.bpf.h). */
+	__u64 copied[COPIED_CODES];
+	__u32 copied_words; /* of the record */
+	__u32 copies_left;  /* bytes */
+	struct code_record copy;
 };
 
 /* tgid -> what to walk.  User space writes, the kernel looks up. */
@@ -142,7 +148,7 @@ struct {
 	__type(value, struct bucket);
 } stacks SEC(".maps");
 
-/* Definitions of stacks, to user space. */
+/* Definitions of stacks, and code objects, to user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);

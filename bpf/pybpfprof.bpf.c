@@ -16,6 +16,7 @@
 #include "task.bpf.h"
 #include "pid_namespace.bpf.h"
 #include "code.bpf.h"
+#include "code_copy.bpf.h"
 #include "activation.bpf.h"
 #include "entry_gap.bpf.h"
 #include "interpreters.bpf.h"

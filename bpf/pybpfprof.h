@@ -27,6 +27,17 @@
 /* What identifies a code object lies within so many bytes of it (3.8: 40 to 128). */
 #define CODE_IDENTITY_BYTES 128
 
+/* What of a code object is copied, each of the objects that it leads to, and all of these together;
+ * a power of two. */
+#define CODE_HEAD_BYTES	  256
+#define CODE_PIECE_BYTES  (16 * 1024)
+#define CODE_RECORD_BYTES (32 * 1024)
+
+/* What is copied for one stack at most, and this CPU's memory of what it has copied; a power of
+ * two. */
+#define CODES_BYTES_A_STACK (128 * 1024)
+#define COPIED_CODES	    1024
+
 /* The walker's fields of a frame end below this (a debug build's, 2.7: 140); a power of two. */
 #define FRAME_FIELD_MAX 256
 
@@ -152,7 +163,9 @@ struct layout {
 	__u16 frame_tlbc_index;	 /* 3.14t+: which copy of the instructions */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
 	__u16 object_type;
-	__u16 code_flags; /* 3.9, 3.10: where a root's are looked at */
+	__u16 code_flags;      /* 3.9, 3.10: where a root's are looked at */
+	__u16 code_bytes;      /* the part of a code object that is copied, from its beginning */
+	__u16 code_shown_name; /* co_qualname from 3.11 on, else co_name */
 	__u16 code_name;
 	__u16 code_filename;
 	__u16 code_line_table;
@@ -161,11 +174,13 @@ struct layout {
 	__u16 code_identity_start; /* the part of a code object that has these five */
 	__u16 code_identity_bytes;
 	__u16 code_adaptive; /* 3.11+: where the code object's instructions begin */
+	__u16 object_size;   /* of a str or bytes object: its length */
+	__u16 object_head;   /* what such an object takes at most beside its characters */
 	__u16 tag_mask;	     /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 74, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 82, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has
@@ -235,21 +250,24 @@ struct cpu_counters {
 	__u64 outcomes[OUTCOME_SLOTS]; /* what every sample, lost or not, came to */
 };
 
+/* What the ring buffer holds; each record's first word says which. */
+enum record_kind { RECORD_DEFINITION, RECORD_CODE };
+
 /*
  * A stack, sent once when a slot gets a new owner.  `base` is the slot's count
  * at that moment: all before belongs to the previous owner.
  */
 struct definition {
+	__u32 kind; /* RECORD_DEFINITION */
+	__u32 cpu;
 	__u64 hash;
 	__u64 base;
 	__u64 thread_id; /* pthread_self(), Python's ident of it; 0: it had none any more */
-	__u32 cpu;
 	__u32 slot;
 	__u32 tgid; /* in user space's PID namespace, as the next */
 	__u32 tid;
 	__u16 outcome;
 	__u16 depth; /* frames that follow */
-	__u32 padding;
 	char thread_name[COMMAND_NAME_MAX];
 	struct frame frames[STACK_FRAMES_MAX];
 };
@@ -257,6 +275,26 @@ struct definition {
 #define DEFINITION_HEADER_BYTES 64
 _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
 	       "the header is hashed and sent without padding");
+
+/* What is copied of a code object: of itself, and the objects that it has these in. */
+enum code_piece { PIECE_CODE, PIECE_NAME, PIECE_FILENAME, PIECE_LINE_TABLE, CODE_PIECES };
+
+/*
+ * A code object as it was while it ran, sent before the definition of the first stack
+ * that has it on this CPU: it may be gone before user space comes to read it.
+ */
+struct code_record {
+	__u32 kind; /* RECORD_CODE */
+	__u32 tgid; /* in user space's PID namespace */
+	__u64 address;
+	__u64 identity;
+	__u16 bytes[CODE_PIECES]; /* of each piece; each begins at a multiple of 8 */
+	__u64 words[(CODE_RECORD_BYTES + CODE_PIECE_BYTES) / 8]; /* CODE_RECORD_BYTES at most */
+};
+
+#define CODE_RECORD_HEADER_BYTES 32
+_Static_assert(__builtin_offsetof(struct code_record, words) == CODE_RECORD_HEADER_BYTES,
+	       "the header is sent without padding");
 
 /* Set by user space before the program is loaded. */
 struct config {

@@ -30,12 +30,14 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	if (!walk->identify)
 		identify_frames(cpu);
 	definition = &walk->definition;
+	name_thread(definition);
+	copy_codes(cpu);
+	definition->kind = RECORD_DEFINITION;
 	definition->hash = walk->hash;
 	definition->base = base;
 	definition->thread_id = walk->thread_id;
 	definition->cpu = cpu;
 	definition->slot = slot;
-	name_thread(definition);
 	definition->outcome = walk->outcome;
 	bpf_get_current_comm(definition->thread_name, sizeof(definition->thread_name));
 	depth = walk->depth;

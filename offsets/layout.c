@@ -168,6 +168,30 @@ static void set_code_identity(struct layout *layout)
 		bytes_to(fields, sizeof(fields) / sizeof(fields[0])) - layout->code_identity_start;
 }
 
+/* The words of a code object that user space looks at. */
+static __u16 code_bytes(const struct offsets *offsets, const struct layout *layout)
+{
+	const __u16 fields[] = { layout->object_type,	      layout->object_size,
+				 layout->code_shown_name,     layout->code_filename,
+				 layout->code_line_table,     layout->code_first_line,
+				 offsets->code_firsttraceable };
+
+	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
+}
+
+/* The most that a str or bytes object has in front of its characters, and the NUL behind them. */
+static __u16 object_head(const struct offsets *offsets)
+{
+	const uint32_t heads[] = { offsets->unicode_compact_size, offsets->unicode_ascii_size,
+				   offsets->bytes_data };
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		if (is_present(heads[i]) && heads[i] > most)
+			most = heads[i];
+	return most;
+}
+
 int offsets__layout(const struct offsets *offsets, struct layout *layout)
 {
 	if (!reaches_frames(offsets) || !reads_frames(offsets) || !identifies_code(offsets))
@@ -198,17 +222,22 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.frame_tlbc_index = offsets->frame_tlbc_index,
 		.object_type = offsets->object_type,
 		.code_flags = offsets->version >= VERSION(9) ? offsets->code_flags : OFFSET_ABSENT,
+		.code_shown_name = is_present(offsets->code_qualname) ? offsets->code_qualname
+								      : offsets->code_name,
 		.code_name = offsets->code_name,
 		.code_filename = offsets->code_filename,
 		.code_line_table = offsets->code_linetable,
 		.code_first_line = offsets->code_firstlineno,
 		.code_version = offsets->code_version,
 		.code_adaptive = offsets->code_code_adaptive,
+		.object_size = offsets->varobject_size,
+		.object_head = object_head(offsets),
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),
 	};
 	layout->tstate_bytes = tstate_bytes(layout);
 	layout->frame_bytes = frame_bytes(layout);
+	layout->code_bytes = code_bytes(offsets, layout);
 	set_code_identity(layout);
 	return layout->code_identity_bytes <= CODE_IDENTITY_BYTES ? 0 : -EINVAL;
 }

@@ -30,23 +30,32 @@ static uint32_t name_offset(const struct offsets *offsets)
 						       : offsets->code_qualname;
 }
 
-static int read_window(pid_t pid, const struct offsets *offsets, uint64_t address,
-		       struct window *window)
+/* 0 where a field is farther off than any is. */
+static size_t window_bytes(const struct offsets *offsets)
 {
 	uint32_t fields[] = { offsets->object_type,	   offsets->code_firstlineno,
 			      offsets->code_filename,	   name_offset(offsets),
 			      offsets->code_linetable,	   offsets->varobject_size,
 			      offsets->code_firsttraceable };
+	size_t length = 0;
 
-	window->length = 0;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i] == OFFSET_ABSENT)
 			continue;
 		if (fields[i] > CODE_BYTES_MAX - sizeof(uint64_t))
-			return -EINVAL;
-		if (fields[i] + sizeof(uint64_t) > window->length)
-			window->length = fields[i] + sizeof(uint64_t);
+			return 0;
+		if (fields[i] + sizeof(uint64_t) > length)
+			length = fields[i] + sizeof(uint64_t);
 	}
+	return length;
+}
+
+static int read_window(pid_t pid, const struct offsets *offsets, uint64_t address,
+		       struct window *window)
+{
+	window->length = window_bytes(offsets);
+	if (!window->length)
+		return -EINVAL;
 	return target_memory__read(pid, address, window->bytes, window->length) ? -EFAULT : 0;
 }
 
@@ -103,11 +112,24 @@ static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address
 	return 0;
 }
 
+/* Takes what WINDOW itself says of CODE; -EINVAL where it is none. */
+static int take_head(const struct offsets *offsets, const struct window *window, struct code *code)
+{
+	int32_t first_line;
+
+	memcpy(&first_line, window->bytes + offsets->code_firstlineno, sizeof(first_line));
+	if (first_line < 0)
+		return -EINVAL;
+	code->first_line = first_line;
+	code->hidden = is_hidden(window, offsets);
+	code->instructions = pointer_at(window, offsets->varobject_size);
+	return 0;
+}
+
 int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
 	       struct code *code)
 {
 	struct window window;
-	int32_t first_line;
 	uint64_t type;
 	int error;
 
@@ -120,19 +142,80 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 		code->hidden = is_type_of_none(pid, offsets, type);
 		return code->hidden ? 0 : -EINVAL;
 	}
-	memcpy(&first_line, window.bytes + offsets->code_firstlineno, sizeof(first_line));
-	if (first_line < 0)
-		return -EINVAL;
-	code->first_line = first_line;
-	code->hidden = is_hidden(&window, offsets);
-	code->instructions = pointer_at(&window, offsets->varobject_size);
-	error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)), &code->name);
+	error = take_head(offsets, &window, code);
+	if (!error)
+		error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)),
+				      &code->name);
 	if (!error)
 		error = unicode__read(pid, offsets, pointer_at(&window, offsets->code_filename),
 				      &code->filename);
 	if (!error)
 		error = read_bytes(pid, offsets, pointer_at(&window, offsets->code_linetable),
 				   &code->line_table, &code->line_table_length);
+	if (error)
+		code__free(code);
+	return error;
+}
+
+/* Finds where in RECORD of SIZE bytes each piece begins; false where they are not all there. */
+static bool find_pieces(const struct code_record *record, size_t size,
+			const uint8_t *pieces[CODE_PIECES])
+{
+	size_t at = CODE_RECORD_HEADER_BYTES;
+
+	if (size < at)
+		return false;
+	for (int i = 0; i < CODE_PIECES; i++) {
+		if (record->bytes[i] > size - at)
+			return false;
+		pieces[i] = (const uint8_t *)record + at;
+		at += (record->bytes[i] + 7u) & ~7u;
+		if (at > size)
+			return false;
+	}
+	return true;
+}
+
+static int decode_bytes(const struct offsets *offsets, const uint8_t *object, size_t length,
+			uint8_t **result, size_t *result_length)
+{
+	uint64_t size;
+
+	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(size))
+		return -ERANGE;
+	memcpy(&size, object + offsets->varobject_size, sizeof(size));
+	if (size > length - offsets->bytes_data)
+		return -ERANGE;
+	*result = memcpy(xmalloc(size), object + offsets->bytes_data, size);
+	*result_length = size;
+	return 0;
+}
+
+int code__decode(const struct offsets *offsets, uint64_t code_type,
+		 const struct code_record *record, size_t size, struct code *code)
+{
+	struct window window = { .length = window_bytes(offsets) };
+	const uint8_t *pieces[CODE_PIECES];
+	int error;
+
+	memset(code, 0, sizeof(*code));
+	if (!window.length || !find_pieces(record, size, pieces) ||
+	    record->bytes[PIECE_CODE] < window.length)
+		return -ERANGE;
+	memcpy(window.bytes, pieces[PIECE_CODE], window.length);
+	if (code_type && pointer_at(&window, offsets->object_type) != code_type)
+		return -EINVAL;
+	error = take_head(offsets, &window, code);
+	if (!error)
+		error = unicode__decode(offsets, pieces[PIECE_NAME], record->bytes[PIECE_NAME],
+					&code->name);
+	if (!error)
+		error = unicode__decode(offsets, pieces[PIECE_FILENAME],
+					record->bytes[PIECE_FILENAME], &code->filename);
+	if (!error)
+		error = decode_bytes(offsets, pieces[PIECE_LINE_TABLE],
+				     record->bytes[PIECE_LINE_TABLE], &code->line_table,
+				     &code->line_table_length);
 	if (error)
 		code__free(code);
 	return error;

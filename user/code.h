@@ -30,6 +30,11 @@ struct code {
 int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
 	       struct code *code);
 
+/* The same for one that the kernel has copied, in a record of SIZE bytes.  -ERANGE where not all of
+ * it is there. */
+int code__decode(const struct offsets *offsets, uint64_t code_type,
+		 const struct code_record *record, size_t size, struct code *code);
+
 /* Whether the object at ADDRESS lives, as far as its count of references tells; a freed one keeps
  * its other fields until its memory is used again. */
 bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t address);

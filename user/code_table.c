@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A code object is read once, when the first stack with it is defined, while its
- * process most likely still lives.  Between the sample and that moment, and later
- * on, its address may be used again for another one.  The kernel tells with each
- * definition what identified it at the sample; here the same is read again, after
- * the names, and once in a while for all that are known, many in one system call.
+ * A code object is copied by the kernel when the first stack with it is defined, or
+ * else read here, once, while its process most likely still lives.  Between the sample
+ * and that moment, and later on, its address may be used again for another one.  The kernel tells
+ * with each definition what identified it at the sample; here the same is read again, after the
+ * names, and once in a while for all that are known, many in one system call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -217,30 +217,68 @@ static void name_code(struct code_table *table, struct known_code *code)
 	table->reading_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 }
 
-static struct known_code *add(struct code_table *table, uint64_t address, uint64_t identity)
+static void insert(struct code_table *table, struct known_code *code)
+{
+	table->objects++;
+	table->unnamed += !code->code.name && !code->code.hidden;
+	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
+}
+
+static struct known_code *new_code(uint64_t address, uint64_t identity)
 {
 	struct known_code *code = xcalloc(1, sizeof(*code));
 
 	code->address = address;
 	code->identity = identity;
-	name_code(table, code);
-	table->objects++;
-	table->unnamed += !code->code.name && !code->code.hidden;
-	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
 	return code;
 }
 
-struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity)
+/* The one that is known at ADDRESS, unless that is not what has IDENTITY: then it is forgotten. */
+static struct known_code *find(struct code_table *table, uint64_t address, uint64_t identity)
 {
 	struct known_code *code;
 
 	HASH_FIND(hh, table->codes, &address, sizeof(address), code);
-	if (code && is_another(code, identity)) {
-		table->replaced(table->context, code);
-		forget(table, code);
-		code = NULL;
+	if (!code || !is_another(code, identity))
+		return code;
+	table->replaced(table->context, code);
+	forget(table, code);
+	return NULL;
+}
+
+struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity)
+{
+	struct known_code *code = find(table, address, identity);
+
+	if (code)
+		return code;
+	code = new_code(address, identity);
+	name_code(table, code);
+	insert(table, code);
+	return code;
+}
+
+void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,
+		       struct code *code)
+{
+	struct known_code *known = find(table, address, identity);
+
+	if ((known && (known->code.name || known->code.hidden)) || table->held >= HELD_BYTES_MAX) {
+		code__free(code);
+		return;
 	}
-	return code ? code : add(table, address, identity);
+	if (known) {
+		table->unnamed--;
+		forget_locations(known);
+	} else {
+		known = new_code(address, identity);
+	}
+	known->code = *code;
+	known->gone = false;
+	table->held += bytes_of(code);
+	table->added(table->context, known);
+	if (!known->hh.tbl)
+		insert(table, known);
 }
 
 /* What is at CODE's address by now has IDENTITY: forgets CODE where that is another one.  One that

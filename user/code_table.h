@@ -52,6 +52,11 @@ void code_table__free(struct code_table *table);
  * where it is not known.  Valid until the next call. */
 struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity);
 
+/* Takes CODE for what is at ADDRESS and has IDENTITY, without reading it, unless that is known by
+ * name.  What CODE points to is the table's afterwards, or freed. */
+void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,
+		       struct code *code);
+
 /* The identity of the code object that is at ADDRESS of TARGET by now; 0 where it is not readable.
  */
 uint64_t code_table__identity(const struct target_process *target, uint64_t address);

@@ -32,6 +32,13 @@ void counts__free(struct counts *counts)
 	free(counts);
 }
 
+static void learn_code(void *context, const struct code_record *record, size_t size)
+{
+	struct counts *counts = context;
+
+	symbolizer__learn(counts->symbolizer, record, size);
+}
+
 static uint64_t define_stack(void *context, const struct definition *definition)
 {
 	struct counts *counts = context;
@@ -55,7 +62,7 @@ static void count_stack(void *context, uint64_t name, uint64_t samples, enum out
 
 struct sampler_sink counts__sink(struct counts *counts)
 {
-	return (struct sampler_sink){ define_stack, count_stack, counts };
+	return (struct sampler_sink){ learn_code, define_stack, count_stack, counts };
 }
 
 static void identify_codes(void *context, const struct target_process *target, bool identify)

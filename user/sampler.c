@@ -43,7 +43,7 @@ static int take_record(void *context, void *data, size_t size)
 {
 	struct sampler *sampler = context;
 
-	slots__define(sampler->slots, data, size);
+	slots__take(sampler->slots, data, size);
 	return sampler->running && now_ns() > sampler->drain_end_ns ? -EAGAIN : 0;
 }
 

@@ -80,9 +80,9 @@ static bool is_frame(const struct frame *frame)
 static bool is_definition(const struct slots *slots, const struct definition *definition,
 			  size_t size)
 {
-	bool sound = size >= DEFINITION_HEADER_BYTES && definition->cpu < slots->cpus &&
-		     definition->slot < STACK_SLOTS && definition->outcome < OUTCOME_COUNT &&
-		     definition->depth <= STACK_FRAMES_MAX &&
+	bool sound = size >= DEFINITION_HEADER_BYTES && definition->kind == RECORD_DEFINITION &&
+		     definition->cpu < slots->cpus && definition->slot < STACK_SLOTS &&
+		     definition->outcome < OUTCOME_COUNT && definition->depth <= STACK_FRAMES_MAX &&
 		     size >= DEFINITION_HEADER_BYTES + definition->depth * sizeof(struct frame);
 
 	for (uint32_t i = 0; sound && i < definition->depth; i++)
@@ -90,11 +90,18 @@ static bool is_definition(const struct slots *slots, const struct definition *de
 	return sound;
 }
 
-void slots__define(struct slots *slots, const void *record, size_t size)
+static bool is_code(const struct code_record *record, size_t size)
+{
+	return size >= CODE_RECORD_HEADER_BYTES && record->kind == RECORD_CODE;
+}
+
+void slots__take(struct slots *slots, const void *record, size_t size)
 {
 	const struct definition *definition = record;
 	struct owner *owner;
 
+	if (is_code(record, size))
+		slots->sink.learn(slots->sink.context, record, size);
 	if (!is_definition(slots, definition, size))
 		return;
 	owner = &slots->owners[(size_t)definition->cpu * STACK_SLOTS + definition->slot];

@@ -9,8 +9,10 @@
 #include "pybpfprof.h"
 
 /* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
- * which COUNT is given with every number of samples of that stack. */
+ * which COUNT is given with every number of samples of that stack; LEARN, before that, for a code
+ * object, with a record of at least its header.  All may be hostile. */
 struct sampler_sink {
+	void (*learn)(void *context, const struct code_record *record, size_t size);
 	uint64_t (*define)(void *context, const struct definition *definition);
 	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome);
 	void *context;
@@ -24,8 +26,9 @@ struct slots *slots__new(const struct sampler_sink *sink, const volatile struct 
 			 uint32_t cpus);
 void slots__free(struct slots *slots);
 
-/* Takes the definition that is in the SIZE bytes at RECORD; what is none is passed over. */
-void slots__define(struct slots *slots, const void *record, size_t size);
+/* Takes the definition or the code object that is in the SIZE bytes at RECORD; what is none is
+ * passed over. */
+void slots__take(struct slots *slots, const void *record, size_t size);
 
 /* Counts what the stacks that have a definition were seen since the last time. */
 void slots__harvest(struct slots *slots);

@@ -106,6 +106,14 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
+static struct known_process *find_process(const struct symbolizer *symbolizer, pid_t pid)
+{
+	struct known_process *process;
+
+	HASH_FIND(hh, symbolizer->processes, &pid, sizeof(pid), process);
+	return process;
+}
+
 /* What the profile says of a process: of the program that it runs last. */
 static void describe_process(struct symbolizer *symbolizer, const struct known_process *process)
 {
@@ -325,14 +333,22 @@ static uint32_t add_location(struct symbolizer *symbolizer, struct known_process
 	return 1;
 }
 
+void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record, size_t size)
+{
+	struct known_process *process = find_process(symbolizer, record->tgid);
+	const struct runtime *runtime = process ? &process->target->runtime : NULL;
+	struct code code;
+
+	if (process && !code__decode(&runtime->offsets, runtime->code_type, record, size, &code))
+		code_table__learn(process->codes, record->address, record->identity, &code);
+}
+
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack)
 {
 	uint32_t locations[STACK_FRAMES_MAX], depth = 0;
-	struct known_process *process;
-	pid_t pid = definition->tgid;
+	struct known_process *process = find_process(symbolizer, definition->tgid);
 
-	HASH_FIND(hh, symbolizer->processes, &pid, sizeof(pid), process);
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
 	update_generation(process);
@@ -413,9 +429,8 @@ void symbolizer__settle(struct symbolizer *symbolizer)
 
 void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target)
 {
-	struct known_process *process;
+	struct known_process *process = find_process(symbolizer, target->process.pid);
 
-	HASH_FIND(hh, symbolizer->processes, &target->process.pid, sizeof(pid_t), process);
 	if (!process)
 		return;
 	code_table__clear(process->codes);

@@ -27,6 +27,10 @@ void symbolizer__free(struct symbolizer *symbolizer);
 /* Makes a process known; TARGET must outlive the symbolizer. */
 void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target);
 
+/* Takes the names of a code object from the kernel's record of it. */
+void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record,
+		       size_t size);
+
 /* The thread and the stack in the profile that DEFINITION stands for; reads the names of code
  * objects that were not seen before.  False where the process is not known. */
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,

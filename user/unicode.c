@@ -326,6 +326,46 @@ int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, ch
 				   : read_compact(pid, offsets, address, result);
 }
 
+static int decode_python2(const struct offsets *offsets, const uint8_t *object, size_t length,
+			  char **result)
+{
+	uint64_t size;
+
+	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(size))
+		return -ERANGE;
+	memcpy(&size, object + offsets->varobject_size, sizeof(size));
+	if (size > length - offsets->bytes_data)
+		return -ERANGE;
+	*result = spell_python2(object + offsets->bytes_data, size, 1);
+	return 0;
+}
+
+static int decode_compact(const struct offsets *offsets, const uint8_t *object, size_t length,
+			  char **result)
+{
+	struct header header;
+	size_t data;
+	int error;
+
+	if (length < header_bytes(offsets))
+		return -ERANGE;
+	error = parse_header(offsets, object, &header);
+	if (error)
+		return error;
+	data = header.ascii ? offsets->unicode_ascii_size : offsets->unicode_compact_size;
+	if (!header.compact || data > length || header.length * header.kind > length - data)
+		return -ERANGE;
+	*result = unicode__to_utf8(object + data, header.length, header.kind);
+	return 0;
+}
+
+int unicode__decode(const struct offsets *offsets, const uint8_t *object, size_t length,
+		    char **result)
+{
+	return is_python2(offsets) ? decode_python2(offsets, object, length, result)
+				   : decode_compact(offsets, object, length, result);
+}
+
 size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length)
 {
 	size_t header = is_python2(offsets) ? offsets->varobject_size + sizeof(uint64_t)

@@ -26,6 +26,11 @@ char *unicode__sanitize(const char *bytes, size_t length);
  * memory is not readable; -EINVAL where what is there is no str object. */
 int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result);
 
+/* The same for one of which the first LENGTH bytes are at OBJECT; of 2.7, a str.  -ERANGE where its
+ * characters are not all among them. */
+int unicode__decode(const struct offsets *offsets, const uint8_t *object, size_t length,
+		    char **result);
+
 /* How many bytes of a str object tell whether it is an ASCII text of LENGTH characters; and whether
  * the one whose such bytes are at OBJECT is TEXT. */
 size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length);

@@ -40,6 +40,11 @@ enum {
 	BPF_F_MMAPABLE = 1 << 10,
 };
 
+/* What bpf_ringbuf_query tells. */
+enum {
+	BPF_RB_AVAIL_DATA = 0,
+};
+
 /* What an architecture has of its own is in the folder of its name. */
 #include "pt_regs.h"
 

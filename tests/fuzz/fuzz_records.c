@@ -22,6 +22,13 @@ struct pipeline {
 	struct bucket *buckets;
 };
 
+static void learn(void *context, const struct code_record *record, size_t size)
+{
+	struct pipeline *pipeline = context;
+
+	symbolizer__learn(pipeline->symbolizer, record, size);
+}
+
 static uint64_t define(void *context, const struct definition *definition)
 {
 	struct pipeline *pipeline = context;
@@ -74,11 +81,11 @@ static int take_records(struct input *input, struct record *records)
 
 static void go_through(struct pipeline *pipeline, const struct record *records, int record_count)
 {
-	const struct sampler_sink sink = { define, count, pipeline };
+	const struct sampler_sink sink = { learn, define, count, pipeline };
 	struct slots *slots = slots__new(&sink, pipeline->buckets, 1);
 
 	for (int i = 0; i < record_count; i++) {
-		slots__define(slots, records[i].bytes, records[i].size);
+		slots__take(slots, records[i].bytes, records[i].size);
 		symbolizer__read_names(pipeline->symbolizer, i * PERIOD_NS);
 		symbolizer__check(pipeline->symbolizer, identify, NULL);
 	}

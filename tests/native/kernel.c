@@ -267,11 +267,22 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 
 	if (ring != &definitions || flags || kernel.ring_full)
 		return -EAGAIN;
+	if (*(const __u32 *)data == RECORD_CODE) {
+		kernel.code_record_size = size;
+		memcpy(&kernel.code_record, data, size);
+		kernel.code_records++;
+		return 0;
+	}
 	kernel.definitions = xgrow(kernel.definitions, &kernel.definition_capacity, count + 1,
 				   sizeof(*kernel.definitions));
 	kernel.definitions[count] = memcpy(xmalloc(size), data, size);
 	kernel.definition_count++;
 	return 0;
+}
+
+__u64 bpf_ringbuf_query(void *ring, __u64 flags)
+{
+	return ring == &definitions && flags == BPF_RB_AVAIL_DATA ? kernel.ring_bytes : 0;
 }
 
 bool has_helper(enum bpf_func_id helper)

@@ -38,6 +38,12 @@ struct kernel {
 	bool ring_full;
 	struct definition **definitions; /* in the ring buffer, each of its own size */
 	size_t definition_count, definition_capacity;
+	__u64 ring_bytes; /* that user space has not taken */
+
+	/* The copies of code objects that were sent, and the last of them. */
+	unsigned long code_records;
+	struct code_record code_record;
+	size_t code_record_size;
 };
 
 extern struct kernel kernel;

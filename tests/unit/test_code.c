@@ -92,6 +92,67 @@ static void freed_code_is_told_without_a_gil(void **state)
 	assert_true(code__is_alive(getpid(), &fake.offsets, object));
 }
 
+/* The record that the kernel makes of FAKE: its objects, whole. */
+static size_t copy_fake(const struct fake_code *fake, const uint8_t *name, size_t filename_bytes,
+			struct code_record *record)
+{
+	const uint8_t *pieces[CODE_PIECES] = { fake->object, name, fake->filename, fake->table };
+	const size_t bytes[CODE_PIECES] = { FAKE_CODE_BYTES, FAKE_STR_BYTES, filename_bytes,
+					    FAKE_TABLE_BYTES };
+	size_t at = 0;
+
+	memset(record, 0, CODE_RECORD_HEADER_BYTES);
+	record->kind = RECORD_CODE;
+	for (int i = 0; i < CODE_PIECES; i++) {
+		memcpy(&record->words[at], pieces[i], bytes[i]);
+		record->bytes[i] = bytes[i];
+		at += (bytes[i] + 7) / 8;
+	}
+	return CODE_RECORD_HEADER_BYTES + 8 * at;
+}
+
+/* Of a copy of just SIZE bytes, so that AddressSanitizer sees a read beyond it. */
+static int decode(const struct fake_code *fake, const struct code_record *record, size_t size,
+		  struct code *code)
+{
+	struct code_record *copy = memcpy(malloc(size ? size : 1), record, size);
+	int error = code__decode(&fake->offsets, FAKE_CODE_TYPE, copy, size, code);
+
+	free(copy);
+	return error;
+}
+
+static void every_versions_copy_is_decoded(void **state)
+{
+	static struct code_record record;
+
+	(void)state;
+	for (int minor = 6; minor <= 15; minor++) {
+		struct fake_code fake;
+		struct code code;
+		size_t size;
+
+		fake_code(&fake, minor);
+		fake_str(&fake.offsets, fake.filename, FAKE_COMPACT, u"a\u0142.py", 5, 2);
+		size = copy_fake(&fake, minor >= 11 ? fake.qualname : fake.name, FAKE_STR_BYTES,
+				 &record);
+		assert_int_equal(decode(&fake, &record, size, &code), 0);
+		assert_string_equal(code.name, minor >= 11 ? "Caf\u00e9.method" : "method");
+		assert_string_equal(code.filename, "a\u0142.py");
+		assert_int_equal(code.first_line, 42);
+		assert_int_equal(code.line_table_length, sizeof(fake_table));
+		assert_memory_equal(code.line_table, fake_table, sizeof(fake_table));
+		code__free(&code);
+		for (size_t cut = 0; cut < size; cut += cut < 64 ? 1 : 24)
+			assert_int_equal(decode(&fake, &record, cut, &code), -ERANGE);
+		/* Wide characters that the kernel took for narrow ones. */
+		size = copy_fake(&fake, fake.name, fake.offsets.unicode_compact_size + 5, &record);
+		assert_int_equal(decode(&fake, &record, size, &code), -ERANGE);
+		fake_put((uint8_t *)record.words, fake.offsets.object_type, FAKE_CODE_TYPE + 8, 8);
+		assert_int_equal(decode(&fake, &record, size, &code), -EINVAL);
+	}
+}
+
 static void code_of_2_7_is_read(void **state)
 {
 	struct offsets offsets = fake_offsets_2_7(4);
@@ -418,6 +479,7 @@ int main(void)
 		cmocka_unit_test(every_version_is_read),
 		cmocka_unit_test(freed_code_is_told),
 		cmocka_unit_test(freed_code_is_told_without_a_gil),
+		cmocka_unit_test(every_versions_copy_is_decoded),
 		cmocka_unit_test(code_of_2_7_is_read),
 		cmocka_unit_test(positions_are_what_they_are),
 		cmocka_unit_test(positions_in_copies_are_those_in_the_original),

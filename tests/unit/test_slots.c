@@ -59,7 +59,7 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 	struct slots *slots = begin();
 
 	(void)state;
-	slots__define(slots, &definition, size_of(1));
+	slots__take(slots, &definition, size_of(1));
 	*kernels_slot() = (struct slot){ .hash = 1, .count = 3 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
@@ -69,7 +69,7 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 	assert_int_equal(counted[1], 3);
 	definition.hash = 2;
 	definition.base = 5;
-	slots__define(slots, &definition, size_of(1));
+	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 5);
 	assert_int_equal(counted[2], 4);
@@ -86,7 +86,7 @@ static void what_was_never_defined_is_told(void **state)
 	slots__harvest(slots);
 	assert_int_equal(slots__undefined(slots), 7);
 	definition.base = 4;
-	slots__define(slots, &definition, size_of(1));
+	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
 	assert_int_equal(slots__undefined(slots), 4);
@@ -99,7 +99,7 @@ static void pass(struct slots *slots, size_t size)
 	void *record = malloc(size);
 
 	memcpy(record, &definition, size);
-	slots__define(slots, record, size);
+	slots__take(slots, record, size);
 	free(record);
 }
 

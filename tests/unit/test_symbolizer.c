@@ -255,6 +255,71 @@ static void names_only_what_was_sampled(void **state)
 	assert_int_equal(ledger.unnamed_code_objects, 1);
 }
 
+/* What the kernel sends of code object NUMBER of process PID while it has FIRST_LINE. */
+static void learn(struct bench *bench, pid_t pid, int number, uint32_t first_line)
+{
+	const struct fake_code *fake = &bench->codes[number];
+	const uint8_t *pieces[CODE_PIECES] = { fake->object, fake->qualname, fake->filename,
+					       fake->table };
+	static struct code_record record;
+	size_t at = 0;
+
+	record = (struct code_record){
+		.kind = RECORD_CODE,
+		.tgid = pid,
+		.address = (uintptr_t)fake->object,
+		.identity = identity_of(bench, number, first_line),
+		.bytes = { FAKE_CODE_BYTES, FAKE_STR_BYTES, FAKE_STR_BYTES, FAKE_TABLE_BYTES },
+	};
+	for (int i = 0; i < CODE_PIECES; at += record.bytes[i++])
+		memcpy((uint8_t *)record.words + at, pieces[i], record.bytes[i]);
+	symbolizer__learn(bench->symbolizer, &record, CODE_RECORD_HEADER_BYTES + at);
+}
+
+/* By the time at which the definition comes. */
+static void names_what_is_gone_by_its_copy(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_code *fake = &bench->codes[0];
+	struct ledger ledger;
+
+	fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "a.py", 4, 1);
+	learn(bench, getpid(), 0, 42);
+	learn(bench, getpid() + 1, 1, 42); /* of no target */
+	memset(fake->object, 0, FAKE_CODE_BYTES);
+	memset(fake->qualname, 0, FAKE_STR_BYTES);
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
+	symbolizer__account(bench->symbolizer, &ledger);
+	assert_int_equal(ledger.code_objects, 1);
+	assert_int_equal(ledger.unnamed_code_objects, 0);
+}
+
+static void takes_a_copy_for_what_has_come_to_its_address(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_code *fake = &bench->codes[0];
+	uint32_t before;
+
+	fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "a.py", 4, 1);
+	before = define(bench, 0, 0, identity_of(bench, 0, 42));
+	replace_code(bench, 0, 7);
+	rename_code(bench, 0, "another");
+	learn(bench, getpid(), 0, 7);
+	replace_code(bench, 0, 9);
+	assert_string_equal(leaf_of(bench, before), "zero");
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 7))),
+			    "another");
+	/* Once more, which changes nothing; and one whose names could not be read. */
+	learn(bench, getpid(), 0, 7);
+	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))),
+			    "[code object gone before it was read]");
+	fake = &bench->codes[1];
+	fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "a.py", 4, 1);
+	replace_code(bench, 1, 7);
+	learn(bench, getpid(), 1, 7);
+	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))), "one");
+}
+
 /* What was freed is there until its memory is used again, but its names may be others' by now. */
 static void names_nothing_freed(void **state)
 {
@@ -322,6 +387,8 @@ int main(void)
 		TEST(does_not_doubt_what_is_told_apart),
 		TEST(tells_apart_until_it_is_quiet),
 		TEST(names_only_what_was_sampled),
+		TEST(names_what_is_gone_by_its_copy),
+		TEST(takes_a_copy_for_what_has_come_to_its_address),
 		TEST(names_nothing_freed),
 		TEST(notices_in_a_definition),
 		TEST(names_what_comes_back),

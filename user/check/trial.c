@@ -51,6 +51,13 @@ static pid_t start_child(void)
 	return child < 0 ? -errno : child;
 }
 
+static void learn(void *context, const struct code_record *record, size_t size)
+{
+	(void)context;
+	(void)record;
+	(void)size;
+}
+
 static uint64_t define(void *context, const struct definition *definition)
 {
 	(void)context;
@@ -130,7 +137,7 @@ static int start_sampling(struct sampler *sampler, pid_t child)
 
 static void sample_child(struct trial *trial, pid_t child)
 {
-	const struct sampler_sink sink = { .define = define, .count = count, .context = trial };
+	const struct sampler_sink sink = { learn, define, count, trial };
 	struct sampler *sampler;
 
 	trial->opening = open_events();

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names after death.
+ *
+ * User space names a code object when it gets the definition of a stack with it, some
+ * milliseconds after the sample.  By then a short process, or what a program made to run
+ * it once, may be gone.  While the sample is taken the interrupted thread runs the code,
+ * so that it is there, with its names and its line table: they are copied to user space
+ * before the definition, by each CPU once.
+ *
+ * A copy is a favour: what is not in memory, larger than usual, or too much at once, user
+ * space still reads itself, as it does for what it finds no copy of.
+ */
+#ifndef CODE_COPY_BPF_H
+#define CODE_COPY_BPF_H
+
+/* Two nested rounds keep the verifier's work at their sum. */
+#define COPY_ROUND 32
+
+/* Definitions come first: above this, copies are left out. */
+#define RING_BYTES_BUSY (RING_BYTES / 2)
+
+/* Copies SIZE bytes at ADDRESS to the record's end as PIECE; returns whether it could. */
+__noinline int copy_piece(__u32 cpu, __u64 address, __u32 size, __u32 piece)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	__u32 at;
+
+	if (!walk || size > CODE_PIECE_BYTES)
+		return 0;
+	at = walk->copied_words;
+	if (at >= CODE_RECORD_BYTES / sizeof(__u64) ||
+	    !read_user(&walk->copy.words[at], size, address))
+		return 0;
+	walk->copy.bytes[piece % CODE_PIECES] = size;
+	walk->copied_words = at + (size + sizeof(__u64) - 1) / sizeof(__u64);
+	return 1;
+}
+
+/* The same for the str or bytes object that the field of the copied code object at OFFSET has. */
+__noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	__u64 address, length;
+
+	if (!walk)
+		return 0;
+	address = walk->copy.words[offset % CODE_HEAD_BYTES / sizeof(__u64)];
+	if (!address || !read_user(&length, sizeof(length), address + walk->layout.object_size) ||
+	    length > CODE_PIECE_BYTES)
+		return 0;
+	return copy_piece(cpu, address, walk->layout.object_head + length, piece);
+}
+
+/* Sends the copied record; returns whether there was room. */
+static __always_inline bool send_copy(struct walk *walk)
+{
+	__u32 bytes = walk->copied_words * sizeof(__u64);
+
+	if (bytes > CODE_RECORD_BYTES || bytes > walk->copies_left ||
+	    bpf_ringbuf_query(&definitions, BPF_RB_AVAIL_DATA) > RING_BYTES_BUSY)
+		return false;
+	walk->copies_left -= bytes;
+	return !bpf_ringbuf_output(&definitions, &walk->copy, CODE_RECORD_HEADER_BYTES + bytes, 0);
+}
+
+/* Where it is remembered which code object of that address was copied last. */
+static __always_inline __u64 *copied_at(struct walk *walk, __u64 address)
+{
+	__u64 place = (address ^ (__u64)walk->definition.tgid << 48) * 0x9e3779b97f4a7c15ULL;
+
+	return &walk->copied[place >> 32 & (COPIED_CODES - 1)];
+}
+
+/* Copies the code object of frame AT of the stack, unless this CPU has done so; returns whether
+ * there are no more. */
+__noinline int copy_code(__u32 cpu, __u32 at)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct frame *frame;
+	__u64 key, *copied;
+
+	if (!walk || at >= walk->depth || walk->copies_left < CODE_HEAD_BYTES)
+		return 1;
+	frame = &walk->definition.frames[at % STACK_FRAMES_MAX];
+	if (frame->kind != FRAME_PYTHON || !frame->identity)
+		return 0;
+	key = (frame->address ^ (__u64)walk->definition.tgid << 48) + frame->identity;
+	copied = copied_at(walk, frame->address);
+	if (*copied == key)
+		return 0;
+	walk->copied_words = 0;
+	walk->copy.kind = RECORD_CODE;
+	walk->copy.tgid = walk->definition.tgid;
+	walk->copy.address = frame->address;
+	walk->copy.identity = frame->identity;
+	if (walk->layout.code_bytes <= CODE_HEAD_BYTES &&
+	    copy_piece(cpu, frame->address, walk->layout.code_bytes, PIECE_CODE) &&
+	    copy_object(cpu, walk->layout.code_shown_name, PIECE_NAME) &&
+	    copy_object(cpu, walk->layout.code_filename, PIECE_FILENAME) &&
+	    copy_object(cpu, walk->layout.code_line_table, PIECE_LINE_TABLE) && send_copy(walk))
+		*copied = key;
+	return 0;
+}
+
+__noinline int copy_round(__u32 cpu, __u32 first)
+{
+	for (__u32 i = 0; i < COPY_ROUND; i++)
+		if (copy_code(cpu, first + i))
+			return 1;
+	return 0;
+}
+
+/* Copies the code objects of the stack, innermost first. */
+__noinline int copy_codes(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
+	walk->copies_left = CODES_BYTES_A_STACK;
+	for (__u32 i = 0; i < STACK_FRAMES_MAX / COPY_ROUND; i++)
+		if (copy_round(cpu, i * COPY_ROUND))
+			return 0;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Code objects that are sent with the first stack that has them, as user space understands them. */
+#include <string.h>
+
+#include "code.h"
+#include "harness.h"
+
+#define OBJECT_BYTES 256
+#define FIRST_LINE   42
+#define NAMES	     "name", "dir/file.py", 5
+
+static const char table[CODE_PIECE_BYTES] = { 1, 2, 3, 4, 5 };
+
+/* An object of SIZE characters or bytes, DATA. */
+static uint64_t make_object(struct image *image, uint32_t data_at, const char *data, size_t size)
+{
+	uint64_t object = image__allocate(image, OBJECT_BYTES + size);
+
+	image__set(object, image->offsets.varobject_size, size);
+	memcpy((void *)(object + data_at), data, size);
+	return object;
+}
+
+static uint64_t make_text(struct image *image, const char *text)
+{
+	const struct offsets *offsets = &image->offsets;
+	uint32_t state = 1 | 1 << 3 | 1 << 4 | 1 << 5; /* ready ASCII, compact */
+	uint64_t object;
+
+	if (offsets->unicode_state == OFFSET_ABSENT)
+		return make_object(image, offsets->bytes_data, text, strlen(text));
+	object = make_object(image, offsets->unicode_ascii_size, text, strlen(text));
+	state <<= offsets->unicode_kind_bit;
+	memcpy((void *)(object + offsets->unicode_state), &state, sizeof(state));
+	return object;
+}
+
+/* Makes CODE(NUMBER) a code object; its line table has so many bytes. */
+static void make_code(struct image *image, uint32_t number, const char *name, const char *file,
+		      size_t table_bytes)
+{
+	const struct offsets *offsets = &image->offsets;
+	uint64_t code = CODE(number), text = make_text(image, name);
+	uint32_t first_line = FIRST_LINE;
+
+	memset((void *)code, 0, 0x100);
+	image__set(code, offsets->object_type, IMAGE_CODE_TYPE);
+	image__set(code, offsets->code_name, text);
+	if (offsets->code_qualname != OFFSET_ABSENT)
+		image__set(code, offsets->code_qualname, text);
+	image__set(code, offsets->code_filename, make_text(image, file));
+	image__set(code, offsets->code_linetable,
+		   make_object(image, offsets->bytes_data, table, table_bytes));
+	memcpy((void *)(code + offsets->code_firstlineno), &first_line, sizeof(first_line));
+}
+
+/* The last one that was sent. */
+static void assert_sent(const struct image *image, uint32_t number, const char *name,
+			const char *file, size_t table_bytes)
+{
+	const struct code_record *record = &kernel.code_record;
+	struct code code;
+
+	assert_int_equal(record->tgid, TGID);
+	assert_int_equal(record->address, CODE(number));
+	assert_int_not_equal(record->identity, 0);
+	assert_int_equal(code__decode(&image->offsets, IMAGE_CODE_TYPE, record,
+				      kernel.code_record_size, &code),
+			 0);
+	assert_string_equal(code.name, name);
+	assert_string_equal(code.filename, file);
+	assert_int_equal(code.first_line, FIRST_LINE);
+	assert_int_equal(code.line_table_length, table_bytes);
+	assert_memory_equal(code.line_table, table, table_bytes);
+	code__free(&code);
+}
+
+static void sends_a_code_object_once(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+
+	make_code(image, 0, "outer", "a.py", 3);
+	make_code(image, 1, NAMES);
+	image__call(image, tstate, CODE(0), 1);
+	kernel__sample();
+	assert_int_equal(kernel.code_records, 1);
+	assert_sent(image, 0, "outer", "a.py", 3);
+	image__call(image, tstate, CODE(1), 1);
+	kernel__sample();
+	assert_int_equal(kernel.code_records, 2);
+	assert_sent(image, 1, NAMES);
+	image__call(image, tstate, CODE(1), 2);
+	kernel__sample();
+	assert_int_equal(kernel.definition_count, 3);
+	assert_int_equal(kernel.code_records, 2);
+}
+
+static void sends_another_at_the_same_address(void **state)
+{
+	struct image *image = *state;
+
+	make_code(image, 0, NAMES);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__identify(TGID);
+	kernel__sample();
+	make_code(image, 0, "another", "b.py", 0);
+	kernel__sample();
+	assert_int_equal(kernel.code_records, 2);
+	assert_sent(image, 0, "another", "b.py", 0);
+	/* And the first one when it comes again, for user space has forgotten it. */
+	make_code(image, 0, NAMES);
+	kernel__sample();
+	assert_int_equal(kernel.code_records, 3);
+	assert_sent(image, 0, NAMES);
+}
+
+/* Of processes with equal addresses, as forked ones have. */
+static void sends_those_of_each_process(void **state)
+{
+	struct image *image = *state;
+
+	make_code(image, 0, NAMES);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__sample();
+	kernel__add_target(TGID + 1, image->interpreters, 0, IMAGE_CODE_TYPE);
+	kernel.tgid = TGID + 1;
+	kernel__sample();
+	assert_int_equal(kernel.code_records, 2);
+	assert_int_equal(kernel.code_record.tgid, TGID + 1);
+}
+
+static void sends_what_is_as_large_as_can_be(void **state)
+{
+	struct image *image = *state;
+	size_t most = CODE_PIECE_BYTES - image->layout.object_head;
+
+	make_code(image, 0, "name", "file.py", most);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__sample();
+	assert_sent(image, 0, "name", "file.py", most);
+}
+
+/* User space still reads it. */
+static void leaves_out_what_it_cannot_copy(void **state)
+{
+	struct image *image = *state;
+	const uint32_t fields[] = { image->layout.code_shown_name, image->layout.code_filename,
+				    image->layout.code_line_table };
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		make_code(image, i, NAMES);
+		image__set(CODE(i), fields[i], image__nowhere(image));
+		image__call(image, tstate, CODE(i), 1);
+	}
+	make_code(image, 3, "name", "file.py", CODE_PIECE_BYTES - image->layout.object_head + 1);
+	image__call(image, tstate, CODE(3), 1);
+	kernel__sample();
+	assert_int_equal(kernel.definition_count, 1);
+	assert_int_equal(kernel.definitions[0]->depth, 4);
+	assert_int_equal(kernel.code_records, 0);
+}
+
+static void leaves_the_ring_buffer_to_definitions(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 1);
+
+	make_code(image, 0, NAMES);
+	kernel.ring_bytes = RING_BYTES / 2 + 1;
+	kernel__sample();
+	assert_int_equal(kernel.definition_count, 1);
+	assert_int_equal(kernel.code_records, 0);
+	/* As soon as there is room. */
+	kernel.ring_bytes = 0;
+	image__call(image, tstate, CODE(0), 7);
+	kernel__sample();
+	assert_int_equal(kernel.code_records, 1);
+}
+
+/* The rest comes with other stacks. */
+static void copies_only_so_much_at_once(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 40);
+	size_t large = 6000;
+
+	for (uint32_t i = 0; i < 40; i++)
+		make_code(image, i, "name", "file.py", large);
+	kernel__sample();
+	assert_in_range(kernel.code_records, 15, CODES_BYTES_A_STACK / large);
+	image__call(image, tstate, CODE(0), 1);
+	kernel__sample();
+	assert_in_range(kernel.code_records, 30, 2 * CODES_BYTES_A_STACK / large);
+	assert_in_range(kernel.reads, 1, READS_MAX);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK(sends_a_code_object_once),       CHECK(sends_another_at_the_same_address),
+		CHECK(sends_those_of_each_process),    CHECK(sends_what_is_as_large_as_can_be),
+		CHECK(leaves_out_what_it_cannot_copy), CHECK(leaves_the_ring_buffer_to_definitions),
+		CHECK(copies_only_so_much_at_once),
+	};
+
+	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));
+}
