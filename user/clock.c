@@ -10,6 +10,10 @@
  * with the CPUs that the targets use and not with those that the machine has.
  * A CPU that fell idle gets one last period, without the correction for a
  * restart.
+ *
+ * An event ends with its CPU, and opening one takes a capability that is given up
+ * when sampling has begun.  So a CPU that goes online later, also again, is not
+ * sampled; that is told.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -24,6 +28,7 @@
 
 #include "clock.h"
 #include "cpus.h"
+#include "log.h"
 #include "periods.h"
 #include "xalloc.h"
 
@@ -33,11 +38,14 @@ struct cpu_clock {
 	struct bpf_link *link;
 	uint64_t events; /* when the period was last changed */
 	bool restarted;	 /* the period is one for an interval that begins with a restart */
+	bool ended;	 /* with the CPU, which went offline */
 	struct periods_deck deck;
 };
 
 struct clock {
 	struct periods periods;
+	uint32_t *missed; /* CPUs that went online later */
+	size_t missed_count, missed_capacity;
 	size_t count;
 	struct cpu_clock cpus[];
 };
@@ -106,6 +114,7 @@ void clock__free(struct clock *clock)
 		bpf_link__destroy(clock->cpus[i].link);
 		close(clock->cpus[i].fd);
 	}
+	free(clock->missed);
 	free(clock);
 }
 
@@ -154,6 +163,44 @@ int64_t clock__change_periods(struct clock *clock, uint64_t (*events)(void *cont
 			clock->periods.drawn.changes++;
 	}
 	return interval;
+}
+
+static bool contains(const uint32_t *numbers, size_t count, uint32_t number)
+{
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
+
+static bool has_event(const struct clock *clock, uint32_t number)
+{
+	for (size_t i = 0; i < clock->count; i++)
+		if (clock->cpus[i].cpu == number && !clock->cpus[i].ended)
+			return true;
+	return false;
+}
+
+size_t clock__look_at_cpus(struct clock *clock)
+{
+	uint32_t *online;
+	size_t count = cpus__online(&online);
+
+	for (size_t i = 0; i < clock->count; i++)
+		clock->cpus[i].ended |= !contains(online, count, clock->cpus[i].cpu);
+	for (size_t i = 0; i < count; i++) {
+		if (has_event(clock, online[i]) ||
+		    contains(clock->missed, clock->missed_count, online[i]))
+			continue;
+		clock->missed = xgrow(clock->missed, &clock->missed_capacity,
+				      clock->missed_count + 1, sizeof(*clock->missed));
+		clock->missed[clock->missed_count++] = online[i];
+		log__warning("CPU %u went online while sampling, and what runs there is not "
+			     "sampled; a new recording would",
+			     online[i]);
+	}
+	free(online);
+	return clock->missed_count;
 }
 
 const struct ledger_periods *clock__periods(const struct clock *clock)

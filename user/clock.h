@@ -25,6 +25,10 @@ void clock__stop(struct clock *clock);
 int64_t clock__change_periods(struct clock *clock, uint64_t (*events)(void *context, uint32_t cpu),
 			      void *context);
 
+/* Looks which CPUs went online or offline since the last time; how many are online, or were, that
+ * went online after the events were opened, and so are not sampled. */
+size_t clock__look_at_cpus(struct clock *clock);
+
 /* What the periods were so far. */
 const struct ledger_periods *clock__periods(const struct clock *clock);
 

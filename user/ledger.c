@@ -67,7 +67,7 @@ static json_t *ledger__json(const struct ledger *ledger)
 	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++)
 		json_object_set_new(errors, outcome__name(outcome),
 				    json_integer(ledger->outcomes[outcome]));
-	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, "
+	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, "
 			 "s:{s:I, s:I, s:I}}",
 			 "rate_hz", ledger->rate_hz, "duration_s", ledger->duration_s, "events",
 			 (json_int_t)ledger->events, "samples", (json_int_t)ledger__samples(ledger),
@@ -79,7 +79,8 @@ static json_t *ledger__json(const struct ledger *ledger)
 			 (json_int_t)ledger->stacks, "code_objects",
 			 (json_int_t)ledger->code_objects, "unnamed_code_objects",
 			 (json_int_t)ledger->unnamed_code_objects, "ring_full",
-			 (json_int_t)ledger->ring_full, "periods", "shortest_ns",
+			 (json_int_t)ledger->ring_full, "cpus_not_sampled",
+			 (json_int_t)ledger->cpus_not_sampled, "periods", "shortest_ns",
 			 (json_int_t)ledger->periods.shortest_ns, "longest_ns",
 			 (json_int_t)ledger->periods.longest_ns, "changes",
 			 (json_int_t)ledger->periods.changes);

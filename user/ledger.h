@@ -33,6 +33,7 @@ struct ledger {
 	uint64_t code_objects;
 	uint64_t unnamed_code_objects; /* gone before their names could be read */
 	uint64_t ring_full;	       /* definitions that had to be sent again */
+	uint64_t cpus_not_sampled;     /* they went online while sampling */
 	struct ledger_periods periods;
 };
 

@@ -266,6 +266,7 @@ static void work(struct recording *recording)
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);
 		symbolizer__read_names(recording->symbolizer, now);
+		sampler__look_at_cpus(recording->sampler);
 	}
 	watch__look(recording->watch, now);
 }

@@ -70,6 +70,11 @@ int64_t sampler__change_periods(struct sampler *sampler)
 	return clock__change_periods(sampler->clock, events_of_cpu, sampler);
 }
 
+void sampler__look_at_cpus(struct sampler *sampler)
+{
+	clock__look_at_cpus(sampler->clock);
+}
+
 uint64_t sampler__events(const struct sampler *sampler)
 {
 	uint64_t events = 0;
@@ -104,6 +109,7 @@ void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 	ledger->ring_full = 0;
 	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
 		ledger->ring_full += sampler->counters[cpu].ring_full;
+	ledger->cpus_not_sampled = clock__look_at_cpus(sampler->clock);
 	ledger->periods = *clock__periods(sampler->clock);
 }
 

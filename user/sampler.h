@@ -77,7 +77,10 @@ uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome);
 /* To be called again after the returned number of nanoseconds: keeps the period irregular. */
 int64_t sampler__change_periods(struct sampler *sampler);
 
-/* Fills EVENTS, LOST, RING_FULL and PERIODS. */
+/* Notices CPUs that go online, which are not sampled, and says so. */
+void sampler__look_at_cpus(struct sampler *sampler);
+
+/* Fills EVENTS, LOST, RING_FULL, CPUS_NOT_SAMPLED and PERIODS. */
 void sampler__account(const struct sampler *sampler, struct ledger *ledger);
 
 /* Events so far, and those of them that were lost for want of a slot. */

@@ -47,6 +47,15 @@ SHOW_KEPT = '"$@" & while kill -0 $! && ! grep -q "NoNewPrivs:.1" /proc/$!/statu
 OLDEST = next(iter(debian_kernels.SUITES))
 LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
     "echo confidentiality >/sys/kernel/security/lockdown; echo 0 >/proc/sys/net/core/bpf_jit_enable"
+# From the second on: another time of day, and a CPU that the machine began without, which goes again,
+# and comes again.
+CPU = "/sys/devices/system/cpu/cpu1/online"
+CHANGE = "(sleep 1; date -s 2001-01-01; for state in 1 0 1; do echo $state >%s; sleep 0.5; done) & " % CPU
+# As Kubernetes has it, with cgroup v2 alone.
+GROUP = "/sys/fs/cgroup/kubepods.slice/pod.slice"
+LIMIT = ("mount -t cgroup2 cgroup2 /sys/fs/cgroup; mkdir -p %s; for folder in %s/../.. %s/..; do "
+         "echo +memory >$folder/cgroup.subtree_control; done; echo 67108864 >%s/memory.max" % (4 * (GROUP,)))
+IN_GROUP = ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % GROUP, "sh"]
 KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
 CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_RESOURCE = 2, 19, 24
 CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 38, 39, 40
@@ -85,11 +94,14 @@ def make_jobs(pythons):
              "/agent", "/programs/busy.py"]
     started = [PROFILER, *OUTPUTS, "-r", str(RATE), "--", "/agent", "-c", WORK]
     check = [PROFILER, "check", "--json"]
+    changing = [PROFILER, *OUTPUTS, "-d", "3"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
             describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
             describe_job(inner, environment={"LD_PRELOAD": "/verifier_cost.so"}),
             describe_job(started),
+            describe_job(changing, [busy], CHANGE),
+            describe_job(IN_GROUP + check, first=LIMIT),
             describe_job(check, first=LOCK_DOWN, release=OLDEST)]
 
 
@@ -100,8 +112,8 @@ class Kernel:
         self.machine = described
         self.release = debian_kernels.release(machine.fetch_kernel(described))
         results, self.console = machine.run_jobs(described, initrd, folder)
-        self.profile, self.check, self.nobody, self.inner, self.started, self.locked = (
-            results + [None] * 6)[:6]
+        (self.profile, self.check, self.nobody, self.inner, self.started, self.changing,
+         self.limited, self.locked) = (results + [None] * 8)[:8]
         self.pythons = described.contents.pythons()
 
     def succeeded(self, result):
@@ -248,6 +260,25 @@ def test_program_from_its_start(kernel):
     stacks = parse_folded(kernel.started["profile"])
     assert sum(count for frames, count in stacks
                if [frame.name for frame in frames] == ["<module>", "work"]) > 100
+
+
+def test_check_in_a_control_group(kernel):
+    result = kernel.succeeded(kernel.limited)
+    checks = {check["name"]: check for check in json.loads(result["output"])["checks"]}
+    assert {name for name, check in checks.items() if check["verdict"] != "OK"} == {"memory"}
+    assert "64 MiB" in json.dumps(checks["memory"])
+
+
+def test_while_cpus_and_the_clock_change(kernel):
+    """The time that it takes is no other; and what is not sampled is told, once."""
+    result = kernel.succeeded(kernel.changing)
+    ledger = json.loads(result["stats"])
+    check_ledger(ledger)
+    assert 2.9 < ledger["duration_s"] < 4
+    assert ledger["samples"] > 50
+    assert ledger["cpus_not_sampled"] == 1
+    told = [line for line in result["output"].splitlines() if "went online" in line]
+    assert len(told) == 1 and "CPU 1 " in told[0]
 
 
 def version(text):

@@ -47,11 +47,11 @@ def fetch_kernel(machine):
     return debian_kernels.fetch(machine.kernel, machine.architecture)
 
 
-def start(machine, initrd, what, *arguments, **options):
-    """Starts the emulator.  WHAT is init's argument."""
+def start(machine, initrd, what, cpus, *arguments, **options):
+    """Starts the emulator with CPUS of its two CPUs online.  WHAT is init's argument."""
     architecture = machine.architecture
-    append = "console=%s panic=-1 quiet -- %s" % (architecture.CONSOLE, what)
-    return subprocess.Popen([*architecture.EMULATOR, "-m", str(MEMORY_MB), "-nodefaults",
+    append = "console=%s panic=-1 quiet maxcpus=%d -- %s" % (architecture.CONSOLE, cpus, what)
+    return subprocess.Popen([*architecture.EMULATOR, "-m", str(MEMORY_MB), "-smp", "2", "-nodefaults",
                              "-display", "none", "-no-reboot", "-kernel", fetch_kernel(machine),
                              "-initrd", initrd, "-append", append, *arguments], **options)
 
@@ -60,7 +60,7 @@ def run_jobs(machine, initrd, folder):
     """The results of the image's jobs (guest.py)."""
     console, results = (os.path.join(folder, name) for name in ("console", "results"))
     port = [argument.format(results) for argument in machine.architecture.RESULTS_PORT]
-    process = start(machine, initrd, machine.architecture.RESULTS,
+    process = start(machine, initrd, machine.architecture.RESULTS, 1,
                     "-icount", "shift=%d,sleep=off" % NANOSECONDS_LOG2,
                     "-serial", "file:" + console, *port, stdin=subprocess.DEVNULL)
     try:
@@ -90,7 +90,7 @@ def main():
         initrd = image.build(folder, machine.contents, {"/usr/bin/pybpfprof": binary}, [])
         release = debian_kernels.release(fetch_kernel(machine))
         print("machine: %s; Ctrl-A X ends it by force" % release)
-        start(machine, initrd, "shell", "-smp", "2", "-serial", "mon:stdio").wait()
+        start(machine, initrd, "shell", 2, "-serial", "mon:stdio").wait()
 
 
 if __name__ == "__main__":

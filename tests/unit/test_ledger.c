@@ -25,6 +25,7 @@ static const struct ledger example = {
 	.code_objects = 20,
 	.unnamed_code_objects = 1,
 	.ring_full = 6,
+	.cpus_not_sampled = 2,
 	.periods = { .shortest_ns = 6740000, .longest_ns = 20200000, .changes = 300 },
 };
 
@@ -81,6 +82,7 @@ static void json_has_every_field(void **state)
 		"  'frame_address': 0, 'frame_unlinked': 0, 'frame_entering': 0, 'code_replaced': "
 		"0},"
 		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
+		" 'cpus_not_sampled': 2,"
 		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300}}";
 	char *quoted = strdup(expected);
 	json_t *json = written(&example), *wanted;
