@@ -93,8 +93,8 @@ def test_what_only_a_debug_build_moves_is_told(tmp_path):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             with open(path, "w", encoding="utf-8") as file:
-                file.write(text.replace("    PyObject_HEAD\n",
-                                        "    PyObject_HEAD\n#ifdef Py_DEBUG\nlong moved;\n#endif\n"))
+                file.write("#ifdef Py_DEBUG\n#define MOVED long moved;\n#else\n#define MOVED\n#endif\n" +
+                           re.sub(r"\bPyObject_(VAR_)?HEAD\b", r"\g<0> MOVED", text))
     run = run_generate("--check", include)
     assert run.returncode == 1
     assert "a debug build do not agree" in run.stdout and "code_name" in run.stdout
