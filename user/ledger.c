@@ -60,30 +60,68 @@ bool ledger__adds_up(const struct ledger *ledger)
 				  ledger__errors(ledger);
 }
 
-static json_t *ledger__json(const struct ledger *ledger)
+struct count {
+	const char *name;
+	uint64_t value;
+};
+
+static void add_counts(json_t *json, const struct count *counts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(json, counts[i].name, json_integer(counts[i].value));
+}
+
+#define ADD(json, counts) add_counts(json, counts, sizeof(counts) / sizeof((counts)[0]))
+
+static json_t *errors_json(const struct ledger *ledger)
 {
 	json_t *errors = json_object();
 
 	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++)
 		json_object_set_new(errors, outcome__name(outcome),
 				    json_integer(ledger->outcomes[outcome]));
-	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, "
-			 "s:{s:I, s:I, s:I}}",
-			 "rate_hz", ledger->rate_hz, "duration_s", ledger->duration_s, "events",
-			 (json_int_t)ledger->events, "samples", (json_int_t)ledger__samples(ledger),
-			 "python", (json_int_t)ledger__python(ledger), "no_python",
-			 (json_int_t)ledger->outcomes[OUTCOME_NO_PYTHON], "truncated",
-			 (json_int_t)ledger->outcomes[OUTCOME_TRUNCATED], "line_unknown",
-			 (json_int_t)ledger->outcomes[OUTCOME_LINE_UNKNOWN], "lost",
-			 (json_int_t)ledger->lost, "errors", errors, "stacks",
-			 (json_int_t)ledger->stacks, "code_objects",
-			 (json_int_t)ledger->code_objects, "unnamed_code_objects",
-			 (json_int_t)ledger->unnamed_code_objects, "ring_full",
-			 (json_int_t)ledger->ring_full, "cpus_not_sampled",
-			 (json_int_t)ledger->cpus_not_sampled, "periods", "shortest_ns",
-			 (json_int_t)ledger->periods.shortest_ns, "longest_ns",
-			 (json_int_t)ledger->periods.longest_ns, "changes",
-			 (json_int_t)ledger->periods.changes);
+	return errors;
+}
+
+static json_t *periods_json(const struct ledger_periods *periods)
+{
+	const struct count counts[] = {
+		{ "shortest_ns", periods->shortest_ns },
+		{ "longest_ns", periods->longest_ns },
+		{ "changes", periods->changes },
+	};
+	json_t *json = json_object();
+
+	ADD(json, counts);
+	return json;
+}
+
+static json_t *ledger__json(const struct ledger *ledger)
+{
+	const struct count samples[] = {
+		{ "events", ledger->events },
+		{ "samples", ledger__samples(ledger) },
+		{ "python", ledger__python(ledger) },
+		{ "no_python", ledger->outcomes[OUTCOME_NO_PYTHON] },
+		{ "truncated", ledger->outcomes[OUTCOME_TRUNCATED] },
+		{ "line_unknown", ledger->outcomes[OUTCOME_LINE_UNKNOWN] },
+		{ "lost", ledger->lost },
+	};
+	const struct count others[] = {
+		{ "stacks", ledger->stacks },
+		{ "code_objects", ledger->code_objects },
+		{ "unnamed_code_objects", ledger->unnamed_code_objects },
+		{ "ring_full", ledger->ring_full },
+		{ "cpus_not_sampled", ledger->cpus_not_sampled },
+	};
+	json_t *json = json_pack("{s:f, s:f}", "rate_hz", ledger->rate_hz, "duration_s",
+				 ledger->duration_s);
+
+	ADD(json, samples);
+	json_object_set_new(json, "errors", errors_json(ledger));
+	ADD(json, others);
+	json_object_set_new(json, "periods", periods_json(&ledger->periods));
+	return json;
 }
 
 int ledger__write_json(const struct ledger *ledger, FILE *file)
