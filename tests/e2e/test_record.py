@@ -138,14 +138,15 @@ class TestLines:
                 found[frames[-1].line] = found.get(frames[-1].line, 0) + count
         return found
 
-    def test_only_lines_that_the_function_has(self, run):
+    def test_only_lines_that_the_function_has(self, python, run):
         marked = lines_with("# share: ")
         near = self.leaves(run, "worker")
         start = lines_with("def worker(used)")[":"]
         end = lines_with("    return total")[""]
-        assert near and set(near) <= set(range(start, end + 1))
+        unknown = {None} if python.kind == JIT else set()
+        assert near and set(near) <= set(range(start, end + 1)) | unknown
         assert set(map(int, marked)) == {0, 1, 2}
-        assert set(self.leaves(run, "distant_worker")) <= DISTANT_LINES
+        assert set(self.leaves(run, "distant_worker")) <= DISTANT_LINES | unknown
 
     def test_callers_stand_at_their_calls(self, run):
         calls = {"worker": {lines_with("        worker(used)")[""]},
@@ -159,7 +160,9 @@ class TestLines:
                 seen.add(frames[2].name)
         assert seen == set(calls)
 
-    def test_each_line_has_its_share(self, run):
+    def test_each_line_has_its_share(self, python, run):
+        if python.kind == JIT:
+            return  # Which line its code is in, nobody can say: test_jit.py.
         marked = {int(number): line for number, line in lines_with("# share: ").items()}
         near = self.leaves(run, "worker")
         distant = self.leaves(run, "distant_worker")

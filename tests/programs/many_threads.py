@@ -21,16 +21,20 @@ def wait(gate):
     gate.acquire()
 
 
-def main():
-    count = int(sys.argv[1])
+def start_many(count):
     gate = threading.Lock()
     gate.acquire()
-    threading.stack_size(64 * 1024)
-    for _ in range(count // 2):
+    threading.stack_size(256 * 1024)
+    for _ in range(count):
         start_thread(wait, gate)
+
+
+def main():
+    count = int(sys.argv[1])
+    start_many(count // 2)
+    threading.stack_size(1024 * 1024)  # the JIT of 3.14 takes 90 KiB of it to compile
     start_thread(in_the_midst)
-    for _ in range(count // 2):
-        start_thread(wait, gate)
+    start_many(count // 2)
     print("ready")
     sys.stdout.flush()
     spin()
