@@ -37,6 +37,17 @@ __noinline int copy_piece(__u32 cpu, __u64 address, __u32 size, __u32 piece)
 	return 1;
 }
 
+/* How many bytes a character of the object at ADDRESS has, which is PIECE. */
+static __always_inline __u32 width_of(const struct walk *walk, __u64 address, __u32 piece)
+{
+	__u32 state;
+
+	if (piece == PIECE_LINE_TABLE || walk->layout.text_state == OFFSET_ABSENT ||
+	    !read_user(&state, sizeof(state), address + walk->layout.text_state))
+		return 1;
+	return state >> walk->layout.text_width_bit % 32 & 7;
+}
+
 /* The same for the str or bytes object that the field of the copied code object at OFFSET has. */
 __noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
 {
@@ -49,6 +60,7 @@ __noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
 	if (!address || !read_user(&length, sizeof(length), address + walk->layout.object_size) ||
 	    length > CODE_PIECE_BYTES)
 		return 0;
+	length *= width_of(walk, address, piece);
 	return copy_piece(cpu, address, walk->layout.object_head + length, piece);
 }
 

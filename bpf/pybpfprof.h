@@ -173,14 +173,16 @@ struct layout {
 	__u16 code_version;	   /* 3.12+ */
 	__u16 code_identity_start; /* the part of a code object that has these five */
 	__u16 code_identity_bytes;
-	__u16 code_adaptive; /* 3.11+: where the code object's instructions begin */
-	__u16 object_size;   /* of a str or bytes object: its length */
-	__u16 object_head;   /* what such an object takes at most beside its characters */
-	__u16 tag_mask;	     /* 3.14+: bits of a frame's code pointer that are not address */
-	__u16 in_blocks;     /* 3.11+: callers lie below their callees in one data stack */
+	__u16 code_adaptive;  /* 3.11+: where the code object's instructions begin */
+	__u16 object_size;    /* of a str or bytes object: its length */
+	__u16 text_state;     /* 3.3+, of a str object: has its characters' width ... */
+	__u16 text_width_bit; /* ... from this bit on */
+	__u16 object_head;    /* what such an object takes at most beside its characters */
+	__u16 tag_mask;	      /* 3.14+: bits of a frame's code pointer that are not address */
+	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 82, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 86, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has

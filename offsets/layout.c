@@ -231,6 +231,8 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.code_version = offsets->code_version,
 		.code_adaptive = offsets->code_code_adaptive,
 		.object_size = offsets->varobject_size,
+		.text_state = offsets->unicode_state,
+		.text_width_bit = offsets->unicode_kind_bit,
 		.object_head = object_head(offsets),
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),

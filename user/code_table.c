@@ -30,6 +30,7 @@ struct code_table {
 	void *context;
 	struct known_code *codes;
 	uint64_t objects, unnamed; /* so far */
+	size_t named;		   /* by copies, since the last check */
 	size_t held;		   /* bytes, of all */
 	int64_t start_ns, reading_ns;
 };
@@ -269,6 +270,8 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 	}
 	if (known) {
 		table->unnamed--;
+		table->named++;
+		known->identity = identity;
 		forget_locations(known);
 	} else {
 		known = new_code(address, identity);
@@ -301,11 +304,12 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 
 size_t code_table__check(struct code_table *table)
 {
-	size_t count = HASH_COUNT(table->codes), named = 0, i = 0;
+	size_t count = HASH_COUNT(table->codes), named = table->named, i = 0;
 	uint64_t *addresses = xreallocarray(NULL, count, sizeof(*addresses));
 	uint64_t *identities = xreallocarray(NULL, count, sizeof(*identities));
 	struct known_code *code, *next;
 
+	table->named = 0;
 	for (code = table->codes; code; code = code->hh.next)
 		addresses[i++] = code->address;
 	read_identities(table->target, addresses, identities, count);

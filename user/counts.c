@@ -90,8 +90,12 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 {
 	sampler__drain(sampler);
 	sampler__harvest(sampler);
-	if (symbolizer__check(counts->symbolizer, identify_codes, sampler))
+	if (symbolizer__check(counts->symbolizer, identify_codes, sampler)) {
 		sampler__begin_epoch(sampler);
+		/* What came while it was checked was counted as what is in doubt now. */
+		sampler__drain(sampler);
+		sampler__harvest(sampler);
+	}
 	tally__settle(counts->tally, take, counts);
 	symbolizer__settle(counts->symbolizer);
 }

@@ -63,21 +63,18 @@ static int open_root(pid_t pid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-char *short_filename__of(pid_t pid, const char *filename)
+int short_filename__open_root(pid_t pid)
+{
+	int root = open_root(pid);
+
+	return root >= 0 ? root : open_root(process__reader(pid));
+}
+
+char *short_filename__of(int root, const char *filename)
 {
 	const char *last = strrchr(filename, '/');
-	int root;
 
 	if (filename[0] != '/' || !last[1])
 		return xstrdup(filename);
-	root = open_root(pid);
-	if (root < 0)
-		root = open_root(process__reader(pid));
-	if (root >= 0) {
-		const char *result = below_packages(root, filename);
-
-		close(root);
-		return xstrdup(result);
-	}
-	return xstrdup(last + 1);
+	return xstrdup(root >= 0 ? below_packages(root, filename) : last + 1);
 }

@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "code_table.h"
 #include "hash_table.h"
@@ -60,6 +61,7 @@ struct known_process {
 	struct symbolizer *symbolizer;
 	const struct target_process *target;
 	uint32_t process;
+	int root;		  /* its root directory; negative after its end */
 	uint64_t generation;	  /* of its threads' copies of instructions */
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
@@ -89,6 +91,13 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 	return symbolizer;
 }
 
+static void close_root(struct known_process *process)
+{
+	if (process->root >= 0)
+		close(process->root);
+	process->root = -1;
+}
+
 void symbolizer__free(struct symbolizer *symbolizer)
 {
 	struct known_process *process, *next;
@@ -100,6 +109,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	HASH_ITER (hh, symbolizer->processes, process, next) {
 		code_table__free(process->codes);
 		thread_names__free(process->thread_names);
+		close_root(process);
 		HASH_DEL(symbolizer->processes, process);
 		free(process);
 	}
@@ -144,7 +154,7 @@ static uint32_t add_function(struct known_process *process, const struct code *c
 {
 	struct profile *profile = process->symbolizer->profile;
 	struct profile_function function = { .kind = FRAME_PYTHON };
-	char *short_filename = short_filename__of(process->pid, code->filename);
+	char *short_filename = short_filename__of(process->root, code->filename);
 	size_t strings = profile->string_count;
 
 	function.name = profile__string(profile, code->name);
@@ -245,6 +255,7 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->pid = target->process.pid;
 	process->symbolizer = symbolizer;
 	process->target = target;
+	process->root = short_filename__open_root(process->pid);
 	process->codes = code_table__new(target, name_code, doubt_code, process);
 	process->thread_names = thread_names__new(symbolizer->profile, target);
 	process->process = profile__process(symbolizer->profile, process->pid);
@@ -425,6 +436,14 @@ void symbolizer__settle(struct symbolizer *symbolizer)
 		HASH_DEL(symbolizer->doubts, doubt);
 		free(doubt);
 	}
+}
+
+void symbolizer__end_target(struct symbolizer *symbolizer, const struct target_process *target)
+{
+	struct known_process *process = find_process(symbolizer, target->process.pid);
+
+	if (process)
+		close_root(process);
 }
 
 void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target)

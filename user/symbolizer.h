@@ -58,6 +58,9 @@ uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 /* Ends all doubts: what was in doubt is counted. */
 void symbolizer__settle(struct symbolizer *symbolizer);
 
+/* TARGET has ended, and all its stacks are defined. */
+void symbolizer__end_target(struct symbolizer *symbolizer, const struct target_process *target);
+
 /* Forgets the code objects of TARGET, which runs another program by now. */
 void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target);
 

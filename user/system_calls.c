@@ -88,6 +88,12 @@ static size_t write_filter(struct sock_filter *code)
 		LOAD(nr),
 		SKIP_UNLESS(BPF_JGE, X32_BIT, 1),
 		RETURN(REFUSE),
+		/* This process's own limits. */
+		SKIP_UNLESS(BPF_JEQ, SYS_prlimit64, 4),
+		LOAD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_K | BPF_JEQ, 0, 1, 0),
+		RETURN(REFUSE),
+		RETURN(SECCOMP_RET_ALLOW),
 		/* abort(3) signals this very process. */
 		SKIP_UNLESS(BPF_JEQ, SYS_tgkill, 4),
 		LOAD(args[0]),
@@ -109,7 +115,7 @@ static size_t write_filter(struct sock_filter *code)
 
 int system_calls__confine(void)
 {
-	struct sock_filter code[2 * NEVER_COUNT + 16];
+	struct sock_filter code[2 * NEVER_COUNT + 24];
 	struct sock_fprog filter = { .filter = code, .len = write_filter(code) };
 
 	/* Up to 5.15 a filter slows a process down, unless it is told not to. */

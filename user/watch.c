@@ -174,10 +174,13 @@ void watch__note_ends(struct watch *watch)
 	struct epoll_event events[ENDS_MAX];
 	int count = epoll_wait(watch->ends, events, ENDS_MAX, 0);
 
+	if (count > 0)
+		sampler__drain(watch->sampler);
 	for (int i = 0; i < count; i++) {
 		struct target_process *target = &watch->targets[events[i].data.u64];
 
 		sampler__remove_target(watch->sampler, target->kernel_pid);
+		symbolizer__end_target(watch->symbolizer, target);
 		close(target->pidfd);
 		target->pidfd = -1;
 		watch->living--;

@@ -24,6 +24,19 @@ def test_address_used_again(python, target, profile):
     assert 0.05 < (rare + unnamed) / (rare + unnamed + heavy) < 0.15
 
 
+def test_address_used_again_while_it_is_checked(any_python, target, profile):
+    """What is known already takes some milliseconds to check, of which the samples are in doubt, too."""
+    program = target(any_python, "hand_over.py")
+    run = profile.start("-p", program.pid, "-r", 9999)
+    run.wait_sampling()
+    program.go()
+    run.load()
+    assert run.ledger["code_objects"] > 5000
+    assert run.count_name("former") <= 45  # in 3 ms, at periods of half the mean and more
+    assert run.count_name("latter") > 0.5 * 0.8 * 9999
+    assert run.ledger["errors"]["code_replaced"] > 0
+
+
 SHORT = re.compile(r"function_(\d)")
 
 
@@ -74,6 +87,9 @@ def test_program_that_is_gone(python, profile):
     run = profile("-r", 1999, command=[*python.command, "-S", "-E",
                                        os.path.join(PROGRAMS, "gone.py")])
     assert run.count_name("work_9") > 4
+    files = {frame.file for frames, _ in run.stacks for frame in frames
+             if frame.name.startswith("work_")}
+    assert files == {"json/x.py" if python.version < (3,) else "json/\u51fd.py"}
     assert run.count_name(GONE) == run.count_name("[code object not readable]") == 0
     assert run.ledger["unnamed_code_objects"] == 0
 

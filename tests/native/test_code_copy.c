@@ -141,6 +141,38 @@ static void sends_what_is_as_large_as_can_be(void **state)
 	assert_sent(image, 0, "name", "file.py", most);
 }
 
+/* Wider characters take more than their number. */
+static void sends_names_of_every_width(void **state)
+{
+	struct image *image = *state;
+	const struct offsets *offsets = &image->offsets;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	struct code code;
+
+	if (offsets->unicode_state == OFFSET_ABSENT)
+		return;
+	for (uint32_t width = 2; width <= 4; width += 2) {
+		const uint16_t two[] = u"\u51fd\u6570";
+		const uint32_t four[] = U"\u51fd\u6570";
+		const void *data = width == 2 ? (const void *)two : (const void *)four;
+		uint32_t bits = (width | 1 << 3 | 1 << 5) << offsets->unicode_kind_bit;
+		uint64_t text = image__allocate(image, OBJECT_BYTES);
+
+		image__set(text, offsets->unicode_length, 2);
+		memcpy((void *)(text + offsets->unicode_state), &bits, sizeof(bits));
+		memcpy((void *)(text + offsets->unicode_compact_size), data, 2 * width);
+		make_code(image, width, NAMES);
+		image__set(CODE(width), image->layout.code_shown_name, text);
+		image__call(image, tstate, CODE(width), 1);
+		kernel__sample();
+		assert_int_equal(code__decode(offsets, IMAGE_CODE_TYPE, &kernel.code_record,
+					      kernel.code_record_size, &code),
+				 0);
+		assert_string_equal(code.name, "\u51fd\u6570");
+		code__free(&code);
+	}
+}
+
 /* User space still reads it. */
 static void leaves_out_what_it_cannot_copy(void **state)
 {
@@ -199,9 +231,13 @@ static void copies_only_so_much_at_once(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK(sends_a_code_object_once),       CHECK(sends_another_at_the_same_address),
-		CHECK(sends_those_of_each_process),    CHECK(sends_what_is_as_large_as_can_be),
-		CHECK(leaves_out_what_it_cannot_copy), CHECK(leaves_the_ring_buffer_to_definitions),
+		CHECK(sends_a_code_object_once),
+		CHECK(sends_another_at_the_same_address),
+		CHECK(sends_those_of_each_process),
+		CHECK(sends_what_is_as_large_as_can_be),
+		CHECK(sends_names_of_every_width),
+		CHECK(leaves_out_what_it_cannot_copy),
+		CHECK(leaves_the_ring_buffer_to_definitions),
 		CHECK(copies_only_so_much_at_once),
 	};
 

@@ -5,6 +5,9 @@ import os
 import signal
 import time
 
+# Of a package that is there, by the name of a module that is not.
+FILE = os.path.join(os.path.dirname(os.__file__), "json", u"\u51fd.py" if str is not bytes else "x.py")
+
 TEXT = """
 def work_%d(clock, end):
     while clock() < end:
@@ -16,7 +19,7 @@ def main():
     clock = getattr(time, "perf_counter", time.time)
     names = {}
     for number in range(10):
-        exec(compile(TEXT % number, "text.py", "exec"), names)
+        exec(compile(TEXT % number, FILE, "exec"), names)
         names["work_%d" % number](clock, clock() + 0.005)
     os.kill(os.getpid(), signal.SIGKILL)
 

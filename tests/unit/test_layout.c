@@ -52,6 +52,8 @@ static void layout_of_2_7(void **state)
 		.code_adaptive = OFFSET_ABSENT,
 		.object_size = 16,
 		.object_head = 36,
+		.text_state = OFFSET_ABSENT,
+		.text_width_bit = OFFSET_ABSENT,
 		.frame_bytes = 128,
 	};
 
@@ -101,6 +103,8 @@ static void layout_of_3_8(void **state)
 		.code_adaptive = OFFSET_ABSENT,
 		.object_size = 16,
 		.object_head = 72,
+		.text_state = 32,
+		.text_width_bit = 2,
 		.frame_bytes = 112,
 	};
 
@@ -150,6 +154,8 @@ static void layout_of_3_11(void **state)
 		.code_adaptive = 184,
 		.object_size = 16,
 		.object_head = 72,
+		.text_state = 32,
+		.text_width_bit = 2,
 		.frame_bytes = 72,
 		.in_blocks = 1,
 	};
@@ -200,6 +206,8 @@ static void layout_of_3_12(void **state)
 		.code_adaptive = 192,
 		.object_size = 16,
 		.object_head = 56,
+		.text_state = 32,
+		.text_width_bit = 2,
 		.frame_bytes = 72,
 		.in_blocks = 1,
 	};
@@ -250,6 +258,8 @@ static void layout_of_3_14(void **state)
 		.code_adaptive = 208,
 		.object_size = 16,
 		.object_head = 56,
+		.text_state = 32,
+		.text_width_bit = 2,
 		.frame_bytes = 80,
 		.tag_mask = 3,
 		.in_blocks = 1,

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -34,6 +35,13 @@ static bool signal_parents_thread(void)
 static bool trace_parent(void)
 {
 	return ptrace(PTRACE_SEIZE, getppid(), NULL, NULL) < 0 && errno == EPERM;
+}
+
+static bool limit_parent(void)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	return prlimit(getppid(), RLIMIT_CORE, &limit, NULL) < 0 && errno == EPERM;
 }
 
 static bool write_to_own_memory(void)
@@ -73,6 +81,13 @@ static bool read_own_memory(void)
 	       to == 1;
 }
 
+static bool limit_itself(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
 /* The wait status of a confined process that does WHAT. */
 static int in_confinement(bool (*what)(void))
 {
@@ -92,7 +107,7 @@ static void what_a_recording_never_does_is_refused(void **state)
 {
 	static bool (*const attempts[])(void) = {
 		signal_parent, signal_parents_thread, trace_parent, write_to_own_memory,
-		start_program, start_process,	      open_socket,
+		start_program, start_process,	      open_socket,  limit_parent,
 	};
 
 	(void)state;
@@ -104,6 +119,7 @@ static void what_it_does_is_not(void **state)
 {
 	(void)state;
 	assert_int_equal(in_confinement(read_own_memory), 0);
+	assert_int_equal(in_confinement(limit_itself), 0);
 }
 
 static bool end_at_once(void)

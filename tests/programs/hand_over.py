@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""hand_over.py: thousands of functions that the profiler will know, each for half a millisecond; then
+one for 3 ms and another one for 0.8 s, which gets the first one's address and is called from its line."""
+
+import sys
+
+from portable import thread_time
+
+TEXT = """
+def %s(end, clock):
+    while clock() < end:
+        pass
+"""
+COUNT = 6000
+TRIES = 5000
+
+
+def make(name):
+    names = {}
+    exec(compile(TEXT % name, name + ".py", "exec"), names)
+    return names[name]
+
+
+def make_at(name, address):
+    """One whose code object is there; what lies elsewhere stays, so as not to be used again."""
+    kept = []
+    for _ in range(TRIES):
+        function = make(name)
+        if address in (None, id(function.__code__)):
+            return function
+        kept.append(function)
+    sys.exit("no function at the other one's address")
+
+
+def main():
+    many = [make("many_%d" % number) for number in range(COUNT)]
+    print("ready")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    for function in many:
+        function(thread_time() + 0.0005, thread_time)
+    address = None
+    for name, seconds in ("former", 0.003), ("latter", 0.8):
+        function = make_at(name, address)
+        address = id(function.__code__)
+        function(thread_time() + seconds, thread_time)
+        del function
+
+
+main()
