@@ -48,7 +48,8 @@ static __always_inline __u32 width_of(const struct walk *walk, __u64 address, __
 	return state >> walk->layout.text_width_bit % 32 & 7;
 }
 
-/* The same for the str or bytes object that the field of the copied code object at OFFSET has. */
+/* Copies, as PIECE, the str or bytes object that the copied code object's field at OFFSET has;
+ * returns whether it could. */
 __noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
