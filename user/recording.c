@@ -90,7 +90,7 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->signals = block_signals();
 	status = privileges__check(options->pids, options->pid_count);
 	if (!status)
-		status = open_files__allow(2 * (options->pid_count + 1));
+		status = open_files__allow(3 * (options->pid_count + 1));
 	if (!status)
 		status = watch__open(recording->watch, options->pids, options->pid_count);
 	if (!status)

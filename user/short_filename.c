@@ -55,19 +55,24 @@ static const char *below_packages(int root, const char *filename)
 	return directory ? filename + directory + 1 : filename;
 }
 
-static int open_root(pid_t pid)
+static int open_of(pid_t pid, const char *name, int flags)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return open(path, flags | O_CLOEXEC);
 }
 
 int short_filename__open_root(pid_t pid)
 {
-	int root = open_root(pid);
+	int root = open_of(pid, "root", O_PATH | O_DIRECTORY);
 
-	return root >= 0 ? root : open_root(process__reader(pid));
+	return root >= 0 ? root : open_of(process__reader(pid), "root", O_PATH | O_DIRECTORY);
+}
+
+int short_filename__open_mounts(pid_t pid)
+{
+	return open_of(pid, "ns/mnt", O_RDONLY);
 }
 
 char *short_filename__of(int root, const char *filename)

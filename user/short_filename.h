@@ -4,9 +4,11 @@
 
 #include <sys/types.h>
 
-/* The root directory of process PID, which stays what it is when the process has ended; negative
- * where it cannot be had.  To be closed soon after that end, for nobody can unmount it before. */
+/* The root directory of process PID; and its mount namespace, for as long as which is open all that
+ * is mounted there stays, also when the process has ended.  Each is negative where it cannot be
+ * had, and to be closed soon after that end, for nobody can unmount anything before. */
 int short_filename__open_root(pid_t pid);
+int short_filename__open_mounts(pid_t pid);
 
 /* FILENAME from its top package down, "json/decoder.py": directories above it that hold an
  * __init__.py, below the directory ROOT, belong to its name.  Where they cannot be looked at, its

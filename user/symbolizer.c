@@ -61,8 +61,8 @@ struct known_process {
 	struct symbolizer *symbolizer;
 	const struct target_process *target;
 	uint32_t process;
-	int root;		  /* its root directory; negative after its end */
-	uint64_t generation;	  /* of its threads' copies of instructions */
+	int root, mounts;    /* its root directory and mount namespace; negative after its end */
+	uint64_t generation; /* of its threads' copies of instructions */
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
 	struct thread_names *thread_names;
@@ -91,11 +91,17 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 	return symbolizer;
 }
 
-static void close_root(struct known_process *process)
+static void close_descriptor(int *fd)
 {
-	if (process->root >= 0)
-		close(process->root);
-	process->root = -1;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_files(struct known_process *process)
+{
+	close_descriptor(&process->root);
+	close_descriptor(&process->mounts);
 }
 
 void symbolizer__free(struct symbolizer *symbolizer)
@@ -109,7 +115,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	HASH_ITER (hh, symbolizer->processes, process, next) {
 		code_table__free(process->codes);
 		thread_names__free(process->thread_names);
-		close_root(process);
+		close_files(process);
 		HASH_DEL(symbolizer->processes, process);
 		free(process);
 	}
@@ -256,6 +262,7 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->symbolizer = symbolizer;
 	process->target = target;
 	process->root = short_filename__open_root(process->pid);
+	process->mounts = short_filename__open_mounts(process->pid);
 	process->codes = code_table__new(target, name_code, doubt_code, process);
 	process->thread_names = thread_names__new(symbolizer->profile, target);
 	process->process = profile__process(symbolizer->profile, process->pid);
@@ -443,7 +450,7 @@ void symbolizer__end_target(struct symbolizer *symbolizer, const struct target_p
 	struct known_process *process = find_process(symbolizer, target->process.pid);
 
 	if (process)
-		close_root(process);
+		close_files(process);
 }
 
 void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target)
