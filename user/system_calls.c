@@ -76,6 +76,12 @@ static const uint32_t never[] = {
 #define SKIP_UNLESS(comparison, number, count) \
 	BPF_JUMP(BPF_JMP | BPF_K | (comparison), number, 0, count)
 
+/* Five instructions: refuses CALL unless its first argument, a process, is PID. */
+#define ALLOW_FOR(call, pid)                                                    \
+	SKIP_UNLESS(BPF_JEQ, call, 4), LOAD(args[0]),                           \
+		BPF_JUMP(BPF_JMP | BPF_K | BPF_JEQ, pid, 1, 0), RETURN(REFUSE), \
+		RETURN(SECCOMP_RET_ALLOW)
+
 /* Writes the filter to CODE; returns how many instructions it has. */
 static size_t write_filter(struct sock_filter *code)
 {
@@ -89,17 +95,9 @@ static size_t write_filter(struct sock_filter *code)
 		SKIP_UNLESS(BPF_JGE, X32_BIT, 1),
 		RETURN(REFUSE),
 		/* This process's own limits. */
-		SKIP_UNLESS(BPF_JEQ, SYS_prlimit64, 4),
-		LOAD(args[0]),
-		BPF_JUMP(BPF_JMP | BPF_K | BPF_JEQ, 0, 1, 0),
-		RETURN(REFUSE),
-		RETURN(SECCOMP_RET_ALLOW),
+		ALLOW_FOR(SYS_prlimit64, 0),
 		/* abort(3) signals this very process. */
-		SKIP_UNLESS(BPF_JEQ, SYS_tgkill, 4),
-		LOAD(args[0]),
-		BPF_JUMP(BPF_JMP | BPF_K | BPF_JEQ, (uint32_t)getpid(), 1, 0),
-		RETURN(REFUSE),
-		RETURN(SECCOMP_RET_ALLOW),
+		ALLOW_FOR(SYS_tgkill, (uint32_t)getpid()),
 	};
 	size_t count = 0;
 
