@@ -16,7 +16,7 @@
 struct entry {
 	UT_hash_handle hh;
 	uint32_t id;
-	uint32_t key[]; /* of u32, as all keys but strings are */
+	uint32_t key[]; /* of u32, as a stack's is read from here */
 };
 
 struct table {
@@ -164,17 +164,17 @@ uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t 
 	return entry->id;
 }
 
-uint32_t profile__process(struct profile *profile, uint32_t pid)
+uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid)
 {
 	struct table *table = &profile->index->processes;
 	bool added;
-	struct entry *entry = table__intern(table, &pid, sizeof(pid), &added);
+	struct entry *entry = table__intern(table, &serial, sizeof(serial), &added);
 
 	if (added) {
 		profile->processes = xgrow(profile->processes, &table->capacity,
 					   profile->process_count + 1, sizeof(*profile->processes));
 		profile->processes[profile->process_count++] =
-			(struct profile_process){ .pid = pid };
+			(struct profile_process){ .serial = serial, .pid = pid };
 	}
 	return entry->id;
 }

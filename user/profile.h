@@ -33,10 +33,19 @@ struct profile_location {
 	uint32_t line; /* 0: unknown or not wanted */
 };
 
+/* Of what is not known the string is 0, and the start. */
 struct profile_process {
+	uint64_t serial; /* of this process alone; a pid is used again */
 	uint32_t pid;
 	string_id command;	  /* the command line, words joined by a space */
+	string_id short_name;	  /* what it runs: "worker.py", "gunicorn" */
 	string_id python_version; /* "3.11.7" */
+	string_id user;
+	string_id cgroup;	/* its path, from the hierarchy's root */
+	string_id container_id; /* whole, without its runtime's name */
+	string_id pod_uid;
+	string_id unit; /* systemd's: "nginx.service" */
+	int64_t start_unix_ns;
 };
 
 struct profile_thread {
@@ -83,11 +92,12 @@ void profile__free(struct profile *profile);
 
 /* Each returns the index of the one entry with these values, adding it if it is new.
  * profile__string copies; bytes that are not UTF-8 become \xNN, as Python's backslashreplace.
- * A function without a name gets "<unnamed>".  A stack has one location at least. */
+ * A function without a name gets "<unnamed>".  A stack has one location at least.  A process is
+ * the one that the caller gave SERIAL; what else is known of it, the caller enters. */
 string_id profile__string(struct profile *profile, const char *string);
 uint32_t profile__function(struct profile *profile, const struct profile_function *function);
 uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line);
-uint32_t profile__process(struct profile *profile, uint32_t pid);
+uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid);
 uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid);
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
 

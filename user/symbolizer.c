@@ -265,7 +265,7 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->mounts = short_filename__open_mounts(process->pid);
 	process->codes = code_table__new(target, name_code, doubt_code, process);
 	process->thread_names = thread_names__new(symbolizer->profile, target);
-	process->process = profile__process(symbolizer->profile, process->pid);
+	process->process = profile__process(symbolizer->profile, process->pid, process->pid);
 	describe_process(symbolizer, process);
 	has_freed_codes(process); /* from now on */
 	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);

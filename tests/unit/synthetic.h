@@ -77,7 +77,7 @@ static inline uint32_t synthetic__reason(struct profile *profile, enum outcome o
 static inline uint32_t synthetic__thread(struct profile *profile, uint32_t pid, const char *command,
 					 uint32_t tid, const char *name)
 {
-	uint32_t process = profile__process(profile, pid);
+	uint32_t process = profile__process(profile, pid, pid);
 	uint32_t thread = profile__thread(profile, process, tid);
 
 	profile->processes[process].command = profile__string(profile, command);

@@ -89,10 +89,6 @@ static void the_rest_is_held_once(void **state)
 	assert_int_equal(profile__location(profile, 7, 2), 1);
 	assert_int_equal(profile__location(profile, 7, 1), 0);
 	assert_int_equal(profile->locations[1].line, 2);
-	assert_int_equal(profile__process(profile, 100), 0);
-	assert_int_equal(profile__process(profile, 200), 1);
-	assert_int_equal(profile__process(profile, 100), 0);
-	assert_int_equal(profile->processes[1].pid, 200);
 	assert_int_equal(profile__thread(profile, 0, 5), 0);
 	assert_int_equal(profile__thread(profile, 1, 5), 1);
 	assert_int_equal(profile__thread(profile, 0, 5), 0);
@@ -103,6 +99,25 @@ static void the_rest_is_held_once(void **state)
 	assert_int_equal(profile->stacks[0].depth, 3);
 	assert_int_equal(profile->stacks[0].locations[0], 3);
 	assert_int_equal(profile__stack(profile, first, 3), 2);
+	profile__free(profile);
+}
+
+static void processes_differ_though_their_pids_do_not(void **state)
+{
+	struct profile *profile = profile__new();
+
+	(void)state;
+	assert_int_equal(profile__process(profile, 7, 100), 0);
+	assert_int_equal(profile__process(profile, UINT64_C(7) << 32, 100), 1);
+	assert_int_equal(profile__process(profile, 8, 200), 2);
+	assert_int_equal(profile__process(profile, 7, 100), 0);
+	assert_int_equal(profile->process_count, 3);
+	assert_int_equal(profile->processes[0].pid, 100);
+	assert_int_equal(profile->processes[1].pid, 100);
+	assert_true(profile->processes[1].serial == UINT64_C(7) << 32);
+	assert_int_equal(profile->processes[2].pid, 200);
+	assert_int_equal(profile__thread(profile, 0, 100), 0);
+	assert_int_equal(profile__thread(profile, 1, 100), 1);
 	profile__free(profile);
 }
 
@@ -197,6 +212,7 @@ int main(void)
 		cmocka_unit_test(functions_differ_in_every_field),
 		cmocka_unit_test(a_function_has_a_name),
 		cmocka_unit_test(the_rest_is_held_once),
+		cmocka_unit_test(processes_differ_though_their_pids_do_not),
 		cmocka_unit_test(samples_add_up),
 		cmocka_unit_test(a_sample_stands_for_a_period),
 		cmocka_unit_test(recursion_counts_once),
