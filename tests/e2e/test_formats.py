@@ -35,6 +35,13 @@ PLAIN = {
 }
 PLAIN_SAMPLES = 110
 
+# The profile "machine", 100 samples: {(pid, what it runs): samples}; a pid was used again.
+MACHINE = {(10, "worker.py"): 30, (11, "worker.py"): 30, (20, "report.py"): 24,
+           (11, "report.py"): 6, (30, None): 10}
+CONTAINER = 4 * "4f5b3c9de7a8012b"
+CGROUP = ("/kubepods.slice/kubepods-poda1b2c3d4-0000-4000-8000-112233445566.slice/"
+          "cri-containerd-%s.scope" % CONTAINER)
+
 # The profile "hostile": the Nth name has N samples, in a process and thread of its own.
 HOSTILE_NAMES = 29
 HOSTILE_SAMPLES = HOSTILE_NAMES * (HOSTILE_NAMES + 1) // 2
@@ -130,6 +137,30 @@ class TestPprof:
         text = pprof(path, "-top", "-tagfocus=thread=worker 1")
         assert self.rows(text)["Loader.load"] == ("100ms", "100ms")
 
+    def test_processes(self, pprof, synthetic):
+        path = synthetic("machine", "pprof")
+        tags = self.tags(pprof(path, "-tags"))
+        assert {key: seconds for key, seconds in tags.items()
+                if key[0] not in ("thread", "tid", "command")} == {
+            ("pid", None): 1.0, ("pid", "10"): 0.3, ("pid", "11"): 0.36, ("pid", "20"): 0.24,
+            ("pid", "30"): 0.1,
+            ("process", None): 0.9, ("process", "worker.py"): 0.6, ("process", "report.py"): 0.3,
+            ("container_id", None): 0.6, ("container_id", CONTAINER): 0.6,
+            ("cgroup", None): 0.9, ("cgroup", CGROUP): 0.6,
+            ("cgroup", "/system.slice/report.service"): 0.3,
+        }
+        assert tags["command", "python3 worker.py --queue low"] == 0.3
+        for focus, samples in (("process=worker", "60"), ("command=queue low", "30"), ("11", "36"),
+                               ("container_id=^4f5b3c9de7a8", "60"), ("cgroup=report", "30")):
+            text = pprof(path, "-top", "-sample_index=samples", "-tagfocus=" + focus)
+            assert "Showing nodes accounting for %s," % samples in text, focus
+
+    def test_processes_at_the_root(self, pprof, synthetic):
+        text = pprof(synthetic("machine", "pprof"), "-top", "-sample_index=samples",
+                     "-tagroot=process")
+        rows = self.rows(text)
+        assert rows["worker.py"] == ("0", "60") and rows["report.py"] == ("0", "30")
+
     def test_traces(self, pprof, synthetic):
         text = pprof(synthetic("plain", "pprof"), "-traces")
         traces = [block for block in re.split(r"-{5}\S+\n", text) if "MainThread" in block]
@@ -183,7 +214,7 @@ class TestPprof:
 
     def test_written_again(self, pprof, synthetic, tmp_path):
         """pprof checks a profile before it writes it; nothing may be lost on the way."""
-        for kind in "plain", "hostile":
+        for kind in "plain", "hostile", "machine":
             path = synthetic(kind, "pprof")
             again = str(tmp_path / kind)
             pprof(path, "-proto", "-output=" + again)
@@ -269,6 +300,13 @@ class TestSpeedscope:
         for thread, stacks in PLAIN.items():
             assert found[thread] == pytest.approx(stacks)
 
+    def test_processes(self, speedscope, synthetic):
+        saved = speedscope(synthetic("machine", "speedscope"), "machine.speedscope.json")
+        found = {profile["name"]: profile["endValue"] for profile in saved["profiles"]}
+        assert found == pytest.approx({
+            'Process %d %sThread %d "MainThread"' % (pid, '"%s" ' % name if name else "", pid):
+                samples / 100 for (pid, name), samples in MACHINE.items()})
+
     def test_full_filenames(self, speedscope, synthetic):
         saved = speedscope(synthetic("plain", "speedscope", "-F"), "plain.speedscope.json")
         files = {frame.get("file") for frame in saved["shared"]["frames"]}
@@ -293,7 +331,8 @@ class TestSpeedscope:
         assert sum(profile["endValue"] for profile in saved["profiles"]) == pytest.approx(40)
 
     def test_folded(self, speedscope, synthetic):
-        for kind, samples in ("plain", PLAIN_SAMPLES), ("hostile", HOSTILE_SAMPLES):
+        for kind, samples in (("plain", PLAIN_SAMPLES), ("hostile", HOSTILE_SAMPLES),
+                              ("machine", sum(MACHINE.values()))):
             path = synthetic(kind, "folded", "-t")
             with open(path, encoding="utf-8", newline="\n") as folded:
                 expected = {tuple((frame.label, None, None) for frame in frames): count
@@ -317,6 +356,7 @@ class TestSpeedscope:
 FOLDED_PROFILES = [
     ("plain", PLAIN_SAMPLES, []), ("plain", PLAIN_SAMPLES, ["-t", "-F"]),
     ("hostile", HOSTILE_SAMPLES, []), ("hostile", HOSTILE_SAMPLES, ["-t", "-F"]),
+    ("machine", sum(MACHINE.values()), []), ("machine", sum(MACHINE.values()), ["-t"]),
     ("tree", 5000, ["-n", "5000", "-m", "3", "-t"]),
 ]
 

@@ -9,19 +9,22 @@
 
 static int usage(void)
 {
-	fputs("usage: synthetic_profile [-t] [-F] [-n FRAMES] [-m THREADS] plain|hostile|tree "
-	      "FORMAT FILE\n",
+	fputs("usage: synthetic_profile [-t] [-F] [-a] [-n FRAMES] [-m THREADS] [-p PROCESSES] "
+	      "plain|hostile|machine|tree FORMAT FILE\n",
 	      stderr);
 	return 2;
 }
 
-static struct profile *make_profile(const char *kind, uint32_t frames, uint32_t threads)
+static struct profile *make_profile(const char *kind, uint32_t frames, uint32_t threads,
+				    uint32_t processes)
 {
 	if (!strcmp(kind, "plain"))
 		return synthetic__plain();
 	if (!strcmp(kind, "hostile"))
 		return synthetic__hostile();
-	return strcmp(kind, "tree") ? NULL : synthetic__tree(frames, threads);
+	if (!strcmp(kind, "machine"))
+		return synthetic__machine();
+	return strcmp(kind, "tree") ? NULL : synthetic__tree(frames, threads, processes);
 }
 
 int main(int argc, char **argv)
@@ -29,26 +32,30 @@ int main(int argc, char **argv)
 	struct output_options options = { .title = "PID 100: python3 </title> \"app\".py" };
 	const struct output_format *format;
 	struct profile *profile;
-	uint32_t frames = 1000, threads = 1;
+	uint32_t frames = 1000, threads = 1, processes = 1;
 	FILE *file;
 	int option, error;
 
-	while ((option = getopt(argc, argv, "tFn:m:")) != -1) {
+	while ((option = getopt(argc, argv, "tFan:m:p:")) != -1) {
 		if (option == 't')
 			options.threads = true;
 		else if (option == 'F')
 			options.full_filenames = true;
+		else if (option == 'a')
+			options.by_process = true;
 		else if (option == 'n')
 			frames = strtoul(optarg, NULL, 10);
 		else if (option == 'm')
 			threads = strtoul(optarg, NULL, 10);
+		else if (option == 'p')
+			processes = strtoul(optarg, NULL, 10);
 		else
 			return usage();
 	}
-	if (argc - optind != 3 || !frames || !threads)
+	if (argc - optind != 3 || !frames || !threads || !processes)
 		return usage();
 	format = output__by_name(argv[optind + 1]);
-	profile = make_profile(argv[optind], frames, threads);
+	profile = make_profile(argv[optind], frames, threads, processes);
 	if (!format || !profile)
 		return usage();
 	file = fopen(argv[optind + 2], "w");

@@ -155,8 +155,95 @@ static inline struct profile *synthetic__hostile(void)
 	return profile;
 }
 
+#define SYNTHETIC_CONTAINER "4f5b3c9de7a8012b4f5b3c9de7a8012b4f5b3c9de7a8012b4f5b3c9de7a8012b"
+#define SYNTHETIC_POD	    "a1b2c3d4-0000-4000-8000-112233445566"
+#define SYNTHETIC_CGROUP                                                                          \
+	"/kubepods.slice/kubepods-pod" SYNTHETIC_POD ".slice/cri-containerd-" SYNTHETIC_CONTAINER \
+	".scope"
+
+/* A process of SERIAL, and its only thread. */
+static inline uint32_t synthetic__main_thread(struct profile *profile, uint64_t serial,
+					      uint32_t pid, const char *short_name,
+					      const char *command)
+{
+	uint32_t process = profile__process(profile, serial, pid);
+	uint32_t thread = profile__thread(profile, process, pid);
+
+	profile->processes[process].short_name = profile__string(profile, short_name);
+	profile->processes[process].command = profile__string(profile, command);
+	profile->processes[process].python_version = profile__string(profile, "3.11.7");
+	profile->threads[thread].name = profile__string(profile, "MainThread");
+	return thread;
+}
+
+/* Whose the processes from FIRST on, up to BEYOND, are. */
+static inline void synthetic__belong(struct profile *profile, uint32_t first, uint32_t beyond,
+				     const char *user, const char *cgroup, const char *unit)
+{
+	bool is_pod = strstr(cgroup, SYNTHETIC_CONTAINER);
+
+	for (uint32_t i = first; i < beyond; i++) {
+		struct profile_process *process = &profile->processes[i];
+
+		process->user = profile__string(profile, user);
+		process->cgroup = profile__string(profile, cgroup);
+		process->unit = profile__string(profile, unit);
+		process->container_id = profile__string(profile, is_pod ? SYNTHETIC_CONTAINER : "");
+		process->pod_uid = profile__string(profile, is_pod ? SYNTHETIC_POD : "");
+		process->start_unix_ns = 1704164000000000000 + i * 1000000000LL;
+	}
+}
+
+/* A machine's processes, 100 samples: two workers of a pod; two runs of a script, one of which has
+ * the pid that a worker had; one of which little is known; one that was idle. */
+static inline struct profile *synthetic__machine(void)
+{
+	struct profile *profile = synthetic__new();
+	uint32_t threads[] = {
+		synthetic__main_thread(profile, 1, 10, "worker.py",
+				       "python3 worker.py --queue high"),
+		synthetic__main_thread(profile, 2, 11, "worker.py",
+				       "python3 worker.py --queue low"),
+		synthetic__main_thread(profile, 3, 20, "report.py", "python3 /srv/report.py"),
+		synthetic__main_thread(profile, 4, 11, "report.py", "python3 /srv/report.py"),
+		synthetic__main_thread(profile, 5, 30, "", "python3 -c pass"),
+		synthetic__main_thread(profile, 6, 40, "idle.py", "python3 idle.py"),
+	};
+	uint32_t main = synthetic__location(profile, "main", "/srv/", "app.py", 1, 10);
+	uint32_t load =
+		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 20);
+	uint32_t fib = synthetic__location(profile, "fib", "/srv/lib/", "pkg/fib.py", 3, 5);
+	uint32_t none = synthetic__reason(profile, OUTCOME_NO_PYTHON);
+
+	synthetic__belong(profile, 0, 2, "www-data", SYNTHETIC_CGROUP, "");
+	synthetic__belong(profile, 2, 4, "root", "/system.slice/report.service", "report.service");
+	synthetic__add(profile, OUTCOME_PYTHON, threads[0], (uint32_t[]){ load, main }, 2, 30);
+	synthetic__add(profile, OUTCOME_PYTHON, threads[1], (uint32_t[]){ load, main }, 2, 20);
+	synthetic__add(profile, OUTCOME_PYTHON, threads[1], (uint32_t[]){ fib, main }, 2, 10);
+	synthetic__add(profile, OUTCOME_PYTHON, threads[2], (uint32_t[]){ fib, main }, 2, 24);
+	synthetic__add(profile, OUTCOME_PYTHON, threads[3], (uint32_t[]){ fib, main }, 2, 6);
+	synthetic__add(profile, OUTCOME_NO_PYTHON, threads[4], &none, 1, 10);
+	return profile;
+}
+
+/* The INDEXth of a tree's threads, of which each process has as many; 20 processes a command. */
+static inline uint32_t synthetic__worker(struct profile *profile, uint32_t index,
+					 uint32_t processes)
+{
+	uint32_t process = index % processes, thread;
+	char command[64], *name = command + strlen("python3 ");
+
+	snprintf(command, sizeof(command), "python3 app_%u.py", process / 20);
+	thread = synthetic__thread(profile, 100 + process,
+				   processes > 1 ? command : "python3 app.py", 100 + index,
+				   "worker");
+	if (processes > 1)
+		profile->processes[process].short_name = profile__string(profile, name);
+	return thread;
+}
+
 /* A tree of FRAMES distinct locations, below 20 common callers; each is once the leaf. */
-static inline struct profile *synthetic__tree(uint32_t frames, uint32_t threads)
+static inline struct profile *synthetic__tree(uint32_t frames, uint32_t threads, uint32_t processes)
 {
 	enum { TRUNK = 20, DEPTH_MAX = 1000 };
 	struct profile *profile = synthetic__new();
@@ -176,9 +263,7 @@ static inline struct profile *synthetic__tree(uint32_t frames, uint32_t threads)
 		for (uint32_t at = i; at < frames && depth < DEPTH_MAX; at = parents[at])
 			stack[depth++] = locations[at];
 		synthetic__add(profile, OUTCOME_PYTHON,
-			       synthetic__thread(profile, 100, "python3 app.py", 100 + i % threads,
-						 "worker"),
-			       stack, depth, 1);
+			       synthetic__worker(profile, i % threads, processes), stack, depth, 1);
 	}
 	free(parents);
 	free(locations);

@@ -83,6 +83,42 @@ static void several_processes_stand_before_threads(void **state)
 	profile__free(profile);
 }
 
+static void one_process_is_told_when_asked(void **state)
+{
+	struct profile *profile = synthetic__new();
+	struct output_options options = { .by_process = true };
+	uint32_t leaf = synthetic__location(profile, "f", "/", "a.py", 1, 2);
+	uint32_t thread = synthetic__thread(profile, 20, "python b", 20, "x");
+
+	(void)state;
+	synthetic__add(profile, OUTCOME_PYTHON, thread, &leaf, 1, 1);
+	assert_folded(profile, &options, "process 20:\"python b\";f (a.py:2) 1\n");
+	options.threads = true;
+	assert_folded(profile, &options, "process 20:\"python b\";thread (20): x;f (a.py:2) 1\n");
+	profile__free(profile);
+}
+
+static void a_pid_that_is_used_again_is_another_process(void **state)
+{
+	struct profile *profile = synthetic__machine();
+	struct output_options options = { 0 };
+
+	(void)state;
+	assert_folded(profile, &options,
+		      "process 10:\"python3 worker.py --queue high\";main (app.py:10);"
+		      "Loader.load (pkg/load.py:20) 30\n"
+		      "process 11:\"python3 /srv/report.py\";main (app.py:10);"
+		      "fib (pkg/fib.py:5) 6\n"
+		      "process 11:\"python3 worker.py --queue low\";main (app.py:10);"
+		      "Loader.load (pkg/load.py:20) 20\n"
+		      "process 11:\"python3 worker.py --queue low\";main (app.py:10);"
+		      "fib (pkg/fib.py:5) 10\n"
+		      "process 20:\"python3 /srv/report.py\";main (app.py:10);"
+		      "fib (pkg/fib.py:5) 24\n"
+		      "process 30:\"python3 -c pass\";[no Python on this thread] 10\n");
+	profile__free(profile);
+}
+
 static void lines_that_became_equal_are_one(void **state)
 {
 	struct profile *profile = synthetic__new();
@@ -211,7 +247,7 @@ static void the_longest_labels_fit(void **state)
 			       synthetic__thread(profile, pid, name, pid, name), &leaf, 1,
 			       UINT64_MAX / 4);
 	text = folded(profile, &options);
-	assert_in_range(check_lines(text, &sum), 30 * 1024, 60 * 1024);
+	assert_in_range(check_lines(text, &sum), 20 * 1024, 60 * 1024);
 	assert_int_equal(sum, UINT64_MAX / 4 * 2);
 	free(text);
 	free(name);
@@ -220,7 +256,7 @@ static void the_longest_labels_fit(void **state)
 
 static void large_profiles_take_seconds(void **state)
 {
-	struct profile *profile = synthetic__tree(30000, 4);
+	struct profile *profile = synthetic__tree(30000, 4, 1);
 	struct output_options options = { .threads = true };
 	char *text;
 	uint64_t sum;
@@ -241,6 +277,8 @@ int main(void)
 		cmocka_unit_test(stacks_are_root_first_and_sorted),
 		cmocka_unit_test(threads_stand_first),
 		cmocka_unit_test(several_processes_stand_before_threads),
+		cmocka_unit_test(one_process_is_told_when_asked),
+		cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
 		cmocka_unit_test(lines_that_became_equal_are_one),
 		cmocka_unit_test(no_profile_is_no_line),
 		cmocka_unit_test(hostile_names_harm_no_line),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "synthetic.h"
+#include "unicode.h"
 
 static const struct output_options defaults = { .title = "test" };
 
@@ -129,6 +130,80 @@ static void processes_are_quoted(void **state)
 	profile__free(profile);
 }
 
+static void a_process_without_a_command_has_its_short_name(void **state)
+{
+	struct profile *profile = profile__new();
+	uint32_t process = profile__process(profile, 1, 12);
+	char *label = output__process_label(profile, process);
+
+	(void)state;
+	assert_string_equal(label, "process 12:\"\"");
+	free(label);
+	profile->processes[process].short_name = profile__string(profile, "worker.py");
+	label = output__process_label(profile, process);
+	assert_string_equal(label, "process 12:\"worker.py\"");
+	free(label);
+	profile__free(profile);
+}
+
+/* TEXT, repeated up to LENGTH bytes, as it is shortened to BYTES_MAX. */
+static char *shortened(const char *text, size_t length, size_t bytes_max)
+{
+	char *result = xmalloc(length + 1);
+
+	for (size_t i = 0; i < length; i++)
+		result[i] = text[i % strlen(text)];
+	result[length] = '\0';
+	assert_ptr_equal(output__shorten(result, bytes_max), result);
+	return result;
+}
+
+static void long_texts_lose_their_middle(void **state)
+{
+	char *text = shortened("0123456789", 30, 30), *valid;
+
+	(void)state;
+	assert_string_equal(text, "012345678901234567890123456789");
+	free(text);
+	text = shortened("0123456789", 31, 30);
+	assert_string_equal(text, "0123456789012345 ... 234567890");
+	free(text);
+	text = shortened("0123456789", 1000000, 30);
+	assert_string_equal(text, "0123456789012345 ... 123456789");
+	free(text);
+	/* No character is cut in two, wherever it is cut. */
+	for (size_t bytes_max = 20; bytes_max < 40; bytes_max++) {
+		text = shortened("\xf0\x9f\x90\x8d", 400, bytes_max);
+		assert_in_range(strlen(text), bytes_max - 6, bytes_max);
+		assert_non_null(strstr(text, " ... "));
+		valid = unicode__sanitize(text, strlen(text));
+		assert_string_equal(valid, text);
+		free(valid);
+		free(text);
+	}
+}
+
+static void a_long_command_keeps_its_beginning_and_its_end(void **state)
+{
+	struct profile *profile = profile__new();
+	char *command, *label;
+
+	(void)state;
+	command = shortened("x\n;\"\xff", 4096, 4096);
+	memcpy(command, "python3 app.py ", strlen("python3 app.py "));
+	strcpy(command + 4096 - strlen(" --queue 5"), " --queue 5");
+	synthetic__thread(profile, 12, command, 5, "");
+	label = output__process_label(profile, 0);
+	assert_int_equal(strncmp(label, "process 12:\"python3 app.py ", 26), 0);
+	assert_string_equal(label + strlen(label) - 11, " --queue 5\"");
+	assert_non_null(strstr(label, " ... "));
+	assert_null(strpbrk(label, ";\n\xff"));
+	assert_in_range(strlen(label), COMMAND_BYTES_MAX, COMMAND_BYTES_MAX + 20);
+	free(label);
+	free(command);
+	profile__free(profile);
+}
+
 static void labels_are_bounded(void **state)
 {
 	struct profile *profile = profile__new();
@@ -182,6 +257,9 @@ int main(void)
 		cmocka_unit_test(labels_are_harmless),
 		cmocka_unit_test(no_label_ends_in_a_number),
 		cmocka_unit_test(processes_are_quoted),
+		cmocka_unit_test(a_process_without_a_command_has_its_short_name),
+		cmocka_unit_test(long_texts_lose_their_middle),
+		cmocka_unit_test(a_long_command_keeps_its_beginning_and_its_end),
 		cmocka_unit_test(labels_are_bounded),
 		cmocka_unit_test(a_failed_write_is_the_files_own),
 	};

@@ -77,7 +77,7 @@ static void the_header_says_what_is_counted(void **state)
 
 static void ids_are_sequential(void **state)
 {
-	struct profile *profile = synthetic__tree(5000, 3);
+	struct profile *profile = synthetic__tree(5000, 3, 1);
 	Pprof__Profile *message = written(profile);
 
 	(void)state;
@@ -165,6 +165,62 @@ static void samples_are_labelled(void **state)
 	profile__free(profile);
 }
 
+static void processes_are_labelled(void **state)
+{
+	struct profile *profile = synthetic__machine();
+	Pprof__Profile *message = written(profile);
+	const Pprof__Sample *sample = message->sample[0];
+
+	(void)state;
+	assert_int_equal(sample->n_label, 7);
+	assert_label(message, sample->label[0], "pid", "", 10);
+	assert_label(message, sample->label[1], "tid", "", 10);
+	assert_label(message, sample->label[2], "thread", "MainThread", 0);
+	assert_label(message, sample->label[3], "process", "worker.py", 0);
+	assert_label(message, sample->label[4], "command", "python3 worker.py --queue high", 0);
+	assert_label(message, sample->label[5], "container_id", SYNTHETIC_CONTAINER, 0);
+	assert_label(message, sample->label[6], "cgroup", SYNTHETIC_CGROUP, 0);
+	/* What is not known has no label. */
+	sample = message->sample[message->n_sample - 1];
+	assert_int_equal(sample->n_label, 4);
+	assert_label(message, sample->label[3], "command", "python3 -c pass", 0);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
+static void values_of_labels_are_bounded(void **state)
+{
+	struct profile *profile = synthetic__machine();
+	char *cgroup = xmalloc(4097);
+	Pprof__Profile *message;
+	size_t long_strings = 0;
+
+	(void)state;
+	memset(cgroup, 7, 4096);
+	strcpy(cgroup + 4096 - strlen("/end.scope"), "/end.scope");
+	synthetic__belong(profile, 0, 2, "", cgroup, "");
+	message = written(profile);
+	for (size_t i = 0; i < message->n_sample; i++) {
+		const Pprof__Sample *sample = message->sample[i];
+
+		for (size_t j = 0; j < sample->n_label; j++)
+			assert_true(strlen(text(message, sample->label[j]->str)) <= 1024);
+	}
+	for (size_t i = 0; i < message->n_string_table; i++) {
+		const char *string = text(message, i);
+
+		if (strlen(string) < 1000)
+			continue;
+		long_strings++;
+		assert_string_equal(strstr(string, "/end.scope"), "/end.scope");
+		assert_non_null(strstr(string, " ... "));
+	}
+	assert_int_equal(long_strings, 1);
+	free(cgroup);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
 static void assert_plain(const Pprof__Profile *message, int64_t index, const char *original)
 {
 	char *plain = plain_text__escape(original, SIZE_MAX);
@@ -197,7 +253,7 @@ static void hostile_names_stay_but_for_controls(void **state)
 
 static void strings_are_written_once(void **state)
 {
-	struct profile *profile = synthetic__tree(500, 2);
+	struct profile *profile = synthetic__tree(500, 2, 1);
 	Pprof__Profile *message = written(profile);
 
 	(void)state;
@@ -244,6 +300,8 @@ int main(void)
 		cmocka_unit_test(frames_are_complete),
 		cmocka_unit_test(a_reason_is_a_function_without_a_file),
 		cmocka_unit_test(samples_are_labelled),
+		cmocka_unit_test(processes_are_labelled),
+		cmocka_unit_test(values_of_labels_are_bounded),
 		cmocka_unit_test(hostile_names_stay_but_for_controls),
 		cmocka_unit_test(strings_are_written_once),
 		cmocka_unit_test(the_same_profile_is_the_same_file),

@@ -153,6 +153,55 @@ static void several_processes_are_sorted_and_named(void **state)
 	profile__free(profile);
 }
 
+static void assert_names(const json_t *json, const char *const *expected, size_t count)
+{
+	const json_t *profiles = json_object_get(json, "profiles");
+
+	assert_int_equal(json_array_size(profiles), count);
+	for (size_t i = 0; i < count; i++)
+		assert_string_equal(string_of(json_array_get(profiles, i), "name"), expected[i]);
+}
+
+static void processes_have_their_short_names(void **state)
+{
+	static const char *const expected[] = {
+		"Process 10 \"worker.py\" Thread 10 \"MainThread\"",
+		"Process 11 \"worker.py\" Thread 11 \"MainThread\"",
+		"Process 11 \"report.py\" Thread 11 \"MainThread\"",
+		"Process 20 \"report.py\" Thread 20 \"MainThread\"",
+		"Process 30 Thread 30 \"MainThread\"",
+	};
+	struct profile *profile = synthetic__machine();
+	uint32_t leaf = synthetic__location(profile, "last", "/", "a.py", 1, 2);
+	json_t *json;
+
+	(void)state;
+	/* Of both that had pid 11, samples come in turns. */
+	synthetic__add(profile, OUTCOME_PYTHON, 1, &leaf, 1, 1);
+	synthetic__add(profile, OUTCOME_PYTHON, 3, &leaf, 1, 1);
+	json = written(profile, false);
+	assert_names(json, expected, 5);
+	json_decref(json);
+	profile__free(profile);
+}
+
+static void one_process_is_told_when_asked(void **state)
+{
+	static const char *const expected[] = { "Process 100 Thread 100 \"MainThread\"",
+						"Process 100 Thread 101 \"worker 1\"" };
+	struct output_options options = { .title = "", .by_process = true };
+	struct profile *profile = synthetic__plain();
+	size_t size;
+	char *bytes = synthetic__write(&output_speedscope, profile, &options, &size);
+	json_t *json = json_loadb(bytes, size, 0, NULL);
+
+	(void)state;
+	assert_names(json, expected, 2);
+	json_decref(json);
+	free(bytes);
+	profile__free(profile);
+}
+
 static void hostile_names_stay_as_they_are(void **state)
 {
 	struct profile *profile = synthetic__hostile();
@@ -194,6 +243,8 @@ int main(void)
 		cmocka_unit_test(stacks_are_root_first),
 		cmocka_unit_test(full_filenames_are_an_option),
 		cmocka_unit_test(several_processes_are_sorted_and_named),
+		cmocka_unit_test(processes_have_their_short_names),
+		cmocka_unit_test(one_process_is_told_when_asked),
 		cmocka_unit_test(hostile_names_stay_as_they_are),
 		cmocka_unit_test(no_sample_is_a_profile_too),
 	};

@@ -151,7 +151,7 @@ static void line__init(struct line *line, const struct profile *profile,
 	line->locations = stack->locations;
 	line->depth = stack->depth;
 	line->count = sample->count;
-	if (profile->process_count > 1)
+	if (output__shows_processes(profile, options))
 		line->root[line->root_length++] = labels->ranks[labels->first_process + process];
 	if (options->threads)
 		line->root[line->root_length++] =

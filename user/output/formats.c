@@ -44,8 +44,8 @@ static bool is_odd_space(uint32_t point)
 	       point == 0x202f || point == 0x205f || point == 0x3000;
 }
 
-/* TEXT as a part of a label: without what separates labels, or looks like it. */
-static char *clean(const char *text)
+/* TEXT as a part of a label, without what separates labels, or looks like it: up to BYTES_MAX. */
+static char *clean(const char *text, size_t bytes_max)
 {
 	char *single = xmalloc(strlen(text) + 1), *to = single, *result;
 
@@ -60,7 +60,7 @@ static char *clean(const char *text)
 		text += bytes;
 	}
 	*to = '\0';
-	result = plain_text__escape(single, PART_BYTES_MAX);
+	result = plain_text__escape(single, bytes_max);
 	free(single);
 	return result;
 }
@@ -83,11 +83,11 @@ char *output__frame_label(const struct profile *profile, const struct output_opt
 	const struct profile_location *place = &profile->locations[location];
 	const struct profile_function *function = &profile->functions[place->function];
 	string_id file = options->full_filenames ? function->filename : function->short_filename;
-	char *name = clean(profile->strings[function->name]), *filename, *label;
+	char *name = clean(profile->strings[function->name], PART_BYTES_MAX), *filename, *label;
 
 	if (function->kind == FRAME_REASON)
 		return harmless(name);
-	filename = clean(file ? profile->strings[file] : "?");
+	filename = clean(file ? profile->strings[file] : "?", PART_BYTES_MAX);
 	if (place->line)
 		label = xasprintf("%s (%s:%u)", name, filename, place->line);
 	else
@@ -100,17 +100,49 @@ char *output__frame_label(const struct profile *profile, const struct output_opt
 char *output__thread_label(const struct profile *profile, uint32_t thread)
 {
 	const struct profile_thread *description = &profile->threads[thread];
-	char *name = clean(profile->strings[description->name]);
+	char *name = clean(profile->strings[description->name], PART_BYTES_MAX);
 	char *label = xasprintf("thread (%u)%s%s", description->tid, *name ? ": " : "", name);
 
 	free(name);
 	return harmless(label);
 }
 
+bool output__shows_processes(const struct profile *profile, const struct output_options *options)
+{
+	return options->by_process || profile->process_count > 1;
+}
+
+static bool is_inside_character(char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+char *output__shorten(char *text, size_t bytes_max)
+{
+	static const char gap[] = " ... ";
+	const size_t gap_length = sizeof(gap) - 1, length = strlen(text);
+	size_t head, tail;
+
+	if (length <= bytes_max)
+		return text;
+	head = (bytes_max - gap_length) * 2 / 3;
+	tail = length - (bytes_max - gap_length - head);
+	while (is_inside_character(text[head]))
+		head--;
+	while (is_inside_character(text[tail]))
+		tail++;
+	memcpy(text + head, gap, gap_length);
+	memmove(text + head + gap_length, text + tail, length - tail + 1);
+	return text;
+}
+
 char *output__process_label(const struct profile *profile, uint32_t process)
 {
-	char *command = clean(profile->strings[profile->processes[process].command]);
-	char *label = xasprintf("process %u:\"%s\"", profile->processes[process].pid, command);
+	const struct profile_process *description = &profile->processes[process];
+	string_id name = description->command ? description->command : description->short_name;
+	char *command = clean(profile->strings[name], SIZE_MAX);
+	char *label = xasprintf("process %u:\"%s\"", description->pid,
+				output__shorten(command, COMMAND_BYTES_MAX));
 
 	free(command);
 	return label;

@@ -13,6 +13,7 @@
 
 struct output_options {
 	bool threads;	     /* -t: a frame for each thread at the root */
+	bool by_process;     /* as of several processes, however many were found */
 	bool full_filenames; /* --full-filenames: as the code object has them */
 	const char *title;   /* what was profiled: "PID 1234: python3 app.py"; valid UTF-8 */
 };
@@ -55,5 +56,14 @@ char *output__frame_label(const struct profile *profile, const struct output_opt
 /* "thread (TID): name" and "process PID:"command"", which stand before a stack's frames. */
 char *output__thread_label(const struct profile *profile, uint32_t thread);
 char *output__process_label(const struct profile *profile, uint32_t process);
+
+/* Whether a stack is told with its process. */
+bool output__shows_processes(const struct profile *profile, const struct output_options *options);
+
+/* Cuts what TEXT, of valid UTF-8, has over BYTES_MAX out of its middle, with " ... " in its place:
+ * a command line begins with the program and ends with what it was told to do, a path ends with
+ * the name.  Returns TEXT. */
+char *output__shorten(char *text, size_t bytes_max);
+#define COMMAND_BYTES_MAX 256
 
 #endif

@@ -21,6 +21,9 @@
 #define GZIP_WINDOW_BITS (15 + 16)
 #define GZIP_MEMORY	 8
 
+/* Pyroscope makes series of the labels' values, and refuses one of more than 2,048 bytes. */
+#define VALUE_BYTES_MAX 1024
+
 struct writer {
 	const struct profile *profile;
 	FILE *file;
@@ -28,10 +31,19 @@ struct writer {
 	uint8_t *packed;
 	size_t packed_capacity;
 	int64_t *string_indices; /* of the profile's strings; 0: not written, but for "" */
+	int64_t *value_indices;	 /* of those that are too long for a label's value */
 	int64_t string_count;
 	struct {
-		int64_t pid, tid, thread, command;
+		int64_t pid, tid, thread, process, command, container_id, cgroup;
 	} keys;
+};
+
+#define LABELS_MAX 7
+
+/* Those of one sample. */
+struct labels {
+	Pprof__Label labels[LABELS_MAX], *list[LABELS_MAX];
+	size_t count;
 };
 
 static void compress_bytes(struct writer *writer, uint8_t *bytes, size_t length, int flush)
@@ -113,7 +125,10 @@ static void put_header(struct writer *writer)
 	writer->keys.pid = put_text(writer, "pid");
 	writer->keys.tid = put_text(writer, "tid");
 	writer->keys.thread = put_text(writer, "thread");
+	writer->keys.process = put_text(writer, "process");
 	writer->keys.command = put_text(writer, "command");
+	writer->keys.container_id = put_text(writer, "container_id");
+	writer->keys.cgroup = put_text(writer, "cgroup");
 	part.n_sample_type = 2;
 	part.sample_type = types;
 	part.default_sample_type = cpu.type;
@@ -158,33 +173,68 @@ static void put_location(struct writer *writer, uint32_t index)
 	put(writer, &part);
 }
 
+/* STRING as the value of a label. */
+static int64_t put_value(struct writer *writer, string_id string)
+{
+	const char *text = writer->profile->strings[string];
+	int64_t *index = &writer->value_indices[string];
+	char *plain;
+
+	if (*index)
+		return *index;
+	plain = plain_text__escape(text, SIZE_MAX);
+	if (strlen(plain) <= VALUE_BYTES_MAX)
+		*index = put_string(writer, string);
+	else
+		*index = put_text(writer, output__shorten(plain, VALUE_BYTES_MAX));
+	free(plain);
+	return *index;
+}
+
+static void add_label(struct labels *labels, int64_t key, int64_t string, int64_t number)
+{
+	Pprof__Label *label = &labels->labels[labels->count];
+
+	pprof__label__init(label);
+	label->key = key;
+	label->str = string;
+	label->num = number;
+	labels->list[labels->count++] = label;
+}
+
+static void add_value(struct writer *writer, struct labels *labels, int64_t key, string_id string)
+{
+	if (string)
+		add_label(labels, key, put_value(writer, string), 0);
+}
+
+static void init_labels(struct writer *writer, const struct profile_thread *thread,
+			struct labels *labels)
+{
+	const struct profile_process *process = &writer->profile->processes[thread->process];
+
+	labels->count = 0;
+	add_label(labels, writer->keys.pid, 0, process->pid);
+	add_label(labels, writer->keys.tid, 0, thread->tid);
+	add_value(writer, labels, writer->keys.thread, thread->name);
+	add_value(writer, labels, writer->keys.process, process->short_name);
+	add_value(writer, labels, writer->keys.command, process->command);
+	add_value(writer, labels, writer->keys.container_id, process->container_id);
+	add_value(writer, labels, writer->keys.cgroup, process->cgroup);
+}
+
 static void put_sample(struct writer *writer, const struct profile_sample *sample)
 {
 	const struct profile *profile = writer->profile;
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
-	const struct profile_thread *thread = &profile->threads[sample->thread];
-	const struct profile_process *process = &profile->processes[thread->process];
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample message = PPROF__SAMPLE__INIT, *messages[] = { &message };
-	Pprof__Label pid = PPROF__LABEL__INIT, tid = PPROF__LABEL__INIT;
-	Pprof__Label name = PPROF__LABEL__INIT, command = PPROF__LABEL__INIT;
-	Pprof__Label *labels[4] = { &pid, &tid };
+	struct labels labels;
 	int64_t values[] = { sample->count, sample->count * profile__period_ns(profile) };
 
-	message.label = labels;
-	message.n_label = 2;
-	pid.key = writer->keys.pid;
-	pid.num = process->pid;
-	tid.key = writer->keys.tid;
-	tid.num = thread->tid;
-	name.key = writer->keys.thread;
-	name.str = put_string(writer, thread->name);
-	if (name.str)
-		labels[message.n_label++] = &name;
-	command.key = writer->keys.command;
-	command.str = put_string(writer, process->command);
-	if (command.str)
-		labels[message.n_label++] = &command;
+	init_labels(writer, &profile->threads[sample->thread], &labels);
+	message.label = labels.list;
+	message.n_label = labels.count;
 	message.n_value = 2;
 	message.value = values;
 	message.n_location_id = stack->depth;
@@ -206,6 +256,7 @@ static int write_pprof(const struct profile *profile, const struct output_option
 			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	writer.string_indices = xcalloc(profile->string_count, sizeof(*writer.string_indices));
+	writer.value_indices = xcalloc(profile->string_count, sizeof(*writer.value_indices));
 	put_header(&writer);
 	put_comments(&writer, options);
 	for (size_t i = 0; i < profile->function_count; i++)
@@ -217,6 +268,7 @@ static int write_pprof(const struct profile *profile, const struct output_option
 	compress_bytes(&writer, NULL, 0, Z_FINISH);
 	deflateEnd(&writer.stream);
 	free(writer.string_indices);
+	free(writer.value_indices);
 	free(writer.packed);
 	return 0;
 }

@@ -41,23 +41,29 @@ static json_t *stack_json(const struct writer *writer, const struct profile_stac
 	return frames;
 }
 
-static char *thread_title(const struct profile *profile, uint32_t index)
+/* "Process 12 "worker.py"", the name only where there is one. */
+static char *entity_title(const struct profile *profile, const char *kind, uint32_t number,
+			  string_id name)
 {
-	const struct profile_thread *thread = &profile->threads[index];
-	char *process = xstrdup(""), *name = xstrdup(""), *title;
+	if (!name)
+		return xasprintf("%s %u", kind, number);
+	return xasprintf("%s %u \"%s\"", kind, number, profile->strings[name]);
+}
 
-	if (profile->process_count > 1) {
-		free(process);
-		process = xasprintf("Process %u ", profile->processes[thread->process].pid);
-	}
-	if (thread->name) {
-		free(name);
-		name = xasprintf(" \"%s\"", profile->strings[thread->name]);
-	}
-	title = xasprintf("%sThread %u%s", process, thread->tid, name);
-	free(process);
-	free(name);
-	return title;
+static char *thread_title(const struct writer *writer, uint32_t index)
+{
+	const struct profile *profile = writer->profile;
+	const struct profile_thread *thread = &profile->threads[index];
+	const struct profile_process *process = &profile->processes[thread->process];
+	char *title = entity_title(profile, "Thread", thread->tid, thread->name), *whose, *both;
+
+	if (!output__shows_processes(profile, writer->options))
+		return title;
+	whose = entity_title(profile, "Process", process->pid, process->short_name);
+	both = xasprintf("%s %s", whose, title);
+	free(whose);
+	free(title);
+	return both;
 }
 
 /* The profile of one thread, of the COUNT samples at SAMPLES. */
@@ -65,7 +71,7 @@ static json_t *thread_json(const struct writer *writer, const struct profile_sam
 			   size_t count)
 {
 	double period_s = profile__period_ns(writer->profile) / 1e9;
-	char *title = thread_title(writer->profile, samples[0]->thread);
+	char *title = thread_title(writer, samples[0]->thread);
 	json_t *stacks = json_array(), *weights = json_array(), *thread;
 	uint64_t total = 0;
 
@@ -94,6 +100,9 @@ static int compare_samples(const void *left, const void *right, void *context)
 
 	if (a_pid != b_pid)
 		return a_pid < b_pid ? -1 : 1;
+	/* Two may have had that pid, one after the other. */
+	if (a_thread->process != b_thread->process)
+		return a_thread->process < b_thread->process ? -1 : 1;
 	if (a_thread->tid != b_thread->tid)
 		return a_thread->tid < b_thread->tid ? -1 : 1;
 	return (a > b) - (a < b);
