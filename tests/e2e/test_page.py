@@ -6,6 +6,15 @@ The profiles are made by tests/programs/synthetic_profile.c; `plain` has 110 sam
     30 + 10  main > Loader.load:20          40  main > fib > fib > fib
     20       main > Loader.load:21           5  [deeper frames cut] > fib > fib
     5        [no Python on this thread]         (10 + 5 of these on the second thread)
+
+`machine` has 100, of six processes; 10 and 11 are in a container, 11 is used twice:
+
+    10 worker.py   30 main > Loader.load                   www-data
+    11 worker.py   20 main > Loader.load, 10 main > fib    www-data
+    20 report.py   24 main > fib                           root, report.service
+    11 report.py   6 main > fib                            root, report.service
+    30             10 [no Python on this thread]           python3 -c pass
+    40 idle.py     none
 """
 
 import itertools
@@ -20,7 +29,7 @@ import pytest
 from conftest import ROOT, missing
 from page.browser import Browser, find_browser
 
-OPEN_MS, ZOOM_MS = 2000, 100
+OPEN_MS, ZOOM_MS, CHOOSE_MS = 2000, 100, 400
 TRIES = 5
 
 LOAD, LOAD_NEXT = "Loader.load (pkg/load.py:20)", "Loader.load (pkg/load.py:21)"
@@ -30,6 +39,9 @@ TABLE = """return [...document.querySelectorAll("#table tbody tr[data-row]")].ma
     row.cells[2].textContent, row.cells[3].textContent,
     parseInt(row.cells[0].firstChild.data.replaceAll(",", "")),
     parseInt(row.cells[1].firstChild.data.replaceAll(",", ""))])"""
+
+ROWS = """return [...document.querySelectorAll("#process-list [role=option]")].map((row) =>
+    [...row.querySelectorAll("span")].map((part) => part.textContent))"""
 
 SORTED = "return document.querySelector(arguments[0]).getAttribute('aria-sort')"
 
@@ -80,6 +92,21 @@ class Page:
     def shares(self):
         return self.ask("shares()")
 
+    def open_processes(self, words=""):
+        """The rows of the menu of processes that have WORDS in them: [name, whose, share]."""
+        self.browser.click("#process-open")
+        self.browser.type(words)
+        return self.browser.run(ROWS)
+
+    def choose_process(self, words):
+        """Chooses the first row that has WORDS in it."""
+        assert self.open_processes(words), "no process like " + words
+        self.browser.press("Enter")
+
+    @property
+    def chosen(self):
+        return self.browser.text("#process-open span")
+
     @property
     def fragment(self):
         return self.browser.url.partition("#")[2]
@@ -122,21 +149,41 @@ def plain_page(make_page):
     return make_page("plain")
 
 
-@pytest.fixture
-def page(plain_page):
-    """The plain profile's page, just opened."""
-    browser = plain_page.browser
+def watched(page):
+    """The page, just opened, and at the end without a message in the console."""
+    browser = page.browser
     browser.resize(1280, 800)
     browser.prefer("light")
     browser.messages()
-    plain_page.open()
-    yield plain_page
+    page.open()
+    yield page
     assert browser.messages() == [], "errors in the console"
+
+
+@pytest.fixture
+def page(plain_page):
+    yield from watched(plain_page)
+
+
+@pytest.fixture(scope="module")
+def machine_page(make_page):
+    return make_page("machine")
+
+
+@pytest.fixture
+def machine(machine_page):
+    yield from watched(machine_page)
 
 
 @pytest.fixture(scope="module")
 def large_page(make_page):
     return make_page("tree", "-n", "100000", "-m", "8")
+
+
+@pytest.fixture(scope="module")
+def crowded_page(make_page):
+    """The same of 500 processes of two threads; 20 each run the same."""
+    return make_page("tree", "-n", "100000", "-m", "1000", "-p", "500")
 
 
 def replace_profile(page, change):
@@ -355,13 +402,178 @@ def test_thread_menu_shows_one_thread(page):
 
 
 def test_process_menu_only_where_there_are_several(page, make_page):
-    hidden = "return document.getElementById('process').closest('label').hidden"
-    assert page.browser.run(hidden)
+    hidden = "return document.getElementById('process').hidden"
+    groups = "return [...document.getElementById('group').options].map((each) => each.value)"
+    assert page.browser.run(hidden) and page.browser.run(groups) == ["none", "thread"]
     several = make_page("hostile").open()
     assert not page.browser.run(hidden)
-    several.browser.choose("#process", "203 ")
+    assert page.browser.run(groups) == ["none", "command", "process", "thread"]
+    several.choose_process("203")
     assert several.samples("all") == [4]
     assert several.browser.run("return document.getElementById('thread').options.length") == 2
+
+
+def test_one_process_is_told_when_asked(page, make_page):
+    one = make_page("plain", "-a").open()
+    assert one.samples("python3 app.py") == [110] and one.chosen == "1 process"
+    one.browser.choose("#group", "By process")
+    assert one.samples('process 100:"python3 app.py"') == [110]
+
+
+def test_processes_are_merged_by_command(machine):
+    assert machine.samples("worker.py") == [60] and machine.samples("report.py") == [30]
+    assert machine.samples("python3 -c pass") == [10] and not machine.nodes("idle.py")
+    assert sorted(machine.samples(MAIN)) == [30, 60] and machine.samples(LOAD) == [50]
+    assert machine.box("worker.py")["y"] > machine.box(MAIN)["y"]
+
+
+def test_processes_apart(machine):
+    machine.browser.choose("#group", "By process")
+    assert machine.fragment == "group=process"
+    expected = {'process 10:"python3 worker.py --queue high"': [30],
+                'process 11:"python3 worker.py --queue low"': [30],
+                'process 20:"python3 /srv/report.py"': [24],
+                'process 11:"python3 /srv/report.py"': [6], 'process 30:"python3 -c pass"': [10]}
+    assert {label: machine.samples(label) for label in expected} == expected
+    machine.browser.choose("#group", "By thread")
+    assert machine.samples('process 11:"python3 /srv/report.py"') == [6]
+    assert sorted(machine.samples("thread (11): MainThread")) == [6, 30]
+    machine.browser.choose("#group", "All merged")
+    assert machine.samples(MAIN) == [90]
+
+
+def test_process_menu_lists_commands_and_processes(machine):
+    rows = machine.open_processes()
+    assert [(name, share) for name, _, share in rows] == [
+        ("All 6 processes", "100.0 %"), ("worker.py", "60.0 %"), ("report.py", "30.0 %"),
+        ("10 python3 worker.py --queue high", "30.0 %"),
+        ("11 python3 worker.py --queue low", "30.0 %"), ("20 python3 /srv/report.py", "24.0 %"),
+        ("11 python3 /srv/report.py", "6.0 %"), ("30 python3 -c pass", "10.0 %"),
+        ("40 python3 idle.py", "0 %")]
+    whose = [row[1] for row in rows]
+    assert whose[1:4] == ["2 processes", "2 processes", "www-data · 4f5b3c9de7a8"]
+    assert whose[5] == "root · report.service"
+    assert re.fullmatch(r"from \d.* · root · report.service", whose[6]), "its PID is used twice"
+    assert whose[7:] == ["", ""]
+
+
+@pytest.mark.parametrize("words, found", [
+    ("report", ["report.py", "20", "11"]), ("11", ["11", "11", "10", "20", "30", "40"]),
+    ("www-data", ["10", "11"]), ("QUEUE low", ["11"]), ("4f5b3c9de7a8012b4f5b 10", ["10"]),
+    ("a1b2c3d4-0000", ["10", "11"]), ("report.service 20", ["20"]), ("nothing like it", []),
+    ("2 processes", ["worker.py", "report.py"]),
+])
+def test_processes_are_found_by_words(machine, words, found):
+    assert [row[0].split(" ")[0] for row in machine.open_processes(words)] == found
+    assert ("None is like that." in machine.browser.text("#process-list")) == (not found)
+
+
+def test_a_command_is_chosen(machine):
+    machine.choose_process("report")
+    assert machine.chosen == "report.py" and machine.fragment == "command=1"
+    assert machine.samples("all") == [30] and not machine.nodes(LOAD)
+    assert machine.browser.text("#thread").startswith("All 2 threads")
+    machine.browser.choose("#thread", "MainThread (20)")
+    assert machine.samples("all") == [24] and machine.fragment == "command=1&thread=2"
+    machine.browser.click('[data-view="table"]')
+    assert [row[2] for row in machine.browser.run(TABLE)] == [24, 0]
+    before = machine.ask("state()")
+    machine.browser.reload()
+    assert machine.ask("state()") == before and machine.chosen == "report.py"
+
+
+def test_a_process_is_chosen_by_mouse_and_by_key(machine):
+    machine.open_processes("report")
+    machine.browser.click("#process-list [role=option]:last-child")
+    assert machine.chosen == "11 python3 /srv/report.py" and machine.samples("all") == [6]
+    assert machine.fragment == "process=3" and machine.samples("report.py") == [6]
+    assert machine.browser.run("return document.getElementById('process-panel').hidden")
+    machine.browser.press("Enter")
+    assert machine.browser.run(ROWS)[6][0] == machine.chosen
+    machine.browser.press("ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown", "Enter")
+    assert machine.chosen == "11 python3 worker.py --queue low"
+    assert machine.samples("all") == [30]
+    machine.open("process=0&thread=0")
+    assert machine.samples("all") == [30] and machine.chosen.startswith("10 ")
+    machine.choose_process("All 6")
+    assert machine.samples("all") == [100] and machine.fragment == ""
+
+
+def test_escape_closes_the_menu_of_processes_alone(machine):
+    machine.click("worker.py")
+    zoom = machine.state("zoom")
+    assert zoom > 0 and machine.open_processes("report")
+    hidden = "return document.getElementById('process-panel').hidden"
+    machine.browser.press("Escape")
+    assert machine.browser.run(hidden)
+    assert machine.state("zoom") == zoom and machine.chosen == "All 6 processes"
+    for expected in False, True, False:
+        machine.browser.click("#process-open")
+        assert machine.browser.run(hidden) == expected
+    machine.browser.click("#search")
+    assert machine.browser.run(hidden)
+
+
+def test_zoom_and_search_go_with_the_processes(machine):
+    machine.search("fib")
+    assert machine.shares() == [[40, 100, "all"]]
+    machine.choose_process("worker.py 2 processes")
+    assert machine.shares() == [[10, 60, "all"]]
+    machine.click(MAIN)
+    machine.browser.choose("#group", "All merged")
+    assert machine.state("zoom") == machine.node(MAIN) and machine.samples(MAIN) == [60]
+    machine.choose_process("20 report")
+    assert machine.shares() == [[24, 24, "all"], [24, 24, "zoomed"]]
+    machine.open("group=process&search=worker.py")
+    assert machine.shares() == [[60, 100, "all"]]
+
+
+def test_whose_a_process_is(machine):
+    def tooltip(label):
+        box = machine.box(label)
+        machine.browser.point(box["x"] + 20, box["y"] + 5, press=False)
+        return machine.browser.text("#tooltip")
+    text = tooltip("worker.py")
+    for part in ("worker.pySamples60", "Run by2 processes", "Userwww-data",
+                 "Container4f5b3c9de7a8", "Poda1b2c3d4-0000-4000-8000-112233445566"):
+        assert part in text
+    assert "Cgroup" not in text and "Started" not in text
+    assert "Userroot" in tooltip("report.py") and "Unitreport.service" in tooltip("report.py")
+    text = tooltip("python3 -c pass")
+    assert "Run byprocess 30" in text and "User" not in text
+    machine.browser.choose("#group", "By process")
+    assert "Started" in tooltip('process 20:"python3 /srv/report.py"')
+    machine.click('process 20:"python3 /srv/report.py"')
+    assert "user root · unit report.service · started" in machine.detail
+    assert "6 processes" in machine.browser.text("[data-summary]")
+    recording = machine.browser.text("[data-recording]")
+    assert "10: python3 worker.py --queue high · user www-data · container 4f5b3c9" in recording
+    assert "30: python3 -c passProcess40: python3 idle.py" in recording
+
+
+def test_process_menu_fits_small_windows(machine):
+    machine.browser.resize(360, 480)
+    machine.open()
+    machine.open_processes()
+    panel = machine.browser.run("""const box = document.getElementById("process-panel")
+        .getBoundingClientRect(); return [box.left, box.right, box.bottom]""")
+    assert panel[0] >= 0 and panel[1] <= 360 and panel[2] <= 480
+    assert machine.browser.run("return document.documentElement.scrollWidth") <= 360
+
+
+def test_two_real_processes(any_python, target, profile, browser, tmp_path):
+    first, second = target(any_python, "busy.py"), target(any_python, "kinds.py")
+    path = tmp_path / "two.html"
+    run = profile.attempt("-p", first.pid, "-p", second.pid, "-d", 1, "-r", 499, "-o", path)
+    assert run.status == 0, run.stderr
+    page = Page(browser, str(path)).open()
+    every, = page.samples("all")
+    page.browser.choose("#group", "By process")
+    page.choose_process("%d kinds.py" % second.pid)
+    own, = page.samples("all")
+    assert 0 < own < every and page.chosen.startswith("%d " % second.pid)
+    page.choose_process("%d busy.py" % first.pid)
+    assert page.samples("all") == [every - own]
 
 
 def test_threads_stand_at_the_root_when_asked(page, make_page):
@@ -415,6 +627,7 @@ def test_address_brings_everything_back(page):
 
 @pytest.mark.parametrize("fragment", [
     "zoom=99999999&thread=77&process=-1&view=nothing&group=%00", "zoom=1e9&search=%ff%FE",
+    "command=1", "command=-1&process=9999999999", "group=process", "group=command&command=x",
     "%", "regex=(((&zoom=", "zoom=<b onload=x>&search=</script>", "__proto__=1&constructor=2"])
 def test_senseless_addresses_do_no_harm(page, fragment):
     page.open(fragment)
@@ -502,8 +715,11 @@ def test_hostile_names_are_harmless(page, make_page):
     assert hostile.samples("%s (%s:8)" % (name, name)) == [1]
     assert hostile.nodes("line\\u000abreak\\u000d\\u000a and\\u000bmore\\u000c "
                          "(line\\u000abreak\\u000d\\u000a and\\u000bmore\\u000c:8)")
-    for fragment in "view=table", "view=icicle&group=thread", "search=" + name.replace("<", "%3C"):
+    for fragment in ("view=table", "view=icicle&group=thread", "group=process", "group=none",
+                     "search=" + name.replace("<", "%3C")):
         hostile.open(fragment)
+        assert len(hostile.open_processes()) == 30
+        browser.press("Escape")
         browser.run("document.querySelector('footer details').open = true")
         for x in range(5, 1280, 90):
             browser.point(x, 700, press=False)
@@ -566,3 +782,59 @@ def test_100000_frames_zoom_in_time(page, large_page):
                 break
         assert large_page.state("zoom") == large_page.node(label)
         assert min(times) < ZOOM_MS, times
+
+
+def test_500_processes_open_in_time(page, crowded_page):
+    times = []
+    for _ in range(TRIES):
+        crowded_page.open()
+        times.append(crowded_page.ask("timings.open"))
+        if times[-1] < OPEN_MS:
+            break
+    assert crowded_page.samples("all") == [100000]
+    assert crowded_page.samples("app_3.py") == [4000]
+    assert min(times) < OPEN_MS, times
+    recording = page.browser.text("[data-recording]")
+    assert "Processes500: 20 app_0.py, 20 app_1.py" in recording
+    assert recording.count("app_") == 20 and "5 other commands" in recording
+
+
+def test_500_processes_are_found_and_chosen_in_time(page, crowded_page):
+    crowded_page.open()
+    threads = "return document.getElementById('thread').options.length"
+    assert page.browser.run(threads) == 202, "the busiest, and how many more there are"
+    spent = {"open": [], "type": [], "choose": []}
+    for _ in range(TRIES):
+        spent["open"].append(page.browser.run("""
+            const began = performance.now();
+            document.getElementById("process-open").click();
+            return performance.now() - began;"""))
+        assert len(page.browser.run(ROWS)) == 1 + 25 + 500
+        spent["type"].append(page.browser.run("""
+            const query = document.getElementById("process-query"), began = performance.now();
+            query.value = "app_7.py 247";
+            query.dispatchEvent(new Event("input", { bubbles: true }));
+            document.body.getBoundingClientRect();
+            return performance.now() - began;"""))
+        assert [row[0] for row in page.browser.run(ROWS)] == ["247 python3 app_7.py"]
+        page.browser.press("Enter")
+        assert crowded_page.samples("all") == [200] and page.browser.run(threads) == 3
+        crowded_page.choose_process("All 500")
+        spent["choose"].append(crowded_page.ask("timings.change"))
+        if max(times[-1] for times in spent.values()) < CHOOSE_MS:
+            break
+    assert max(min(times) for times in spent.values()) < CHOOSE_MS, spent
+
+
+def test_500_processes_zoom_in_time(page, crowded_page):
+    crowded_page.open()
+    times = []
+    for _ in range(TRIES):
+        crowded_page.click("app_3.py")
+        times.append(crowded_page.ask("timings.change"))
+        page.browser.run("document.getElementById('stage').focus()")
+        page.browser.press("Escape")
+        times[-1] = max(times[-1], crowded_page.ask("timings.change"))
+        if times[-1] < ZOOM_MS:
+            break
+    assert min(times) < ZOOM_MS, times

@@ -150,6 +150,46 @@ static void filenames_are_short_unless_asked(void **state)
 	profile__free(profile);
 }
 
+static void whose_the_processes_are_is_there(void **state)
+{
+	struct profile *profile = synthetic__machine();
+	const struct profile_process *process = &profile->processes[0];
+	json_t *json = data(profile, &titled), *rows = json_object_get(json, "processes");
+	const json_int_t expected[] = { 10,
+					process->command,
+					process->short_name,
+					process->python_version,
+					process->user,
+					process->cgroup,
+					process->container_id,
+					process->pod_uid,
+					process->unit,
+					1704164000000 };
+
+	(void)state;
+	assert_int_equal(json_array_size(rows), 10 * profile->process_count);
+	for (size_t i = 0; i < 10; i++)
+		assert_int_equal(json_integer_value(json_array_get(rows, i)), expected[i]);
+	assert_int_equal(json_integer_value(json_array_get(rows, 10 * 4 + 2)), 0);
+	assert_true(json_is_true(json_object_get(json, "tells_processes")));
+	json_decref(json);
+	profile__free(profile);
+}
+
+static void one_process_is_told_when_asked(void **state)
+{
+	struct profile *profile = synthetic__plain();
+	struct output_options options = { .by_process = true, .title = "" };
+	json_t *one = data(profile, &titled), *asked = data(profile, &options);
+
+	(void)state;
+	assert_true(json_is_false(json_object_get(one, "tells_processes")));
+	assert_true(json_is_true(json_object_get(asked, "tells_processes")));
+	json_decref(asked);
+	json_decref(one);
+	profile__free(profile);
+}
+
 static void ledger_and_time_are_there(void **state)
 {
 	struct profile *profile = synthetic__plain();
@@ -246,6 +286,8 @@ int main(void)
 		cmocka_unit_test(names_come_back_as_they_were),
 		cmocka_unit_test(no_name_leaves_its_script),
 		cmocka_unit_test(filenames_are_short_unless_asked),
+		cmocka_unit_test(whose_the_processes_are_is_there),
+		cmocka_unit_test(one_process_is_told_when_asked),
 		cmocka_unit_test(ledger_and_time_are_there),
 		cmocka_unit_test(an_empty_profile_is_a_page_too),
 		cmocka_unit_test(policy_lets_only_the_page_run),

@@ -23,6 +23,7 @@
 #include "xalloc.h"
 
 #define NONCE_BYTES 16
+#define NS_PER_MS   1000000
 
 struct page {
 	const struct profile *profile;
@@ -45,21 +46,23 @@ struct embedded {
 		"_text\n\t.popsection\n")
 
 /* One script in the page, in this order. */
-#define SCRIPTS(X)  \
-	X(format)   \
-	X(color)    \
-	X(data)     \
-	X(tree)     \
-	X(weights)  \
-	X(layout)   \
-	X(search)   \
-	X(draw)     \
-	X(table)    \
-	X(detail)   \
-	X(footer)   \
-	X(fragment) \
-	X(controls) \
-	X(keyboard) \
+#define SCRIPTS(X)   \
+	X(format)    \
+	X(color)     \
+	X(data)      \
+	X(processes) \
+	X(tree)      \
+	X(weights)   \
+	X(layout)    \
+	X(search)    \
+	X(draw)      \
+	X(table)     \
+	X(detail)    \
+	X(footer)    \
+	X(fragment)  \
+	X(chooser)   \
+	X(controls)  \
+	X(keyboard)  \
 	X(app)
 
 EMBED(page_html, "page.html");
@@ -158,8 +161,10 @@ static void write_tables(const struct page *page, FILE *file)
 	for (size_t i = 0; i < profile->process_count; i++) {
 		const struct profile_process *process = &profile->processes[i];
 
-		fprintf(file, "%s%u,%u,%u", i ? "," : "", process->pid, process->command,
-			process->python_version);
+		fprintf(file, "%s%u,%u,%u,%u,%u,%u,%u,%u,%u,%" PRId64, i ? "," : "", process->pid,
+			process->command, process->short_name, process->python_version,
+			process->user, process->cgroup, process->container_id, process->pod_uid,
+			process->unit, process->start_unix_ns / NS_PER_MS);
 	}
 	fputs("],\n\"threads\":[", file);
 	for (size_t i = 0; i < profile->thread_count; i++) {
@@ -248,8 +253,10 @@ static int write_recording(const struct page *page)
 	error = write_string(page->options->title ? page->options->title : "", page->file);
 	fprintf(page->file,
 		",\n\"generator\":\"pybpfprof " PYBPFPROF_VERSION "\",\n"
-		"\"start_ms\":%" PRId64 ",\n\"threads_at_root\":%s,\n\"ledger\":",
-		page->profile->start_unix_ns / 1000000, page->options->threads ? "true" : "false");
+		"\"start_ms\":%" PRId64 ",\n\"threads_at_root\":%s,\n"
+		"\"tells_processes\":%s,\n\"ledger\":",
+		page->profile->start_unix_ns / NS_PER_MS, page->options->threads ? "true" : "false",
+		output__shows_processes(page->profile, page->options) ? "true" : "false");
 	return error ? error : ledger__write_json(&page->profile->ledger, page->file);
 }
 

@@ -34,7 +34,7 @@ class App {
 		const state = this.state = { ...before, ...part };
 		const differs = (...keys) => keys.some((key) => before[key] !== state[key]);
 		const isNewTree = differs("group", "lines");
-		const isNewWeight = isNewTree || differs("process", "thread");
+		const isNewWeight = isNewTree || differs("command", "process", "thread");
 		if (isNewTree)
 			this.plantTree(isRestored);
 		if (isNewWeight)
@@ -65,9 +65,9 @@ class App {
 	}
 
 	weighTree() {
-		const { profile, scene, state } = this, { processes } = profile.threads;
+		const { profile, scene, state } = this;
 		const isShown = (thread) => (state.thread < 0 || thread === state.thread) &&
-			(state.process < 0 || processes[thread] === state.process);
+			isProcessShown(profile, state, thread);
 		scene.weights = weigh(profile, scene.tree, isShown);
 		scene.layout = new Layout(scene.tree, scene.weights);
 		this.totals = functionTotals(profile, this.stacks, isShown);

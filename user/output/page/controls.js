@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The buttons, menus and fields above the graph.
 
+const MENU_THREADS_MAX = 200;
+
 class Controls {
 	// CHANGE is called with the part of the state that a person changed.
 	constructor(profile, change) {
@@ -11,13 +13,14 @@ class Controls {
 		this.search = byId("search");
 		this.regex = byId("regex");
 		this.result = byId("search-result");
-		this.process = byId("process");
 		this.thread = byId("thread");
 		this.group = byId("group");
 		this.lines = byId("lines");
 		this.reset = byId("reset");
 		this.totals = threadTotals(profile);
-		this.fillMenus();
+		this.processes = new ProcessChooser(profile, processTotals(profile, this.totals),
+			(chosen) => change({ ...chosen, thread: -1 }));
+		this.fillGroups();
 		this.listen();
 	}
 
@@ -28,8 +31,6 @@ class Controls {
 		this.search.addEventListener("input", () => change({ query: this.search.value }));
 		this.regex.addEventListener("click", () =>
 			change({ isRegex: this.regex.getAttribute("aria-pressed") !== "true" }));
-		this.process.addEventListener("change", () =>
-			change({ process: Number(this.process.value), thread: -1 }));
 		this.thread.addEventListener("change", () => change({ thread: Number(this.thread.value) }));
 		this.group.addEventListener("change", () => change({ group: this.group.value }));
 		this.lines.addEventListener("click", () =>
@@ -37,46 +38,45 @@ class Controls {
 		this.reset.addEventListener("click", () => change({ zoom: 0 }));
 	}
 
-	fillMenus() {
-		const { profile } = this, { processes, threads } = profile;
-		const options = [["none", "All merged"], ["process", "By process"], ["thread", "By thread"]];
-		fillMenu(this.group, processes.count > 1 ? options : options.filter(
-			([value]) => value !== "process"));
-		const sums = new Float64Array(processes.count);
-		this.totals.forEach((total, thread) => sums[threads.processes[thread]] += total);
-		const all = sums.reduce((sum, total) => sum + total, 0);
-		const indices = [...sums.keys()].sort((a, b) => sums[b] - sums[a]);
-		fillMenu(this.process, [["-1", `All ${formatCount(processes.count)} processes`],
-			...indices.map((i) => [i, `${processes.pids[i]} ${menuText(
-				profile.strings[processes.commands[i]])} (${formatShare(sums[i], all)})`])]);
-		this.process.closest("label").hidden = processes.count < 2;
+	fillGroups() {
+		const processes = [["command", "Merged by command"], ["process", "By process"]];
+		fillMenu(this.group, [["none", "All merged"], ...this.profile.tellsProcesses ? processes : [],
+			["thread", "By thread"]]);
 	}
 
-	// The threads of PROCESS, or all for -1, the busiest first.
-	fillThreads(process) {
+	// The threads of the processes that are shown, the busiest first; of very many, only those,
+	// and the one that is shown.
+	fillThreads(state) {
 		const { profile, totals } = this, { threads } = profile;
 		const indices = [...totals.keys()].filter((thread) =>
-			totals[thread] > 0 && (process < 0 || threads.processes[thread] === process));
+			totals[thread] > 0 && isProcessShown(profile, state, thread));
 		const all = indices.reduce((sum, thread) => sum + totals[thread], 0);
 		indices.sort((a, b) => totals[b] - totals[a]);
+		const listed = indices.filter((thread, i) => i < MENU_THREADS_MAX || thread === state.thread);
 		fillMenu(this.thread, [["-1", indices.length === 1 ? "1 thread" :
-			`All ${formatCount(indices.length)} threads`], ...indices.map((thread) => [thread,
+			`All ${formatCount(indices.length)} threads`], ...listed.map((thread) => [thread,
 			`${menuText(profile.strings[threads.names[thread]])} (${threads.tids[thread]}) ${
 				formatShare(totals[thread], all)}`])]);
-		this.filledProcess = process;
+		if (listed.length < indices.length) {
+			const rest = new Option(`${formatCount(indices.length - listed.length)} more: choose a process`);
+			rest.disabled = true;
+			this.thread.add(rest);
+		}
+		this.filled = state;
 	}
 
 	// Makes all of them say what STATE is.
 	show(state) {
 		for (const button of this.views)
 			button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
-		if (this.filledProcess !== state.process)
-			this.fillThreads(state.process);
+		if (this.filled?.process !== state.process || this.filled.command !== state.command ||
+			!this.thread.querySelector(`[value="${state.thread}"]`))
+			this.fillThreads(state);
+		this.processes.show(state);
 		if (this.search.value !== state.query)
 			this.search.value = state.query;
 		this.regex.setAttribute("aria-pressed", String(state.isRegex));
 		this.lines.setAttribute("aria-pressed", String(state.lines));
-		this.process.value = state.process;
 		this.thread.value = state.thread;
 		this.group.value = this.group.querySelector(`[value="${state.group}"]`) ? state.group : "none";
 		this.reset.hidden = state.zoom === 0 || state.view === "table";

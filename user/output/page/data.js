@@ -2,7 +2,7 @@
 // The profile, unpacked from the page's JSON (html.c writes it).
 //
 // All that can stand in the graph is a frame, and frames have one numbering: the locations
-// (a function at a line), the functions, the threads, the processes, and "all".
+// (a function at a line), the functions, the threads, the processes, what they run, and "all".
 
 // As enum frame_kind in bpf/pybpfprof.h; GROUP is the page's own.
 const KIND = { GROUP: 0, PYTHON: 1, NATIVE: 2, KERNEL: 3, JIT: 4, REASON: 5 };
@@ -22,6 +22,7 @@ class Profile {
 		this.generator = raw.generator;
 		this.startTime = new Date(raw.start_ms);
 		this.threadsAtRoot = raw.threads_at_root;
+		this.tellsProcesses = raw.tells_processes;
 		this.ledger = raw.ledger;
 		this.reasons = raw.reasons;
 		this.stackNumbers = raw.stacks;
@@ -53,12 +54,8 @@ class Profile {
 	}
 
 	unpackThreads(raw) {
-		this.processes = {
-			count: raw.processes.length / 3,
-			pids: column(raw.processes, 3, 0),
-			commands: column(raw.processes, 3, 1),
-			versions: column(raw.processes, 3, 2),
-		};
+		this.processes = unpackProcesses(raw.processes);
+		this.commands = commandsOf(this.strings, this.processes);
 		this.threads = {
 			count: raw.threads.length / 3,
 			processes: column(raw.threads, 3, 0),
@@ -68,7 +65,8 @@ class Profile {
 		this.firstFunction = this.locations.count;
 		this.firstThread = this.firstFunction + this.functions.count;
 		this.firstProcess = this.firstThread + this.threads.count;
-		this.rootFrame = this.firstProcess + this.processes.count;
+		this.firstCommand = this.firstProcess + this.processes.count;
+		this.rootFrame = this.firstCommand + this.commands.count;
 		this.frameCount = this.rootFrame + 1;
 	}
 
@@ -99,6 +97,8 @@ class Profile {
 			return this.strings[this.functions.names[index]];
 		if (frame === this.rootFrame)
 			return "all";
+		if (frame >= this.firstCommand)
+			return this.commands.names[frame - this.firstCommand];
 		if (frame >= this.firstProcess)
 			return this.processLabel(frame - this.firstProcess);
 		return this.threadLabel(frame - this.firstThread);
@@ -129,7 +129,8 @@ class Profile {
 	}
 
 	processLabel(process) {
-		const command = this.strings[this.processes.commands[process]];
+		const { commands, shortNames } = this.processes;
+		const command = this.strings[commands[process] || shortNames[process]];
 		return `process ${this.processes.pids[process]}:"${command}"`;
 	}
 }

@@ -17,6 +17,8 @@ function describeNode(scene, profile, node) {
 	if (node > 0)
 		parts.push(formatShare(count, weights.total[tree.parents[node]]) + " of its parent");
 	parts.push(formatCount(weights.self[node]) + " in itself", "depth " + tree.depths[node]);
+	for (const [term, value] of groupFacts(profile, tree.frames[node]))
+		parts.push(`${term.toLowerCase()} ${value}`);
 	return parts.join(" · ");
 }
 
@@ -69,6 +71,8 @@ class Tooltip {
 			add("Of zoomed", formatShare(count, weights.total[scene.zoom]));
 		add("In itself", `${formatCount(weights.self[node])} (${
 			formatShare(weights.self[node], weights.all)})`);
+		for (const [term, value] of groupFacts(profile, frame))
+			add(term, value.slice(0, LABEL_LENGTH_MAX));
 		const index = profile.functionOf(frame);
 		if (index >= 0 && profile.functions.firstLines[index])
 			add("Begins at line", String(profile.functions.firstLines[index]));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // How the profile was recorded, and what became of every sample.
 
+const FOOTER_PROCESSES_MAX = 20;
+
 // "Sampling period": a fixed one would keep step with timers of the program.
 function periodText(ledger) {
 	const { shortest_ns: shortest, longest_ns: longest, changes } = ledger.periods;
@@ -28,17 +30,33 @@ function footerSummary(profile) {
 		`${formatCount(ledger.rate_hz)} Hz`,
 		`${ledger.duration_s.toFixed(1)} s`,
 		`Python ${pythonVersions(profile)}`,
+		...profile.processes.count > 1 ? [`${formatCount(profile.processes.count)} processes`] : [],
 		formatSamples(ledger.samples),
 		`${formatCount(errors)} ${errors === 1 ? "error" : "errors"}`,
 		`${formatCount(ledger.lost)} lost`,
 	].join("  ·  ");
 }
 
+// [term, value] of each process, or of very many, of what they run.
+function processRows(profile) {
+	const { processes, commands, strings } = profile;
+	if (processes.count <= FOOTER_PROCESSES_MAX)
+		return Array.from({ length: processes.count }, (_, i) => ["Process", [
+			`${processes.pids[i]}: ${strings[processes.commands[i]] || strings[processes.shortNames[i]]}`,
+			...ownershipFacts(profile, [i]).map(([term, value]) => `${term.toLowerCase()} ${value}`),
+		].join(" · ")]);
+	const most = [...commands.members.keys()].sort((a, b) =>
+		commands.members[b].length - commands.members[a].length);
+	const named = most.slice(0, FOOTER_PROCESSES_MAX).map((command) =>
+		`${formatCount(commands.members[command].length)} ${commands.names[command]}`);
+	if (most.length > named.length)
+		named.push(`${formatCount(most.length - named.length)} other commands`);
+	return [["Processes", `${formatCount(processes.count)}: ${named.join(", ")}`]];
+}
+
 // [term, value] of all that the ledger says about the recording.
 function recordingRows(profile) {
-	const { ledger, processes } = profile;
-	const commands = Array.from({ length: processes.count }, (_, i) =>
-		`${processes.pids[i]}: ${profile.strings[processes.commands[i]]}`);
+	const { ledger } = profile;
 	const start = profile.startTime;
 	return [
 		["Recorded", isNaN(start) || !start.getTime() ? "unknown" : start.toLocaleString()],
@@ -46,7 +64,7 @@ function recordingRows(profile) {
 		["Rate", `${formatCount(ledger.rate_hz)} Hz of CPU time`],
 		["Sampling period", periodText(ledger)],
 		["Python", pythonVersions(profile)],
-		...commands.map((command) => ["Process", command]),
+		...processRows(profile),
 		["Threads", formatCount(profile.threads.count)],
 		["Distinct stacks", formatCount(profile.ledger.stacks)],
 		["Code objects", formatCount(ledger.code_objects) + (ledger.unnamed_code_objects ?

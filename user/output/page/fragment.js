@@ -3,13 +3,14 @@
 // What is as it would be anyway is left out.
 
 const VIEWS = ["flame", "icicle", "table"];
-const GROUPS = ["none", "process", "thread"];
+const GROUPS = ["none", "command", "process", "thread"];
 
 function initialState(profile) {
 	return {
 		view: "flame",
-		group: profile.threadsAtRoot ? "thread" : profile.processes.count > 1 ? "process" : "none",
+		group: profile.threadsAtRoot ? "thread" : profile.tellsProcesses ? "command" : "none",
 		lines: true,
+		command: -1,
 		process: -1,
 		thread: -1,
 		zoom: 0,
@@ -32,6 +33,8 @@ function stateFromFragment(profile, fragment) {
 		state.group = values.get("group");
 	state.lines = values.get("lines") !== "off";
 	state.process = parseIndex(values.get("process"), profile.processes.count, -1);
+	if (state.process < 0)
+		state.command = parseIndex(values.get("command"), profile.commands.count, -1);
 	state.thread = parseIndex(values.get("thread"), profile.threads.count, -1);
 	state.zoom = parseIndex(values.get("zoom"), Infinity, 0);
 	state.query = values.get("search") ?? values.get("regex") ?? "";
@@ -41,7 +44,7 @@ function stateFromFragment(profile, fragment) {
 
 function fragmentFromState(profile, state) {
 	const initial = initialState(profile), values = new URLSearchParams();
-	for (const key of ["view", "group", "process", "thread", "zoom"])
+	for (const key of ["view", "group", "command", "process", "thread", "zoom"])
 		if (state[key] !== initial[key])
 			values.set(key, state[key]);
 	if (!state.lines)

@@ -3,7 +3,7 @@
 //
 // The first tree is the one that the stacks spell out (see html.c): its frames are locations,
 // and its nodes are numbered depth first.  What is shown is made from it: with threads or
-// processes at the root, with one node a function where lines are off.
+// processes or what they run at the root, with one node a function where lines are off.
 
 class Tree {
 	constructor() {
@@ -117,9 +117,11 @@ function outermostNodes(profile, tree) {
 
 // The frames that stand between the root and the stacks of a thread.
 function groupFrames(profile, thread, group) {
-	const frames = [];
-	if (group !== "none" && profile.processes.count > 1)
-		frames.push(profile.firstProcess + profile.threads.processes[thread]);
+	const process = profile.threads.processes[thread], frames = [];
+	if (profile.tellsProcesses && group === "command")
+		frames.push(profile.firstCommand + profile.commands.ofProcess[process]);
+	else if (profile.tellsProcesses && group !== "none")
+		frames.push(profile.firstProcess + process);
 	if (group === "thread")
 		frames.push(profile.firstThread + thread);
 	return frames;
@@ -157,22 +159,18 @@ class TreeCopy {
 	}
 }
 
-// The tree to show.  GROUP is "none", "process" or "thread".
+// The tree to show.  GROUP is "none", "command", "process" or "thread".
 function shownTree(profile, stacks, group, lines) {
 	const { threads, count } = profile.samples, copy = new TreeCopy(profile, stacks, lines);
 	const order = new Uint32Array(count).map((_, i) => i), sampleNodes = new Int32Array(count);
+	const tops = Int32Array.from({ length: profile.threads.count }, (_, thread) =>
+		groupFrames(profile, thread, group).reduce(
+			(node, frame) => copy.index.childOf(node, frame), copy.root));
 	// One group after the other, so that each stack is walked once in each.
 	if (group !== "none")
-		order.sort((a, b) => threads[a] - threads[b] || a - b);
-	let top = -1, lastThread = -1;
-	for (const sample of order) {
-		if (top < 0 || group !== "none" && threads[sample] !== lastThread) {
-			lastThread = threads[sample];
-			top = groupFrames(profile, lastThread, group).reduce(
-				(node, frame) => copy.index.childOf(node, frame), copy.root);
-		}
-		sampleNodes[sample] = copy.copyOf(stacks.sampleNodes[sample], top);
-	}
+		order.sort((a, b) => tops[threads[a]] - tops[threads[b]] || a - b);
+	for (const sample of order)
+		sampleNodes[sample] = copy.copyOf(stacks.sampleNodes[sample], tops[threads[sample]]);
 	copy.tree.sampleNodes = sampleNodes;
 	return copy.tree;
 }

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // How many samples each node and each function has, of the threads that are shown.
 
+// Whether STATE shows the process of THREAD.
+function isProcessShown(profile, state, thread) {
+	const process = profile.threads.processes[thread];
+	if (state.process >= 0)
+		return process === state.process;
+	return state.command < 0 || profile.commands.ofProcess[process] === state.command;
+}
+
 // Samples with each node as their leaf, and with it anywhere.
 function weigh(profile, tree, isShown) {
 	const { samples } = profile, self = new Float64Array(tree.count);
