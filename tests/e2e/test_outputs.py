@@ -303,6 +303,18 @@ def test_standard_output_by_its_other_name(profile, busy, tmp_path):
     assert os.path.islink("/dev/stdout")
 
 
+def test_hostile_command_line(any_python, target, profile):
+    words = ["x" * 3000, "semi;colon", "\"'", b"\xff\xfe", "li\nne\r", "\x1b[1m\u202e", "--last 99"]
+    hostile = target.start([*any_python.command, os.path.join(PROGRAMS, "busy.py"), *words])
+    other = target(any_python, "busy.py")
+    run = profile("-p", hostile.pid, "-p", other.pid, "-d", 1)
+    roots = {frames[0].label for frames, _ in run.stacks}
+    label, = {root for root in roots if root.startswith("process %d:" % hostile.pid)}
+    assert len(roots) == 2 and len(label) < 280
+    assert " ... xxx" in label and re.search(
+        r'xxx semi:colon "\' \\xff\\xfe li\\x0ane\\x0d \\x1b\[1m\\u202e --last 99"$', label)
+
+
 class TestHostileNames:
     @pytest.fixture(scope="session")
     def outputs(self, python, session_target, session_profile):
