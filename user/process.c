@@ -61,18 +61,22 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 	return 0;
 }
 
-static int read_tgid(pid_t pid, pid_t *tgid)
+static int read_status(pid_t pid, struct process *process)
 {
 	FILE *file = open_proc(pid, "status");
+	bool has_tgid = false, has_uid = false;
 	char line[256];
-	int found = 0;
 
 	if (!file)
 		return -ESRCH;
-	while (!found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "Tgid: %d", tgid) == 1;
+	while (!has_uid && fgets(line, sizeof(line), file)) {
+		if (!has_tgid)
+			has_tgid = sscanf(line, "Tgid: %d", &process->tgid) == 1;
+		else
+			has_uid = sscanf(line, "Uid: %*u %u", &process->uid) == 1;
+	}
 	fclose(file);
-	return found ? 0 : -ESRCH;
+	return has_uid ? 0 : -ESRCH;
 }
 
 /* A thread of process PID that has not ended; 0 where there is none. */
@@ -109,7 +113,7 @@ int process__inspect(pid_t pid, struct process *process)
 	if (error)
 		return error;
 	process->zombie = has_ended && !find_living_thread(pid);
-	return read_tgid(pid, &process->tgid);
+	return read_status(pid, process);
 }
 
 pid_t process__reader(pid_t pid)
@@ -163,15 +167,22 @@ pid_t process__inner_tid(pid_t pid, pid_t tid)
 	return count ? numbers[count - 1] : 0;
 }
 
-static size_t read_words(pid_t pid, const char *name, char *buffer, size_t size)
+size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size)
 {
 	FILE *file = open_proc(pid, name);
 	size_t length;
 
 	if (!file)
 		return 0;
-	length = fread(buffer, 1, size - 1, file);
+	length = fread(bytes, 1, size, file);
 	fclose(file);
+	return length;
+}
+
+static size_t read_words(pid_t pid, const char *name, char *buffer, size_t size)
+{
+	size_t length = process__read_file(pid, name, buffer, size - 1);
+
 	while (length && (buffer[length - 1] == '\0' || buffer[length - 1] == '\n'))
 		length--;
 	for (size_t i = 0; i < length; i++)

@@ -15,6 +15,7 @@ struct process {
 	bool forked;	     /* and has not called exec since */
 	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
 	uint64_t cpu_ticks;  /* clock ticks of CPU time, of all its threads */
+	uid_t uid;	     /* the effective one, as this user namespace numbers it */
 };
 
 /* 0; -ESRCH where there is no such process. */
@@ -34,6 +35,10 @@ size_t process__numbers(pid_t pid, pid_t numbers[PID_NAMESPACES_MAX]);
 /* The number by which thread TID of process PID knows itself: another one in a container.
  * 0 where there is no such thread. */
 pid_t process__inner_tid(pid_t pid, pid_t tid);
+
+/* The beginning of the file NAME in the folder of process PID, of at most SIZE bytes.  Its length;
+ * 0 where there is nothing to read. */
+size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size);
 
 /* The command line, words joined by a space; "[name]" where it has none.  The caller frees. */
 char *process__command(pid_t pid);
