@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "command_name.h"
+
+/* The words of a command line, each with its NUL. */
+#define LINE(words) words, sizeof(words)
+
+struct named {
+	const char *words;
+	size_t length;
+	const char *executable, *name;
+};
+
+static void check(const struct named *table, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		/* Of just this size, so that one byte further is found. */
+		char *words = malloc(table[i].length ? table[i].length : 1);
+		char *name;
+
+		memcpy(words, table[i].words, table[i].length);
+		name = command_name__of(words, table[i].length, table[i].executable);
+		if (table[i].name)
+			assert_string_equal(name, table[i].name);
+		else
+			assert_null(name);
+		free(name);
+		free(words);
+	}
+}
+
+#define CHECK(table) check(table, sizeof(table) / sizeof((table)[0]))
+
+static void test_scripts(void **state)
+{
+	static const struct named table[] = {
+		{ LINE("python3\0web.py"), "python3.12", "web.py" },
+		{ LINE("python3\0/srv/app/web.py\0--port\08000"), "python3.12", "web.py" },
+		{ LINE("/usr/bin/python3\0/usr/local/bin/celery\0-A\0app\0worker"), "python3.11",
+		  "celery" },
+		{ LINE("/usr/bin/python3\0/usr/bin/gunicorn\0-m\0007\0app:app"), "python3.11",
+		  "gunicorn" },
+		{ LINE("python3\0app.pyz"), "python3.12", "app.pyz" },
+		{ LINE("python3\0/srv/app/"), "python3.12", "app" },
+		{ LINE("python3\0app//"), "python3.12", "app" },
+		{ LINE("python3\0/"), "python3.12", "/" },
+		{ LINE("python3\0--\0-m"), "python3.12", "-m" },
+		{ LINE("python3\0-B\0--\0web.py"), "python3.12", "web.py" },
+		{ LINE("python2.7\0-3\0-t\0-Q\0new\0web.py"), "python2.7", "web.py" },
+		{ LINE("python2.7\0-Qnew\0web.py"), "python2.7", "web.py" },
+		{ LINE("python3\0-W\0error\0-Xdev\0-X\0importtime\0web.py"), "python3.12",
+		  "web.py" },
+		{ LINE("python3\0-bWerror\0web.py"), "python3.12", "web.py" },
+		{ LINE("python3\0-bW\0error\0web.py"), "python3.12", "web.py" },
+		{ LINE("python3\0-ISsuPq\0web.py"), "python3.12", "web.py" },
+		{ LINE("python3\0--check-hash-based-pycs\0always\0web.py"), "python3.12",
+		  "web.py" },
+		/* Another name, which a caller may give as it likes. */
+		{ LINE("worker\0web.py"), "python3.12", "web.py" },
+		{ LINE("python3\0web.py"), NULL, "web.py" },
+		{ LINE("/opt/python/bin/python3.14t\0web.py"), "ld-linux-x86-64.so.2", "web.py" },
+		{ LINE("/usr/libexec/platform-python\0-Es\0/usr/sbin/tuned\0-l"),
+		  "platform-python3.6", "tuned" },
+		{ LINE("python3-dbg\0web.py"), "python3.11d", "web.py" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_modules(void **state)
+{
+	static const struct named table[] = {
+		{ LINE("python3\0-m\0http.server\08000"), "python3.12", "http.server" },
+		{ LINE("python3\0-mhttp.server"), "python3.12", "http.server" },
+		{ LINE("python3\0-Em\0gunicorn\0app:app"), "python3.12", "gunicorn" },
+		{ LINE("python3\0-X\0m\0-um\0pkg.mod"), "python3.12", "pkg.mod" },
+		{ LINE("python3\0-Xm\0-W\0c\0-mpkg"), "python3.12", "pkg" },
+		{ LINE("python3\0-m"), "python3.12", "python3.12" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_texts_of_programs(void **state)
+{
+	static const struct named table[] = {
+		{ LINE("python3\0-c\0import app; app.run()\0web.py"), "python3.12", "-c" },
+		{ LINE("python3\0-cimport app"), "python3.12", "-c" },
+		{ LINE("python3\0-uc\0import app"), "python3.12", "-c" },
+		{ LINE("python3\0-c\0"), "python3.12", "-c" },
+		{ LINE("python3\0-c\0from multiprocessing.spawn import spawn_main; "
+		       "spawn_main(tracker_fd=5, pipe_handle=7)\0--multiprocessing-fork"),
+		  "python3.12", "multiprocessing.spawn" },
+		{ LINE("python3\0-c\0import sys; from multiprocessing.forkserver import main; "
+		       "main(5, 7, [])"),
+		  "python3.14", "multiprocessing.forkserver" },
+		{ LINE("python3\0-c\0import sys; main()"), "python3.14", "-c" },
+		{ LINE("python3\0-s\0-c\0from multiprocessing.resource_tracker import "
+		       "main;main(4)"),
+		  "python3.12", "multiprocessing.resource_tracker" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_standard_input(void **state)
+{
+	static const struct named table[] = {
+		{ LINE("python3"), "python3.12", "python3.12" },
+		{ LINE("/usr/bin/python3"), NULL, "python3" },
+		{ LINE("python3\0-"), "python3.12", "python3.12" },
+		{ LINE("python3\0-u\0-\0argument"), "python3.12", "python3.12" },
+		{ LINE("python3\0--\0-\0argument"), "python3.12", "python3.12" },
+		{ LINE("python3\0-i"), "python3.12", "python3.12" },
+		{ LINE("python3\0-W"), "python3.12", "python3.12" },
+		{ LINE("python3\0--"), "python3.12", "python3.12" },
+		{ LINE("python3\0\0\0"), "python3.12", "python3.12" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_titles_and_other_programs(void **state)
+{
+	static const struct named table[] = {
+		{ LINE("gunicorn: worker [app:app]\0\0\0\0"), "python3.12", "gunicorn" },
+		{ LINE("gunicorn: master [/srv/app]"), "python3.12", "gunicorn" },
+		{ LINE("[celeryd: celery@host:MainProcess] -active- (worker -A app)\0\0"),
+		  "python3.12", "celeryd" },
+		{ LINE("ray::IDLE\0\0"), "python3.12", "ray" },
+		{ LINE("python: worker 3\0\0"), "python3.12", "python" },
+		{ LINE("uWSGI worker 1"), "uwsgi", "uWSGI" },
+		{ LINE("/usr/bin/uwsgi\0--http\0:80"), "uwsgi", "uwsgi" },
+		{ LINE("/opt/My App/bin/tool"), "tool", "tool" },
+		{ LINE("./host\0web.py"), "host", "host" },
+		{ LINE("bin/host\0web.py"), "host", "host" },
+		{ LINE("/opt/app/bin/app-python\0web.py"), "app-python", "app-python" },
+		{ LINE("[\0"), "app", "app" },
+		{ LINE(""), "app", "app" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_what_is_not_there(void **state)
+{
+	static const struct named table[] = {
+		{ "", 0, NULL, NULL },
+		{ "", 0, "python3.12", "python3.12" },
+		{ "", 0, "", NULL },
+		{ "\0\0\0", 3, NULL, NULL },
+		/* Cut. */
+		{ "python3", 7, NULL, NULL },
+		{ "python3\0/srv/we", 15, "python3.12", "python3.12" },
+		{ "python3\0-m\0pkg.mo", 17, "python3.12", "python3.12" },
+		{ "python3\0-c\0import app; ap", 25, "python3.12", "-c" },
+		{ "python3\0-W\0erro", 15, "python3.12", "python3.12" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_a_long_name_is_cut(void **state)
+{
+	char words[3000], *name;
+
+	(void)state;
+	memset(words, 'm', sizeof(words));
+	memcpy(words, "python3\0-m", 11);
+	words[sizeof(words) - 1] = '\0';
+	name = command_name__of(words, sizeof(words), "python3.12");
+	assert_int_equal(strlen(name), 255);
+	free(name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scripts),
+		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_texts_of_programs),
+		cmocka_unit_test(test_standard_input),
+		cmocka_unit_test(test_titles_and_other_programs),
+		cmocka_unit_test(test_what_is_not_there),
+		cmocka_unit_test(test_a_long_name_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
