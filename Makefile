@@ -165,7 +165,7 @@ $(NATIVE_TESTS): $(OUTPUT)/unit/%: tests/native/%.c $(NATIVE_SOURCES) \
 $(OUTPUT)/:
 	$(Q)mkdir -p $@
 
-$(OUTPUT)/line_check $(OUTPUT)/code_dump: $(OUTPUT)/%: tests/programs/%.c \
+$(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: tests/programs/%.c \
 		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,TEST,$@)
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< \
@@ -180,7 +180,8 @@ $(OUTPUT)/verifier_cost.so $(OUTPUT)/fail_allocation.so: | $(OUTPUT)/
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@
 
 unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/line_check \
-	$(OUTPUT)/code_dump $(OUTPUT)/verifier_cost.so $(OUTPUT)/fail_allocation.so
+	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(OUTPUT)/verifier_cost.so \
+	$(OUTPUT)/fail_allocation.so
 
 fuzzers: $(FUZZERS)
 

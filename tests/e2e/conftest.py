@@ -97,6 +97,25 @@ def require():
 
 
 @pytest.fixture(scope="session")
+def tool():
+    """tool(NAME): the path of a test program in C."""
+    def find(name):
+        path = os.path.join(ROOT, os.environ.get("OUTPUT", ".output"), name)
+        assert os.access(path, os.X_OK), "%s is not built: run make unit-tests" % path
+        return path
+    return find
+
+
+@pytest.fixture
+def identity(tool):
+    """identity(PID): what is known of whose that process is, {name: value}."""
+    def find(pid, prefix=()):
+        output = subprocess.check_output([*prefix, tool("identity_dump"), str(pid)])
+        return dict(text.split("=", 1) for text in output.decode("utf-8").split("\0")[:-1])
+    return find
+
+
+@pytest.fixture(scope="session")
 def binary():
     path = os.environ.get("PYBPFPROF", os.path.join(ROOT, ".output", "pybpfprof"))
     assert os.access(path, os.X_OK), "%s is not built: run make" % path

@@ -85,10 +85,11 @@ class Container:
     """A container on the root folder ROOT, whose first process is a target (conftest.py)."""
 
     def __init__(self, require, folder, root, command, namespaces=NAMESPACES, mounts=(),
-                 capabilities=()):
+                 capabilities=(), cgroup="/kubepods/burstable/pod{pod}/{id}"):
         self.folder = str(folder)
         self.name = uuid.uuid4().hex * 2
-        self.cgroup = "/kubepods/burstable/pod%s/%s" % (uuid.uuid4(), self.name)
+        self.pod = str(uuid.uuid4())
+        self.cgroup = cgroup.format(pod=self.pod, slice=self.pod.replace("-", "_"), id=self.name)
         self.runc = [require("runc"), "--root", os.path.join(self.folder, "state")]
         for name in "layers", "rootfs":
             os.mkdir(os.path.join(self.folder, name))

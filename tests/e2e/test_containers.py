@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from conftest import PROGRAMS
-from containers import NAMESPACES, Container, Namespace, bind, innermost, numbers
+from containers import FIRST_UID, NAMESPACES, Container, Namespace, bind, innermost, numbers
 from pythons import RELEASE, find_pythons, musl_pythons, wants_all
 
 FAILED, NOT_PYTHON, NOT_ALLOWED = 1, 3, 4
@@ -151,6 +151,48 @@ class TestTargets:
     def test_sandbox(self, sandbox, any_python, target, expect_whole, require):
         command = [require(sandbox[0]), *sandbox[1:], any_python.path, BUSY]
         expect_whole(innermost(target.start(command).pid))
+
+
+class TestIdentity:
+    """Whose a container's process is, by the cgroup that runc has made for it."""
+
+    @pytest.mark.parametrize("cgroup, runtime, has_pod", [
+        ("/kubepods/burstable/pod{pod}/{id}", None, True),
+        ("/kubepods.slice/kubepods-pod{slice}.slice/cri-containerd-{id}.scope", "containerd", True),
+        ("/kubepods.slice/kubepods-pod{slice}.slice:cri-containerd:{id}", "containerd", True),
+        ("/kubepods/pod{pod}/crio-{id}", "cri-o", True),
+        ("/docker/{id}", "docker", False),
+        ("/system.slice/docker-{id}.scope", "docker", False),
+        ("/machine.slice/libpod-{id}.scope/container", "podman", False),
+    ])
+    def test_container(self, cgroup, runtime, has_pod, any_python, container, identity):
+        started = container("/", [any_python.path, "/programs/idle.py"], cgroup=cgroup)
+        found = identity(started.pid)
+        assert found["cgroup"] == started.cgroup
+        assert found["container_id"] == started.name
+        assert found.get("container_runtime") == runtime
+        assert found.get("pod_uid") == (started.pod if has_pod else None)
+        assert found["short_name"] == "idle.py"
+        assert "unit" not in found
+        # Its root has users of its own.
+        assert (found["uid"], found["user"]) == ("0", "0")
+
+    def test_user_namespace(self, any_python, container, identity):
+        started = container("/", ["/usr/bin/env", any_python.path, "/programs/idle.py"],
+                            namespaces=(*NAMESPACES, "user"))
+        found = identity(started.pid)
+        assert found["container_id"] == started.name
+        assert (found["uid"], found["user"]) == (str(FIRST_UID), str(FIRST_UID))
+
+    def test_within(self, any_python, container, identity, tool):
+        """In a cgroup namespace the path is a part of it: what that does not tell is not known."""
+        folder = bind(os.path.dirname(tool("identity_dump")))
+        started = container("/", [any_python.path, "/programs/idle.py"], mounts=[folder])
+        found = identity(1, prefix=started.enter)
+        assert found["short_name"] == "idle.py"
+        assert found["cgroup"] == "/"
+        assert not found.keys() & {"container_id", "container_runtime", "pod_uid", "unit"}
+        assert (found["uid"], found["user"]) == ("0", "root")
 
 
 class TestProfiler:

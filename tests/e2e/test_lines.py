@@ -6,24 +6,12 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAMS, ROOT, missing
+from conftest import PROGRAMS, missing
 from pythons import find_pythons, one_of_each_minor, own_fetched_and_debug_pythons
-
-OUTPUT = os.path.join(ROOT, os.environ.get("OUTPUT", ".output"))
 
 # The kinds of entry, as line_check tells them, that a version's library has; later ones have all.
 KINDS = {(2, 7): 0x76, (3, 6): 0x33, (3, 7): 0x33, (3, 8): 0x77, (3, 9): 0x67, (3, 10): 0xf6}
 ALL_KINDS = 0xffff
-
-
-@pytest.fixture(scope="session")
-def tool():
-    """tool(NAME): the path of a test program in C."""
-    def find(name):
-        path = os.path.join(OUTPUT, name)
-        assert os.access(path, os.X_OK), "%s is not built: run make unit-tests" % path
-        return path
-    return find
 
 
 @pytest.mark.proves("lines")

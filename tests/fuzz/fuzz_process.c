@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cgroup.h"
+#include "command_name.h"
+#include "identity.h"
 #include "input.h"
 #include "process.h"
 
@@ -31,9 +34,36 @@ static void check_mappings(void)
 	free(mappings);
 }
 
+/* The input as lines of cgroups, in which the chosen path is found again. */
+static void check_cgroups(const uint8_t *bytes, size_t size)
+{
+	char *lines = strndup((const char *)bytes, size);
+	struct cgroup cgroup;
+
+	cgroup__parse(lines, &cgroup);
+	CHECK(!cgroup.path || cgroup__is_within(lines, cgroup.path));
+	CHECK(!cgroup.container_runtime || cgroup.container_id);
+	cgroup__free(&cgroup);
+	free(cgroup__of_folder(lines));
+	free(lines);
+}
+
+static void check_names(const uint8_t *bytes, size_t size)
+{
+	static const char *const executables[] = { NULL, "", "python3.12", "uwsgi" };
+
+	for (size_t i = 0; i < sizeof(executables) / sizeof(executables[0]); i++) {
+		char *name = command_name__of((const char *)bytes, size, executables[i]);
+
+		CHECK(!name || *name);
+		free(name);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	pid_t numbers[PID_NAMESPACES_MAX];
+	struct identity identity;
 	struct process process;
 
 	file = (struct input){ bytes, size };
@@ -43,5 +73,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	process__inner_tid(getpid(), getpid());
 	process__numbers(getpid(), numbers);
 	free(process__command(getpid()));
+	check_cgroups(bytes, size);
+	check_names(bytes, size);
+	if (!identity__read(getpid(), &identity))
+		identity__free(&identity);
 	return 0;
 }

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whose a process is, on real ones: what an interpreter says that it runs, and what was found."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import PROGRAMS
+
+IDLE = os.path.join(PROGRAMS, "idle.py")
+WAIT = "import time; print('ready'); time.sleep(3600)"
+
+# Before what is run, and since which version they are there; a version 3 has lost some of 2's.
+OPTIONS = [
+    ((2, 7), []),
+    ((2, 7), ["-B", "-uEsS"]),
+    ((2, 7), ["-Wignore", "-W", "ignore"]),
+    ((2, 7), ["-bOW", "ignore", "-O"]),
+    ((3, 6), ["-Ibuq", "-Xfaulthandler", "-X", "utf8"]),
+    ((3, 7), ["--check-hash-based-pycs", "never", "-uX", "dev"]),
+    ((3, 11), ["-PX", "no_debug_ranges"]),
+]
+OPTIONS_OF_2 = [["-3t", "-Q", "new"], ["-RQnew", "-t"]]
+
+
+def options_of(python):
+    """Lists of options that it has."""
+    found = [options for since, options in OPTIONS if since <= python.version[:2]]
+    return found + (OPTIONS_OF_2 if python.version < (3,) else [])
+
+
+@pytest.fixture
+def short_name(target, identity):
+    """short_name(COMMAND): the name of the process that it starts, once that says "ready"."""
+    def find(*command):
+        started = target.start(list(command))
+        found = identity(started.pid)["short_name"]
+        started.end()
+        return found
+    return find
+
+
+class TestShortName:
+    def test_options(self, python, short_name):
+        """The interpreter shows that it takes them so: what it is to run says so."""
+        for options in options_of(python):
+            command = [*python.command, *options]
+            assert short_name(*command, IDLE) == "idle.py"
+            assert short_name(*command, "--", IDLE) == "idle.py"
+            assert short_name(*command, "-uc", WAIT) == "-c"
+            assert short_name(*command, "-um", "timeit", "-n1", "-r1", "-s", "print('ready')",
+                              "import time; time.sleep(3600)") == "timeit"
+
+    def test_standard_input(self, python, short_name, tmp_path):
+        program = tmp_path / "program"
+        program.write_text(WAIT)
+        for arguments in [], ["-"], ["--", "-"]:
+            name = short_name("/bin/sh", "-euc", 'exec "$@" <"$0"', str(program), *python.command,
+                              "-u", *arguments)
+            assert name.startswith("python%d" % python.version[0])
+
+    def test_folder_and_archive(self, any_python, short_name, tmp_path):
+        folder = tmp_path / "application"
+        folder.mkdir()
+        with open(IDLE, encoding="utf-8") as idle:
+            (folder / "__main__.py").write_text(idle.read())
+        archive = shutil.make_archive(str(folder), "zip", str(folder))
+        assert short_name(any_python.path, str(folder) + "/") == "application"
+        assert short_name(any_python.path, archive) == "application.zip"
+
+    def test_console_script(self, any_python, short_name, tmp_path):
+        script = tmp_path / "serve"
+        with open(IDLE, encoding="utf-8") as idle:
+            script.write_text("#!%s -s\n%s" % (any_python.path, idle.read()))
+        script.chmod(0o755)
+        assert short_name("/usr/bin/env", "-u", "NONE", str(script)) == "serve"
+
+    @pytest.mark.parametrize("title, name", [("gunicorn: worker [app]", "gunicorn"),
+                                             ("[celeryd: celery@host] -active-", "celeryd"),
+                                             ("server", "server")])
+    def test_title(self, title, name, python, target, identity):
+        found = identity(target(python, "titled.py", title, "x" * 60).pid)
+        assert (found["command"], found["short_name"]) == (title, name)
+
+    @pytest.mark.pythons(since=(3, 6))
+    @pytest.mark.parametrize("method", ["spawn", "forkserver"])
+    def test_multiprocessing(self, method, python, target, identity):
+        child = target(python, "pool.py", method).said
+        assert identity(child)["short_name"] == "multiprocessing." + method
+
+    def test_long_command_line(self, any_python, target, identity):
+        found = identity(target(any_python, IDLE, 3600, "x" * 100000).pid)
+        assert found["short_name"] == "idle.py"
+        assert len(found["command"]) < 5000
+
+
+class TestUser:
+    def test_named(self, any_python, target, identity):
+        nobody = pwd.getpwnam("nobody")
+        started = target.start(["setpriv", "--reuid=%d" % nobody.pw_uid, "--clear-groups",
+                                any_python.path, "-uc", WAIT])
+        found = identity(started.pid)
+        assert (found["uid"], found["user"]) == (str(nobody.pw_uid), "nobody")
+
+    def test_sandbox_of_a_user(self, any_python, target, identity, require):
+        """Who it is without counts, not whom it takes itself for."""
+        started = target.start([require("setpriv"), "--reuid=65534", "--clear-groups",
+                                require("unshare"), "-U", "-r", any_python.path, "-uc", WAIT])
+        assert identity(started.pid)["user"] == pwd.getpwuid(65534).pw_name
+
+
+class TestStart:
+    def test_time(self, any_python, target, identity):
+        before = time.time()
+        started = target(any_python, IDLE)
+        found = int(identity(started.pid)["start_unix_ns"]) / 1e9
+        assert before - 0.02 < found < time.time() + 0.02
+
+    def test_no_such_process(self, tool):
+        assert subprocess.run([tool("identity_dump"), str(2 ** 22 + 1)]).returncode == 1

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <pwd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "identity.h"
+#include "passwd.h"
+
+#define SECOND_NS 1000000000LL
+
+/* A process that does CHANGE (nonzero: it cannot) and waits; 0 where it cannot. */
+static pid_t start(int (*change)(void))
+{
+	int ready[2];
+	char did;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		did = change && change() ? 'n' : 'y';
+		if (write(ready[1], &did, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &did, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	if (did == 'y')
+		return pid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_itself(void **state)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	struct identity identity;
+
+	(void)state;
+	assert_int_equal(identity__read(getpid(), &identity), 0);
+	assert_non_null(strstr(identity.command, "test_process_identity"));
+	assert_string_equal(identity.short_name, "test_process_identity");
+	assert_string_equal(identity.comm, "test_process_id");
+	assert_int_equal(identity.uid, geteuid());
+	if (user)
+		assert_string_equal(identity.user, user->pw_name);
+	assert_non_null(strstr(identity.cgroups, identity.cgroup));
+	identity__free(&identity);
+	assert_null(identity.command);
+}
+
+static void test_start_time(void **state)
+{
+	struct timespec before, after;
+	struct identity identity;
+	pid_t pid;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &before);
+	pid = start(NULL);
+	clock_gettime(CLOCK_REALTIME, &after);
+	assert_int_equal(identity__read(pid, &identity), 0);
+	end(pid);
+	/* A clock tick, and what setting the clock may do meanwhile. */
+	assert_true((int64_t)identity.start_unix_ns >=
+		    before.tv_sec * SECOND_NS + before.tv_nsec - 20 * 1000000);
+	assert_true((int64_t)identity.start_unix_ns <=
+		    after.tv_sec * SECOND_NS + after.tv_nsec + 20 * 1000000);
+	identity__free(&identity);
+}
+
+static int change_name(void)
+{
+	return prctl(PR_SET_NAME, "a\n)b (deleted)");
+}
+
+static void test_hostile_name(void **state)
+{
+	struct identity identity;
+	pid_t pid = start(change_name);
+
+	(void)state;
+	assert_int_equal(identity__read(pid, &identity), 0);
+	end(pid);
+	assert_string_equal(identity.comm, "a\n)b (deleted)");
+	identity__free(&identity);
+}
+
+static int change_root(void)
+{
+	return chroot("/proc") || chdir("/");
+}
+
+static void test_users_of_another_root(void **state)
+{
+	struct identity identity;
+	pid_t pid = start(change_root);
+	char number[16];
+
+	(void)state;
+	if (!pid)
+		skip();
+	assert_int_equal(identity__read(pid, &identity), 0);
+	end(pid);
+	snprintf(number, sizeof(number), "%u", geteuid());
+	assert_string_equal(identity.user, number);
+	identity__free(&identity);
+}
+
+static int change_user(void)
+{
+	return setresuid(4242421, 4242422, 0);
+}
+
+static void test_user_without_a_name(void **state)
+{
+	struct identity identity;
+	pid_t pid = start(change_user);
+
+	(void)state;
+	if (!pid)
+		skip();
+	assert_int_equal(identity__read(pid, &identity), 0);
+	end(pid);
+	assert_int_equal(identity.uid, 4242422);
+	assert_string_equal(identity.user, "4242422");
+	identity__free(&identity);
+}
+
+static void test_zombie(void **state)
+{
+	struct identity identity;
+	siginfo_t ended;
+	pid_t pid = start(NULL);
+
+	(void)state;
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, pid, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_equal(identity__read(pid, &identity), 0);
+	assert_string_equal(identity.command, "[test_process_id]");
+	/* Its executable is gone, too. */
+	assert_string_equal(identity.short_name, "test_process_id");
+	identity__free(&identity);
+	end(pid);
+	assert_int_equal(identity__read(pid, &identity), -ESRCH);
+	assert_null(identity.comm);
+}
+
+static void test_passwd(void **state)
+{
+	char *name = passwd__name(0);
+	uid_t uid = 1;
+
+	(void)state;
+	assert_string_equal(name, "root");
+	free(name);
+	assert_true(passwd__uid("root", &uid));
+	assert_int_equal(uid, 0);
+	assert_false(passwd__uid("no such user", &uid));
+	assert_false(passwd__uid("", &uid));
+	assert_null(passwd__name(4242422));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_itself),
+		cmocka_unit_test(test_start_time),
+		cmocka_unit_test(test_hostile_name),
+		cmocka_unit_test(test_users_of_another_root),
+		cmocka_unit_test(test_user_without_a_name),
+		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_passwd),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

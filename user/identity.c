@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "command_name.h"
+#include "identity.h"
+#include "now.h"
+#include "passwd.h"
+#include "process.h"
+#include "xalloc.h"
+
+/* More than any name takes; a process chooses how long its command line is. */
+#define COMMAND_BYTES_MAX 4096
+
+/* As many hierarchies as there were in version 1, with paths longer than systemd makes any. */
+#define CGROUPS_BYTES_MAX 16384
+
+/* The kernel's mark of a file that was removed. */
+#define REMOVED " (deleted)"
+
+#define SECOND_NS 1000000000ULL
+
+/* The base name of the program's file; NULL where the kernel does not tell. */
+static char *read_executable(pid_t pid)
+{
+	char path[PATH_MAX], link[32];
+	const char *slash;
+	size_t removed;
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0)
+		return NULL;
+	path[length] = '\0';
+	removed = strlen(REMOVED);
+	if ((size_t)length > removed && strcmp(path + length - removed, REMOVED) == 0)
+		path[length - removed] = '\0';
+	slash = strrchr(path, '/');
+	return xstrdup(slash ? slash + 1 : path);
+}
+
+static char *read_comm(pid_t pid)
+{
+	char bytes[64];
+	size_t length = process__read_file(pid, "comm", bytes, sizeof(bytes));
+
+	if (length && bytes[length - 1] == '\n')
+		length--;
+	return length ? xstrndup(bytes, length) : NULL;
+}
+
+static void read_command(pid_t pid, struct identity *identity)
+{
+	char words[COMMAND_BYTES_MAX];
+	size_t length = process__read_file(pid, "cmdline", words, sizeof(words));
+	char *executable = read_executable(pid);
+
+	identity->comm = read_comm(pid);
+	if (length || identity->comm)
+		identity->command = process__command(pid);
+	identity->short_name = command_name__of(words, length, executable);
+	if (!identity->short_name && identity->comm)
+		identity->short_name = xstrdup(identity->comm);
+	free(executable);
+}
+
+/* All its lines; NULL where there are none. */
+static char *read_cgroups(pid_t pid)
+{
+	char *lines = xmalloc(CGROUPS_BYTES_MAX);
+	size_t length = process__read_file(pid, "cgroup", lines, CGROUPS_BYTES_MAX);
+	char *text = length ? xstrndup(lines, length) : NULL;
+
+	free(lines);
+	return text;
+}
+
+static void read_cgroup(pid_t pid, struct identity *identity)
+{
+	struct cgroup cgroup;
+
+	identity->cgroups = read_cgroups(pid);
+	if (!identity->cgroups)
+		return;
+	cgroup__parse(identity->cgroups, &cgroup);
+	identity->cgroup = cgroup.path;
+	identity->container_id = cgroup.container_id;
+	identity->container_runtime = cgroup.container_runtime;
+	identity->pod_uid = cgroup.pod_uid;
+	identity->unit = cgroup.unit;
+}
+
+/* What the folder PATH is, without asking a file system in user space, which need not answer. */
+static bool identify(const char *path, struct statx *status)
+{
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, status) == 0;
+}
+
+static bool has_our_root(pid_t pid)
+{
+	struct statx ours, theirs;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return identify("/", &ours) && identify(path, &theirs) && ours.stx_ino == theirs.stx_ino &&
+	       ours.stx_dev_major == theirs.stx_dev_major &&
+	       ours.stx_dev_minor == theirs.stx_dev_minor;
+}
+
+static char *name_user(pid_t pid, uid_t uid)
+{
+	char *name = has_our_root(pid) ? passwd__name(uid) : NULL;
+
+	return name ? name : xasprintf("%u", uid);
+}
+
+/* The real time of what was so many clock ticks after the boot. */
+static uint64_t unix_ns(uint64_t ticks)
+{
+	uint64_t per_second = sysconf(_SC_CLK_TCK);
+	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+
+	return boot_ns + ticks / per_second * SECOND_NS +
+	       ticks % per_second * SECOND_NS / per_second;
+}
+
+int identity__read(pid_t pid, struct identity *identity)
+{
+	struct process process, again;
+	pid_t reader;
+	int error;
+
+	memset(identity, 0, sizeof(*identity));
+	error = process__inspect(pid, &process);
+	if (error)
+		return error;
+	reader = process__reader(pid);
+	read_command(reader, identity);
+	read_cgroup(reader, identity);
+	identity->uid = process.uid;
+	identity->user = name_user(reader, process.uid);
+	identity->start_unix_ns = unix_ns(process.start_time);
+	if (process__inspect(pid, &again) || again.start_time == process.start_time)
+		return 0;
+	identity__free(identity);
+	return -ESRCH;
+}
+
+void identity__free(struct identity *identity)
+{
+	free(identity->command);
+	free(identity->short_name);
+	free(identity->comm);
+	free(identity->user);
+	free(identity->cgroups);
+	free(identity->cgroup);
+	free(identity->container_id);
+	free(identity->pod_uid);
+	free(identity->unit);
+	memset(identity, 0, sizeof(*identity));
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whose a process is: what /proc tells of what it runs, for whom and where. */
+#ifndef PYBPFPROF_IDENTITY_H
+#define PYBPFPROF_IDENTITY_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* All texts are bytes as the process or the kernel has them, not always UTF-8; NULL: not known. */
+struct identity {
+	char *command;	  /* the command line, words joined by a space */
+	char *short_name; /* the script or module that it runs: command_name.h */
+	char *comm;	  /* the kernel's name for it, of at most 15 bytes */
+	uid_t uid;	  /* the effective one, as this user namespace numbers it */
+	char *user;	  /* its name, else its number: see below */
+	char *cgroups;	  /* the lines of its /proc/PID/cgroup */
+	char *cgroup;	  /* the path among them that tells most: cgroup.h */
+	char *container_id;
+	const char *container_runtime;
+	char *pod_uid;
+	char *unit;
+	uint64_t start_unix_ns; /* when it was started; exact to 10 ms */
+};
+
+/* 0 with *IDENTITY for identity__free; -ESRCH where there is no such process, or another took the
+ * number meanwhile.  Of one that ends meanwhile, some may be unknown.
+ *
+ * A user is named only where the process has the same root folder as this one, and so this one's
+ * users: a container's user 1000 is not whom /etc/passwd here has for it. */
+int identity__read(pid_t pid, struct identity *identity);
+void identity__free(struct identity *identity);
+
+#endif
