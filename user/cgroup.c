@@ -8,7 +8,6 @@
 
 #define DIGITS	    "0123456789"
 #define HEX	    "0123456789abcdef"
-#define ID_LENGTH   64
 #define HASH_LENGTH 32
 
 /* The kernel's mark of a cgroup that was removed before its last process ended. */
@@ -164,11 +163,11 @@ static bool find_container(struct findings *found, struct text name)
 	struct text id = name, unit = found->unit, prefix;
 
 	take_suffix(&id, ".scope");
-	if (id.length < ID_LENGTH)
+	if (id.length < CONTAINER_ID_LENGTH)
 		return false;
-	prefix = (struct text){ id.at, id.length - ID_LENGTH };
-	id = (struct text){ id.at + prefix.length, ID_LENGTH };
-	if (!consists_of(id, HEX, ID_LENGTH))
+	prefix = (struct text){ id.at, id.length - CONTAINER_ID_LENGTH };
+	id = (struct text){ id.at + prefix.length, CONTAINER_ID_LENGTH };
+	if (!consists_of(id, HEX, CONTAINER_ID_LENGTH))
 		return false;
 	if (!prefix.length) {
 		set_container(found, id, runtime_of_folder(found->before));
@@ -286,8 +285,9 @@ static void look_at_folder(struct findings *found, struct text name)
 {
 	const char *colon = NULL;
 
-	if (name.length > ID_LENGTH + 1 && name.at[name.length - ID_LENGTH - 1] == ':')
-		colon = memrchr(name.at, ':', name.length - ID_LENGTH - 1);
+	if (name.length > CONTAINER_ID_LENGTH + 1 &&
+	    name.at[name.length - CONTAINER_ID_LENGTH - 1] == ':')
+		colon = memrchr(name.at, ':', name.length - CONTAINER_ID_LENGTH - 1);
 	if (colon && colon > name.at)
 		look_at(found, up_to(name, colon));
 	if (colon)

@@ -29,6 +29,9 @@
 
 #include <stdbool.h>
 
+/* Of most runtimes: so many hexadecimal digits. */
+#define CONTAINER_ID_LENGTH 64
+
 /* NULL: not told.  The unit is one within the container, where there is one: not its own scope, nor
  * the service of what has started it. */
 struct cgroup {
