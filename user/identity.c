@@ -58,11 +58,10 @@ static char *read_comm(pid_t pid)
 	return length ? xstrndup(bytes, length) : NULL;
 }
 
-static void read_command(pid_t pid, struct identity *identity)
+static void read_names(pid_t pid, const char *executable, struct identity *identity)
 {
 	char words[COMMAND_BYTES_MAX];
 	size_t length = process__read_file(pid, "cmdline", words, sizeof(words));
-	char *executable = read_executable(pid);
 
 	identity->comm = read_comm(pid);
 	if (length || identity->comm)
@@ -70,7 +69,6 @@ static void read_command(pid_t pid, struct identity *identity)
 	identity->short_name = command_name__of(words, length, executable);
 	if (!identity->short_name && identity->comm)
 		identity->short_name = xstrdup(identity->comm);
-	free(executable);
 }
 
 /* All its lines; NULL where there are none. */
@@ -135,21 +133,30 @@ static uint64_t unix_ns(uint64_t ticks)
 
 int identity__read(pid_t pid, struct identity *identity)
 {
-	struct process process, again;
-	pid_t reader;
+	struct process process;
+	uint64_t start_time;
+	pid_t reader = pid;
+	char *executable;
 	int error;
 
 	memset(identity, 0, sizeof(*identity));
 	error = process__inspect(pid, &process);
 	if (error)
 		return error;
-	reader = process__reader(pid);
-	read_command(reader, identity);
+	/* Of a thread that has ended the kernel does not tell it. */
+	executable = read_executable(pid);
+	if (!executable) {
+		reader = process__reader(pid);
+		executable = read_executable(reader);
+	}
+	read_names(reader, executable, identity);
+	free(executable);
 	read_cgroup(reader, identity);
 	identity->uid = process.uid;
 	identity->user = name_user(reader, process.uid);
 	identity->start_unix_ns = unix_ns(process.start_time);
-	if (process__inspect(pid, &again) || again.start_time == process.start_time)
+	start_time = process__start_time(pid);
+	if (!start_time || start_time == process.start_time)
 		return 0;
 	identity__free(identity);
 	return -ESRCH;

@@ -116,6 +116,14 @@ int process__inspect(pid_t pid, struct process *process)
 	return read_status(pid, process);
 }
 
+uint64_t process__start_time(pid_t pid)
+{
+	struct process process;
+	bool has_ended;
+
+	return read_stat(pid, &process, &has_ended) ? 0 : process.start_time;
+}
+
 pid_t process__reader(pid_t pid)
 {
 	struct process process;

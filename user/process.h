@@ -21,6 +21,9 @@ struct process {
 /* 0; -ESRCH where there is no such process. */
 int process__inspect(pid_t pid, struct process *process);
 
+/* When process PID was started, in clock ticks since the boot; 0 where there is none. */
+uint64_t process__start_time(pid_t pid);
+
 /* The thread through which /proc and the kernel give what all threads of process PID share: its
  * first, but where that has ended before others, one of those. */
 pid_t process__reader(pid_t pid);

@@ -6,10 +6,12 @@ import pwd
 import shutil
 import subprocess
 import time
+from unittest.mock import ANY
 
 import pytest
 
 from conftest import PROGRAMS
+from test_changes import is_leaderless, wait_until
 
 IDLE = os.path.join(PROGRAMS, "idle.py")
 WAIT = "import time; print('ready'); time.sleep(3600)"
@@ -96,6 +98,14 @@ class TestShortName:
         found = identity(target(any_python, IDLE, 3600, "x" * 100000).pid)
         assert found["short_name"] == "idle.py"
         assert len(found["command"]) < 5000
+
+    def test_first_thread_has_ended(self, any_python, target, identity):
+        """The kernel tells of the process through the others."""
+        started = target(any_python, "leaderless.py", "wait")
+        before = identity(started.pid)
+        started.go()
+        wait_until(is_leaderless, started.pid)
+        assert identity(started.pid) == dict(before, start_unix_ns=ANY)
 
 
 class TestUser:
