@@ -115,6 +115,7 @@ static void test_several(void **state)
 {
 	(void)state;
 	assert_true(wants(make("comm", "celery", "comm", "gunicorn", NULL), &web));
+	assert_true(wants(make("comm", "gunicorn", "comm", "celery", NULL), &web));
 	assert_true(wants(
 		make("comm", "celery", "comm", "gunicorn", "uid", "1", "uid", "1000", NULL), &web));
 	assert_false(wants(make("comm", "gunicorn", "uid", "1", NULL), &web));
