@@ -424,13 +424,21 @@ void cgroup__free(struct cgroup *cgroup)
 	memset(cgroup, 0, sizeof(*cgroup));
 }
 
-/* Whether the path WITHIN is PATH or below it: a "/" at PATH's end counts for nothing. */
-static bool is_at_or_below(struct text within, const char *path)
+/* A "/" at a path's end counts for nothing. */
+static size_t path_length(const char *path)
 {
 	size_t length = strlen(path);
 
 	while (length && path[length - 1] == '/')
 		length--;
+	return length;
+}
+
+/* Whether the path WITHIN is PATH or below it. */
+static bool is_at_or_below(struct text within, const char *path)
+{
+	size_t length = path_length(path);
+
 	return within.length >= length && memcmp(within.at, path, length) == 0 &&
 	       (within.length == length || within.at[length] == '/');
 }
@@ -458,7 +466,7 @@ static char *cgroup_of_mount(const char *line, const char *folder, size_t *mount
 	    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) != 2 ||
 	    !is_at_or_below(within, point))
 		return NULL;
-	*mounted = strcmp(point, "/") == 0 ? 0 : strlen(point);
+	*mounted = path_length(point);
 	return xasprintf("%s%s", strcmp(root, "/") == 0 ? "" : root, folder + *mounted);
 }
 
