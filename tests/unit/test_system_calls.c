@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -88,6 +89,22 @@ static bool limit_itself(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
+static void *try_socket(void *refused)
+{
+	*(bool *)refused = open_socket();
+	return NULL;
+}
+
+/* Which is confined, too. */
+static bool start_thread(void)
+{
+	bool refused = false;
+	pthread_t thread;
+
+	return !pthread_create(&thread, NULL, try_socket, &refused) &&
+	       !pthread_join(thread, NULL) && refused;
+}
+
 /* The wait status of a confined process that does WHAT. */
 static int in_confinement(bool (*what)(void))
 {
@@ -120,6 +137,7 @@ static void what_it_does_is_not(void **state)
 	(void)state;
 	assert_int_equal(in_confinement(read_own_memory), 0);
 	assert_int_equal(in_confinement(limit_itself), 0);
+	assert_int_equal(in_confinement(start_thread), 0);
 }
 
 static bool end_at_once(void)
