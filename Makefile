@@ -29,7 +29,7 @@ HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-Ibpf -Ioffsets -Iuser -Iuser/architecture -Iuser/check -Iuser/output -I$(OUTPUT) \
 	$(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer
-LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm
+LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm -pthread
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -Ibpf -Ibpf/$(ARCH) -Ivmlinux \
 	-Ivmlinux/$(ARCH)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -129,7 +129,7 @@ $(OUTPUT)/fuzzed/libpybpfprof.a: $(FUZZED)
 
 # What a fuzzer gives its own answers to, instead of the system or another module.
 FUZZ_WRAPPED := clock_gettime nanosleep
-$(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen
+$(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__stream
 $(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
 
 $(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \

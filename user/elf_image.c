@@ -13,11 +13,11 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "architecture.h"
 #include "elf_image.h"
+#include "target_files.h"
 #include "xalloc.h"
 
 /* Both multiples of a symbol's; what is looked for is not longer than the second. */
@@ -59,7 +59,7 @@ static bool read_at(const struct elf_image *image, uint64_t offset, void *buffer
 {
 	if (offset > image->size || length > image->size - offset)
 		return false;
-	return pread(image->fd, buffer, length, offset) == (ssize_t)length;
+	return target_file__read(image->budget->pid, image->fd, buffer, length, offset);
 }
 
 /* Whether the file has the part, and it may be read. */
@@ -190,12 +190,11 @@ struct elf_image *elf_image__open(int fd, struct elf_budget *budget)
 {
 	struct elf_image *image = xcalloc(1, sizeof(*image));
 	Elf64_Ehdr *header = &image->header;
-	struct stat status;
+	int64_t size = target_file__size(budget->pid, fd);
 
 	image->fd = fd;
 	image->budget = budget;
-	if (fstat(fd, &status) == 0 && status.st_size > 0)
-		image->size = status.st_size;
+	image->size = size > 0 ? size : 0;
 	if (!read_at(image, 0, header, sizeof(*header)) || !check_header(header))
 		goto cleanup;
 	image->segments = load(image, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr),
@@ -218,7 +217,7 @@ void elf_image__close(struct elf_image *image)
 		return;
 	free(image->sections);
 	free(image->segments);
-	close(image->fd);
+	target_file__close(image->budget->pid, image->fd);
 	free(image);
 }
 

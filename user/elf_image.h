@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct elf_image;
 
-/* What may be read of the files of one search. */
+/* What may be read of the files of one search, which are a process's. */
 struct elf_budget {
+	pid_t pid;
 	uint64_t bytes;
 	bool exceeded; /* a part was left out, for it was more than that */
 };

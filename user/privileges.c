@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capabilities.h"
+#include "deputy.h"
 #include "log.h"
 #include "pid_namespace.h"
 #include "privileges.h"
@@ -263,6 +264,7 @@ void privileges__drop(bool (*works)(const void *context), const void *context)
 	uint64_t held = capabilities__effective(), kept = 0;
 	int bpf = capability__find(capabilities__needed, held), error;
 
+	deputy__relieve();
 	for (size_t i = 0; i < sizeof(to_write_as_root) / sizeof(to_write_as_root[0]); i++)
 		kept |= held & bit(to_write_as_root[i]);
 	for (const struct capability *needed = capabilities__needed; needed->name; needed++) {

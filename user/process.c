@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "process.h"
+#include "target_files.h"
 #include "xalloc.h"
 
 /* PF_KTHREAD of the kernel's include/linux/sched.h; its value is part of /proc/PID/stat. */
@@ -29,6 +27,15 @@ static FILE *open_proc(pid_t pid, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	return fopen(path, "re");
+}
+
+/* The same for what the kernel reads in the process's memory, or waits for that to say. */
+static FILE *open_memory(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return target_file__stream(pid, path);
 }
 
 /* *HAS_ENDED: the thread PID, of which this is but a remnant. */
@@ -175,9 +182,8 @@ pid_t process__inner_tid(pid_t pid, pid_t tid)
 	return count ? numbers[count - 1] : 0;
 }
 
-size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size)
+static size_t read_all(FILE *file, char *bytes, size_t size)
 {
-	FILE *file = open_proc(pid, name);
 	size_t length;
 
 	if (!file)
@@ -187,9 +193,14 @@ size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size)
 	return length;
 }
 
-static size_t read_words(pid_t pid, const char *name, char *buffer, size_t size)
+size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size)
 {
-	size_t length = process__read_file(pid, name, buffer, size - 1);
+	return read_all(open_memory(pid, name), bytes, size);
+}
+
+static size_t read_words(FILE *file, char *buffer, size_t size)
+{
+	size_t length = read_all(file, buffer, size - 1);
 
 	while (length && (buffer[length - 1] == '\0' || buffer[length - 1] == '\n'))
 		length--;
@@ -204,9 +215,9 @@ char *process__command(pid_t pid)
 {
 	char words[COMMAND_BYTES_MAX];
 
-	if (read_words(pid, "cmdline", words, sizeof(words)))
+	if (read_words(open_memory(pid, "cmdline"), words, sizeof(words)))
 		return xstrdup(words);
-	if (read_words(pid, "comm", words, sizeof(words)))
+	if (read_words(open_proc(pid, "comm"), words, sizeof(words)))
 		return xasprintf("[%s]", words);
 	return xstrdup("[?]");
 }
@@ -228,7 +239,7 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 
 ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 {
-	FILE *file = open_proc(pid, "maps");
+	FILE *file = open_memory(pid, "maps");
 	size_t count = 0, capacity = 0, line_size = 0;
 	struct mapping mapping;
 	char *line = NULL;
@@ -247,27 +258,6 @@ ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 	return count;
 }
 
-/* Opens the regular file at PATH.  Nothing else is opened for reading: a device may take that for
- * a command, and a FIFO would wait.  So would a file that someone has a lease on. */
-static int open_regular(const char *path)
-{
-	int place = open(path, O_PATH | O_CLOEXEC);
-	int fd = -EINVAL;
-	struct stat status;
-	char again[32];
-
-	if (place < 0)
-		return -errno;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
-	if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
-		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd < 0)
-			fd = -errno;
-	}
-	close(place);
-	return fd;
-}
-
 int process__open_mapping(pid_t pid, const struct mapping *mapping)
 {
 	char path[96];
@@ -276,5 +266,5 @@ int process__open_mapping(pid_t pid, const struct mapping *mapping)
 	 * followed. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
 		 mapping->end);
-	return open_regular(path);
+	return target_file__open(pid, path);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "architecture.h"
+#include "deputy.h"
 #include "elf_image.h"
 #include "interpreter_list.h"
 #include "process.h"
@@ -420,6 +421,7 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	int files_left[2] = { FILES_MAX, FILES_MAX }; /* without and with executable mappings */
 	int error = count < 0 ? count : 0;
 
+	search.budget.pid = search.pid;
 	if (count > 0)
 		qsort(mappings, count, sizeof(*mappings), compare_mappings);
 	for (first = 0; first < count && !error && search.candidates < CANDIDATES_MAX;
@@ -438,5 +440,8 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	choose_code_type(&search);
 	choose_thread_area(&search);
 	*runtime = search.runtime;
+	/* What was found is not all that there is. */
+	if (deputy__has_given_up(search.pid))
+		return -ETIMEDOUT;
 	return error ? error : search.result;
 }

@@ -28,7 +28,8 @@ struct runtime {
  * 0; -ENOEXEC where no mapped file holds a Python; -E2BIG where none does of those that could be
  * read within bounds; -ENOTSUP where it is a version that is not supported (RUNTIME->version names
  * it, "" where it cannot be told); -EAGAIN where it is newer than this build and has run nothing
- * yet that it could be checked by, or where it has no C library yet; -ESRCH, -EPERM, -EACCES. */
+ * yet that it could be checked by, or where it has no C library yet; -ETIMEDOUT where it does not
+ * answer (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
 #endif

@@ -10,9 +10,9 @@
 int short_filename__open_root(pid_t pid);
 int short_filename__open_mounts(pid_t pid);
 
-/* FILENAME from its top package down, "json/decoder.py": directories above it that hold an
- * __init__.py, below the directory ROOT, belong to its name.  Where they cannot be looked at, its
- * last part.  The caller frees. */
-char *short_filename__of(int root, const char *filename);
+/* FILENAME of process PID from its top package down, "json/decoder.py": directories above it that
+ * hold an __init__.py, below the directory ROOT, belong to its name.  Where they cannot be looked
+ * at, its last part.  The caller frees. */
+char *short_filename__of(pid_t pid, int root, const char *filename);
 
 #endif

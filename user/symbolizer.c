@@ -160,7 +160,7 @@ static uint32_t add_function(struct known_process *process, const struct code *c
 {
 	struct profile *profile = process->symbolizer->profile;
 	struct profile_function function = { .kind = FRAME_PYTHON };
-	char *short_filename = short_filename__of(process->root, code->filename);
+	char *short_filename = short_filename__of(process->pid, process->root, code->filename);
 	size_t strings = profile->string_count;
 
 	function.name = profile__string(profile, code->name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading a target's memory: never stops it, never writes to it. */
+/* Reading a target's memory: never stops it, never writes to it, and does not wait for ever for
+ * what is not there (deputy.h). */
 #ifndef PYBPFPROF_TARGET_MEMORY_H
 #define PYBPFPROF_TARGET_MEMORY_H
 
@@ -9,7 +10,8 @@
 #include <sys/types.h>
 
 /* Reads exactly LENGTH bytes at ADDRESS of process PID (one's own, too).
- * 0; -EFAULT where not all is mapped; -ESRCH where the process is gone; -EPERM. */
+ * 0; -EFAULT where not all is mapped; -ESRCH where the process is gone; -EPERM; -ETIMEDOUT or
+ * -ENOMEM as deputy__run() has them. */
 int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length);
 
 /* The same for a pointer. */
@@ -19,8 +21,8 @@ int target_memory__read_pointer(pid_t pid, uint64_t address, uint64_t *pointer);
  * an interrupt it cannot be waited for. */
 void target_memory__page_in(pid_t pid, uint64_t address);
 
-/* Reads SIZE bytes at each of COUNT addresses, one behind the other into BUFFER, in few calls.
- * READABLE tells for each whether it could be read. */
+/* Reads SIZE bytes, 64 KiB at most, at each of COUNT addresses, one behind the other into BUFFER,
+ * in few calls. READABLE tells for each whether it could be read. */
 void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
 			      size_t size, bool *readable);
 

@@ -56,6 +56,11 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 	case -ESRCH:
 		log__error("process %d has ended", pid);
 		return STATUS_NO_SAMPLE;
+	case -ENOMEM:
+		log__error("process %d cannot be read: no thread can be started for that: ulimit "
+			   "-u, or a container's pids.max, allows no more",
+			   pid);
+		return STATUS_FAILED;
 	default:
 		log__error("process %d cannot be read (%s): it has rights that this one lacks, or "
 			   "a security module guards it: run as root of the host, outside of any "
@@ -150,6 +155,9 @@ static enum exit_status open_python(pid_t pid, struct target_process *target)
 {
 	int error = runtime__find(pid, &target->runtime);
 
+	target->silent = error == -ETIMEDOUT;
+	if (target->silent)
+		return STATUS_FAILED;
 	if (error)
 		return target__explain(pid, &target->runtime, error);
 	if (!target->runtime.initialized)

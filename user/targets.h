@@ -16,12 +16,14 @@ struct target_process {
 	pid_t kernel_pid; /* the kernel's number of it, which sampler.h takes */
 	struct runtime runtime;
 	char *command;
-	int pidfd; /* readable once the process has ended; negative after that was seen */
-	bool left; /* it has called exec, and runs no Python any more */
+	int pidfd;   /* readable once the process has ended; negative after that was seen */
+	bool left;   /* it has called exec, and runs no Python any more */
+	bool silent; /* it did not answer (deputy.h) when it was opened */
 };
 
 /* Opens process PID and finds its Python.  STATUS_WRITTEN with *TARGET for target__close, or how
- * the program is to end; then what is wrong and what mends it was said. */
+ * the program is to end, unless it can do without a process that is SILENT; then what is wrong and
+ * what mends it was said. */
 enum exit_status target__open(pid_t pid, struct target_process *target);
 void target__close(struct target_process *target);
 

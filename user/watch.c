@@ -76,15 +76,27 @@ void watch__free(struct watch *watch)
 enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t count)
 {
 	enum exit_status status = STATUS_WRITTEN;
+	size_t silent = 0;
 
 	/* One more, for a program that is started. */
 	watch->targets = xcalloc(count + 1, sizeof(*watch->targets));
 	for (size_t i = 0; i < count && !status; i++) {
-		status = target__open(pids[i], &watch->targets[i]);
+		struct target_process *target = &watch->targets[watch->count];
+
+		status = target__open(pids[i], target);
 		if (!status)
 			watch->count++;
+		if (!target->silent)
+			continue;
+		target__close(target);
+		status = STATUS_WRITTEN;
+		silent++;
 	}
-	return status;
+	if (!silent || watch->count || status)
+		return status;
+	log__error("no process answers that could be profiled: name others, or look what these "
+		   "wait for: cat /proc/PID/stack");
+	return STATUS_FAILED;
 }
 
 /* Tells the kernel of TARGET. */

@@ -71,8 +71,14 @@ def check_dropped(status, kept):
 
 def test_as_root(profile, program):
     run = profile.start("-p", program.pid)
-    check_dropped(await_drop(run), TO_READ | TO_WRITE_AS_ROOT | kept_to_use_maps())
+    kept = TO_READ | TO_WRITE_AS_ROOT | kept_to_use_maps()
+    check_dropped(await_drop(run), kept)
     program.go()
+    while len(os.listdir("/proc/%d/task" % run.pid)) < 2 and run.process.poll() is None:
+        time.sleep(0.01)
+    # Each thread has its own; the other one reads the process.
+    for thread in os.listdir("/proc/%d/task" % run.pid):
+        check_dropped(status_of(thread), kept)
     assert run.load().count_name("inner_loop")
 
 

@@ -101,11 +101,11 @@ static void test_short_filenames(void **state)
 	(void)state;
 	assert_true(root >= 0);
 	assert_true(short_filename__open_root(0x7fffffff) < 0);
-	assert_text(short_filename__of(root, "<string>"), "<string>");
-	assert_text(short_filename__of(root, "relative/x.py"), "relative/x.py");
-	assert_text(short_filename__of(root, "/no/such/folder/x.py"), "x.py");
-	assert_text(short_filename__of(-1, "/gone/x.py"), "x.py");
-	assert_text(short_filename__of(root, "/folder/"), "/folder/");
+	assert_text(short_filename__of(getpid(), root, "<string>"), "<string>");
+	assert_text(short_filename__of(getpid(), root, "relative/x.py"), "relative/x.py");
+	assert_text(short_filename__of(getpid(), root, "/no/such/folder/x.py"), "x.py");
+	assert_text(short_filename__of(getpid(), -1, "/gone/x.py"), "x.py");
+	assert_text(short_filename__of(getpid(), root, "/folder/"), "/folder/");
 
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
@@ -113,13 +113,13 @@ static void test_short_filenames(void **state)
 	make_file("package/__init__.py");
 	make_file("package/part/__init__.py");
 	filename = xasprintf("%s/package/part/x.py", folder);
-	assert_text(short_filename__of(root, filename), "package/part/x.py");
+	assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
 	free(filename);
 	/* A link that leads out of the root must not be followed out of it, nor a pipe opened. */
 	unlink("package/part/__init__.py");
 	assert_int_equal(mkfifo("package/part/__init__.py", 0600), 0);
 	filename = xasprintf("%s/package/part/x.py", folder);
-	assert_text(short_filename__of(root, filename), "package/part/x.py");
+	assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
 	free(filename);
 	unlink("package/part/__init__.py");
 	unlink("package/__init__.py");

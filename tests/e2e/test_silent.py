@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Targets whose memory, or files, never come when the profiler asks for them: it goes on without."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from conftest import missing
+
+NOT_READ = "process %d is not read any more"
+
+# Beyond what was asked for: a second until it is given up, and what a busy machine takes.
+PATIENCE = 12
+
+DEVICES = {"userfaultfd": "/dev/userfaultfd", "fuse": "/dev/fuse"}
+
+
+@pytest.fixture
+def silent(any_python, target, tmp_path):
+    """silent(WHAT, BY): the target."""
+    def start(what, by):
+        if not os.path.exists(DEVICES[by]):
+            missing(by)
+        if any_python.version < (3, 11):
+            pytest.skip("no data stack before 3.11")
+        folder = tmp_path / "mounted"
+        folder.mkdir()
+        # Else the program itself looks for symbols in the first page of its file.
+        return target(any_python, "silent.py", what, by, folder, environment={"LD_BIND_NOW": "1"})
+    return start
+
+
+@pytest.fixture
+def healthy(any_python, target):
+    return target(any_python, "busy.py")
+
+
+def pair(first, second):
+    return "%d,%d" % (first.pid, second.pid)
+
+
+def check(run, program, duration):
+    """It said once which process is not read, and knows the other one as ever."""
+    assert run.stderr.count(NOT_READ % program.pid) == 1, run.stderr
+    assert run.seconds < duration + PATIENCE, run.seconds
+    assert run.ledger["lost"] == 0
+    assert run.count_name("leaf") > 0
+
+
+@pytest.mark.parametrize("by", DEVICES)
+def test_memory(silent, healthy, profile, by):
+    """What is sampled meanwhile is not lost."""
+    program = silent("later", by)
+    run = profile.start("-p", pair(program, healthy), "-d", 4, "-r", 499)
+    run.wait_sampling()
+    program.go()
+    check(run.load(), program, 4)
+    assert run.ledger["duration_s"] < 4 + PATIENCE
+
+
+@pytest.mark.parametrize("what, by", [("header", "userfaultfd"), ("frame", "fuse")])
+def test_from_the_start(silent, healthy, profile, what, by):
+    """Its memory; and a file that it maps, which is to be opened."""
+    program = silent(what, by)
+    run = profile.start("-p", pair(program, healthy), "-d", 1, "-r", 499)
+    check(run.load(), program, 1)
+
+
+def test_of_a_name(silent, healthy, profile):
+    """Whether there are packages above a function's file."""
+    program = silent("name", "fuse")
+    run = profile.start("-p", pair(program, healthy), "-d", 3, "-r", 499)
+    check(run.load(), program, 3)
+    assert run.count_name("spin") > 0
+
+
+def test_alone(silent, profile):
+    program = silent("header", "userfaultfd")
+    run = profile.attempt("-p", program.pid, "-d", 1)
+    assert run.status == 1
+    assert run.seconds < 1 + PATIENCE
+    assert NOT_READ % program.pid in run.stderr
+    assert "no process answers that could be profiled" in run.stderr
+
+
+def test_interrupted(silent, healthy, profile):
+    """While it waits, too."""
+    program = silent("later", "userfaultfd")
+    run = profile.start("-p", pair(program, healthy), "-r", 499)
+    run.wait_sampling()
+    program.go()
+    time.sleep(0.3)
+    run.process.send_signal(signal.SIGINT)
+    run.load()
+    assert run.seconds < PATIENCE
+    assert run.count_name("leaf") > 0

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "deputy.h"
+#include "now.h"
+#include "target_memory.h"
+
+#define NS_PER_MS 1000000LL
+#define NS_PER_S  1000000000LL
+
+static int64_t add_one(void *desk)
+{
+	return *(int *)desk + 1;
+}
+
+static int64_t never_return(void *desk)
+{
+	(void)desk;
+	while (pause())
+		;
+	return 0;
+}
+
+static int64_t sleep_long(void *desk)
+{
+	struct timespec long_time = { .tv_nsec = 800 * NS_PER_MS };
+
+	(void)desk;
+	return nanosleep(&long_time, NULL);
+}
+
+static int64_t compute_long(void *desk)
+{
+	int64_t until = now_ns() + 3 * NS_PER_S / 2;
+
+	(void)desk;
+	while (now_ns() < until)
+		;
+	return 0;
+}
+
+static int64_t show_blocked(void *desk)
+{
+	sigset_t blocked;
+
+	(void)desk;
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	return sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGTERM);
+}
+
+static int count_threads(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	int count = -2; /* "." and ".." */
+
+	while (readdir(threads))
+		count++;
+	closedir(threads);
+	return count;
+}
+
+static int64_t add_one_for(pid_t pid, int number)
+{
+	int *desk = deputy__desk();
+
+	*desk = number;
+	return deputy__run(pid, add_one);
+}
+
+static void what_it_is_asked_is_done(void **state)
+{
+	(void)state;
+	assert_int_equal(add_one_for(1, 4), 5);
+	assert_int_equal(add_one_for(2, -4), -3);
+	assert_true(deputy__run(1, show_blocked));
+	assert_false(deputy__has_given_up(1));
+}
+
+static void who_does_not_answer_is_given_up_alone(void **state)
+{
+	int threads = count_threads();
+	int64_t before = now_ns(), after;
+
+	(void)state;
+	assert_int_equal(deputy__run(11, never_return), -ETIMEDOUT);
+	after = now_ns();
+	assert_true(after - before >= NS_PER_S && after - before < 10 * NS_PER_S);
+	assert_true(deputy__has_given_up(11));
+	assert_int_equal(add_one_for(11, 4), -ETIMEDOUT);
+	assert_true(now_ns() - after < NS_PER_S / 2);
+	assert_int_equal(add_one_for(12, 4), 5);
+	assert_false(deputy__has_given_up(12));
+	/* Who was left behind, and who took its place. */
+	assert_int_equal(count_threads(), threads + 1);
+}
+
+static void many_long_waits_are_one_too_long(void **state)
+{
+	int64_t before = now_ns();
+	int done = 0;
+
+	(void)state;
+	while (!deputy__run(21, sleep_long))
+		done++;
+	assert_true(done >= 4 && done < 10);
+	assert_true(now_ns() - before < 20 * NS_PER_S);
+	assert_true(deputy__has_given_up(21));
+}
+
+static void who_computes_does_not_wait(void **state)
+{
+	(void)state;
+	assert_int_equal(deputy__run(31, compute_long), 0);
+	assert_false(deputy__has_given_up(31));
+}
+
+static void it_is_relieved_by_another(void **state)
+{
+	int threads;
+
+	(void)state;
+	assert_int_equal(add_one_for(1, 4), 5);
+	threads = count_threads();
+	deputy__relieve();
+	assert_int_equal(count_threads(), threads - 1);
+	deputy__relieve();
+	assert_int_equal(add_one_for(1, 4), 5);
+	assert_int_equal(count_threads(), threads);
+}
+
+static void memory_is_read_in_as_many_calls_as_it_takes(void **state)
+{
+	static uint8_t from[200000], to[sizeof(from)];
+	const size_t pieces = 3000, size = 60;
+	static uint64_t addresses[3000];
+	static bool readable[3000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = i * 7 + i / 251;
+	assert_int_equal(target_memory__read(getpid(), (uintptr_t)from, to, sizeof(to)), 0);
+	assert_memory_equal(from, to, sizeof(from));
+	assert_int_equal(target_memory__read(getpid(), 4096, to, sizeof(to)), -EFAULT);
+	for (size_t i = 0; i < pieces; i++)
+		addresses[i] = i % 1000 == 999 ? 4096 : (uintptr_t)from + i * size;
+	target_memory__read_each(getpid(), addresses, pieces, to, size, readable);
+	for (size_t i = 0; i < pieces; i++) {
+		assert_int_equal(readable[i], i % 1000 != 999);
+		if (readable[i])
+			assert_memory_equal(from + i * size, to + i * size, size);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_it_is_asked_is_done),
+		cmocka_unit_test(who_does_not_answer_is_given_up_alone),
+		cmocka_unit_test(many_long_waits_are_one_too_long),
+		cmocka_unit_test(who_computes_does_not_wait),
+		cmocka_unit_test(it_is_relieved_by_another),
+		cmocka_unit_test(memory_is_read_in_as_many_calls_as_it_takes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

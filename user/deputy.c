@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A read of a target's memory brings in the page that it finds missing, and waits
+ * for it.  Where that is to come from userfaultfd(2), or from a FUSE server, the
+ * target can see to it that it never comes; and an honest one's network file system
+ * may hang.  So may any call for one of its files.  Such a wait ends with the
+ * thread alone.
+ *
+ * So another thread does all that, in memory of its own, while its caller waits for
+ * a time.  One that does not come back is left where it is, with its memory, and
+ * the next begins with new; the process that it was left for is not asked again.  So
+ * there are never more of them than processes to read.
+ *
+ * What counts is the time for which the thread is seen asleep: not that in which
+ * it, or all of this program, was stopped or had no CPU.
+ *
+ * Handing over costs 7 us a time.  A start does it some 400 times, a recording a few
+ * times a second.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "deputy.h"
+#include "hash_table.h"
+#include "log.h"
+#include "now.h"
+
+#define NS_PER_S 1000000000LL
+#define SLICE_NS (NS_PER_S / 50)
+
+/* How many slices of time one piece of work may sleep: a second. */
+#define SLICES_A_WORK 50
+
+/* And how many all of a process's, beyond a tenth of the time: else it could have us wait for each
+ * of its pages just not too long. */
+#define SLICES_MAX	(5 * SLICES_A_WORK)
+#define SLICES_INTERVAL 10
+
+struct deputy {
+	pthread_t thread;
+	bool started;
+	pid_t tid;
+	sem_t asked, done;
+	int64_t (*work)(void *desk); /* NULL: it is to end */
+	int64_t result;
+	struct deputy *next; /* of those left behind */
+	alignas(max_align_t) uint8_t desk[DEPUTY_DESK_BYTES];
+};
+
+struct patience {
+	pid_t pid; /* key */
+	int slices;
+	int64_t since_ns; /* when the last of them was added */
+	UT_hash_handle hh;
+};
+
+static struct deputy *deputy, *left_behind;
+static struct patience *patiences;
+
+static struct patience *patience_with(pid_t pid)
+{
+	struct patience *patience;
+
+	HASH_FIND(hh, patiences, &pid, sizeof(pid), patience);
+	if (patience)
+		return patience;
+	patience = xcalloc(1, sizeof(*patience));
+	patience->pid = pid;
+	patience->slices = SLICES_MAX;
+	HASH_ADD(hh, patiences, pid, sizeof(patience->pid), patience);
+	return patience;
+}
+
+/* Adds what it has become in the time; once lost, it is for good. */
+static void renew(struct patience *patience)
+{
+	int64_t now, gained;
+
+	if (!patience->slices || patience->slices == SLICES_MAX)
+		return;
+	now = now_ns();
+	gained = (now - patience->since_ns) / (SLICES_INTERVAL * SLICE_NS);
+	if (!gained)
+		return;
+	patience->since_ns = now;
+	patience->slices = gained < SLICES_MAX - patience->slices ? patience->slices + (int)gained
+								  : SLICES_MAX;
+}
+
+static void *serve(void *context)
+{
+	struct deputy *self = context;
+
+	self->tid = gettid();
+	for (;;) {
+		while (sem_wait(&self->asked))
+			;
+		if (!self->work)
+			return NULL;
+		self->result = self->work(self->desk);
+		sem_post(&self->done);
+	}
+}
+
+/* No signal is to be its own: the caller reads them as they come. */
+static bool start(void)
+{
+	sigset_t all, before;
+
+	deputy__desk();
+	if (deputy->started)
+		return true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	deputy->started = !pthread_create(&deputy->thread, NULL, serve, deputy);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return deputy->started;
+}
+
+static void ask(int64_t (*work)(void *desk))
+{
+	deputy->work = work;
+	sem_post(&deputy->asked);
+}
+
+/* Whether it waits for something, which at work is not us. */
+static bool is_asleep(void)
+{
+	char path[64], line[256];
+	const char *rest;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", deputy->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[length > 0 ? length : 0] = '\0';
+	/* The name stands in parentheses and may hold any character. */
+	rest = strrchr(line, ')');
+	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;
+}
+
+/* Waits until the work is done, which is charged to PATIENCE; returns whether it is. */
+static bool wait_for_it(struct patience *patience)
+{
+	for (int slices = 0; slices < SLICES_A_WORK && patience->slices;) {
+		int64_t now = now_ns(), until = now + SLICE_NS;
+		struct timespec end = { until / NS_PER_S, until % NS_PER_S };
+
+		if (!sem_clockwait(&deputy->done, CLOCK_MONOTONIC, &end))
+			return true;
+		if (errno != ETIMEDOUT || !is_asleep())
+			continue;
+		if (patience->slices == SLICES_MAX)
+			patience->since_ns = now;
+		patience->slices--;
+		slices++;
+	}
+	return !sem_trywait(&deputy->done);
+}
+
+/* It ends by itself, should what it waits for come after all. */
+static void leave(void)
+{
+	ask(NULL);
+	pthread_detach(deputy->thread);
+	deputy->next = left_behind;
+	left_behind = deputy;
+	deputy = NULL;
+}
+
+static void give_up(struct patience *patience)
+{
+	patience->slices = 0;
+	log__warning(
+		"process %d is not read any more: its memory, or a file of its, does not answer "
+		"(userfaultfd, FUSE, a network file system); what is not known of it yet has "
+		"no names",
+		patience->pid);
+}
+
+void *deputy__desk(void)
+{
+	if (!deputy) {
+		deputy = xcalloc(1, sizeof(*deputy));
+		sem_init(&deputy->asked, 0, 0);
+		sem_init(&deputy->done, 0, 0);
+	}
+	return deputy->desk;
+}
+
+int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
+{
+	struct patience *patience = patience_with(pid);
+
+	renew(patience);
+	if (!patience->slices)
+		return -ETIMEDOUT;
+	if (!start())
+		return -ENOMEM;
+	ask(work);
+	if (wait_for_it(patience))
+		return deputy->result;
+	leave();
+	give_up(patience);
+	return -ETIMEDOUT;
+}
+
+bool deputy__has_given_up(pid_t pid)
+{
+	return !patience_with(pid)->slices;
+}
+
+void deputy__relieve(void)
+{
+	if (!deputy)
+		return;
+	if (deputy->started) {
+		ask(NULL);
+		pthread_join(deputy->thread, NULL);
+	}
+	sem_destroy(&deputy->asked);
+	sem_destroy(&deputy->done);
+	free(deputy);
+	deputy = NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does what a target can make take for ever, so that nobody else has to wait for it. */
+#ifndef PYBPFPROF_DEPUTY_H
+#define PYBPFPROF_DEPUTY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define DEPUTY_DESK_BYTES (128 * 1024)
+
+/* Where to lay what is to be done, and to find what came of it.  It holds until the next
+ * deputy__run() has returned, or deputy__relieve(). */
+void *deputy__desk(void);
+
+/* Has WORK done, on account of process PID, and returns its result.  It may use nothing but the
+ * desk that it is given: what it waits for may come when nobody waits any more.  -ETIMEDOUT where
+ * it took too long, and from then on for all that is on that process's account; -ENOMEM where no
+ * thread can be started. */
+int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk));
+
+/* Whether PID is a process that nothing is done for any more. */
+bool deputy__has_given_up(pid_t pid);
+
+/* Before privileges are given up: whoever does the work after this has what the caller then has. */
+void deputy__relieve(void);
+
+#endif

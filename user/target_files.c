@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "deputy.h"
+#include "target_files.h"
+#include "xalloc.h"
+
+#define BLOCK_BYTES (DEPUTY_DESK_BYTES / 2)
+
+struct path_request {
+	int root;
+	char path[PATH_MAX];
+};
+
+struct block_request {
+	int fd;
+	uint64_t offset;
+	size_t length;
+	uint8_t bytes[BLOCK_BYTES];
+};
+
+struct stream {
+	pid_t pid;
+	int fd;
+};
+
+/* What comes from fopencookie() calls these. */
+static ssize_t read_stream(void *context, char *buffer, size_t length);
+static int close_stream(void *context);
+
+static int64_t open_regular(void *desk)
+{
+	const struct path_request *request = desk;
+	int place = open(request->path, O_PATH | O_CLOEXEC);
+	int fd = -EINVAL;
+	struct stat status;
+	char again[32];
+
+	if (place < 0)
+		return -errno;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+	/* O_NONBLOCK: someone may have a lease on it. */
+	if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(place);
+	return fd;
+}
+
+static int64_t open_any(void *desk)
+{
+	const struct path_request *request = desk;
+	int fd = open(request->path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int64_t look_below(void *desk)
+{
+	const struct path_request *request = desk;
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = syscall(SYS_openat2, request->root, request->path, &how, sizeof(how));
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static int64_t read_block(void *desk)
+{
+	struct block_request *request = desk;
+
+	return pread(request->fd, request->bytes, request->length, request->offset);
+}
+
+static int64_t read_next(void *desk)
+{
+	struct block_request *request = desk;
+
+	return read(request->fd, request->bytes, request->length);
+}
+
+static int64_t measure(void *desk)
+{
+	const struct block_request *request = desk;
+	struct stat status;
+
+	return fstat(request->fd, &status) ? -errno : status.st_size;
+}
+
+static int64_t close_file(void *desk)
+{
+	const struct block_request *request = desk;
+
+	return close(request->fd);
+}
+
+/* Does WORK with PATH below ROOT. */
+static int64_t run_with_path(pid_t pid, int64_t (*work)(void *desk), int root, const char *path)
+{
+	struct path_request *request = deputy__desk();
+
+	if (strlen(path) >= sizeof(request->path))
+		return -ENAMETOOLONG;
+	request->root = root;
+	strcpy(request->path, path);
+	return deputy__run(pid, work);
+}
+
+int target_file__open(pid_t pid, const char *path)
+{
+	return run_with_path(pid, open_regular, -1, path);
+}
+
+bool target_file__exists(pid_t pid, int root, const char *path)
+{
+	return run_with_path(pid, look_below, root, path) > 0;
+}
+
+int64_t target_file__size(pid_t pid, int fd)
+{
+	struct block_request *request = deputy__desk();
+
+	request->fd = fd;
+	return deputy__run(pid, measure);
+}
+
+bool target_file__read(pid_t pid, int fd, void *buffer, size_t length, uint64_t offset)
+{
+	for (size_t done = 0, part; done < length; done += part) {
+		struct block_request *request = deputy__desk();
+
+		part = length - done < BLOCK_BYTES ? length - done : BLOCK_BYTES;
+		request->fd = fd;
+		request->offset = offset + done;
+		request->length = part;
+		if (deputy__run(pid, read_block) != (int64_t)part)
+			return false;
+		memcpy((uint8_t *)buffer + done, request->bytes, part);
+	}
+	return true;
+}
+
+void target_file__close(pid_t pid, int fd)
+{
+	struct block_request *request = deputy__desk();
+
+	request->fd = fd;
+	deputy__run(pid, close_file);
+}
+
+static ssize_t read_stream(void *context, char *buffer, size_t length)
+{
+	struct block_request *request = deputy__desk();
+	const struct stream *stream = context;
+	int64_t got;
+
+	request->fd = stream->fd;
+	request->length = length < BLOCK_BYTES ? length : BLOCK_BYTES;
+	got = deputy__run(stream->pid, read_next);
+	if (got > 0)
+		memcpy(buffer, request->bytes, got);
+	return got < 0 ? -1 : got;
+}
+
+static int close_stream(void *context)
+{
+	struct stream *stream = context;
+
+	close(stream->fd);
+	free(stream);
+	return 0;
+}
+
+FILE *target_file__stream(pid_t pid, const char *path)
+{
+	const cookie_io_functions_t functions = { .read = read_stream, .close = close_stream };
+	int fd = run_with_path(pid, open_any, -1, path);
+	struct stream *stream;
+	FILE *file;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	stream = xcalloc(1, sizeof(*stream));
+	stream->pid = pid;
+	stream->fd = fd;
+	file = fopencookie(stream, "r", functions);
+	if (!file)
+		close_stream(stream);
+	return file;
+}
