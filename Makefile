@@ -171,17 +171,18 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: t
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
-# Loaded before the libraries into a profiler that says what the verifier has to do, or runs out of
-# memory.
+# Loaded before the libraries into a profiler that says what the verifier has to do, runs out of
+# memory, or writes to a slow disk.
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
-$(OUTPUT)/verifier_cost.so $(OUTPUT)/fail_allocation.so: | $(OUTPUT)/
+$(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
+$(OUTPUT)/verifier_cost.so $(OUTPUT)/fail_allocation.so $(OUTPUT)/slow_disk.so: | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@
 
 unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/line_check \
 	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(OUTPUT)/verifier_cost.so \
-	$(OUTPUT)/fail_allocation.so
+	$(OUTPUT)/fail_allocation.so $(OUTPUT)/slow_disk.so
 
 fuzzers: $(FUZZERS)
 

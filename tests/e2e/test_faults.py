@@ -69,6 +69,50 @@ def test_target_stopped_all_the_time(any_python, target, profile):
     assert run.seconds < PATIENCE
 
 
+class TestSlowDisk:
+    """Each time that the profiler waits for its files takes seconds: it is only later."""
+
+    SECONDS = 1
+
+    def start(self, profile, binary, pid, *arguments):
+        preloaded = os.path.join(os.path.dirname(binary), "slow_disk.so")
+        assert os.path.exists(preloaded), "make unit-tests builds it"
+        run = profile.start("-p", pid, "-r", 999, *arguments,
+                            env=dict(os.environ, LD_PRELOAD=preloaded, SLOW_DISK=str(self.SECONDS)))
+        run.wait_sampling()
+        return run
+
+    def check(self, run, duration):
+        """What was sampled until it began to write is there, and nothing of what came later."""
+        run.load()
+        # The profile and the ledger: flushed, closed and renamed.
+        assert duration + 6 * self.SECONDS < run.seconds < duration + 6 * self.SECONDS + PATIENCE
+        assert run.ledger["lost"] == 0
+        assert run.ledger["python"] >= 0.99 * run.samples > 0
+        assert duration - 0.1 < run.ledger["duration_s"] < duration + 2 * self.SECONDS
+        assert sorted(os.listdir(os.path.dirname(run.output))) == ["profile.folded", "stats.json"]
+
+    def test_to_its_end(self, any_python, target, profile, binary):
+        run = self.start(profile, binary, target(any_python, "busy.py").pid, "-d", 1)
+        self.check(run, 1)
+
+    def test_signals_while_it_writes(self, any_python, target, profile, binary):
+        """The first one ends the recording; the others find it waiting for the disk."""
+        run = self.start(profile, binary, target(any_python, "busy.py").pid)
+        time.sleep(0.8)
+        run.process.send_signal(signal.SIGINT)
+        folder = os.path.dirname(run.output)
+        deadline = time.monotonic() + PATIENCE
+        while not os.listdir(folder) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not os.path.exists(run.output), "it was not written slowly"
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+            run.process.send_signal(number)
+            time.sleep(0.2 * self.SECONDS)
+        assert run.process.poll() is None
+        self.check(run, 0.8)
+
+
 class TestMemory:
     @pytest.fixture(scope="class")
     def preloaded(self, binary):

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * To be preloaded: what is written to files takes $SLOW_DISK seconds to get there, each
+ * time that the program waits for it.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static void wait_for_disk(void)
+{
+	const char *seconds = getenv("SLOW_DISK");
+	struct timespec left = { .tv_sec = seconds ? atoi(seconds) : 1 };
+
+	/* As a disk does, whatever signals come. */
+	while (nanosleep(&left, &left))
+		;
+}
+
+static void wait_if_written(FILE *file)
+{
+	int fd = file ? fileno(file) : -1;
+	struct stat status;
+
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+		wait_for_disk();
+}
+
+int fflush(FILE *file)
+{
+	int (*real)(FILE * file) = dlsym(RTLD_NEXT, "fflush");
+
+	wait_if_written(file);
+	return real(file);
+}
+
+int fclose(FILE *file)
+{
+	int (*real)(FILE * file) = dlsym(RTLD_NEXT, "fclose");
+
+	wait_if_written(file);
+	return real(file);
+}
+
+int rename(const char *from, const char *to)
+{
+	int (*real)(const char *from, const char *to) = dlsym(RTLD_NEXT, "rename");
+
+	wait_for_disk();
+	return real(from, to);
+}
