@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Debian's kernels, from the oldest that is supported to the newest, each in a machine of its own;
-and one for aarch64.
+and two for aarch64, with pages of 4 and of 16 KiB.
 
 All Pythons run three programs there, which one profile has all of; tests/kernels/ makes it happen.
 """

@@ -37,10 +37,13 @@ def describe(kernel, contents):
     return Machine(importlib.import_module(contents.ARCHITECTURE), kernel, contents)
 
 
-# Of this machine's architecture with each kernel, of the other one with one.
+# Of this machine's architecture with each kernel, of the other one with one; of aarch64 there are some
+# whose pages are not of 4 KiB.
 MACHINES = {kernel: describe(kernel, own) for kernel in debian_kernels.SUITES}
 if own.ARCHITECTURE != foreign.ARCHITECTURE:
     MACHINES["6.12-" + foreign.ARCHITECTURE] = describe("6.12", foreign)
+    MACHINES["6.12-aarch64-16k"] = MACHINES["6.12-aarch64"]._replace(
+        architecture=importlib.import_module("aarch64_16k"))
 
 
 def fetch_kernel(machine):
