@@ -52,6 +52,7 @@ struct profile_thread {
 	uint32_t process;
 	uint32_t tid;
 	string_id name;
+	bool named; /* by Python: not the kernel's name */
 };
 
 struct profile_stack {

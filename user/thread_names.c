@@ -45,7 +45,7 @@ struct sampled_thread {
 	uint64_t ident; /* key */
 	pid_t tid;
 	uint32_t thread; /* in the profile */
-	bool looked_for, named;
+	bool looked_for;
 	UT_hash_handle hh;
 };
 
@@ -105,21 +105,23 @@ bool thread_names__see(struct thread_names *names, const struct definition *defi
 		       uint32_t thread)
 {
 	uint64_t ident = definition->thread_id;
+	struct profile_thread *entry = &names->profile->threads[thread];
 	struct sampled_thread *known = find_thread(names, ident);
 	pid_t tid = definition->tid;
 
+	/* It has one no more when it ends. */
 	if (!ident)
-		return false;
+		return entry->named;
 	if (!known) {
 		known = xcalloc(1, sizeof(*known));
 		known->ident = ident;
 		HASH_ADD(hh, names->threads, ident, sizeof(known->ident), known);
 	} else if (known->tid == tid) {
-		return known->named;
+		return entry->named;
 	}
 	known->tid = tid;
 	known->thread = thread;
-	known->looked_for = known->named = false;
+	known->looked_for = entry->named = false;
 	names->incomplete = true;
 	return false;
 }
@@ -231,11 +233,11 @@ static void name_thread(struct thread_names *names, struct thread_reader *reader
 {
 	struct attributes first = read_attributes(reader, address);
 	struct attributes second = read_attributes(reader, address);
+	struct profile_thread *entry = &names->profile->threads[thread->thread];
 
 	if (are_same(&first, &second) && *first.name && belongs_to(names, thread, &first)) {
-		names->profile->threads[thread->thread].name =
-			profile__string(names->profile, first.name);
-		thread->named = true;
+		entry->name = profile__string(names->profile, first.name);
+		entry->named = true;
 	}
 	free(first.name);
 	free(second.name);

@@ -184,6 +184,24 @@ static void an_ended_threads_ident_names_no_other(void **state)
 	}
 }
 
+/* A thread that ends has no ident any more; the kernel's name is not better than the one it had. */
+static void an_ending_thread_keeps_its_name(void **state)
+{
+	struct offsets offsets = fake_offsets(13);
+	struct fake_process *process = make_process(&offsets);
+	uint64_t name = fake_text(&process->python, "a worker");
+
+	(void)state;
+	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), name, FAKE_SHARED));
+	assert_false(see(process, 0, gettid()));
+	check_name(process, IDENT, gettid(), "a worker");
+	assert_true(see(process, 0, gettid()));
+	/* The next one that has its number is another thread. */
+	assert_false(see(process, OTHER_IDENT, gettid()));
+	assert_false(see(process, 0, gettid()));
+	free_process(process);
+}
+
 static void what_is_no_name_is_not_taken(void **state)
 {
 	(void)state;
@@ -310,6 +328,7 @@ int main(void)
 		cmocka_unit_test(every_version_is_named),
 		cmocka_unit_test(another_threads_name_is_not_taken),
 		cmocka_unit_test(an_ended_threads_ident_names_no_other),
+		cmocka_unit_test(an_ending_thread_keeps_its_name),
 		cmocka_unit_test(what_is_no_name_is_not_taken),
 		cmocka_unit_test(the_last_name_counts),
 		cmocka_unit_test(the_main_interpreters_word_counts),
