@@ -44,7 +44,7 @@ struct recording {
 	bool interrupted, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
-	int64_t drain_ns, change_ns, progress_ns, check_ns; /* when each is next due */
+	int64_t drain_ns, change_ns, progress_ns, check_ns, names_ns; /* when each is next due */
 };
 
 static int block_signals(void)
@@ -177,9 +177,11 @@ static enum exit_status start(struct recording *recording)
 /* The next moment at which something is due; what is checked again waits for the next such one. */
 static int64_t next_due(const struct recording *recording)
 {
-	const int64_t due[] = { recording->drain_ns, recording->change_ns, recording->progress_ns,
-				watch__due(recording->watch),
-				recording->end_ns ? recording->end_ns : INT64_MAX };
+	const int64_t due[] = {
+		recording->drain_ns,	      recording->change_ns,
+		recording->progress_ns,	      recording->names_ns,
+		watch__due(recording->watch), recording->end_ns ? recording->end_ns : INT64_MAX
+	};
 	int64_t first = INT64_MAX;
 
 	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
@@ -255,7 +257,7 @@ static void work(struct recording *recording)
 
 		note_first_sample(recording, now);
 		sampler__drain(recording->sampler);
-		symbolizer__read_names(recording->symbolizer, now);
+		recording->names_ns = now;
 		recording->drain_ns = was_asked ? now + DRAIN_PAUSE_NS : 0;
 	}
 	if (now >= recording->change_ns)
@@ -265,9 +267,11 @@ static void work(struct recording *recording)
 	if (now >= recording->check_ns) {
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);
-		symbolizer__read_names(recording->symbolizer, now);
+		recording->names_ns = now;
 		sampler__look_at_cpus(recording->sampler);
 	}
+	if (recording->names_ns <= now)
+		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
 	watch__look(recording->watch, now);
 }
 

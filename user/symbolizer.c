@@ -378,13 +378,17 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	return true;
 }
 
-void symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
+int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
 {
 	struct known_process *process, *next;
+	int64_t first_ns = THREAD_NAMES_NEVER, due_ns;
 
-	HASH_ITER (hh, symbolizer->processes, process, next)
-		thread_names__read(process->thread_names, now_ns);
+	HASH_ITER (hh, symbolizer->processes, process, next) {
+		due_ns = thread_names__read(process->thread_names, now_ns);
+		first_ns = due_ns < first_ns ? due_ns : first_ns;
+	}
 	qualified_names__read(symbolizer->qualified_names, now_ns);
+	return first_ns;
 }
 
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context)

@@ -37,8 +37,8 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 			uint32_t *thread, uint32_t *stack);
 
 /* Names the threads and the functions that were defined, as thread_names__read and
- * qualified_names__read do. */
-void symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns);
+ * qualified_names__read do.  Returns when to do that again, as thread_names__read. */
+int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns);
 
 /* Has the code objects of TARGET told apart in each of its samples, or no longer (IDENTIFY). */
 typedef void (*symbolizer__identify)(void *context, const struct target_process *target,

@@ -17,9 +17,12 @@
  * believed.  Whatever is not as it should be leaves the thread with the name
  * that the kernel has.
  *
- * A thread is looked for with the first stack that is seen of it, and all are
- * again once in a while and at the end, for a program may name them anew: the
- * last name counts.
+ * A thread is looked for with the first stack that is seen of it.  Mostly that is
+ * one of its first moments, before it is in the dict: while it waits for the GIL
+ * there, any time may pass.  So one that was not found is looked for again, soon at
+ * first, then when it is half as old again: also one that Python does not know is
+ * looked for a few times only.  All are read again once in a while and at the end,
+ * for a program may name them anew: the last name counts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +43,24 @@
 #define AGAIN_NS	  10000000000LL
 #define AGAIN_NS_A_THREAD 50000000LL
 
+/* How soon a thread that was not found is looked for again at the earliest. */
+#define RETRY_NS 2000000LL
+
+/* Who looks for one reads the idents of all that live, up to half a microsecond each: a twentieth
+ * of the time goes into that. */
+#define REST_NS_A_THREAD 10000LL
+
+/* How often it is looked whether there is another interpreter, while a thread is not found. */
+#define ACTIVES_NS 500000000LL
+
 /* A sampled thread; of several that had one ident in turn, the last. */
 struct sampled_thread {
 	uint64_t ident; /* key */
 	pid_t tid;
-	uint32_t thread; /* in the profile */
-	bool looked_for;
+	uint32_t thread;  /* in the profile */
+	int64_t since_ns; /* when it was first looked for in vain; 0: never */
+	int64_t due_ns;	  /* when it is to be looked for; THREAD_NAMES_NEVER: it was found */
+	bool wanted;	  /* just now */
 	UT_hash_handle hh;
 };
 
@@ -53,10 +68,12 @@ struct thread_names {
 	struct profile *profile;
 	const struct target_process *target;
 	struct sampled_thread *threads;
-	bool incomplete;  /* a thread is not looked for yet */
-	bool nested;	  /* the process is in a PID namespace of its own */
-	int64_t again_ns; /* when all are due to be read again */
-	/* Where the dicts of each interpreter's threads are; looked up anew with all threads. */
+	bool nested;	    /* the process is in a PID namespace of its own */
+	int64_t due_ns;	    /* when the first thread is to be looked for */
+	int64_t rested_ns;  /* not before that */
+	int64_t again_ns;   /* when all are due to be read again */
+	int64_t actives_ns; /* when the next are due to be looked up anew */
+	/* Where the dicts of each interpreter's threads are. */
 	uint64_t actives[INTERPRETERS_MAX];
 	size_t active_count;
 };
@@ -69,6 +86,7 @@ struct thread_names *thread_names__new(struct profile *profile, const struct tar
 	names->target = target;
 	names->nested =
 		process__inner_tid(target->process.pid, target->process.pid) != target->process.pid;
+	names->due_ns = THREAD_NAMES_NEVER;
 	return names;
 }
 
@@ -82,7 +100,7 @@ void thread_names__forget(struct thread_names *names)
 	}
 	names->active_count = 0;
 	names->again_ns = 0;
-	names->incomplete = false;
+	names->due_ns = THREAD_NAMES_NEVER;
 }
 
 void thread_names__free(struct thread_names *names)
@@ -121,8 +139,9 @@ bool thread_names__see(struct thread_names *names, const struct definition *defi
 	}
 	known->tid = tid;
 	known->thread = thread;
-	known->looked_for = entry->named = false;
-	names->incomplete = true;
+	known->since_ns = known->due_ns = 0;
+	entry->named = false;
+	names->due_ns = 0;
 	return false;
 }
 
@@ -238,58 +257,93 @@ static void name_thread(struct thread_names *names, struct thread_reader *reader
 	if (are_same(&first, &second) && *first.name && belongs_to(names, thread, &first)) {
 		entry->name = profile__string(names->profile, first.name);
 		entry->named = true;
+		thread->due_ns = THREAD_NAMES_NEVER;
+		thread->wanted = false;
 	}
 	free(first.name);
 	free(second.name);
 }
 
-/* Names the threads that are in the dict at ACTIVE: ALL, or those not looked for yet. */
-static void read_active(struct thread_names *names, struct thread_reader *reader, uint64_t active,
-			bool all)
+/* Names the wanted threads that are in the dict at ACTIVE.  Returns how many are in it. */
+static size_t read_active(struct thread_names *names, struct thread_reader *reader, uint64_t active)
 {
 	struct sampled_thread *thread;
 	struct dict dict;
 	uint64_t *idents;
+	size_t count;
 
 	if (dict__read(&reader->objects, active, &dict))
-		return;
-	idents = xcalloc(dict.count, sizeof(*idents));
-	object__ints(&reader->objects, dict.keys, dict.count, idents);
-	for (size_t i = 0; i < dict.count; i++) {
+		return 0;
+	count = dict.count;
+	idents = xcalloc(count, sizeof(*idents));
+	object__ints(&reader->objects, dict.keys, count, idents);
+	for (size_t i = 0; i < count; i++) {
 		thread = find_thread(names, idents[i]);
-		if (thread && (all || !thread->looked_for))
+		if (thread && thread->wanted)
 			name_thread(names, reader, thread, dict.values[i]);
 	}
 	free(idents);
 	dict__free(&dict);
+	return count;
 }
 
-static void mark_looked_for(struct thread_names *names)
+static void want_threads(struct thread_names *names, int64_t now_ns, bool all)
 {
 	struct sampled_thread *thread, *next;
 
 	HASH_ITER (hh, names->threads, thread, next)
-		thread->looked_for = true;
-	names->incomplete = false;
+		thread->wanted = all || now_ns >= thread->due_ns;
 }
 
-void thread_names__read(struct thread_names *names, int64_t now_ns)
+/* Sees to it that the threads that were not found are looked for again. */
+static void put_off_rest(struct thread_names *names, int64_t now_ns)
+{
+	struct sampled_thread *thread, *next;
+	int64_t pause_ns;
+
+	names->due_ns = THREAD_NAMES_NEVER;
+	HASH_ITER (hh, names->threads, thread, next) {
+		if (thread->wanted && thread->due_ns != THREAD_NAMES_NEVER) {
+			if (!thread->since_ns)
+				thread->since_ns = now_ns;
+			pause_ns = (now_ns - thread->since_ns) / 2;
+			thread->due_ns = now_ns + (pause_ns > RETRY_NS ? pause_ns : RETRY_NS);
+		}
+		if (thread->due_ns < names->due_ns)
+			names->due_ns = thread->due_ns;
+	}
+}
+
+static int64_t next_due(const struct thread_names *names)
+{
+	return names->due_ns > names->rested_ns ? names->due_ns : names->rested_ns;
+}
+
+int64_t thread_names__read(struct thread_names *names, int64_t now_ns)
 {
 	const struct target_process *target = names->target;
 	bool all = now_ns == THREAD_NAMES_ALL || now_ns >= names->again_ns;
 	struct thread_reader reader = { 0 };
+	size_t living = 0;
 
-	if (target->pidfd < 0 || !names->threads || !(all || names->incomplete))
-		return;
+	if (target->pidfd < 0 || !names->threads)
+		return THREAD_NAMES_NEVER;
+	if (!all && now_ns < next_due(names))
+		return next_due(names);
+	want_threads(names, now_ns, all);
 	object_reader__init(&reader.objects, target->process.pid, &target->runtime.offsets);
-	if (all || !names->active_count)
+	if (all || !names->active_count || now_ns >= names->actives_ns) {
 		find_actives(names, &reader.objects);
-	/* From the newest interpreter to the main one, which most threads come from: its word
+		names->actives_ns = now_ns + ACTIVES_NS;
+	}
+	/* From the main interpreter, which is the oldest and most threads come from: its word
 	 * counts. */
-	for (size_t i = 0; i < names->active_count; i++)
-		read_active(names, &reader, names->actives[i], all);
+	for (size_t i = names->active_count; i > 0; i--)
+		living += read_active(names, &reader, names->actives[i - 1]);
+	put_off_rest(names, now_ns);
 	if (all)
 		names->again_ns =
 			now_ns + AGAIN_NS + AGAIN_NS_A_THREAD * HASH_COUNT(names->threads);
-	mark_looked_for(names);
+	names->rested_ns = now_ns + REST_NS_A_THREAD * living;
+	return next_due(names);
 }

@@ -24,10 +24,12 @@ bool thread_names__see(struct thread_names *names, const struct definition *defi
 		       uint32_t thread);
 
 /* Gives the threads in the profile the names that Python has for them: those seen for the first
- * time, and now and then all, for a name may be another by now.  NOW_NS tells when that is due;
- * THREAD_NAMES_ALL: at once. */
-#define THREAD_NAMES_ALL (INT64_MAX / 2)
-void thread_names__read(struct thread_names *names, int64_t now_ns);
+ * time, those that were not found, and now and then all, for a name may be another by now.  NOW_NS
+ * tells when that is due; THREAD_NAMES_ALL: at once.  Returns when to look for a thread again that
+ * was not found; THREAD_NAMES_NEVER: there is none. */
+#define THREAD_NAMES_ALL   (INT64_MAX / 2)
+#define THREAD_NAMES_NEVER INT64_MAX
+int64_t thread_names__read(struct thread_names *names, int64_t now_ns);
 
 /* The process runs another program by now. */
 void thread_names__forget(struct thread_names *names);

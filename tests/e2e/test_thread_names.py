@@ -76,15 +76,36 @@ def test_forked_childs_thread(python, target, speedscope, way):
     assert names_in(path) == {child: "a thread that forks"}
 
 
+# What a thread that ended too soon keeps.
+KERNELS_NAME = re.compile(r"python[\d.]*(t|-dbg)?")
+
+
+@pytest.fixture
+def brief_threads(speedscope):
+    """brief_threads(PYTHON, COUNT, SECONDS, RATE): {tid: (name shown, name given)} of the sampled."""
+    def run_them(python, count, seconds, rate):
+        program = os.path.join(PROGRAMS, "brief_threads.py")
+        run, path = speedscope("-r", rate, command=[*python.command, program, count, seconds])
+        assert run.finish().status == 0, run.stderr
+        said = {int(tid): name for tid, name in json.loads(run.stdout).items()}
+        names = names_in(path)
+        assert len(names) >= count, (names, said)
+        return {tid: (name, said[tid]) for tid, name in names.items()}
+    return run_them
+
+
 @pytest.mark.proves("thread names")
-def test_no_thread_has_the_name_of_another(python, speedscope):
-    program = os.path.join(PROGRAMS, "brief_threads.py")
-    run, path = speedscope("-r", 999, command=[*python.command, program])
-    assert run.finish().status == 0, run.stderr
-    said = {int(tid): name for tid, name in json.loads(run.stdout).items()}
-    names = names_in(path)
-    # A thread that ended too soon keeps the kernel's name.
-    kernels = re.compile(r"python[\d.]*(t|-dbg)?")
-    assert not {tid: (name, said[tid]) for tid, name in names.items()
-                if name != said[tid] and not kernels.fullmatch(name)}
-    assert any(names[tid] == said[tid] for tid in names if said[tid] != "MainThread")
+def test_no_thread_has_the_name_of_another(python, brief_threads):
+    names = brief_threads(python, 30, 0.02, 999)
+    others = {tid: (shown, given) for tid, (shown, given) in names.items() if shown != given}
+    assert all(KERNELS_NAME.fullmatch(shown) for shown, _ in others.values()), others
+    # How soon it is looked depends on how busy the machine is.
+    assert len(others) <= len(names) / 3, others
+
+
+@pytest.mark.proves("thread names")
+def test_every_thread_has_its_name(python, brief_threads):
+    """From the first to the last sample, those before it has its name and as it ends included."""
+    names = brief_threads(python, 10, 0.25, 4999)
+    assert {tid: shown for tid, (shown, _) in names.items()} == \
+        {tid: given for tid, (_, given) in names.items()}

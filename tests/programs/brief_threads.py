@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""brief_threads.py: one thread after another, each soon in its forerunner's memory.
+"""brief_threads.py COUNT SECONDS: one thread after another, each soon in its forerunner's memory.
 
 Ends with a line of {tid: name} of them all.
 """
@@ -12,17 +12,19 @@ import threading
 from portable import thread_time
 
 
-def spin(tids):
+def spin(tids, seconds):
     tids[int(os.path.basename(os.readlink("/proc/thread-self")))] = threading.current_thread().name
-    until = thread_time() + 0.02
+    until = thread_time() + seconds
     while thread_time() < until:
         pass
 
 
 def main():
+    count, seconds = int(sys.argv[1]), float(sys.argv[2])
     tids = {os.getpid(): threading.current_thread().name}
-    for number in range(30):
-        thread = threading.Thread(target=spin, args=(tids,), name="job number %d" % number)
+    for number in range(count):
+        name = "job number %d" % number
+        thread = threading.Thread(target=spin, args=(tids, seconds), name=name)
         thread.start()
         thread.join()
     print(json.dumps(tids))

@@ -18,6 +18,7 @@
 #define NO_TID	    0x7ffffffe
 #define FUZZ_ROUNDS 600
 #define SECOND_NS   1000000000LL
+#define MS_NS	    1000000LL
 
 /* The process is this one, and its thread we ourselves. */
 struct fake_process {
@@ -76,22 +77,29 @@ static uint64_t make_thread(struct fake_process *process, uint64_t ident, uint64
 	return fake_instance(python, keys, values, has_native_ids(process) ? 3 : 2, form);
 }
 
-/* Makes an interpreter, newer than the others, whose threading knows THREAD under IDENT. */
-static uint8_t *add_interpreter(struct fake_process *process, uint64_t ident, uint64_t thread)
+/* Makes an interpreter, newer than the others, whose threading has the dict ACTIVE. */
+static uint8_t *add_interpreter_of(struct fake_process *process, uint64_t active)
 {
 	struct fake_python *python = &process->python;
 	uint8_t *interpreter = fake_object(python, 16384);
-	uint64_t ident_key = fake_int(python, ident, 0), active, module, modules;
+	uint64_t module, modules;
 	uint64_t names[] = { fake_text(python, "_limbo"), fake_text(python, "_active") };
 	uint64_t module_names[] = { fake_text(python, "sys"), fake_text(python, "threading") };
 
-	active = fake_dict(python, &ident_key, &thread, 1, false);
 	module = fake_module(python, fake_dict(python, names, (uint64_t[]){ 1, active }, 2, true));
 	modules = fake_dict(python, module_names, (uint64_t[]){ 1, module }, 2, true);
 	fake_put(interpreter, python->offsets.interp_modules, modules, 8);
 	fake_put(interpreter, python->offsets.interp_next, process->interpreters, 8);
 	process->interpreters = (uintptr_t)interpreter;
 	return interpreter;
+}
+
+/* The same, one that knows THREAD under IDENT. */
+static uint8_t *add_interpreter(struct fake_process *process, uint64_t ident, uint64_t thread)
+{
+	uint64_t key = fake_int(&process->python, ident, 0);
+
+	return add_interpreter_of(process, fake_dict(&process->python, &key, &thread, 1, false));
 }
 
 /* Has a sample of thread TID come; returns whether that has a name from Python already. */
@@ -251,6 +259,78 @@ static void the_last_name_counts(void **state)
 	free_process(process);
 }
 
+/* Most are first sampled before they are among those that live. */
+static void a_thread_is_looked_for_until_it_is_found(void **state)
+{
+	struct offsets offsets = fake_offsets(13);
+	struct fake_process *process = make_process(&offsets);
+	uint64_t name = fake_text(&process->python, "late"), thread;
+	int64_t due_ns = SECOND_NS;
+
+	(void)state;
+	thread = make_thread(process, OTHER_IDENT, NO_TID, name, FAKE_SHARED);
+	add_interpreter(process, OTHER_IDENT, thread);
+	see(process, IDENT, gettid());
+	for (int i = 0; i < 5; i++) {
+		int64_t now_ns = due_ns;
+
+		due_ns = thread_names__read(process->names, now_ns);
+		assert_in_range(due_ns, now_ns + MS_NS, now_ns + 10 * MS_NS);
+	}
+	/* Of another interpreter, that was not there either. */
+	due_ns = SECOND_NS + 700 * MS_NS;
+	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), name, FAKE_SHARED));
+	assert_true(thread_names__read(process->names, due_ns) == THREAD_NAMES_NEVER);
+	assert_string_equal(name_of(process, gettid()), "late");
+	free_process(process);
+}
+
+static void a_thread_without_a_name_is_looked_for_a_few_times(void **state)
+{
+	struct offsets offsets = fake_offsets(13);
+	struct fake_process *process = make_process(&offsets);
+	uint64_t name = fake_text(&process->python, "another");
+	int64_t now_ns = SECOND_NS, due_ns;
+	int times = 0;
+
+	(void)state;
+	add_interpreter(process, OTHER_IDENT,
+			make_thread(process, OTHER_IDENT, NO_TID, name, FAKE_SHARED));
+	see(process, IDENT, gettid());
+	for (; now_ns < 9 * SECOND_NS; times++) {
+		due_ns = thread_names__read(process->names, now_ns);
+		/* In between there is nothing to do. */
+		assert_int_equal(thread_names__read(process->names, due_ns - 1), due_ns);
+		now_ns = due_ns;
+	}
+	assert_in_range(times, 10, 30);
+	free_process(process);
+}
+
+static void many_threads_are_not_read_all_the_time(void **state)
+{
+	enum { LIVING = 2000 };
+	struct offsets offsets = fake_offsets(13);
+	struct fake_process *process = make_process(&offsets);
+	struct fake_python *python = &process->python;
+	uint64_t keys[LIVING], values[LIVING];
+	int64_t due_ns;
+
+	(void)state;
+	for (uint64_t i = 0; i < LIVING; i++) {
+		keys[i] = fake_int(python, OTHER_IDENT + i, 0);
+		values[i] = keys[i];
+	}
+	add_interpreter_of(process, fake_dict(python, keys, values, LIVING, false));
+	see(process, IDENT, gettid());
+	due_ns = thread_names__read(process->names, SECOND_NS);
+	assert_in_range(due_ns, SECOND_NS + 10 * MS_NS, SECOND_NS + 100 * MS_NS);
+	/* Not for another one, either. */
+	see(process, IDENT + 8, NO_TID);
+	assert_int_equal(thread_names__read(process->names, SECOND_NS + 5 * MS_NS), due_ns);
+	free_process(process);
+}
+
 static void the_main_interpreters_word_counts(void **state)
 {
 	struct offsets offsets = fake_offsets(12);
@@ -331,6 +411,9 @@ int main(void)
 		cmocka_unit_test(an_ending_thread_keeps_its_name),
 		cmocka_unit_test(what_is_no_name_is_not_taken),
 		cmocka_unit_test(the_last_name_counts),
+		cmocka_unit_test(a_thread_is_looked_for_until_it_is_found),
+		cmocka_unit_test(a_thread_without_a_name_is_looked_for_a_few_times),
+		cmocka_unit_test(many_threads_are_not_read_all_the_time),
 		cmocka_unit_test(the_main_interpreters_word_counts),
 		cmocka_unit_test(a_sub_interpreters_thread_is_named),
 		cmocka_unit_test(a_ring_of_interpreters_ends),
