@@ -50,6 +50,10 @@
  * of the time goes into that. */
 #define REST_NS_A_THREAD 10000LL
 
+/* So much of names and of new names is read of one process; then its threads keep what they have.
+ */
+#define NAMES_BYTES_MAX (64 * 1024 * 1024)
+
 /* How often it is looked whether there is another interpreter, while a thread is not found. */
 #define ACTIVES_NS 500000000LL
 
@@ -73,6 +77,7 @@ struct thread_names {
 	int64_t rested_ns;  /* not before that */
 	int64_t again_ns;   /* when all are due to be read again */
 	int64_t actives_ns; /* when the next are due to be looked up anew */
+	size_t names_bytes; /* that were read and not known yet */
 	/* Where the dicts of each interpreter's threads are. */
 	uint64_t actives[INTERPRETERS_MAX];
 	size_t active_count;
@@ -220,14 +225,10 @@ static struct attributes read_attributes(struct thread_reader *reader, uint64_t 
 	return attributes;
 }
 
-/* Of a name that is longer, the kernel's is shown instead. */
-#define NAME_BYTES_MAX (64 * 1024)
-
 static bool are_same(const struct attributes *first, const struct attributes *second)
 {
 	return first->name && second->name && strcmp(first->name, second->name) == 0 &&
-	       strlen(first->name) <= NAME_BYTES_MAX && first->ident == second->ident &&
-	       first->native_id == second->native_id;
+	       first->ident == second->ident && first->native_id == second->native_id;
 }
 
 /* Whether a Thread object with these attributes is that of the sampled THREAD. */
@@ -247,13 +248,24 @@ static bool belongs_to(const struct thread_names *names, const struct sampled_th
 	return inner_tid && (!numbered || attributes->native_id == (uint64_t)inner_tid);
 }
 
+/* Takes note of what a name takes that is to be kept, or changes while it is read. */
+static void spend(struct thread_names *names, const struct profile_thread *entry, const char *name)
+{
+	if (name && strcmp(name, names->profile->strings[entry->name]) != 0)
+		names->names_bytes += strlen(name);
+}
+
 static void name_thread(struct thread_names *names, struct thread_reader *reader,
 			struct sampled_thread *thread, uint64_t address)
 {
-	struct attributes first = read_attributes(reader, address);
-	struct attributes second = read_attributes(reader, address);
 	struct profile_thread *entry = &names->profile->threads[thread->thread];
+	struct attributes first, second;
 
+	if (names->names_bytes > NAMES_BYTES_MAX)
+		return;
+	first = read_attributes(reader, address);
+	second = read_attributes(reader, address);
+	spend(names, entry, first.name);
 	if (are_same(&first, &second) && *first.name && belongs_to(names, thread, &first)) {
 		entry->name = profile__string(names->profile, first.name);
 		entry->named = true;

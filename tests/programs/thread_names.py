@@ -28,7 +28,9 @@ NAMES = [
     "\U0001f600 four bytes",
     "\x1b[31mcontrol\n;\x7f 7",
     "x" * 4096,
+    "\xff" + "y" * 70000,
 ]
+TOO_LONG = "z" * (1024 * 1024 + 1)
 
 threads = {}
 
@@ -83,12 +85,13 @@ def main():
         sys.setswitchinterval(0.001)
     for name in NAMES:
         start_thread(spin, name, name=native(name))
+    start_thread(spin, name=native(TOO_LONG))
     Worker("a subclass").start()
     thread = threading.Thread(target=spin, args=("as a dict",), name=native("as a dict"))
     vars(thread)["attribute"] = 1
     thread.daemon = True
     thread.start()
-    expected = len(NAMES) + 5
+    expected = len(NAMES) + 6
     if sys.version_info >= (3,):
         expected += 1
         pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="pool")

@@ -19,6 +19,8 @@
 #define FUZZ_ROUNDS 600
 #define SECOND_NS   1000000000LL
 #define MS_NS	    1000000LL
+#define LONG_NAME   400000
+#define NAMES_MAX   (64 * 1024 * 1024)
 
 /* The process is this one, and its thread we ourselves. */
 struct fake_process {
@@ -259,6 +261,36 @@ static void the_last_name_counts(void **state)
 	free_process(process);
 }
 
+/* Of any length, but a process's names do not fill the memory. */
+static void names_are_whole_up_to_a_bound(void **state)
+{
+	struct offsets offsets = fake_offsets(13);
+	struct fake_process *process = make_process(&offsets);
+	char *expected = malloc(LONG_NAME + 1), *name;
+	uint64_t text;
+	int changes = 0;
+
+	(void)state;
+	memset(expected, 'x', LONG_NAME);
+	memset(expected, 'A', 8);
+	expected[LONG_NAME] = '\0';
+	text = fake_text(&process->python, expected);
+	name = memmem((void *)(uintptr_t)text, LONG_NAME, "AAAAAAAA", 8);
+	assert_non_null(name);
+	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), text, FAKE_SHARED));
+	for (; changes <= 2 * NAMES_MAX / LONG_NAME; changes++) {
+		memcpy(expected, name, 8);
+		see(process, IDENT, gettid());
+		thread_names__read(process->names, THREAD_NAMES_ALL);
+		if (strcmp(name_of(process, gettid()), expected) != 0)
+			break;
+		name[changes % 8]++;
+	}
+	assert_in_range(changes, NAMES_MAX / LONG_NAME, NAMES_MAX / LONG_NAME + 1);
+	free(expected);
+	free_process(process);
+}
+
 /* Most are first sampled before they are among those that live. */
 static void a_thread_is_looked_for_until_it_is_found(void **state)
 {
@@ -411,6 +443,7 @@ int main(void)
 		cmocka_unit_test(an_ending_thread_keeps_its_name),
 		cmocka_unit_test(what_is_no_name_is_not_taken),
 		cmocka_unit_test(the_last_name_counts),
+		cmocka_unit_test(names_are_whole_up_to_a_bound),
 		cmocka_unit_test(a_thread_is_looked_for_until_it_is_found),
 		cmocka_unit_test(a_thread_without_a_name_is_looked_for_a_few_times),
 		cmocka_unit_test(many_threads_are_not_read_all_the_time),
