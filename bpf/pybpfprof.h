@@ -141,7 +141,8 @@ struct layout {
 	__u16 tstate_next;
 	__u16 tstate_interp; /* 2.7-3.11 */
 	__u16 tstate_thread_id;
-	__u16 tstate_gilstate_counter; /* 2.7, an int: not 0 once the thread has taken its state */
+	__u16 tstate_gilstate_counter; /* 2.7, an int: not 0 once the thread has taken its state;
+					* absent also where the process was not forked */
 	__u16 tstate_frame;	       /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
 	__u16 tstate_cframe;	       /* 3.11, 3.12 */
 	__u16 tstate_root_cframe;      /* 3.11, 3.12 */

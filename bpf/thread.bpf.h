@@ -22,14 +22,15 @@
  *
  * A process that 2.7 forks keeps the states of the threads that it does not have,
  * frames and all, and a new thread may get such a thread's stack and thus its id.
- * There the newest of an interpreter that its thread has taken is the thread's own;
- * gilstate_counter tells, which is 0 until then.  Where that one has no frames, an
- * older one is the thread's only if what runs in it is on the thread's C stack.  What
- * is remembered holds only while no state is newer, or about to be taken.
+ * There, until it calls exec, the newest of an interpreter that its thread has taken
+ * is the thread's own; gilstate_counter tells, which is 0 until then.  Where that one
+ * has no frames, an older one is the thread's only if what runs in it is on the
+ * thread's C stack.  What is remembered holds only while no state is newer, or about
+ * to be taken.
  *
  * Of a process with more threads than a search may take time for, user space tells
  * where each state is (user/thread_states.c).  That is a hint: it has to prove itself
- * like what is remembered.  In 2.7, where newer states decide, there are none.
+ * like what is remembered.  Where newer states decide, there are none.
  */
 #ifndef THREAD_BPF_H
 #define THREAD_BPF_H

@@ -110,6 +110,16 @@ static enum build find_build(struct elf_image *image, uint32_t version)
 		       : BUILD_WITH_GIL;
 }
 
+/* Only a process that was forked has thread states of threads that it does not have: any other one
+ * of 2.7 is like one of a later version (bpf/thread.bpf.h). */
+static void rule_out_leftovers(pid_t pid, struct layout *layout)
+{
+	struct process process;
+
+	if (!process__inspect(pid, &process) && !process.forked)
+		layout->tstate_gilstate_counter = OFFSET_ABSENT;
+}
+
 /* Reads the layout of the interpreter in IMAGE, whose _PyRuntime is at ADDRESS. */
 static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t address,
 		       uint32_t version, struct runtime *runtime)
@@ -122,6 +132,8 @@ static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64
 		error = offsets__lookup(version, find_build(image, version), &runtime->offsets);
 	if (!error)
 		error = offsets__layout(&runtime->offsets, &runtime->layout);
+	if (!error)
+		rule_out_leftovers(pid, &runtime->layout);
 	if (error == -EINVAL || error == -EFAULT) {
 		runtime->objection = "what it says of its layout (_Py_DebugOffsets) cannot "
 				     "be, or is beyond what is read";

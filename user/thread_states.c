@@ -105,7 +105,7 @@ void thread_states__look(struct thread_states *states, const struct target_proce
 	for (size_t i = 0; i < count; i++) {
 		const struct target_process *target = &targets[i];
 
-		/* In 2.7 it is newer states that decide. */
+		/* In a forked process of 2.7 it is newer states that decide. */
 		if (target->pidfd < 0 ||
 		    target->runtime.layout.tstate_gilstate_counter != OFFSET_ABSENT)
 			continue;

@@ -38,7 +38,17 @@ static void finds_what_it_was_told(void **state)
 	harness__assert_whole(kernel__sample(), 2);
 }
 
-/* In 2.7 a newer state may be the thread's. */
+/* As user space has the layout of a process that was not forked: nothing is left over. */
+static void finds_it_in_2_7_without_leftovers(void **state)
+{
+	struct image *image = *state;
+
+	image->layout.tstate_gilstate_counter = OFFSET_ABSENT;
+	kernel__set_layout(0, &image->layout);
+	finds_what_it_was_told(state);
+}
+
+/* In a forked process of 2.7 a newer state may be the thread's. */
 static void is_told_nothing(void **state)
 {
 	struct image *image = *state;
@@ -82,6 +92,7 @@ int main(void)
 {
 	const struct check checks[] = {
 		CHECK_SINCE(0x03000000, finds_what_it_was_told),
+		CHECK_IN(0, 0x02ffffff, finds_it_in_2_7_without_leftovers),
 		CHECK_IN(0, 0x02ffffff, is_told_nothing),
 		CHECK(takes_no_other_threads_state),
 		CHECK(takes_no_state_without_frames),

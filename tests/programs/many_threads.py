@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""many_threads.py COUNT: so many threads that wait, and two that don't: the main thread, which all
-others are newer than, and one in their midst."""
+"""many_threads.py COUNT [fork]: so many threads that wait, and two that don't: the main thread, which
+all others are newer than, and one in their midst.  With fork, they are a forked child's, whose PID it
+says."""
 
+import ctypes
+import os
+import signal
 import sys
 import threading
 
 from portable import start_thread
+
+PR_SET_PDEATHSIG = 1
 
 
 def spin():
@@ -35,9 +41,18 @@ def main():
     threading.stack_size(1024 * 1024)  # the JIT of 3.14 takes 90 KiB of it to compile
     start_thread(in_the_midst)
     start_many(count // 2)
-    print("ready")
+    print("ready %d" % os.getpid())
     sys.stdout.flush()
     spin()
 
 
+def fork():
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if sys.argv[2:] == ["fork"]:
+    fork()
 main()
