@@ -29,17 +29,13 @@ static __always_inline __u64 code_field(const struct walk *walk, __u16 offset)
 	       at % sizeof(__u64) * 8;
 }
 
-/* The identity of the code object at ADDRESS; 0 where it cannot be read. */
-__noinline __u64 identify_code(__u32 cpu, __u64 address)
+/* The identity of the code object at ADDRESS as far as it says itself; 0 where it cannot be read.
+ */
+static __always_inline __u64 identify_code(struct walk *walk, __u64 address)
 {
-	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	struct layout *layout;
-	__u32 size;
+	struct layout *layout = &walk->layout;
+	__u32 size = layout->code_identity_bytes;
 
-	if (!walk)
-		return 0;
-	layout = &walk->layout;
-	size = layout->code_identity_bytes;
 	if (size > CODE_IDENTITY_BYTES ||
 	    !read_user(walk->code_words, size, address + layout->code_identity_start))
 		return 0;
@@ -47,6 +43,47 @@ __noinline __u64 identify_code(__u32 cpu, __u64 address)
 		code_field(walk, layout->code_name), code_field(walk, layout->code_filename),
 		code_field(walk, layout->code_line_table),
 		code_field(walk, layout->code_first_line), code_field(walk, layout->code_version));
+}
+
+/* The text_digest() of the str at ADDRESS, which may be told by its hash; 0 where it cannot be
+ * read.
+ */
+__noinline __u64 digest_text(__u32 cpu, __u64 address, __u32 by_hash)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct text_form form;
+	__u64 size;
+
+	if (!walk || !address ||
+	    !read_user(walk->text_head, sizeof(walk->text_head),
+		       address + walk->layout.object_size))
+		return 0;
+	if (by_hash && text_is_hashed(walk->text_head))
+		return text_digest(walk->text_head, true, walk->text_end);
+	form = text_form(&walk->layout, walk->text_head);
+	size = form.begin ? form.bytes : 0;
+	if (size > TEXT_END_BYTES)
+		size = TEXT_END_BYTES;
+	__builtin_memset(walk->text_end, 0, sizeof(walk->text_end));
+	if (size && !read_user(walk->text_end, size, address + form.begin + form.bytes - size))
+		return 0;
+	return text_digest(walk->text_head, false, walk->text_end);
+}
+
+/* IDENTITY, of the code object whose words were just read, with the names in it; 0 where they
+ * cannot be read.  Frames next to each other often have one file name. */
+static __always_inline __u64 identify_names(struct walk *walk, __u32 cpu, __u64 identity)
+{
+	__u64 filename = code_field(walk, walk->layout.code_filename);
+	__u64 name = digest_text(cpu, code_field(walk, walk->layout.code_shown_name), 1);
+
+	if (filename != walk->filename) {
+		walk->filename = filename;
+		walk->filename_digest = digest_text(cpu, filename, 0);
+	}
+	return name && walk->filename_digest
+		       ? code_identity_named(identity, name, walk->filename_digest)
+		       : 0;
 }
 
 /* Identifies frame AT of the stack, and by it the stack, if each sample's are to be; returns
@@ -61,7 +98,9 @@ __noinline int identify_frame(__u32 cpu, __u32 at)
 	frame = &walk->definition.frames[at % STACK_FRAMES_MAX];
 	if (frame->kind != FRAME_PYTHON)
 		return 0;
-	frame->identity = identify_code(cpu, frame->address);
+	frame->identity = identify_code(walk, frame->address);
+	if (frame->identity && walk->layout.text_ascii != OFFSET_ABSENT)
+		frame->identity = identify_names(walk, cpu, frame->identity);
 	if (walk->identify)
 		walk->hash =
 			(walk->hash ^ frame->identity ^ walk->hash >> 32) * 0x9e3779b97f4a7c15ULL;
@@ -79,6 +118,11 @@ __noinline int identify_round(__u32 cpu, __u32 first)
 /* Identifies all frames of the stack. */
 __noinline int identify_frames(__u32 cpu)
 {
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
+	walk->filename = walk->filename_digest = 0;
 	for (__u32 i = 0; i < STACK_FRAMES_MAX / IDENTIFY_ROUND; i++)
 		if (identify_round(cpu, i * IDENTIFY_ROUND))
 			return 0;

@@ -12,6 +12,7 @@
 
 #ifndef __bpf__
 #include <linux/types.h>
+#include <stdbool.h>
 #endif
 
 /* 1,000 Python frames is what CPython's default recursion limit allows; the
@@ -26,6 +27,13 @@
 
 /* What identifies a code object lies within so many bytes of it (3.8: 40 to 128). */
 #define CODE_IDENTITY_BYTES 128
+
+/* What of a str is looked at to tell it from another: so many bytes at its end; a power of two. */
+#define TEXT_END_BYTES 128
+#define TEXT_END_WORDS (TEXT_END_BYTES / 8)
+
+/* And so many words from its length on: the length, the hash, its state (not in 2.7). */
+#define TEXT_HEAD_WORDS 3
 
 /* What of a code object is copied, each of the objects that it leads to, and all of these together;
  * a power of two. */
@@ -178,12 +186,15 @@ struct layout {
 	__u16 object_size;    /* of a str or bytes object: its length */
 	__u16 text_state;     /* 3.3+, of a str object: has its characters' width ... */
 	__u16 text_width_bit; /* ... from this bit on */
+	__u16 text_ascii;     /* up to 3.11: where a str object's characters begin, if they are
+			       * ASCII ... */
+	__u16 text_wide;      /* ... and if they are not */
 	__u16 object_head;    /* what such an object takes at most beside its characters */
 	__u16 tag_mask;	      /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 86, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 90, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has
@@ -215,14 +226,57 @@ struct thread_key {
 	__u32 padding;
 };
 
+/* DIGEST with WORD in it. */
+static inline __u64 digest_word(__u64 digest, __u64 word)
+{
+	return (digest ^ word ^ digest >> 32) * 0x9e3779b97f4a7c15ULL;
+}
+
+/* What the first words of a str, from its length on, say of the others. */
+struct text_form {
+	__u64 bytes; /* of its characters */
+	__u64 begin; /* of these, from the object's address on; 0: they are elsewhere */
+};
+
+static inline struct text_form text_form(const struct layout *layout, const __u64 *head)
+{
+	__u64 state = head[2] >> layout->text_width_bit % 32, length = head[0];
+	__u64 compact = state >> 3 & 1, ascii = state >> 4 & 1, width = state & 7;
+	__u64 begin = ascii ? layout->text_ascii : layout->text_wide;
+
+	if (layout->text_state == OFFSET_ABSENT)
+		return (struct text_form){ length, layout->text_ascii };
+	return (struct text_form){ length * width, compact * begin };
+}
+
+/* Whether the str with HEAD has its hash: names have, being interned, but for some of 3.11's.  A
+ * file name gets its own when somebody asks for it, so that it tells nothing. */
+static inline bool text_is_hashed(const __u64 *head)
+{
+	return head[1] != ~0ULL;
+}
+
+/* What tells a str from another at its address: its hash, or without that its END, zeros behind.
+ * Never 0. */
+static inline __u64 text_digest(const __u64 *head, bool hashed, const __u64 *end)
+{
+	__u64 digest = digest_word(0, head[0] + 1);
+
+	if (hashed)
+		digest = digest_word(digest, head[1]);
+	for (__u32 i = 0; i < TEXT_END_WORDS && !hashed; i++)
+		digest = digest_word(digest, end[i]);
+	return digest ? digest : 1;
+}
+
 /*
  * What tells a code object from another that lies at its address at another time:
  * the addresses of its name, file name and line table, its first line, and from 3.12
  * on its version, a number that the interpreter gives to no other one; before that
  * VERSION is 0.  A new one has these objects before it is itself, so that they are
- * not the old one's unless that was gone before: then, up to 3.11, all three may
- * have got its addresses, which happened to one in 1,000 of those that a loop made
- * and threw away, and to none of the one before it.  Never 0.
+ * not the old one's unless that was gone before.  But then, up to 3.11, all three may
+ * have got its addresses, as they mostly do where one is made, called and thrown away
+ * after another: there, code_identity_named() goes on with what the names are.  Never 0.
  */
 static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line,
 				  __u32 version)
@@ -231,6 +285,14 @@ static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, 
 
 	identity = (identity ^ identity >> 32 ^ filename) * 0xff51afd7ed558ccdULL;
 	identity = (identity ^ identity >> 29 ^ line_table) * 0xc4ceb9fe1a85ec53ULL;
+	return identity ? identity : 1;
+}
+
+/* The identity of one without a version, that IDENTITY is so far: NAME, the one that is shown, and
+ * FILENAME are their text_digest(). */
+static inline __u64 code_identity_named(__u64 identity, __u64 name, __u64 filename)
+{
+	identity = digest_word(digest_word(identity, name), filename);
 	return identity ? identity : 1;
 }
 

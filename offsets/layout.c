@@ -156,7 +156,8 @@ static __u16 frame_bytes(const struct layout *layout)
 /* The words of a code object that have what identifies it. */
 static void set_code_identity(struct layout *layout)
 {
-	const __u16 fields[] = { layout->code_name, layout->code_filename, layout->code_line_table,
+	const __u16 fields[] = { layout->code_name,	  layout->code_shown_name,
+				 layout->code_filename,	  layout->code_line_table,
 				 layout->code_first_line, layout->code_version };
 	__u16 first = UINT16_MAX;
 
@@ -190,6 +191,15 @@ static __u16 object_head(const struct offsets *offsets)
 		if (is_present(heads[i]) && heads[i] > most)
 			most = heads[i];
 	return most;
+}
+
+/* Where a str has its characters; in 2.7 it is what is called bytes later. */
+static void set_text(const struct offsets *offsets, struct layout *layout)
+{
+	bool is_bytes = !is_present(offsets->unicode_ascii_size);
+
+	layout->text_ascii = is_bytes ? offsets->bytes_data : offsets->unicode_ascii_size;
+	layout->text_wide = is_bytes ? offsets->bytes_data : offsets->unicode_compact_size;
 }
 
 int offsets__layout(const struct offsets *offsets, struct layout *layout)
@@ -233,6 +243,8 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.object_size = offsets->varobject_size,
 		.text_state = offsets->unicode_state,
 		.text_width_bit = offsets->unicode_kind_bit,
+		.text_ascii = OFFSET_ABSENT,
+		.text_wide = OFFSET_ABSENT,
 		.object_head = object_head(offsets),
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),
@@ -241,5 +253,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 	layout->frame_bytes = frame_bytes(layout);
 	layout->code_bytes = code_bytes(offsets, layout);
 	set_code_identity(layout);
+	if (offsets->version < VERSION(12))
+		set_text(offsets, layout);
 	return layout->code_identity_bytes <= CODE_IDENTITY_BYTES ? 0 : -EINVAL;
 }

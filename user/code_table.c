@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code_identity.h"
 #include "code_table.h"
 #include "now.h"
-#include "target_memory.h"
 #include "xalloc.h"
 
 /* What all names and line tables of a process may take; a target may make one code object after
@@ -94,56 +94,6 @@ void code_table__free(struct code_table *table)
 	free(table);
 }
 
-/* The word of what PART holds that LAYOUT has at OFFSET of a code object. */
-static uint64_t word_in(const struct layout *layout, const uint8_t *part, uint16_t offset,
-			size_t width)
-{
-	uint64_t word = 0;
-
-	if (offset == OFFSET_ABSENT)
-		return 0;
-	memcpy(&word, part + offset - layout->code_identity_start, width);
-	return word;
-}
-
-/* The identity of the code object of which PART is what identifies it. */
-static uint64_t identity_in(const struct layout *layout, const uint8_t *part)
-{
-	return code_identity(word_in(layout, part, layout->code_name, 8),
-			     word_in(layout, part, layout->code_filename, 8),
-			     word_in(layout, part, layout->code_line_table, 8),
-			     word_in(layout, part, layout->code_first_line, 4),
-			     word_in(layout, part, layout->code_version, 4));
-}
-
-/* Reads the identities of what is at the COUNT ADDRESSES by now; 0 where it is not readable. */
-static void read_identities(const struct target_process *target, const uint64_t *addresses,
-			    uint64_t *identities, size_t count)
-{
-	const struct layout *layout = &target->runtime.layout;
-	size_t size = layout->code_identity_bytes;
-	uint64_t *starts = xreallocarray(NULL, count, sizeof(*starts));
-	uint8_t *parts = xreallocarray(NULL, count, size);
-	bool *readable = xcalloc(count, sizeof(*readable));
-
-	for (size_t i = 0; i < count; i++)
-		starts[i] = addresses[i] + layout->code_identity_start;
-	target_memory__read_each(target->process.pid, starts, count, parts, size, readable);
-	for (size_t i = 0; i < count; i++)
-		identities[i] = readable[i] ? identity_in(layout, parts + i * size) : 0;
-	free(readable);
-	free(parts);
-	free(starts);
-}
-
-uint64_t code_table__identity(const struct target_process *target, uint64_t address)
-{
-	uint64_t identity;
-
-	read_identities(target, &address, &identity, 1);
-	return identity;
-}
-
 /* Whether what has IDENTITY is not CODE.  What is hidden lives as long as the interpreter, and may
  * be no code object: what lies where a code object's fields would be changes then. */
 static bool is_another(const struct known_code *code, uint64_t identity)
@@ -184,13 +134,13 @@ static bool lives(const struct code_table *table, const struct known_code *code)
 static void read_code(struct code_table *table, struct known_code *code)
 {
 	const struct runtime *runtime = &table->target->runtime;
-	uint64_t now = 0;
+	uint64_t now;
 	int error = code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
 			       code->address, &code->code);
 	bool doubtful = !error && !code->code.hidden && !is_consistent(table, code);
 
 	table->held += bytes_of(&code->code);
-	read_identities(table->target, &code->address, &now, 1);
+	now = code_identity__read(table->target, code->address);
 	code->gone = is_another(code, now) ||
 		     (now && !code->code.hidden && (doubtful || !lives(table, code)));
 	if (!error && !code->code.hidden && (!now || code->gone))
@@ -312,7 +262,7 @@ size_t code_table__check(struct code_table *table)
 	table->named = 0;
 	for (code = table->codes; code; code = code->hh.next)
 		addresses[i++] = code->address;
-	read_identities(table->target, addresses, identities, count);
+	code_identity__read_each(table->target, addresses, identities, count);
 	i = 0;
 	/* In the same order. */
 	HASH_ITER (hh, table->codes, code, next)

@@ -57,10 +57,6 @@ struct known_code *code_table__get(struct code_table *table, uint64_t address, u
 void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,
 		       struct code *code);
 
-/* The identity of the code object that is at ADDRESS of TARGET by now; 0 where it is not readable.
- */
-uint64_t code_table__identity(const struct target_process *target, uint64_t address);
-
 /* Reads all identities again and forgets what is another one by now; returns how many code objects
  * have got a name that had none before. */
 size_t code_table__check(struct code_table *table);

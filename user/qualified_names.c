@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code_identity.h"
 #include "dict.h"
 #include "function_search.h"
 #include "hash_table.h"
@@ -254,7 +255,7 @@ static void take_name(const struct searched_process *process, struct object_read
 	if (name && qualified && strcmp(name, wanted->name) == 0 && ends_with(qualified, name) &&
 	    !was_within(process, function->code, qualified) && !is_wrapper(reader, function) &&
 	    function_search__is_same(reader, function) &&
-	    code_table__identity(process->target, function->code) == wanted->identity) {
+	    code_identity__read(process->target, function->code) == wanted->identity) {
 		wanted->contradictory |= wanted->qualified && strcmp(wanted->qualified, qualified);
 		free(wanted->qualified);
 		wanted->qualified = qualified;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -7,6 +8,7 @@
 #include "process.h"
 #include "pybpfprof.h"
 #include "target_memory.h"
+#include "xalloc.h"
 
 /* What one process_vm_readv takes: the kernel's IOV_MAX. */
 #define READS_A_CALL 1024
@@ -118,4 +120,125 @@ void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count
 		/* A call ends before the first that is not readable: that one is left out. */
 		first += (size_t)whole < some ? (size_t)whole + 1 : some;
 	}
+}
+
+#define PAGE_BYTES 4096
+#define NONE	   SIZE_MAX
+
+/* All of one page that is asked for, in one read: to find a page costs more than to copy it. */
+struct piece {
+	uint64_t start, end;
+	size_t first; /* of the parts in it; the others by NEXT, NONE at the end */
+};
+
+/* Where in SLOTS, 2^BITS of a hash table, the piece of PAGE is, or is to be put. */
+static size_t *find_slot(size_t *slots, unsigned int bits, const struct piece *pieces,
+			 uint64_t page)
+{
+	size_t mask = ((size_t)1 << bits) - 1, at = page * 0x9e3779b97f4a7c15ULL >> (64 - bits);
+
+	while (slots[at] != NONE && pieces[slots[at]].start / PAGE_BYTES != page)
+		at = (at + 1) & mask;
+	return &slots[at];
+}
+
+/* Puts PARTS together to PIECES; returns how many.  A part of two pages is a piece of its own, so
+ * that none is lost because another is not readable. */
+static size_t make_pieces(const struct memory_part *parts, size_t count, struct piece *pieces,
+			  size_t *next)
+{
+	unsigned int bits = 1;
+	size_t made = 0, *slots;
+
+	while ((size_t)1 << bits < 2 * count)
+		bits++;
+	slots = xreallocarray(NULL, (size_t)1 << bits, sizeof(*slots));
+	memset(slots, 0xff, sizeof(*slots) << bits);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = parts[i].address, end = start + parts[i].size;
+		bool is_in_one = start / PAGE_BYTES == (end - 1) / PAGE_BYTES;
+		size_t own = NONE, *slot = &own;
+		struct piece *piece;
+
+		if (is_in_one)
+			slot = find_slot(slots, bits, pieces, start / PAGE_BYTES);
+		if (*slot == NONE) {
+			*slot = made++;
+			pieces[*slot] = (struct piece){ start, end, NONE };
+		}
+		piece = &pieces[*slot];
+		piece->start = start < piece->start ? start : piece->start;
+		piece->end = end > piece->end ? end : piece->end;
+		next[i] = piece->first;
+		piece->first = i;
+	}
+	free(slots);
+	return made;
+}
+
+/* Hands out what PIECE has, of which BYTES were read. */
+static void hand_out(const struct piece *piece, const uint8_t *bytes, struct memory_part *parts,
+		     const size_t *next)
+{
+	for (size_t part = piece->first; part != NONE; part = next[part]) {
+		parts[part].readable = true;
+		memcpy(parts[part].buffer, bytes + (parts[part].address - piece->start),
+		       parts[part].size);
+	}
+}
+
+/* Asks for as many of the COUNT pieces as one call takes; how many. */
+static size_t ask_for_pieces(struct request *request, const struct piece *pieces, size_t count)
+{
+	size_t bytes = 0;
+
+	for (request->count = 0; request->count < count && request->count < READS_A_CALL;) {
+		const struct piece *piece = &pieces[request->count];
+		size_t size = piece->end - piece->start;
+
+		if (bytes + size > BYTES_A_CALL)
+			break;
+		bytes += size;
+		request->pieces[request->count++] =
+			(struct iovec){ (void *)(uintptr_t)piece->start, size };
+	}
+	return request->count;
+}
+
+/* Reads COUNT pieces and hands them out. */
+static void read_all_pieces(pid_t pid, const struct piece *pieces, size_t count,
+			    struct memory_part *parts, const size_t *next)
+{
+	for (size_t first = 0; first < count;) {
+		struct request *request = deputy__desk();
+		size_t end = first + ask_for_pieces(request, pieces + first, count - first);
+		int64_t got = run(pid, request);
+		const uint8_t *bytes = request->bytes;
+
+		if (got < 0 && got != -EFAULT)
+			return;
+		for (; first < end; first++) {
+			int64_t size = pieces[first].end - pieces[first].start;
+
+			if (got < size)
+				break;
+			hand_out(&pieces[first], bytes, parts, next);
+			bytes += size;
+			got -= size;
+		}
+		/* A call ends before the first that is not readable: that one is left out. */
+		first += first < end;
+	}
+}
+
+void target_memory__read_parts(pid_t pid, struct memory_part *parts, size_t count)
+{
+	struct piece *pieces = xreallocarray(NULL, count, sizeof(*pieces));
+	size_t *next = xreallocarray(NULL, count, sizeof(*next));
+
+	for (size_t i = 0; i < count; i++)
+		parts[i].readable = false;
+	read_all_pieces(pid, pieces, make_pieces(parts, count, pieces, next), parts, next);
+	free(next);
+	free(pieces);
 }

@@ -26,4 +26,14 @@ void target_memory__page_in(pid_t pid, uint64_t address);
 void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
 			      size_t size, bool *readable);
 
+struct memory_part {
+	uint64_t address;
+	void *buffer;
+	size_t size; /* 1 to 4,096 */
+	bool readable;
+};
+
+/* Reads COUNT parts, with one read for all that are on a page, and sets READABLE of each. */
+void target_memory__read_parts(pid_t pid, struct memory_part *parts, size_t count);
+
 #endif

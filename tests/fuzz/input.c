@@ -184,3 +184,10 @@ void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count
 		readable[i] =
 			!target_memory__read(pid, addresses[i], (uint8_t *)buffer + i * size, size);
 }
+
+void target_memory__read_parts(pid_t pid, struct memory_part *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		parts[i].readable =
+			!target_memory__read(pid, parts[i].address, parts[i].buffer, parts[i].size);
+}

@@ -18,8 +18,8 @@
 #define CODE(number)	(0x7f0000001000ULL + 0x100 * (uint64_t)(number))
 
 /* No sample may read more often: all thread states with their cframe, and a block and a code object
- * each frame. */
-#define READS_MAX (2 * THREAD_STATES_MAX + 3 * STACK_FRAMES_MAX + 10)
+ * with its names each frame. */
+#define READS_MAX (2 * THREAD_STATES_MAX + 7 * STACK_FRAMES_MAX + 10)
 
 /* A test that is run on every version from SINCE to minor version LAST; its state is a struct image
  * that is a target. */

@@ -285,3 +285,29 @@ uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_
 	image__set_frame(image, tstate, frame);
 	return frame;
 }
+
+/* Behind the object, for what is read to the end of a word. */
+#define OBJECT_BYTES 256
+
+uint64_t image__object(struct image *image, uint32_t data_at, const void *data, size_t size)
+{
+	uint64_t object = image__allocate(image, OBJECT_BYTES + size);
+
+	image__set(object, image->offsets.varobject_size, size);
+	memcpy((void *)(object + data_at), data, size);
+	return object;
+}
+
+uint64_t image__text(struct image *image, const char *text)
+{
+	const struct offsets *offsets = &image->offsets;
+	uint32_t state = 1 | 1 << 3 | 1 << 4 | 1 << 5; /* ready ASCII, compact */
+	uint64_t object;
+
+	if (offsets->unicode_state == OFFSET_ABSENT)
+		return image__object(image, offsets->bytes_data, text, strlen(text));
+	object = image__object(image, offsets->unicode_ascii_size, text, strlen(text));
+	state <<= offsets->unicode_kind_bit;
+	memcpy((void *)(object + offsets->unicode_state), &state, sizeof(state));
+	return object;
+}

@@ -98,4 +98,10 @@ uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_
 uint64_t image__frame(const struct image *image, uint64_t tstate);
 void image__set_frame(const struct image *image, uint64_t tstate, uint64_t frame);
 
+/* An object of SIZE characters or bytes, DATA, which lie at DATA_AT in it. */
+uint64_t image__object(struct image *image, uint32_t data_at, const void *data, size_t size);
+
+/* A str. */
+uint64_t image__text(struct image *image, const char *text);
+
 #endif

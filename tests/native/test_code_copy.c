@@ -11,36 +11,12 @@
 
 static const char table[CODE_PIECE_BYTES] = { 1, 2, 3, 4, 5 };
 
-/* An object of SIZE characters or bytes, DATA. */
-static uint64_t make_object(struct image *image, uint32_t data_at, const char *data, size_t size)
-{
-	uint64_t object = image__allocate(image, OBJECT_BYTES + size);
-
-	image__set(object, image->offsets.varobject_size, size);
-	memcpy((void *)(object + data_at), data, size);
-	return object;
-}
-
-static uint64_t make_text(struct image *image, const char *text)
-{
-	const struct offsets *offsets = &image->offsets;
-	uint32_t state = 1 | 1 << 3 | 1 << 4 | 1 << 5; /* ready ASCII, compact */
-	uint64_t object;
-
-	if (offsets->unicode_state == OFFSET_ABSENT)
-		return make_object(image, offsets->bytes_data, text, strlen(text));
-	object = make_object(image, offsets->unicode_ascii_size, text, strlen(text));
-	state <<= offsets->unicode_kind_bit;
-	memcpy((void *)(object + offsets->unicode_state), &state, sizeof(state));
-	return object;
-}
-
 /* Makes CODE(NUMBER) a code object; its line table has so many bytes. */
 static void make_code(struct image *image, uint32_t number, const char *name, const char *file,
 		      size_t table_bytes)
 {
 	const struct offsets *offsets = &image->offsets;
-	uint64_t code = CODE(number), text = make_text(image, name);
+	uint64_t code = CODE(number), text = image__text(image, name);
 	uint32_t first_line = FIRST_LINE;
 
 	memset((void *)code, 0, 0x100);
@@ -48,9 +24,9 @@ static void make_code(struct image *image, uint32_t number, const char *name, co
 	image__set(code, offsets->code_name, text);
 	if (offsets->code_qualname != OFFSET_ABSENT)
 		image__set(code, offsets->code_qualname, text);
-	image__set(code, offsets->code_filename, make_text(image, file));
+	image__set(code, offsets->code_filename, image__text(image, file));
 	image__set(code, offsets->code_linetable,
-		   make_object(image, offsets->bytes_data, table, table_bytes));
+		   image__object(image, offsets->bytes_data, table, table_bytes));
 	memcpy((void *)(code + offsets->code_firstlineno), &first_line, sizeof(first_line));
 }
 

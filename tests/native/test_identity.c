@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Code objects at one address, one after another: told apart in definitions, and in samples where
- * that is asked for. */
+ * that is asked for; in the kernel and in user space alike. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "code_identity.h"
 #include "harness.h"
 
-/* What the versions that number code objects say; the others ignore it. */
-static uint32_t version_of(const struct image *image, uint32_t version)
-{
-	return image->offsets.code_version == OFFSET_ABSENT ? 0 : version;
-}
+#define LAST_WITHOUT_VERSION 0x030b0000
+#define NOT_HASHED	     UINT64_MAX
 
+/* What the versions that number code objects say; the others ignore it. */
 static void set_version(const struct image *image, uint32_t number, uint32_t version)
 {
 	if (image->offsets.code_version != OFFSET_ABSENT)
@@ -18,15 +19,54 @@ static void set_version(const struct image *image, uint32_t number, uint32_t ver
 		       sizeof(version));
 }
 
-static void set_code(const struct image *image, uint32_t number, uint64_t name, uint32_t first_line)
+static void set_hash(const struct image *image, uint64_t text, uint64_t hash)
+{
+	image__set(text, image->layout.object_size + sizeof(uint64_t), hash);
+}
+
+static void set_texts(const struct image *image, uint32_t number, uint64_t name, uint64_t filename)
 {
 	const struct offsets *offsets = &image->offsets;
-	uint64_t code = CODE(number);
 
-	image__set(code, offsets->code_name, name);
-	image__set(code, offsets->code_filename, 0x7f00);
-	image__set(code, offsets->code_linetable, 0x7f10);
-	memcpy((void *)(code + offsets->code_firstlineno), &first_line, sizeof(first_line));
+	image__set(CODE(number), offsets->code_name, name);
+	if (offsets->code_qualname != OFFSET_ABSENT)
+		image__set(CODE(number), offsets->code_qualname, name);
+	image__set(CODE(number), offsets->code_filename, filename);
+}
+
+static void set_first_line(const struct image *image, uint32_t number, uint32_t first_line)
+{
+	memcpy((void *)(CODE(number) + image->offsets.code_firstlineno), &first_line,
+	       sizeof(first_line));
+}
+
+/* Makes CODE(NUMBER) one of that name, which has its hash, and file name, which has none. */
+static void set_code(struct image *image, uint32_t number, const char *name, const char *filename,
+		     uint32_t first_line)
+{
+	uint64_t texts[] = { image__text(image, name), image__text(image, filename) };
+
+	set_hash(image, texts[0], name[0] + 256 * number);
+	set_hash(image, texts[1], NOT_HASHED);
+	set_texts(image, number, texts[0], texts[1]);
+	image__set(CODE(number), image->offsets.code_linetable, 0x7f10);
+	set_first_line(image, number, first_line);
+}
+
+/* What user space takes CODE(NUMBER) for. */
+static uint64_t identity_of(const struct image *image, uint32_t number)
+{
+	const struct target_process target = {
+		.process.pid = getpid(),
+		.runtime = { .offsets = image->offsets, .layout = image->layout },
+	};
+
+	return code_identity__read(&target, CODE(number));
+}
+
+static uint64_t last_identity(uint32_t frame)
+{
+	return kernel.definitions[kernel.definition_count - 1]->frames[frame].identity;
 }
 
 static void defines_with_identities(void **state)
@@ -35,7 +75,7 @@ static void defines_with_identities(void **state)
 	const struct definition *sent;
 
 	for (uint32_t i = 0; i < 40; i++) {
-		set_code(image, i, 0x1000 + i, 7 * i);
+		set_code(image, i, "name", "file.py", 7 * i);
 		set_version(image, i, 3 * i);
 	}
 	harness__python_thread(image, image__interp(image), 0, 40);
@@ -43,10 +83,10 @@ static void defines_with_identities(void **state)
 	assert_int_equal(kernel.definition_count, 1);
 	sent = kernel.definitions[0];
 	assert_int_equal(sent->depth, 40);
-	for (uint32_t i = 0; i < 40; i++)
-		assert_int_equal(
-			sent->frames[39 - i].identity,
-			code_identity(0x1000 + i, 0x7f00, 0x7f10, 7 * i, version_of(image, 3 * i)));
+	for (uint32_t i = 0; i < 40; i++) {
+		assert_int_not_equal(sent->frames[39 - i].identity, 0);
+		assert_int_equal(sent->frames[39 - i].identity, identity_of(image, i));
+	}
 }
 
 /* To read them in each sample would cost more than the walk. */
@@ -55,12 +95,12 @@ static void reads_them_once_for_a_stack(void **state)
 	struct image *image = *state;
 	unsigned long without;
 
-	set_code(image, 0, 1, 1);
+	set_code(image, 0, "a", "file.py", 1);
 	harness__python_thread(image, image__interp(image), 0, 1);
 	kernel__sample();
 	kernel__sample();
 	without = kernel.reads;
-	set_code(image, 0, 2, 2);
+	set_code(image, 0, "b", "file.py", 2);
 	kernel__sample();
 	assert_int_equal(kernel.reads, without);
 	assert_int_equal(kernel.definition_count, 1);
@@ -71,7 +111,8 @@ static void tells_samples_apart(void **state)
 	struct image *image = *state;
 	__u64 hash;
 
-	set_code(image, 3, 1, 1);
+	for (uint32_t i = 0; i < 5; i++)
+		set_code(image, i, "name", "file.py", 1);
 	set_version(image, 3, 0);
 	harness__python_thread(image, image__interp(image), 0, 5);
 	kernel__sample();
@@ -79,14 +120,111 @@ static void tells_samples_apart(void **state)
 	hash = kernel__sample().hash;
 	assert_int_equal(kernel__sample().hash, hash);
 	assert_int_equal(kernel.definition_count, 2);
-	set_code(image, 3, 1, 2);
+	set_first_line(image, 3, 2);
 	assert_int_not_equal(kernel__sample().hash, hash);
 	assert_int_equal(kernel.definition_count, 3);
-	assert_int_equal(kernel.definitions[2]->frames[1].identity,
-			 code_identity(1, 0x7f00, 0x7f10, 2, 0));
+	assert_int_equal(last_identity(1), identity_of(image, 3));
 	hash = kernel__sample().hash;
 	set_version(image, 3, 1);
-	assert_int_equal(kernel__sample().hash != hash, version_of(image, 1));
+	assert_int_equal(kernel__sample().hash != hash,
+			 image->offsets.code_version != OFFSET_ABSENT);
+}
+
+/* Whether the next sample is another one, by both. */
+static bool is_told_apart(const struct image *image, uint64_t *identity, __u64 *hash)
+{
+	uint64_t before = *identity;
+	__u64 hash_before = *hash;
+
+	*identity = identity_of(image, 0);
+	*hash = kernel__sample().hash;
+	assert_int_equal(*hash != hash_before, *identity != before);
+	if (*hash != hash_before)
+		assert_int_equal(last_identity(0), *identity);
+	return *identity != before;
+}
+
+/* Each change is of what lies at the same addresses. */
+static void tells_apart_what_has_got_all_addresses(void **state)
+{
+	struct image *image = *state;
+	uint32_t data = image->layout.text_ascii;
+	char path[2 * TEXT_END_BYTES];
+	uint64_t name, filename, identity = 0;
+	__u64 hash = 0;
+
+	memset(path, '/', sizeof(path));
+	path[sizeof(path) - 1] = 0;
+	set_code(image, 0, "name", path, 1);
+	name = image__get(CODE(0), image->layout.code_shown_name);
+	filename = image__get(CODE(0), image->layout.code_filename);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__identify(TGID);
+	assert_true(is_told_apart(image, &identity, &hash));
+	set_hash(image, name, 4711);
+	assert_true(is_told_apart(image, &identity, &hash));
+	image__set(name, image->layout.object_size, 3);
+	assert_true(is_told_apart(image, &identity, &hash));
+	set_hash(image, name, NOT_HASHED);
+	assert_true(is_told_apart(image, &identity, &hash));
+	memcpy((void *)(name + data), "mane", 4);
+	assert_true(is_told_apart(image, &identity, &hash));
+	/* Behind its end. */
+	memcpy((void *)(name + data), "manx", 4);
+	assert_false(is_told_apart(image, &identity, &hash));
+	memcpy((void *)(filename + data + strlen(path) - 1), "x", 1);
+	assert_true(is_told_apart(image, &identity, &hash));
+	memcpy((void *)(filename + data + strlen(path) - TEXT_END_BYTES), "x", 1);
+	assert_true(is_told_apart(image, &identity, &hash));
+	image__set(filename, image->layout.object_size, strlen(path) - 1);
+	assert_true(is_told_apart(image, &identity, &hash));
+	/* When a traceback has been printed, say. */
+	set_hash(image, filename, 4711);
+	assert_false(is_told_apart(image, &identity, &hash));
+}
+
+static void tells_wide_names_apart(void **state)
+{
+	struct image *image = *state;
+	const struct offsets *offsets = &image->offsets;
+	uint64_t filename, identity = 0;
+	uint32_t bits = 2 | 1 << 3 | 1 << 5;
+	__u64 hash = 0;
+
+	if (offsets->unicode_state == OFFSET_ABSENT)
+		return;
+	bits <<= offsets->unicode_kind_bit;
+	set_code(image, 0, "name", "file.py", 1);
+	filename = image__get(CODE(0), image->layout.code_filename);
+	memcpy((void *)(filename + offsets->unicode_state), &bits, sizeof(bits));
+	memcpy((void *)(filename + offsets->unicode_compact_size), u"\u51fd\u6570.html", 14);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__identify(TGID);
+	assert_true(is_told_apart(image, &identity, &hash));
+	memcpy((void *)(filename + offsets->unicode_compact_size + 12), u"x", 2);
+	assert_true(is_told_apart(image, &identity, &hash));
+}
+
+/* Each read costs as much as a frame. */
+static void reads_a_file_name_once_for_its_frames(void **state)
+{
+	struct image *image = *state;
+	unsigned long walk;
+
+	for (uint32_t i = 0; i < 10; i++)
+		set_code(image, i, "name", "file.py", i);
+	for (uint32_t i = 1; i < 10; i++)
+		set_texts(image, i, image__get(CODE(i), image->layout.code_shown_name),
+			  image__get(CODE(0), image->layout.code_filename));
+	harness__python_thread(image, image__interp(image), 0, 10);
+	kernel__sample();
+	kernel__sample();
+	walk = kernel.reads;
+	kernel__identify(TGID);
+	kernel__sample();
+	kernel__sample();
+	assert_int_equal(kernel.reads - walk,
+			 image->layout.text_ascii == OFFSET_ABSENT ? 10 : 10 + 10 + 2);
 }
 
 static void does_without_what_cannot_be_read(void **state)
@@ -95,13 +233,22 @@ static void does_without_what_cannot_be_read(void **state)
 	uint64_t nowhere = image__nowhere(image);
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
 
+	for (uint32_t i = 1; i < 4; i++)
+		set_code(image, i, "name", "file.py", 1);
+	set_texts(image, 2, nowhere, image__get(CODE(2), image->layout.code_filename));
+	set_texts(image, 3, image__get(CODE(3), image->layout.code_name), nowhere);
 	image__call(image, tstate, nowhere, 0);
-	image__call(image, tstate, CODE(1), 1);
+	for (uint32_t i = 1; i < 4; i++)
+		image__call(image, tstate, CODE(i), i);
 	kernel__sample();
 	assert_int_equal(kernel.definition_count, 1);
-	assert_int_equal(kernel.definitions[0]->depth, 2);
-	assert_int_equal(kernel.definitions[0]->frames[1].identity, 0);
-	assert_int_not_equal(kernel.definitions[0]->frames[0].identity, 0);
+	assert_int_equal(kernel.definitions[0]->depth, 4);
+	assert_int_equal(last_identity(3), 0);
+	for (uint32_t i = 1; i < 4; i++)
+		assert_int_equal(last_identity(3 - i), identity_of(image, i));
+	assert_int_not_equal(last_identity(2), 0);
+	assert_int_equal(!last_identity(1), image->layout.text_ascii != OFFSET_ABSENT);
+	assert_int_equal(!last_identity(0), image->layout.text_ascii != OFFSET_ABSENT);
 }
 
 int main(void)
@@ -110,6 +257,9 @@ int main(void)
 		CHECK(defines_with_identities),
 		CHECK(reads_them_once_for_a_stack),
 		CHECK(tells_samples_apart),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_apart_what_has_got_all_addresses),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_wide_names_apart),
+		CHECK(reads_a_file_name_once_for_its_frames),
 		CHECK(does_without_what_cannot_be_read),
 	};
 

@@ -54,6 +54,8 @@ static void layout_of_2_7(void **state)
 		.object_head = 36,
 		.text_state = OFFSET_ABSENT,
 		.text_width_bit = OFFSET_ABSENT,
+		.text_ascii = 36,
+		.text_wide = 36,
 		.frame_bytes = 128,
 	};
 
@@ -105,6 +107,8 @@ static void layout_of_3_8(void **state)
 		.object_head = 72,
 		.text_state = 32,
 		.text_width_bit = 2,
+		.text_ascii = 48,
+		.text_wide = 72,
 		.frame_bytes = 112,
 	};
 
@@ -156,6 +160,8 @@ static void layout_of_3_11(void **state)
 		.object_head = 72,
 		.text_state = 32,
 		.text_width_bit = 2,
+		.text_ascii = 48,
+		.text_wide = 72,
 		.frame_bytes = 72,
 		.in_blocks = 1,
 	};
@@ -208,6 +214,8 @@ static void layout_of_3_12(void **state)
 		.object_head = 56,
 		.text_state = 32,
 		.text_width_bit = 2,
+		.text_ascii = OFFSET_ABSENT,
+		.text_wide = OFFSET_ABSENT,
 		.frame_bytes = 72,
 		.in_blocks = 1,
 	};
@@ -260,6 +268,8 @@ static void layout_of_3_14(void **state)
 		.object_head = 56,
 		.text_state = 32,
 		.text_width_bit = 2,
+		.text_ascii = OFFSET_ABSENT,
+		.text_wide = OFFSET_ABSENT,
 		.frame_bytes = 80,
 		.tag_mask = 3,
 		.in_blocks = 1,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "code_identity.h"
 #include "fake_python.h"
 #include "function_search.h"
 #include "qualified_names.h"
@@ -101,6 +102,7 @@ static uint64_t make_code(struct fake_process *process, const char *name, uint32
 	uint8_t *object = fake_object(&process->python, 256);
 
 	fake_put(object, offsets->code_name, fake_text(&process->python, name), 8);
+	fake_put(object, offsets->code_filename, fake_text(&process->python, "/file.py"), 8);
 	fake_put(object, offsets->code_firstlineno, line, 4);
 	return (uintptr_t)object;
 }
@@ -148,7 +150,7 @@ static uint32_t want_in(struct fake_process *process, uint64_t code, const char 
 	};
 	struct known_code known = {
 		.address = code,
-		.identity = code_table__identity(&process->target, code),
+		.identity = code_identity__read(&process->target, code),
 		.code = { .name = (char *)name, .filename = (char *)filename },
 		.function = profile__function(process->profile, &function),
 	};
