@@ -61,8 +61,7 @@ def why_not(caller, frame, is_leaf, jit):
 
 @pytest.mark.proves("code churn")
 def test_code_that_lives_for_a_moment(python, target, profile):
-    """Its name, file and lines belong together.  Up to 3.11 nothing tells a code object from another
-    that has got all its addresses."""
+    """Its name, file and lines belong together."""
     run = profile("-p", target(python, "short_lived.py").pid, "-d", 2, "-r", 3999)
     wrong, named = {}, 0
     for frames, count in run.stacks:
@@ -72,13 +71,40 @@ def test_code_that_lives_for_a_moment(python, target, profile):
                 key = reason, caller.label, frame.label
                 wrong[key] = wrong.get(key, 0) + count
             named += count * bool(SHORT.fullmatch(frame.name))
-    if python.version < (3, 12):
-        assert sum(wrong.values()) <= 0.0005 * run.samples, wrong
-    else:
-        assert wrong == {}
+    assert wrong == {}
     # What the kernel has copied while it ran: without that, there would be no name for most of it.
     assert run.ledger["unnamed_code_objects"] <= 0.005 * run.ledger["code_objects"]
     assert named > 0.05 * run.samples
+
+
+RIGHT = {
+    "name": lambda number, frame: frame.name == "function_%d" % number,
+    "file": lambda number, frame: frame.file == "dropped_%d.py" % number,
+    "method": lambda number, frame: frame.name in ("Class%d.function" % number, "function"),
+}
+
+
+@pytest.mark.proves("code churn")
+@pytest.mark.parametrize("kind", sorted(RIGHT))
+def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, profile):
+    """The caller's line says which one it is.  Up to 3.11 only the names tell them apart."""
+    run = profile("-p", target(python, "dropped.py", 0.0003, kind).pid, "-d", 2, "-r", 3999)
+    wrong, called, unnamed = {}, 0, 0
+    for frames, count in run.stacks:
+        for caller, frame in zip(frames, frames[1:]):
+            if (caller.name, caller.file) != ("call", "calls.py"):
+                continue
+            called += count
+            if frame.name == GONE:
+                unnamed += count
+            elif not RIGHT[kind](caller.line, frame):
+                key = caller.label, frame.label
+                wrong[key] = wrong.get(key, 0) + count
+    assert wrong == {}
+    assert called > 0.2 * run.samples
+    assert unnamed <= 0.01 * called
+    # Until it is noticed that there are such; then each sample is told apart.
+    assert run.ledger["errors"]["code_replaced"] <= 0.3 * run.samples
 
 
 @pytest.mark.alone
