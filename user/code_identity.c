@@ -11,8 +11,8 @@
 #include "target_memory.h"
 #include "xalloc.h"
 
-/* So many at once take some 200 KiB. */
-#define CODES_AT_ONCE 512
+/* So many at once take 2 MiB; with fewer, the same pages are read again and again. */
+#define CODES_AT_ONCE 4096
 
 /* A str of a target. */
 struct text {
