@@ -13,8 +13,10 @@
  * Where it does not, the function that is being called has not begun, and its
  * caller's stack is the true one.  For these instructions, what leads there is
  * only in registers: the address of the caller's C frame, or that of its Python
- * frame, by which the C frame is found on the C stack.  What is found has to prove
- * itself like any other.
+ * frame, by which the C frame is found on the C stack; in 3.12 also that of the
+ * new Python frame, which the interpreter's own frame, near the new C frame, links
+ * to its caller.  What is found has to prove itself like any other; where it proves
+ * to be an activation that has ended, the next one is looked for.
  */
 #ifndef ACTIVATION_BPF_H
 #define ACTIVATION_BPF_H
@@ -36,6 +38,13 @@
 
 /* A C frame that ends in the next block is found there. */
 #define SCAN_BLOCK_STEP (SCAN_BYTES - CFRAME_BYTES + sizeof(__u64))
+
+/* So many activations are tried: few that have ended look as if they had not. */
+#define CALLERS_TRIED 4
+
+/* In 3.12 an activation's C frame and the interpreter's own Python frame are variables of one
+ * function, nearer than those of the function's next call. */
+#define SAME_FUNCTION_BYTES 256
 
 /* What C code between two activations may take of the stack. */
 #define C_STACK_BYTES (8 * 1024 * 1024)
@@ -156,6 +165,31 @@ __noinline int is_in_register(__u32 cpu, __u64 value)
 	return 0;
 }
 
+/* What the pointer at OFFSET of FRAME leads to; NO_ADDRESS where it cannot be read. */
+static __always_inline __u64 frame_behind(const struct walk *walk, __u64 frame)
+{
+	__u64 previous;
+
+	return read_user(&previous, sizeof(previous), frame + walk->layout.frame_previous)
+		       ? previous
+		       : NO_ADDRESS;
+}
+
+/* Where register I points to a frame that is called from the interpreter's own frame beside
+ * walk->cframe, has it point to that one's caller. */
+__noinline int follow_register(__u32 cpu, __u32 i)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	__u64 own;
+
+	if (!walk || i >= REGISTERS)
+		return 0;
+	own = frame_behind(walk, walk->registers[i]);
+	if (own - walk->cframe < SAME_FUNCTION_BYTES || walk->cframe - own < SAME_FUNCTION_BYTES)
+		walk->registers[i] = frame_behind(walk, own);
+	return 0;
+}
+
 /* Takes the first C frame, from word FIRST of the part of the C stack in the block on, whose Python
  * frame a register points to; returns whether to stop. */
 __noinline int scan_round(__u32 cpu, __u32 first)
@@ -191,19 +225,24 @@ __noinline int scan_block(__u32 cpu, __u64 from)
 	return 0;
 }
 
-/* Begins the walk at the caller's activation; false where it is not found. */
-static __always_inline bool enter_callers_activation(struct walk *walk, __u32 cpu)
+/* Begins the walk at the next activation above walk->cframe that may be the caller's; returns
+ * whether there is one. */
+__noinline int enter_callers_activation(__u32 cpu)
 {
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
 	walk->nearest = NO_ADDRESS;
 	for (__u32 i = 0; i < REGISTERS; i++)
 		try_register(cpu, i);
 	for (__u32 i = 0; i < SCAN_BLOCKS && walk->nearest == NO_ADDRESS; i++)
-		if (scan_block(cpu, walk->cframe + CFRAME_BYTES + i * SCAN_BLOCK_STEP))
+		if (scan_block(cpu, walk->cframe + sizeof(__u64) + i * SCAN_BLOCK_STEP))
 			break;
 	if (walk->nearest == NO_ADDRESS)
-		return false;
+		return 0;
 	enter_activation(cpu, walk->nearest);
-	return true;
+	return 1;
 }
 
 #endif

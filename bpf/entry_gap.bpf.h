@@ -16,16 +16,6 @@
 #ifndef ENTRY_GAP_BPF_H
 #define ENTRY_GAP_BPF_H
 
-/* What the pointer at OFFSET of FRAME leads to; NO_ADDRESS where it cannot be read. */
-static __always_inline __u64 frame_behind(const struct walk *walk, __u64 frame)
-{
-	__u64 previous;
-
-	return read_user(&previous, sizeof(previous), frame + walk->layout.frame_previous)
-		       ? previous
-		       : NO_ADDRESS;
-}
-
 /* Where the thread is about to enter the eval loop, has the walk begin with the caller's frame. */
 static __always_inline void leave_entry_gap(struct walk *walk, __u32 cpu,
 					    const struct entry_gap *gap,

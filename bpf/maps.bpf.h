@@ -68,6 +68,7 @@ struct walk {
 	__u64 cframe;  /* of the activation of the eval loop that the walk began in */
 	__u64 caller;  /* the frame that called this activation ... */
 	__u64 proving; /* ... until it is proved that the walk leads there */
+	__u64 refuted; /* it was found that it leads elsewhere */
 	__u64 nearest; /* activation above, when the walk is to begin there */
 	__u64 in_jit;  /* the JIT's code runs the innermost frame */
 	__u64 registers[REGISTERS];

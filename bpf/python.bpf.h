@@ -333,10 +333,12 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 	role = frame_role(walk, at);
 	walk->frame = frame_word(walk, at, walk->words.previous);
 	if (walk->proving & role.entry) {
-		if (is_proved(walk, start, &role))
+		if (is_proved(walk, start, &role)) {
 			walk->proving = 0;
-		else if (!role.delegates)
+		} else if (!role.delegates) {
+			walk->refuted = 1;
 			return fail(walk, OUTCOME_FRAME_UNLINKED);
+		}
 	}
 	walk->at_root = role.entry;
 	walk->by_thread = role.by_thread;
@@ -366,6 +368,7 @@ __noinline int walk_frames(__u32 cpu)
 	walk->outcome = OUTCOME_PYTHON;
 	walk->words = words_of(&walk->layout);
 	walk->unreadable = 0;
+	walk->refuted = 0;
 	walk->depth = 0;
 	walk->hash = walk->hash_seed;
 	walk->block_start = 0;
@@ -384,14 +387,27 @@ __noinline int walk_frames(__u32 cpu)
 	return 0;
 }
 
+/* Walks the stack of the activation that called the one that has not proved itself. */
+static __always_inline void walk_callers(struct walk *walk, __u32 cpu)
+{
+	for (__u32 i = 0; i < REGISTERS; i++)
+		follow_register(cpu, i);
+	for (__u32 i = 0; i < CALLERS_TRIED; i++) {
+		if (!enter_callers_activation(cpu))
+			return;
+		walk_frames(cpu);
+		if (!walk->refuted)
+			return;
+	}
+}
+
 /* Walks the stack of a thread whose innermost frame is walk->frame. */
 static __always_inline void walk_python(struct walk *walk, __u32 cpu,
 					struct bpf_perf_event_data *context)
 {
 	walk_frames(cpu);
-	if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context) &&
-	    enter_callers_activation(walk, cpu))
-		walk_frames(cpu);
+	if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context))
+		walk_callers(walk, cpu);
 	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
 		walk->depth = 0;
 		walk->hash = walk->hash_seed;

@@ -105,6 +105,27 @@ def test_threads_that_come_and_go(python, target, profile):
     assert run.ledger["lost"] == 0
 
 
+# What each way of beginning.py may be seen in, from the way on.
+BEGINNINGS = {
+    "sort": [["sort"], ["sort", "key"]],
+    "make": [["make"], ["make", "__init__"], ["make", "__del__"]],
+    "enter": [["enter"], ["enter", "__enter__"], ["enter", "__exit__"], ["enter", "__init__"],
+              ["__del__"]],
+}
+
+
+@pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
+@pytest.mark.parametrize("way", BEGINNINGS)
+def test_calls_that_begin_and_end(python, target, profile, way):
+    """The interpreter's lists are in between states for some instructions; it is known in which."""
+    run = profile("-p", target(python, "beginning.py", way).pid, "-d", 2, "-r", 9999)
+    for frames, _ in run.stacks:
+        if frames[-1].file:
+            assert [frame.short for frame in frames[1:]] in [[], *BEGINNINGS[way]], frames
+    lost = run.ledger["errors"]["frame_entering"] + run.ledger["errors"]["frame_unlinked"]
+    assert lost <= 0.001 * run.samples, run.ledger
+
+
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
 def test_exceptions_that_are_handed_on(python, target, profile):
     """3.9 takes the callers from a generator that hands one on; elsewhere every stack is whole."""

@@ -16,8 +16,12 @@
 #define KERNEL_CODE	  0x10
 #define USER_CODE	  0x33
 
-#define CALLER_DEPTH	   5
-#define OWNED_BY_GENERATOR 1
+#define CALLER_DEPTH	     5
+#define OWNED_BY_GENERATOR   1
+#define OWNED_BY_INTERPRETER 3
+
+/* So many activations are tried. */
+#define CALLERS_TRIED 4
 
 /* Nothing else is so near to a thread state. */
 #define TSTATE_ROOM 8192
@@ -186,7 +190,71 @@ static void believes_no_false_candidate(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 	image__write_cframe(image, candidate, entering.outer, entering.outer_frame);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+/* Activations that have ended do not hide the one that has not, if they are few. */
+static void passes_over_activations_that_have_ended(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+
 	kernel.registers.cx = entering.caller;
+	kernel.registers.r12 = entering.outer_frame;
+	for (uint32_t ended = 1; ended < CALLERS_TRIED; ended++) {
+		image__write_cframe(image, entering.unlinked + 64 * ended, entering.outer,
+				    entering.outer_frame);
+		kernel.registers.bx = entering.unlinked + 64;
+		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+		*register_number(ended + 4) = entering.unlinked + 64 * ended;
+		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+	}
+	*register_number(CALLERS_TRIED + 4) = entering.unlinked + 64 * CALLERS_TRIED;
+	image__write_cframe(image, entering.unlinked + 64 * CALLERS_TRIED, entering.outer,
+			    entering.outer_frame);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+/* One whose frames are not to be read may be the caller's all the same. */
+static void passes_over_no_activation_that_is_not_readable(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+	uint64_t frame = image__allocate(image, IMAGE_FRAME_BYTES);
+	uint64_t code = image__allocate(image, IMAGE_FRAME_BYTES);
+
+	image__set(code, image->layout.object_type, IMAGE_CODE_TYPE);
+	image__write_frame(image, frame, image__nowhere(image), code, 1, 0);
+	image__write_cframe(image, entering.unlinked + 64, entering.caller, frame);
+	kernel.registers.bx = entering.unlinked + 64;
+	kernel.registers.cx = entering.caller;
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+}
+
+/* 3.12: the new frame is linked before its activation is. */
+static void finds_the_caller_by_the_new_frame(void **state)
+{
+	struct entering entering = begin_entering(*state);
+	struct image *image = *state;
+	uint64_t frame = image__allocate(image, IMAGE_FRAME_BYTES);
+	uint64_t near = entering.unlinked + 112, far = entering.unlinked + 256;
+	uint64_t nowhere = image__nowhere(image);
+
+	kernel.registers.bx = frame;
+	image__write_frame(image, frame, near, CODE(CALLER_DEPTH), 0, 0);
+	image__write_frame(image, near, entering.caller_frame, CODE(0), 0, OWNED_BY_INTERPRETER);
+	for (uint32_t i = 0; write_garbage(&entering, nowhere, i); i++)
+		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+
+	/* In this function's C frame, and no other. */
+	image__write_frame(image, frame, far, CODE(CALLER_DEPTH), 0, 0);
+	image__write_frame(image, far, entering.caller_frame, CODE(0), 0, OWNED_BY_INTERPRETER);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+
+	/* What lies there is not believed either. */
+	image__write_frame(image, frame, near, CODE(CALLER_DEPTH), 0, 0);
+	image__write_frame(image, near, frame, CODE(0), 0, OWNED_BY_INTERPRETER);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	image__write_frame(image, near, nowhere, CODE(0), 0, OWNED_BY_INTERPRETER);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
@@ -241,7 +309,7 @@ static void finds_the_caller_by_its_frame(void **state)
 		entering.unlinked = entering.caller - distance;
 		image__set(entering.tstate, image->layout.tstate_cframe, entering.unlinked);
 		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
-		assert_in_range(kernel.reads, 1, 32);
+		assert_in_range(kernel.reads, 1, 40);
 	}
 	entering.unlinked = entering.caller - TOO_FAR_BYTES;
 	image__set(entering.tstate, image->layout.tstate_cframe, entering.unlinked);
@@ -478,6 +546,10 @@ int main(void)
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_a_tasks_register),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_the_nearest),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, believes_no_false_candidate),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_activations_that_have_ended),
+		CHECK_IN(VERSION_3_11, VERSION_3_12,
+			 passes_over_no_activation_that_is_not_readable),
+		CHECK_IN(VERSION_3_12, VERSION_3_12, finds_the_caller_by_the_new_frame),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_what_is_none),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_nothing_from_below),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_its_frame),

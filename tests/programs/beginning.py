@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Spends its time on the first and last instructions of calls from C, and of generators, in the WAY
+it is told."""
+
+import sys
+
+NUMBERS = list(range(500))
+
+
+def key(number):
+    return -number
+
+
+def sort():
+    sorted(NUMBERS, key=key)
+
+
+class Made:
+    def __init__(self):
+        pass
+
+    def __del__(self):
+        pass
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exception):
+        pass
+
+
+def make():
+    for _ in NUMBERS:
+        Made()
+
+
+def enter():
+    made = Made()
+    for _ in NUMBERS:
+        with made:
+            pass
+
+
+def numbers():
+    for number in NUMBERS:
+        yield number
+
+
+def evens(source):
+    for number in source:
+        if number % 2 == 0:
+            yield number
+
+
+def squares(source):
+    for number in source:
+        yield number * number
+
+
+def pipe():
+    sum(squares(evens(numbers())))
+
+
+def consume(source):
+    for number in source:
+        if number % 10 == 0:
+            skip(source)
+
+
+def skip(source):
+    for number in source:
+        if number % 5 == 0:
+            return
+
+
+def share():
+    consume(numbers())
+
+
+way = globals()[sys.argv[1]]
+print("ready", flush=True)
+while True:
+    way()
