@@ -22,6 +22,7 @@
 #include "interpreters.bpf.h"
 #include "thread.bpf.h"
 #include "python.bpf.h"
+#include "unlinked.bpf.h"
 #include "stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -155,7 +155,7 @@ struct layout {
 	__u16 tstate_cframe;	       /* 3.11, 3.12 */
 	__u16 tstate_root_cframe;      /* 3.11, 3.12 */
 	__u16 tstate_datastack_chunk;  /* 3.11+ */
-	__u16 tstate_datastack_top;    /* 3.11 */
+	__u16 tstate_datastack_top;    /* 3.11, 3.12 */
 	__u16 tstate_base_frame;       /* 3.15: below all calls */
 	__u16 tstate_status;	       /* 3.12+ */
 	__u16 tstate_whence;	       /* 3.13+ */
@@ -170,6 +170,10 @@ struct layout {
 	__u16 frame_owner;	 /* 3.11+ */
 	__u16 frame_is_entry;	 /* 3.11 */
 	__u16 frame_tlbc_index;	 /* 3.14t+: which copy of the instructions */
+	__u16 frame_stacktop;	 /* 3.12, an int: the values on its stack, -1 while it runs */
+	__u16 frame_localsplus;	 /* 3.12: its variables, and then its stack */
+	__u16 generator_state;	 /* 3.12, a byte: negative while it does not run */
+	__u16 generator_frame;	 /* 3.12: in the object */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
 	__u16 object_type;
 	__u16 code_flags;      /* 3.9, 3.10: where a root's are looked at */
@@ -194,7 +198,7 @@ struct layout {
 	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 90, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 98, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has

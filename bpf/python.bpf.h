@@ -28,8 +28,8 @@
  * still: what is read here is one moment's state.  It may be a moment in the
  * middle of a change, a few instructions wide:
  *
- * - In 3.11 and 3.12, an activation of the eval loop that is not linked yet
- *   (activation.bpf.h).  In 3.11, what it points to may be the frame that last ran
+ * - In 3.11 and 3.12, an activation of the eval loop that is not linked yet, or, in
+ *   3.12, a generator (unlinked.bpf.h).  In 3.11, what it points to may be the frame that last ran
  *   in its place and was called from the same frame: that one lies above the data
  *   stack's top now.  (A frame that returns to Python lies there for a moment as
  *   well, but did not enter from C.)
@@ -385,33 +385,6 @@ __noinline int walk_frames(__u32 cpu)
 	}
 	give_up(walk);
 	return 0;
-}
-
-/* Walks the stack of the activation that called the one that has not proved itself. */
-static __always_inline void walk_callers(struct walk *walk, __u32 cpu)
-{
-	for (__u32 i = 0; i < REGISTERS; i++)
-		follow_register(cpu, i);
-	for (__u32 i = 0; i < CALLERS_TRIED; i++) {
-		if (!enter_callers_activation(cpu))
-			return;
-		walk_frames(cpu);
-		if (!walk->refuted)
-			return;
-	}
-}
-
-/* Walks the stack of a thread whose innermost frame is walk->frame. */
-static __always_inline void walk_python(struct walk *walk, __u32 cpu,
-					struct bpf_perf_event_data *context)
-{
-	walk_frames(cpu);
-	if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context))
-		walk_callers(walk, cpu);
-	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
-		walk->depth = 0;
-		walk->hash = walk->hash_seed;
-	}
 }
 
 #endif

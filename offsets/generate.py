@@ -107,7 +107,7 @@ tstate_frame               2.7-3.10   PyThreadState          frame
 tstate_cframe              3.11-3.12  PyThreadState          cframe
 tstate_root_cframe         3.11-3.12  PyThreadState          root_cframe
 tstate_datastack_chunk     3.11-      PyThreadState          datastack_chunk
-tstate_datastack_top       3.11-3.11  PyThreadState          datastack_top
+tstate_datastack_top       3.11-3.12  PyThreadState          datastack_top
 tstate_current_frame       3.13-      PyThreadState          current_frame
 tstate_base_frame          3.15-      PyThreadState          base_frame
 tstate_status              3.12-      PyThreadState          _status
@@ -126,6 +126,10 @@ frame_lasti                3.13-      _PyInterpreterFrame    instr_ptr
 frame_owner                3.11-      _PyInterpreterFrame    owner
 frame_is_entry             3.11-3.11  _PyInterpreterFrame    is_entry
 frame_tlbc_index           3.14t-     _PyInterpreterFrame    tlbc_index
+frame_stacktop             3.12-3.12  _PyInterpreterFrame    stacktop
+frame_localsplus           3.12-3.12  _PyInterpreterFrame    localsplus
+generator_state            3.12-3.12  PyGenObject            gi_frame_state
+generator_frame            3.12-3.12  PyGenObject            gi_iframe
 code_filename              2.7-       PyCodeObject           co_filename
 code_name                  2.7-       PyCodeObject           co_name
 code_qualname              3.11-      PyCodeObject           co_qualname

@@ -48,7 +48,6 @@ static bool reaches_frames(const struct offsets *offsets)
 {
 	bool before_3 = offsets->version < VERSION(0);
 	bool cframes = offsets->version >= VERSION(11) && offsets->version < VERSION(13);
-	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
 	bool since_311 = offsets->version >= VERSION(11);
 
 	return is_present(offsets->object_type) && is_present(offsets->interp_next) &&
@@ -69,7 +68,7 @@ static bool reaches_frames(const struct offsets *offsets)
 			      in_cframe(offsets->cframe_previous)) &&
 	       is_as_expected(offsets->tstate_datastack_chunk, since_311,
 			      in_thread_state(offsets->tstate_datastack_chunk)) &&
-	       is_as_expected(offsets->tstate_datastack_top, only_311,
+	       is_as_expected(offsets->tstate_datastack_top, cframes,
 			      in_thread_state(offsets->tstate_datastack_top)) &&
 	       is_as_expected(offsets->tstate_base_frame, offsets->version >= VERSION(15),
 			      in_thread_state(offsets->tstate_base_frame)) &&
@@ -98,6 +97,7 @@ static bool identifies_code(const struct offsets *offsets)
 static bool reads_frames(const struct offsets *offsets)
 {
 	bool only_311 = offsets->version >= VERSION(11) && offsets->version < VERSION(12);
+	bool only_312 = offsets->version >= VERSION(12) && offsets->version < VERSION(13);
 	bool since_311 = offsets->version >= VERSION(11);
 	bool has_tlbc = offsets->version >= VERSION(14) && offsets->free_threaded;
 
@@ -108,6 +108,14 @@ static bool reads_frames(const struct offsets *offsets)
 			      in_frame(offsets->frame_is_entry)) &&
 	       is_as_expected(offsets->frame_tlbc_index, has_tlbc,
 			      in_frame(offsets->frame_tlbc_index)) &&
+	       is_as_expected(offsets->frame_stacktop, only_312,
+			      in_frame(offsets->frame_stacktop)) &&
+	       is_as_expected(offsets->frame_localsplus, only_312,
+			      is_present(offsets->frame_localsplus)) &&
+	       is_as_expected(offsets->generator_state, only_312,
+			      is_present(offsets->generator_state)) &&
+	       is_as_expected(offsets->generator_frame, only_312,
+			      is_present(offsets->generator_frame)) &&
 	       is_as_expected(offsets->code_code_adaptive, since_311,
 			      is_present(offsets->code_code_adaptive));
 }
@@ -148,7 +156,8 @@ static __u16 frame_bytes(const struct layout *layout)
 {
 	const __u16 fields[] = { layout->frame_previous,    layout->frame_code,
 				 layout->frame_instruction, layout->frame_owner,
-				 layout->frame_is_entry,    layout->frame_tlbc_index };
+				 layout->frame_is_entry,    layout->frame_tlbc_index,
+				 layout->frame_stacktop };
 
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
 }
@@ -230,6 +239,10 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.frame_owner = offsets->frame_owner,
 		.frame_is_entry = offsets->frame_is_entry,
 		.frame_tlbc_index = offsets->frame_tlbc_index,
+		.frame_stacktop = offsets->frame_stacktop,
+		.frame_localsplus = offsets->frame_localsplus,
+		.generator_state = offsets->generator_state,
+		.generator_frame = offsets->generator_frame,
 		.object_type = offsets->object_type,
 		.code_flags = offsets->version >= VERSION(9) ? offsets->code_flags : OFFSET_ABSENT,
 		.code_shown_name = is_present(offsets->code_qualname) ? offsets->code_qualname

@@ -31,7 +31,7 @@
 	X(tstate_cframe)	   /* 3.11, 3.12 */                                                \
 	X(tstate_root_cframe)	   /* 3.11, 3.12 */                                                \
 	X(tstate_datastack_chunk)  /* 3.11 and later */                                            \
-	X(tstate_datastack_top)	   /* 3.11 */                                                      \
+	X(tstate_datastack_top)	   /* 3.11, 3.12 */                                                \
 	X(tstate_current_frame)	   /* 3.13 and later */                                            \
 	X(tstate_base_frame)	   /* 3.15 and later */                                            \
 	X(tstate_status)	   /* 3.12 and later: the bit-fields of _status */                 \
@@ -45,6 +45,10 @@
 	X(frame_owner)	    /* 3.11 and later */                                                   \
 	X(frame_is_entry)   /* 3.11 */                                                             \
 	X(frame_tlbc_index) /* 3.14t and later */                                                  \
+	X(frame_stacktop)   /* 3.12, as the next three */                                          \
+	X(frame_localsplus)                                                                        \
+	X(generator_state)                                                                         \
+	X(generator_frame)                                                                         \
 	X(code_filename)                                                                           \
 	X(code_name)                                                                               \
 	X(code_qualname) /* 3.11 and later */                                                      \

@@ -111,6 +111,11 @@ BEGINNINGS = {
     "make": [["make"], ["make", "__init__"], ["make", "__del__"]],
     "enter": [["enter"], ["enter", "__enter__"], ["enter", "__exit__"], ["enter", "__init__"],
               ["__del__"]],
+    "pipe": [["pipe"], ["pipe", "squares"], ["pipe", "squares", "evens"],
+             ["pipe", "squares", "evens", "numbers"], ["pipe", "evens"], ["pipe", "numbers"]],
+    "share": [["share"], ["share", "consume"], ["share", "consume", "numbers"],
+              ["share", "consume", "skip"], ["share", "consume", "skip", "numbers"],
+              ["share", "numbers"]],
 }
 
 

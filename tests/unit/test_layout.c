@@ -38,6 +38,10 @@ static void layout_of_2_7(void **state)
 		.frame_owner = OFFSET_ABSENT,
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
+		.frame_stacktop = OFFSET_ABSENT,
+		.frame_localsplus = OFFSET_ABSENT,
+		.generator_state = OFFSET_ABSENT,
+		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
 		.code_bytes = 112,
@@ -91,6 +95,10 @@ static void layout_of_3_8(void **state)
 		.frame_owner = OFFSET_ABSENT,
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
+		.frame_stacktop = OFFSET_ABSENT,
+		.frame_localsplus = OFFSET_ABSENT,
+		.generator_state = OFFSET_ABSENT,
+		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
 		.code_bytes = 128,
@@ -144,6 +152,10 @@ static void layout_of_3_11(void **state)
 		.frame_owner = 69,
 		.frame_is_entry = 68,
 		.frame_tlbc_index = OFFSET_ABSENT,
+		.frame_stacktop = OFFSET_ABSENT,
+		.frame_localsplus = OFFSET_ABSENT,
+		.generator_state = OFFSET_ABSENT,
+		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
 		.code_bytes = 176,
@@ -184,12 +196,12 @@ static void layout_of_3_12(void **state)
 		.tstate_cframe = 56,
 		.tstate_root_cframe = 272,
 		.tstate_datastack_chunk = 232,
-		.tstate_datastack_top = OFFSET_ABSENT,
+		.tstate_datastack_top = 240,
 		.tstate_base_frame = OFFSET_ABSENT,
 		.tstate_status = 24,
 		.tstate_whence = OFFSET_ABSENT,
 		.tstate_current_executor = OFFSET_ABSENT,
-		.tstate_bytes = 240,
+		.tstate_bytes = 248,
 		.cframe_current_frame = 0,
 		.cframe_previous = 8,
 		.frame_previous = 8,
@@ -198,6 +210,10 @@ static void layout_of_3_12(void **state)
 		.frame_owner = 70,
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
+		.frame_stacktop = 64,
+		.frame_localsplus = 72,
+		.generator_state = 67,
+		.generator_frame = 72,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
 		.code_bytes = 184,
@@ -252,6 +268,10 @@ static void layout_of_3_14(void **state)
 		.frame_owner = 74,
 		.frame_is_entry = OFFSET_ABSENT,
 		.frame_tlbc_index = OFFSET_ABSENT,
+		.frame_stacktop = OFFSET_ABSENT,
+		.frame_localsplus = OFFSET_ABSENT,
+		.generator_state = OFFSET_ABSENT,
+		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
 		.code_bytes = 200,
@@ -295,6 +315,12 @@ static void frames_are_read_to_their_last_field(void **state)
 		assert_int_equal(layout.frame_is_entry != OFFSET_ABSENT, minor == 11);
 		if (layout.frame_is_entry != OFFSET_ABSENT)
 			assert_true(layout.frame_is_entry + 1 <= layout.frame_bytes);
+		assert_int_equal(layout.frame_stacktop != OFFSET_ABSENT, minor == 12);
+		if (layout.frame_stacktop != OFFSET_ABSENT)
+			assert_true(layout.frame_stacktop + 4 <= layout.frame_bytes);
+		assert_int_equal(layout.frame_localsplus != OFFSET_ABSENT, minor == 12);
+		assert_int_equal(layout.generator_state != OFFSET_ABSENT, minor == 12);
+		assert_int_equal(layout.generator_frame != OFFSET_ABSENT, minor == 12);
 		assert_int_equal(layout.frame_bytes % 8, 0);
 		assert_true(layout.frame_bytes <= FRAME_FIELD_MAX);
 		assert_int_equal(layout.tag_mask, minor >= 14 ? 3 : 0);
@@ -326,7 +352,7 @@ static void thread_states_are_read_to_their_last_field(void **state)
 		assert_int_equal(layout.tstate_cframe != OFFSET_ABSENT, cframes);
 		assert_int_equal(layout.cframe_previous != OFFSET_ABSENT, cframes);
 		assert_int_equal(layout.tstate_datastack_chunk != OFFSET_ABSENT, minor >= 11);
-		assert_int_equal(layout.tstate_datastack_top != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(layout.tstate_datastack_top != OFFSET_ABSENT, cframes);
 		assert_int_equal(layout.tstate_bytes % 8, 0);
 		assert_true(layout.tstate_bytes <= THREAD_STATE_BYTES);
 		assert_int_equal(layout.object_type, 8);
@@ -379,7 +405,15 @@ static const struct {
 	CASE(11, frame_owner, OFFSET_ABSENT),
 	CASE(11, code_code_adaptive, OFFSET_ABSENT),
 	CASE(10, tstate_datastack_chunk, 296),
-	CASE(12, tstate_datastack_top, 304),
+	CASE(12, tstate_datastack_top, OFFSET_ABSENT),
+	CASE(13, tstate_datastack_top, 240),
+	CASE(11, frame_stacktop, 64),
+	CASE(12, frame_stacktop, OFFSET_ABSENT),
+	CASE(12, frame_stacktop, FRAME_FIELD_MAX - 7),
+	CASE(12, frame_localsplus, OFFSET_ABSENT),
+	CASE(12, generator_state, OFFSET_ABSENT),
+	CASE(12, generator_frame, OFFSET_ABSENT),
+	CASE(13, generator_frame, 72),
 	CASE(14, tstate_base_frame, 80),
 	CASE(15, tstate_base_frame, OFFSET_ABSENT),
 	CASE(11, tstate_status, 24),

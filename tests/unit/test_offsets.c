@@ -160,7 +160,11 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.cframe_current_frame != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.cframe_previous != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.tstate_datastack_chunk != OFFSET_ABSENT, minor >= 11);
-		assert_int_equal(offsets.tstate_datastack_top != OFFSET_ABSENT, minor == 11);
+		assert_int_equal(offsets.tstate_datastack_top != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.frame_stacktop != OFFSET_ABSENT, minor == 12);
+		assert_int_equal(offsets.frame_localsplus != OFFSET_ABSENT, minor == 12);
+		assert_int_equal(offsets.generator_state != OFFSET_ABSENT, minor == 12);
+		assert_int_equal(offsets.generator_frame != OFFSET_ABSENT, minor == 12);
 		assert_int_equal(offsets.tstate_base_frame != OFFSET_ABSENT, minor >= 15);
 		assert_int_equal(offsets.tstate_status != OFFSET_ABSENT, minor >= 12);
 		assert_int_equal(offsets.tstate_whence != OFFSET_ABSENT, minor >= 13);
