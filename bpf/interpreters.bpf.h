@@ -145,8 +145,10 @@ static __always_inline void keep_candidate(struct walk *walk, bool own, bool len
 	}
 	if (own || has_cframes(walk))
 		propose(walk, rank);
-	/* What runs in it is on another stack, perhaps another thread's. */
-	if (has_cframes(walk) && lent && walk->stack_pointer && rank >= RANK_CURRENT)
+	/* What runs in it is on another stack, perhaps another thread's; it is where this thread
+	 * stands only if nothing is on this one. */
+	if (has_cframes(walk) && lent && walk->stack_pointer && rank >= RANK_CURRENT &&
+	    walk->best_rank >= RANK_CURRENT)
 		walk->ties++;
 }
 

@@ -76,6 +76,20 @@ def test_interpreters_of_the_library(python, target, profile):
     check_each_thread(python, target, profile, "thread", 1, "public")
 
 
+@pytest.mark.pythons(which=one_of_each_minor, since=(3, 11))
+def test_interpreters_that_come_and_go(python, target, profile):
+    """Their creator runs in each for a while, and has the id of those that others run."""
+    run = profile("-p", target(python, "coming_interpreters.py").pid, "-d", 3, "-r", 4999)
+    seen = set()
+    for frames, _ in run.stacks:
+        numbers = {match[1] for match in (TURN.fullmatch(frame.name) for frame in frames) if match}
+        names = {frame.name for frame in frames}
+        assert len(numbers) + ("create" in names) <= 1, frames
+        seen |= numbers | names & {"create"}
+    assert seen == {"create", *map(str, range(THREADS))}
+    assert run.ledger["errors"]["thread_unclear"] <= 0.001 * run.samples, run.ledger
+
+
 def without_module():
     return [python for python in one_of_each_minor() if python.version < (3, 8)]
 

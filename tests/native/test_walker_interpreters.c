@@ -145,6 +145,38 @@ static void knows_whose_a_lent_state_is(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
+/* It has created several, and now another one, in which it runs what that begins with. */
+static void follows_into_an_interpreter_beside_lent_states(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), interps[3], own, lent;
+	struct thread creator, runner;
+
+	for (size_t i = 0; i < ARRAY_SIZE(interps); i++)
+		interps[i] = image__interp(image);
+	creator = begin(image, 1);
+	own = run_in(image, main, 3);
+	run_in(image, interps[2], 5);
+	image__set_current(image, own, false);
+	stand(image);
+	creator.stack_pointer = image->c_stack;
+	for (uint32_t i = 0; i < 2; i++) {
+		runner = begin(image, 2 + i);
+		own = run_in(image, main, 2);
+		lent = run_in(image, interps[i], 6 + i);
+		image__set(lent, image->offsets.tstate_thread_id, creator.pointer);
+		image__set_maker(image, lent, IMAGE_MADE_WITH_INTERPRETER);
+		image__set_current(image, own, false);
+		stand(image);
+		assert_twice(6 + i);
+		runner.stack_pointer = image->c_stack;
+	}
+	enter(&creator);
+	assert_twice(5);
+	enter(&runner);
+	assert_twice(7);
+}
+
 /* A thread that has a state of its own with no frames is not where another runs its lent one. */
 static void takes_no_lent_state_for_its_own(void **state)
 {
@@ -222,6 +254,7 @@ int main(void)
 		CHECK(follows_into_interpreters),
 		CHECK(shows_the_caller_of_an_interpreter),
 		CHECK(knows_whose_a_lent_state_is),
+		CHECK(follows_into_an_interpreter_beside_lent_states),
 		CHECK_SINCE(NEW_VERSION_HEX, takes_no_lent_state_for_its_own),
 		CHECK(does_not_guess),
 		CHECK(does_not_guess_on_a_foreign_stack),
