@@ -37,12 +37,13 @@
 #define NS_PER_S 1000000000LL
 #define SLICE_NS (NS_PER_S / 50)
 
-/* How many slices of time one piece of work may sleep: a second. */
-#define SLICES_A_WORK 50
+/* How many slices of time one piece of work may sleep: three seconds, for a disk that is busy with
+ * a machine that has too little memory keeps a page waiting for one. */
+#define SLICES_A_WORK 150
 
 /* And how many all of a process's, beyond a tenth of the time: else it could have us wait for each
  * of its pages just not too long. */
-#define SLICES_MAX	(5 * SLICES_A_WORK)
+#define SLICES_MAX	(4 * SLICES_A_WORK)
 #define SLICES_INTERVAL 10
 
 struct deputy {
@@ -221,6 +222,17 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 bool deputy__has_given_up(pid_t pid)
 {
 	return !patience_with(pid)->slices;
+}
+
+void deputy__forget(pid_t pid)
+{
+	struct patience *patience;
+
+	HASH_FIND(hh, patiences, &pid, sizeof(pid), patience);
+	if (!patience)
+		return;
+	HASH_DEL(patiences, patience);
+	free(patience);
 }
 
 void deputy__relieve(void)

@@ -22,6 +22,9 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk));
 /* Whether PID is a process that nothing is done for any more. */
 bool deputy__has_given_up(pid_t pid);
 
+/* The process PID has ended: its number may be another's. */
+void deputy__forget(pid_t pid);
+
 /* Before privileges are given up: whoever does the work after this has what the caller then has. */
 void deputy__relieve(void);
 

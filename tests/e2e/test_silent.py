@@ -12,7 +12,7 @@ from conftest import missing
 NOT_READ = "process %d is not read any more"
 
 # Beyond what was asked for: a second until it is given up, and what a busy machine takes.
-PATIENCE = 12
+PATIENCE = 24
 
 DEVICES = {"userfaultfd": "/dev/userfaultfd", "fuse": "/dev/fuse"}
 

@@ -32,7 +32,7 @@ static int64_t never_return(void *desk)
 
 static int64_t sleep_long(void *desk)
 {
-	struct timespec long_time = { .tv_nsec = 800 * NS_PER_MS };
+	struct timespec long_time = { .tv_sec = 2, .tv_nsec = 400 * NS_PER_MS };
 
 	(void)desk;
 	return nanosleep(&long_time, NULL);
@@ -40,7 +40,7 @@ static int64_t sleep_long(void *desk)
 
 static int64_t compute_long(void *desk)
 {
-	int64_t until = now_ns() + 3 * NS_PER_S / 2;
+	int64_t until = now_ns() + 9 * NS_PER_S / 2;
 
 	(void)desk;
 	while (now_ns() < until)
@@ -93,7 +93,7 @@ static void who_does_not_answer_is_given_up_alone(void **state)
 	(void)state;
 	assert_int_equal(deputy__run(11, never_return), -ETIMEDOUT);
 	after = now_ns();
-	assert_true(after - before >= NS_PER_S && after - before < 10 * NS_PER_S);
+	assert_true(after - before >= 3 * NS_PER_S && after - before < 12 * NS_PER_S);
 	assert_true(deputy__has_given_up(11));
 	assert_int_equal(add_one_for(11, 4), -ETIMEDOUT);
 	assert_true(now_ns() - after < NS_PER_S / 2);
@@ -101,6 +101,9 @@ static void who_does_not_answer_is_given_up_alone(void **state)
 	assert_false(deputy__has_given_up(12));
 	/* Who was left behind, and who took its place. */
 	assert_int_equal(count_threads(), threads + 1);
+	/* Its number is another's. */
+	deputy__forget(11);
+	assert_int_equal(add_one_for(11, 4), 5);
 }
 
 static void many_long_waits_are_one_too_long(void **state)
@@ -112,7 +115,7 @@ static void many_long_waits_are_one_too_long(void **state)
 	while (!deputy__run(21, sleep_long))
 		done++;
 	assert_true(done >= 4 && done < 10);
-	assert_true(now_ns() - before < 20 * NS_PER_S);
+	assert_true(now_ns() - before < 40 * NS_PER_S);
 	assert_true(deputy__has_given_up(21));
 }
 
