@@ -17,6 +17,7 @@
 
 #include "architecture.h"
 #include "elf_image.h"
+#include "hash_table.h"
 #include "target_files.h"
 #include "xalloc.h"
 
@@ -45,21 +46,31 @@ struct dynamic {
 	uint64_t hash, gnu_hash;
 };
 
+/* A symbol that was looked for. */
+struct known_symbol {
+	char name[NAME_BYTES_MAX]; /* key */
+	uint64_t address;
+	bool found;
+	UT_hash_handle hh;
+};
+
 struct elf_image {
 	int fd;
+	pid_t pid; /* on whose account it is read */
 	uint64_t size;
 	struct elf_budget *budget;
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
 	Elf64_Shdr *sections; /* NULL where there are none */
 	struct dynamic dynamic;
+	struct known_symbol *symbols;
 };
 
 static bool read_at(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length)
 {
 	if (offset > image->size || length > image->size - offset)
 		return false;
-	return target_file__read(image->budget->pid, image->fd, buffer, length, offset);
+	return target_file__read(image->pid, image->fd, buffer, length, offset);
 }
 
 /* Whether the file has the part, and it may be read. */
@@ -193,7 +204,7 @@ struct elf_image *elf_image__open(int fd, struct elf_budget *budget)
 	int64_t size = target_file__size(budget->pid, fd);
 
 	image->fd = fd;
-	image->budget = budget;
+	elf_image__set_budget(image, budget);
 	image->size = size > 0 ? size : 0;
 	if (!read_at(image, 0, header, sizeof(*header)) || !check_header(header))
 		goto cleanup;
@@ -211,13 +222,35 @@ cleanup:
 	return NULL;
 }
 
+static void forget_symbols(struct elf_image *image)
+{
+	struct known_symbol *symbol, *next;
+
+	HASH_ITER (hh, image->symbols, symbol, next) {
+		HASH_DEL(image->symbols, symbol);
+		free(symbol);
+	}
+}
+
+void elf_image__set_budget(struct elf_image *image, struct elf_budget *budget)
+{
+	image->budget = budget;
+	image->pid = budget->pid;
+}
+
+const struct elf_budget *elf_image__budget(const struct elf_image *image)
+{
+	return image->budget;
+}
+
 void elf_image__close(struct elf_image *image)
 {
 	if (!image)
 		return;
+	forget_symbols(image);
 	free(image->sections);
 	free(image->segments);
-	target_file__close(image->budget->pid, image->fd);
+	target_file__close(image->pid, image->fd);
 	free(image);
 }
 
@@ -390,10 +423,34 @@ static bool find_in_table(const struct elf_image *image, const char *name, uint6
 	return true;
 }
 
+/* What is looked for is few, and none of a target's choice. */
+static void remember_symbol(struct elf_image *image, const char *name, bool found, uint64_t address)
+{
+	struct known_symbol *symbol = xcalloc(1, sizeof(*symbol));
+
+	strncpy(symbol->name, name, sizeof(symbol->name) - 1);
+	symbol->found = found;
+	symbol->address = address;
+	HASH_ADD_STR(image->symbols, name, symbol);
+}
+
 bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address)
 {
-	return elf_image__exported_symbol(image, name, address) ||
-	       find_in_table(image, name, address);
+	struct known_symbol *known;
+	bool found;
+
+	HASH_FIND_STR(image->symbols, name, known);
+	if (known) {
+		if (known->found)
+			*address = known->address;
+		return known->found;
+	}
+	found = elf_image__exported_symbol(image, name, address) ||
+		find_in_table(image, name, address);
+	/* What was left out may be it. */
+	if (!image->budget->exceeded && strlen(name) < NAME_BYTES_MAX)
+		remember_symbol(image, name, found, found ? *address : 0);
+	return found;
 }
 
 bool elf_image__section(struct elf_image *image, const char *name, uint64_t *address)

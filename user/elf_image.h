@@ -21,11 +21,15 @@ struct elf_budget {
 struct elf_image *elf_image__open(int fd, struct elf_budget *budget);
 void elf_image__close(struct elf_image *image);
 
+/* What is read comes from that; from now on from BUDGET. */
+const struct elf_budget *elf_image__budget(const struct elf_image *image);
+void elf_image__set_budget(struct elf_image *image, struct elf_budget *budget);
+
 /* The address that the file gives to a symbol that it exports to other files: found by the hash
  * table that the dynamic linker uses, so that section headers need not be there. */
 bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address);
 
-/* The same of any symbol that it defines, exported or in .symtab. */
+/* The same of any symbol that it defines, exported or in .symtab; looked for once. */
 bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address);
 
 /* The address that the file gives to its section NAME. */

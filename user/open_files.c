@@ -8,8 +8,9 @@
 /* A perf event and the link of a program to it. */
 #define FILES_PER_CPU 2
 
-/* The BPF programs and maps, those that came from the caller, those that are read and written. */
-#define FILES_BESIDES 64
+/* The BPF programs and maps, those that came from the caller, those that are read, kept open (user/
+ * elf_cache.c) and written. */
+#define FILES_BESIDES 88
 
 static struct rlimit found;
 

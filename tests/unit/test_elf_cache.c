@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+
+#include "elf_cache.h"
+
+#define BYTES_ENOUGH (1ULL << 30)
+#define FEW_BYTES    4096
+
+static struct elf_budget budget;
+
+static int set_up(void **state)
+{
+	(void)state;
+	budget = (struct elf_budget){ .pid = getpid(), .bytes = BYTES_ENOUGH };
+	return 0;
+}
+
+static struct elf_image *open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return elf_cache__open(fd, &budget);
+}
+
+/* A copy of this program, under a name of its own. */
+static void copy_self(char *path)
+{
+	char command[128];
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(command, sizeof(command), "cat /proc/%d/exe >%s", getpid(), path);
+	assert_int_equal(system(command), 0);
+}
+
+static void what_is_useful_is_read_once(void **state)
+{
+	struct elf_image *first = open_file("/proc/self/exe"), *second;
+	uint64_t address, again, before;
+
+	(void)state;
+	assert_non_null(first);
+	assert_true(elf_image__symbol(first, "main", &address));
+	assert_false(elf_image__symbol(first, "no_such_symbol", &again));
+	before = budget.bytes;
+	elf_cache__release(first, true);
+	second = open_file("/proc/self/exe");
+	assert_ptr_equal(second, first);
+	assert_true(elf_image__symbol(second, "main", &again));
+	assert_int_equal(again, address);
+	assert_false(elf_image__symbol(second, "no_such_symbol", &again));
+	assert_int_equal(budget.bytes, before);
+	elf_cache__release(second, true);
+}
+
+static void what_is_of_no_use_is_not_read_again(void **state)
+{
+	char path[] = "/tmp/elf-cache-XXXXXX";
+	struct elf_image *image;
+
+	(void)state;
+	copy_self(path);
+	image = open_file(path);
+	assert_non_null(image);
+	elf_cache__release(image, false);
+	assert_null(open_file(path));
+	unlink(path);
+}
+
+/* It may have become useful. */
+static void what_has_changed_is_read_again(void **state)
+{
+	char path[] = "/tmp/elf-cache-XXXXXX";
+	struct elf_image *image;
+	FILE *file;
+
+	(void)state;
+	copy_self(path);
+	elf_cache__release(open_file(path), false);
+	file = fopen(path, "a");
+	fputc('\n', file);
+	fclose(file);
+	image = open_file(path);
+	assert_non_null(image);
+	elf_cache__release(image, false);
+	unlink(path);
+}
+
+/* What was left out may be what is looked for. */
+static void what_was_not_read_whole_is_not_remembered(void **state)
+{
+	char path[] = "/tmp/elf-cache-XXXXXX";
+	struct elf_image *image;
+	uint64_t address;
+
+	(void)state;
+	copy_self(path);
+	/* Neither what was not even opened, nor what was not searched to the end. */
+	for (int few = 0; few < 2; few++) {
+		budget.bytes = few * FEW_BYTES;
+		image = open_file(path);
+		if (image)
+			assert_false(elf_image__symbol(
+				image, "what_was_not_read_whole_is_not_remembered", &address));
+		assert_true(budget.exceeded);
+		elf_cache__release(image, false);
+		budget.exceeded = false;
+	}
+	set_up(NULL);
+	image = open_file(path);
+	assert_non_null(image);
+	assert_true(
+		elf_image__symbol(image, "what_was_not_read_whole_is_not_remembered", &address));
+	elf_cache__release(image, false);
+	unlink(path);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_useful_is_read_once),
+		TEST(what_is_of_no_use_is_not_read_again),
+		TEST(what_has_changed_is_read_again),
+		TEST(what_was_not_read_whole_is_not_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A machine has a hundred processes of one file, and each maps twenty others that
+ * are no Python.  A file is known again by its device and inode, and is the same as
+ * long as it has its size and times; a change of its contents changes one of these.
+ * What is useful is kept open, with the symbols that were found in it; of the
+ * others it is remembered that they are not.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "deputy.h"
+#include "elf_cache.h"
+#include "hash_table.h"
+#include "target_files.h"
+#include "xalloc.h"
+
+#define IMAGES_MAX 16
+
+/* Of files, of which a machine may make new ones without end. */
+#define FILES_MAX 65536
+
+struct file_identity {
+	uint64_t device, inode, size;
+	int64_t modified_s, changed_s;
+	uint32_t modified_ns, changed_ns;
+};
+
+struct cached_file {
+	struct file_identity identity; /* key */
+	struct elf_image *image;       /* NULL: of no use */
+	UT_hash_handle hh;
+};
+
+static struct cached_file *files; /* the one that was used last at the end */
+static size_t image_count;
+static struct cached_file *used; /* the one that is open */
+
+static void forget(struct cached_file *file)
+{
+	image_count -= file->image != NULL;
+	elf_image__close(file->image);
+	HASH_DEL(files, file);
+	free(file);
+}
+
+/* Forgets what was not used for longest: IMAGE: of those that are kept open. */
+static void forget_oldest(bool image)
+{
+	struct cached_file *file = files;
+
+	while (file && image && !file->image)
+		file = file->hh.next;
+	if (file)
+		forget(file);
+}
+
+/* Without asking a file system in user space, which need not answer. */
+static bool identify(int fd, struct file_identity *identity)
+{
+	struct statx status;
+
+	memset(identity, 0, sizeof(*identity));
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status))
+		return false;
+	identity->device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
+	identity->inode = status.stx_ino;
+	identity->size = status.stx_size;
+	identity->modified_s = status.stx_mtime.tv_sec;
+	identity->modified_ns = status.stx_mtime.tv_nsec;
+	identity->changed_s = status.stx_ctime.tv_sec;
+	identity->changed_ns = status.stx_ctime.tv_nsec;
+	return true;
+}
+
+/* Whether all was read that was asked for: what was left out may be what is looked for. */
+static bool is_whole(const struct elf_budget *budget)
+{
+	return !budget->exceeded && !deputy__has_given_up(budget->pid);
+}
+
+/* Has FILE at the end of the row. */
+static void take(struct cached_file *file)
+{
+	HASH_ADD(hh, files, identity, sizeof(file->identity), file);
+	used = file;
+}
+
+struct elf_image *elf_cache__open(int fd, struct elf_budget *budget)
+{
+	struct file_identity identity;
+	struct cached_file *file;
+
+	if (!identify(fd, &identity)) {
+		target_file__close(budget->pid, fd);
+		return NULL;
+	}
+	HASH_FIND(hh, files, &identity, sizeof(identity), file);
+	if (file) {
+		target_file__close(budget->pid, fd);
+		HASH_DEL(files, file);
+	} else {
+		file = xcalloc(1, sizeof(*file));
+		file->identity = identity;
+		file->image = elf_image__open(fd, budget);
+		image_count += file->image != NULL;
+		if (!file->image && !is_whole(budget)) {
+			free(file);
+			return NULL;
+		}
+	}
+	take(file);
+	if (file->image)
+		elf_image__set_budget(file->image, budget);
+	return file->image;
+}
+
+void elf_cache__release(struct elf_image *image, bool useful)
+{
+	if (!image)
+		return;
+	if (!is_whole(elf_image__budget(image))) {
+		forget(used);
+	} else if (!useful) {
+		image_count--;
+		elf_image__close(image);
+		used->image = NULL;
+	}
+	if (image_count > IMAGES_MAX)
+		forget_oldest(true);
+	if (HASH_COUNT(files) > FILES_MAX)
+		forget_oldest(false);
+}

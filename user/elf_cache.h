@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The files of targets that were read: each once, however many processes have it. */
+#ifndef PYBPFPROF_ELF_CACHE_H
+#define PYBPFPROF_ELF_CACHE_H
+
+#include <stdbool.h>
+
+#include "elf_image.h"
+
+/* As elf_image__open, but NULL also where the same file was found to be of no use before.  BUDGET
+ * must live until elf_cache__release. */
+struct elf_image *elf_cache__open(int fd, struct elf_budget *budget);
+
+/* Ends the use of IMAGE, NULL too.  USEFUL: other processes that have it will be asked the same. */
+void elf_cache__release(struct elf_image *image, bool useful);
+
+#endif
