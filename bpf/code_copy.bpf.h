@@ -77,12 +77,10 @@ static __always_inline bool send_copy(struct walk *walk)
 	return !bpf_ringbuf_output(&definitions, &walk->copy, CODE_RECORD_HEADER_BYTES + bytes, 0);
 }
 
-/* Where it is remembered which code object of that address was copied last. */
-static __always_inline __u64 *copied_at(struct walk *walk, __u64 address)
+/* An address of one process, unlike those of others. */
+static __always_inline __u64 address_of(const struct walk *walk, __u64 address)
 {
-	__u64 place = (address ^ (__u64)walk->definition.tgid << 48) * 0x9e3779b97f4a7c15ULL;
-
-	return &walk->copied[place >> 32 & (COPIED_CODES - 1)];
+	return (address ^ walk->target.serial * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL;
 }
 
 /* Copies the code object of frame AT of the stack, unless this CPU has done so; returns whether
@@ -91,20 +89,21 @@ __noinline int copy_code(__u32 cpu, __u32 at)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct frame *frame;
-	__u64 key, *copied;
+	__u64 place, key, *copied;
 
 	if (!walk || at >= walk->depth || walk->copies_left < CODE_HEAD_BYTES)
 		return 1;
 	frame = &walk->definition.frames[at % STACK_FRAMES_MAX];
 	if (frame->kind != FRAME_PYTHON || !frame->identity)
 		return 0;
-	key = (frame->address ^ (__u64)walk->definition.tgid << 48) + frame->identity;
-	copied = copied_at(walk, frame->address);
+	place = address_of(walk, frame->address);
+	key = place + frame->identity;
+	copied = &walk->copied[place >> 32 & (COPIED_CODES - 1)];
 	if (*copied == key)
 		return 0;
 	walk->copied_words = 0;
 	walk->copy.kind = RECORD_CODE;
-	walk->copy.tgid = walk->definition.tgid;
+	walk->copy.serial = walk->target.serial;
 	walk->copy.address = frame->address;
 	walk->copy.identity = frame->identity;
 	if (walk->layout.code_bytes <= CODE_HEAD_BYTES &&

@@ -38,6 +38,7 @@ struct frame_words {
 
 /* The scratch of one sample; a CPU never works on two at a time. */
 struct walk {
+	struct target target; /* as it was when the sample began */
 	struct layout layout;
 	__u32 identify;
 	__u64 code_type;
@@ -105,13 +106,22 @@ struct walk {
 	struct code_record copy;
 };
 
-/* tgid -> what to walk.  User space writes, the kernel looks up. */
+/* tgid -> what to walk.  User space writes, and what follows processes (processes.bpf.h), which
+ * never interrupts anything; a sample looks up.  Sized by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TARGETS_MAX);
 	__type(key, __u32);
 	__type(value, struct target);
 } targets SEC(".maps");
+
+/* What is known of files that are mapped.  User space writes, what follows processes looks up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KNOWN_FILES_MAX);
+	__type(key, struct file_key);
+	__type(value, struct known_file);
+} known_files SEC(".maps");
 
 /* User space writes, the kernel looks up. */
 struct {
@@ -156,7 +166,7 @@ struct {
 	__type(value, struct bucket);
 } stacks SEC(".maps");
 
-/* Definitions of stacks, and code objects, to user space. */
+/* Definitions of stacks, code objects, and what became of processes, to user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);

@@ -18,16 +18,46 @@ __u32 pid_level;
 
 struct pid_search pid_search;
 
-/* The number of TASK in the namespace of its own that LEVEL others are around. */
-static __always_inline __u32 number_of(struct task_struct *task, __u32 level)
+/* And which one is user space's. */
+__u64 pid_namespace;
+
+/* What TASK is in the namespace of its own that LEVEL others are around. */
+static __always_inline struct upid *number_at(struct task_struct *task, __u32 level)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	__u64 at = (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
-		   level * bpf_core_type_size(struct upid);
+
+	return (struct upid *)((__u64)pid + bpf_core_field_offset(struct pid, numbers) +
+			       level * bpf_core_type_size(struct upid));
+}
+
+/* Its number there. */
+static __always_inline __u32 number_of(struct task_struct *task, __u32 level)
+{
 	int number = 0;
 
-	bpf_core_read(&number, sizeof(number), &((struct upid *)at)->nr);
+	bpf_core_read(&number, sizeof(number), &number_at(task, level)->nr);
 	return number;
+}
+
+/* Its namespace there. */
+static __always_inline __u64 namespace_of(struct task_struct *task, __u32 level)
+{
+	struct pid_namespace *namespace = NULL;
+
+	bpf_core_read(&namespace, sizeof(namespace), &number_at(task, level)->ns);
+	return (__u64) namespace;
+}
+
+/* Whether TASK is in user space's namespace, or one within. */
+static __always_inline bool is_within(struct task_struct *task)
+{
+	struct pid *pid;
+
+	if (!pid_level)
+		return true;
+	pid = BPF_CORE_READ(task, thread_pid);
+	return BPF_CORE_READ(pid, level) >= pid_level &&
+	       namespace_of(task, pid_level) == pid_namespace;
 }
 
 /* Compares the process that TASK may be the first thread of with what is looked for. */
@@ -40,6 +70,7 @@ static __always_inline void compare_process(struct task_struct *task)
 	if (task->pid != task->tgid)
 		return;
 	pid_level = BPF_CORE_READ(own, level);
+	pid_namespace = namespace_of(current, pid_level);
 	pid = number_of(task, pid_level);
 	if (pid == pid_search.pid)
 		pid_search.kernel_pid = kernel_pid;

@@ -2,7 +2,8 @@
 /*
  * The programs, one for each attach point.  Data flows one way: a perf event
  * interrupts a thread -> is it a target's? -> its thread state (thread.bpf.h) ->
- * its frames (python.bpf.h) -> its stack's counter (stack.bpf.h).  Only in a PID
+ * its frames (python.bpf.h) -> its stack's counter (stack.bpf.h).  What becomes of
+ * processes is followed where it happens (processes.bpf.h).  Only in a PID
  * namespace is there another one (pid_namespace.bpf.h), which runs before that.
  */
 #include "vmlinux.h"
@@ -24,6 +25,7 @@
 #include "python.bpf.h"
 #include "unlinked.bpf.h"
 #include "stack.bpf.h"
+#include "processes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -38,8 +40,54 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 	walk->frame = 0;
 	walk->unreadable = 0;
 	walk->depth = 0;
-	walk->hash_seed = (thread ^ config.hash_seed ^ (__u64)epoch << 32) * 0xff51afd7ed558ccdULL;
+	walk->hash_seed = (thread ^ config.hash_seed ^ (__u64)epoch << 32 ^
+			   walk->target.serial * 0x9e3779b97f4a7c15ULL) *
+			  0xff51afd7ed558ccdULL;
 	walk->hash = walk->hash_seed;
+}
+
+/* Takes TARGET, the current process's, for this sample; returns whether there is one to take: a
+ * process that has called exec meanwhile is another one, and what it runs may not be known yet. */
+static __always_inline bool take_target(struct walk *walk, struct target *target)
+{
+	__u64 memory = current_memory();
+
+	walk->target = *target;
+	/* An entry may be another process's as soon as its own is gone. */
+	if (target->serial != walk->target.serial || walk->target.state == TARGET_OTHER)
+		return false;
+	if (!walk->target.memory)
+		target->memory = memory;
+	if (walk->target.state == TARGET_PYTHON || walk->target.state == TARGET_REFUSED)
+		return !walk->target.memory || !memory || walk->target.memory == memory;
+	__sync_fetch_and_add(&target->waiting, 1);
+	return false;
+}
+
+/* Walks the current thread's stack, in so far as its process has one. */
+static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
+				       struct bpf_perf_event_data *context)
+{
+	const struct target *target = &walk->target;
+	struct layout *layout = bpf_map_lookup_elem(&layouts, &target->layout);
+
+	if (target->state == TARGET_REFUSED || !layout) {
+		walk->outcome = layout ? target->refusal : OUTCOME_NO_LAYOUT;
+		return;
+	}
+	walk->layout = *layout;
+	walk->code_type = target->code_type;
+	find_thread(walk, cpu, thread, target, context);
+	if (walk->outcome == OUTCOME_PYTHON) {
+		leave_entry_gap(walk, cpu, &target->entry_gap, context);
+		walk_python(walk, cpu, context);
+	}
+	/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
+	 * thread's root. */
+	if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
+		walk->outcome = OUTCOME_NO_PYTHON;
+	if (walk->outcome == OUTCOME_PYTHON && walk->in_jit)
+		walk->outcome = OUTCOME_LINE_UNKNOWN;
 }
 
 /* Called for each thread of the profiler's PID namespace, by the profiler. */
@@ -62,7 +110,6 @@ int sample(struct bpf_perf_event_data *context)
 	__u32 tgid = thread >> 32;
 	struct cpu_counters *counter;
 	struct target *target;
-	struct layout *layout;
 	struct walk *walk;
 
 	target = bpf_map_lookup_elem(&targets, &tgid);
@@ -70,29 +117,12 @@ int sample(struct bpf_perf_event_data *context)
 		return 0;
 	counter = bpf_map_lookup_elem(&counters, &cpu);
 	walk = bpf_map_lookup_elem(&walks, &cpu);
-	if (!counter || !walk)
+	if (!counter || !walk || !take_target(walk, target))
 		return 0;
 	counter->events++;
+	walk->identify = walk->target.identify;
 	begin_walk(walk, thread);
-	layout = bpf_map_lookup_elem(&layouts, &target->layout);
-	if (layout) {
-		walk->layout = *layout;
-		walk->code_type = target->code_type;
-		walk->identify = target->identify;
-		find_thread(walk, cpu, thread, target, context);
-		if (walk->outcome == OUTCOME_PYTHON) {
-			leave_entry_gap(walk, cpu, &target->entry_gap, context);
-			walk_python(walk, cpu, context);
-		}
-		/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
-		 * thread's root. */
-		if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
-			walk->outcome = OUTCOME_NO_PYTHON;
-		if (walk->outcome == OUTCOME_PYTHON && walk->in_jit)
-			walk->outcome = OUTCOME_LINE_UNKNOWN;
-	} else {
-		walk->outcome = OUTCOME_NO_LAYOUT;
-	}
+	walk_stack(walk, cpu, thread, context);
 	if (walk->outcome != OUTCOME_PYTHON && walk->outcome != OUTCOME_LINE_UNKNOWN)
 		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);
 	if (walk->identify)

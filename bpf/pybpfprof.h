@@ -65,8 +65,9 @@
 #define STACK_SLOTS	 (STACK_BUCKETS * SLOTS_PER_BUCKET)
 
 #define RING_BYTES	 (8 * 1024 * 1024)
-#define TARGETS_MAX	 4096
+#define TARGETS_MAX	 4096 /* unless the user wants another number */
 #define LAYOUTS_MAX	 64
+#define KNOWN_FILES_MAX	 16384
 #define COMMAND_NAME_MAX 16
 
 /* A copy whose index is beyond what a frame record holds. */
@@ -98,6 +99,8 @@
 	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
 	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
 	X(FRAME_ENTERING, "frame_entering", "[a call that has not begun]")                  \
+	X(NOT_SUPPORTED, "not_supported", "[a Python version that is not supported]")       \
+	X(NOT_KNOWN_YET, "not_known_yet", "[not yet known to be a Python]")                 \
 	X(CODE_REPLACED, "code_replaced", "[code object replaced while it was counted]")
 
 enum outcome {
@@ -109,7 +112,7 @@ enum outcome {
 };
 
 /* Room for them in an array whose index the verifier can follow; a power of two. */
-#define OUTCOME_SLOTS 16
+#define OUTCOME_SLOTS 32
 
 _Static_assert((int)OUTCOME_COUNT <= OUTCOME_SLOTS, "every outcome has a counter");
 
@@ -212,15 +215,57 @@ struct entry_gap {
 	__u16 caller;	/* ... in the register of this number */
 };
 
-/* A process to sample: the value of the map `targets`, keyed by the kernel's tgid, written by user
- * space only. */
+/* What is known of a process. */
+enum target_state {
+	TARGET_PYTHON,	/* it is walked */
+	TARGET_LOADING, /* the same, once its exec is complete */
+	TARGET_WAITING, /* user space has to tell what it runs; its samples are counted meanwhile */
+	TARGET_REFUSED, /* a Python that cannot be walked; `refusal` says why */
+	TARGET_OTHER,	/* no Python: followed for what it starts */
+};
+
+/* Which processes are looked at besides those that user space tells. */
+enum following {
+	FOLLOW_NONE,
+	FOLLOW_CHILDREN, /* what those fork */
+	FOLLOW_ALL,	 /* and whatever maps a file that holds a Python */
+};
+
+/* A process to sample: the value of the map `targets`, keyed by the kernel's tgid. */
 struct target {
+	/* What tells this process, while it runs this program, from all others of now and before:
+	 * numbers are used again. */
+	__u64 serial;
+	__u64 before;	    /* the serial of the program that it ran before, 0: not known */
+	__u64 memory;	    /* its mm_struct; 0: that of the next sample */
+	__u64 waiting;	    /* samples in TARGET_WAITING */
 	__u64 interpreters; /* address of the pointer to the newest interpreter */
 	__u64 code_type;    /* address of PyCode_Type */
 	__u64 thread_area;  /* pthread_self() is so many bytes below the thread pointer */
 	struct entry_gap entry_gap;
 	__u32 layout;	/* index into the map `layouts` */
 	__u32 identify; /* code objects are told apart in each sample, not by address alone */
+	__u32 state;	/* enum target_state */
+	__u32 refusal;	/* enum outcome */
+	__u64 bias;	/* where what the file has at 0 is, for ... */
+	__u32 image;	/* ... the file that user space knows by this number; 0: it was not asked */
+	__u32 padding;
+};
+
+/* What the kernel knows a file by that is mapped: its inode's number may be used again. */
+struct file_key {
+	__u64 inode, size;
+	__u32 device, generation;
+};
+
+/* Such a file, as user space found it: the value of the map `known_files`, written by user space
+ * only. */
+struct known_file {
+	__u64 text_offset;  /* where in the file the part begins that holds its code, and ... */
+	__u64 text_address; /* ... the address that the file gives it */
+	/* TARGET_PYTHON: what a process is that has it at the file's addresses; TARGET_OTHER: it
+	 * holds no Python; TARGET_WAITING: nor does that, but what begins with it may be one. */
+	struct target target;
 };
 
 /* A thread of a target: the key of the map `told_states`, written by user space only. */
@@ -316,11 +361,13 @@ struct cpu_counters {
 	__u64 events;	 /* counted on entry, before anything else is known */
 	__u64 lost;	 /* not counted under any stack: no free slot and the ring buffer full */
 	__u64 ring_full; /* definitions that did not fit; each is sent again later */
+	__u64 untold;	 /* what became of processes, and did not fit: these are not sampled */
+	__u64 crowded;	 /* processes for which there was no room among the targets */
 	__u64 outcomes[OUTCOME_SLOTS]; /* what every sample, lost or not, came to */
 };
 
 /* What the ring buffer holds; each record's first word says which. */
-enum record_kind { RECORD_DEFINITION, RECORD_CODE };
+enum record_kind { RECORD_DEFINITION, RECORD_CODE, RECORD_PROCESS };
 
 /*
  * A stack, sent once when a slot gets a new owner.  `base` is the slot's count
@@ -331,6 +378,7 @@ struct definition {
 	__u32 cpu;
 	__u64 hash;
 	__u64 base;
+	__u64 serial;	 /* of the target */
 	__u64 thread_id; /* pthread_self(), Python's ident of it; 0: it had none any more */
 	__u32 slot;
 	__u32 tgid; /* in user space's PID namespace, as the next */
@@ -341,7 +389,7 @@ struct definition {
 	struct frame frames[STACK_FRAMES_MAX];
 };
 
-#define DEFINITION_HEADER_BYTES 64
+#define DEFINITION_HEADER_BYTES 72
 _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
 	       "the header is hashed and sent without padding");
 
@@ -354,16 +402,47 @@ enum code_piece { PIECE_CODE, PIECE_NAME, PIECE_FILENAME, PIECE_LINE_TABLE, CODE
  */
 struct code_record {
 	__u32 kind; /* RECORD_CODE */
-	__u32 tgid; /* in user space's PID namespace */
+	__u32 padding;
+	__u64 serial; /* of the target */
 	__u64 address;
 	__u64 identity;
 	__u16 bytes[CODE_PIECES]; /* of each piece; each begins at a multiple of 8 */
 	__u64 words[(CODE_RECORD_BYTES + CODE_PIECE_BYTES) / 8]; /* CODE_RECORD_BYTES at most */
 };
 
-#define CODE_RECORD_HEADER_BYTES 32
+#define CODE_RECORD_HEADER_BYTES 40
 _Static_assert(__builtin_offsetof(struct code_record, words) == CODE_RECORD_HEADER_BYTES,
 	       "the header is sent without padding");
+
+/* What happened to a process. */
+enum process_event {
+	PROCESS_FORKED,	  /* its parent, `before`, is a target */
+	PROCESS_EXECUTED, /* it runs another program, from `file`; `before` ran before */
+	PROCESS_MAPPED,	  /* a file that may hold a Python, or is known to */
+	PROCESS_ENDED,
+};
+
+#define ARGUMENT_BYTES_MAX 1024
+
+/* It, sent before any definition of what it leads to. */
+struct process_record {
+	__u32 kind; /* RECORD_PROCESS */
+	__u32 event;
+	__u32 pid; /* in user space's PID namespace */
+	__u32 kernel_pid;
+	__u64 serial, before;
+	__u64 waiting; /* as in the target, which ends with this */
+	__u64 start;   /* address of the mapping of the code of ... */
+	struct file_key file;
+	__u64 bias; /* as in the target, which has ... */
+	__u32 image;
+	__u32 state; /* ... this from now on */
+	__u32 argument_bytes;
+	__u32 padding;
+	char arguments[ARGUMENT_BYTES_MAX]; /* of the program, each with a NUL */
+};
+
+_Static_assert(sizeof(struct process_record) % 8 == 0, "no padding: it is sent as it is");
 
 /* Set by user space before the program is loaded. */
 struct config {

@@ -35,6 +35,7 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	definition->kind = RECORD_DEFINITION;
 	definition->hash = walk->hash;
 	definition->base = base;
+	definition->serial = walk->target.serial;
 	definition->thread_id = walk->thread_id;
 	definition->cpu = cpu;
 	definition->slot = slot;

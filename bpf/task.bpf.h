@@ -29,6 +29,14 @@ static __always_inline struct task_view view_task(void)
 	return view;
 }
 
+/* What tells the current process's memory from others'; 0: it has none any more. */
+static __always_inline __u64 current_memory(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		return (__u64)bpf_get_current_task_btf()->mm;
+	return (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+}
+
 /* Takes the registers of the user code for which the kernel was at work, mostly on a page fault.
  * Apart from what reads the context's: the verifier does not let them share an instruction. */
 __noinline int read_task_registers(__u32 cpu)

@@ -95,11 +95,19 @@ static bool is_code(const struct code_record *record, size_t size)
 	return size >= CODE_RECORD_HEADER_BYTES && record->kind == RECORD_CODE;
 }
 
+static bool is_process(const struct process_record *record, size_t size)
+{
+	return size >= sizeof(*record) && record->kind == RECORD_PROCESS &&
+	       record->argument_bytes <= ARGUMENT_BYTES_MAX;
+}
+
 void slots__take(struct slots *slots, const void *record, size_t size)
 {
 	const struct definition *definition = record;
 	struct owner *owner;
 
+	if (is_process(record, size))
+		slots->sink.note(slots->sink.watcher, record);
 	if (is_code(record, size))
 		slots->sink.learn(slots->sink.context, record, size);
 	if (!is_definition(slots, definition, size))

@@ -10,8 +10,11 @@
 
 /* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
  * which COUNT is given with every number of samples of that stack; LEARN, before that, for a code
- * object, with a record of at least its header.  All may be hostile. */
+ * object, with a record of at least its header.  All may be hostile.  NOTE is told what became of a
+ * process, before any definition of what it led to. */
 struct sampler_sink {
+	void (*note)(void *watcher, const struct process_record *record);
+	void *watcher;
 	void (*learn)(void *context, const struct code_record *record, size_t size);
 	uint64_t (*define)(void *context, const struct definition *definition);
 	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome);

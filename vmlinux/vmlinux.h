@@ -40,6 +40,11 @@ enum {
 	BPF_F_MMAPABLE = 1 << 10,
 };
 
+/* What bpf_map_update_elem is to do with a key that is there. */
+enum {
+	BPF_ANY = 0,
+};
+
 /* What bpf_ringbuf_query tells. */
 enum {
 	BPF_RB_AVAIL_DATA = 0,
@@ -53,15 +58,48 @@ struct bpf_perf_event_data {
 	bpf_user_pt_regs_t regs;
 };
 
-struct mm_struct;
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 #include "task.h"
 
+/* A file system, and a file in it. */
+struct super_block {
+	unsigned int s_dev; /* as makedev() of the kernel's: major << 20 | minor */
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	long long i_size;
+	unsigned int i_generation; /* another one when the number is used again */
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+/* A process's memory. */
+struct mm_struct {
+	unsigned long start_code;	  /* where the first code of its program's file is */
+	unsigned long arg_start, arg_end; /* the end is set late in an exec */
+};
+
+/* An exec. */
+struct linux_binprm {
+	struct file *file;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_flags, vm_pgoff;
+	struct file *vm_file;
+};
+
 /* The number of a thread in one PID namespace. */
+struct pid_namespace;
+
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 /* Its numbers in all that it is in, from the machine's first one, of level 0, to its own. */
@@ -70,11 +108,18 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct signal_struct {
+	struct {
+		int counter;
+	} live; /* threads that have not begun to end */
+};
+
 struct task_struct {
 	struct mm_struct *mm; /* NULL once the thread has given up its memory, to end */
 	int pid, tgid;	      /* in the machine's first PID namespace: of the thread, its process */
 	__u64 start_time;     /* ns since boot, of a clock that never steps back */
 	struct task_struct *group_leader;
+	struct signal_struct *signal; /* what a process's threads share */
 	struct pid *thread_pid;
 	struct thread_struct thread;
 };

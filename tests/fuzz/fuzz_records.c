@@ -53,6 +53,12 @@ static void count(void *context, uint64_t name, uint64_t samples, enum outcome o
 	profile__add(pipeline->profile, name >> 32, name, samples);
 }
 
+static void note(void *watcher, const struct process_record *record)
+{
+	(void)watcher;
+	(void)record;
+}
+
 static void identify(void *context, const struct target_process *target, bool told_apart)
 {
 	(void)context;
@@ -81,7 +87,13 @@ static int take_records(struct input *input, struct record *records)
 
 static void go_through(struct pipeline *pipeline, const struct record *records, int record_count)
 {
-	const struct sampler_sink sink = { learn, define, count, pipeline };
+	const struct sampler_sink sink = {
+		.note = note,
+		.learn = learn,
+		.define = define,
+		.count = count,
+		.context = pipeline,
+	};
 	struct slots *slots = slots__new(&sink, pipeline->buckets, 1);
 
 	for (int i = 0; i < record_count; i++) {
@@ -101,7 +113,7 @@ static void write_profile(const struct profile *profile, unsigned int choice)
 							       &output_speedscope };
 	const struct output_format *format = &output_folded;
 	bool full = choice & WRITE_FULL;
-	const struct output_options shown = { full, full, "fuzz" };
+	const struct output_options shown = { full, full, full, "fuzz" };
 	size_t size;
 	char *text;
 	FILE *file = open_memstream(&text, &size);
@@ -131,7 +143,7 @@ static void profile_all(const struct target_process *target, const struct record
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct target_process target = { .command = "python3 app.py", .process.pid = PID };
+	struct target_process target = { .process.pid = PID };
 	struct input input = { bytes, size };
 	struct record records[RECORDS_MAX];
 	unsigned int changes, format;

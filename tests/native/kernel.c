@@ -22,13 +22,14 @@ struct map {
 	__u8 *keys, *values;
 };
 
-enum { TARGETS, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS, MAP_COUNT };
+enum { TARGETS, KNOWN_FILES, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS, MAP_COUNT };
 
 struct kernel kernel;
 
 static struct map maps[MAP_COUNT];
 static struct pid current_pid, leader_pid;
 static struct task_struct leader = { .thread_pid = &leader_pid };
+static struct mm_struct memory;
 static struct task_struct current_task = { .group_leader = &leader, .thread_pid = &current_pid };
 static __u32 cpu_count;
 
@@ -62,6 +63,7 @@ void kernel__load(__u32 cpus)
 	kernel.pid = getpid();
 	cpu_count = cpus;
 	LOAD_MAP(TARGETS, targets, MAP_CAPACITY(targets));
+	LOAD_MAP(KNOWN_FILES, known_files, MAP_CAPACITY(known_files));
 	LOAD_MAP(LAYOUTS, layouts, MAP_CAPACITY(layouts));
 	LOAD_MAP(TOLD_STATES, told_states, MAP_CAPACITY(told_states));
 	LOAD_MAP(WALKS, walks, cpus * MAP_CAPACITY(walks));
@@ -100,7 +102,8 @@ static void update(struct map *map, const void *key, const void *value)
 
 void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code_type)
 {
-	const struct target target = { .interpreters = interpreters,
+	const struct target target = { .serial = tgid,
+				       .interpreters = interpreters,
 				       .code_type = code_type,
 				       .layout = layout };
 
@@ -148,7 +151,7 @@ struct last_sample kernel__sample(void)
 	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];
 	struct bpf_perf_event_data context = { .regs = kernel.registers };
 
-	current_task.mm = kernel.ends ? NULL : (struct mm_struct *)&current_task;
+	current_task.mm = kernel.ends ? NULL : kernel.memory ? kernel.memory : &memory;
 	current_task.start_time = kernel.start_time;
 	current_task.thread.fsbase = kernel.thread_pointer;
 	current_pid.numbers[kernel.pid_level].nr = kernel.inner_tid;
@@ -162,6 +165,65 @@ struct last_sample kernel__sample(void)
 		.hash = walk->hash,
 		.frames = walk->definition.frames,
 	};
+}
+
+const struct target *kernel__target(__u32 tgid)
+{
+	return (const struct target *)find(&maps[TARGETS], &tgid);
+}
+
+void kernel__know_file(const struct file_key *key, const struct known_file *file)
+{
+	update(&maps[KNOWN_FILES], key, file);
+}
+
+void kernel__follow(__u32 how, bool at_once)
+{
+	following = how;
+	adopting = at_once;
+	page_shift = 12;
+}
+
+/* Process TGID's first thread, with the memory MM. */
+static struct task_struct task_of(__u32 tgid, struct mm_struct *mm)
+{
+	static struct signal_struct ended;
+
+	return (struct task_struct){ .pid = tgid,
+				     .tgid = tgid,
+				     .mm = mm,
+				     .signal = &ended,
+				     .group_leader = &leader,
+				     .thread_pid = &leader_pid };
+}
+
+void kernel__fork(__u32 parent, __u32 child, struct mm_struct *mm)
+{
+	struct task_struct from = task_of(parent, mm), to = task_of(child, mm);
+
+	follow_fork((__u64[]){ (__u64)&from, (__u64)&to });
+}
+
+void kernel__exec(__u32 tgid, struct mm_struct *mm, struct file *file)
+{
+	struct task_struct task = task_of(tgid, mm);
+	struct linux_binprm program = { .file = file };
+
+	follow_exec((__u64[]){ (__u64)&task, 0, (__u64)&program });
+}
+
+void kernel__map(__u32 tgid, struct mm_struct *mm, const struct vm_area_struct *area)
+{
+	current_task.tgid = kernel.tgid = tgid;
+	current_task.mm = mm;
+	follow_mapping((__u64[]){ (__u64)area });
+}
+
+void kernel__end(__u32 tgid)
+{
+	struct task_struct task = task_of(tgid, NULL);
+
+	follow_exit((__u64[]){ (__u64)&task });
 }
 
 struct pid_search kernel__search(__u32 pid, const struct numbered_thread *threads, size_t count)
@@ -226,19 +288,51 @@ bool kernel__sums_hold(void)
 	return true;
 }
 
+static struct map *map_of(const void *definition)
+{
+	struct map *map = maps;
+
+	while (map->definition != definition)
+		map++;
+	return map;
+}
+
 /* The helpers, as bpf-helpers(7) describes them. */
 
 void *bpf_map_lookup_elem(void *definition, const void *key)
 {
-	struct map *map = maps;
+	struct map *map = map_of(definition);
 	__u32 index;
 
-	while (map->definition != definition)
-		map++;
 	if (map->hashed)
 		return find(map, key);
 	memcpy(&index, key, sizeof(index));
 	return index < map->capacity ? map->values + index * map->value_bytes : NULL;
+}
+
+long bpf_map_update_elem(void *definition, const void *key, const void *value, __u64 flags)
+{
+	struct map *map = map_of(definition);
+
+	if (flags != BPF_ANY || (map->used == map->capacity && !find(map, key)))
+		return -E2BIG;
+	update(map, key, value);
+	return 0;
+}
+
+long bpf_map_delete_elem(void *definition, const void *key)
+{
+	struct map *map = map_of(definition);
+	__u8 *value = find(map, key);
+	size_t at, last = map->used - 1;
+
+	if (!value)
+		return -ENOENT;
+	at = (value - map->values) / map->value_bytes;
+	memcpy(map->keys + at * map->key_bytes, map->keys + last * map->key_bytes, map->key_bytes);
+	memcpy(value, map->values + last * map->value_bytes, map->value_bytes);
+	map->used--;
+	return 0;
 }
 
 static bool read_process(void *destination, __u32 size, __u64 address)
@@ -278,6 +372,24 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 	kernel.definitions[count] = memcpy(xmalloc(size), data, size);
 	kernel.definition_count++;
 	return 0;
+}
+
+void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags)
+{
+	if (ring != &definitions || flags || kernel.ring_full ||
+	    size != sizeof(*kernel.process_records))
+		return NULL;
+	return &kernel.process_records[kernel.process_record_count % PROCESS_RECORDS_MAX];
+}
+
+void bpf_ringbuf_submit(void *data, __u64 flags)
+{
+	kernel.process_record_count += data && !flags;
+}
+
+__u64 bpf_ktime_get_ns(void)
+{
+	return ++kernel.time_ns;
 }
 
 __u64 bpf_ringbuf_query(void *ring, __u64 flags)

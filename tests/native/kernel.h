@@ -15,6 +15,8 @@
 #include "pybpfprof.h"
 #include "vmlinux.h"
 
+#define PROCESS_RECORDS_MAX 16
+
 struct kernel {
 	/* The interrupted thread. */
 	__u32 cpu, tgid, tid;
@@ -23,6 +25,7 @@ struct kernel {
 
 	struct pt_regs task_registers; /* the user code's that the kernel works for */
 	bool ends;		       /* the thread has given up its memory */
+	struct mm_struct *memory;      /* NULL: always the same */
 
 	/* Of user space's PID namespace: how many it is within, and its numbers of the thread. */
 	__u32 pid_level, inner_tgid, inner_tid;
@@ -44,6 +47,11 @@ struct kernel {
 	unsigned long code_records;
 	struct code_record code_record;
 	size_t code_record_size;
+
+	/* What was sent of processes. */
+	struct process_record process_records[PROCESS_RECORDS_MAX];
+	size_t process_record_count;
+	__u64 time_ns;
 };
 
 extern struct kernel kernel;
@@ -80,6 +88,20 @@ void kernel__set_entry_gap(__u32 tgid, const struct entry_gap *gap);
 
 /* Fires a perf event in the current thread; counts its reads from 0. */
 struct last_sample kernel__sample(void);
+
+/* The entry of process TGID; NULL: it is no target. */
+const struct target *kernel__target(__u32 tgid);
+
+/* Tells what a mapped file holds, and which processes are followed (enum following), and whether
+ * what maps a known file is a target AT_ONCE. */
+void kernel__know_file(const struct file_key *key, const struct known_file *file);
+void kernel__follow(__u32 how, bool at_once);
+
+/* What processes do. */
+void kernel__fork(__u32 parent, __u32 child, struct mm_struct *mm);
+void kernel__exec(__u32 tgid, struct mm_struct *mm, struct file *file);
+void kernel__map(__u32 tgid, struct mm_struct *mm, const struct vm_area_struct *area);
+void kernel__end(__u32 tgid);
 
 /* A thread by the kernel's numbers, and by that of user space's PID namespace. */
 struct numbered_thread {

@@ -37,7 +37,7 @@ static void assert_sent(const struct image *image, uint32_t number, const char *
 	const struct code_record *record = &kernel.code_record;
 	struct code code;
 
-	assert_int_equal(record->tgid, TGID);
+	assert_int_equal(record->serial, TGID);
 	assert_int_equal(record->address, CODE(number));
 	assert_int_not_equal(record->identity, 0);
 	assert_int_equal(code__decode(&image->offsets, IMAGE_CODE_TYPE, record,
@@ -103,7 +103,7 @@ static void sends_those_of_each_process(void **state)
 	kernel.tgid = TGID + 1;
 	kernel__sample();
 	assert_int_equal(kernel.code_records, 2);
-	assert_int_equal(kernel.code_record.tgid, TGID + 1);
+	assert_int_equal(kernel.code_record.serial, TGID + 1);
 }
 
 static void sends_what_is_as_large_as_can_be(void **state)

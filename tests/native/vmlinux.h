@@ -18,10 +18,40 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
-struct mm_struct;
+struct super_block {
+	unsigned int s_dev;
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	long long i_size;
+	unsigned int i_generation;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct mm_struct {
+	unsigned long start_code;
+	unsigned long arg_start, arg_end;
+};
+
+struct linux_binprm {
+	struct file *file;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_flags, vm_pgoff;
+	struct file *vm_file;
+};
+
+struct pid_namespace;
 
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 struct pid {
@@ -29,11 +59,18 @@ struct pid {
 	struct upid numbers[4];
 };
 
+struct signal_struct {
+	struct {
+		int counter;
+	} live;
+};
+
 struct task_struct {
 	struct mm_struct *mm;
 	int pid, tgid;
 	__u64 start_time;
 	struct task_struct *group_leader;
+	struct signal_struct *signal;
 	struct pid *thread_pid;
 	struct thread_struct thread;
 };

@@ -15,6 +15,7 @@
 #include "symbolizer.h"
 
 #define MINOR	     13
+#define SERIAL	     7
 #define QUIET_CHECKS 50
 
 struct bench {
@@ -34,8 +35,11 @@ static void note(void *context, const struct target_process *target, bool identi
 	bench->identify = identify;
 }
 
+/* As if each had been sampled since. */
 static bool check(struct bench *bench)
 {
+	for (size_t i = 0; i < bench->profile->thread_count; i++)
+		symbolizer__see(bench->symbolizer, i);
 	bench->identify = -1;
 	return symbolizer__check(bench->symbolizer, note, bench);
 }
@@ -72,7 +76,8 @@ static int set_up(void **state)
 		rename_code(bench, i, i == 0 ? "zero" : i == 1 ? "one" : "two");
 	}
 	bench->target.process.pid = getpid();
-	bench->target.command = "test";
+	bench->target.key.serial = SERIAL;
+	bench->target.identity.command = (char *)"test";
 	bench->target.runtime.offsets = fake_offsets(MINOR);
 	assert_int_equal(
 		offsets__layout(&bench->target.runtime.offsets, &bench->target.runtime.layout), 0);
@@ -95,13 +100,15 @@ static int tear_down(void **state)
 }
 
 /* The stack of code objects FIRST to LAST, the former the leaf, with IDENTITY in the leaf, in
- * process PID. */
-static uint32_t define_in(struct bench *bench, pid_t pid, int first, int last, uint64_t identity)
+ * the process with that SERIAL. */
+static uint32_t define_in(struct bench *bench, uint64_t serial, int first, int last,
+			  uint64_t identity)
 {
 	struct definition *definition = calloc(1, sizeof(*definition));
 	uint32_t stack;
 
-	definition->tgid = definition->tid = pid;
+	definition->serial = serial;
+	definition->tgid = definition->tid = getpid();
 	for (int i = first; i <= last; i++)
 		definition->frames[definition->depth++] = (struct frame){
 			.kind = FRAME_PYTHON,
@@ -115,7 +122,7 @@ static uint32_t define_in(struct bench *bench, pid_t pid, int first, int last, u
 
 static uint32_t define(struct bench *bench, int first, int last, uint64_t identity)
 {
-	return define_in(bench, getpid(), first, last, identity);
+	return define_in(bench, SERIAL, first, last, identity);
 }
 
 static bool doubts(const struct bench *bench, uint32_t stack)
@@ -160,9 +167,10 @@ static void does_not_doubt_another_process(void **state)
 	}
 	bench->other = bench->target;
 	bench->other.process.pid = pid;
+	bench->other.key.serial = SERIAL + 1;
 	symbolizer__add_target(bench->symbolizer, &bench->other);
 	stack = define(bench, 0, 0, 0);
-	assert_int_equal(define_in(bench, pid, 0, 0, 0), stack);
+	assert_int_equal(define_in(bench, SERIAL + 1, 0, 0, 0), stack);
 	replace_code(bench, 0, 7);
 	check(bench);
 	assert_false(doubts(bench, stack));
@@ -172,16 +180,50 @@ static void does_not_doubt_another_process(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* A copy of the target, as the symbolizer is to free it. */
+static struct target_process *copy_of(const struct target_process *target)
+{
+	struct target_process *copy = malloc(sizeof(*copy));
+
+	*copy = *target;
+	copy->identity.command = strdup("test");
+	return copy;
+}
+
 /* What it runs after an exec is read anew, were it as like as can be. */
 static void forgets_what_ran_before_an_exec(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t identity = identity_of(bench, 0, 42);
+	struct target_process *before = copy_of(&bench->target);
 
-	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "zero");
+	before->key.serial = SERIAL + 1;
+	symbolizer__add_target(bench->symbolizer, before);
+	assert_string_equal(leaf_of(bench, define_in(bench, SERIAL + 1, 0, 0, identity)), "zero");
 	rename_code(bench, 0, "after");
-	symbolizer__renew_target(bench->symbolizer, &bench->target);
+	symbolizer__end_target(bench->symbolizer, before);
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "after");
+}
+
+/* What was on its way when its process ended is defined; then nothing is kept of it. */
+static void keeps_what_has_ended_for_a_while(void **state)
+{
+	struct bench *bench = *state;
+	struct target_process *ended = copy_of(&bench->target);
+	struct definition definition = { .serial = SERIAL + 1, .tid = 1 };
+	struct ledger ledger;
+	uint32_t thread, stack;
+
+	ended->key.serial = SERIAL + 1;
+	symbolizer__add_target(bench->symbolizer, ended);
+	define_in(bench, SERIAL + 1, 0, 0, 0);
+	symbolizer__end_target(bench->symbolizer, ended);
+	symbolizer__settle(bench->symbolizer);
+	assert_true(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
+	symbolizer__settle(bench->symbolizer);
+	assert_false(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
+	symbolizer__account(bench->symbolizer, &ledger);
+	assert_int_equal(ledger.code_objects, 1);
 }
 
 /* As long as each sample is told apart by what was there, nothing is in doubt. */
@@ -255,8 +297,9 @@ static void names_only_what_was_sampled(void **state)
 	assert_int_equal(ledger.unnamed_code_objects, 1);
 }
 
-/* What the kernel sends of code object NUMBER of process PID while it has FIRST_LINE. */
-static void learn(struct bench *bench, pid_t pid, int number, uint32_t first_line)
+/* What the kernel sends of code object NUMBER of the process with that SERIAL while it has
+ * FIRST_LINE. */
+static void learn(struct bench *bench, uint64_t serial, int number, uint32_t first_line)
 {
 	const struct fake_code *fake = &bench->codes[number];
 	const uint8_t *pieces[CODE_PIECES] = { fake->object, fake->qualname, fake->filename,
@@ -266,7 +309,7 @@ static void learn(struct bench *bench, pid_t pid, int number, uint32_t first_lin
 
 	record = (struct code_record){
 		.kind = RECORD_CODE,
-		.tgid = pid,
+		.serial = serial,
 		.address = (uintptr_t)fake->object,
 		.identity = identity_of(bench, number, first_line),
 		.bytes = { FAKE_CODE_BYTES, FAKE_STR_BYTES, FAKE_STR_BYTES, FAKE_TABLE_BYTES },
@@ -284,8 +327,8 @@ static void names_what_is_gone_by_its_copy(void **state)
 	struct ledger ledger;
 
 	fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "a.py", 4, 1);
-	learn(bench, getpid(), 0, 42);
-	learn(bench, getpid() + 1, 1, 42); /* of no target */
+	learn(bench, SERIAL, 0, 42);
+	learn(bench, SERIAL + 1, 1, 42); /* of no target */
 	memset(fake->object, 0, FAKE_CODE_BYTES);
 	memset(fake->qualname, 0, FAKE_STR_BYTES);
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
@@ -304,19 +347,19 @@ static void takes_a_copy_for_what_has_come_to_its_address(void **state)
 	before = define(bench, 0, 0, identity_of(bench, 0, 42));
 	replace_code(bench, 0, 7);
 	rename_code(bench, 0, "another");
-	learn(bench, getpid(), 0, 7);
+	learn(bench, SERIAL, 0, 7);
 	replace_code(bench, 0, 9);
 	assert_string_equal(leaf_of(bench, before), "zero");
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 7))),
 			    "another");
 	/* Once more, which changes nothing; and one whose names could not be read. */
-	learn(bench, getpid(), 0, 7);
+	learn(bench, SERIAL, 0, 7);
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))),
 			    "[code object gone before it was read]");
 	fake = &bench->codes[1];
 	fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "a.py", 4, 1);
 	replace_code(bench, 1, 7);
-	learn(bench, getpid(), 1, 7);
+	learn(bench, SERIAL, 1, 7);
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))), "one");
 }
 
@@ -395,6 +438,7 @@ int main(void)
 		TEST(replaces_nothing_hidden),
 		TEST(does_not_doubt_another_process),
 		TEST(forgets_what_ran_before_an_exec),
+		TEST(keeps_what_has_ended_for_a_while),
 		TEST(tells_apart_once_code_was_freed),
 	};
 #undef TEST

@@ -6,7 +6,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#define BPF_CORE_READ(source, field)		((source)->field)
+/* A field, or a field of what it points to. */
+#define CORE_READ_ONE(source, field)	 ((source)->field)
+#define CORE_READ_TWO(source, field, of) ((source)->field->of)
+#define CORE_READ(one, two, name, ...)	 name
+#define BPF_CORE_READ(source, ...)                           \
+	CORE_READ(__VA_ARGS__, CORE_READ_TWO, CORE_READ_ONE) \
+	(source, __VA_ARGS__)
 #define bpf_core_read(to, size, from)		memcpy(to, from, size)
 #define bpf_core_field_offset(type, field)	offsetof(type, field)
 #define bpf_core_type_size(type)		sizeof(type)

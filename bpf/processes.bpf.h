@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What becomes of processes, where it happens.
+ *
+ * A process that is forked by a target is one from its first instruction on: it has
+ * its parent's memory, so what is known of that holds for it.  One that calls exec is
+ * another program from then on, and whose it is tells what it maps: a file that user
+ * space has seen to hold a Python is known by its inode, and where it is mapped tells
+ * where in memory what is needed lies.  So the second process of a binary is walked as
+ * soon as it has loaded that, without waiting for user space; a file that is not known
+ * yet is told to user space, and the samples meanwhile are counted until it is clear
+ * whether they were a Python's.
+ *
+ * The kernel reports mappings to perf in one function, of which this takes note.  What
+ * user space is told comes through the ring buffer, in order with the definitions of
+ * stacks.  Where there is no room in it, the process is left alone, and that is
+ * counted: user space then looks through all processes.
+ *
+ * All this runs in the process concerned, and none of it in an interrupt, so that it
+ * may write to the hash table.
+ */
+#ifndef PROCESSES_BPF_H
+#define PROCESSES_BPF_H
+
+#define VM_EXEC 0x4
+
+/* Set by user space before any process is followed. */
+enum following following;
+
+/* A process that maps a known file is a target at once; else user space has to say whether it is
+ * wanted. */
+bool adopting;
+
+/* A page's size, as a power of two. */
+__u32 page_shift;
+
+/* A number that no other process has; those of user space are small. */
+static __always_inline __u64 new_serial(void)
+{
+	return bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 0xff);
+}
+
+static __always_inline void count_untold(bool crowded)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
+
+	if (counter && crowded)
+		__sync_fetch_and_add(&counter->crowded, 1);
+	else if (counter)
+		__sync_fetch_and_add(&counter->untold, 1);
+}
+
+/* Makes TARGET that of process TGID; returns whether there was room. */
+static __always_inline bool put_target(__u32 tgid, const struct target *target)
+{
+	if (!bpf_map_update_elem(&targets, &tgid, target, BPF_ANY))
+		return true;
+	count_untold(true);
+	return false;
+}
+
+/* Room to tell what became of a process; NULL where there is none.  Older verifiers understand but
+ * one look at whether it is NULL. */
+static __always_inline struct process_record *reserve_record(void)
+{
+	return bpf_ringbuf_reserve(&definitions, sizeof(struct process_record), 0);
+}
+
+/* Fills RECORD with EVENT of the process of TASK, which is TARGET. */
+static __always_inline void fill_record(struct process_record *record, enum process_event event,
+					struct task_struct *task, const struct target *target)
+{
+	record->kind = RECORD_PROCESS;
+	record->event = event;
+	record->kernel_pid = BPF_CORE_READ(task, tgid);
+	record->pid = pid_level ? number_of(BPF_CORE_READ(task, group_leader), pid_level)
+				: record->kernel_pid;
+	record->serial = target->serial;
+	record->before = target->before;
+	record->waiting = target->waiting;
+	record->state = target->state;
+	record->bias = target->bias;
+	record->image = target->image;
+	record->start = 0;
+	__builtin_memset(&record->file, 0, sizeof(record->file));
+	record->argument_bytes = record->padding = 0;
+}
+
+/* What could not be told of is no target any more, for user space would not know whose its samples
+ * are. */
+static __always_inline void leave_alone(__u32 tgid)
+{
+	count_untold(false);
+	bpf_map_delete_elem(&targets, &tgid);
+}
+
+SEC("tp_btf/sched_process_fork")
+int follow_fork(__u64 *context)
+{
+	struct task_struct *parent = (struct task_struct *)context[0];
+	struct task_struct *child = (struct task_struct *)context[1];
+	__u32 tgid = child->tgid, parent_tgid = parent->tgid;
+	struct process_record *record;
+	struct target target, *found;
+
+	/* A thread is none of our business. */
+	if (child->pid != child->tgid)
+		return 0;
+	found = bpf_map_lookup_elem(&targets, &parent_tgid);
+	if (!found)
+		return 0;
+	target = *found;
+	target.before = target.serial;
+	target.serial = new_serial();
+	target.memory = (__u64)child->mm;
+	target.waiting = 0;
+	if (!put_target(tgid, &target))
+		return 0;
+	record = reserve_record();
+	if (!record) {
+		leave_alone(tgid);
+		return 0;
+	}
+	fill_record(record, PROCESS_FORKED, child, &target);
+	bpf_ringbuf_submit(record, 0);
+	return 0;
+}
+
+/* Copies the arguments of the program that the current process begins with. */
+static __always_inline void copy_arguments(struct process_record *record, struct mm_struct *memory)
+{
+	__u64 start = BPF_CORE_READ(memory, arg_start), end = BPF_CORE_READ(memory, arg_end);
+	__u64 bytes = end > start ? end - start : 0;
+
+	if (bytes > ARGUMENT_BYTES_MAX)
+		bytes = ARGUMENT_BYTES_MAX;
+	if (!bpf_probe_read_user(record->arguments, bytes, (void *)start))
+		record->argument_bytes = bytes;
+}
+
+/* What the kernel knows FILE by. */
+static __always_inline struct file_key key_of(struct file *file)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct file_key key = { .inode = BPF_CORE_READ(inode, i_ino),
+				.size = BPF_CORE_READ(inode, i_size),
+				.device = BPF_CORE_READ(inode, i_sb, s_dev),
+				.generation = BPF_CORE_READ(inode, i_generation) };
+
+	return key;
+}
+
+/* Makes TARGET that of a process that has the file KNOWN at BIAS. */
+static __always_inline void take_image(struct target *target, const struct known_file *known,
+				       __u64 bias)
+{
+	*target = known->target;
+	target->bias = bias;
+	target->interpreters += bias;
+	if (target->code_type)
+		target->code_type += bias;
+	if (target->entry_gap.length)
+		target->entry_gap.start += bias;
+}
+
+/* Where the mapping begins that has the code of the file that MEMORY's program began with. */
+static __always_inline __u64 program_start(struct mm_struct *memory)
+{
+	return BPF_CORE_READ(memory, start_code) >> page_shift << page_shift;
+}
+
+/* Tells that the current process runs another program, from FILE, and is TARGET. */
+static __always_inline void tell_exec(struct task_struct *task, const struct target *target,
+				      const struct file_key *file)
+{
+	struct process_record *record = reserve_record();
+
+	if (!record) {
+		leave_alone(BPF_CORE_READ(task, tgid));
+		return;
+	}
+	fill_record(record, PROCESS_EXECUTED, task, target);
+	record->start = program_start(BPF_CORE_READ(task, mm));
+	record->file = *file;
+	copy_arguments(record, BPF_CORE_READ(task, mm));
+	bpf_ringbuf_submit(record, 0);
+}
+
+/* Makes TARGET, which is zero, what a process is that has begun to run FILE. */
+static __always_inline void take_program(struct target *target, const struct file_key *file,
+					 struct mm_struct *memory)
+{
+	const struct known_file *known = bpf_map_lookup_elem(&known_files, file);
+
+	target->state = TARGET_WAITING;
+	if (known && known->target.state == TARGET_PYTHON && adopting)
+		take_image(target, known, program_start(memory) - known->text_address);
+	else if (known && known->target.state == TARGET_OTHER)
+		target->state = TARGET_OTHER;
+}
+
+SEC("tp_btf/sched_process_exec")
+int follow_exec(__u64 *context)
+{
+	struct task_struct *task = (struct task_struct *)context[0];
+	struct linux_binprm *program = (struct linux_binprm *)context[2];
+	struct mm_struct *memory = task->mm;
+	__u32 tgid = task->tgid;
+	struct target *found = bpf_map_lookup_elem(&targets, &tgid), target = { 0 };
+	struct file_key file;
+
+	if ((!found && following != FOLLOW_ALL) || !is_within(task))
+		return 0;
+	file = key_of(program->file);
+	if (found && found->memory == (__u64)memory) {
+		/* Its files were seen while they were mapped. */
+		target = *found;
+		if (target.state == TARGET_LOADING)
+			target.state = TARGET_PYTHON;
+	} else {
+		take_program(&target, &file, memory);
+		if (!found && target.state == TARGET_OTHER)
+			return 0;
+		target.before = found ? found->serial : 0;
+		target.serial = new_serial();
+		target.memory = (__u64)memory;
+	}
+	if (put_target(tgid, &target))
+		tell_exec(task, &target, &file);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int follow_exit(__u64 *context)
+{
+	struct task_struct *task = (struct task_struct *)context[0];
+	__u32 tgid = task->tgid;
+	struct process_record *record;
+	struct target *target;
+
+	if (task->signal->live.counter)
+		return 0;
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	if (!target)
+		return 0;
+	record = reserve_record();
+	if (!record) {
+		leave_alone(tgid);
+		return 0;
+	}
+	fill_record(record, PROCESS_ENDED, task, target);
+	bpf_ringbuf_submit(record, 0);
+	bpf_map_delete_elem(&targets, &tgid);
+	return 0;
+}
+
+/* Whether the current process, whose entry TARGET is, has found its Python already. */
+static __always_inline bool is_settled(const struct target *target, __u64 memory)
+{
+	return target && (!target->memory || target->memory == memory) &&
+	       (target->state == TARGET_PYTHON || target->state == TARGET_REFUSED ||
+		target->state == TARGET_LOADING);
+}
+
+/* The current process has mapped code of a file, KNOWN or not. */
+static __always_inline void take_mapping(struct task_struct *task, struct mm_struct *memory,
+					 struct target *found, const struct known_file *known,
+					 const struct file_key *file, __u64 start, __u64 offset)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	bool complete = BPF_CORE_READ(memory, arg_end);
+	bool renewed = !found || found->memory != (__u64)memory;
+	struct process_record *record;
+	struct target target = { 0 };
+
+	if (known && adopting && offset == known->text_offset) {
+		take_image(&target, known, start - known->text_address);
+		target.state = complete ? TARGET_PYTHON : TARGET_LOADING;
+	} else {
+		target.state = TARGET_WAITING;
+	}
+	target.memory = (__u64)memory;
+	target.before = found && renewed ? found->serial : found ? found->before : 0;
+	target.serial = renewed ? new_serial() : found->serial;
+	target.waiting = renewed ? 0 : found->waiting;
+	if (!put_target(tgid, &target))
+		return;
+	record = reserve_record();
+	if (!record) {
+		leave_alone(tgid);
+		return;
+	}
+	fill_record(record, PROCESS_MAPPED, task, &target);
+	record->start = start;
+	record->file = *file;
+	if (complete)
+		copy_arguments(record, memory);
+	bpf_ringbuf_submit(record, 0);
+}
+
+SEC("fentry/perf_event_mmap")
+int follow_mapping(__u64 *context)
+{
+	struct vm_area_struct *vma = (struct vm_area_struct *)context[0];
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct file *mapped = vma->vm_file;
+	struct mm_struct *memory = BPF_CORE_READ(task, mm);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct known_file *known;
+	struct target *found;
+	struct file_key file;
+
+	if (!mapped || !memory || !(vma->vm_flags & VM_EXEC))
+		return 0;
+	found = bpf_map_lookup_elem(&targets, &tgid);
+	if ((!found && following != FOLLOW_ALL) || is_settled(found, (__u64)memory))
+		return 0;
+	file = key_of(mapped);
+	known = bpf_map_lookup_elem(&known_files, &file);
+	if ((known && known->target.state != TARGET_PYTHON) || !is_within(task))
+		return 0;
+	take_mapping(task, memory, found, known, &file, vma->vm_start, vma->vm_pgoff << page_shift);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What becomes of processes, as the kernel side follows it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernel.h"
+
+#define PARENT	100
+#define CHILD	101
+#define STRANGE 102
+
+#define EXECUTABLE   0x4
+#define TEXT_OFFSET  0x2000
+#define TEXT_ADDRESS 0x402000
+#define BIAS	     0x7000000
+
+static struct super_block device = { .s_dev = 0x800001 };
+static struct inode inode = { .i_ino = 7, .i_sb = &device, .i_size = 4096, .i_generation = 3 };
+static struct file file = { .f_inode = &inode };
+static struct mm_struct before,
+	after = { .start_code = TEXT_ADDRESS + BIAS + 0x40, .arg_start = 1, .arg_end = 2 };
+static const struct file_key key = {
+	.inode = 7, .size = 4096, .device = 0x800001, .generation = 3
+};
+
+static int set_up(void **state)
+{
+	(void)state;
+	kernel__load(1);
+	kernel__follow(FOLLOW_ALL, true);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	kernel__unload();
+	return 0;
+}
+
+static const struct process_record *last_record(void)
+{
+	return &kernel.process_records[kernel.process_record_count - 1];
+}
+
+static void know_python(void)
+{
+	const struct known_file known = {
+		.text_offset = TEXT_OFFSET,
+		.text_address = TEXT_ADDRESS,
+		.target = { .state = TARGET_PYTHON,
+			    .interpreters = 0x500000,
+			    .code_type = 0x600000,
+			    .entry_gap = { .start = 0x403000, .length = 8 },
+			    .layout = 5,
+			    .image = 9 },
+	};
+
+	kernel__know_file(&key, &known);
+}
+
+static void know_other(enum target_state state)
+{
+	const struct known_file known = { .target.state = state };
+
+	kernel__know_file(&key, &known);
+}
+
+static void map_file(__u32 tgid, struct mm_struct *mm)
+{
+	const struct vm_area_struct area = { .vm_start = TEXT_ADDRESS + BIAS,
+					     .vm_flags = EXECUTABLE,
+					     .vm_pgoff = TEXT_OFFSET >> 12,
+					     .vm_file = &file };
+
+	kernel__map(tgid, mm, &area);
+}
+
+static void assert_moved(const struct target *target)
+{
+	assert_non_null(target);
+	assert_int_equal(target->interpreters, 0x500000 + BIAS);
+	assert_int_equal(target->code_type, 0x600000 + BIAS);
+	assert_int_equal(target->entry_gap.start, 0x403000 + BIAS);
+	assert_int_equal(target->layout, 5);
+	assert_int_equal(target->bias, BIAS);
+}
+
+static void a_child_is_a_target_from_its_fork_on(void **state)
+{
+	const struct target *child;
+
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 2, 0);
+	kernel__fork(PARENT, CHILD, &before);
+	child = kernel__target(CHILD);
+	assert_non_null(child);
+	assert_int_equal(child->interpreters, 0x1234);
+	assert_int_equal(child->layout, 2);
+	assert_ptr_equal(child->memory, &before);
+	assert_int_not_equal(child->serial, PARENT);
+	assert_int_equal(last_record()->event, PROCESS_FORKED);
+	assert_int_equal(last_record()->before, PARENT);
+	assert_int_equal(last_record()->serial, child->serial);
+	assert_int_equal(last_record()->pid, CHILD);
+}
+
+static void a_strangers_child_is_none(void **state)
+{
+	(void)state;
+	kernel__fork(STRANGE, CHILD, &before);
+	assert_null(kernel__target(CHILD));
+	assert_int_equal(kernel.process_record_count, 0);
+}
+
+/* For nobody would know whose its samples are. */
+static void what_cannot_be_told_is_no_target(void **state)
+{
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 2, 0);
+	kernel.ring_full = true;
+	kernel__fork(PARENT, CHILD, &before);
+	assert_null(kernel__target(CHILD));
+	kernel__exec(PARENT, &after, &file);
+	assert_null(kernel__target(PARENT));
+	map_file(STRANGE, &after);
+	assert_null(kernel__target(STRANGE));
+	assert_int_equal(kernel__counters(0)->untold, 3);
+}
+
+static void a_known_program_is_walked_from_its_exec_on(void **state)
+{
+	(void)state;
+	know_python();
+	kernel__exec(STRANGE, &after, &file);
+	assert_moved(kernel__target(STRANGE));
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_PYTHON);
+	assert_int_equal(last_record()->event, PROCESS_EXECUTED);
+	assert_int_equal(last_record()->image, 9);
+	assert_int_equal(last_record()->bias, BIAS);
+}
+
+static void an_unknown_one_waits_and_is_asked_about(void **state)
+{
+	(void)state;
+	kernel__exec(STRANGE, &after, &file);
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_WAITING);
+	assert_memory_equal(&last_record()->file, &key, sizeof(key));
+	assert_int_equal(last_record()->start, TEXT_ADDRESS + BIAS);
+	kernel.tgid = STRANGE;
+	kernel.memory = &after;
+	kernel__sample();
+	kernel__sample();
+	assert_int_equal(kernel__target(STRANGE)->waiting, 2);
+	assert_int_equal(kernel__counters(0)->events, 0);
+	kernel__end(STRANGE);
+	assert_int_equal(last_record()->event, PROCESS_ENDED);
+	assert_int_equal(last_record()->waiting, 2);
+	assert_null(kernel__target(STRANGE));
+}
+
+static void what_is_known_for_no_python_is_left_alone(void **state)
+{
+	(void)state;
+	know_other(TARGET_OTHER);
+	kernel__exec(STRANGE, &after, &file);
+	map_file(STRANGE, &after);
+	assert_null(kernel__target(STRANGE));
+	assert_int_equal(kernel.process_record_count, 0);
+}
+
+static void what_leads_to_one_is_asked_each_time(void **state)
+{
+	(void)state;
+	know_other(TARGET_WAITING);
+	kernel__exec(STRANGE, &after, &file);
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_WAITING);
+}
+
+/* Unless that is what was asked for. */
+static void a_stranger_is_not_followed_among_children(void **state)
+{
+	(void)state;
+	know_python();
+	kernel__follow(FOLLOW_CHILDREN, true);
+	kernel__exec(STRANGE, &after, &file);
+	map_file(STRANGE, &after);
+	assert_null(kernel__target(STRANGE));
+}
+
+static void a_child_that_runs_no_python_is_followed(void **state)
+{
+	(void)state;
+	know_other(TARGET_OTHER);
+	kernel__follow(FOLLOW_CHILDREN, true);
+	kernel__add_target(PARENT, 0x1234, 2, 0);
+	kernel__fork(PARENT, CHILD, &before);
+	kernel__exec(CHILD, &after, &file);
+	assert_int_equal(kernel__target(CHILD)->state, TARGET_OTHER);
+	kernel__fork(CHILD, STRANGE, &after);
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_OTHER);
+	know_python();
+	map_file(STRANGE, &after);
+	assert_moved(kernel__target(STRANGE));
+}
+
+static void a_known_library_is_walked_from_its_mapping_on(void **state)
+{
+	__u64 serial;
+
+	(void)state;
+	know_python();
+	map_file(STRANGE, &after);
+	assert_moved(kernel__target(STRANGE));
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_PYTHON);
+	assert_int_equal(last_record()->event, PROCESS_MAPPED);
+	/* It has its Python. */
+	serial = kernel__target(STRANGE)->serial;
+	map_file(STRANGE, &after);
+	assert_int_equal(kernel.process_record_count, 1);
+	assert_int_equal(kernel__target(STRANGE)->serial, serial);
+}
+
+/* While an exec is not complete yet: the program's own file is mapped in it. */
+static void what_is_mapped_in_an_exec_is_complete_with_it(void **state)
+{
+	struct mm_struct loading = after;
+
+	(void)state;
+	loading.arg_end = 0;
+	know_python();
+	map_file(STRANGE, &loading);
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_LOADING);
+	loading.arg_end = 2;
+	kernel__exec(STRANGE, &loading, &file);
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_PYTHON);
+	assert_int_equal(last_record()->event, PROCESS_EXECUTED);
+	assert_int_equal(last_record()->serial, last_record()[-1].serial);
+}
+
+/* Where user space chooses, each is asked about. */
+static void nothing_is_taken_at_once_where_it_is_chosen(void **state)
+{
+	(void)state;
+	know_python();
+	kernel__follow(FOLLOW_ALL, false);
+	kernel__exec(STRANGE, &after, &file);
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_WAITING);
+}
+
+/* From the moment at which it has other memory, what was known of it is not true. */
+static void what_has_called_exec_is_not_walked_as_before(void **state)
+{
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel.tgid = PARENT;
+	kernel.memory = &before;
+	kernel__sample();
+	assert_int_equal(kernel__counters(0)->events, 1);
+	kernel.memory = &after;
+	kernel__sample();
+	assert_int_equal(kernel__counters(0)->events, 1);
+}
+
+/* The number of a process that has ended may be another's at once. */
+static void equal_numbers_are_told_apart(void **state)
+{
+	struct last_sample first, second;
+
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel__fork(PARENT, CHILD, &before);
+	kernel.tgid = kernel.tid = CHILD;
+	kernel.memory = &before;
+	first = kernel__sample();
+	kernel__end(CHILD);
+	kernel__fork(PARENT, CHILD, &before);
+	second = kernel__sample();
+	assert_int_equal(first.outcome, second.outcome);
+	assert_int_not_equal(first.hash, second.hash);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_child_is_a_target_from_its_fork_on),
+		TEST(a_strangers_child_is_none),
+		TEST(what_cannot_be_told_is_no_target),
+		TEST(a_known_program_is_walked_from_its_exec_on),
+		TEST(an_unknown_one_waits_and_is_asked_about),
+		TEST(what_is_known_for_no_python_is_left_alone),
+		TEST(what_leads_to_one_is_asked_each_time),
+		TEST(a_stranger_is_not_followed_among_children),
+		TEST(a_child_that_runs_no_python_is_followed),
+		TEST(a_known_library_is_walked_from_its_mapping_on),
+		TEST(what_is_mapped_in_an_exec_is_complete_with_it),
+		TEST(nothing_is_taken_at_once_where_it_is_chosen),
+		TEST(what_has_called_exec_is_not_walked_as_before),
+		TEST(equal_numbers_are_told_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
