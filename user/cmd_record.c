@@ -67,8 +67,10 @@ static enum exit_status check_outputs(const struct options *options)
 	return status;
 }
 
-static char *title_of(const struct profile *profile)
+static char *title_of(const struct profile *profile, const struct options *options)
 {
+	if (options->following == FOLLOW_ALL)
+		return xstrdup("every Python of the machine");
 	if (!profile->process_count)
 		return xstrdup("no process");
 	return xasprintf("process %u: %s%s", profile->processes[0].pid,
@@ -115,7 +117,7 @@ static enum exit_status write_outputs(const struct recording *recording,
 	const struct profile *profile = recording__profile(recording);
 	pid_t pid = recording__pid(recording);
 	char *path = output_path(options, pid), *stats = stats_path(options, pid);
-	char *title = title_of(profile);
+	char *title = title_of(profile, options);
 	struct output_options shown = options->shown;
 	struct written_profile written = { profile, options, &shown };
 	enum exit_status status = STATUS_WRITTEN;

@@ -38,12 +38,16 @@ static int become_sudo_user(void)
 	return 0;
 }
 
-/* In the child: runs COMMAND, or tells the parent through FD why it could not. */
-static void run(char **command, int fd)
+/* In the child: runs COMMAND once GATE is open, or tells the parent through FD why it could not. */
+static void run(char **command, int gate, int fd)
 {
 	sigset_t none;
 	int error;
+	char open;
 
+	/* Nobody waits for it any more. */
+	if (read(gate, &open, sizeof(open)) != sizeof(open))
+		_exit(126);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
@@ -60,22 +64,44 @@ static void run(char **command, int fd)
 	_exit(127);
 }
 
-pid_t command__start(char **command)
+int command__prepare(char **command, struct command *started)
 {
-	int pipes[2], error = 0;
+	int gate[2], answer[2];
 	pid_t child;
 
-	/* Closed by a successful exec; until then it holds the parent. */
-	if (pipe2(pipes, O_CLOEXEC))
+	if (pipe2(gate, O_CLOEXEC))
 		return -errno;
+	/* Closed by a successful exec; until then it holds the parent. */
+	if (pipe2(answer, O_CLOEXEC)) {
+		close(gate[0]);
+		close(gate[1]);
+		return -errno;
+	}
 	child = fork();
-	if (child == 0)
-		run(command, pipes[1]);
-	close(pipes[1]);
-	if (child < 0)
+	if (child == 0) {
+		close(gate[1]);
+		run(command, gate[0], answer[1]);
+	}
+	*started = (struct command){ child, gate[1], answer[0] };
+	close(gate[0]);
+	close(answer[1]);
+	if (child > 0)
+		return 0;
+	close(started->gate);
+	close(started->answer);
+	return -EAGAIN;
+}
+
+int command__run(struct command *started)
+{
+	const char open = 1;
+	int error = 0;
+
+	if (write(started->gate, &open, sizeof(open)) != sizeof(open))
 		error = -errno;
-	else if (read(pipes[0], &error, sizeof(error)) != sizeof(error))
+	close(started->gate);
+	if (!error && read(started->answer, &error, sizeof(error)) != sizeof(error))
 		error = 0;
-	close(pipes[0]);
-	return error ? error : child;
+	close(started->answer);
+	return error;
 }

@@ -5,8 +5,16 @@
 
 #include <sys/types.h>
 
-/* Starts COMMAND, found on PATH, as the user who called sudo where one did, with default signal
- * handling.  Its process ID; -errno where it could not be started. */
-pid_t command__start(char **command);
+struct command {
+	pid_t pid;
+	int gate, answer; /* pipes */
+};
+
+/* Makes a process that will run COMMAND.  0 with *STARTED for command__run, or -errno. */
+int command__prepare(char **command, struct command *started);
+
+/* Has it run the command, found on PATH, as the user who called sudo where one did, with default
+ * signal handling.  0, or -errno where it could not; then the process has ended. */
+int command__run(struct command *started);
 
 #endif

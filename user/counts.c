@@ -54,22 +54,42 @@ static void count_stack(void *context, uint64_t name, uint64_t samples, enum out
 	const struct tally_entry entry = { name, outcome, samples };
 	struct counts *counts = context;
 
-	if (name == NO_NAME)
+	if (name == NO_NAME) {
 		counts->unnamed += samples;
-	else
-		tally__add(counts->tally, &entry);
+		return;
+	}
+	symbolizer__see(counts->symbolizer, name >> 32);
+	tally__add(counts->tally, &entry);
+}
+
+void counts__add_waited(struct counts *counts, const struct target_process *target,
+			uint64_t samples)
+{
+	uint32_t thread, stack;
+
+	if (!samples)
+		return;
+	thread = symbolizer__first_thread(counts->symbolizer, target);
+	stack = symbolizer__reason(counts->symbolizer, OUTCOME_NOT_KNOWN_YET);
+	counts->profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET] += samples;
+	profile__add(counts->profile, thread, stack, samples);
 }
 
 struct sampler_sink counts__sink(struct counts *counts)
 {
-	return (struct sampler_sink){ learn_code, define_stack, count_stack, counts };
+	return (struct sampler_sink){
+		.learn = learn_code,
+		.define = define_stack,
+		.count = count_stack,
+		.context = counts,
+	};
 }
 
 static void identify_codes(void *context, const struct target_process *target, bool identify)
 {
 	struct sampler *sampler = context;
 
-	sampler__identify_codes(sampler, target->kernel_pid, identify);
+	target_map__identify_codes(sampler__targets(sampler), target->key, identify);
 }
 
 static void take(void *context, const struct tally_entry *entry)
@@ -113,6 +133,9 @@ bool counts__agree(const struct counts *counts, const struct sampler *sampler)
 	for (int i = 0; i < OUTCOME_COUNT; i++) {
 		uint64_t counted = sampler__outcomes(sampler, i);
 
+		/* What came before its process was known is counted apart. */
+		if (i == OUTCOME_NOT_KNOWN_YET)
+			continue;
 		/* Only what is in doubt comes to another outcome than in the kernel. */
 		if (i != OUTCOME_CODE_REPLACED && counted < ledger->outcomes[i])
 			return false;

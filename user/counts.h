@@ -20,6 +20,10 @@ struct counts;
 struct counts *counts__new(struct profile *profile, struct symbolizer *symbolizer);
 void counts__free(struct counts *counts);
 
+/* Counts samples of TARGET that came before it was known what that is. */
+void counts__add_waited(struct counts *counts, const struct target_process *target,
+			uint64_t samples);
+
 /* Where the sampler is to define and count. */
 struct sampler_sink counts__sink(struct counts *counts);
 

@@ -175,3 +175,39 @@ void identity__free(struct identity *identity)
 	free(identity->unit);
 	memset(identity, 0, sizeof(*identity));
 }
+
+static char *copy_text(const char *text)
+{
+	return text ? xstrdup(text) : NULL;
+}
+
+void identity__copy(const struct identity *identity, struct identity *copy)
+{
+	*copy = *identity;
+	copy->command = copy_text(identity->command);
+	copy->short_name = copy_text(identity->short_name);
+	copy->comm = copy_text(identity->comm);
+	copy->user = copy_text(identity->user);
+	copy->cgroups = copy_text(identity->cgroups);
+	copy->cgroup = copy_text(identity->cgroup);
+	copy->container_id = copy_text(identity->container_id);
+	copy->pod_uid = copy_text(identity->pod_uid);
+	copy->unit = copy_text(identity->unit);
+}
+
+void identity__of_words(const char *words, size_t length, struct identity *identity)
+{
+	memset(identity, 0, sizeof(*identity));
+	if (!length)
+		return;
+	identity->short_name = command_name__of(words, length, NULL);
+	identity->command = xstrndup(words, length);
+	for (size_t end = strlen(identity->command) + 1; end < length; end++) {
+		char *longer = xasprintf("%s %.*s", identity->command,
+					 (int)strnlen(words + end, length - end), words + end);
+
+		end += strnlen(words + end, length - end);
+		free(identity->command);
+		identity->command = longer;
+	}
+}

@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_IDENTITY_H
 #define PYBPFPROF_IDENTITY_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,5 +30,12 @@ struct identity {
  * users: a container's user 1000 is not whom /etc/passwd here has for it. */
 int identity__read(pid_t pid, struct identity *identity);
 void identity__free(struct identity *identity);
+
+/* The same once more, for identity__free: of a process that was forked. */
+void identity__copy(const struct identity *identity, struct identity *copy);
+
+/* What is known of one that has ended, by the LENGTH bytes of the WORDS that it was started with,
+ * each with a NUL; for identity__free. */
+void identity__of_words(const char *words, size_t length, struct identity *identity);
 
 #endif

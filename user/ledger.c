@@ -113,6 +113,10 @@ static json_t *ledger__json(const struct ledger *ledger)
 		{ "unnamed_code_objects", ledger->unnamed_code_objects },
 		{ "ring_full", ledger->ring_full },
 		{ "cpus_not_sampled", ledger->cpus_not_sampled },
+		{ "samples_of_unknown_processes", ledger->not_asked },
+		{ "unreadable_processes", ledger->unreadable_processes },
+		{ "untold_processes", ledger->untold },
+		{ "processes_without_room", ledger->crowded },
 	};
 	json_t *json = json_pack("{s:f, s:f}", "rate_hz", ledger->rate_hz, "duration_s",
 				 ledger->duration_s);

@@ -34,6 +34,10 @@ struct ledger {
 	uint64_t unnamed_code_objects; /* gone before their names could be read */
 	uint64_t ring_full;	       /* definitions that had to be sent again */
 	uint64_t cpus_not_sampled;     /* they went online while sampling */
+	/* Of processes that are followed: */
+	uint64_t not_asked; /* samples of those that ended before it was known what they ran */
+	uint64_t unreadable_processes; /* closed to us, so that nobody knows what they run */
+	uint64_t untold, crowded;      /* not sampled: no room to tell of them, or for them */
 	struct ledger_periods periods;
 };
 

@@ -17,19 +17,35 @@
 /* The kernel's PID_MAX_LIMIT. */
 #define PID_LIMIT 4194304
 
+/* Each takes some 200 bytes of the kernel's memory from the start. */
+#define PROCESSES_LIMIT (1024 * 1024)
+
 #define SEE_HELP "; see pybpfprof --help"
 
 enum long_only {
 	OPTION_NOLINENO = 256,
 	OPTION_FULL_FILENAMES,
 	OPTION_STATS,
+	OPTION_MAX_PROCESSES,
 	OPTION_VERSION,
+	OPTION_RULE, /* and the numbers behind it: rule_kinds */
 };
 
-static const char short_options[] = "+:p:d:r:o:f:tFqvh";
+/* By number, what process_filter__add calls them. */
+static const char *const rule_kinds[] = { "comm", "cgroup", "container", "uid", "exclude" };
+
+static const char short_options[] = "+:p:asd:r:o:f:tFqvh";
 
 static const struct option long_options[] = {
 	{ "pid", required_argument, NULL, 'p' },
+	{ "all", no_argument, NULL, 'a' },
+	{ "subprocesses", no_argument, NULL, 's' },
+	{ "comm", required_argument, NULL, OPTION_RULE },
+	{ "cgroup", required_argument, NULL, OPTION_RULE + 1 },
+	{ "container", required_argument, NULL, OPTION_RULE + 2 },
+	{ "uid", required_argument, NULL, OPTION_RULE + 3 },
+	{ "exclude", required_argument, NULL, OPTION_RULE + 4 },
+	{ "max-processes", required_argument, NULL, OPTION_MAX_PROCESSES },
 	{ "duration", required_argument, NULL, 'd' },
 	{ "rate", required_argument, NULL, 'r' },
 	{ "output", required_argument, NULL, 'o' },
@@ -52,9 +68,20 @@ static const char help[] =
 	"Usage: pybpfprof [record] -p PID... [OPTION...]            profile running processes\n"
 	"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]  start a program and profile "
 	"it\n"
+	"       pybpfprof [record] -a [OPTION...]                   profile every Python of the "
+	"machine\n"
 	"       pybpfprof check [--json]                            tell whether that works here\n"
 	"\n"
 	"  -p, --pid PID          process to profile; more with -p 1,2 or -p 1 2\n"
+	"  -a, --all              every Python of the machine, also those that start later\n"
+	"  -s, --subprocesses     also what the processes start, and what that starts\n"
+	"      --comm GLOB        of these, those with such a name: the script's, module's or "
+	"kernel's;\n"
+	"      --cgroup PATH      in this control group, or below;\n"
+	"      --container ID     in this container, by its ID or how that begins;\n"
+	"      --uid USER         of this user; several of a kind: any\n"
+	"      --exclude KIND=X   but not those with comm, cgroup, container or uid X\n"
+	"      --max-processes N  room for so many at a time (4096)\n"
 	"  -d, --duration TIME    seconds, or 90s, 2m, 1h; without it until Ctrl-C or the\n"
 	"                         process's end\n"
 	"  -r, --rate HZ          samples a second of busy CPU (99)\n"
@@ -79,6 +106,7 @@ static const char examples[] = "\n"
 			       "  sudo pybpfprof --pid 1234 --duration 30\n"
 			       "  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
 			       "  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
+			       "  sudo pybpfprof -a -d 60\n"
 			       "\n"
 			       "Exit status: 0 a profile was written; 1 failed; 2 wrong usage; 3 "
 			       "not a Python process, or a\n"
@@ -168,6 +196,28 @@ static enum exit_status set_rate(struct options *options, const char *text)
 	return STATUS_WRITTEN;
 }
 
+static enum exit_status set_max_processes(struct options *options, const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || number < 1 || number > PROCESSES_LIMIT)
+		return bad_value("number of processes", text, "a number from 1 to 1048576");
+	options->processes_max = number;
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status add_rule(struct options *options, int option, const char *text)
+{
+	char *wrong = process_filter__add(&options->filter, rule_kinds[option - OPTION_RULE], text);
+
+	if (!wrong)
+		return STATUS_WRITTEN;
+	log__error("%s" SEE_HELP, wrong);
+	free(wrong);
+	return STATUS_USAGE;
+}
+
 static enum exit_status set_format(struct options *options, const char *name)
 {
 	options->format = output__by_name(name);
@@ -181,6 +231,15 @@ static enum exit_status take_option(struct options *options, int option, const c
 	switch (option) {
 	case 'p':
 		return add_pids(options, value);
+	case 'a':
+		options->following = FOLLOW_ALL;
+		break;
+	case 's':
+		if (options->following == FOLLOW_NONE)
+			options->following = FOLLOW_CHILDREN;
+		break;
+	case OPTION_MAX_PROCESSES:
+		return set_max_processes(options, value);
 	case 'd':
 		if (!options__parse_duration(value, &options->duration_s))
 			return bad_value("duration", value,
@@ -221,7 +280,7 @@ static enum exit_status take_option(struct options *options, int option, const c
 		options->help = true;
 		break;
 	default:
-		return STATUS_USAGE;
+		return add_rule(options, option, value);
 	}
 	return STATUS_WRITTEN;
 }
@@ -318,19 +377,26 @@ static enum exit_status check(struct options *options)
 {
 	if (options->help || options->version)
 		return STATUS_WRITTEN;
-	if (!options->pid_count && !options->command) {
-		log__error("nothing to profile: -p PID, or -- COMMAND" SEE_HELP);
+	if (!options->pid_count + !options->command + (options->following != FOLLOW_ALL) == 3) {
+		log__error("nothing to profile: -p PID, -a, or -- COMMAND" SEE_HELP);
 		return STATUS_USAGE;
 	}
-	if (options->pid_count > TARGETS_MAX) {
-		log__error("%zu processes are too many for one run: at most %d" SEE_HELP,
-			   options->pid_count, TARGETS_MAX);
+	if (options->pid_count > options->processes_max) {
+		log__error("%zu processes are too many for one run: at most %u, which "
+			   "--max-processes raises" SEE_HELP,
+			   options->pid_count, options->processes_max);
 		return STATUS_USAGE;
 	}
-	if (options->pid_count && options->command) {
-		log__error("either -p PID or -- COMMAND, not both" SEE_HELP);
+	if (!options->pid_count + !options->command + (options->following != FOLLOW_ALL) < 2) {
+		log__error("either -p PID, -a, or -- COMMAND, not two of them" SEE_HELP);
 		return STATUS_USAGE;
 	}
+	if (options->following == FOLLOW_NONE && !process_filter__is_empty(&options->filter)) {
+		log__error("--comm, --cgroup, --container, --uid and --exclude choose among the "
+			   "processes of -a or -s" SEE_HELP);
+		return STATUS_USAGE;
+	}
+	options->shown.by_process |= options->following != FOLLOW_NONE;
 	return check_output(options);
 }
 
@@ -341,6 +407,7 @@ enum exit_status options__parse(int count, char **arguments, struct options *opt
 
 	memset(options, 0, sizeof(*options));
 	options->rate_hz = RATE_HZ_DEFAULT;
+	options->processes_max = TARGETS_MAX;
 	while (own < count && strcmp(arguments[own], "--") != 0)
 		own++;
 	if (own + 1 < count)
@@ -355,6 +422,7 @@ enum exit_status options__parse(int count, char **arguments, struct options *opt
 
 void options__free(struct options *options)
 {
+	process_filter__free(&options->filter);
 	free(options->pids);
 	options->pids = NULL;
 	options->pid_count = 0;

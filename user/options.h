@@ -5,10 +5,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "exit_status.h"
 #include "output.h"
+#include "process_filter.h"
+#include "pybpfprof.h"
 #include "symbolizer.h"
 
 #define RATE_HZ_DEFAULT 99
@@ -16,7 +19,10 @@
 struct options {
 	pid_t *pids;
 	size_t pid_count;
-	char **command;	   /* NULL-terminated; NULL: none */
+	char **command; /* NULL-terminated; NULL: none */
+	enum following following;
+	struct process_filter filter; /* of those that are followed */
+	uint32_t processes_max;
 	double duration_s; /* 0: until Ctrl-C or the target's end */
 	double rate_hz;
 	const char *output; /* NULL: a default name; may hold %p and %t */

@@ -33,7 +33,10 @@ char *output_file__expand(const char *pattern, pid_t pid)
 
 	localtime_r(&now, &local);
 	strftime(time_text, sizeof(time_text), "%Y%m%d-%H%M%S", &local);
-	snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	if (pid)
+		snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	else
+		snprintf(pid_text, sizeof(pid_text), "all");
 	return replace(replace(xstrdup(pattern), "%p", pid_text), "%t", time_text);
 }
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Replaces %p by PID and %t by the local time; the caller frees. */
+/* Replaces %p by PID, "all" where that is 0, and %t by the local time; the caller frees. */
 char *output_file__expand(const char *pattern, pid_t pid);
 
 /* Whether PATH, which OPTION of the command line named, could be written; says what is wrong where

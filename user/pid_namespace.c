@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -7,6 +6,7 @@
 
 #include "pid_namespace.h"
 #include "process.h"
+#include "process_list.h"
 #include "xalloc.h"
 
 /* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
@@ -71,20 +71,16 @@ static char *add(char *words, size_t count, pid_t candidate)
 char *pid_namespace__namesakes(pid_t pid)
 {
 	ino_t own = namespace_of("self");
-	DIR *processes = opendir("/proc");
-	struct dirent *entry;
-	char *words = NULL;
-	size_t count = 0;
+	size_t process_count, count = 0;
+	pid_t *pids = process_list__read(&process_count);
+	char *words = NULL, name[16];
 
-	while (processes && (entry = readdir(processes))) {
-		pid_t candidate = atoi(entry->d_name);
-
+	for (size_t i = 0; i < process_count; i++) {
+		snprintf(name, sizeof(name), "%d", pids[i]);
 		/* Of most, the namespace says enough. */
-		if (candidate > 0 && namespace_of(entry->d_name) != own &&
-		    is_known_as(candidate, pid))
-			words = add(words, count++, candidate);
+		if (namespace_of(name) != own && is_known_as(pids[i], pid))
+			words = add(words, count++, pids[i]);
 	}
-	if (processes)
-		closedir(processes);
+	free(pids);
 	return words;
 }

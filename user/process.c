@@ -57,9 +57,10 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 	/* The name stands in parentheses and may hold any character. */
 	rest = strrchr(line, ')');
 	if (!rest || sscanf(rest,
-			    ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+			    ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
 			    " %*d %*d %*d %*d %*d %*d %" SCNu64,
-			    &state, &flags, &user_ticks, &system_ticks, &process->start_time) != 5)
+			    &state, &process->parent, &flags, &user_ticks, &system_ticks,
+			    &process->start_time) != 6)
 		return -ESRCH;
 	*has_ended = state == 'Z' || state == 'X';
 	process->cpu_ticks = user_ticks + system_ticks;

@@ -9,6 +9,7 @@
 
 struct process {
 	pid_t pid;
+	pid_t parent;
 	pid_t tgid;  /* differs from pid where that is a thread other than the first */
 	bool zombie; /* all its threads have ended */
 	bool kernel_thread;

@@ -70,7 +70,8 @@ struct wanted {
 };
 
 struct searched_process {
-	pid_t pid; /* key */
+	uint64_t serial; /* key */
+	pid_t pid;
 	const struct target_process *target;
 	struct wanted *wanted;
 	struct function_search *search; /* NULL: none is under way */
@@ -143,14 +144,14 @@ static struct searched_process *find_process(const struct qualified_names *names
 {
 	struct searched_process *process;
 
-	HASH_FIND(hh, names->processes, &target->process.pid, sizeof(pid_t), process);
+	HASH_FIND(hh, names->processes, &target->key.serial, sizeof(uint64_t), process);
 	return process;
 }
 
 /* Gives the function the name that all its code objects have; else it has the bare one. */
 static void set_name(struct qualified_names *names, const struct shared_name *shared)
 {
-	bool agreed = shared->found == shared->codes && !shared->contradictory;
+	bool agreed = shared->found && shared->found == shared->codes && !shared->contradictory;
 
 	names->profile->functions[shared->function].name =
 		agreed ? shared->qualified : shared->bare;
@@ -194,9 +195,10 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 		return;
 	if (!process) {
 		process = xcalloc(1, sizeof(*process));
+		process->serial = target->key.serial;
 		process->pid = target->process.pid;
 		process->target = target;
-		HASH_ADD(hh, names->processes, pid, sizeof(process->pid), process);
+		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
 	}
 	HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
 	if (wanted)
@@ -332,7 +334,7 @@ static bool search_on(struct qualified_names *names, struct searched_process *pr
 	bool wanted = process->search ? due || now_ns == NOTHING_IS_DUE : due && process->wanted;
 	int64_t before_ns = *left_ns;
 
-	if (process->target->pidfd < 0 || !wanted)
+	if (process->target->ended || !wanted)
 		return true;
 	if (!process->search)
 		start(process);
@@ -356,7 +358,7 @@ static void search_all(struct qualified_names *names, int64_t now_ns, int64_t le
 			return;
 		/* To the end of the row. */
 		HASH_DEL(names->processes, process);
-		HASH_ADD(hh, names->processes, pid, sizeof(process->pid), process);
+		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
 	}
 }
 
@@ -371,12 +373,27 @@ void qualified_names__read(struct qualified_names *names, int64_t now_ns)
 	search_all(names, now_ns, LAST_STEP_NS);
 }
 
+/* A code object that nobody can look for any more has no say in its function's name. */
+static void remove_code(struct qualified_names *names, const struct wanted *wanted)
+{
+	struct shared_name *shared;
+
+	HASH_FIND(hh, names->functions, &wanted->function, sizeof(wanted->function), shared);
+	shared->codes--;
+	set_name(names, shared);
+}
+
 void qualified_names__forget(struct qualified_names *names, const struct target_process *target)
 {
 	struct searched_process *process = find_process(names, target);
+	struct wanted *wanted, *next;
 
 	if (!process)
 		return;
+	HASH_ITER (hh, process->wanted, wanted, next)
+		if (!wanted->searches)
+			remove_code(names, wanted);
 	forget_all(process);
-	process->due_ns = 0;
+	HASH_DEL(names->processes, process);
+	free(process);
 }

@@ -24,7 +24,7 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
  * for longer. */
 void qualified_names__read(struct qualified_names *names, int64_t now_ns);
 
-/* TARGET runs another program by now: what is still wanted of it stays as it is. */
+/* TARGET has ended: what is still wanted of it stays as it is. */
 void qualified_names__forget(struct qualified_names *names, const struct target_process *target);
 
 #endif

@@ -64,10 +64,17 @@ static int block_signals(void)
 
 static enum exit_status open_sampler(struct recording *recording)
 {
-	const struct sampler_sink sink = counts__sink(recording->counts);
+	const struct sampler_scope scope = { .processes = recording->options->processes_max,
+					     .following = recording->options->following,
+					     .adopting = process_filter__is_empty(
+						     &recording->options->filter) };
+	struct sampler_sink sink = counts__sink(recording->counts);
 	int64_t before = now_ns();
-	int error = sampler__open(&sink, &recording->sampler);
+	int error;
 
+	sink.note = watch__note;
+	sink.watcher = recording->watch;
+	error = sampler__open(&sink, &scope, &recording->sampler);
 	if (error)
 		return obstacle__say(privileges__load(error));
 	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
@@ -85,12 +92,12 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
-	recording->watch = watch__new();
+	recording->watch = watch__new(options->following, &options->filter);
 	/* First: what comes while the program loads ends the run like any later one. */
 	recording->signals = block_signals();
 	status = privileges__check(options->pids, options->pid_count);
 	if (!status)
-		status = open_files__allow(3 * (options->pid_count + 1));
+		status = open_files__allow(2 * (options->pid_count + 1));
 	if (!status)
 		status = watch__open(recording->watch, options->pids, options->pid_count);
 	if (!status)
@@ -155,8 +162,8 @@ static enum exit_status start(struct recording *recording)
 {
 	char **command = recording->options->command;
 	enum exit_status status;
-	int error =
-		watch__begin(recording->watch, recording->sampler, recording->symbolizer, now_ns());
+	int error = watch__begin(recording->watch, recording->sampler, recording->symbolizer,
+				 recording->counts, now_ns());
 
 	if (error) {
 		log__error("the processes cannot be sampled: %s", strerror(-error));
@@ -206,14 +213,13 @@ static void take_signal(struct recording *recording)
 	log__info("waiting for process %d to end; Ctrl-C again to leave it", child);
 }
 
-/* Waits for a signal, a target's end, a new stack, or for what is due. */
+/* Waits for a signal, a new stack, what became of a process, or for what is due. */
 static void wait_for_news(struct recording *recording)
 {
 	struct pollfd signals = { .fd = recording->signals, .events = POLLIN };
-	struct pollfd ends = { .fd = watch__fd(recording->watch), .events = POLLIN };
 	struct pollfd stacks = { .fd = recording->drain_ns ? -1 : sampler__fd(recording->sampler),
 				 .events = POLLIN };
-	struct pollfd fds[] = { signals, ends, stacks };
+	struct pollfd fds[] = { signals, stacks };
 	int64_t left = next_due(recording) - now_ns();
 	struct timespec timeout;
 
@@ -225,8 +231,6 @@ static void wait_for_news(struct recording *recording)
 	if (fds[0].revents)
 		take_signal(recording);
 	if (fds[1].revents)
-		watch__note_ends(recording->watch);
-	if (fds[2].revents)
 		recording->drain_ns = 1;
 }
 
@@ -295,6 +299,7 @@ static void finish(struct recording *recording)
 	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);
 	sampler__account(recording->sampler, ledger);
 	symbolizer__account(recording->symbolizer, ledger);
+	watch__account(recording->watch, ledger);
 	ledger->lost += counts__unnamed(recording->counts);
 	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
 	ledger->stacks = profile->stack_count;

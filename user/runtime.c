@@ -17,7 +17,7 @@
 
 #include "architecture.h"
 #include "deputy.h"
-#include "elf_image.h"
+#include "elf_cache.h"
 #include "interpreter_list.h"
 #include "process.h"
 #include "runtime.h"
@@ -314,9 +314,10 @@ static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *ad
 		       : elf_image__exported_symbol(image, name, address));
 }
 
-/* Examines IMAGE once for each place where one of the COUNT mappings says that it is loaded. */
+/* Examines IMAGE once for each place where one of the COUNT mappings says that it is loaded.
+ * *USEFUL: it has something that is looked for. */
 static int examine_image(struct search *search, struct elf_image *image,
-			 const struct mapping *mappings, ssize_t count)
+			 const struct mapping *mappings, ssize_t count, bool *useful)
 {
 	bool python = holds_python(image);
 	uint64_t type, self, biases[LOADED_MAX];
@@ -325,7 +326,8 @@ static int examine_image(struct search *search, struct elf_image *image,
 	struct runtime candidate;
 	int loaded = 0, error;
 
-	if (!python && !has_type && !has_self)
+	*useful = python || has_type || has_self;
+	if (!*useful)
 		return 0;
 	for (ssize_t i = 0; i < count && loaded < LOADED_MAX; i++) {
 		uint64_t *bias = &biases[loaded];
@@ -353,6 +355,9 @@ static int examine_image(struct search *search, struct elf_image *image,
 		if (error == -ESRCH || error == -EPERM)
 			return error;
 		search->candidates++;
+		candidate.text.bias = *bias;
+		candidate.text.offset = mappings[i].offset;
+		candidate.text.start = mappings[i].executable ? mappings[i].start : 0;
 		consider(search, error, &candidate);
 	}
 	return 0;
@@ -363,6 +368,7 @@ static int examine_file(struct search *search, const struct mapping *mappings, s
 {
 	struct elf_image *image;
 	int fd = -ENOENT, error;
+	bool useful = false;
 
 	/* One may have been unmapped meanwhile. */
 	for (ssize_t i = 0; fd == -ENOENT && i < count; i++)
@@ -371,9 +377,9 @@ static int examine_file(struct search *search, const struct mapping *mappings, s
 		search->denied = fd;
 	if (fd < 0)
 		return 0;
-	image = elf_image__open(fd, &search->budget);
-	error = image ? examine_image(search, image, mappings, count) : 0;
-	elf_image__close(image);
+	image = elf_cache__open(fd, &search->budget);
+	error = image ? examine_image(search, image, mappings, count, &useful) : 0;
+	elf_cache__release(image, useful);
 	return error;
 }
 
@@ -405,8 +411,10 @@ static void choose_code_type(struct search *search)
 	struct runtime *runtime = &search->runtime;
 
 	if (!search->result && search->copied_type && !is_ready(search, runtime->code_type) &&
-	    is_ready(search, search->copied_type))
+	    is_ready(search, search->copied_type)) {
 		runtime->code_type = search->copied_type;
+		runtime->text.start = 0;
+	}
 }
 
 /* The threads of what is supported must be found, too; a program that is being loaded may not have
@@ -456,4 +464,15 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	if (deputy__has_given_up(search.pid))
 		return -ETIMEDOUT;
 	return error ? error : search.result;
+}
+
+void runtime__move(struct runtime *runtime, uint64_t distance)
+{
+	runtime->interpreters += distance;
+	if (runtime->code_type)
+		runtime->code_type += distance;
+	if (runtime->entry_gap.length)
+		runtime->entry_gap.start += distance;
+	runtime->text.start += distance;
+	runtime->text.bias += distance;
 }

@@ -18,6 +18,12 @@ struct runtime {
 	uint64_t code_type;    /* address of PyCode_Type, 0: not known */
 	uint64_t thread_area;  /* pthread_self() is so many bytes below the thread pointer */
 	struct entry_gap entry_gap;
+	/* Where its file's code is: at START is what the file has at OFFSET, and BIAS is to be
+	 * added to the file's addresses.  START is 0 where that does not tell where everything is.
+	 */
+	struct {
+		uint64_t start, offset, bias;
+	} text;
 	bool initialized;      /* there is an interpreter, with a thread */
 	const char *objection; /* why it is not supported, where it is not for its version alone */
 	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of one that lives beside it; "": none */
@@ -31,5 +37,8 @@ struct runtime {
  * yet that it could be checked by, or where it has no C library yet; -ETIMEDOUT where it does not
  * answer (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
+
+/* Moves all addresses of RUNTIME by DISTANCE, as its file is. */
+void runtime__move(struct runtime *runtime, uint64_t distance);
 
 #endif

@@ -17,19 +17,22 @@
 #include "pid_namespace.h"
 #include "pybpfprof.skel.h"
 #include "sampler.h"
+#include "target_map.h"
 #include "xalloc.h"
 
 /* One draining takes little longer, unless it is the last one. */
 #define DRAIN_NS (100 * 1000 * 1000LL)
+
+/* In which the kernel tells perf of mappings (bpf/processes.bpf.h). */
+#define MAPPING_FUNCTION "perf_event_mmap"
 
 struct sampler {
 	struct pybpfprof_bpf *bpf;
 	struct ring_buffer *ring;
 	struct clock *clock;
 	struct slots *slots;
+	struct target_map *targets;
 	uint32_t cpus;
-	uint32_t layouts;
-	struct layout known_layouts[LAYOUTS_MAX];
 	const volatile struct bucket *buckets;	      /* [cpus * STACK_BUCKETS], the kernel's */
 	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
 	size_t buckets_size, counters_size;
@@ -102,6 +105,24 @@ uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
 	return samples;
 }
 
+uint64_t sampler__untold(const struct sampler *sampler)
+{
+	uint64_t untold = 0;
+
+	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
+		untold += sampler->counters[cpu].untold;
+	return untold;
+}
+
+uint64_t sampler__crowded(const struct sampler *sampler)
+{
+	uint64_t crowded = 0;
+
+	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
+		crowded += sampler->counters[cpu].crowded;
+	return crowded;
+}
+
 void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 {
 	ledger->events = sampler__events(sampler);
@@ -133,10 +154,12 @@ static int forward_libbpf(enum libbpf_print_level level, const char *format, va_
 	return 0;
 }
 
-static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus)
+static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processes)
 {
 	int error = bpf_map__set_max_entries(bpf->maps.walks, cpus);
 
+	if (!error)
+		error = bpf_map__set_max_entries(bpf->maps.targets, processes);
 	if (!error)
 		error = bpf_map__set_max_entries(bpf->maps.counters, cpus);
 	if (!error)
@@ -150,7 +173,7 @@ uint64_t sampler__map_bytes(void)
 	const struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	if (bpf && size_maps(bpf, cpus__array_size()) == 0) {
+	if (bpf && size_maps(bpf, cpus__array_size(), TARGETS_MAX) == 0) {
 		/* A ring buffer has neither keys nor values, but so many bytes. */
 		bpf_object__for_each_map (map, bpf->obj)
 			bytes += (uint64_t)bpf_map__max_entries(map) *
@@ -170,22 +193,58 @@ static const volatile void *map_read_only(struct bpf_map *map, size_t size, size
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static int load(struct sampler *sampler)
+/* Leaves out what is not for this run, or this kernel. */
+static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
+			   bool with_mappings)
 {
-	struct pybpfprof_bpf *bpf;
+	bool follows = scope->following != FOLLOW_NONE;
+	const struct {
+		struct bpf_program *program;
+		bool wanted;
+	} choices[] = {
+		{ bpf->progs.find_process, !pid_namespace__is_first() },
+		{ bpf->progs.follow_fork, follows },
+		{ bpf->progs.follow_mapping, follows && with_mappings },
+	};
+	int error = 0;
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
+		error = bpf_program__set_autoload(choices[i].program, choices[i].wanted);
+	return error;
+}
+
+static int load(struct sampler *sampler, const struct sampler_scope *scope, bool with_mappings)
+{
+	struct pybpfprof_bpf *bpf = sampler->bpf = pybpfprof_bpf__open();
 	int error;
 
-	libbpf_set_print(forward_libbpf);
-	bpf = sampler->bpf = pybpfprof_bpf__open();
 	if (!bpf)
 		return -errno;
 	if (getrandom((void *)&bpf->rodata->config.hash_seed, sizeof(__u64), 0) < 0)
 		return -errno;
-	error = size_maps(bpf, sampler->cpus);
+	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
+	bpf->bss->following = scope->following;
+	bpf->bss->adopting = scope->adopting;
+	error = size_maps(bpf, sampler->cpus, scope->processes);
 	if (!error)
-		error = bpf_program__set_autoload(bpf->progs.find_process,
-						  !pid_namespace__is_first());
+		error = choose_programs(bpf, scope, with_mappings);
 	return error ? error : pybpfprof_bpf__load(bpf);
+}
+
+static bool may_trace_functions(void)
+{
+	struct bpf_prog_load_opts options = { .sz = sizeof(options),
+					      .expected_attach_type = BPF_TRACE_FENTRY };
+	const struct bpf_insn nothing[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+					    { .code = BPF_JMP | BPF_EXIT } };
+	int id = libbpf_find_vmlinux_btf_id(MAPPING_FUNCTION, BPF_TRACE_FENTRY), fd = -1;
+
+	options.attach_btf_id = id;
+	if (id > 0)
+		fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2, &options);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 static int map_counters(struct sampler *sampler)
@@ -200,16 +259,19 @@ static int map_counters(struct sampler *sampler)
 	return sampler->buckets && sampler->counters ? 0 : -errno;
 }
 
-int sampler__open(const struct sampler_sink *sink, struct sampler **result)
+int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *scope,
+		  struct sampler **result)
 {
 	struct sampler *sampler = xcalloc(1, sizeof(*sampler));
 	int error;
 
 	sampler->cpus = cpus__array_size();
-	error = load(sampler);
+	libbpf_set_print(forward_libbpf);
+	error = load(sampler, scope, scope->following != FOLLOW_NONE && may_trace_functions());
 	if (!error)
 		error = map_counters(sampler);
 	if (!error) {
+		sampler->targets = target_map__new(sampler->bpf);
 		sampler->slots = slots__new(sink, sampler->buckets, sampler->cpus);
 		sampler->ring = ring_buffer__new(bpf_map__fd(sampler->bpf->maps.definitions),
 						 take_record, sampler, NULL);
@@ -232,6 +294,7 @@ void sampler__free(struct sampler *sampler)
 		munmap((void *)sampler->buckets, sampler->buckets_size);
 	if (sampler->counters)
 		munmap((void *)sampler->counters, sampler->counters_size);
+	target_map__free(sampler->targets);
 	pybpfprof_bpf__destroy(sampler->bpf);
 	slots__free(sampler->slots);
 	free(sampler);
@@ -292,67 +355,36 @@ int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_p
 	return *kernel_pid ? 0 : -ESRCH;
 }
 
-/* The index of LAYOUT in the kernel's table, adding it where it is new. */
-static int layout_index(struct sampler *sampler, const struct layout *layout, uint32_t *index)
+struct target_map *sampler__targets(struct sampler *sampler)
 {
-	for (*index = 0; *index < sampler->layouts; (*index)++)
-		if (memcmp(&sampler->known_layouts[*index], layout, sizeof(*layout)) == 0)
-			return 0;
-	if (*index == LAYOUTS_MAX)
-		return -E2BIG;
-	sampler->known_layouts[sampler->layouts++] = *layout;
-	return bpf_map__update_elem(sampler->bpf->maps.layouts, index, sizeof(*index), layout,
-				    sizeof(*layout), BPF_ANY);
+	return sampler->targets;
 }
 
-int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime)
+/* What was left out is passed over. */
+static int attach(struct bpf_program *program, struct bpf_link **link)
 {
-	struct target target = { .interpreters = runtime->interpreters,
-				 .code_type = runtime->code_type,
-				 .thread_area = runtime->thread_area,
-				 .entry_gap = runtime->entry_gap };
-	uint32_t key = tgid;
-	int error = layout_index(sampler, &runtime->layout, &target.layout);
-
-	return error ? error
-		     : bpf_map__update_elem(sampler->bpf->maps.targets, &key, sizeof(key), &target,
-					    sizeof(target), BPF_ANY);
+	if (bpf_program__autoload(program))
+		*link = bpf_program__attach(program);
+	return *link || !bpf_program__autoload(program) ? 0 : -errno;
 }
 
-void sampler__identify_codes(struct sampler *sampler, pid_t tgid, bool identify)
+int sampler__follow(struct sampler *sampler)
 {
-	struct bpf_map *map = sampler->bpf->maps.targets;
-	uint32_t key = tgid;
-	struct target target;
+	struct pybpfprof_bpf *bpf = sampler->bpf;
+	int error = attach(bpf->progs.follow_exec, &bpf->links.follow_exec);
 
-	if (bpf_map__lookup_elem(map, &key, sizeof(key), &target, sizeof(target), 0))
-		return;
-	target.identify = identify;
-	bpf_map__update_elem(map, &key, sizeof(key), &target, sizeof(target), BPF_EXIST);
+	if (!error)
+		error = attach(bpf->progs.follow_exit, &bpf->links.follow_exit);
+	if (!error)
+		error = attach(bpf->progs.follow_fork, &bpf->links.follow_fork);
+	if (!error && attach(bpf->progs.follow_mapping, &bpf->links.follow_mapping))
+		log__debug("this kernel does not tell what is mapped: processes are asked");
+	return error;
 }
 
-void sampler__remove_target(struct sampler *sampler, pid_t tgid)
+bool sampler__sees_mappings(const struct sampler *sampler)
 {
-	uint32_t key = tgid;
-
-	bpf_map__delete_elem(sampler->bpf->maps.targets, &key, sizeof(key), 0);
-}
-
-int sampler__tell_state(struct sampler *sampler, pid_t tgid, uint64_t thread_id, uint64_t address)
-{
-	struct thread_key key = { .thread_id = thread_id, .tgid = tgid };
-
-	return bpf_map__update_elem(sampler->bpf->maps.told_states, &key, sizeof(key), &address,
-				    sizeof(address), BPF_ANY);
-}
-
-void sampler__forget_states(struct sampler *sampler)
-{
-	struct bpf_map *map = sampler->bpf->maps.told_states;
-	struct thread_key key;
-
-	while (!bpf_map__get_next_key(map, NULL, &key, sizeof(key)))
-		bpf_map__delete_elem(map, &key, sizeof(key), 0);
+	return sampler->bpf->links.follow_mapping;
 }
 
 int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)

@@ -14,12 +14,21 @@
 #include "pybpfprof.h"
 #include "runtime.h"
 #include "slots.h"
+#include "target_map.h"
 
 struct sampler;
 
-/* Loads the program; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the -errno of
- * the kernel's refusal (privileges__load). */
-int sampler__open(const struct sampler_sink *sink, struct sampler **sampler);
+/* What is sampled. */
+struct sampler_scope {
+	uint32_t processes; /* room for so many at a time */
+	enum following following;
+	bool adopting; /* what maps a file that is known to hold a Python is a target at once */
+};
+
+/* Loads the program for SCOPE; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the
+ * -errno of the kernel's refusal (privileges__load). */
+int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *scope,
+		  struct sampler **sampler);
 void sampler__free(struct sampler *sampler);
 
 /* How much the kernel's maps take at least, on this machine: bytes. */
@@ -36,22 +45,14 @@ bool sampler__may_use_maps(const struct sampler *sampler);
 int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid,
 			     pid_t *namesake);
 
-/* Samples of the process that is TGID to the kernel are taken from now on.  0 or -errno. */
-int sampler__add_target(struct sampler *sampler, pid_t tgid, const struct runtime *runtime);
+/* What the kernel side knows of processes; the sampler's. */
+struct target_map *sampler__targets(struct sampler *sampler);
 
-/* No more samples of it are taken: it has ended, and its number may be used again. */
-void sampler__remove_target(struct sampler *sampler, pid_t tgid);
+/* Begins to take note of what becomes of processes.  0 or the -errno of the kernel's refusal. */
+int sampler__follow(struct sampler *sampler);
 
-/* Has the code objects of that process told apart in each of its samples, at the price of a read
- * for each frame; or no longer. */
-void sampler__identify_codes(struct sampler *sampler, pid_t tgid, bool identify);
-
-/* The state of the thread of that process with THREAD_POINTER is at ADDRESS, if it is there still.
- * 0, or -E2BIG after TOLD_STATES_MAX of them. */
-int sampler__tell_state(struct sampler *sampler, pid_t tgid, uint64_t thread_id, uint64_t address);
-
-/* Forgets all that sampler__tell_state told. */
-void sampler__forget_states(struct sampler *sampler);
+/* Whether the kernel tells what processes map; else they are to be asked. */
+bool sampler__sees_mappings(const struct sampler *sampler);
 
 /* Interrupts every CPU at RATE_HZ on average, never faster than LIMIT_HZ.  0 or the -errno of the
  * kernel's refusal (privileges__events). */
@@ -82,6 +83,11 @@ void sampler__look_at_cpus(struct sampler *sampler);
 
 /* Fills EVENTS, LOST, RING_FULL, CPUS_NOT_SAMPLED and PERIODS. */
 void sampler__account(const struct sampler *sampler, struct ledger *ledger);
+
+/* How often something that became of a process could not be told, and how often there was no room
+ * for a process: such are not sampled. */
+uint64_t sampler__untold(const struct sampler *sampler);
+uint64_t sampler__crowded(const struct sampler *sampler);
 
 /* Events so far, and those of them that were lost for want of a slot. */
 uint64_t sampler__events(const struct sampler *sampler);

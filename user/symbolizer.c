@@ -42,6 +42,9 @@
 /* What one process may add to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)
 
+/* A sample that was on its way when its process ended may still come to be defined. */
+#define SETTLED_UNTIL_FORGOTTEN 2
+
 /* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
  * for where two take turns at an address, most checks see the same one as the last. */
 #define QUIET_CHECKS 50
@@ -57,10 +60,14 @@ struct doubt {
 };
 
 struct known_process {
-	pid_t pid; /* key */
+	uint64_t serial; /* key */
+	pid_t pid;
 	struct symbolizer *symbolizer;
 	const struct target_process *target;
+	struct target_process *ended; /* the same, once it has; to be freed */
+	unsigned int settled;	      /* how often, since it has ended */
 	uint32_t process;
+	bool sampled;	     /* since the last check */
 	int root, mounts;    /* its root directory and mount namespace; negative after its end */
 	uint64_t generation; /* of its threads' copies of instructions */
 	uint64_t code_generation; /* changes when a code object is freed */
@@ -77,8 +84,11 @@ struct symbolizer {
 	struct profile *profile;
 	enum line_detail lines;
 	struct known_process *processes;
+	struct known_process **by_index; /* as the profile numbers them; NULL: forgotten */
+	size_t index_capacity;
 	struct qualified_names *qualified_names;
 	struct doubt *doubts;
+	struct ledger forgotten; /* what the code objects of forgotten processes came to */
 };
 
 struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines)
@@ -104,6 +114,20 @@ static void close_files(struct known_process *process)
 	close_descriptor(&process->mounts);
 }
 
+/* What a process's code objects came to is kept. */
+static void forget_process(struct symbolizer *symbolizer, struct known_process *process)
+{
+	code_table__account(process->codes, &symbolizer->forgotten);
+	qualified_names__forget(symbolizer->qualified_names, process->target);
+	code_table__free(process->codes);
+	thread_names__free(process->thread_names);
+	close_files(process);
+	target__free(process->ended);
+	symbolizer->by_index[process->process] = NULL;
+	HASH_DEL(symbolizer->processes, process);
+	free(process);
+}
+
 void symbolizer__free(struct symbolizer *symbolizer)
 {
 	struct known_process *process, *next;
@@ -111,33 +135,42 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	if (!symbolizer)
 		return;
 	symbolizer__settle(symbolizer);
+	HASH_ITER (hh, symbolizer->processes, process, next)
+		forget_process(symbolizer, process);
 	qualified_names__free(symbolizer->qualified_names);
-	HASH_ITER (hh, symbolizer->processes, process, next) {
-		code_table__free(process->codes);
-		thread_names__free(process->thread_names);
-		close_files(process);
-		HASH_DEL(symbolizer->processes, process);
-		free(process);
-	}
+	free(symbolizer->by_index);
 	free(symbolizer);
 }
 
-static struct known_process *find_process(const struct symbolizer *symbolizer, pid_t pid)
+static struct known_process *find_process(const struct symbolizer *symbolizer, uint64_t serial)
 {
 	struct known_process *process;
 
-	HASH_FIND(hh, symbolizer->processes, &pid, sizeof(pid), process);
+	HASH_FIND(hh, symbolizer->processes, &serial, sizeof(serial), process);
 	return process;
 }
 
-/* What the profile says of a process: of the program that it runs last. */
+static string_id add_text(struct profile *profile, const char *text)
+{
+	return text ? profile__string(profile, text) : 0;
+}
+
+/* What the profile says of a process. */
 static void describe_process(struct symbolizer *symbolizer, const struct known_process *process)
 {
+	const struct identity *identity = &process->target->identity;
 	struct profile *profile = symbolizer->profile;
 	struct profile_process *entry = &profile->processes[process->process];
 
-	entry->command = profile__string(profile, process->target->command);
+	entry->command = add_text(profile, identity->command);
+	entry->short_name = add_text(profile, identity->short_name);
 	entry->python_version = profile__string(profile, process->target->runtime.version);
+	entry->user = add_text(profile, identity->user);
+	entry->cgroup = add_text(profile, identity->cgroup);
+	entry->container_id = add_text(profile, identity->container_id);
+	entry->pod_uid = add_text(profile, identity->pod_uid);
+	entry->unit = add_text(profile, identity->unit);
+	entry->start_unix_ns = identity->start_unix_ns;
 }
 
 /* What is shown in place of a name: why there is none; NULL where there is one. */
@@ -258,6 +291,7 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 {
 	struct known_process *process = xcalloc(1, sizeof(*process));
 
+	process->serial = target->key.serial;
 	process->pid = target->process.pid;
 	process->symbolizer = symbolizer;
 	process->target = target;
@@ -265,10 +299,13 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->mounts = short_filename__open_mounts(process->pid);
 	process->codes = code_table__new(target, name_code, doubt_code, process);
 	process->thread_names = thread_names__new(symbolizer->profile, target);
-	process->process = profile__process(symbolizer->profile, process->pid, process->pid);
+	process->process = profile__process(symbolizer->profile, process->serial, process->pid);
 	describe_process(symbolizer, process);
 	has_freed_codes(process); /* from now on */
-	HASH_ADD(hh, symbolizer->processes, pid, sizeof(process->pid), process);
+	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
+	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
+				     process->process + 1, sizeof(*symbolizer->by_index));
+	symbolizer->by_index[process->process] = process;
 }
 
 static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_process *process,
@@ -353,7 +390,7 @@ static uint32_t add_location(struct symbolizer *symbolizer, struct known_process
 
 void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record, size_t size)
 {
-	struct known_process *process = find_process(symbolizer, record->tgid);
+	struct known_process *process = find_process(symbolizer, record->serial);
 	const struct runtime *runtime = process ? &process->target->runtime : NULL;
 	struct code code;
 
@@ -365,7 +402,7 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 			uint32_t *thread, uint32_t *stack)
 {
 	uint32_t locations[STACK_FRAMES_MAX], depth = 0;
-	struct known_process *process = find_process(symbolizer, definition->tgid);
+	struct known_process *process = find_process(symbolizer, definition->serial);
 
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
@@ -399,6 +436,9 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	HASH_ITER (hh, symbolizer->processes, process, next) {
 		bool told_apart = process->checks_to_go;
 
+		if (!process->sampled)
+			continue;
+		process->sampled = false;
 		if (code_table__check(process->codes))
 			changed = true;
 		if (has_freed_codes(process))
@@ -414,6 +454,14 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 		changed = true;
 	}
 	return changed;
+}
+
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread)
+{
+	uint32_t index = symbolizer->profile->threads[thread].process;
+
+	if (symbolizer->by_index[index])
+		symbolizer->by_index[index]->sampled = true;
 }
 
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
@@ -439,6 +487,16 @@ uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 	return profile__stack(symbolizer->profile, &location, 1);
 }
 
+/* Forgets the processes that have ended some time ago. */
+static void forget_ended(struct symbolizer *symbolizer)
+{
+	struct known_process *process, *next;
+
+	HASH_ITER (hh, symbolizer->processes, process, next)
+		if (process->ended && ++process->settled == SETTLED_UNTIL_FORGOTTEN)
+			forget_process(symbolizer, process);
+}
+
 void symbolizer__settle(struct symbolizer *symbolizer)
 {
 	struct doubt *doubt, *next;
@@ -447,35 +505,36 @@ void symbolizer__settle(struct symbolizer *symbolizer)
 		HASH_DEL(symbolizer->doubts, doubt);
 		free(doubt);
 	}
+	forget_ended(symbolizer);
 }
 
-void symbolizer__end_target(struct symbolizer *symbolizer, const struct target_process *target)
+void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target)
 {
-	struct known_process *process = find_process(symbolizer, target->process.pid);
+	struct known_process *process = find_process(symbolizer, target->key.serial);
 
-	if (process)
-		close_files(process);
-}
-
-void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target)
-{
-	struct known_process *process = find_process(symbolizer, target->process.pid);
-
-	if (!process)
+	target->ended = true;
+	if (!process) {
+		target__free(target);
 		return;
-	code_table__clear(process->codes);
-	thread_names__forget(process->thread_names);
-	qualified_names__forget(symbolizer->qualified_names, target);
-	process->checks_to_go = 0;
-	process->replaced = false;
-	describe_process(symbolizer, process);
+	}
+	process->ended = target;
+	close_files(process);
+}
+
+uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
+				  const struct target_process *target)
+{
+	const struct known_process *process = find_process(symbolizer, target->key.serial);
+
+	return profile__thread(symbolizer->profile, process->process, process->pid);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)
 {
 	const struct known_process *process;
 
-	ledger->code_objects = ledger->unnamed_code_objects = 0;
+	ledger->code_objects = symbolizer->forgotten.code_objects;
+	ledger->unnamed_code_objects = symbolizer->forgotten.unnamed_code_objects;
 	for (process = symbolizer->processes; process; process = process->hh.next)
 		code_table__account(process->codes, ledger);
 }

@@ -24,7 +24,8 @@ struct symbolizer;
 struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines);
 void symbolizer__free(struct symbolizer *symbolizer);
 
-/* Makes a process known; TARGET must outlive the symbolizer. */
+/* Makes a process known; TARGET must live until symbolizer__end_target, or as long as the
+ * symbolizer. */
 void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target);
 
 /* Takes the names of a code object from the kernel's record of it. */
@@ -44,10 +45,13 @@ int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns);
 typedef void (*symbolizer__identify)(void *context, const struct target_process *target,
 				     bool identify);
 
-/* Reads the identities of all known code objects again.  Before that, all that was counted so far
- * is to be harvested, and afterwards, what was counted since the last check and is in doubt is not
- * to be named.  Returns whether all stacks are to be defined anew. */
+/* Reads the identities of all known code objects of what was sampled again.  Before that, all that
+ * was counted so far is to be harvested, and afterwards, what was counted since the last check and
+ * is in doubt is not to be named.  Returns whether all stacks are to be defined anew. */
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context);
+
+/* THREAD was sampled: its process is to be checked. */
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread);
 
 /* Whether samples of THREAD with STACK since the last check may have been another stack's. */
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
@@ -58,11 +62,13 @@ uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 /* Ends all doubts: what was in doubt is counted. */
 void symbolizer__settle(struct symbolizer *symbolizer);
 
-/* TARGET has ended, and all its stacks are defined. */
-void symbolizer__end_target(struct symbolizer *symbolizer, const struct target_process *target);
+/* TARGET has ended, or runs another program.  It is the symbolizer's from now on, which frees it
+ * once its last stacks are defined. */
+void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target);
 
-/* Forgets the code objects of TARGET, which runs another program by now. */
-void symbolizer__renew_target(struct symbolizer *symbolizer, const struct target_process *target);
+/* The first thread of TARGET, as the profile numbers it: for samples of which no more is known. */
+uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
+				  const struct target_process *target);
 
 /* Fills CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger);

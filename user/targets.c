@@ -2,20 +2,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "architecture.h"
+#include "deputy.h"
 #include "log.h"
 #include "pid_namespace.h"
 #include "targets.h"
-
-int target__open_pidfd(pid_t pid)
-{
-	int fd = syscall(SYS_pidfd_open, pid, 0);
-
-	return fd < 0 ? -errno : fd;
-}
+#include "xalloc.h"
 
 enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error)
 {
@@ -103,11 +97,11 @@ static enum exit_status check_process(const struct process *process)
 	return STATUS_WRITTEN;
 }
 
-/* Says what of a process the profile will not show. */
-static void warn_of_limits(const struct target_process *target)
+void target__warn_of_limits(const struct target_process *target)
 {
 	const struct runtime *runtime = &target->runtime;
 
+	warn_of_newer(target);
 	if (*runtime->other_version)
 		log__warning("process %d runs more than one Python: the profile shows Python %s, "
 			     "but not what Python %s does",
@@ -126,37 +120,17 @@ static void say_namesakes(pid_t pid)
 	free(namesakes);
 }
 
-/* Takes hold of process PID, if it is one that can be a target. */
-static enum exit_status open_process(pid_t pid, struct target_process *target)
-{
-	enum exit_status status;
-
-	/* First: from here on the number cannot come to mean another process unnoticed. */
-	target->pidfd = target__open_pidfd(pid);
-	if (process__inspect(pid, &target->process)) {
-		log__error("there is no process %d: pgrep -af python lists those of Python", pid);
-		return STATUS_FAILED;
-	}
-	status = check_process(&target->process);
-	if (status)
-		return status;
-	if (target->pidfd == -ESRCH)
-		return target__explain(pid, &target->runtime, -ESRCH);
-	if (target->pidfd >= 0)
-		return STATUS_WRITTEN;
-	log__error("process %d cannot be watched for its end (pidfd_open: %s): a container or a "
-		   "sandbox may not allow it",
-		   pid, strerror(-target->pidfd));
-	return STATUS_NOT_ALLOWED;
-}
-
-/* Finds the Python of an open process. */
-static enum exit_status open_python(pid_t pid, struct target_process *target)
+/* Finds the Python of a process that can be a target. */
+static enum exit_status open_python(pid_t pid, struct target_process *target, bool needed)
 {
 	int error = runtime__find(pid, &target->runtime);
 
-	target->silent = error == -ETIMEDOUT;
-	if (target->silent)
+	/* What ends meanwhile maps nothing any more. */
+	if (error && target__has_ended(target))
+		error = -ESRCH;
+	if (error == -ENOEXEC && !needed)
+		return STATUS_WRITTEN;
+	if (error == -ETIMEDOUT)
 		return STATUS_FAILED;
 	if (error)
 		return target__explain(pid, &target->runtime, error);
@@ -164,21 +138,33 @@ static enum exit_status open_python(pid_t pid, struct target_process *target)
 		log__warning("process %d has loaded Python %s but not started it; until then it "
 			     "has no samples with Python",
 			     pid, target->runtime.version);
-	warn_of_newer(target);
-	warn_of_limits(target);
-	target->command = process__command(process__reader(pid));
+	target__warn_of_limits(target);
+	identity__read(pid, &target->identity);
 	return STATUS_WRITTEN;
 }
 
-enum exit_status target__open(pid_t pid, struct target_process *target)
+enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **result)
 {
+	struct target_process *target;
+	struct process process;
 	enum exit_status status;
 
-	memset(target, 0, sizeof(*target));
-	status = open_process(pid, target);
-	if (!status)
-		status = open_python(pid, target);
+	*silent = false;
+	if (process__inspect(pid, &process)) {
+		log__error("there is no process %d: pgrep -af python lists those of Python", pid);
+		return STATUS_FAILED;
+	}
+	status = check_process(&process);
+	if (status)
+		return status;
+	target = xcalloc(1, sizeof(*target));
+	target->process = process;
+	status = open_python(pid, target, needed);
 	say_namesakes(pid);
+	*silent = deputy__has_given_up(pid);
+	*result = !status && target->runtime.interpreters ? target : NULL;
+	if (!*result)
+		target__free(target);
 	return status;
 }
 
@@ -196,59 +182,71 @@ static uint64_t mapping_signature(pid_t pid)
 	return signature;
 }
 
-int target__find_started(pid_t pid, struct target_process *target, uint64_t *signature)
+/* As runtime__find, but what is not ready yet is told by -EAGAIN alone. */
+static int find_ready(pid_t pid, struct runtime *runtime)
 {
-	uint64_t before = *signature;
-	int error;
+	int error = runtime__find(pid, runtime);
 
-	memset(target, 0, sizeof(*target));
-	target->pidfd = -1;
-	error = process__inspect(pid, &target->process);
-	if (error || target->process.zombie)
+	/* Before, there is no thread pointer that could be noted. */
+	if (!error && ARCHITECTURE.is_noted_late && !runtime->initialized)
+		return -EAGAIN;
+	return error == -ENOTSUP && !*runtime->version ? -EAGAIN : error;
+}
+
+int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
+{
+	struct target_process target = { 0 };
+	uint64_t before = *signature;
+	int error = process__inspect(pid, &target.process);
+
+	if (error || target.process.zombie)
 		return -ESRCH;
 	*signature = mapping_signature(pid);
 	if (*signature == before)
 		return -EAGAIN;
-	error = runtime__find(pid, &target->runtime);
-	if (error == -ENOTSUP && *target->runtime.version)
-		return error;
-	/* Before, there is no thread pointer that could be noted. */
-	if (!error && ARCHITECTURE.is_noted_late && !target->runtime.initialized)
-		error = -EAGAIN;
+	error = find_ready(pid, &target.runtime);
 	/* What it has run since may be enough next time. */
 	if (error == -EAGAIN)
 		*signature = before;
-	if (error)
-		return error == -ESRCH ? error : -EAGAIN;
-	warn_of_newer(target);
-	warn_of_limits(target);
-	target->pidfd = target__open_pidfd(pid);
-	if (target->pidfd < 0)
-		return target->pidfd;
-	target->command = process__command(process__reader(pid));
-	return 0;
+	if (error && error != -ENOTSUP)
+		return error;
+	identity__read(pid, &target.identity);
+	*result = xcalloc(1, sizeof(target));
+	**result = target;
+	return error;
 }
 
-bool target__renew(struct target_process *target)
+struct target_process *target__fork(const struct target_process *parent, pid_t pid)
 {
-	pid_t pid = target->process.pid;
-	struct runtime runtime;
-	int error = runtime__find(pid, &runtime);
+	struct target_process *child = xcalloc(1, sizeof(*child));
 
-	if (error == -ENOEXEC && !target->left) {
-		target->left = true;
-		log__warning("process %d runs another program by now, which is no Python", pid);
-	}
-	if (error || !runtime.initialized ||
-	    (runtime.interpreters == target->runtime.interpreters &&
-	     runtime.offsets.version == target->runtime.offsets.version))
-		return false;
-	target->runtime = runtime;
-	target->left = false;
-	free(target->command);
-	target->command = process__command(process__reader(pid));
-	warn_of_limits(target);
-	return true;
+	*child = *parent;
+	/* Where it has ended already, that is all there is to know. */
+	if (process__inspect(pid, &child->process))
+		child->process = (struct process){ .pid = pid, .tgid = pid };
+	identity__copy(&parent->identity, &child->identity);
+	return child;
+}
+
+struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
+				     const char *arguments, size_t bytes)
+{
+	struct target_process *target = xcalloc(1, sizeof(*target));
+
+	if (process__inspect(pid, &target->process))
+		target->process = (struct process){ .pid = pid, .tgid = pid };
+	target->runtime = *runtime;
+	if (identity__read(pid, &target->identity))
+		identity__of_words(arguments, bytes, &target->identity);
+	return target;
+}
+
+bool target__has_ended(const struct target_process *target)
+{
+	struct process now;
+
+	return process__inspect(target->process.pid, &now) || now.zombie ||
+	       now.start_time != target->process.start_time;
 }
 
 double target__cpu_seconds(const struct target_process *target)
@@ -261,11 +259,10 @@ double target__cpu_seconds(const struct target_process *target)
 	return (double)now.cpu_ticks / sysconf(_SC_CLK_TCK);
 }
 
-void target__close(struct target_process *target)
+void target__free(struct target_process *target)
 {
-	if (target->pidfd >= 0)
-		close(target->pidfd);
-	free(target->command);
-	memset(target, 0, sizeof(*target));
-	target->pidfd = -1;
+	if (!target)
+		return;
+	identity__free(&target->identity);
+	free(target);
 }

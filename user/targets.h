@@ -8,38 +8,48 @@
 #include <sys/types.h>
 
 #include "exit_status.h"
+#include "identity.h"
 #include "process.h"
 #include "runtime.h"
+#include "target_map.h"
 
 struct target_process {
 	struct process process;
-	pid_t kernel_pid; /* the kernel's number of it, which sampler.h takes */
-	struct runtime runtime;
-	char *command;
-	int pidfd;   /* readable once the process has ended; negative after that was seen */
-	bool left;   /* it has called exec, and runs no Python any more */
-	bool silent; /* it did not answer (deputy.h) when it was opened */
+	struct target_key key;	/* what the kernel side knows it by */
+	struct runtime runtime; /* of a Python that is not supported, its version alone */
+	struct identity identity;
+	bool ended; /* nothing of it can be read any more */
 };
 
-/* Opens process PID and finds its Python.  STATUS_WRITTEN with *TARGET for target__close, or how
- * the program is to end, unless it can do without a process that is SILENT; then what is wrong and
+/* Opens process PID, which the user named, and finds its Python.  STATUS_WRITTEN with *TARGET for
+ * target__free, NULL where it is none and none is NEEDED; or how the program is to end, unless it
+ * can do without a process that is *SILENT, which did not answer (deputy.h); then what is wrong and
  * what mends it was said. */
-enum exit_status target__open(pid_t pid, struct target_process *target);
-void target__close(struct target_process *target);
+enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **target);
+void target__free(struct target_process *target);
 
-/* A descriptor that becomes readable when process PID has ended, or -errno. */
-int target__open_pidfd(pid_t pid);
+/* Looks once for the Python of process PID, and says nothing.  *SIGNATURE, at first 0, tells what
+ * it maps: where that has not changed, nothing is read again.  0 with *TARGET for target__free;
+ * -EAGAIN where that may come; -ENOEXEC where there is none; -ENOTSUP with *TARGET, of which the
+ * version is told; -ESRCH; -EPERM and others where it cannot be read. */
+int target__look(pid_t pid, uint64_t *signature, struct target_process **target);
 
-/* Looks once for the Python of a process that was just started, and says nothing.  *SIGNATURE, at
- * first 0, tells what it maps: where that has not changed, nothing is read again.
- * 0; -EAGAIN while there is none yet; -ENOTSUP (TARGET->runtime.version names it); -ESRCH. */
-int target__find_started(pid_t pid, struct target_process *target, uint64_t *signature);
+/* The process PID, which PARENT has forked; for target__free. */
+struct target_process *target__fork(const struct target_process *parent, pid_t pid);
 
-/* Looks for another Python in a process that may have called exec; returns whether there is one. */
-bool target__renew(struct target_process *target);
+/* The process PID, whose Python is RUNTIME, and which was started with the BYTES of ARGUMENTS, each
+ * with a NUL; for target__free. */
+struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
+				     const char *arguments, size_t bytes);
+
+/* Says what of a process the profile will not show. */
+void target__warn_of_limits(const struct target_process *target);
 
 /* CPU time that a process has used so far, seconds; negative where it has ended. */
 double target__cpu_seconds(const struct target_process *target);
+
+/* Whether the process has ended. */
+bool target__has_ended(const struct target_process *target);
 
 /* Says why the Python of process PID, which runtime__find refused with ERROR, cannot be profiled.
  */

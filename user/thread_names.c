@@ -338,7 +338,7 @@ int64_t thread_names__read(struct thread_names *names, int64_t now_ns)
 	struct thread_reader reader = { 0 };
 	size_t living = 0;
 
-	if (target->pidfd < 0 || !names->threads)
+	if (target->ended || !names->threads)
 		return THREAD_NAMES_NEVER;
 	if (!all && now_ns < next_due(names))
 		return next_due(names);

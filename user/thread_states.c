@@ -82,40 +82,43 @@ static void list_states(const struct target_process *target, struct list *list)
 }
 
 /* 0; -E2BIG where there is no room for all. */
-static int tell(const struct thread_states *states, pid_t kernel_pid, const struct list *list)
+static int tell(struct target_map *map, pid_t kernel_pid, const struct list *list)
 {
 	int error = 0;
 
 	for (size_t i = 0; i < list->count && !error; i++)
-		error = sampler__tell_state(states->sampler, kernel_pid, list->states[i].thread_id,
-					    list->states[i].address);
+		error = target_map__tell_state(map, kernel_pid, list->states[i].thread_id,
+					       list->states[i].address);
 	return error;
 }
 
-void thread_states__look(struct thread_states *states, const struct target_process *targets,
+bool thread_states__are_due(const struct thread_states *states, int64_t now)
+{
+	return now >= states->due_ns &&
+	       sampler__outcomes(states->sampler, OUTCOME_TOO_MANY_THREADS) != states->missed;
+}
+
+void thread_states__look(struct thread_states *states, struct target_process *const *targets,
 			 size_t count, int64_t now)
 {
-	uint64_t missed = sampler__outcomes(states->sampler, OUTCOME_TOO_MANY_THREADS);
+	struct target_map *map = sampler__targets(states->sampler);
 	struct list list = { 0 };
 	size_t seen = 0;
 
-	if (missed == states->missed || now < states->due_ns)
-		return;
-	states->missed = missed;
+	states->missed = sampler__outcomes(states->sampler, OUTCOME_TOO_MANY_THREADS);
 	for (size_t i = 0; i < count; i++) {
-		const struct target_process *target = &targets[i];
+		const struct target_process *target = targets[i];
 
 		/* In a forked process of 2.7 it is newer states that decide. */
-		if (target->pidfd < 0 ||
-		    target->runtime.layout.tstate_gilstate_counter != OFFSET_ABSENT)
+		if (target->runtime.layout.tstate_gilstate_counter != OFFSET_ABSENT)
 			continue;
 		list_states(target, &list);
 		seen += list.count;
-		if (list.count <= THREAD_STATES_MAX || !tell(states, target->kernel_pid, &list))
+		if (list.count <= THREAD_STATES_MAX || !tell(map, target->key.kernel_pid, &list))
 			continue;
 		/* Those of threads that have ended are there as well. */
-		sampler__forget_states(states->sampler);
-		if (tell(states, target->kernel_pid, &list))
+		target_map__forget_states(map);
+		if (tell(map, target->key.kernel_pid, &list))
 			log__debug("process %d has too many threads to find each",
 				   target->process.pid);
 	}

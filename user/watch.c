@@ -2,61 +2,32 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "architecture.h"
 #include "command.h"
-#include "cpus.h"
+#include "deputy.h"
+#include "finding.h"
 #include "log.h"
-#include "targets.h"
-#include "thread_states.h"
-#include "watch.h"
+#include "now.h"
 #include "xalloc.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
 
-/* How often a started program is asked whether it is a Python by now: seldomer and seldomer while
- * it stays the same. */
-#define LOOK_NS	    NS_PER_MS
-#define LOOK_NS_MAX (50 * NS_PER_MS)
-#define PATIENCE_NS (10 * NS_PER_S)
+/* How often all processes are asked what they map, where the kernel does not tell. */
+#define ASK_NS (10 * NS_PER_S)
 
-/* How often it is asked whether a process is still the program it was; that costs, and is asked
- * only upon errors. */
-#define RENEW_NS     (100 * NS_PER_MS)
-#define RENEW_NS_MAX (10 * NS_PER_S)
+/* How often the kernel is made to note thread pointers anew, where that is needed. */
+#define NOTE_NS	    (100 * NS_PER_MS)
+#define NOTE_NS_MAX (10 * NS_PER_S)
 
-/* How many ends are taken note of at once. */
-#define ENDS_MAX 64
-
-struct watch {
-	struct sampler *sampler;
-	struct symbolizer *symbolizer;
-	struct thread_states *thread_states;
-	struct target_process *targets;
-	size_t count, living;
-	int ends; /* epoll of the living ones */
-	double cpu_before_s;
-	/* When each is next due. */
-	int64_t renew_ns, renew_wait_ns;
-	uint64_t lost_targets; /* samples whose process's Python, or thread, was not where it was */
-	/* The program that was started: */
-	char **command; /* NULL: none */
-	pid_t started, child;
-	int64_t start_ns, look_ns, look_wait_ns;
-	uint64_t signature;
-	bool unsupported; /* it runs a Python that is not */
-	bool warned;
-};
-
-struct watch *watch__new(void)
+struct watch *watch__new(enum following following, const struct process_filter *filter)
 {
 	struct watch *watch = xcalloc(1, sizeof(*watch));
 
-	watch->ends = -1;
+	watch->following = following;
+	watch->filter = filter;
 	return watch;
 }
 
@@ -64,12 +35,13 @@ void watch__free(struct watch *watch)
 {
 	if (!watch)
 		return;
-	for (size_t i = 0; i < watch->count; i++)
-		target__close(&watch->targets[i]);
+	for (size_t i = 0; i < watch->named_count; i++)
+		target__free(watch->named[i].target);
+	free(watch->named);
+	watched__free(&watch->watched);
+	target__free(watch->refused);
+	images__free(watch->images);
 	thread_states__free(watch->thread_states);
-	free(watch->targets);
-	if (watch->ends >= 0)
-		close(watch->ends);
 	free(watch);
 }
 
@@ -78,195 +50,269 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 	enum exit_status status = STATUS_WRITTEN;
 	size_t silent = 0;
 
-	/* One more, for a program that is started. */
-	watch->targets = xcalloc(count + 1, sizeof(*watch->targets));
+	watch->named = xcalloc(count + 1, sizeof(*watch->named));
 	for (size_t i = 0; i < count && !status; i++) {
-		struct target_process *target = &watch->targets[watch->count];
+		struct named *named = &watch->named[watch->named_count];
+		bool is_silent;
 
-		status = target__open(pids[i], target);
+		named->pid = pids[i];
+		status = target__open(pids[i], watch->following == FOLLOW_NONE, &is_silent,
+				      &named->target);
 		if (!status)
-			watch->count++;
-		if (!target->silent)
+			watch->named_count++;
+		if (!is_silent)
 			continue;
-		target__close(target);
 		status = STATUS_WRITTEN;
 		silent++;
 	}
-	if (!silent || watch->count || status)
+	if (watch->named_count)
+		watch->first_pid = watch->named[0].pid;
+	if (!silent || watch->named_count || status)
 		return status;
 	log__error("no process answers that could be profiled: name others, or look what these "
 		   "wait for: cat /proc/PID/stack");
 	return STATUS_FAILED;
 }
 
-/* Tells the kernel of TARGET. */
-static int add_to_kernel(struct watch *watch, struct target_process *target)
+/* Has a process sampled that the user named. */
+static int sample_named(struct watch *watch, struct named *named, int64_t now)
 {
-	pid_t pid = target->process.pid, namesake;
-	int error = sampler__find_kernel_pid(watch->sampler, pid, &target->kernel_pid, &namesake);
+	struct target_process *target = named->target;
+	struct watched *watched;
+	int error = finding__watch(watch, named->pid, now, &watched);
 
-	/* Its end is noticed like any later one. */
 	if (error)
 		return error == -ESRCH ? 0 : error;
-	if (namesake && namesake != pid)
-		log__info("process %d is the one of this PID namespace; the one that is %d on the "
-			  "host is process %d here",
-			  pid, pid, namesake);
-	return sampler__add_target(watch->sampler, target->kernel_pid, &target->runtime);
+	named->target = NULL;
+	if (target)
+		error = target_map__put(watch->map, watched->key, &target->runtime,
+					&(uint64_t){ 0 });
+	else
+		error = target_map__follow(watch->map, watched->key);
+	if (error) {
+		target__free(target);
+		return error;
+	}
+	if (target)
+		finding__take_target(watch, watched, target, 0);
+	finding__drop_ended(watch, watched);
+	return 0;
 }
 
-/* Has the kernel take note of the thread pointers of threads that it did not have to switch out
- * yet. */
-static void note_threads(void)
+static void tell_thread_states(struct watch *watch, int64_t now)
 {
-	if (ARCHITECTURE.is_noted_late)
-		cpus__visit();
-}
+	struct target_process **targets;
+	size_t count;
 
-/* Has target I sampled. */
-static int sample_target(struct watch *watch, size_t i)
-{
-	struct target_process *target = &watch->targets[i];
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = i };
-	double used_s = target__cpu_seconds(target);
-
-	if (epoll_ctl(watch->ends, EPOLL_CTL_ADD, target->pidfd, &event))
-		return -errno;
-	watch->cpu_before_s += used_s > 0 ? used_s : 0;
-	symbolizer__add_target(watch->symbolizer, target);
-	watch->living++;
-	return add_to_kernel(watch, target);
+	if (!thread_states__are_due(watch->thread_states, now))
+		return;
+	count = watched__targets(&watch->watched, &targets);
+	thread_states__look(watch->thread_states, targets, count, now);
+	free(targets);
 }
 
 int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer *symbolizer,
-		 int64_t now)
+		 struct counts *counts, int64_t now)
 {
-	int error = 0;
+	int error;
 
 	watch->sampler = sampler;
+	watch->map = sampler__targets(sampler);
 	watch->symbolizer = symbolizer;
+	watch->counts = counts;
+	watch->images = images__new(watch->map);
 	watch->thread_states = thread_states__new(sampler);
-	watch->look_ns = INT64_MAX;
-	watch->renew_wait_ns = RENEW_NS;
-	watch->renew_ns = now + RENEW_NS;
-	watch->ends = epoll_create1(EPOLL_CLOEXEC);
-	if (watch->ends < 0)
-		return -errno;
-	note_threads();
-	for (size_t i = 0; i < watch->count && !error; i++)
-		error = sample_target(watch, i);
-	thread_states__look(watch->thread_states, watch->targets, watch->count, now);
+	watch->note_wait_ns = NOTE_NS;
+	/* Before the first process is a target: nothing that becomes of it is to be missed. */
+	error = sampler__follow(sampler);
+	for (size_t i = 0; i < watch->named_count && !error; i++)
+		error = sample_named(watch, &watch->named[i], now);
+	if (!error)
+		finding__scan(watch, now);
+	tell_thread_states(watch, now);
 	return error;
+}
+
+/* Has the process of a command watched from before it begins. */
+static int watch_command(struct watch *watch, const struct command *started, int64_t now)
+{
+	struct watched *watched;
+	int error = finding__watch(watch, started->pid, now, &watched);
+
+	if (error)
+		return error;
+	watch->child = watch->first_pid = started->pid;
+	watched->look_ns = now;
+	return target_map__follow(watch->map, watched->key);
 }
 
 enum exit_status watch__start_command(struct watch *watch, char **command, int64_t now)
 {
-	pid_t child = command__start(command);
+	struct command started;
+	int error = command__prepare(command, &started);
 
-	if (child < 0) {
+	if (!error) {
+		int not_watched = watch_command(watch, &started, now);
+
+		error = command__run(&started);
+		if (!error)
+			error = not_watched;
+	}
+	if (error) {
 		log__error("cannot start %s: %s: what follows -- is to be a program's path, or a "
 			   "name in PATH",
-			   command[0], strerror(-child));
+			   command[0], strerror(-error));
 		return STATUS_FAILED;
 	}
 	watch->command = command;
-	watch->started = watch->child = child;
-	watch->start_ns = watch->look_ns = now;
-	watch->look_wait_ns = LOOK_NS;
 	return STATUS_WRITTEN;
 }
 
-int watch__fd(const struct watch *watch)
+/* The process of a RECORD, which is added where it is new; what ran in it before has ended. */
+static struct watched *watched_of(struct watch *watch, const struct process_record *record)
 {
-	return watch->ends;
+	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
+	struct watched *watched = watched__find(&watch->watched, record->serial), *before;
+
+	if (watched)
+		return watched;
+	/* What ran in it before; or a process of that number, whose end was not told. */
+	before = watched__of_pid(&watch->watched, record->pid);
+	if (before)
+		finding__drop(watch, before);
+	return watched__add(&watch->watched, key, record->pid, now_ns());
 }
 
-void watch__note_ends(struct watch *watch)
+static void note_fork(struct watch *watch, const struct process_record *record)
 {
-	struct epoll_event events[ENDS_MAX];
-	int count = epoll_wait(watch->ends, events, ENDS_MAX, 0);
+	const struct watched *parent = watched__find(&watch->watched, record->before);
+	struct watched *child = watched_of(watch, record);
 
-	if (count > 0)
-		sampler__drain(watch->sampler);
-	for (int i = 0; i < count; i++) {
-		struct target_process *target = &watch->targets[events[i].data.u64];
-
-		sampler__remove_target(watch->sampler, target->kernel_pid);
-		symbolizer__end_target(watch->symbolizer, target);
-		close(target->pidfd);
-		target->pidfd = -1;
-		watch->living--;
-	}
+	if (parent && parent->target)
+		finding__take_target(watch, child, target__fork(parent->target, record->pid), 0);
+	else if (record->state == TARGET_OTHER)
+		finding__leave_out(watch, child);
+	else
+		child->look_ns = now_ns();
 }
 
-/* Looks whether the started program is a Python by now. */
-static void look_for_python(struct watch *watch, int64_t now)
+/* The kernel side has found its Python by itself. */
+static void adopt(struct watch *watch, struct watched *watched, const struct process_record *record)
 {
-	struct target_process *target = &watch->targets[watch->count];
-	uint64_t before = watch->signature;
-	int error = target__find_started(watch->child, target, &watch->signature);
+	struct runtime runtime;
 
-	watch->look_wait_ns = watch->signature != before ? LOOK_NS : 2 * watch->look_wait_ns;
-	if (watch->look_wait_ns > LOOK_NS_MAX)
-		watch->look_wait_ns = LOOK_NS_MAX;
-	watch->look_ns = now + watch->look_wait_ns;
-	if (!error) {
-		watch->look_ns = INT64_MAX;
-		note_threads();
-		if (sample_target(watch, watch->count++))
-			log__warning("process %d cannot be sampled", watch->child);
-	} else if (error == -ENOTSUP) {
-		watch->unsupported = true;
-	} else if (!watch->warned && now - watch->start_ns > PATIENCE_NS) {
-		watch->warned = true;
-		log__warning("process %d has not begun to run a Python", watch->child);
-	}
+	if (watched->target ||
+	    !images__runtime(watch->images, record->image, record->bias, &runtime))
+		return;
+	finding__take_target(
+		watch, watched,
+		target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes),
+		record->waiting);
 }
 
-static uint64_t count_lost_targets(const struct sampler *sampler)
+static void note_exec(struct watch *watch, const struct process_record *record)
 {
-	uint64_t lost = sampler__outcomes(sampler, OUTCOME_NO_INTERPRETER) +
-			sampler__outcomes(sampler, OUTCOME_INTERPRETER_FAULT) +
-			sampler__outcomes(sampler, OUTCOME_THREAD_FAULT);
+	struct watched *watched = watched_of(watch, record);
 
-	/* A thread that was not noted yet is like one that runs no Python. */
-	return ARCHITECTURE.is_noted_late ? lost + sampler__outcomes(sampler, OUTCOME_NO_PYTHON)
-					  : lost;
+	if (record->state == TARGET_PYTHON)
+		adopt(watch, watched, record);
+	else if (record->state == TARGET_OTHER)
+		finding__leave_out(watch, watched);
+	else
+		watched__ask(watched, record, now_ns());
 }
 
-/* Takes note of another Python in any process; returns whether there was one. */
-static bool renew_targets(struct watch *watch)
+static void note_mapping(struct watch *watch, const struct process_record *record)
 {
-	bool renewed = false;
+	struct watched *watched = watched_of(watch, record);
 
-	for (size_t i = 0; i < watch->count; i++) {
-		struct target_process *target = &watch->targets[i];
-
-		if (target->pidfd < 0 || !target__renew(target))
-			continue;
-		renewed = true;
-		note_threads();
-		symbolizer__renew_target(watch->symbolizer, target);
-		sampler__add_target(watch->sampler, target->kernel_pid, &target->runtime);
-	}
-	if (renewed)
-		sampler__begin_epoch(watch->sampler);
-	return renewed;
+	if (record->state == TARGET_PYTHON)
+		adopt(watch, watched, record);
+	else if (record->state == TARGET_WAITING)
+		watched__ask(watched, record, now_ns());
 }
 
-/* Looks whether a process whose Python is not where it was has called exec. */
-static void follow_exec(struct watch *watch, int64_t now)
+static void note_end(struct watch *watch, const struct process_record *record)
 {
-	uint64_t lost = count_lost_targets(watch->sampler);
+	struct watched *watched = watched__find(&watch->watched, record->serial);
 
-	if (lost != watch->lost_targets) {
-		watch->lost_targets = lost;
-		note_threads();
-		watch->renew_wait_ns = renew_targets(watch) ? RENEW_NS : 2 * watch->renew_wait_ns;
-		if (watch->renew_wait_ns > RENEW_NS_MAX)
-			watch->renew_wait_ns = RENEW_NS_MAX;
-	}
-	watch->renew_ns = now + watch->renew_wait_ns;
+	if (record->state == TARGET_WAITING || record->state == TARGET_LOADING)
+		watch->not_asked += record->waiting;
+	if (!watched)
+		return;
+	watch->child_ends |= watched->pid == watch->child;
+	/* User space may have put it there again just now. */
+	target_map__remove(watch->map, watched->key);
+	finding__drop(watch, watched);
+	deputy__forget(record->pid);
+}
+
+void watch__note(void *context, const struct process_record *record)
+{
+	static void (*const notes[])(struct watch *, const struct process_record *) = {
+		[PROCESS_FORKED] = note_fork,
+		[PROCESS_EXECUTED] = note_exec,
+		[PROCESS_MAPPED] = note_mapping,
+		[PROCESS_ENDED] = note_end,
+	};
+
+	if (record->event < sizeof(notes) / sizeof(notes[0]))
+		notes[record->event](context, record);
+}
+
+/* Looks at what is due, which may take others from the table. */
+static void look_at_due(struct watch *watch, int64_t now)
+{
+	struct watched *watched, *next;
+
+	HASH_ITER (hh, watch->watched.all, watched, next)
+		if (now >= watched->look_ns)
+			finding__look_at(watch, watched, now);
+}
+
+/* Something was not told: looks what has ended, and what there is. */
+static void make_good(struct watch *watch, int64_t now)
+{
+	uint64_t untold = sampler__untold(watch->sampler);
+	uint64_t crowded = sampler__crowded(watch->sampler);
+	struct watched *watched, *next;
+
+	if (crowded != watch->crowded && !watch->crowded)
+		log__warning("there are more processes than room for them: %s",
+			     "those that came last are not sampled");
+	watch->crowded = crowded;
+	if (untold == watch->untold)
+		return;
+	watch->untold = untold;
+	HASH_ITER (hh, watch->watched.all, watched, next)
+		if (!target_map__has(watch->map, watched->key.kernel_pid))
+			finding__drop(watch, watched);
+	finding__scan(watch, now);
+}
+
+/* What maps a Python late in its life tells nobody where the kernel does not. */
+static void ask_all(struct watch *watch, int64_t now)
+{
+	if (watch->following == FOLLOW_NONE || sampler__sees_mappings(watch->sampler) ||
+	    now < watch->ask_ns)
+		return;
+	if (watch->ask_ns)
+		finding__scan(watch, now);
+	watch->ask_ns = now + ASK_NS;
+}
+
+/* A thread that was not noted yet is like one that runs no Python. */
+static void note_late_threads(struct watch *watch, int64_t now)
+{
+	uint64_t threadless = sampler__outcomes(watch->sampler, OUTCOME_NO_PYTHON);
+
+	if (!ARCHITECTURE.is_noted_late || now < watch->note_ns || threadless == watch->threadless)
+		return;
+	watch->threadless = threadless;
+	finding__note_threads();
+	watch->note_ns = now + watch->note_wait_ns;
+	watch->note_wait_ns =
+		2 * watch->note_wait_ns > NOTE_NS_MAX ? NOTE_NS_MAX : 2 * watch->note_wait_ns;
 }
 
 /* Takes note of the child's end. */
@@ -274,7 +320,8 @@ static void reap(struct watch *watch)
 {
 	int status;
 
-	if (!watch->child || waitpid(watch->child, &status, WNOHANG) != watch->child)
+	if (!watch->child ||
+	    waitpid(watch->child, &status, watch->child_ends ? 0 : WNOHANG) != watch->child)
 		return;
 	if (WIFSIGNALED(status))
 		log__info("process %d was ended by signal %d (%s)", watch->child, WTERMSIG(status),
@@ -286,29 +333,28 @@ static void reap(struct watch *watch)
 
 int64_t watch__due(const struct watch *watch)
 {
-	return watch->look_ns;
+	return watched__due(&watch->watched);
 }
 
 void watch__look(struct watch *watch, int64_t now)
 {
-	if (watch->child && now >= watch->look_ns)
-		look_for_python(watch, now);
-	if (now >= watch->renew_ns)
-		follow_exec(watch, now);
-	thread_states__look(watch->thread_states, watch->targets, watch->count, now);
+	look_at_due(watch, now);
+	make_good(watch, now);
+	ask_all(watch, now);
+	note_late_threads(watch, now);
+	tell_thread_states(watch, now);
 	reap(watch);
 }
 
 bool watch__is_over(const struct watch *watch)
 {
-	bool waiting = watch->child && !watch->count;
-
-	return watch->unsupported || (!watch->living && !waiting);
+	return watch->refused ||
+	       (watch->following != FOLLOW_ALL && !watched__count(&watch->watched));
 }
 
 pid_t watch__first_pid(const struct watch *watch)
 {
-	return watch->count ? watch->targets[0].process.pid : watch->started;
+	return watch->first_pid;
 }
 
 pid_t watch__child(const struct watch *watch)
@@ -319,9 +365,12 @@ pid_t watch__child(const struct watch *watch)
 double watch__cpu_seconds(const struct watch *watch)
 {
 	double used_s = -watch->cpu_before_s;
+	const struct watched *watched;
 
-	for (size_t i = 0; i < watch->count; i++) {
-		double now_s = target__cpu_seconds(&watch->targets[i]);
+	if (watch->some_ended)
+		return -1;
+	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+		double now_s = watched->target ? target__cpu_seconds(watched->target) : 0;
 
 		if (now_s < 0)
 			return -1;
@@ -330,21 +379,34 @@ double watch__cpu_seconds(const struct watch *watch)
 	return used_s;
 }
 
+void watch__account(const struct watch *watch, struct ledger *ledger)
+{
+	ledger->events += watch->waited;
+	ledger->not_asked = watch->not_asked;
+	ledger->unreadable_processes = watch->unreadable;
+	ledger->untold = sampler__untold(watch->sampler);
+	ledger->crowded = sampler__crowded(watch->sampler);
+}
+
 enum exit_status watch__explain_empty(const struct watch *watch)
 {
-	if (watch->unsupported)
-		return target__explain(watch->started, &watch->targets[0].runtime, -ENOTSUP);
-	if (watch->command && !watch->count) {
+	if (watch->refused)
+		return target__explain(watch->first_pid, &watch->refused->runtime, -ENOTSUP);
+	if (watch->command && !watch->found && watch->following == FOLLOW_NONE) {
 		log__error("%s is not a Python, or ended before it ran any: name an interpreter, "
 			   "as in -- python3 app.py",
 			   watch->command[0]);
 		return STATUS_NOT_PYTHON;
 	}
-	if (!watch->living) {
+	if (watch->following == FOLLOW_ALL) {
+		log__warning("no samples: no Python used any CPU in that time, or too little for "
+			     "the rate, which -r raises");
+		return STATUS_WRITTEN;
+	}
+	if (!watched__count(&watch->watched)) {
 		log__error("process %d ended before a sample came: it used no CPU since %s, or "
 			   "too little for the rate, which -r raises",
-			   watch__first_pid(watch),
-			   watch->command ? "its start" : "sampling began");
+			   watch->first_pid, watch->command ? "its start" : "sampling began");
 		return STATUS_NO_SAMPLE;
 	}
 	log__warning("no samples: %s", watch__cpu_seconds(watch) > 0

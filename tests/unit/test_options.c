@@ -42,6 +42,48 @@ static void test_defaults(void **state)
 	options__free(&options);
 }
 
+static void test_all(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-a", "--max-processes", "9", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.following, FOLLOW_ALL);
+	assert_int_equal(options.processes_max, 9);
+	assert_true(options.shown.by_process);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-s", "-p", "7", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.following, FOLLOW_CHILDREN);
+	assert_int_equal(options.processes_max, TARGETS_MAX);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-s", "--", "a", NULL), STATUS_WRITTEN);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-as", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.following, FOLLOW_ALL);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-s", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-a", "-p", "1", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-a", "--", "a", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-a", "--max-processes", "0", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-a", "--max-processes", "1x", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "1,2,3", "--max-processes", "2", NULL),
+			 STATUS_USAGE);
+}
+
+static void test_rules(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-a", "--comm", "web*", "--uid", "0", "--cgroup", "/a",
+			       "--container", "abcd", "--exclude", "comm=x", NULL),
+			 STATUS_WRITTEN);
+	assert_int_equal(options.filter.count, 5);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-a", "--exclude", "name=x", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p", "1", "--comm", "x", NULL), STATUS_USAGE);
+}
+
 /* One that ends in the middle of a word leaves nothing to the next one. */
 static void test_one_command_line_after_another(void **state)
 {
@@ -156,6 +198,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_one_command_line_after_another),
 		cmocka_unit_test(test_every_option),
 		cmocka_unit_test(test_command_keeps_its_own_options),

@@ -255,7 +255,7 @@ static void the_last_name_counts(void **state)
 	/* Of a process that has ended nothing is read: its number may be another's by now. */
 	process->interpreters = 0;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), first, FAKE_SHARED));
-	process->target.pidfd = -1;
+	process->target.ended = true;
 	thread_names__read(process->names, THREAD_NAMES_ALL);
 	assert_string_equal(name_of(process, gettid()), "second");
 	free_process(process);

@@ -21,7 +21,6 @@ void check_processes(const struct trial *trial, struct findings *findings)
 		"not; see CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE as well";
 
 	if (add_failure(findings, trial->child, "fork", "raise ulimit -u, or pids.max") ||
-	    add_failure(findings, trial->watching, "pidfd_open", allow) ||
 	    add_failure(findings, trial->finding, "another process's files", allow) ||
 	    add_failure(findings, trial->reading, "process_vm_readv", allow))
 		return;
@@ -34,15 +33,17 @@ void check_program(const struct trial *trial, struct findings *findings)
 		findings__add(findings, VERDICT_MISSING, NOT_STARTED,
 			      "not tried without a process");
 		findings__mend(findings, "see processes");
-	} else if (!trial->loading ||
-		   !checks__add_obstacle(findings, privileges__load(trial->loading))) {
+	} else if ((!trial->loading ||
+		    !checks__add_obstacle(findings, privileges__load(trial->loading))) &&
+		   !add_failure(findings, trial->following, "what becomes of processes",
+				"a kernel with CONFIG_BPF_EVENTS=y is needed, and CAP_PERFMON")) {
 		findings__add_ok(findings, "loaded");
 	}
 }
 
 void check_sample(const struct trial *trial, struct findings *findings)
 {
-	if (trial->child || trial->loading || trial->starting) {
+	if (trial->child || trial->loading || trial->following || trial->starting) {
 		findings__add(findings, VERDICT_MISSING, NOT_STARTED, "not tried");
 		findings__mend(findings, "see what is MISSING above");
 	} else if (!trial->samples) {

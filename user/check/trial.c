@@ -51,6 +51,12 @@ static pid_t start_child(void)
 	return child < 0 ? -errno : child;
 }
 
+static void note(void *context, const struct process_record *record)
+{
+	(void)context;
+	(void)record;
+}
+
 static void learn(void *context, const struct code_record *record, size_t size)
 {
 	(void)context;
@@ -125,41 +131,48 @@ static int open_events(void)
 
 static int start_sampling(struct sampler *sampler, pid_t child)
 {
+	struct target_map *map = sampler__targets(sampler);
+	struct target_key key = { .serial = target_map__new_serial(map) };
 	struct runtime runtime = { .interpreters = (uintptr_t)&newest_interpreter };
 	double limit, rate = choose_rate(&limit);
-	pid_t kernel_pid, namesake;
-	int error = sampler__find_kernel_pid(sampler, child, &kernel_pid, &namesake);
+	pid_t namesake;
+	int error = sampler__find_kernel_pid(sampler, child, &key.kernel_pid, &namesake);
 
 	if (!error)
-		error = sampler__add_target(sampler, kernel_pid, &runtime);
+		error = target_map__put(map, key, &runtime, &(uint64_t){ 0 });
 	return error ? error : sampler__start(sampler, rate, limit);
 }
 
 static void sample_child(struct trial *trial, pid_t child)
 {
-	const struct sampler_sink sink = { learn, define, count, trial };
+	const struct sampler_sink sink = {
+		.note = note,
+		.learn = learn,
+		.define = define,
+		.count = count,
+		.context = trial,
+	};
+	const struct sampler_scope scope = { .processes = TARGETS_MAX };
 	struct sampler *sampler;
 
 	trial->opening = open_events();
-	trial->loading = sampler__open(&sink, &sampler);
+	trial->loading = sampler__open(&sink, &scope, &sampler);
 	if (trial->loading)
 		return;
 	trial->compiled = sampler__is_compiled(sampler);
-	trial->starting = start_sampling(sampler, child);
-	if (!trial->starting)
+	trial->following = sampler__follow(sampler);
+	if (!trial->following)
+		trial->starting = start_sampling(sampler, child);
+	if (!trial->following && !trial->starting)
 		await_sample(trial, sampler, child);
 	sampler__free(sampler);
 }
 
 static void look_at_child(struct trial *trial, pid_t child)
 {
-	int pidfd = target__open_pidfd(child);
 	struct runtime runtime;
 	uint64_t word;
 
-	trial->watching = pidfd < 0 ? pidfd : 0;
-	if (pidfd >= 0)
-		close(pidfd);
 	trial->finding = runtime__find(child, &runtime);
 	/* That it is no Python is what is to be found. */
 	if (trial->finding == -ENOEXEC)

@@ -13,11 +13,11 @@
 struct trial {
 	enum exit_status files; /* whether enough may be open */
 	int child;		/* a process could be started ... */
-	int watching;		/* ... its end can be waited for ... */
 	int finding;		/* ... its files can be looked for a Python ... */
 	int reading;		/* ... and its memory can be read */
 	int opening;		/* the perf events */
 	int loading;		/* the BPF program */
+	int following;		/* ... to which the kernel tells what becomes of processes */
 	int starting;		/* the events with the program */
 	bool compiled;		/* the program, by the kernel */
 	uint64_t samples;

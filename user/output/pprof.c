@@ -180,6 +180,7 @@ static int64_t put_value(struct writer *writer, string_id string)
 	int64_t *index = &writer->value_indices[string];
 	char *plain;
 
+	/* cppcheck-suppress identicalInnerCondition */
 	if (*index)
 		return *index;
 	plain = plain_text__escape(text, SIZE_MAX);

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "architecture.h"
+#include "cpus.h"
+#include "finding.h"
+#include "log.h"
+#include "now.h"
+#include "process_list.h"
+
+#define NS_PER_S  1000000000LL
+#define NS_PER_MS 1000000LL
+
+/* After so long it is said that a program has not become a Python. */
+#define START_PATIENCE_NS (10 * NS_PER_S)
+#define EXEC_PATIENCE_NS  (200 * NS_PER_MS)
+
+/* What came before everything was told was missed by at most so much of it. */
+#define SCANS_MAX 64
+
+/* Has the kernel take note of the thread pointers of threads that it did not have to switch out
+ * yet. */
+void finding__note_threads(void)
+{
+	if (ARCHITECTURE.is_noted_late)
+		cpus__visit();
+}
+
+/* WATCHED is known to be TARGET, of which WAITED samples came before. */
+void finding__take_target(struct watch *watch, struct watched *watched,
+			  struct target_process *target, uint64_t waited)
+{
+	double used_s = target__cpu_seconds(target);
+
+	target->key = watched->key;
+	watched->target = target;
+	watched->look_ns = INT64_MAX;
+	watch->cpu_before_s += used_s > 0 ? used_s : 0;
+	if (!watch->first_pid && watch->following != FOLLOW_ALL)
+		watch->first_pid = watched->pid;
+	watch->waited += waited;
+	symbolizer__add_target(watch->symbolizer, target);
+	counts__add_waited(watch->counts, target, waited);
+	finding__note_threads();
+}
+
+/* Nothing more comes of it. */
+void finding__drop(struct watch *watch, struct watched *watched)
+{
+	struct target_process *target = watched__remove(&watch->watched, watched);
+
+	if (!target)
+		return;
+	watch->some_ended = true;
+	symbolizer__end_target(watch->symbolizer, target);
+}
+
+void finding__drop_ended(struct watch *watch, struct watched *watched)
+{
+	struct process process;
+
+	if (!process__inspect(watched->pid, &process) && !process.zombie &&
+	    (!watched->target || process.start_time == watched->target->process.start_time))
+		return;
+	target_map__remove(watch->map, watched->key);
+	finding__drop(watch, watched);
+}
+
+/* Answers the kernel side's questions, by what was found. */
+static void answer(struct watch *watch, struct watched *watched, const struct runtime *runtime)
+{
+	for (size_t i = 0; i < watched->file_count; i++) {
+		const struct asked_file *file = &watched->files[i];
+
+		images__learn(watch->images, &file->key, file->start, file->began, runtime);
+	}
+	watched->file_count = 0;
+}
+
+static void warn_of_other(struct watched *watched, bool started)
+{
+	watched->warned = true;
+	if (started)
+		log__warning("process %d has not begun to run a Python", watched->pid);
+	else
+		log__warning("process %d runs another program by now, which is no Python",
+			     watched->pid);
+}
+
+/* It runs no Python, so far as it is known. */
+static void take_other(struct watch *watch, struct watched *watched, bool changed, int64_t now)
+{
+	bool told = sampler__sees_mappings(watch->sampler);
+	int64_t since_ns = now - watched->since_ns;
+	bool started = watched->pid == watch->child;
+
+	/* Else it may map one later on without a word. */
+	if (told || since_ns > EXEC_PATIENCE_NS)
+		answer(watch, watched, NULL);
+	if (watch->following == FOLLOW_ALL && (told || since_ns > EXEC_PATIENCE_NS)) {
+		target_map__remove(watch->map, watched->key);
+		finding__drop(watch, watched);
+		return;
+	}
+	target_map__follow(watch->map, watched->key);
+	if (told)
+		watched->look_ns = INT64_MAX;
+	else
+		watched__wait(watched, changed, now);
+	if (watch->following == FOLLOW_NONE && !watched->warned &&
+	    since_ns >= (started ? START_PATIENCE_NS : EXEC_PATIENCE_NS))
+		warn_of_other(watched, started);
+	finding__drop_ended(watch, watched);
+}
+
+/* The kernel side did not take it, because of ERROR. */
+static void leave(struct watch *watch, struct watched *watched, int error)
+{
+	watched->look_ns = INT64_MAX;
+	/* It is another program by now, of which the kernel side is about to tell. */
+	if (error == -ESTALE)
+		return;
+	log__warning("process %d cannot be sampled: %s", watched->pid, strerror(-error));
+	finding__drop(watch, watched);
+}
+
+/* It runs a Python that is not supported. */
+static void take_refused(struct watch *watch, struct watched *watched,
+			 struct target_process *target)
+{
+	uint64_t waited;
+	int error;
+
+	if (watched->pid == watch->child && watch->following == FOLLOW_NONE) {
+		watch->refused = target;
+		return;
+	}
+	error = target_map__refuse(watch->map, watched->key, OUTCOME_NOT_SUPPORTED, &waited);
+	if (error) {
+		target__free(target);
+		leave(watch, watched, error);
+		return;
+	}
+	log__warning("process %d runs Python %s, which is not supported: its samples are counted "
+		     "as such",
+		     watched->pid, target->runtime.version);
+	finding__take_target(watch, watched, target, waited);
+}
+
+void finding__leave_out(struct watch *watch, struct watched *watched)
+{
+	if (watch->following == FOLLOW_ALL) {
+		target_map__remove(watch->map, watched->key);
+		finding__drop(watch, watched);
+	} else {
+		target_map__follow(watch->map, watched->key);
+		watched->look_ns = INT64_MAX;
+	}
+}
+
+/* It runs the Python TARGET. */
+static void take_python(struct watch *watch, struct watched *watched, struct target_process *target)
+{
+	uint64_t waited;
+	int error;
+
+	if (!process_filter__wants(watch->filter, &target->identity)) {
+		target__free(target);
+		finding__leave_out(watch, watched);
+		return;
+	}
+	error = target_map__put(watch->map, watched->key, &target->runtime, &waited);
+
+	if (error) {
+		target__free(target);
+		leave(watch, watched, error);
+		return;
+	}
+	target__warn_of_limits(target);
+	watch->found |= watched->pid == watch->child;
+	finding__take_target(watch, watched, target, waited);
+	finding__drop_ended(watch, watched);
+}
+
+/* Looks what it runs. */
+void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
+{
+	struct target_process *target = NULL;
+	uint64_t before = watched->signature;
+	int error = target__look(watched->pid, &watched->signature, &target);
+	bool changed = watched->signature != before;
+
+	if (error == -EAGAIN && !changed && watched->is_other)
+		error = -ENOEXEC;
+	watched->is_other = error == -ENOEXEC;
+	switch (error) {
+	case 0:
+		answer(watch, watched, &target->runtime);
+		take_python(watch, watched, target);
+		break;
+	case -ENOTSUP:
+		take_refused(watch, watched, target);
+		break;
+	case -EAGAIN:
+		watched__wait(watched, changed, now);
+		break;
+	case -ESRCH:
+		watched->look_ns = INT64_MAX;
+		if (!target_map__has(watch->map, watched->key.kernel_pid))
+			finding__drop(watch, watched);
+		break;
+	case -ENOEXEC:
+		take_other(watch, watched, changed, now);
+		break;
+	default:
+		watch->unreadable++;
+		watched->file_count = 0;
+		take_other(watch, watched, changed, now);
+	}
+}
+
+/* Begins to watch what the user or a scan has found. */
+int finding__watch(struct watch *watch, pid_t pid, int64_t now, struct watched **watched)
+{
+	struct target_key key = { .serial = target_map__new_serial(watch->map) };
+	pid_t namesake;
+	int error = sampler__find_kernel_pid(watch->sampler, pid, &key.kernel_pid, &namesake);
+
+	if (error)
+		return error;
+	if (namesake && namesake != pid && watch->following != FOLLOW_ALL)
+		log__info("process %d is the one of this PID namespace; the one that is %d on the "
+			  "host is process %d here",
+			  pid, pid, namesake);
+	*watched = watched__add(&watch->watched, key, pid, now);
+	return 0;
+}
+
+/* Whether process PID is to be looked at in a scan. */
+static bool is_wanted(const struct watch *watch, const struct process *process)
+{
+	if (process->kernel_thread || process->zombie || process->tgid != process->pid ||
+	    process->pid == getpid() || watched__of_pid(&watch->watched, process->pid))
+		return false;
+	return watch->following == FOLLOW_ALL || watched__of_pid(&watch->watched, process->parent);
+}
+
+/* Looks at each process that is not known yet; returns how many are watched from now on. */
+static size_t scan_once(struct watch *watch, int64_t now)
+{
+	size_t count, found = 0;
+	pid_t *pids = process_list__read(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct process process;
+		struct watched *watched;
+
+		if (process__inspect(pids[i], &process) || !is_wanted(watch, &process) ||
+		    finding__watch(watch, pids[i], now, &watched))
+			continue;
+		/* What the kernel side knows, it has told, or is about to. */
+		if (target_map__has(watch->map, watched->key.kernel_pid)) {
+			finding__drop(watch, watched);
+			continue;
+		}
+		finding__look_at(watch, watched, now);
+		found += watched__of_pid(&watch->watched, pids[i]) != NULL;
+	}
+	free(pids);
+	return found;
+}
+
+/* Finds what there is: a process that starts meanwhile is told of, unless its parent was not found
+ * yet; so until there is nothing new. */
+void finding__scan(struct watch *watch, int64_t now)
+{
+	int64_t before_ns = now_ns();
+	size_t scans = 0;
+
+	if (watch->following == FOLLOW_NONE)
+		return;
+	while (scan_once(watch, now) && ++scans < SCANS_MAX)
+		;
+	log__debug("all processes looked through in %lld ms: %zu are watched",
+		   (now_ns() - before_ns) / NS_PER_MS, watched__count(&watch->watched));
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel side knows of processes: which are sampled, and how they are walked. */
+#ifndef PYBPFPROF_TARGET_MAP_H
+#define PYBPFPROF_TARGET_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pybpfprof.h"
+#include "runtime.h"
+
+struct pybpfprof_bpf;
+struct target_map;
+
+/* A process, as the kernel side knows it. */
+struct target_key {
+	pid_t kernel_pid;
+	uint64_t serial;
+};
+
+/* Of the loaded program BPF, which must outlive it.  Free with target_map__free, NULL too. */
+struct target_map *target_map__new(struct pybpfprof_bpf *bpf);
+void target_map__free(struct target_map *map);
+
+/* A number that no other process has. */
+uint64_t target_map__new_serial(struct target_map *map);
+
+/* Samples of the process are taken from now on, with what RUNTIME says.  *WAITED: how many came
+ * before, since it was seen.  0; -ESTALE where the kernel side knows another process, or program,
+ * by that number, and has told so; -E2BIG where there is no room; or -errno. */
+int target_map__put(struct target_map *map, struct target_key key, const struct runtime *runtime,
+		    uint64_t *waited);
+
+/* Its samples come to the reason OUTCOME from now on. */
+int target_map__refuse(struct target_map *map, struct target_key key, enum outcome outcome,
+		       uint64_t *waited);
+
+/* It is no Python, and only followed. */
+int target_map__follow(struct target_map *map, struct target_key key);
+
+/* No more samples of it are taken, unless its number is another's by now. */
+void target_map__remove(struct target_map *map, struct target_key key);
+
+/* Whether the kernel side knows any process by that number. */
+bool target_map__has(const struct target_map *map, pid_t kernel_pid);
+
+/* Has its code objects told apart in each of its samples, at the price of a read for each frame; or
+ * no longer. */
+void target_map__identify_codes(struct target_map *map, struct target_key key, bool identify);
+
+/* Where in a file its code begins, and the address that the file gives it. */
+struct text_place {
+	uint64_t offset, address;
+};
+
+/* The file KEY, whose code is at TEXT, holds the Python RUNTIME, with the addresses of the file;
+ * IMAGE is the caller's number of it, not 0. */
+void target_map__know_python(struct target_map *map, const struct file_key *key,
+			     struct text_place text, uint32_t image, const struct runtime *runtime);
+
+/* The file KEY holds no Python; LEADS_TO_ONE: but a program that begins with it may be one. */
+void target_map__know_other(struct target_map *map, const struct file_key *key, bool leads_to_one);
+
+/* The state of the thread of that process with THREAD_ID is at ADDRESS, if it is there still.
+ * 0, or -E2BIG after TOLD_STATES_MAX of them. */
+int target_map__tell_state(struct target_map *map, pid_t kernel_pid, uint64_t thread_id,
+			   uint64_t address);
+
+/* Forgets all that target_map__tell_state told. */
+void target_map__forget_states(struct target_map *map);
+
+#endif
