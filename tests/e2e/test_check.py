@@ -166,7 +166,6 @@ class TestSystemCalls:
         (321, errno.ENOSYS, {"ring buffer"} | NO_PROGRAM, "5.10"),
         (298, errno.EACCES, {"perf events", "sample"}, "perf_event_paranoid"),
         (298, errno.ENOENT, {"perf events", "sample"}, "CONFIG_PERF_EVENTS"),
-        (434, errno.EPERM, {"processes"}, "pidfd_open: Operation not permitted"),
         (310, errno.EPERM, {"processes"}, "process_vm_readv: Operation not permitted"),
         (56, errno.EAGAIN, {"processes", "sample"} | NO_PROGRAM, "fork: "),
     ])

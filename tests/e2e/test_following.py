@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is found, and followed: children, what they run, every Python of the machine.
+
+Other processes of the machine are in the profiles of -a as well: only what a test has started is
+looked at, by its PID or its program's name.
+"""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import PROGRAMS
+from pythons import own_pythons
+
+PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
+
+# So much of a child's time may pass before its Python is known, where user space has to look: the
+# exec's event, a look, and the loading of libraries; on a busy machine.
+UNKNOWN_S = 0.15
+
+
+def process_of(frames):
+    pid, command = PROCESS.fullmatch(frames[0].label).groups()
+    return int(pid), command
+
+
+def by_process(run):
+    """{pid: [(frames, count), ...]}"""
+    processes = {}
+    for frames, count in run.stacks:
+        processes.setdefault(process_of(frames)[0], []).append((frames[1:], count))
+    return processes
+
+
+def count(stacks, name):
+    return sum(samples for frames, samples in stacks if any(frame.name == name for frame in frames))
+
+
+def family(target, python, how, seconds):
+    return target(python, "family.py", how, seconds)
+
+
+class TestChildren:
+    """-s: whatever way a child came by."""
+
+    RATE = 499
+    SECONDS = 0.6
+
+    def follow(self, target, profile, python, how, seconds=SECONDS):
+        parent = family(target, python, how, seconds)
+        run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
+        run.wait_sampling()
+        parent.go()
+        run.load()
+        return parent, run, by_process(run)
+
+    @pytest.mark.pythons(which=own_pythons)
+    @pytest.mark.parametrize("how", ["fork", "fork_twice"])
+    def test_fork(self, target, profile, python, how):
+        """From its first sample on: not one is unknown."""
+        parent, run, processes = self.follow(target, profile, python, how)
+        children = {pid: stacks for pid, stacks in processes.items()
+                    if pid != parent.pid and count(stacks, "in_child")}
+        assert len(children) == 1
+        assert count(processes[parent.pid], "in_parent")
+        assert not count(processes[parent.pid], "in_child")
+        assert run.ledger["errors"]["not_known_yet"] == 0
+        (stacks,) = children.values()
+        assert count(stacks, "in_child") >= 0.4 * self.SECONDS * self.RATE
+        # It goes on in the stack that called fork.
+        assert all(frames[0].name == "<module>" for frames, _ in stacks if len(frames) > 1)
+
+    @pytest.mark.pythons(which=own_pythons, since=(3, 4))
+    @pytest.mark.parametrize("how", ["pool", "spawn"])
+    def test_multiprocessing(self, target, profile, python, how):
+        parent, run, processes = self.follow(target, profile, python, how)
+        workers = [stacks for pid, stacks in processes.items() if count(stacks, "in_child")]
+        assert parent.pid in processes
+        assert 1 <= len(workers) <= 2
+        assert sum(count(stacks, "in_child") for stacks in workers) > \
+            0.8 * 2 * self.SECONDS * self.RATE * 0.4
+
+    @pytest.mark.pythons(which=own_pythons)
+    @pytest.mark.parametrize("how", ["exec", "shell"])
+    def test_exec(self, target, profile, python, how):
+        parent, run, processes = self.follow(target, profile, python, how)
+        children = {pid: stacks for pid, stacks in processes.items() if count(stacks, "in_child")}
+        (pid, stacks), = children.items()
+        assert pid != parent.pid
+        # None of the shell's time is a Python's.
+        commands = {process_of(frames)[1] for frames, _ in run.stacks
+                    if process_of(frames)[0] == pid}
+        assert any("family.py child" in command for command in commands)
+        assert count(stacks, "in_child") > 0.8 * self.SECONDS * self.RATE * 0.4
+        assert run.ledger["errors"]["not_known_yet"] <= UNKNOWN_S * self.RATE
+
+    def test_short_ones(self, target, profile, any_python):
+        """0.1 s each; the second and later ones of a binary that holds its Python itself are walked
+        from their exec on."""
+        lives = 12
+        _, run, processes = self.follow(target, profile, any_python, "storm", lives)
+        children = [stacks for stacks in processes.values() if count(stacks, "in_child")]
+        assert len(children) == lives
+        for stacks in children:
+            for frames, _ in stacks:
+                assert not any("[code object" in frame.label and "replaced" not in frame.label
+                               for frame in frames)
+
+    def test_not_without_being_asked(self, target, profile, any_python):
+        parent = family(target, any_python, "fork", self.SECONDS)
+        run = profile.start("-p", parent.pid, "-r", self.RATE)
+        run.wait_sampling()
+        parent.go()
+        run.load()
+        assert run.count_name("in_parent")
+        assert not run.count_name("in_child")
+
+    def test_of_a_command(self, profile, any_python):
+        """A shell's, which is none itself."""
+        code = [any_python.path, os.path.join(PROGRAMS, "family.py"), "child", "0.5"]
+        run = profile("-s", "-r", self.RATE, command=["sh", "-c", '"$@"; true', "sh", *code])
+        assert run.count_name("in_child")
+        assert all(PROCESS.fullmatch(frames[0].label) for frames, _ in run.stacks)
+
+    def test_of_what_is_no_python(self, profile, any_python):
+        shell = subprocess.Popen(
+            ["sh", "-c", 'read line; "$@"; true', "sh", any_python.path,
+             os.path.join(PROGRAMS, "family.py"), "child", "0.5"], stdin=subprocess.PIPE)
+        try:
+            run = profile.start("-p", shell.pid, "-s", "-r", self.RATE)
+            run.wait_sampling()
+            shell.stdin.write(b"\n")
+            shell.stdin.close()
+            run.load()
+        finally:
+            shell.wait()
+        assert run.count_name("in_child")
+
+
+class TestAll:
+    """-a"""
+
+    RATE = 199
+
+    def test_what_runs_and_what_comes(self, target, profile, any_python):
+        """Before, while, and long after; each with its own command."""
+        pythons = [own_pythons()[0], any_python, own_pythons()[-1]]
+        before = [target(python, "busy.py") for python in pythons]
+        run = profile.start("-a", "-r", self.RATE, "-d", 6)
+        run.wait_sampling()
+        later = [target(python, "busy.py") for python in pythons]
+        run.load()
+        processes = by_process(run)
+        for one in before + later:
+            assert count(processes[one.pid], "spin"), one.pid
+
+    def test_neither_itself_nor_others(self, profile, target, any_python):
+        spinner = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        busy = target(any_python, "busy.py")
+        try:
+            run = profile.start("-a", "-r", self.RATE, "-d", 1)
+            pid = run.pid
+            run.load()
+        finally:
+            spinner.kill()
+            spinner.wait()
+        processes = by_process(run)
+        assert busy.pid in processes
+        assert spinner.pid not in processes and pid not in processes
+
+    def test_chosen_by_name(self, profile, target, any_python):
+        wanted, other = (target(any_python, program) for program in ("busy.py", "parked.py"))
+        run = profile("-a", "--comm", "busy*", "-r", self.RATE, "-d", 1)
+        processes = by_process(run)
+        assert wanted.pid in processes and other.pid not in processes
+        run = profile("-a", "--exclude", "comm=busy*", "-r", self.RATE, "-d", 1)
+        assert wanted.pid not in by_process(run)

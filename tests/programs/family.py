@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A process and what it starts, as HOW says; each child burns CPU time of its own in a function of
+its own name.
+
+  fork         os.fork
+  fork_twice   a daemon: forked twice, with setsid between
+  pool         multiprocessing's own way of this version
+  spawn        multiprocessing's spawn
+  exec         a shell that execs this program again
+  shell        a shell that stays
+  storm        COUNT children, one after the other, which live 0.1 s each
+"""
+
+import os
+import subprocess
+import sys
+
+from portable import thread_time
+
+
+def burn(seconds):
+    end = thread_time() + seconds
+    while thread_time() < end:
+        sum(range(1000))
+
+
+def in_parent(seconds):
+    burn(seconds)
+
+
+def in_child(seconds):
+    burn(seconds)
+
+
+def fork(seconds):
+    pid = os.fork()
+    if not pid:
+        in_child(seconds)
+        os._exit(0)
+    in_parent(seconds)
+    os.waitpid(pid, 0)
+
+
+def fork_twice(seconds):
+    pid = os.fork()
+    if not pid:
+        os.setsid()
+        if not os.fork():
+            in_child(seconds)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    in_parent(1.5 * seconds)
+
+
+def pool(seconds, method=None):
+    import multiprocessing
+
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as workers:
+        workers.map(in_child, [seconds / 2] * 4)
+
+
+def spawn(seconds):
+    pool(seconds, "spawn")
+
+
+def again(seconds, words):
+    """Runs this program again by way of a shell."""
+    child = [sys.executable, __file__, "child", str(seconds)]
+    subprocess.call(["sh", "-c", words, "sh"] + child)
+
+
+def exec_(seconds):
+    again(seconds, 'exec "$@"')
+
+
+def shell(seconds):
+    again(seconds, '"$@"; true')
+
+
+def storm(count):
+    for _ in range(int(count)):
+        subprocess.call([sys.executable, __file__, "child", "0.1"])
+
+
+def child(seconds):
+    in_child(seconds)
+
+
+if __name__ == "__main__":
+    how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn, "exec": exec_,
+           "shell": shell, "storm": storm, "child": child}[sys.argv[1]]
+    if sys.argv[1] != "child":
+        print("ready")
+        sys.stdout.flush()
+        sys.stdin.readline()
+    how(float(sys.argv[2]))
