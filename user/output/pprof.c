@@ -177,12 +177,11 @@ static void put_location(struct writer *writer, uint32_t index)
 static int64_t put_value(struct writer *writer, string_id string)
 {
 	const char *text = writer->profile->strings[string];
-	int64_t *index = &writer->value_indices[string];
+	int64_t *index = &writer->value_indices[string], known = *index;
 	char *plain;
 
-	/* cppcheck-suppress identicalInnerCondition */
-	if (*index)
-		return *index;
+	if (known)
+		return known;
 	plain = plain_text__escape(text, SIZE_MAX);
 	if (strlen(plain) <= VALUE_BYTES_MAX)
 		*index = put_string(writer, string);
