@@ -167,10 +167,10 @@ static void tells_apart_what_has_got_all_addresses(void **state)
 	assert_true(is_told_apart(image, &identity, &hash));
 	set_hash(image, name, NOT_HASHED);
 	assert_true(is_told_apart(image, &identity, &hash));
-	memcpy((void *)(name + data), "mane", 4);
+	memcpy((void *)(name + data), "mask", 4);
 	assert_true(is_told_apart(image, &identity, &hash));
 	/* Behind its end. */
-	memcpy((void *)(name + data), "manx", 4);
+	memcpy((void *)(name + data), "masx", 4);
 	assert_false(is_told_apart(image, &identity, &hash));
 	memcpy((void *)(filename + data + strlen(path) - 1), "x", 1);
 	assert_true(is_told_apart(image, &identity, &hash));
