@@ -8,8 +8,8 @@
  * the walk.  So it is read once for each stack, when that is defined: user space
  * then names nothing that has been replaced before it came to read.  Where it
  * finds that a code object was replaced afterwards, it doubts what it counted in
- * between, and has identities read in each sample of that process
- * (user/symbolizer.c).
+ * between, and has identities read in each sample of that process, as in its first
+ * second here (user/symbolizer.c).
  */
 #ifndef CODE_BPF_H
 #define CODE_BPF_H

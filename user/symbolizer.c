@@ -6,7 +6,8 @@
  * stack, from the last check that saw the old one in place to now.  The functions
  * whose code objects these were are doubted: what was counted in that time with
  * them is not named.  From then on the kernel tells that process's code objects
- * apart in each sample, until none was replaced for a while.
+ * apart in each sample, until none was replaced for a while.  So it does from the
+ * first sample of a process on: what a start runs once and throws away is named.
  *
  * Two that take turns at an address, with the same places of the stack, may both times
  * be seen as the first one, and until that is noticed share its name.  From 3.14 on
@@ -48,6 +49,9 @@
 /* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
  * for where two take turns at an address, most checks see the same one as the last. */
 #define QUIET_CHECKS 50
+
+/* The same for a process that is new here: what starts imports, and throws away what ran once. */
+#define FIRST_CHECKS 5
 
 /* Processes share functions, not code objects. */
 struct doubted {
@@ -300,6 +304,7 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->codes = code_table__new(target, name_code, doubt_code, process);
 	process->thread_names = thread_names__new(symbolizer->profile, target);
 	process->process = profile__process(symbolizer->profile, process->serial, process->pid);
+	process->checks_to_go = FIRST_CHECKS;
 	describe_process(symbolizer, process);
 	has_freed_codes(process); /* from now on */
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);

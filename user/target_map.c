@@ -86,6 +86,7 @@ static int fill(struct target_map *map, const struct runtime *runtime, struct ta
 				   .code_type = runtime->code_type,
 				   .thread_area = runtime->thread_area,
 				   .entry_gap = runtime->entry_gap,
+				   .identify = 1,
 				   .state = TARGET_PYTHON };
 	return layout_index(map, &runtime->layout, &target->layout);
 }

@@ -17,6 +17,7 @@
 #define MINOR	     13
 #define SERIAL	     7
 #define QUIET_CHECKS 50
+#define FIRST_CHECKS 5
 
 struct bench {
 	struct fake_code codes[3];
@@ -42,6 +43,17 @@ static bool check(struct bench *bench)
 		symbolizer__see(bench->symbolizer, i);
 	bench->identify = -1;
 	return symbolizer__check(bench->symbolizer, note, bench);
+}
+
+/* Adds the target, whose code objects have been told apart for as long as any new one's are. */
+static void add_trusted(struct bench *bench)
+{
+	symbolizer__add_target(bench->symbolizer, &bench->target);
+	symbolizer__first_thread(bench->symbolizer, &bench->target);
+	for (int i = 1; i < FIRST_CHECKS; i++)
+		assert_false(check(bench));
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, false);
 }
 
 static void rename_code(struct bench *bench, int number, const char *name)
@@ -84,7 +96,7 @@ static int set_up(void **state)
 	bench->target.runtime.code_type = FAKE_CODE_TYPE;
 	bench->profile = profile__new();
 	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
-	symbolizer__add_target(bench->symbolizer, &bench->target);
+	add_trusted(bench);
 	*state = bench;
 	return 0;
 }
@@ -242,6 +254,26 @@ static void does_not_doubt_what_is_told_apart(void **state)
 	assert_false(doubts(bench, stack));
 }
 
+/* What a start makes, runs and throws away. */
+static void does_not_doubt_a_new_process(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack;
+
+	symbolizer__free(bench->symbolizer);
+	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	symbolizer__add_target(bench->symbolizer, &bench->target);
+	stack = define(bench, 0, 0, identity_of(bench, 0, 42));
+	replace_code(bench, 0, 7);
+	assert_false(check(bench));
+	assert_false(doubts(bench, stack));
+	assert_int_equal(bench->identify, -1);
+	for (int i = 1; i < QUIET_CHECKS; i++)
+		assert_false(check(bench));
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, false);
+}
+
 static void tells_apart_until_it_is_quiet(void **state)
 {
 	struct bench *bench = *state;
@@ -271,7 +303,7 @@ static void tells_apart_once_code_was_freed(void **state)
 	offsets->interp_code_generation = 8;
 	bench->target.runtime.interpreters = (uintptr_t)&head;
 	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
-	symbolizer__add_target(bench->symbolizer, &bench->target);
+	add_trusted(bench);
 	define(bench, 0, 0, 0);
 	assert_false(check(bench));
 	interpreter.generation++;
@@ -428,6 +460,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(doubts_what_was_replaced),
 		TEST(does_not_doubt_what_is_told_apart),
+		TEST(does_not_doubt_a_new_process),
 		TEST(tells_apart_until_it_is_quiet),
 		TEST(names_only_what_was_sampled),
 		TEST(names_what_is_gone_by_its_copy),
