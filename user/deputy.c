@@ -14,8 +14,8 @@
  * What counts is the time for which the thread is seen asleep: not that in which
  * it, or all of this program, was stopped or had no CPU.
  *
- * Handing over costs 7 us a time.  A start does it some 400 times, a recording a few
- * times a second.
+ * Handing over costs 7 us a time, and more where no CPU is idle.  A start does it some
+ * 200 times, a recording a few times a second.
  */
 #include <errno.h>
 #include <fcntl.h>
