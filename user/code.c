@@ -112,18 +112,13 @@ static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address
 	return 0;
 }
 
-/* Takes what WINDOW itself says of CODE; -EINVAL where it is none. */
-static int take_head(const struct offsets *offsets, const struct window *window, struct code *code)
+/* Takes what WINDOW itself says of CODE. */
+static void take_head(const struct offsets *offsets, const struct window *window, struct code *code)
 {
-	int32_t first_line;
-
-	memcpy(&first_line, window->bytes + offsets->code_firstlineno, sizeof(first_line));
-	if (first_line < 0)
-		return -EINVAL;
-	code->first_line = first_line;
+	memcpy(&code->first_line, window->bytes + offsets->code_firstlineno,
+	       sizeof(code->first_line));
 	code->hidden = is_hidden(window, offsets);
 	code->instructions = pointer_at(window, offsets->varobject_size);
-	return 0;
 }
 
 int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
@@ -142,10 +137,8 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 		code->hidden = is_type_of_none(pid, offsets, type);
 		return code->hidden ? 0 : -EINVAL;
 	}
-	error = take_head(offsets, &window, code);
-	if (!error)
-		error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)),
-				      &code->name);
+	take_head(offsets, &window, code);
+	error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)), &code->name);
 	if (!error)
 		error = unicode__read(pid, offsets, pointer_at(&window, offsets->code_filename),
 				      &code->filename);
@@ -205,10 +198,9 @@ int code__decode(const struct offsets *offsets, uint64_t code_type,
 	memcpy(window.bytes, pieces[PIECE_CODE], window.length);
 	if (code_type && pointer_at(&window, offsets->object_type) != code_type)
 		return -EINVAL;
-	error = take_head(offsets, &window, code);
-	if (!error)
-		error = unicode__decode(offsets, pieces[PIECE_NAME], record->bytes[PIECE_NAME],
-					&code->name);
+	take_head(offsets, &window, code);
+	error = unicode__decode(offsets, pieces[PIECE_NAME], record->bytes[PIECE_NAME],
+				&code->name);
 	if (!error)
 		error = unicode__decode(offsets, pieces[PIECE_FILENAME],
 					record->bytes[PIECE_FILENAME], &code->filename);

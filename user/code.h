@@ -14,9 +14,9 @@
 #define LINE_TABLE_BYTES_MAX (16 * 1024 * 1024)
 
 struct code {
-	char *name;	/* co_qualname from 3.11 on, else co_name; UTF-8 */
-	char *filename; /* co_filename; UTF-8 */
-	uint32_t first_line;
+	char *name;	     /* co_qualname from 3.11 on, else co_name; UTF-8 */
+	char *filename;	     /* co_filename; UTF-8 */
+	uint32_t first_line; /* modulo 2^32: a program may number its lines below 1 */
 	bool hidden; /* the interpreter's own (3.13: what calls __init__); tracebacks hide it */
 	uint64_t instructions; /* how many code units they are, from 3.11 on */
 	uint8_t *line_table;

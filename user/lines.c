@@ -44,8 +44,7 @@ struct reader {
 	bool failed; /* the table ended too early, or a number is too long */
 };
 
-/* Lines are computed modulo 2^32, for tables that lead below 1 or beyond what an int holds. */
-static uint32_t valid_line(uint32_t line)
+uint32_t lines__valid(uint32_t line)
 {
 	return line <= INT32_MAX ? line : LINE_NONE;
 }
@@ -66,7 +65,7 @@ static uint32_t find_lnotab(const uint8_t *table, size_t length, uint32_t line, 
 			break;
 		line += is_signed ? signed_byte(table[i + 1]) : table[i + 1];
 	}
-	return valid_line(line);
+	return lines__valid(line);
 }
 
 static uint32_t find_3_10(const uint8_t *table, size_t length, uint32_t line, uint32_t position)
@@ -80,7 +79,7 @@ static uint32_t find_3_10(const uint8_t *table, size_t length, uint32_t line, ui
 			line += signed_byte(table[i + 1]);
 		reached += table[i];
 		if (reached > position)
-			return has_line ? valid_line(line) : LINE_NONE;
+			return has_line ? lines__valid(line) : LINE_NONE;
 	}
 	return LINE_NONE;
 }
@@ -157,7 +156,7 @@ static uint32_t find_location(const uint8_t *table, size_t length, uint32_t line
 			return LINE_NONE;
 		reached += (first & 7) + 1;
 		if (reached > position)
-			return kind == LOCATION_NONE ? LINE_NONE : valid_line(line);
+			return kind == LOCATION_NONE ? LINE_NONE : lines__valid(line);
 	}
 	return LINE_NONE;
 }
@@ -166,7 +165,7 @@ uint32_t lines__find(uint32_t version, const uint8_t *table, size_t length, uint
 		     int32_t position)
 {
 	if (position < 0)
-		return first_line;
+		return lines__valid(first_line);
 	if (version >= VERSION(11))
 		return find_location(table, length, first_line, position);
 	if (version >= VERSION(10))

@@ -9,6 +9,10 @@
 /* No line: the instruction is the compiler's own, or the table ends before it. */
 #define LINE_NONE 0
 
+/* LINE, or LINE_NONE where it is below 1: lines are computed modulo 2^32, for a program may number
+ * its own, and tables may lead anywhere. */
+uint32_t lines__valid(uint32_t line);
+
 /* The line of the instruction at POSITION in a code object whose first line is FIRST_LINE and whose
  * table is the LENGTH bytes at TABLE.  VERSION is PY_VERSION_HEX.  POSITION is counted as that
  * version does (2.7-3.9: bytes; 3.10 and later: code units); a negative one is before the first

@@ -86,3 +86,21 @@ def test_other_objects_are_no_code(python, tool, target):
     answers = dump(tool, program, "code", said["no_code"], said["type"])
     assert answers == [["-22"]] * len(said["no_code"])
     assert dump(tool, program, "code", [0, 8, 2**47, 2**64 - 8], 0) == [["-14"]] * 4
+
+
+@pytest.mark.proves("lines")
+@pytest.mark.pythons(which=one_of_each_minor)
+def test_lines_below_1(python, target, profile):
+    """A program may number its own: such have a name, but no line."""
+    check_numbered(profile("-p", target(python, "numbered.py").pid, "-d", 1, "-r", 499))
+
+
+def test_first_lines_below_1(any_python, target, profile):
+    check_numbered(profile("-p", target(any_python, "numbered.py").pid, "-d", 1, "-r", 499, "-F"))
+
+
+def check_numbered(run):
+    leaves = {(frames[-1].name, frames[-1].file, frames[-1].line) for frames, _ in run.stacks
+              if frames[-1].file in ("below.py", "above.py")}
+    assert leaves == {("<lambda>", "below.py", None), ("<lambda>", "above.py", 92)}
+    assert run.ledger["name_unknown"] == 0
