@@ -88,6 +88,7 @@
 	X(PYTHON, "python", "whole Python stack")                                           \
 	X(TRUNCATED, "truncated", "[deeper frames cut]")                                    \
 	X(LINE_UNKNOWN, "line_unknown", "[line not known]")                                 \
+	X(NAME_UNKNOWN, "name_unknown", "[name not known]")                                 \
 	X(NO_PYTHON, "no_python", "[no Python on this thread]")                             \
 	X(NO_LAYOUT, "no_layout", "[unknown Python layout]")                                \
 	X(NO_INTERPRETER, "no_interpreter", "[Python is starting or has ended]")            \

@@ -101,6 +101,9 @@ static void take(void *context, const struct tally_entry *entry)
 	if (symbolizer__doubts(counts->symbolizer, thread, stack)) {
 		outcome = OUTCOME_CODE_REPLACED;
 		stack = symbolizer__reason(counts->symbolizer, outcome);
+	} else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
+		   symbolizer__lacks_names(counts->symbolizer, stack)) {
+		outcome = OUTCOME_NAME_UNKNOWN;
 	}
 	counts->profile->ledger.outcomes[outcome] += entry->samples;
 	profile__add(counts->profile, thread, stack, entry->samples);
@@ -136,8 +139,10 @@ bool counts__agree(const struct counts *counts, const struct sampler *sampler)
 		/* What came before its process was known is counted apart. */
 		if (i == OUTCOME_NOT_KNOWN_YET)
 			continue;
-		/* Only what is in doubt comes to another outcome than in the kernel. */
-		if (i != OUTCOME_CODE_REPLACED && counted < ledger->outcomes[i])
+		/* Only what has no name, or not for certain, comes to another outcome than in the
+		 * kernel. */
+		if (i != OUTCOME_CODE_REPLACED && i != OUTCOME_NAME_UNKNOWN &&
+		    counted < ledger->outcomes[i])
 			return false;
 		in_kernel += counted;
 		in_profile += ledger->outcomes[i];

@@ -39,7 +39,7 @@ uint64_t ledger__samples(const struct ledger *ledger)
 uint64_t ledger__python(const struct ledger *ledger)
 {
 	return ledger->outcomes[OUTCOME_PYTHON] + ledger->outcomes[OUTCOME_TRUNCATED] +
-	       ledger->outcomes[OUTCOME_LINE_UNKNOWN];
+	       ledger->outcomes[OUTCOME_LINE_UNKNOWN] + ledger->outcomes[OUTCOME_NAME_UNKNOWN];
 }
 
 static uint64_t ledger__errors(const struct ledger *ledger)
@@ -105,6 +105,7 @@ static json_t *ledger__json(const struct ledger *ledger)
 		{ "no_python", ledger->outcomes[OUTCOME_NO_PYTHON] },
 		{ "truncated", ledger->outcomes[OUTCOME_TRUNCATED] },
 		{ "line_unknown", ledger->outcomes[OUTCOME_LINE_UNKNOWN] },
+		{ "name_unknown", ledger->outcomes[OUTCOME_NAME_UNKNOWN] },
 		{ "lost", ledger->lost },
 	};
 	const struct count others[] = {
@@ -182,14 +183,13 @@ static char *period_text(const struct ledger_periods *periods)
 			 longest_ms);
 }
 
-/* ", 3 without their line", or nothing. */
-static char *line_text(const struct ledger *ledger)
+/* ", 3 without WHAT", or nothing. */
+static char *lack_text(const struct ledger *ledger, enum outcome outcome, const char *what)
 {
-	uint64_t samples = ledger->outcomes[OUTCOME_LINE_UNKNOWN];
+	uint64_t samples = ledger->outcomes[outcome];
 	char count[GROUPED_BYTES];
 
-	return samples ? xasprintf(", %s without their line", grouped(samples, count))
-		       : xstrdup("");
+	return samples ? xasprintf(", %s without %s", grouped(samples, count), what) : xstrdup("");
 }
 
 /* "\nerrors: frame_fault 3, thread_fault 1", or nothing. */
@@ -218,13 +218,15 @@ char *ledger__summary(const struct ledger *ledger)
 	char truncated[GROUPED_BYTES], no_python[GROUPED_BYTES], errors[GROUPED_BYTES];
 	char lost[GROUPED_BYTES];
 	char *rate = rate_text(ledger->rate_hz), *period = period_text(&ledger->periods);
-	char *by_name = error_text(ledger), *lines = line_text(ledger);
+	char *by_name = error_text(ledger);
+	char *lines = lack_text(ledger, OUTCOME_LINE_UNKNOWN, "their line");
+	char *names = lack_text(ledger, OUTCOME_NAME_UNKNOWN, "a frame's name");
 	char *summary = xasprintf(
-		"%s samples of %s events in %.1f s at %s%s: %s Python (%s truncated%s), "
+		"%s samples of %s events in %.1f s at %s%s: %s Python (%s truncated%s%s), "
 		"%s without Python, %s errors, %s lost%s",
 		grouped(ledger__samples(ledger), samples), grouped(ledger->events, events),
 		ledger->duration_s, rate, period, grouped(ledger__python(ledger), python),
-		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated), lines,
+		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated), lines, names,
 		grouped(ledger->outcomes[OUTCOME_NO_PYTHON], no_python),
 		grouped(ledger__errors(ledger), errors), grouped(ledger->lost, lost), by_name);
 
@@ -232,5 +234,6 @@ char *ledger__summary(const struct ledger *ledger)
 	free(period);
 	free(by_name);
 	free(lines);
+	free(names);
 	return summary;
 }

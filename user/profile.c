@@ -29,7 +29,7 @@ struct profile_index {
 };
 
 /* Two keys are the same where their bytes are, so there must be no padding. */
-_Static_assert(sizeof(struct profile_function) == 5 * sizeof(uint32_t), "no padding in a key");
+_Static_assert(sizeof(struct profile_function) == 6 * sizeof(uint32_t), "no padding in a key");
 _Static_assert(sizeof(struct profile_location) == 2 * sizeof(uint32_t), "no padding in a key");
 
 static struct entry *table__find(const struct table *table, const void *key, size_t length)

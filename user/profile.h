@@ -26,6 +26,7 @@ struct profile_function {
 	string_id short_filename; /* from the package down: "json/decoder.py" */
 	uint32_t first_line;	  /* 0: unknown */
 	enum frame_kind kind;
+	uint32_t nameless; /* a code object's whose name says why it is not known */
 };
 
 struct profile_location {

@@ -187,7 +187,7 @@ static const char *why_unnamed(const struct known_process *process, const struct
 
 static uint32_t add_unnamed(struct profile *profile, const char *why)
 {
-	struct profile_function function = { .kind = FRAME_PYTHON };
+	struct profile_function function = { .kind = FRAME_PYTHON, .nameless = true };
 
 	function.name = profile__string(profile, why);
 	return profile__function(profile, &function);
@@ -203,7 +203,7 @@ static uint32_t add_function(struct known_process *process, const struct code *c
 	function.name = profile__string(profile, code->name);
 	function.filename = profile__string(profile, code->filename);
 	function.short_filename = profile__string(profile, short_filename);
-	function.first_line = code->first_line;
+	function.first_line = lines__valid(code->first_line);
 	for (; strings < profile->string_count; strings++)
 		process->names_bytes += strlen(profile->strings[strings]);
 	free(short_filename);
@@ -322,7 +322,7 @@ static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_
 	if (symbolizer->lines == LINES_NONE || !code->code.name)
 		return LINE_NONE;
 	if (symbolizer->lines == LINES_FUNCTION)
-		return code->code.first_line;
+		return lines__valid(code->code.first_line);
 	if (!code__position(process->pid, offsets, code->address, &code->code, frame, &position))
 		return LINE_NONE;
 	return lines__find(offsets->version, code->code.line_table, code->code.line_table_length,
@@ -483,6 +483,20 @@ bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, ui
 		HASH_FIND(hh, symbolizer->doubts, &what, sizeof(what), doubt);
 	}
 	return doubt;
+}
+
+bool symbolizer__lacks_names(const struct symbolizer *symbolizer, uint32_t stack)
+{
+	const struct profile *profile = symbolizer->profile;
+	const struct profile_stack *frames = &profile->stacks[stack];
+
+	for (uint32_t i = 0; i < frames->depth; i++) {
+		uint32_t function = profile->locations[frames->locations[i]].function;
+
+		if (profile->functions[function].nameless)
+			return true;
+	}
+	return false;
 }
 
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)

@@ -14,8 +14,9 @@ static const struct ledger example = {
 	.rate_hz = 99,
 	.duration_s = 30.04,
 	.events = 2975,
-	.outcomes = { [OUTCOME_PYTHON] = 2952,
+	.outcomes = { [OUTCOME_PYTHON] = 2947,
 		      [OUTCOME_LINE_UNKNOWN] = 3,
+		      [OUTCOME_NAME_UNKNOWN] = 5,
 		      [OUTCOME_TRUNCATED] = 2,
 		      [OUTCOME_NO_PYTHON] = 10,
 		      [OUTCOME_THREAD_FAULT] = 1,
@@ -80,7 +81,8 @@ static void json_has_every_field(void **state)
 {
 	static const char expected[] =
 		"{'rate_hz': 99.0, 'duration_s': 30.04, 'events': 2975, 'samples': 2971,"
-		" 'python': 2957, 'no_python': 10, 'truncated': 2, 'line_unknown': 3, 'lost': 4,"
+		" 'python': 2957, 'no_python': 10, 'truncated': 2, 'line_unknown': 3,"
+		" 'name_unknown': 5, 'lost': 4,"
 		" 'errors': {'no_layout': 0, 'no_interpreter': 0, 'interpreter_fault': 0,"
 		"  'thread_fault': 1, 'too_many_threads': 0, 'thread_unclear': 0, 'frame_fault': 3,"
 		"  'frame_address': 0, 'frame_unlinked': 0, 'frame_entering': 0,"
@@ -141,13 +143,13 @@ static void the_summary_is_for_people(void **state)
 	(void)state;
 	assert_summary(&ledger,
 		       "2,971 samples of 2,975 events in 30.0 s at 99 Hz (period 6.7-20.2 ms, "
-		       "irregular): 2,957 Python (2 truncated, 3 without their line), 10 without "
-		       "Python, 4 errors, "
+		       "irregular): 2,957 Python (2 truncated, 3 without their line, 5 without a "
+		       "frame's name), 10 without Python, 4 errors, "
 		       "4 lost\nerrors: thread_fault 1, frame_fault 3");
 	ledger.rate_hz = 9999;
 	ledger.outcomes[OUTCOME_THREAD_FAULT] = ledger.outcomes[OUTCOME_FRAME_FAULT] = 0;
 	ledger.outcomes[OUTCOME_PYTHON] = 1234567;
-	ledger.outcomes[OUTCOME_LINE_UNKNOWN] = 0;
+	ledger.outcomes[OUTCOME_LINE_UNKNOWN] = ledger.outcomes[OUTCOME_NAME_UNKNOWN] = 0;
 	ledger.events = 1234583;
 	ledger.periods = (struct ledger_periods){ .shortest_ns = 100010, .longest_ns = 100010 };
 	assert_summary(&ledger, "1,234,579 samples of 1,234,583 events in 30.0 s at 9,999 Hz "

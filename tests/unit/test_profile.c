@@ -45,8 +45,8 @@ static void strings_are_valid(void **state)
 static void functions_differ_in_every_field(void **state)
 {
 	struct profile *profile = profile__new();
-	struct profile_function function = { 1, 2, 3, 4, FRAME_PYTHON };
-	uint32_t ids[6];
+	struct profile_function function = { 1, 2, 3, 4, FRAME_PYTHON, false };
+	uint32_t ids[7];
 
 	(void)state;
 	ids[0] = profile__function(profile, &function);
@@ -60,10 +60,12 @@ static void functions_differ_in_every_field(void **state)
 	ids[4] = profile__function(profile, &function);
 	function.kind = FRAME_NATIVE;
 	ids[5] = profile__function(profile, &function);
-	for (uint32_t i = 0; i < 6; i++)
+	function.nameless = true;
+	ids[6] = profile__function(profile, &function);
+	for (uint32_t i = 0; i < 7; i++)
 		assert_int_equal(ids[i], i);
-	assert_int_equal(profile__function(profile, &function), 5);
-	assert_int_equal(profile->function_count, 6);
+	assert_int_equal(profile__function(profile, &function), 6);
+	assert_int_equal(profile->function_count, 7);
 	assert_int_equal(profile->functions[0].first_line, 4);
 	profile__free(profile);
 }

@@ -84,6 +84,8 @@ function ledgerRows(profile) {
 		["of these cut at the depth limit", ledger.truncated, 3],
 		...(ledger.line_unknown ?
 			[["of these without their innermost line", ledger.line_unknown, 3]] : []),
+		...(ledger.name_unknown ?
+			[["of these with a function whose name is not known", ledger.name_unknown, 3]] : []),
 		["without Python on the thread", ledger.no_python, 2],
 		["Errors", errorCount(ledger), 2],
 		...errors.map(([name, count]) => [reasons[name] || name, count, 3]),
