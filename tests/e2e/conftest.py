@@ -122,15 +122,6 @@ def binary():
     return os.path.abspath(path)
 
 
-@pytest.fixture
-def public_binary(binary, tmp_path_factory):
-    """A copy that every user can run."""
-    folder = tmp_path_factory.mktemp("public")
-    for path in (folder, *folder.parents[:2]):
-        os.chmod(path, 0o755)
-    return shutil.copy(binary, folder)
-
-
 @pytest.fixture(scope="session")
 def public_binary(binary):
     """A copy that every user can run: not in a folder of pytest's, each run of which closes them."""
