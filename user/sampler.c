@@ -78,58 +78,48 @@ void sampler__look_at_cpus(struct sampler *sampler)
 	clock__look_at_cpus(sampler->clock);
 }
 
-uint64_t sampler__events(const struct sampler *sampler)
+/* The sum of what all CPUs have in the counter at OFFSET of struct cpu_counters. */
+static uint64_t sum(const struct sampler *sampler, size_t offset)
 {
-	uint64_t events = 0;
+	uint64_t count = 0;
 
 	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
-		events += sampler->counters[cpu].events;
-	return events;
+		count += *(
+			const volatile uint64_t *)((const volatile char *)&sampler->counters[cpu] +
+						   offset);
+	return count;
+}
+
+uint64_t sampler__events(const struct sampler *sampler)
+{
+	return sum(sampler, offsetof(struct cpu_counters, events));
 }
 
 uint64_t sampler__lost(const struct sampler *sampler)
 {
-	uint64_t lost = 0;
-
-	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
-		lost += sampler->counters[cpu].lost;
-	return lost;
+	return sum(sampler, offsetof(struct cpu_counters, lost));
 }
 
 uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
 {
-	uint64_t samples = 0;
-
-	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
-		samples += sampler->counters[cpu].outcomes[outcome];
-	return samples;
+	return sum(sampler, offsetof(struct cpu_counters, outcomes) + outcome * sizeof(uint64_t));
 }
 
 uint64_t sampler__untold(const struct sampler *sampler)
 {
-	uint64_t untold = 0;
-
-	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
-		untold += sampler->counters[cpu].untold;
-	return untold;
+	return sum(sampler, offsetof(struct cpu_counters, untold));
 }
 
 uint64_t sampler__crowded(const struct sampler *sampler)
 {
-	uint64_t crowded = 0;
-
-	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
-		crowded += sampler->counters[cpu].crowded;
-	return crowded;
+	return sum(sampler, offsetof(struct cpu_counters, crowded));
 }
 
 void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 {
 	ledger->events = sampler__events(sampler);
 	ledger->lost = sampler__lost(sampler) + slots__undefined(sampler->slots);
-	ledger->ring_full = 0;
-	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
-		ledger->ring_full += sampler->counters[cpu].ring_full;
+	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
 	ledger->cpus_not_sampled = clock__look_at_cpus(sampler->clock);
 	ledger->periods = *clock__periods(sampler->clock);
 }
