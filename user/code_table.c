@@ -5,6 +5,9 @@
  * and that moment, and later on, its address may be used again for another one.  The kernel tells
  * with each definition what identified it at the sample; here the same is read again, after the
  * names, and once in a while for all that are known, many in one system call.
+ *
+ * Where a few take turns at an address, each comes back when its names may be gone once
+ * more, and the kernel takes it for known: those that were replaced last are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +26,16 @@
 #define READING_NS   2000000000LL
 #define READING_PART 4
 
+/* So many of those that were replaced are kept. */
+#define FORMER_MAX 256
+
 struct code_table {
 	const struct target_process *target;
 	code_table__added added;
 	code_table__replaced replaced;
 	void *context;
-	struct known_code *codes;
+	struct known_code *codes;  /* by address */
+	struct known_code *former; /* by address and identity, the one replaced last at the end */
 	uint64_t objects, unnamed; /* so far */
 	size_t named;		   /* by copies, since the last check */
 	size_t held;		   /* bytes, of all */
@@ -70,20 +77,26 @@ static void free_code(struct code_table *table, struct known_code *code)
 	code__free(&code->code);
 }
 
-static void forget(struct code_table *table, struct known_code *code)
+static void forget(struct code_table *table, struct known_code **codes, struct known_code *code)
 {
 	forget_locations(code);
-	HASH_DEL(table->codes, code);
+	HASH_DEL(*codes, code);
 	free_code(table, code);
 	free(code);
 }
 
-void code_table__clear(struct code_table *table)
+static void forget_all(struct code_table *table, struct known_code **codes)
 {
 	struct known_code *code, *next;
 
-	HASH_ITER (hh, table->codes, code, next)
-		forget(table, code);
+	HASH_ITER (hh, *codes, code, next)
+		forget(table, codes, code);
+}
+
+void code_table__clear(struct code_table *table)
+{
+	forget_all(table, &table->codes);
+	forget_all(table, &table->former);
 }
 
 void code_table__free(struct code_table *table)
@@ -92,6 +105,44 @@ void code_table__free(struct code_table *table)
 		return;
 	code_table__clear(table);
 	free(table);
+}
+
+#define FORMER_KEY_BYTES (offsetof(struct known_code, code) - offsetof(struct known_code, address))
+
+static struct known_code *find_former(const struct code_table *table, uint64_t address,
+				      uint64_t identity)
+{
+	const struct known_code key = { .address = address, .identity = identity };
+	struct known_code *code;
+
+	HASH_FIND(hh, table->former, &key.address, FORMER_KEY_BYTES, code);
+	return code;
+}
+
+/* CODE has given way to another one.  What has no name is better read again. */
+static void retire(struct code_table *table, struct known_code *code)
+{
+	table->replaced(table->context, code);
+	if (!code->code.name || find_former(table, code->address, code->identity)) {
+		forget(table, &table->codes, code);
+		return;
+	}
+	HASH_DEL(table->codes, code);
+	HASH_ADD(hh, table->former, address, FORMER_KEY_BYTES, code);
+	if (HASH_COUNT(table->former) > FORMER_MAX)
+		forget(table, &table->former, table->former);
+}
+
+/* The one with IDENTITY that was at ADDRESS before, and is again; NULL where none is kept. */
+static struct known_code *revive(struct code_table *table, uint64_t address, uint64_t identity)
+{
+	struct known_code *code = find_former(table, address, identity);
+
+	if (!code)
+		return NULL;
+	HASH_DEL(table->former, code);
+	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
+	return code;
 }
 
 /* Whether what has IDENTITY is not CODE.  What is hidden lives as long as the interpreter, and may
@@ -184,17 +235,17 @@ static struct known_code *new_code(uint64_t address, uint64_t identity)
 	return code;
 }
 
-/* The one that is known at ADDRESS, unless that is not what has IDENTITY: then it is forgotten. */
+/* The one that is known at ADDRESS, and may be what has IDENTITY. */
 static struct known_code *find(struct code_table *table, uint64_t address, uint64_t identity)
 {
 	struct known_code *code;
 
 	HASH_FIND(hh, table->codes, &address, sizeof(address), code);
-	if (!code || !is_another(code, identity))
+	if (code && !is_another(code, identity))
 		return code;
-	table->replaced(table->context, code);
-	forget(table, code);
-	return NULL;
+	if (code)
+		retire(table, code);
+	return revive(table, address, identity);
 }
 
 struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity)
@@ -234,14 +285,13 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 		insert(table, known);
 }
 
-/* What is at CODE's address by now has IDENTITY: forgets CODE where that is another one.  One that
+/* What is at CODE's address by now has IDENTITY: retires CODE where that is another one.  One that
  * was not there to be read has come back where equal ones are made again and again; returns whether
  * it has a name by now. */
 static bool check(struct code_table *table, struct known_code *code, uint64_t identity)
 {
 	if (is_another(code, identity)) {
-		table->replaced(table->context, code);
-		forget(table, code);
+		retire(table, code);
 		return false;
 	}
 	if (!identity || code->code.name || code->code.hidden)

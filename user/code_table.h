@@ -26,7 +26,7 @@ struct known_location {
 };
 
 struct known_code {
-	uint64_t address;  /* key */
+	uint64_t address;  /* key, with the next for those that were replaced */
 	uint64_t identity; /* code_identity(); 0: could not be read */
 	struct code code;  /* zero where it could not be read ... */
 	bool gone;	   /* ... because it had been freed, and perhaps replaced, by then */
@@ -40,7 +40,7 @@ struct code_table;
 /* The user's word for a code object that was just read, or read again; sets CODE->function. */
 typedef void (*code_table__added)(void *context, struct known_code *code);
 
-/* The same for one that another has replaced, before it is freed. */
+/* The same for one that another has replaced; it may come back, and is not added anew then. */
 typedef void (*code_table__replaced)(void *context, const struct known_code *code);
 
 /* An empty table for TARGET, which must outlive it.  Free with code_table__free, NULL too. */

@@ -438,6 +438,25 @@ static void names_what_comes_back(void **state)
 	assert_int_equal(ledger.unnamed_code_objects, 0);
 }
 
+/* It was read once; when it comes again, the other one may be back before that is noticed. */
+static void names_what_takes_turns(void **state)
+{
+	struct bench *bench = *state;
+	struct ledger ledger;
+
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
+	replace_code(bench, 0, 7);
+	rename_code(bench, 0, "other");
+	for (int turn = 0; turn < 2; turn++) {
+		assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 7))),
+				    "other");
+		assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))),
+				    "zero");
+	}
+	symbolizer__account(bench->symbolizer, &ledger);
+	assert_int_equal(ledger.code_objects, 2);
+}
+
 /* None stands where the eval loop's entry frame has its code; what lies behind it changes. */
 static void replaces_nothing_hidden(void **state)
 {
@@ -470,6 +489,7 @@ int main(void)
 		TEST(names_nothing_freed),
 		TEST(notices_in_a_definition),
 		TEST(names_what_comes_back),
+		TEST(names_what_takes_turns),
 		TEST(replaces_nothing_hidden),
 		TEST(does_not_doubt_another_process),
 		TEST(forgets_what_ran_before_an_exec),
