@@ -107,7 +107,7 @@ void code_table__free(struct code_table *table)
 	free(table);
 }
 
-#define FORMER_KEY_BYTES (offsetof(struct known_code, code) - offsetof(struct known_code, address))
+#define FORMER_KEY_BYTES offsetof(struct known_code, code) /* address and identity */
 
 static struct known_code *find_former(const struct code_table *table, uint64_t address,
 				      uint64_t identity)
@@ -115,7 +115,7 @@ static struct known_code *find_former(const struct code_table *table, uint64_t a
 	const struct known_code key = { .address = address, .identity = identity };
 	struct known_code *code;
 
-	HASH_FIND(hh, table->former, &key.address, FORMER_KEY_BYTES, code);
+	HASH_FIND(hh, table->former, &key, FORMER_KEY_BYTES, code);
 	return code;
 }
 

@@ -20,10 +20,8 @@ def test_address_used_again(python, target, profile):
     run = profile("-p", target(python, "reuse.py", 0.005).pid, "-d", 5, "-r", 997)
     rare, heavy = run.count_name("rare"), run.count_name("heavy")
     assert run.ledger["errors"]["code_replaced"] == 0
-    # What was gone each time that its names were looked for has none, but not another's.
-    unnamed = run.count_name(GONE)
-    assert run.ledger["name_unknown"] == unnamed + run.count_name(UNREADABLE)
-    assert 0.05 < (rare + unnamed) / (rare + unnamed + heavy) < 0.15
+    assert run.ledger["name_unknown"] <= 0.005 * run.samples
+    assert 0.05 < rare / (rare + heavy) < 0.15
 
 
 def test_address_used_again_while_it_is_checked(any_python, target, profile):
@@ -91,20 +89,19 @@ RIGHT = {
 def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, profile):
     """The caller's line says which one it is.  Up to 3.11 only the names tell them apart."""
     run = profile("-p", target(python, "dropped.py", 0.0003, kind).pid, "-d", 2, "-r", 3999)
-    wrong, called, unnamed = {}, 0, 0
+    wrong, called = {}, 0
     for frames, count in run.stacks:
         for caller, frame in zip(frames, frames[1:]):
             if (caller.name, caller.file) != ("call", "calls.py"):
                 continue
             called += count
-            if frame.name in (GONE, UNREADABLE):
-                unnamed += count
-            elif not RIGHT[kind](caller.line, frame):
+            if frame.name not in (GONE, UNREADABLE) and not RIGHT[kind](caller.line, frame):
                 key = caller.label, frame.label
                 wrong[key] = wrong.get(key, 0) + count
     assert wrong == {}
     assert called > 0.2 * run.samples
-    assert unnamed <= 0.01 * called
+    # Where no CPU is left to take the copies out of the ring buffer, some are left out.
+    assert run.ledger["name_unknown"] <= 0.01 * called
     assert run.ledger["errors"]["code_replaced"] == 0
 
 
