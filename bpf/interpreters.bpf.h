@@ -3,13 +3,17 @@
  * Which of several thread states is the interrupted thread's.
  *
  * A thread that goes from one interpreter into another has a state with frames in
- * each, and stands in the one it entered last.  And thread_id may be another
- * thread's: an interpreter's first state keeps the id of the thread that created
- * the interpreter, and may be run by any.  Such a state is called lent here.
+ * each, and stands in the one it entered last; so has one that changes between states
+ * of one interpreter (PyThreadState_Swap).  And thread_id may be another thread's: an
+ * interpreter's first state, and any that C code makes (PyThreadState_New), keeps the
+ * id of the thread that made it, and may be run by any.  Such a state is called lent
+ * here.
  *
  * - From 3.12 on, _status says of a state that it is the one its thread attached
  *   last (bound_gilstate), whether or not it holds the GIL; there is one for each
- *   thread.  Where that state is not lent, nothing more is to be known.
+ *   thread.  Where that state is not lent, nothing more is to be known.  3.12 does not
+ *   say who made a state; but there, what runs in it has to be on the thread's C stack.
+ * - Up to 3.11 it is the thread's only one, of the only interpreter.
  * - What runs in a state is on the C stack of the thread that runs it: the
  *   activation's C frame (3.11, 3.12), or pointers to the innermost frame, which the
  *   eval loop and what it calls keep in registers and on the stack.  The nearest to
@@ -24,7 +28,9 @@
 /* Of PyThreadState._status. */
 #define BOUND_GILSTATE (1 << 3)
 
-/* PyThreadState._whence, of states that a thread makes for itself: this and above. */
+/* PyThreadState._whence: of what C code makes; of states that a thread makes for itself, this and
+ * above. */
+#define WHENCE_UNKNOWN	 0
 #define WHENCE_THREADING 3
 
 /* Ranks, the lowest is the best: the address of an activation's C frame, or one of these. */
@@ -90,15 +96,15 @@ static __always_inline bool has_frames(const struct walk *walk)
 	return innermost && innermost != tstate_field(walk, layout->tstate_base_frame);
 }
 
-/* Whether the thread state may be lent: it is not the main interpreter's, which is the oldest, and
- * is its interpreter's first, or from 3.13 on not made by the thread that runs it. */
+/* Whether the thread state says that it may be lent: it is not the main interpreter's, which is the
+ * oldest, and is its interpreter's first, or from 3.13 on not made by the thread that runs it. */
 static __always_inline bool may_be_lent(const struct walk *walk)
 {
-	if (!walk->interp)
-		return false;
+	__u32 whence = tstate_int(walk, walk->layout.tstate_whence);
+
 	if (walk->layout.tstate_whence != OFFSET_ABSENT)
-		return tstate_int(walk, walk->layout.tstate_whence) < WHENCE_THREADING;
-	return !tstate_field(walk, walk->layout.tstate_next);
+		return whence == WHENCE_UNKNOWN || (walk->interp && whence < WHENCE_THREADING);
+	return walk->interp && !tstate_field(walk, walk->layout.tstate_next);
 }
 
 /* A thread's C stack ends where what pthread_self() points to begins, but the main thread's, which
@@ -121,17 +127,22 @@ static __always_inline void propose(struct walk *walk, __u64 rank)
 	walk->ties = 0;
 }
 
+/* Whether what runs in the thread state is on this thread's C stack, where the version tells. */
+static __always_inline bool runs_here(const struct walk *walk)
+{
+	return has_cframes(walk) && has_frames(walk) &&
+	       is_on_c_stack(walk, tstate_field(walk, walk->layout.tstate_cframe));
+}
+
 /* Keeps the thread state, which has frames, for the choice. */
 static __always_inline void keep_candidate(struct walk *walk, bool own, bool lent, bool current)
 {
 	__u32 candidate = walk->candidates;
 	__u64 rank = has_status(walk) && current ? RANK_CURRENT : RANK_OTHER;
-	__u64 cframe;
 
 	if (has_cframes(walk)) {
-		cframe = tstate_field(walk, walk->layout.tstate_cframe);
-		if (is_on_c_stack(walk, cframe))
-			rank = cframe;
+		if (runs_here(walk))
+			rank = tstate_field(walk, walk->layout.tstate_cframe);
 		else if (!own)
 			return;
 	} else {
@@ -152,25 +163,46 @@ static __always_inline void keep_candidate(struct walk *walk, bool own, bool len
 		walk->ties++;
 }
 
+/* Whether the thread state is where its thread stands if it has frames, and is its only one. */
+static __always_inline bool is_certain(const struct walk *walk)
+{
+	bool alone = walk->interps == 1 && !walk->interp;
+
+	return is_own(walk) && may_be_current(walk) && !may_be_lent(walk) &&
+	       (has_status(walk) || alone) && !walk->passed_own;
+}
+
+/* Whether one that is certain is so whatever others its thread has. */
+static __always_inline bool is_decisive(const struct walk *walk)
+{
+	if (!has_status(walk) && !has_leftovers(walk))
+		return false;
+	return !has_cframes(walk) || !walk->stack_pointer || runs_here(walk);
+}
+
 /* Looks at the thread state in tstate_words; returns whether it is the thread's for certain. */
 static __always_inline bool weigh_state(struct walk *walk)
 {
 	bool own = is_own(walk), lent = may_be_lent(walk), current = may_be_current(walk);
-	bool alone = walk->interps == 1 && !walk->interp;
-	bool certain = own && current && !lent && (has_status(walk) || alone) && !walk->passed_own;
+	bool certain = is_certain(walk);
 
-	if (!own && !(lent && current))
+	if (!own && !(lent && current) && !runs_here(walk))
 		return false;
+	walk->rivals |= own && walk->seen_own;
 	if (!has_frames(walk)) {
 		walk->frameless |= own;
 		walk->frameless_current |= certain && has_status(walk);
 		return false;
 	}
-	walk->certain = certain;
+	walk->seen_own |= own;
 	walk->doubtful |= walk->passed_own && own;
-	if (!certain)
-		keep_candidate(walk, own, lent, current);
-	return certain;
+	if (certain && is_decisive(walk)) {
+		walk->certain = 1;
+		return true;
+	}
+	walk->only_certain |= certain;
+	keep_candidate(walk, own, lent, current);
+	return false;
 }
 
 /* Chooses the candidate whose innermost frame is at ADDRESS; returns whether there is one. */
@@ -232,14 +264,26 @@ static __always_inline void choose_on_c_stack(struct walk *walk, __u32 cpu)
 			return;
 }
 
+/* Whether the candidate that runs on no C stack that we know is another thread's: this one stands
+ * in a state without frames. */
+static __always_inline bool is_elsewhere(const struct walk *walk)
+{
+	if (has_status(walk))
+		return walk->frameless_current && walk->best_rank == RANK_CURRENT;
+	return has_cframes(walk) && walk->stack_pointer && walk->frameless && walk->rivals &&
+	       walk->best_rank == RANK_OTHER;
+}
+
 /* Chooses between the states seen: walk->best, if it has no ties; 0: there is none. */
 static __always_inline void choose_state(struct walk *walk, __u32 cpu)
 {
-	if (walk->candidates && (walk->candidates > 1 || !walk->best || walk->doubtful))
+	bool several = walk->candidates > 1 || (!has_status(walk) && walk->rivals);
+
+	if (walk->candidates && (several || !walk->best || walk->doubtful))
 		choose_on_c_stack(walk, cpu);
-	/* The thread stands in a state without frames: it was another thread's. */
-	if (walk->frameless_current && walk->best_rank == RANK_CURRENT)
+	if (is_elsewhere(walk))
 		walk->best = 0;
+	walk->certain = walk->only_certain && !walk->rivals && !walk->ties;
 }
 
 #endif

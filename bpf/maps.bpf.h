@@ -53,8 +53,12 @@ struct walk {
 	__u32 untaken;	  /* a state that its thread has not taken yet was seen */
 	__u32 passed_own; /* and one without frames that this thread has, in this interpreter ... */
 	__u32 doubtful;	  /* ... and behind it one that may be left over */
-	__u32 frameless;  /* a state of this thread that has no frames was seen */
-	__u32 certain;	  /* the state that was found is the thread's as long as it says so */
+	__u32 frameless;  /* a state of this thread that has no frames was seen; a new one may be
+			   * another thread's that begins */
+	__u32 seen_own;	  /* one with frames was seen ... */
+	__u32 rivals;	  /* ... and behind it an older one ... */
+	__u32 only_certain; /* ... or else it is certain */
+	__u32 certain;	    /* the state that was found is the thread's as long as it says so */
 
 	/* The choice between several states (interpreters.bpf.h). */
 	__u64 best, best_rank;

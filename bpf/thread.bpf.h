@@ -138,7 +138,10 @@ static __always_inline bool begin_search(struct walk *walk, __u64 interpreters)
 	walk->interps = 0;
 	walk->untaken = 0;
 	walk->doubtful = 0;
+	walk->seen_own = 0;
+	walk->rivals = 0;
 	walk->frameless = 0;
+	walk->only_certain = 0;
 	walk->certain = 0;
 	walk->best = 0;
 	walk->frameless_current = 0;
@@ -183,7 +186,9 @@ static __always_inline bool is_told(struct walk *walk, __u32 cpu, __u32 tgid, __
 	if (!told || has_leftovers(walk) || !begin_search(walk, interpreters) || search_step(cpu))
 		return false;
 	walk->tstate = *told;
-	return search_step(cpu) && walk->outcome == OUTCOME_PYTHON && is_still_own(walk);
+	walk->outcome = OUTCOME_PYTHON;
+	walk->certain = read_tstate(walk, walk->tstate) && is_certain(walk) && is_still_own(walk);
+	return walk->certain;
 }
 
 /* Finds the thread's state, as user space told it or among all; the result is in walk->outcome. */
@@ -192,7 +197,8 @@ static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u32 tg
 {
 	if (!is_told(walk, cpu, tgid, interpreters))
 		search_lists(walk, cpu, interpreters);
-	if (walk->outcome == OUTCOME_NO_PYTHON) {
+	if (walk->outcome == OUTCOME_NO_PYTHON ||
+	    (walk->outcome == OUTCOME_TOO_MANY_THREADS && walk->best)) {
 		choose_state(walk, cpu);
 		if (!walk->best)
 			return;

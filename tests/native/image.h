@@ -53,6 +53,7 @@ void image__add_thread(struct image *image, uint64_t interp, uint64_t tstate,
 void image__set_current(const struct image *image, uint64_t tstate, bool current);
 
 /* Who made TSTATE, where the version says so (3.13 and later); a new state: the thread itself. */
+#define IMAGE_MADE_BY_C		    0
 #define IMAGE_MADE_WITH_INTERPRETER 1
 #define IMAGE_MADE_BY_THREADING	    3
 void image__set_maker(const struct image *image, uint64_t tstate, uint32_t whence);

@@ -125,7 +125,7 @@ static void survives_torn_reads(void **state)
 	begin(*state);
 	interp = image__interp(process);
 	for (uint32_t i = 0; i < 20; i++)
-		add_deep_thread(interp, i % 4, i * i);
+		add_deep_thread(interp, 19 - i, i * i);
 	kernel.read = read_torn;
 	for (int i = 0; i < WALKS / 2; i++)
 		walk();

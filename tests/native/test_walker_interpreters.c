@@ -4,6 +4,9 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Before, in a process that was forked, the newest of a thread's states is taken for its own. */
+#define PYTHON_3 0x03000000
+
 #define STATUS_SINCE	  0x030c0000
 #define BASE_FRAMES_SINCE 0x030f0000
 
@@ -49,17 +52,23 @@ static void assert_twice(uint32_t depth)
 	harness__assert_whole(kernel__sample(), depth);
 }
 
-/* A state in INTERP with the current thread's id, and DEPTH frames, of which the innermost is on
- * the C stack, as the eval loop has it. */
-static uint64_t run_in(struct image *image, uint64_t interp, uint32_t depth)
+/* DEPTH calls in TSTATE, of which the innermost's frame is on the C stack, as the eval loop has it.
+ */
+static void call_in(struct image *image, uint64_t tstate, uint32_t depth)
 {
-	uint64_t tstate = image__thread(image, interp, kernel.thread_pointer);
-
 	for (uint32_t i = 0; i < depth; i++)
 		image__call(image, tstate, CODE(i), i);
 	image->c_stack -= LEAF_BYTES;
 	if (depth)
 		image__set(image->c_stack, 0, image__frame(image, tstate));
+}
+
+/* The same in a new state in INTERP, with the current thread's id. */
+static uint64_t run_in(struct image *image, uint64_t interp, uint32_t depth)
+{
+	uint64_t tstate = image__thread(image, interp, kernel.thread_pointer);
+
+	call_in(image, tstate, depth);
 	return tstate;
 }
 
@@ -192,9 +201,70 @@ static void takes_no_lent_state_for_its_own(void **state)
 	image__set(lent, image->offsets.tstate_thread_id, creator.pointer);
 	image__set_maker(image, lent, IMAGE_MADE_WITH_INTERPRETER);
 	enter(&creator);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+}
+
+/* C code in one thread makes a state of the only interpreter (PyThreadState_New) that another
+ * thread runs: from 3.11 on what is on the C stack tells, or who made it; up to 3.10 it is
+ * nobody's. */
+static void knows_whose_a_state_of_c_code_is(void **state)
+{
+	struct image *image = *state;
+	bool tells = image->offsets.version >= NEW_VERSION_HEX;
+	uint64_t main = image__interp(image), own, lent;
+	struct thread creator = begin(image, 1), runner;
+
+	own = run_in(image, main, 3);
+	stand(image);
+	creator.stack_pointer = image->c_stack;
+	runner = begin(image, 2);
+	lent = run_in(image, main, 7);
+	image__set(lent, image->offsets.tstate_thread_id, creator.pointer);
+	image__set_maker(image, lent, IMAGE_MADE_BY_C);
+	stand(image);
+	runner.stack_pointer = image->c_stack;
+	for (int i = 0; i < 2; i++) {
+		enter(&creator);
+		assert_twice(3);
+		enter(&runner);
+		if (tells)
+			assert_twice(7);
+		else
+			harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	}
+
+	/* The creator runs no Python, and so is not in it either. */
+	image__unwind(image, own);
+	enter(&creator);
 	harness__assert_ends(kernel__sample(), 0,
-			     image->offsets.version < STATUS_SINCE ? OUTCOME_THREAD_UNCLEAR
-								   : OUTCOME_NO_PYTHON);
+			     tells ? OUTCOME_NO_PYTHON : OUTCOME_THREAD_UNCLEAR);
+}
+
+/* A thread has two states of one interpreter, and changes from one to the other in a call from C
+ * (PyThreadState_Swap): to the newer one, or to the older. */
+static void follows_into_another_state(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), older, newer, saved;
+
+	begin(image, 1);
+	older = run_in(image, main, 4);
+	saved = image->c_stack;
+	newer = run_in(image, main, 6);
+	image__set_maker(image, newer, IMAGE_MADE_BY_C);
+	image__set_current(image, older, false);
+	stand(image);
+	assert_twice(6);
+
+	image->c_stack = saved;
+	image__unwind(image, older);
+	image__unwind(image, newer);
+	call_in(image, newer, 5);
+	call_in(image, older, 2);
+	image__set_current(image, newer, false);
+	image__set_current(image, older, true);
+	stand(image);
+	assert_twice(2);
 }
 
 /* Kernels to 5.14 do not tell where the user code stood that the kernel works for. */
@@ -256,6 +326,8 @@ int main(void)
 		CHECK(knows_whose_a_lent_state_is),
 		CHECK(follows_into_an_interpreter_beside_lent_states),
 		CHECK_SINCE(NEW_VERSION_HEX, takes_no_lent_state_for_its_own),
+		CHECK_SINCE(PYTHON_3, knows_whose_a_state_of_c_code_is),
+		CHECK_SINCE(PYTHON_3, follows_into_another_state),
 		CHECK(does_not_guess),
 		CHECK(does_not_guess_on_a_foreign_stack),
 		CHECK_SINCE(BASE_FRAMES_SINCE, knows_base_frames),
