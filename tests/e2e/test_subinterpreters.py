@@ -95,18 +95,20 @@ def without_module():
 
 
 @pytest.fixture(scope="session")
-def sub_interpreter(require, tmp_path_factory):
-    """The path of sub_interpreter.c's library."""
-    path = str(tmp_path_factory.mktemp("library") / "sub_interpreter.so")
-    subprocess.run([require("gcc"), "-shared", "-fPIC", "-O1", "-o", path,
-                    os.path.join(PROGRAMS, "sub_interpreter.c")], check=True)
-    return path
+def library(require, tmp_path_factory):
+    """library(NAME): the path of what tests/programs/NAME.c makes."""
+    def build(name):
+        path = str(tmp_path_factory.mktemp("library") / (name + ".so"))
+        subprocess.run([require("gcc"), "-shared", "-fPIC", "-O1", "-o", path,
+                        os.path.join(PROGRAMS, name + ".c"), "-pthread"], check=True)
+        return path
+    return build
 
 
 @pytest.mark.proves("sub-interpreters")
 @pytest.mark.pythons(which=without_module)
-def test_interpreters_that_c_creates(python, target, profile, sub_interpreter):
-    program = target(python, "interpreters_by_c.py", sub_interpreter)
+def test_interpreters_that_c_creates(python, target, profile, library):
+    program = target(python, "interpreters_by_c.py", library("sub_interpreter"))
     counts = collections.Counter()
     samples = errors = 0
     for _ in range(RUNS_AT_MOST):
@@ -124,3 +126,21 @@ def test_interpreters_that_c_creates(python, target, profile, sub_interpreter):
     # How they share the GIL is not for us to say: 2.7's favours one of them, at times.
     assert min(counts["0"], counts["1"]) > 0.1 * samples
     assert errors <= 0.001 * samples, run.ledger
+
+
+def test_state_that_another_thread_has_made(python, target, profile, library):
+    """Whose it says it is, is not who runs it.  Up to 3.10 nothing tells who does."""
+    program = target(python, "made_state.py", library("made_state"))
+    run = profile("-p", program.pid, "-d", 1, "-r", 1999, "-t")
+    seen = collections.defaultdict(collections.Counter)
+    for frames, count in run.stacks:
+        of_maker = "thread (%d)" % program.pid in frames[0].label
+        shown = {frame.name.split("_")[0] for frame in frames[1:] if frame.name.startswith(
+            ("maker", "runner"))}
+        seen[of_maker].update({shown.pop() if len(shown) == 1 else str(shown): count})
+    assert set(seen[True]) == {"maker"}, seen
+    assert seen[True]["maker"] > 0.1 * run.samples
+    if python.version >= (3, 11):
+        assert seen[False]["runner"] > 0.1 * run.samples and "maker" not in seen[False], seen
+    else:
+        assert set(seen[False]) == {str(set())}, seen

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * run_elsewhere(): what made_state.py needs of C.  Of Python's API, the part that has
+ * always been the same.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct interpreter;
+struct state;
+
+struct interpreter *PyInterpreterState_Head(void);
+struct state *PyThreadState_New(struct interpreter *interpreter);
+void PyEval_AcquireThread(struct state *state);
+void PyEval_ReleaseThread(struct state *state);
+int PyRun_SimpleString(const char *source);
+
+/* Runs SOURCE in a new thread, in a state that this one makes; with the GIL. */
+int run_elsewhere(const char *source);
+
+struct work {
+	struct state *state;
+	char *source;
+};
+
+static void *run(void *context)
+{
+	struct work *work = context;
+
+	PyEval_AcquireThread(work->state);
+	PyRun_SimpleString(work->source);
+	PyEval_ReleaseThread(work->state);
+	free(work->source);
+	free(work);
+	return NULL;
+}
+
+int run_elsewhere(const char *source)
+{
+	struct work *work = malloc(sizeof(*work));
+	pthread_t thread;
+
+	work->state = PyThreadState_New(PyInterpreterState_Head());
+	work->source = strdup(source);
+	return pthread_create(&thread, NULL, run, work);
+}
