@@ -14,8 +14,10 @@
  * What counts is the time for which the thread is seen asleep: not that in which
  * it, or all of this program, was stopped or had no CPU.
  *
- * Handing over costs 7 us a time, and more where no CPU is idle.  A start does it some
- * 200 times, a recording a few times a second.
+ * Handing over costs 7 us a time, and more where no CPU is idle.  So what reads many times
+ * is handed over as a whole, and uses everything that its caller does, for that waits.
+ * Only while it waits for a target may it be left behind, and then it never gets beyond
+ * that: who sets the phase first, the one that comes back or the one that gives up, has it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +25,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,16 +49,8 @@
 #define SLICES_MAX	(4 * SLICES_A_WORK)
 #define SLICES_INTERVAL 10
 
-struct deputy {
-	pthread_t thread;
-	bool started;
-	pid_t tid;
-	sem_t asked, done;
-	int64_t (*work)(void *desk); /* NULL: it is to end */
-	int64_t result;
-	struct deputy *next; /* of those left behind */
-	alignas(max_align_t) uint8_t desk[DEPUTY_DESK_BYTES];
-};
+/* A deputy's phase: odd while it is at one piece of work, which a target may make take for ever. */
+#define LEFT UINT64_MAX
 
 struct patience {
 	pid_t pid; /* key */
@@ -64,8 +59,26 @@ struct patience {
 	UT_hash_handle hh;
 };
 
+struct deputy {
+	pthread_t thread;
+	bool started;
+	pid_t tid;
+	sem_t asked, done;
+	_Atomic uint64_t phase;
+	struct patience *patience; /* on whose account it is at work */
+	int64_t (*work)(void *desk);
+	int64_t result;
+	void (*errand)(void *context); /* in place of one piece of work; neither: it is to end */
+	void *context;
+	struct deputy *next; /* of those left behind */
+	alignas(max_align_t) uint8_t desk[DEPUTY_DESK_BYTES];
+};
+
 static struct deputy *deputy, *left_behind;
 static struct patience *patiences;
+
+/* In a deputy's thread, itself. */
+static _Thread_local struct deputy *own;
 
 static struct patience *patience_with(pid_t pid)
 {
@@ -97,18 +110,34 @@ static void renew(struct patience *patience)
 								  : SLICES_MAX;
 }
 
+/* Does WORK on PATIENCE's account; does not return where the deputy was left behind meanwhile. */
+static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
+{
+	uint64_t at_work = own->phase + 1;
+	int64_t result;
+
+	own->patience = patience;
+	own->phase = at_work;
+	result = work(own->desk);
+	if (!atomic_compare_exchange_strong(&own->phase, &at_work, at_work + 1))
+		pthread_exit(NULL);
+	return result;
+}
+
 static void *serve(void *context)
 {
-	struct deputy *self = context;
-
-	self->tid = gettid();
+	own = context;
+	own->tid = gettid();
 	for (;;) {
-		while (sem_wait(&self->asked))
+		while (sem_wait(&own->asked))
 			;
-		if (!self->work)
+		if (own->work)
+			own->result = do_work(own->patience, own->work);
+		else if (own->errand)
+			own->errand(own->context);
+		else
 			return NULL;
-		self->result = self->work(self->desk);
-		sem_post(&self->done);
+		sem_post(&own->done);
 	}
 }
 
@@ -125,12 +154,6 @@ static bool start(void)
 	deputy->started = !pthread_create(&deputy->thread, NULL, serve, deputy);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return deputy->started;
-}
-
-static void ask(int64_t (*work)(void *desk))
-{
-	deputy->work = work;
-	sem_post(&deputy->asked);
 }
 
 /* Whether it waits for something, which at work is not us. */
@@ -153,33 +176,43 @@ static bool is_asleep(void)
 	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;
 }
 
-/* Waits until the work is done, which is charged to PATIENCE; returns whether it is. */
-static bool wait_for_it(struct patience *patience)
+/* It never gets beyond what it waits for, should that come after all. */
+static bool leave(uint64_t at_work)
 {
-	for (int slices = 0; slices < SLICES_A_WORK && patience->slices;) {
-		int64_t now = now_ns(), until = now + SLICE_NS;
-		struct timespec end = { until / NS_PER_S, until % NS_PER_S };
-
-		if (!sem_clockwait(&deputy->done, CLOCK_MONOTONIC, &end))
-			return true;
-		if (errno != ETIMEDOUT || !is_asleep())
-			continue;
-		if (patience->slices == SLICES_MAX)
-			patience->since_ns = now;
-		patience->slices--;
-		slices++;
-	}
-	return !sem_trywait(&deputy->done);
-}
-
-/* It ends by itself, should what it waits for come after all. */
-static void leave(void)
-{
-	ask(NULL);
+	if (!atomic_compare_exchange_strong(&deputy->phase, &at_work, LEFT))
+		return false;
 	pthread_detach(deputy->thread);
 	deputy->next = left_behind;
 	left_behind = deputy;
 	deputy = NULL;
+	return true;
+}
+
+/* Waits until all is done; NULL, or on whose account it waited for too long and was left. */
+static struct patience *wait_for_it(void)
+{
+	uint64_t before = 0;
+
+	for (int slices = 0;;) {
+		int64_t now = now_ns(), until = now + SLICE_NS;
+		struct timespec end = { until / NS_PER_S, until % NS_PER_S };
+		struct patience *patience;
+		uint64_t phase;
+
+		if (!sem_clockwait(&deputy->done, CLOCK_MONOTONIC, &end))
+			return NULL;
+		phase = deputy->phase;
+		if (errno != ETIMEDOUT || phase % 2 == 0 || !is_asleep())
+			continue;
+		slices = phase == before ? slices + 1 : 1;
+		before = phase;
+		patience = deputy->patience;
+		if (patience->slices == SLICES_MAX)
+			patience->since_ns = now;
+		patience->slices -= patience->slices > 0;
+		if ((slices == SLICES_A_WORK || !patience->slices) && leave(phase))
+			return patience;
+	}
 }
 
 static void give_up(struct patience *patience)
@@ -194,6 +227,8 @@ static void give_up(struct patience *patience)
 
 void *deputy__desk(void)
 {
+	if (own)
+		return own->desk;
 	if (!deputy) {
 		deputy = xcalloc(1, sizeof(*deputy));
 		sem_init(&deputy->asked, 0, 0);
@@ -209,14 +244,38 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 	renew(patience);
 	if (!patience->slices)
 		return -ETIMEDOUT;
+	if (own)
+		return do_work(patience, work);
 	if (!start())
 		return -ENOMEM;
-	ask(work);
-	if (wait_for_it(patience))
+	deputy->patience = patience;
+	deputy->work = work;
+	sem_post(&deputy->asked);
+	patience = wait_for_it();
+	if (!patience)
 		return deputy->result;
-	leave();
 	give_up(patience);
 	return -ETIMEDOUT;
+}
+
+void deputy__send(void (*errand)(void *context), void *context)
+{
+	struct patience *patience;
+
+	/* Whose patience was used up is not waited for again. */
+	do {
+		if (own || !start()) {
+			errand(context);
+			return;
+		}
+		deputy->work = NULL;
+		deputy->errand = errand;
+		deputy->context = context;
+		sem_post(&deputy->asked);
+		patience = wait_for_it();
+		if (patience)
+			give_up(patience);
+	} while (patience);
 }
 
 bool deputy__has_given_up(pid_t pid)
@@ -240,7 +299,9 @@ void deputy__relieve(void)
 	if (!deputy)
 		return;
 	if (deputy->started) {
-		ask(NULL);
+		deputy->work = NULL;
+		deputy->errand = NULL;
+		sem_post(&deputy->asked);
 		pthread_join(deputy->thread, NULL);
 	}
 	sem_destroy(&deputy->asked);

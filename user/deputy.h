@@ -19,6 +19,12 @@ void *deputy__desk(void);
  * thread can be started. */
 int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk));
 
+/* Has ERRAND done, which may use all that the caller does, and calls deputy__run() any number of
+ * times: one handing over for all of them.  Where one of these takes too long, ERRAND ends there,
+ * and is begun anew, without waiting for that process again.  It holds no lock, and no stream, when
+ * it calls. */
+void deputy__send(void (*errand)(void *context), void *context);
+
 /* Whether PID is a process that nothing is done for any more. */
 bool deputy__has_given_up(pid_t pid);
 

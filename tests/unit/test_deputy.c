@@ -106,6 +106,60 @@ static void who_does_not_answer_is_given_up_alone(void **state)
 	assert_int_equal(add_one_for(11, 4), 5);
 }
 
+/* What an errand did, however often it was begun. */
+struct errand {
+	int begun, sums;
+	int64_t refused;
+	bool shared; /* by other threads than its own */
+};
+
+static void add_for_many(void *context)
+{
+	struct errand *errand = context;
+	pid_t tid = gettid();
+
+	errand->begun++;
+	for (int i = 0; i < 1000; i++)
+		errand->sums += add_one_for(31, 0);
+	errand->shared = gettid() != tid || tid == getpid();
+}
+
+static void wait_for_one(void *context)
+{
+	struct errand *errand = context;
+
+	errand->begun++;
+	errand->refused = deputy__run(32, never_return);
+	errand->sums = add_one_for(33, 4);
+}
+
+static void an_errand_is_handed_over_once(void **state)
+{
+	struct errand errand = { 0 };
+
+	(void)state;
+	deputy__send(add_for_many, &errand);
+	assert_int_equal(errand.begun, 1);
+	assert_int_equal(errand.sums, 1000);
+	assert_false(errand.shared);
+}
+
+/* It is begun anew, and goes on with the others. */
+static void an_errand_waits_for_nobody_twice(void **state)
+{
+	struct errand errand = { 0 };
+	int64_t before = now_ns();
+
+	(void)state;
+	deputy__send(wait_for_one, &errand);
+	assert_true(now_ns() - before >= 3 * NS_PER_S && now_ns() - before < 12 * NS_PER_S);
+	assert_int_equal(errand.begun, 2);
+	assert_int_equal(errand.refused, -ETIMEDOUT);
+	assert_int_equal(errand.sums, 5);
+	assert_true(deputy__has_given_up(32));
+	assert_false(deputy__has_given_up(33));
+}
+
 static void many_long_waits_are_one_too_long(void **state)
 {
 	int64_t before = now_ns();
@@ -168,6 +222,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_is_asked_is_done),
 		cmocka_unit_test(who_does_not_answer_is_given_up_alone),
+		cmocka_unit_test(an_errand_is_handed_over_once),
+		cmocka_unit_test(an_errand_waits_for_nobody_twice),
 		cmocka_unit_test(many_long_waits_are_one_too_long),
 		cmocka_unit_test(who_computes_does_not_wait),
 		cmocka_unit_test(it_is_relieved_by_another),
