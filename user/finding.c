@@ -33,11 +33,12 @@ void finding__note_threads(void)
 void finding__take_target(struct watch *watch, struct watched *watched,
 			  struct target_process *target, uint64_t waited)
 {
-	double used_s = target__cpu_seconds(target);
+	/* One that was forked has used none by then. */
+	double used_s = target->process.start_time ? target__cpu_seconds(target) : 0;
 
 	target->key = watched->key;
 	watched->target = target;
-	watched->look_ns = INT64_MAX;
+	watched__look_at(&watch->watched, watched, INT64_MAX);
 	watch->cpu_before_s += used_s > 0 ? used_s : 0;
 	if (!watch->first_pid && watch->following != FOLLOW_ALL)
 		watch->first_pid = watched->pid;
@@ -107,9 +108,9 @@ static void take_other(struct watch *watch, struct watched *watched, bool change
 	}
 	target_map__follow(watch->map, watched->key);
 	if (told)
-		watched->look_ns = INT64_MAX;
+		watched__look_at(&watch->watched, watched, INT64_MAX);
 	else
-		watched__wait(watched, changed, now);
+		watched__wait(&watch->watched, watched, changed, now);
 	if (watch->following == FOLLOW_NONE && !watched->warned &&
 	    since_ns >= (started ? START_PATIENCE_NS : EXEC_PATIENCE_NS))
 		warn_of_other(watched, started);
@@ -119,7 +120,7 @@ static void take_other(struct watch *watch, struct watched *watched, bool change
 /* The kernel side did not take it, because of ERROR. */
 static void leave(struct watch *watch, struct watched *watched, int error)
 {
-	watched->look_ns = INT64_MAX;
+	watched__look_at(&watch->watched, watched, INT64_MAX);
 	/* It is another program by now, of which the kernel side is about to tell. */
 	if (error == -ESTALE)
 		return;
@@ -157,7 +158,7 @@ void finding__leave_out(struct watch *watch, struct watched *watched)
 		finding__drop(watch, watched);
 	} else {
 		target_map__follow(watch->map, watched->key);
-		watched->look_ns = INT64_MAX;
+		watched__look_at(&watch->watched, watched, INT64_MAX);
 	}
 }
 
@@ -205,10 +206,10 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 		take_refused(watch, watched, target);
 		break;
 	case -EAGAIN:
-		watched__wait(watched, changed, now);
+		watched__wait(&watch->watched, watched, changed, now);
 		break;
 	case -ESRCH:
-		watched->look_ns = INT64_MAX;
+		watched__look_at(&watch->watched, watched, INT64_MAX);
 		if (!target_map__has(watch->map, watched->key.kernel_pid))
 			finding__drop(watch, watched);
 		break;

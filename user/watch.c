@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include <utlist.h>
+
 #include "architecture.h"
 #include "command.h"
 #include "deputy.h"
@@ -142,7 +144,7 @@ static int watch_command(struct watch *watch, const struct command *started, int
 	if (error)
 		return error;
 	watch->child = watch->first_pid = started->pid;
-	watched->look_ns = now;
+	watched__look_at(&watch->watched, watched, now);
 	return target_map__follow(watch->map, watched->key);
 }
 
@@ -193,7 +195,7 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 	else if (record->state == TARGET_OTHER)
 		finding__leave_out(watch, child);
 	else
-		child->look_ns = now_ns();
+		watched__look_at(&watch->watched, child, now_ns());
 }
 
 /* The kernel side has found its Python by itself. */
@@ -219,7 +221,7 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 	else if (record->state == TARGET_OTHER)
 		finding__leave_out(watch, watched);
 	else
-		watched__ask(watched, record, now_ns());
+		watched__ask(&watch->watched, watched, record, now_ns());
 }
 
 static void note_mapping(struct watch *watch, const struct process_record *record)
@@ -229,7 +231,7 @@ static void note_mapping(struct watch *watch, const struct process_record *recor
 	if (record->state == TARGET_PYTHON)
 		adopt(watch, watched, record);
 	else if (record->state == TARGET_WAITING)
-		watched__ask(watched, record, now_ns());
+		watched__ask(&watch->watched, watched, record, now_ns());
 }
 
 static void note_end(struct watch *watch, const struct process_record *record)
@@ -265,9 +267,9 @@ static void look_at_due(struct watch *watch, int64_t now)
 {
 	struct watched *watched, *next;
 
-	HASH_ITER (hh, watch->watched.all, watched, next)
-		if (now >= watched->look_ns)
-			finding__look_at(watch, watched, now);
+	DL_FOREACH_SAFE(watch->watched.due, watched, next)
+	if (now >= watched->look_ns)
+		finding__look_at(watch, watched, now);
 }
 
 /* Something was not told: looks what has ended, and what there is. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
 
+#include <utlist.h>
+
 #include "watched.h"
 #include "xalloc.h"
 
@@ -48,6 +50,7 @@ struct target_process *watched__remove(struct watched_table *table, struct watch
 {
 	struct target_process *target = watched->target;
 
+	watched__look_at(table, watched, INT64_MAX);
 	HASH_DELETE(hh, table->all, watched);
 	HASH_DELETE(by_pid, table->by_pid, watched);
 	free(watched->files);
@@ -81,14 +84,24 @@ int64_t watched__due(const struct watched_table *table)
 {
 	int64_t due = INT64_MAX;
 
-	for (const struct watched *watched = table->all; watched; watched = watched->hh.next)
+	for (const struct watched *watched = table->due; watched; watched = watched->next)
 		due = watched->look_ns < due ? watched->look_ns : due;
 	return due;
 }
 
-void watched__ask(struct watched *watched, const struct process_record *record, int64_t now)
+void watched__look_at(struct watched_table *table, struct watched *watched, int64_t look_ns)
 {
-	watched->look_ns = now;
+	if (watched->look_ns == INT64_MAX && look_ns != INT64_MAX)
+		DL_APPEND(table->due, watched);
+	if (watched->look_ns != INT64_MAX && look_ns == INT64_MAX)
+		DL_DELETE(table->due, watched);
+	watched->look_ns = look_ns;
+}
+
+void watched__ask(struct watched_table *table, struct watched *watched,
+		  const struct process_record *record, int64_t now)
+{
+	watched__look_at(table, watched, now);
 	watched->look_wait_ns = LOOK_NS;
 	if (watched->file_count == FILES_MAX)
 		return;
@@ -99,10 +112,10 @@ void watched__ask(struct watched *watched, const struct process_record *record, 
 				     record->event == PROCESS_EXECUTED };
 }
 
-void watched__wait(struct watched *watched, bool changed, int64_t now)
+void watched__wait(struct watched_table *table, struct watched *watched, bool changed, int64_t now)
 {
 	watched->look_wait_ns = changed ? LOOK_NS : 2 * watched->look_wait_ns;
 	if (watched->look_wait_ns > LOOK_NS_MAX)
 		watched->look_wait_ns = LOOK_NS_MAX;
-	watched->look_ns = now + watched->look_wait_ns;
+	watched__look_at(table, watched, now + watched->look_wait_ns);
 }

@@ -32,10 +32,12 @@ struct watched {
 	bool is_other; /* what it mapped when it was looked at last was no Python */
 	bool warned;
 	UT_hash_handle hh, by_pid;
+	struct watched *prev, *next; /* of those that are to be looked at */
 };
 
 struct watched_table {
 	struct watched *all, *by_pid;
+	struct watched *due; /* some time */
 };
 
 /* One more, with the zero of everything else; of its number there is no other one. */
@@ -60,10 +62,14 @@ size_t watched__targets(const struct watched_table *table, struct target_process
 /* When the first is to be looked at; INT64_MAX: none. */
 int64_t watched__due(const struct watched_table *table);
 
+/* Is to be looked at at LOOK_NS; INT64_MAX: never for its own sake. */
+void watched__look_at(struct watched_table *table, struct watched *watched, int64_t look_ns);
+
 /* Takes note of a file that is to be asked about with the next look, which is due now. */
-void watched__ask(struct watched *watched, const struct process_record *record, int64_t now);
+void watched__ask(struct watched_table *table, struct watched *watched,
+		  const struct process_record *record, int64_t now);
 
 /* Is looked at seldomer and seldomer, as long as what it maps does not change. */
-void watched__wait(struct watched *watched, bool changed, int64_t now);
+void watched__wait(struct watched_table *table, struct watched *watched, bool changed, int64_t now);
 
 #endif

@@ -48,6 +48,28 @@ static void targets_are_those_of_pythons(void **state)
 	watched__free(&table);
 }
 
+/* Only what is to be looked at is gone through for that. */
+static void what_is_due_is_a_list(void **state)
+{
+	struct watched_table table = { 0 };
+	struct watched *first = add(&table, 1, 100), *second = add(&table, 2, 101);
+
+	(void)state;
+	assert_null(table.due);
+	watched__look_at(&table, first, 9);
+	watched__look_at(&table, second, 7);
+	watched__look_at(&table, second, 8);
+	assert_int_equal(watched__due(&table), 8);
+	assert_ptr_equal(table.due, first);
+	watched__look_at(&table, first, INT64_MAX);
+	watched__look_at(&table, first, INT64_MAX);
+	assert_ptr_equal(table.due, second);
+	assert_null(watched__remove(&table, second));
+	assert_null(table.due);
+	assert_int_equal(watched__due(&table), INT64_MAX);
+	watched__free(&table);
+}
+
 /* Seldomer and seldomer, up to a bound, as long as nothing changes. */
 static void looks_become_seldom(void **state)
 {
@@ -57,14 +79,14 @@ static void looks_become_seldom(void **state)
 
 	(void)state;
 	assert_int_equal(watched__due(&table), INT64_MAX);
-	watched__wait(watched, true, now);
+	watched__wait(&table, watched, true, now);
 	assert_int_equal(watched__due(&table), NS_PER_MS);
 	for (int i = 0; i < 20; i++) {
 		now = watched->look_ns;
-		watched__wait(watched, false, now);
+		watched__wait(&table, watched, false, now);
 	}
 	assert_int_equal(watched->look_ns - now, 50 * NS_PER_MS);
-	watched__wait(watched, true, now);
+	watched__wait(&table, watched, true, now);
 	assert_int_equal(watched->look_ns - now, NS_PER_MS);
 	watched__free(&table);
 }
@@ -77,12 +99,12 @@ static void questions_are_bounded(void **state)
 	const struct process_record record = { .event = PROCESS_EXECUTED, .start = 0x1000 };
 
 	(void)state;
-	watched__ask(watched, &record, 7);
+	watched__ask(&table, watched, &record, 7);
 	assert_int_equal(watched__due(&table), 7);
 	assert_true(watched->files[0].began);
 	assert_int_equal(watched->files[0].start, 0x1000);
 	for (int i = 0; i < 1000; i++)
-		watched__ask(watched, &record, 7);
+		watched__ask(&table, watched, &record, 7);
 	assert_true(watched->file_count < 1000);
 	watched__free(&table);
 }
@@ -92,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_number_is_used_again),
 		cmocka_unit_test(targets_are_those_of_pythons),
+		cmocka_unit_test(what_is_due_is_a_list),
 		cmocka_unit_test(looks_become_seldom),
 		cmocka_unit_test(questions_are_bounded),
 	};
