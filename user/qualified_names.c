@@ -373,6 +373,11 @@ void qualified_names__read(struct qualified_names *names, int64_t now_ns)
 	search_all(names, now_ns, LAST_STEP_NS);
 }
 
+bool qualified_names__are_all_found(const struct qualified_names *names)
+{
+	return !names->processes;
+}
+
 /* A code object that nobody can look for any more has no say in its function's name. */
 static void remove_code(struct qualified_names *names, const struct wanted *wanted)
 {

@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_QUALIFIED_NAMES_H
 #define PYBPFPROF_QUALIFIED_NAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "code_table.h"
@@ -23,6 +24,9 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 /* Looks for a while for what is wanted, where that is due at NOW_NS; THREAD_NAMES_ALL: at once, and
  * for longer. */
 void qualified_names__read(struct qualified_names *names, int64_t now_ns);
+
+/* Whether qualified_names__read has nothing to do. */
+bool qualified_names__are_all_found(const struct qualified_names *names);
 
 /* TARGET has ended: what is still wanted of it stays as it is. */
 void qualified_names__forget(struct qualified_names *names, const struct target_process *target);

@@ -26,12 +26,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <utlist.h>
+
 #include "code_table.h"
+#include "deputy.h"
 #include "hash_table.h"
 #include "interpreters.h"
 #include "lines.h"
 #include "qualified_names.h"
-#include "short_filename.h"
+#include "root_folder.h"
 #include "symbolizer.h"
 #include "target_memory.h"
 #include "xalloc.h"
@@ -49,6 +52,9 @@
 /* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
  * for where two take turns at an address, most checks see the same one as the last. */
 #define QUIET_CHECKS 50
+
+/* How often it is looked whether the threads of all processes are due to be named again. */
+#define AGAIN_NS 1000000000LL
 
 /* The same for a process that is new here: what starts imports, and throws away what ran once. */
 #define FIRST_CHECKS 5
@@ -71,9 +77,10 @@ struct known_process {
 	struct target_process *ended; /* the same, once it has; to be freed */
 	unsigned int settled;	      /* how often, since it has ended */
 	uint32_t process;
-	bool sampled;	     /* since the last check */
-	int root, mounts;    /* its root directory and mount namespace; negative after its end */
-	uint64_t generation; /* of its threads' copies of instructions */
+	bool sampled;		  /* since the last check */
+	bool begun;		  /* something of it was sampled: only then is it looked at */
+	struct root_folder *root; /* NULL after its end */
+	uint64_t generation;	  /* of its threads' copies of instructions */
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
 	struct thread_names *thread_names;
@@ -82,6 +89,8 @@ struct known_process {
 	unsigned int
 		checks_to_go; /* for which the kernel tells code objects apart; 0: it does not */
 	UT_hash_handle hh;
+	bool is_nameless; /* in that list */
+	struct known_process *prev, *next;
 };
 
 struct symbolizer {
@@ -91,6 +100,9 @@ struct symbolizer {
 	struct known_process **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
 	struct qualified_names *qualified_names;
+	struct known_process *nameless; /* whose threads' names are looked for */
+	int64_t again_ns;		/* when those of all are */
+	struct root_folder *roots;
 	struct doubt *doubts;
 	struct ledger forgotten; /* what the code objects of forgotten processes came to */
 };
@@ -105,29 +117,42 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 	return symbolizer;
 }
 
-static void close_descriptor(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 static void close_files(struct known_process *process)
 {
-	close_descriptor(&process->root);
-	close_descriptor(&process->mounts);
+	root_folder__close(&process->symbolizer->roots, process->root);
+	process->root = NULL;
+}
+
+/* Its threads' names are to be looked for. */
+static void want_names(struct known_process *process)
+{
+	if (process->is_nameless)
+		return;
+	process->is_nameless = true;
+	DL_APPEND(process->symbolizer->nameless, process);
+}
+
+static void stop_naming(struct known_process *process)
+{
+	if (!process->is_nameless)
+		return;
+	process->is_nameless = false;
+	DL_DELETE(process->symbolizer->nameless, process);
 }
 
 /* What a process's code objects came to is kept. */
 static void forget_process(struct symbolizer *symbolizer, struct known_process *process)
 {
-	code_table__account(process->codes, &symbolizer->forgotten);
-	qualified_names__forget(symbolizer->qualified_names, process->target);
+	if (process->begun) {
+		code_table__account(process->codes, &symbolizer->forgotten);
+		qualified_names__forget(symbolizer->qualified_names, process->target);
+		symbolizer->by_index[process->process] = NULL;
+	}
+	stop_naming(process);
 	code_table__free(process->codes);
 	thread_names__free(process->thread_names);
 	close_files(process);
 	target__free(process->ended);
-	symbolizer->by_index[process->process] = NULL;
 	HASH_DEL(symbolizer->processes, process);
 	free(process);
 }
@@ -197,7 +222,7 @@ static uint32_t add_function(struct known_process *process, const struct code *c
 {
 	struct profile *profile = process->symbolizer->profile;
 	struct profile_function function = { .kind = FRAME_PYTHON };
-	char *short_filename = short_filename__of(process->pid, process->root, code->filename);
+	char *short_filename = root_folder__shorten(process->root, process->pid, code->filename);
 	size_t strings = profile->string_count;
 
 	function.name = profile__string(profile, code->name);
@@ -299,15 +324,43 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	process->pid = target->process.pid;
 	process->symbolizer = symbolizer;
 	process->target = target;
-	process->root = short_filename__open_root(process->pid);
-	process->mounts = short_filename__open_mounts(process->pid);
-	process->codes = code_table__new(target, name_code, doubt_code, process);
-	process->thread_names = thread_names__new(symbolizer->profile, target);
+	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
+}
+
+/* One that was forked is where its parent is. */
+static void look_around(struct known_process *process)
+{
+	struct symbolizer *symbolizer = process->symbolizer;
+	const struct target_process *target = process->target;
+	const struct known_process *parent = NULL;
+
+	if (target->parent)
+		parent = find_process(symbolizer, target->parent);
+	if (parent && parent->root) {
+		process->root = root_folder__share(parent->root);
+		process->thread_names = thread_names__fork(parent->thread_names, target);
+	} else {
+		process->root = root_folder__open(&symbolizer->roots, process->pid);
+		process->thread_names = thread_names__new(symbolizer->profile, target);
+	}
+	if (process->ended)
+		close_files(process);
+}
+
+/* Most of those that live shortly are never sampled, and cost next to nothing. */
+static void begin_process(struct known_process *process)
+{
+	struct symbolizer *symbolizer = process->symbolizer;
+
+	if (process->begun)
+		return;
+	process->begun = true;
+	look_around(process);
+	process->codes = code_table__new(process->target, name_code, doubt_code, process);
 	process->process = profile__process(symbolizer->profile, process->serial, process->pid);
 	process->checks_to_go = FIRST_CHECKS;
 	describe_process(symbolizer, process);
 	has_freed_codes(process); /* from now on */
-	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
 	symbolizer->by_index[process->process] = process;
@@ -360,7 +413,7 @@ static uint32_t reason_location(struct symbolizer *symbolizer, enum outcome outc
 				 profile__function(symbolizer->profile, &function), LINE_NONE);
 }
 
-static uint32_t add_thread(struct symbolizer *symbolizer, const struct known_process *process,
+static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *process,
 			   const struct definition *definition)
 {
 	struct profile *profile = symbolizer->profile;
@@ -369,6 +422,7 @@ static uint32_t add_thread(struct symbolizer *symbolizer, const struct known_pro
 
 	if (thread_names__see(process->thread_names, definition, thread))
 		return thread;
+	want_names(process);
 	memcpy(name, definition->thread_name, sizeof(definition->thread_name));
 	profile->threads[thread].name = profile__string(profile, name);
 	return thread;
@@ -399,8 +453,10 @@ void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *
 	const struct runtime *runtime = process ? &process->target->runtime : NULL;
 	struct code code;
 
-	if (process && !code__decode(&runtime->offsets, runtime->code_type, record, size, &code))
-		code_table__learn(process->codes, record->address, record->identity, &code);
+	if (!process || code__decode(&runtime->offsets, runtime->code_type, record, size, &code))
+		return;
+	begin_process(process);
+	code_table__learn(process->codes, record->address, record->identity, &code);
 }
 
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
@@ -411,6 +467,7 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
+	begin_process(process);
 	update_generation(process);
 	for (uint32_t i = 0; i < definition->depth; i++)
 		depth += add_location(symbolizer, process, &definition->frames[i],
@@ -420,45 +477,100 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	return true;
 }
 
+struct naming {
+	struct symbolizer *symbolizer;
+	int64_t now_ns, first_ns;
+};
+
+static void read_names(void *context)
+{
+	struct naming *naming = context;
+	struct symbolizer *symbolizer = naming->symbolizer;
+	size_t processes = HASH_COUNT(symbolizer->processes);
+	struct known_process *process, *next;
+
+	if (naming->now_ns >= symbolizer->again_ns) {
+		HASH_ITER (hh, symbolizer->processes, process, next)
+			if (process->begun)
+				want_names(process);
+		symbolizer->again_ns = naming->now_ns + AGAIN_NS;
+	}
+	naming->first_ns = THREAD_NAMES_NEVER;
+	DL_FOREACH_SAFE(symbolizer->nameless, process, next)
+	{
+		int64_t due_ns =
+			thread_names__read(process->thread_names, naming->now_ns, processes);
+
+		if (due_ns == THREAD_NAMES_NEVER)
+			stop_naming(process);
+		naming->first_ns = due_ns < naming->first_ns ? due_ns : naming->first_ns;
+	}
+	qualified_names__read(symbolizer->qualified_names, naming->now_ns);
+}
+
 int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
 {
-	struct known_process *process, *next;
-	int64_t first_ns = THREAD_NAMES_NEVER, due_ns;
+	struct naming naming = { symbolizer, now_ns, THREAD_NAMES_NEVER };
+	const struct known_process *process;
 
-	HASH_ITER (hh, symbolizer->processes, process, next) {
-		due_ns = thread_names__read(process->thread_names, now_ns);
-		first_ns = due_ns < first_ns ? due_ns : first_ns;
+	DL_FOREACH(symbolizer->nameless, process)
+	{
+		int64_t due_ns = thread_names__due(process->thread_names);
+
+		naming.first_ns = due_ns < naming.first_ns ? due_ns : naming.first_ns;
 	}
-	qualified_names__read(symbolizer->qualified_names, now_ns);
-	return first_ns;
+	if (now_ns >= naming.first_ns || now_ns >= symbolizer->again_ns ||
+	    !qualified_names__are_all_found(symbolizer->qualified_names))
+		deputy__send(read_names, &naming);
+	return naming.first_ns;
+}
+
+/* Checks one process; returns whether its stacks are to be defined anew. */
+static bool check_process(struct known_process *process, symbolizer__identify identify,
+			  void *context)
+{
+	bool told_apart = process->checks_to_go;
+	bool changed = code_table__check(process->codes);
+
+	if (has_freed_codes(process))
+		process->replaced = true;
+	if (process->replaced)
+		process->checks_to_go = QUIET_CHECKS;
+	else if (process->checks_to_go)
+		process->checks_to_go--;
+	process->replaced = false;
+	if (told_apart == !!process->checks_to_go)
+		return changed;
+	identify(context, process->target, !told_apart);
+	return true;
+}
+
+struct checking {
+	struct symbolizer *symbolizer;
+	symbolizer__identify identify;
+	void *context;
+	bool changed;
+};
+
+static void check_all(void *context)
+{
+	struct checking *checking = context;
+	struct known_process *process, *next;
+
+	HASH_ITER (hh, checking->symbolizer->processes, process, next) {
+		if (!process->sampled)
+			continue;
+		process->sampled = false;
+		checking->changed |= check_process(process, checking->identify, checking->context);
+	}
 }
 
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context)
 {
-	struct known_process *process, *next;
-	bool changed = false;
+	struct checking checking = { symbolizer, identify, context, false };
 
-	HASH_ITER (hh, symbolizer->processes, process, next) {
-		bool told_apart = process->checks_to_go;
-
-		if (!process->sampled)
-			continue;
-		process->sampled = false;
-		if (code_table__check(process->codes))
-			changed = true;
-		if (has_freed_codes(process))
-			process->replaced = true;
-		if (process->replaced)
-			process->checks_to_go = QUIET_CHECKS;
-		else if (process->checks_to_go)
-			process->checks_to_go--;
-		process->replaced = false;
-		if (told_apart == !!process->checks_to_go)
-			continue;
-		identify(context, process->target, !told_apart);
-		changed = true;
-	}
-	return changed;
+	deputy__send(check_all, &checking);
+	return checking.changed;
 }
 
 void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread)
@@ -543,8 +655,9 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 				  const struct target_process *target)
 {
-	const struct known_process *process = find_process(symbolizer, target->key.serial);
+	struct known_process *process = find_process(symbolizer, target->key.serial);
 
+	begin_process(process);
 	return profile__thread(symbolizer->profile, process->process, process->pid);
 }
 
@@ -555,5 +668,6 @@ void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *led
 	ledger->code_objects = symbolizer->forgotten.code_objects;
 	ledger->unnamed_code_objects = symbolizer->forgotten.unnamed_code_objects;
 	for (process = symbolizer->processes; process; process = process->hh.next)
-		code_table__account(process->codes, ledger);
+		if (process->begun)
+			code_table__account(process->codes, ledger);
 }

@@ -221,9 +221,13 @@ struct target_process *target__fork(const struct target_process *parent, pid_t p
 	struct target_process *child = xcalloc(1, sizeof(*child));
 
 	*child = *parent;
-	/* Where it has ended already, that is all there is to know. */
-	if (process__inspect(pid, &child->process))
-		child->process = (struct process){ .pid = pid, .tgid = pid };
+	child->parent = parent->key.serial;
+	/* Of most no more is ever needed: they run shortly, and are not sampled. */
+	child->process = (struct process){ .pid = pid,
+					   .tgid = pid,
+					   .parent = parent->process.pid,
+					   .uid = parent->process.uid,
+					   .forked = true };
 	identity__copy(&parent->identity, &child->identity);
 	return child;
 }
@@ -241,20 +245,27 @@ struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 	return target;
 }
 
+/* Whether NOW is another one that has TARGET's number. */
+static bool is_namesake(const struct target_process *target, const struct process *now)
+{
+	uint64_t start_time = target->process.start_time;
+
+	return start_time && now->start_time != start_time;
+}
+
 bool target__has_ended(const struct target_process *target)
 {
 	struct process now;
 
 	return process__inspect(target->process.pid, &now) || now.zombie ||
-	       now.start_time != target->process.start_time;
+	       is_namesake(target, &now);
 }
 
 double target__cpu_seconds(const struct target_process *target)
 {
 	struct process now;
 
-	if (process__inspect(target->process.pid, &now) ||
-	    now.start_time != target->process.start_time)
+	if (process__inspect(target->process.pid, &now) || is_namesake(target, &now))
 		return -1;
 	return (double)now.cpu_ticks / sysconf(_SC_CLK_TCK);
 }

@@ -18,7 +18,8 @@ struct target_process {
 	struct target_key key;	/* what the kernel side knows it by */
 	struct runtime runtime; /* of a Python that is not supported, its version alone */
 	struct identity identity;
-	bool ended; /* nothing of it can be read any more */
+	uint64_t parent; /* the serial of the one that forked it; 0: it was not forked */
+	bool ended;	 /* nothing of it can be read any more */
 };
 
 /* Opens process PID, which the user named, and finds its Python.  STATUS_WRITTEN with *TARGET for

@@ -95,6 +95,20 @@ struct thread_names *thread_names__new(struct profile *profile, const struct tar
 	return names;
 }
 
+struct thread_names *thread_names__fork(const struct thread_names *parent,
+					const struct target_process *target)
+{
+	struct thread_names *names = xcalloc(1, sizeof(*names));
+
+	*names = *parent;
+	names->target = target;
+	names->threads = NULL;
+	names->due_ns = THREAD_NAMES_NEVER;
+	names->rested_ns = 0;
+	names->names_bytes = 0;
+	return names;
+}
+
 void thread_names__forget(struct thread_names *names)
 {
 	struct sampled_thread *thread, *next;
@@ -326,12 +340,32 @@ static void put_off_rest(struct thread_names *names, int64_t now_ns)
 	}
 }
 
-static int64_t next_due(const struct thread_names *names)
+int64_t thread_names__due(const struct thread_names *names)
 {
 	return names->due_ns > names->rested_ns ? names->due_ns : names->rested_ns;
 }
 
-int64_t thread_names__read(struct thread_names *names, int64_t now_ns)
+/* Names the wanted threads that are in the dicts of all interpreters.  From the main one, which is
+ * the oldest and most threads come from: its word counts.  Returns how many live. */
+static size_t read_actives(struct thread_names *names, struct thread_reader *reader)
+{
+	size_t living = 0;
+
+	for (size_t i = names->active_count; i > 0; i--)
+		living += read_active(names, reader, names->actives[i - 1]);
+	return living;
+}
+
+static bool is_any_wanted(const struct thread_names *names)
+{
+	const struct sampled_thread *thread = names->threads;
+
+	while (thread && !thread->wanted)
+		thread = thread->hh.next;
+	return thread;
+}
+
+int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t processes)
 {
 	const struct target_process *target = names->target;
 	bool all = now_ns == THREAD_NAMES_ALL || now_ns >= names->again_ns;
@@ -340,22 +374,21 @@ int64_t thread_names__read(struct thread_names *names, int64_t now_ns)
 
 	if (target->ended || !names->threads)
 		return THREAD_NAMES_NEVER;
-	if (!all && now_ns < next_due(names))
-		return next_due(names);
+	if (!all && now_ns < thread_names__due(names))
+		return thread_names__due(names);
 	want_threads(names, now_ns, all);
 	object_reader__init(&reader.objects, target->process.pid, &target->runtime.offsets);
-	if (all || !names->active_count || now_ns >= names->actives_ns) {
+	if (!all)
+		living = read_actives(names, &reader);
+	if (all || !names->active_count || (now_ns >= names->actives_ns && is_any_wanted(names))) {
 		find_actives(names, &reader.objects);
 		names->actives_ns = now_ns + ACTIVES_NS;
+		living += read_actives(names, &reader);
 	}
-	/* From the main interpreter, which is the oldest and most threads come from: its word
-	 * counts. */
-	for (size_t i = names->active_count; i > 0; i--)
-		living += read_active(names, &reader, names->actives[i - 1]);
 	put_off_rest(names, now_ns);
 	if (all)
-		names->again_ns =
-			now_ns + AGAIN_NS + AGAIN_NS_A_THREAD * HASH_COUNT(names->threads);
+		names->again_ns = now_ns + AGAIN_NS +
+				  AGAIN_NS_A_THREAD * HASH_COUNT(names->threads) * processes;
 	names->rested_ns = now_ns + REST_NS_A_THREAD * living;
-	return next_due(names);
+	return thread_names__due(names);
 }

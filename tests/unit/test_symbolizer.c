@@ -397,6 +397,42 @@ static void takes_a_copy_for_what_has_come_to_its_address(void **state)
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))), "one");
 }
 
+/* Most processes that live shortly are not sampled: they leave nothing behind. */
+static void what_is_not_sampled_costs_nothing(void **state)
+{
+	struct bench *bench = *state;
+	struct target_process *brief = calloc(1, sizeof(*brief));
+	size_t processes = bench->profile->process_count;
+
+	*brief = bench->target;
+	brief->identity.command = NULL;
+	brief->key.serial = SERIAL + 1;
+	brief->parent = SERIAL;
+	symbolizer__add_target(bench->symbolizer, brief);
+	assert_int_equal(bench->profile->process_count, processes);
+	symbolizer__end_target(bench->symbolizer, brief);
+	symbolizer__settle(bench->symbolizer);
+	symbolizer__settle(bench->symbolizer);
+	assert_int_equal(bench->profile->process_count, processes);
+}
+
+/* One that was, after its end. */
+static void what_ended_is_named_all_the_same(void **state)
+{
+	struct bench *bench = *state;
+	struct target_process *brief = calloc(1, sizeof(*brief));
+	size_t processes = bench->profile->process_count;
+
+	*brief = bench->target;
+	brief->identity.command = NULL;
+	brief->key.serial = SERIAL + 1;
+	brief->parent = SERIAL;
+	symbolizer__add_target(bench->symbolizer, brief);
+	symbolizer__end_target(bench->symbolizer, brief);
+	define_in(bench, SERIAL + 1, 0, 0, 0);
+	assert_int_equal(bench->profile->process_count, processes + 1);
+}
+
 /* What was freed is there until its memory is used again, but its names may be others' by now. */
 static void names_nothing_freed(void **state)
 {
@@ -492,6 +528,8 @@ int main(void)
 		TEST(names_what_takes_turns),
 		TEST(replaces_nothing_hidden),
 		TEST(does_not_doubt_another_process),
+		TEST(what_is_not_sampled_costs_nothing),
+		TEST(what_ended_is_named_all_the_same),
 		TEST(forgets_what_ran_before_an_exec),
 		TEST(keeps_what_has_ended_for_a_while),
 		TEST(tells_apart_once_code_was_freed),

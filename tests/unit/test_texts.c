@@ -15,6 +15,7 @@
 #include "cpus.h"
 #include "plain_text.h"
 #include "python_version.h"
+#include "root_folder.h"
 #include "short_filename.h"
 #include "xalloc.h"
 
@@ -92,6 +93,36 @@ static void make_file(const char *path)
 	close(fd);
 }
 
+/* Processes with the same root share it, and what was found below it. */
+static void test_root_folders(void **state)
+{
+	char folder[] = "/tmp/test_texts-XXXXXX";
+	struct root_folder *all = NULL, *own = root_folder__open(&all, getpid()), *parent;
+	char *filename, *inner;
+
+	(void)state;
+	parent = root_folder__open(&all, getppid());
+	assert_non_null(own);
+	assert_ptr_equal(own, parent);
+	assert_null(root_folder__open(&all, 0x7fffffff));
+	assert_text(root_folder__shorten(NULL, getpid(), "/gone/x.py"), "x.py");
+	assert_non_null(mkdtemp(folder));
+	filename = xasprintf("%s/x.py", folder);
+	inner = xasprintf("%s/__init__.py", folder);
+	make_file(inner);
+	assert_text(root_folder__shorten(own, getpid(), filename), filename + strlen("/tmp/"));
+	unlink(inner);
+	assert_text(root_folder__shorten(parent, getppid(), filename), filename + strlen("/tmp/"));
+	root_folder__close(&all, root_folder__share(own));
+	root_folder__close(&all, parent);
+	assert_non_null(all);
+	root_folder__close(&all, own);
+	assert_null(all);
+	rmdir(folder);
+	free(inner);
+	free(filename);
+}
+
 static void test_short_filenames(void **state)
 {
 	char folder[] = "/tmp/test_texts-XXXXXX";
@@ -134,7 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain_text),	 cmocka_unit_test(test_cpu_lists),
 		cmocka_unit_test(test_cpus_are_visited), cmocka_unit_test(test_version_texts),
-		cmocka_unit_test(test_short_filenames),
+		cmocka_unit_test(test_short_filenames),	 cmocka_unit_test(test_root_folders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,7 +124,7 @@ static void check_name(struct fake_process *process, uint64_t ident, pid_t tid,
 		       const char *expected)
 {
 	see(process, ident, tid);
-	thread_names__read(process->names, THREAD_NAMES_ALL);
+	thread_names__read(process->names, THREAD_NAMES_ALL, 1);
 	assert_string_equal(name_of(process, tid), expected);
 	assert_int_equal(see(process, ident, tid), *expected != '\0');
 }
@@ -242,21 +242,21 @@ static void the_last_name_counts(void **state)
 	(void)state;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), first, FAKE_SHARED));
 	assert_false(see(process, IDENT, gettid()));
-	thread_names__read(process->names, SECOND_NS);
+	thread_names__read(process->names, SECOND_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "first");
 	assert_true(see(process, IDENT, gettid()));
 	process->interpreters = 0;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), second, FAKE_SHARED));
 	/* Not with each drain, but once in a while. */
-	thread_names__read(process->names, 2 * SECOND_NS);
+	thread_names__read(process->names, 2 * SECOND_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "first");
-	thread_names__read(process->names, 60 * SECOND_NS);
+	thread_names__read(process->names, 60 * SECOND_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "second");
 	/* Of a process that has ended nothing is read: its number may be another's by now. */
 	process->interpreters = 0;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), first, FAKE_SHARED));
 	process->target.ended = true;
-	thread_names__read(process->names, THREAD_NAMES_ALL);
+	thread_names__read(process->names, THREAD_NAMES_ALL, 1);
 	assert_string_equal(name_of(process, gettid()), "second");
 	free_process(process);
 }
@@ -281,7 +281,7 @@ static void names_are_whole_up_to_a_bound(void **state)
 	for (; changes <= 2 * NAMES_MAX / LONG_NAME; changes++) {
 		memcpy(expected, name, 8);
 		see(process, IDENT, gettid());
-		thread_names__read(process->names, THREAD_NAMES_ALL);
+		thread_names__read(process->names, THREAD_NAMES_ALL, 1);
 		if (strcmp(name_of(process, gettid()), expected) != 0)
 			break;
 		name[changes % 8]++;
@@ -306,13 +306,13 @@ static void a_thread_is_looked_for_until_it_is_found(void **state)
 	for (int i = 0; i < 5; i++) {
 		int64_t now_ns = due_ns;
 
-		due_ns = thread_names__read(process->names, now_ns);
+		due_ns = thread_names__read(process->names, now_ns, 1);
 		assert_in_range(due_ns, now_ns + MS_NS, now_ns + 10 * MS_NS);
 	}
 	/* Of another interpreter, that was not there either. */
 	due_ns = SECOND_NS + 700 * MS_NS;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), name, FAKE_SHARED));
-	assert_true(thread_names__read(process->names, due_ns) == THREAD_NAMES_NEVER);
+	assert_true(thread_names__read(process->names, due_ns, 1) == THREAD_NAMES_NEVER);
 	assert_string_equal(name_of(process, gettid()), "late");
 	free_process(process);
 }
@@ -330,9 +330,9 @@ static void a_thread_without_a_name_is_looked_for_a_few_times(void **state)
 			make_thread(process, OTHER_IDENT, NO_TID, name, FAKE_SHARED));
 	see(process, IDENT, gettid());
 	for (; now_ns < 9 * SECOND_NS; times++) {
-		due_ns = thread_names__read(process->names, now_ns);
+		due_ns = thread_names__read(process->names, now_ns, 1);
 		/* In between there is nothing to do. */
-		assert_int_equal(thread_names__read(process->names, due_ns - 1), due_ns);
+		assert_int_equal(thread_names__read(process->names, due_ns - 1, 1), due_ns);
 		now_ns = due_ns;
 	}
 	assert_in_range(times, 10, 30);
@@ -355,11 +355,11 @@ static void many_threads_are_not_read_all_the_time(void **state)
 	}
 	add_interpreter_of(process, fake_dict(python, keys, values, LIVING, false));
 	see(process, IDENT, gettid());
-	due_ns = thread_names__read(process->names, SECOND_NS);
+	due_ns = thread_names__read(process->names, SECOND_NS, 1);
 	assert_in_range(due_ns, SECOND_NS + 10 * MS_NS, SECOND_NS + 100 * MS_NS);
 	/* Not for another one, either. */
 	see(process, IDENT + 8, NO_TID);
-	assert_int_equal(thread_names__read(process->names, SECOND_NS + 5 * MS_NS), due_ns);
+	assert_int_equal(thread_names__read(process->names, SECOND_NS + 5 * MS_NS, 1), due_ns);
 	free_process(process);
 }
 
@@ -429,7 +429,7 @@ static void anything_is_safe(void **state)
 			process->python.memory[at] = random >> 40;
 		}
 		see(process, IDENT, gettid());
-		thread_names__read(process->names, THREAD_NAMES_ALL);
+		thread_names__read(process->names, THREAD_NAMES_ALL, 1);
 		free_process(process);
 	}
 }

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Many processes at once: make bench-scale's load in small."""
+
+import re
+import time
+
+import pytest
+
+PROCESSES, THREADS, STACKS, BUSY_S, STARTS = 100, 10, 16, 0.4, 20
+SECONDS = 6
+SETTLING_S = 2  # the first scan, and the names of what runs already
+RATE = 99
+
+# On a machine that does nothing else it is a twentieth of that.
+CPU_PART = 0.15
+MEMORY_MIB = 60
+
+
+def cpu_seconds(pid):
+    """User and system time of all its threads, those that have ended, too."""
+    with open("/proc/%d/stat" % pid, encoding="ascii") as stat:
+        words = stat.read().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / 100
+
+
+def peak_mib(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as status:
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) / 1024
+
+
+@pytest.mark.alone
+def test_a_crowd(target, profile, any_python):
+    """Nothing is lost, each stack is explained, and the profiler stays small."""
+    target(any_python, "crowd.py", PROCESSES, THREADS, STACKS, BUSY_S, STARTS)
+    run = profile.start("-a", "-r", RATE, "-d", SECONDS)
+    run.wait_sampling()
+    time.sleep(SETTLING_S)
+    used, start = cpu_seconds(run.pid), time.monotonic()
+    time.sleep(SECONDS - SETTLING_S - 1)
+    used = (cpu_seconds(run.pid) - used) / (time.monotonic() - start)
+    peak = peak_mib(run.pid)
+    run.load()
+    assert used < CPU_PART
+    assert peak < MEMORY_MIB
+    ledger = run.ledger
+    assert ledger["lost"] == 0
+    assert ledger["untold_processes"] == ledger["processes_without_room"] == 0
+    crowd = [(frames, count) for frames, count in run.stacks if "crowd.py" in frames[0].label]
+    samples = sum(count for _, count in crowd)
+    named = sum(count for frames, count in crowd if frames[-1].file)
+    assert samples > 0.3 * BUSY_S * RATE * SECONDS
+    assert named >= 0.95 * samples
+    assert len({frames[0].label for frames, _ in crowd}) > PROCESSES / 4
+    # Those that are forked meanwhile are walked as well.
+    assert any(frame.name == "in_child" for frames, _ in crowd for frame in frames)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""crowd.py PROCESSES THREADS STACKS BUSY STARTS: so many Python processes, each with so many threads.
+
+All are forked from this one.  A thread sleeps most of the time; the threads together work BUSY
+seconds a second, in one of STACKS ways, each of which is a stack of its own.  STARTS times a second a
+process is forked that works 2 ms and ends; of each ten, one runs a new Python.  At the end of the
+standard input all end.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+WORK_S = 0.0005
+CHILD_WORK_S = 0.002
+STACK_BYTES = 128 * 1024
+EXECS_PART = 10
+
+
+def work(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(100))
+
+
+def left(way, levels, seconds):
+    descend(way, levels, seconds)
+
+
+def right(way, levels, seconds):
+    descend(way, levels, seconds)
+
+
+def descend(way, levels, seconds):
+    if not levels:
+        work(seconds)
+    elif way & 1:
+        left(way >> 1, levels - 1, seconds)
+    else:
+        right(way >> 1, levels - 1, seconds)
+
+
+def live(stacks, pause):
+    levels = (stacks - 1).bit_length()
+    time.sleep(random.uniform(0, pause))
+    while True:
+        descend(random.randrange(stacks), levels, WORK_S)
+        time.sleep(random.uniform(0.5, 1.5) * pause)
+
+
+def become_one(threads, stacks, pause):
+    random.seed()
+    for _ in range(threads - 1):
+        threading.Thread(target=live, args=(stacks, pause), daemon=True).start()
+    live(stacks, pause)
+
+
+def in_child():
+    work(CHILD_WORK_S)
+
+
+def start(number):
+    if number % EXECS_PART == EXECS_PART - 1:
+        return subprocess.Popen([sys.executable, "-I", "-S", "-c", "sum(range(100000))"])
+    pid = os.fork()
+    if not pid:
+        in_child()
+        os._exit(0)
+    return None
+
+
+def start_forever(rate):
+    """Reaps them as well; they are few at a time."""
+    begin, number = time.monotonic(), 0
+    while True:
+        time.sleep(max(0, begin + number / rate - time.monotonic()))
+        start(number)
+        number += 1
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+
+
+def fork_into(function, *arguments):
+    pid = os.fork()
+    if not pid:
+        try:
+            function(*arguments)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def main():
+    processes, threads, stacks = map(int, sys.argv[1:4])
+    busy, starts = map(float, sys.argv[4:6])
+    threading.stack_size(STACK_BYTES)
+    pause = processes * threads * WORK_S / busy
+    pids = [fork_into(become_one, threads, stacks, pause) for _ in range(processes)]
+    if starts:
+        pids.append(fork_into(start_forever, starts))
+    # Forked ones may need a while to have all their threads.
+    for pid in pids[:processes]:
+        while len(os.listdir("/proc/%d/task" % pid)) < threads:
+            time.sleep(0.01)
+    print("ready")
+    sys.stdout.flush()
+    sys.stdin.read()
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
