@@ -65,7 +65,7 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all foreign clean install uninstall demo test test-all vmtest vmshell unit-tests fuzzers fuzz \
-	churn bench bench-versions format-check lint
+	churn bench bench-versions bench-scale format-check lint
 
 all: $(OUTPUT)/pybpfprof
 	@:
@@ -253,8 +253,9 @@ vmshell:
 	@$(OWNERS)
 	@tests/kernels/machine.py $(KERNEL) $(ARCH)
 
-# Beside its peers, some 12 minutes; and on each version of CPython, some 4 minutes each.
-bench bench-versions:
+# Beside its peers, some 12 minutes; on each version of CPython, some 4 minutes each; with many
+# processes, some 7 minutes.
+bench bench-versions bench-scale:
 	@deploy/packages.sh bench
 	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Time in the kernel, from its own statistics of the BPF programs that are loaded."""
 
+import collections
 import contextlib
 import glob
 
 SWITCH = "/proc/sys/kernel/bpf_stats_enabled"
-PERF_EVENT = 7  # BPF_PROG_TYPE_PERF_EVENT
+PERF_EVENT, TRACING = 7, 26  # BPF_PROG_TYPE_...
+
+Cost = collections.namedtuple("Cost", "nanoseconds runs")
 
 
 @contextlib.contextmanager
@@ -22,12 +25,12 @@ def statistics():
             switch.write(before)
 
 
-def read(pid):
-    """Nanoseconds that the perf_event programs of process PID have run since they were loaded."""
+def read(pid, kind=PERF_EVENT):
+    """Time and runs of the programs of that kind of process PID, since they were loaded."""
     programs = {}
     for path in glob.glob("/proc/%d/fdinfo/*" % pid):
-        with open(path, encoding="ascii") as fdinfo:
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as fdinfo:
             fields = dict(line.split(":", 1) for line in fdinfo if ":" in line)
-        if int(fields.get("prog_type", 0)) == PERF_EVENT:
-            programs[fields["prog_id"]] = int(fields["run_time_ns"])
-    return sum(programs.values())
+            if int(fields.get("prog_type", 0)) == kind:
+                programs[fields["prog_id"]] = int(fields["run_time_ns"]), int(fields["run_cnt"])
+    return Cost(*map(sum, zip(*programs.values()))) if programs else Cost(0, 0)

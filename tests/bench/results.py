@@ -12,6 +12,8 @@ from processes import HERE, ROOT
 NEST_DEPTH = 900
 README = os.path.join(ROOT, "README.md")
 BEGIN, END = "<!-- made by make bench -->\n", "<!-- end of what make bench made -->\n"
+SCALE_BEGIN = "<!-- made by make bench-scale -->\n"
+SCALE_END = "<!-- end of what make bench-scale made -->\n"
 OURS = "pybpfprof"
 NOISE = "None"  # where the ratios of the workload alone are
 
@@ -267,6 +269,21 @@ def whole(report):
     return text.rstrip("\n") + "\n"
 
 
+def part_between(text, begin, end):
+    """What stands between the marks, with them; "" where they are not there."""
+    _, mark, rest = text.partition(begin)
+    part, end, _ = rest.partition(end)
+    return mark + part + end if mark and end else ""
+
+
+def keep_part(path, new):
+    """Puts NEW between the marks at the end of RESULTS.md."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    write(path, text.replace(part_between(text, SCALE_BEGIN, SCALE_END), "").rstrip("\n") + "\n\n" +
+          SCALE_BEGIN + new + SCALE_END)
+
+
 def replace_between(text, new):
     """TEXT with NEW between the marks; as it is where it has none."""
     before, begin, rest = text.partition(BEGIN)
@@ -285,7 +302,11 @@ def write(path, text):
 def publish(report, official):
     """Into the tree where the run is a whole one, else beside the binary."""
     path = os.path.join(HERE if official else os.path.join(ROOT, ".output"), "RESULTS.md")
-    write(path, whole(report))
+    scale = ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            scale = part_between(file.read(), SCALE_BEGIN, SCALE_END)
+    write(path, whole(report) + (scale and "\n" + scale))
     if official:
         with open(README, encoding="utf-8") as file:
             text = file.read()

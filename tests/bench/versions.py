@@ -103,7 +103,7 @@ def measure_kernel(python, seconds):
                 profiler = Profiler(targets, 9999)
                 profiler.wait_sampling()
                 time.sleep(seconds)
-                nanoseconds = kernel_cost.read(profiler.pid)
+                nanoseconds = kernel_cost.read(profiler.pid).nanoseconds
                 # Runs that met another process end at once: only the workers' are counted.
                 cost[frames] = nanoseconds / profiler.stop()["events"]
     few, many = FRAMES

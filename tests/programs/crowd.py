@@ -3,10 +3,11 @@
 
 All are forked from this one.  A thread sleeps most of the time; the threads together work BUSY
 seconds a second, in one of STACKS ways, each of which is a stack of its own.  STARTS times a second a
-process is forked that works 2 ms and ends; of each ten, one runs a new Python.  At the end of the
-standard input all end.
+process is forked that works 2 ms and ends; of each ten, one runs a new Python.  All end with this one, which
+ends with its standard input.
 """
 
+import ctypes
 import os
 import random
 import signal
@@ -19,6 +20,9 @@ WORK_S = 0.0005
 CHILD_WORK_S = 0.002
 STACK_BYTES = 128 * 1024
 EXECS_PART = 10
+
+PR_SET_PDEATHSIG = 1
+libc = ctypes.CDLL(None)
 
 
 def work(seconds):
@@ -90,6 +94,7 @@ def start_forever(rate):
 def fork_into(function, *arguments):
     pid = os.fork()
     if not pid:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         try:
             function(*arguments)
         finally:
@@ -112,8 +117,6 @@ def main():
     print("ready")
     sys.stdout.flush()
     sys.stdin.read()
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
