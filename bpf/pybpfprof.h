@@ -101,6 +101,7 @@
 	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
 	X(FRAME_ENTERING, "frame_entering", "[a call that has not begun]")                  \
 	X(NOT_SUPPORTED, "not_supported", "[a Python version that is not supported]")       \
+	X(UNREADABLE, "unreadable", "[not readable: perhaps a Python]")                     \
 	X(NOT_KNOWN_YET, "not_known_yet", "[not yet known to be a Python]")                 \
 	X(CODE_REPLACED, "code_replaced", "[code object replaced while it was counted]")
 

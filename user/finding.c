@@ -128,29 +128,6 @@ static void leave(struct watch *watch, struct watched *watched, int error)
 	finding__drop(watch, watched);
 }
 
-/* It runs a Python that is not supported. */
-static void take_refused(struct watch *watch, struct watched *watched,
-			 struct target_process *target)
-{
-	uint64_t waited;
-	int error;
-
-	if (watched->pid == watch->child && watch->following == FOLLOW_NONE) {
-		watch->refused = target;
-		return;
-	}
-	error = target_map__refuse(watch->map, watched->key, OUTCOME_NOT_SUPPORTED, &waited);
-	if (error) {
-		target__free(target);
-		leave(watch, watched, error);
-		return;
-	}
-	log__warning("process %d runs Python %s, which is not supported: its samples are counted "
-		     "as such",
-		     watched->pid, target->runtime.version);
-	finding__take_target(watch, watched, target, waited);
-}
-
 void finding__leave_out(struct watch *watch, struct watched *watched)
 {
 	if (watch->following == FOLLOW_ALL) {
@@ -159,6 +136,66 @@ void finding__leave_out(struct watch *watch, struct watched *watched)
 	} else {
 		target_map__follow(watch->map, watched->key);
 		watched__look_at(&watch->watched, watched, INT64_MAX);
+	}
+}
+
+/* It is TARGET, which is not walked: its samples come to OUTCOME.  Returns whether it is in the
+ * profile. */
+static bool take_unwalked(struct watch *watch, struct watched *watched,
+			  struct target_process *target, enum outcome outcome)
+{
+	uint64_t waited;
+	int error;
+
+	if (!process_filter__wants(watch->filter, &target->identity)) {
+		target__free(target);
+		finding__leave_out(watch, watched);
+		return false;
+	}
+	error = target_map__refuse(watch->map, watched->key, outcome, &waited);
+	if (error) {
+		target__free(target);
+		leave(watch, watched, error);
+		return false;
+	}
+	finding__take_target(watch, watched, target, waited);
+	return true;
+}
+
+/* It runs a Python that is not supported. */
+static void take_refused(struct watch *watch, struct watched *watched,
+			 struct target_process *target)
+{
+	pid_t pid = watched->pid;
+
+	if (pid == watch->child && watch->following == FOLLOW_NONE)
+		watch->refused = target;
+	else if (take_unwalked(watch, watched, target, OUTCOME_NOT_SUPPORTED))
+		log__warning("process %d runs Python %s, which is not supported: its samples are "
+			     "counted as such",
+			     pid, target->runtime.version);
+}
+
+/* It cannot be told what it runs. */
+static void take_unreadable(struct watch *watch, struct watched *watched)
+{
+	watch->unreadable++;
+	watched->file_count = 0;
+	if (take_unwalked(watch, watched, target__unknown(watched->pid), OUTCOME_UNREADABLE))
+		finding__drop_ended(watch, watched);
+}
+
+void finding__name_unknown(struct watch *watch)
+{
+	struct watched *watched, *next;
+
+	HASH_ITER (hh, watch->watched.all, watched, next) {
+		uint64_t samples =
+			watched->target ? 0 : target_map__awaited(watch->map, watched->key);
+
+		if (samples)
+			finding__take_target(watch, watched, target__unknown(watched->pid),
+					     samples);
 	}
 }
 
@@ -206,6 +243,7 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 		take_refused(watch, watched, target);
 		break;
 	case -EAGAIN:
+		target_map__await(watch->map, watched->key);
 		watched__wait(&watch->watched, watched, changed, now);
 		break;
 	case -ESRCH:
@@ -217,9 +255,7 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 		take_other(watch, watched, changed, now);
 		break;
 	default:
-		watch->unreadable++;
-		watched->file_count = 0;
-		take_other(watch, watched, changed, now);
+		take_unreadable(watch, watched);
 	}
 }
 

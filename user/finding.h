@@ -62,6 +62,9 @@ void finding__drop_ended(struct watch *watch, struct watched *watched);
  * anyway, it is dropped. */
 void finding__leave_out(struct watch *watch, struct watched *watched);
 
+/* Has what is not known of to this end in the profile, with the samples that came of it. */
+void finding__name_unknown(struct watch *watch);
+
 /* Looks what WATCHED runs, and has that sampled; it may be dropped. */
 void finding__look_at(struct watch *watch, struct watched *watched, int64_t now);
 

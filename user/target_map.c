@@ -117,6 +117,24 @@ int target_map__follow(struct target_map *map, struct target_key key)
 	return put(map, key, &target, &waited);
 }
 
+void target_map__await(struct target_map *map, struct target_key key)
+{
+	struct target target = { .state = TARGET_WAITING, .serial = key.serial };
+
+	if (!target_map__has(map, key.kernel_pid))
+		update(map, key.kernel_pid, &target);
+}
+
+uint64_t target_map__awaited(const struct target_map *map, struct target_key key)
+{
+	struct target target;
+
+	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial &&
+			       target.state == TARGET_WAITING
+		       ? target.waiting
+		       : 0;
+}
+
 void target_map__remove(struct target_map *map, struct target_key key)
 {
 	uint32_t kernel_pid = key.kernel_pid;

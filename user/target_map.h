@@ -39,6 +39,12 @@ int target_map__refuse(struct target_map *map, struct target_key key, enum outco
 /* It is no Python, and only followed. */
 int target_map__follow(struct target_map *map, struct target_key key);
 
+/* It may become a Python: its samples are counted meanwhile, as far as they are not already. */
+void target_map__await(struct target_map *map, struct target_key key);
+
+/* How many samples were counted of one that is awaited. */
+uint64_t target_map__awaited(const struct target_map *map, struct target_key key);
+
 /* No more samples of it are taken, unless its number is another's by now. */
 void target_map__remove(struct target_map *map, struct target_key key);
 

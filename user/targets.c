@@ -216,6 +216,16 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 	return error;
 }
 
+struct target_process *target__unknown(pid_t pid)
+{
+	struct target_process *target = xcalloc(1, sizeof(*target));
+
+	if (process__inspect(pid, &target->process))
+		target->process = (struct process){ .pid = pid, .tgid = pid };
+	identity__read(pid, &target->identity);
+	return target;
+}
+
 struct target_process *target__fork(const struct target_process *parent, pid_t pid)
 {
 	struct target_process *child = xcalloc(1, sizeof(*child));

@@ -16,7 +16,7 @@
 struct target_process {
 	struct process process;
 	struct target_key key;	/* what the kernel side knows it by */
-	struct runtime runtime; /* of a Python that is not supported, its version alone */
+	struct runtime runtime; /* of a Python that is not supported, its version alone, or zero */
 	struct identity identity;
 	uint64_t parent; /* the serial of the one that forked it; 0: it was not forked */
 	bool ended;	 /* nothing of it can be read any more */
@@ -34,6 +34,9 @@ void target__free(struct target_process *target);
  * -EAGAIN where that may come; -ENOEXEC where there is none; -ENOTSUP with *TARGET, of which the
  * version is told; -ESRCH; -EPERM and others where it cannot be read. */
 int target__look(pid_t pid, uint64_t *signature, struct target_process **target);
+
+/* The process PID, of which nothing is known but whose it is; for target__free. */
+struct target_process *target__unknown(pid_t pid);
 
 /* The process PID, which PARENT has forked; for target__free. */
 struct target_process *target__fork(const struct target_process *parent, pid_t pid);

@@ -97,6 +97,9 @@ static int sample_named(struct watch *watch, struct named *named, int64_t now)
 	}
 	if (target)
 		finding__take_target(watch, watched, target, 0);
+	else if (!sampler__sees_mappings(watch->sampler))
+		/* It may map a Python yet. */
+		watched__look_at(&watch->watched, watched, now);
 	finding__drop_ended(watch, watched);
 	return 0;
 }
@@ -379,6 +382,11 @@ double watch__cpu_seconds(const struct watch *watch)
 		used_s += now_s;
 	}
 	return used_s;
+}
+
+void watch__end(struct watch *watch)
+{
+	finding__name_unknown(watch);
 }
 
 void watch__account(const struct watch *watch, struct ledger *ledger)

@@ -58,6 +58,9 @@ pid_t watch__child(const struct watch *watch);
 /* CPU time that the processes used since they are sampled; negative where it is not known. */
 double watch__cpu_seconds(const struct watch *watch);
 
+/* Sampling is over: what is still not known to be a Python is named as such. */
+void watch__end(struct watch *watch);
+
 /* Fills what is known of processes that are not in the profile, and adds the samples that came
  * before their process was known. */
 void watch__account(const struct watch *watch, struct ledger *ledger);

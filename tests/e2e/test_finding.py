@@ -462,6 +462,49 @@ class TestLoading:
         assert run.count_name("spin") == run.ledger["python"]
 
 
+PROCESS = "process %d:"
+
+
+def samples_of(run, pid, name):
+    """Samples of process PID, in a profile of several, that have a frame NAME."""
+    return sum(count for frames, count in run.stacks
+               if frames[0].label.startswith(PROCESS % pid)
+               and any(frame.name == name for frame in frames))
+
+
+class TestAmongAll:
+    """With -a and -s: by what it maps once it runs."""
+
+    # Beyond the 10 s after which all are asked where the kernel does not tell.
+    PATIENCE_S = 13
+
+    def late(self, newest, host):
+        _, parts = newest
+        return host("ready", "sleep=1.5", *load(parts), "start", "run=" + SPIN, "wait")
+
+    def test_late(self, newest, host, profile):
+        run = profile.start("-a", "-r", 199, "-d", self.PATIENCE_S)
+        run.wait_sampling()
+        started = self.late(newest, host)
+        run.load()
+        assert samples_of(run, started.pid, "spin")
+
+    def test_late_child(self, newest, host, profile):
+        started = self.late(newest, host)
+        run = profile("-p", started.pid, "-s", "-r", 199, "-d", 4)
+        assert samples_of(run, started.pid, "spin")
+
+    def test_never_known(self, build, host, profile):
+        """What may become a Python, and does not as long as it is looked at, is not left out."""
+        library = build("decoy.c", "-shared", "-fPIC", "-DDECOY=ZERO")
+        started = host("ready", "spin", environment={"LD_PRELOAD": library})
+        run = profile("-a", "-r", 199, "-d", 1)
+        samples = sum(count for frames, count in run.stacks
+                      if frames[0].label.startswith(PROCESS % started.pid)
+                      and frames[-1].label == "[not yet known to be a Python]")
+        assert samples == run.ledger["errors"]["not_known_yet"] >= 20
+
+
 class TestSeveral:
     @pytest.fixture
     def two(self, embeddable):

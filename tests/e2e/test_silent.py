@@ -85,6 +85,19 @@ def test_alone(silent, profile):
     assert "no process answers that could be profiled" in run.stderr
 
 
+def test_among_all(silent, healthy, profile):
+    """It is in the profile by its name, with why it has no stacks."""
+    program = silent("header", "userfaultfd")
+    run = profile.start("-a", "-d", 2, "-r", 199)
+    run.load()
+    assert NOT_READ % program.pid in run.stderr
+    assert run.ledger["unreadable_processes"] >= 1
+    ends = {frames[-1].label for frames, _ in run.stacks
+            if frames[0].label.startswith("process %d:" % program.pid)}
+    assert ends == {"[not readable: perhaps a Python]"}
+    assert run.count_name("leaf") > 0
+
+
 def test_interrupted(silent, healthy, profile):
     """While it waits, too."""
     program = silent("later", "userfaultfd")

@@ -86,7 +86,7 @@ static void json_has_every_field(void **state)
 		" 'errors': {'no_layout': 0, 'no_interpreter': 0, 'interpreter_fault': 0,"
 		"  'thread_fault': 1, 'too_many_threads': 0, 'thread_unclear': 0, 'frame_fault': 3,"
 		"  'frame_address': 0, 'frame_unlinked': 0, 'frame_entering': 0,"
-		"  'not_supported': 0, 'not_known_yet': 0, 'code_replaced': 0},"
+		"  'not_supported': 0, 'unreadable': 0, 'not_known_yet': 0, 'code_replaced': 0},"
 		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
 		" 'cpus_not_sampled': 2, 'samples_of_unknown_processes': 11,"
 		" 'unreadable_processes': 12, 'untold_processes': 13,"
