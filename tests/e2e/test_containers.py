@@ -195,6 +195,47 @@ class TestIdentity:
         assert (found["uid"], found["user"]) == ("0", "root")
 
 
+class TestAmongAll:
+    """-a finds what containers run, each with a Python of its own, and tells them apart."""
+
+    RATE = 199
+
+    @pytest.fixture
+    def two(self, container, any_python):
+        others = other_distributions() or pytest.skip("no Python of another distribution")
+        first = container("/", [any_python.path, "/programs/busy.py"])
+        second = container(others[-1].root, [others[-1].path, "/programs/busy.py"],
+                           cgroup="/docker/{id}")
+        return first, second
+
+    def processes(self, run):
+        return {int(re.match(r"process (\d+):", frames[0].label)[1])
+                for frames, _ in run.stacks if any(frame.name == "spin" for frame in frames)}
+
+    def test_both(self, two, profile):
+        found = self.processes(profile("-a", "-r", self.RATE, "-d", 1.5))
+        assert {one.pid for one in two} <= found
+
+    @pytest.mark.parametrize("rule", ["container", "cgroup", "exclude"])
+    def test_chosen(self, two, profile, rule):
+        first, second = two
+        words = {"container": ("--container", first.name[:12]), "cgroup": ("--cgroup", first.cgroup),
+                 "exclude": ("--exclude", "container=" + second.name)}[rule]
+        found = self.processes(profile("-a", *words, "-r", self.RATE, "-d", 1.5))
+        assert first.pid in found and second.pid not in found
+        assert rule == "exclude" or found == {first.pid}
+
+    def test_labels(self, two, binary, require, tmp_path):
+        path = str(tmp_path / "all.pb.gz")
+        subprocess.run([binary, "-a", "-q", "-d", "1.5", "-o", path], check=True, timeout=60)
+        tags = subprocess.run([require("go"), "tool", "pprof", "-tags", path], check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True,
+                              env=dict(os.environ, PPROF_TMPDIR=str(tmp_path))).stdout
+        first, second = two
+        for word in (first.name, second.name, first.cgroup, second.cgroup, first.pod):
+            assert word in tags
+
+
 class TestProfiler:
     """The profiler in a container, with the capabilities that it needs and no others."""
 

@@ -39,6 +39,7 @@ PLAIN_SAMPLES = 110
 MACHINE = {(10, "worker.py"): 30, (11, "worker.py"): 30, (20, "report.py"): 24,
            (11, "report.py"): 6, (30, None): 10}
 CONTAINER = 4 * "4f5b3c9de7a8012b"
+POD = "a1b2c3d4-0000-4000-8000-112233445566"
 CGROUP = ("/kubepods.slice/kubepods-poda1b2c3d4-0000-4000-8000-112233445566.slice/"
           "cri-containerd-%s.scope" % CONTAINER)
 
@@ -148,6 +149,8 @@ class TestPprof:
             ("container_id", None): 0.6, ("container_id", CONTAINER): 0.6,
             ("cgroup", None): 0.9, ("cgroup", CGROUP): 0.6,
             ("cgroup", "/system.slice/report.service"): 0.3,
+            ("pod_uid", None): 0.6, ("pod_uid", POD): 0.6,
+            ("user", None): 0.9, ("user", "www-data"): 0.6, ("user", "root"): 0.3,
         }
         assert tags["command", "python3 worker.py --queue low"] == 0.3
         for focus, samples in (("process=worker", "60"), ("command=queue low", "30"), ("11", "36"),

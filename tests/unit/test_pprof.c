@@ -172,7 +172,7 @@ static void processes_are_labelled(void **state)
 	const Pprof__Sample *sample = message->sample[0];
 
 	(void)state;
-	assert_int_equal(sample->n_label, 7);
+	assert_int_equal(sample->n_label, 9);
 	assert_label(message, sample->label[0], "pid", "", 10);
 	assert_label(message, sample->label[1], "tid", "", 10);
 	assert_label(message, sample->label[2], "thread", "MainThread", 0);
@@ -180,6 +180,8 @@ static void processes_are_labelled(void **state)
 	assert_label(message, sample->label[4], "command", "python3 worker.py --queue high", 0);
 	assert_label(message, sample->label[5], "container_id", SYNTHETIC_CONTAINER, 0);
 	assert_label(message, sample->label[6], "cgroup", SYNTHETIC_CGROUP, 0);
+	assert_label(message, sample->label[7], "pod_uid", SYNTHETIC_POD, 0);
+	assert_label(message, sample->label[8], "user", "www-data", 0);
 	/* What is not known has no label. */
 	sample = message->sample[message->n_sample - 1];
 	assert_int_equal(sample->n_label, 4);

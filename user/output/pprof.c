@@ -34,11 +34,11 @@ struct writer {
 	int64_t *value_indices;	 /* of those that are too long for a label's value */
 	int64_t string_count;
 	struct {
-		int64_t pid, tid, thread, process, command, container_id, cgroup;
+		int64_t pid, tid, thread, process, command, container_id, cgroup, pod_uid, user;
 	} keys;
 };
 
-#define LABELS_MAX 7
+#define LABELS_MAX 9
 
 /* Those of one sample. */
 struct labels {
@@ -129,6 +129,8 @@ static void put_header(struct writer *writer)
 	writer->keys.command = put_text(writer, "command");
 	writer->keys.container_id = put_text(writer, "container_id");
 	writer->keys.cgroup = put_text(writer, "cgroup");
+	writer->keys.pod_uid = put_text(writer, "pod_uid");
+	writer->keys.user = put_text(writer, "user");
 	part.n_sample_type = 2;
 	part.sample_type = types;
 	part.default_sample_type = cpu.type;
@@ -221,6 +223,8 @@ static void init_labels(struct writer *writer, const struct profile_thread *thre
 	add_value(writer, labels, writer->keys.command, process->command);
 	add_value(writer, labels, writer->keys.container_id, process->container_id);
 	add_value(writer, labels, writer->keys.cgroup, process->cgroup);
+	add_value(writer, labels, writer->keys.pod_uid, process->pod_uid);
+	add_value(writer, labels, writer->keys.user, process->user);
 }
 
 static void put_sample(struct writer *writer, const struct profile_sample *sample)
