@@ -20,6 +20,10 @@ PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 # exec's event, a look, and the loading of libraries; on a busy machine.
 UNKNOWN_S = 0.15
 
+# Before a Python has begun, and after its end; what of it has not been touched yet is in no memory.
+NO_PYTHON = ("[Python is starting or has ended]", "[no Python on this thread]",
+             "[interpreter state not readable]")
+
 
 def process_of(frames):
     pid, command = PROCESS.fullmatch(frames[0].label).groups()
@@ -107,6 +111,20 @@ class TestChildren:
             for frames, _ in stacks:
                 assert not any("[code object" in frame.label and "replaced" not in frame.label
                                for frame in frames)
+
+    @pytest.mark.alone
+    def test_200_short_ones(self, target, profile, any_python):
+        """At least 99 % of the samples of their Python are named, and have a line."""
+        lives = 200
+        _, run, processes = self.follow(target, profile, any_python, "storm", lives)
+        children = [stacks for stacks in processes.values() if count(stacks, "in_child")]
+        assert len(children) >= 0.99 * lives
+        of_python = [(frames, samples) for stacks in children for frames, samples in stacks
+                     if frames[-1].label not in NO_PYTHON]
+        named = sum(samples for frames, samples in of_python
+                    if all(frame.file and frame.line for frame in frames))
+        assert named >= 0.99 * sum(samples for _, samples in of_python)
+        assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
 
     def test_not_without_being_asked(self, target, profile, any_python):
         parent = family(target, any_python, "fork", self.SECONDS)
