@@ -496,11 +496,11 @@ static void read_names(void *context)
 		symbolizer->again_ns = naming->now_ns + AGAIN_NS;
 	}
 	naming->first_ns = THREAD_NAMES_NEVER;
-	DL_FOREACH_SAFE(symbolizer->nameless, process, next)
-	{
+	for (process = symbolizer->nameless; process; process = next) {
 		int64_t due_ns =
 			thread_names__read(process->thread_names, naming->now_ns, processes);
 
+		next = process->next;
 		if (due_ns == THREAD_NAMES_NEVER)
 			stop_naming(process);
 		naming->first_ns = due_ns < naming->first_ns ? due_ns : naming->first_ns;
@@ -513,8 +513,7 @@ int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
 	struct naming naming = { symbolizer, now_ns, THREAD_NAMES_NEVER };
 	const struct known_process *process;
 
-	DL_FOREACH(symbolizer->nameless, process)
-	{
+	for (process = symbolizer->nameless; process; process = process->next) {
 		int64_t due_ns = thread_names__due(process->thread_names);
 
 		naming.first_ns = due_ns < naming.first_ns ? due_ns : naming.first_ns;

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include <utlist.h>
-
 #include "architecture.h"
 #include "command.h"
 #include "deputy.h"
@@ -270,9 +268,11 @@ static void look_at_due(struct watch *watch, int64_t now)
 {
 	struct watched *watched, *next;
 
-	DL_FOREACH_SAFE(watch->watched.due, watched, next)
-	if (now >= watched->look_ns)
-		finding__look_at(watch, watched, now);
+	for (watched = watch->watched.due; watched; watched = next) {
+		next = watched->next;
+		if (now >= watched->look_ns)
+			finding__look_at(watch, watched, now);
+	}
 }
 
 /* Something was not told: looks what has ended, and what there is. */
