@@ -30,8 +30,10 @@
 
 #include "code_table.h"
 #include "deputy.h"
+#include "description.h"
+#include "doubts.h"
+#include "generation.h"
 #include "hash_table.h"
-#include "interpreters.h"
 #include "lines.h"
 #include "qualified_names.h"
 #include "root_folder.h"
@@ -58,16 +60,6 @@
 
 /* The same for a process that is new here: what starts imports, and throws away what ran once. */
 #define FIRST_CHECKS 5
-
-/* Processes share functions, not code objects. */
-struct doubted {
-	uint32_t process, function;
-};
-
-struct doubt {
-	struct doubted what; /* key */
-	UT_hash_handle hh;
-};
 
 struct known_process {
 	uint64_t serial; /* key */
@@ -103,7 +95,7 @@ struct symbolizer {
 	struct known_process *nameless; /* whose threads' names are looked for */
 	int64_t again_ns;		/* when those of all are */
 	struct root_folder *roots;
-	struct doubt *doubts;
+	struct doubts *doubts;
 	struct ledger forgotten; /* what the code objects of forgotten processes came to */
 };
 
@@ -114,6 +106,7 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 	symbolizer->profile = profile;
 	symbolizer->lines = lines;
 	symbolizer->qualified_names = qualified_names__new(profile);
+	symbolizer->doubts = doubts__new();
 	return symbolizer;
 }
 
@@ -167,6 +160,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	HASH_ITER (hh, symbolizer->processes, process, next)
 		forget_process(symbolizer, process);
 	qualified_names__free(symbolizer->qualified_names);
+	doubts__free(symbolizer->doubts);
 	free(symbolizer->by_index);
 	free(symbolizer);
 }
@@ -177,29 +171,6 @@ static struct known_process *find_process(const struct symbolizer *symbolizer, u
 
 	HASH_FIND(hh, symbolizer->processes, &serial, sizeof(serial), process);
 	return process;
-}
-
-static string_id add_text(struct profile *profile, const char *text)
-{
-	return text ? profile__string(profile, text) : 0;
-}
-
-/* What the profile says of a process. */
-static void describe_process(struct symbolizer *symbolizer, const struct known_process *process)
-{
-	const struct identity *identity = &process->target->identity;
-	struct profile *profile = symbolizer->profile;
-	struct profile_process *entry = &profile->processes[process->process];
-
-	entry->command = add_text(profile, identity->command);
-	entry->short_name = add_text(profile, identity->short_name);
-	entry->python_version = profile__string(profile, process->target->runtime.version);
-	entry->user = add_text(profile, identity->user);
-	entry->cgroup = add_text(profile, identity->cgroup);
-	entry->container_id = add_text(profile, identity->container_id);
-	entry->pod_uid = add_text(profile, identity->pod_uid);
-	entry->unit = add_text(profile, identity->unit);
-	entry->start_unix_ns = identity->start_unix_ns;
 }
 
 /* What is shown in place of a name: why there is none; NULL where there is one. */
@@ -253,43 +224,10 @@ static void name_code(void *context, struct known_code *code)
 static void doubt_code(void *context, const struct known_code *code)
 {
 	struct known_process *process = context;
-	struct symbolizer *symbolizer = process->symbolizer;
-	struct doubted what = { process->process, code->function };
-	struct doubt *doubt;
 
 	process->replaced = true;
-	if (process->checks_to_go || code->code.hidden)
-		return;
-	HASH_FIND(hh, symbolizer->doubts, &what, sizeof(what), doubt);
-	if (doubt)
-		return;
-	doubt = xcalloc(1, sizeof(*doubt));
-	doubt->what = what;
-	HASH_ADD(hh, symbolizer->doubts, what, sizeof(doubt->what), doubt);
-}
-
-/* Reads what each interpreter of a process counts, in WIDTH bytes at OFFSET, as one number that
- * changes with any.  False where the version has no such count, or it cannot be read. */
-static bool read_generation(const struct known_process *process, uint32_t offset, size_t width,
-			    uint64_t *generation)
-{
-	const struct runtime *runtime = &process->target->runtime;
-	struct interpreters all;
-	uint64_t count = 0, sum = 0;
-
-	if (offset == OFFSET_ABSENT ||
-	    interpreters__read(process->pid, &runtime->offsets, runtime->interpreters, &all))
-		return false;
-	for (size_t i = 0; i < all.count; i++) {
-		uint64_t interpreter = all.addresses[i];
-
-		if (target_memory__read(process->pid, interpreter + offset, &count, width))
-			return false;
-		sum = (sum ^ interpreter ^ count) * 0x9e3779b97f4a7c15ULL;
-	}
-	/* With more interpreters than are counted, each time is another one. */
-	*generation = all.cut ? *generation + 1 : sum;
-	return true;
+	if (!process->checks_to_go && !code->code.hidden)
+		doubts__add(process->symbolizer->doubts, process->process, code->function);
 }
 
 /* Notices whether threads began or ended.  A process that cannot be read any more has no new ones.
@@ -298,8 +236,9 @@ static void update_generation(struct known_process *process)
 {
 	uint64_t generation = process->generation;
 
-	if (read_generation(process, process->target->runtime.offsets.interp_tlbc_generation,
-			    sizeof(uint32_t), &generation))
+	if (generation__read(process->target,
+			     process->target->runtime.offsets.interp_tlbc_generation,
+			     sizeof(uint32_t), &generation))
 		process->generation = generation;
 }
 
@@ -309,8 +248,9 @@ static bool has_freed_codes(struct known_process *process)
 {
 	uint64_t before = process->code_generation, now = before;
 
-	if (!read_generation(process, process->target->runtime.offsets.interp_code_generation,
-			     sizeof(now), &now))
+	if (!generation__read(process->target,
+			      process->target->runtime.offsets.interp_code_generation, sizeof(now),
+			      &now))
 		return false;
 	process->code_generation = now;
 	return now != before;
@@ -359,7 +299,7 @@ static void begin_process(struct known_process *process)
 	process->codes = code_table__new(process->target, name_code, doubt_code, process);
 	process->process = profile__process(symbolizer->profile, process->serial, process->pid);
 	process->checks_to_go = FIRST_CHECKS;
-	describe_process(symbolizer, process);
+	target__describe(process->target, symbolizer->profile, process->process);
 	has_freed_codes(process); /* from now on */
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
@@ -584,16 +524,13 @@ bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, ui
 {
 	const struct profile *profile = symbolizer->profile;
 	const struct profile_stack *frames = &profile->stacks[stack];
-	struct doubted what = { .process = profile->threads[thread].process };
-	struct doubt *doubt = NULL;
+	uint32_t process = profile->threads[thread].process;
+	bool doubted = false;
 
-	if (!symbolizer->doubts)
-		return false;
-	for (uint32_t i = 0; i < frames->depth && !doubt; i++) {
-		what.function = profile->locations[frames->locations[i]].function;
-		HASH_FIND(hh, symbolizer->doubts, &what, sizeof(what), doubt);
-	}
-	return doubt;
+	for (uint32_t i = 0; i < frames->depth && !doubted; i++)
+		doubted = doubts__has(symbolizer->doubts, process,
+				      profile->locations[frames->locations[i]].function);
+	return doubted;
 }
 
 bool symbolizer__lacks_names(const struct symbolizer *symbolizer, uint32_t stack)
@@ -629,12 +566,7 @@ static void forget_ended(struct symbolizer *symbolizer)
 
 void symbolizer__settle(struct symbolizer *symbolizer)
 {
-	struct doubt *doubt, *next;
-
-	HASH_ITER (hh, symbolizer->doubts, doubt, next) {
-		HASH_DEL(symbolizer->doubts, doubt);
-		free(doubt);
-	}
+	doubts__end(symbolizer->doubts);
 	forget_ended(symbolizer);
 }
 
