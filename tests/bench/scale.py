@@ -105,6 +105,13 @@ class Profiler:
         return (time.monotonic(), self.cpu_seconds(), kernel_cost.read(self.pid),
                 kernel_cost.read(self.pid, kernel_cost.TRACING))
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
     def stop(self):
         self.process.send_signal(signal.SIGINT)
         self.process.wait(START_TIMEOUT_S)
@@ -125,8 +132,8 @@ def window(profiler, seconds):
 
 
 def measure(load, settling, seconds):
-    with Crowd(load), tempfile.TemporaryDirectory() as folder:
-        profiler = Profiler(load.rate, folder)
+    with Crowd(load), tempfile.TemporaryDirectory() as folder, \
+            Profiler(load.rate, folder) as profiler:
         time.sleep(settling)
         cpu, followed, walk = window(profiler, seconds)
         peak = peak_mib(profiler.pid)
@@ -144,11 +151,9 @@ def measure_others(seconds):
     others = [subprocess.Popen(command) for command in words]
     try:
         time.sleep(1)
-        with tempfile.TemporaryDirectory() as folder:
-            profiler = Profiler(WHOLE.rate, folder, ("-p", str(others[-1].pid)))
+        with tempfile.TemporaryDirectory() as folder, \
+                Profiler(WHOLE.rate, folder, ("-p", str(others[-1].pid))) as profiler:
             walks = [window(profiler, seconds / WINDOWS)[2] for _ in range(WINDOWS)]
-            profiler.process.send_signal(signal.SIGINT)
-            profiler.process.wait(START_TIMEOUT_S)
     finally:
         for other in others:
             other.kill()
