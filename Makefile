@@ -44,6 +44,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/t
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/native/test_*.c)) \
 	$(OUTPUT)/unit/walker
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+IN_MACHINES := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c)
 PAGE := $(wildcard user/output/page/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
@@ -171,23 +172,24 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: t
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
-# Loaded before the libraries into a profiler that says what the verifier has to do, runs out of
-# memory, or writes to a slow disk.
+# Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
+# processor's cycles, runs out of memory, or writes to a slow disk.
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
+$(OUTPUT)/hardware_clock.so: tests/kernels/hardware_clock.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
 $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
-$(OUTPUT)/verifier_cost.so $(OUTPUT)/fail_allocation.so $(OUTPUT)/slow_disk.so: | $(OUTPUT)/
+$(IN_MACHINES) $(OUTPUT)/fail_allocation.so $(OUTPUT)/slow_disk.so: | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@
 
 unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/line_check \
-	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(OUTPUT)/verifier_cost.so \
-	$(OUTPUT)/fail_allocation.so $(OUTPUT)/slow_disk.so
+	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(IN_MACHINES) $(OUTPUT)/fail_allocation.so \
+	$(OUTPUT)/slow_disk.so
 
 fuzzers: $(FUZZERS)
 
 ifneq ($(ARCH),$(MACHINE_ARCH))
-$(OBJECTS) $(OUTPUT)/verifier_cost.so: | $(SYSROOT)/usr/include
+$(OBJECTS) $(IN_MACHINES): | $(SYSROOT)/usr/include
 
 $(SYSROOT)/usr/include:
 	@tests/interpreters/$(ARCH).py bookworm
@@ -200,7 +202,7 @@ foreign:
 ifneq ($(FOREIGN),)
 	+@tests/interpreters/$(FOREIGN).py || { echo "what is not there is skipped"; exit 0; }; \
 	$(MAKE) --no-print-directory ARCH=$(FOREIGN) OUTPUT=$(OUTPUT)/$(FOREIGN) all \
-		$(OUTPUT)/$(FOREIGN)/verifier_cost.so
+		$(IN_MACHINES:$(OUTPUT)/%=$(OUTPUT)/$(FOREIGN)/%)
 endif
 
 # What sudo builds belongs to the checkout's owner, so that plain make goes on from there.
@@ -224,7 +226,7 @@ test test-all:
 # Only what another kernel may change, on Debian's; `make test` does this, too.
 vmtest:
 	@deploy/packages.sh vmtest
-	+@$(MAKE) $(JOBS) --no-print-directory all $(OUTPUT)/verifier_cost.so foreign
+	+@$(MAKE) $(JOBS) --no-print-directory all $(IN_MACHINES) foreign
 	@$(OWNERS)
 	@tests/interpreters/debian.py || echo "what is not there is skipped"
 	@tests/run tests/e2e/test_kernels.py

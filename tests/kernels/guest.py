@@ -3,8 +3,8 @@
 
 A job is one run of the profiler: after what root does first, on programs, if any, that are all
 running, and with all of root's privileges or as nobody with some capabilities; the job may be one for
-some kernels only.  Its result is a line of standard output: JSON, deflated and in base64, for a serial
-port is slow.  What is right or wrong, the host says.
+some kernels only, and has no result in others.  The result is a line of standard output: JSON, deflated
+and in base64, for a serial port is slow.  What is right or wrong, the host says.
 """
 
 import base64
@@ -114,12 +114,15 @@ def run(job):
             "profile": read(PROFILE), "stats": read(STATS)}
 
 
+def is_for_this_kernel(job):
+    kernel = os.uname()
+    return kernel.release.startswith(job["release"]) and kernel.machine.startswith(job["machine"])
+
+
 def main():
     with open("/jobs.json", encoding="utf-8") as jobs:
         for job in json.load(jobs):
-            if not os.uname().release.startswith(job["release"]):
-                continue
-            result = json.dumps(run(job)).encode("ascii")
+            result = json.dumps(run(job) if is_for_this_kernel(job) else None).encode("ascii")
             print(base64.b64encode(zlib.compress(result)).decode("ascii"), flush=True)
 
 
