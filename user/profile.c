@@ -195,6 +195,13 @@ uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid
 	return entry->id;
 }
 
+bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid)
+{
+	uint32_t key[] = { process, tid };
+
+	return table__find(&profile->index->threads, key, sizeof(key));
+}
+
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth)
 {
 	struct table *table = &profile->index->stacks;

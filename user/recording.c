@@ -91,6 +91,8 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->options = options;
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
+	if (options->shown.threads)
+		symbolizer__tell_threads_apart(recording->symbolizer);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(options->following, &options->filter);
 	/* First: what comes while the program loads ends the run like any later one. */

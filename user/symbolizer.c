@@ -45,6 +45,10 @@
 #define GONE_TEXT	"[code object gone before it was read]"
 #define NOT_KEPT_TEXT	"[code object of a process with too many names]"
 
+/* The thread that stands for those beyond THREADS_APART; the kernel numbers none like that. */
+#define FURTHER_THREADS_TID  0
+#define FURTHER_THREADS_TEXT "[further threads]"
+
 /* What one process may add to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)
 
@@ -69,6 +73,7 @@ struct known_process {
 	struct target_process *ended; /* the same, once it has; to be freed */
 	unsigned int settled;	      /* how often, since it has ended */
 	uint32_t process;
+	size_t threads;		  /* in the profile */
 	bool sampled;		  /* since the last check */
 	bool begun;		  /* something of it was sampled: only then is it looked at */
 	struct root_folder *root; /* NULL after its end */
@@ -88,6 +93,7 @@ struct known_process {
 struct symbolizer {
 	struct profile *profile;
 	enum line_detail lines;
+	bool all_threads; /* are told apart */
 	struct known_process *processes;
 	struct known_process **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
@@ -108,6 +114,11 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 	symbolizer->qualified_names = qualified_names__new(profile);
 	symbolizer->doubts = doubts__new();
 	return symbolizer;
+}
+
+void symbolizer__tell_threads_apart(struct symbolizer *symbolizer)
+{
+	symbolizer->all_threads = true;
 }
 
 static void close_files(struct known_process *process)
@@ -353,13 +364,41 @@ static uint32_t reason_location(struct symbolizer *symbolizer, enum outcome outc
 				 profile__function(symbolizer->profile, &function), LINE_NONE);
 }
 
+/* Whether PROCESS has so many threads that TID's is one of the further ones. */
+static bool is_further(const struct symbolizer *symbolizer, const struct known_process *process,
+		       uint32_t tid)
+{
+	return process->threads >= THREADS_APART && !symbolizer->all_threads &&
+	       !profile__has_thread(symbolizer->profile, process->process, tid);
+}
+
+static uint32_t add_own(struct profile *profile, struct known_process *process, uint32_t tid)
+{
+	size_t before = profile->thread_count;
+	uint32_t thread = profile__thread(profile, process->process, tid);
+
+	process->threads += profile->thread_count - before;
+	return thread;
+}
+
+static uint32_t add_further(struct profile *profile, uint32_t process)
+{
+	uint32_t thread = profile__thread(profile, process, FURTHER_THREADS_TID);
+
+	profile->threads[thread].name = profile__string(profile, FURTHER_THREADS_TEXT);
+	return thread;
+}
+
 static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *process,
 			   const struct definition *definition)
 {
 	struct profile *profile = symbolizer->profile;
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
-	uint32_t thread = profile__thread(profile, process->process, definition->tid);
+	uint32_t thread;
 
+	if (is_further(symbolizer, process, definition->tid))
+		return add_further(profile, process->process);
+	thread = add_own(profile, process, definition->tid);
 	if (thread_names__see(process->thread_names, definition, thread))
 		return thread;
 	want_names(process);
@@ -589,7 +628,7 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 	struct known_process *process = find_process(symbolizer, target->key.serial);
 
 	begin_process(process);
-	return profile__thread(symbolizer->profile, process->process, process->pid);
+	return add_own(symbolizer->profile, process, process->pid);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)

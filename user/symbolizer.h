@@ -24,6 +24,14 @@ struct symbolizer;
 struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines);
 void symbolizer__free(struct symbolizer *symbolizer);
 
+/* So many threads of a process are told apart; what runs in further ones is counted as of one
+ * thread more.  For each takes room for good, with each of its stacks, and servers begin one a
+ * request. */
+#define THREADS_APART 1024
+
+/* From now on all are. */
+void symbolizer__tell_threads_apart(struct symbolizer *symbolizer);
+
 /* Makes a process known; TARGET must live until symbolizer__end_target, or as long as the
  * symbolizer. */
 void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target);

@@ -109,3 +109,14 @@ def test_every_thread_has_its_name(python, brief_threads):
     names = brief_threads(python, 10, 0.25, 4999)
     assert {tid: shown for tid, (shown, _) in names.items()} == \
         {tid: given for tid, (_, given) in names.items()}
+
+
+@pytest.mark.parametrize("arguments,apart", [([], 1024), (["-t"], 1200)])
+def test_very_many_threads(any_python, speedscope, arguments, apart):
+    """So many are told apart; further ones are as one, unless threads are wanted."""
+    program = os.path.join(PROGRAMS, "brief_threads.py")
+    run, path = speedscope("-r", 9999, *arguments, command=[*any_python.command, program, 1300, 0.001])
+    assert run.finish().status == 0, run.stderr
+    names = names_in(path)
+    assert names.pop(0, None) == (None if arguments else "[further threads]")
+    assert len(names) > apart if arguments else len(names) == apart

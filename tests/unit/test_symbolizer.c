@@ -511,6 +511,48 @@ static void replaces_nothing_hidden(void **state)
 	assert_int_equal(bench->identify, -1);
 }
 
+/* Defines a stack in each of COUNT threads. */
+static void define_threads(struct bench *bench, uint32_t count)
+{
+	struct definition definition = { .serial = SERIAL, .depth = 1 };
+	uint32_t stack;
+
+	definition.frames[0] = (struct frame){ .kind = FRAME_PYTHON,
+					       .address = (uintptr_t)bench->codes[0].object };
+	for (definition.tid = 1; definition.tid <= count; definition.tid++)
+		assert_true(
+			symbolizer__define(bench->symbolizer, &definition, &bench->thread, &stack));
+}
+
+static void counts_further_threads_as_one(void **state)
+{
+	struct bench *bench = *state;
+	const struct profile_thread *last;
+
+	/* With the process's first one. */
+	define_threads(bench, THREADS_APART - 1);
+	assert_int_equal(bench->profile->thread_count, THREADS_APART);
+	define_threads(bench, 10 * THREADS_APART);
+	assert_int_equal(bench->profile->thread_count, THREADS_APART + 1);
+	last = &bench->profile->threads[bench->thread];
+	assert_int_equal(last->tid, 0);
+	assert_string_equal(bench->profile->strings[last->name], "[further threads]");
+	assert_int_equal(last->process, bench->profile->threads[0].process);
+	/* One that was seen before stays what it is. */
+	define_threads(bench, 2);
+	assert_int_equal(bench->profile->threads[bench->thread].tid, 2);
+}
+
+static void tells_all_threads_apart(void **state)
+{
+	struct bench *bench = *state;
+	size_t before = bench->profile->thread_count;
+
+	symbolizer__tell_threads_apart(bench->symbolizer);
+	define_threads(bench, 2 * THREADS_APART);
+	assert_int_equal(bench->profile->thread_count, before + 2 * THREADS_APART);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -533,6 +575,8 @@ int main(void)
 		TEST(forgets_what_ran_before_an_exec),
 		TEST(keeps_what_has_ended_for_a_while),
 		TEST(tells_apart_once_code_was_freed),
+		TEST(counts_further_threads_as_one),
+		TEST(tells_all_threads_apart),
 	};
 #undef TEST
 
