@@ -221,20 +221,22 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	return error ? error : pybpfprof_bpf__load(bpf);
 }
 
-static bool may_trace_functions(void)
+int sampler__try_mappings(void)
 {
 	struct bpf_prog_load_opts options = { .sz = sizeof(options),
 					      .expected_attach_type = BPF_TRACE_FENTRY };
 	const struct bpf_insn nothing[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
 					    { .code = BPF_JMP | BPF_EXIT } };
-	int id = libbpf_find_vmlinux_btf_id(MAPPING_FUNCTION, BPF_TRACE_FENTRY), fd = -1;
+	int id = libbpf_find_vmlinux_btf_id(MAPPING_FUNCTION, BPF_TRACE_FENTRY), fd;
 
+	if (id < 0)
+		return id;
 	options.attach_btf_id = id;
-	if (id > 0)
-		fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2, &options);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2, &options);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
 }
 
 static int map_counters(struct sampler *sampler)
@@ -257,7 +259,7 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 
 	sampler->cpus = cpus__array_size();
 	libbpf_set_print(forward_libbpf);
-	error = load(sampler, scope, scope->following != FOLLOW_NONE && may_trace_functions());
+	error = load(sampler, scope, scope->following != FOLLOW_NONE && !sampler__try_mappings());
 	if (!error)
 		error = map_counters(sampler);
 	if (!error) {

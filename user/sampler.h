@@ -51,6 +51,10 @@ struct target_map *sampler__targets(struct sampler *sampler);
 /* Begins to take note of what becomes of processes.  0 or the -errno of the kernel's refusal. */
 int sampler__follow(struct sampler *sampler);
 
+/* Whether the kernel lets a program be loaded that it tells what processes map: 0 or -errno.  To
+ * attach one would tell more, but that takes seconds to undo. */
+int sampler__try_mappings(void);
+
 /* Whether the kernel tells what processes map; else they are to be asked. */
 bool sampler__sees_mappings(const struct sampler *sampler);
 

@@ -19,13 +19,14 @@ from conftest import CAPABILITIES, PROGRAMS, as_nobody, missing as not_here
 USAGE, NOT_ALLOWED = 2, 4
 NAMES = [
     "kernel", "BTF", "BPF JIT", "ring buffer", "lockdown", "perf events", "uprobes", "tracefs",
-    "container", "PID namespace", "user namespace", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE",
+    "mappings", "container", "PID namespace", "user namespace", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE",
     "CAP_CHECKPOINT_RESTORE", "CAP_DAC_READ_SEARCH", "ptrace_scope", "perf_event_paranoid",
     "unprivileged_bpf_disabled", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
     "locked memory", "memory", "open files", "processes", "BPF program", "sample",
 ]
 # On this machine as it is, too.
-MAY_BE_LIMITED = {"BPF JIT", "perf_event_max_sample_rate", "perf_cpu_time_max_percent", "memory"}
+MAY_BE_LIMITED = {"BPF JIT", "mappings", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
+                  "memory"}
 VERDICTS = {"OK", "LIMITED", "MISSING"}
 NO_PROGRAM = {"BPF program", "sample"}
 
@@ -172,6 +173,9 @@ class TestSystemCalls:
     def test_one_is_denied(self, binary, call, error, missing, words):
         checks = Checks(binary, deny(call, error)).expect(missing)
         assert any(words in checks.words(name) for name in missing)
+        if call in (56, 321):
+            assert re.search("asked: (%s|not tried).* 10 s" % os.strerror(error),
+                             checks.words("mappings"))
 
 
 class TestKernel:

@@ -13,6 +13,7 @@ static const struct check {
 	{ "perf events", check_perf_events },
 	{ "uprobes", check_uprobes },
 	{ "tracefs", check_tracefs },
+	{ "mappings", check_mappings },
 	{ "container", check_container },
 	{ "PID namespace", check_pid_namespace },
 	{ "user namespace", check_user_namespace },

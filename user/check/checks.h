@@ -26,6 +26,7 @@ void check_lockdown(const struct trial *trial, struct findings *findings);
 void check_perf_events(const struct trial *trial, struct findings *findings);
 void check_uprobes(const struct trial *trial, struct findings *findings);
 void check_tracefs(const struct trial *trial, struct findings *findings);
+void check_mappings(const struct trial *trial, struct findings *findings);
 
 /* permissions.c */
 void check_container(const struct trial *trial, struct findings *findings);

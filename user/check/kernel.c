@@ -183,3 +183,19 @@ void check_tracefs(const struct trial *trial, struct findings *findings)
 	(void)trial;
 	findings__add_ok(findings, mounted ? "mounted, not needed" : "not mounted, not needed");
 }
+
+void check_mappings(const struct trial *trial, struct findings *findings)
+{
+	if (!trial->child && !trial->mappings) {
+		findings__add_ok(findings, "told by the kernel (fentry)");
+		return;
+	}
+	findings__add(findings, VERDICT_LIMITED,
+		      "with -a, -s and -- an unknown Python, or one that a process loads later, is "
+		      "found up to 50 ms later; with -a, the latter up to 10 s",
+		      "processes are asked: %s",
+		      trial->child ? "not tried without one" : strerror(-trial->mappings));
+	findings__mend(findings,
+		       "see BPF program; else a newer kernel, with CONFIG_FUNCTION_TRACER=y "
+		       "and CONFIG_DYNAMIC_FTRACE=y, that lets functions be traced");
+}

@@ -157,6 +157,7 @@ static void sample_child(struct trial *trial, pid_t child)
 
 	trial->opening = open_events();
 	trial->loading = sampler__open(&sink, &scope, &sampler);
+	trial->mappings = sampler__try_mappings();
 	if (trial->loading)
 		return;
 	trial->compiled = sampler__is_compiled(sampler);

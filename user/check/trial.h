@@ -9,7 +9,8 @@
 #include "exit_status.h"
 #include "pybpfprof.h"
 
-/* 0 or -errno of each step; those before which another one failed were not tried. */
+/* 0 or -errno of each step; but for the last, those before which another one failed were not
+ * tried. */
 struct trial {
 	enum exit_status files; /* whether enough may be open */
 	int child;		/* a process could be started ... */
@@ -19,6 +20,7 @@ struct trial {
 	int loading;		/* the BPF program */
 	int following;		/* ... to which the kernel tells what becomes of processes */
 	int starting;		/* the events with the program */
+	int mappings;		/* a program that is told what processes map */
 	bool compiled;		/* the program, by the kernel */
 	uint64_t samples;
 	enum outcome outcome; /* of the last sample; that of a Python that has not begun is good */
