@@ -10,9 +10,17 @@
 
 static void check(const struct options *options)
 {
+	const struct identity identity = { .comm = "python3",
+					   .short_name = "worker.py",
+					   .cgroups = "4:memory:/a\n0::/a/b\n",
+					   .container_id = "4f5b0123456789ab" };
+
+	CHECK(process_filter__wants(&options->filter, &identity) ||
+	      !process_filter__is_empty(&options->filter));
 	CHECK(options->rate_hz > 0);
 	CHECK(options->duration_s >= 0);
 	CHECK(options->help || options->version || options->format);
+	CHECK(options->processes_max > 0);
 	CHECK(!options->pid_count || !options->command || options->help || options->version);
 	for (size_t i = 0; i < options->pid_count; i++)
 		CHECK(options->pids[i] > 0);

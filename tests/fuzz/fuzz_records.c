@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "identity.h"
 #include "input.h"
 #include "output.h"
 #include "slots.h"
@@ -53,10 +54,15 @@ static void count(void *context, uint64_t name, uint64_t samples, enum outcome o
 	profile__add(pipeline->profile, name >> 32, name, samples);
 }
 
+/* Of the words that a process was started with; a process that has ended is known by them alone. */
 static void note(void *watcher, const struct process_record *record)
 {
+	struct identity identity;
+
 	(void)watcher;
-	(void)record;
+	identity__of_words(record->arguments, record->argument_bytes, &identity);
+	CHECK(!identity.short_name || *identity.short_name);
+	identity__free(&identity);
 }
 
 static void identify(void *context, const struct target_process *target, bool told_apart)
