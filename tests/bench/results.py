@@ -54,7 +54,7 @@ WHY = {
     "start": "the kernel verifies and compiles the BPF program first",
     "end": "the kernel verifies and compiles the BPF program first",
     "names": "unexpected",
-    "children": "it does not follow the processes that a target starts",
+    "children": "what a start does before its Python is known has no stack",
 }
 
 # part: of what was found; get: what a cell has there -> (value, text), or None, where a value may

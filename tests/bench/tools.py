@@ -39,7 +39,8 @@ def words_if(condition, *words):
 
 def pybpfprof_command(wanted):
     return [BINARY, "-q", "-f", "folded", "--full-filenames", "-o", output(wanted),
-            *words_if(wanted.seconds, "-d", wanted.seconds), "-r", wanted.rate, "-p", wanted.pid]
+            *words_if(wanted.seconds, "-d", wanted.seconds), "-r", wanted.rate,
+            *words_if(wanted.children, "-s"), "-p", wanted.pid]
 
 
 def read_folded(wanted):

@@ -14,7 +14,9 @@ import figures  # noqa: E402
 import judge  # noqa: E402
 import results  # noqa: E402
 import rows  # noqa: E402
+import specials  # noqa: E402
 import stacks  # noqa: E402
+import tools  # noqa: E402
 
 
 def labels(found):
@@ -192,3 +194,10 @@ def test_rows_are_complete():
         assert os.path.exists(row.path), row.path
     parts = {row.key for row in rows.ROWS} | {"start", "names", "children"}
     assert {figure.part for figure in results.SUMMARY} <= parts
+
+
+def test_processes_that_a_target_starts(any_python):
+    """pybpfprof is asked for them, as its peers are."""
+    found = specials.measure_children(any_python, [tools.pybpfprof()], {"pybpfprof": 0.1}, 5)
+    named, obtained = found["pybpfprof"]
+    assert named > 0 and obtained > 0
