@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads and processes that come and go, many targets, the highest rate: the profiler stays small.
 
-In a short form; `make churn` takes half an hour.
+Threads in a short form; `make churn` takes half an hour.
 """
 
 import os
@@ -10,14 +10,17 @@ import time
 
 import pytest
 
-from conftest import PATIENCE
+from conftest import PATIENCE, PROGRAMS
 
 SECONDS = int(os.environ.get("CHURN_SECONDS", "6"))
 RATE = 9999
 CROWD = 200
+BRIEF = 5000
 
 # From the moment that sampling begins, however long it takes.
 GROWTH_KB = 12 * 1024
+# Each process is in the profile, and in what is written.
+GROWTH_KB_A_PROCESS = 4
 
 pytestmark = pytest.mark.timeout(2 * SECONDS + 300)
 
@@ -65,3 +68,26 @@ def test_many_targets(any_python, target, profile):
     # Of each, what tells its end, its root directory and its mounts.
     assert sizes[-1][1] < 3 * CROWD + 100
     assert run.count_name("spin") > 0 and run.ledger["lost"] == 0
+
+
+def test_brief_processes(any_python, profile):
+    """Each is followed, sampled and forgotten, but for what the profile has of it."""
+    program = os.path.join(PROGRAMS, "brief_processes.py")
+    run = profile.start("-s", "-r", RATE, command=[*any_python.command, program, BRIEF])
+    run.wait_sampling()
+    sizes = [size_of(run.pid)]
+    while run.process.poll() is None:
+        try:
+            sizes.append(size_of(run.pid))
+        except (OSError, AttributeError):
+            break  # it ends
+        time.sleep(0.2)
+    run.load()
+    memory = [kilobytes for kilobytes, _ in sizes]
+    assert max(memory) - memory[0] < GROWTH_KB + GROWTH_KB_A_PROCESS * BRIEF, memory
+    assert max(files for _, files in sizes) < 200, sizes
+    seen = {frames[0].label for frames, _ in run.stacks
+            if any(frame.name == "in_child" for frame in frames)}
+    assert len(seen) >= 0.9 * BRIEF
+    ledger = run.ledger
+    assert ledger["lost"] == ledger["untold_processes"] == ledger["processes_without_room"] == 0
