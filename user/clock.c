@@ -11,9 +11,10 @@
  * A CPU that fell idle gets one last period, without the correction for a
  * restart.
  *
- * An event ends with its CPU, and opening one takes a capability that is given up
- * when sampling has begun.  So a CPU that goes online later, also again, is not
- * sampled; that is told.
+ * An event ends with its CPU, for good, even where that comes again; for one that is
+ * offline none can be opened in advance, be it of all its tasks or of a cgroup's; and
+ * opening one takes a capability that is given up when sampling has begun.  So a CPU
+ * that goes online later, also again, is not sampled; that is told.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
