@@ -102,7 +102,7 @@ static void take(void *context, const struct tally_entry *entry)
 		outcome = OUTCOME_CODE_REPLACED;
 		stack = symbolizer__reason(counts->symbolizer, outcome);
 	} else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
-		   symbolizer__lacks_names(counts->symbolizer, stack)) {
+		   profile__lacks_names(counts->profile, stack)) {
 		outcome = OUTCOME_NAME_UNKNOWN;
 	}
 	counts->profile->ledger.outcomes[outcome] += entry->samples;

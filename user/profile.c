@@ -195,6 +195,19 @@ uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid
 	return entry->id;
 }
 
+bool profile__lacks_names(const struct profile *profile, uint32_t stack)
+{
+	const struct profile_stack *frames = &profile->stacks[stack];
+
+	for (uint32_t i = 0; i < frames->depth; i++) {
+		uint32_t function = profile->locations[frames->locations[i]].function;
+
+		if (profile->functions[function].nameless)
+			return true;
+	}
+	return false;
+}
+
 bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid)
 {
 	uint32_t key[] = { process, tid };

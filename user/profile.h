@@ -103,6 +103,9 @@ uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid
 uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid);
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
 
+/* Whether STACK has a function whose name is not known. */
+bool profile__lacks_names(const struct profile *profile, uint32_t stack);
+
 /* Whether profile__thread would find that thread. */
 bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid);
 

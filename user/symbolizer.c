@@ -39,15 +39,12 @@
 #include "root_folder.h"
 #include "symbolizer.h"
 #include "target_memory.h"
+#include "threads_apart.h"
 #include "xalloc.h"
 
 #define UNREADABLE_TEXT "[code object not readable]"
 #define GONE_TEXT	"[code object gone before it was read]"
 #define NOT_KEPT_TEXT	"[code object of a process with too many names]"
-
-/* The thread that stands for those beyond THREADS_APART; the kernel numbers none like that. */
-#define FURTHER_THREADS_TID  0
-#define FURTHER_THREADS_TEXT "[further threads]"
 
 /* What one process may add to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)
@@ -59,11 +56,11 @@
  * for where two take turns at an address, most checks see the same one as the last. */
 #define QUIET_CHECKS 50
 
-/* How often it is looked whether the threads of all processes are due to be named again. */
-#define AGAIN_NS 1000000000LL
-
 /* The same for a process that is new here: what starts imports, and throws away what ran once. */
 #define FIRST_CHECKS 5
+
+/* How often it is looked whether the threads of all processes are due to be named again. */
+#define AGAIN_NS 1000000000LL
 
 struct known_process {
 	uint64_t serial; /* key */
@@ -93,7 +90,7 @@ struct known_process {
 struct symbolizer {
 	struct profile *profile;
 	enum line_detail lines;
-	bool all_threads; /* are told apart */
+	size_t threads_max; /* of a process are told apart */
 	struct known_process *processes;
 	struct known_process **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
@@ -111,6 +108,7 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 
 	symbolizer->profile = profile;
 	symbolizer->lines = lines;
+	symbolizer->threads_max = THREADS_APART;
 	symbolizer->qualified_names = qualified_names__new(profile);
 	symbolizer->doubts = doubts__new();
 	return symbolizer;
@@ -118,7 +116,7 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 
 void symbolizer__tell_threads_apart(struct symbolizer *symbolizer)
 {
-	symbolizer->all_threads = true;
+	symbolizer->threads_max = SIZE_MAX;
 }
 
 static void close_files(struct known_process *process)
@@ -364,42 +362,16 @@ static uint32_t reason_location(struct symbolizer *symbolizer, enum outcome outc
 				 profile__function(symbolizer->profile, &function), LINE_NONE);
 }
 
-/* Whether PROCESS has so many threads that TID's is one of the further ones. */
-static bool is_further(const struct symbolizer *symbolizer, const struct known_process *process,
-		       uint32_t tid)
-{
-	return process->threads >= THREADS_APART && !symbolizer->all_threads &&
-	       !profile__has_thread(symbolizer->profile, process->process, tid);
-}
-
-static uint32_t add_own(struct profile *profile, struct known_process *process, uint32_t tid)
-{
-	size_t before = profile->thread_count;
-	uint32_t thread = profile__thread(profile, process->process, tid);
-
-	process->threads += profile->thread_count - before;
-	return thread;
-}
-
-static uint32_t add_further(struct profile *profile, uint32_t process)
-{
-	uint32_t thread = profile__thread(profile, process, FURTHER_THREADS_TID);
-
-	profile->threads[thread].name = profile__string(profile, FURTHER_THREADS_TEXT);
-	return thread;
-}
-
 static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *process,
 			   const struct definition *definition)
 {
 	struct profile *profile = symbolizer->profile;
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
-	uint32_t thread;
+	bool further;
+	uint32_t thread = threads_apart__add(profile, process->process, definition->tid,
+					     symbolizer->threads_max, &process->threads, &further);
 
-	if (is_further(symbolizer, process, definition->tid))
-		return add_further(profile, process->process);
-	thread = add_own(profile, process, definition->tid);
-	if (thread_names__see(process->thread_names, definition, thread))
+	if (further || thread_names__see(process->thread_names, definition, thread))
 		return thread;
 	want_names(process);
 	memcpy(name, definition->thread_name, sizeof(definition->thread_name));
@@ -572,20 +544,6 @@ bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, ui
 	return doubted;
 }
 
-bool symbolizer__lacks_names(const struct symbolizer *symbolizer, uint32_t stack)
-{
-	const struct profile *profile = symbolizer->profile;
-	const struct profile_stack *frames = &profile->stacks[stack];
-
-	for (uint32_t i = 0; i < frames->depth; i++) {
-		uint32_t function = profile->locations[frames->locations[i]].function;
-
-		if (profile->functions[function].nameless)
-			return true;
-	}
-	return false;
-}
-
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 {
 	uint32_t location = reason_location(symbolizer, outcome);
@@ -628,7 +586,8 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 	struct known_process *process = find_process(symbolizer, target->key.serial);
 
 	begin_process(process);
-	return add_own(symbolizer->profile, process, process->pid);
+	return threads_apart__add(symbolizer->profile, process->process, process->pid,
+				  symbolizer->threads_max, &process->threads, &(bool){ false });
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)

@@ -64,9 +64,6 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread);
 /* Whether samples of THREAD with STACK since the last check may have been another stack's. */
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
 
-/* Whether STACK has a code object whose names are not known. */
-bool symbolizer__lacks_names(const struct symbolizer *symbolizer, uint32_t stack);
-
 /* The stack in the profile that says OUTCOME, instead of one in doubt. */
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome);
 

@@ -324,8 +324,8 @@ static void names_only_what_was_sampled(void **state)
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))),
 			    "[code object gone before it was read]");
-	assert_false(symbolizer__lacks_names(bench->symbolizer, define(bench, 0, 0, 0)));
-	assert_true(symbolizer__lacks_names(bench->symbolizer, define(bench, 0, 1, 0)));
+	assert_false(profile__lacks_names(bench->profile, define(bench, 0, 0, 0)));
+	assert_true(profile__lacks_names(bench->profile, define(bench, 0, 1, 0)));
 	symbolizer__account(bench->symbolizer, &ledger);
 	assert_int_equal(ledger.code_objects, 2);
 	assert_int_equal(ledger.unnamed_code_objects, 1);

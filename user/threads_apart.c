@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A thread that was sampled stays in the profile, with each of its stacks.  A program
+ * that begins one for each request would have that grow without end.
+ */
+#include "threads_apart.h"
+
+/* The kernel numbers none like that. */
+#define FURTHER_TID  0
+#define FURTHER_TEXT "[further threads]"
+
+uint32_t threads_apart__add(struct profile *profile, uint32_t process, uint32_t tid, size_t max,
+			    size_t *count, bool *further)
+{
+	size_t before = profile->thread_count;
+	uint32_t thread;
+
+	*further = *count >= max && !profile__has_thread(profile, process, tid);
+	thread = profile__thread(profile, process, *further ? FURTHER_TID : tid);
+	if (*further)
+		profile->threads[thread].name = profile__string(profile, FURTHER_TEXT);
+	else
+		*count += profile->thread_count - before;
+	return thread;
+}
