@@ -135,13 +135,14 @@ static __always_inline bool runs_here(const struct walk *walk)
 }
 
 /* Keeps the thread state, which has frames, for the choice. */
-static __always_inline void keep_candidate(struct walk *walk, bool own, bool lent, bool current)
+static __always_inline void keep_candidate(struct walk *walk, bool own, bool lent, bool current,
+					   bool here)
 {
 	__u32 candidate = walk->candidates;
 	__u64 rank = has_status(walk) && current ? RANK_CURRENT : RANK_OTHER;
 
 	if (has_cframes(walk)) {
-		if (runs_here(walk))
+		if (here)
 			rank = tstate_field(walk, walk->layout.tstate_cframe);
 		else if (!own)
 			return;
@@ -173,20 +174,20 @@ static __always_inline bool is_certain(const struct walk *walk)
 }
 
 /* Whether one that is certain is so whatever others its thread has. */
-static __always_inline bool is_decisive(const struct walk *walk)
+static __always_inline bool is_decisive(const struct walk *walk, bool here)
 {
 	if (!has_status(walk) && !has_leftovers(walk))
 		return false;
-	return !has_cframes(walk) || !walk->stack_pointer || runs_here(walk);
+	return !has_cframes(walk) || !walk->stack_pointer || here;
 }
 
 /* Looks at the thread state in tstate_words; returns whether it is the thread's for certain. */
 static __always_inline bool weigh_state(struct walk *walk)
 {
 	bool own = is_own(walk), lent = may_be_lent(walk), current = may_be_current(walk);
-	bool certain = is_certain(walk);
+	bool certain = is_certain(walk), here = runs_here(walk);
 
-	if (!own && !(lent && current) && !runs_here(walk))
+	if (!own && !(lent && current) && !here)
 		return false;
 	walk->rivals |= own && walk->seen_own;
 	if (!has_frames(walk)) {
@@ -196,12 +197,12 @@ static __always_inline bool weigh_state(struct walk *walk)
 	}
 	walk->seen_own |= own;
 	walk->doubtful |= walk->passed_own && own;
-	if (certain && is_decisive(walk)) {
+	if (certain && is_decisive(walk, here)) {
 		walk->certain = 1;
 		return true;
 	}
 	walk->only_certain |= certain;
-	keep_candidate(walk, own, lent, current);
+	keep_candidate(walk, own, lent, current, here);
 	return false;
 }
 
