@@ -30,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "deputy.h"
@@ -119,8 +120,9 @@ static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 	own->patience = patience;
 	own->phase = at_work;
 	result = work(own->desk);
+	/* Not by pthread_exit(), which wants a library that a small system does not have. */
 	if (!atomic_compare_exchange_strong(&own->phase, &at_work, at_work + 1))
-		pthread_exit(NULL);
+		syscall(SYS_exit, 0);
 	return result;
 }
 
@@ -198,14 +200,18 @@ static struct patience *wait_for_it(void)
 		struct timespec end = { until / NS_PER_S, until % NS_PER_S };
 		struct patience *patience;
 		uint64_t phase;
+		bool same;
 
 		if (!sem_clockwait(&deputy->done, CLOCK_MONOTONIC, &end))
 			return NULL;
 		phase = deputy->phase;
-		if (errno != ETIMEDOUT || phase % 2 == 0 || !is_asleep())
-			continue;
-		slices = phase == before ? slices + 1 : 1;
+		same = phase == before;
 		before = phase;
+		slices = same ? slices : 0;
+		/* Of one that has lasted for a slice: each may have to wait for a moment. */
+		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep())
+			continue;
+		slices++;
 		patience = deputy->patience;
 		if (patience->slices == SLICES_MAX)
 			patience->since_ns = now;
