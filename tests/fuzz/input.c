@@ -141,6 +141,11 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 	return work(deputy__desk());
 }
 
+void deputy__send(void (*errand)(void *context), void *context)
+{
+	errand(context);
+}
+
 bool deputy__has_given_up(pid_t pid)
 {
 	(void)pid;
