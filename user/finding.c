@@ -223,6 +223,16 @@ static void take_python(struct watch *watch, struct watched *watched, struct tar
 	finding__drop_ended(watch, watched);
 }
 
+/* Whether what was found, at the look after SIGNATURE, may be for that it is being loaded: what
+ * lies where its data will be is another part of the file then. */
+static bool is_early(struct watched *watched, uint64_t signature, int64_t now)
+{
+	if (now - watched->since_ns >= EXEC_PATIENCE_NS)
+		return false;
+	watched->signature = signature;
+	return true;
+}
+
 /* Looks what it runs. */
 void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 {
@@ -234,6 +244,10 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 	if (error == -EAGAIN && !changed && watched->is_other)
 		error = -ENOEXEC;
 	watched->is_other = error == -ENOEXEC;
+	if (error == -ENOTSUP && is_early(watched, before, now)) {
+		target__free(target);
+		error = -EAGAIN;
+	}
 	switch (error) {
 	case 0:
 		answer(watch, watched, &target->runtime);

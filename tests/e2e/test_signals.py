@@ -166,13 +166,26 @@ def wait_gone(pid):
     raise AssertionError("process %d goes on" % pid)
 
 
+def used_seconds(marker):
+    """The CPU time of the process whose number is in the file MARKER."""
+    try:
+        with open("/proc/%d/stat" % int(marker.read_text()), encoding="utf-8") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_interrupted_command(any_python, profile, tmp_path):
     """Ctrl-C reaches the whole group; the profile is written and the command is gone."""
     marker = tmp_path / "pid"
     command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', marker, *any_python.command, BURN, "60"]
     run = profile.start("-r", 499, command=command, start_new_session=True)
     run.wait_sampling()
-    time.sleep(0.5)
+    # A Python that is still starting may take it for another's mistake, and go on.
+    deadline = time.monotonic() + 30
+    while used_seconds(marker) < 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
     os.killpg(run.pid, signal.SIGINT)
     run.load()
     assert run.count_name("inner_loop") > 0
