@@ -59,6 +59,12 @@ void finding__drop(struct watch *watch, struct watched *watched)
 	symbolizer__end_target(watch->symbolizer, target);
 }
 
+void finding__remove(struct watch *watch, struct watched *watched)
+{
+	target_map__remove(watch->map, watched->key);
+	finding__drop(watch, watched);
+}
+
 void finding__drop_ended(struct watch *watch, struct watched *watched)
 {
 	struct process process;
@@ -66,8 +72,7 @@ void finding__drop_ended(struct watch *watch, struct watched *watched)
 	if (!process__inspect(watched->pid, &process) && !process.zombie &&
 	    (!watched->target || process.start_time == watched->target->process.start_time))
 		return;
-	target_map__remove(watch->map, watched->key);
-	finding__drop(watch, watched);
+	finding__remove(watch, watched);
 }
 
 /* Answers the kernel side's questions, by what was found. */
@@ -102,8 +107,7 @@ static void take_other(struct watch *watch, struct watched *watched, bool change
 	if (told || since_ns > EXEC_PATIENCE_NS)
 		answer(watch, watched, NULL);
 	if (watch->following == FOLLOW_ALL && (told || since_ns > EXEC_PATIENCE_NS)) {
-		target_map__remove(watch->map, watched->key);
-		finding__drop(watch, watched);
+		finding__remove(watch, watched);
 		return;
 	}
 	target_map__follow(watch->map, watched->key);
@@ -131,8 +135,7 @@ static void leave(struct watch *watch, struct watched *watched, int error)
 void finding__leave_out(struct watch *watch, struct watched *watched)
 {
 	if (watch->following == FOLLOW_ALL) {
-		target_map__remove(watch->map, watched->key);
-		finding__drop(watch, watched);
+		finding__remove(watch, watched);
 	} else {
 		target_map__follow(watch->map, watched->key);
 		watched__look_at(&watch->watched, watched, INT64_MAX);

@@ -54,6 +54,9 @@ void finding__take_target(struct watch *watch, struct watched *watched,
 /* Nothing more comes of WATCHED, which is freed. */
 void finding__drop(struct watch *watch, struct watched *watched);
 
+/* The same, and the kernel side does not sample it any more. */
+void finding__remove(struct watch *watch, struct watched *watched);
+
 /* The same where it has ended: of what did so before the kernel side knew it, that does not tell,
  * and its number may be another's soon. */
 void finding__drop_ended(struct watch *watch, struct watched *watched);

@@ -245,8 +245,7 @@ static void note_end(struct watch *watch, const struct process_record *record)
 		return;
 	watch->child_ends |= watched->pid == watch->child;
 	/* User space may have put it there again just now. */
-	target_map__remove(watch->map, watched->key);
-	finding__drop(watch, watched);
+	finding__remove(watch, watched);
 	deputy__forget(record->pid);
 }
 

@@ -397,18 +397,26 @@ static void takes_a_copy_for_what_has_come_to_its_address(void **state)
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))), "one");
 }
 
+/* A process that the target has forked; for symbolizer__end_target to free. */
+static struct target_process *add_forked(struct bench *bench)
+{
+	struct target_process *forked = calloc(1, sizeof(*forked));
+
+	*forked = bench->target;
+	forked->identity.command = NULL;
+	forked->key.serial = SERIAL + 1;
+	forked->parent = SERIAL;
+	symbolizer__add_target(bench->symbolizer, forked);
+	return forked;
+}
+
 /* Most processes that live shortly are not sampled: they leave nothing behind. */
 static void what_is_not_sampled_costs_nothing(void **state)
 {
 	struct bench *bench = *state;
-	struct target_process *brief = calloc(1, sizeof(*brief));
 	size_t processes = bench->profile->process_count;
+	struct target_process *brief = add_forked(bench);
 
-	*brief = bench->target;
-	brief->identity.command = NULL;
-	brief->key.serial = SERIAL + 1;
-	brief->parent = SERIAL;
-	symbolizer__add_target(bench->symbolizer, brief);
 	assert_int_equal(bench->profile->process_count, processes);
 	symbolizer__end_target(bench->symbolizer, brief);
 	symbolizer__settle(bench->symbolizer);
@@ -420,14 +428,9 @@ static void what_is_not_sampled_costs_nothing(void **state)
 static void what_ended_is_named_all_the_same(void **state)
 {
 	struct bench *bench = *state;
-	struct target_process *brief = calloc(1, sizeof(*brief));
 	size_t processes = bench->profile->process_count;
+	struct target_process *brief = add_forked(bench);
 
-	*brief = bench->target;
-	brief->identity.command = NULL;
-	brief->key.serial = SERIAL + 1;
-	brief->parent = SERIAL;
-	symbolizer__add_target(bench->symbolizer, brief);
 	symbolizer__end_target(bench->symbolizer, brief);
 	define_in(bench, SERIAL + 1, 0, 0, 0);
 	assert_int_equal(bench->profile->process_count, processes + 1);
