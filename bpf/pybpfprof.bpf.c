@@ -34,13 +34,17 @@ const volatile struct config config;
 /* Raised by user space when stacks are to be defined anew. */
 __u32 epoch;
 
+/* What does not count of a thread's number, with its process's in the upper half: set by user space
+ * before the first sample where a process's threads are counted as one. */
+__u64 unseen_thread_bits;
+
 static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 {
 	walk->thread_id = 0;
 	walk->frame = 0;
 	walk->unreadable = 0;
 	walk->depth = 0;
-	walk->hash_seed = (thread ^ config.hash_seed ^ (__u64)epoch << 32 ^
+	walk->hash_seed = ((thread & ~unseen_thread_bits) ^ config.hash_seed ^ (__u64)epoch << 32 ^
 			   walk->target.serial * 0x9e3779b97f4a7c15ULL) *
 			  0xff51afd7ed558ccdULL;
 	walk->hash = walk->hash_seed;

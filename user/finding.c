@@ -296,8 +296,7 @@ int finding__watch(struct watch *watch, pid_t pid, int64_t now, struct watched *
 /* Whether process PID is to be looked at in a scan. */
 static bool is_wanted(const struct watch *watch, const struct process *process)
 {
-	if (process->kernel_thread || process->zombie || process->tgid != process->pid ||
-	    process->pid == getpid() || watched__of_pid(&watch->watched, process->pid))
+	if (process->kernel_thread || process->zombie || process->tgid != process->pid)
 		return false;
 	return watch->following == FOLLOW_ALL || watched__of_pid(&watch->watched, process->parent);
 }
@@ -312,7 +311,8 @@ static size_t scan_once(struct watch *watch, int64_t now)
 		struct process process;
 		struct watched *watched;
 
-		if (process__inspect(pids[i], &process) || !is_wanted(watch, &process) ||
+		if (pids[i] == getpid() || watched__of_pid(&watch->watched, pids[i]) ||
+		    process__inspect(pids[i], &process) || !is_wanted(watch, &process) ||
 		    finding__watch(watch, pids[i], now, &watched))
 			continue;
 		/* What the kernel side knows, it has told, or is about to. */

@@ -254,6 +254,7 @@ static enum exit_status take_option(struct options *options, int option, const c
 		return set_format(options, value);
 	case 't':
 		options->shown.threads = true;
+		options->threads = THREADS_ALL;
 		break;
 	case 'F':
 		options->lines = LINES_FUNCTION;
@@ -370,6 +371,8 @@ static enum exit_status check_output(struct options *options)
 	}
 	if (!options->format)
 		options->format = output_formats[0];
+	if (!options->shown.threads && !options->format->tells_threads)
+		options->threads = THREADS_MERGED;
 	return STATUS_WRITTEN;
 }
 

@@ -30,6 +30,7 @@ struct options {
 	const struct output_format *format;
 	struct output_options shown;
 	enum line_detail lines;
+	enum thread_detail threads; /* as much as is shown of them */
 	bool help, version;
 };
 

@@ -64,10 +64,13 @@ static int block_signals(void)
 
 static enum exit_status open_sampler(struct recording *recording)
 {
-	const struct sampler_scope scope = { .processes = recording->options->processes_max,
-					     .following = recording->options->following,
-					     .adopting = process_filter__is_empty(
-						     &recording->options->filter) };
+	const struct options *options = recording->options;
+	const struct sampler_scope scope = {
+		.processes = options->processes_max,
+		.following = options->following,
+		.adopting = process_filter__is_empty(&options->filter),
+		.merging_threads = options->threads == THREADS_MERGED,
+	};
 	struct sampler_sink sink = counts__sink(recording->counts);
 	int64_t before = now_ns();
 	int error;
@@ -91,8 +94,7 @@ enum exit_status recording__open(const struct options *options, struct recording
 	recording->options = options;
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
-	if (options->shown.threads)
-		symbolizer__tell_threads_apart(recording->symbolizer);
+	symbolizer__tell_threads_apart(recording->symbolizer, options->threads);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(options->following, &options->filter);
 	/* First: what comes while the program loads ends the run like any later one. */

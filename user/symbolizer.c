@@ -39,7 +39,6 @@
 #include "root_folder.h"
 #include "symbolizer.h"
 #include "target_memory.h"
-#include "threads_apart.h"
 #include "xalloc.h"
 
 #define UNREADABLE_TEXT "[code object not readable]"
@@ -90,7 +89,7 @@ struct known_process {
 struct symbolizer {
 	struct profile *profile;
 	enum line_detail lines;
-	size_t threads_max; /* of a process are told apart */
+	enum thread_detail threads;
 	struct known_process *processes;
 	struct known_process **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
@@ -108,15 +107,14 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 
 	symbolizer->profile = profile;
 	symbolizer->lines = lines;
-	symbolizer->threads_max = THREADS_APART;
 	symbolizer->qualified_names = qualified_names__new(profile);
 	symbolizer->doubts = doubts__new();
 	return symbolizer;
 }
 
-void symbolizer__tell_threads_apart(struct symbolizer *symbolizer)
+void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_detail detail)
 {
-	symbolizer->threads_max = SIZE_MAX;
+	symbolizer->threads = detail;
 }
 
 static void close_files(struct known_process *process)
@@ -276,15 +274,18 @@ void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_p
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
 }
 
-/* One that was forked is where its parent is. */
+/* Its files and its threads.  One that was forked is where its parent is, and most have the same
+ * one. */
 static void look_around(struct known_process *process)
 {
 	struct symbolizer *symbolizer = process->symbolizer;
 	const struct target_process *target = process->target;
-	const struct known_process *parent = NULL;
+	struct known_process *parent = NULL;
 
 	if (target->parent)
 		parent = find_process(symbolizer, target->parent);
+	if (parent && !parent->thread_names && !parent->ended)
+		look_around(parent);
 	if (parent && parent->root) {
 		process->root = root_folder__share(parent->root);
 		process->thread_names = thread_names__fork(parent->thread_names, target);
@@ -304,7 +305,8 @@ static void begin_process(struct known_process *process)
 	if (process->begun)
 		return;
 	process->begun = true;
-	look_around(process);
+	if (!process->thread_names)
+		look_around(process);
 	process->codes = code_table__new(process->target, name_code, doubt_code, process);
 	process->process = profile__process(symbolizer->profile, process->serial, process->pid);
 	process->checks_to_go = FIRST_CHECKS;
@@ -367,11 +369,11 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *
 {
 	struct profile *profile = symbolizer->profile;
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
-	bool further;
+	bool merged;
 	uint32_t thread = threads_apart__add(profile, process->process, definition->tid,
-					     symbolizer->threads_max, &process->threads, &further);
+					     symbolizer->threads, &process->threads, &merged);
 
-	if (further || thread_names__see(process->thread_names, definition, thread))
+	if (merged || thread_names__see(process->thread_names, definition, thread))
 		return thread;
 	want_names(process);
 	memcpy(name, definition->thread_name, sizeof(definition->thread_name));
@@ -508,7 +510,8 @@ static void check_all(void *context)
 	struct known_process *process, *next;
 
 	HASH_ITER (hh, checking->symbolizer->processes, process, next) {
-		if (!process->sampled)
+		/* What has ended is not there to be read; its number may be another's by now. */
+		if (!process->sampled || process->ended)
 			continue;
 		process->sampled = false;
 		checking->changed |= check_process(process, checking->identify, checking->context);
@@ -587,7 +590,7 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 
 	begin_process(process);
 	return threads_apart__add(symbolizer->profile, process->process, process->pid,
-				  symbolizer->threads_max, &process->threads, &(bool){ false });
+				  symbolizer->threads, &process->threads, &(bool){ false });
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)

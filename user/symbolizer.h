@@ -10,6 +10,7 @@
 #include "pybpfprof.h"
 #include "targets.h"
 #include "thread_names.h"
+#include "threads_apart.h"
 
 /* How much of a line is wanted. */
 enum line_detail {
@@ -24,13 +25,8 @@ struct symbolizer;
 struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines);
 void symbolizer__free(struct symbolizer *symbolizer);
 
-/* So many threads of a process are told apart; what runs in further ones is counted as of one
- * thread more.  For each takes room for good, with each of its stacks, and servers begin one a
- * request. */
-#define THREADS_APART 1024
-
-/* From now on all are. */
-void symbolizer__tell_threads_apart(struct symbolizer *symbolizer);
+/* From now on; at first it is THREADS_SOME. */
+void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_detail detail);
 
 /* Makes a process known; TARGET must live until symbolizer__end_target, or as long as the
  * symbolizer. */

@@ -5,9 +5,21 @@
 
 #include "profile.h"
 
-/* The profile's number of the thread TID of PROCESS, of which it has *COUNT so far.  Where these
- * are MAX, *FURTHER is set, and it is that of the one that stands for all further ones. */
-uint32_t threads_apart__add(struct profile *profile, uint32_t process, uint32_t tid, size_t max,
-			    size_t *count, bool *further);
+/* Of so many threads of a process the samples are told apart, where it is some. */
+#define THREADS_APART 1024
+
+enum thread_detail {
+	/* What runs in further ones than THREADS_APART is counted as of one thread more.  For each
+	 * takes room for good, with each of its stacks, and servers begin one a request. */
+	THREADS_SOME,
+	THREADS_ALL,
+	/* What runs in any is counted as of the process's first. */
+	THREADS_MERGED,
+};
+
+/* The profile's number of the thread TID of PROCESS, of which it has *COUNT so far.  Where that
+ * stands for several, by DETAIL, *MERGED is set: it has no name to be looked for. */
+uint32_t threads_apart__add(struct profile *profile, uint32_t process, uint32_t tid,
+			    enum thread_detail detail, size_t *count, bool *merged);
 
 #endif

@@ -176,6 +176,18 @@ static void keeps_cpus_and_threads_apart(void **state)
 	assert_accounts_are_true();
 }
 
+static void counts_threads_as_one_where_that_is_wanted(void **state)
+{
+	(void)state;
+	kernel__merge_threads();
+	assert_true(sample_stack(1));
+	harness__enter_thread(1);
+	kernel.thread_pointer = THREAD_POINTER;
+	assert_true(sample_stack(1));
+	assert_int_equal(kernel.definition_count, 1);
+	assert_accounts_are_true();
+}
+
 static void defines_again_after_a_full_ring(void **state)
 {
 	(void)state;
@@ -329,6 +341,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(defines_a_stack_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(defines_anew_in_each_epoch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keeps_cpus_and_threads_apart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(counts_threads_as_one_where_that_is_wanted, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(defines_again_after_a_full_ring, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(passes_slots_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(loses_only_what_it_says, set_up, tear_down),

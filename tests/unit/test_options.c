@@ -109,6 +109,7 @@ static void test_every_option(void **state)
 	assert_true(options.duration_s == 90);
 	assert_true(options.rate_hz == 999);
 	assert_true(options.shown.threads && options.shown.full_filenames);
+	assert_int_equal(options.threads, THREADS_ALL);
 	assert_int_equal(options.lines, LINES_FUNCTION);
 	assert_string_equal(options.stats, "s.json");
 	assert_string_equal(options.output, "x.pb.gz");
@@ -140,6 +141,28 @@ static void test_format_wins_over_the_ending(void **state)
 			 STATUS_WRITTEN);
 	assert_ptr_equal(options.format, &output_folded);
 	options__free(&options);
+}
+
+/* What a format does not show is not told apart. */
+static void test_threads_are_told_apart_as_they_are_shown(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-p1", "-f", "folded", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.threads, THREADS_MERGED);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-p1", "-f", "folded", "-t", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.threads, THREADS_ALL);
+	options__free(&options);
+	for (size_t i = 0; output_formats[i]; i++) {
+		if (output_formats[i] == &output_folded)
+			continue;
+		assert_int_equal(parse(&options, "-p1", "-f", output_formats[i]->name, NULL),
+				 STATUS_WRITTEN);
+		assert_int_equal(options.threads, THREADS_SOME);
+		options__free(&options);
+	}
 }
 
 static void test_wrong_usage(void **state)
@@ -204,6 +227,7 @@ int main(void)
 		cmocka_unit_test(test_every_option),
 		cmocka_unit_test(test_command_keeps_its_own_options),
 		cmocka_unit_test(test_format_wins_over_the_ending),
+		cmocka_unit_test(test_threads_are_told_apart_as_they_are_shown),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_help_needs_no_target),
 		cmocka_unit_test(test_durations),

@@ -551,9 +551,22 @@ static void tells_all_threads_apart(void **state)
 	struct bench *bench = *state;
 	size_t before = bench->profile->thread_count;
 
-	symbolizer__tell_threads_apart(bench->symbolizer);
+	symbolizer__tell_threads_apart(bench->symbolizer, THREADS_ALL);
 	define_threads(bench, 2 * THREADS_APART);
 	assert_int_equal(bench->profile->thread_count, before + 2 * THREADS_APART);
+}
+
+static void tells_no_threads_apart(void **state)
+{
+	struct bench *bench = *state;
+	size_t before = bench->profile->thread_count;
+
+	symbolizer__tell_threads_apart(bench->symbolizer, THREADS_MERGED);
+	define_threads(bench, 10);
+	assert_in_range(bench->profile->thread_count, 1, before + 1);
+	assert_int_equal(bench->profile->threads[bench->thread].tid, bench->target.process.pid);
+	/* Nor does it look for their names. */
+	assert_int_equal(symbolizer__read_names(bench->symbolizer, 0), THREAD_NAMES_NEVER);
 }
 
 int main(void)
@@ -580,6 +593,7 @@ int main(void)
 		TEST(tells_apart_once_code_was_freed),
 		TEST(counts_further_threads_as_one),
 		TEST(tells_all_threads_apart),
+		TEST(tells_no_threads_apart),
 	};
 #undef TEST
 

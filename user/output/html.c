@@ -346,5 +346,6 @@ const struct output_format output_html = {
 	.description = "an interactive flame graph in one self-contained file",
 	.suffix = "html",
 	.endings = { ".html", ".htm" },
+	.tells_threads = true,
 	.write = write_html,
 };

@@ -23,6 +23,7 @@ struct output_format {
 	const char *description; /* one line for --help */
 	const char *suffix;	 /* of a default file name: "html", "speedscope.json" */
 	const char *endings[4];	 /* of -o that mean this format, longest first; NULL ends */
+	bool tells_threads;	 /* apart, without -t, too */
 	/* Writes the whole profile; 0, or -errno where the error is not the file's own
 	 * (the caller checks that with ferror and fclose). */
 	int (*write)(const struct profile *profile, const struct output_options *options,

@@ -282,5 +282,6 @@ const struct output_format output_pprof = {
 	.description = "gzipped protobuf for `go tool pprof` and profile databases",
 	.suffix = "pb.gz",
 	.endings = { ".pb.gz", ".pprof" },
+	.tells_threads = true,
 	.write = write_pprof,
 };

@@ -158,5 +158,6 @@ const struct output_format output_speedscope = {
 	.description = "JSON for https://www.speedscope.app, one profile for each thread",
 	.suffix = "speedscope.json",
 	.endings = { ".speedscope.json", ".json" },
+	.tells_threads = true,
 	.write = write_speedscope,
 };
