@@ -165,9 +165,10 @@ struct layout {
 	__u16 tstate_status;	       /* 3.12+ */
 	__u16 tstate_whence;	       /* 3.13+ */
 	__u16 tstate_current_executor; /* 3.14+: not 0 while the JIT's code runs */
-	__u16 tstate_bytes;	       /* the part of a thread state that is read */
-	__u16 cframe_current_frame;    /* 3.11, 3.12 */
-	__u16 cframe_previous;	       /* 3.11, 3.12 */
+	__u16 jit_untold;   /* 1: it has a JIT and does not tell when the code of that runs */
+	__u16 tstate_bytes; /* the part of a thread state that is read */
+	__u16 cframe_current_frame; /* 3.11, 3.12 */
+	__u16 cframe_previous;	    /* 3.11, 3.12 */
 	__u16 frame_previous;
 	__u16 frame_code;
 	__u16 frame_instruction; /* f_lasti (an int) where code_adaptive is absent, else a pointer
@@ -203,7 +204,7 @@ struct layout {
 	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 98, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 100, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has

@@ -22,7 +22,8 @@
  * other code.  In between, the innermost frame still has that of an instruction lines
  * or loops away.  The thread state has the current executor while such code runs, and
  * none in code that it calls; so whether the innermost position holds is known, and
- * callers' always do.  (3.13, whose JIT no distribution has, does not tell.)
+ * callers' always do.  A 3.13 that was built with a JIT does not tell, so that none of
+ * its innermost positions is believed.
  *
  * The interrupted thread is the one that changes these lists, and it stands
  * still: what is read here is one moment's state.  It may be a moment in the

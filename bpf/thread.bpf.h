@@ -53,7 +53,8 @@ static __always_inline void find_newest_frame(struct walk *walk, __u32 cpu)
 {
 	walk->frame = 0;
 	walk->proving = 0;
-	walk->in_jit = tstate_field(walk, walk->layout.tstate_current_executor);
+	walk->in_jit =
+		tstate_field(walk, walk->layout.tstate_current_executor) | walk->layout.jit_untold;
 	if (walk->layout.tstate_cframe == OFFSET_ABSENT)
 		walk->frame = tstate_field(walk, walk->layout.tstate_frame);
 	else

@@ -31,6 +31,7 @@
 #define DEBUG_OFFSETS_SINCE 0x030d0000
 #define ENTRY_GAP_SINCE	    0x030d0000
 #define RUNTIME_SINCE	    0x03070000
+#define JIT_SINCE	    0x030d0000
 
 /* Before it, a debug build traces references. */
 #define DEBUG_ALONE_SINCE 0x03080000
@@ -110,6 +111,16 @@ static enum build find_build(struct elf_image *image, uint32_t version)
 		       : BUILD_WITH_GIL;
 }
 
+/* Whether the interpreter in IMAGE was built with the JIT, without which there is no
+ * Python/optimizer.c, and has nothing that is known to tell what that runs. */
+static bool has_untold_jit(struct elf_image *image, const struct offsets *offsets)
+{
+	uint64_t address;
+
+	return offsets->version >= JIT_SINCE && offsets->tstate_current_executor == OFFSET_ABSENT &&
+	       elf_image__symbol(image, "_Py_Executors_InvalidateDependency", &address);
+}
+
 /* Only a process that was forked has thread states of threads that it does not have: any other one
  * of 2.7 is like one of a later version (bpf/thread.bpf.h). */
 static void rule_out_leftovers(pid_t pid, struct layout *layout)
@@ -132,8 +143,10 @@ static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64
 		error = offsets__lookup(version, find_build(image, version), &runtime->offsets);
 	if (!error)
 		error = offsets__layout(&runtime->offsets, &runtime->layout);
-	if (!error)
+	if (!error) {
 		rule_out_leftovers(pid, &runtime->layout);
+		runtime->layout.jit_untold = has_untold_jit(image, &runtime->offsets);
+	}
 	if (error == -EINVAL || error == -EFAULT) {
 		runtime->objection = "what it says of its layout (_Py_DebugOffsets) cannot "
 				     "be, or is beyond what is read";

@@ -22,11 +22,12 @@ SOURCE = os.path.join(ROOT, "tests", "standin", "interpreter.c")
 NEWEST = 15
 
 # moved: a release of a known minor version with its fields elsewhere.  What is newer than every
-# table, NEWEST + 1, has them elsewhere, too.
-Build = collections.namedtuple("Build", "minor threaded moved", defaults=(False,))
+# table, NEWEST + 1, has them elsewhere, too.  jit: it was built with one.
+Build = collections.namedtuple("Build", "minor threaded moved jit", defaults=(False, False))
 BUILDS = [Build(minor, threaded) for minor in (13, 14, NEWEST, NEWEST + 1)
           for threaded in (False, True)]
 BUILDS += [Build(NEWEST, threaded, True) for threaded in (False, True)]
+WITH_JIT = [Build(minor, False, jit=True) for minor in (13, 14, NEWEST, NEWEST + 1)]
 WITH_COPIES = [Build(minor, True) for minor in (14, NEWEST, NEWEST + 1)]
 
 COOKIE = b"xdebugpy"
@@ -37,8 +38,8 @@ UNICODE_LENGTH = 91
 
 
 def name_of(build):
-    return "3.%d%s%s" % (build.minor, "t" if build.threaded else "",
-                         "-moved" if build.moved else "")
+    return "3.%d%s%s%s" % (build.minor, "t" if build.threaded else "",
+                           "-moved" if build.moved else "", "-jit" if build.jit else "")
 
 
 def headers_for(build, folder):
@@ -73,6 +74,8 @@ def standin(tmp_path_factory):
                    "-Wl,--unresolved-symbols=ignore-all", "-o", path]
         if which.threaded:
             command.append("-DPy_GIL_DISABLED=1")
+        if which.jit:
+            command.append("-DHAS_JIT")
         subprocess.run(command, check=True)
         built[which] = path
         return path
@@ -104,6 +107,18 @@ def test_every_stack_is_exact(build, standin, target, profile):
     unknown = "not one that this build knows" in run.stderr
     assert unknown == (build.moved or build.minor > NEWEST), run.stderr
     assert not unknown or "Python 3.%d." % build.minor in run.stderr
+
+
+@pytest.mark.parametrize("build", WITH_JIT, ids=name_of)
+def test_innermost_lines_where_a_jit_does_not_tell_when_it_runs(build, standin, target, profile):
+    program = target.start([standin(build)])
+    run = profile("-p", program.pid, "-d", 1, "-r", 4999)
+    tells = 14 <= build.minor <= NEWEST
+    assert run.ledger["line_unknown"] == (0 if tells else run.samples)
+    stacks = expected(program.said, range(4))
+    if not tells:
+        stacks = {stack[:-1] + (stack[-1][:2] + (None,),) for stack in stacks}
+    assert set(seen(run)) == stacks
 
 
 @pytest.mark.parametrize("build", WITH_COPIES, ids=name_of)

@@ -122,6 +122,13 @@ static void says_what_the_jit_hides(void **state)
 	harness__assert_frame(sample, 2, CODE(0), 0);
 	image__set_executor(image, tstate, 0);
 	harness__assert_whole(kernel__sample(), 3);
+	/* As a 3.13 with the JIT, which does not tell. */
+	image->layout.jit_untold = 1;
+	kernel__set_layout(0, &image->layout);
+	sample = kernel__sample();
+	assert_int_equal(sample.outcome, OUTCOME_LINE_UNKNOWN);
+	harness__assert_frame(sample, 0, CODE(2), POSITION_UNKNOWN);
+	harness__assert_frame(sample, 1, CODE(1), 1);
 }
 
 static void cuts_the_deepest(void **state)

@@ -510,6 +510,14 @@ static void be_hostile(const char *how)
 			hostilities[i].commit();
 }
 
+#ifdef HAS_JIT
+/* By which such a build is known; some versions' headers have its type. */
+void invalidate_executors(void) __asm__("_Py_Executors_InvalidateDependency");
+void invalidate_executors(void)
+{
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	pthread_t control;
