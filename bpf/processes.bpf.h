@@ -67,15 +67,6 @@ static __always_inline struct process_record *reserve_record(void)
 	return bpf_ringbuf_reserve(&definitions, sizeof(struct process_record), 0);
 }
 
-/* Of what user space has nothing to do about at once, it is told when it wakes up next: many
- * processes live but shortly. */
-static __always_inline void submit_in_time(struct process_record *record)
-{
-	bool is_filling = bpf_ringbuf_query(&definitions, BPF_RB_AVAIL_DATA) > RING_BYTES_BUSY;
-
-	bpf_ringbuf_submit(record, is_filling ? 0 : BPF_RB_NO_WAKEUP);
-}
-
 /* Fills RECORD with EVENT of the process of TASK, which is TARGET. */
 static __always_inline void fill_record(struct process_record *record, enum process_event event,
 					struct task_struct *task, const struct target *target)
@@ -133,7 +124,7 @@ int follow_fork(__u64 *context)
 		return 0;
 	}
 	fill_record(record, PROCESS_FORKED, child, &target);
-	submit_in_time(record);
+	bpf_ringbuf_submit(record, 0);
 	return 0;
 }
 
@@ -260,11 +251,7 @@ int follow_exit(__u64 *context)
 		return 0;
 	}
 	fill_record(record, PROCESS_ENDED, task, target);
-	/* Else it may be the last one that is recorded. */
-	if (following == FOLLOW_ALL)
-		submit_in_time(record);
-	else
-		bpf_ringbuf_submit(record, 0);
+	bpf_ringbuf_submit(record, 0);
 	bpf_map_delete_elem(&targets, &tgid);
 	return 0;
 }

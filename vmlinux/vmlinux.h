@@ -48,7 +48,6 @@ enum {
 /* What bpf_ringbuf_query tells. */
 enum {
 	BPF_RB_AVAIL_DATA = 0,
-	BPF_RB_NO_WAKEUP = 1,
 };
 
 /* What an architecture has of its own is in the folder of its name. */

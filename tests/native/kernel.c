@@ -257,11 +257,6 @@ const struct slot *kernel__slot(__u32 cpu, __u32 slot)
 	return &((struct slot *)maps[STACKS].values)[cpu * STACK_SLOTS + slot];
 }
 
-void kernel__merge_threads(void)
-{
-	unseen_thread_bits = ~0U;
-}
-
 void kernel__begin_epoch(void)
 {
 	epoch++;
@@ -389,8 +384,7 @@ void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags)
 
 void bpf_ringbuf_submit(void *data, __u64 flags)
 {
-	kernel.process_record_count += data && (flags & ~BPF_RB_NO_WAKEUP) == 0;
-	kernel.quiet_records += flags == BPF_RB_NO_WAKEUP;
+	kernel.process_record_count += data && !flags;
 }
 
 __u64 bpf_ktime_get_ns(void)

@@ -286,35 +286,6 @@ static void equal_numbers_are_told_apart(void **state)
 	assert_int_not_equal(first.hash, second.hash);
 }
 
-/* What lives shortly is forked and ends without user space having to wake up. */
-static void short_lives_wake_nobody(void **state)
-{
-	(void)state;
-	kernel__add_target(PARENT, 0x1234, 2, 0);
-	kernel__fork(PARENT, CHILD, &before);
-	kernel__end(CHILD);
-	assert_int_equal(kernel.process_record_count, 2);
-	assert_int_equal(kernel.quiet_records, 2);
-	kernel__exec(CHILD, &after, &file);
-	assert_int_equal(kernel.process_record_count, 3);
-	assert_int_equal(kernel.quiet_records, 2);
-	/* But before there is no room left. */
-	kernel.ring_bytes = RING_BYTES - 1;
-	kernel__fork(PARENT, CHILD, &before);
-	assert_int_equal(kernel.process_record_count, 4);
-	assert_int_equal(kernel.quiet_records, 2);
-}
-
-static void the_end_of_what_was_named_wakes_at_once(void **state)
-{
-	(void)state;
-	kernel__follow(FOLLOW_CHILDREN, true);
-	kernel__add_target(PARENT, 0x1234, 2, 0);
-	kernel__end(PARENT);
-	assert_int_equal(kernel.process_record_count, 1);
-	assert_int_equal(kernel.quiet_records, 0);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -333,8 +304,6 @@ int main(void)
 		TEST(nothing_is_taken_at_once_where_it_is_chosen),
 		TEST(what_has_called_exec_is_not_walked_as_before),
 		TEST(equal_numbers_are_told_apart),
-		TEST(short_lives_wake_nobody),
-		TEST(the_end_of_what_was_named_wakes_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
