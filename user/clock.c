@@ -185,9 +185,10 @@ static bool has_event(const struct clock *clock, uint32_t number)
 size_t clock__look_at_cpus(struct clock *clock)
 {
 	uint32_t *online;
-	size_t count = cpus__online(&online);
+	size_t count = cpus__read_online(&online);
 
-	for (size_t i = 0; i < clock->count; i++)
+	/* Where that cannot be read, nothing is known to have changed. */
+	for (size_t i = 0; i < clock->count && count; i++)
 		clock->cpus[i].ended |= !contains(online, count, clock->cpus[i].cpu);
 	for (size_t i = 0; i < count; i++) {
 		if (has_event(clock, online[i]) ||

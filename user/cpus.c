@@ -31,7 +31,7 @@ size_t cpus__parse_list(const char *list, uint32_t **numbers)
 	return count;
 }
 
-size_t cpus__online(uint32_t **numbers)
+size_t cpus__read_online(uint32_t **numbers)
 {
 	FILE *file = fopen(ONLINE_LIST, "re");
 	char *list = NULL;
@@ -43,6 +43,13 @@ size_t cpus__online(uint32_t **numbers)
 	if (file)
 		fclose(file);
 	free(list);
+	return count;
+}
+
+size_t cpus__online(uint32_t **numbers)
+{
+	size_t count = cpus__read_online(numbers);
+
 	if (!count) {
 		free(*numbers);
 		*numbers = xcalloc(1, sizeof(**numbers));

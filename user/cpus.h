@@ -9,6 +9,9 @@
 /* The numbers of the CPUs that are online, ascending; the caller frees *NUMBERS.  Never none. */
 size_t cpus__online(uint32_t **numbers);
 
+/* As cpus__online, but none where that cannot be read now. */
+size_t cpus__read_online(uint32_t **numbers);
+
 /* One more than the highest number that is online: the size of an array by CPU number. */
 uint32_t cpus__array_size(void);
 

@@ -133,3 +133,12 @@ void elf_cache__release(struct elf_image *image, bool useful)
 	if (HASH_COUNT(files) > FILES_MAX)
 		forget_oldest(false);
 }
+
+bool elf_cache__close_kept(void)
+{
+	bool any = image_count;
+
+	while (image_count)
+		forget_oldest(true);
+	return any;
+}

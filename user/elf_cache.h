@@ -14,4 +14,9 @@ struct elf_image *elf_cache__open(int fd, struct elf_budget *budget);
 /* Ends the use of IMAGE, NULL too.  USEFUL: other processes that have it will be asked the same. */
 void elf_cache__release(struct elf_image *image, bool useful);
 
+/* Closes what is only kept for the next one that asks.  Whether there was any; while none is in
+ * use.
+ */
+bool elf_cache__close_kept(void);
+
 #endif

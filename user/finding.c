@@ -6,9 +6,11 @@
 
 #include "architecture.h"
 #include "cpus.h"
+#include "elf_cache.h"
 #include "finding.h"
 #include "log.h"
 #include "now.h"
+#include "open_files.h"
 #include "process_list.h"
 
 #define NS_PER_S  1000000000LL
@@ -20,6 +22,9 @@
 
 /* What came before everything was told was missed by at most so much of it. */
 #define SCANS_MAX 64
+
+/* How soon it is tried again, where it could not be seen what there is. */
+#define SCAN_AGAIN_NS (100 * NS_PER_MS)
 
 /* Has the kernel take note of the thread pointers of threads that it did not have to switch out
  * yet. */
@@ -68,8 +73,11 @@ void finding__remove(struct watch *watch, struct watched *watched)
 void finding__drop_ended(struct watch *watch, struct watched *watched)
 {
 	struct process process;
+	int error = process__inspect(watched->pid, &process);
 
-	if (!process__inspect(watched->pid, &process) && !process.zombie &&
+	if (error && error != -ESRCH)
+		return;
+	if (!error && !process.zombie &&
 	    (!watched->target || process.start_time == watched->target->process.start_time))
 		return;
 	finding__remove(watch, watched);
@@ -236,12 +244,37 @@ static bool is_early(struct watched *watched, uint64_t signature, int64_t now)
 	return true;
 }
 
+static void warn_of_few_files(struct watch *watch, int error)
+{
+	if (!watch->warned_of_files)
+		open_files__warn(error);
+	watch->warned_of_files = true;
+}
+
+/* It could not be looked at, because of ERROR, which may pass. */
+static void put_off(struct watch *watch, struct watched *watched, int error, int64_t now)
+{
+	warn_of_few_files(watch, error);
+	target_map__await(watch->map, watched->key);
+	watched__wait(&watch->watched, watched, false, now);
+}
+
+/* What is kept open for later is worth less than what is needed now. */
+static int look(struct watched *watched, struct target_process **target)
+{
+	int error = target__look(watched->pid, &watched->signature, target);
+
+	if (open_files__ran_out(error) && elf_cache__close_kept())
+		error = target__look(watched->pid, &watched->signature, target);
+	return error;
+}
+
 /* Looks what it runs. */
 void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 {
 	struct target_process *target = NULL;
 	uint64_t before = watched->signature;
-	int error = target__look(watched->pid, &watched->signature, &target);
+	int error = look(watched, &target);
 	bool changed = watched->signature != before;
 
 	if (error == -EAGAIN && !changed && watched->is_other)
@@ -267,6 +300,10 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 		watched__look_at(&watch->watched, watched, INT64_MAX);
 		if (!target_map__has(watch->map, watched->key.kernel_pid))
 			finding__drop(watch, watched);
+		break;
+	case -EMFILE:
+	case -ENFILE:
+		put_off(watch, watched, error, now);
 		break;
 	case -ENOEXEC:
 		take_other(watch, watched, changed, now);
@@ -301,19 +338,42 @@ static bool is_wanted(const struct watch *watch, const struct process *process)
 	return watch->following == FOLLOW_ALL || watched__of_pid(&watch->watched, process->parent);
 }
 
+/* Has it done again, in a while, what ERROR kept from seeing all there is. */
+static void scan_later(struct watch *watch, int error, int64_t now)
+{
+	warn_of_few_files(watch, error);
+	watch->scan_ns = now + SCAN_AGAIN_NS;
+}
+
+/* Begins to watch process PID where a scan is to find it.  0 with *WATCHED, or -errno. */
+static int watch_wanted(struct watch *watch, pid_t pid, int64_t now, struct watched **watched)
+{
+	struct process process;
+	int error;
+
+	if (pid == getpid() || watched__of_pid(&watch->watched, pid))
+		return -EEXIST;
+	error = process__inspect(pid, &process);
+	if (!error && !is_wanted(watch, &process))
+		error = -ESRCH;
+	return error ? error : finding__watch(watch, pid, now, watched);
+}
+
 /* Looks at each process that is not known yet; returns how many are watched from now on. */
 static size_t scan_once(struct watch *watch, int64_t now)
 {
 	size_t count, found = 0;
 	pid_t *pids = process_list__read(&count);
 
+	if (!pids && open_files__ran_out(-errno))
+		scan_later(watch, -errno, now);
 	for (size_t i = 0; i < count; i++) {
-		struct process process;
 		struct watched *watched;
+		int error = watch_wanted(watch, pids[i], now, &watched);
 
-		if (pids[i] == getpid() || watched__of_pid(&watch->watched, pids[i]) ||
-		    process__inspect(pids[i], &process) || !is_wanted(watch, &process) ||
-		    finding__watch(watch, pids[i], now, &watched))
+		if (open_files__ran_out(error))
+			scan_later(watch, error, now);
+		if (error)
 			continue;
 		/* What the kernel side knows, it has told, or is about to. */
 		if (target_map__has(watch->map, watched->key.kernel_pid)) {

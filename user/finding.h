@@ -35,6 +35,8 @@ struct watch {
 	uint64_t untold, crowded; /* what was taken note of, of the sampler's */
 	uint64_t threadless;
 	int64_t note_ns, note_wait_ns, ask_ns;
+	int64_t scan_ns; /* when the next scan is due, 0: none is */
+	bool warned_of_files;
 	/* The program that was started: */
 	char **command; /* NULL: none */
 	pid_t child;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "cpus.h"
 #include "log.h"
 #include "open_files.h"
+#include "xalloc.h"
 
 /* A perf event and the link of a program to it. */
 #define FILES_PER_CPU 2
@@ -31,6 +36,22 @@ enum exit_status open_files__allow(size_t processes)
 		   "are the limit: ulimit -n %zu, as root, raises it",
 		   needed, FILES_PER_CPU, (unsigned long long)raised.rlim_cur, needed);
 	return STATUS_NOT_ALLOWED;
+}
+
+bool open_files__ran_out(int error)
+{
+	return error == -EMFILE || error == -ENFILE;
+}
+
+void open_files__warn(int error)
+{
+	char *mend = error == -ENFILE ? xstrdup("sysctl fs.file-max")
+				      : xasprintf("prlimit --nofile=NUMBER --pid %d", getpid());
+
+	log__warning("no more files can be opened (%s): processes that come are not known until "
+		     "there can be; %s, as root, allows more",
+		     strerror(-error), mend);
+	free(mend);
 }
 
 void open_files__restore(void)

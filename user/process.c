@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "open_files.h"
 #include "process.h"
 #include "target_files.h"
 #include "xalloc.h"
@@ -38,6 +39,12 @@ static FILE *open_memory(pid_t pid, const char *name)
 	return target_file__stream(pid, path);
 }
 
+/* Why a file in a process's folder could not be opened. */
+static int explain_missing(void)
+{
+	return open_files__ran_out(-errno) ? -errno : -ESRCH;
+}
+
 /* *HAS_ENDED: the thread PID, of which this is but a remnant. */
 static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 {
@@ -50,7 +57,7 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 	char state;
 
 	if (!file)
-		return -ESRCH;
+		return explain_missing();
 	length = fread(line, 1, sizeof(line) - 1, file);
 	fclose(file);
 	line[length] = '\0';
@@ -76,7 +83,7 @@ static int read_status(pid_t pid, struct process *process)
 	char line[256];
 
 	if (!file)
-		return -ESRCH;
+		return explain_missing();
 	while (!has_uid && fgets(line, sizeof(line), file)) {
 		if (!has_tgid)
 			has_tgid = sscanf(line, "Tgid: %d", &process->tgid) == 1;
@@ -87,7 +94,7 @@ static int read_status(pid_t pid, struct process *process)
 	return has_uid ? 0 : -ESRCH;
 }
 
-/* A thread of process PID that has not ended; 0 where there is none. */
+/* A thread of process PID that has not ended; 0 where there is none; or as explain_missing(). */
 static pid_t find_living_thread(pid_t pid)
 {
 	struct process thread;
@@ -99,6 +106,8 @@ static pid_t find_living_thread(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	threads = opendir(path);
+	if (!threads && open_files__ran_out(-errno))
+		return -errno;
 	while (threads && !found && (entry = readdir(threads))) {
 		pid_t tid = atoi(entry->d_name);
 
@@ -112,6 +121,7 @@ static pid_t find_living_thread(pid_t pid)
 
 int process__inspect(pid_t pid, struct process *process)
 {
+	pid_t living = pid;
 	bool has_ended;
 	int error;
 
@@ -120,7 +130,11 @@ int process__inspect(pid_t pid, struct process *process)
 	error = read_stat(pid, process, &has_ended);
 	if (error)
 		return error;
-	process->zombie = has_ended && !find_living_thread(pid);
+	if (has_ended)
+		living = find_living_thread(pid);
+	if (living < 0)
+		return living;
+	process->zombie = !living;
 	return read_status(pid, process);
 }
 
@@ -141,7 +155,7 @@ pid_t process__reader(pid_t pid)
 	if (read_stat(pid, &process, &has_ended) || !has_ended)
 		return pid;
 	other = find_living_thread(pid);
-	return other ? other : pid;
+	return other > 0 ? other : pid;
 }
 
 /* What the file NAME in the folder of process PID says of a thread's numbers. */

@@ -19,7 +19,7 @@ struct process {
 	uid_t uid;	     /* the effective one, as this user namespace numbers it */
 };
 
-/* 0; -ESRCH where there is no such process. */
+/* 0; -ESRCH where there is no such process; -EMFILE or -ENFILE where that cannot be told now. */
 int process__inspect(pid_t pid, struct process *process);
 
 /* When process PID was started, in clock ticks since the boot; 0 where there is none. */

@@ -313,6 +313,9 @@ static void finish(struct recording *recording)
 	rate__judge(ledger, cpu_s);
 	if (child)
 		log__info("process %d goes on running", child);
+	/* What is written needs some of the files that this had open, and no kernel memory. */
+	sampler__free(recording->sampler);
+	recording->sampler = NULL;
 }
 
 enum exit_status recording__run(struct recording *recording)

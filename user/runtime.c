@@ -19,6 +19,7 @@
 #include "deputy.h"
 #include "elf_cache.h"
 #include "interpreter_list.h"
+#include "open_files.h"
 #include "process.h"
 #include "runtime.h"
 #include "soundness.h"
@@ -389,7 +390,7 @@ static int examine_file(struct search *search, const struct mapping *mappings, s
 	if (fd == -EPERM || fd == -EACCES)
 		search->denied = fd;
 	if (fd < 0)
-		return 0;
+		return open_files__ran_out(fd) ? fd : 0;
 	image = elf_cache__open(fd, &search->budget);
 	error = image ? examine_image(search, image, mappings, count, &useful) : 0;
 	elf_cache__release(image, useful);

@@ -7,6 +7,7 @@
 #include "architecture.h"
 #include "deputy.h"
 #include "log.h"
+#include "open_files.h"
 #include "pid_namespace.h"
 #include "targets.h"
 #include "xalloc.h"
@@ -50,6 +51,11 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 	case -ESRCH:
 		log__error("process %d has ended", pid);
 		return STATUS_NO_SAMPLE;
+	case -EMFILE:
+	case -ENFILE:
+		log__error("process %d cannot be read (%s): ulimit -n, as root, raises the limit",
+			   pid, strerror(-error));
+		return STATUS_NOT_ALLOWED;
 	case -ENOMEM:
 		log__error("process %d cannot be read: no thread can be started for that: ulimit "
 			   "-u, or a container's pids.max, allows no more",
@@ -148,9 +154,13 @@ enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct targe
 	struct target_process *target;
 	struct process process;
 	enum exit_status status;
+	int error;
 
 	*silent = false;
-	if (process__inspect(pid, &process)) {
+	error = process__inspect(pid, &process);
+	if (open_files__ran_out(error))
+		return target__explain(pid, NULL, error);
+	if (error) {
 		log__error("there is no process %d: pgrep -af python lists those of Python", pid);
 		return STATUS_FAILED;
 	}
@@ -200,13 +210,13 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 	int error = process__inspect(pid, &target.process);
 
 	if (error || target.process.zombie)
-		return -ESRCH;
+		return error ? error : -ESRCH;
 	*signature = mapping_signature(pid);
 	if (*signature == before)
 		return -EAGAIN;
 	error = find_ready(pid, &target.runtime);
 	/* What it has run since may be enough next time. */
-	if (error == -EAGAIN)
+	if (error == -EAGAIN || open_files__ran_out(error))
 		*signature = before;
 	if (error && error != -ENOTSUP)
 		return error;
@@ -266,9 +276,9 @@ static bool is_namesake(const struct target_process *target, const struct proces
 bool target__has_ended(const struct target_process *target)
 {
 	struct process now;
+	int error = process__inspect(target->process.pid, &now);
 
-	return process__inspect(target->process.pid, &now) || now.zombie ||
-	       is_namesake(target, &now);
+	return error ? error == -ESRCH : now.zombie || is_namesake(target, &now);
 }
 
 double target__cpu_seconds(const struct target_process *target)

@@ -285,8 +285,9 @@ static void make_good(struct watch *watch, int64_t now)
 		log__warning("there are more processes than room for them: %s",
 			     "those that came last are not sampled");
 	watch->crowded = crowded;
-	if (untold == watch->untold)
+	if (untold == watch->untold && (!watch->scan_ns || now < watch->scan_ns))
 		return;
+	watch->scan_ns = 0;
 	watch->untold = untold;
 	HASH_ITER (hh, watch->watched.all, watched, next)
 		if (!target_map__has(watch->map, watched->key.kernel_pid))

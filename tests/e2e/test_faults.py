@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What befalls the profiler: it is killed, stopped, short of memory; its target is stopped."""
+"""What befalls the profiler: it is killed, stopped, short of memory or of files; its target is stopped."""
 
+import itertools
 import os
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
-from conftest import PATIENCE
+from conftest import PATIENCE, PROGRAMS
 from test_nmi_safety import descriptors
 
 # How many allocations fail in turn: the first ones all, then seldomer and seldomer.
@@ -111,6 +114,75 @@ class TestSlowDisk:
             time.sleep(0.2 * self.SECONDS)
         assert run.process.poll() is None
         self.check(run, 0.8)
+
+
+class TestOpenFiles:
+    """No file can be opened any more, for a while or to the end, while processes come."""
+
+    RATE = 499
+    SECONDS = 2
+
+    @pytest.fixture
+    def copied_python(self, any_python, tmp_path):
+        """A Python whose file nothing else runs: it has to be looked at."""
+        return [shutil.copy(any_python.path, str(tmp_path / "copied_python"))]
+
+    def start(self, copied_python, target, profile, everything):
+        """The run, and who starts a Python in it while none can be looked at."""
+        parent = target.start([*copied_python, os.path.join(PROGRAMS, "family.py"), "exec",
+                               str(self.SECONDS)])
+        scope = ("-a", "-d", 3 * self.SECONDS) if everything else ("-p", parent.pid, "-s")
+        run = profile.start(*scope, "-r", self.RATE)
+        run.wait_sampling()
+        return parent, run
+
+    def allow(self, run, files):
+        resource.prlimit(run.pid, resource.RLIMIT_NOFILE, (files, self.found[1]))
+
+    def begin(self, parent, run):
+        """Takes the limit away; what comes then is not known."""
+        self.found = resource.prlimit(run.pid, resource.RLIMIT_NOFILE)
+        self.allow(run, max(map(int, os.listdir("/proc/%d/fd" % run.pid))) // 2)
+        parent.go()
+        time.sleep(self.SECONDS / 2)
+
+    def check(self, run):
+        """Everything is accounted for, and what is wrong was said, once."""
+        run.load()
+        assert run.ledger["lost"] == run.ledger["cpus_not_sampled"] == 0
+        # The latter of those that had ended before they could be looked at.
+        assert (run.ledger["errors"]["not_known_yet"] +
+                run.ledger["samples_of_unknown_processes"]) > 0.1 * self.SECONDS * self.RATE
+        said = [line for line in run.stderr.splitlines() if "no more files can be opened" in line]
+        assert len(said) == 1 and "prlimit --nofile=" in said[0] and str(run.pid) in said[0]
+
+    @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
+    def test_for_a_while(self, copied_python, target, profile, everything):
+        parent, run = self.start(copied_python, target, profile, everything)
+        self.begin(parent, run)
+        self.allow(run, self.found[0])
+        self.check(run)
+        assert run.count_name("in_child") > 0.1 * self.SECONDS * self.RATE
+
+    @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
+    def test_to_the_end(self, copied_python, target, profile, everything):
+        """What was sampled is written all the same."""
+        parent, run = self.start(copied_python, target, profile, everything)
+        self.begin(parent, run)
+        self.check(run)
+        assert not run.count_name("in_child")
+
+    def test_one_left(self, copied_python, target, profile):
+        """One that suffices to see that there is a process, but not to read its files."""
+        parent, run = self.start(copied_python, target, profile, False)
+        self.found = resource.prlimit(run.pid, resource.RLIMIT_NOFILE)
+        files = set(map(int, os.listdir("/proc/%d/fd" % run.pid)))
+        self.allow(run, next(number for number in itertools.count() if number not in files) + 1)
+        parent.go()
+        time.sleep(self.SECONDS / 2)
+        self.allow(run, self.found[0])
+        run.load()
+        assert run.count_name("in_child") > 0.1 * self.SECONDS * self.RATE
 
 
 class TestMemory:

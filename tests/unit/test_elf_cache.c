@@ -126,12 +126,31 @@ static void what_was_not_read_whole_is_not_remembered(void **state)
 	unlink(path);
 }
 
+static void what_is_only_kept_can_be_closed(void **state)
+{
+	char path[] = "/tmp/elf-cache-XXXXXX";
+	int free_before = dup(0), free_after;
+
+	(void)state;
+	close(free_before);
+	copy_self(path);
+	elf_cache__release(open_file(path), true);
+	assert_true(elf_cache__close_kept());
+	assert_false(elf_cache__close_kept());
+	free_after = dup(0);
+	close(free_after);
+	assert_true(free_after <= free_before);
+	elf_cache__release(open_file(path), false);
+	unlink(path);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_useful_is_read_once),
 		TEST(what_is_of_no_use_is_not_read_again),
+		TEST(what_is_only_kept_can_be_closed),
 		TEST(what_has_changed_is_read_again),
 		TEST(what_was_not_read_whole_is_not_remembered),
 	};
