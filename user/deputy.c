@@ -50,6 +50,9 @@
 #define SLICES_MAX	(4 * SLICES_A_WORK)
 #define SLICES_INTERVAL 10
 
+/* So often is one made again that a signal ended, as a FUSE server may say of each. */
+#define INTERRUPTIONS_MAX 100
+
 /* A deputy's phase: odd while it is at one piece of work, which a target may make take for ever. */
 #define LEFT UINT64_MAX
 
@@ -115,11 +118,12 @@ static void renew(struct patience *patience)
 static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 {
 	uint64_t at_work = own->phase + 1;
-	int64_t result;
+	int64_t result = -EINTR;
 
 	own->patience = patience;
 	own->phase = at_work;
-	result = work(own->desk);
+	for (int i = 0; i < INTERRUPTIONS_MAX && result == -EINTR; i++)
+		result = work(own->desk);
 	/* Not by pthread_exit(), which wants a library that a small system does not have. */
 	if (!atomic_compare_exchange_strong(&own->phase, &at_work, at_work + 1))
 		syscall(SYS_exit, 0);

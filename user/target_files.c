@@ -85,14 +85,18 @@ static int64_t read_block(void *desk)
 {
 	struct block_request *request = desk;
 
-	return pread(request->fd, request->bytes, request->length, request->offset);
+	ssize_t got = pread(request->fd, request->bytes, request->length, request->offset);
+
+	return got < 0 ? -errno : got;
 }
 
 static int64_t read_next(void *desk)
 {
 	struct block_request *request = desk;
 
-	return read(request->fd, request->bytes, request->length);
+	ssize_t got = read(request->fd, request->bytes, request->length);
+
+	return got < 0 ? -errno : got;
 }
 
 static int64_t measure(void *desk)

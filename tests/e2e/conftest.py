@@ -236,18 +236,28 @@ class Run:
     def pid(self):
         return self.process.pid
 
-    def wait_sampling(self):
-        """Returns when its perf events are open."""
+    def is_sampling(self):
+        """Whether its perf events are open."""
         folder = "/proc/%d/fd" % self.pid
+        try:
+            names = os.listdir(folder)
+        except FileNotFoundError:
+            return False
+        for name in names:
+            try:
+                if "perf_event" in os.readlink(os.path.join(folder, name)):
+                    return True
+            except FileNotFoundError:
+                pass
+        return False
+
+    def wait_sampling(self):
+        """Returns when it samples."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self.process.poll() is None:
-            for name in os.listdir(folder):
-                try:
-                    if "perf_event" in os.readlink(os.path.join(folder, name)):
-                        time.sleep(0.2)
-                        return
-                except FileNotFoundError:
-                    pass
+            if self.is_sampling():
+                time.sleep(0.2)
+                return
             time.sleep(0.01)
         self.process.kill()
         raise AssertionError("never began to sample: " + self.process.communicate()[1].decode())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What befalls the profiler: it is killed, stopped, short of memory or of files; its target is stopped."""
+"""What befalls the profiler: it is killed, stopped, interrupted, short of memory or of files; its target
+is stopped."""
 
 import itertools
 import os
@@ -49,6 +50,45 @@ def test_stopped_for_a_while(any_python, target, profile):
     run.load()
     assert run.ledger["lost"] == 0 and run.ledger["python"] >= 0.99 * run.samples > 0
     assert run.ledger["duration_s"] >= 4
+
+
+class TestInterrupted:
+    """System calls end early with EINTR, and are made again: the profile is as without that."""
+
+    SECONDS = 1
+    RATE = 999
+
+    def check(self, run):
+        run.load()
+        assert run.ledger["lost"] == run.ledger["unnamed_code_objects"] == 0
+        assert run.ledger["unreadable_processes"] == run.ledger["cpus_not_sampled"] == 0
+        assert run.count_name("in_child") > 0.5 * self.SECONDS * self.RATE
+        assert {frame.file for frames, _ in run.stacks for frame in frames
+                if frame.name == "in_child"} == {"family.py"}
+
+    @pytest.mark.parametrize("every", [2, 3, 7])
+    def test_calls(self, any_python, target, profile, binary, every):
+        preloaded = os.path.join(os.path.dirname(binary), "interrupted.so")
+        assert os.path.exists(preloaded), "make unit-tests builds it"
+        parent = target(any_python, "family.py", "exec", self.SECONDS)
+        run = profile.start("-p", parent.pid, "-s", "-r", self.RATE,
+                            env=dict(os.environ, LD_PRELOAD=preloaded, INTERRUPTED=str(every)))
+        run.wait_sampling()
+        parent.go()
+        self.check(run)
+
+    def test_storm(self, any_python, target, profile):
+        """Stopped and continued all the time, but for while its program is loaded: the verifier begins
+        anew each time, and has to get to its end."""
+        parent = target(any_python, "family.py", "exec", self.SECONDS)
+        run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
+        run.wait_sampling()
+        parent.go()
+        while run.process.poll() is None:
+            for number in (signal.SIGSTOP, signal.SIGCONT, signal.SIGWINCH):
+                run.process.send_signal(number)
+                time.sleep(0.002)
+        self.check(run)
 
 
 def test_target_stopped_for_a_while(any_python, target, profile):

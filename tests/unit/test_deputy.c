@@ -48,6 +48,14 @@ static int64_t compute_long(void *desk)
 	return 0;
 }
 
+/* As often as its caller says, 0: always. */
+static int64_t be_interrupted(void *desk)
+{
+	int *left = desk;
+
+	return *left && !--*left ? 0 : -EINTR;
+}
+
 static int64_t show_blocked(void *desk)
 {
 	sigset_t blocked;
@@ -83,6 +91,18 @@ static void what_it_is_asked_is_done(void **state)
 	assert_int_equal(add_one_for(2, -4), -3);
 	assert_true(deputy__run(1, show_blocked));
 	assert_false(deputy__has_given_up(1));
+}
+
+static void what_is_interrupted_is_done_again(void **state)
+{
+	int *left = deputy__desk();
+
+	(void)state;
+	*left = 3;
+	assert_int_equal(deputy__run(1, be_interrupted), 0);
+	/* But not for ever: a file system in user space may say so each time. */
+	*left = 0;
+	assert_int_equal(deputy__run(1, be_interrupted), -EINTR);
 }
 
 static void who_does_not_answer_is_given_up_alone(void **state)
@@ -221,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_is_asked_is_done),
+		cmocka_unit_test(what_is_interrupted_is_done_again),
 		cmocka_unit_test(who_does_not_answer_is_given_up_alone),
 		cmocka_unit_test(an_errand_is_handed_over_once),
 		cmocka_unit_test(an_errand_waits_for_nobody_twice),
