@@ -133,6 +133,10 @@ $(OUTPUT)/fuzzed/libpybpfprof.a: $(FUZZED)
 FUZZ_WRAPPED := clock_gettime nanosleep
 $(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__stream
 $(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
+$(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await \
+	awaited remove has know_python know_other) $(addprefix sampler__,targets follow sees_mappings \
+	untold crowded outcomes find_kernel_pid) process_list__read process__inspect identity__read \
+	target__look
 
 $(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \
 		tests/unit/debug_offsets_images.h $(OUTPUT)/fuzzed/libpybpfprof.a

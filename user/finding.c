@@ -94,6 +94,22 @@ static void answer(struct watch *watch, struct watched *watched, const struct ru
 	watched->file_count = 0;
 }
 
+void finding__confirm(struct watch *watch, struct watched *watched,
+		      const struct process_record *record)
+{
+	uint64_t waited = 0;
+
+	if (record->state != TARGET_WAITING)
+		return;
+	if (watched->refusal)
+		target_map__refuse(watch->map, watched->key, watched->refusal, &waited);
+	else
+		target_map__put(watch->map, watched->key, &watched->target->runtime, &waited);
+	waited -= waited < record->waiting ? waited : record->waiting;
+	watch->waited += waited;
+	counts__add_waited(watch->counts, watched->target, waited);
+}
+
 static void warn_of_other(struct watched *watched, bool started)
 {
 	watched->warned = true;
@@ -169,6 +185,7 @@ static bool take_unwalked(struct watch *watch, struct watched *watched,
 		leave(watch, watched, error);
 		return false;
 	}
+	watched->refusal = outcome;
 	finding__take_target(watch, watched, target, waited);
 	return true;
 }

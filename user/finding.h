@@ -53,6 +53,11 @@ void finding__note_threads(void);
 void finding__take_target(struct watch *watch, struct watched *watched,
 			  struct target_process *target, uint64_t waited);
 
+/* WATCHED, which is known, is what RECORD tells of, from before that or of the same moment: then
+ * the kernel side may have taken it for one that is not. */
+void finding__confirm(struct watch *watch, struct watched *watched,
+		      const struct process_record *record);
+
 /* Nothing more comes of WATCHED, which is freed. */
 void finding__drop(struct watch *watch, struct watched *watched);
 

@@ -188,9 +188,11 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 
 static void note_fork(struct watch *watch, const struct process_record *record)
 {
-	const struct watched *parent = watched__find(&watch->watched, record->before);
 	struct watched *child = watched_of(watch, record);
+	const struct watched *parent = watched__find(&watch->watched, record->before);
 
+	if (child->target)
+		return;
 	if (parent && parent->target)
 		finding__take_target(watch, child, target__fork(parent->target, record->pid), 0);
 	else if (record->state == TARGET_OTHER)
@@ -204,8 +206,7 @@ static void adopt(struct watch *watch, struct watched *watched, const struct pro
 {
 	struct runtime runtime;
 
-	if (watched->target ||
-	    !images__runtime(watch->images, record->image, record->bias, &runtime))
+	if (!images__runtime(watch->images, record->image, record->bias, &runtime))
 		return;
 	finding__take_target(
 		watch, watched,
@@ -217,7 +218,9 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 {
 	struct watched *watched = watched_of(watch, record);
 
-	if (record->state == TARGET_PYTHON)
+	if (watched->target)
+		finding__confirm(watch, watched, record);
+	else if (record->state == TARGET_PYTHON)
 		adopt(watch, watched, record);
 	else if (record->state == TARGET_OTHER)
 		finding__leave_out(watch, watched);
@@ -229,7 +232,9 @@ static void note_mapping(struct watch *watch, const struct process_record *recor
 {
 	struct watched *watched = watched_of(watch, record);
 
-	if (record->state == TARGET_PYTHON)
+	if (watched->target)
+		finding__confirm(watch, watched, record);
+	else if (record->state == TARGET_PYTHON)
 		adopt(watch, watched, record);
 	else if (record->state == TARGET_WAITING)
 		watched__ask(&watch->watched, watched, record, now_ns());

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The input: what becomes of processes, in any order, as the kernel may tell it where some of it is
+ * lost and numbers are used again; and what is found where user space then looks.  The tables are
+ * the real ones; the kernel's map is as the input has it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "finding.h"
+#include "input.h"
+#include "log.h"
+#include "now.h"
+#include "xalloc.h"
+
+/* None that there is. */
+#define FIRST_PID  0x7ffffff0
+#define PIDS	   8
+#define SERIALS	   32
+#define EVENTS_MAX 256
+#define FILES_MAX  256
+#define NS_PER_MS  1000000LL
+
+enum step { LOOK, LOSE_SOME, RECORD };
+
+/* What stands for the kernel side. */
+static struct {
+	struct target targets[PIDS]; /* serial 0: none */
+	uint64_t serial, untold;
+	bool sees_mappings;
+} kernel;
+
+static struct input input;
+
+static struct target *entry_of(pid_t kernel_pid)
+{
+	CHECK(kernel_pid >= FIRST_PID && kernel_pid - FIRST_PID < PIDS);
+	return &kernel.targets[kernel_pid - FIRST_PID];
+}
+
+static int put(struct target_key key, enum target_state state, uint64_t *waited)
+{
+	struct target *target = entry_of(key.kernel_pid);
+
+	CHECK(key.serial);
+	if (target->serial && target->serial != key.serial)
+		return -ESTALE;
+	*waited = target->state == TARGET_WAITING ? target->waiting : 0;
+	*target = (struct target){ .serial = key.serial, .state = state };
+	return 0;
+}
+
+#define MAP struct target_map *map
+#define WRAP(type, name, ...)            \
+	type __wrap_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+
+/* The linker has those who mean these functions call them (see the Makefile). */
+WRAP(uint64_t, target_map__new_serial, MAP)
+{
+	(void)map;
+	return ++kernel.serial;
+}
+
+WRAP(int, target_map__put, MAP, struct target_key key, const struct runtime *runtime,
+     uint64_t *waited)
+{
+	(void)map;
+	(void)runtime;
+	*waited = 0;
+	return put(key, TARGET_PYTHON, waited);
+}
+
+WRAP(int, target_map__refuse, MAP, struct target_key key, enum outcome outcome, uint64_t *waited)
+{
+	(void)map;
+	(void)outcome;
+	return put(key, TARGET_REFUSED, waited);
+}
+
+WRAP(int, target_map__follow, MAP, struct target_key key)
+{
+	uint64_t waited;
+
+	(void)map;
+	return put(key, TARGET_OTHER, &waited);
+}
+
+WRAP(void, target_map__await, MAP, struct target_key key)
+{
+	uint64_t waited;
+
+	(void)map;
+	if (!entry_of(key.kernel_pid)->serial)
+		put(key, TARGET_WAITING, &waited);
+}
+
+WRAP(uint64_t, target_map__awaited, const MAP, struct target_key key)
+{
+	const struct target *target = entry_of(key.kernel_pid);
+
+	(void)map;
+	return target->serial == key.serial && target->state == TARGET_WAITING ? target->waiting
+									       : 0;
+}
+
+WRAP(void, target_map__remove, MAP, struct target_key key)
+{
+	struct target *target = entry_of(key.kernel_pid);
+
+	(void)map;
+	if (target->serial == key.serial)
+		memset(target, 0, sizeof(*target));
+}
+
+WRAP(bool, target_map__has, const MAP, pid_t kernel_pid)
+{
+	(void)map;
+	return entry_of(kernel_pid)->serial;
+}
+
+WRAP(void, target_map__know_python, MAP, const struct file_key *key, struct text_place text,
+     uint32_t image, const struct runtime *runtime)
+{
+	(void)map;
+	(void)key;
+	(void)text;
+	(void)runtime;
+	CHECK(image);
+}
+
+WRAP(void, target_map__know_other, MAP, const struct file_key *key, bool leads_to_one)
+{
+	(void)map;
+	(void)key;
+	(void)leads_to_one;
+}
+
+WRAP(struct target_map *, sampler__targets, struct sampler *sampler)
+{
+	(void)sampler;
+	return NULL;
+}
+
+WRAP(int, sampler__follow, struct sampler *sampler)
+{
+	(void)sampler;
+	return 0;
+}
+
+WRAP(bool, sampler__sees_mappings, const struct sampler *sampler)
+{
+	(void)sampler;
+	return kernel.sees_mappings;
+}
+
+WRAP(uint64_t, sampler__untold, const struct sampler *sampler)
+{
+	(void)sampler;
+	return kernel.untold;
+}
+
+WRAP(uint64_t, sampler__crowded, const struct sampler *sampler)
+{
+	(void)sampler;
+	return 0;
+}
+
+WRAP(uint64_t, sampler__outcomes, const struct sampler *sampler, enum outcome outcome)
+{
+	(void)sampler;
+	(void)outcome;
+	return 0;
+}
+
+WRAP(int, sampler__find_kernel_pid, struct sampler *sampler, pid_t pid, pid_t *kernel_pid,
+     pid_t *namesake)
+{
+	(void)sampler;
+	*kernel_pid = pid;
+	*namesake = 0;
+	return input__number(&input, 1) % 8 ? 0 : -ESRCH;
+}
+
+WRAP(pid_t *, process_list__read, size_t *count)
+{
+	pid_t *pids = xcalloc(PIDS, sizeof(*pids));
+
+	*count = input__number(&input, 1) % (PIDS + 1);
+	for (size_t i = 0; i < *count; i++)
+		pids[i] = FIRST_PID + i;
+	return pids;
+}
+
+WRAP(int, process__inspect, pid_t pid, struct process *process)
+{
+	uint64_t choice = input__number(&input, 1);
+
+	*process = (struct process){ .pid = pid,
+				     .tgid = pid,
+				     .parent = FIRST_PID + choice % PIDS,
+				     .zombie = choice % 16 == 1,
+				     .start_time = 1 + choice % 2 };
+	return choice % 16 == 2 ? -ESRCH : choice % 16 == 3 ? -EMFILE : 0;
+}
+
+WRAP(int, identity__read, pid_t pid, struct identity *identity)
+{
+	(void)pid;
+	*identity = (struct identity){ .short_name = xstrdup("fuzzed") };
+	return 0;
+}
+
+WRAP(int, target__look, pid_t pid, uint64_t *signature, struct target_process **target)
+{
+	static const int answers[] = { 0,      -EAGAIN, -ENOEXEC, -ENOTSUP,
+				       -ESRCH, -EPERM,	-EMFILE,  -EAGAIN };
+	int answer = answers[input__number(&input, 1) % 8];
+
+	*signature = 1 + input__number(&input, 1) % 2;
+	if (answer && answer != -ENOTSUP)
+		return answer;
+	*target = target__unknown(pid);
+	(*target)->runtime.text.start = input__number(&input, 1);
+	return answer;
+}
+
+static void check_tables(const struct watch *watch)
+{
+	const struct watched_table *table = &watch->watched;
+	const struct watched *watched;
+	size_t due = 0, to_look_at = 0;
+
+	CHECK(HASH_COUNT(table->all) <= PIDS);
+	CHECK(HASH_CNT(by_pid, table->by_pid) == HASH_COUNT(table->all));
+	for (watched = table->all; watched; watched = watched->hh.next) {
+		CHECK(watched__of_pid(table, watched->pid) == watched);
+		CHECK(watched__find(table, watched->key.serial) == watched);
+		CHECK(watched->file_count <= FILES_MAX);
+		CHECK(!watched->target || watched->target->key.serial == watched->key.serial);
+		CHECK(!watched->target || !watched->target->ended);
+		CHECK(!watched->target || watched->look_ns == INT64_MAX);
+		to_look_at += watched->look_ns != INT64_MAX;
+	}
+	for (watched = table->due; watched; watched = watched->next)
+		due++;
+	CHECK(due == to_look_at);
+}
+
+/* What the kernel has of a process is what it tells, mostly. */
+static void take_record(struct watch *watch)
+{
+	pid_t pid = FIRST_PID + input__number(&input, 1) % PIDS;
+	struct target *target = entry_of(pid);
+	struct process_record record = {
+		.kind = RECORD_PROCESS,
+		.event = input__number(&input, 1) % 6,
+		.pid = pid,
+		.kernel_pid = pid,
+		.serial = 1000 + input__number(&input, 1) % SERIALS,
+		.before = 1000 + input__number(&input, 1) % SERIALS,
+		.state = input__number(&input, 1) % 5,
+		.image = input__number(&input, 1) % 4,
+		.waiting = input__number(&input, 1) % 4,
+		.start = input__number(&input, 1),
+		.file.inode = input__number(&input, 1),
+		.bias = input__number(&input, 8),
+		.argument_bytes = input__number(&input, 1),
+	};
+
+	input__take(&input, record.arguments, record.argument_bytes);
+	if (input__number(&input, 1) % 4)
+		*target = (struct target){ .serial = record.serial,
+					   .state = record.state,
+					   .waiting = record.waiting };
+	if (record.event == PROCESS_ENDED && input__number(&input, 1) % 4)
+		memset(target, 0, sizeof(*target));
+	watch__note(watch, &record);
+}
+
+static void end_all(struct watch *watch)
+{
+	while (watch->watched.all) {
+		const struct watched *watched = watch->watched.all;
+		const struct process_record record = { .kind = RECORD_PROCESS,
+						       .event = PROCESS_ENDED,
+						       .pid = watched->pid,
+						       .kernel_pid = watched->key.kernel_pid,
+						       .serial = watched->key.serial };
+
+		watch__note(watch, &record);
+	}
+}
+
+/* On the clock that input.c makes. */
+static void pause_ms(uint64_t milliseconds)
+{
+	const struct timespec pause = { 0, milliseconds * NS_PER_MS };
+
+	nanosleep(&pause, NULL);
+}
+
+static void go_through(struct watch *watch, struct symbolizer *symbolizer)
+{
+	for (int i = 0; i < EVENTS_MAX && input.left; i++) {
+		enum step step = input__number(&input, 1) % 8;
+
+		if (step == LOSE_SOME)
+			kernel.untold++;
+		if (step < RECORD) {
+			pause_ms(input__number(&input, 1));
+			watch__look(watch, now_ns());
+			symbolizer__settle(symbolizer);
+		} else {
+			take_record(watch);
+		}
+		check_tables(watch);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct profile *profile = profile__new();
+	struct symbolizer *symbolizer = symbolizer__new(profile, LINES_CURRENT);
+	struct counts *counts = counts__new(profile, symbolizer);
+	struct process_filter filter = { 0 };
+	struct ledger ledger = { 0 };
+	struct watch *watch;
+
+	log__set_level(LOG_ERROR);
+	memset(&kernel, 0, sizeof(kernel));
+	input = (struct input){ bytes, size };
+	memory__set(bytes, size, 0);
+	kernel.sees_mappings = input__number(&input, 1) % 2;
+	watch = watch__new(input__number(&input, 1) % 3, &filter);
+	CHECK(!watch__open(watch, NULL, 0));
+	CHECK(!watch__begin(watch, NULL, symbolizer, counts, now_ns()));
+	go_through(watch, symbolizer);
+	end_all(watch);
+	watch__end(watch);
+	watch__account(watch, &ledger);
+	CHECK(ledger.outcomes[OUTCOME_NOT_KNOWN_YET] == 0);
+	CHECK(ledger.events == profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET]);
+	counts__free(counts);
+	symbolizer__free(symbolizer);
+	profile__free(profile);
+	watch__free(watch);
+	return 0;
+}
