@@ -255,9 +255,11 @@ struct target {
 	__u32 padding;
 };
 
-/* What the kernel knows a file by that is mapped: its inode's number may be used again. */
+/* What the kernel knows a file by that is mapped: its inode's number may be used again, and another
+ * content be written to the same inode. */
 struct file_key {
 	__u64 inode, size;
+	__u64 changed; /* when it was changed last: nanoseconds, which no user can set back */
 	__u32 device, generation;
 };
 

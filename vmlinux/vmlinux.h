@@ -72,6 +72,21 @@ struct inode {
 	struct super_block *i_sb;
 	long long i_size;
 	unsigned int i_generation; /* another one when the number is used again */
+	long long i_ctime_sec;	   /* of the last change; in two fields from 6.11 on */
+	unsigned int i_ctime_nsec;
+};
+
+struct timespec64 {
+	long long tv_sec;
+	long tv_nsec;
+};
+
+struct inode___6_10 {
+	struct timespec64 __i_ctime;
+};
+
+struct inode___6_5 {
+	struct timespec64 i_ctime;
 };
 
 struct file {

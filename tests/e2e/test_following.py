@@ -7,12 +7,14 @@ looked at, by its PID or its program's name.
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
-from conftest import PROGRAMS
-from pythons import own_pythons
+from conftest import PROGRAMS, missing
+from pythons import RELEASE, find_pythons, own_pythons
+from test_finding import dependencies
 
 PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 
@@ -195,6 +197,60 @@ class TestAll:
         assert wanted.pid in processes and other.pid not in processes
         run = profile("-a", "--exclude", "comm=busy*", "-r", self.RATE, "-d", 1)
         assert wanted.pid not in by_process(run)
+
+
+class TestOverwritten:
+    """Another Python is written to the file of one that is known: the inode and its size stay."""
+
+    RATE = 499
+    SECONDS = 0.6
+    CODE = ("import sys, time\n"
+            "def in_child():\n"
+            "    end = time.process_time() + float(sys.argv[1])\n"
+            "    while time.process_time() < end: sum(range(1000))\n"
+            "in_child()")
+    SCRIPT = ('read line; PYTHONHOME="$2" "$1" -c "$5" %g; cat "$3" >"$1"; '
+              'PYTHONHOME="$4" "$1" -c "$5" %g' % (SECONDS, SECONDS + 0.1))
+
+    @pytest.fixture
+    def files(self, tmp_path):
+        """[path, home, path, home] of executables of the same size, which hold Pythons of different
+        versions that both run here."""
+        found = {}
+        for python in find_pythons():
+            path, home = python.root + python.path, python.root + "/usr"
+            if path.startswith(home) and python.kind == RELEASE and not subprocess.run(
+                    [path, "-c", self.CODE, "0"], env=dict(os.environ, PYTHONHOME=home),
+                    stderr=subprocess.DEVNULL).returncode and "libpython" not in dependencies(path):
+                copy = str(tmp_path / ("python-%d.%d" % python.version[:2]))
+                found[python.version[:2]] = [shutil.copy(path, copy), home]
+        if len(found) < 2:
+            missing("second Python that is one file")
+        chosen = found[min(found)] + found[max(found)]
+        size = max(map(os.path.getsize, chosen[::2]))
+        for path in chosen[::2]:
+            os.truncate(path, size)
+        return chosen
+
+    @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
+    def test_in_place(self, files, profile, everything):
+        shell = subprocess.Popen(["sh", "-c", self.SCRIPT, "sh", *files, self.CODE],
+                                 stdin=subprocess.PIPE)
+        try:
+            scope = ("-a", "-d", 8 * self.SECONDS) if everything else ("-p", shell.pid, "-s")
+            run = profile.start(*scope, "-r", self.RATE)
+            run.wait_sampling()
+            shell.stdin.write(b"\n")
+            shell.stdin.close()
+            run.load()
+        finally:
+            shell.kill()
+            shell.wait()
+        of_either = {seconds: [(frames, samples) for frames, samples in run.stacks
+                               if process_of(frames)[1].endswith(" %g" % seconds)]
+                     for seconds in (self.SECONDS, self.SECONDS + 0.1)}
+        for seconds, stacks in of_either.items():
+            assert count(stacks, "in_child") > 0.7 * seconds * self.RATE, seconds
 
 
 class TestNumbersAgain:

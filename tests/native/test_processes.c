@@ -20,12 +20,17 @@
 #define BIAS	     0x7000000
 
 static struct super_block device = { .s_dev = 0x800001 };
-static struct inode inode = { .i_ino = 7, .i_sb = &device, .i_size = 4096, .i_generation = 3 };
+static struct inode inode = { .i_ino = 7,
+			      .i_sb = &device,
+			      .i_size = 4096,
+			      .i_generation = 3,
+			      .i_ctime_sec = 5,
+			      .i_ctime_nsec = 0x80000009 };
 static struct file file = { .f_inode = &inode };
 static struct mm_struct before,
 	after = { .start_code = TEXT_ADDRESS + BIAS + 0x40, .arg_start = 1, .arg_end = 2 };
 static const struct file_key key = {
-	.inode = 7, .size = 4096, .device = 0x800001, .generation = 3
+	.inode = 7, .size = 4096, .changed = 5000000009, .device = 0x800001, .generation = 3
 };
 
 static int set_up(void **state)
@@ -144,6 +149,20 @@ static void a_known_program_is_walked_from_its_exec_on(void **state)
 	assert_int_equal(last_record()->event, PROCESS_EXECUTED);
 	assert_int_equal(last_record()->image, 9);
 	assert_int_equal(last_record()->bias, BIAS);
+}
+
+/* Others may have been written to its inode, of the same size. */
+static void a_program_that_was_changed_is_another(void **state)
+{
+	struct inode changed = inode;
+	struct file overwritten = { .f_inode = &changed };
+
+	(void)state;
+	know_python();
+	changed.i_ctime_nsec++;
+	kernel__exec(STRANGE, &after, &overwritten);
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_WAITING);
+	assert_int_equal(last_record()->file.changed, key.changed + 1);
 }
 
 static void an_unknown_one_waits_and_is_asked_about(void **state)
@@ -294,6 +313,7 @@ int main(void)
 		TEST(a_strangers_child_is_none),
 		TEST(what_cannot_be_told_is_no_target),
 		TEST(a_known_program_is_walked_from_its_exec_on),
+		TEST(a_program_that_was_changed_is_another),
 		TEST(an_unknown_one_waits_and_is_asked_about),
 		TEST(what_is_known_for_no_python_is_left_alone),
 		TEST(what_leads_to_one_is_asked_each_time),

@@ -27,6 +27,21 @@ struct inode {
 	struct super_block *i_sb;
 	long long i_size;
 	unsigned int i_generation;
+	long long i_ctime_sec;
+	unsigned int i_ctime_nsec;
+};
+
+struct timespec64 {
+	long long tv_sec;
+	long tv_nsec;
+};
+
+struct inode___6_10 {
+	struct timespec64 __i_ctime;
+};
+
+struct inode___6_5 {
+	struct timespec64 i_ctime;
 };
 
 struct file {

@@ -16,6 +16,7 @@
 #define bpf_core_read(to, size, from)		memcpy(to, from, size)
 #define bpf_core_field_offset(type, field)	offsetof(type, field)
 #define bpf_core_type_size(type)		sizeof(type)
+#define bpf_core_field_exists(field)		true
 #define bpf_core_enum_value_exists(type, value) has_helper((type)(value))
 
 /* Whether the running kernel has the helper of this number. */
