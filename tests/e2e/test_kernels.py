@@ -65,6 +65,26 @@ IN_GROUP = ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % GROUP, "sh"]
 # A program that comes, and comes again, once all are profiled.
 THREE_TIMES = '(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; for i in 1 2 3; do /agent -c "$WORK"; done) & ' \
     'LD_PRELOAD=/verifier_cost.so exec "$@"'
+# Two containers of a pod, as Kubernetes has them, and what is in neither, as soon as all are profiled: each
+# in its control group from before its Python begins.
+POD = "12345678-9abc-def0-1234-56789abcdef0"
+CONTAINERS = [digit * 64 for digit in "ab"]
+POD_GROUP = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice" % POD.replace("-", "_")
+GROUPS = ["%s/cri-containerd-%s.scope" % (POD_GROUP, container) for container in CONTAINERS] + ["/system.slice"]
+MAKE_GROUPS = "; ".join("mkdir -p /sys/fs/cgroup" + group for group in GROUPS)
+IN_GROUPS = '(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; for group in %s; do ' \
+    "sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec timeout 2 /agent /programs/busy.py' & " \
+    'done) & exec "$@"' % " ".join(GROUPS)
+# In a page, before its profile.
+DATA = '<script type="application/json" id="profile">'
+# One number of a process for several, one after the other, each of which runs a program of its own.
+NUMBER, HOLDERS = 4000, 4
+HAND_ON = '(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; for i in $(seq %d); do ' \
+    'echo %d >/proc/sys/kernel/ns_last_pid; /agent -S /programs/reborn.py child $i; done) & exec "$@"' \
+    % (HOLDERS, NUMBER - 1)
+# By when after its exec a program whose file is known is walked: what comes before is counted, but has no
+# stack.
+KNOWN_WITHIN_S = 0.02
 # Where no function can be traced, it is said with -v.
 ASKED = "does not tell what is mapped"
 KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
@@ -114,6 +134,9 @@ def make_jobs(pythons):
     check = [PROFILER, "check", "--json"]
     changing = [PROFILER, *OUTPUTS, "-d", "3"]
     every = ["sh", "-c", THREE_TIMES, "sh", PROFILER, *OUTPUTS, "-v", "-a", "-d", "5", "-r", str(RATE)]
+    chosen = ["sh", "-c", IN_GROUPS, "sh", PROFILER, "-f", "html", *OUTPUTS[2:], "-d", "3.5", "-r", str(RATE), "-a",
+              "--cgroup", "/kubepods.slice", "--exclude", "container=containerd://" + CONTAINERS[1]]
+    reborn = ["sh", "-c", HAND_ON, "sh", PROFILER, *OUTPUTS, "-d", "4", "-r", str(RATE), "-a"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
             describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
@@ -122,6 +145,8 @@ def make_jobs(pythons):
             describe_job(changing, [busy], CHANGE),
             describe_job(every, environment={"WORK": WORK}),
             describe_job(IN_GROUP + check, first=LIMIT),
+            describe_job(chosen, first=MAKE_GROUPS),
+            describe_job(reborn),
             describe_job(everything, deep, ALLOW_ANY_RATE, architecture=WITH_CYCLES,
                          environment={"LD_PRELOAD": "/hardware_clock.so"}),
             describe_job(check, first=LOCK_DOWN, release=OLDEST)]
@@ -142,7 +167,7 @@ class Kernel:
         self.release = debian_kernels.release(machine.fetch_kernel(described))
         results, self.console = machine.run_jobs(described, initrd, folder)
         (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.every,
-         self.limited, self.by_cycles, self.locked) = (results + [None] * 10)[:10]
+         self.limited, self.chosen, self.reborn, self.by_cycles, self.locked) = (results + [None] * 12)[:12]
         self.pythons = described.contents.pythons()
 
     def succeeded(self, result):
@@ -404,3 +429,40 @@ def test_every_python(kernel):
     assert all(label.startswith("process ") for label in at_work)
     if kernel.machine.architecture.__name__ == "x86_64":
         assert ASKED not in result["output"]
+
+
+def page_data(text):
+    """What a page has of its profile."""
+    start = text.index(DATA) + len(DATA)
+    return json.loads(text[start:text.index("</script>", start)])
+
+
+def test_of_a_container(kernel):
+    """By its control group, where there is no hierarchy but that of version 2: the one that was asked for,
+    with its pod, and neither the other one of that pod nor what is in none."""
+    result = kernel.succeeded(kernel.chosen)
+    check_ledger(json.loads(result["stats"]))
+    data = page_data(result["profile"])
+    strings, processes = data["strings"], data["processes"]
+    rows = [processes[i:i + 10] for i in range(0, len(processes), 10)]
+    found = [[strings[number] for number in row[5:8]] for row in rows]
+    assert found == [[GROUPS[0], CONTAINERS[0], POD]]
+    assert any(function == "spin" for function in strings)
+
+
+def test_a_number_again(kernel):
+    """Of a process: nobody gets what another one had, its command or its stacks; and each but the first is
+    walked from its exec on, which it lives shortly after."""
+    result = kernel.succeeded(kernel.reborn)
+    check_ledger(json.loads(result["stats"]))
+    worked, unknown = {}, {}
+    for frames, count in parse_folded(result["profile"]):
+        holder = re.fullmatch(r'process %d:".*reborn\.py child (\d+)"' % NUMBER, frames[0].label)
+        if not holder:
+            continue
+        worked.setdefault(holder[1], set()).update(
+            frame.name for frame in frames if frame.name.startswith("child_"))
+        if "not yet known" in frames[-1].label:
+            unknown[holder[1]] = count
+    assert worked == {str(i): {"child_%d" % i} for i in range(1, HOLDERS + 1)}, result["output"]
+    assert all(count <= KNOWN_WITHIN_S * RATE for i, count in unknown.items() if i != "1"), unknown
