@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "architecture.h"
+#include "choice.h"
 #include "cpus.h"
 #include "elf_cache.h"
 #include "finding.h"
@@ -43,7 +44,7 @@ void finding__take_target(struct watch *watch, struct watched *watched,
 
 	target->key = watched->key;
 	watched->target = target;
-	watched__look_at(&watch->watched, watched, INT64_MAX);
+	choice__begin(watch, watched, now_ns());
 	watch->cpu_before_s += used_s > 0 ? used_s : 0;
 	if (!watch->first_pid && watch->following != FOLLOW_ALL)
 		watch->first_pid = watched->pid;
@@ -152,8 +153,20 @@ static void leave(struct watch *watch, struct watched *watched, int error)
 	/* It is another program by now, of which the kernel side is about to tell. */
 	if (error == -ESTALE)
 		return;
-	log__warning("process %d cannot be sampled: %s", watched->pid, strerror(-error));
+	if (error == -E2BIG)
+		finding__note_crowd(watch);
+	else
+		log__warning("process %d cannot be sampled: %s", watched->pid, strerror(-error));
 	finding__drop(watch, watched);
+}
+
+void finding__note_crowd(struct watch *watch)
+{
+	if (!watch->warned_of_crowd)
+		log__warning("there are more processes than room for them, so that some are not "
+			     "sampled until others have ended: --max-processes makes more");
+	watch->warned_of_crowd = true;
+	watch->full = true;
 }
 
 void finding__leave_out(struct watch *watch, struct watched *watched)
@@ -220,22 +233,23 @@ void finding__name_unknown(struct watch *watch)
 	HASH_ITER (hh, watch->watched.all, watched, next) {
 		uint64_t samples =
 			watched->target ? 0 : target_map__awaited(watch->map, watched->key);
+		struct target_process *target = samples ? target__unknown(watched->pid) : NULL;
 
-		if (samples)
-			finding__take_target(watch, watched, target__unknown(watched->pid),
-					     samples);
+		if (target && process_filter__wants(watch->filter, &target->identity))
+			finding__take_target(watch, watched, target, samples);
+		else
+			target__free(target);
 	}
 }
 
-/* It runs the Python TARGET. */
-static void take_python(struct watch *watch, struct watched *watched, struct target_process *target)
+void finding__take_python(struct watch *watch, struct watched *watched,
+			  struct target_process *target, int64_t now)
 {
 	uint64_t waited;
 	int error;
 
 	if (!process_filter__wants(watch->filter, &target->identity)) {
-		target__free(target);
-		finding__leave_out(watch, watched);
+		choice__set_aside(watch, watched, target, now);
 		return;
 	}
 	error = target_map__put(watch->map, watched->key, &target->runtime, &waited);
@@ -287,7 +301,7 @@ static int look(struct watched *watched, struct target_process **target)
 }
 
 /* Looks what it runs. */
-void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
+static void look_what_runs(struct watch *watch, struct watched *watched, int64_t now)
 {
 	struct target_process *target = NULL;
 	uint64_t before = watched->signature;
@@ -304,7 +318,7 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 	switch (error) {
 	case 0:
 		answer(watch, watched, &target->runtime);
-		take_python(watch, watched, target);
+		finding__take_python(watch, watched, target, now);
 		break;
 	case -ENOTSUP:
 		take_refused(watch, watched, target);
@@ -328,6 +342,14 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 	default:
 		take_unreadable(watch, watched);
 	}
+}
+
+void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
+{
+	if (watched->target || watched->unwanted)
+		choice__ask(watch, watched, now);
+	else
+		look_what_runs(watch, watched, now);
 }
 
 /* Begins to watch what the user or a scan has found. */

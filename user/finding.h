@@ -35,8 +35,11 @@ struct watch {
 	uint64_t untold, crowded; /* what was taken note of, of the sampler's */
 	uint64_t threadless;
 	int64_t note_ns, note_wait_ns, ask_ns;
+	int64_t describe_ns;
 	int64_t scan_ns; /* when the next scan is due, 0: none is */
 	bool warned_of_files;
+	bool full; /* there was no room for a process; none has ended since */
+	bool warned_of_crowd;
 	/* The program that was started: */
 	char **command; /* NULL: none */
 	pid_t child;
@@ -52,6 +55,13 @@ void finding__note_threads(void);
 /* WATCHED is known to be TARGET, of which WAITED samples came before. */
 void finding__take_target(struct watch *watch, struct watched *watched,
 			  struct target_process *target, uint64_t waited);
+
+/* There was no room for a process. */
+void finding__note_crowd(struct watch *watch);
+
+/* WATCHED runs the Python TARGET, which is taken where it is wanted; WATCHED may be dropped. */
+void finding__take_python(struct watch *watch, struct watched *watched,
+			  struct target_process *target, int64_t now);
 
 /* WATCHED, which is known, is what RECORD tells of, from before that or of the same moment: then
  * the kernel side may have taken it for one that is not. */

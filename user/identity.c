@@ -195,6 +195,21 @@ void identity__copy(const struct identity *identity, struct identity *copy)
 	copy->unit = copy_text(identity->unit);
 }
 
+static void swap_texts(char **one, char **other)
+{
+	char *text = *one;
+
+	*one = *other;
+	*other = text;
+}
+
+void identity__keep_names(struct identity *identity, struct identity *before)
+{
+	swap_texts(&identity->command, &before->command);
+	swap_texts(&identity->short_name, &before->short_name);
+	swap_texts(&identity->comm, &before->comm);
+}
+
 void identity__of_words(const char *words, size_t length, struct identity *identity)
 {
 	memset(identity, 0, sizeof(*identity));

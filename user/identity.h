@@ -34,6 +34,10 @@ void identity__free(struct identity *identity);
 /* The same once more, for identity__free: of a process that was forked. */
 void identity__copy(const struct identity *identity, struct identity *copy);
 
+/* Gives IDENTITY the names of the same process that BEFORE has: the command line and the short
+ * ones. */
+void identity__keep_names(struct identity *identity, struct identity *before);
+
 /* What is known of one that has ended, by the LENGTH bytes of the WORDS that it was started with,
  * each with a NUL; for identity__free. */
 void identity__of_words(const char *words, size_t length, struct identity *identity);

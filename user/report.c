@@ -69,5 +69,9 @@ void report__profile(const struct profile *profile)
 		free(totals);
 	}
 	log__info("%s", summary);
+	if (profile->ledger.not_asked)
+		log__info("%" PRIu64 " samples more are of processes that ended before it was "
+			  "known whether they ran a Python: in no stack",
+			  profile->ledger.not_asked);
 	free(summary);
 }

@@ -65,7 +65,7 @@ struct known_process {
 	uint64_t serial; /* key */
 	pid_t pid;
 	struct symbolizer *symbolizer;
-	const struct target_process *target;
+	struct target_process *target;
 	struct target_process *ended; /* the same, once it has; to be freed */
 	unsigned int settled;	      /* how often, since it has ended */
 	uint32_t process;
@@ -263,7 +263,7 @@ static bool has_freed_codes(struct known_process *process)
 	return now != before;
 }
 
-void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target)
+void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target)
 {
 	struct known_process *process = xcalloc(1, sizeof(*process));
 
@@ -310,11 +310,29 @@ static void begin_process(struct known_process *process)
 	process->codes = code_table__new(process->target, name_code, doubt_code, process);
 	process->process = profile__process(symbolizer->profile, process->serial, process->pid);
 	process->checks_to_go = FIRST_CHECKS;
+	/* What was forked has its parent's till then. */
+	if (process->target->parent)
+		target__identify(process->target, IDENTIFY_ALL);
 	target__describe(process->target, symbolizer->profile, process->process);
 	has_freed_codes(process); /* from now on */
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
 	symbolizer->by_index[process->process] = process;
+}
+
+bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
+			     const struct target_process *target)
+{
+	const struct known_process *process = find_process(symbolizer, target->key.serial);
+
+	return process && process->begun;
+}
+
+void symbolizer__describe(struct symbolizer *symbolizer, const struct target_process *target)
+{
+	const struct known_process *process = find_process(symbolizer, target->key.serial);
+
+	target__describe(target, symbolizer->profile, process->process);
 }
 
 static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_process *process,

@@ -30,7 +30,14 @@ void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_d
 
 /* Makes a process known; TARGET must live until symbolizer__end_target, or as long as the
  * symbolizer. */
-void symbolizer__add_target(struct symbolizer *symbolizer, const struct target_process *target);
+void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target);
+
+/* Whether anything of TARGET was sampled. */
+bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
+			     const struct target_process *target);
+
+/* TARGET, of which something was sampled, has another identity by now. */
+void symbolizer__describe(struct symbolizer *symbolizer, const struct target_process *target);
 
 /* Takes the names of a code object from the kernel's record of it. */
 void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record,

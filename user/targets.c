@@ -7,6 +7,7 @@
 #include "architecture.h"
 #include "deputy.h"
 #include "log.h"
+#include "now.h"
 #include "open_files.h"
 #include "pid_namespace.h"
 #include "targets.h"
@@ -249,6 +250,7 @@ struct target_process *target__fork(const struct target_process *parent, pid_t p
 					   .uid = parent->process.uid,
 					   .forked = true };
 	identity__copy(&parent->identity, &child->identity);
+	child->identity.start_unix_ns = clock_ns(CLOCK_REALTIME);
 	return child;
 }
 
@@ -279,6 +281,27 @@ bool target__has_ended(const struct target_process *target)
 	int error = process__inspect(target->process.pid, &now);
 
 	return error ? error == -ESRCH : now.zombie || is_namesake(target, &now);
+}
+
+bool target__identify(struct target_process *target, enum identify what)
+{
+	struct process process;
+	struct identity identity;
+	bool is_first = !target->process.start_time;
+
+	if (process__inspect(target->process.pid, &process) || is_namesake(target, &process) ||
+	    identity__read(target->process.pid, &identity))
+		return false;
+	target->process.start_time = process.start_time;
+	target->process.uid = process.uid;
+	/* The clock that it is told by is set now and then. */
+	if (!is_first)
+		identity.start_unix_ns = target->identity.start_unix_ns;
+	if (what == IDENTIFY_OWNER)
+		identity__keep_names(&identity, &target->identity);
+	identity__free(&target->identity);
+	target->identity = identity;
+	return true;
 }
 
 double target__cpu_seconds(const struct target_process *target)

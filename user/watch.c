@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "architecture.h"
+#include "choice.h"
 #include "command.h"
 #include "deputy.h"
 #include "finding.h"
@@ -17,6 +18,12 @@
 
 /* How often all processes are asked what they map, where the kernel does not tell. */
 #define ASK_NS (10 * NS_PER_S)
+
+/* How soon after a process has ended it is looked whom there was no room for. */
+#define CROWD_NS (500 * NS_PER_MS)
+
+/* How often it is read again whose a process is. */
+#define DESCRIBE_NS (10 * NS_PER_S)
 
 /* How often the kernel is made to note thread pointers anew, where that is needed. */
 #define NOTE_NS	    (100 * NS_PER_MS)
@@ -195,6 +202,9 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 		return;
 	if (parent && parent->target)
 		finding__take_target(watch, child, target__fork(parent->target, record->pid), 0);
+	else if (parent && parent->unwanted)
+		choice__set_aside(watch, child, target__fork(parent->unwanted, record->pid),
+				  now_ns());
 	else if (record->state == TARGET_OTHER)
 		finding__leave_out(watch, child);
 	else
@@ -249,6 +259,9 @@ static void note_end(struct watch *watch, const struct process_record *record)
 	if (!watched)
 		return;
 	watch->child_ends |= watched->pid == watch->child;
+	if (watch->full)
+		watch->scan_ns = now_ns() + CROWD_NS;
+	watch->full = false;
 	/* User space may have put it there again just now. */
 	finding__remove(watch, watched);
 	deputy__forget(record->pid);
@@ -286,9 +299,8 @@ static void make_good(struct watch *watch, int64_t now)
 	uint64_t crowded = sampler__crowded(watch->sampler);
 	struct watched *watched, *next;
 
-	if (crowded != watch->crowded && !watch->crowded)
-		log__warning("there are more processes than room for them: %s",
-			     "those that came last are not sampled");
+	if (crowded != watch->crowded)
+		finding__note_crowd(watch);
 	watch->crowded = crowded;
 	if (untold == watch->untold && (!watch->scan_ns || now < watch->scan_ns))
 		return;
@@ -309,6 +321,27 @@ static void ask_all(struct watch *watch, int64_t now)
 	if (watch->ask_ns)
 		finding__scan(watch, now);
 	watch->ask_ns = now + ASK_NS;
+}
+
+/* Reads again whose the processes are that were sampled. */
+static void describe_all(struct watch *watch)
+{
+	struct watched *watched, *next;
+
+	HASH_ITER (hh, watch->watched.all, watched, next)
+		if (watched->target &&
+		    symbolizer__has_sampled(watch->symbolizer, watched->target) &&
+		    target__identify(watched->target, IDENTIFY_OWNER))
+			symbolizer__describe(watch->symbolizer, watched->target);
+}
+
+static void describe_again(struct watch *watch, int64_t now)
+{
+	if (now < watch->describe_ns)
+		return;
+	if (watch->describe_ns)
+		describe_all(watch);
+	watch->describe_ns = now + DESCRIBE_NS;
 }
 
 /* A thread that was not noted yet is like one that runs no Python. */
@@ -351,6 +384,7 @@ void watch__look(struct watch *watch, int64_t now)
 	look_at_due(watch, now);
 	make_good(watch, now);
 	ask_all(watch, now);
+	describe_again(watch, now);
 	note_late_threads(watch, now);
 	tell_thread_states(watch, now);
 	reap(watch);
@@ -392,6 +426,7 @@ double watch__cpu_seconds(const struct watch *watch)
 void watch__end(struct watch *watch)
 {
 	finding__name_unknown(watch);
+	describe_all(watch);
 }
 
 void watch__account(const struct watch *watch, struct ledger *ledger)
@@ -412,6 +447,11 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 			   "as in -- python3 app.py",
 			   watch->command[0]);
 		return STATUS_NOT_PYTHON;
+	}
+	if (watch->warned_of_crowd) {
+		log__warning("no samples of the processes that there was room for: "
+			     "--max-processes makes more");
+		return STATUS_WRITTEN;
 	}
 	if (watch->following == FOLLOW_ALL) {
 		log__warning("no samples: no Python used any CPU in that time, or too little for "

@@ -53,6 +53,7 @@ struct target_process *watched__remove(struct watched_table *table, struct watch
 	watched__look_at(table, watched, INT64_MAX);
 	HASH_DELETE(hh, table->all, watched);
 	HASH_DELETE(by_pid, table->by_pid, watched);
+	target__free(watched->unwanted);
 	free(watched->files);
 	free(watched);
 	return target;

@@ -21,10 +21,11 @@ struct asked_file {
 
 /* While it runs one program. */
 struct watched {
-	struct target_key key;	       /* its serial is the key */
-	pid_t pid;		       /* the second key */
-	struct target_process *target; /* NULL: no Python, or it is not known yet */
-	enum outcome refusal;	       /* what its samples come to; 0: it is walked */
+	struct target_key key;		 /* its serial is the key */
+	pid_t pid;			 /* the second key */
+	struct target_process *target;	 /* NULL: no Python, or it is not known yet */
+	struct target_process *unwanted; /* a Python that the filter leaves out */
+	enum outcome refusal;		 /* what its samples come to; 0: it is walked */
 	/* Where it is not known yet: */
 	int64_t since_ns, look_ns, look_wait_ns; /* look: INT64_MAX: never for its own sake */
 	uint64_t signature;

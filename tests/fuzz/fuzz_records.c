@@ -132,7 +132,7 @@ static void write_profile(const struct profile *profile, unsigned int choice)
 	free(ledger__summary(&profile->ledger));
 }
 
-static void profile_all(const struct target_process *target, const struct record *records,
+static void profile_all(struct target_process *target, const struct record *records,
 			int record_count, unsigned int format)
 {
 	struct profile *profile = profile__new();

@@ -257,6 +257,11 @@ const struct slot *kernel__slot(__u32 cpu, __u32 slot)
 	return &((struct slot *)maps[STACKS].values)[cpu * STACK_SLOTS + slot];
 }
 
+void kernel__merge_threads(void)
+{
+	unseen_thread_bits = ~0U;
+}
+
 void kernel__begin_epoch(void)
 {
 	epoch++;

@@ -111,6 +111,9 @@ struct numbered_thread {
 /* Looks for process PID of user space's PID namespace among its threads, as user space does. */
 struct pid_search kernel__search(__u32 pid, const struct numbered_thread *threads, size_t count);
 
+/* Has the threads of each process counted as one. */
+void kernel__merge_threads(void);
+
 /* Has every stack defined anew, as user space does. */
 void kernel__begin_epoch(void);
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which processes are profiled, as they change while it is recorded, and where there is no room for all."""
+
+import gzip
+import os
+import subprocess
+
+import pytest
+
+from test_following import by_process, count
+
+UID = 33
+USER = b"www-data"
+RATE = 199
+SECONDS = 2.5
+
+
+class TestUserIsGivenUp:
+    @pytest.fixture
+    def server(self, target, any_python):
+        return target(any_python, "gives_up.py", UID, "worker-of-test", SECONDS)
+
+    @pytest.fixture
+    def follow(self, profile, server):
+        """follow(OPTION...): the stacks of the server, and of its worker."""
+        def run(*options):
+            recording = profile.start("-a", "-r", RATE, "-d", SECONDS + 1, *options)
+            recording.wait_sampling()
+            server.go()
+            processes = by_process(recording.load())
+            own = processes.pop(server.pid, [])
+            workers = [stacks for stacks in processes.values() if count(stacks, "work")]
+            return own, workers[0] if workers else []
+        return run
+
+    @pytest.mark.parametrize("options", [("--uid", str(UID)), ("--comm", "worker-of*")])
+    def test_worker_is_wanted(self, follow, options):
+        own, worker = follow(*options)
+        assert own == []
+        # It is asked after 0.1, 0.3, 0.7 and 1.5 s.
+        assert count(worker, "as_user") > 0.1 * SECONDS * RATE
+
+    def test_worker_is_wanted_no_more(self, follow):
+        own, worker = follow("--uid", "0", "--comm", "gives_up*")
+        assert count(own, "as_root") > 0.05 * SECONDS * RATE
+        assert count(worker, "as_user") < 0.5 * SECONDS * RATE
+
+    def test_whose_it_is_in_the_end(self, profile, server, binary, tmp_path):
+        output = str(tmp_path / "all.pb.gz")
+        recording = subprocess.Popen([binary, "-p", str(server.pid), "-s", "-v", "-d", str(SECONDS),
+                                      "-o", output], stderr=subprocess.PIPE)
+        while b"sampling " not in recording.stderr.readline():
+            pass
+        server.go()
+        recording.communicate(timeout=60)
+        with gzip.open(output) as file:
+            content = file.read()
+        assert USER in content and b"root" in content
+
+
+class TestFewPlaces:
+    def test_who_comes_last_is_sampled_once_another_has_ended(self, target, profile, any_python,
+                                                              tmp_path):
+        program = tmp_path / "places.py"
+        program.write_text(
+            "import os, sys, time\n"
+            "def burn(seconds):\n"
+            "    end = time.time() + seconds\n"
+            "    while time.time() < end: sum(range(100))\n"
+            "def child(function):\n"
+            "    if not os.fork():\n"
+            "        function()\n"
+            "        os._exit(0)\n"
+            "print('ready')\n"
+            "sys.stdout.flush()\n"
+            "sys.stdin.readline()\n"
+            "for i in range(6): child(lambda: time.sleep(1))\n"
+            "child(lambda: burn(4))\n"
+            "for i in range(7): os.wait()\n")
+        parent = target.start([*any_python.command, str(program)])
+        run = profile.start("-p", parent.pid, "-s", "-r", RATE, "--max-processes", 5)
+        run.wait_sampling()
+        parent.go()
+        run.load()
+        assert run.count_name("burn") > 1.5 * RATE
+        assert run.ledger["processes_without_room"] >= 2
+        assert "--max-processes makes more" in run.stderr
+        assert run.stderr.count("more processes than room") == 1
+
+    def test_no_samples_for_want_of_room(self, target, binary, any_python):
+        pids = [target(any_python, "busy.py").pid for _ in range(3)]
+        result = subprocess.run(
+            [binary, "-a", "--max-processes", "1", "--comm", "nothing-has-this-name", "-d", "0.5",
+             "-f", "folded", "-o", os.devnull], stderr=subprocess.PIPE, timeout=60)
+        assert pids and result.returncode == 0
+        assert b"no samples of the processes that there was room for" in result.stderr

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gives_up.py UID NAME SECONDS: a server's first process, which works as root, and forks one that gives that up.
+
+On a line of input the worker is forked; 0.3 s later it becomes user UID, and NAME to the kernel, and works on
+for SECONDS.
+"""
+
+import os
+import sys
+import time
+
+
+def spin(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        sum(range(100))
+
+
+def as_root():
+    spin(0.02)
+
+
+def as_user(seconds):
+    spin(seconds)
+
+
+def work(uid, name, seconds):
+    spin(0.3)
+    with open("/proc/self/comm", "w") as comm:
+        comm.write(name)
+    os.setgid(uid)
+    os.setuid(uid)
+    as_user(seconds)
+    os._exit(0)
+
+
+def main():
+    uid, name, seconds = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+    print("ready")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    if not os.fork():
+        work(uid, name, seconds)
+    end = time.time() + seconds + 0.3
+    while time.time() < end:
+        as_root()
+        time.sleep(0.02)
+    os.wait()
+
+
+main()

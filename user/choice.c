@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+
+#include "choice.h"
+
+#define NS_PER_MS 1000000LL
+
+#define AGAIN_NS     (100 * NS_PER_MS)
+#define AGAIN_NS_MAX (10000 * NS_PER_MS)
+
+static void ask_later(struct watch *watch, struct watched *watched, int64_t wait_ns, int64_t now)
+{
+	watched->look_wait_ns = wait_ns < AGAIN_NS_MAX ? wait_ns : AGAIN_NS_MAX;
+	watched__look_at(&watch->watched, watched, now + watched->look_wait_ns);
+}
+
+void choice__begin(struct watch *watch, struct watched *watched, int64_t now)
+{
+	if (process_filter__is_empty(watch->filter))
+		watched__look_at(&watch->watched, watched, INT64_MAX);
+	else
+		ask_later(watch, watched, AGAIN_NS, now);
+}
+
+void choice__set_aside(struct watch *watch, struct watched *watched, struct target_process *target,
+		       int64_t now)
+{
+	int error;
+
+	target->key = watched->key;
+	watched->unwanted = target;
+	error = target_map__follow(watch->map, watched->key);
+	if (!error) {
+		ask_later(watch, watched, AGAIN_NS, now);
+		return;
+	}
+	if (error == -E2BIG)
+		finding__note_crowd(watch);
+	finding__drop(watch, watched);
+}
+
+/* What WATCHED runs is not wanted any more; what was sampled of it stays. */
+static void give_up(struct watch *watch, struct watched *watched)
+{
+	target_map__follow(watch->map, watched->key);
+	watched__look_at(&watch->watched, watched, INT64_MAX);
+	symbolizer__end_target(watch->symbolizer, watched->target);
+	watched->target = NULL;
+	watch->some_ended = true;
+}
+
+void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
+{
+	struct target_process *target = watched->target ? watched->target : watched->unwanted;
+	bool wanted = target__identify(target, IDENTIFY_ALL) &&
+		      process_filter__wants(watch->filter, &target->identity);
+
+	if (wanted && watched->unwanted) {
+		watched->unwanted = NULL;
+		finding__take_python(watch, watched, target, now);
+	} else if (!wanted && watched->target && !target__has_ended(target)) {
+		give_up(watch, watched);
+	} else {
+		ask_later(watch, watched, 2 * watched->look_wait_ns, now);
+	}
+}
