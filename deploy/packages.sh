@@ -88,6 +88,8 @@ test     chromium-driver        chromedriver       drives Chromium
 test-all libffi-dev             -                  CPython's ctypes
 test-all libssl-dev             -                  CPython's hashlib and ssl
 test-all musl-tools             musl-gcc           a CPython with another C library
+test-all clang-19               clang-19           compiles the JIT of 3.13
+test-all llvm-19                llvm-readobj-19    reads what that has compiled
 END
 
 [ -n "$missing" ] || exit 0

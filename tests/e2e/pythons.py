@@ -29,7 +29,9 @@ import sys, sysconfig
 print("%d.%d.%d" % sys.version_info[:3])
 print(sysconfig.get_config_var("INCLUDEPY"))
 print("free-threaded" if sysconfig.get_config_var("Py_GIL_DISABLED") else
-      "debug" if hasattr(sys, "gettotalrefcount") else "release")
+      "debug" if hasattr(sys, "gettotalrefcount") else
+      "jit" if "--enable-experimental-jit'" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+      and not hasattr(sys, "_jit") else "release")
 print(hasattr(sys, "_jit") and sys._jit.is_available())
 """
 

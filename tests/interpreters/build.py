@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the interpreter that no package holds, for the tests.
+"""Builds the interpreters that no package holds, for the tests.
 
     sudo tests/interpreters/build.py [BUILD...]
 
@@ -24,9 +24,10 @@ PACKAGE = "python3.13"
 BUILD_TIMEOUT_S = 3600
 
 # options: of configure; program: in the prefix's bin; kind: as tests/e2e/pythons.py calls it;
-# modules: what must be there; environment: of configure and make.
-Build = collections.namedtuple("Build", "options program kind modules environment",
-                               defaults=("ctypes, hashlib, ssl, zlib", {}))
+# modules: what must be there; environment: of configure and make; edit: a file, what is in it, and
+# what is to be in its place.
+Build = collections.namedtuple("Build", "options program kind modules environment edit",
+                               defaults=("ctypes, hashlib, ssl, zlib", {}, None))
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Of the libraries that CPython may use, Debian has none for musl.
@@ -35,6 +36,10 @@ MUSL = {"CC": os.path.join(HERE, "musl-gcc.sh"), "PKG_CONFIG": "false"}
 BUILDS = {
     "3.13t": Build("--disable-gil", "python3.13t", "free-threaded"),
     "3.13musl": Build("", "python3.13", "musl", "_thread", MUSL),
+    # It asks for an LLVM that not every Debian has; the next one compiles it as well.
+    "3.13jit": Build("--enable-experimental-jit", "python3.13", "jit",
+                     environment={"PYTHON_FOR_REGEN": sys.executable},
+                     edit=("Tools/jit/_llvm.py", "_LLVM_VERSION = 18", "_LLVM_VERSION = 19")),
 }
 OPTIONS = "--quiet --disable-test-modules --without-ensurepip --without-static-libpython"
 
@@ -63,9 +68,22 @@ def fetch_source(folder):
     return glob.glob(os.path.join(unpacked, "*", ""))[0]
 
 
+def change_source(source, edit):
+    path, before, after = edit
+    with open(os.path.join(source, path), "r+", encoding="utf-8") as file:
+        text = file.read()
+        if before not in text:
+            raise Failure("%s has no %r" % (path, before))
+        file.seek(0)
+        file.truncate()
+        file.write(text.replace(before, after))
+
+
 def compile_build(name, folder):
     """Compiles one interpreter in FOLDER and puts it into its place."""
     source = fetch_source(folder)
+    if BUILDS[name].edit:
+        change_source(source, BUILDS[name].edit)
     installed = os.path.join(folder, "installed")
     options = [*OPTIONS.split(), *BUILDS[name].options.split(), "--prefix=" + prefix_of(name)]
     jobs = "-j%d" % len(os.sched_getaffinity(0))
