@@ -78,7 +78,7 @@ IN_GROUPS = '(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; 
 # In a page, before its profile.
 DATA = '<script type="application/json" id="profile">'
 # One number of a process for several, one after the other, each of which runs a program of its own.
-NUMBER, HOLDERS = 4000, 4
+NUMBER, HOLDERS = 4000, 3
 HAND_ON = '(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; for i in $(seq %d); do ' \
     'echo %d >/proc/sys/kernel/ns_last_pid; /agent -S /programs/reborn.py child $i; done) & exec "$@"' \
     % (HOLDERS, NUMBER - 1)
@@ -136,7 +136,7 @@ def make_jobs(pythons):
     every = ["sh", "-c", THREE_TIMES, "sh", PROFILER, *OUTPUTS, "-v", "-a", "-d", "5", "-r", str(RATE)]
     chosen = ["sh", "-c", IN_GROUPS, "sh", PROFILER, "-f", "html", *OUTPUTS[2:], "-d", "3.5", "-r", str(RATE), "-a",
               "--cgroup", "/kubepods.slice", "--exclude", "container=containerd://" + CONTAINERS[1]]
-    reborn = ["sh", "-c", HAND_ON, "sh", PROFILER, *OUTPUTS, "-d", "4", "-r", str(RATE), "-a"]
+    reborn = ["sh", "-c", HAND_ON, "sh", PROFILER, *OUTPUTS, "-d", "5", "-r", str(RATE), "-a"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
             describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
@@ -465,4 +465,6 @@ def test_a_number_again(kernel):
         if "not yet known" in frames[-1].label:
             unknown[holder[1]] = count
     assert worked == {str(i): {"child_%d" % i} for i in range(1, HOLDERS + 1)}, result["output"]
-    assert all(count <= KNOWN_WITHIN_S * RATE for i, count in unknown.items() if i != "1"), unknown
+    # A library is looked for again each time where the kernel does not tell of it.
+    if not without_mappings(kernel):
+        assert all(count <= KNOWN_WITHIN_S * RATE for i, count in unknown.items() if i != "1"), unknown
