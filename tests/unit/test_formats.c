@@ -146,6 +146,20 @@ static void a_process_without_a_command_has_its_short_name(void **state)
 	profile__free(profile);
 }
 
+static void several_as_one_are_a_service(void **state)
+{
+	struct profile *profile = profile__new();
+	uint32_t process = profile__process(profile, 1, 0);
+	char *label;
+
+	(void)state;
+	profile->processes[process].short_name = profile__string(profile, "web;1");
+	label = output__process_label(profile, process);
+	assert_string_equal(label, "service \"web:1\"");
+	free(label);
+	profile__free(profile);
+}
+
 /* TEXT, repeated up to LENGTH bytes, as it is shortened to BYTES_MAX. */
 static char *shortened(const char *text, size_t length, size_t bytes_max)
 {
@@ -257,6 +271,7 @@ int main(void)
 		cmocka_unit_test(labels_are_harmless),
 		cmocka_unit_test(no_label_ends_in_a_number),
 		cmocka_unit_test(processes_are_quoted),
+		cmocka_unit_test(several_as_one_are_a_service),
 		cmocka_unit_test(a_process_without_a_command_has_its_short_name),
 		cmocka_unit_test(long_texts_lose_their_middle),
 		cmocka_unit_test(a_long_command_keeps_its_beginning_and_its_end),

@@ -141,8 +141,9 @@ char *output__process_label(const struct profile *profile, uint32_t process)
 	const struct profile_process *description = &profile->processes[process];
 	string_id name = description->command ? description->command : description->short_name;
 	char *command = clean(profile->strings[name], SIZE_MAX);
-	char *label = xasprintf("process %u:\"%s\"", description->pid,
-				output__shorten(command, COMMAND_BYTES_MAX));
+	const char *shown = output__shorten(command, COMMAND_BYTES_MAX);
+	char *label = description->pid ? xasprintf("process %u:\"%s\"", description->pid, shown)
+				       : xasprintf("service \"%s\"", shown);
 
 	free(command);
 	return label;

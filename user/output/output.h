@@ -54,7 +54,8 @@ const struct output_format *output__by_ending(const char *path);
 char *output__frame_label(const struct profile *profile, const struct output_options *options,
 			  uint32_t location);
 
-/* "thread (TID): name" and "process PID:"command"", which stand before a stack's frames. */
+/* "thread (TID): name" and "process PID:"command"", which stand before a stack's frames; of several
+ * processes that count as one, which has no PID, "service "name"". */
 char *output__thread_label(const struct profile *profile, uint32_t thread);
 char *output__process_label(const struct profile *profile, uint32_t process);
 

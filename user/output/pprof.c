@@ -216,8 +216,10 @@ static void init_labels(struct writer *writer, const struct profile_thread *thre
 	const struct profile_process *process = &writer->profile->processes[thread->process];
 
 	labels->count = 0;
-	add_label(labels, writer->keys.pid, 0, process->pid);
-	add_label(labels, writer->keys.tid, 0, thread->tid);
+	if (process->pid)
+		add_label(labels, writer->keys.pid, 0, process->pid);
+	if (thread->tid)
+		add_label(labels, writer->keys.tid, 0, thread->tid);
 	add_value(writer, labels, writer->keys.thread, thread->name);
 	add_value(writer, labels, writer->keys.process, process->short_name);
 	add_value(writer, labels, writer->keys.command, process->command);

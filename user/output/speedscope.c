@@ -55,8 +55,11 @@ static char *thread_title(const struct writer *writer, uint32_t index)
 	const struct profile *profile = writer->profile;
 	const struct profile_thread *thread = &profile->threads[index];
 	const struct profile_process *process = &profile->processes[thread->process];
-	char *title = entity_title(profile, "Thread", thread->tid, thread->name), *whose, *both;
+	char *title, *whose, *both;
 
+	if (!process->pid)
+		return xasprintf("Service \"%s\"", profile->strings[process->short_name]);
+	title = entity_title(profile, "Thread", thread->tid, thread->name);
 	if (!output__shows_processes(profile, writer->options))
 		return title;
 	whose = entity_title(profile, "Process", process->pid, process->short_name);

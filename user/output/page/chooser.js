@@ -63,8 +63,8 @@ class ProcessChooser {
 
 	processText(process) {
 		const { processes, strings } = this.profile;
-		return `${processes.pids[process]} ${strings[processes.commands[process]] ||
-			strings[processes.shortNames[process]]}`;
+		return `${processes.pids[process] || ""} ${strings[processes.commands[process]] ||
+			strings[processes.shortNames[process]]}`.trim();
 	}
 
 	// What can be chosen: everything, the commands that several run, each process.

@@ -131,6 +131,8 @@ class Profile {
 	processLabel(process) {
 		const { commands, shortNames } = this.processes;
 		const command = this.strings[commands[process] || shortNames[process]];
-		return `process ${this.processes.pids[process]}:"${command}"`;
+		const pid = this.processes.pids[process];
+		// What has no PID stands for several.
+		return pid ? `process ${pid}:"${command}"` : `service "${command}"`;
 	}
 }

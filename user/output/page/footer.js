@@ -42,7 +42,8 @@ function processRows(profile) {
 	const { processes, commands, strings } = profile;
 	if (processes.count <= FOOTER_PROCESSES_MAX)
 		return Array.from({ length: processes.count }, (_, i) => ["Process", [
-			`${processes.pids[i]}: ${strings[processes.commands[i]] || strings[processes.shortNames[i]]}`,
+			`${processes.pids[i] ? `${processes.pids[i]}: ` : ""}` +
+				`${strings[processes.commands[i]] || strings[processes.shortNames[i]]}`,
 			...ownershipFacts(profile, [i]).map(([term, value]) => `${term.toLowerCase()} ${value}`),
 		].join(" · ")]);
 	const most = [...commands.members.keys()].sort((a, b) =>

@@ -68,8 +68,10 @@ function groupFacts(profile, frame) {
 	if (frame < profile.firstCommand)
 		return ownershipFacts(profile, [frame - profile.firstProcess]);
 	const members = profile.commands.members[frame - profile.firstCommand];
-	return [["Run by", members.length === 1 ? `process ${profile.processes.pids[members[0]]}` :
-		`${formatCount(members.length)} processes`], ...ownershipFacts(profile, members)];
+	const pid = profile.processes.pids[members[0]];
+	const runners = members.length > 1 ? `${formatCount(members.length)} processes` :
+		pid ? `process ${pid}` : "";
+	return [["Run by", runners], ...ownershipFacts(profile, members)].filter(([, value]) => value);
 }
 
 // Samples of each process.
