@@ -61,6 +61,7 @@ build    libprotobuf-c-dev      -                  encodes pprof files
 build    protobuf-compiler      protoc             reads pprof.proto
 build    protobuf-c-compiler    protoc-gen-c       makes the encoder from it
 build    libjansson-dev         -                  writes JSON
+build    libsqlite3-dev         -                  the agent's store
 build    uthash-dev             -                  hash tables
 demo     python3                -                  runs the sample program
 bench    python3-venv           -                  has pip, which fetches other profilers

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "database.h"
+#include "xalloc.h"
+
+#define FILE_NAME "profiles.db"
+
+/* "pybp": tells the database from others. */
+#define APPLICATION_ID 0x70796270
+
+/* Raised with every change after which older programs would read something wrong, also of the names
+ * of outcomes. */
+#define SCHEMA_VERSION 1
+
+/* Who writes at the same time does not do so for long. */
+#define PATIENCE_MS 5000
+
+const struct store_table_layout store_tables[STORE_TABLES] = {
+	[TABLE_STRINGS] = { "strings", "text", 1 },
+	[TABLE_FUNCTIONS] = { "functions",
+			      "name, filename, short_filename, first_line, kind, nameless", 6 },
+	[TABLE_LOCATIONS] = { "locations", "function, line", 2 },
+	[TABLE_STACKS] = { "stacks", "hash, locations", 2 },
+	[TABLE_LABEL_SETS] = { "label_sets", "labels", 1 },
+};
+
+/* A stack's locations are numbers of that table, leaf first; a service's samples pairs of a stack,
+ * less the one before, and a count: packing.h. */
+static const char schema[] =
+	"CREATE TABLE strings (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE,"
+	" until INTEGER NOT NULL);"
+	"CREATE TABLE functions (id INTEGER PRIMARY KEY, name INTEGER NOT NULL,"
+	" filename INTEGER NOT NULL, short_filename INTEGER NOT NULL, first_line INTEGER NOT NULL,"
+	" kind INTEGER NOT NULL, nameless INTEGER NOT NULL, until INTEGER NOT NULL,"
+	" UNIQUE (name, filename, short_filename, first_line, kind, nameless));"
+	"CREATE TABLE locations (id INTEGER PRIMARY KEY, function INTEGER NOT NULL,"
+	" line INTEGER NOT NULL, until INTEGER NOT NULL, UNIQUE (function, line));"
+	"CREATE TABLE stacks (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL,"
+	" locations BLOB NOT NULL, until INTEGER NOT NULL);"
+	"CREATE INDEX stacks_by_hash ON stacks (hash);"
+	"CREATE TABLE label_sets (id INTEGER PRIMARY KEY, labels TEXT NOT NULL UNIQUE,"
+	" until INTEGER NOT NULL);"
+	"CREATE TABLE windows (id INTEGER PRIMARY KEY AUTOINCREMENT, start_ns INTEGER NOT NULL,"
+	" end_ns INTEGER NOT NULL, rate_hz REAL NOT NULL, events INTEGER NOT NULL,"
+	" samples INTEGER NOT NULL, lost INTEGER NOT NULL, outcomes TEXT NOT NULL);"
+	"CREATE INDEX windows_by_time ON windows (end_ns, start_ns);"
+	"CREATE TABLE services (window INTEGER NOT NULL, label_set INTEGER NOT NULL,"
+	" samples BLOB NOT NULL, PRIMARY KEY (window, label_set)) WITHOUT ROWID;"
+	"CREATE INDEX strings_by_use ON strings (until);"
+	"CREATE INDEX functions_by_use ON functions (until);"
+	"CREATE INDEX locations_by_use ON locations (until);"
+	"CREATE INDEX stacks_by_use ON stacks (until);"
+	"CREATE INDEX label_sets_by_use ON label_sets (until);";
+
+char *database__explain(const struct store *store)
+{
+	int code = store->database ? sqlite3_errcode(store->database) : SQLITE_NOMEM;
+
+	switch (code) {
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return xasprintf("%s is broken (%s): move it away, or save what can be read with "
+				 "sqlite3 %s .recover",
+				 store->path, sqlite3_errmsg(store->database), store->path);
+	case SQLITE_FULL:
+		return xasprintf("no room to write %s (%s): free some, or lower --store-size",
+				 store->path, sqlite3_errmsg(store->database));
+	case SQLITE_CANTOPEN:
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		return xasprintf("%s cannot be opened (%s): look at who may read and write it, and "
+				 "the files beside it",
+				 store->path, sqlite3_errmsg(store->database));
+	default:
+		return xasprintf("%s: %s", store->path, sqlite3_errmsg(store->database));
+	}
+}
+
+int database__prepare(struct store *store, const char *sql, sqlite3_stmt **statement)
+{
+	return sqlite3_prepare_v3(store->database, sql, -1, SQLITE_PREPARE_PERSISTENT, statement,
+				  NULL);
+}
+
+int database__run(struct store *store, const char *sql)
+{
+	return sqlite3_exec(store->database, sql, NULL, NULL, NULL);
+}
+
+int database__number(struct store *store, const char *sql, int64_t argument, int64_t *number)
+{
+	sqlite3_stmt *statement;
+	int code = database__prepare(store, sql, &statement);
+
+	*number = 0;
+	if (code)
+		return code;
+	if (sqlite3_bind_parameter_count(statement))
+		sqlite3_bind_int64(statement, 1, argument);
+	code = sqlite3_step(statement);
+	if (code == SQLITE_ROW)
+		*number = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Makes an empty database a store. */
+static char *create_schema(struct store *store)
+{
+	char *numbers = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
+				  APPLICATION_ID, SCHEMA_VERSION);
+	/* The first before there is a table. */
+	int code = database__run(store, "PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE;");
+	char *wrong;
+
+	if (!code)
+		code = database__run(store, schema);
+	if (!code)
+		code = database__run(store, numbers);
+	wrong = code ? database__explain(store) : NULL;
+	if (code)
+		database__run(store, "ROLLBACK;");
+	free(numbers);
+	return wrong;
+}
+
+/* What kind of database it is; empty: one without anything. */
+static int identify(struct store *store, int64_t *application, int64_t *version, bool *empty)
+{
+	int64_t tables = 0;
+	int code = database__number(store, "PRAGMA application_id", 0, application);
+
+	if (!code)
+		code = database__number(store, "PRAGMA user_version", 0, version);
+	if (!code)
+		code = database__number(store, "SELECT count(*) FROM sqlite_schema", 0, &tables);
+	*empty = !code && !tables;
+	return code;
+}
+
+static char *check_kind(struct store *store, enum store_access wanted)
+{
+	int64_t application, version;
+	bool empty;
+	int code = identify(store, &application, &version, &empty);
+
+	if (code)
+		return database__explain(store);
+	if (empty && wanted == STORE_WRITE)
+		return create_schema(store);
+	if (empty)
+		return xasprintf("%s is empty: pybpfprof agent --store fills it", store->path);
+	if (application != APPLICATION_ID)
+		return xasprintf("%s is a database, but no store of profiles: name another folder",
+				 store->path);
+	if (version > SCHEMA_VERSION)
+		return xasprintf("%s was made by a newer pybpfprof (its version is %lld, this one "
+				 "knows %d): use that, or another folder",
+				 store->path, (long long)version, SCHEMA_VERSION);
+	return NULL;
+}
+
+/* For who writes: readers never wait for it, and after a crash of the machine some of the last
+ * windows may be missing, but nothing is broken. */
+static char *prepare_writing(struct store *store)
+{
+	int code = database__run(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+					"PRAGMA journal_size_limit = 1048576;"
+					"PRAGMA wal_autocheckpoint = 256;"
+					"PRAGMA cache_size = -2048; PRAGMA temp_store = MEMORY;");
+
+	return code ? database__explain(store) : NULL;
+}
+
+static char *prepare_folder(const char *folder, enum store_access wanted, const char *path)
+{
+	if (wanted == STORE_READ)
+		return access(path, F_OK) == 0
+			       ? NULL
+			       : xasprintf("there is no store in %s (%s): pybpfprof agent --store "
+					   "makes one",
+					   folder, strerror(errno));
+	if (mkdir(folder, 0755) && errno != EEXIST)
+		return xasprintf("folder %s cannot be made (%s): mkdir -p it first, or name "
+				 "another one with --store",
+				 folder, strerror(errno));
+	if (access(folder, W_OK | X_OK))
+		return xasprintf("folder %s cannot be written (%s): name another one with --store",
+				 folder, strerror(errno));
+	return NULL;
+}
+
+char *store__open(const char *folder, enum store_access wanted, struct store **result)
+{
+	struct store *store = *result = xcalloc(1, sizeof(*store));
+	int flags = wanted == STORE_READ ? SQLITE_OPEN_READONLY
+					 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	char *wrong;
+
+	store->path = xasprintf("%s/" FILE_NAME, folder);
+	wrong = prepare_folder(folder, wanted, store->path);
+	if (!wrong && sqlite3_open_v2(store->path, &store->database, flags, NULL))
+		wrong = database__explain(store);
+	if (wrong)
+		return wrong;
+	sqlite3_busy_timeout(store->database, PATIENCE_MS);
+	wrong = check_kind(store, wanted);
+	if (!wrong && wanted == STORE_WRITE)
+		wrong = prepare_writing(store);
+	return wrong;
+}
+
+void store__close(struct store *store)
+{
+	if (!store)
+		return;
+	for (int table = 0; table < STORE_TABLES; table++) {
+		sqlite3_finalize(store->find[table]);
+		sqlite3_finalize(store->insert[table]);
+		sqlite3_finalize(store->touch[table]);
+	}
+	sqlite3_finalize(store->put_window);
+	sqlite3_finalize(store->put_service);
+	sqlite3_close(store->database);
+	free(store->path);
+	free(store);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The database of a store, for the files in this folder. */
+#ifndef PYBPFPROF_DATABASE_H
+#define PYBPFPROF_DATABASE_H
+
+#include <stdbool.h>
+
+#include <sqlite3.h>
+
+#include "store.h"
+
+/* What is held once each.  Each row says until which window it may be in use: what is used by a
+ * later one is told so, and what no kept window can use is removed. */
+enum store_table {
+	TABLE_STRINGS,
+	TABLE_FUNCTIONS,
+	TABLE_LOCATIONS,
+	TABLE_STACKS,
+	TABLE_LABEL_SETS,
+	STORE_TABLES,
+};
+
+/* The name of a table, and what tells its rows apart. */
+struct store_table_layout {
+	const char *name, *keys;
+	int key_count;
+};
+
+extern const struct store_table_layout store_tables[STORE_TABLES];
+
+struct store {
+	char *path; /* of the database */
+	sqlite3 *database;
+	/* Of each table, made when the first window is written: to find a row, to add it, and to
+	 * say that it is used for longer. */
+	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];
+	sqlite3_stmt *put_window, *put_service;
+};
+
+/* Says what went wrong last; the caller frees. */
+char *database__explain(const struct store *store);
+
+/* Prepares SQL; an SQLite code. */
+int database__prepare(struct store *store, const char *sql, sqlite3_stmt **statement);
+
+/* Runs SQL, which has no results; an SQLite code. */
+int database__run(struct store *store, const char *sql);
+
+/* The number that SQL selects, with ARGUMENT for its ?1; 0 where there is none.  An SQLite code. */
+int database__number(struct store *store, const char *sql, int64_t argument, int64_t *number);
+
+#endif

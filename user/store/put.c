@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A window's way into the database.
+ *
+ * What the window uses is looked up once, and added where it is new.  Each row of it
+ * says until which window it may be in use.  To write that with each window would
+ * cost more than all else, so it is said for some windows to come: an eighth more
+ * than there are.  What is not used any more stays that much longer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "database.h"
+#include "packing.h"
+#include "xalloc.h"
+
+/* One for each so many. */
+#define AHEAD_PART 8
+
+/* One window that is being written; ids of the database, by the profile's: 0: not asked yet. */
+struct writer {
+	struct store *store;
+	const struct store_window *window;
+	int64_t number, until;
+	int64_t *strings, *functions, *locations, *stacks;
+	char *wrong; /* what went wrong first */
+};
+
+static int prepare_table(struct store *store, enum store_table table)
+{
+	const struct store_table_layout *layout = &store_tables[table];
+	char *wheres = xstrdup(""), *marks = xstrdup(""), *names = xstrdup(layout->keys),
+	     *rest = names;
+	char *sql[3];
+	int code = SQLITE_OK, key = 0;
+
+	for (char *name; (name = strsep(&rest, ","));) {
+		char *where = xasprintf("%s%s%s = ?%d", wheres, key ? " AND " : "", name, key + 1);
+		char *mark = xasprintf("%s?%d, ", marks, key + 1);
+
+		free(wheres);
+		free(marks);
+		wheres = where;
+		marks = mark;
+		key++;
+	}
+	sql[0] = xasprintf("SELECT id, until FROM %s WHERE %s", layout->name, wheres);
+	sql[1] = xasprintf("INSERT INTO %s (%s, until) VALUES (%s?%d)", layout->name, layout->keys,
+			   marks, key + 1);
+	sql[2] = xasprintf("UPDATE %s SET until = ?2 WHERE id = ?1", layout->name);
+	code = database__prepare(store, sql[0], &store->find[table]);
+	if (!code)
+		code = database__prepare(store, sql[1], &store->insert[table]);
+	if (!code)
+		code = database__prepare(store, sql[2], &store->touch[table]);
+	for (int i = 0; i < 3; i++)
+		free(sql[i]);
+	free(wheres);
+	free(marks);
+	free(names);
+	return code;
+}
+
+static int prepare(struct store *store)
+{
+	int code = SQLITE_OK;
+
+	if (store->put_service)
+		return code;
+	for (int table = 0; table < STORE_TABLES && !code; table++)
+		if (!store->touch[table])
+			code = prepare_table(store, table);
+	if (!code && !store->put_window)
+		code = database__prepare(store,
+					 "INSERT INTO windows (start_ns, end_ns, rate_hz, events,"
+					 " samples, lost, outcomes)"
+					 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+					 &store->put_window);
+	if (!code)
+		code = database__prepare(store,
+					 "INSERT INTO services (window, label_set, samples)"
+					 " VALUES (?1, ?2, ?3)",
+					 &store->put_service);
+	return code;
+}
+
+/* Takes note of what went wrong just now. */
+static void check(struct writer *writer, int code)
+{
+	if (code && !writer->wrong)
+		writer->wrong = database__explain(writer->store);
+}
+
+/* Runs STATEMENT; returns whether there is a row, which is there until it is reset. */
+static bool step(struct writer *writer, sqlite3_stmt *statement)
+{
+	int code = writer->wrong ? SQLITE_DONE : sqlite3_step(statement);
+
+	check(writer, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
+	return code == SQLITE_ROW;
+}
+
+/* The keys of a row: they are bound to both statements that need them. */
+static void bind_number(struct writer *writer, enum store_table table, int key, int64_t number)
+{
+	sqlite3_bind_int64(writer->store->find[table], key, number);
+	sqlite3_bind_int64(writer->store->insert[table], key, number);
+}
+
+static void bind_text(struct writer *writer, enum store_table table, const char *text)
+{
+	sqlite3_bind_text(writer->store->find[table], 1, text, -1, SQLITE_STATIC);
+	sqlite3_bind_text(writer->store->insert[table], 1, text, -1, SQLITE_STATIC);
+}
+
+static void bind_bytes(struct writer *writer, enum store_table table, int key,
+		       const struct packed *packed)
+{
+	sqlite3_bind_blob(writer->store->find[table], key, packed->bytes, packed->length,
+			  SQLITE_STATIC);
+	sqlite3_bind_blob(writer->store->insert[table], key, packed->bytes, packed->length,
+			  SQLITE_STATIC);
+}
+
+static void add_row(struct writer *writer, sqlite3_stmt *insert, int keys)
+{
+	sqlite3_bind_int64(insert, keys + 1, writer->until);
+	step(writer, insert);
+	sqlite3_reset(insert);
+}
+
+static void keep_row(struct writer *writer, sqlite3_stmt *touch, int64_t id)
+{
+	sqlite3_bind_int64(touch, 1, id);
+	sqlite3_bind_int64(touch, 2, writer->until);
+	step(writer, touch);
+	sqlite3_reset(touch);
+}
+
+/* The row of TABLE whose keys are bound. */
+static int64_t intern(struct writer *writer, enum store_table table)
+{
+	struct store *store = writer->store;
+	sqlite3_stmt *find = store->find[table];
+	int64_t id = 0, until = 0;
+
+	if (step(writer, find)) {
+		id = sqlite3_column_int64(find, 0);
+		until = sqlite3_column_int64(find, 1);
+	}
+	sqlite3_reset(find);
+	if (id && until < writer->number)
+		keep_row(writer, store->touch[table], id);
+	if (id || writer->wrong)
+		return id;
+	add_row(writer, store->insert[table], store_tables[table].key_count);
+	return sqlite3_last_insert_rowid(store->database);
+}
+
+static int64_t put_string(struct writer *writer, string_id string)
+{
+	int64_t *id = &writer->strings[string];
+
+	if (!*id) {
+		bind_text(writer, TABLE_STRINGS, writer->window->profile->strings[string]);
+		*id = intern(writer, TABLE_STRINGS);
+	}
+	return *id;
+}
+
+static int64_t put_function(struct writer *writer, uint32_t index)
+{
+	const struct profile_function *function = &writer->window->profile->functions[index];
+	int64_t *id = &writer->functions[index];
+
+	if (!*id) {
+		const int64_t keys[] = {
+			put_string(writer, function->name),
+			put_string(writer, function->filename),
+			put_string(writer, function->short_filename),
+			function->first_line,
+			function->kind,
+			function->nameless,
+		};
+
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			bind_number(writer, TABLE_FUNCTIONS, i + 1, keys[i]);
+		*id = intern(writer, TABLE_FUNCTIONS);
+	}
+	return *id;
+}
+
+static int64_t put_location(struct writer *writer, uint32_t index)
+{
+	const struct profile_location *location = &writer->window->profile->locations[index];
+	int64_t *id = &writer->locations[index];
+
+	if (!*id) {
+		bind_number(writer, TABLE_LOCATIONS, 1, put_function(writer, location->function));
+		bind_number(writer, TABLE_LOCATIONS, 2, location->line);
+		*id = intern(writer, TABLE_LOCATIONS);
+	}
+	return *id;
+}
+
+/* FNV-1a: only to find a stack by; its bytes are compared. */
+static int64_t hash_of(const struct packed *packed)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < packed->length; i++)
+		hash = (hash ^ packed->bytes[i]) * 0x100000001b3ULL;
+	return (int64_t)hash;
+}
+
+static int64_t put_stack(struct writer *writer, uint32_t index)
+{
+	const struct profile_stack *stack = &writer->window->profile->stacks[index];
+	int64_t *id = &writer->stacks[index];
+
+	if (!*id) {
+		struct packed packed = { 0 };
+
+		for (uint32_t i = 0; i < stack->depth; i++)
+			packed__add(&packed, put_location(writer, stack->locations[i]));
+		bind_number(writer, TABLE_STACKS, 1, hash_of(&packed));
+		bind_bytes(writer, TABLE_STACKS, 2, &packed);
+		*id = intern(writer, TABLE_STACKS);
+		free(packed.bytes);
+	}
+	return *id;
+}
+
+/* A sample as the database has it. */
+struct row {
+	int64_t label_set, stack;
+	uint64_t count;
+};
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct row *a = left, *b = right;
+
+	if (a->label_set != b->label_set)
+		return a->label_set < b->label_set ? -1 : 1;
+	return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+static int64_t put_labels(struct writer *writer, json_t *labels)
+{
+	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+	int64_t id;
+
+	bind_text(writer, TABLE_LABEL_SETS, text);
+	id = intern(writer, TABLE_LABEL_SETS);
+	free(text);
+	return id;
+}
+
+/* All samples, those of a service side by side; how many.  The caller frees *ROWS. */
+static size_t make_rows(struct writer *writer, struct row **result)
+{
+	const struct profile *profile = writer->window->profile;
+	int64_t *label_sets = xcalloc(profile->process_count + 1, sizeof(*label_sets));
+	struct row *rows = xcalloc(profile->sample_count + 1, sizeof(*rows));
+
+	for (size_t i = 0; i < profile->sample_count && !writer->wrong; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+		uint32_t process = profile->threads[sample->thread].process;
+
+		if (!label_sets[process])
+			label_sets[process] = put_labels(writer, writer->window->labels[process]);
+		rows[i] = (struct row){ label_sets[process], put_stack(writer, sample->stack),
+					sample->count };
+	}
+	qsort(rows, profile->sample_count, sizeof(*rows), compare_rows);
+	free(label_sets);
+	*result = rows;
+	return profile->sample_count;
+}
+
+/* Writes the service whose rows begin at FIRST; returns where those of the next one do. */
+static size_t put_service(struct writer *writer, const struct row *rows, size_t first, size_t count)
+{
+	sqlite3_stmt *statement = writer->store->put_service;
+	struct packed packed = { 0 };
+	int64_t before = 0;
+	size_t next = first;
+
+	while (next < count && rows[next].label_set == rows[first].label_set) {
+		int64_t stack = rows[next].stack;
+		uint64_t samples = 0;
+
+		for (; next < count && rows[next].label_set == rows[first].label_set &&
+		       rows[next].stack == stack;
+		     next++)
+			samples += rows[next].count;
+		packed__add(&packed, stack - before);
+		packed__add(&packed, samples);
+		before = stack;
+	}
+	sqlite3_bind_int64(statement, 1, writer->number);
+	sqlite3_bind_int64(statement, 2, rows[first].label_set);
+	sqlite3_bind_blob(statement, 3, packed.bytes, packed.length, SQLITE_STATIC);
+	step(writer, statement);
+	sqlite3_reset(statement);
+	free(packed.bytes);
+	return next;
+}
+
+/* The outcomes that there were, by their names, as text; the caller frees. */
+static char *outcomes_text(const struct ledger *ledger)
+{
+	json_t *outcomes = json_object();
+	char *text;
+
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+		if (ledger->outcomes[outcome])
+			json_object_set_new(outcomes, outcome__name(outcome),
+					    json_integer(ledger->outcomes[outcome]));
+	text = json_dumps(outcomes, JSON_COMPACT);
+	json_decref(outcomes);
+	return text;
+}
+
+static void put_window(struct writer *writer)
+{
+	const struct store_window *window = writer->window;
+	sqlite3_stmt *statement = writer->store->put_window;
+	char *outcomes = outcomes_text(window->ledger);
+
+	sqlite3_bind_int64(statement, 1, window->start_unix_ns);
+	sqlite3_bind_int64(statement, 2, window->end_unix_ns);
+	sqlite3_bind_double(statement, 3, window->ledger->rate_hz);
+	sqlite3_bind_int64(statement, 4, window->ledger->events);
+	sqlite3_bind_int64(statement, 5, ledger__samples(window->ledger));
+	sqlite3_bind_int64(statement, 6, window->ledger->lost);
+	sqlite3_bind_text(statement, 7, outcomes, -1, SQLITE_STATIC);
+	step(writer, statement);
+	sqlite3_reset(statement);
+	free(outcomes);
+	writer->number = sqlite3_last_insert_rowid(writer->store->database);
+}
+
+/* How far ahead it is said what is in use. */
+static void look_ahead(struct writer *writer)
+{
+	int64_t oldest = 0;
+
+	if (!writer->wrong)
+		check(writer,
+		      database__number(writer->store, "SELECT min(id) FROM windows", 0, &oldest));
+	writer->until = writer->number + (writer->number - oldest) / AHEAD_PART;
+}
+
+static void put_all(struct writer *writer)
+{
+	struct row *rows;
+	size_t count, next = 0;
+
+	put_window(writer);
+	look_ahead(writer);
+	count = make_rows(writer, &rows);
+	while (next < count && !writer->wrong)
+		next = put_service(writer, rows, next, count);
+	free(rows);
+}
+
+char *store__put(struct store *store, const struct store_window *window)
+{
+	const struct profile *profile = window->profile;
+	struct writer writer = { .store = store, .window = window };
+
+	writer.strings = xcalloc(profile->string_count + 1, sizeof(int64_t));
+	writer.functions = xcalloc(profile->function_count + 1, sizeof(int64_t));
+	writer.locations = xcalloc(profile->location_count + 1, sizeof(int64_t));
+	writer.stacks = xcalloc(profile->stack_count + 1, sizeof(int64_t));
+	check(&writer, prepare(store));
+	if (!writer.wrong)
+		check(&writer, database__run(store, "BEGIN IMMEDIATE"));
+	if (!writer.wrong)
+		put_all(&writer);
+	if (!writer.wrong)
+		check(&writer, database__run(store, "COMMIT"));
+	if (writer.wrong)
+		database__run(store, "ROLLBACK");
+	free(writer.strings);
+	free(writer.functions);
+	free(writer.locations);
+	free(writer.stacks);
+	return writer.wrong;
+}

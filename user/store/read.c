@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * From the database to a profile.
+ *
+ * A service's samples of one window are some bytes, and of a day there are millions of
+ * stacks in them: only numbers are added up, and each stack is looked up once, in the
+ * end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "database.h"
+#include "hash_table.h"
+#include "packing.h"
+#include "sums.h"
+#include "xalloc.h"
+
+/* What a row of the database is in the profile. */
+struct known {
+	int64_t id; /* key */
+	uint32_t index;
+	/* Of a set of labels: */
+	bool wanted;
+	struct sums sums; /* samples of each stack, by its ID */
+	UT_hash_handle hh;
+};
+
+struct reader {
+	struct store *store;
+	const struct store_query *query;
+	struct profile *profile;
+	struct store_found *found;
+	sqlite3_stmt *select[STORE_TABLES];
+	struct known *known[STORE_TABLES];
+	double cpu_s; /* that all samples stand for */
+	char *wrong;  /* what went wrong first */
+};
+
+static const char *const selects[STORE_TABLES] = {
+	[TABLE_STRINGS] = "SELECT text FROM strings WHERE id = ?1",
+	[TABLE_FUNCTIONS] = "SELECT name, filename, short_filename, first_line, kind, nameless"
+			    " FROM functions WHERE id = ?1",
+	[TABLE_LOCATIONS] = "SELECT function, line FROM locations WHERE id = ?1",
+	[TABLE_STACKS] = "SELECT locations FROM stacks WHERE id = ?1",
+	[TABLE_LABEL_SETS] = "SELECT labels FROM label_sets WHERE id = ?1",
+};
+
+static struct known *find(const struct reader *reader, enum store_table table, int64_t id)
+{
+	struct known *known;
+
+	HASH_FIND(hh, reader->known[table], &id, sizeof(id), known);
+	return known;
+}
+
+static struct known *add(struct reader *reader, enum store_table table, int64_t id, uint32_t index)
+{
+	struct known *known = xcalloc(1, sizeof(*known));
+
+	known->id = id;
+	known->index = index;
+	HASH_ADD(hh, reader->known[table], id, sizeof(known->id), known);
+	return known;
+}
+
+/* Takes note of what went wrong just now; returns whether anything did. */
+static bool check(struct reader *reader, int code)
+{
+	if (code && !reader->wrong)
+		reader->wrong = database__explain(reader->store);
+	return reader->wrong;
+}
+
+/* Something refers to what is not there, or is not as it was written. */
+static void take_for_broken(struct reader *reader)
+{
+	if (!reader->wrong)
+		reader->wrong =
+			xasprintf("%s is broken (it lacks parts of what it has): move it away",
+				  reader->store->path);
+}
+
+/* The row ID of TABLE, until its statement is reset; NULL where it is not to be had. */
+static sqlite3_stmt *select_row(struct reader *reader, enum store_table table, int64_t id)
+{
+	sqlite3_stmt *statement = reader->select[table];
+	int code;
+
+	if (reader->wrong)
+		return NULL;
+	sqlite3_bind_int64(statement, 1, id);
+	code = sqlite3_step(statement);
+	if (code == SQLITE_ROW)
+		return statement;
+	if (code == SQLITE_DONE)
+		take_for_broken(reader);
+	check(reader, code);
+	sqlite3_reset(statement);
+	return NULL;
+}
+
+static string_id get_string(struct reader *reader, int64_t id)
+{
+	struct known *known = find(reader, TABLE_STRINGS, id);
+	sqlite3_stmt *row;
+
+	if (known)
+		return known->index;
+	row = select_row(reader, TABLE_STRINGS, id);
+	if (!row)
+		return 0;
+	known = add(reader, TABLE_STRINGS, id,
+		    profile__string(reader->profile, (const char *)sqlite3_column_text(row, 0)));
+	sqlite3_reset(row);
+	return known->index;
+}
+
+static uint32_t get_function(struct reader *reader, int64_t id)
+{
+	struct known *known = find(reader, TABLE_FUNCTIONS, id);
+	struct profile_function function;
+	sqlite3_stmt *row;
+	int kind;
+
+	if (known)
+		return known->index;
+	row = select_row(reader, TABLE_FUNCTIONS, id);
+	if (!row)
+		return 0;
+	kind = sqlite3_column_int(row, 4);
+	if (kind != FRAME_PYTHON && kind != FRAME_REASON)
+		take_for_broken(reader);
+	function = (struct profile_function){
+		.name = get_string(reader, sqlite3_column_int64(row, 0)),
+		.filename = get_string(reader, sqlite3_column_int64(row, 1)),
+		.short_filename = get_string(reader, sqlite3_column_int64(row, 2)),
+		.first_line = sqlite3_column_int64(row, 3),
+		.kind = kind,
+		.nameless = sqlite3_column_int(row, 5),
+	};
+	sqlite3_reset(row);
+	return add(reader, TABLE_FUNCTIONS, id, profile__function(reader->profile, &function))
+		->index;
+}
+
+static uint32_t get_location(struct reader *reader, int64_t id)
+{
+	struct known *known = find(reader, TABLE_LOCATIONS, id);
+	uint32_t function, line;
+	sqlite3_stmt *row;
+
+	if (known)
+		return known->index;
+	row = select_row(reader, TABLE_LOCATIONS, id);
+	if (!row)
+		return 0;
+	function = get_function(reader, sqlite3_column_int64(row, 0));
+	line = sqlite3_column_int64(row, 1);
+	sqlite3_reset(row);
+	if (reader->wrong)
+		return 0;
+	return add(reader, TABLE_LOCATIONS, id, profile__location(reader->profile, function, line))
+		->index;
+}
+
+/* The stack whose locations ROW has. */
+static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
+{
+	const uint8_t *at = sqlite3_column_blob(row, 0);
+	const uint8_t *end = at + sqlite3_column_bytes(row, 0);
+	uint32_t locations[STACK_FRAMES_MAX], depth = 0;
+	uint64_t location;
+
+	while (depth < STACK_FRAMES_MAX && packed__take(&at, end, &location))
+		locations[depth++] = get_location(reader, location);
+	if (at != end || !depth)
+		take_for_broken(reader);
+	return reader->wrong ? 0 : profile__stack(reader->profile, locations, depth);
+}
+
+static uint32_t get_stack(struct reader *reader, int64_t id)
+{
+	struct known *known = find(reader, TABLE_STACKS, id);
+	uint32_t stack;
+	sqlite3_stmt *row;
+
+	if (known)
+		return known->index;
+	row = select_row(reader, TABLE_STACKS, id);
+	if (!row)
+		return 0;
+	stack = unpack_stack(reader, row);
+	sqlite3_reset(row);
+	return add(reader, TABLE_STACKS, id, stack)->index;
+}
+
+/* Whether LABELS have one of the values that are asked for, for each name. */
+static bool matches(const struct store_query *query, const json_t *labels)
+{
+	for (size_t i = 0; i < query->label_count; i++) {
+		const char *name = query->labels[i].name;
+		const char *value = json_string_value(json_object_get(labels, name));
+		bool met = false;
+
+		for (size_t j = 0; j < query->label_count && !met; j++)
+			met = strcmp(query->labels[j].name, name) == 0 &&
+			      strcmp(query->labels[j].value, value ? value : "") == 0;
+		if (!met)
+			return false;
+	}
+	return true;
+}
+
+static string_id label_text(struct profile *profile, const json_t *labels, const char *name)
+{
+	const char *value = json_string_value(json_object_get(labels, name));
+
+	return value ? profile__string(profile, value) : 0;
+}
+
+/* A service is a process to the profile, with a thread that stands for all of its. */
+static uint32_t add_service(struct reader *reader, int64_t id, const json_t *labels)
+{
+	struct profile *profile = reader->profile;
+	const char *pid = json_string_value(json_object_get(labels, "pid"));
+	uint32_t process = profile__process(profile, id, pid ? strtoul(pid, NULL, 10) : 0);
+	struct profile_process *entry = &profile->processes[process];
+
+	entry->short_name = label_text(profile, labels, "service_name");
+	entry->python_version = label_text(profile, labels, "python_version");
+	entry->container_id = label_text(profile, labels, "container_id");
+	entry->pod_uid = label_text(profile, labels, "pod");
+	reader->found->services++;
+	return profile__thread(profile, process, 0);
+}
+
+static struct known *get_labels(struct reader *reader, int64_t id)
+{
+	struct known *known = find(reader, TABLE_LABEL_SETS, id);
+	json_t *labels;
+	sqlite3_stmt *row;
+
+	if (known)
+		return known;
+	row = select_row(reader, TABLE_LABEL_SETS, id);
+	if (!row)
+		return NULL;
+	labels = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
+	sqlite3_reset(row);
+	if (!labels)
+		take_for_broken(reader);
+	known = add(reader, TABLE_LABEL_SETS, id, 0);
+	known->wanted = labels && matches(reader->query, labels);
+	if (known->wanted)
+		known->index = add_service(reader, id, labels);
+	json_decref(labels);
+	return known;
+}
+
+/* Adds the samples of a service; returns how many. */
+static uint64_t add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row)
+{
+	const uint8_t *at = sqlite3_column_blob(row, 1);
+	const uint8_t *end = at + sqlite3_column_bytes(row, 1);
+	uint64_t stack = 0, step, count, all = 0;
+
+	while (at < end) {
+		if (!packed__take(&at, end, &step) || !packed__take(&at, end, &count) ||
+		    !(stack += step)) {
+			take_for_broken(reader);
+			break;
+		}
+		sums__add(sums, stack, count);
+		all += count;
+	}
+	return all;
+}
+
+/* Brings the sums into the profile. */
+static void settle(struct reader *reader)
+{
+	struct known *labels;
+
+	for (labels = reader->known[TABLE_LABEL_SETS]; labels; labels = labels->hh.next) {
+		for (size_t i = 0; i < labels->sums.capacity; i++) {
+			const struct sum *sum = &labels->sums.slots[i];
+			uint32_t stack = sum->key ? get_stack(reader, (int64_t)sum->key) : 0;
+
+			if (sum->key && !reader->wrong)
+				profile__add(reader->profile, labels->index, stack, sum->value);
+		}
+	}
+}
+
+static enum outcome outcome_named(const char *name)
+{
+	int outcome = 0;
+
+	while (outcome < OUTCOME_COUNT && strcmp(outcome__name(outcome), name) != 0)
+		outcome++;
+	return outcome;
+}
+
+static void add_outcomes(struct reader *reader, const char *text)
+{
+	json_t *outcomes = json_loads(text, 0, NULL), *count;
+	const char *name;
+
+	if (!outcomes)
+		take_for_broken(reader);
+	json_object_foreach(outcomes, name, count)
+	{
+		enum outcome outcome = outcome_named(name);
+
+		if (outcome == OUTCOME_COUNT)
+			take_for_broken(reader);
+		else
+			reader->profile->ledger.outcomes[outcome] += json_integer_value(count);
+	}
+	json_decref(outcomes);
+}
+
+static void note_rate(struct store_found *found, double rate_hz)
+{
+	if (!found->windows || rate_hz < found->rates[0])
+		found->rates[0] = rate_hz;
+	if (!found->windows || rate_hz > found->rates[1])
+		found->rates[1] = rate_hz;
+}
+
+/* One window, of which ROW has: id, start_ns, end_ns, rate_hz, events, lost, outcomes. */
+static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
+{
+	struct profile *profile = reader->profile;
+	double rate_hz = sqlite3_column_double(row, 3);
+	int64_t start_ns = sqlite3_column_int64(row, 1);
+	uint64_t samples = 0;
+	int code;
+
+	if (rate_hz <= 0 || !sqlite3_column_text(row, 6)) {
+		take_for_broken(reader);
+		return;
+	}
+	note_rate(reader->found, rate_hz);
+	if (!reader->found->windows++)
+		profile->start_unix_ns = start_ns;
+	profile->duration_ns += sqlite3_column_int64(row, 2) - start_ns;
+	profile->ledger.events += sqlite3_column_int64(row, 4);
+	profile->ledger.lost += sqlite3_column_int64(row, 5);
+	add_outcomes(reader, (const char *)sqlite3_column_text(row, 6));
+	sqlite3_bind_int64(services, 1, sqlite3_column_int64(row, 0));
+	while ((code = sqlite3_step(services)) == SQLITE_ROW && !reader->wrong) {
+		struct known *labels = get_labels(reader, sqlite3_column_int64(services, 0));
+
+		if (labels && labels->wanted)
+			samples += add_samples(reader, &labels->sums, services);
+	}
+	check(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
+	sqlite3_reset(services);
+	reader->cpu_s += samples / rate_hz;
+}
+
+static void add_windows(struct reader *reader)
+{
+	sqlite3_stmt *windows = NULL, *services = NULL;
+	int code = database__prepare(reader->store,
+				     "SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes"
+				     " FROM windows WHERE end_ns > ?1 AND start_ns < ?2"
+				     " ORDER BY end_ns",
+				     &windows);
+
+	if (!code)
+		code = database__prepare(
+			reader->store, "SELECT label_set, samples FROM services WHERE window = ?1",
+			&services);
+	if (!code) {
+		sqlite3_bind_int64(windows, 1, reader->query->since_unix_ns);
+		sqlite3_bind_int64(windows, 2, reader->query->until_unix_ns);
+		while (!reader->wrong && (code = sqlite3_step(windows)) == SQLITE_ROW)
+			add_window(reader, windows, services);
+	}
+	check(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
+	sqlite3_finalize(services);
+	sqlite3_finalize(windows);
+}
+
+/* The outcome that a stack shows: one of these texts is a frame of it. */
+static enum outcome outcome_of(const struct profile *profile, const struct profile_stack *stack)
+{
+	enum outcome shown = OUTCOME_PYTHON;
+
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		const struct profile_function *function =
+			&profile->functions[profile->locations[stack->locations[i]].function];
+
+		if (function->nameless)
+			shown = OUTCOME_NAME_UNKNOWN;
+		if (function->kind != FRAME_REASON)
+			continue;
+		for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+			if (strcmp(profile->strings[function->name], outcome__text(outcome)) == 0)
+				return outcome;
+	}
+	return shown;
+}
+
+/* The ledger of some services: what was lost has none. */
+static void judge_samples(struct profile *profile)
+{
+	struct ledger *ledger = &profile->ledger;
+
+	memset(ledger, 0, sizeof(*ledger));
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		ledger->outcomes[outcome_of(profile, &profile->stacks[sample->stack])] +=
+			sample->count;
+		ledger->events += sample->count;
+	}
+}
+
+static void complete(struct reader *reader)
+{
+	struct profile *profile = reader->profile;
+	struct ledger *ledger = &profile->ledger;
+	uint64_t samples = 0;
+
+	reader->found->lost = ledger->lost;
+	if (reader->query->label_count)
+		judge_samples(profile);
+	for (size_t i = 0; i < profile->sample_count; i++)
+		samples += profile->samples[i].count;
+	/* Of several rates the one at which as many samples are as much time. */
+	ledger->rate_hz = samples ? samples / reader->cpu_s : reader->found->rates[0];
+	ledger->duration_s = profile->duration_ns / 1e9;
+	ledger->stacks = profile->stack_count;
+	profile->rate_hz = ledger->rate_hz;
+}
+
+static int find_extent(struct reader *reader)
+{
+	int code = database__number(reader->store, "SELECT min(start_ns) FROM windows", 0,
+				    &reader->found->first_ns);
+
+	return code ? code
+		    : database__number(reader->store, "SELECT max(end_ns) FROM windows", 0,
+				       &reader->found->last_ns);
+}
+
+static void forget(struct reader *reader)
+{
+	for (int table = 0; table < STORE_TABLES; table++) {
+		struct known *known = reader->known[table], *next;
+
+		HASH_CLEAR(hh, reader->known[table]);
+		for (; known; known = next) {
+			next = known->hh.next;
+			free(known->sums.slots);
+			free(known);
+		}
+		sqlite3_finalize(reader->select[table]);
+	}
+}
+
+char *store__read(struct store *store, const struct store_query *query, struct profile *profile,
+		  struct store_found *found)
+{
+	struct reader reader = {
+		.store = store, .query = query, .profile = profile, .found = found
+	};
+
+	memset(found, 0, sizeof(*found));
+	/* All that follows sees one moment. */
+	if (!check(&reader, database__run(store, "BEGIN")))
+		check(&reader, find_extent(&reader));
+	for (int table = 0; table < STORE_TABLES && !reader.wrong; table++)
+		check(&reader, database__prepare(store, selects[table], &reader.select[table]));
+	if (!reader.wrong)
+		add_windows(&reader);
+	settle(&reader);
+	if (!reader.wrong)
+		complete(&reader);
+	forget(&reader);
+	database__run(store, "ROLLBACK");
+	return reader.wrong;
+}

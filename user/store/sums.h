@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sums by number: few of them, added to very often. */
+#ifndef PYBPFPROF_SUMS_H
+#define PYBPFPROF_SUMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sum {
+	uint64_t key; /* 0: there is none */
+	uint64_t value;
+};
+
+/* All zero is an empty one. */
+struct sums {
+	struct sum *slots; /* the caller's to free */
+	size_t count, capacity;
+};
+
+/* Adds VALUE to the sum of KEY, which is not 0. */
+void sums__add(struct sums *sums, uint64_t key, uint64_t value);
+
+#endif
