@@ -29,6 +29,7 @@ static void names_and_endings_select(void **state)
 	assert_ptr_equal(output__by_ending("profile.txt"), &output_folded);
 	assert_ptr_equal(output__by_ending("profile.pprof"), &output_pprof);
 	assert_ptr_equal(output__by_ending("profile.json"), &output_speedscope);
+	assert_ptr_equal(output__by_ending("profile.text"), &output_text);
 	assert_null(output__by_ending("profile.gz"));
 	assert_null(output__by_ending("folded"));
 	assert_null(output__by_ending("-"));
@@ -143,6 +144,23 @@ static void a_process_without_a_command_has_its_short_name(void **state)
 	label = output__process_label(profile, process);
 	assert_string_equal(label, "process 12:\"worker.py\"");
 	free(label);
+	profile__free(profile);
+}
+
+static void a_table_has_the_hottest_first(void **state)
+{
+	const struct output_options options = { .title = "process 100" };
+	struct profile *profile = synthetic__plain();
+	size_t size;
+	char *text = synthetic__write(&output_text, profile, &options, &size);
+
+	(void)state;
+	assert_int_equal(strncmp(text, "process 100\n110 samples of 110 events", 37), 0);
+	assert_non_null(strstr(text, "   54.5%    54.5%         60  Loader.load (pkg/load.py:15)\n"
+				     "   40.9%    40.9%         45  fib (pkg/fib.py:3)\n"
+				     "    4.5%     4.5%          5  [no Python on this thread]\n"
+				     "    0.0%    90.9%        100  main (app.py:1)\n"));
+	free(text);
 	profile__free(profile);
 }
 
@@ -271,6 +289,7 @@ int main(void)
 		cmocka_unit_test(labels_are_harmless),
 		cmocka_unit_test(no_label_ends_in_a_number),
 		cmocka_unit_test(processes_are_quoted),
+		cmocka_unit_test(a_table_has_the_hottest_first),
 		cmocka_unit_test(several_as_one_are_a_service),
 		cmocka_unit_test(a_process_without_a_command_has_its_short_name),
 		cmocka_unit_test(long_texts_lose_their_middle),

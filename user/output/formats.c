@@ -10,7 +10,7 @@
 #define PART_BYTES_MAX (LABEL_BYTES_MAX / 2 - 64)
 
 const struct output_format *const output_formats[] = {
-	&output_html, &output_folded, &output_pprof, &output_speedscope, NULL,
+	&output_html, &output_folded, &output_pprof, &output_speedscope, &output_text, NULL,
 };
 
 const struct output_format *output__by_name(const char *name)

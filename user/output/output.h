@@ -34,6 +34,7 @@ extern const struct output_format output_html;
 extern const struct output_format output_folded;
 extern const struct output_format output_pprof;
 extern const struct output_format output_speedscope;
+extern const struct output_format output_text;
 
 /* All formats, the default one first; NULL ends. */
 extern const struct output_format *const output_formats[];

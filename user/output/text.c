@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A table of functions, hottest first, for a terminal. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "output.h"
+#include "plain_text.h"
+
+/* Longer names are of no use on a terminal. */
+#define NAME_BYTES_MAX 400
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static void write_function(const struct profile *profile, const struct output_options *options,
+			   const struct function_total *total, uint64_t samples, FILE *file)
+{
+	const struct profile_function *function = &profile->functions[total->function];
+	string_id where = options->full_filenames ? function->filename : function->short_filename;
+	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX);
+	char *filename = plain_text__escape(profile->strings[where], NAME_BYTES_MAX);
+
+	fprintf(file, "%7.1f%% %7.1f%% %10" PRIu64 "  %s", percent(total->self, samples),
+		percent(total->total, samples), total->total, name);
+	if (function->first_line)
+		fprintf(file, " (%s:%" PRIu32 ")", filename, function->first_line);
+	fputc('\n', file);
+	free(filename);
+	free(name);
+}
+
+static int write_text(const struct profile *profile, const struct output_options *options,
+		      FILE *file)
+{
+	char *summary = ledger__summary(&profile->ledger);
+	size_t count;
+	struct function_total *totals = profile__totals(profile, &count);
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		samples += profile->samples[i].count;
+	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", options->title, summary, "self", "total",
+		"samples", "function");
+	for (size_t i = 0; i < count; i++)
+		if (totals[i].total)
+			write_function(profile, options, &totals[i], samples, file);
+	free(totals);
+	free(summary);
+	return 0;
+}
+
+const struct output_format output_text = {
+	.name = "text",
+	.description = "the functions, hottest first, as a table",
+	.suffix = "text",
+	.endings = { ".text" },
+	.write = write_text,
+};
