@@ -15,6 +15,7 @@
 #include "now.h"
 #include "passwd.h"
 #include "process.h"
+#include "service_name.h"
 #include "xalloc.h"
 
 /* More than any name takes; a process chooses how long its command line is. */
@@ -22,6 +23,9 @@
 
 /* As many hierarchies as there were in version 1, with paths longer than systemd makes any. */
 #define CGROUPS_BYTES_MAX 16384
+
+/* Where there are thousands of services, each has some variables in every container. */
+#define ENVIRONMENT_BYTES_MAX (128 * 1024)
 
 /* The kernel's mark of a file that was removed. */
 #define REMOVED " (deleted)"
@@ -97,6 +101,15 @@ static void read_cgroup(pid_t pid, struct identity *identity)
 	identity->unit = cgroup.unit;
 }
 
+static void read_service_name(pid_t pid, struct identity *identity)
+{
+	char *variables = xmalloc(ENVIRONMENT_BYTES_MAX);
+	size_t length = process__read_file(pid, "environ", variables, ENVIRONMENT_BYTES_MAX);
+
+	identity->service_name = service_name__of(variables, length);
+	free(variables);
+}
+
 /* What the folder PATH is, without asking a file system in user space, which need not answer. */
 static bool identify(const char *path, struct statx *status)
 {
@@ -152,6 +165,7 @@ int identity__read(pid_t pid, struct identity *identity)
 	read_names(reader, executable, identity);
 	free(executable);
 	read_cgroup(reader, identity);
+	read_service_name(reader, identity);
 	identity->uid = process.uid;
 	identity->user = name_user(reader, process.uid);
 	identity->start_unix_ns = unix_ns(process.start_time);
@@ -167,6 +181,7 @@ void identity__free(struct identity *identity)
 	free(identity->command);
 	free(identity->short_name);
 	free(identity->comm);
+	free(identity->service_name);
 	free(identity->user);
 	free(identity->cgroups);
 	free(identity->cgroup);
@@ -187,6 +202,7 @@ void identity__copy(const struct identity *identity, struct identity *copy)
 	copy->command = copy_text(identity->command);
 	copy->short_name = copy_text(identity->short_name);
 	copy->comm = copy_text(identity->comm);
+	copy->service_name = copy_text(identity->service_name);
 	copy->user = copy_text(identity->user);
 	copy->cgroups = copy_text(identity->cgroups);
 	copy->cgroup = copy_text(identity->cgroup);

@@ -9,13 +9,14 @@
 
 /* All texts are bytes as the process or the kernel has them, not always UTF-8; NULL: not known. */
 struct identity {
-	char *command;	  /* the command line, words joined by a space */
-	char *short_name; /* the script or module that it runs: command_name.h */
-	char *comm;	  /* the kernel's name for it, of at most 15 bytes */
-	uid_t uid;	  /* the effective one, as this user namespace numbers it */
-	char *user;	  /* its name, else its number: see below */
-	char *cgroups;	  /* the lines of its /proc/PID/cgroup */
-	char *cgroup;	  /* the path among them that tells most: cgroup.h */
+	char *command;	    /* the command line, words joined by a space */
+	char *short_name;   /* the script or module that it runs: command_name.h */
+	char *comm;	    /* the kernel's name for it, of at most 15 bytes */
+	char *service_name; /* by which its environment calls it: service_name.h */
+	uid_t uid;	    /* the effective one, as this user namespace numbers it */
+	char *user;	    /* its name, else its number: see below */
+	char *cgroups;	    /* the lines of its /proc/PID/cgroup */
+	char *cgroup;	    /* the path among them that tells most: cgroup.h */
 	char *container_id;
 	const char *container_runtime;
 	char *pod_uid;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The name by which a process's environment calls its service, as OpenTelemetry has it:
+ *
+ *	OTEL_SERVICE_NAME=web
+ *	OTEL_RESOURCE_ATTRIBUTES=service.name=web,service.version=1.2	values may have %2C for a
+ *comma
+ *
+ * The first one counts, where it is not empty.
+ */
+#ifndef PYBPFPROF_SERVICE_NAME_H
+#define PYBPFPROF_SERVICE_NAME_H
+
+#include <stddef.h>
+
+/* The name in VARIABLES, LENGTH bytes of a /proc/PID/environ, in which a NUL ends each one and one
+ * without was cut.  At most 255 bytes, which the caller frees; NULL where there is none. */
+char *service_name__of(const char *variables, size_t length);
+
+#endif
