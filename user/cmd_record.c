@@ -144,7 +144,7 @@ static enum exit_status write_outputs(const struct recording *recording,
 static enum exit_status record(const struct options *options)
 {
 	struct recording *recording;
-	enum exit_status status = recording__open(options, &recording);
+	enum exit_status status = recording__open(options, NULL, &recording);
 
 	if (!status)
 		status = recording__run(recording);

@@ -39,6 +39,12 @@ static void learn_code(void *context, const struct code_record *record, size_t s
 	symbolizer__learn(counts->symbolizer, record, size);
 }
 
+/* What the sampler calls a stack of a thread. */
+static uint64_t name_of(uint32_t thread, uint32_t stack)
+{
+	return (uint64_t)thread << 32 | stack;
+}
+
 static uint64_t define_stack(void *context, const struct definition *definition)
 {
 	struct counts *counts = context;
@@ -46,7 +52,7 @@ static uint64_t define_stack(void *context, const struct definition *definition)
 
 	if (!symbolizer__define(counts->symbolizer, definition, &thread, &stack))
 		return NO_NAME;
-	return (uint64_t)thread << 32 | stack;
+	return name_of(thread, stack);
 }
 
 static void count_stack(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
@@ -121,6 +127,39 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 	}
 	tally__settle(counts->tally, take, counts);
 	symbolizer__settle(counts->symbolizer);
+}
+
+static uint64_t keep_name(void *numbers, uint64_t name)
+{
+	struct profile_numbers *kept = numbers;
+
+	if (name != NO_NAME) {
+		kept->threads[name >> 32] = PROFILE_KEPT;
+		kept->stacks[(uint32_t)name] = PROFILE_KEPT;
+	}
+	return name;
+}
+
+static uint64_t renumber_name(void *numbers, uint64_t name)
+{
+	const struct profile_numbers *kept = numbers;
+
+	return name == NO_NAME ? name
+			       : name_of(kept->threads[name >> 32], kept->stacks[(uint32_t)name]);
+}
+
+void counts__compact(struct counts *counts, struct sampler *sampler)
+{
+	struct profile_numbers numbers;
+
+	profile_numbers__init(&numbers, counts->profile);
+	sampler__age(sampler);
+	sampler__rename(sampler, keep_name, &numbers);
+	symbolizer__keep(counts->symbolizer, &numbers);
+	profile__compact(counts->profile, &numbers);
+	sampler__rename(sampler, renumber_name, &numbers);
+	symbolizer__renumber(counts->symbolizer, &numbers);
+	profile_numbers__free(&numbers);
 }
 
 uint64_t counts__unnamed(const struct counts *counts)

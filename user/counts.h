@@ -30,6 +30,10 @@ struct sampler_sink counts__sink(struct counts *counts);
 /* Brings into the profile what SAMPLER sampled since the last time, checked. */
 void counts__settle(struct counts *counts, struct sampler *sampler);
 
+/* Removes what nothing refers to any more from the profile, whose samples were cleared; upon
+ * counts__settle, and as seldom as sampler__age wants it. */
+void counts__compact(struct counts *counts, struct sampler *sampler);
+
 /* Samples of no known process: never happens, and never a guess. */
 uint64_t counts__unnamed(const struct counts *counts);
 

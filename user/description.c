@@ -14,6 +14,8 @@ void target__describe(const struct target_process *target, struct profile *profi
 
 	entry->command = add_text(profile, identity->command);
 	entry->short_name = add_text(profile, identity->short_name);
+	entry->comm = add_text(profile, identity->comm);
+	entry->service_name = add_text(profile, identity->service_name);
 	entry->python_version = profile__string(profile, target->runtime.version);
 	entry->user = add_text(profile, identity->user);
 	entry->cgroup = add_text(profile, identity->cgroup);

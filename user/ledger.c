@@ -60,6 +60,17 @@ bool ledger__adds_up(const struct ledger *ledger)
 				  ledger__errors(ledger);
 }
 
+struct ledger ledger__since(const struct ledger *ledger, const struct ledger *before)
+{
+	struct ledger since = *ledger;
+
+	since.events -= before->events;
+	since.lost -= before->lost;
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+		since.outcomes[outcome] -= before->outcomes[outcome];
+	return since;
+}
+
 struct count {
 	const char *name;
 	uint64_t value;

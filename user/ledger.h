@@ -50,6 +50,10 @@ uint64_t ledger__python(const struct ledger *ledger);
 /* Whether both sums of the head comment hold. */
 bool ledger__adds_up(const struct ledger *ledger);
 
+/* What came to LEDGER since it was BEFORE: events, outcomes and what was lost; the rest is
+ * LEDGER's. */
+struct ledger ledger__since(const struct ledger *ledger, const struct ledger *before);
+
 /* The name of an outcome in the ledger ("frame_fault"), and its text in the profile. */
 const char *outcome__name(enum outcome outcome);
 const char *outcome__text(enum outcome outcome);

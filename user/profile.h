@@ -40,6 +40,8 @@ struct profile_process {
 	uint32_t pid;
 	string_id command;	  /* the command line, words joined by a space */
 	string_id short_name;	  /* what it runs: "worker.py", "gunicorn" */
+	string_id comm;		  /* the kernel's name for it */
+	string_id service_name;	  /* what its environment calls it: identity.h */
 	string_id python_version; /* "3.11.7" */
 	string_id user;
 	string_id cgroup;	/* its path, from the hierarchy's root */
@@ -111,6 +113,28 @@ bool profile__has_thread(const struct profile *profile, uint32_t process, uint32
 
 /* Adds COUNT to the sample of THREAD and STACK. */
 void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count);
+
+/* Removes all samples, and nothing else. */
+void profile__clear_samples(struct profile *profile);
+
+/* What is kept of a profile, by number: at first PROFILE_NOT_KEPT, what is wanted is set to
+ * PROFILE_KEPT, and the compaction puts the new number there. */
+#define PROFILE_NOT_KEPT UINT32_MAX
+#define PROFILE_KEPT	 0
+
+struct profile_numbers {
+	uint32_t *strings, *processes, *threads, *stacks;
+};
+
+void profile_numbers__init(struct profile_numbers *numbers, const struct profile *profile);
+void profile_numbers__free(struct profile_numbers *numbers);
+
+/* Removes processes, threads, stacks and strings that are not kept, nor needed by what is; all
+ * functions and locations stay what they are.  There must be no samples. */
+void profile__compact(struct profile *profile, struct profile_numbers *numbers);
+
+/* How many there are of all that a compaction may remove. */
+size_t profile__compactable(const struct profile *profile);
 
 /* Nanoseconds of CPU time that one sample stands for. */
 int64_t profile__period_ns(const struct profile *profile);

@@ -402,3 +402,21 @@ void qualified_names__forget(struct qualified_names *names, const struct target_
 	HASH_DEL(names->processes, process);
 	free(process);
 }
+
+void qualified_names__keep(const struct qualified_names *names, struct profile_numbers *numbers)
+{
+	const struct shared_name *shared;
+
+	for (shared = names->functions; shared; shared = shared->hh.next) {
+		numbers->strings[shared->bare] = PROFILE_KEPT;
+		numbers->strings[shared->qualified] = PROFILE_KEPT;
+	}
+}
+
+void qualified_names__renumber(struct qualified_names *names, const struct profile_numbers *numbers)
+{
+	for (struct shared_name *shared = names->functions; shared; shared = shared->hh.next) {
+		shared->bare = numbers->strings[shared->bare];
+		shared->qualified = numbers->strings[shared->qualified];
+	}
+}

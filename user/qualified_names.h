@@ -31,4 +31,11 @@ bool qualified_names__are_all_found(const struct qualified_names *names);
 /* TARGET has ended: what is still wanted of it stays as it is. */
 void qualified_names__forget(struct qualified_names *names, const struct target_process *target);
 
+/* Keeps the names that were found, in the profile; and after its compaction takes their new
+ * numbers.
+ */
+void qualified_names__keep(const struct qualified_names *names, struct profile_numbers *numbers);
+void qualified_names__renumber(struct qualified_names *names,
+			       const struct profile_numbers *numbers);
+
 #endif

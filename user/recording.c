@@ -33,8 +33,16 @@
 /* How often it is checked that code objects are still the ones they were. */
 #define CHECK_NS (200 * NS_PER_MS)
 
+/* When windows leave so much more behind in the profile than was there, it is compacted. */
+#define SURPLUS_FACTOR 2
+#define SURPLUS_MIN    8192
+
 struct recording {
 	const struct options *options;
+	const struct recording_windows *windows; /* NULL: none */
+	struct ledger cut;			 /* what all windows so far came to */
+	int64_t cut_unix_ns, cut_ns; /* when the last one ended, and when this one does */
+	size_t compacted;	     /* what the last compaction left */
 	struct profile *profile;
 	struct symbolizer *symbolizer;
 	struct counts *counts;
@@ -84,7 +92,8 @@ static enum exit_status open_sampler(struct recording *recording)
 	return STATUS_WRITTEN;
 }
 
-enum exit_status recording__open(const struct options *options, struct recording **result)
+enum exit_status recording__open(const struct options *options,
+				 const struct recording_windows *windows, struct recording **result)
 {
 	struct recording *recording = xcalloc(1, sizeof(*recording));
 	enum exit_status status;
@@ -92,6 +101,7 @@ enum exit_status recording__open(const struct options *options, struct recording
 	*result = recording;
 	recording->begin_ns = now_ns();
 	recording->options = options;
+	recording->windows = windows;
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
 	symbolizer__tell_threads_apart(recording->symbolizer, options->threads);
@@ -151,6 +161,9 @@ static void note_start(struct recording *recording)
 	clock_gettime(CLOCK_REALTIME, &wall);
 	recording->profile->start_unix_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec;
 	recording->start_ns = now_ns();
+	recording->cut_unix_ns = recording->profile->start_unix_ns;
+	if (recording->windows)
+		recording->cut_ns = recording->start_ns + recording->windows->length_ns;
 	if (duration_s > 0)
 		recording->end_ns = recording->start_ns + (int64_t)(duration_s * NS_PER_S);
 	log__debug("sampling %lld ms after start",
@@ -188,11 +201,13 @@ static enum exit_status start(struct recording *recording)
 /* The next moment at which something is due; what is checked again waits for the next such one. */
 static int64_t next_due(const struct recording *recording)
 {
-	const int64_t due[] = {
-		recording->drain_ns,	      recording->change_ns,
-		recording->progress_ns,	      recording->names_ns,
-		watch__due(recording->watch), recording->end_ns ? recording->end_ns : INT64_MAX
-	};
+	const int64_t due[] = { recording->drain_ns,
+				recording->change_ns,
+				recording->progress_ns,
+				recording->names_ns,
+				watch__due(recording->watch),
+				recording->end_ns ? recording->end_ns : INT64_MAX,
+				recording->cut_ns };
 	int64_t first = INT64_MAX;
 
 	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
@@ -255,6 +270,44 @@ static void show_progress(struct recording *recording, int64_t now)
 	recording->progress_ns = now + PROGRESS_NS;
 }
 
+/* Hands the samples since the last cut over, of which LEDGER has what all came to, and clears them.
+ */
+static void hand_over(struct recording *recording, const struct ledger *ledger)
+{
+	struct window window = { .start_unix_ns = recording->cut_unix_ns,
+				 .end_unix_ns = clock_ns(CLOCK_REALTIME),
+				 .profile = recording->profile,
+				 .ledger = ledger__since(ledger, &recording->cut) };
+
+	/* The clock may have been set. */
+	if (window.end_unix_ns <= window.start_unix_ns)
+		window.end_unix_ns = window.start_unix_ns + 1;
+	window.ledger.duration_s = (double)(window.end_unix_ns - window.start_unix_ns) / NS_PER_S;
+	recording->windows->take(recording->windows->context, &window);
+	recording->cut = *ledger;
+	recording->cut_unix_ns = window.end_unix_ns;
+	profile__clear_samples(recording->profile);
+}
+
+/* Ends a window.  What the kernel has counted, but not told yet whose it is, is the next one's, and
+ * so are its events: they are as many as were told. */
+static void cut(struct recording *recording, int64_t now)
+{
+	struct profile *profile = recording->profile;
+	struct ledger ledger = profile->ledger;
+
+	ledger.lost = sampler__lost(recording->sampler) + counts__unnamed(recording->counts);
+	ledger.events = ledger__samples(&ledger) + ledger.lost;
+	hand_over(recording, &ledger);
+	if (profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN) {
+		counts__compact(recording->counts, recording->sampler);
+		recording->compacted = profile__compactable(profile);
+		log__debug("compacted to %zu entries", recording->compacted);
+	}
+	while (recording->cut_ns <= now)
+		recording->cut_ns += recording->windows->length_ns;
+}
+
 /* Does what is due. */
 static void work(struct recording *recording)
 {
@@ -272,12 +325,14 @@ static void work(struct recording *recording)
 		recording->change_ns = now + sampler__change_periods(recording->sampler);
 	if (recording->progress_ns && now >= recording->progress_ns)
 		show_progress(recording, now);
-	if (now >= recording->check_ns) {
+	if (now >= recording->check_ns || (recording->cut_ns && now >= recording->cut_ns)) {
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);
 		recording->names_ns = now;
 		sampler__look_at_cpus(recording->sampler);
 	}
+	if (recording->cut_ns && now >= recording->cut_ns)
+		cut(recording, now);
 	if (recording->names_ns <= now)
 		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
 	watch__look(recording->watch, now);
@@ -311,6 +366,8 @@ static void finish(struct recording *recording)
 	if (!ledger__adds_up(ledger) || !counts__agree(recording->counts, recording->sampler))
 		log__warning("the ledger does not add up: this is a mistake of pybpfprof's");
 	rate__judge(ledger, cpu_s);
+	if (recording->windows)
+		hand_over(recording, ledger);
 	if (child)
 		log__info("process %d goes on running", child);
 	/* What is written needs some of the files that this had open, and no kernel memory. */
@@ -324,7 +381,7 @@ enum exit_status recording__run(struct recording *recording)
 
 	if (status)
 		return status;
-	if (report__shows_progress())
+	if (!recording->windows && report__shows_progress())
 		recording->progress_ns = now_ns() + PROGRESS_NS;
 	recording->check_ns = now_ns() + CHECK_NS;
 	recording->change_ns = now_ns() + sampler__change_periods(recording->sampler);

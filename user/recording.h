@@ -9,9 +9,27 @@
 
 struct recording;
 
-/* Opens the targets and the kernel side, as far as they can be known to work.  STATUS_WRITTEN with
- * *RECORDING for recording__free, or how the program is to end after what is wrong was said. */
-enum exit_status recording__open(const struct options *options, struct recording **recording);
+/* What was sampled from one cut to the next. */
+struct window {
+	int64_t start_unix_ns, end_unix_ns;
+	const struct profile *profile; /* its samples, but not its ledger, are the window's */
+	struct ledger ledger;
+};
+
+/* Cuts what is sampled into windows of LENGTH_NS, each of which TAKE is given; what ends sooner is
+ * one, too.  Every sample is in one of them, and their ledgers add up to the last one's of all. */
+struct recording_windows {
+	int64_t length_ns;
+	void (*take)(void *context, const struct window *window);
+	void *context;
+};
+
+/* Opens the targets and the kernel side, as far as they can be known to work; WINDOWS, which must
+ * outlive it, NULL: the profile has it all.  STATUS_WRITTEN with *RECORDING for recording__free, or
+ * how the program is to end after what is wrong was said. */
+enum exit_status recording__open(const struct options *options,
+				 const struct recording_windows *windows,
+				 struct recording **recording);
 void recording__free(struct recording *recording);
 
 /* Samples until the time is up, a signal comes, or all targets have ended; the profile is then

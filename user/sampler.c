@@ -129,6 +129,18 @@ void sampler__begin_epoch(struct sampler *sampler)
 	sampler->bpf->bss->epoch++;
 }
 
+void sampler__age(struct sampler *sampler)
+{
+	slots__age(sampler->slots);
+	sampler__begin_epoch(sampler);
+}
+
+void sampler__rename(struct sampler *sampler, uint64_t (*rename)(void *context, uint64_t name),
+		     void *context)
+{
+	slots__rename(sampler->slots, rename, context);
+}
+
 static int forward_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	char *text;

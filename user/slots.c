@@ -17,6 +17,7 @@ struct owner {
 	uint64_t name;
 	uint64_t counted; /* the slot's count up to which it was given away */
 	enum outcome outcome;
+	bool old; /* since before the last time that owners were aged */
 };
 
 struct slots {
@@ -117,6 +118,7 @@ void slots__take(struct slots *slots, const void *record, size_t size)
 	owner->hash = definition->hash;
 	owner->outcome = definition->outcome;
 	owner->name = slots->sink.define(slots->sink.context, definition);
+	owner->old = false;
 }
 
 static void harvest_slot(struct slots *slots, struct owner *owner, const volatile struct slot *slot)
@@ -146,6 +148,29 @@ uint64_t slots__undefined(const struct slots *slots)
 
 	for (size_t i = 0; i < count; i++)
 		if (!slots->owners[i].hash)
-			samples += slot_count(slot_at(slots, i));
+			samples += slot_count(slot_at(slots, i)) - slots->owners[i].counted;
 	return samples;
+}
+
+void slots__age(struct slots *slots)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+
+	for (size_t i = 0; i < count; i++) {
+		struct owner *owner = &slots->owners[i];
+
+		if (owner->old)
+			owner->hash = 0;
+		owner->old = owner->hash;
+	}
+}
+
+void slots__rename(struct slots *slots, uint64_t (*rename)(void *context, uint64_t name),
+		   void *context)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+
+	for (size_t i = 0; i < count; i++)
+		if (slots->owners[i].hash)
+			slots->owners[i].name = rename(context, slots->owners[i].name);
 }

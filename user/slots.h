@@ -39,4 +39,12 @@ void slots__harvest(struct slots *slots);
 /* Samples whose stack was counted but never defined, because the ring buffer was full each time. */
 uint64_t slots__undefined(const struct slots *slots);
 
+/* Forgets the stacks that were not defined again since this was last called; the kernel must have
+ * begun an epoch since then, so that none of them can be counted any more. */
+void slots__age(struct slots *slots);
+
+/* Gives each stack that has a slot the name that RENAME returns for its own. */
+void slots__rename(struct slots *slots, uint64_t (*rename)(void *context, uint64_t name),
+		   void *context);
+
 #endif

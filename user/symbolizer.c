@@ -611,6 +611,39 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 				  symbolizer->threads, &process->threads, &(bool){ false });
 }
 
+void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_numbers *numbers)
+{
+	const struct known_process *process;
+
+	for (process = symbolizer->processes; process; process = process->hh.next) {
+		if (!process->begun)
+			continue;
+		numbers->processes[process->process] = PROFILE_KEPT;
+		thread_names__keep(process->thread_names, numbers);
+	}
+	qualified_names__keep(symbolizer->qualified_names, numbers);
+}
+
+void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_numbers *numbers)
+{
+	struct known_process *process;
+
+	for (size_t i = 0; i < symbolizer->index_capacity; i++)
+		symbolizer->by_index[i] = NULL;
+	for (process = symbolizer->processes; process; process = process->hh.next) {
+		if (!process->begun)
+			continue;
+		process->process = numbers->processes[process->process];
+		process->threads = 0;
+		symbolizer->by_index[process->process] = process;
+		thread_names__renumber(process->thread_names, numbers);
+	}
+	for (size_t i = 0; i < symbolizer->profile->thread_count; i++)
+		if (symbolizer->by_index[symbolizer->profile->threads[i].process])
+			symbolizer->by_index[symbolizer->profile->threads[i].process]->threads++;
+	qualified_names__renumber(symbolizer->qualified_names, numbers);
+}
+
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)
 {
 	const struct known_process *process;

@@ -392,3 +392,15 @@ int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t pr
 	names->rested_ns = now_ns + REST_NS_A_THREAD * living;
 	return thread_names__due(names);
 }
+
+void thread_names__keep(const struct thread_names *names, struct profile_numbers *numbers)
+{
+	for (const struct sampled_thread *thread = names->threads; thread; thread = thread->hh.next)
+		numbers->threads[thread->thread] = PROFILE_KEPT;
+}
+
+void thread_names__renumber(struct thread_names *names, const struct profile_numbers *numbers)
+{
+	for (struct sampled_thread *thread = names->threads; thread; thread = thread->hh.next)
+		thread->thread = numbers->threads[thread->thread];
+}

@@ -178,6 +178,26 @@ static void outcomes_have_a_name_and_a_text(void **state)
 	}
 }
 
+static void what_came_since_is_told(void **state)
+{
+	struct ledger before = { .events = 10, .lost = 1 };
+	struct ledger now = { .events = 25, .lost = 3, .code_objects = 7, .rate_hz = 19 };
+	struct ledger since;
+
+	(void)state;
+	before.outcomes[OUTCOME_PYTHON] = 9;
+	now.outcomes[OUTCOME_PYTHON] = 20;
+	now.outcomes[OUTCOME_NO_PYTHON] = 2;
+	since = ledger__since(&now, &before);
+	assert_true(ledger__adds_up(&since));
+	assert_int_equal(since.events, 15);
+	assert_int_equal(since.lost, 2);
+	assert_int_equal(since.outcomes[OUTCOME_PYTHON], 11);
+	assert_int_equal(since.outcomes[OUTCOME_NO_PYTHON], 2);
+	assert_int_equal(since.code_objects, 7);
+	assert_true(since.rate_hz == 19);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +209,7 @@ int main(void)
 		cmocka_unit_test(the_summary_is_for_people),
 		cmocka_unit_test(an_empty_ledger_is_one),
 		cmocka_unit_test(outcomes_have_a_name_and_a_text),
+		cmocka_unit_test(what_came_since_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,48 @@ static void many_stacks_are_no_trouble(void **state)
 	profile__free(profile);
 }
 
+/* Of all processes the third alone is kept, with its thread and a stack; nothing else changes. */
+static void a_compaction_keeps_what_is_wanted(void **state)
+{
+	struct profile *profile = synthetic__machine();
+	size_t strings = profile->string_count, functions = profile->function_count;
+	const char *first = profile->strings[profile->functions[0].name];
+	struct profile_numbers numbers;
+	uint32_t stack = profile->samples[3].stack, thread = profile->samples[3].thread;
+
+	(void)state;
+	profile__clear_samples(profile);
+	assert_int_equal(profile->sample_count, 0);
+	/* A function that was given another name is found by its own. */
+	profile->functions[1].name = profile__string(profile, "given.later");
+	profile_numbers__init(&numbers, profile);
+	numbers.threads[thread] = numbers.stacks[stack] = PROFILE_KEPT;
+	profile__compact(profile, &numbers);
+	assert_int_equal(profile->process_count, 1);
+	assert_int_equal(profile->thread_count, 1);
+	assert_int_equal(profile->stack_count, 1);
+	assert_int_equal(profile->function_count, functions);
+	assert_in_range(profile->string_count, 2, strings - 4);
+	assert_int_equal(numbers.threads[thread], 0);
+	assert_int_equal(numbers.stacks[stack], 0);
+	assert_int_equal(numbers.stacks[!stack], PROFILE_NOT_KEPT);
+	assert_string_equal(profile->strings[profile->processes[0].short_name], "report.py");
+	assert_string_equal(profile->strings[profile->threads[0].name], "MainThread");
+	assert_string_equal(profile->strings[profile->functions[0].name], first);
+	assert_string_equal(profile->strings[profile->functions[1].name], "given.later");
+	/* All is found by what it was. */
+	assert_int_equal(profile__process(profile, 3, 20), 0);
+	assert_int_equal(profile__thread(profile, 0, 20), 0);
+	assert_int_equal(
+		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 20), 1);
+	assert_int_equal(profile->function_count, functions);
+	assert_int_equal(profile__process(profile, 1, 10), 1);
+	strings = profile->string_count;
+	assert_int_equal(profile__string(profile, "new"), strings);
+	profile_numbers__free(&numbers);
+	profile__free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +261,7 @@ int main(void)
 		cmocka_unit_test(a_sample_stands_for_a_period),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(many_stacks_are_no_trouble),
+		cmocka_unit_test(a_compaction_keeps_what_is_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

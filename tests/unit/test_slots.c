@@ -134,12 +134,80 @@ static void what_is_no_definition_is_passed_over(void **state)
 	slots__free(slots);
 }
 
+static uint64_t add_one(void *context, uint64_t name)
+{
+	(void)context;
+	return name + 1;
+}
+
+/* What is not defined again is forgotten with the second aging, and nothing is counted twice. */
+static void stacks_that_are_not_seen_again_age(void **state)
+{
+	struct slots *slots = begin();
+
+	(void)state;
+	slots__take(slots, &definition, size_of(1));
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 3 };
+	slots__harvest(slots);
+	slots__age(slots);
+	/* A sample that was on its way when the epoch began. */
+	kernels_slot()->count = 4;
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 4);
+	slots__age(slots);
+	slots__harvest(slots);
+	assert_int_equal(slots__undefined(slots), 0);
+	definition.hash = 2;
+	definition.base = 4;
+	*kernels_slot() = (struct slot){ .hash = 2, .count = 6 };
+	slots__take(slots, &definition, size_of(1));
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 4);
+	assert_int_equal(counted[2], 2);
+	assert_int_equal(slots__undefined(slots), 0);
+	slots__free(slots);
+}
+
+static void stacks_that_are_seen_again_stay(void **state)
+{
+	struct slots *slots = begin();
+
+	(void)state;
+	slots__take(slots, &definition, size_of(1));
+	for (uint64_t samples = 1; samples < 5; samples++) {
+		slots__age(slots);
+		definition.base = samples - 1;
+		slots__take(slots, &definition, size_of(1));
+		*kernels_slot() = (struct slot){ .hash = 1, .count = samples };
+		slots__harvest(slots);
+		assert_int_equal(counted[1], samples);
+	}
+	slots__free(slots);
+}
+
+static void stacks_get_other_names(void **state)
+{
+	struct slots *slots = begin();
+
+	(void)state;
+	slots__take(slots, &definition, size_of(1));
+	slots__rename(slots, add_one, NULL);
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 3 };
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 0);
+	assert_int_equal(counted[2], 3);
+	slots__free(slots);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_goes_from_owner_to_owner),
 		cmocka_unit_test(what_was_never_defined_is_told),
 		cmocka_unit_test(what_is_no_definition_is_passed_over),
+		cmocka_unit_test(stacks_that_are_not_seen_again_age),
+		cmocka_unit_test(stacks_that_are_seen_again_stay),
+		cmocka_unit_test(stacks_get_other_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
