@@ -6,6 +6,7 @@
 
 #include "cmd_check.h"
 #include "cmd_record.h"
+#include "cmd_report.h"
 #include "log.h"
 
 /* The verbs; the first one may be left out. */
@@ -15,6 +16,7 @@ static const struct {
 } verbs[] = {
 	{ "record", cmd_record },
 	{ "check", cmd_check },
+	{ "report", cmd_report },
 };
 
 /* How the program ends after a verb ended with STATUS: what was printed has yet to arrive. */

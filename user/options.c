@@ -71,6 +71,8 @@ static const char help[] =
 	"       pybpfprof [record] -a [OPTION...]                   profile every Python of the "
 	"machine\n"
 	"       pybpfprof check [--json]                            tell whether that works here\n"
+	"       pybpfprof report --store DIR [OPTION...]            show what was stored: report "
+	"--help\n"
 	"\n"
 	"  -p, --pid PID          process to profile; more with -p 1,2 or -p 1 2\n"
 	"  -a, --all              every Python of the machine, also those that start later\n"
@@ -135,7 +137,7 @@ bool options__parse_duration(const char *text, double *seconds)
 	static const struct {
 		const char *unit;
 		double seconds;
-	} units[] = { { "", 1 }, { "s", 1 }, { "m", 60 }, { "h", 3600 } };
+	} units[] = { { "", 1 }, { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } };
 	char *end;
 
 	if (!parse_number(text, seconds, &end) || *seconds <= 0)
@@ -186,7 +188,7 @@ static enum exit_status add_pids(struct options *options, const char *list)
 	return STATUS_WRITTEN;
 }
 
-static enum exit_status set_rate(struct options *options, const char *text)
+enum exit_status options__set_rate(struct options *options, const char *text)
 {
 	char *end;
 
@@ -196,7 +198,7 @@ static enum exit_status set_rate(struct options *options, const char *text)
 	return STATUS_WRITTEN;
 }
 
-static enum exit_status set_max_processes(struct options *options, const char *text)
+enum exit_status options__set_max_processes(struct options *options, const char *text)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
@@ -207,9 +209,9 @@ static enum exit_status set_max_processes(struct options *options, const char *t
 	return STATUS_WRITTEN;
 }
 
-static enum exit_status add_rule(struct options *options, int option, const char *text)
+enum exit_status options__add_rule(struct options *options, const char *kind, const char *text)
 {
-	char *wrong = process_filter__add(&options->filter, rule_kinds[option - OPTION_RULE], text);
+	char *wrong = process_filter__add(&options->filter, kind, text);
 
 	if (!wrong)
 		return STATUS_WRITTEN;
@@ -222,7 +224,7 @@ static enum exit_status set_format(struct options *options, const char *name)
 {
 	options->format = output__by_name(name);
 	if (!options->format)
-		return bad_value("format", name, "one of html, folded, pprof and speedscope");
+		return bad_value("format", name, "one of html, folded, pprof, speedscope and text");
 	return STATUS_WRITTEN;
 }
 
@@ -239,14 +241,14 @@ static enum exit_status take_option(struct options *options, int option, const c
 			options->following = FOLLOW_CHILDREN;
 		break;
 	case OPTION_MAX_PROCESSES:
-		return set_max_processes(options, value);
+		return options__set_max_processes(options, value);
 	case 'd':
 		if (!options__parse_duration(value, &options->duration_s))
 			return bad_value("duration", value,
 					 "a time of up to 10 years, as 30, 90s or 2m");
 		break;
 	case 'r':
-		return set_rate(options, value);
+		return options__set_rate(options, value);
 	case 'o':
 		options->output = value;
 		break;
@@ -281,7 +283,7 @@ static enum exit_status take_option(struct options *options, int option, const c
 		options->help = true;
 		break;
 	default:
-		return add_rule(options, option, value);
+		return options__add_rule(options, rule_kinds[option - OPTION_RULE], value);
 	}
 	return STATUS_WRITTEN;
 }

@@ -178,7 +178,7 @@ static void test_wrong_usage(void **state)
 	assert_int_equal(parse(&options, "-p", "-4", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p", "99999999999", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "-d", "0", NULL), STATUS_USAGE);
-	assert_int_equal(parse(&options, "-p1", "-d", "1d", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-d", "1w", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "-d", "nan", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "-d", "1e300", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "--stats", "", NULL), STATUS_USAGE);
@@ -212,6 +212,7 @@ static void test_durations(void **state)
 	assert_true(options__parse_duration("30", &seconds) && seconds == 30);
 	assert_true(options__parse_duration("0.25s", &seconds) && seconds == 0.25);
 	assert_true(options__parse_duration("2h", &seconds) && seconds == 7200);
+	assert_true(options__parse_duration("1d", &seconds) && seconds == 86400);
 	assert_false(options__parse_duration("", &seconds));
 	assert_false(options__parse_duration("-1", &seconds));
 	assert_false(options__parse_duration("1 m", &seconds));

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd_report.h"
+#include "log.h"
+#include "moment.h"
+#include "now.h"
+#include "option_table.h"
+#include "output.h"
+#include "output_file.h"
+#include "store.h"
+#include "xalloc.h"
+
+#define VERB "report"
+
+#define NS_PER_HOUR (3600 * 1000000000LL)
+
+struct report {
+	const char *folder, *output;
+	const struct output_format *format;
+	struct output_options shown;
+	struct store_query query;
+	struct store_label *labels; /* the query's */
+	char **label_texts;	    /* what they point into */
+	int64_t now_ns;
+	bool help;
+};
+
+static enum exit_status take_store(void *report, const char *value)
+{
+	((struct report *)report)->folder = value;
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status take_moment(struct report *report, const char *value, int64_t *moment)
+{
+	if (moment__parse(value, report->now_ns, moment))
+		return STATUS_WRITTEN;
+	return option_table__refuse(VERB, "time", value,
+				    "so long ago, as 90s, 5m, 1h or 2d, or a moment, as "
+				    "2026-01-02T03:04:05Z");
+}
+
+static enum exit_status take_since(void *report, const char *value)
+{
+	return take_moment(report, value, &((struct report *)report)->query.since_unix_ns);
+}
+
+static enum exit_status take_until(void *report, const char *value)
+{
+	return take_moment(report, value, &((struct report *)report)->query.until_unix_ns);
+}
+
+static enum exit_status take_label(void *context, const char *value)
+{
+	struct report *report = context;
+	size_t count = report->query.label_count;
+	char *text, *equals;
+
+	if (!strchr(value, '=') || *value == '=')
+		return option_table__refuse(VERB, "label", value,
+					    "NAME=VALUE, as service_name=web");
+	text = xstrdup(value);
+	equals = strchr(text, '=');
+	*equals = '\0';
+	report->label_texts = xreallocarray(report->label_texts, count + 1, sizeof(char *));
+	report->label_texts[count] = text;
+	report->labels = xreallocarray(report->labels, count + 1, sizeof(*report->labels));
+	report->labels[count] = (struct store_label){ text, equals + 1 };
+	report->query.labels = report->labels;
+	report->query.label_count++;
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status take_output(void *report, const char *value)
+{
+	((struct report *)report)->output = value;
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status take_format(void *context, const char *value)
+{
+	struct report *report = context;
+
+	report->format = output__by_name(value);
+	return report->format ? STATUS_WRITTEN
+			      : option_table__refuse(VERB, "format", value,
+						     "one of those that --help lists");
+}
+
+static enum exit_status take_full_filenames(void *report, const char *value)
+{
+	(void)value;
+	((struct report *)report)->shown.full_filenames = true;
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status take_quiet(void *report, const char *value)
+{
+	(void)report;
+	(void)value;
+	log__set_level(LOG_ERROR);
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status take_help(void *report, const char *value)
+{
+	(void)value;
+	((struct report *)report)->help = true;
+	return STATUS_WRITTEN;
+}
+
+static const struct option_entry options[] = {
+	{ "store", 0, "DIR", "what the agent has written", take_store },
+	{ "since", 0, "TIME",
+	  "from then on: so long ago, as 90s, 5m, 1h, 2d (1h),\n"
+	  "or a moment, as 2026-01-02T03:04:05Z",
+	  take_since },
+	{ "until", 0, "TIME", "up to then (now)", take_until },
+	{ "label", 0, "NAME=VALUE",
+	  "\nonly services that have it, as service_name=web; several\n"
+	  "values of a name: any of them; of several names: all",
+	  take_label },
+	{ "output", 'o', "FILE", "where to write; - is standard output, %t becomes the time",
+	  take_output },
+	{ "format", 'f', "FORMAT", "one of those below; else told by FILE's ending", take_format },
+	{ "full-filenames", 0, NULL, "\nfile names as the program has them", take_full_filenames },
+	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet },
+	{ "help", 'h', NULL, "", take_help },
+	{ 0 },
+};
+
+static void print_help(void)
+{
+	puts("Shows what pybpfprof agent has stored.\n\n"
+	     "Usage: pybpfprof report --store DIR [OPTION...]\n");
+	option_table__print(options);
+	puts("\nFormats:");
+	for (size_t i = 0; output_formats[i]; i++)
+		printf("  %-12s %s\n", output_formats[i]->name, output_formats[i]->description);
+	puts("\nExamples:\n"
+	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m -f text -o -\n"
+	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 2h --until 1h \\\n"
+	     "      --label service_name=web -o web.html\n\n"
+	     "Exit status: 0 a profile was written; 1 failed; 2 wrong usage; 5 there is no such "
+	     "sample.");
+}
+
+static enum exit_status check(struct report *report)
+{
+	if (!report->folder) {
+		log__error("nothing to read: --store DIR; see pybpfprof " VERB " --help");
+		return STATUS_USAGE;
+	}
+	if (report->query.since_unix_ns >= report->query.until_unix_ns) {
+		log__error("--since is not before --until; see pybpfprof " VERB " --help");
+		return STATUS_USAGE;
+	}
+	if (!report->format && report->output)
+		report->format = output__by_ending(report->output);
+	if (!report->format && report->output && strcmp(report->output, "-") != 0) {
+		log__error("'%s' does not tell the format by its ending: add -f FORMAT; see "
+			   "pybpfprof " VERB " --help",
+			   report->output);
+		return STATUS_USAGE;
+	}
+	if (!report->format)
+		report->format = output_formats[0];
+	return STATUS_WRITTEN;
+}
+
+struct written_profile {
+	const struct report *report;
+	const struct profile *profile;
+};
+
+static int write_profile(const void *what, FILE *file)
+{
+	const struct written_profile *written = what;
+	const struct report *report = written->report;
+
+	return report->format->write(written->profile, &report->shown, file);
+}
+
+/* Says what the store has, where it has nothing of what was asked for. */
+static enum exit_status explain_empty(const struct report *report, const struct store_found *found)
+{
+	char *first = moment__text(found->first_ns), *last = moment__text(found->last_ns);
+
+	if (!found->last_ns)
+		log__error("%s has no window yet", report->folder);
+	else if (!found->windows)
+		log__error("%s has nothing of that time, but from %s to %s", report->folder, first,
+			   last);
+	else if (report->query.label_count && !found->services)
+		log__error("no service of that time has such labels");
+	else
+		log__error("there are no samples: no Python used any CPU in that time");
+	free(first);
+	free(last);
+	return STATUS_NO_SAMPLE;
+}
+
+static char *title_of(const struct report *report, const struct profile *profile)
+{
+	char *begin = moment__text(profile->start_unix_ns), *title;
+	char *services = xstrdup("every Python of the machine");
+
+	for (size_t i = 0; i < report->query.label_count; i++) {
+		char *longer = xasprintf("%s%s%s=%s", i ? services : "", i ? ", " : "",
+					 report->labels[i].name, report->labels[i].value);
+
+		free(services);
+		services = longer;
+	}
+	title = xasprintf("%s, %.0f s from %s on", services, profile->duration_ns / 1e9, begin);
+	free(services);
+	free(begin);
+	return title;
+}
+
+static void tell(const struct profile *profile, const struct store_found *found)
+{
+	char *summary = ledger__summary(&profile->ledger);
+
+	if (found->rates[0] != found->rates[1])
+		log__warning("the windows were sampled at %g to %g Hz: times are right on the "
+			     "whole, but services that ran at one of these weigh too much or "
+			     "too little beside others",
+			     found->rates[0], found->rates[1]);
+	log__info("%s", summary);
+	log__info("of %" PRIu64 " windows, %" PRIu64 " services", found->windows, found->services);
+	free(summary);
+}
+
+static enum exit_status write_report(struct report *report, const struct profile *profile)
+{
+	struct written_profile written = { report, profile };
+	char *pattern = report->output
+				? xstrdup(report->output)
+				: xasprintf("pybpfprof-report-%%t.%s", report->format->suffix);
+	char *path = output_file__expand(pattern, 0), *title = title_of(report, profile);
+	enum exit_status status = STATUS_WRITTEN;
+	int error;
+
+	report->shown.title = title;
+	report->shown.by_process = true;
+	error = output_file__write(path, write_profile, &written);
+	if (error) {
+		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
+		status = STATUS_FAILED;
+	} else if (strcmp(path, "-") != 0) {
+		log__info("wrote %s (%s)", path, report->format->name);
+	}
+	free(title);
+	free(path);
+	free(pattern);
+	return status;
+}
+
+static enum exit_status run(struct report *report)
+{
+	struct profile *profile = profile__new();
+	enum exit_status status = STATUS_FAILED;
+	struct store_found found;
+	struct store *store;
+	char *wrong = store__open(report->folder, STORE_READ, &store);
+
+	if (!wrong)
+		wrong = store__read(store, &report->query, profile, &found);
+	if (wrong) {
+		log__error("%s", wrong);
+	} else if (!profile->sample_count) {
+		status = explain_empty(report, &found);
+	} else {
+		tell(profile, &found);
+		status = write_report(report, profile);
+	}
+	free(wrong);
+	store__close(store);
+	profile__free(profile);
+	return status;
+}
+
+static void free_labels(struct report *report)
+{
+	for (size_t i = 0; i < report->query.label_count; i++)
+		free(report->label_texts[i]);
+	free(report->label_texts);
+	free(report->labels);
+}
+
+enum exit_status cmd_report(int count, char **arguments)
+{
+	int64_t now_ns = clock_ns(CLOCK_REALTIME);
+	struct report report = { .now_ns = now_ns,
+				 .query = { .since_unix_ns = now_ns - NS_PER_HOUR,
+					    .until_unix_ns = now_ns } };
+	enum exit_status status = option_table__parse(VERB, options, &report, count, arguments);
+
+	if (!status && report.help) {
+		print_help();
+	} else if (!status) {
+		status = check(&report);
+		if (!status)
+			status = run(&report);
+	}
+	free_labels(&report);
+	return status;
+}
