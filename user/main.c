@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd_agent.h"
 #include "cmd_check.h"
 #include "cmd_record.h"
 #include "cmd_report.h"
@@ -16,6 +17,7 @@ static const struct {
 } verbs[] = {
 	{ "record", cmd_record },
 	{ "check", cmd_check },
+	{ "agent", cmd_agent },
 	{ "report", cmd_report },
 };
 

@@ -71,6 +71,7 @@ static const char help[] =
 	"       pybpfprof [record] -a [OPTION...]                   profile every Python of the "
 	"machine\n"
 	"       pybpfprof check [--json]                            tell whether that works here\n"
+	"       pybpfprof agent --store DIR [OPTION...]             always: agent --help\n"
 	"       pybpfprof report --store DIR [OPTION...]            show what was stored: report "
 	"--help\n"
 	"\n"

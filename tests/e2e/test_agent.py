@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent and its store: windows add up, survive what ends the agent, and stay small."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from folded import parse_folded
+
+PATIENCE_S = 30
+SERVICE = re.compile(r'service "(.*)"')
+
+
+def numbers(packed):
+    """What user/store/packing.h has packed."""
+    number = shift = 0
+    for byte in packed:
+        number |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            yield number
+            number = shift = 0
+
+
+class Store:
+    """A store's folder, and what its database says of itself."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+        self.path = os.path.join(self.folder, "profiles.db")
+
+    def select(self, *queries):
+        """The rows of each query, all of one moment; of one query its rows alone."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
+            database.execute("BEGIN")
+            rows = [database.execute(query).fetchall() for query in queries]
+        return rows if len(rows) > 1 else rows[0]
+
+    def windows(self):
+        """{number: (events, samples, lost, outcomes)}, each checked with its services."""
+        if not os.path.exists(self.path):
+            return {}
+        counted = {}
+        services, rows = self.select(
+            "SELECT window, samples FROM services",
+            "SELECT id, events, samples, lost, outcomes FROM windows")
+        for window, packed in services:
+            counted[window] = counted.get(window, 0) + sum(list(numbers(packed))[1::2])
+        windows = {}
+        for number, events, samples, lost, outcomes in rows:
+            assert events == samples + lost
+            assert samples == sum(json.loads(outcomes).values())
+            assert samples == counted.get(number, 0)
+            windows[number] = (events, samples, lost, outcomes)
+        assert set(counted) <= set(windows)
+        return windows
+
+    def check(self):
+        assert self.select("PRAGMA integrity_check") == [("ok",)]
+        return self.windows()
+
+    def bytes(self):
+        return sum(os.path.getsize(os.path.join(self.folder, name))
+                   for name in os.listdir(self.folder))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def agent(profile, store):
+    """agent(ARGUMENT...): a started agent."""
+    def start(*arguments, **options):
+        run = profile.start("agent", "--store", store.folder, *arguments, files=False, **options)
+        run.wait_sampling()
+        return run
+    return start
+
+
+def end(run):
+    run.process.send_signal(signal.SIGTERM)
+    run.finish()
+    assert "does not add up" not in run.stderr
+    return run
+
+
+@pytest.fixture
+def report(profile, store):
+    """report(ARGUMENT...): [(service, frames, count)], sorted."""
+    def read(*arguments, status=0):
+        run = profile.attempt("report", "--store", store.folder, "-f", "folded", "-o", "-",
+                              *arguments)
+        assert run.status == status, run.stderr
+        rows = []
+        for line in run.stdout.decode("utf-8").splitlines():
+            service, _, rest = line.partition(";")
+            frames, count = parse_folded(rest + "\n")[0]
+            rows.append((SERVICE.fullmatch(service).group(1), tuple(map(str, frames)), count))
+        return sorted(rows)
+    return read
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def total(rows):
+    return sum(count for _, _, count in rows)
+
+
+def named(name):
+    return {"OTEL_SERVICE_NAME": name}
+
+
+def test_windows_add_up(any_python, target, agent, report, store):
+    services = {name: target(any_python, "busy.py", environment=named(name))
+                for name in ("web", "api")}
+    run = agent("--window", "1s", "-r", "199")
+    before = {name: service.cpu_seconds() for name, service in services.items()}
+    time.sleep(4.3)
+    used = {name: service.cpu_seconds() - before[name] for name, service in services.items()}
+    end(run)
+    assert run.status == 0, run.stderr
+    windows = store.check()
+    assert len(windows) >= 4
+    rows = report()
+    assert total(rows) == sum(samples for _, samples, _, _ in windows.values())
+    for name, seconds in used.items():
+        chosen = report("--label", "service_name=" + name)
+        assert {row[0] for row in chosen} == {name}
+        assert chosen == [row for row in rows if row[0] == name]
+        assert 0.7 * seconds < total(chosen) / 199 < 1.3 * seconds + 0.3
+    both = report("--label", "service_name=web", "--label", "service_name=api")
+    assert {row[0] for row in both} == {"web", "api"}
+    report("--label", "service_name=none", status=5)
+
+
+def test_reports_of_a_time(any_python, target, agent, report, store):
+    target(any_python, "busy.py", environment=named("web"))
+    end_of = {}
+    run = agent("--window", "0.5s", "-r", "199")
+    time.sleep(3)
+    end(run)
+    windows = store.check()
+    end_of = dict(store.select("SELECT id, end_ns FROM windows"))
+
+    def moment(nanoseconds):
+        text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(nanoseconds // 10**9))
+        return "%s.%09dZ" % (text, nanoseconds % 10**9)
+
+    middle = sorted(end_of)[2]
+    first = total(report("--until", moment(end_of[middle])))
+    rest = total(report("--since", moment(end_of[middle])))
+    assert first == sum(row[1] for number, row in windows.items() if number <= middle)
+    assert rest == sum(row[1] for number, row in windows.items() if number > middle)
+    report("--since", "2d", "--until", "1d", status=5)
+
+
+@pytest.mark.parametrize("name,check", [
+    ("out.html", lambda content: b"</html>" in content),
+    ("out.pb.gz", lambda content: content[:2] == b"\x1f\x8b"),
+    ("out.speedscope.json", lambda content: "profiles" in json.loads(content)),
+    ("out.text", lambda content: b"self" in content)])
+def test_formats(name, check, any_python, target, agent, profile, store, tmp_path):
+    target(any_python, "busy.py", environment=named("web"))
+    run = agent("--window", "0.5s")
+    wait_for(lambda: len(store.windows()) > 1)
+    path = tmp_path / name
+    # While the agent writes.
+    read = profile.attempt("report", "--store", store.folder, "-o", path)
+    assert read.status == 0, read.stderr
+    assert check(path.read_bytes())
+    end(run)
+
+
+def test_processes_are_apart_on_request(any_python, target, agent, store):
+    pids = {target(any_python, "busy.py", environment=named("web")).pid for _ in range(2)}
+    run = agent("--window", "0.5s", "-r", "199", "--with-pid", "--node", "here")
+    time.sleep(1.2)
+    end(run)
+    labels = [json.loads(text) for (text,) in store.select("SELECT labels FROM label_sets")]
+    assert {int(found["pid"]) for found in labels if found["service_name"] == "web"} == pids
+    assert {found["node"] for found in labels} == {"here"}
+
+
+def test_killed_while_storing(any_python, target, agent, report, store):
+    """Every window is whole or absent, whenever the agent is killed."""
+    target(any_python, "many_stacks.py", 2000, environment=named("many"))
+    before = {}
+    for _ in range(10):
+        run = agent("--window", "0.2s", "-r", "1999")
+        time.sleep(0.3 + random.random() / 2)
+        run.process.kill()
+        run.finish()
+        windows = store.check()
+        assert windows.items() >= before.items()
+        before = windows
+    assert len(before) > 10
+    assert total(report()) == sum(row[1] for row in before.values())
+
+
+def test_retention_keeps_the_size(any_python, target, agent, report, store):
+    """And what the agent forgets meanwhile mixes nothing up."""
+    target(any_python, "many_stacks.py", 2000, environment=named("many"))
+    target(any_python, "busy.py", environment=named("web"))
+    run = agent("--window", "0.2s", "-r", "3999", "--store-size", "1M", "-v")
+    wait_for(lambda: min(store.windows(), default=1) > 10)
+    largest = 0
+    for _ in range(30):
+        largest = max(largest, store.bytes())
+        time.sleep(0.1)
+    end(run)
+    assert run.status == 0, run.stderr
+    windows = store.check()
+    assert 1 not in windows and windows
+    # The database, and what is not yet merged into it.
+    assert largest < 4 << 20
+    assert os.path.getsize(store.path) < 1.5 * (1 << 20)
+    assert "compacted to" in run.stderr
+    rows = report()
+    assert total(rows) == sum(row[1] for row in windows.values())
+    for service, frames, _ in rows:
+        functions = [re.fullmatch(r"function_(\d+) \(many_(\d+).py.*", frame) for frame in frames]
+        assert service in ("many", "web") or not any(functions)
+        assert service != "web" or not any(functions)
+        assert all(match[1] == match[2] for match in functions if match)
+    assert {"many", "web"} <= {row[0] for row in rows}
+
+
+def test_age_is_kept(any_python, target, agent, store):
+    target(any_python, "busy.py", environment=named("web"))
+    run = agent("--window", "0.2s", "--store-age", "1s")
+    wait_for(lambda: min(store.windows(), default=1) > 5)
+    end(run)
+    assert len(store.check()) < 10
+
+
+def test_a_full_disk_costs_windows_only(any_python, target, profile, report, tmp_path):
+    """Until there is room again; that is said when it begins and when it ends."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(folder)], check=True)
+    try:
+        store = Store(folder)
+        target(any_python, "many_stacks.py", 2000, environment=named("many"))
+        run = profile.start("agent", "--store", store.folder, "--window", "0.2s", "-r", "1999",
+                            files=False)
+        run.wait_sampling()
+        time.sleep(4)
+        subprocess.run(["mount", "-o", "remount,size=60m", str(folder)], check=True)
+        time.sleep(1)
+        end(run)
+        assert run.status == 1
+        # A window in between may have found room.
+        said = len(re.findall("windows are lost until", run.stderr))
+        assert said == len(re.findall("windows are stored again", run.stderr)), run.stderr
+        lost = re.search(r"(\d+) of \d+ windows could not be stored", run.stderr)
+        assert 0 < said < int(lost[1]), run.stderr
+        windows = store.check()
+        assert windows
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def resources(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as status:
+        resident = int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
+    return resident, len(os.listdir("/proc/%d/fd" % pid))
+
+
+@pytest.mark.alone
+def test_memory_is_flat(any_python, target, agent, store):
+    """Over windows, and processes that come and go."""
+    target(any_python, "busy.py", environment=named("web"))
+    run = agent("--window", "0.4s", "-r", "199")
+    measured = []
+    while len(measured) < 60:
+        count = len(store.windows())
+        for _ in range(3):
+            subprocess.run([*any_python.command, "-c", "sum(range(10**6))"], check=True,
+                           stdin=subprocess.DEVNULL)
+        if len(store.windows()) > count:
+            measured.append(resources(run.pid))
+    end(run)
+    assert run.status == 0, run.stderr
+    assert len(store.check()) >= 60
+    early, late = measured[20:25], measured[-5:]
+    assert max(row[0] for row in late) < min(row[0] for row in early) + 2048, measured
+    assert late[-1][1] <= max(row[1] for row in early) + 2, measured
+
+
+@pytest.mark.parametrize("folder,says", [
+    ("/dev/null/store", "cannot be made"), ("/proc/store", "cannot be made"),
+    ("/nowhere/store", "mkdir -p it first")])
+def test_a_folder_that_cannot_be_written(folder, says, profile):
+    run = profile.attempt("agent", "--store", folder)
+    assert run.status == 1
+    assert says in run.stderr and len(run.stderr.splitlines()) == 1, run.stderr
+
+
+def test_a_broken_store(profile, store):
+    os.mkdir(store.folder)
+    with open(store.path, "wb") as file:
+        file.write(b"no database" * 1000)
+    for words in (("agent",), ("report",)):
+        run = profile.attempt(*words, "--store", store.folder)
+        assert run.status == 1
+        assert "is broken" in run.stderr and "move it away" in run.stderr
+        assert len(run.stderr.splitlines()) == 1, run.stderr
+
+
+@pytest.mark.parametrize("words,says", [
+    (["agent"], "--store DIR"), (["agent", "--store"], "needs a value"),
+    (["agent", "--store", "x", "--window", "0"], "window '0'"),
+    (["agent", "--store", "x", "--store-size", "1"], "size '1'"),
+    (["agent", "--store", "x", "--store-age", "old"], "age 'old'"),
+    (["agent", "--store", "x", "--rate", "x"], "rate 'x'"),
+    (["agent", "--store", "x", "--pid", "1"], "no option '--pid'"),
+    (["agent", "--store", "x", "word"], "'word' is no option"),
+    (["report"], "--store DIR"), (["report", "--store", "x", "--since", "x"], "time 'x'"),
+    (["report", "--store", "x", "--since", "1h", "--until", "2h"], "not before"),
+    (["report", "--store", "x", "--label", "web"], "label 'web'"),
+    (["report", "--store", "x", "-f", "svg"], "format 'svg'"),
+    (["report", "--store", "x", "-o", "x.svg"], "does not tell the format")])
+def test_wrong_usage(words, says, profile):
+    run = profile.attempt(*words)
+    assert run.status == 2
+    assert says in run.stderr and len(run.stderr.splitlines()) == 1, run.stderr
+
+
+@pytest.mark.parametrize("verb", ["agent", "report"])
+def test_help(verb, profile):
+    run = profile.attempt(verb, "--help")
+    assert run.status == 0 and run.stderr == ""
+    assert b"--store DIR" in run.stdout

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "labels.h"
+#include "service_name.h"
+#include "synthetic.h"
+
+#define VARIABLES(text) text, sizeof(text) /* with the last NUL */
+
+static void named(const char *variables, size_t length, const char *wanted)
+{
+	char *name = service_name__of(variables, length);
+
+	if (wanted)
+		assert_string_equal(name, wanted);
+	else
+		assert_null(name);
+	free(name);
+}
+
+static void the_environment_names_a_service(void **state)
+{
+	(void)state;
+	named(VARIABLES("A=b\0OTEL_SERVICE_NAME=web\0C=d"), "web");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=a=b,service.name=api%2C%201,c=d"), "api, 1");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=api\0OTEL_SERVICE_NAME=web"), "web");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=api\0OTEL_SERVICE_NAME="), "api");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=a=b, service.name=api"), "api");
+}
+
+static void other_environments_do_not(void **state)
+{
+	char *longest = xmalloc(4096);
+
+	(void)state;
+	named("", 0, NULL);
+	named(VARIABLES(""), NULL);
+	named(VARIABLES("NOT_OTEL_SERVICE_NAME=web"), NULL);
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name="), NULL);
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=my.service.name=web"), NULL);
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=,,,"), NULL);
+	/* Cut in the middle. */
+	named("OTEL_SERVICE_NAME=we", 20, NULL);
+	memset(longest, 'x', 4096);
+	memcpy(longest, "OTEL_SERVICE_NAME=", 18);
+	longest[4095] = '\0';
+	named(longest, 4096, NULL);
+	free(longest);
+}
+
+static void labelled(const struct profile *profile, const char *wanted)
+{
+	json_t *labels = labels__of(profile, 0, "node1", false);
+	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+
+	assert_string_equal(text, wanted);
+	free(text);
+	json_decref(labels);
+}
+
+static void services_are_named_by_rules(void **state)
+{
+	struct profile *profile = profile__new();
+	struct profile_process *process;
+
+	(void)state;
+	synthetic__main_thread(profile, 1, 10, "worker.py", "python3 worker.py");
+	process = &profile->processes[0];
+	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
+			  "\"service_name\":\"worker.py\"}");
+	process->unit = profile__string(profile, "session-3.scope");
+	process->comm = profile__string(profile, "python3");
+	process->container_id = profile__string(profile, SYNTHETIC_CONTAINER);
+	labelled(profile, "{\"comm\":\"python3\",\"container_id\":\"" SYNTHETIC_CONTAINER
+			  "\",\"node\":\"node1\",\"python_version\":\"3.11.7\","
+			  "\"service_name\":\"worker.py\"}");
+	process->comm = 0;
+	process->container_id = profile__string(profile, "mail");
+	process->pod_uid = profile__string(profile, SYNTHETIC_POD);
+	labelled(profile, "{\"container_id\":\"mail\",\"node\":\"node1\",\"pod\":\"" SYNTHETIC_POD
+			  "\",\"python_version\":\"3.11.7\",\"service_name\":\"mail\"}");
+	process->container_id = process->pod_uid = 0;
+	process->unit = profile__string(profile, "nginx.service");
+	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
+			  "\"service_name\":\"nginx\"}");
+	process->service_name = profile__string(profile, "web");
+	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
+			  "\"service_name\":\"web\"}");
+	process->service_name = 0;
+	process->unit = profile__string(profile, "user@1000.service");
+	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
+			  "\"service_name\":\"worker.py\"}");
+	profile__free(profile);
+}
+
+static void a_pid_is_a_label_on_request(void **state)
+{
+	struct profile *profile = profile__new();
+	json_t *labels;
+
+	(void)state;
+	synthetic__main_thread(profile, 1, 10, "worker.py", "python3 worker.py");
+	labels = labels__of(profile, 0, "node1", true);
+	assert_string_equal(json_string_value(json_object_get(labels, "pid")), "10");
+	json_decref(labels);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_environment_names_a_service),
+		cmocka_unit_test(other_environments_do_not),
+		cmocka_unit_test(services_are_named_by_rules),
+		cmocka_unit_test(a_pid_is_a_label_on_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of `pybpfprof agent`. */
+#ifndef PYBPFPROF_AGENT_OPTIONS_H
+#define PYBPFPROF_AGENT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/utsname.h>
+
+#include "exit_status.h"
+#include "options.h"
+#include "store.h"
+
+struct agent_options {
+	struct options sampled; /* what, and how often, as for a recording */
+	const char *folder;	/* of the store */
+	struct store_limits limits;
+	double window_s;
+	const char *node; /* what this machine is called */
+	bool with_pid;
+	bool help;
+	struct utsname machine; /* has the node's name, where no other was given */
+};
+
+/* STATUS_WRITTEN with *OPTIONS for agent_options__free, or STATUS_USAGE after what is wrong was
+ * said. */
+enum exit_status agent_options__parse(int count, char **arguments, struct agent_options *options);
+void agent_options__free(struct agent_options *options);
+
+/* The text of --help. */
+void agent_options__print_help(void);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "agent_options.h"
+#include "cmd_agent.h"
+#include "labels.h"
+#include "log.h"
+#include "recording.h"
+#include "store.h"
+#include "xalloc.h"
+
+#define NS_PER_S 1000000000LL
+
+struct agent {
+	const struct agent_options *options;
+	struct store *store;
+	uint64_t stored, not_stored; /* windows */
+	bool failing;		     /* the last one was not stored */
+};
+
+/* Says what went wrong when that begins, and when it is over. */
+static void judge(struct agent *agent, char *wrong)
+{
+	if (wrong && !agent->failing)
+		log__error("%s: windows are lost until that is mended", wrong);
+	if (!wrong && agent->failing)
+		log__info("windows are stored again; %" PRIu64 " were lost", agent->not_stored);
+	agent->failing = wrong;
+	free(wrong);
+}
+
+/* The labels of each process of PROFILE; the caller frees them with free_labels. */
+static json_t **make_labels(const struct agent *agent, const struct profile *profile)
+{
+	json_t **labels = xcalloc(profile->process_count + 1, sizeof(*labels));
+
+	for (size_t i = 0; i < profile->process_count; i++)
+		labels[i] = labels__of(profile, i, agent->options->node, agent->options->with_pid);
+	return labels;
+}
+
+static void free_labels(json_t **labels, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		json_decref(labels[i]);
+	free(labels);
+}
+
+static void take_window(void *context, const struct window *window)
+{
+	struct agent *agent = context;
+	json_t **labels = make_labels(agent, window->profile);
+	const struct store_window stored = {
+		.start_unix_ns = window->start_unix_ns,
+		.end_unix_ns = window->end_unix_ns,
+		.profile = window->profile,
+		.ledger = &window->ledger,
+		.labels = labels,
+	};
+	char *wrong = store__put(agent->store, &stored), *not_removed;
+
+	if (wrong)
+		agent->not_stored++;
+	else
+		agent->stored++;
+	/* Also where there was no room: it may make some. */
+	not_removed = store__retain(agent->store, &agent->options->limits, window->end_unix_ns);
+	if (wrong)
+		free(not_removed);
+	judge(agent, wrong ? wrong : not_removed);
+	free_labels(labels, window->profile->process_count);
+}
+
+static enum exit_status run(struct agent *agent)
+{
+	const struct agent_options *options = agent->options;
+	const struct recording_windows windows = {
+		.length_ns = (int64_t)(options->window_s * NS_PER_S),
+		.take = take_window,
+		.context = agent,
+	};
+	struct recording *recording;
+	enum exit_status status = recording__open(&options->sampled, &windows, &recording);
+
+	if (!status) {
+		log__info("profiling every Python at %g Hz, in windows of %g s, into %s",
+			  options->sampled.rate_hz, options->window_s, options->folder);
+		status = recording__run(recording);
+	}
+	recording__free(recording);
+	if (agent->not_stored)
+		log__error("%" PRIu64 " of %" PRIu64 " windows could not be stored",
+			   agent->not_stored, agent->stored + agent->not_stored);
+	else if (!status)
+		log__info("%" PRIu64 " windows were stored", agent->stored);
+	return status ? status : agent->not_stored ? STATUS_FAILED : STATUS_WRITTEN;
+}
+
+static enum exit_status open_and_run(const struct agent_options *options)
+{
+	struct agent agent = { .options = options };
+	enum exit_status status = STATUS_FAILED;
+	/* Before privileges are given up. */
+	char *wrong = store__open(options->folder, STORE_WRITE, &agent.store);
+
+	if (wrong)
+		log__error("%s", wrong);
+	else
+		status = run(&agent);
+	free(wrong);
+	store__close(agent.store);
+	return status;
+}
+
+enum exit_status cmd_agent(int count, char **arguments)
+{
+	struct agent_options options;
+	enum exit_status status = agent_options__parse(count, arguments, &options);
+
+	if (status)
+		return status;
+	if (options.help)
+		agent_options__print_help();
+	else
+		status = open_and_run(&options);
+	agent_options__free(&options);
+	return status;
+}
