@@ -3,10 +3,9 @@
  * The name by which a process's environment calls its service, as OpenTelemetry has it:
  *
  *	OTEL_SERVICE_NAME=web
- *	OTEL_RESOURCE_ATTRIBUTES=service.name=web,service.version=1.2	values may have %2C for a
- *comma
+ *	OTEL_RESOURCE_ATTRIBUTES=service.name=web,service.version=1.2
  *
- * The first one counts, where it is not empty.
+ * The first one counts, where it is not empty.  A value of the other has %2C for a comma.
  */
 #ifndef PYBPFPROF_SERVICE_NAME_H
 #define PYBPFPROF_SERVICE_NAME_H
