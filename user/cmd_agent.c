@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "agent_options.h"
@@ -7,28 +6,15 @@
 #include "labels.h"
 #include "log.h"
 #include "recording.h"
-#include "store.h"
+#include "store_sink.h"
 #include "xalloc.h"
 
 #define NS_PER_S 1000000000LL
 
 struct agent {
 	const struct agent_options *options;
-	struct store *store;
-	uint64_t stored, not_stored; /* windows */
-	bool failing;		     /* the last one was not stored */
+	struct sinks sinks;
 };
-
-/* Says what went wrong when that begins, and when it is over. */
-static void judge(struct agent *agent, char *wrong)
-{
-	if (wrong && !agent->failing)
-		log__error("%s: windows are lost until that is mended", wrong);
-	if (!wrong && agent->failing)
-		log__info("windows are stored again; %" PRIu64 " were lost", agent->not_stored);
-	agent->failing = wrong;
-	free(wrong);
-}
 
 /* The labels of each process of PROFILE; the caller frees them with free_labels. */
 static json_t **make_labels(const struct agent *agent, const struct profile *profile)
@@ -51,24 +37,15 @@ static void take_window(void *context, const struct window *window)
 {
 	struct agent *agent = context;
 	json_t **labels = make_labels(agent, window->profile);
-	const struct store_window stored = {
+	const struct labelled_window labelled = {
 		.start_unix_ns = window->start_unix_ns,
 		.end_unix_ns = window->end_unix_ns,
 		.profile = window->profile,
 		.ledger = &window->ledger,
 		.labels = labels,
 	};
-	char *wrong = store__put(agent->store, &stored), *not_removed;
 
-	if (wrong)
-		agent->not_stored++;
-	else
-		agent->stored++;
-	/* Also where there was no room: it may make some. */
-	not_removed = store__retain(agent->store, &agent->options->limits, window->end_unix_ns);
-	if (wrong)
-		free(not_removed);
-	judge(agent, wrong ? wrong : not_removed);
+	sinks__take(&agent->sinks, &labelled);
 	free_labels(labels, window->profile->process_count);
 }
 
@@ -89,12 +66,7 @@ static enum exit_status run(struct agent *agent)
 		status = recording__run(recording);
 	}
 	recording__free(recording);
-	if (agent->not_stored)
-		log__error("%" PRIu64 " of %" PRIu64 " windows could not be stored",
-			   agent->not_stored, agent->stored + agent->not_stored);
-	else if (!status)
-		log__info("%" PRIu64 " windows were stored", agent->stored);
-	return status ? status : agent->not_stored ? STATUS_FAILED : STATUS_WRITTEN;
+	return status;
 }
 
 static enum exit_status open_and_run(const struct agent_options *options)
@@ -102,14 +74,15 @@ static enum exit_status open_and_run(const struct agent_options *options)
 	struct agent agent = { .options = options };
 	enum exit_status status = STATUS_FAILED;
 	/* Before privileges are given up. */
-	char *wrong = store__open(options->folder, STORE_WRITE, &agent.store);
+	char *wrong = store_sink__add(&agent.sinks, options->folder, &options->limits);
 
 	if (wrong)
 		log__error("%s", wrong);
 	else
 		status = run(&agent);
 	free(wrong);
-	store__close(agent.store);
+	if (!sinks__close(&agent.sinks) && !status)
+		status = STATUS_FAILED;
 	return status;
 }
 

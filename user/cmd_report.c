@@ -28,40 +28,39 @@ struct report {
 	bool help;
 };
 
-static enum exit_status take_store(void *report, const char *value)
+static char *take_store(void *report, const char *value)
 {
 	((struct report *)report)->folder = value;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_moment(struct report *report, const char *value, int64_t *moment)
+static char *take_moment(struct report *report, const char *value, int64_t *moment)
 {
 	if (moment__parse(value, report->now_ns, moment))
-		return STATUS_WRITTEN;
-	return option_table__refuse(VERB, "time", value,
+		return NULL;
+	return option_table__refuse("time", value,
 				    "so long ago, as 90s, 5m, 1h or 2d, or a moment, as "
 				    "2026-01-02T03:04:05Z");
 }
 
-static enum exit_status take_since(void *report, const char *value)
+static char *take_since(void *report, const char *value)
 {
 	return take_moment(report, value, &((struct report *)report)->query.since_unix_ns);
 }
 
-static enum exit_status take_until(void *report, const char *value)
+static char *take_until(void *report, const char *value)
 {
 	return take_moment(report, value, &((struct report *)report)->query.until_unix_ns);
 }
 
-static enum exit_status take_label(void *context, const char *value)
+static char *take_label(void *context, const char *value)
 {
 	struct report *report = context;
 	size_t count = report->query.label_count;
 	char *text, *equals;
 
 	if (!strchr(value, '=') || *value == '=')
-		return option_table__refuse(VERB, "label", value,
-					    "NAME=VALUE, as service_name=web");
+		return option_table__refuse("label", value, "NAME=VALUE, as service_name=web");
 	text = xstrdup(value);
 	equals = strchr(text, '=');
 	*equals = '\0';
@@ -71,45 +70,45 @@ static enum exit_status take_label(void *context, const char *value)
 	report->labels[count] = (struct store_label){ text, equals + 1 };
 	report->query.labels = report->labels;
 	report->query.label_count++;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_output(void *report, const char *value)
+static char *take_output(void *report, const char *value)
 {
 	((struct report *)report)->output = value;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_format(void *context, const char *value)
+static char *take_format(void *context, const char *value)
 {
 	struct report *report = context;
 
 	report->format = output__by_name(value);
-	return report->format ? STATUS_WRITTEN
-			      : option_table__refuse(VERB, "format", value,
-						     "one of those that --help lists");
+	return report->format
+		       ? NULL
+		       : option_table__refuse("format", value, "one of those that --help lists");
 }
 
-static enum exit_status take_full_filenames(void *report, const char *value)
+static char *take_full_filenames(void *report, const char *value)
 {
 	(void)value;
 	((struct report *)report)->shown.full_filenames = true;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_quiet(void *report, const char *value)
+static char *take_quiet(void *report, const char *value)
 {
 	(void)report;
 	(void)value;
 	log__set_level(LOG_ERROR);
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_help(void *report, const char *value)
+static char *take_help(void *report, const char *value)
 {
 	(void)value;
 	((struct report *)report)->help = true;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
 static const struct option_entry options[] = {

@@ -72,6 +72,17 @@ static enum exit_status refuse_option(const char *verb, int option, const char *
 	return STATUS_USAGE;
 }
 
+static enum exit_status take(const char *verb, const struct option_entry *option, void *context)
+{
+	char *wrong = option->take(context, optarg);
+
+	if (!wrong)
+		return STATUS_WRITTEN;
+	log__error("%s; see pybpfprof %s --help", wrong, verb);
+	free(wrong);
+	return STATUS_USAGE;
+}
+
 enum exit_status option_table__parse(const char *verb, const struct option_entry *options,
 				     void *context, int count, char **arguments)
 {
@@ -87,7 +98,7 @@ enum exit_status option_table__parse(const char *verb, const struct option_entry
 		if (found == '?' || found == ':')
 			status = refuse_option(verb, found, arguments[optind - 1]);
 		else
-			status = find(options, found)->take(context, optarg);
+			status = take(verb, find(options, found), context);
 	}
 	if (!status && optind < count) {
 		log__error("'%s' is no option; see pybpfprof %s --help", arguments[optind], verb);
@@ -98,11 +109,9 @@ enum exit_status option_table__parse(const char *verb, const struct option_entry
 	return status;
 }
 
-enum exit_status option_table__refuse(const char *verb, const char *what, const char *value,
-				      const char *wanted)
+char *option_table__refuse(const char *what, const char *value, const char *wanted)
 {
-	log__error("%s '%s' is not %s; see pybpfprof %s --help", what, value, wanted, verb);
-	return STATUS_USAGE;
+	return xasprintf("%s '%s' is not %s", what, value, wanted);
 }
 
 static void print_option(const struct option_entry *option)

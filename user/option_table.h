@@ -10,9 +10,9 @@ struct option_entry {
 	char letter;	      /* 0: none */
 	const char *argument; /* what --help calls it; NULL: the option takes none */
 	const char *help;     /* its lines, without what stands in front */
-	/* Takes VALUE, NULL where there is none.  STATUS_WRITTEN, or STATUS_USAGE after what is
-	 * wrong was said. */
-	enum exit_status (*take)(void *context, const char *value);
+	/* Takes VALUE, NULL where there is none, which must outlive CONTEXT.  NULL, or what is
+	 * wrong with it, which the caller frees. */
+	char *(*take)(void *context, const char *value);
 };
 
 /* Parses the command line of VERB by OPTIONS, which end with one that has no name.  STATUS_WRITTEN,
@@ -20,9 +20,8 @@ struct option_entry {
 enum exit_status option_table__parse(const char *verb, const struct option_entry *options,
 				     void *context, int count, char **arguments);
 
-/* Says that VALUE, of WHAT, is not WANTED. */
-enum exit_status option_table__refuse(const char *verb, const char *what, const char *value,
-				      const char *wanted);
+/* That VALUE, of WHAT, is not WANTED: for what a `take` returns. */
+char *option_table__refuse(const char *what, const char *value, const char *wanted);
 
 /* Prints a line or more of --help for each option. */
 void option_table__print(const struct option_entry *options);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "option_table.h"
 #include "options.h"
 #include "pybpfprof.h"
 #include "xalloc.h"
@@ -152,10 +153,19 @@ bool options__parse_duration(const char *text, double *seconds)
 	return false;
 }
 
+/* Says what is WRONG with a value, NULL: nothing, and frees it. */
+static enum exit_status judge(char *wrong)
+{
+	if (!wrong)
+		return STATUS_WRITTEN;
+	log__error("%s" SEE_HELP, wrong);
+	free(wrong);
+	return STATUS_USAGE;
+}
+
 static enum exit_status bad_value(const char *what, const char *value, const char *wanted)
 {
-	log__error("%s '%s' is not %s" SEE_HELP, what, value, wanted);
-	return STATUS_USAGE;
+	return judge(option_table__refuse(what, value, wanted));
 }
 
 static void add_pid(struct options *options, pid_t pid)
@@ -189,36 +199,32 @@ static enum exit_status add_pids(struct options *options, const char *list)
 	return STATUS_WRITTEN;
 }
 
-enum exit_status options__set_rate(struct options *options, const char *text)
+char *options__set_rate(struct options *options, const char *text)
 {
 	char *end;
 
 	if (!parse_number(text, &options->rate_hz, &end) || *end || options->rate_hz < 0.1 ||
 	    options->rate_hz > 1e6)
-		return bad_value("rate", text, "a number of samples a second from 0.1 to 1000000");
-	return STATUS_WRITTEN;
+		return option_table__refuse("rate", text,
+					    "a number of samples a second from 0.1 to 1000000");
+	return NULL;
 }
 
-enum exit_status options__set_max_processes(struct options *options, const char *text)
+char *options__set_max_processes(struct options *options, const char *text)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || number < 1 || number > PROCESSES_LIMIT)
-		return bad_value("number of processes", text, "a number from 1 to 1048576");
+		return option_table__refuse("number of processes", text,
+					    "a number from 1 to 1048576");
 	options->processes_max = number;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-enum exit_status options__add_rule(struct options *options, const char *kind, const char *text)
+char *options__add_rule(struct options *options, const char *kind, const char *text)
 {
-	char *wrong = process_filter__add(&options->filter, kind, text);
-
-	if (!wrong)
-		return STATUS_WRITTEN;
-	log__error("%s" SEE_HELP, wrong);
-	free(wrong);
-	return STATUS_USAGE;
+	return process_filter__add(&options->filter, kind, text);
 }
 
 static enum exit_status set_format(struct options *options, const char *name)
@@ -242,14 +248,14 @@ static enum exit_status take_option(struct options *options, int option, const c
 			options->following = FOLLOW_CHILDREN;
 		break;
 	case OPTION_MAX_PROCESSES:
-		return options__set_max_processes(options, value);
+		return judge(options__set_max_processes(options, value));
 	case 'd':
 		if (!options__parse_duration(value, &options->duration_s))
 			return bad_value("duration", value,
 					 "a time of up to 10 years, as 30, 90s or 2m");
 		break;
 	case 'r':
-		return options__set_rate(options, value);
+		return judge(options__set_rate(options, value));
 	case 'o':
 		options->output = value;
 		break;
@@ -284,7 +290,7 @@ static enum exit_status take_option(struct options *options, int option, const c
 		options->help = true;
 		break;
 	default:
-		return options__add_rule(options, rule_kinds[option - OPTION_RULE], value);
+		return judge(options__add_rule(options, rule_kinds[option - OPTION_RULE], value));
 	}
 	return STATUS_WRITTEN;
 }

@@ -40,10 +40,10 @@ enum exit_status options__parse(int count, char **arguments, struct options *opt
 void options__free(struct options *options);
 
 /* Take the value of --rate, --max-processes, and of one of the rules that choose processes, by what
- * process_filter__add calls its kind; STATUS_USAGE after what is wrong was said. */
-enum exit_status options__set_rate(struct options *options, const char *text);
-enum exit_status options__set_max_processes(struct options *options, const char *text);
-enum exit_status options__add_rule(struct options *options, const char *kind, const char *text);
+ * process_filter__add calls its kind.  NULL, or what is wrong, which the caller frees. */
+char *options__set_rate(struct options *options, const char *text);
+char *options__set_max_processes(struct options *options, const char *text);
+char *options__add_rule(struct options *options, const char *kind, const char *text);
 
 /* The text of --help. */
 void options__print_help(void);

@@ -81,7 +81,7 @@ static json_t **make_labels(const struct profile *profile)
 static char *put(struct store *store, const struct profile *profile, int number)
 {
 	json_t **labels = make_labels(profile);
-	struct store_window window = {
+	struct labelled_window window = {
 		.start_unix_ns = EPOCH + number * SECOND,
 		.end_unix_ns = EPOCH + (number + 1) * SECOND,
 		.profile = profile,

@@ -20,7 +20,7 @@
 /* One window that is being written; ids of the database, by the profile's: 0: not asked yet. */
 struct writer {
 	struct store *store;
-	const struct store_window *window;
+	const struct labelled_window *window;
 	int64_t number, until;
 	int64_t *strings, *functions, *locations, *stacks;
 	char *wrong; /* what went wrong first */
@@ -325,7 +325,7 @@ static char *outcomes_text(const struct ledger *ledger)
 
 static void put_window(struct writer *writer)
 {
-	const struct store_window *window = writer->window;
+	const struct labelled_window *window = writer->window;
 	sqlite3_stmt *statement = writer->store->put_window;
 	char *outcomes = outcomes_text(window->ledger);
 
@@ -366,7 +366,7 @@ static void put_all(struct writer *writer)
 	free(rows);
 }
 
-char *store__put(struct store *store, const struct store_window *window)
+char *store__put(struct store *store, const struct labelled_window *window)
 {
 	const struct profile *profile = window->profile;
 	struct writer writer = { .store = store, .window = window };

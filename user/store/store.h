@@ -15,9 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
-#include "profile.h"
+#include "labelled_window.h"
 
 struct store;
 
@@ -30,16 +28,8 @@ enum store_access {
 char *store__open(const char *folder, enum store_access access, struct store **store);
 void store__close(struct store *store);
 
-/* What was sampled in one window. */
-struct store_window {
-	int64_t start_unix_ns, end_unix_ns;
-	const struct profile *profile;
-	const struct ledger *ledger;
-	json_t *const *labels; /* of each process of the profile: an object of strings */
-};
-
 /* Writes a window: all of it, or nothing. */
-char *store__put(struct store *store, const struct store_window *window);
+char *store__put(struct store *store, const struct labelled_window *window);
 
 struct store_limits {
 	uint64_t bytes; /* of the database, without what is not yet merged into it */

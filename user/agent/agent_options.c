@@ -25,10 +25,10 @@
 
 #define NS_PER_S 1000000000LL
 
-static enum exit_status take_store(void *options, const char *value)
+static char *take_store(void *options, const char *value)
 {
 	((struct agent_options *)options)->folder = value;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
 /* "512M", "10G" as bytes; without a letter bytes. */
@@ -54,58 +54,58 @@ static bool parse_size(const char *text, uint64_t *bytes)
 	return true;
 }
 
-static enum exit_status take_size(void *options, const char *value)
+static char *take_size(void *options, const char *value)
 {
 	if (parse_size(value, &((struct agent_options *)options)->limits.bytes))
-		return STATUS_WRITTEN;
-	return option_table__refuse(VERB, "size", value, "a size of 1M or more, as 500M or 2G");
+		return NULL;
+	return option_table__refuse("size", value, "a size of 1M or more, as 500M or 2G");
 }
 
-static enum exit_status take_age(void *options, const char *value)
+static char *take_age(void *options, const char *value)
 {
 	double age_s;
 
 	if (!options__parse_duration(value, &age_s))
-		return option_table__refuse(VERB, "age", value, "a time, as 12h or 7d");
+		return option_table__refuse("age", value, "a time, as 12h or 7d");
 	((struct agent_options *)options)->limits.age_ns = (int64_t)(age_s * NS_PER_S);
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_window(void *context, const char *value)
+static char *take_window(void *context, const char *value)
 {
 	struct agent_options *options = context;
 
 	if (options__parse_duration(value, &options->window_s) &&
 	    options->window_s >= WINDOW_S_MIN && options->window_s <= WINDOW_S_MAX)
-		return STATUS_WRITTEN;
-	return option_table__refuse(VERB, "window", value, "a time from 0.1s to 1h");
+		return NULL;
+	return option_table__refuse("window", value, "a time from 0.1s to 1h");
 }
 
-static enum exit_status take_rate(void *options, const char *value)
+static char *take_rate(void *options, const char *value)
 {
 	return options__set_rate(&((struct agent_options *)options)->sampled, value);
 }
 
-static enum exit_status take_node(void *options, const char *value)
+static char *take_node(void *options, const char *value)
 {
 	((struct agent_options *)options)->node = value;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_with_pid(void *options, const char *value)
+static char *take_with_pid(void *options, const char *value)
 {
 	(void)value;
 	((struct agent_options *)options)->with_pid = true;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_max_processes(void *options, const char *value)
+static char *take_max_processes(void *options, const char *value)
 {
 	return options__set_max_processes(&((struct agent_options *)options)->sampled, value);
 }
 
 #define RULE(kind)                                                                           \
-	static enum exit_status take_##kind(void *options, const char *value)                \
+	static char *take_##kind(void *options, const char *value)                           \
 	{                                                                                    \
 		return options__add_rule(&((struct agent_options *)options)->sampled, #kind, \
 					 value);                                             \
@@ -117,27 +117,27 @@ RULE(container)
 RULE(uid)
 RULE(exclude)
 
-static enum exit_status take_quiet(void *options, const char *value)
+static char *take_quiet(void *options, const char *value)
 {
 	(void)options;
 	(void)value;
 	log__set_level(LOG_ERROR);
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_verbose(void *options, const char *value)
+static char *take_verbose(void *options, const char *value)
 {
 	(void)options;
 	(void)value;
 	log__set_level(LOG_DEBUG);
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
-static enum exit_status take_help(void *options, const char *value)
+static char *take_help(void *options, const char *value)
 {
 	(void)value;
 	((struct agent_options *)options)->help = true;
-	return STATUS_WRITTEN;
+	return NULL;
 }
 
 static const struct option_entry entries[] = {

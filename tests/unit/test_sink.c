@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "log.h"
+#include "sink.h"
+#include "xalloc.h"
+
+/* A sink that loses what comes after so many windows, up to so many. */
+struct picky {
+	unsigned int seen, from, to;
+	bool closed;
+};
+
+static char *take(void *context, const struct labelled_window *window)
+{
+	struct picky *picky = context;
+	unsigned int number = picky->seen++;
+
+	assert_int_equal(window->start_unix_ns, number);
+	return number >= picky->from && number < picky->to ? xstrdup("no room") : NULL;
+}
+
+static void close_picky(void *context)
+{
+	((struct picky *)context)->closed = true;
+}
+
+static const struct sink_operations picky_operations = { "picky", take, close_picky };
+
+static void give(struct sinks *sinks, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		sinks__take(sinks, &(struct labelled_window){ .start_unix_ns = i });
+}
+
+static void each_is_given_each_window(void **state)
+{
+	struct picky first = { .from = 1, .to = 3 }, second = { 0 };
+	struct sinks sinks = { 0 };
+
+	(void)state;
+	sinks__add(&sinks, &picky_operations, &first);
+	sinks__add(&sinks, &picky_operations, &second);
+	give(&sinks, 2);
+	assert_true(sinks.sinks[0].failing);
+	assert_false(sinks.sinks[1].failing);
+	assert_int_equal(sinks.sinks[0].lost, 1);
+	assert_false(sinks__close(&sinks));
+	assert_int_equal(first.seen, 2);
+	assert_int_equal(second.seen, 2);
+	assert_true(first.closed && second.closed);
+}
+
+static void what_was_lost_stays_lost(void **state)
+{
+	struct picky picky = { .from = 1, .to = 3 };
+	struct sinks sinks = { 0 };
+
+	(void)state;
+	sinks__add(&sinks, &picky_operations, &picky);
+	give(&sinks, 5);
+	assert_false(sinks.sinks[0].failing);
+	assert_int_equal(sinks.sinks[0].taken, 3);
+	assert_int_equal(sinks.sinks[0].lost, 2);
+	assert_false(sinks__close(&sinks));
+}
+
+static void all_taken(void **state)
+{
+	struct picky picky = { 0 };
+	struct sinks sinks = { 0 };
+
+	(void)state;
+	assert_true(sinks__close(&sinks));
+	sinks__add(&sinks, &picky_operations, &picky);
+	give(&sinks, 3);
+	assert_true(sinks__close(&sinks));
+	assert_int_equal(sinks.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_is_given_each_window),
+		cmocka_unit_test(what_was_lost_stays_lost),
+		cmocka_unit_test(all_taken),
+	};
+
+	log__set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

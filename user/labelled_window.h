@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What was sampled in one window, by whose it is. */
+#ifndef PYBPFPROF_LABELLED_WINDOW_H
+#define PYBPFPROF_LABELLED_WINDOW_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "profile.h"
+
+struct labelled_window {
+	int64_t start_unix_ns, end_unix_ns;
+	const struct profile *profile; /* its samples, but not its ledger, are the window's */
+	const struct ledger *ledger;
+	json_t *const *labels; /* of each process of the profile: an object of strings */
+};
+
+#endif
