@@ -62,6 +62,7 @@ build    protobuf-compiler      protoc             reads pprof.proto
 build    protobuf-c-compiler    protoc-gen-c       makes the encoder from it
 build    libjansson-dev         -                  writes JSON
 build    libsqlite3-dev         -                  the agent's store
+build    libyaml-dev            -                  reads the agent's configuration
 build    uthash-dev             -                  hash tables
 demo     python3                -                  runs the sample program
 bench    python3-venv           -                  has pip, which fetches other profilers

@@ -166,6 +166,13 @@ int64_t clock__change_periods(struct clock *clock, uint64_t (*events)(void *cont
 	return interval;
 }
 
+void clock__set_rate(struct clock *clock, double rate_hz, double limit_hz)
+{
+	periods__set_rate(&clock->periods, rate_hz, limit_hz);
+	for (size_t i = 0; i < clock->count; i++)
+		clock->cpus[i].restarted = true;
+}
+
 static bool contains(const uint32_t *numbers, size_t count, uint32_t number)
 {
 	for (size_t i = 0; i < count; i++)

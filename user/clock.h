@@ -25,6 +25,9 @@ void clock__stop(struct clock *clock);
 int64_t clock__change_periods(struct clock *clock, uint64_t (*events)(void *context, uint32_t cpu),
 			      void *context);
 
+/* From now on RATE_HZ, never more than LIMIT_HZ: with the next change of periods, of all CPUs. */
+void clock__set_rate(struct clock *clock, double rate_hz, double limit_hz);
+
 /* Looks which CPUs went online or offline since the last time; how many are online, or were, that
  * went online after the events were opened, and so are not sampled. */
 size_t clock__look_at_cpus(struct clock *clock);

@@ -12,7 +12,9 @@
 #define NS_PER_S 1000000000LL
 
 struct agent {
-	const struct agent_options *options;
+	struct agent_options *options;
+	struct recording_windows windows;
+	struct recording *recording;
 	struct sinks sinks;
 };
 
@@ -49,27 +51,48 @@ static void take_window(void *context, const struct window *window)
 	free_labels(labels, window->profile->process_count);
 }
 
+static int64_t window_ns(const struct agent_options *options)
+{
+	return (int64_t)(options->window_s * NS_PER_S);
+}
+
+static void reload(void *context)
+{
+	struct agent *agent = context;
+	struct agent_options *options = agent->options;
+
+	if (!agent_options__reload(options)) {
+		log__error("the configuration stays what it was");
+		return;
+	}
+	agent->windows.length_ns = window_ns(options);
+	recording__set_rate(agent->recording, options->sampled.rate_hz, true);
+	log__info("read %s again", settings__file(options->settings));
+}
+
 static enum exit_status run(struct agent *agent)
 {
 	const struct agent_options *options = agent->options;
-	const struct recording_windows windows = {
-		.length_ns = (int64_t)(options->window_s * NS_PER_S),
+	enum exit_status status;
+
+	agent->windows = (struct recording_windows){
+		.length_ns = window_ns(options),
 		.take = take_window,
+		/* Without a file there is nothing to read again: whoever started it has gone. */
+		.hang_up = settings__file(options->settings) ? reload : NULL,
 		.context = agent,
 	};
-	struct recording *recording;
-	enum exit_status status = recording__open(&options->sampled, &windows, &recording);
-
+	status = recording__open(&options->sampled, &agent->windows, &agent->recording);
 	if (!status) {
 		log__info("profiling every Python at %g Hz, in windows of %g s, into %s",
 			  options->sampled.rate_hz, options->window_s, options->folder);
-		status = recording__run(recording);
+		status = recording__run(agent->recording);
 	}
-	recording__free(recording);
+	recording__free(agent->recording);
 	return status;
 }
 
-static enum exit_status open_and_run(const struct agent_options *options)
+static enum exit_status open_and_run(struct agent_options *options)
 {
 	struct agent agent = { .options = options };
 	enum exit_status status = STATUS_FAILED;
@@ -95,6 +118,8 @@ enum exit_status cmd_agent(int count, char **arguments)
 		return status;
 	if (options.help)
 		agent_options__print_help();
+	else if (options.print_config)
+		settings__print(options.settings, stdout);
 	else
 		status = open_and_run(&options);
 	agent_options__free(&options);

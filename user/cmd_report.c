@@ -112,22 +112,24 @@ static char *take_help(void *report, const char *value)
 }
 
 static const struct option_entry options[] = {
-	{ "store", 0, "DIR", "what the agent has written", take_store },
+	{ "store", 0, "DIR", "what the agent has written", take_store, NULL, 0 },
 	{ "since", 0, "TIME",
 	  "from then on: so long ago, as 90s, 5m, 1h, 2d (1h),\n"
 	  "or a moment, as 2026-01-02T03:04:05Z",
-	  take_since },
-	{ "until", 0, "TIME", "up to then (now)", take_until },
+	  take_since, NULL, 0 },
+	{ "until", 0, "TIME", "up to then (now)", take_until, NULL, 0 },
 	{ "label", 0, "NAME=VALUE",
 	  "\nonly services that have it, as service_name=web; several\n"
 	  "values of a name: any of them; of several names: all",
-	  take_label },
+	  take_label, NULL, 0 },
 	{ "output", 'o', "FILE", "where to write; - is standard output, %t becomes the time",
-	  take_output },
-	{ "format", 'f', "FORMAT", "one of those below; else told by FILE's ending", take_format },
-	{ "full-filenames", 0, NULL, "\nfile names as the program has them", take_full_filenames },
-	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet },
-	{ "help", 'h', NULL, "", take_help },
+	  take_output, NULL, 0 },
+	{ "format", 'f', "FORMAT", "one of those below; else told by FILE's ending", take_format,
+	  NULL, 0 },
+	{ "full-filenames", 0, NULL, "\nfile names as the program has them", take_full_filenames,
+	  NULL, 0 },
+	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet, NULL, 0 },
+	{ "help", 'h', NULL, "", take_help, NULL, 0 },
 	{ 0 },
 };
 

@@ -72,10 +72,9 @@ static enum exit_status refuse_option(const char *verb, int option, const char *
 	return STATUS_USAGE;
 }
 
-static enum exit_status take(const char *verb, const struct option_entry *option, void *context)
+/* Says what is WRONG, NULL: nothing, and frees it. */
+static enum exit_status judge(const char *verb, char *wrong)
 {
-	char *wrong = option->take(context, optarg);
-
 	if (!wrong)
 		return STATUS_WRITTEN;
 	log__error("%s; see pybpfprof %s --help", wrong, verb);
@@ -83,8 +82,11 @@ static enum exit_status take(const char *verb, const struct option_entry *option
 	return STATUS_USAGE;
 }
 
-enum exit_status option_table__parse(const char *verb, const struct option_entry *options,
-				     void *context, int count, char **arguments)
+enum exit_status option_table__walk(const char *verb, const struct option_entry *options, int count,
+				    char **arguments,
+				    char *(*take)(void *context, const struct option_entry *option,
+						  const char *value),
+				    void *context)
 {
 	struct option *longs = make_long(options);
 	char *letters = make_short(options);
@@ -98,7 +100,7 @@ enum exit_status option_table__parse(const char *verb, const struct option_entry
 		if (found == '?' || found == ':')
 			status = refuse_option(verb, found, arguments[optind - 1]);
 		else
-			status = take(verb, find(options, found), context);
+			status = judge(verb, take(context, find(options, found), optarg));
 	}
 	if (!status && optind < count) {
 		log__error("'%s' is no option; see pybpfprof %s --help", arguments[optind], verb);
@@ -107,6 +109,17 @@ enum exit_status option_table__parse(const char *verb, const struct option_entry
 	free(letters);
 	free(longs);
 	return status;
+}
+
+static char *take_by_itself(void *context, const struct option_entry *option, const char *value)
+{
+	return option->take(context, value);
+}
+
+enum exit_status option_table__parse(const char *verb, const struct option_entry *options,
+				     void *context, int count, char **arguments)
+{
+	return option_table__walk(verb, options, count, arguments, take_by_itself, context);
 }
 
 char *option_table__refuse(const char *what, const char *value, const char *wanted)

@@ -13,10 +13,19 @@ struct option_entry {
 	/* Takes VALUE, NULL where there is none, which must outlive CONTEXT.  NULL, or what is
 	 * wrong with it, which the caller frees. */
 	char *(*take)(void *context, const char *value);
+	const char *fallback; /* of settings.h: its value where there is no other; NULL: none */
+	unsigned int flags;   /* of settings.h */
 };
 
-/* Parses the command line of VERB by OPTIONS, which end with one that has no name.  STATUS_WRITTEN,
- * or STATUS_USAGE after what is wrong was said. */
+/* Finds the options of VERB's command line by OPTIONS, which end with one that has no name, and has
+ * each taken by TAKE.  STATUS_WRITTEN, or STATUS_USAGE after what is wrong was said. */
+enum exit_status option_table__walk(const char *verb, const struct option_entry *options, int count,
+				    char **arguments,
+				    char *(*take)(void *context, const struct option_entry *option,
+						  const char *value),
+				    void *context);
+
+/* The same, each taken by its own. */
 enum exit_status option_table__parse(const char *verb, const struct option_entry *options,
 				     void *context, int count, char **arguments);
 

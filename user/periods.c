@@ -45,11 +45,14 @@ double periods__highest_rate(double limit_hz)
 
 void periods__init(struct periods *periods, double rate_hz, double limit_hz, uint64_t seed)
 {
-	*periods = (struct periods){
-		.rate = rate_hz / 1e9,
-		.spread = fmax(0, fmin(WIDEST_SPREAD, fastest(limit_hz) / rate_hz - 1)),
-		.random = seed ? seed : 1,
-	};
+	*periods = (struct periods){ .random = seed ? seed : 1 };
+	periods__set_rate(periods, rate_hz, limit_hz);
+}
+
+void periods__set_rate(struct periods *periods, double rate_hz, double limit_hz)
+{
+	periods->rate = rate_hz / 1e9;
+	periods->spread = fmax(0, fmin(WIDEST_SPREAD, fastest(limit_hz) / rate_hz - 1));
 	periods__draw_interval(periods);
 }
 

@@ -33,6 +33,9 @@ double periods__highest_rate(double limit_hz);
 /* RATE_HZ, which is no higher, on average, never faster than LIMIT_HZ; SEED is any number. */
 void periods__init(struct periods *periods, double rate_hz, double limit_hz, uint64_t seed);
 
+/* From now on RATE_HZ, as above. */
+void periods__set_rate(struct periods *periods, double rate_hz, double limit_hz);
+
 /* Draws how long the next periods are kept: nanoseconds. */
 int64_t periods__draw_interval(struct periods *periods);
 

@@ -43,6 +43,8 @@ struct recording {
 	struct ledger cut;			 /* what all windows so far came to */
 	int64_t cut_unix_ns, cut_ns; /* when the last one ended, and when this one does */
 	size_t compacted;	     /* what the last compaction left */
+	double wanted_hz, limit_hz;  /* the rate from the next cut on, as far as the kernel lets */
+	bool rate_changed;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
 	struct counts *counts;
@@ -145,11 +147,12 @@ pid_t recording__pid(const struct recording *recording)
 
 static enum exit_status start_events(struct recording *recording)
 {
-	double limit, rate = rate__choose(recording->options->rate_hz, &limit);
+	double rate = rate__choose(recording->options->rate_hz, &recording->limit_hz);
 	int error;
 
+	recording->wanted_hz = rate;
 	recording->profile->rate_hz = recording->profile->ledger.rate_hz = rate;
-	error = sampler__start(recording->sampler, rate, limit);
+	error = sampler__start(recording->sampler, rate, recording->limit_hz);
 	return error ? obstacle__say(privileges__events(error)) : STATUS_WRITTEN;
 }
 
@@ -216,6 +219,13 @@ static int64_t next_due(const struct recording *recording)
 	return first;
 }
 
+void recording__set_rate(struct recording *recording, double rate_hz, bool at_once)
+{
+	recording->wanted_hz = rate__choose(rate_hz, &recording->limit_hz);
+	if (at_once)
+		recording->cut_ns = now_ns();
+}
+
 /* Ctrl-C reaches a started program as well, which may take its time to end: the first one waits for
  * it. */
 static void take_signal(struct recording *recording)
@@ -225,6 +235,10 @@ static void take_signal(struct recording *recording)
 
 	if (read(recording->signals, &info, sizeof(info)) != sizeof(info))
 		return;
+	if (info.ssi_signo == SIGHUP && recording->windows && recording->windows->hang_up) {
+		recording->windows->hang_up(recording->windows->context);
+		return;
+	}
 	recording->interrupted = !child || info.ssi_signo != SIGINT || recording->patient;
 	if (recording->interrupted)
 		return;
@@ -289,16 +303,29 @@ static void hand_over(struct recording *recording, const struct ledger *ledger)
 	profile__clear_samples(recording->profile);
 }
 
+/* Has the kernel sample at the wanted rate, before a cut: what comes until then, in a moment, is
+ * the last window's. */
+static void change_rate(struct recording *recording, int64_t now)
+{
+	if (recording->wanted_hz == recording->profile->rate_hz)
+		return;
+	recording->change_ns = now + sampler__set_rate(recording->sampler, recording->wanted_hz,
+						       recording->limit_hz);
+	recording->rate_changed = true;
+}
+
 /* Ends a window.  What the kernel has counted, but not told yet whose it is, is the next one's, and
  * so are its events: they are as many as were told. */
 static void cut(struct recording *recording, int64_t now)
 {
 	struct profile *profile = recording->profile;
 	struct ledger ledger = profile->ledger;
+	double rate_hz = recording->wanted_hz;
 
 	ledger.lost = sampler__lost(recording->sampler) + counts__unnamed(recording->counts);
 	ledger.events = ledger__samples(&ledger) + ledger.lost;
 	hand_over(recording, &ledger);
+	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
 	if (profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN) {
 		counts__compact(recording->counts, recording->sampler);
 		recording->compacted = profile__compactable(profile);
@@ -312,6 +339,7 @@ static void cut(struct recording *recording, int64_t now)
 static void work(struct recording *recording)
 {
 	int64_t now = now_ns();
+	bool cutting = recording->cut_ns && now >= recording->cut_ns;
 
 	if (recording->drain_ns && now >= recording->drain_ns) {
 		bool was_asked = recording->drain_ns == 1;
@@ -325,13 +353,15 @@ static void work(struct recording *recording)
 		recording->change_ns = now + sampler__change_periods(recording->sampler);
 	if (recording->progress_ns && now >= recording->progress_ns)
 		show_progress(recording, now);
-	if (now >= recording->check_ns || (recording->cut_ns && now >= recording->cut_ns)) {
+	if (cutting)
+		change_rate(recording, now);
+	if (now >= recording->check_ns || cutting) {
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);
 		recording->names_ns = now;
 		sampler__look_at_cpus(recording->sampler);
 	}
-	if (recording->cut_ns && now >= recording->cut_ns)
+	if (cutting)
 		cut(recording, now);
 	if (recording->names_ns <= now)
 		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
@@ -365,7 +395,8 @@ static void finish(struct recording *recording)
 	ledger->stacks = profile->stack_count;
 	if (!ledger__adds_up(ledger) || !counts__agree(recording->counts, recording->sampler))
 		log__warning("the ledger does not add up: this is a mistake of pybpfprof's");
-	rate__judge(ledger, cpu_s);
+	if (!recording->rate_changed)
+		rate__judge(ledger, cpu_s);
 	if (recording->windows)
 		hand_over(recording, ledger);
 	if (child)

@@ -3,6 +3,8 @@
 #ifndef PYBPFPROF_RECORDING_H
 #define PYBPFPROF_RECORDING_H
 
+#include <stdbool.h>
+
 #include "exit_status.h"
 #include "options.h"
 #include "profile.h"
@@ -21,6 +23,7 @@ struct window {
 struct recording_windows {
 	int64_t length_ns;
 	void (*take)(void *context, const struct window *window);
+	void (*hang_up)(void *context); /* upon SIGHUP; NULL: that ends the recording */
 	void *context;
 };
 
@@ -35,6 +38,10 @@ void recording__free(struct recording *recording);
 /* Samples until the time is up, a signal comes, or all targets have ended; the profile is then
  * complete.  Also where this fails in between, what was sampled is in the profile. */
 enum exit_status recording__run(struct recording *recording);
+
+/* From the next cut on, RATE_HZ: each window has one rate.  AT_ONCE: that cut is now.  WINDOWS,
+ * too, may change then. */
+void recording__set_rate(struct recording *recording, double rate_hz, bool at_once);
 
 const struct profile *recording__profile(const struct recording *recording);
 

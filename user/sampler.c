@@ -73,6 +73,12 @@ int64_t sampler__change_periods(struct sampler *sampler)
 	return clock__change_periods(sampler->clock, events_of_cpu, sampler);
 }
 
+int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz)
+{
+	clock__set_rate(sampler->clock, rate_hz, limit_hz);
+	return sampler__change_periods(sampler);
+}
+
 void sampler__look_at_cpus(struct sampler *sampler)
 {
 	clock__look_at_cpus(sampler->clock);

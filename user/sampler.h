@@ -92,6 +92,9 @@ uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome);
 /* To be called again after the returned number of nanoseconds: keeps the period irregular. */
 int64_t sampler__change_periods(struct sampler *sampler);
 
+/* From now on RATE_HZ, as sampler__start has it; returns as sampler__change_periods does. */
+int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz);
+
 /* Notices CPUs that go online, which are not sampled, and says so. */
 void sampler__look_at_cpus(struct sampler *sampler);
 

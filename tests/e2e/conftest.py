@@ -16,6 +16,7 @@ import time
 
 import pytest
 
+from agents import agent, report, store  # noqa: F401 (fixtures)
 from folded import parse_folded
 from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
 

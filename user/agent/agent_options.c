@@ -7,21 +7,17 @@
 
 #include "agent_options.h"
 #include "log.h"
-#include "option_table.h"
 
 #define VERB "agent"
 
-/* A rate that divides no other evenly, and costs little. */
-#define AGENT_RATE_HZ 19
+/* A prime, which is in step with little, and costs little. */
+#define RATE_HZ "19"
 
-#define WINDOW_S     10.0
 #define WINDOW_S_MIN 0.1
 #define WINDOW_S_MAX 3600.0
 
-#define STORE_BYTES	(1ULL << 30)
 #define STORE_BYTES_MIN (1ULL << 20)
 #define STORE_BYTES_MAX (1ULL << 46)
-#define STORE_AGE_S	(7 * 86400.0)
 
 #define NS_PER_S 1000000000LL
 
@@ -119,17 +115,15 @@ RULE(exclude)
 
 static char *take_quiet(void *options, const char *value)
 {
-	(void)options;
 	(void)value;
-	log__set_level(LOG_ERROR);
+	((struct agent_options *)options)->level = LOG_ERROR;
 	return NULL;
 }
 
 static char *take_verbose(void *options, const char *value)
 {
-	(void)options;
 	(void)value;
-	log__set_level(LOG_DEBUG);
+	((struct agent_options *)options)->level = LOG_DEBUG;
 	return NULL;
 }
 
@@ -140,27 +134,51 @@ static char *take_help(void *options, const char *value)
 	return NULL;
 }
 
+static char *take_config(void *options, const char *value)
+{
+	(void)options;
+	(void)value; /* settings.c has read it */
+	return NULL;
+}
+
+static char *take_print_config(void *options, const char *value)
+{
+	(void)value;
+	((struct agent_options *)options)->print_config = true;
+	return NULL;
+}
+
 static const struct option_entry entries[] = {
-	{ "store", 0, "DIR", "where to keep the profiles; made where it is not there", take_store },
-	{ "store-size", 0, "SIZE", "at most about so much, as 500M (1G): the oldest go",
-	  take_size },
-	{ "store-age", 0, "TIME", "and not for longer than that, as 12h (7d)", take_age },
-	{ "window", 0, "TIME", "one profile for each such time (10s)", take_window },
-	{ "rate", 'r', "HZ", "samples a second of busy CPU (19)", take_rate },
-	{ "node", 0, "NAME", "the label `node` (this machine's name)", take_node },
-	{ "with-pid", 0, NULL, "a label `pid`, so that each process is apart", take_with_pid },
+	{ "config", 0, "FILE",
+	  "options from there: YAML, as `store-age: 7d`; read again upon SIGHUP", take_config, NULL,
+	  SETTING_HERE },
+	{ "print-config", 0, NULL, "\nsay what counts, and where it is from, and do nothing",
+	  take_print_config, NULL, SETTING_HERE },
+	{ "store", 0, "DIR", "where to keep the profiles; made where it is not there", take_store,
+	  NULL, SETTING_FIXED },
+	{ "store-size", 0, "SIZE", "at most about so much, as 500M (1G): the oldest go", take_size,
+	  "1G", 0 },
+	{ "store-age", 0, "TIME", "and not for longer than that, as 12h (7d)", take_age, "7d", 0 },
+	{ "window", 0, "TIME", "one profile for each such time (10s)", take_window, "10s", 0 },
+	{ "rate", 'r', "HZ", "samples a second of busy CPU (" RATE_HZ ")", take_rate, RATE_HZ, 0 },
+	{ "node", 0, "NAME", "the label `node` (this machine's name)", take_node, NULL, 0 },
+	{ "with-pid", 0, NULL, "a label `pid`, so that each process is apart", take_with_pid, NULL,
+	  0 },
 	{ "comm", 0, "GLOB", "only processes with such a name: the script's, module's or kernel's;",
-	  take_comm },
-	{ "cgroup", 0, "PATH", "in this control group, or below;", take_cgroup },
-	{ "container", 0, "ID", "in this container, by its ID or how that begins;",
-	  take_container },
-	{ "uid", 0, "USER", "of this user; several of a kind: any", take_uid },
+	  take_comm, NULL, SETTING_LIST | SETTING_FIXED },
+	{ "cgroup", 0, "PATH", "in this control group, or below;", take_cgroup, NULL,
+	  SETTING_LIST | SETTING_FIXED },
+	{ "container", 0, "ID", "in this container, by its ID or how that begins;", take_container,
+	  NULL, SETTING_LIST | SETTING_FIXED },
+	{ "uid", 0, "USER", "of this user; several of a kind: any", take_uid, NULL,
+	  SETTING_LIST | SETTING_FIXED },
 	{ "exclude", 0, "KIND=X", "but not those with comm, cgroup, container or uid X",
-	  take_exclude },
-	{ "max-processes", 0, "N", "room for so many at a time (4096)", take_max_processes },
-	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet },
-	{ "verbose", 'v', NULL, "say more", take_verbose },
-	{ "help", 'h', NULL, "", take_help },
+	  take_exclude, NULL, SETTING_LIST | SETTING_FIXED },
+	{ "max-processes", 0, "N", "room for so many at a time (4096)", take_max_processes, NULL,
+	  SETTING_FIXED },
+	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet, NULL, 0 },
+	{ "verbose", 'v', NULL, "say more", take_verbose, NULL, 0 },
+	{ "help", 'h', NULL, "", take_help, NULL, SETTING_HERE },
 	{ 0 },
 };
 
@@ -169,7 +187,10 @@ void agent_options__print_help(void)
 	puts("Profiles every Python of the machine, always, into a store.\n\n"
 	     "Usage: pybpfprof agent --store DIR [OPTION...]\n");
 	option_table__print(entries);
-	puts("\nIt ends with SIGTERM or Ctrl-C, and stores what it has until then.\n\n"
+	puts("\nEach option may also be a key of the file, and a variable of the environment: "
+	     "store-age is\nPYBPFPROF_STORE_AGE. What is given here counts before that, and that "
+	     "before the file.\n\n"
+	     "It ends with SIGTERM or Ctrl-C, and stores what it has until then.\n\n"
 	     "Examples:\n"
 	     "  sudo pybpfprof agent --store /var/lib/pybpfprof\n"
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m\n\n"
@@ -177,31 +198,72 @@ void agent_options__print_help(void)
 	     "permissions do\nnot allow it.");
 }
 
-enum exit_status agent_options__parse(int count, char **arguments, struct agent_options *options)
+/* What is neither an option's nor a default. */
+static enum exit_status complete(struct agent_options *options)
+{
+	uname(&options->machine);
+	if (!options->node)
+		options->node = options->machine.nodename;
+	if (options->help || options->print_config || options->folder)
+		return STATUS_WRITTEN;
+	log__error("nowhere to keep profiles: --store DIR; see pybpfprof " VERB " --help");
+	return STATUS_USAGE;
+}
+
+/* What counts now, as far as it may differ from BEFORE, NULL: there was nothing. */
+static enum exit_status read_options(int count, char **arguments, const struct settings *before,
+				     struct agent_options *options)
 {
 	enum exit_status status;
 
 	*options = (struct agent_options){
-		.limits = { STORE_BYTES, (int64_t)(STORE_AGE_S * NS_PER_S) },
-		.window_s = WINDOW_S,
-		.sampled = { .rate_hz = AGENT_RATE_HZ,
-			     .processes_max = TARGETS_MAX,
-			     .following = FOLLOW_ALL },
+		.level = LOG_INFO,
+		.sampled = { .processes_max = TARGETS_MAX, .following = FOLLOW_ALL },
+		.count = count,
+		.arguments = arguments,
 	};
-	status = option_table__parse(VERB, entries, options, count, arguments);
-	if (!status && !options->help && !options->folder) {
-		log__error("nowhere to keep profiles: --store DIR; see pybpfprof " VERB " --help");
-		status = STATUS_USAGE;
-	}
-	uname(&options->machine);
-	if (!options->node)
-		options->node = options->machine.nodename;
+	status = settings__find(VERB, entries, count, arguments, &options->settings);
+	if (!status && before)
+		settings__keep_fixed(options->settings, before);
+	if (!status)
+		status = settings__apply(options->settings, options);
+	if (!status)
+		status = complete(options);
 	if (status)
 		agent_options__free(options);
 	return status;
 }
 
+enum exit_status agent_options__parse(int count, char **arguments, struct agent_options *options)
+{
+	enum exit_status status = read_options(count, arguments, NULL, options);
+
+	if (!status)
+		log__set_level(options->level);
+	return status;
+}
+
+bool agent_options__reload(struct agent_options *options)
+{
+	struct agent_options fresh;
+	struct options sampled = options->sampled;
+
+	if (read_options(options->count, options->arguments, options->settings, &fresh))
+		return false;
+	/* A recording has what does not change of these. */
+	sampled.rate_hz = fresh.sampled.rate_hz;
+	options__free(&fresh.sampled);
+	settings__free(options->settings);
+	*options = fresh;
+	options->sampled = sampled;
+	if (options->node == fresh.machine.nodename)
+		options->node = options->machine.nodename;
+	log__set_level(options->level);
+	return true;
+}
+
 void agent_options__free(struct agent_options *options)
 {
 	options__free(&options->sampled);
+	settings__free(options->settings);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line of `pybpfprof agent`. */
+/* The options of `pybpfprof agent`. */
 #ifndef PYBPFPROF_AGENT_OPTIONS_H
 #define PYBPFPROF_AGENT_OPTIONS_H
 
@@ -8,7 +8,9 @@
 #include <sys/utsname.h>
 
 #include "exit_status.h"
+#include "log.h"
 #include "options.h"
+#include "settings.h"
 #include "store.h"
 
 struct agent_options {
@@ -18,14 +20,22 @@ struct agent_options {
 	double window_s;
 	const char *node; /* what this machine is called */
 	bool with_pid;
-	bool help;
+	enum log_level level;
+	bool help, print_config;
 	struct utsname machine; /* has the node's name, where no other was given */
+	/* What all of it is from: */
+	struct settings *settings;
+	int count;
+	char **arguments;
 };
 
 /* STATUS_WRITTEN with *OPTIONS for agent_options__free, or STATUS_USAGE after what is wrong was
  * said. */
 enum exit_status agent_options__parse(int count, char **arguments, struct agent_options *options);
 void agent_options__free(struct agent_options *options);
+
+/* Reads all again.  False where something is wrong, which was said: OPTIONS are then as before. */
+bool agent_options__reload(struct agent_options *options);
 
 /* The text of --help. */
 void agent_options__print_help(void);

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests of the agent share: its store, runs of it, and what a report says."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from folded import parse_folded
+
+PATIENCE_S = 30
+SERVICE = re.compile(r'service "(.*)"')
+
+
+def numbers(packed):
+    """What user/store/packing.h has packed."""
+    number = shift = 0
+    for byte in packed:
+        number |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            yield number
+            number = shift = 0
+
+
+class Store:
+    """A store's folder, and what its database says of itself."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+        self.path = os.path.join(self.folder, "profiles.db")
+
+    def select(self, *queries):
+        """The rows of each query, all of one moment; of one query its rows alone."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
+            database.execute("BEGIN")
+            rows = [database.execute(query).fetchall() for query in queries]
+        return rows if len(rows) > 1 else rows[0]
+
+    def windows(self):
+        """{number: (events, samples, lost, outcomes)}, each checked with its services."""
+        if not os.path.exists(self.path):
+            return {}
+        counted = {}
+        services, rows = self.select(
+            "SELECT window, samples FROM services",
+            "SELECT id, events, samples, lost, outcomes FROM windows")
+        for window, packed in services:
+            counted[window] = counted.get(window, 0) + sum(list(numbers(packed))[1::2])
+        windows = {}
+        for number, events, samples, lost, outcomes in rows:
+            assert events == samples + lost
+            assert samples == sum(json.loads(outcomes).values())
+            assert samples == counted.get(number, 0)
+            windows[number] = (events, samples, lost, outcomes)
+        assert set(counted) <= set(windows)
+        return windows
+
+    def check(self):
+        assert self.select("PRAGMA integrity_check") == [("ok",)]
+        return self.windows()
+
+    def bytes(self):
+        return sum(os.path.getsize(os.path.join(self.folder, name))
+                   for name in os.listdir(self.folder))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def agent(profile, store):
+    """agent(ARGUMENT...): a started agent."""
+    def start(*arguments, **options):
+        run = profile.start("agent", "--store", store.folder, *arguments, files=False, **options)
+        run.wait_sampling()
+        return run
+    return start
+
+
+def end(run):
+    run.process.send_signal(signal.SIGTERM)
+    run.finish()
+    assert "does not add up" not in run.stderr
+    return run
+
+
+@pytest.fixture
+def report(profile, store):
+    """report(ARGUMENT...): [(service, frames, count)], sorted."""
+    def read(*arguments, status=0):
+        run = profile.attempt("report", "--store", store.folder, "-f", "folded", "-o", "-",
+                              *arguments)
+        assert run.status == status, run.stderr
+        rows = []
+        for line in run.stdout.decode("utf-8").splitlines():
+            service, _, rest = line.partition(";")
+            frames, count = parse_folded(rest + "\n")[0]
+            rows.append((SERVICE.fullmatch(service).group(1), tuple(map(str, frames)), count))
+        return sorted(rows)
+    return read
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def total(rows):
+    return sum(count for _, _, count in rows)
+
+
+def own(name):
+    """A name that no test beside this one has: the agent sees the processes of all."""
+    return "%s-%d" % (name, os.getpid())
+
+
+def named(name):
+    return {"OTEL_SERVICE_NAME": own(name)}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent's configuration: where values come from, and that it is read again without a loss."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from agents import end, named, total, wait_for
+
+
+@pytest.fixture
+def config(tmp_path):
+    """config(TEXT): the path of a configuration."""
+    def write(text):
+        # As an editor does: the file is never there in part.
+        path = tmp_path / "agent.yaml"
+        (tmp_path / "new").write_text(text)
+        os.rename(tmp_path / "new", path)
+        return str(path)
+    return write
+
+
+def hang_up(run):
+    run.process.send_signal(signal.SIGHUP)
+
+
+def test_where_values_come_from(profile, config):
+    path = config("rate: 49\nstore: /var/lib/here\nexclude: [comm=make, uid=0]\n")
+    run = profile.attempt("agent", "--config", path, "--window", "5s", "--print-config",
+                          env=dict(os.environ, PYBPFPROF_STORE_SIZE="2G"))
+    assert run.status == 0 and run.stderr == ""
+    lines = run.stdout.decode("utf-8").splitlines()
+    assert "rate: 49  # %s:1" % path in lines
+    assert "window: 5s  # --window" in lines
+    assert "store-size: 2G  # PYBPFPROF_STORE_SIZE" in lines
+    assert "store-age: 7d  # the default" in lines
+    assert 'exclude: ["comm=make", "uid=0"]  # %s:3' % path in lines
+    # It is a configuration itself.
+    again = profile.attempt("agent", "--config", config(run.stdout.decode("utf-8")),
+                            "--print-config")
+    without = [re.sub("  #.*", "", line) for line in lines]
+    assert [re.sub("  #.*", "", line)
+            for line in again.stdout.decode("utf-8").splitlines()] == without
+
+
+@pytest.mark.parametrize("text,says", [
+    ("store: /x\nrat: 1\n", ":2: there is no key 'rat'"),
+    ("rate: 1\nrate: 2\n", ":2: 'rate' has a value already, at "),
+    ("store: /x\n\nrate: fast\n", ":3: rate 'fast' is not a number"),
+    ("store: {x: 1}\n", ":1: what stands behind a key"),
+    ("store: [\n", ":2: did not find expected node content"),
+    ("with-pid: 1\n", ":1: with-pid '1' is neither true nor false"),
+    ("exclude: [x]\n", ":1: ")])
+def test_a_bad_file_is_refused(text, says, profile, config):
+    run = profile.attempt("agent", "--config", config(text), "--store", "x")
+    assert run.status == 2
+    assert says in run.stderr and len(run.stderr.splitlines()) == 1, run.stderr
+
+
+def test_a_bad_variable_is_refused(profile):
+    run = profile.attempt("agent", "--store", "x", env=dict(os.environ, PYBPFPROF_RATE="fast"))
+    assert run.status == 2
+    assert "PYBPFPROF_RATE: rate 'fast' is not" in run.stderr
+
+
+def test_no_such_file(profile):
+    run = profile.attempt("agent", "--config", "/nowhere")
+    assert run.status == 2 and "/nowhere cannot be read" in run.stderr
+
+
+def test_reload(any_python, target, agent, report, store, config):
+    """Each window has one rate, and no sample is lost."""
+    target(any_python, "busy.py", environment=named("web"))
+    run = agent("--config", config("rate: 99\nwindow: 0.5s\n"))
+    wait_for(lambda: len(store.windows()) > 2)
+    config("rate: 499\nwindow: 0.2s\nstore: /elsewhere\n")
+    hang_up(run)
+    before = len(store.windows())
+    wait_for(lambda: len(store.windows()) > before + 5)
+    config("rate: 299\nwindow: never\n")
+    hang_up(run)
+    time.sleep(0.5)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert "agent.yaml again" in run.stderr
+    assert "store stays what it is until" not in run.stderr  # --store counts before the file
+    assert "agent.yaml:2: window 'never' is not" in run.stderr
+    assert "the configuration stays what it was" in run.stderr
+    windows = store.check()
+    rows = store.select("SELECT rate_hz, start_ns, end_ns, samples FROM windows ORDER BY id")
+    assert {rate for rate, _, _, _ in rows} == {99, 499}
+    assert sorted(rows, key=lambda row: row[0]) == rows
+    # No gap, and as many samples as the rate means: one CPU is busy at least.
+    assert all(one[2] == other[1] for one, other in zip(rows, rows[1:]))
+    fast = [row for row in rows if row[0] == 499]
+    seconds = sum(row[2] - row[1] for row in fast) / 1e9
+    assert seconds > 1 and sum(row[3] for row in fast) > 0.3 * 499 * seconds
+    assert total(report()) == sum(row[1] for row in windows.values())
+
+
+def test_what_takes_a_restart_stays(agent, config, store):
+    run = agent("--config", config("max-processes: 100\n"))
+    config("max-processes: 200\n")
+    hang_up(run)
+    time.sleep(0.3)
+    end(run)
+    assert "max-processes stays what it is until the agent is started anew" in run.stderr
+
+
+def test_without_a_file_a_hangup_ends_it(agent):
+    run = agent()
+    hang_up(run)
+    assert run.finish().status == 0
