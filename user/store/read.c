@@ -12,6 +12,7 @@
 #include "database.h"
 #include "hash_table.h"
 #include "packing.h"
+#include "service.h"
 #include "sums.h"
 #include "xalloc.h"
 
@@ -211,29 +212,6 @@ static bool matches(const struct store_query *query, const json_t *labels)
 	return true;
 }
 
-static string_id label_text(struct profile *profile, const json_t *labels, const char *name)
-{
-	const char *value = json_string_value(json_object_get(labels, name));
-
-	return value ? profile__string(profile, value) : 0;
-}
-
-/* A service is a process to the profile, with a thread that stands for all of its. */
-static uint32_t add_service(struct reader *reader, int64_t id, const json_t *labels)
-{
-	struct profile *profile = reader->profile;
-	const char *pid = json_string_value(json_object_get(labels, "pid"));
-	uint32_t process = profile__process(profile, id, pid ? strtoul(pid, NULL, 10) : 0);
-	struct profile_process *entry = &profile->processes[process];
-
-	entry->short_name = label_text(profile, labels, "service_name");
-	entry->python_version = label_text(profile, labels, "python_version");
-	entry->container_id = label_text(profile, labels, "container_id");
-	entry->pod_uid = label_text(profile, labels, "pod");
-	reader->found->services++;
-	return profile__thread(profile, process, 0);
-}
-
 static struct known *get_labels(struct reader *reader, int64_t id)
 {
 	struct known *known = find(reader, TABLE_LABEL_SETS, id);
@@ -251,8 +229,10 @@ static struct known *get_labels(struct reader *reader, int64_t id)
 		take_for_broken(reader);
 	known = add(reader, TABLE_LABEL_SETS, id, 0);
 	known->wanted = labels && matches(reader->query, labels);
-	if (known->wanted)
-		known->index = add_service(reader, id, labels);
+	if (known->wanted) {
+		known->index = service__add(reader->profile, id, labels);
+		reader->found->services++;
+	}
 	json_decref(labels);
 	return known;
 }
@@ -384,41 +364,6 @@ static void add_windows(struct reader *reader)
 	sqlite3_finalize(windows);
 }
 
-/* The outcome that a stack shows: one of these texts is a frame of it. */
-static enum outcome outcome_of(const struct profile *profile, const struct profile_stack *stack)
-{
-	enum outcome shown = OUTCOME_PYTHON;
-
-	for (uint32_t i = 0; i < stack->depth; i++) {
-		const struct profile_function *function =
-			&profile->functions[profile->locations[stack->locations[i]].function];
-
-		if (function->nameless)
-			shown = OUTCOME_NAME_UNKNOWN;
-		if (function->kind != FRAME_REASON)
-			continue;
-		for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-			if (strcmp(profile->strings[function->name], outcome__text(outcome)) == 0)
-				return outcome;
-	}
-	return shown;
-}
-
-/* The ledger of some services: what was lost has none. */
-static void judge_samples(struct profile *profile)
-{
-	struct ledger *ledger = &profile->ledger;
-
-	memset(ledger, 0, sizeof(*ledger));
-	for (size_t i = 0; i < profile->sample_count; i++) {
-		const struct profile_sample *sample = &profile->samples[i];
-
-		ledger->outcomes[outcome_of(profile, &profile->stacks[sample->stack])] +=
-			sample->count;
-		ledger->events += sample->count;
-	}
-}
-
 static void complete(struct reader *reader)
 {
 	struct profile *profile = reader->profile;
@@ -427,7 +372,7 @@ static void complete(struct reader *reader)
 
 	reader->found->lost = ledger->lost;
 	if (reader->query->label_count)
-		judge_samples(profile);
+		service__judge(profile);
 	for (size_t i = 0; i < profile->sample_count; i++)
 		samples += profile->samples[i].count;
 	/* Of several rates the one at which as many samples are as much time. */

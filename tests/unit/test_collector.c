@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "collector.h"
+#include "synthetic.h"
+#include "xalloc.h"
+
+#define SECOND 1000000000LL
+
+/* Adds PROFILE, whose processes are the services "web", "api" and so on. */
+static void add(struct collector *collector, const struct profile *profile, int64_t second,
+		bool subtract)
+{
+	static const char *const names[] = { "web", "api", "third", "fourth", "fifth", "sixth" };
+	json_t *labels[6];
+	const struct labelled_window window = {
+		.start_unix_ns = second * SECOND,
+		.end_unix_ns = (second + 1) * SECOND,
+		.profile = profile,
+		.ledger = &profile->ledger,
+		.labels = labels,
+	};
+
+	assert_in_range(profile->process_count, 1, 6);
+	for (size_t i = 0; i < profile->process_count; i++)
+		labels[i] = json_pack("{s:s}", "service_name", names[i]);
+	collector__add(collector, &window, subtract);
+	for (size_t i = 0; i < profile->process_count; i++)
+		json_decref(labels[i]);
+}
+
+static uint64_t samples_of(const struct profile *profile)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		samples += profile->samples[i].count;
+	return samples;
+}
+
+static void windows_add_up(void **state)
+{
+	struct profile *machine = synthetic__machine();
+	struct collector *collector = collector__new(NULL);
+	const struct profile *sum;
+
+	(void)state;
+	for (int i = 1; i <= 3; i++)
+		add(collector, machine, i, false);
+	sum = collector__profile(collector);
+	assert_int_equal(samples_of(sum), 3 * samples_of(machine));
+	/* One was idle. */
+	assert_int_equal(sum->process_count, machine->process_count - 1);
+	assert_int_equal(sum->start_unix_ns, SECOND);
+	assert_int_equal(sum->duration_ns, 3 * SECOND);
+	assert_true(ledger__adds_up(&sum->ledger));
+	assert_float_equal(sum->rate_hz, machine->ledger.rate_hz, 1e-6);
+	collector__free(collector);
+	profile__free(machine);
+}
+
+/* What was there before is in the window that is added next, and is not counted. */
+static void what_was_before_is_not_counted(void **state)
+{
+	struct profile *before = synthetic__machine(), *window = synthetic__machine();
+	struct collector *collector = collector__new(NULL);
+	const struct profile *sum;
+
+	(void)state;
+	profile__add(window, window->samples[0].thread, window->samples[0].stack, 7);
+	window->ledger.outcomes[OUTCOME_PYTHON] += 7;
+	window->ledger.events += 7;
+	add(collector, before, 1, true);
+	add(collector, window, 1, false);
+	sum = collector__profile(collector);
+	assert_int_equal(sum->sample_count, 1);
+	assert_int_equal(samples_of(sum), 7);
+	assert_int_equal(sum->ledger.events, 7);
+	assert_int_equal(sum->ledger.lost, 0);
+	collector__free(collector);
+	profile__free(before);
+	profile__free(window);
+}
+
+static void one_service(void **state)
+{
+	struct profile *machine = synthetic__machine();
+	struct collector *web = collector__new("web"), *none = collector__new("none");
+	uint64_t wanted = 0;
+
+	(void)state;
+	for (size_t i = 0; i < machine->sample_count; i++)
+		if (machine->threads[machine->samples[i].thread].process == 0)
+			wanted += machine->samples[i].count;
+	add(web, machine, 1, false);
+	add(none, machine, 1, false);
+	assert_true(wanted > 0 && wanted < samples_of(machine));
+	assert_int_equal(samples_of(collector__profile(web)), wanted);
+	assert_int_equal(collector__profile(web)->process_count, 1);
+	assert_int_equal(samples_of(collector__profile(none)), 0);
+	collector__free(web);
+	collector__free(none);
+	profile__free(machine);
+}
+
+/* A sum is a window itself. */
+static void sums_add_up(void **state)
+{
+	struct profile *machine = synthetic__machine();
+	struct collector *part = collector__new(NULL), *all = collector__new("api");
+	struct labelled_window window;
+
+	(void)state;
+	add(part, machine, 1, false);
+	add(part, machine, 2, false);
+	window = collector__window(part);
+	collector__add(all, &window, false);
+	add(all, machine, 3, false);
+	assert_int_equal(samples_of(window.profile), 2 * samples_of(machine));
+	assert_int_equal(samples_of(collector__profile(all)) % 3, 0);
+	assert_int_equal(collector__profile(all)->process_count, 1);
+	assert_int_equal(collector__profile(all)->duration_ns, 3 * SECOND);
+	collector__free(part);
+	collector__free(all);
+	profile__free(machine);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_add_up),
+		cmocka_unit_test(what_was_before_is_not_counted),
+		cmocka_unit_test(one_service),
+		cmocka_unit_test(sums_add_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
