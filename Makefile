@@ -23,10 +23,10 @@ PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 endif
 
 CFLAGS ?= -O2 -g
-LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1
+LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libmicrohttpd
 HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-DARCHITECTURE=$(ARCH)_architecture \
-	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/output -Iuser/store -I$(OUTPUT) \
+	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/http -Iuser/output -Iuser/store -I$(OUTPUT) \
 	$(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer
 LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm -pthread
@@ -48,6 +48,7 @@ FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so slow_disk.so interrupted.so)
 IN_MACHINES := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c)
 PAGE := $(wildcard user/output/page/*)
+STATUS_PAGE := $(wildcard user/http/status/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
 FORMATTED := $(wildcard bpf/*.[ch] bpf/*/*.h user/*.[ch] user/*/*.[ch] offsets/*.[ch] \
 	vmlinux/*.h vmlinux/*/*.h tests/unit/*.[ch] tests/native/*.[ch] tests/native/*/*.h \
@@ -120,6 +121,7 @@ $(OUTPUT)/fuzzed/%.o: %.c Makefile | $(GENERATED)
 		$(HOUSE_CPPFLAGS) -MMD -MP -c $< -o $@
 
 $(addsuffix /user/output/html.o,$(OUTPUT) $(OUTPUT)/sanitized $(OUTPUT)/fuzzed): $(PAGE)
+$(addsuffix /user/http/status_page.o,$(OUTPUT) $(OUTPUT)/sanitized $(OUTPUT)/fuzzed): $(STATUS_PAGE)
 
 $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 	$(call say,AR,$@)

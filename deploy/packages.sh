@@ -60,6 +60,7 @@ build    zlib1g-dev             -                  compresses pprof files
 build    libprotobuf-c-dev      -                  encodes pprof files
 build    protobuf-compiler      protoc             reads pprof.proto
 build    protobuf-c-compiler    protoc-gen-c       makes the encoder from it
+build    libmicrohttpd-dev      -                  the agent's HTTP server
 build    libjansson-dev         -                  writes JSON
 build    libsqlite3-dev         -                  the agent's store
 build    libyaml-dev            -                  reads the agent's configuration

@@ -102,8 +102,8 @@ void finding__confirm(struct watch *watch, struct watched *watched,
 
 	if (record->state != TARGET_WAITING)
 		return;
-	if (watched->refusal)
-		target_map__refuse(watch->map, watched->key, watched->refusal, &waited);
+	if (watched->target->outcome)
+		target_map__refuse(watch->map, watched->key, watched->target->outcome, &waited);
 	else
 		target_map__put(watch->map, watched->key, &watched->target->runtime, &waited);
 	waited -= waited < record->waiting ? waited : record->waiting;
@@ -198,7 +198,7 @@ static bool take_unwalked(struct watch *watch, struct watched *watched,
 		leave(watch, watched, error);
 		return false;
 	}
-	watched->refusal = outcome;
+	target->outcome = outcome;
 	finding__take_target(watch, watched, target, waited);
 	return true;
 }

@@ -55,6 +55,7 @@ struct recording {
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
 	int64_t drain_ns, change_ns, progress_ns, check_ns, names_ns; /* when each is next due */
+	int64_t serve_ns;
 };
 
 static int block_signals(void)
@@ -210,7 +211,8 @@ static int64_t next_due(const struct recording *recording)
 				recording->names_ns,
 				watch__due(recording->watch),
 				recording->end_ns ? recording->end_ns : INT64_MAX,
-				recording->cut_ns };
+				recording->cut_ns,
+				recording->serve_ns };
 	int64_t first = INT64_MAX;
 
 	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
@@ -252,7 +254,9 @@ static void wait_for_news(struct recording *recording)
 	struct pollfd signals = { .fd = recording->signals, .events = POLLIN };
 	struct pollfd stacks = { .fd = recording->drain_ns ? -1 : sampler__fd(recording->sampler),
 				 .events = POLLIN };
-	struct pollfd fds[] = { signals, stacks };
+	struct pollfd served = { .fd = recording->windows ? recording->windows->fd : -1,
+				 .events = POLLIN };
+	struct pollfd fds[] = { signals, stacks, served };
 	int64_t left = next_due(recording) - now_ns();
 	struct timespec timeout;
 
@@ -265,6 +269,8 @@ static void wait_for_news(struct recording *recording)
 		take_signal(recording);
 	if (fds[1].revents)
 		recording->drain_ns = 1;
+	if (fds[2].revents)
+		recording->serve_ns = 1;
 }
 
 static void note_first_sample(struct recording *recording, int64_t now)
@@ -284,9 +290,8 @@ static void show_progress(struct recording *recording, int64_t now)
 	recording->progress_ns = now + PROGRESS_NS;
 }
 
-/* Hands the samples since the last cut over, of which LEDGER has what all came to, and clears them.
- */
-static void hand_over(struct recording *recording, const struct ledger *ledger)
+/* What was sampled since the last cut, of which LEDGER has what all came to. */
+static struct window window_of(const struct recording *recording, const struct ledger *ledger)
 {
 	struct window window = { .start_unix_ns = recording->cut_unix_ns,
 				 .end_unix_ns = clock_ns(CLOCK_REALTIME),
@@ -297,6 +302,15 @@ static void hand_over(struct recording *recording, const struct ledger *ledger)
 	if (window.end_unix_ns <= window.start_unix_ns)
 		window.end_unix_ns = window.start_unix_ns + 1;
 	window.ledger.duration_s = (double)(window.end_unix_ns - window.start_unix_ns) / NS_PER_S;
+	return window;
+}
+
+/* Hands the samples since the last cut over, of which LEDGER has what all came to, and clears them.
+ */
+static void hand_over(struct recording *recording, const struct ledger *ledger)
+{
+	struct window window = window_of(recording, ledger);
+
 	recording->windows->take(recording->windows->context, &window);
 	recording->cut = *ledger;
 	recording->cut_unix_ns = window.end_unix_ns;
@@ -314,16 +328,42 @@ static void change_rate(struct recording *recording, int64_t now)
 	recording->rate_changed = true;
 }
 
-/* Ends a window.  What the kernel has counted, but not told yet whose it is, is the next one's, and
- * so are its events: they are as many as were told. */
+/* What the kernel has counted, but not told yet whose it is, will come, and its events with it:
+ * they are as many as were told. */
+struct ledger recording__ledger(const struct recording *recording)
+{
+	struct ledger ledger = recording->profile->ledger;
+
+	sampler__account(recording->sampler, &ledger);
+	symbolizer__account(recording->symbolizer, &ledger);
+	watch__account(recording->watch, &ledger);
+	ledger.lost += counts__unnamed(recording->counts);
+	ledger.events = ledger__samples(&ledger) + ledger.lost;
+	return ledger;
+}
+
+void recording__look(struct recording *recording, struct window *window)
+{
+	struct ledger ledger;
+
+	counts__settle(recording->counts, recording->sampler);
+	symbolizer__read_names(recording->symbolizer, now_ns());
+	ledger = recording__ledger(recording);
+	*window = window_of(recording, &ledger);
+}
+
+size_t recording__targets(const struct recording *recording, struct target_process ***targets)
+{
+	return watch__targets(recording->watch, targets);
+}
+
+/* Ends a window. */
 static void cut(struct recording *recording, int64_t now)
 {
 	struct profile *profile = recording->profile;
-	struct ledger ledger = profile->ledger;
+	struct ledger ledger = recording__ledger(recording);
 	double rate_hz = recording->wanted_hz;
 
-	ledger.lost = sampler__lost(recording->sampler) + counts__unnamed(recording->counts);
-	ledger.events = ledger__samples(&ledger) + ledger.lost;
 	hand_over(recording, &ledger);
 	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
 	if (profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN) {
@@ -333,6 +373,13 @@ static void cut(struct recording *recording, int64_t now)
 	}
 	while (recording->cut_ns <= now)
 		recording->cut_ns += recording->windows->length_ns;
+}
+
+static void serve(struct recording *recording)
+{
+	int64_t wait_ns = recording->windows->serve(recording->windows->context);
+
+	recording->serve_ns = wait_ns == INT64_MAX ? 0 : now_ns() + wait_ns;
 }
 
 /* Does what is due. */
@@ -366,6 +413,8 @@ static void work(struct recording *recording)
 	if (recording->names_ns <= now)
 		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
 	watch__look(recording->watch, now);
+	if (recording->serve_ns && now >= recording->serve_ns)
+		serve(recording);
 }
 
 static bool is_over(const struct recording *recording)

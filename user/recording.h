@@ -8,6 +8,7 @@
 #include "exit_status.h"
 #include "options.h"
 #include "profile.h"
+#include "targets.h"
 
 struct recording;
 
@@ -24,6 +25,9 @@ struct recording_windows {
 	int64_t length_ns;
 	void (*take)(void *context, const struct window *window);
 	void (*hang_up)(void *context); /* upon SIGHUP; NULL: that ends the recording */
+	int fd; /* readable when there is something to serve; negative: nothing ever is */
+	/* Serves it, and returns in how many nanoseconds it is to be called at the latest. */
+	int64_t (*serve)(void *context);
 	void *context;
 };
 
@@ -42,6 +46,17 @@ enum exit_status recording__run(struct recording *recording);
 /* From the next cut on, RATE_HZ: each window has one rate.  AT_ONCE: that cut is now.  WINDOWS,
  * too, may change then. */
 void recording__set_rate(struct recording *recording, double rate_hz, bool at_once);
+
+/* What was sampled since the last cut, of which WINDOW has no more than is valid until then: it is
+ * settled, and stays. */
+void recording__look(struct recording *recording, struct window *window);
+
+/* What became of everything so far. */
+struct ledger recording__ledger(const struct recording *recording);
+
+/* The processes whose samples are taken; how many.  The caller frees *TARGETS, which are valid
+ * until the recording goes on. */
+size_t recording__targets(const struct recording *recording, struct target_process ***targets);
 
 const struct profile *recording__profile(const struct recording *recording);
 

@@ -20,6 +20,8 @@ struct target_process {
 	struct identity identity;
 	uint64_t parent; /* the serial of the one that forked it; 0: it was not forked */
 	bool ended;	 /* nothing of it can be read any more */
+	/* Why it is not walked: what its samples come to; OUTCOME_PYTHON where it is. */
+	enum outcome outcome;
 };
 
 /* Opens process PID, which the user named, and finds its Python.  STATUS_WRITTEN with *TARGET for

@@ -423,6 +423,11 @@ double watch__cpu_seconds(const struct watch *watch)
 	return used_s;
 }
 
+size_t watch__targets(const struct watch *watch, struct target_process ***targets)
+{
+	return watched__targets(&watch->watched, targets);
+}
+
 void watch__end(struct watch *watch)
 {
 	finding__name_unknown(watch);

@@ -58,6 +58,9 @@ pid_t watch__child(const struct watch *watch);
 /* CPU time that the processes used since they are sampled; negative where it is not known. */
 double watch__cpu_seconds(const struct watch *watch);
 
+/* The targets of all processes; how many.  The caller frees *TARGETS. */
+size_t watch__targets(const struct watch *watch, struct target_process ***targets);
+
 /* Sampling is over: what is still not known to be a Python is named as such. */
 void watch__end(struct watch *watch);
 

@@ -25,7 +25,6 @@ struct watched {
 	pid_t pid;			 /* the second key */
 	struct target_process *target;	 /* NULL: no Python, or it is not known yet */
 	struct target_process *unwanted; /* a Python that the filter leaves out */
-	enum outcome refusal;		 /* what its samples come to; 0: it is walked */
 	/* Where it is not known yet: */
 	int64_t since_ns, look_ns, look_wait_ns; /* look: INT64_MAX: never for its own sake */
 	uint64_t signature;

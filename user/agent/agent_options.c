@@ -19,6 +19,8 @@
 #define STORE_BYTES_MIN (1ULL << 20)
 #define STORE_BYTES_MAX (1ULL << 46)
 
+#define LISTEN "127.0.0.1:7117"
+
 #define NS_PER_S 1000000000LL
 
 static char *take_store(void *options, const char *value)
@@ -75,6 +77,15 @@ static char *take_window(void *context, const char *value)
 	    options->window_s >= WINDOW_S_MIN && options->window_s <= WINDOW_S_MAX)
 		return NULL;
 	return option_table__refuse("window", value, "a time from 0.1s to 1h");
+}
+
+static char *take_listen(void *context, const char *value)
+{
+	struct agent_options *options = context;
+
+	options->address = value;
+	options->listens_by_default = strcmp(value, LISTEN) == 0;
+	return NULL;
 }
 
 static char *take_rate(void *options, const char *value)
@@ -160,6 +171,10 @@ static const struct option_entry entries[] = {
 	  "1G", 0 },
 	{ "store-age", 0, "TIME", "and not for longer than that, as 12h (7d)", take_age, "7d", 0 },
 	{ "window", 0, "TIME", "one profile for each such time (10s)", take_window, "10s", 0 },
+	{ "listen", 0, "ADDRESS",
+	  "for metrics and profiles by HTTP (" LISTEN "); off: nowhere.\n"
+	  "Nobody who can reach it is asked who he is",
+	  take_listen, LISTEN, SETTING_FIXED },
 	{ "rate", 'r', "HZ", "samples a second of busy CPU (" RATE_HZ ")", take_rate, RATE_HZ, 0 },
 	{ "node", 0, "NAME", "the label `node` (this machine's name)", take_node, NULL, 0 },
 	{ "with-pid", 0, NULL, "a label `pid`, so that each process is apart", take_with_pid, NULL,

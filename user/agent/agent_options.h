@@ -18,7 +18,9 @@ struct agent_options {
 	const char *folder;	/* of the store */
 	struct store_limits limits;
 	double window_s;
-	const char *node; /* what this machine is called */
+	const char *address;	 /* to listen on; "off": none */
+	bool listens_by_default; /* nobody chose that address */
+	const char *node;	 /* what this machine is called */
 	bool with_pid;
 	enum log_level level;
 	bool help, print_config;

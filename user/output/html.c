@@ -19,6 +19,7 @@
 
 #include <jansson.h>
 
+#include "embed.h"
 #include "output.h"
 #include "xalloc.h"
 
@@ -31,19 +32,6 @@ struct page {
 	FILE *file;
 	char nonce[2 * NONCE_BYTES + 1]; /* no script or style of another nonce is run */
 };
-
-struct embedded {
-	const char *text;
-	const uint64_t *size;
-};
-
-/* A file of page/, as it is, and its size. */
-#define EMBED(symbol, path)                                                                      \
-	extern const char symbol##_text[] __attribute__((visibility("hidden")));                 \
-	extern const uint64_t symbol##_size __attribute__((visibility("hidden")));               \
-	__asm__(".pushsection .rodata\n" #symbol "_text:\n\t.incbin \"page/" path "\"\n" #symbol \
-		"_end:\n\t.balign 8\n" #symbol "_size:\n\t.quad " #symbol "_end - " #symbol      \
-		"_text\n\t.popsection\n")
 
 /* One script in the page, in this order. */
 #define SCRIPTS(X)   \
@@ -65,9 +53,9 @@ struct embedded {
 	X(keyboard)  \
 	X(app)
 
-EMBED(page_html, "page.html");
-EMBED(page_css, "page.css");
-#define X(name) EMBED(script_##name, #name ".js");
+EMBED(page_html, "page/page.html");
+EMBED(page_css, "page/page.css");
+#define X(name) EMBED(script_##name, "page/" #name ".js");
 SCRIPTS(X)
 #undef X
 

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the agent tells over HTTP, to those who ask well, and to those who do not."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from agents import end, named, own, wait_for
+from page.pages import browser  # noqa: F401 (fixture)
+
+METRIC = re.compile(r'([a-z_:]+)(?:\{((?:[a-z_]+="[^"\\]*",?)+)\})? (\S+)')
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Site:
+    """An agent's pages."""
+
+    def __init__(self, port):
+        self.port = port
+        self.address = "127.0.0.1:%d" % port
+
+    def open(self, path, timeout=30, **options):
+        request = urllib.request.Request("http://%s/%s" % (self.address, path), **options)
+        return urllib.request.urlopen(request, timeout=timeout)
+
+    def get(self, path, **options):
+        with self.open(path, **options) as answer:
+            return answer.read()
+
+    def status_of(self, path, **options):
+        """0: no answer."""
+        try:
+            with self.open(path, **options) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return 0
+
+    def metrics(self):
+        """{name: {labels: value}}, each of a name with its help and type."""
+        found, described = {}, {"HELP": set(), "TYPE": set()}
+        for line in self.get("metrics").decode("ascii").splitlines():
+            if line.startswith("# "):
+                _, kind, name, _ = line.split(" ", 3)
+                assert name not in described[kind]
+                described[kind].add(name)
+                continue
+            name, labels, value = METRIC.fullmatch(line).groups()
+            assert name in described["HELP"] and name in described["TYPE"]
+            assert (labels or "") not in found.setdefault(name, {})
+            found[name][labels or ""] = float(value)
+        return found
+
+
+@pytest.fixture
+def site(agent):
+    """site(ARGUMENT...): the pages of a started agent, which is site.run."""
+    def start(*arguments):
+        found = Site(free_port())
+        found.run = agent("--listen", found.address, *arguments)
+        wait_for(lambda: found.status_of("healthz") == 200)
+        return found
+    return start
+
+
+def pprof_totals(require, path, tmp_path):
+    """The functions of a pprof file, and how many samples it has, as `go tool pprof` reads it."""
+    text = subprocess.check_output(
+        [require("go"), "tool", "pprof", "-top", "-sample_index=samples", str(path)],
+        env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)), stderr=subprocess.DEVNULL).decode("utf-8")
+    return text, int(re.search(r"Total samples = (\d+)", text).group(1))
+
+
+def test_health(site):
+    pages = site()
+    assert pages.get("healthz") == b"ok\n" and pages.get("readyz") == b"ok\n"
+    assert pages.status_of("nothing") == 404
+    assert pages.status_of("healthz", method="HEAD") == 200
+    assert pages.status_of("healthz", data=b"x" * 100000) == 405
+    # A page of the web whose name leads here.
+    assert pages.status_of("healthz", headers={"Host": "evil.example"}) == 403
+    assert pages.status_of("healthz", headers={"Host": "localhost:1"}) == 200
+    end(pages.run)
+    assert pages.run.status == 0, pages.run.stderr
+
+
+def test_metrics(any_python, target, site, store):
+    target(any_python, "busy.py", environment=named("web"))
+    pages = site("--window", "0.5s", "-r", "199")
+    wait_for(lambda: len(store.windows()) > 2)
+    metrics = pages.metrics()
+    outcomes = metrics["pybpfprof_samples_total"]
+    events, lost = (metrics["pybpfprof_" + name][""]
+                    for name in ("events_total", "samples_lost_total"))
+    assert sum(outcomes.values()) + lost == events > 0
+    assert outcomes['outcome="python"'] > 0 and 'outcome="frame_fault"' in outcomes
+    assert metrics["pybpfprof_rate_hertz"] == {"": 199}
+    version = ".".join(map(str, any_python.version))
+    assert metrics["pybpfprof_targets"]['python_version="%s",state="sampled"' % version] >= 1
+    assert metrics["pybpfprof_sink_windows_total"]['sink="store",result="lost"'] == 0
+    assert metrics["process_resident_memory_bytes"][""] > 1 << 20
+    assert 0 < metrics["process_cpu_seconds_total"][""] < 60
+    assert abs(metrics["process_start_time_seconds"][""] - time.time()) < 600
+    promtool = shutil.which("promtool")
+    if promtool:
+        subprocess.run([promtool, "check", "metrics"], input=pages.get("metrics"), check=True)
+    later = pages.metrics()
+    assert later["pybpfprof_events_total"][""] >= events
+    end(pages.run)
+    stored = sum(row[0] for row in store.check().values())
+    assert stored >= later["pybpfprof_events_total"][""]
+
+
+def test_profile(any_python, target, site, require, tmp_path):
+    """Of the time that is asked for, over the ends of windows, and of one service."""
+    program = target(any_python, "busy.py", environment=named("web"))
+    target(any_python, "busy.py", environment=named("api"))
+    pages = site("--window", "0.4s", "-r", "499")
+    before = program.cpu_seconds()
+    path = tmp_path / "web.pb.gz"
+    path.write_bytes(pages.get("debug/pprof/profile?seconds=2.5&service=" + own("web")))
+    used = program.cpu_seconds() - before
+    text, samples = pprof_totals(require, path, tmp_path)
+    assert "spin" in text
+    assert 0.7 * used * 499 < samples < 1.2 * used * 499 + 50
+    path.write_bytes(pages.get("debug/pprof/profile?seconds=0.5"))
+    assert pprof_totals(require, path, tmp_path)[1] > 0
+    for seconds in "0", "-1", "301", "x", "nan", "1e9":
+        assert pages.status_of("debug/pprof/profile?seconds=" + seconds) == 400
+    end(pages.run)
+
+
+def test_go_fetches_a_profile(any_python, target, site, require, tmp_path):
+    target(any_python, "busy.py", environment=named("web"))
+    pages = site("-r", "199")
+    text = subprocess.check_output(
+        [require("go"), "tool", "pprof", "-top",
+         "http://%s/debug/pprof/profile?seconds=1" % pages.address],
+        env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)),
+        stderr=subprocess.DEVNULL).decode("utf-8")
+    assert "Type: cpu" in text
+    end(pages.run)
+
+
+def test_too_many_profiles(site):
+    pages = site()
+    answers = []
+
+    def ask():
+        answers.append(pages.status_of("debug/pprof/profile?seconds=3"))
+
+    asking = [threading.Thread(target=ask) for _ in range(10)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert sorted(answers) == [200] * 8 + [503] * 2
+    end(pages.run)
+
+
+def test_it_ends_while_a_profile_is_waited_for(site):
+    pages = site()
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(
+        pages.status_of("debug/pprof/profile?seconds=60")))
+    asking.start()
+    time.sleep(0.5)
+    started = time.monotonic()
+    end(pages.run)
+    asking.join()
+    assert time.monotonic() - started < 10
+    assert pages.run.status == 0 and answers == [503]
+
+
+def test_slow_clients_delay_nothing(any_python, target, site, store):
+    target(any_python, "busy.py", environment=named("web"))
+    pages = site("--window", "0.2s")
+    with contextlib.ExitStack() as stack:
+        for _ in range(12):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", pages.port)))
+            client.sendall(b"GET /flamegraph HTTP/1.1\r\nHost: local")
+        before = len(store.windows())
+        for _ in range(10):
+            started = time.monotonic()
+            assert pages.get("healthz") == b"ok\n"
+            assert time.monotonic() - started < 2
+        wait_for(lambda: len(store.windows()) > before + 3)
+        # More than one address may have: the rest is refused, and the agent goes on.
+        for _ in range(40):
+            with contextlib.suppress(OSError):
+                stack.enter_context(socket.create_connection(("127.0.0.1", pages.port), 1))
+        before = len(store.windows())
+        wait_for(lambda: len(store.windows()) > before + 3)
+    wait_for(lambda: pages.status_of("healthz") == 200)
+    end(pages.run)
+    assert pages.run.status == 0, pages.run.stderr
+
+
+@pytest.mark.parametrize("request_bytes", [
+    b"\0" * 1000, b"GET " + b"x" * 100000, b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 10000,
+    b"GET /\xff?service=\xff%00 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+    ids=["zeros", "long line", "many headers", "no text"])
+def test_nonsense(request_bytes, site):
+    pages = site()
+    with socket.create_connection(("127.0.0.1", pages.port)) as client:
+        with contextlib.suppress(OSError):
+            client.sendall(request_bytes)
+            client.shutdown(socket.SHUT_WR)
+            client.settimeout(20)
+            client.recv(1000)
+    assert pages.get("healthz") == b"ok\n"
+    end(pages.run)
+    assert pages.run.status == 0, pages.run.stderr
+
+
+def test_status(any_python, target, site):
+    program = target(any_python, "busy.py", environment=named("</script><b>"))
+    pages = site("--node", "here")
+    status = json.loads(pages.get("status"))
+    assert status["node"] == "here" and status["rate_hz"] == 19
+    found = [row for row in status["targets"] if row["pid"] == program.pid]
+    assert [row["service"] for row in found] == [own("</script><b>")]
+    assert found[0]["state"] == "sampled"
+    end(pages.run)
+
+
+def test_page(any_python, target, site, browser):
+    """In a browser: the processes, and the flame graph of a service."""
+    target(any_python, "busy.py", environment=named("web"))
+    pages = site("--window", "0.5s", "-r", "499")
+    time.sleep(1)
+    browser.open("http://%s/" % pages.address)
+    wait_for(lambda: own("web") in browser.run(
+        "return document.getElementById('targets').textContent"))
+    browser.run("""const service = document.getElementById("service");
+        service.value = arguments[0];
+        service.dispatchEvent(new Event("change"));""", own("web"))
+    graph = "return document.getElementById('graph').contentDocument?.title ?? ''"
+    wait_for(lambda: own("web") in browser.run(graph))
+    browser.run("document.getElementById('live').click()")
+    end(pages.run)
+    wait_for(lambda: "does not answer" in browser.run(
+        "return document.getElementById('summary').textContent"))
+
+
+def test_an_address_that_is_taken(agent, profile, store):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = "127.0.0.1:%d" % listener.getsockname()[1]
+        run = profile.attempt("agent", "--store", store.folder, "--listen", address)
+    assert run.status == 1 and "cannot listen on " + address in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("address", ["x", "127.0.0.1", "localhost:80", "127.0.0.1:70000", "[::1]"])
+def test_what_is_no_address(address, profile, store):
+    run = profile.attempt("agent", "--store", store.folder, "--listen", address)
+    assert run.status == 1 and "'%s' is not ADDRESS:PORT" % address in run.stderr
+
+
+def test_others_may_reach_it(agent):
+    port = free_port()
+    run = agent("--listen", "0.0.0.0:%d" % port)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", "/healthz", headers={"Host": "node.example"})
+    assert connection.getresponse().status == 200
+    connection.close()
+    end(run)
+    assert "nobody is asked who he is" in run.stderr
+
+
+def test_off(agent):
+    run = agent("--listen", "off")
+    listening = subprocess.check_output(["ss", "-Hltnp"]).decode()
+    assert "pid=%d," % run.pid not in listening
+    end(run)
+    assert run.status == 0

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+
+#include "agent.h"
+#include "labels.h"
+#include "log.h"
+#include "now.h"
+#include "store_sink.h"
+#include "web.h"
+#include "xalloc.h"
+
+#define NS_PER_S 1000000000LL
+
+struct labelled_window agent__label(const struct agent *agent, const struct window *window)
+{
+	const struct profile *profile = window->profile;
+	json_t **labels = xcalloc(profile->process_count + 1, sizeof(*labels));
+
+	for (size_t i = 0; i < profile->process_count; i++)
+		labels[i] = labels__of(profile, i, agent->options->node, agent->options->with_pid);
+	return (struct labelled_window){
+		.start_unix_ns = window->start_unix_ns,
+		.end_unix_ns = window->end_unix_ns,
+		.profile = profile,
+		.ledger = &window->ledger,
+		.labels = labels,
+	};
+}
+
+void agent__release(const struct labelled_window *window)
+{
+	for (size_t i = 0; i < window->profile->process_count; i++)
+		json_decref(window->labels[i]);
+	free((void *)window->labels);
+}
+
+static void take_window(void *context, const struct window *window)
+{
+	struct agent *agent = context;
+	struct labelled_window labelled = agent__label(agent, window);
+
+	agent->window_count++;
+	sinks__take(&agent->sinks, &labelled);
+	web__take(agent->web, &labelled);
+	agent__release(&labelled);
+}
+
+static int64_t window_ns(const struct agent_options *options)
+{
+	return (int64_t)(options->window_s * NS_PER_S);
+}
+
+static void reload(void *context)
+{
+	struct agent *agent = context;
+	struct agent_options *options = agent->options;
+
+	if (!agent_options__reload(options)) {
+		log__error("the configuration stays what it was");
+		return;
+	}
+	agent->windows.length_ns = window_ns(options);
+	recording__set_rate(agent->recording, options->sampled.rate_hz, true);
+	log__info("read %s again", settings__file(options->settings));
+}
+
+static int64_t serve(void *context)
+{
+	return web__serve(((struct agent *)context)->web);
+}
+
+/* Opens where windows go, and where questions come from: before privileges are given up. */
+static char *open_ends(struct agent *agent)
+{
+	const struct agent_options *options = agent->options;
+	char *wrong = store_sink__add(&agent->sinks, options->folder, &options->limits);
+
+	return wrong ? wrong : web__open(agent, &agent->web);
+}
+
+static enum exit_status sample(struct agent *agent)
+{
+	const struct agent_options *options = agent->options;
+	enum exit_status status;
+
+	agent->windows = (struct recording_windows){
+		.length_ns = window_ns(options),
+		.take = take_window,
+		/* Without a file there is nothing to read again: whoever started it has gone. */
+		.hang_up = settings__file(options->settings) ? reload : NULL,
+		.fd = web__fd(agent->web),
+		.serve = serve,
+		.context = agent,
+	};
+	status = recording__open(&options->sampled, &agent->windows, &agent->recording);
+	if (!status) {
+		log__info("profiling every Python at %g Hz, in windows of %g s, into %s",
+			  options->sampled.rate_hz, options->window_s, options->folder);
+		status = recording__run(agent->recording);
+	}
+	return status;
+}
+
+enum exit_status agent__run(struct agent_options *options)
+{
+	struct agent agent = { .options = options, .start_unix_ns = clock_ns(CLOCK_REALTIME) };
+	enum exit_status status = STATUS_FAILED;
+	char *wrong = open_ends(&agent);
+
+	if (wrong)
+		log__error("%s", wrong);
+	else
+		status = sample(&agent);
+	free(wrong);
+	web__close(agent.web);
+	recording__free(agent.recording);
+	if (!sinks__close(&agent.sinks) && !status)
+		status = STATUS_FAILED;
+	return status;
+}

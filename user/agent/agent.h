@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The agent: a recording without an end, whose windows go to sinks, and what is asked of it. */
+#ifndef PYBPFPROF_AGENT_H
+#define PYBPFPROF_AGENT_H
+
+#include "agent_options.h"
+#include "labelled_window.h"
+#include "recording.h"
+#include "sink.h"
+
+struct web;
+
+struct agent {
+	struct agent_options *options;
+	struct recording_windows windows;
+	struct recording *recording;
+	struct sinks sinks;
+	struct web *web; /* NULL: it does not listen */
+	int64_t start_unix_ns;
+	uint64_t window_count;
+};
+
+/* Runs until a signal ends it. */
+enum exit_status agent__run(struct agent_options *options);
+
+/* A window with its labels, as long as WINDOW is there; for agent__release. */
+struct labelled_window agent__label(const struct agent *agent, const struct window *window);
+void agent__release(const struct labelled_window *window);
+
+#endif

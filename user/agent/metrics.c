@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "metrics.h"
+#include "now.h"
+#include "xalloc.h"
+
+#define PREFIX "pybpfprof_"
+
+static void head(FILE *file, const char *name, const char *type, const char *help)
+{
+	fprintf(file, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void write_number(FILE *file, const char *name, const char *type, const char *help,
+			 double value)
+{
+	head(file, name, type, help);
+	fprintf(file, "%s %.17g\n", name, value);
+}
+
+static void write_count(FILE *file, const char *name, const char *help, uint64_t value)
+{
+	head(file, name, "counter", help);
+	fprintf(file, "%s %" PRIu64 "\n", name, value);
+}
+
+static void write_outcomes(const struct ledger *ledger, FILE *file)
+{
+	head(file, PREFIX "samples_total", "counter", "Samples by what became of them.");
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+		fprintf(file, PREFIX "samples_total{outcome=\"%s\"} %" PRIu64 "\n",
+			outcome__name(outcome), ledger->outcomes[outcome]);
+	write_count(file, PREFIX "events_total",
+		    "Times that a target was interrupted: all samples and those lost.",
+		    ledger->events);
+	write_count(file, PREFIX "samples_lost_total",
+		    "Events that could not be counted under their own stack.", ledger->lost);
+	write_count(file, PREFIX "unknown_process_samples_total",
+		    "Samples, not among the events, of processes that ended before it was known "
+		    "what they run.",
+		    ledger->not_asked);
+	write_count(file, PREFIX "ring_full_total",
+		    "Stacks that had to be sent a second time; no sample is lost by that.",
+		    ledger->ring_full);
+}
+
+static void write_processes(const struct ledger *ledger, FILE *file)
+{
+	write_count(file, PREFIX "unreadable_processes_total",
+		    "Processes that may not be looked into, or do not answer.",
+		    ledger->unreadable_processes);
+	write_count(file, PREFIX "untold_processes_total",
+		    "What became of a process and could not be told.", ledger->untold);
+	write_count(file, PREFIX "processes_without_room_total",
+		    "Processes beyond --max-processes.", ledger->crowded);
+	write_count(file, PREFIX "code_objects_total", "Code objects that were seen.",
+		    ledger->code_objects);
+	write_count(file, PREFIX "unnamed_code_objects_total",
+		    "Code objects whose names could not be read.", ledger->unnamed_code_objects);
+	write_number(file, PREFIX "cpus_not_sampled", "gauge",
+		     "CPUs that went online after the start.", ledger->cpus_not_sampled);
+}
+
+const char *metrics__state_of(const struct target_process *target)
+{
+	return target->outcome == OUTCOME_PYTHON ? "sampled" : outcome__name(target->outcome);
+}
+
+/* By state, then by version; "" is a version that is not known. */
+static int compare_targets(const void *left, const void *right)
+{
+	const struct target_process *a = *(struct target_process *const *)left;
+	const struct target_process *b = *(struct target_process *const *)right;
+	int difference = (int)a->outcome - (int)b->outcome;
+
+	return difference ? difference : strcmp(a->runtime.version, b->runtime.version);
+}
+
+/* A version has digits, dots and letters alone: python_version.c. */
+static void write_targets(const struct agent_state *state, FILE *file)
+{
+	struct target_process **sorted = xcalloc(state->target_count + 1, sizeof(*sorted));
+	size_t next;
+
+	head(file, PREFIX "targets", "gauge", "Processes by Python version and state.");
+	memcpy(sorted, state->targets, state->target_count * sizeof(*sorted));
+	qsort(sorted, state->target_count, sizeof(sorted[0]), compare_targets);
+	for (size_t first = 0; first < state->target_count; first = next) {
+		for (next = first;
+		     next < state->target_count && !compare_targets(&sorted[first], &sorted[next]);)
+			next++;
+		fprintf(file, PREFIX "targets{python_version=\"%s\",state=\"%s\"} %zu\n",
+			sorted[first]->runtime.version, metrics__state_of(sorted[first]),
+			next - first);
+	}
+	free(sorted);
+}
+
+static void write_sinks(const struct sinks *sinks, FILE *file)
+{
+	head(file, PREFIX "sink_windows_total", "counter",
+	     "Windows by where they went, and whether they arrived.");
+	for (size_t i = 0; i < sinks->count; i++) {
+		const struct sink *sink = &sinks->sinks[i];
+		const char *name = sink->operations->name;
+
+		fprintf(file,
+			PREFIX "sink_windows_total{sink=\"%s\",result=\"taken\"} %" PRIu64
+			       "\n" PREFIX
+			       "sink_windows_total{sink=\"%s\",result=\"lost\"} %" PRIu64 "\n",
+			name, sink->taken, name, sink->lost);
+	}
+}
+
+static size_t open_files(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	if (!folder)
+		return 0;
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	/* ".", ".." and the folder itself. */
+	return count - 3;
+}
+
+/* Of this process, by the names that all exporters use. */
+static void write_process(const struct agent_state *state, FILE *file)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long size = 0, resident = 0;
+
+	if (statm) {
+		if (fscanf(statm, "%lu %lu", &size, &resident) != 2)
+			resident = 0;
+		fclose(statm);
+	}
+	write_number(
+		file, "process_cpu_seconds_total", "counter",
+		"CPU time that the agent used, without what its samples take in their targets.",
+		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+	write_number(file, "process_resident_memory_bytes", "gauge", "Memory of the agent.",
+		     (double)resident * sysconf(_SC_PAGESIZE));
+	write_number(file, "process_open_fds", "gauge", "Open files of the agent.", open_files());
+	write_number(file, "process_start_time_seconds", "gauge", "When the agent began.",
+		     state->start_unix_ns / 1e9);
+}
+
+void metrics__write(const struct agent_state *state, FILE *file)
+{
+	head(file, PREFIX "build_info", "gauge", "1, by version.");
+	fputs(PREFIX "build_info{version=\"" PYBPFPROF_VERSION "\"} 1\n", file);
+	write_outcomes(&state->ledger, file);
+	write_processes(&state->ledger, file);
+	write_targets(state, file);
+	write_number(file, PREFIX "rate_hertz", "gauge", "Samples a second of busy CPU, now.",
+		     state->rate_hz);
+	write_number(file, PREFIX "rate_configured_hertz", "gauge",
+		     "Samples a second of busy CPU, as asked for.", state->wanted_rate_hz);
+	write_count(file, PREFIX "windows_total", "Windows that were finished.", state->windows);
+	write_sinks(state->sinks, file);
+	write_process(state, file);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The agent's metrics, as Prometheus reads them. */
+#ifndef PYBPFPROF_METRICS_H
+#define PYBPFPROF_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ledger.h"
+#include "sink.h"
+#include "targets.h"
+
+struct agent_state {
+	struct ledger ledger; /* of everything so far */
+	double rate_hz, wanted_rate_hz;
+	int64_t start_unix_ns;
+	uint64_t windows;
+	const struct sinks *sinks;
+	struct target_process *const *targets;
+	size_t target_count;
+};
+
+/* What is told of a target that is not walked, or is: "sampled", "not_supported". */
+const char *metrics__state_of(const struct target_process *target);
+
+/* Writes all, as text of version 0.0.4. */
+void metrics__write(const struct agent_state *state, FILE *file);
+
+#endif

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <microhttpd.h>
+
+#include "http_server.h"
+#include "log.h"
+#include "xalloc.h"
+
+#define CONNECTIONS_MAX	  32
+#define PER_ADDRESS_MAX	  16
+#define REQUEST_BYTES_MAX (16 * 1024)
+
+/* Of a client that sends, or takes, nothing. */
+#define IDLE_S 15
+
+#define NS_PER_MS 1000000LL
+
+struct http_server {
+	const struct http_route *routes;
+	void *context;
+	struct MHD_Daemon *daemon;
+	int fd; /* the daemon's */
+	bool is_local;
+};
+
+/* From its first line to the end of its answer. */
+struct http_request {
+	struct MHD_Connection *connection;
+	bool waiting; /* it is answered later */
+	struct MHD_Response *response;
+	unsigned int status;
+	void (*gone)(void *context);
+	void *context;
+};
+
+const char *http_request__parameter(const struct http_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static void add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+	MHD_add_response_header(response, name, value);
+}
+
+void http_request__reply(struct http_request *request, unsigned int status, const char *type,
+			 char *body, size_t length)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
+
+	/* No memory: the connection ends. */
+	if (response) {
+		add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+		add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+		add_header(response, "X-Content-Type-Options", "nosniff");
+		/* No other site shows this in a frame of its own. */
+		add_header(response, "Content-Security-Policy", "frame-ancestors 'self'");
+	} else {
+		free(body);
+	}
+	request->response = response;
+	request->status = status;
+	if (!request->waiting)
+		return;
+	request->waiting = false;
+	MHD_resume_connection(request->connection);
+}
+
+void http_request__say(struct http_request *request, unsigned int status, const char *text)
+{
+	char *line = xasprintf("%s\n", text);
+
+	http_request__reply(request, status, "text/plain; charset=utf-8", line, strlen(line));
+}
+
+void http_request__wait(struct http_request *request, void (*gone)(void *context), void *context)
+{
+	request->waiting = true;
+	request->gone = gone;
+	request->context = context;
+	MHD_suspend_connection(request->connection);
+}
+
+/* Whether HOST, of a request, is an address, or this machine's name for itself. */
+static bool is_own_name(const char *host)
+{
+	static const char own[] = "localhost";
+	size_t length = strcspn(host, ":");
+
+	return host[0] == '[' || strspn(host, "0123456789.:") == strlen(host) ||
+	       (length == strlen(own) && strncasecmp(host, own, length) == 0);
+}
+
+static void refuse(struct http_request *request, unsigned int status, const char *why)
+{
+	http_request__say(request, status, why);
+	if (request->response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		add_header(request->response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+}
+
+static bool is_read(const char *method)
+{
+	return strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
+	       strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
+static void dispatch(const struct http_server *server, struct http_request *request,
+		     const char *path)
+{
+	const char *host = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND,
+						       MHD_HTTP_HEADER_HOST);
+
+	if (server->is_local && host && !is_own_name(host)) {
+		refuse(request, MHD_HTTP_FORBIDDEN, "name an address, or localhost");
+		return;
+	}
+	for (const struct http_route *route = server->routes; route->path; route++) {
+		if (strcmp(route->path, path) == 0) {
+			route->answer(server->context, request);
+			return;
+		}
+	}
+	refuse(request, MHD_HTTP_NOT_FOUND, "there is no such page");
+}
+
+/* Sends the answer that there is. */
+static enum MHD_Result send_answer(struct http_request *request)
+{
+	enum MHD_Result result;
+
+	if (!request->response)
+		return MHD_NO;
+	result = MHD_queue_response(request->connection, request->status, request->response);
+	MHD_destroy_response(request->response);
+	request->response = NULL;
+	return result;
+}
+
+/* What the library calls as soon as there is a request, and once more after it has waited. */
+static enum MHD_Result take_request(void *context, struct MHD_Connection *connection,
+				    const char *path, const char *method, const char *version,
+				    const char *body, size_t *body_length, void **state)
+{
+	struct http_request *request = *state;
+
+	(void)version;
+	(void)body;
+	if (!request) {
+		request = *state = xcalloc(1, sizeof(*request));
+		request->connection = connection;
+		if (is_read(method))
+			return MHD_YES;
+		/* Before its body is read. */
+		refuse(request, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only");
+		return send_answer(request);
+	}
+	if (*body_length)
+		return MHD_NO;
+	if (!request->response && !request->waiting)
+		dispatch(context, request, path);
+	return request->waiting ? MHD_YES : send_answer(request);
+}
+
+static void end_request(void *context, struct MHD_Connection *connection, void **state,
+			enum MHD_RequestTerminationCode how)
+{
+	struct http_request *request = *state;
+
+	(void)context;
+	(void)connection;
+	(void)how;
+	if (!request)
+		return;
+	if (request->waiting)
+		request->gone(request->context);
+	if (request->response)
+		MHD_destroy_response(request->response);
+	free(request);
+	*state = NULL;
+}
+
+static void log_problem(void *context, const char *format, va_list arguments)
+{
+	char *text = NULL;
+
+	(void)context;
+	if (vasprintf(&text, format, arguments) < 0)
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	log__debug("http: %s", text);
+	free(text);
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+	const struct sockaddr_in *four = (const void *)address;
+	const struct sockaddr_in6 *six = (const void *)address;
+
+	return address->sa_family == AF_INET ? ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+					     : IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
+/* A socket that listens on ADDRESS, or -errno. */
+static int listen_on(const struct addrinfo *address)
+{
+	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1, error;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!bind(fd, address->ai_addr, address->ai_addrlen) && !listen(fd, CONNECTIONS_MAX))
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+/* Cuts TEXT into *HOST, "" for all, and *PORT; false where it is no address. */
+static bool split_address(char *text, char **host, char **port)
+{
+	char *colon = strrchr(text, ':'), *end;
+
+	if (!colon || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+	    strtoul(colon + 1, NULL, 10) > UINT16_MAX)
+		return false;
+	*port = colon + 1;
+	*colon = '\0';
+	*host = text;
+	if (*text != '[')
+		return !strchr(text, ':');
+	*host = text + 1;
+	end = strchr(text, ']');
+	if (!end || end[1])
+		return false;
+	*end = '\0';
+	return true;
+}
+
+/* An address in numbers alone: to ask for a name may take long.  NULL with *FOUND for freeaddrinfo,
+ * or what is wrong. */
+static char *parse_address(const char *text, struct addrinfo **found)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM,
+	};
+	char *copy = xstrdup(text), *host, *port, *wrong = NULL;
+
+	if (!split_address(copy, &host, &port) ||
+	    getaddrinfo(*host ? host : NULL, port, &hints, found))
+		wrong = xasprintf("address '%s' is not ADDRESS:PORT in numbers, as 127.0.0.1:7117, "
+				  "[::1]:7117 or :7117",
+				  text);
+	free(copy);
+	return wrong;
+}
+
+static char *start_daemon(struct http_server *server, int fd)
+{
+	const union MHD_DaemonInfo *info;
+
+	server->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+		take_request, server, MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)PER_ADDRESS_MAX,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S, MHD_OPTION_END);
+	if (!server->daemon) {
+		close(fd);
+		return xstrdup("the HTTP server cannot be started");
+	}
+	info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	server->fd = info->epoll_fd;
+	return NULL;
+}
+
+char *http_server__open(const char *address, const struct http_route *routes, void *context,
+			struct http_server **result)
+{
+	struct http_server *server = *result = xcalloc(1, sizeof(*server));
+	struct addrinfo *found;
+	char *wrong = parse_address(address, &found);
+	int fd;
+
+	server->routes = routes;
+	server->context = context;
+	if (wrong)
+		return wrong;
+	server->is_local = is_loopback(found->ai_addr);
+	fd = listen_on(found);
+	freeaddrinfo(found);
+	if (fd < 0)
+		return xasprintf("cannot listen on %s: %s: name another address with --listen",
+				 address, strerror(-fd));
+	return start_daemon(server, fd);
+}
+
+void http_server__close(struct http_server *server)
+{
+	if (server && server->daemon) {
+		/* What was answered just now. */
+		MHD_run(server->daemon);
+		MHD_stop_daemon(server->daemon);
+	}
+	free(server);
+}
+
+bool http_server__is_local(const struct http_server *server)
+{
+	return server->is_local;
+}
+
+int http_server__fd(const struct http_server *server)
+{
+	return server->fd;
+}
+
+int64_t http_server__serve(struct http_server *server)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+
+	MHD_run(server->daemon);
+	if (MHD_get_timeout(server->daemon, &wait_ms) != MHD_YES)
+		return INT64_MAX;
+	return wait_ms < INT32_MAX ? (int64_t)wait_ms * NS_PER_MS : INT64_MAX;
+}
