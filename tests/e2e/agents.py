@@ -79,7 +79,8 @@ def store(tmp_path):
 def agent(profile, store):
     """agent(ARGUMENT...): a started agent."""
     def start(*arguments, **options):
-        run = profile.start("agent", "--store", store.folder, *arguments, files=False, **options)
+        run = profile.start("agent", "--store", store.folder, "--cpu-budget", "off", *arguments,
+                            files=False, **options)
         run.wait_sampling()
         return run
     return start

@@ -216,6 +216,8 @@ def test_a_broken_store(profile, store):
     (["agent", "--store", "x", "--store-size", "1"], "size '1'"),
     (["agent", "--store", "x", "--store-age", "old"], "age 'old'"),
     (["agent", "--store", "x", "--rate", "x"], "rate 'x'"),
+    (["agent", "--store", "x", "--cpu-budget", "1"], "budget '1'"),
+    (["agent", "--store", "x", "--memory-limit", "1"], "limit '1'"),
     (["agent", "--store", "x", "--pid", "1"], "no option '--pid'"),
     (["agent", "--store", "x", "word"], "'word' is no option"),
     (["report"], "--store DIR"), (["report", "--store", "x", "--since", "x"], "time 'x'"),

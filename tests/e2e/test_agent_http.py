@@ -16,7 +16,7 @@ import urllib.request
 
 import pytest
 
-from agents import end, named, own, wait_for
+from agents import end, named, own, total, wait_for
 from page.pages import browser  # noqa: F401 (fixture)
 
 METRIC = re.compile(r'([a-z_:]+)(?:\{((?:[a-z_]+="[^"\\]*",?)+)\})? (\S+)')
@@ -126,6 +126,38 @@ def test_metrics(any_python, target, site, store):
     end(pages.run)
     stored = sum(row[0] for row in store.check().values())
     assert stored >= later["pybpfprof_events_total"][""]
+
+
+def test_cpu_budget(any_python, target, site, store, report):
+    """Kept by a lower rate, which each window has, and nothing is lost."""
+    target(any_python, "busy.py", environment=named("web"))
+    pages = site("--window", "1s", "-r", "400", "--cpu-budget", "0.01%")
+    wait_for(lambda: pages.metrics()["pybpfprof_rate_hertz"][""] <= 100)
+    metrics = pages.metrics()
+    assert metrics["pybpfprof_rate_configured_hertz"][""] == 400
+    assert metrics["pybpfprof_rate_lowered_total"]['limit="cpu"'] >= 2
+    assert metrics["pybpfprof_cpu_used_ratio"][""] > metrics["pybpfprof_cpu_budget_ratio"][""]
+    time.sleep(1.5)
+    end(pages.run)
+    assert pages.run.status == 0
+    assert "rate lowered from 400 to 200 Hz: the agent took" in pages.run.stderr
+    rates = [rate for rate, in store.select("SELECT rate_hz FROM windows ORDER BY id")]
+    assert rates == sorted(rates, reverse=True) and {400, 200, 100} <= set(rates)
+    windows = store.check()
+    assert total(report()) == sum(row[1] for row in windows.values())
+    # One CPU at least is busy all the time, whatever the rate.
+    for rate in 400, 200, 100:
+        seconds, samples = store.select("SELECT sum(end_ns - start_ns) / 1e9, sum(samples)"
+                                        " FROM windows WHERE rate_hz = %d" % rate)[0]
+        assert 0.3 * seconds < samples / rate < 1.3 * os.cpu_count() * seconds + 0.3
+
+
+def test_memory_limit(site):
+    pages = site("--window", "1s", "-r", "40", "--memory-limit", "1M")
+    wait_for(lambda: pages.metrics()["pybpfprof_rate_hertz"][""] <= 20)
+    assert pages.metrics()["pybpfprof_rate_lowered_total"]['limit="memory"'] >= 1
+    end(pages.run)
+    assert "(--memory-limit)" in pages.run.stderr
 
 
 def test_profile(any_python, target, site, require, tmp_path):

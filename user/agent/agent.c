@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "agent.h"
 #include "labels.h"
 #include "log.h"
+#include "metrics.h"
 #include "now.h"
 #include "store_sink.h"
 #include "web.h"
@@ -34,6 +36,21 @@ void agent__release(const struct labelled_window *window)
 	free((void *)window->labels);
 }
 
+/* Has the next windows sampled at what the budget lets. */
+static void keep_budget(struct agent *agent)
+{
+	const struct agent_options *options = agent->options;
+	const struct budget_use use = {
+		.now_ns = now_ns(),
+		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9,
+		.bytes = metrics__resident_bytes(),
+	};
+	double rate_hz = budget__judge(&agent->budget, &options->budget, &use,
+				       options->sampled.rate_hz, sysconf(_SC_NPROCESSORS_ONLN));
+
+	recording__set_rate(agent->recording, rate_hz, false);
+}
+
 static void take_window(void *context, const struct window *window)
 {
 	struct agent *agent = context;
@@ -43,6 +60,7 @@ static void take_window(void *context, const struct window *window)
 	sinks__take(&agent->sinks, &labelled);
 	web__take(agent->web, &labelled);
 	agent__release(&labelled);
+	keep_budget(agent);
 }
 
 static int64_t window_ns(const struct agent_options *options)
@@ -60,6 +78,7 @@ static void reload(void *context)
 		return;
 	}
 	agent->windows.length_ns = window_ns(options);
+	/* The budget begins anew, too. */
 	recording__set_rate(agent->recording, options->sampled.rate_hz, true);
 	log__info("read %s again", settings__file(options->settings));
 }

@@ -4,6 +4,7 @@
 #define PYBPFPROF_AGENT_H
 
 #include "agent_options.h"
+#include "budget.h"
 #include "labelled_window.h"
 #include "recording.h"
 #include "sink.h"
@@ -15,6 +16,7 @@ struct agent {
 	struct recording_windows windows;
 	struct recording *recording;
 	struct sinks sinks;
+	struct budget budget;
 	struct web *web; /* NULL: it does not listen */
 	int64_t start_unix_ns;
 	uint64_t window_count;

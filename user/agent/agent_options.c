@@ -19,6 +19,8 @@
 #define STORE_BYTES_MIN (1ULL << 20)
 #define STORE_BYTES_MAX (1ULL << 46)
 
+#define OFF "off"
+
 #define LISTEN "127.0.0.1:7117"
 
 #define NS_PER_S 1000000000LL
@@ -77,6 +79,31 @@ static char *take_window(void *context, const char *value)
 	    options->window_s >= WINDOW_S_MIN && options->window_s <= WINDOW_S_MAX)
 		return NULL;
 	return option_table__refuse("window", value, "a time from 0.1s to 1h");
+}
+
+/* "1%"; "off" is 0. */
+static char *take_cpu_budget(void *options, const char *value)
+{
+	char *end;
+	double percent = strcmp(value, OFF) == 0 ? 0 : strtod(value, &end);
+
+	if (strcmp(value, OFF) != 0 &&
+	    (end == value || strcmp(end, "%") != 0 || !(percent > 0) || percent > 100))
+		return option_table__refuse("budget", value, "a part of all CPUs, as 1%, or off");
+	((struct agent_options *)options)->budget.cpu = percent / 100;
+	return NULL;
+}
+
+static char *take_memory_limit(void *options, const char *value)
+{
+	uint64_t *bytes = &((struct agent_options *)options)->budget.bytes;
+
+	if (strcmp(value, OFF) == 0)
+		*bytes = 0;
+	else if (!parse_size(value, bytes))
+		return option_table__refuse("limit", value,
+					    "a size of 1M or more, as 150M, or off");
+	return NULL;
 }
 
 static char *take_listen(void *context, const char *value)
@@ -171,6 +198,11 @@ static const struct option_entry entries[] = {
 	  "1G", 0 },
 	{ "store-age", 0, "TIME", "and not for longer than that, as 12h (7d)", take_age, "7d", 0 },
 	{ "window", 0, "TIME", "one profile for each such time (10s)", take_window, "10s", 0 },
+	{ "cpu-budget", 0, "PERCENT",
+	  "how much of all CPUs the agent may take (1%), which it\nkeeps by lowering the rate; or "
+	  "off",
+	  take_cpu_budget, "1%", 0 },
+	{ "memory-limit", 0, "SIZE", "the same for its memory (off)", take_memory_limit, OFF, 0 },
 	{ "listen", 0, "ADDRESS",
 	  "for metrics and profiles by HTTP (" LISTEN "); off: nowhere.\n"
 	  "Nobody who can reach it is asked who he is",

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/utsname.h>
 
+#include "budget.h"
 #include "exit_status.h"
 #include "log.h"
 #include "options.h"
@@ -18,6 +19,7 @@ struct agent_options {
 	const char *folder;	/* of the store */
 	struct store_limits limits;
 	double window_s;
+	struct budget_limits budget;
 	const char *address;	 /* to listen on; "off": none */
 	bool listens_by_default; /* nobody chose that address */
 	const char *node;	 /* what this machine is called */

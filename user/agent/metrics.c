@@ -131,23 +131,47 @@ static size_t open_files(void)
 	return count - 3;
 }
 
+uint64_t metrics__resident_bytes(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long size, resident;
+
+	if (!statm)
+		return 0;
+	if (fscanf(statm, "%lu %lu", &size, &resident) != 2)
+		resident = 0;
+	fclose(statm);
+	return (uint64_t)resident * sysconf(_SC_PAGESIZE);
+}
+
+static void write_budget(const struct agent_state *state, FILE *file)
+{
+	const struct budget *budget = state->budget;
+
+	head(file, PREFIX "rate_lowered_total", "counter",
+	     "How often the rate was halved to keep a limit.");
+	fprintf(file,
+		PREFIX "rate_lowered_total{limit=\"cpu\"} %" PRIu64 "\n" PREFIX
+		       "rate_lowered_total{limit=\"memory\"} %" PRIu64 "\n",
+		budget->lowered[0], budget->lowered[1]);
+	write_number(file, PREFIX "cpu_used_ratio", "gauge",
+		     "CPU time of the agent, of all CPUs', at the last judgement.", budget->share);
+	write_number(file, PREFIX "cpu_budget_ratio", "gauge",
+		     "What it may be; 0: as much as it takes.", state->budget_limits->cpu);
+	write_number(file, PREFIX "memory_limit_bytes", "gauge",
+		     "What the agent's memory may be; 0: as much as it takes.",
+		     state->budget_limits->bytes);
+}
+
 /* Of this process, by the names that all exporters use. */
 static void write_process(const struct agent_state *state, FILE *file)
 {
-	FILE *statm = fopen("/proc/self/statm", "re");
-	unsigned long size = 0, resident = 0;
-
-	if (statm) {
-		if (fscanf(statm, "%lu %lu", &size, &resident) != 2)
-			resident = 0;
-		fclose(statm);
-	}
 	write_number(
 		file, "process_cpu_seconds_total", "counter",
 		"CPU time that the agent used, without what its samples take in their targets.",
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
 	write_number(file, "process_resident_memory_bytes", "gauge", "Memory of the agent.",
-		     (double)resident * sysconf(_SC_PAGESIZE));
+		     metrics__resident_bytes());
 	write_number(file, "process_open_fds", "gauge", "Open files of the agent.", open_files());
 	write_number(file, "process_start_time_seconds", "gauge", "When the agent began.",
 		     state->start_unix_ns / 1e9);
@@ -164,6 +188,7 @@ void metrics__write(const struct agent_state *state, FILE *file)
 		     state->rate_hz);
 	write_number(file, PREFIX "rate_configured_hertz", "gauge",
 		     "Samples a second of busy CPU, as asked for.", state->wanted_rate_hz);
+	write_budget(state, file);
 	write_count(file, PREFIX "windows_total", "Windows that were finished.", state->windows);
 	write_sinks(state->sinks, file);
 	write_process(state, file);

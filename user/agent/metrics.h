@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "budget.h"
 #include "ledger.h"
 #include "sink.h"
 #include "targets.h"
@@ -17,9 +18,14 @@ struct agent_state {
 	int64_t start_unix_ns;
 	uint64_t windows;
 	const struct sinks *sinks;
+	const struct budget *budget;
+	const struct budget_limits *budget_limits;
 	struct target_process *const *targets;
 	size_t target_count;
 };
+
+/* Memory that this process has, bytes. */
+uint64_t metrics__resident_bytes(void);
 
 /* What is told of a target that is not walked, or is: "sampled", "not_supported". */
 const char *metrics__state_of(const struct target_process *target);

@@ -110,6 +110,8 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 		.start_unix_ns = agent->start_unix_ns,
 		.windows = agent->window_count,
 		.sinks = &agent->sinks,
+		.budget = &agent->budget,
+		.budget_limits = &agent->options->budget,
 	};
 
 	state.target_count = recording__targets(agent->recording, targets);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "budget.h"
+#include "log.h"
+
+#define SECOND 1000000000LL
+#define CPUS   4
+
+static const struct budget_limits limits = { .cpu = 0.01, .bytes = 100 << 20 };
+
+/* What has been used, as time goes on. */
+struct run {
+	struct budget budget;
+	struct budget_use use;
+	double wanted_hz;
+};
+
+/* The rate after 10 s more, in which it took SHARE of all CPUs. */
+static double pass(struct run *run, double share, uint64_t bytes)
+{
+	run->use.now_ns += 10 * SECOND;
+	run->use.cpu_s += share * CPUS * 10;
+	run->use.bytes = bytes;
+	return budget__judge(&run->budget, &limits, &run->use, run->wanted_hz, CPUS);
+}
+
+static struct run begin(double wanted_hz)
+{
+	struct run run = { .wanted_hz = wanted_hz };
+
+	/* The start costs much, and is not judged. */
+	assert_true(pass(&run, 0.9, 0) == wanted_hz);
+	return run;
+}
+
+static void little_changes_nothing(void **state)
+{
+	struct run run = begin(19);
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		assert_true(pass(&run, 0.0099, 99 << 20) == 19);
+	assert_int_equal(run.budget.lowered[0] + run.budget.lowered[1], 0);
+}
+
+static void too_much_halves_it(void **state)
+{
+	struct run run = begin(19);
+
+	(void)state;
+	assert_true(pass(&run, 0.011, 0) == 9.5);
+	assert_true(pass(&run, 0.011, 0) == 4.75);
+	assert_true(pass(&run, 0.009, 0) == 4.75);
+	assert_true(pass(&run, 0, 101 << 20) == 2.375);
+	assert_int_equal(run.budget.lowered[0], 2);
+	assert_int_equal(run.budget.lowered[1], 1);
+	for (int i = 0; i < 100; i++)
+		pass(&run, 1, 0);
+	assert_true(pass(&run, 1, 0) == BUDGET_RATE_MIN);
+}
+
+static void it_is_never_raised_over_what_is_wanted(void **state)
+{
+	struct run run = begin(0.5);
+
+	(void)state;
+	assert_true(pass(&run, 1, 0) == 0.5);
+	assert_true(pass(&run, 0, 0) == 0.5);
+}
+
+/* Passes until the rate is RATE_HZ: how many. */
+static unsigned int wait_for(struct run *run, double rate_hz)
+{
+	unsigned int passes = 1;
+
+	while (pass(run, 0.001, 0) != rate_hz)
+		assert_in_range(++passes, 1, 1000);
+	return passes;
+}
+
+static void it_comes_back_later_and_later(void **state)
+{
+	struct run run = begin(16);
+	unsigned int first, second;
+
+	(void)state;
+	assert_true(pass(&run, 0.02, 0) == 8);
+	first = wait_for(&run, 16);
+	assert_true(pass(&run, 0.02, 0) == 8);
+	second = wait_for(&run, 16);
+	assert_true(first >= 3 && second == 2 * first);
+	for (int i = 0; i < 20; i++) {
+		assert_true(pass(&run, 0.02, 0) == 8);
+		assert_in_range(wait_for(&run, 16), second, 100);
+	}
+}
+
+static void another_rate_begins_anew(void **state)
+{
+	struct run run = begin(16);
+
+	(void)state;
+	assert_true(pass(&run, 0.02, 0) == 8);
+	run.wanted_hz = 100;
+	assert_true(pass(&run, 0.001, 0) == 100);
+}
+
+static void moments_are_not_judged(void **state)
+{
+	struct run run = begin(16);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		run.use.now_ns += SECOND / 10;
+		run.use.cpu_s += 1;
+		assert_true(budget__judge(&run.budget, &limits, &run.use, 16, CPUS) == 16);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(little_changes_nothing),
+		cmocka_unit_test(too_much_halves_it),
+		cmocka_unit_test(it_is_never_raised_over_what_is_wanted),
+		cmocka_unit_test(it_comes_back_later_and_later),
+		cmocka_unit_test(another_rate_begins_anew),
+		cmocka_unit_test(moments_are_not_judged),
+	};
+
+	log__set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

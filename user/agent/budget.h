@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the agent may cost, and the rate that keeps it: halved where it costs more,
+ * down to BUDGET_RATE_MIN, and doubled again where it costs much less for a while,
+ * each time for longer where that did not do.  No sample is dropped.
+ */
+#ifndef PYBPFPROF_BUDGET_H
+#define PYBPFPROF_BUDGET_H
+
+#include <stdint.h>
+
+#define BUDGET_RATE_MIN 1.0
+
+struct budget_limits {
+	double cpu;	/* of all CPUs' time, as 0.01; 0: as much as it takes */
+	uint64_t bytes; /* of memory; 0: as many as it takes */
+};
+
+/* What it had used at some moment, and what it has now. */
+struct budget_use {
+	int64_t now_ns;
+	double cpu_s;
+	uint64_t bytes;
+};
+
+/* All zero at first. */
+struct budget {
+	struct budget_use last; /* when it was judged last; 0: never */
+	double wanted_hz;
+	unsigned int steps;    /* halvings */
+	unsigned int quiet;    /* judgements in a row that cost little */
+	unsigned int patience; /* so many are to be until the rate is doubled */
+	double share;	       /* of all CPUs' time, at the last judgement */
+	uint64_t lowered[2];   /* how often, for CPU time and for memory */
+};
+
+/* The rate from now on, where WANTED_HZ is asked for: judges what was used since the last time, on
+ * CPUS CPUs, unless that is too short a while ago.  Says so where it changes. */
+double budget__judge(struct budget *budget, const struct budget_limits *limits,
+		     const struct budget_use *use, double wanted_hz, unsigned int cpus);
+
+#endif
