@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "cmd_report.h"
+#include "difference.h"
 #include "log.h"
 #include "moment.h"
 #include "now.h"
 #include "option_table.h"
+#include "options.h"
 #include "output.h"
 #include "output_file.h"
 #include "store.h"
@@ -25,6 +27,7 @@ struct report {
 	struct store_label *labels; /* the query's */
 	char **label_texts;	    /* what they point into */
 	int64_t now_ns;
+	int64_t diff_ns; /* how much longer ago it was that is compared; 0: nothing is */
 	bool help;
 };
 
@@ -51,6 +54,17 @@ static char *take_since(void *report, const char *value)
 static char *take_until(void *report, const char *value)
 {
 	return take_moment(report, value, &((struct report *)report)->query.until_unix_ns);
+}
+
+static char *take_diff(void *context, const char *value)
+{
+	struct report *report = context;
+	double ago_s;
+
+	if (!options__parse_duration(value, &ago_s))
+		return option_table__refuse("time", value, "a time, as 10m, 1h or 7d");
+	report->diff_ns = (int64_t)(ago_s * 1e9);
+	return NULL;
 }
 
 static char *take_label(void *context, const char *value)
@@ -118,6 +132,9 @@ static const struct option_entry options[] = {
 	  "or a moment, as 2026-01-02T03:04:05Z",
 	  take_since, NULL, 0 },
 	{ "until", 0, "TIME", "up to then (now)", take_until, NULL, 0 },
+	{ "diff", 0, "TIME",
+	  "what changed since as long a time so long before, as 1d:\na table, of functions",
+	  take_diff, NULL, 0 },
 	{ "label", 0, "NAME=VALUE",
 	  "\nonly services that have it, as service_name=web; several\n"
 	  "values of a name: any of them; of several names: all",
@@ -159,6 +176,13 @@ static enum exit_status check(struct report *report)
 		log__error("--since is not before --until; see pybpfprof " VERB " --help");
 		return STATUS_USAGE;
 	}
+	if (report->diff_ns && !report->format)
+		report->format = &output_text;
+	if (report->diff_ns && report->format != &output_text) {
+		log__error("--diff is a table: without -f, or -f text; see pybpfprof " VERB
+			   " --help");
+		return STATUS_USAGE;
+	}
 	if (!report->format && report->output)
 		report->format = output__by_ending(report->output);
 	if (!report->format && report->output && strcmp(report->output, "-") != 0) {
@@ -174,7 +198,7 @@ static enum exit_status check(struct report *report)
 
 struct written_profile {
 	const struct report *report;
-	const struct profile *profile;
+	const struct profile *profile, *before; /* before: NULL: there is nothing to compare */
 };
 
 static int write_profile(const void *what, FILE *file)
@@ -182,6 +206,10 @@ static int write_profile(const void *what, FILE *file)
 	const struct written_profile *written = what;
 	const struct report *report = written->report;
 
+	if (written->before) {
+		difference__write(written->before, written->profile, &report->shown, file);
+		return 0;
+	}
 	return report->format->write(written->profile, &report->shown, file);
 }
 
@@ -236,9 +264,10 @@ static void tell(const struct profile *profile, const struct store_found *found)
 	free(summary);
 }
 
-static enum exit_status write_report(struct report *report, const struct profile *profile)
+static enum exit_status write_report(struct report *report, const struct profile *profile,
+				     const struct profile *before)
 {
-	struct written_profile written = { report, profile };
+	struct written_profile written = { report, profile, before };
 	char *pattern = report->output
 				? xstrdup(report->output)
 				: xasprintf("pybpfprof-report-%%t.%s", report->format->suffix);
@@ -261,26 +290,50 @@ static enum exit_status write_report(struct report *report, const struct profile
 	return status;
 }
 
+/* Reads what the query asks for, so long before.  NULL, or what is wrong. */
+static char *read_earlier(const struct report *report, struct store *store, int64_t ago_ns,
+			  struct profile *profile, struct store_found *found)
+{
+	struct store_query query = report->query;
+
+	query.since_unix_ns -= ago_ns;
+	query.until_unix_ns -= ago_ns;
+	return store__read(store, &query, profile, found);
+}
+
+/* Writes what was FOUND, beside the same of BEFORE where something is to be compared. */
+static enum exit_status show(struct report *report, const struct profile *profile,
+			     const struct store_found *found, const struct profile *before)
+{
+	if (!profile->sample_count)
+		return explain_empty(report, found);
+	if (report->diff_ns && !before->sample_count) {
+		log__error("there are no samples of the time before, to compare with");
+		return STATUS_NO_SAMPLE;
+	}
+	tell(profile, found);
+	return write_report(report, profile, report->diff_ns ? before : NULL);
+}
+
 static enum exit_status run(struct report *report)
 {
-	struct profile *profile = profile__new();
+	struct profile *profile = profile__new(), *before = profile__new();
 	enum exit_status status = STATUS_FAILED;
-	struct store_found found;
+	struct store_found found, found_before;
 	struct store *store;
 	char *wrong = store__open(report->folder, STORE_READ, &store);
 
 	if (!wrong)
 		wrong = store__read(store, &report->query, profile, &found);
-	if (wrong) {
+	if (!wrong && report->diff_ns)
+		wrong = read_earlier(report, store, report->diff_ns, before, &found_before);
+	if (wrong)
 		log__error("%s", wrong);
-	} else if (!profile->sample_count) {
-		status = explain_empty(report, &found);
-	} else {
-		tell(profile, &found);
-		status = write_report(report, profile);
-	}
+	else
+		status = show(report, profile, &found, before);
 	free(wrong);
 	store__close(store);
+	profile__free(before);
 	profile__free(profile);
 	return status;
 }

@@ -57,6 +57,30 @@ def test_reports_of_a_time(any_python, target, agent, report, store):
     report("--since", "2d", "--until", "1d", status=5)
 
 
+def test_what_changed(any_python, target, agent, profile, store):
+    """One service before, and two of it later."""
+    options = {"environment": named("web")}
+    target(any_python, "many_stacks.py", 1, **options)
+    run = agent("--window", "0.5s", "-r", "499")
+    time.sleep(4)
+    middle = time.time()
+    target(any_python, "busy.py", **options)
+    time.sleep(2.5)
+    end(run)
+    seconds = time.time() - middle
+    read = profile.attempt(
+        "report", "--store", store.folder, "--since", "%.1fs" % (time.time() - middle - 0.7),
+        "--label", "service_name=" + own("web"), "--diff", "%.1fs" % (seconds + 2), "-o", "-")
+    assert read.status == 0, read.stderr
+    rows = re.findall(r"^ *(\S+)% +(\S+)% +(\S+)% +(\S+)%  (\w+) \(busy.py\)$",
+                      read.stdout.decode("utf-8"), re.MULTILINE)
+    changes = {row[4]: tuple(map(float, row[:4])) for row in rows}
+    was, now, change, _ = changes["leaf"]
+    assert was == 0 and now > 10 and abs(change - now) < 0.02
+    empty = profile.attempt("report", "--store", store.folder, "--diff", "2d")
+    assert empty.status == 5 and "of the time before" in empty.stderr
+
+
 @pytest.mark.parametrize("name,check", [
     ("out.html", lambda content: b"</html>" in content),
     ("out.pb.gz", lambda content: content[:2] == b"\x1f\x8b"),
@@ -223,6 +247,8 @@ def test_a_broken_store(profile, store):
     (["report"], "--store DIR"), (["report", "--store", "x", "--since", "x"], "time 'x'"),
     (["report", "--store", "x", "--since", "1h", "--until", "2h"], "not before"),
     (["report", "--store", "x", "--label", "web"], "label 'web'"),
+    (["report", "--store", "x", "--diff", "x"], "time 'x'"),
+    (["report", "--store", "x", "--diff", "1h", "-f", "html"], "--diff is a table"),
     (["report", "--store", "x", "-f", "svg"], "format 'svg'"),
     (["report", "--store", "x", "-o", "x.svg"], "does not tell the format")])
 def test_wrong_usage(words, says, profile):

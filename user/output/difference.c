@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "difference.h"
+#include "hash_table.h"
+#include "plain_text.h"
+
+/* Longer names are of no use on a terminal. */
+#define NAME_BYTES_MAX 400
+
+/* A function in both profiles: percent of a CPU's time. */
+struct row {
+	char *name; /* key: "qualname (path)" */
+	double self[2], total[2];
+	UT_hash_handle hh;
+};
+
+static char *name_of(const struct profile *profile, const struct output_options *options,
+		     const struct profile_function *function)
+{
+	string_id where = options->full_filenames ? function->filename : function->short_filename;
+	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX), *path;
+	char *both;
+
+	if (!where)
+		return name;
+	path = plain_text__escape(profile->strings[where], NAME_BYTES_MAX);
+	both = xasprintf("%s (%s)", name, path);
+	free(path);
+	free(name);
+	return both;
+}
+
+static struct row *row_of(struct row **rows, char *name)
+{
+	struct row *row;
+
+	HASH_FIND_STR(*rows, name, row);
+	if (row) {
+		free(name);
+		return row;
+	}
+	row = xcalloc(1, sizeof(*row));
+	row->name = name;
+	HASH_ADD_KEYPTR(hh, *rows, row->name, strlen(row->name), row);
+	return row;
+}
+
+/* Percent of a CPU's time that one sample of PROFILE stands for. */
+static double weight_of(const struct profile *profile)
+{
+	return profile->rate_hz > 0 && profile->duration_ns > 0
+		       ? 100 / profile->rate_hz / (profile->duration_ns / 1e9)
+		       : 0;
+}
+
+/* Adds PROFILE, the one before, or the other one; what it took altogether. */
+static double add_profile(struct row **rows, const struct profile *profile, int which,
+			  const struct output_options *options)
+{
+	double weight = weight_of(profile), all = 0;
+	size_t count;
+	struct function_total *totals = profile__totals(profile, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct row *row;
+
+		if (!totals[i].total)
+			continue;
+		row = row_of(rows,
+			     name_of(profile, options, &profile->functions[totals[i].function]));
+		row->self[which] += weight * totals[i].self;
+		row->total[which] += weight * totals[i].total;
+		all += weight * totals[i].self;
+	}
+	free(totals);
+	return all;
+}
+
+static int compare_rows(struct row *left, struct row *right)
+{
+	double self = fabs(right->self[1] - right->self[0]) - fabs(left->self[1] - left->self[0]);
+	double total =
+		fabs(right->total[1] - right->total[0]) - fabs(left->total[1] - left->total[0]);
+
+	if (self == 0)
+		self = total;
+	if (self == 0)
+		self = right->self[1] - left->self[1];
+	return self != 0 ? (self > 0 ? 1 : -1) : strcmp(left->name, right->name);
+}
+
+void difference__write(const struct profile *before, const struct profile *now,
+		       const struct output_options *options, FILE *file)
+{
+	struct row *rows = NULL, *row, *next;
+	double was = add_profile(&rows, before, 0, options);
+	double is = add_profile(&rows, now, 1, options);
+
+	fprintf(file,
+		"%s\nbefore: %.2f %% of a CPU; now: %.2f %% (%+.2f)\n\n"
+		"%9s %9s %9s %9s  %s\n",
+		options->title, was, is, is - was, "self was", "self is", "change", "of total",
+		"function");
+	HASH_SORT(rows, compare_rows);
+	HASH_ITER (hh, rows, row, next) {
+		fprintf(file, "%8.2f%% %8.2f%% %+8.2f%% %+8.2f%%  %s\n", row->self[0], row->self[1],
+			row->self[1] - row->self[0], row->total[1] - row->total[0], row->name);
+		HASH_DEL(rows, row);
+		free(row->name);
+		free(row);
+	}
+}
