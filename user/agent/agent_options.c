@@ -265,7 +265,10 @@ static enum exit_status read_options(int count, char **arguments, const struct s
 
 	*options = (struct agent_options){
 		.level = LOG_INFO,
-		.sampled = { .processes_max = TARGETS_MAX, .following = FOLLOW_ALL },
+		/* No label tells threads. */
+		.sampled = { .processes_max = TARGETS_MAX,
+			     .following = FOLLOW_ALL,
+			     .threads = THREADS_MERGED },
 		.count = count,
 		.arguments = arguments,
 	};
