@@ -283,7 +283,7 @@ void privileges__drop(bool (*works)(const void *context), const void *context)
 	if (!error && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		error = -errno;
 	if (!error)
-		error = system_calls__confine();
+		error = system_calls__confine(NETWORK_REFUSED);
 	if (error)
 		log__warning("privileges could not be given up: %s", strerror(-error));
 }

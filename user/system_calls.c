@@ -45,9 +45,6 @@ static const uint32_t never[] = {
 	SYS_fork,
 	SYS_vfork,
 #endif
-	/* The network. */
-	SYS_socket,
-	SYS_socketpair,
 	/* What gets around such a filter, or changes the machine. */
 	SYS_io_uring_setup,
 	SYS_userfaultfd,
@@ -68,7 +65,13 @@ static const uint32_t never[] = {
 	SYS_request_key,
 };
 
-#define NEVER_COUNT (sizeof(never) / sizeof(never[0]))
+static const uint32_t of_the_network[] = {
+	SYS_socket,
+	SYS_socketpair,
+};
+
+#define NETWORK_COUNT (sizeof(of_the_network) / sizeof(of_the_network[0]))
+#define NEVER_COUNT   (sizeof(never) / sizeof(never[0]))
 
 #define LOAD(field)  BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
@@ -81,8 +84,18 @@ static const uint32_t never[] = {
 		BPF_JUMP(BPF_JMP | BPF_K | (comparison), number, 1, 0), RETURN(REFUSE), \
 		RETURN(SECCOMP_RET_ALLOW)
 
+/* Writes to CODE what refuses the COUNT calls; returns how many instructions that has. */
+static size_t write_refusals(struct sock_filter *code, const uint32_t *calls, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		code[2 * i] = (struct sock_filter)SKIP_UNLESS(BPF_JEQ, calls[i], 1);
+		code[2 * i + 1] = (struct sock_filter)RETURN(REFUSE);
+	}
+	return 2 * count;
+}
+
 /* Writes the filter to CODE; returns how many instructions it has. */
-static size_t write_filter(struct sock_filter *code)
+static size_t write_filter(struct sock_filter *code, enum network network)
 {
 	const struct sock_filter head[] = {
 		/* The same numbers mean other calls to other architectures' programs. */
@@ -107,18 +120,17 @@ static size_t write_filter(struct sock_filter *code)
 
 	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
 		code[count++] = head[i];
-	for (size_t i = 0; i < NEVER_COUNT; i++) {
-		code[count++] = (struct sock_filter)SKIP_UNLESS(BPF_JEQ, never[i], 1);
-		code[count++] = (struct sock_filter)RETURN(REFUSE);
-	}
+	count += write_refusals(code + count, never, NEVER_COUNT);
+	if (network == NETWORK_REFUSED)
+		count += write_refusals(code + count, of_the_network, NETWORK_COUNT);
 	code[count++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
 	return count;
 }
 
-int system_calls__confine(void)
+int system_calls__confine(enum network network)
 {
-	struct sock_filter code[2 * NEVER_COUNT + 32];
-	struct sock_fprog filter = { .filter = code, .len = write_filter(code) };
+	struct sock_filter code[2 * (NEVER_COUNT + NETWORK_COUNT) + 32];
+	struct sock_fprog filter = { .filter = code, .len = write_filter(code, network) };
 
 	/* Up to 5.15 a filter slows a process down, unless it is told not to. */
 	long flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW | SECCOMP_FILTER_FLAG_TSYNC;

@@ -105,8 +105,8 @@ static bool start_thread(void)
 	       !pthread_join(thread, NULL) && refused;
 }
 
-/* The wait status of a confined process that does WHAT. */
-static int in_confinement(bool (*what)(void))
+/* The wait status of a process that does WHAT, confined but for what NETWORK says. */
+static int confined(bool (*what)(void), enum network network)
 {
 	pid_t child = fork();
 	int status;
@@ -114,10 +114,15 @@ static int in_confinement(bool (*what)(void))
 	assert_true(child >= 0);
 	if (child == 0) {
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		_exit(system_calls__confine() ? 2 : !what());
+		_exit(system_calls__confine(network) ? 2 : !what());
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return status;
+}
+
+static int in_confinement(bool (*what)(void))
+{
+	return confined(what, NETWORK_REFUSED);
 }
 
 static void what_a_recording_never_does_is_refused(void **state)
@@ -140,6 +145,19 @@ static void what_it_does_is_not(void **state)
 	assert_int_equal(in_confinement(start_thread), 0);
 }
 
+static bool reach_the_network(void)
+{
+	return socket(AF_INET, SOCK_STREAM, 0) >= 0;
+}
+
+static void what_sends_may_do_that_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(confined(reach_the_network, NETWORK_ALLOWED), 0);
+	assert_int_equal(confined(start_program, NETWORK_ALLOWED), 0);
+	assert_int_equal(confined(trace_parent, NETWORK_ALLOWED), 0);
+}
+
 static bool end_at_once(void)
 {
 	signal(SIGABRT, SIG_DFL);
@@ -160,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_recording_never_does_is_refused),
 		cmocka_unit_test(what_it_does_is_not),
+		cmocka_unit_test(what_sends_may_do_that_alone),
 		cmocka_unit_test(abort_is_what_it_was),
 	};
 
