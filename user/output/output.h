@@ -15,7 +15,8 @@ struct output_options {
 	bool threads;	     /* -t: a frame for each thread at the root */
 	bool by_process;     /* as of several processes, however many were found */
 	bool full_filenames; /* --full-filenames: as the code object has them */
-	const char *title;   /* what was profiled: "PID 1234: python3 app.py"; valid UTF-8 */
+	const char *title;   /* what was profiled: "PID 1234: python3 app.py"; valid UTF-8.
+			      * pprof without one has no comments */
 };
 
 struct output_format {

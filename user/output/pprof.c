@@ -264,7 +264,8 @@ static int write_pprof(const struct profile *profile, const struct output_option
 	writer.string_indices = xcalloc(profile->string_count, sizeof(*writer.string_indices));
 	writer.value_indices = xcalloc(profile->string_count, sizeof(*writer.value_indices));
 	put_header(&writer);
-	put_comments(&writer, options);
+	if (options->title)
+		put_comments(&writer, options);
 	for (size_t i = 0; i < profile->function_count; i++)
 		put_function(&writer, i);
 	for (size_t i = 0; i < profile->location_count; i++)
