@@ -26,7 +26,8 @@ CFLAGS ?= -O2 -g
 LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libmicrohttpd
 HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-DARCHITECTURE=$(ARCH)_architecture \
-	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/http -Iuser/output -Iuser/store -I$(OUTPUT) \
+	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/http -Iuser/output \
+	-Iuser/push -Iuser/store -I$(OUTPUT) \
 	$(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer
 LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm -pthread
@@ -35,11 +36,13 @@ BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -Ibpf -Ibpf/$(AR
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 SOURCES := $(wildcard user/*.c user/*/*.c offsets/*.c)
-OBJECTS := $(SOURCES:%.c=$(OUTPUT)/%.o) $(OUTPUT)/pprof.pb-c.o
+MESSAGES := $(notdir $(basename $(wildcard user/*/*.proto)))
+OBJECTS := $(SOURCES:%.c=$(OUTPUT)/%.o) $(MESSAGES:%=$(OUTPUT)/%.pb-c.o)
 CHECKED := $(filter-out %/user/main.o,$(SOURCES:%.c=$(OUTPUT)/sanitized/%.o)) \
-	$(OUTPUT)/sanitized/pprof.pb-c.o
+	$(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o)
 FUZZED := $(CHECKED:$(OUTPUT)/sanitized/%=$(OUTPUT)/fuzzed/%)
-GENERATED := $(OUTPUT)/pybpfprof.skel.h $(OUTPUT)/pprof.pb-c.h $(OUTPUT)/offset_tables.h
+GENERATED := $(OUTPUT)/pybpfprof.skel.h $(MESSAGES:%=$(OUTPUT)/%.pb-c.h) \
+	$(OUTPUT)/offset_tables.h
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/test_*.c))
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/native/test_*.c)) \
 	$(OUTPUT)/unit/walker
@@ -86,11 +89,13 @@ $(OUTPUT)/pybpfprof.skel.h: $(OUTPUT)/pybpfprof.bpf.o
 	$(call say,SKELETON,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name pybpfprof_bpf >$@
 
-$(OUTPUT)/pprof.pb-c.h: user/output/pprof.proto | $(OUTPUT)/
-	$(call say,PROTO,$@)
-	$(Q)protoc --proto_path=user/output --c_out=$(OUTPUT) $<
+vpath %.proto user/output user/push
 
-$(OUTPUT)/pprof.pb-c.c: $(OUTPUT)/pprof.pb-c.h ;
+$(OUTPUT)/%.pb-c.h: %.proto | $(OUTPUT)/
+	$(call say,PROTO,$@)
+	$(Q)protoc --proto_path=$(<D) --c_out=$(OUTPUT) $<
+
+$(OUTPUT)/%.pb-c.c: $(OUTPUT)/%.pb-c.h ;
 
 # The folder itself: a table may come or go.
 $(OUTPUT)/offset_tables.h: offsets | $(OUTPUT)/
@@ -98,8 +103,12 @@ $(OUTPUT)/offset_tables.h: offsets | $(OUTPUT)/
 	$(Q)printf '#include "%s"\n' $(sort $(notdir $(wildcard offsets/cpython-*.h))) >$@
 
 # Generated code is not ours to keep free of warnings.
-$(OUTPUT)/pprof.pb-c.o $(OUTPUT)/sanitized/pprof.pb-c.o $(OUTPUT)/fuzzed/pprof.pb-c.o: \
-		$(OUTPUT)/pprof.pb-c.c
+MESSAGE_OBJECTS := $(MESSAGES:%=$(OUTPUT)/%.pb-c.o) $(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o) \
+	$(MESSAGES:%=$(OUTPUT)/fuzzed/%.pb-c.o)
+$(filter $(OUTPUT)/sanitized/%,$(MESSAGE_OBJECTS)): $(OUTPUT)/sanitized/%.o: $(OUTPUT)/%.c
+$(filter $(OUTPUT)/fuzzed/%,$(MESSAGE_OBJECTS)): $(OUTPUT)/fuzzed/%.o: $(OUTPUT)/%.c
+$(MESSAGES:%=$(OUTPUT)/%.pb-c.o): $(OUTPUT)/%.o: $(OUTPUT)/%.c
+$(MESSAGE_OBJECTS):
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(HOUSE_CPPFLAGS) -c $< -o $@
@@ -275,7 +284,8 @@ format-check:
 
 lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
-		--include=/usr/include/uthash.h $(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
+		--include=/usr/include/uthash.h --include=/usr/include/jansson.h \
+		$(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
 	shellcheck deploy/*.sh tests/programs/*.sh tests/interpreters/*.sh tests/kernels/init .ci/run
 	codespell --skip "*/corpus/*" --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "batches.h"
+#include "push_window.h"
+
+/* What was seen of one series. */
+struct seen {
+	json_t *times; /* by the service: {start: true} */
+	size_t batches;
+};
+
+static void check_batch(const struct batch *batch, const struct batch_limits *limits)
+{
+	const struct profile *profile = batch->profile;
+	uint64_t samples = 0;
+	uint32_t before = 0;
+
+	assert_in_range(batch->series_count, 1, limits->series);
+	assert_in_range(profile->sample_count, 1, limits->samples);
+	assert_int_equal(profile->process_count, batch->series_count);
+	assert_int_equal(profile->thread_count, batch->series_count);
+	assert_int_equal(profile->duration_ns, WINDOW_END - WINDOW_START);
+	assert_int_equal(profile->start_unix_ns, batch->series[0].start_unix_ns);
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		assert_in_range(profile->samples[i].thread, before, batch->series_count - 1);
+		assert_int_equal(profile->threads[profile->samples[i].thread].process,
+				 profile->samples[i].thread);
+		before = profile->samples[i].thread;
+		samples += profile->samples[i].count;
+	}
+	assert_int_equal(batch->samples, samples);
+}
+
+/* No series has two parts of the same time. */
+static void note_times(struct seen *seen, const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->series_count; i++) {
+		const char *service =
+			json_string_value(json_object_get(batch->series[i].labels, "service_name"));
+		char *key =
+			xasprintf("%lld %s", (long long)batch->series[i].start_unix_ns, service);
+
+		assert_in_range(batch->series[i].start_unix_ns, WINDOW_START, WINDOW_END - 1);
+		assert_null(json_object_get(seen->times, key));
+		json_object_set_new(seen->times, key, json_true());
+		free(key);
+	}
+	seen->batches++;
+}
+
+/* How many batches of LIMITS the window of PROFILE, which is freed, makes; nothing is lost or
+ * counted twice. */
+static size_t take_apart(struct profile *profile, const struct batch_limits *limits)
+{
+	struct push_window made = push_window__of(profile);
+	struct batches *batches = batches__new(&made.window, limits);
+	struct seen seen = { .times = json_object() };
+	json_t *wanted = sums__of_window(&made), *got = json_object();
+	const struct batch *batch;
+
+	while ((batch = batches__next(batches))) {
+		const json_t **labels = xcalloc(batch->series_count, sizeof(*labels));
+
+		check_batch(batch, limits);
+		note_times(&seen, batch);
+		for (size_t i = 0; i < batch->series_count; i++)
+			labels[i] = batch->series[i].labels;
+		sums__of_profile(got, batch->profile, labels);
+		free(labels);
+	}
+	assert_null(batches__next(batches));
+	assert_true(json_equal(wanted, got));
+	batches__free(batches);
+	json_decref(seen.times);
+	json_decref(wanted);
+	json_decref(got);
+	push_window__free(&made);
+	return seen.batches;
+}
+
+static void a_series_is_what_has_the_same_labels(void **state)
+{
+	(void)state;
+	/* worker.py, report.py and one that is only known by its command. */
+	assert_int_equal(
+		take_apart(synthetic__machine(), &(struct batch_limits){ 1, 1000, 1000000 }), 3);
+	assert_int_equal(
+		take_apart(synthetic__machine(), &(struct batch_limits){ 100, 1000, 1000000 }), 1);
+	assert_int_equal(
+		take_apart(synthetic__machine(), &(struct batch_limits){ 2, 1000, 1000000 }), 2);
+}
+
+static void limits_are_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(take_apart(synthetic__tree(5000, 8, 4),
+				    &(struct batch_limits){ 1, 100, 100000000 }),
+			 50);
+	assert_in_range(take_apart(synthetic__tree(5000, 8, 4),
+				   &(struct batch_limits){ 100, 100000, 20000 }),
+			20, 200);
+	/* A sample that is larger than all. */
+	assert_int_equal(take_apart(synthetic__machine(), &(struct batch_limits){ 9, 1000, 1 }), 4);
+}
+
+static void many_processes_are_few_series(void **state)
+{
+	(void)state;
+	/* 20 processes a command. */
+	assert_int_equal(take_apart(synthetic__tree(3000, 200, 100),
+				    &(struct batch_limits){ 1, 100000, 100000000 }),
+			 5);
+}
+
+static void nothing_is_no_batch(void **state)
+{
+	(void)state;
+	assert_int_equal(take_apart(synthetic__new(), &(struct batch_limits){ 1, 10, 10 }), 0);
+	batches__free(NULL);
+}
+
+static void hostile_names_are_kept(void **state)
+{
+	(void)state;
+	assert_in_range(
+		take_apart(synthetic__hostile(), &(struct batch_limits){ 1, 1000, 1000000 }), 10,
+		100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_series_is_what_has_the_same_labels),
+		cmocka_unit_test(limits_are_kept),
+		cmocka_unit_test(many_processes_are_few_series),
+		cmocka_unit_test(nothing_is_no_batch),
+		cmocka_unit_test(hostile_names_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kinds of servers that profiles are sent to: one file each, each ending with its
+ * entry in one table (backends.c).
+ */
+#ifndef PYBPFPROF_BACKEND_H
+#define PYBPFPROF_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "batches.h"
+#include "body.h"
+#include "labelled_window.h"
+
+/* Takes the body of one request, which is the taker's to free, and how many samples are in it. */
+typedef void push_take(void *context, struct body *body, uint64_t samples);
+
+struct push_backend {
+	const char *name; /* in a URL: NAME+https://... */
+	const char *path; /* what the URL's is followed by */
+	const char *content_type;
+	const char *content_encoding; /* NULL: none */
+	const char *const *answers;   /* the content types of its answers, up to NULL */
+	int64_t age_max_ns;	      /* of a window's end, for it to be taken; 0: any */
+	/* Whether what was sent twice counts once. */
+	bool repeatable;
+	/* Has TAKE take all of WINDOW, as requests of some REQUEST_BYTES at most. */
+	void (*encode)(const struct labelled_window *window, push_take *take, void *context);
+	/* How many profiles an answer with status 200 says were not taken; NULL: none ever.
+	 * *WHY is for the caller to free. */
+	int64_t (*rejected)(const void *answer, size_t length, char **why);
+};
+
+/* Less than what reverse proxies let through, 1 MiB with some, and backends: Pyroscope takes
+ * profiles of 4 MiB and 16,000 samples.  Text that is escaped takes up to four times as much. */
+#define REQUEST_BYTES 900000
+#define PROFILE_BYTES 600000
+#define SAMPLES_MAX   15000
+
+/* Pyroscope refuses a value of more than 2,048 bytes. */
+#define LABEL_VALUE_BYTES_MAX 1024
+
+/* What a backend that wants one calls these profiles. */
+#define PROFILE_NAME "process_cpu"
+
+/* All of them, up to NULL. */
+extern const struct push_backend *const push_backends[];
+
+extern const struct push_backend push_pyroscope, push_parca, push_otlp;
+
+/* The value of a label as it is sent; the caller frees. */
+char *push_label_value(const json_t *value);
+
+/* Adds BATCH, of one series, to BODY as a gzipped pprof file. */
+void push_add_pprof(struct body *body, const struct batch *batch);
+
+/* Requests that are put together from pieces, one after another. */
+struct pieces {
+	push_take *take;
+	void *context;
+	const char *begin, *separator, *end; /* "" where there are none */
+	struct body body;
+	uint64_t samples;
+};
+
+void pieces__add(struct pieces *pieces, const struct body *piece, uint64_t samples);
+void pieces__end(struct pieces *pieces);
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+#include <string.h>
+
+#include "batches.h"
+#include "hash_table.h"
+#include "xalloc.h"
+
+/* What a message of the encoded profile takes beside its strings, at most about. */
+#define STRING_BYTES   4
+#define FUNCTION_BYTES 20
+#define LOCATION_BYTES 20
+#define SAMPLE_BYTES   40
+#define FRAME_BYTES    4
+
+struct series {
+	UT_hash_handle hh;
+	uint32_t number;
+	const json_t *labels;
+	char *text; /* key */
+};
+
+struct row {
+	uint32_t series, stack;
+	uint64_t count;
+};
+
+/* What a location of the window is in the batch with that number. */
+struct copy {
+	uint32_t batch, location;
+};
+
+struct batches {
+	const struct labelled_window *window;
+	struct batch_limits limits;
+	struct series *series; /* by their labels */
+	const struct series **by_number;
+	struct row *rows; /* those of a series side by side, those of a stack as well */
+	size_t row_count, next;
+	struct copy *copies;
+	uint32_t number;      /* of the batch */
+	uint32_t last_series; /* that a batch was filled from, and how many had part of it */
+	uint32_t parts;
+	struct batch batch;
+	size_t bytes;
+};
+
+static uint32_t find_series(struct batches *batches, const json_t *labels)
+{
+	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+	struct series *series;
+
+	HASH_FIND_STR(batches->series, text, series);
+	if (series) {
+		free(text);
+		return series->number;
+	}
+	series = xcalloc(1, sizeof(*series));
+	series->number = HASH_COUNT(batches->series);
+	series->labels = labels;
+	series->text = text;
+	HASH_ADD_KEYPTR(hh, batches->series, series->text, strlen(text), series);
+	return series->number;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct row *a = left, *b = right;
+
+	if (a->series != b->series)
+		return a->series < b->series ? -1 : 1;
+	return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+/* Of rows that are the same but for their counts, leaves one. */
+static void merge_rows(struct batches *batches)
+{
+	struct row *rows = batches->rows;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < batches->row_count; i++) {
+		if (kept && compare_rows(&rows[kept - 1], &rows[i]) == 0)
+			rows[kept - 1].count += rows[i].count;
+		else
+			rows[kept++] = rows[i];
+	}
+	batches->row_count = kept;
+}
+
+static void make_rows(struct batches *batches)
+{
+	const struct profile *profile = batches->window->profile;
+	uint32_t *numbers = xcalloc(profile->process_count, sizeof(*numbers));
+
+	batches->rows = xcalloc(profile->sample_count, sizeof(*batches->rows));
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+		uint32_t process = profile->threads[sample->thread].process;
+
+		if (!numbers[process])
+			numbers[process] =
+				find_series(batches, batches->window->labels[process]) + 1;
+		batches->rows[batches->row_count++] =
+			(struct row){ numbers[process] - 1, sample->stack, sample->count };
+	}
+	free(numbers);
+	qsort(batches->rows, batches->row_count, sizeof(*batches->rows), compare_rows);
+	merge_rows(batches);
+}
+
+struct batches *batches__new(const struct labelled_window *window,
+			     const struct batch_limits *limits)
+{
+	struct batches *batches = xcalloc(1, sizeof(*batches));
+	struct series *series;
+
+	batches->window = window;
+	batches->limits = *limits;
+	batches->last_series = UINT32_MAX;
+	make_rows(batches);
+	batches->by_number = xcalloc(HASH_COUNT(batches->series), sizeof(struct series *));
+	for (series = batches->series; series; series = series->hh.next)
+		batches->by_number[series->number] = series;
+	batches->copies = xcalloc(window->profile->location_count, sizeof(*batches->copies));
+	return batches;
+}
+
+static void clear_batch(struct batches *batches)
+{
+	profile__free(batches->batch.profile);
+	free(batches->batch.series);
+	batches->batch = (struct batch){ 0 };
+	batches->bytes = 0;
+}
+
+void batches__free(struct batches *batches)
+{
+	struct series *series, *next;
+
+	if (!batches)
+		return;
+	clear_batch(batches);
+	HASH_ITER (hh, batches->series, series, next) {
+		HASH_DEL(batches->series, series);
+		free(series->text);
+		free(series);
+	}
+	free(batches->by_number);
+	free(batches->rows);
+	free(batches->copies);
+	free(batches);
+}
+
+static void begin_batch(struct batches *batches)
+{
+	const struct labelled_window *window = batches->window;
+	struct profile *profile = profile__new();
+
+	clear_batch(batches);
+	profile->rate_hz = window->ledger->rate_hz;
+	profile->duration_ns = window->end_unix_ns - window->start_unix_ns;
+	profile->start_unix_ns = window->start_unix_ns;
+	batches->batch.profile = profile;
+	batches->batch.series = xcalloc(batches->limits.series, sizeof(struct batch_series));
+	batches->number++;
+}
+
+static void begin_series(struct batches *batches, uint32_t number)
+{
+	struct batch *batch = &batches->batch;
+	struct batch_series *series = &batch->series[batch->series_count++];
+
+	batches->parts = number == batches->last_series ? batches->parts + 1 : 0;
+	batches->last_series = number;
+	series->labels = batches->by_number[number]->labels;
+	series->start_unix_ns = batches->window->start_unix_ns + batches->parts * BATCH_PART_NS;
+	if (batch->series_count == 1)
+		batch->profile->start_unix_ns = series->start_unix_ns;
+	profile__thread(batch->profile, profile__process(batch->profile, batch->series_count, 0),
+			0);
+}
+
+static string_id copy_string(struct batches *batches, string_id string)
+{
+	struct profile *profile = batches->batch.profile;
+	const char *text = batches->window->profile->strings[string];
+	size_t before = profile->string_count;
+	string_id copy = profile__string(profile, text);
+
+	if (profile->string_count > before)
+		batches->bytes += strlen(text) + STRING_BYTES;
+	return copy;
+}
+
+static uint32_t copy_function(struct batches *batches, uint32_t index)
+{
+	struct profile_function function = batches->window->profile->functions[index];
+
+	function.name = copy_string(batches, function.name);
+	function.filename = copy_string(batches, function.filename);
+	function.short_filename = 0;
+	return profile__function(batches->batch.profile, &function);
+}
+
+static uint32_t copy_location(struct batches *batches, uint32_t index)
+{
+	const struct profile_location *location = &batches->window->profile->locations[index];
+	struct copy *copy = &batches->copies[index];
+
+	if (copy->batch != batches->number) {
+		uint32_t function = copy_function(batches, location->function);
+
+		copy->batch = batches->number;
+		copy->location =
+			profile__location(batches->batch.profile, function, location->line);
+		batches->bytes += LOCATION_BYTES + FUNCTION_BYTES;
+	}
+	return copy->location;
+}
+
+static void take_row(struct batches *batches, const struct row *row)
+{
+	const struct profile_stack *stack = &batches->window->profile->stacks[row->stack];
+	struct batch *batch = &batches->batch;
+	uint32_t *locations;
+
+	if (!batch->series_count || row->series != batches->last_series)
+		begin_series(batches, row->series);
+	locations = xcalloc(stack->depth, sizeof(*locations));
+	for (uint32_t i = 0; i < stack->depth; i++)
+		locations[i] = copy_location(batches, stack->locations[i]);
+	profile__add(batch->profile, batch->series_count - 1,
+		     profile__stack(batch->profile, locations, stack->depth), row->count);
+	free(locations);
+	batch->samples += row->count;
+	batches->bytes += SAMPLE_BYTES + (size_t)FRAME_BYTES * stack->depth;
+}
+
+static bool has_room(const struct batches *batches, const struct row *row)
+{
+	const struct batch *batch = &batches->batch;
+
+	if (!batch->series_count)
+		return true;
+	if (row->series != batches->last_series && batch->series_count == batches->limits.series)
+		return false;
+	return batch->profile->sample_count < batches->limits.samples &&
+	       batches->bytes < batches->limits.bytes;
+}
+
+const struct batch *batches__next(struct batches *batches)
+{
+	if (batches->next == batches->row_count)
+		return NULL;
+	begin_batch(batches);
+	while (batches->next < batches->row_count &&
+	       has_room(batches, &batches->rows[batches->next]))
+		take_row(batches, &batches->rows[batches->next++]);
+	return &batches->batch;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes that grow: the body of a request while it is put together. */
+#ifndef PYBPFPROF_BODY_H
+#define PYBPFPROF_BODY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct body {
+	uint8_t *bytes; /* the user's to free */
+	size_t length, capacity;
+};
+
+/* Room for LENGTH bytes more, which count as written. */
+uint8_t *body__extend(struct body *body, size_t length);
+void body__add(struct body *body, const void *bytes, size_t length);
+void body__add_text(struct body *body, const char *text);
+
+/* As base64 has it, which is text. */
+void body__add_base64(struct body *body, const void *bytes, size_t length);
+
+/* All of BODY, gzipped, in place of what it was. */
+void body__gzip(struct body *body);
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * OpenTelemetry's profiles over HTTP, in the layout that the protocol has from 1.10 on.
+ *
+ * The tables of a batch's profile become those of the message's dictionary, one entry further on,
+ * for entry 0 of each is the empty one: but for the strings, of which 0 is "" here, too.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "otlp.pb-c.h"
+#include "plain_text.h"
+#include "xalloc.h"
+
+#define NS_PER_MINUTE 60000000000LL
+
+/* One dictionary holds the names for all of them. */
+#define SERIES_MAX 1000
+
+#define TRACE_ID_BYTES 16
+#define SPAN_ID_BYTES  8
+
+/* The strings beside the profile's. */
+struct names {
+	string_id samples, count, cpu, nanoseconds, frame_type;
+};
+
+/* The number of the one attribute in the table. */
+#define PYTHON_FRAME 1
+
+/* Everything that is allocated for one message, which is freed with it as protobuf-c does. */
+static void *make(size_t size, void (*init)(void *message))
+{
+	void *message = xmalloc(size);
+
+	init(message);
+	return message;
+}
+
+#define MAKE(type, name) ((type *)make(sizeof(type), (void (*)(void *))name##__init))
+
+/* Room for COUNT pointers in the repeated FIELD of MESSAGE. */
+#define MAKE_LIST(message, field, count) \
+	((message)->n_##field = (count), \
+	 (message)->field = xcalloc((count), sizeof(*(message)->field)))
+
+/* The attributes' names as OpenTelemetry's conventions have them; else the label's own. */
+static const char *attribute_name(const char *label)
+{
+	static const char *const names[][2] = {
+		{ "service_name", "service.name" },
+		{ "comm", "process.executable.name" },
+		{ "container_id", "container.id" },
+		{ "pod", "k8s.pod.uid" },
+		{ "node", "host.name" },
+		{ "python_version", "process.runtime.version" },
+		{ "pid", "process.pid" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(label, names[i][0]) == 0)
+			return names[i][1];
+	return label;
+}
+
+static Otlp__AnyValue *make_text(char *text)
+{
+	Otlp__AnyValue *value = MAKE(Otlp__AnyValue, otlp__any_value);
+
+	value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+	value->string_value = text;
+	return value;
+}
+
+static Otlp__Resource *make_resource(const json_t *labels)
+{
+	Otlp__Resource *resource = MAKE(Otlp__Resource, otlp__resource);
+	size_t count = 0;
+	const char *name;
+	json_t *value;
+
+	MAKE_LIST(resource, attributes, json_object_size(labels));
+	/* It is not written to. */
+	json_object_foreach((json_t *)labels, name, value)
+	{
+		Otlp__KeyValue *attribute = MAKE(Otlp__KeyValue, otlp__key_value);
+
+		attribute->key = xstrdup(attribute_name(name));
+		attribute->value = make_text(push_label_value(value));
+		resource->attributes[count++] = attribute;
+	}
+	return resource;
+}
+
+static Otlp__ValueType *make_type(string_id type, string_id unit)
+{
+	Otlp__ValueType *message = MAKE(Otlp__ValueType, otlp__value_type);
+
+	message->type_strindex = type;
+	message->unit_strindex = unit;
+	return message;
+}
+
+static Otlp__Sample *make_sample(const struct profile_sample *sample)
+{
+	Otlp__Sample *message = MAKE(Otlp__Sample, otlp__sample);
+
+	message->stack_index = sample->stack + 1;
+	MAKE_LIST(message, values, 1);
+	message->values[0] = sample->count;
+	return message;
+}
+
+/* The samples of series NUMBER, which begin at FIRST. */
+static Otlp__Profile *make_profile(const struct batch *batch, const struct names *names,
+				   size_t number, size_t first)
+{
+	const struct profile *profile = batch->profile;
+	Otlp__Profile *message = MAKE(Otlp__Profile, otlp__profile);
+	size_t end = first;
+
+	while (end < profile->sample_count && profile->samples[end].thread == number)
+		end++;
+	message->sample_type = make_type(names->samples, names->count);
+	message->period_type = make_type(names->cpu, names->nanoseconds);
+	message->period = profile__period_ns(profile);
+	message->time_unix_nano = batch->series[number].start_unix_ns;
+	message->duration_nano = profile->duration_ns;
+	MAKE_LIST(message, samples, end - first);
+	for (size_t i = first; i < end; i++)
+		message->samples[i - first] = make_sample(&profile->samples[i]);
+	return message;
+}
+
+static Otlp__ResourceProfiles *make_series(const struct batch *batch, const struct names *names,
+					   size_t number, size_t first)
+{
+	Otlp__ResourceProfiles *series = MAKE(Otlp__ResourceProfiles, otlp__resource_profiles);
+	Otlp__ScopeProfiles *scope = MAKE(Otlp__ScopeProfiles, otlp__scope_profiles);
+
+	scope->scope = MAKE(Otlp__Scope, otlp__scope);
+	scope->scope->name = xstrdup("pybpfprof");
+	scope->scope->version = xstrdup(PYBPFPROF_VERSION);
+	MAKE_LIST(scope, profiles, 1);
+	scope->profiles[0] = make_profile(batch, names, number, first);
+	series->resource = make_resource(batch->series[number].labels);
+	MAKE_LIST(series, scope_profiles, 1);
+	series->scope_profiles[0] = scope;
+	return series;
+}
+
+static void add_functions(Otlp__Dictionary *dictionary, const struct profile *profile)
+{
+	MAKE_LIST(dictionary, function_table, profile->function_count + 1);
+	dictionary->function_table[0] = MAKE(Otlp__Function, otlp__function);
+	for (size_t i = 0; i < profile->function_count; i++) {
+		Otlp__Function *message = MAKE(Otlp__Function, otlp__function);
+
+		message->name_strindex = profile->functions[i].name;
+		message->filename_strindex = profile->functions[i].filename;
+		message->start_line = profile->functions[i].first_line;
+		dictionary->function_table[i + 1] = message;
+	}
+}
+
+static Otlp__Location *make_location(const struct profile *profile,
+				     const struct profile_location *location)
+{
+	Otlp__Location *message = MAKE(Otlp__Location, otlp__location);
+
+	MAKE_LIST(message, lines, 1);
+	message->lines[0] = MAKE(Otlp__Line, otlp__line);
+	message->lines[0]->function_index = location->function + 1;
+	message->lines[0]->line = location->line;
+	if (profile->functions[location->function].kind == FRAME_PYTHON) {
+		MAKE_LIST(message, attribute_indices, 1);
+		message->attribute_indices[0] = PYTHON_FRAME;
+	}
+	return message;
+}
+
+static Otlp__Stack *make_stack(const struct profile_stack *stack)
+{
+	Otlp__Stack *message = MAKE(Otlp__Stack, otlp__stack);
+
+	MAKE_LIST(message, location_indices, stack->depth);
+	for (uint32_t i = 0; i < stack->depth; i++)
+		message->location_indices[i] = stack->locations[i] + 1;
+	return message;
+}
+
+static void add_locations(Otlp__Dictionary *dictionary, const struct profile *profile)
+{
+	MAKE_LIST(dictionary, location_table, profile->location_count + 1);
+	dictionary->location_table[0] = MAKE(Otlp__Location, otlp__location);
+	for (size_t i = 0; i < profile->location_count; i++)
+		dictionary->location_table[i + 1] = make_location(profile, &profile->locations[i]);
+	MAKE_LIST(dictionary, stack_table, profile->stack_count + 1);
+	dictionary->stack_table[0] = MAKE(Otlp__Stack, otlp__stack);
+	for (size_t i = 0; i < profile->stack_count; i++)
+		dictionary->stack_table[i + 1] = make_stack(&profile->stacks[i]);
+}
+
+static void add_attributes(Otlp__Dictionary *dictionary, const struct names *names)
+{
+	Otlp__Attribute *python = MAKE(Otlp__Attribute, otlp__attribute);
+
+	python->key_strindex = names->frame_type;
+	python->value = make_text(xstrdup("cpython"));
+	MAKE_LIST(dictionary, attribute_table, PYTHON_FRAME + 1);
+	dictionary->attribute_table[0] = MAKE(Otlp__Attribute, otlp__attribute);
+	dictionary->attribute_table[PYTHON_FRAME] = python;
+}
+
+/* Those of which only the empty entry is needed. */
+static void add_empty_tables(Otlp__Dictionary *dictionary)
+{
+	Otlp__Link *link = MAKE(Otlp__Link, otlp__link);
+
+	link->trace_id = (ProtobufCBinaryData){ TRACE_ID_BYTES, xcalloc(TRACE_ID_BYTES, 1) };
+	link->span_id = (ProtobufCBinaryData){ SPAN_ID_BYTES, xcalloc(SPAN_ID_BYTES, 1) };
+	MAKE_LIST(dictionary, link_table, 1);
+	dictionary->link_table[0] = link;
+	MAKE_LIST(dictionary, mapping_table, 1);
+	dictionary->mapping_table[0] = MAKE(Otlp__Mapping, otlp__mapping);
+}
+
+static Otlp__Dictionary *make_dictionary(const struct profile *profile, const struct names *names)
+{
+	Otlp__Dictionary *dictionary = MAKE(Otlp__Dictionary, otlp__dictionary);
+
+	add_functions(dictionary, profile);
+	add_locations(dictionary, profile);
+	add_attributes(dictionary, names);
+	add_empty_tables(dictionary);
+	MAKE_LIST(dictionary, string_table, profile->string_count);
+	for (size_t i = 0; i < profile->string_count; i++)
+		dictionary->string_table[i] = plain_text__escape(profile->strings[i], SIZE_MAX);
+	return dictionary;
+}
+
+static struct names add_names(struct profile *profile)
+{
+	return (struct names){
+		.samples = profile__string(profile, "samples"),
+		.count = profile__string(profile, "count"),
+		.cpu = profile__string(profile, "cpu"),
+		.nanoseconds = profile__string(profile, "nanoseconds"),
+		.frame_type = profile__string(profile, "profile.frame.type"),
+	};
+}
+
+static Otlp__Request *make_request(const struct batch *batch)
+{
+	struct names names = add_names(batch->profile);
+	Otlp__Request *request = MAKE(Otlp__Request, otlp__request);
+	size_t first = 0;
+
+	request->dictionary = make_dictionary(batch->profile, &names);
+	MAKE_LIST(request, resource_profiles, batch->series_count);
+	for (size_t i = 0; i < batch->series_count; i++) {
+		request->resource_profiles[i] = make_series(batch, &names, i, first);
+		first += request->resource_profiles[i]->scope_profiles[0]->profiles[0]->n_samples;
+	}
+	return request;
+}
+
+static void encode(const struct labelled_window *window, push_take *take, void *context)
+{
+	const struct batch_limits limits = { SERIES_MAX, SAMPLES_MAX, PROFILE_BYTES };
+	struct batches *batches = batches__new(window, &limits);
+	const struct batch *batch;
+
+	while ((batch = batches__next(batches))) {
+		Otlp__Request *request = make_request(batch);
+		struct body body = { 0 };
+
+		otlp__request__pack(request,
+				    body__extend(&body, otlp__request__get_packed_size(request)));
+		body__gzip(&body);
+		take(context, &body, batch->samples);
+		otlp__request__free_unpacked(request, NULL);
+	}
+	batches__free(batches);
+}
+
+static int64_t rejected(const void *answer, size_t length, char **why)
+{
+	Otlp__Response *response = otlp__response__unpack(NULL, length, answer);
+	int64_t count = 0;
+
+	if (response && response->partial_success) {
+		count = response->partial_success->rejected_profiles;
+		*why = xstrdup(response->partial_success->error_message);
+	}
+	if (response)
+		otlp__response__free_unpacked(response, NULL);
+	return count;
+}
+
+static const char *const answers[] = { "application/x-protobuf", "application/json", NULL };
+
+const struct push_backend push_otlp = {
+	.name = "otlp",
+	.path = "/v1development/profiles",
+	.content_type = "application/x-protobuf",
+	.content_encoding = "gzip",
+	.answers = answers,
+	.age_max_ns = 59 * NS_PER_MINUTE, /* it may be a Pyroscope */
+	.repeatable = false,		  /* nor is what is behind a Collector */
+	.encode = encode,
+	.rejected = rejected,
+};

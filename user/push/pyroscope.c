@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Pyroscope's push API, spoken as Connect does: a POST of protobuf.
+ *
+ * A message that is written in parts, one after another, is to its reader the message
+ * of all their fields: so requests are put together of messages with one series each.
+ */
+#include <stdlib.h>
+
+#include "backend.h"
+#include "pyroscope.pb-c.h"
+#include "xalloc.h"
+
+#define NS_PER_MINUTE 60000000000LL
+
+static void add_label(Pyroscope__Series *series, const char *name, char *value)
+{
+	Pyroscope__Label *label = xcalloc(1, sizeof(*label));
+
+	pyroscope__label__init(label);
+	label->name = (char *)name;
+	label->value = value;
+	series->labels[series->n_labels++] = label;
+}
+
+static void add_labels(Pyroscope__Series *series, const json_t *labels)
+{
+	const char *name;
+	json_t *value;
+
+	series->labels = xcalloc(json_object_size(labels) + 1, sizeof(*series->labels));
+	add_label(series, "__name__", xstrdup(PROFILE_NAME));
+	/* It is not written to. */
+	json_object_foreach((json_t *)labels, name, value)
+		add_label(series, name, push_label_value(value));
+}
+
+static void free_labels(Pyroscope__Series *series)
+{
+	for (size_t i = 0; i < series->n_labels; i++) {
+		free(series->labels[i]->value);
+		free(series->labels[i]);
+	}
+	free(series->labels);
+}
+
+static void add_series(struct pieces *pieces, const struct batch *batch)
+{
+	Pyroscope__PushRequest request = PYROSCOPE__PUSH_REQUEST__INIT;
+	Pyroscope__Series series = PYROSCOPE__SERIES__INIT, *all_series[] = { &series };
+	Pyroscope__Sample sample = PYROSCOPE__SAMPLE__INIT, *samples[] = { &sample };
+	struct body profile = { 0 }, piece = { 0 };
+
+	push_add_pprof(&profile, batch);
+	sample.raw_profile = (ProtobufCBinaryData){ profile.length, profile.bytes };
+	series.n_samples = 1;
+	series.samples = samples;
+	add_labels(&series, batch->series[0].labels);
+	request.n_series = 1;
+	request.series = all_series;
+	pyroscope__push_request__pack(
+		&request, body__extend(&piece, pyroscope__push_request__get_packed_size(&request)));
+	pieces__add(pieces, &piece, batch->samples);
+	free_labels(&series);
+	free(profile.bytes);
+	free(piece.bytes);
+}
+
+static void encode(const struct labelled_window *window, push_take *take, void *context)
+{
+	const struct batch_limits limits = { 1, SAMPLES_MAX, PROFILE_BYTES };
+	struct batches *batches = batches__new(window, &limits);
+	struct pieces pieces = { take, context, "", "", "", { 0 }, 0 };
+	const struct batch *batch;
+
+	while ((batch = batches__next(batches)))
+		add_series(&pieces, batch);
+	pieces__end(&pieces);
+	batches__free(batches);
+}
+
+static const char *const answers[] = { "application/proto", NULL };
+
+const struct push_backend push_pyroscope = {
+	.name = "pyroscope",
+	.path = "/push.v1.PusherService/Push",
+	.content_type = "application/proto",
+	.answers = answers,
+	.age_max_ns = 59 * NS_PER_MINUTE, /* it refuses what is an hour old */
+	.repeatable = true,		  /* the same labels and time count once */
+	.encode = encode,
+};
