@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "answer.h"
+
+#define SECOND 1000000000LL
+
+/* What a whole answer of STATUS means. */
+static struct push_verdict judged(const struct push_backend *backend, long status,
+				  const char *content_type, const char *body, char **why)
+{
+	const struct push_answer answer = {
+		.complete = true,
+		.sent = true,
+		.status = status,
+		.content_type = content_type,
+		.body = body,
+		.length = strlen(body),
+		.retry_after_s = 7,
+	};
+
+	return push_answer__judge(backend, &answer, why);
+}
+
+static void settles_as(const struct push_backend *backend, long status, const char *content_type,
+		       enum push_outcome outcome)
+{
+	char *why;
+	struct push_verdict verdict = judged(backend, status, content_type, "", &why);
+
+	assert_int_equal(verdict.action, PUSH_SETTLE);
+	assert_int_equal(verdict.outcome, outcome);
+	if (outcome == PUSH_DELIVERED)
+		assert_null(why);
+	else
+		assert_non_null(why);
+	free(why);
+}
+
+static void a_page_is_no_delivery(void **state)
+{
+	(void)state;
+	settles_as(&push_pyroscope, 200, "application/proto", PUSH_DELIVERED);
+	settles_as(&push_pyroscope, 200, "text/html; charset=utf-8", PUSH_NOT_UNDERSTOOD);
+	settles_as(&push_pyroscope, 200, NULL, PUSH_NOT_UNDERSTOOD);
+	settles_as(&push_parca, 200, "application/json", PUSH_DELIVERED);
+	settles_as(&push_parca, 200, "Application/JSON;charset=utf-8", PUSH_DELIVERED);
+	settles_as(&push_parca, 200, "application/json-patch", PUSH_NOT_UNDERSTOOD);
+	settles_as(&push_parca, 200, "text/html", PUSH_NOT_UNDERSTOOD);
+	settles_as(&push_otlp, 200, "application/x-protobuf", PUSH_DELIVERED);
+	settles_as(&push_otlp, 202, "application/json", PUSH_DELIVERED);
+	settles_as(&push_otlp, 200, "text/html", PUSH_NOT_UNDERSTOOD);
+}
+
+static void what_otlp_rejects_was_refused(void **state)
+{
+	char *why;
+	struct push_verdict verdict = judged(&push_otlp, 200, "application/x-protobuf",
+					     "\x0a\x09\x08\x02\x12\x05"
+					     "b\x1b[2J",
+					     &why);
+
+	(void)state;
+	assert_int_equal(verdict.action, PUSH_SETTLE);
+	assert_int_equal(verdict.outcome, PUSH_REFUSED);
+	assert_string_equal(why, "did not take all profiles: b\\x1b[2J");
+	free(why);
+}
+
+static void what_cannot_be_mended_is_final(void **state)
+{
+	static const long refused[] = { 301, 302, 307, 400, 401, 403, 404, 405, 415, 422 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		settles_as(&push_pyroscope, refused[i], "application/json", PUSH_REFUSED);
+	settles_as(&push_parca, 413, "text/plain", PUSH_TOO_LARGE);
+}
+
+static void what_may_pass_is_tried_again(void **state)
+{
+	static const struct {
+		long status;
+		enum push_action action;
+	} cases[] = {
+		{ 408, PUSH_AGAIN }, { 429, PUSH_AGAIN },	  { 502, PUSH_AGAIN },
+		{ 503, PUSH_AGAIN }, { 500, PUSH_AGAIN_OR_FAIL }, { 507, PUSH_AGAIN_OR_FAIL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *why;
+		struct push_verdict verdict =
+			judged(&push_parca, cases[i].status, "text/plain", "busy\r\nmore", &why);
+
+		assert_int_equal(verdict.action, cases[i].action);
+		assert_int_equal(verdict.retry_after_ns, 7 * SECOND);
+		assert_string_equal(why + strlen("answered 000"), ": busy");
+		free(why);
+	}
+}
+
+static struct push_verdict unanswered(const struct push_backend *backend, bool sent, long status)
+{
+	const struct push_answer answer = {
+		.sent = sent, .status = status, .trouble = "reset", .body = ""
+	};
+	struct push_verdict verdict;
+	char *why;
+
+	verdict = push_answer__judge(backend, &answer, &why);
+	assert_non_null(why);
+	free(why);
+	return verdict;
+}
+
+/* What may have arrived is sent again only where it counts once. */
+static void nobody_knows_without_an_answer(void **state)
+{
+	char *why;
+
+	(void)state;
+	assert_int_equal(unanswered(&push_pyroscope, true, 0).action, PUSH_AGAIN);
+	assert_int_equal(unanswered(&push_parca, false, 0).action, PUSH_AGAIN);
+	assert_int_equal(unanswered(&push_otlp, false, 0).action, PUSH_AGAIN);
+	assert_int_equal(unanswered(&push_parca, true, 0).action, PUSH_SETTLE);
+	assert_int_equal(unanswered(&push_parca, true, 0).outcome, PUSH_UNKNOWN);
+	assert_int_equal(unanswered(&push_parca, true, 200).outcome, PUSH_UNKNOWN);
+	assert_int_equal(unanswered(&push_otlp, true, 0).outcome, PUSH_UNKNOWN);
+	/* The answer broke off, but says enough. */
+	assert_int_equal(unanswered(&push_parca, true, 413).outcome, PUSH_TOO_LARGE);
+	assert_int_equal(unanswered(&push_parca, true, 503).action, PUSH_AGAIN);
+	assert_int_equal(judged(&push_parca, 504, "text/html", "", &why).outcome, PUSH_UNKNOWN);
+	free(why);
+	assert_int_equal(judged(&push_pyroscope, 504, "text/html", "", &why).action, PUSH_AGAIN);
+	free(why);
+}
+
+static void what_is_said_cannot_harm(void **state)
+{
+	char *why;
+
+	(void)state;
+	judged(&push_pyroscope, 400, "text/plain", "\x1b[2J\xff bad label", &why);
+	assert_string_equal(why, "answered 400: \\x1b[2J\\xff bad label");
+	free(why);
+	judged(&push_pyroscope, 400, "text/plain", "", &why);
+	assert_string_equal(why, "answered 400");
+	free(why);
+	judged(&push_pyroscope, 200, "text/\x1b[2J", "", &why);
+	assert_null(strchr(why, '\x1b'));
+	free(why);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_page_is_no_delivery),
+		cmocka_unit_test(what_otlp_rejects_was_refused),
+		cmocka_unit_test(what_cannot_be_mended_is_final),
+		cmocka_unit_test(what_may_pass_is_tried_again),
+		cmocka_unit_test(nobody_knows_without_an_answer),
+		cmocka_unit_test(what_is_said_cannot_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

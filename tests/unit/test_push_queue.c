@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The queue, by a made-up clock. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "queue.h"
+#include "xalloc.h"
+
+#define SECOND 1000000000LL
+#define EPOCH  (1700000000 * SECOND)
+
+struct test {
+	struct push_counts counts;
+	struct push_queue *queue;
+	struct push_moment now;
+};
+
+static const struct push_verdict delivered = { .action = PUSH_SETTLE, .outcome = PUSH_DELIVERED };
+static const struct push_verdict again = { .action = PUSH_AGAIN };
+static const struct push_verdict failed = { .action = PUSH_AGAIN_OR_FAIL };
+
+static int set_up(void **state)
+{
+	const struct push_limits limits = { .bytes = 100, .age_max_ns = 3600 * SECOND };
+	struct test *test = xcalloc(1, sizeof(*test));
+
+	test->queue = push_queue__new(&limits, &test->counts, 12345);
+	test->now = (struct push_moment){ 1000 * SECOND, EPOCH };
+	*state = test;
+	return 0;
+}
+
+/* Whatever happens, each request is counted once. */
+static void adds_up(const struct test *test, uint64_t waiting)
+{
+	uint64_t requests = waiting;
+
+	for (int i = 0; i < PUSH_OUTCOME_COUNT; i++)
+		requests += test->counts.outcomes[i].requests;
+	assert_int_equal(requests, test->counts.handed.requests);
+}
+
+static int tear_down(void **state)
+{
+	struct test *test = *state;
+	uint64_t samples = 0;
+
+	push_queue__free(test->queue);
+	adds_up(test, 0);
+	for (int i = 0; i < PUSH_OUTCOME_COUNT; i++)
+		samples += test->counts.outcomes[i].samples;
+	assert_int_equal(samples, test->counts.handed.samples);
+	assert_int_equal(test->counts.queued_bytes, 0);
+	free(test);
+	return 0;
+}
+
+/* A request of so many samples, which tell it apart. */
+static void add(struct test *test, size_t length, uint64_t samples)
+{
+	struct push_request *request = xcalloc(1, sizeof(*request));
+
+	request->body = xmalloc(length);
+	request->length = length;
+	request->samples = samples;
+	request->end_unix_ns = test->now.unix_ns;
+	push_count__add(&test->counts.handed, samples);
+	push_queue__add(test->queue, request);
+}
+
+static void pass(struct test *test, int64_t ns)
+{
+	test->now.monotonic_ns += ns;
+	test->now.unix_ns += ns;
+}
+
+/* The samples of the request that was taken; 0: none was. */
+static uint64_t take(struct test *test, const struct push_verdict *verdict)
+{
+	struct push_request *request = push_queue__take(test->queue, &test->now);
+	uint64_t samples;
+
+	if (!request)
+		return 0;
+	samples = request->samples;
+	assert_null(push_queue__take(test->queue, &test->now));
+	assert_true(push_queue__due(test->queue) == INT64_MAX);
+	push_queue__settle(test->queue, request, verdict, &test->now);
+	return samples;
+}
+
+/* Waits for what is due; how long that took. */
+static int64_t wait(struct test *test)
+{
+	int64_t due = push_queue__due(test->queue), waited = due - test->now.monotonic_ns;
+
+	assert_true(due != INT64_MAX);
+	if (waited <= 0)
+		return 0;
+	pass(test, waited - 1);
+	assert_null(push_queue__take(test->queue, &test->now));
+	pass(test, 1);
+	return waited;
+}
+
+static void oldest_first(void **state)
+{
+	struct test *test = *state;
+
+	assert_int_equal(take(test, &delivered), 0);
+	assert_true(push_queue__due(test->queue) == INT64_MAX);
+	for (uint64_t i = 1; i <= 5; i++)
+		add(test, 10, i);
+	assert_int_equal(push_queue__length(test->queue), 5);
+	assert_int_equal(test->counts.queued_bytes, 50);
+	for (uint64_t i = 1; i <= 5; i++) {
+		assert_int_equal(wait(test), 0);
+		assert_int_equal(take(test, &delivered), i);
+	}
+	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].requests, 5);
+	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].samples, 15);
+	assert_int_equal(test->counts.attempts, 5);
+}
+
+static void pauses_grow_to_a_limit(void **state)
+{
+	struct test *test = *state;
+	int64_t longest = PUSH_PAUSE_MIN_NS, sum = 0;
+
+	add(test, 10, 1);
+	for (int i = 0; i < 40; i++) {
+		int64_t waited;
+
+		assert_int_equal(take(test, &again), 1);
+		waited = wait(test);
+		assert_in_range(waited, longest / 2, longest);
+		sum += i >= 10 ? waited : 0;
+		longest = longest * 2 < PUSH_PAUSE_MAX_NS ? longest * 2 : PUSH_PAUSE_MAX_NS;
+	}
+	/* Half of it is chance. */
+	assert_in_range(sum / 30, PUSH_PAUSE_MAX_NS * 6 / 10, PUSH_PAUSE_MAX_NS * 9 / 10);
+	assert_int_equal(take(test, &delivered), 1);
+	/* After a success from the beginning. */
+	add(test, 10, 2);
+	assert_int_equal(take(test, &again), 2);
+	assert_in_range(wait(test), 1, PUSH_PAUSE_MIN_NS);
+}
+
+static void all_wait_for_a_backend(void **state)
+{
+	struct test *test = *state;
+
+	add(test, 10, 1);
+	add(test, 10, 2);
+	assert_int_equal(take(test, &again), 1);
+	add(test, 10, 3);
+	assert_int_equal(take(test, &again), 0);
+	assert_in_range(wait(test), 1, PUSH_PAUSE_MIN_NS);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_int_equal(take(test, &delivered), i);
+}
+
+static void the_backend_says_when(void **state)
+{
+	const struct push_verdict later = { .action = PUSH_AGAIN, .retry_after_ns = 20 * SECOND };
+	const struct push_verdict never = { .action = PUSH_AGAIN, .retry_after_ns = INT64_MAX };
+	struct test *test = *state;
+
+	add(test, 10, 1);
+	assert_int_equal(take(test, &later), 1);
+	assert_in_range(wait(test), 20 * SECOND, 21 * SECOND);
+	assert_int_equal(take(test, &never), 1);
+	assert_in_range(wait(test), PUSH_RETRY_AFTER_MAX_NS, PUSH_RETRY_AFTER_MAX_NS + SECOND);
+}
+
+static void one_that_fails_lets_others_pass(void **state)
+{
+	struct test *test = *state;
+	int attempts = 1;
+
+	add(test, 10, 1);
+	add(test, 10, 2);
+	assert_int_equal(take(test, &failed), 1);
+	assert_int_equal(take(test, &delivered), 2);
+	while (push_queue__length(test->queue)) {
+		assert_in_range(wait(test), 1, PUSH_PAUSE_MAX_NS);
+		assert_int_equal(take(test, &failed), 1);
+		attempts++;
+	}
+	assert_int_equal(attempts, PUSH_FAILURES_MAX);
+	assert_int_equal(test->counts.outcomes[PUSH_FAILED].samples, 1);
+	assert_int_equal(test->counts.attempts, PUSH_FAILURES_MAX + 1);
+}
+
+static void the_last_may_fail_and_another_come(void **state)
+{
+	struct test *test = *state;
+
+	add(test, 10, 1);
+	assert_int_equal(take(test, &failed), 1);
+	add(test, 10, 2);
+	assert_int_equal(take(test, &delivered), 2);
+	add(test, 10, 3);
+	wait(test);
+	pass(test, SECOND);
+	assert_int_equal(take(test, &delivered), 1);
+	assert_int_equal(take(test, &delivered), 3);
+	add(test, 10, 4);
+	assert_int_equal(take(test, &delivered), 4);
+}
+
+static void the_oldest_give_way(void **state)
+{
+	struct test *test = *state;
+	struct push_request *first;
+
+	for (uint64_t i = 1; i <= 10; i++)
+		add(test, 10, i);
+	first = push_queue__take(test->queue, &test->now);
+	add(test, 25, 11);
+	/* Not the one that is on its way. */
+	assert_int_equal(first->samples, 1);
+	assert_int_equal(test->counts.outcomes[PUSH_QUEUE_FULL].samples, 2 + 3 + 4);
+	assert_int_equal(test->counts.queued_bytes, 95);
+	push_queue__settle(test->queue, first, &again, &test->now);
+	wait(test);
+	assert_int_equal(take(test, &delivered), 1);
+	assert_int_equal(take(test, &delivered), 5);
+	/* One that never fits. */
+	add(test, 101, 12);
+	assert_int_equal(push_queue__length(test->queue), 0);
+	adds_up(test, 0);
+	add(test, 100, 13);
+	assert_int_equal(take(test, &delivered), 13);
+}
+
+static void what_is_too_old_is_not_sent(void **state)
+{
+	struct test *test = *state;
+
+	add(test, 10, 1);
+	pass(test, 1800 * SECOND);
+	add(test, 10, 2);
+	pass(test, 1800 * SECOND + 1);
+	add(test, 10, 4);
+	assert_int_equal(take(test, &delivered), 2);
+	assert_int_equal(test->counts.outcomes[PUSH_TOO_OLD].samples, 1);
+	assert_int_equal(take(test, &delivered), 4);
+}
+
+static void what_is_left_is_counted(void **state)
+{
+	struct test *test = *state;
+
+	add(test, 10, 1);
+	add(test, 10, 2);
+	push_queue__take(test->queue, &test->now);
+	adds_up(test, 2);
+	push_queue__free(test->queue);
+	test->queue = NULL;
+	assert_int_equal(test->counts.outcomes[PUSH_UNKNOWN].samples, 1);
+	assert_int_equal(test->counts.outcomes[PUSH_ENDED].samples, 2);
+}
+
+static void outcomes_have_names(void **state)
+{
+	(void)state;
+	assert_string_equal(push_outcome__name(PUSH_QUEUE_FULL), "queue_full");
+	assert_string_equal(push_outcome__text(PUSH_DELIVERED), "delivered");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(oldest_first),
+		TEST(pauses_grow_to_a_limit),
+		TEST(all_wait_for_a_backend),
+		TEST(the_backend_says_when),
+		TEST(one_that_fails_lets_others_pass),
+		TEST(the_last_may_fail_and_another_come),
+		TEST(the_oldest_give_way),
+		TEST(what_is_too_old_is_not_sent),
+		TEST(what_is_left_is_counted),
+		cmocka_unit_test(outcomes_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "answer.h"
+#include "plain_text.h"
+#include "profile.h"
+#include "xalloc.h"
+
+#define NS_PER_S 1000000000LL
+
+/* Of what a backend says about its refusal. */
+#define QUOTED_BYTES_MAX 200
+
+static const struct push_verdict again = { .action = PUSH_AGAIN };
+
+static struct push_verdict settle(enum push_outcome outcome)
+{
+	return (struct push_verdict){ .action = PUSH_SETTLE, .outcome = outcome };
+}
+
+static bool is_of_type(const char *content_type, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	return strncasecmp(content_type, wanted, length) == 0 &&
+	       (!content_type[length] || strchr("; \t", content_type[length]));
+}
+
+static bool is_the_backends(const struct push_backend *backend, const char *content_type)
+{
+	for (const char *const *wanted = backend->answers; content_type && *wanted; wanted++)
+		if (is_of_type(content_type, *wanted))
+			return true;
+	return false;
+}
+
+/* Text from a server, made safe to show; the caller frees. */
+static char *plain(const char *text, size_t length)
+{
+	struct profile *strings = profile__new();
+	char *copy = xstrndup(text, length), *escaped;
+
+	copy[strcspn(copy, "\r\n")] = '\0';
+	/* Makes it valid UTF-8. */
+	escaped = plain_text__escape(strings->strings[profile__string(strings, copy)],
+				     QUOTED_BYTES_MAX);
+	free(copy);
+	profile__free(strings);
+	return escaped;
+}
+
+/* "answered 400: invalid label" */
+static char *quote(const struct push_answer *answer)
+{
+	char *said = plain(answer->body, answer->length);
+	char *why = xasprintf("answered %ld%s%s", answer->status, *said ? ": " : "", said);
+
+	free(said);
+	return why;
+}
+
+static struct push_verdict judge_success(const struct push_backend *backend,
+					 const struct push_answer *answer, char **why)
+{
+	char *said = NULL, *type;
+	bool rejects;
+
+	if (!is_the_backends(backend, answer->content_type)) {
+		type = plain(answer->content_type ? answer->content_type : "nothing", SIZE_MAX);
+		*why = xasprintf("answered %ld with %s, which no %s does for what it knows: is "
+				 "the URL the right one?",
+				 answer->status, type, backend->name);
+		free(type);
+		return settle(PUSH_NOT_UNDERSTOOD);
+	}
+	rejects = backend->rejected && backend->rejected(answer->body, answer->length, &said) > 0;
+	if (rejects) {
+		type = plain(said, strlen(said));
+		*why = xasprintf("did not take all profiles: %s", type);
+		free(type);
+	}
+	free(said);
+	return settle(rejects ? PUSH_REFUSED : PUSH_DELIVERED);
+}
+
+/* No answer that would say whether it was taken. */
+static struct push_verdict judge_silence(const struct push_backend *backend,
+					 const struct push_answer *answer)
+{
+	return !answer->sent || backend->repeatable ? again : settle(PUSH_UNKNOWN);
+}
+
+static struct push_verdict judge_status(const struct push_backend *backend,
+					const struct push_answer *answer)
+{
+	switch (answer->status) {
+	case 408:
+	case 429:
+	case 502:
+	case 503:
+		return again;
+	case 504:
+		return judge_silence(backend, answer);
+	case 413:
+		return settle(PUSH_TOO_LARGE);
+	default:
+		if (answer->status < 500)
+			return settle(PUSH_REFUSED);
+		return (struct push_verdict){ .action = PUSH_AGAIN_OR_FAIL };
+	}
+}
+
+struct push_verdict push_answer__judge(const struct push_backend *backend,
+				       const struct push_answer *answer, char **why)
+{
+	struct push_verdict verdict;
+	int64_t after_s = answer->retry_after_s;
+
+	*why = NULL;
+	if (!answer->complete && answer->status < 300) {
+		*why = xstrdup(answer->trouble);
+		return judge_silence(backend, answer);
+	}
+	if (answer->status >= 200 && answer->status < 300)
+		return judge_success(backend, answer, why);
+	*why = quote(answer);
+	verdict = judge_status(backend, answer);
+	if (after_s > PUSH_RETRY_AFTER_MAX_NS / NS_PER_S)
+		after_s = PUSH_RETRY_AFTER_MAX_NS / NS_PER_S;
+	verdict.retry_after_ns = after_s > 0 ? after_s * NS_PER_S : 0;
+	return verdict;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What becomes of a request to a backend, each exactly once, with all its samples:
+ *
+ *	handed = sum of all outcomes + waiting
+ */
+#ifndef PYBPFPROF_PUSH_OUTCOMES_H
+#define PYBPFPROF_PUSH_OUTCOMES_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* name, text; README.md's table has more. */
+#define PUSH_OUTCOMES(X)                                                             \
+	X(DELIVERED, "delivered", "delivered")                                       \
+	X(REFUSED, "refused", "refused by the backend")                              \
+	X(TOO_LARGE, "too_large", "too large for the backend")                       \
+	X(NOT_UNDERSTOOD, "not_understood", "answered by what is no such backend")   \
+	X(FAILED, "failed", "given up, for the backend failed on them all the time") \
+	X(UNKNOWN, "unknown", "sent, but not answered: delivered or not")            \
+	X(TOO_OLD, "too_old", "too old for the backend when it could be reached")    \
+	X(QUEUE_FULL, "queue_full", "given up, for the queue was full")              \
+	X(ENDED, "ended", "not delivered yet when the agent ended")                  \
+	X(SENDER_BUSY, "sender_busy", "not taken by the sending process")
+
+enum push_outcome {
+#define PUSH_OUTCOME_NAME(id, name, text) PUSH_##id,
+	PUSH_OUTCOMES(PUSH_OUTCOME_NAME)
+#undef PUSH_OUTCOME_NAME
+		PUSH_OUTCOME_COUNT
+};
+
+/* "queue_full", and what people are told. */
+const char *push_outcome__name(enum push_outcome outcome);
+const char *push_outcome__text(enum push_outcome outcome);
+
+struct push_count {
+	_Atomic uint64_t requests, samples;
+};
+
+/* One backend's; in memory that the sending process shares with the agent. */
+struct push_counts {
+	struct push_count handed;
+	struct push_count outcomes[PUSH_OUTCOME_COUNT];
+	_Atomic uint64_t attempts;     /* requests sent, again included */
+	_Atomic uint64_t queued_bytes; /* of what waits or is on its way */
+};
+
+void push_count__add(struct push_count *count, uint64_t samples);
+
+#endif
