@@ -23,7 +23,7 @@ PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 endif
 
 CFLAGS ?= -O2 -g
-LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libmicrohttpd
+LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libmicrohttpd libcurl
 HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-DARCHITECTURE=$(ARCH)_architecture \
 	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/http -Iuser/output \

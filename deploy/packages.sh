@@ -57,13 +57,14 @@ build    bpftool                bpftool            makes the BPF program's skele
 build    pkgconf                pkg-config         finds the libraries
 build    libbpf-dev             -                  loads the BPF program
 build    zlib1g-dev             -                  compresses pprof files
-build    libprotobuf-c-dev      -                  encodes pprof files
-build    protobuf-compiler      protoc             reads pprof.proto
-build    protobuf-c-compiler    protoc-gen-c       makes the encoder from it
+build    libprotobuf-c-dev      -                  encodes pprof files, and what is pushed
+build    protobuf-compiler      protoc             reads the messages' definitions
+build    protobuf-c-compiler    protoc-gen-c       makes the encoders from them
 build    libmicrohttpd-dev      -                  the agent's HTTP server
 build    libjansson-dev         -                  writes JSON
 build    libsqlite3-dev         -                  the agent's store
 build    libyaml-dev            -                  reads the agent's configuration
+build    libcurl4-openssl-dev   -                  pushes profiles
 build    uthash-dev             -                  hash tables
 demo     python3                -                  runs the sample program
 bench    python3-venv           -                  has pip, which fetches other profilers
@@ -81,6 +82,7 @@ test     runc                   runc               runs containers
 test     bubblewrap             bwrap              runs sandboxes
 test     libcmocka-dev          -                  unit tests
 test     libpython3-dev         -                  its headers are what the offset tables must match
+test     openssl                openssl            makes certificates
 test     libelf-dev             -                  reads the interpreters' ELF files in a unit test
 test     python3-gevent         -                  switches stacks of Python calls
 test     golang-go              go                 go tool pprof reads the pprof files; a Go program with a Python in it

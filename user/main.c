@@ -33,6 +33,8 @@ static enum exit_status close_output(enum exit_status status)
 
 int main(int count, char **arguments)
 {
+	/* Lines of two processes, of which the agent may have another, are not to be mixed. */
+	setvbuf(stderr, NULL, _IOLBF, 0);
 	for (size_t i = 0; count > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(arguments[1], verbs[i].name) == 0)
 			return close_output(verbs[i].run(count - 1, arguments + 1));

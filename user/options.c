@@ -15,6 +15,9 @@
 /* Ten years; what is longer is a mistake, or an attempt to overflow. */
 #define DURATION_S_MAX (10 * 365 * 86400.0)
 
+#define SIZE_BYTES_MIN (1ULL << 20)
+#define SIZE_BYTES_MAX (1ULL << 46)
+
 /* The kernel's PID_MAX_LIMIT. */
 #define PID_LIMIT 4194304
 
@@ -151,6 +154,28 @@ bool options__parse_duration(const char *text, double *seconds)
 		}
 	}
 	return false;
+}
+
+bool options__parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	double number;
+	char *end;
+
+	errno = 0;
+	number = strtod(text, &end);
+	if (end == text || errno || !isfinite(number) || number <= 0)
+		return false;
+	unit = *end ? strchr(units, *end) : NULL;
+	if (*end && (!unit || end[1]))
+		return false;
+	for (const char *at = units; unit && at <= unit; at++)
+		number *= 1024;
+	if (number < SIZE_BYTES_MIN || number > SIZE_BYTES_MAX)
+		return false;
+	*bytes = (uint64_t)number;
+	return true;
 }
 
 /* Says what is WRONG with a value, NULL: nothing, and frees it. */

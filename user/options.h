@@ -51,4 +51,7 @@ void options__print_help(void);
 /* "30", "1.5", "90s", "2m", "1h", "1d" as seconds. */
 bool options__parse_duration(const char *text, double *seconds);
 
+/* "500M", "2G" as bytes, without a letter bytes; false where it is no size of 1M or more. */
+bool options__parse_size(const char *text, uint64_t *bytes);
+
 #endif

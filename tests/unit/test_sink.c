@@ -13,7 +13,7 @@
 /* A sink that loses what comes after so many windows, up to so many. */
 struct picky {
 	unsigned int seen, from, to;
-	bool closed;
+	bool closed, leaving; /* LEAVING: what it took does not come where it belongs */
 };
 
 static char *take(void *context, const struct labelled_window *window)
@@ -25,9 +25,12 @@ static char *take(void *context, const struct labelled_window *window)
 	return number >= picky->from && number < picky->to ? xstrdup("no room") : NULL;
 }
 
-static void close_picky(void *context)
+static bool close_picky(void *context)
 {
-	((struct picky *)context)->closed = true;
+	struct picky *picky = context;
+
+	picky->closed = true;
+	return !picky->leaving;
 }
 
 static const struct sink_operations picky_operations = { "picky", take, close_picky };
@@ -83,12 +86,26 @@ static void all_taken(void **state)
 	assert_int_equal(sinks.count, 0);
 }
 
+static void what_was_taken_may_be_lost(void **state)
+{
+	struct picky first = { .leaving = true }, second = { 0 };
+	struct sinks sinks = { 0 };
+
+	(void)state;
+	sinks__add(&sinks, &picky_operations, &first);
+	sinks__add(&sinks, &picky_operations, &second);
+	give(&sinks, 3);
+	assert_false(sinks__close(&sinks));
+	assert_true(second.closed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_given_each_window),
 		cmocka_unit_test(what_was_lost_stays_lost),
 		cmocka_unit_test(all_taken),
+		cmocka_unit_test(what_was_taken_may_be_lost),
 	};
 
 	log__set_level(LOG_ERROR);

@@ -58,7 +58,7 @@ bool sinks__close(struct sinks *sinks)
 		if (sink->taken || sink->lost)
 			sum_up(sink);
 		whole &= !sink->lost;
-		sink->operations->close(sink->context);
+		whole &= sink->operations->close(sink->context);
 	}
 	free(sinks->sinks);
 	*sinks = (struct sinks){ 0 };

@@ -18,8 +18,9 @@ struct sink_operations {
 	/* Takes WINDOW, which is there for no longer than the call, and must not wait: nothing is
 	 * named meanwhile.  NULL, or what is wrong and what mends it, which the caller frees. */
 	char *(*take)(void *context, const struct labelled_window *window);
-	/* After the last window; frees CONTEXT. */
-	void (*close)(void *context);
+	/* After the last window; frees CONTEXT.  Whether all that was taken is where it belongs;
+	 * what is not, it says itself. */
+	bool (*close)(void *context);
 };
 
 /* A sink, and what became of the windows that it was given. */
@@ -42,7 +43,7 @@ void sinks__add(struct sinks *sinks, const struct sink_operations *operations, v
 /* Gives WINDOW to each of them. */
 void sinks__take(struct sinks *sinks, const struct labelled_window *window);
 
-/* Closes all, and says what they took; whether they took all that they were given. */
+/* Closes all, and says what they took; whether all that they were given is where it belongs. */
 bool sinks__close(struct sinks *sinks);
 
 #endif

@@ -32,12 +32,13 @@ static char *take(void *context, const struct labelled_window *window)
 	return wrong;
 }
 
-static void close_store(void *context)
+static bool close_store(void *context)
 {
 	struct store_sink *sink = context;
 
 	store__close(sink->store);
 	free(sink);
+	return true;
 }
 
 static const struct sink_operations operations = {

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where to, as whom, and the way to the process that sends. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "credentials.h"
+#include "destination_url.h"
+#include "handover.h"
+#include "push_destinations.h"
+#include "xalloc.h"
+
+static void leads_to(const char *text, const struct push_backend *backend, const char *request,
+		     bool secure)
+{
+	struct destination_url url;
+	char *wrong = destination_url__parse(text, &url);
+
+	if (wrong)
+		fail_msg("%s: %s", text, wrong);
+	assert_ptr_equal(url.backend, backend);
+	assert_string_equal(url.given, text);
+	assert_string_equal(url.request, request);
+	assert_int_equal(url.secure, secure);
+	destination_url__free(&url);
+}
+
+static void urls_are_completed(void **state)
+{
+	(void)state;
+	leads_to("pyroscope+http://127.0.0.1:4040", &push_pyroscope,
+		 "http://127.0.0.1:4040/push.v1.PusherService/Push", true);
+	leads_to("pyroscope+http://pyroscope:4040/", &push_pyroscope,
+		 "http://pyroscope:4040/push.v1.PusherService/Push", false);
+	leads_to("parca+https://parca.example/behind/a//", &push_parca,
+		 "https://parca.example/behind/a/api/profiles/writeraw", true);
+	leads_to("otlp+http://[::1]:4318", &push_otlp, "http://[::1]:4318/v1development/profiles",
+		 true);
+	leads_to("otlp+http://localhost:4318/x", &push_otlp,
+		 "http://localhost:4318/x/v1development/profiles", true);
+}
+
+static void is_refused(const char *text, const char *for_it)
+{
+	struct destination_url url;
+	char *wrong = destination_url__parse(text, &url);
+
+	assert_non_null(wrong);
+	if (!strstr(wrong, for_it))
+		fail_msg("%s: %s", text, wrong);
+	free(wrong);
+	destination_url__free(&url);
+}
+
+static void what_is_no_url_is_refused(void **state)
+{
+	static const char *const kinds = "pyroscope+http(s)://HOST:PORT, parca+http(s)://HOST:PORT "
+					 "or otlp+http(s)://HOST:PORT";
+
+	(void)state;
+	is_refused("", kinds);
+	is_refused("http://host:4040", kinds);
+	is_refused("pyroscope://host:4040", kinds);
+	is_refused("jaeger+http://host", kinds);
+	is_refused("parca+", "no URL");
+	is_refused("parca+http://", "no URL");
+	is_refused("parca+host:7070", "no URL");
+	is_refused("parca+http://host:99999", "no URL");
+	is_refused("parca+ftp://host", "neither http");
+	is_refused("parca+file:///etc/passwd", "neither http");
+	is_refused("parca+http://user:secret@host", "user=FILE");
+	is_refused("parca+http://host/?a=b", "more than a host");
+	is_refused("parca+http://host/#a", "more than a host");
+}
+
+static void what_is_behind_a_url_is_its_own(void **state)
+{
+	struct push_destinations list = { 0 };
+
+	(void)state;
+	assert_null(push_destinations__add(&list, "pyroscope+http://a:1"));
+	assert_null(push_destinations__add(&list, "parca+https://b/c token=/dev/null  ca=/dev/zero "
+						  "tenant=us queue=2M timeout=0.5s"));
+	assert_null(push_destinations__add(&list, "otlp+http://c user=/dev/null"));
+	assert_int_equal(list.count, 3);
+	assert_null(list.list[0].token_file);
+	assert_null(list.list[0].tenant);
+	assert_int_equal(list.list[0].queue_bytes, 32 << 20);
+	assert_true(list.list[0].timeout_s == 30);
+	assert_string_equal(list.list[1].url.given, "parca+https://b/c");
+	assert_string_equal(list.list[1].token_file, "/dev/null");
+	assert_string_equal(list.list[1].ca_file, "/dev/zero");
+	assert_string_equal(list.list[1].tenant, "us");
+	assert_int_equal(list.list[1].queue_bytes, 2 << 20);
+	assert_true(list.list[1].timeout_s == 0.5);
+	assert_string_equal(list.list[2].user_file, "/dev/null");
+	push_destinations__free(&list);
+	assert_int_equal(list.count, 0);
+}
+
+static void what_is_wrong_behind_it_is_said(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "token=/nonexistent", "cannot be read" },
+		{ "token=/dev/null user=/dev/null", "give one of them" },
+		{ "tenant=", "no name" },
+		{ "tenant=\x01", "ASCII" },
+		{ "queue=1", "1M or more" },
+		{ "timeout=0", "0.1s" },
+		{ "timeout=11m", "0.1s" },
+		{ "password=x", "token=FILE" },
+	};
+	struct push_destinations list = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = xasprintf("parca+http://a %s", cases[i][0]);
+		char *wrong = push_destinations__add(&list, text);
+
+		assert_non_null(wrong);
+		if (!strstr(wrong, cases[i][1]))
+			fail_msg("%s: %s", text, wrong);
+		free(wrong);
+		free(text);
+	}
+	assert_int_equal(list.count, 0);
+}
+
+/* A file with the LENGTH bytes of CONTENT, for unlink and free. */
+static char *make_file(const char *content, size_t length)
+{
+	char *path = xstrdup("/tmp/test_push.XXXXXX");
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, length), length);
+	close(fd);
+	return path;
+}
+
+static void gives(const char *content, enum credentials_kind kind, const char *wanted)
+{
+	char *path = make_file(content, strlen(content)), *wrong = NULL;
+	char *header = credentials__header(path, kind, &wrong);
+
+	if (wanted) {
+		assert_null(wrong);
+		assert_string_equal(header, wanted);
+	} else {
+		assert_null(header);
+		assert_non_null(strstr(wrong, path));
+	}
+	free(header);
+	free(wrong);
+	unlink(path);
+	free(path);
+}
+
+static void credentials_are_read(void **state)
+{
+	char *wrong = NULL, huge[20000];
+
+	(void)state;
+	gives("abc.def\n", CREDENTIALS_TOKEN, "Authorization: Bearer abc.def");
+	gives("abc\r\nX-Evil: 1\n", CREDENTIALS_TOKEN, "Authorization: Bearer abc");
+	gives("name:pass", CREDENTIALS_USER, "Authorization: Basic bmFtZTpwYXNz");
+	gives("name:passw", CREDENTIALS_USER, "Authorization: Basic bmFtZTpwYXNzdw==");
+	gives("", CREDENTIALS_TOKEN, NULL);
+	gives("\n", CREDENTIALS_TOKEN, NULL);
+	gives("a\tb", CREDENTIALS_TOKEN, NULL);
+	gives("name", CREDENTIALS_USER, NULL);
+	memset(huge, 'x', sizeof(huge));
+	huge[sizeof(huge) - 1] = '\0';
+	gives(huge, CREDENTIALS_TOKEN, NULL);
+	assert_null(credentials__header("/nonexistent", CREDENTIALS_TOKEN, &wrong));
+	assert_string_equal(wrong, "/nonexistent cannot be read: No such file or directory");
+	free(wrong);
+}
+
+static void requests_are_handed_over_whole(void **state)
+{
+	struct handover sent = { 1, 2, 3, 3000000 }, got;
+	char *body = xmalloc(sent.length);
+	void *received;
+	int sockets[2];
+
+	(void)state;
+	memset(body, 'b', sent.length);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_int_equal(handover__receive(sockets[1], &got, &received), -EAGAIN);
+	assert_int_equal(handover__send(sockets[0], &sent, body), 0);
+	assert_int_equal(handover__receive(sockets[1], &got, &received), 1);
+	assert_memory_equal(&got, &sent, sizeof(sent));
+	assert_memory_equal(received, body, sent.length);
+	free(received);
+	sent.length = 0;
+	assert_int_equal(handover__send(sockets[0], &sent, body), 0);
+	close(sockets[0]);
+	/* What was sent before the end is still there. */
+	assert_int_equal(handover__receive(sockets[1], &got, &received), 1);
+	free(received);
+	assert_int_equal(handover__receive(sockets[1], &got, &received), 0);
+	close(sockets[1]);
+	free(body);
+}
+
+static void who_does_not_keep_up_is_not_waited_for(void **state)
+{
+	struct handover sent = { .length = 10 }, got;
+	int sockets[2], error = 0, count = 0;
+	void *received;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	while (!(error = handover__send(sockets[0], &sent, "0123456789")))
+		count++;
+	assert_int_equal(error, -EAGAIN);
+	assert_true(count >= 5);
+	assert_int_equal(handover__receive(sockets[1], &got, &received), 1);
+	free(received);
+	assert_int_equal(handover__send(sockets[0], &sent, "0123456789"), 0);
+	close(sockets[1]);
+	error = handover__send(sockets[0], &sent, "0123456789");
+	assert_true(error == -EPIPE || error == -ECONNRESET);
+	close(sockets[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(urls_are_completed),
+		cmocka_unit_test(what_is_no_url_is_refused),
+		cmocka_unit_test(what_is_behind_a_url_is_its_own),
+		cmocka_unit_test(what_is_wrong_behind_it_is_said),
+		cmocka_unit_test(credentials_are_read),
+		cmocka_unit_test(requests_are_handed_over_whole),
+		cmocka_unit_test(who_does_not_keep_up_is_not_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

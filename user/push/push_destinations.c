@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "push_destinations.h"
+#include "xalloc.h"
+
+#define QUEUE_BYTES   (32ULL << 20)
+#define TIMEOUT_S     30.0
+#define TIMEOUT_S_MIN 0.1
+#define TIMEOUT_S_MAX 600.0
+
+/* What is in a file may change; that it can be read is wanted from the start. */
+static char *take_file(const char **file, const char *value)
+{
+	*file = value;
+	return access(value, R_OK) ? xasprintf("%s cannot be read: %s", value, strerror(errno))
+				   : NULL;
+}
+
+static char *take_token(struct push_destination *destination, const char *value)
+{
+	return take_file(&destination->token_file, value);
+}
+
+static char *take_user(struct push_destination *destination, const char *value)
+{
+	return take_file(&destination->user_file, value);
+}
+
+static char *take_ca(struct push_destination *destination, const char *value)
+{
+	return take_file(&destination->ca_file, value);
+}
+
+static char *take_tenant(struct push_destination *destination, const char *value)
+{
+	destination->tenant = value;
+	for (; *value; value++)
+		if (*value < ' ' || *value > '~')
+			return xstrdup("a tenant is of ASCII letters alone");
+	return *destination->tenant ? NULL : xstrdup("the tenant has no name");
+}
+
+static char *take_queue(struct push_destination *destination, const char *value)
+{
+	return options__parse_size(value, &destination->queue_bytes)
+		       ? NULL
+		       : xasprintf("queue '%s' is not a size of 1M or more, as 32M", value);
+}
+
+static char *take_timeout(struct push_destination *destination, const char *value)
+{
+	if (options__parse_duration(value, &destination->timeout_s) &&
+	    destination->timeout_s >= TIMEOUT_S_MIN && destination->timeout_s <= TIMEOUT_S_MAX)
+		return NULL;
+	return xasprintf("timeout '%s' is not a time from 0.1s to 10m", value);
+}
+
+static const struct {
+	const char *name;
+	char *(*take)(struct push_destination *destination, const char *value);
+} keys[] = {
+	{ "token=", take_token },   { "user=", take_user },   { "ca=", take_ca },
+	{ "tenant=", take_tenant }, { "queue=", take_queue }, { "timeout=", take_timeout },
+};
+
+static char *take_word(struct push_destination *destination, const char *word)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t length = strlen(keys[i].name);
+
+		if (strncmp(word, keys[i].name, length) == 0)
+			return keys[i].take(destination, word + length);
+	}
+	return xasprintf(
+		"'%s' is none of token=FILE, user=FILE, ca=FILE, tenant=ID, queue=SIZE and "
+		"timeout=TIME",
+		word);
+}
+
+static void free_destination(struct push_destination *destination)
+{
+	destination_url__free(&destination->url);
+	free(destination->words);
+}
+
+char *push_destinations__add(struct push_destinations *destinations, const char *text)
+{
+	struct push_destination added = { .words = xstrdup(text),
+					  .queue_bytes = QUEUE_BYTES,
+					  .timeout_s = TIMEOUT_S };
+	char *rest = added.words, *word = strsep(&rest, " ");
+	char *wrong = destination_url__parse(word, &added.url);
+
+	while (!wrong && (word = strsep(&rest, " ")))
+		if (*word)
+			wrong = take_word(&added, word);
+	if (!wrong && added.token_file && added.user_file)
+		wrong = xstrdup("it has a token and a user: give one of them");
+	if (wrong) {
+		free_destination(&added);
+		return wrong;
+	}
+	destinations->list = xreallocarray(destinations->list, destinations->count + 1,
+					   sizeof(*destinations->list));
+	destinations->list[destinations->count++] = added;
+	return NULL;
+}
+
+void push_destinations__free(struct push_destinations *destinations)
+{
+	for (size_t i = 0; i < destinations->count; i++)
+		free_destination(&destinations->list[i]);
+	free(destinations->list);
+	*destinations = (struct push_destinations){ 0 };
+}

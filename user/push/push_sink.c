@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "handover.h"
+#include "log.h"
+#include "push_sink.h"
+#include "sender.h"
+#include "xalloc.h"
+
+struct push {
+	const struct push_destination *destinations;
+	size_t count;
+	struct push_counts *counts; /* shared */
+	int socket;
+	pid_t sender;
+	int error; /* of the last request that could not be handed over */
+};
+
+/* The sending process ends when the agent has, whose side of the socket is closed then: not by a
+ * signal that a terminal sends to both. */
+static void run_sender(const struct push *push, int socket)
+{
+	sigset_t all;
+	bool ran;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	ran = sender__run(socket, push->destinations, push->count, push->counts);
+	/* Without what the agent has registered for its own end. */
+	_exit(ran ? 0 : 1);
+}
+
+static bool fork_sender(struct push *push)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return false;
+	push->sender = fork();
+	if (!push->sender) {
+		close(sockets[0]);
+		run_sender(push, sockets[1]);
+	}
+	close(sockets[1]);
+	push->socket = sockets[0];
+	return push->sender > 0;
+}
+
+static void push__free(struct push *push)
+{
+	if (push->socket >= 0)
+		close(push->socket);
+	if (push->counts)
+		munmap(push->counts, push->count * sizeof(*push->counts));
+	free(push);
+}
+
+/* What is encoded for one kind of backend goes to all destinations of that kind. */
+struct taker {
+	struct push *push;
+	const struct push_backend *backend;
+	int64_t end_unix_ns;
+};
+
+static void take_request(void *context, struct body *body, uint64_t samples)
+{
+	const struct taker *taker = context;
+	struct push *push = taker->push;
+
+	for (size_t i = 0; i < push->count; i++) {
+		const struct handover handover = { i, taker->end_unix_ns, samples, body->length };
+		int error;
+
+		if (push->destinations[i].url.backend != taker->backend)
+			continue;
+		push_count__add(&push->counts[i].handed, samples);
+		error = handover__send(push->socket, &handover, body->bytes);
+		if (error) {
+			push_count__add(&push->counts[i].outcomes[PUSH_SENDER_BUSY], samples);
+			push->error = error;
+		}
+	}
+	free(body->bytes);
+}
+
+static bool is_used(const struct push *push, const struct push_backend *backend)
+{
+	for (size_t i = 0; i < push->count; i++)
+		if (push->destinations[i].url.backend == backend)
+			return true;
+	return false;
+}
+
+static char *take(void *context, const struct labelled_window *window)
+{
+	struct push *push = context;
+
+	push->error = 0;
+	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
+		struct taker taker = { push, *backend, window->end_unix_ns };
+
+		if (is_used(push, *backend))
+			(*backend)->encode(window, take_request, &taker);
+	}
+	if (!push->error)
+		return NULL;
+	if (push->error == -EAGAIN)
+		return xstrdup("the process that pushes does not keep up; it needs more CPU time");
+	return xasprintf("the process that pushes takes nothing (%s); start the agent anew",
+			 strerror(-push->error));
+}
+
+/* What the sending process, which has ended, took and did not count: it was killed. */
+static void count_rest(struct push_counts *counts)
+{
+	uint64_t requests = counts->handed.requests, samples = counts->handed.samples;
+
+	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
+		requests -= counts->outcomes[outcome].requests;
+		samples -= counts->outcomes[outcome].samples;
+	}
+	counts->outcomes[PUSH_UNKNOWN].requests += requests;
+	counts->outcomes[PUSH_UNKNOWN].samples += samples;
+}
+
+/* Says what was delivered and what was not; returns whether that is all. */
+static bool summarize(const struct push_destination *destination, const struct push_counts *counts)
+{
+	uint64_t delivered = counts->outcomes[PUSH_DELIVERED].samples;
+	bool all = delivered == counts->handed.samples;
+
+	log__info("%s: %" PRIu64 " of %" PRIu64 " samples were delivered", destination->url.given,
+		  delivered, counts->handed.samples);
+	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
+		const struct push_count *count = &counts->outcomes[outcome];
+
+		if (outcome != PUSH_DELIVERED && count->requests)
+			log__error("%s: %" PRIu64 " samples in %" PRIu64 " requests: %s",
+				   destination->url.given, count->samples, count->requests,
+				   push_outcome__text(outcome));
+	}
+	return all;
+}
+
+static bool close_push(void *context)
+{
+	struct push *push = context;
+	bool all = true;
+
+	close(push->socket);
+	push->socket = -1;
+	while (waitpid(push->sender, NULL, 0) < 0 && errno == EINTR)
+		;
+	for (size_t i = 0; i < push->count; i++) {
+		count_rest(&push->counts[i]);
+		all &= summarize(&push->destinations[i], &push->counts[i]);
+	}
+	push__free(push);
+	return all;
+}
+
+static const struct sink_operations operations = {
+	.name = "push",
+	.take = take,
+	.close = close_push,
+};
+
+char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
+		     const struct push_counts **counts)
+{
+	struct push *push = xcalloc(1, sizeof(*push));
+	void *memory = mmap(NULL, destinations->count * sizeof(*push->counts),
+			    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *wrong;
+
+	push->destinations = destinations->list;
+	push->count = destinations->count;
+	push->socket = -1;
+	if (memory != MAP_FAILED)
+		push->counts = memory;
+	if (!push->counts || !fork_sender(push)) {
+		wrong = xasprintf("the process that pushes cannot be started: %s", strerror(errno));
+		push__free(push);
+		return wrong;
+	}
+	if (counts)
+		*counts = push->counts;
+	sinks__add(sinks, &operations, push);
+	return NULL;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "attempt.h"
+#include "capabilities.h"
+#include "handover.h"
+#include "log.h"
+#include "now.h"
+#include "queue.h"
+#include "sender.h"
+#include "system_calls.h"
+#include "xalloc.h"
+
+#define NS_PER_MS 1000000LL
+
+/* One destination. */
+struct line {
+	const struct push_destination *destination;
+	struct push_counts *counts;
+	struct push_queue *queue;
+	struct attempt *attempt;
+	struct push_request *request; /* on its way */
+	bool failing;		      /* the last attempt came to nothing */
+};
+
+struct sender {
+	int socket; /* -1: nothing more comes */
+	int64_t end_ns;
+	CURLM *multi;
+	struct line *lines;
+	size_t count;
+};
+
+static struct push_moment moment(void)
+{
+	return (struct push_moment){ now_ns(), clock_ns(CLOCK_REALTIME) };
+}
+
+/* Not for long does it have what the agent needs, nor can it get it. */
+static bool give_up_privileges(void)
+{
+	int error = capabilities__limit(0, false);
+
+	if (!error && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		error = -errno;
+	if (!error)
+		error = system_calls__confine(NETWORK_ALLOWED);
+	/* A kernel without such a filter; the privileges are given up. */
+	if (error == -EINVAL)
+		error = 0;
+	if (error)
+		log__error("the sending process cannot give up its privileges: %s",
+			   strerror(-error));
+	return !error;
+}
+
+static void open_lines(struct sender *sender, const struct push_destination *destinations,
+		       struct push_counts *counts)
+{
+	uint64_t seed = 0;
+
+	sender->lines = xcalloc(sender->count, sizeof(*sender->lines));
+	for (size_t i = 0; i < sender->count; i++) {
+		struct line *line = &sender->lines[i];
+		const struct push_limits limits = {
+			.bytes = destinations[i].queue_bytes,
+			.age_max_ns = destinations[i].url.backend->age_max_ns,
+		};
+
+		if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+			seed = (uint64_t)now_ns();
+		line->destination = &destinations[i];
+		line->counts = &counts[i];
+		line->queue = push_queue__new(&limits, &counts[i], seed);
+		line->attempt = attempt__new(&destinations[i]);
+	}
+}
+
+static void queue_up(struct sender *sender, const struct handover *handover, void *body)
+{
+	struct push_request *request = xcalloc(1, sizeof(*request));
+
+	request->body = body;
+	request->length = handover->length;
+	request->samples = handover->samples;
+	request->end_unix_ns = handover->end_unix_ns;
+	push_queue__add(sender->lines[handover->destination].queue, request);
+}
+
+/* Takes all that was handed over. */
+static void receive(struct sender *sender)
+{
+	struct handover handover = { 0 };
+	void *body;
+	int got;
+
+	if (sender->socket < 0)
+		return;
+	while ((got = handover__receive(sender->socket, &handover, &body)) == 1)
+		queue_up(sender, &handover, body);
+	if (got == -EAGAIN || got == -EINTR)
+		return;
+	if (got)
+		log__error("what is to be pushed cannot be taken over: %s", strerror(-got));
+	close(sender->socket);
+	sender->socket = -1;
+	sender->end_ns = now_ns() + SENDER_GRACE_NS;
+}
+
+/* Says what goes wrong when that begins, and when it is over. */
+static void judge(struct line *line, const struct push_verdict *verdict, const char *why)
+{
+	const char *url = line->destination->url.given;
+	bool delivered = verdict->action == PUSH_SETTLE && verdict->outcome == PUSH_DELIVERED;
+
+	if (delivered && line->failing)
+		log__info("%s: profiles are delivered again", url);
+	if (!delivered && !line->failing)
+		log__error("%s: %s; %s", url, why,
+			   verdict->action == PUSH_SETTLE
+				   ? "what it is not delivered is lost"
+				   : "it is tried again, and what waits for too long is lost");
+	else if (!delivered)
+		log__debug("%s: %s", url, why);
+	line->failing = !delivered;
+}
+
+static void settle(struct line *line, const struct push_verdict *verdict, char *why)
+{
+	struct push_moment now = moment();
+
+	judge(line, verdict, why ? why : "nothing was said");
+	push_queue__settle(line->queue, line->request, verdict, &now);
+	line->request = NULL;
+	free(why);
+}
+
+static void begin(struct sender *sender, struct line *line)
+{
+	struct push_moment now = moment();
+	const struct push_verdict again = { .action = PUSH_AGAIN };
+	char *wrong;
+
+	if (line->request)
+		return;
+	line->request = push_queue__take(line->queue, &now);
+	if (!line->request)
+		return;
+	wrong = attempt__begin(line->attempt, sender->multi, line->request);
+	if (wrong)
+		settle(line, &again, wrong);
+}
+
+static void take_ends(struct sender *sender)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(sender->multi, &left))) {
+		CURL *easy = message->easy_handle;
+		CURLcode code = message->data.result;
+
+		for (size_t i = 0; i < sender->count; i++) {
+			struct line *line = &sender->lines[i];
+			struct push_verdict verdict;
+			char *why;
+
+			if (!attempt__is_of(line->attempt, easy))
+				continue;
+			verdict = attempt__end(line->attempt, sender->multi, code, &why);
+			settle(line, &verdict, why);
+			break;
+		}
+	}
+}
+
+static bool is_over(const struct sender *sender)
+{
+	size_t waiting = 0;
+
+	if (sender->socket >= 0)
+		return false;
+	for (size_t i = 0; i < sender->count; i++)
+		waiting += push_queue__length(sender->lines[i].queue);
+	return !waiting || now_ns() >= sender->end_ns;
+}
+
+/* Milliseconds to the next moment at which a request may be sent. */
+static int time_left_ms(const struct sender *sender)
+{
+	int64_t due = sender->socket < 0 ? sender->end_ns : INT64_MAX, left;
+
+	for (size_t i = 0; i < sender->count; i++) {
+		int64_t next = push_queue__due(sender->lines[i].queue);
+
+		due = next < due ? next : due;
+	}
+	if (due == INT64_MAX)
+		return INT32_MAX;
+	left = (due - now_ns()) / NS_PER_MS + 1;
+	return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+static void serve(struct sender *sender)
+{
+	int running;
+
+	while (!is_over(sender)) {
+		struct curl_waitfd handed = { .fd = sender->socket, .events = CURL_WAIT_POLLIN };
+
+		curl_multi_poll(sender->multi, &handed, sender->socket >= 0, time_left_ms(sender),
+				NULL);
+		receive(sender);
+		for (size_t i = 0; i < sender->count; i++)
+			begin(sender, &sender->lines[i]);
+		curl_multi_perform(sender->multi, &running);
+		take_ends(sender);
+	}
+}
+
+bool sender__run(int socket, const struct push_destination *destinations, size_t count,
+		 struct push_counts *counts)
+{
+	struct sender sender = { .socket = socket, .count = count };
+
+	prctl(PR_SET_NAME, "pybpfprof-push");
+	if (!give_up_privileges() || curl_global_init(CURL_GLOBAL_DEFAULT))
+		return false;
+	sender.multi = curl_multi_init();
+	open_lines(&sender, destinations, counts);
+	serve(&sender);
+	/* So that what is left is counted.  libcurl's own goes with the process. */
+	for (size_t i = 0; i < count; i++)
+		push_queue__free(sender.lines[i].queue);
+	return true;
+}

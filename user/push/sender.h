@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The process that sends: what comes through a socket goes to backends, as their queues allow. */
+#ifndef PYBPFPROF_SENDER_H
+#define PYBPFPROF_SENDER_H
+
+#include "outcomes.h"
+#include "push_destinations.h"
+
+/* How long it goes on when there is nothing more to come. */
+#define SENDER_GRACE_NS 5000000000LL
+
+/* Serves SOCKET until its other side is closed, and for SENDER_GRACE_NS then, where something is
+ * left.  COUNTS are the destinations', as many.  Gives up all privileges first.  Returns whether it
+ * could. */
+bool sender__run(int socket, const struct push_destination *destinations, size_t count,
+		 struct push_counts *counts);
+
+#endif
