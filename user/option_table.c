@@ -11,7 +11,7 @@
 /* What getopt_long calls the first one: no letter. */
 #define FIRST 256
 
-#define HELP_COLUMN 25
+#define HELP_COLUMN 27
 
 static size_t count_of(const struct option_entry *options)
 {

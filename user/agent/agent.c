@@ -7,6 +7,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "now.h"
+#include "push_sink.h"
 #include "store_sink.h"
 #include "web.h"
 #include "xalloc.h"
@@ -92,9 +93,30 @@ static int64_t serve(void *context)
 static char *open_ends(struct agent *agent)
 {
 	const struct agent_options *options = agent->options;
-	char *wrong = store_sink__add(&agent->sinks, options->folder, &options->limits);
+	char *wrong = NULL;
 
+	/* First: what is opened later is not the sending process's, too. */
+	if (options->pushed.count)
+		wrong = push_sink__add(&agent->sinks, &options->pushed, NULL);
+	if (!wrong && options->folder)
+		wrong = store_sink__add(&agent->sinks, options->folder, &options->limits);
 	return wrong ? wrong : web__open(agent, &agent->web);
+}
+
+static void say_what(const struct agent_options *options)
+{
+	log__info("profiling every Python at %g Hz, in windows of %g s%s%s",
+		  options->sampled.rate_hz, options->window_s, options->folder ? ", into " : "",
+		  options->folder ? options->folder : "");
+	for (size_t i = 0; i < options->pushed.count; i++) {
+		const struct push_destination *pushed = &options->pushed.list[i];
+
+		log__info("pushing to %s", pushed->url.given);
+		if ((pushed->token_file || pushed->user_file) && !pushed->url.secure)
+			log__warning("%s is told a secret that everybody on the way can read; "
+				     "https keeps it",
+				     pushed->url.given);
+	}
 }
 
 static enum exit_status sample(struct agent *agent)
@@ -113,8 +135,7 @@ static enum exit_status sample(struct agent *agent)
 	};
 	status = recording__open(&options->sampled, &agent->windows, &agent->recording);
 	if (!status) {
-		log__info("profiling every Python at %g Hz, in windows of %g s, into %s",
-			  options->sampled.rate_hz, options->window_s, options->folder);
+		say_what(options);
 		status = recording__run(agent->recording);
 	}
 	return status;

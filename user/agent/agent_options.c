@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent_options.h"
 #include "log.h"
+#include "xalloc.h"
 
 #define VERB "agent"
 
@@ -15,9 +14,6 @@
 
 #define WINDOW_S_MIN 0.1
 #define WINDOW_S_MAX 3600.0
-
-#define STORE_BYTES_MIN (1ULL << 20)
-#define STORE_BYTES_MAX (1ULL << 46)
 
 #define OFF "off"
 
@@ -31,32 +27,9 @@ static char *take_store(void *options, const char *value)
 	return NULL;
 }
 
-/* "512M", "10G" as bytes; without a letter bytes. */
-static bool parse_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "KMGT";
-	const char *unit;
-	double number;
-	char *end;
-
-	errno = 0;
-	number = strtod(text, &end);
-	if (end == text || errno || !isfinite(number) || number <= 0)
-		return false;
-	unit = *end ? strchr(units, *end) : NULL;
-	if (*end && (!unit || end[1]))
-		return false;
-	for (const char *at = units; unit && at <= unit; at++)
-		number *= 1024;
-	if (number < STORE_BYTES_MIN || number > STORE_BYTES_MAX)
-		return false;
-	*bytes = (uint64_t)number;
-	return true;
-}
-
 static char *take_size(void *options, const char *value)
 {
-	if (parse_size(value, &((struct agent_options *)options)->limits.bytes))
+	if (options__parse_size(value, &((struct agent_options *)options)->limits.bytes))
 		return NULL;
 	return option_table__refuse("size", value, "a size of 1M or more, as 500M or 2G");
 }
@@ -100,10 +73,22 @@ static char *take_memory_limit(void *options, const char *value)
 
 	if (strcmp(value, OFF) == 0)
 		*bytes = 0;
-	else if (!parse_size(value, bytes))
+	else if (!options__parse_size(value, bytes))
 		return option_table__refuse("limit", value,
 					    "a size of 1M or more, as 150M, or off");
 	return NULL;
+}
+
+static char *take_push(void *options, const char *value)
+{
+	char *fault = push_destinations__add(&((struct agent_options *)options)->pushed, value);
+	char *wrong;
+
+	if (!fault)
+		return NULL;
+	wrong = xasprintf("nothing can be pushed to '%s': %s", value, fault);
+	free(fault);
+	return wrong;
 }
 
 static char *take_listen(void *context, const char *value)
@@ -197,6 +182,12 @@ static const struct option_entry entries[] = {
 	{ "store-size", 0, "SIZE", "at most about so much, as 500M (1G): the oldest go", take_size,
 	  "1G", 0 },
 	{ "store-age", 0, "TIME", "and not for longer than that, as 12h (7d)", take_age, "7d", 0 },
+	{ "push", 0, "URL",
+	  "send them to a backend: pyroscope+http://HOST:PORT, parca+https://...,\n"
+	  "otlp+...; several are given one by one.  In one word with it, after spaces:\n"
+	  "token=FILE, user=FILE (NAME:PASSWORD), ca=FILE, tenant=ID,\n"
+	  "queue=SIZE (32M), timeout=TIME (30s)",
+	  take_push, NULL, SETTING_LIST | SETTING_FIXED },
 	{ "window", 0, "TIME", "one profile for each such time (10s)", take_window, "10s", 0 },
 	{ "cpu-budget", 0, "PERCENT",
 	  "how much of all CPUs the agent may take (1%), which it\nkeeps by lowering the rate; or "
@@ -231,15 +222,16 @@ static const struct option_entry entries[] = {
 
 void agent_options__print_help(void)
 {
-	puts("Profiles every Python of the machine, always, into a store.\n\n"
-	     "Usage: pybpfprof agent --store DIR [OPTION...]\n");
+	puts("Profiles every Python of the machine, always, into a store or to backends.\n\n"
+	     "Usage: pybpfprof agent [--store DIR] [--push URL]... [OPTION...]\n");
 	option_table__print(entries);
 	puts("\nEach option may also be a key of the file, and a variable of the environment: "
 	     "store-age is\nPYBPFPROF_STORE_AGE. What is given here counts before that, and that "
 	     "before the file.\n\n"
-	     "It ends with SIGTERM or Ctrl-C, and stores what it has until then.\n\n"
+	     "It ends with SIGTERM or Ctrl-C, and stores and pushes what it has until then.\n\n"
 	     "Examples:\n"
 	     "  sudo pybpfprof agent --store /var/lib/pybpfprof\n"
+	     "  sudo pybpfprof agent --push pyroscope+http://localhost:4040\n"
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m\n\n"
 	     "Exit status: 0 it was ended; 1 failed; 2 wrong usage; 4 the kernel or the "
 	     "permissions do\nnot allow it.");
@@ -251,9 +243,10 @@ static enum exit_status complete(struct agent_options *options)
 	uname(&options->machine);
 	if (!options->node)
 		options->node = options->machine.nodename;
-	if (options->help || options->print_config || options->folder)
+	if (options->help || options->print_config || options->folder || options->pushed.count)
 		return STATUS_WRITTEN;
-	log__error("nowhere to keep profiles: --store DIR; see pybpfprof " VERB " --help");
+	log__error("nowhere to keep profiles: --store DIR, or --push URL; see pybpfprof " VERB
+		   " --help");
 	return STATUS_USAGE;
 }
 
@@ -297,15 +290,18 @@ bool agent_options__reload(struct agent_options *options)
 {
 	struct agent_options fresh;
 	struct options sampled = options->sampled;
+	struct push_destinations pushed = options->pushed;
 
 	if (read_options(options->count, options->arguments, options->settings, &fresh))
 		return false;
-	/* A recording has what does not change of these. */
+	/* A recording, and what pushes, have what does not change of these. */
 	sampled.rate_hz = fresh.sampled.rate_hz;
 	options__free(&fresh.sampled);
+	push_destinations__free(&fresh.pushed);
 	settings__free(options->settings);
 	*options = fresh;
 	options->sampled = sampled;
+	options->pushed = pushed;
 	if (options->node == fresh.machine.nodename)
 		options->node = options->machine.nodename;
 	log__set_level(options->level);
@@ -314,6 +310,7 @@ bool agent_options__reload(struct agent_options *options)
 
 void agent_options__free(struct agent_options *options)
 {
+	push_destinations__free(&options->pushed);
 	options__free(&options->sampled);
 	settings__free(options->settings);
 }

@@ -11,13 +11,15 @@
 #include "exit_status.h"
 #include "log.h"
 #include "options.h"
+#include "push_destinations.h"
 #include "settings.h"
 #include "store.h"
 
 struct agent_options {
 	struct options sampled; /* what, and how often, as for a recording */
-	const char *folder;	/* of the store */
+	const char *folder;	/* of the store; NULL: none */
 	struct store_limits limits;
+	struct push_destinations pushed;
 	double window_s;
 	struct budget_limits budget;
 	const char *address;	 /* to listen on; "off": none */

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Servers that profiles are pushed to: one that takes them and reads them as the real ones do, and
+whatever else may stand at an address.
+
+Messages are read here by their numbers alone, not by what the agent's are made from.
+"""
+
+import base64
+import collections
+import gzip
+import http.server
+import json
+import socket
+import ssl
+import struct
+import threading
+import time
+
+PATHS = {"pyroscope": "/push.v1.PusherService/Push",
+         "parca": "/api/profiles/writeraw",
+         "otlp": "/v1development/profiles"}
+ANSWERS = {"pyroscope": ("application/proto", b""),
+           "parca": ("application/json", b"{}"),
+           "otlp": ("application/x-protobuf", b"")}
+
+# labels: a tuple of pairs; start, duration: ns; stacks: {frames, root first: count}
+Profile = collections.namedtuple("Profile", "labels start duration stacks")
+
+
+def varint(data, at):
+    number = shift = 0
+    while True:
+        number |= (data[at] & 0x7f) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return number, at
+
+
+def fields(data):
+    """A message as {number: [value]}: a number, or the bytes of a string or message."""
+    found, at = collections.defaultdict(list), 0
+    while at < len(data):
+        key, at = varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = varint(data, at)
+        elif kind == 1:
+            value, at = struct.unpack_from("<Q", data, at)[0], at + 8
+        else:
+            assert kind == 2, kind
+            length, at = varint(data, at)
+            value, at = data[at:at + length], at + length
+            assert len(value) == length
+        found[key >> 3].append(value)
+    return found
+
+
+def packed(values):
+    """The numbers of a repeated field."""
+    numbers = []
+    for value in values:
+        at = 0
+        while at < len(value):
+            number, at = varint(value, at)
+            numbers.append(number)
+    return numbers
+
+
+def number(message, which):
+    return message[which][0] if message[which] else 0
+
+
+def spell(name, file, line):
+    return "%s (%s:%d)" % (name, file, line) if file and line else \
+        "%s (%s)" % (name, file) if file else name
+
+
+def pprof_frames(profile, strings):
+    """{location: its spelling}"""
+    functions = {number(one, 1): (strings[number(one, 2)], strings[number(one, 4)])
+                 for one in map(fields, profile[5])}
+    frames = {}
+    for location in map(fields, profile[4]):
+        line = fields(location[4][0])
+        frames[number(location, 1)] = spell(*functions[number(line, 1)], number(line, 2))
+    return frames
+
+
+def read_merged(data):
+    """{frames, root first: value} of what a server returns, a pprof file of one type."""
+    profile = fields(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+    frames = pprof_frames(profile, [text.decode() for text in profile[6]])
+    stacks = collections.Counter()
+    for sample in map(fields, profile[2]):
+        value, = packed(sample[2])
+        stacks[tuple(frames[one] for one in reversed(packed(sample[1])))] += value
+    return stacks
+
+
+def read_pprof(labels, data):
+    profile = fields(gzip.decompress(data))
+    strings = [text.decode() for text in profile[6]]
+    assert strings[0] == ""
+    types = [tuple(strings[number(fields(one), i)] for i in (1, 2)) for one in profile[1]]
+    assert types == [("samples", "count"), ("cpu", "nanoseconds")]
+    # Parca wants them in this order.
+    for messages in profile[4], profile[5]:
+        assert [number(fields(one), 1) for one in messages] == list(range(1, len(messages) + 1))
+    frames = pprof_frames(profile, strings)
+    stacks = collections.Counter()
+    for sample in map(fields, profile[2]):
+        assert not sample[3]
+        count, nanoseconds = packed(sample[2])
+        assert nanoseconds == count * number(profile, 12)
+        stacks[tuple(frames[one] for one in reversed(packed(sample[1])))] += count
+    return Profile(labels, number(profile, 9), number(profile, 10), stacks)
+
+
+def read_pyroscope(body):
+    for series in map(fields, fields(body)[1]):
+        labels = [tuple(fields(label)[i][0].decode() for i in (1, 2)) for label in series[1]]
+        for sample in map(fields, series[2]):
+            yield read_pprof(tuple(sorted(labels)), sample[1][0])
+
+
+def read_parca(body):
+    request = json.loads(body)
+    for series in request["series"]:
+        labels = [(label["name"], label["value"]) for label in series["labels"]["labels"]]
+        for sample in series["samples"]:
+            yield read_pprof(tuple(sorted(labels)), base64.b64decode(sample["rawProfile"]))
+
+
+class Dictionary:
+    """OpenTelemetry's tables."""
+
+    def __init__(self, message):
+        self.strings = [text.decode() for text in message[5]]
+        functions = [fields(one) for one in message[3]]
+        stacks = [packed(fields(one)[1]) for one in message[7]]
+        frames = []
+        for location in map(fields, message[2]):
+            line = fields(location[3][0]) if location[3] else fields(b"")
+            function = functions[number(line, 1)]
+            frames.append(spell(self.strings[number(function, 1)],
+                                self.strings[number(function, 3)], number(line, 2)))
+        assert self.strings[0] == "" and message[2][0] == message[3][0] == message[7][0] == b""
+        assert 0 not in [index for stack in stacks for index in stack]
+        self.stacks = [tuple(frames[index] for index in reversed(stack)) for stack in stacks]
+
+
+def read_otlp(body):
+    request = fields(body)
+    dictionary = Dictionary(fields(request[2][0]))
+    for resource in map(fields, request[1]):
+        labels = []
+        for attribute in map(fields, fields(resource[1][0])[1]):
+            labels.append((attribute[1][0].decode(), fields(attribute[2][0])[1][0].decode()))
+        for scope in map(fields, resource[2]):
+            for profile in map(fields, scope[2]):
+                stacks = collections.Counter()
+                for sample in map(fields, profile[2]):
+                    stacks[dictionary.stacks[number(sample, 1)]] += sum(packed(sample[4]))
+                yield Profile(tuple(sorted(labels)), number(profile, 3), number(profile, 4), stacks)
+
+
+READERS = {"pyroscope": read_pyroscope, "parca": read_parca, "otlp": read_otlp}
+
+Request = collections.namedtuple("Request", "time path headers body")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_POST(self):
+        backend = self.server.backend
+        if backend.before and backend.before(self):
+            return
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        request = Request(time.monotonic(), self.path, self.headers, body)
+        backend.seen.append(request)
+        (backend.answer or backend.take)(self, request)
+
+    def reply(self, status, kind="text/plain", body=b"", **headers):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def reset(self):
+        """Ends the connection as a crash does."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+        self.close_connection = True
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+class Backend:
+    """A server of KIND.  BEFORE(handler) may end a request before its body is read, ANSWER(handler,
+    request) is in place of taking it; both run in threads of their own."""
+
+    def __init__(self, kind, certificate=None):
+        self.kind = kind
+        self.before = self.answer = None
+        self.seen = []   # every Request, whatever it was answered
+        self.taken = []  # those that were taken
+        self.ended = threading.Event()
+        self.certificate = certificate
+        self.server = None
+        self.port = 0
+        self.start()
+
+    def start(self):
+        """At the port that it had before."""
+        self.server = Server(("127.0.0.1", self.port), Handler)
+        self.server.backend = self
+        self.port = self.server.server_address[1]
+        if self.certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.certificate)
+            # In the threads: who does not come forward must not stop the others.
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                     do_handshake_on_connect=False)
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def stop(self):
+        if self.server:
+            self.server.shutdown()
+            self.server.server_close()
+        self.server = None
+
+    def end(self):
+        self.ended.set()
+        self.stop()
+
+    def url(self, path=""):
+        return "%s+http%s://127.0.0.1:%d%s" % (self.kind, "s" if self.certificate else "", self.port,
+                                               path)
+
+    def take(self, handler, request):
+        self.taken.append(request)
+        kind, body = ANSWERS[self.kind]
+        handler.reply(200, kind, body)
+
+    def profiles(self):
+        """All that was taken, as the server understands it."""
+        profiles = []
+        for request in self.taken:
+            assert request.path.endswith(PATHS[self.kind])
+            body = request.body
+            if request.headers["Content-Encoding"] == "gzip":
+                body = gzip.decompress(body)
+            profiles += READERS[self.kind](body)
+        return profiles
+
+    def rows(self):
+        """[(service, frames, count)], sorted, as a report has them."""
+        sums = collections.Counter()
+        key = "service.name" if self.kind == "otlp" else "service_name"
+        for profile in self.profiles():
+            for frames, count in profile.stacks.items():
+                sums[dict(profile.labels)[key], frames] += count
+        return sorted((*which, count) for which, count in sums.items())

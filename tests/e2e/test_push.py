@@ -1,0 +1,530 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the agent pushes arrives to the last sample, and what stands at the other end delays nothing."""
+
+import collections
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from push_servers import PATHS, Backend
+from agents import end, named, own, total, wait_for
+
+KINDS = sorted(PATHS)
+WINDOW_S = 0.5
+WINDOW = ("--window", "%gs" % WINDOW_S, "-r", "199")
+SUMMARY = re.compile(r"(\d+) of (\d+) samples were delivered")
+
+
+@pytest.fixture
+def backend():
+    """backend(KIND, CERTIFICATE): a Backend."""
+    running = []
+
+    def start(*arguments):
+        running.append(Backend(*arguments))
+        return running[-1]
+    yield start
+    for one in running:
+        one.end()
+
+
+@pytest.fixture
+def busy(any_python, target):
+    """A service that never rests."""
+    return target(any_python, "busy.py", environment=named("web"))
+
+
+def summed(rows):
+    sums = collections.Counter()
+    for service, frames, count in rows:
+        sums[service, frames] += count
+    return sums
+
+
+def chosen(sums, *services):
+    return {key: count for key, count in sums.items() if key[0] in services}
+
+
+def summary(run, url):
+    """(delivered, handed over) of what the agent says in the end."""
+    line = next(line for line in run.stderr.splitlines() if url in line and SUMMARY.search(line))
+    return tuple(map(int, SUMMARY.search(line).groups()))
+
+
+def windows_with_samples(store):
+    """The last one may have none, of which nothing is sent."""
+    return [row for row in store.check().values() if row[1]]
+
+
+def windows_came_in_time(store):
+    """None was delayed by more than what a busy machine may do."""
+    ends = [row[0] for row in store.select("SELECT end_ns FROM windows ORDER BY id")]
+    gaps = [(late - early) / 1e9 for early, late in zip(ends[:-2], ends[1:-1])]
+    assert gaps and max(gaps) < WINDOW_S + 1, gaps
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_arrives(kind, any_python, target, backend, agent, report, store):
+    """Function, file, line and count of each sample are those of the store."""
+    target(any_python, "busy.py", environment=named("web"))
+    target(any_python, "many_stacks.py", 500, environment=named("many"))
+    server = backend(kind)
+    run = agent(*WINDOW, "--node", "here", "--push", server.url())
+    wait_for(lambda: len(store.windows()) >= 4)
+    end(run)
+    assert run.status == 0, run.stderr
+    stored = sum(samples for _, samples, _, _ in store.check().values())
+    assert summary(run, server.url()) == (stored, stored)
+    rows = server.rows()
+    assert total(rows) == stored
+    services = own("web"), own("many")
+    wanted = chosen(summed(report("--full-filenames")), *services)
+    assert chosen(summed(rows), *services) == wanted
+    assert len({frames for _, frames in wanted}) > 20
+    profiles = server.profiles()
+    # Those with the same labels and the same time would count once.
+    assert len({(profile.labels, profile.start) for profile in profiles}) == len(profiles)
+    starts = {start for (start,) in store.select("SELECT start_ns FROM windows WHERE samples")}
+    assert {profile.start for profile in profiles} == starts
+    web = [dict(profile.labels) for profile in profiles if own("web") in dict(profile.labels).values()]
+    assert web and all("here" in labels.values() for labels in web)
+    version = "%d.%d" % any_python.version[:2]
+    assert all(any(value.startswith(version) for value in labels.values()) for labels in web)
+
+
+def test_without_a_store(busy, backend, profile):
+    server = backend("pyroscope")
+    # By its name, which is looked up in a thread.
+    url = server.url().replace("127.0.0.1", "localhost")
+    run = profile.start("agent", *WINDOW, "--push", url, files=False)
+    run.wait_sampling()
+    wait_for(lambda: len(server.taken) >= 2)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert own("web") in {row[0] for row in server.rows()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_there_at_first(kind, busy, backend, agent, store):
+    """What was refused waits, and arrives once."""
+    server = backend(kind)
+    server.stop()
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(store.windows()) >= 3)
+    server.start()
+    wait_for(lambda: len(server.taken) >= 3)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert len(re.findall("is tried again", run.stderr)) == 1
+    assert len(re.findall("are delivered again", run.stderr)) == 1
+    assert total(server.rows()) == sum(row[1] for row in store.check().values())
+    windows_came_in_time(store)
+
+
+def hang(handler, request=None):
+    handler.server.backend.ended.wait(60)
+
+
+def drip(handler, request):
+    """An answer that never ends, a byte now and then."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/proto")
+    handler.send_header("Content-Length", "100000")
+    handler.end_headers()
+    while not handler.server.backend.ended.wait(0.05):
+        handler.wfile.write(b"x")
+
+
+def flood(handler, request):
+    """One that never ends, as fast as it can be read."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\n\r\n")
+    while not handler.server.backend.ended.is_set():
+        handler.wfile.write(b"x" * 65536)
+
+
+def reset_in_the_body(handler):
+    handler.rfile.read(10)
+    handler.reset()
+    return True
+
+
+def reset_in_the_answer(handler, request):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\nContent-Le")
+    handler.wfile.flush()
+    handler.reset()
+
+
+def garbage(handler, request):
+    handler.wfile.write(os.urandom(5000))
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize("before,answer", [
+    (None, hang), (hang, None), (None, drip), (None, flood), (reset_in_the_body, None),
+    (None, reset_in_the_answer), (None, garbage)],
+    ids=["silent", "hung", "dripping", "flooding", "reset-in-body", "reset-in-answer", "garbage"])
+def test_a_bad_one_delays_nothing(before, answer, busy, backend, agent, store):
+    """Neither windows nor the other backend; and what it did not take is counted."""
+    bad, good = backend("pyroscope"), backend("otlp")
+    bad.before, bad.answer = before, answer
+    run = agent(*WINDOW, "--push", bad.url() + " timeout=0.5s", "--push", good.url())
+    wait_for(lambda: len(store.windows()) >= 6)
+    end(run)
+    assert run.status == 1
+    stored = sum(row[1] for row in store.check().values())
+    assert total(good.rows()) == stored
+    assert summary(run, good.url()) == (stored, stored)
+    assert summary(run, bad.url()) == (0, stored)
+    # Everything that it did not get is accounted for.
+    lost = re.findall(re.escape(bad.url()) + r": (\d+) samples in \d+ requests: ", run.stderr)
+    assert sum(map(int, lost)) == stored
+    windows_came_in_time(store)
+
+
+@pytest.fixture
+def silent_name_server(tmp_path):
+    """What, before a command, has it ask a name server that never answers."""
+    config = tmp_path / "resolv.conf"
+    config.write_text("nameserver 127.9.9.9\noptions timeout:30\n")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.9.9.9", 53))
+        yield ["unshare", "--mount", "sh", "-c",
+               "mount --bind '%s' /etc/resolv.conf && exec \"$@\"" % config, "sh"]
+
+
+def test_a_name_that_is_not_found_delays_nothing(busy, backend, agent, store, silent_name_server):
+    """Nor does the look-up that still waits delay the end."""
+    good = backend("pyroscope")
+    run = agent(*WINDOW, "--push", "parca+http://backend.test:7070 timeout=0.5s",
+                "--push", good.url(), prefix=silent_name_server)
+    wait_for(lambda: len(store.windows()) >= 6)
+    started = time.monotonic()
+    end(run)
+    assert time.monotonic() - started < 10
+    assert run.status == 1
+    assert re.search("backend.test:7070: .*(Resolving|resolve|timed out)", run.stderr), run.stderr
+    assert total(good.rows()) == sum(row[1] for row in store.check().values())
+    gaps = [late.time - early.time for early, late in zip(good.taken[:-2], good.taken[1:-1])]
+    assert max(gaps) < WINDOW_S + 1, gaps
+
+
+def test_it_is_told_when(busy, backend, agent, store):
+    """429 with Retry-After: not before, and then all."""
+    server = backend("otlp")
+    waits = []
+
+    def answer(handler, request):
+        if len(waits) < 2:
+            waits.append(request.time)
+            handler.reply(429, Retry_After="2")
+        else:
+            server.take(handler, request)
+    server.answer = answer
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(server.taken) >= 3)
+    end(run)
+    assert run.status == 0, run.stderr
+    times = waits + [server.taken[0].time]
+    assert all(late - early >= 2 for early, late in zip(times, times[1:])), times
+    assert "answered 429" in run.stderr
+    assert total(server.rows()) == sum(row[1] for row in store.check().values())
+
+
+@pytest.mark.parametrize("status", [500, 503])
+@pytest.mark.parametrize("kind", ["pyroscope", "parca"])
+def test_a_bad_while(kind, status, busy, backend, agent, store):
+    """Afterwards everything arrives, once."""
+    server = backend(kind)
+    server.answer = lambda handler, request: handler.reply(status, body=b"out of order")
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(store.windows()) >= 6)
+    server.answer = None
+    wait_for(lambda: len(server.taken) >= 6)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert "answered %d: out of order" % status in run.stderr
+    assert total(server.rows()) == sum(row[1] for row in store.check().values())
+
+
+@pytest.mark.parametrize("status,outcome", [
+    (400, "refused by the backend"), (401, "refused by the backend"),
+    (302, "refused by the backend"), (413, "too large for the backend")])
+def test_what_is_refused_is_not_sent_again(status, outcome, busy, backend, agent, store):
+    server = backend("pyroscope")
+    server.answer = lambda handler, request: handler.reply(status, Location=server.url("/else"),
+                                                           body=b"no \x1b[2J")
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(server.seen) >= 4)
+    end(run)
+    assert run.status == 1
+    assert len({request.body for request in server.seen}) == len(server.seen)
+    windows = windows_with_samples(store)
+    assert len(server.seen) == len(windows)
+    samples = sum(row[1] for row in windows)
+    assert summary(run, server.url()) == (0, samples)
+    assert "%d samples in %d requests: %s" % (samples, len(windows), outcome) in run.stderr
+    assert r"answered %d: no \x1b[2J" % status in run.stderr
+    assert len(re.findall("answered %d" % status, run.stderr)) == 1
+
+
+def test_a_page_is_no_answer(busy, backend, agent):
+    """Parca says 200, with a page, to what it does not know."""
+    server = backend("parca")
+    server.answer = lambda handler, request: handler.reply(200, "text/html", b"<!doctype html>")
+    run = agent(*WINDOW, "--push", server.url("/else"))
+    wait_for(lambda: len(server.seen) >= 2)
+    end(run)
+    assert run.status == 1
+    assert "is the URL the right one?" in run.stderr
+    assert "answered by what is no such backend" in run.stderr
+    assert server.seen[0].path == "/else" + PATHS["parca"]
+
+
+@pytest.mark.parametrize("kind", ["parca", "otlp"])
+def test_what_may_have_arrived_is_not_sent_again(kind, busy, backend, agent, store):
+    """Where it would count twice."""
+    server = backend(kind)
+    server.answer = lambda handler, request: handler.reset()
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(server.seen) >= 4)
+    end(run)
+    assert run.status == 1
+    assert len({request.body for request in server.seen}) == len(server.seen)
+    assert "sent, but not answered" in run.stderr
+    assert len(server.seen) == len(windows_with_samples(store))
+
+
+def test_a_connection_that_died_does_not_repeat(busy, backend, agent, store):
+    """Also where libcurl would send again by itself: on one that has been used before."""
+    server = backend("parca")
+
+    def answer(handler, request):
+        if len(server.seen) % 2:
+            server.take(handler, request)
+        else:
+            handler.reset()
+    server.answer = answer
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(server.seen) >= 6)
+    end(run)
+    assert len({request.body for request in server.seen}) == len(server.seen)
+
+
+class Authority:
+    """Signs certificates."""
+
+    def __init__(self, folder, name):
+        self.folder, self.name = str(folder), name
+        self.certificate, self.key = (os.path.join(self.folder, name + end)
+                                      for end in (".crt", ".key"))
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                     "-nodes", "-keyout", self.key, "-out", self.certificate, "-days", "2",
+                     "-subj", "/CN=" + name)
+
+    @staticmethod
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, stdin=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    def sign(self, names):
+        """(certificate, key) of a server."""
+        path = os.path.join(self.folder, "%s-%d" % (self.name, len(os.listdir(self.folder))))
+        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                     "-keyout", path + ".key", "-out", path + ".csr", "-subj", "/CN=server")
+        with open(path + ".ext", "w", encoding="ascii") as file:
+            file.write("subjectAltName=" + names)
+        self.openssl("x509", "-req", "-in", path + ".csr", "-CA", self.certificate, "-CAkey",
+                     self.key, "-CAcreateserial", "-days", "2", "-out", path + ".crt",
+                     "-extfile", path + ".ext")
+        return path + ".crt", path + ".key"
+
+
+@pytest.fixture
+def authority(require, tmp_path):
+    """authority(NAME): an Authority."""
+    require("openssl")
+    return lambda name: Authority(tmp_path, name)
+
+
+@pytest.mark.parametrize("names,trusted", [("DNS:elsewhere.test", True), ("IP:127.0.0.1", False)],
+                         ids=["wrong-name", "wrong-authority"])
+def test_who_is_not_proved_gets_nothing(names, trusted, busy, backend, authority, agent, store):
+    ours, theirs = authority("ours"), authority("theirs")
+    server = backend("pyroscope", (ours if trusted else theirs).sign(names))
+    run = agent(*WINDOW, "--push", server.url() + " ca=" + ours.certificate)
+    wait_for(lambda: len(store.windows()) >= 4)
+    end(run)
+    assert run.status == 1
+    assert not server.seen
+    assert re.search("SSL.*certificate", run.stderr), run.stderr
+    windows_came_in_time(store)
+
+
+def test_a_certificate_that_changes(busy, backend, authority, agent, store, tmp_path):
+    """First to another one of the same authority; then the authority, which the file follows."""
+    ours, theirs = authority("ours"), authority("theirs")
+    trusted = str(shutil.copy(ours.certificate, tmp_path / "trusted.crt"))
+    server = backend("parca", ours.sign("IP:127.0.0.1"))
+    run = agent(*WINDOW, "--push", server.url() + " ca=" + trusted)
+    for change in (lambda: ours, lambda: theirs):
+        count = len(server.taken)
+        wait_for(lambda: len(server.taken) > count + 1)
+        server.stop()
+        server.certificate = change().sign("IP:127.0.0.1")
+        server.start()
+    count, windows = len(server.taken), len(store.windows())
+    wait_for(lambda: len(store.windows()) > windows + 2)
+    assert len(server.taken) == count
+    shutil.copy(theirs.certificate, trusted)
+    wait_for(lambda: len(server.taken) > count + 2)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert total(server.rows()) == sum(row[1] for row in store.check().values())
+
+
+def test_credentials_are_read_each_time(busy, backend, agent, tmp_path):
+    first, second = backend("pyroscope"), backend("parca")
+    token, user = tmp_path / "token", tmp_path / "user"
+    token.write_text("first\n")
+    user.write_text("name:secret\n")
+    run = agent(*WINDOW, "--push", "%s token=%s tenant=us" % (first.url(), token),
+                "--push", "%s user=%s" % (second.url(), user))
+    wait_for(lambda: len(first.taken) >= 2 and second.taken)
+    token.write_text("second\n")
+    count = len(first.taken)
+    wait_for(lambda: len(first.taken) >= count + 2)
+    end(run)
+    assert run.status == 0, run.stderr
+    said = [request.headers["Authorization"] for request in first.taken]
+    assert said[0] == "Bearer first" and said[-1] == "Bearer second"
+    assert {request.headers["X-Scope-OrgID"] for request in first.taken} == {"us"}
+    # What is one backend's is not told the other.
+    for request in second.taken:
+        assert request.headers["Authorization"] == "Basic bmFtZTpzZWNyZXQ="
+        assert not request.headers["X-Scope-OrgID"]
+
+
+def test_by_a_proxy(busy, backend, agent):
+    """As the environment says."""
+    proxy = backend("pyroscope")
+    run = agent(*WINDOW, "--push", "pyroscope+http://backend.test:1234",
+                env=dict(os.environ, http_proxy="http://127.0.0.1:%d" % proxy.port))
+    wait_for(lambda: len(proxy.taken) >= 2)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert proxy.taken[0].path == "http://backend.test:1234" + PATHS["pyroscope"]
+
+
+def test_the_queue_has_an_end(any_python, target, backend, agent, store):
+    """The oldest give way, and are counted."""
+    target(any_python, "many_stacks.py", 2000, environment=named("many"))
+    server = backend("pyroscope")
+    server.stop()
+    run = agent("--window", "0.2s", "-r", "3999", "--push", server.url() + " queue=1M")
+    wait_for(lambda: len(store.windows()) >= 60)
+    server.start()
+    wait_for(lambda: len(server.taken) >= 3)
+    end(run)
+    assert run.status == 1
+    assert "given up, for the queue was full" in run.stderr
+    stored = sum(row[1] for row in store.check().values())
+    delivered, handed = summary(run, server.url())
+    assert handed == stored and delivered == total(server.rows()) < stored
+    # The last window, not the first.
+    last = store.select("SELECT max(start_ns), min(start_ns) FROM windows")[0]
+    starts = {profile.start for profile in server.profiles()}
+    assert last[0] in starts and last[1] not in starts
+
+
+def sending_process(run):
+    with open("/proc/%d/task/%d/children" % (run.pid, run.pid), encoding="ascii") as children:
+        return int(children.read().split()[0])
+
+
+def status_of(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as status:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in status)
+
+
+def is_gone(pid):
+    try:
+        return status_of(pid)["State"].startswith("Z")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_who_sends_has_no_privileges(busy, backend, agent, store):
+    """And ends with the agent, however that ends."""
+    server = backend("pyroscope")
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: server.taken)
+    pid = sending_process(run)
+    status = status_of(pid)
+    for name in "CapEff", "CapPrm", "CapInh", "CapAmb":
+        assert int(status[name], 16) == 0
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    links = [os.readlink("/proc/%d/fd/%s" % (pid, name)) for name in os.listdir("/proc/%d/fd" % pid)]
+    assert not [link for link in links if "bpf" in link or "perf" in link or store.folder in link]
+    run.process.kill()
+    run.finish()
+    wait_for(lambda: is_gone(pid))
+
+
+def test_the_sending_process_is_killed(busy, backend, agent, store):
+    """The agent goes on with all else, and says so."""
+    server = backend("pyroscope")
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: server.taken)
+    os.kill(sending_process(run), signal.SIGKILL)
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count + 2)
+    end(run)
+    assert run.status == 1
+    assert "start the agent anew" in run.stderr
+    store.check()
+
+
+def test_one_that_is_stopped(busy, backend, agent, store):
+    """Not even that delays a window."""
+    server = backend("pyroscope")
+    run = agent("--window", "0.1s", "-r", "199", "--push", server.url())
+    wait_for(lambda: server.taken)
+    pid = sending_process(run)
+    os.kill(pid, signal.SIGSTOP)
+    count = len(store.windows())
+    try:
+        wait_for(lambda: len(store.windows()) > count + 20)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    end(run)
+    store.check()
+
+
+@pytest.mark.parametrize("value,said", [
+    ("http://127.0.0.1:4040", "pyroscope+http"),
+    ("parca+http://user:word@127.0.0.1", "user=FILE"),
+    ("parca+gopher://127.0.0.1", "neither http"),
+    ("parca+http://127.0.0.1 token=/nonexistent", "cannot be read"),
+    ("parca+http://127.0.0.1 password=secret", "token=FILE")])
+def test_wrong_options(value, said, profile):
+    run = profile.attempt("agent", "--push", value)
+    assert run.status == 2
+    lines = run.stderr.splitlines()
+    assert len(lines) == 1 and said in lines[0], run.stderr
+
+
+def test_a_secret_on_an_open_line_is_warned_of(busy, agent, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    # Nothing answers there.
+    run = agent(*WINDOW, "--push",
+                "pyroscope+http://192.0.2.1:4040 timeout=0.2s token=%s" % token)
+    end(run)
+    assert "is told a secret" in run.stderr
+    assert "secret\n" not in run.stderr.replace("told a secret", "")
