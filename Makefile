@@ -70,7 +70,7 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all foreign clean install uninstall demo test test-all vmtest vmshell unit-tests fuzzers fuzz \
+.PHONY: all foreign clean install uninstall demo test test-all test-backends vmtest vmshell unit-tests fuzzers fuzz \
 	churn bench bench-versions bench-scale format-check lint
 
 all: $(OUTPUT)/pybpfprof
@@ -246,6 +246,14 @@ vmtest:
 	@$(OWNERS)
 	@tests/interpreters/debian.py || echo "what is not there is skipped"
 	@tests/run tests/e2e/test_kernels.py
+
+# With the servers that profiles are pushed to, which take some 25 minutes to build, once.
+test-backends:
+	@deploy/packages.sh test
+	+@$(MAKE) $(JOBS) --no-print-directory all
+	@$(OWNERS)
+	@tests/backends/build_backends.py || echo "what is not there is skipped"
+	@tests/run tests/e2e/test_backends.py
 
 SECONDS ?= 600
 

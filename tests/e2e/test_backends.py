@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the agent pushes, as real servers have it: tests/backends/ builds and runs them.
+
+`make test-backends` builds them first; without that, what is not there is skipped.
+"""
+
+import os
+import sys
+import time
+
+import pytest
+
+from agents import end, named, own, wait_for
+from conftest import ROOT
+from test_push import summary, summed
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
+import build_backends  # noqa: E402
+import servers  # noqa: E402
+
+PATIENCE_S = 20
+SERVICES = "web", "many"
+
+# server, what it is sent, the types that it has then
+WAYS = [("pyroscope", "pyroscope", ("samples:count", "cpu:nanoseconds")),
+        ("pyroscope", "otlp", ("cpu:nanoseconds",)),
+        ("parca", "parca", ("samples:count", "cpu:nanoseconds"))]
+
+
+@pytest.fixture
+def server(tmp_path_factory):
+    """server(NAME, OPTION...): a servers.Server."""
+    running = []
+
+    def start(name, *options, **more):
+        if not build_backends.is_there(name):
+            pytest.skip("no %s here: make test-backends builds it" % name)
+        running.append(servers.Server(name, tmp_path_factory.mktemp(name), options, **more))
+        return running[-1]
+    yield start
+    for one in running:
+        one.end()
+
+
+@pytest.fixture
+def load(any_python, target):
+    """One service with few stacks, one with ever new ones."""
+    target(any_python, "busy.py", environment=named("web"))
+    target(any_python, "many_stacks.py", 2000, environment=named("many"))
+
+
+def stored(report, name):
+    """{frames: samples} of the service NAME."""
+    sums = summed(report("--full-filenames", "--label", "service_name=" + own(name)))
+    return {frames: count for (_, frames), count in sums.items()}
+
+
+def is_same(backend, report, of_type, rate):
+    """Whether the server has what the store has, function, file, line and count."""
+    # Parca takes counts of what has a period for what they stand for.
+    counts = of_type == "samples:count" and backend.name != "parca"
+    period = 1 if counts else round(1e9 / rate)
+    for name in SERVICES:
+        wanted = {frames: count * period for frames, count in stored(report, name).items()}
+        if backend.stacks(own(name), of_type) != wanted:
+            return False
+    return True
+
+
+def comes_true(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+@pytest.mark.parametrize("name,kind,types", WAYS, ids=["%s-as-%s" % way[:2] for way in WAYS])
+@pytest.mark.parametrize("rate,window_s", [(199, 1), (9999, 3)], ids=["small", "in-parts"])
+def test_all_is_there(name, kind, types, rate, window_s, load, server, agent, report, store):
+    backend = server(name)
+    run = agent("-r", rate, "--window", "%ds" % window_s, "--push", backend.url(kind))
+    wait_for(lambda: len(store.windows()) >= 2)
+    end(run)
+    assert run.status == 0, run.stderr + backend.said()
+    everything = sum(row[1] for row in store.check().values())
+    assert summary(run, backend.url(kind)) == (everything, everything)
+    assert len(stored(report, "many")) > (5000 if rate == 9999 else 20)
+    for of_type in types:
+        assert comes_true(lambda: is_same(backend, report, of_type, rate)), of_type
+
+
+def test_a_tenant(load, server, agent, store):
+    """Without one it says so, and nothing is sent again."""
+    backend = server("pyroscope", "-auth.multitenancy-enabled=true",
+                     headers={"X-Scope-OrgID": "us"})
+    url = backend.url("pyroscope")
+    run = agent("-r", "199", "--window", "1s", "--push", url,
+                "--push", url + "/ tenant=us")
+    wait_for(lambda: len(store.windows()) >= 2)
+    end(run)
+    assert run.status == 1
+    assert "%s: answered 401" % url in run.stderr
+    everything = sum(row[1] for row in store.check().values())
+    assert summary(run, url + ":") == (0, everything)
+    assert summary(run, url + "/:") == (everything, everything)
+    assert comes_true(lambda: sum(backend.stacks(own("web"), "samples:count").values()))
+
+
+def test_parca_does_not_know_the_path(load, server, agent):
+    """It says 200, and means nothing by it."""
+    backend = server("parca")
+    run = agent("--window", "1s", "--push", backend.url("otlp"))
+    time.sleep(2)
+    end(run)
+    assert run.status == 1
+    assert "is the URL the right one?" in run.stderr
