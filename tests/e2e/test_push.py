@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -440,6 +441,46 @@ def test_the_queue_has_an_end(any_python, target, backend, agent, store):
     last = store.select("SELECT max(start_ns), min(start_ns) FROM windows")[0]
     starts = {profile.start for profile in server.profiles()}
     assert last[0] in starts and last[1] not in starts
+
+
+def test_a_configuration_that_is_read_again(busy, backend, profile, tmp_path):
+    """Where to push stays what it was; nothing is lost."""
+    first, second = backend("pyroscope"), backend("parca")
+    config = tmp_path / "agent.yaml"
+    config.write_text("push: [%s timeout=5s, %s]\nwindow: 0.5s\nrate: 199\n"
+                      % (first.url(), second.url()))
+    run = profile.start("agent", "--config", config, files=False)
+    run.wait_sampling()
+    wait_for(lambda: len(first.taken) >= 2)
+    config.write_text("push: [%s]\nwindow: 0.2s\nrate: 99\n" % first.url())
+    run.process.send_signal(signal.SIGHUP)
+    count = len(second.taken)
+    wait_for(lambda: len(second.taken) > count + 3)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert total(first.rows()) == total(second.rows()) == summary(run, second.url())[0]
+
+
+def test_metrics(busy, backend, agent):
+    good, bad = backend("otlp"), backend("pyroscope")
+    bad.stop()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % free.getsockname()[1]
+    run = agent(*WINDOW, "--listen", address, "--push", good.url(), "--push", bad.url())
+    wait_for(lambda: len(good.taken) >= 3)
+    with urllib.request.urlopen("http://%s/metrics" % address, timeout=10) as answer:
+        text = answer.read().decode("ascii")
+
+    def metric(name, server, more=""):
+        line = 'pybpfprof_push_%s{backend="%s"%s} ' % (name, server.url(), more)
+        return int(text.partition(line)[2].partition("\n")[0])
+    delivered = ',outcome="delivered"'
+    assert metric("requests_total", good, delivered) >= 3
+    assert 0 < metric("samples_total", good, delivered) <= total(good.rows())
+    assert metric("samples_total", bad, delivered) == 0
+    assert metric("attempts_total", bad) > 0 and metric("queued_bytes", bad) > 0
+    end(run)
 
 
 def sending_process(run):

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include "destination_url.h"
 #include "handover.h"
 #include "push_destinations.h"
+#include "push_metrics.h"
 #include "xalloc.h"
 
 static void leads_to(const char *text, const struct push_backend *backend, const char *request,
@@ -83,12 +85,16 @@ static void what_is_no_url_is_refused(void **state)
 static void what_is_behind_a_url_is_its_own(void **state)
 {
 	struct push_destinations list = { 0 };
+	char *wrong;
 
 	(void)state;
 	assert_null(push_destinations__add(&list, "pyroscope+http://a:1"));
 	assert_null(push_destinations__add(&list, "parca+https://b/c token=/dev/null  ca=/dev/zero "
 						  "tenant=us queue=2M timeout=0.5s"));
 	assert_null(push_destinations__add(&list, "otlp+http://c user=/dev/null"));
+	wrong = push_destinations__add(&list, "parca+https://b/c tenant=eu");
+	assert_string_equal(wrong, "it is given twice");
+	free(wrong);
 	assert_int_equal(list.count, 3);
 	assert_null(list.list[0].token_file);
 	assert_null(list.list[0].tenant);
@@ -131,6 +137,37 @@ static void what_is_wrong_behind_it_is_said(void **state)
 		free(text);
 	}
 	assert_int_equal(list.count, 0);
+}
+
+static void metrics_have_all_of_it(void **state)
+{
+	struct push_destinations list = { 0 };
+	struct push_counts counts[2] = { 0 };
+	char *text = NULL;
+	size_t length;
+	FILE *file = open_memstream(&text, &length);
+
+	(void)state;
+	assert_null(push_destinations__add(&list, "parca+http://a"));
+	assert_null(push_destinations__add(&list, "otlp+http://b/\"x"));
+	push_count__add(&counts[0].outcomes[PUSH_DELIVERED], 7);
+	push_count__add(&counts[1].outcomes[PUSH_QUEUE_FULL], 9);
+	counts[1].attempts = 3;
+	counts[1].queued_bytes = 11;
+	push_metrics__write(list.list, counts, list.count, file);
+	fclose(file);
+	assert_non_null(strstr(text, "\npybpfprof_push_requests_total{backend=\"parca+http://a\","
+				     "outcome=\"delivered\"} 1\n"));
+	assert_non_null(strstr(text, "\npybpfprof_push_samples_total{backend=\"parca+http://a\","
+				     "outcome=\"delivered\"} 7\n"));
+	assert_non_null(
+		strstr(text, "{backend=\"otlp+http://b/\\\"x\",outcome=\"queue_full\"} 9\n"));
+	assert_non_null(strstr(text,
+			       "\npybpfprof_push_attempts_total{backend=\"otlp+http://b/\\\"x\"}"
+			       " 3\n"));
+	assert_non_null(strstr(text, "queued_bytes{backend=\"otlp+http://b/\\\"x\"} 11\n"));
+	free(text);
+	push_destinations__free(&list);
 }
 
 /* A file with the LENGTH bytes of CONTENT, for unlink and free. */
@@ -239,6 +276,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_url_is_refused),
 		cmocka_unit_test(what_is_behind_a_url_is_its_own),
 		cmocka_unit_test(what_is_wrong_behind_it_is_said),
+		cmocka_unit_test(metrics_have_all_of_it),
 		cmocka_unit_test(credentials_are_read),
 		cmocka_unit_test(requests_are_handed_over_whole),
 		cmocka_unit_test(who_does_not_keep_up_is_not_waited_for),

@@ -33,7 +33,11 @@ static bool close_picky(void *context)
 	return !picky->leaving;
 }
 
-static const struct sink_operations picky_operations = { "picky", take, close_picky };
+static const struct sink_operations picky_operations = {
+	.name = "picky",
+	.take = take,
+	.close = close_picky,
+};
 
 static void give(struct sinks *sinks, unsigned int count)
 {

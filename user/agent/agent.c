@@ -97,7 +97,7 @@ static char *open_ends(struct agent *agent)
 
 	/* First: what is opened later is not the sending process's, too. */
 	if (options->pushed.count)
-		wrong = push_sink__add(&agent->sinks, &options->pushed, NULL);
+		wrong = push_sink__add(&agent->sinks, &options->pushed);
 	if (!wrong && options->folder)
 		wrong = store_sink__add(&agent->sinks, options->folder, &options->limits);
 	return wrong ? wrong : web__open(agent, &agent->web);

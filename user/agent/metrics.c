@@ -115,6 +115,9 @@ static void write_sinks(const struct sinks *sinks, FILE *file)
 			       "sink_windows_total{sink=\"%s\",result=\"lost\"} %" PRIu64 "\n",
 			name, sink->taken, name, sink->lost);
 	}
+	for (size_t i = 0; i < sinks->count; i++)
+		if (sinks->sinks[i].operations->measure)
+			sinks->sinks[i].operations->measure(sinks->sinks[i].context, file);
 }
 
 static size_t open_files(void)

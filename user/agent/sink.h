@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "labelled_window.h"
 
@@ -21,6 +22,8 @@ struct sink_operations {
 	/* After the last window; frees CONTEXT.  Whether all that was taken is where it belongs;
 	 * what is not, it says itself. */
 	bool (*close)(void *context);
+	/* Writes what more it can tell, as metrics.h does; NULL: nothing. */
+	void (*measure)(const void *context, FILE *file);
 };
 
 /* A sink, and what became of the windows that it was given. */

@@ -82,6 +82,15 @@ static char *take_word(struct push_destination *destination, const char *word)
 		word);
 }
 
+/* Metrics tell them apart by their URLs. */
+static bool is_known(const struct push_destinations *destinations, const char *url)
+{
+	for (size_t i = 0; i < destinations->count; i++)
+		if (strcmp(destinations->list[i].url.given, url) == 0)
+			return true;
+	return false;
+}
+
 static void free_destination(struct push_destination *destination)
 {
 	destination_url__free(&destination->url);
@@ -101,6 +110,8 @@ char *push_destinations__add(struct push_destinations *destinations, const char 
 			wrong = take_word(&added, word);
 	if (!wrong && added.token_file && added.user_file)
 		wrong = xstrdup("it has a token and a user: give one of them");
+	if (!wrong && is_known(destinations, added.url.given))
+		wrong = xstrdup("it is given twice");
 	if (wrong) {
 		free_destination(&added);
 		return wrong;

@@ -11,6 +11,7 @@
 
 #include "handover.h"
 #include "log.h"
+#include "push_metrics.h"
 #include "push_sink.h"
 #include "sender.h"
 #include "xalloc.h"
@@ -167,14 +168,21 @@ static bool close_push(void *context)
 	return all;
 }
 
+static void measure(const void *context, FILE *file)
+{
+	const struct push *push = context;
+
+	push_metrics__write(push->destinations, push->counts, push->count, file);
+}
+
 static const struct sink_operations operations = {
 	.name = "push",
 	.take = take,
 	.close = close_push,
+	.measure = measure,
 };
 
-char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
-		     const struct push_counts **counts)
+char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations)
 {
 	struct push *push = xcalloc(1, sizeof(*push));
 	void *memory = mmap(NULL, destinations->count * sizeof(*push->counts),
@@ -191,8 +199,6 @@ char *push_sink__add(struct sinks *sinks, const struct push_destinations *destin
 		push__free(push);
 		return wrong;
 	}
-	if (counts)
-		*counts = push->counts;
 	sinks__add(sinks, &operations, push);
 	return NULL;
 }

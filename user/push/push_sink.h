@@ -9,17 +9,12 @@
 #ifndef PYBPFPROF_PUSH_SINK_H
 #define PYBPFPROF_PUSH_SINK_H
 
-#include "outcomes.h"
 #include "push_destinations.h"
 #include "sink.h"
 
 /* Adds to SINKS what pushes to DESTINATIONS, one or more, which must outlive it.  To be called
  * before anything else is opened that a forked process would have as well, and before privileges
- * are given up.  NULL, or what is wrong, which the caller frees.
- *
- * *COUNTS, unless it is NULL, is what became of all that was handed over for each destination so
- * far, until SINKS are closed. */
-char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
-		     const struct push_counts **counts);
+ * are given up.  NULL, or what is wrong, which the caller frees. */
+char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations);
 
 #endif

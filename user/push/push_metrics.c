@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <inttypes.h>
+
+#include "push_metrics.h"
+
+#define PREFIX "pybpfprof_push_"
+
+static void head(FILE *file, const char *name, const char *type, const char *help)
+{
+	fprintf(file, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
+}
+
+/* NAME with its first label, and what comes before the next. */
+static void begin(FILE *file, const char *name, const struct push_destination *destination)
+{
+	fprintf(file, PREFIX "%s{backend=\"", name);
+	for (const char *at = destination->url.given; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fputc('\\', file);
+		fputc(*at, file);
+	}
+	fputc('"', file);
+}
+
+static void write_outcomes(const struct push_destination *destination,
+			   const struct push_counts *counts, bool samples, FILE *file)
+{
+	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
+		const struct push_count *count = &counts->outcomes[outcome];
+
+		begin(file, samples ? "samples_total" : "requests_total", destination);
+		fprintf(file, ",outcome=\"%s\"} %" PRIu64 "\n", push_outcome__name(outcome),
+			samples ? count->samples : count->requests);
+	}
+}
+
+void push_metrics__write(const struct push_destination *destinations,
+			 const struct push_counts *counts, size_t count, FILE *file)
+{
+	head(file, "requests_total", "counter", "Requests to backends by what became of them.");
+	for (size_t i = 0; i < count; i++)
+		write_outcomes(&destinations[i], &counts[i], false, file);
+	head(file, "samples_total", "counter", "The samples in them.");
+	for (size_t i = 0; i < count; i++)
+		write_outcomes(&destinations[i], &counts[i], true, file);
+	head(file, "attempts_total", "counter", "Requests that were sent, again included.");
+	for (size_t i = 0; i < count; i++) {
+		begin(file, "attempts_total", &destinations[i]);
+		fprintf(file, "} %" PRIu64 "\n", counts[i].attempts);
+	}
+	head(file, "queued_bytes", "gauge", "What waits, or is on its way.");
+	for (size_t i = 0; i < count; i++) {
+		begin(file, "queued_bytes", &destinations[i]);
+		fprintf(file, "} %" PRIu64 "\n", counts[i].queued_bytes);
+	}
+}
