@@ -156,8 +156,8 @@ static void test_threads_are_told_apart_as_they_are_shown(void **state)
 	assert_int_equal(options.threads, THREADS_ALL);
 	options__free(&options);
 	for (size_t i = 0; output_formats[i]; i++) {
-		bool shows_none = output_formats[i] == &output_folded ||
-				  output_formats[i] == &output_text;
+		bool shows_none =
+			output_formats[i] == &output_folded || output_formats[i] == &output_text;
 
 		assert_int_equal(parse(&options, "-p1", "-f", output_formats[i]->name, NULL),
 				 STATUS_WRITTEN);
