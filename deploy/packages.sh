@@ -80,6 +80,7 @@ vmtest   busybox-static         busybox            is these machines' shell
 vmtest   cpio                   cpio               makes their file system
 test     runc                   runc               runs containers
 test     bubblewrap             bwrap              runs sandboxes
+test     systemd                systemd-analyze    scores the agent's service
 test     libcmocka-dev          -                  unit tests
 test     libpython3-dev         -                  its headers are what the offset tables must match
 test     openssl                openssl            makes certificates

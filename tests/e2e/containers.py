@@ -85,7 +85,8 @@ class Container:
     """A container on the root folder ROOT, whose first process is a target (conftest.py)."""
 
     def __init__(self, require, folder, root, command, namespaces=NAMESPACES, mounts=(),
-                 capabilities=(), cgroup="/kubepods/burstable/pod{pod}/{id}"):
+                 capabilities=(), cgroup="/kubepods/burstable/pod{pod}/{id}", adapt=None):
+        """ADAPT(CONFIG) may change its config.json."""
         self.folder = str(folder)
         self.name = uuid.uuid4().hex * 2
         self.pod = str(uuid.uuid4())
@@ -93,8 +94,11 @@ class Container:
         self.runc = [require("runc"), "--root", os.path.join(self.folder, "state")]
         for name in "layers", "rootfs":
             os.mkdir(os.path.join(self.folder, name))
+        config = describe(command, namespaces, mounts, capabilities, self.cgroup)
+        if adapt:
+            adapt(config)
         with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as file:
-            json.dump(describe(command, namespaces, mounts, capabilities, self.cgroup), file)
+            json.dump(config, file)
         self.command = [require("unshare"), "-m", "sh", "-euc", RUN, "sh", self.folder, root,
                         self.name, *self.runc]
 

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The systemd unit: its score, and that the agent works within all that it forbids.
+
+There need be no running systemd.  What the unit says about user, capabilities and system calls is
+made a container's configuration, in which the kernel enforces it.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import CAPABILITIES, ROOT
+from contained_agent import ContainedAgent
+from containers import NAMESPACES, bind
+
+UNIT = os.path.join(ROOT, "deploy", "systemd", "pybpfprof-agent.service")
+CONFIG = os.path.join(ROOT, "deploy", "agent.yaml")
+# Of 10, which is a service without any limit.
+EXPOSURE_MAX = 2.5
+NOBODY = 65534
+
+PROT_WRITE, PROT_EXEC = 2, 4
+FAMILIES = {"AF_INET": 2, "AF_INET6": 10}
+ALLOW, KILL = "SCMP_ACT_ALLOW", "SCMP_ACT_KILL_PROCESS"
+
+
+def read_unit():
+    """{key: [value, ...]} of all its sections."""
+    found = {}
+    with open(UNIT, encoding="utf-8") as unit:
+        for line in unit:
+            key, equals, value = line.strip().partition("=")
+            if equals and not line.startswith("#"):
+                found.setdefault(key, []).append(value)
+    return found
+
+
+@pytest.fixture
+def analyze(require):
+    """analyze(ARGUMENT...): what systemd-analyze said, which must be content."""
+    def run(*words):
+        done = subprocess.run([require("systemd-analyze"), *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+    return run
+
+
+def test_verify(analyze, binary, tmp_path):
+    """Nothing in it that systemd does not know, where the binary is installed."""
+    with open(UNIT, encoding="utf-8") as file:
+        text = file.read()
+    assert "=/usr/bin/pybpfprof agent " in text
+    copy = tmp_path / os.path.basename(UNIT)
+    copy.write_text(text.replace("/usr/bin/pybpfprof", binary))
+    said = [line for line in analyze("verify", "--man=no", str(copy)).splitlines()
+            if copy.name in line]
+    assert not said
+
+
+def test_exposure(analyze):
+    said = analyze("security", "--offline=true", "--threshold=%d" % (10 * EXPOSURE_MAX), UNIT)
+    assert "Overall exposure level" in said
+
+
+def test_capabilities():
+    unit = read_unit()
+    needed = {"CAP_" + name.upper() for name in CAPABILITIES}
+    for key in "AmbientCapabilities", "CapabilityBoundingSet":
+        value, = unit[key]
+        assert set(value.split()) == needed
+
+
+def expand(names, groups):
+    """The system calls that NAMES and the groups among them have."""
+    calls = set()
+    for name in names:
+        calls |= expand(groups[name], groups) if name.startswith("@") else {name}
+    return calls
+
+
+def allowed_calls(unit, analyze):
+    """What is left of SystemCallFilter's list after what it takes away again."""
+    groups, name = {}, None
+    for line in analyze("syscall-filter").splitlines():
+        if line.startswith("@"):
+            name = line.strip()
+            groups[name] = []
+        elif line.startswith("    ") and name and not line.strip().startswith("#"):
+            groups[name].append(line.strip())
+    calls = set()
+    for value in unit["SystemCallFilter"]:
+        names = expand(value.lstrip("~").split(), groups)
+        calls = calls - names if value.startswith("~") else calls | names
+    return calls
+
+
+def without_bits(index, bits):
+    return {"index": index, "value": bits, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}
+
+
+def seccomp(unit, calls):
+    """SystemCallFilter, MemoryDenyWriteExecute and RestrictAddressFamilies.  What is not allowed
+    ends the process here, in place of an error that it may pass over."""
+    conditions = {
+        "mmap": [[without_bits(2, PROT_WRITE)], [without_bits(2, PROT_EXEC)]],
+        "mprotect": [[without_bits(2, PROT_EXEC)]],
+        "pkey_mprotect": [[without_bits(2, PROT_EXEC)]],
+        "socket": [[{"index": 0, "value": FAMILIES[name], "op": "SCMP_CMP_EQ"}]
+                   for name in unit["RestrictAddressFamilies"][0].split()],
+    }
+    assert unit["MemoryDenyWriteExecute"] == ["yes"]
+    rules = [{"names": sorted(calls - set(conditions)), "action": ALLOW}]
+    for name, alternatives in conditions.items():
+        rules += [{"names": [name], "action": ALLOW, "args": arguments}
+                  for arguments in alternatives if name in calls]
+    return {"defaultAction": KILL, "syscalls": rules,
+            "architectures": ["SCMP_ARCH_X86_64" if os.uname().machine == "x86_64"
+                              else "SCMP_ARCH_AARCH64"]}
+
+
+def place(source, destination):
+    return dict(bind(str(source)), destination=destination)
+
+
+@pytest.fixture
+def service(require, binary, analyze, tmp_path):
+    """service(CALLS): the agent as the unit starts it, with these system calls taken away."""
+    running = []
+
+    def start(without=()):
+        unit, state = read_unit(), tmp_path / "state"
+        state.mkdir()
+        os.chown(state, NOBODY, NOBODY)
+        held = unit["AmbientCapabilities"][0].split()
+
+        def adapt(config):
+            config["mounts"] = [mount for mount in config["mounts"]
+                                if mount["destination"] != "/programs"]
+            config["root"]["readonly"] = unit["ProtectSystem"] == ["strict"]
+            process = config["process"]
+            process["user"] = {"uid": NOBODY, "gid": NOBODY, "umask": int(unit["UMask"][0], 8)}
+            process["noNewPrivileges"] = unit["NoNewPrivileges"] == ["yes"]
+            process["capabilities"] = {name: held for name in (
+                "bounding", "effective", "permitted", "inheritable", "ambient")}
+            config["linux"]["seccomp"] = seccomp(unit, allowed_calls(unit, analyze) - set(without))
+
+        mounts = [{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
+                  place(binary, "/usr/bin/pybpfprof"),
+                  place(CONFIG, "/etc/pybpfprof/agent.yaml"), place(state, "/var/lib/pybpfprof")]
+        command, = unit["ExecStart"]
+        namespaces = [name for name in NAMESPACES if name not in ("pid", "network", "cgroup")]
+        folder = tmp_path / "container"
+        folder.mkdir()
+        running.append(ContainedAgent(require, folder, "/", command.split(), mounts=mounts,
+                                      namespaces=namespaces, adapt=adapt))
+        running[-1].begin()
+        return running[-1], state
+
+    yield start
+    for agent in running:
+        agent.end()
+
+
+def test_the_agent_works_within(service, any_python, target, profile):
+    """Of another user's process, all names; and it ends well."""
+    busy = target(any_python, "busy.py", environment={"OTEL_SERVICE_NAME": "busy-%d" % os.getpid()})
+    agent, state = service()
+    with open("/proc/%d/status" % agent.pid, encoding="ascii") as status:
+        assert "\nUid:\t%d\t" % NOBODY in status.read()
+    os.kill(agent.pid, signal.SIGHUP)
+    before = busy.cpu_seconds()
+    while busy.cpu_seconds() < before + 2:
+        time.sleep(0.1)
+    status, said = agent.stop()
+    assert status == 0, said
+    assert "error" not in said and "refused" not in said, said
+    run = profile.attempt("report", "--store", state, "--label",
+                          "service_name=busy-%d" % os.getpid(), "-f", "folded", "-o", "-")
+    stacks = [line for line in run.stdout.decode().splitlines() if ";leaf (" in line]
+    assert sum(int(line.rpartition(" ")[2]) for line in stacks) > 10, run.stderr
+
+
+def test_the_filter_is_in_force(service):
+    """Without a call that the agent needs it does not start: what the test above says is due to the
+    list."""
+    with pytest.raises(AssertionError):
+        service(without=["perf_event_open"])
