@@ -81,6 +81,7 @@ vmtest   cpio                   cpio               makes their file system
 test     runc                   runc               runs containers
 test     bubblewrap             bwrap              runs sandboxes
 test     systemd                systemd-analyze    scores the agent's service
+test     python3-yaml           -                  reads what Kubernetes is told
 test     libcmocka-dev          -                  unit tests
 test     libpython3-dev         -                  its headers are what the offset tables must match
 test     openssl                openssl            makes certificates

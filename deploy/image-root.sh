@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# deploy/image-root.sh BINARY FOLDER: makes FOLDER a root with the binary, as /usr/bin/pybpfprof, the libraries
+# that it is linked to, and nothing else.
+set -eu
+
+[ $# -eq 2 ] || {
+	echo "usage: deploy/image-root.sh BINARY FOLDER" >&2
+	exit 2
+}
+binary=$1 root=$2
+
+install -D -m 755 -s "$binary" "$root/usr/bin/pybpfprof"
+libraries=$(ldd "$binary")
+case $libraries in *"not found"*)
+	echo "deploy/image-root.sh: $binary: $libraries" >&2
+	exit 1
+	;;
+esac
+# "libz.so.1 => /lib/libz.so.1 (0x...)", and the loader without an arrow.
+echo "$libraries" | sed -n 's/^.*[[:space:]]\(\/[^ ]*\) (0x[0-9a-f]*)$/\1/p' | while read -r library; do
+	install -D -m 755 "$library" "$root$library"
+done

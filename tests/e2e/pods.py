@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The manifests' objects, and the pod that they describe as a container of this machine."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import ROOT
+from contained_agent import ContainedAgent
+from containers import NAMESPACES, bind
+from deploy_tools import find_tool, runtime_default
+
+yaml = pytest.importorskip("yaml", reason="no python3-yaml here")
+
+BASE = os.path.join(ROOT, "deploy", "kubernetes", "base")
+NAME = "pybpfprof"
+NODE = "a-node"
+
+
+def output_of(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build(folder=BASE):
+    """What says the manifests' objects."""
+    if shutil.which("kubectl"):
+        return output_of("kubectl", "kustomize", str(folder))
+    return output_of(find_tool("kustomize"), "build", str(folder))
+
+
+def objects(text):
+    """{kind: object}; there is one of each."""
+    found = [each for each in yaml.safe_load_all(text) if each]
+    kinds = {each["kind"]: each for each in found}
+    assert len(kinds) == len(found)
+    return kinds
+
+
+class Pod:
+    """The DaemonSet's pod on this machine, as a kubelet and a runtime would have it."""
+
+    def __init__(self, kinds, folder):
+        self.spec = kinds["DaemonSet"]["spec"]["template"]["spec"]
+        self.configuration = kinds["ConfigMap"]
+        self.agent, = self.spec["containers"]
+        self.folder = folder
+        self.store = str(folder / "store")
+        added = self.agent["securityContext"]["capabilities"]
+        assert added["drop"] == ["ALL"]
+        self.capabilities = {name.lower() for name in added["add"]}
+
+    def write_config_map(self, volume):
+        name = volume["configMap"]["name"]
+        assert self.configuration["metadata"]["name"] == name
+        folder = self.folder / "config"
+        folder.mkdir()
+        for key, text in self.configuration["data"].items():
+            (folder / key).write_text(text)
+        return str(folder)
+
+    def source(self, name):
+        """Where a volume is; the host's folders are below the test's own."""
+        volume, = (each for each in self.spec["volumes"] if each["name"] == name)
+        if "configMap" in volume:
+            return self.write_config_map(volume)
+        assert volume["hostPath"] == {"path": "/var/lib/pybpfprof", "type": "DirectoryOrCreate"}
+        os.mkdir(self.store, 0o755)
+        return self.store
+
+    def mounts(self):
+        """The runtime's own, and its volumes."""
+        yield {"destination": "/proc", "type": "proc", "source": "proc",
+               "options": ["nosuid", "noexec", "nodev"]}
+        yield {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+               "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]}
+        yield {"destination": "/sys", "type": "sysfs", "source": "sysfs",
+               "options": ["nosuid", "noexec", "nodev", "ro"]}
+        for mount in self.agent["volumeMounts"]:
+            options = ["rbind", "ro" if mount.get("readOnly") else "rw"]
+            yield dict(bind(self.source(mount["name"])), destination=mount["mountPath"],
+                       options=options)
+
+    def environment(self):
+        for variable in self.agent["env"]:
+            source = variable.get("valueFrom", {"fieldRef": {}})["fieldRef"]
+            value = {"spec.nodeName": NODE}.get(source.get("fieldPath"), variable.get("value"))
+            yield "%s=%s" % (variable["name"], value)
+
+    def adapt(self, config):
+        context = self.agent["securityContext"]
+        process = config["process"]
+        config["mounts"] = list(self.mounts())
+        config["root"]["readonly"] = context["readOnlyRootFilesystem"]
+        process["user"] = {"uid": context["runAsUser"], "gid": context["runAsGroup"]}
+        process["noNewPrivileges"] = not context["allowPrivilegeEscalation"]
+        process["env"] = list(self.environment())
+        assert self.spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        config["linux"].update(
+            seccomp=runtime_default(process["capabilities"]["bounding"]),
+            # What the runtimes close of /proc.
+            maskedPaths=["/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys",
+                         "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
+                         "/proc/sched_debug", "/proc/scsi", "/sys/firmware"],
+            readonlyPaths=["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+                           "/proc/sysrq-trigger"])
+
+    def container(self, require, root):
+        """Of the image whose root is ROOT."""
+        assert self.spec["hostPID"] and not self.spec.get("hostNetwork")
+        namespaces = [name for name in NAMESPACES if name != "pid"]
+        folder = self.folder / "container"
+        folder.mkdir()
+        return ContainedAgent(require, folder, root, ["/usr/bin/pybpfprof", *self.agent["args"]],
+                              namespaces=namespaces, capabilities=self.capabilities,
+                              adapt=self.adapt)
+
+
+@contextlib.contextmanager
+def running(pod, require, root):
+    container = pod.container(require, root)
+    try:
+        container.begin()
+        yield container
+    finally:
+        container.end()
+
+
+def own_service():
+    return "busy-%d" % os.getpid()
+
+
+def start_busy(python, target):
+    """Another user's process, of a service of its own."""
+    return target(python, "busy.py", environment={"OTEL_SERVICE_NAME": own_service()}, user=65534,
+                  group=65534)
+
+
+def run_beside(pod, require, root, busy):
+    """Two seconds of BUSY's CPU time; what the agent said when it was ended."""
+    with running(pod, require, root) as agent:
+        before = busy.cpu_seconds()
+        while busy.cpu_seconds() < before + 2:
+            time.sleep(0.1)
+        status, said = agent.stop()
+    assert status == 0, said
+    return said
+
+
+def samples_in_leaf(profile, pod):
+    labels = ["--label", "service_name=" + own_service(), "--label", "node=" + NODE]
+    run = profile.attempt("report", "--store", pod.store, *labels, "-f", "folded", "-o", "-")
+    return sum(int(line.rpartition(" ")[2]) for line in run.stdout.decode().splitlines()
+               if ";leaf (" in line)

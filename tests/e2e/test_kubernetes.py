@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The manifests and the chart: that they say the same, that Kubernetes knows what they say, and that
+the agent works in the container that they describe."""
+
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import CAPABILITIES, ROOT
+from containers import Container
+from deploy_tools import BUILD_TIMEOUT_S, KUBERNETES, find_tool, write_schemas
+from pods import (NAME, Pod, build, objects, output_of, run_beside, running, samples_in_leaf,
+                  start_busy, yaml)
+
+CHART = os.path.join(ROOT, "deploy", "helm", "pybpfprof")
+# What helm adds for itself.
+OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart",
+           "checksum/config"}
+# What kustomize adds to a ConfigMap's name.
+HASH = re.compile(NAME + r"-[0-9a-z]{10}")
+# A helm that Go has installed takes an old one for granted.
+KUBERNETES_VERSION = KUBERNETES.rpartition("@")[2]
+
+ADDRESS = "192.0.2.1"
+GET = ("import sys, urllib.request\n"
+       "print(urllib.request.urlopen(sys.argv[1], timeout=30).read().decode(), end='')\n")
+
+pytestmark = pytest.mark.timeout(BUILD_TIMEOUT_S)
+
+
+def template(*words):
+    """What says the chart's objects."""
+    return output_of(find_tool("helm"), "template", "--kube-version", KUBERNETES_VERSION, NAME, CHART,
+                     *words)
+
+
+def plain(value):
+    """Without the names and labels that the tools add."""
+    if isinstance(value, dict):
+        kept = {key: plain(each) for key, each in value.items() if key not in OF_HELM}
+        return {key: each for key, each in kept.items() if (key, each) != ("annotations", {})}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return HASH.sub(NAME, value) if isinstance(value, str) else value
+
+
+def listed(value):
+    """With no order among a container's variables, which have none."""
+    for container in value["DaemonSet"]["spec"]["template"]["spec"]["containers"]:
+        container["env"].sort(key=lambda variable: variable["name"])
+    return value
+
+
+@pytest.fixture
+def monitored(tmp_path):
+    """What says the manifests' objects with the component for Prometheus."""
+    folder = tmp_path / "monitored"
+    folder.mkdir()
+    place = os.path.relpath(os.path.join(ROOT, "deploy", "kubernetes"), os.path.realpath(folder))
+    (folder / "kustomization.yaml").write_text(
+        "resources: [%s/base]\ncomponents: [%s/components/podmonitor]\n" % (place, place))
+    return build(folder)
+
+
+def check_same(ours, charts):
+    ours, charts = (listed(plain(objects(text))) for text in (ours, charts))
+    for each in ours, charts:
+        each["ConfigMap"]["data"] = {name: yaml.safe_load(text) for name, text
+                                     in each["ConfigMap"]["data"].items()}
+    assert ours == charts
+    return set(ours)
+
+
+def test_both_say_the_same():
+    assert check_same(build(), template()) == {"ServiceAccount", "ConfigMap", "PriorityClass",
+                                               "DaemonSet"}
+
+
+def test_both_say_the_same_to_prometheus(monitored):
+    assert "PodMonitor" in check_same(monitored, template("--set", "podMonitor.enabled=true"))
+
+
+def test_the_service_is_configured_the_same():
+    with open(os.path.join(ROOT, "deploy", "agent.yaml"), encoding="utf-8") as file:
+        service = yaml.safe_load(file)
+    assert service == yaml.safe_load(objects(build())["ConfigMap"]["data"]["agent.yaml"])
+
+
+def test_lint():
+    said = output_of(find_tool("helm"), "lint", "--strict", CHART)
+    assert "0 chart(s) failed" in said
+
+
+def test_versions(binary):
+    """One version of all."""
+    version = output_of(binary, "--version").split()[1]
+    with open(os.path.join(CHART, "Chart.yaml"), encoding="utf-8") as file:
+        chart = yaml.safe_load(file)
+    assert chart["version"] == chart["appVersion"] == version
+    container, = objects(build())["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "%s:%s" % (NAME, version)
+
+
+def test_kubernetes_knows_all_of_it(monitored, tmp_path):
+    """But for the operator's own kind."""
+    path = tmp_path / "objects.yaml"
+    (tmp_path / "schemas").mkdir()
+    check = [find_tool("kubeconform"), "-strict", "-summary", "-skip", "PodMonitor",
+             "-schema-location", write_schemas(tmp_path / "schemas"), str(path)]
+    for text in monitored, template("--set", "podMonitor.enabled=true"):
+        path.write_text(text)
+        assert "Valid: 4, Invalid: 0, Errors: 0, Skipped: 1" in output_of(*check)
+        path.write_text(text.replace("hostPID:", "hostPid:"))
+        assert subprocess.run(check, stdout=subprocess.DEVNULL).returncode == 1
+
+
+def test_what_may_be_chosen():
+    chosen = objects(template("--set", "config.rate=49", "--set", "storePath=/srv/profiles", "--set",
+                              "image.repository=registry/pybpfprof", "--set", "image.tag=1", "--set",
+                              "imagePullSecrets[0].name=key", "--set", "priority=7"))
+    pod = chosen["DaemonSet"]["spec"]["template"]["spec"]
+    assert yaml.safe_load(chosen["ConfigMap"]["data"]["agent.yaml"])["rate"] == 49
+    assert pod["volumes"][1]["hostPath"]["path"] == "/srv/profiles"
+    assert pod["containers"][0]["image"] == "registry/pybpfprof:1"
+    assert pod["imagePullSecrets"] == [{"name": "key"}]
+    assert chosen["PriorityClass"]["value"] == 7
+
+
+def test_a_change_replaces_the_pods():
+    first, second = (objects(template("--set", "config.rate=%d" % rate))["DaemonSet"]
+                     for rate in (19, 49))
+    assert first["spec"]["template"] != second["spec"]["template"]
+
+
+def test_capabilities(tmp_path):
+    assert Pod(objects(build()), tmp_path).capabilities == CAPABILITIES
+
+
+@pytest.fixture(scope="module")
+def image(binary, tmp_path_factory):
+    """The root of an image with this binary; test_image.py makes a whole one."""
+    root = str(tmp_path_factory.mktemp("image") / "root")
+    output_of(os.path.join(ROOT, "deploy", "image-root.sh"), binary, root)
+    return root
+
+
+@pytest.fixture
+def busy(any_python, target):
+    return start_busy(any_python, target)
+
+
+def test_the_agent_works_in_its_pod(image, require, tmp_path, busy, profile):
+    """It has the image's root alone, and tells what the host runs."""
+    pod = Pod(objects(build()), tmp_path)
+    said = run_beside(pod, require, image, busy)
+    assert "cannot" not in said, said
+    assert samples_in_leaf(profile, pod) > 10
+
+
+def test_other_pods_are_known(image, require, tmp_path, any_python, target):
+    """Whose a process is, is in its cgroup, which the agent sees from within its own."""
+    (tmp_path / "other").mkdir()
+    other = Container(require, tmp_path / "other", "/", [any_python.path, "/programs/busy.py"])
+    pod = Pod(objects(build()), tmp_path)
+    try:
+        other.start(target)
+        with running(pod, require, image) as agent:
+            time.sleep(2)
+            assert agent.stop()[0] == 0
+    finally:
+        other.end()
+    with contextlib.closing(sqlite3.connect(os.path.join(pod.store, "profiles.db"))) as database:
+        labels = [json.loads(text) for text, in database.execute("SELECT labels FROM label_sets")]
+    assert (other.name, other.pod) in {(found.get("container_id"), found.get("pod"))
+                                       for found in labels}
+
+
+def test_prometheus_and_the_kubelet_are_answered(monitored, image, require, tmp_path):
+    kinds = objects(monitored)
+    pod = Pod(kinds, tmp_path)
+    endpoint, = kinds["PodMonitor"]["spec"]["podMetricsEndpoints"]
+    port, = pod.agent["ports"]
+    assert endpoint["port"] == port["name"]
+    with running(pod, require, image) as agent:
+        enter = [require("nsenter"), "-t", str(agent.pid), "-n"]
+        # Not the loopback's, which is open anyway.
+        output_of(*enter, require("ip"), "address", "add", ADDRESS + "/32", "dev", "lo")
+        answers = {path: output_of(*enter, sys.executable, "-c", GET,
+                                   "http://%s:%d%s" % (ADDRESS, port["containerPort"], path))
+                   for path in (endpoint["path"], pod.agent["livenessProbe"]["httpGet"]["path"],
+                                pod.agent["readinessProbe"]["httpGet"]["path"])}
+    assert "\npybpfprof_samples_total{" in answers.pop("/metrics")
+    assert set(answers.values()) == {"ok\n"}
+
+
+@pytest.mark.parametrize("lacking", sorted(CAPABILITIES - {"dac_read_search"}))
+def test_each_capability_is_necessary(lacking, image, require, tmp_path):
+    """Without any one it does not start, and says which it misses."""
+    pod = Pod(objects(build()), tmp_path)
+    pod.capabilities.remove(lacking)
+    with pytest.raises(AssertionError, match="CAP_" + lacking.upper()):
+        with running(pod, require, image):
+            pass
+
+
+def test_other_users_take_a_capability(image, require, tmp_path, busy, profile):
+    pod = Pod(objects(build()), tmp_path)
+    pod.capabilities.remove("dac_read_search")
+    run_beside(pod, require, image, busy)
+    assert samples_in_leaf(profile, pod) == 0
