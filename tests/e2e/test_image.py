@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The image: what the Dockerfile says is done, stage by stage, and what comes out is run as the
+DaemonSet has it."""
+
+import os
+import stat
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+from deploy_tools import BUILD_TIMEOUT_S
+from dockerfile import Image
+from pods import Pod, build, objects, run_beside, samples_in_leaf, start_busy
+
+DOCKERFILE = os.path.join(ROOT, "deploy", "Dockerfile")
+
+pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.alone]
+
+
+@pytest.fixture(scope="module")
+def image(require, tmp_path_factory):
+    return Image(DOCKERFILE, ROOT, tmp_path_factory.mktemp("image"), require)
+
+
+def files(root):
+    """All that is there but folders: {path: its status}."""
+    return {os.path.join(folder, name)[len(root):]: os.lstat(os.path.join(folder, name))
+            for folder, _, names in os.walk(root) for name in names}
+
+
+def test_what_is_in_it(image):
+    """The binary, and libraries: nothing that could be run, or be anybody else's."""
+    found = files(image.last.root)
+    others = set(found) - {"/usr/bin/pybpfprof"}
+    assert all(os.path.basename(path).split(".so")[0].startswith(("lib", "ld-linux"))
+               and ".so" in path for path in others)
+    assert "/usr/bin/pybpfprof" in found
+    for status in found.values():
+        assert stat.S_ISREG(status.st_mode) and status.st_uid == status.st_gid == 0
+        assert not status.st_mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWGRP | stat.S_IWOTH)
+    assert sum(status.st_size for status in found.values()) < 20 << 20
+
+
+def test_it_was_not_built_by_root(image):
+    assert image.users[0] == "build"
+
+
+def test_it_runs(image, binary):
+    entry = image.settings["ENTRYPOINT"]
+    run = [subprocess.check_output(["chroot", image.last.root, *entry, *words]).decode()
+           for words in (["--version"], ["agent", "--help"])]
+    assert run[0] == subprocess.check_output([binary, "--version"]).decode()
+    for word in image.settings["CMD"][1:]:
+        assert not word.startswith("--") or word in run[1]
+
+
+def test_the_agent_works_in_its_pod(image, require, tmp_path, any_python, target, profile):
+    pod = Pod(objects(build()), tmp_path)
+    busy = start_busy(any_python, target)
+    said = run_beside(pod, require, image.last.root, busy)
+    assert "cannot" not in said, said
+    assert samples_in_leaf(profile, pod) > 10
