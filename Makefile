@@ -71,6 +71,8 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all foreign clean install uninstall demo test test-all test-backends vmtest vmshell unit-tests fuzzers fuzz \
+
+.PHONY: all foreign clean install uninstall deb demo test test-all vmtest vmshell unit-tests fuzzers fuzz \
 	churn bench bench-versions bench-scale format-check lint
 
 all: $(OUTPUT)/pybpfprof
@@ -295,6 +297,9 @@ lint:
 		--include=/usr/include/uthash.h --include=/usr/include/jansson.h \
 		$(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
 	shellcheck deploy/*.sh tests/programs/*.sh tests/interpreters/*.sh tests/kernels/init .ci/run
+
+		--include=/usr/include/uthash.h $(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
+	shellcheck deploy/*.sh deploy/debian/p* tests/programs/*.sh tests/interpreters/*.sh tests/kernels/init .ci/run
 	codespell --skip "*/corpus/*" --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 
 install: all
@@ -303,6 +308,10 @@ install: all
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/pybpfprof
+
+# For the Debian that it is built on.
+deb: all
+	@deploy/deb.sh $(OUTPUT)/pybpfprof $(VERSION) $(OUTPUT)
 
 clean:
 	rm -rf $(OUTPUT)

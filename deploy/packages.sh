@@ -83,7 +83,8 @@ test     bubblewrap             bwrap              runs sandboxes
 test     systemd                systemd-analyze    scores the agent's service
 test     python3-yaml           -                  reads what Kubernetes is told
 test     iproute2               ip                 gives a container an address
-test     debootstrap            debootstrap        makes the root that the image is built in
+test     debootstrap            debootstrap        makes the root that the image and the package are tried in
+test     dpkg-dev               dpkg-shlibdeps     tells what the Debian package depends on
 test     libcmocka-dev          -                  unit tests
 test     libpython3-dev         -                  its headers are what the offset tables must match
 test     openssl                openssl            makes certificates

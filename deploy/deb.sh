@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# deploy/deb.sh BINARY VERSION FOLDER: makes a Debian package of the binary and what is in deploy/, in FOLDER.
+set -eu
+
+[ $# -eq 3 ] || {
+	echo "usage: deploy/deb.sh BINARY VERSION FOLDER" >&2
+	exit 2
+}
+binary=$(realpath "$1") version=$2 folder=$(realpath "$3")
+cd "$(dirname "$0")/.."
+
+command -v dpkg-shlibdeps >/dev/null || {
+	echo "deploy/deb.sh: no dpkg-shlibdeps here: sudo apt-get install dpkg-dev" >&2
+	exit 1
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+umask 022
+
+install -D -m 755 -s "$binary" "$root/usr/bin/pybpfprof"
+install -D -m 644 deploy/agent.yaml "$root/etc/pybpfprof/agent.yaml"
+install -D -m 644 deploy/systemd/pybpfprof-agent.service \
+	"$root/usr/lib/systemd/system/pybpfprof-agent.service"
+install -D -m 644 LICENSE "$root/usr/share/doc/pybpfprof/copyright"
+install -D -m 644 README.md "$root/usr/share/doc/pybpfprof/README.md"
+
+# Which packages have the libraries.
+mkdir "$work/debian"
+printf 'Source: pybpfprof\n\nPackage: pybpfprof\nArchitecture: any\n' >"$work/debian/control"
+depends=$(cd "$work" && dpkg-shlibdeps -O -e"$root/usr/bin/pybpfprof")
+
+architecture=$(dpkg --print-architecture)
+size=$(du -sk "$root" | cut -f1)
+mkdir "$root/DEBIAN"
+sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@SIZE@/$size/" \
+	-e "s/@DEPENDS@/${depends#shlibs:Depends=}/" deploy/debian/control >"$root/DEBIAN/control"
+install -m 644 deploy/debian/conffiles "$root/DEBIAN/"
+install -m 755 deploy/debian/postinst deploy/debian/prerm deploy/debian/postrm "$root/DEBIAN/"
+(cd "$root" && find etc usr -type f -exec md5sum {} + | LC_ALL=C sort -k 2) >"$root/DEBIAN/md5sums"
+
+dpkg-deb --root-owner-group --build "$root" "$folder/pybpfprof_${version}_$architecture.deb"

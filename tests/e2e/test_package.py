@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `make deb` makes, installed by apt in a Debian that has nothing but what it must."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+from debian_root import copy, provide, run_in
+from deploy_tools import BUILD_TIMEOUT_S
+
+DEB = os.path.join(ROOT, "deploy", "deb.sh")
+CONFIG, UNIT = "/etc/pybpfprof/agent.yaml", "/usr/lib/systemd/system/pybpfprof-agent.service"
+
+pytestmark = pytest.mark.timeout(BUILD_TIMEOUT_S)
+
+
+def suite():
+    """That of this machine, for which its packages are."""
+    with open("/etc/os-release", encoding="utf-8") as release:
+        found = re.search(r"^VERSION_CODENAME=(\w+)$", release.read(), re.MULTILINE)
+    return found[1] if found else pytest.skip("no Debian here")
+
+
+def make(binary, version, folder, **variables):
+    folder.mkdir(exist_ok=True)
+    subprocess.run([DEB, binary, version, str(folder)], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, env=dict(os.environ, **variables))
+    path, = glob.glob("%s/pybpfprof_%s_*.deb" % (folder, version))
+    return path
+
+
+@pytest.fixture(scope="module")
+def root(require, tmp_path_factory):
+    """A Debian's root with lists of its packages."""
+    require("dpkg-shlibdeps")
+    path = str(tmp_path_factory.mktemp("package") / "root")
+    copy(provide(suite(), require), path)
+    run_in(path, "apt-get -qq update")
+    return path
+
+
+@pytest.fixture
+def apt(root):
+    """apt(ARGUMENT...) in that root, without a question."""
+    def run(*words):
+        return run_in(root, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "
+                            "-o Dpkg::Options::=--force-confold " + " ".join(words))
+    yield run
+    run_in(root, "dpkg --purge pybpfprof")
+
+
+def owned(root):
+    """What of it is left."""
+    return [path for path in (CONFIG, UNIT, "/usr/bin/pybpfprof", "/usr/share/doc/pybpfprof",
+                              "/var/lib/pybpfprof") if os.path.exists(root + path)]
+
+
+def test_make_deb(require, binary):
+    require("dpkg-shlibdeps")
+    subprocess.run(["make", "-s", "deb"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    version = subprocess.check_output([binary, "--version"]).decode().split()[1]
+    made = glob.glob(os.path.join(ROOT, ".output", "pybpfprof_%s_*.deb" % version))
+    assert len(made) == 1
+    assert subprocess.check_output(["dpkg-deb", "-f", made[0], "Version"]).decode().strip() == version
+
+
+def test_same_input_same_package(require, binary, tmp_path):
+    require("dpkg-shlibdeps")
+    made = []
+    for name in "first", "second":
+        with open(make(binary, "1", tmp_path / name, SOURCE_DATE_EPOCH="1"), "rb") as file:
+            made.append(file.read())
+    assert made[0] == made[1]
+
+
+def test_life(root, apt, binary, tmp_path):
+    """It brings what it needs, keeps what was changed, and leaves nothing."""
+    for version in "1", "2":
+        shutil.copy(make(binary, version, tmp_path / version), root + "/tmp/%s.deb" % version)
+    apt("install", "/tmp/1.deb")
+    assert run_in(root, "pybpfprof --version") == subprocess.check_output(
+        [binary, "--version"]).decode()
+    assert run_in(root, "dpkg -V pybpfprof") == ""
+    assert "rate: 19" in run_in(root, "pybpfprof agent --config %s --print-config" % CONFIG)
+    with open(root + CONFIG, "a", encoding="utf-8") as file:
+        file.write("with-pid: true\n")
+    os.makedirs(root + "/var/lib/pybpfprof")
+    apt("install", "/tmp/2.deb")
+    assert "2" in run_in(root, "dpkg-query -W -f '${Version}' pybpfprof")
+    with open(root + CONFIG, encoding="utf-8") as file:
+        assert "with-pid: true" in file.read()
+    apt("remove", "pybpfprof")
+    assert owned(root) == [CONFIG, "/var/lib/pybpfprof"]
+    apt("purge", "pybpfprof")
+    assert not owned(root)
+
+
+def test_the_service_starts_what_is_installed(root, apt, binary, tmp_path):
+    shutil.copy(make(binary, "1", tmp_path / "1"), root + "/tmp/1.deb")
+    apt("install", "/tmp/1.deb")
+    with open(root + UNIT, encoding="utf-8") as unit:
+        command = re.search("^ExecStart=(.*)$", unit.read(), re.MULTILINE)[1].split()
+    paths = [word for word in command if word.startswith("/")]
+    assert len(paths) == 2 and all(os.path.isfile(root + path) for path in paths)
+    run_in(root, " ".join([*command, "--print-config"]))
