@@ -31,6 +31,8 @@ CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_
 def pytest_configure(config):
     config.addinivalue_line("markers", "pythons(which, since): on which Pythons it runs")
     config.addinivalue_line("markers", "proves(what): a column of tests/matrix.py's table")
+    config.addinivalue_line("markers", "deployed: it builds what is deployed, or what it sends to: "
+                                       "`make test-backends`")
     config.addinivalue_line("markers", "alone: it measures what tests beside it would change")
 
 

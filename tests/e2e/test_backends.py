@@ -18,6 +18,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import build_backends  # noqa: E402
 import servers  # noqa: E402
 
+pytestmark = pytest.mark.deployed
+
 PATIENCE_S = 20
 SERVICES = "web", "many"
 

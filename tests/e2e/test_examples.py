@@ -20,6 +20,8 @@ from conftest import PATIENCE, PROGRAMS, ROOT
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpreters"))
 from debian import CACHE  # noqa: E402
 
+pytestmark = pytest.mark.deployed
+
 EXAMPLES = os.path.join(ROOT, "deploy", "examples")
 CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{job="pybpfprof"}'
 

@@ -15,7 +15,7 @@ from pods import Pod, build, objects, run_beside, samples_in_leaf, start_busy
 
 DOCKERFILE = os.path.join(ROOT, "deploy", "Dockerfile")
 
-pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.alone, pytest.mark.deployed]
 
 
 @pytest.fixture(scope="module")

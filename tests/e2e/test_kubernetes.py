@@ -32,7 +32,7 @@ ADDRESS = "192.0.2.1"
 GET = ("import sys, urllib.request\n"
        "print(urllib.request.urlopen(sys.argv[1], timeout=30).read().decode(), end='')\n")
 
-pytestmark = pytest.mark.timeout(BUILD_TIMEOUT_S)
+pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.deployed]
 
 
 def template(*words):

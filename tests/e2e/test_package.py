@@ -16,7 +16,7 @@ from deploy_tools import BUILD_TIMEOUT_S
 DEB = os.path.join(ROOT, "deploy", "deb.sh")
 CONFIG, UNIT = "/etc/pybpfprof/agent.yaml", "/usr/lib/systemd/system/pybpfprof-agent.service"
 
-pytestmark = pytest.mark.timeout(BUILD_TIMEOUT_S)
+pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.deployed]
 
 
 def suite():

@@ -39,8 +39,8 @@ struct reader {
 
 static const char *const selects[STORE_TABLES] = {
 	[TABLE_STRINGS] = "SELECT text FROM strings WHERE id = ?1",
-	[TABLE_FUNCTIONS] = "SELECT name, filename, short_filename, first_line, kind, nameless"
-			    " FROM functions WHERE id = ?1",
+	[TABLE_FUNCTIONS] = ("SELECT name, filename, short_filename, first_line, kind, nameless "
+			     "FROM functions WHERE id = ?1"),
 	[TABLE_LOCATIONS] = "SELECT function, line FROM locations WHERE id = ?1",
 	[TABLE_STACKS] = "SELECT locations FROM stacks WHERE id = ?1",
 	[TABLE_LABEL_SETS] = "SELECT labels FROM label_sets WHERE id = ?1",
