@@ -166,7 +166,7 @@ static bool is_consistent(const struct code_table *table, const struct known_cod
 	if (code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
 		       code->address, &again))
 		return false;
-	same = strcmp(again.name, first->name) == 0 &&
+	same = again.first_line == first->first_line && strcmp(again.name, first->name) == 0 &&
 	       strcmp(again.filename, first->filename) == 0 &&
 	       again.line_table_length == first->line_table_length &&
 	       memcmp(again.line_table, first->line_table, first->line_table_length) == 0;
