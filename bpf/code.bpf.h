@@ -70,20 +70,43 @@ __noinline __u64 digest_text(__u32 cpu, __u64 address, __u32 by_hash)
 	return text_digest(walk->text_head, false, walk->text_end);
 }
 
-/* IDENTITY, of the code object whose words were just read, with the names in it; 0 where they
+/* The line_table_digest() of the line table at ADDRESS; 0 where it cannot be read. */
+__noinline __u64 digest_line_table(__u32 cpu, __u64 address)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct line_table_ends ends;
+	__u64 begin;
+
+	if (!walk || !address ||
+	    !read_user(walk->text_head, sizeof(walk->text_head),
+		       address + walk->layout.object_size))
+		return 0;
+	ends = line_table_ends(walk->text_head);
+	begin = address + walk->layout.bytes_data;
+	/* The last word may not be filled. */
+	walk->line_table[ends.first / sizeof(__u64) % LINE_TABLE_WORDS] = 0;
+	if (ends.first > LINE_TABLE_BYTES ||
+	    (ends.first && !read_user(walk->line_table, ends.first, begin)))
+		return 0;
+	if (ends.last && !read_user(walk->line_table + LINE_TABLE_WORDS / 2, LINE_TABLE_BYTES / 2,
+				    begin + walk->text_head[0] - LINE_TABLE_BYTES / 2))
+		return 0;
+	return line_table_digest(walk->text_head, ends, walk->line_table);
+}
+
+/* IDENTITY, of the code object whose words were just read, with what its objects are; 0 where these
  * cannot be read.  Frames next to each other often have one file name. */
-static __always_inline __u64 identify_names(struct walk *walk, __u32 cpu, __u64 identity)
+static __always_inline __u64 identify_objects(struct walk *walk, __u32 cpu, __u64 identity)
 {
 	__u64 filename = code_field(walk, walk->layout.code_filename);
 	__u64 name = digest_text(cpu, code_field(walk, walk->layout.code_shown_name), 1);
+	__u64 line_table = digest_line_table(cpu, code_field(walk, walk->layout.code_line_table));
 
 	if (filename != walk->filename) {
 		walk->filename = filename;
 		walk->filename_digest = digest_text(cpu, filename, 0);
 	}
-	return name && walk->filename_digest
-		       ? code_identity_named(identity, name, walk->filename_digest)
-		       : 0;
+	return code_identity_with(identity, name, walk->filename_digest, line_table);
 }
 
 /* Identifies frame AT of the stack, and by it the stack, if each sample's are to be; returns
@@ -100,7 +123,7 @@ __noinline int identify_frame(__u32 cpu, __u32 at)
 		return 0;
 	frame->identity = identify_code(walk, frame->address);
 	if (frame->identity && walk->layout.text_ascii != OFFSET_ABSENT)
-		frame->identity = identify_names(walk, cpu, frame->identity);
+		frame->identity = identify_objects(walk, cpu, frame->identity);
 	if (walk->identify)
 		walk->hash =
 			(walk->hash ^ frame->identity ^ walk->hash >> 32) * 0x9e3779b97f4a7c15ULL;

@@ -98,6 +98,7 @@ struct walk {
 	__u64 tstate_words[THREAD_STATE_BYTES / sizeof(__u64)];
 	__u64 code_words[CODE_IDENTITY_BYTES / sizeof(__u64)];
 	__u64 text_head[TEXT_HEAD_WORDS], text_end[TEXT_END_WORDS];
+	__u64 line_table[LINE_TABLE_WORDS];
 	__u64 filename, filename_digest; /* of the last frame */
 	__u64 block[BLOCK_WORDS + FRAME_FIELD_MAX / sizeof(__u64)];
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];

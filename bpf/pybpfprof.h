@@ -32,8 +32,14 @@
 #define TEXT_END_BYTES 128
 #define TEXT_END_WORDS (TEXT_END_BYTES / 8)
 
-/* And so many words from its length on: the length, the hash, its state (not in 2.7). */
+/* And so many words from its length on: the length, the hash, its state (not in 2.7).  Of a bytes
+ * object, too. */
 #define TEXT_HEAD_WORDS 3
+
+/* What of a line table is looked at to tell it from another: of a longer one half of it at its
+ * beginning, half at its end; a power of two. */
+#define LINE_TABLE_BYTES 256
+#define LINE_TABLE_WORDS (LINE_TABLE_BYTES / 8)
 
 /* What of a code object is copied, each of the objects that it leads to, and all of these together;
  * a power of two. */
@@ -199,12 +205,13 @@ struct layout {
 	__u16 text_ascii;     /* up to 3.11: where a str object's characters begin, if they are
 			       * ASCII ... */
 	__u16 text_wide;      /* ... and if they are not */
+	__u16 bytes_data;     /* up to 3.11: where a bytes object's bytes begin */
 	__u16 object_head;    /* what such an object takes at most beside its characters */
 	__u16 tag_mask;	      /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 100, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 102, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has
@@ -303,8 +310,9 @@ static inline struct text_form text_form(const struct layout *layout, const __u6
 	return (struct text_form){ length * width, compact * begin };
 }
 
-/* Whether the str with HEAD has its hash: names have, being interned, but for some of 3.11's.  A
- * file name gets its own when somebody asks for it, so that it tells nothing. */
+/* Whether the str or bytes object with HEAD has its hash: names have, being interned, but for some
+ * of 3.11's, and from 3.10 on line tables that were compiled in the process.  A file name gets its
+ * own when somebody asks for it, so that it tells nothing. */
 static inline bool text_is_hashed(const __u64 *head)
 {
 	return head[1] != ~0ULL;
@@ -323,6 +331,32 @@ static inline __u64 text_digest(const __u64 *head, bool hashed, const __u64 *end
 	return digest ? digest : 1;
 }
 
+/* The bytes of the line table with HEAD at its beginning, and at its end, that are looked at. */
+struct line_table_ends {
+	__u64 first, last;
+};
+
+static inline struct line_table_ends line_table_ends(const __u64 *head)
+{
+	if (text_is_hashed(head))
+		return (struct line_table_ends){ 0, 0 };
+	if (head[0] <= LINE_TABLE_BYTES)
+		return (struct line_table_ends){ head[0], 0 };
+	return (struct line_table_ends){ LINE_TABLE_BYTES / 2, LINE_TABLE_BYTES / 2 };
+}
+
+/* What tells a line table from another at its address: its hash, or without that the bytes of its
+ * ENDS, one after the other in WORDS, zeros behind in the last.  Never 0. */
+static inline __u64 line_table_digest(const __u64 *head, struct line_table_ends ends,
+				      const __u64 *words)
+{
+	__u64 digest = digest_word(digest_word(0, head[0] + 1), head[1]);
+
+	for (__u32 i = 0; i < LINE_TABLE_WORDS && i * 8 < ends.first + ends.last; i++)
+		digest = digest_word(digest, words[i]);
+	return digest ? digest : 1;
+}
+
 /*
  * What tells a code object from another that lies at its address at another time:
  * the addresses of its name, file name and line table, its first line, and from 3.12
@@ -330,7 +364,7 @@ static inline __u64 text_digest(const __u64 *head, bool hashed, const __u64 *end
  * VERSION is 0.  A new one has these objects before it is itself, so that they are
  * not the old one's unless that was gone before.  But then, up to 3.11, all three may
  * have got its addresses, as they mostly do where one is made, called and thrown away
- * after another: there, code_identity_named() goes on with what the names are.  Never 0.
+ * after another: there, code_identity_with() goes on with what they are.  Never 0.
  */
 static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line,
 				  __u32 version)
@@ -342,11 +376,13 @@ static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, 
 	return identity ? identity : 1;
 }
 
-/* The identity of one without a version, that IDENTITY is so far: NAME, the one that is shown, and
- * FILENAME are their text_digest(). */
-static inline __u64 code_identity_named(__u64 identity, __u64 name, __u64 filename)
+/* The identity of one without a version, that IDENTITY is so far, from the digests of its NAME, the
+ * one that is shown, its FILENAME and its LINE_TABLE; 0 where one of these could not be read. */
+static inline __u64 code_identity_with(__u64 identity, __u64 name, __u64 filename, __u64 line_table)
 {
-	identity = digest_word(digest_word(identity, name), filename);
+	if (!identity || !name || !filename || !line_table)
+		return 0;
+	identity = digest_word(digest_word(digest_word(identity, name), filename), line_table);
 	return identity ? identity : 1;
 }
 

@@ -202,13 +202,14 @@ static __u16 object_head(const struct offsets *offsets)
 	return most;
 }
 
-/* Where a str has its characters; in 2.7 it is what is called bytes later. */
+/* Where a str has its characters, and a bytes object its bytes; in 2.7 these are the same. */
 static void set_text(const struct offsets *offsets, struct layout *layout)
 {
 	bool is_bytes = !is_present(offsets->unicode_ascii_size);
 
 	layout->text_ascii = is_bytes ? offsets->bytes_data : offsets->unicode_ascii_size;
 	layout->text_wide = is_bytes ? offsets->bytes_data : offsets->unicode_compact_size;
+	layout->bytes_data = offsets->bytes_data;
 }
 
 int offsets__layout(const struct offsets *offsets, struct layout *layout)
@@ -258,6 +259,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.text_width_bit = offsets->unicode_kind_bit,
 		.text_ascii = OFFSET_ABSENT,
 		.text_wide = OFFSET_ABSENT,
+		.bytes_data = OFFSET_ABSENT,
 		.object_head = object_head(offsets),
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),

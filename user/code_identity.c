@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where the interpreter gives code objects no version, their names are part of what
- * identifies them.  These are read in three steps, each for all: the code objects, the
- * heads of their names, and the ends of those that have no hash.
+ * Where the interpreter gives code objects no version, their names and line tables are part
+ * of what identifies them.  These are read in three steps, each for all: the code objects,
+ * the heads of their names and line tables, and the ends of those that have no hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +11,27 @@
 #include "target_memory.h"
 #include "xalloc.h"
 
-/* So many at once take 2 MiB; with fewer, the same pages are read again and again. */
+/* So many at once take 4 MiB; with fewer, the same pages are read again and again. */
 #define CODES_AT_ONCE 4096
 
-/* A str of a target. */
-struct text {
+enum { NAME, FILENAME, LINE_TABLE, OBJECTS };
+
+/* What is read of each at most: its beginning and its end. */
+#define PARTS_MAX 2
+
+/* A str or bytes object of a target. */
+struct object {
 	uint64_t address;
-	__u64 head[TEXT_HEAD_WORDS], end[TEXT_END_WORDS];
+	__u64 head[TEXT_HEAD_WORDS], words[LINE_TABLE_WORDS];
 	bool readable, by_hash;
 };
+
+_Static_assert(TEXT_END_BYTES <= LINE_TABLE_BYTES, "a name's end fits");
 
 /* A code object that is identified. */
 struct subject {
 	uint8_t part[CODE_IDENTITY_BYTES];
-	struct text name, filename;
+	struct object objects[OBJECTS];
 };
 
 struct reading {
@@ -32,7 +39,7 @@ struct reading {
 	const struct layout *layout;
 	struct subject *subjects;
 	size_t count;
-	struct memory_part *parts; /* room for two of each subject */
+	struct memory_part *parts; /* room for those of each subject's objects */
 };
 
 /* The word of SUBJECT that LAYOUT has at OFFSET of a code object. */
@@ -77,88 +84,122 @@ static void read_codes(const struct reading *reading, const uint64_t *addresses,
 static void read_heads(const struct reading *reading)
 {
 	const struct layout *layout = reading->layout;
-	struct memory_part *parts = reading->parts;
+	const uint16_t fields[] = {
+		[NAME] = layout->code_shown_name,
+		[FILENAME] = layout->code_filename,
+		[LINE_TABLE] = layout->code_line_table,
+	};
+	struct memory_part *part = reading->parts;
 
 	for (size_t i = 0; i < reading->count; i++) {
 		struct subject *subject = &reading->subjects[i];
-		struct text *texts[] = { &subject->name, &subject->filename };
-		const uint16_t fields[] = { layout->code_shown_name, layout->code_filename };
 
-		for (int j = 0; j < 2; j++) {
-			texts[j]->address = word_in(layout, subject, fields[j], 8);
-			parts[2 * i + j] = (struct memory_part){
-				.address = texts[j]->address + layout->object_size,
-				.buffer = texts[j]->head,
-				.size = sizeof(texts[j]->head),
+		for (int j = 0; j < OBJECTS; j++) {
+			struct object *object = &subject->objects[j];
+
+			object->address = word_in(layout, subject, fields[j], 8);
+			*part++ = (struct memory_part){
+				.address = object->address + layout->object_size,
+				.buffer = object->head,
+				.size = sizeof(object->head),
 			};
 		}
 	}
-	target_memory__read_parts(reading->pid, parts, 2 * reading->count);
-	for (size_t i = 0; i < reading->count; i++) {
-		struct subject *subject = &reading->subjects[i];
+	target_memory__read_parts(reading->pid, reading->parts, OBJECTS * reading->count);
+	part = reading->parts;
+	for (size_t i = 0; i < reading->count; i++)
+		for (int j = 0; j < OBJECTS; j++) {
+			struct object *object = &reading->subjects[i].objects[j];
 
-		subject->name.readable = parts[2 * i].readable;
-		subject->filename.readable = parts[2 * i + 1].readable;
-		subject->name.by_hash = text_is_hashed(subject->name.head);
-	}
+			object->readable = (part++)->readable;
+			object->by_hash = j != FILENAME && text_is_hashed(object->head);
+		}
 }
 
-/* Takes the end of TEXT as PART to read; returns whether it has one. */
-static bool wants_end(const struct layout *layout, struct text *text, struct memory_part *part)
+/* Takes the end of TEXT as PART to read; returns how many parts that are. */
+static size_t want_text(const struct layout *layout, struct object *text, struct memory_part *part)
 {
 	struct text_form form = text_form(layout, text->head);
 	uint64_t size = form.begin ? form.bytes : 0;
 
 	if (size > TEXT_END_BYTES)
 		size = TEXT_END_BYTES;
-	if (!text->readable || text->by_hash || !size)
-		return false;
 	*part = (struct memory_part){
 		.address = text->address + form.begin + form.bytes - size,
-		.buffer = text->end,
+		.buffer = text->words,
 		.size = size,
 	};
-	return true;
+	return size > 0;
 }
 
+/* The same of both ends of TABLE, as PARTS. */
+static size_t want_line_table(const struct layout *layout, struct object *table,
+			      struct memory_part *parts)
+{
+	struct line_table_ends ends = line_table_ends(table->head);
+	uint64_t begin = table->address + layout->bytes_data;
+
+	parts[0] = (struct memory_part){
+		.address = begin,
+		.buffer = table->words,
+		.size = ends.first,
+	};
+	parts[1] = (struct memory_part){
+		.address = begin + table->head[0] - ends.last,
+		.buffer = (uint8_t *)table->words + ends.first,
+		.size = ends.last,
+	};
+	return (ends.first > 0) + (ends.last > 0);
+}
+
+/* What the heads do not say. */
 static void read_ends(const struct reading *reading)
 {
+	size_t most = PARTS_MAX * OBJECTS * reading->count, count = 0;
+	struct object **objects = xreallocarray(NULL, most, sizeof(*objects));
 	struct memory_part *parts = reading->parts;
-	struct text **texts = xreallocarray(NULL, 2 * reading->count, sizeof(*texts));
-	size_t count = 0;
 
-	for (size_t i = 0; i < reading->count; i++) {
-		struct subject *subject = &reading->subjects[i];
-		struct text *both[] = { &subject->name, &subject->filename };
+	for (size_t i = 0; i < OBJECTS * reading->count; i++) {
+		size_t kind = i % OBJECTS, wanted;
+		struct object *object = &reading->subjects[i / OBJECTS].objects[kind];
 
-		for (int j = 0; j < 2; j++)
-			if (wants_end(reading->layout, both[j], &parts[count]))
-				texts[count++] = both[j];
+		if (!object->readable || object->by_hash)
+			continue;
+		wanted = kind == LINE_TABLE
+				 ? want_line_table(reading->layout, object, &parts[count])
+				 : want_text(reading->layout, object, &parts[count]);
+		while (wanted--)
+			objects[count++] = object;
 	}
 	target_memory__read_parts(reading->pid, parts, count);
 	for (size_t i = 0; i < count; i++)
-		texts[i]->readable = parts[i].readable;
-	free(texts);
+		objects[i]->readable &= parts[i].readable;
+	free(objects);
 }
 
-static uint64_t digest(const struct text *text)
+static uint64_t digest_text(const struct object *text)
 {
-	return text->readable ? text_digest(text->head, text->by_hash, text->end) : 0;
+	return text->readable ? text_digest(text->head, text->by_hash, text->words) : 0;
 }
 
-/* Goes on with the names, as the kernel does. */
-static void add_names(const struct reading *reading, uint64_t *identities)
+static uint64_t digest_line_table(const struct object *table)
+{
+	return table->readable
+		       ? line_table_digest(table->head, line_table_ends(table->head), table->words)
+		       : 0;
+}
+
+/* Goes on with what the objects are, as the kernel does. */
+static void add_objects(const struct reading *reading, uint64_t *identities)
 {
 	read_heads(reading);
 	read_ends(reading);
 	for (size_t i = 0; i < reading->count; i++) {
-		const struct subject *subject = &reading->subjects[i];
-		uint64_t name = digest(&subject->name), filename = digest(&subject->filename);
+		const struct object *objects = reading->subjects[i].objects;
 
-		if (identities[i])
-			identities[i] = name && filename
-						? code_identity_named(identities[i], name, filename)
-						: 0;
+		identities[i] = code_identity_with(identities[i], digest_text(&objects[NAME]),
+						   digest_text(&objects[FILENAME]),
+						   digest_line_table(&objects[LINE_TABLE]));
 	}
 }
 
@@ -170,12 +211,12 @@ static void read_some(const struct target_process *target, const uint64_t *addre
 		.layout = &target->runtime.layout,
 		.subjects = xcalloc(count, sizeof(*reading.subjects)),
 		.count = count,
-		.parts = xreallocarray(NULL, 2 * count, sizeof(*reading.parts)),
+		.parts = xreallocarray(NULL, PARTS_MAX * OBJECTS * count, sizeof(*reading.parts)),
 	};
 
 	read_codes(&reading, addresses, identities);
 	if (reading.layout->text_ascii != OFFSET_ABSENT)
-		add_names(&reading, identities);
+		add_objects(&reading, identities);
 	free(reading.parts);
 	free(reading.subjects);
 }

@@ -105,6 +105,28 @@ def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, 
     assert run.ledger["errors"]["code_replaced"] == 0
 
 
+CALLED_FROM = {"second": 2, "sixth": 6}
+
+
+@pytest.mark.proves("code churn")
+def test_code_that_differs_in_its_lines(python, target, profile):
+    """The callee says which one it is.  Up to 3.11 only the line tables' bytes tell them apart."""
+    run = profile("-p", target(python, "turns.py", 0.3).pid, "-d", 3, "-r", 1999)
+    wrong, called = {}, dict.fromkeys(CALLED_FROM, 0)
+    for frames, count in run.stacks:
+        for caller, frame in zip(frames, frames[1:]):
+            if caller.file != "<string>":
+                continue
+            called[frame.name] += count
+            if caller.line != CALLED_FROM[frame.name]:
+                key = caller.label, frame.label
+                wrong[key] = wrong.get(key, 0) + count
+    assert wrong == {}
+    assert min(called.values()) > 0.2 * run.samples
+    assert run.ledger["name_unknown"] <= 0.01 * run.samples
+    assert run.ledger["errors"]["code_replaced"] == 0
+
+
 @pytest.mark.alone
 def test_program_that_is_gone(python, profile):
     """It kills itself right after its work, before what it did last could be read."""

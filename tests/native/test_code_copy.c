@@ -8,6 +8,9 @@
 #define OBJECT_BYTES 256
 #define FIRST_LINE   42
 #define NAMES	     "name", "dir/file.py", 5
+#define NOT_HASHED   UINT64_MAX
+
+#define LAST_WITHOUT_VERSION 0x030b0000
 
 static const char table[CODE_PIECE_BYTES] = { 1, 2, 3, 4, 5 };
 
@@ -89,6 +92,31 @@ static void sends_another_at_the_same_address(void **state)
 	kernel__sample();
 	assert_int_equal(kernel.code_records, 3);
 	assert_sent(image, 0, NAMES);
+}
+
+/* All of it lies at the same addresses. */
+static void sends_another_that_has_other_lines(void **state)
+{
+	struct image *image = *state;
+	const uint8_t other[] = { 1, 2, 3, 4, 9 };
+	struct code code;
+	uint64_t lines;
+
+	make_code(image, 0, NAMES);
+	lines = image__get(CODE(0), image->layout.code_line_table);
+	image__set(lines, image->layout.object_size + sizeof(uint64_t), NOT_HASHED);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__identify(TGID);
+	kernel__sample();
+	assert_sent(image, 0, NAMES);
+	memcpy((void *)(lines + image->offsets.bytes_data), other, sizeof(other));
+	kernel__sample();
+	assert_int_equal(kernel.code_records, 2);
+	assert_int_equal(code__decode(&image->offsets, IMAGE_CODE_TYPE, &kernel.code_record,
+				      kernel.code_record_size, &code),
+			 0);
+	assert_memory_equal(code.line_table, other, sizeof(other));
+	code__free(&code);
 }
 
 /* Of processes with equal addresses, as forked ones have. */
@@ -209,6 +237,7 @@ int main(void)
 	const struct check checks[] = {
 		CHECK(sends_a_code_object_once),
 		CHECK(sends_another_at_the_same_address),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, sends_another_that_has_other_lines),
 		CHECK(sends_those_of_each_process),
 		CHECK(sends_what_is_as_large_as_can_be),
 		CHECK(sends_names_of_every_width),

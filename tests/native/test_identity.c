@@ -40,6 +40,16 @@ static void set_first_line(const struct image *image, uint32_t number, uint32_t 
 	       sizeof(first_line));
 }
 
+/* Makes SIZE bytes, which have no hash, CODE(NUMBER)'s line table; returns that. */
+static uint64_t set_line_table(struct image *image, uint32_t number, const void *bytes, size_t size)
+{
+	uint64_t table = image__object(image, image->offsets.bytes_data, bytes, size);
+
+	set_hash(image, table, NOT_HASHED);
+	image__set(CODE(number), image->offsets.code_linetable, table);
+	return table;
+}
+
 /* Makes CODE(NUMBER) one of that name, which has its hash, and file name, which has none. */
 static void set_code(struct image *image, uint32_t number, const char *name, const char *filename,
 		     uint32_t first_line)
@@ -49,7 +59,7 @@ static void set_code(struct image *image, uint32_t number, const char *name, con
 	set_hash(image, texts[0], name[0] + 256 * number);
 	set_hash(image, texts[1], NOT_HASHED);
 	set_texts(image, number, texts[0], texts[1]);
-	image__set(CODE(number), image->offsets.code_linetable, 0x7f10);
+	set_line_table(image, number, "\x80\x01\x02", 3);
 	set_first_line(image, number, first_line);
 }
 
@@ -205,6 +215,80 @@ static void tells_wide_names_apart(void **state)
 	assert_true(is_told_apart(image, &identity, &hash));
 }
 
+/* The same of its line table, which has SIZE bytes. */
+static void tells_line_tables_apart(struct image *image, size_t size)
+{
+	static const uint8_t zeros[4 * LINE_TABLE_BYTES];
+	uint64_t identity = 0, table;
+	uint8_t *data;
+	__u64 hash = 0;
+
+	set_code(image, 0, "name", "file.py", 1);
+	table = set_line_table(image, 0, zeros, size);
+	data = (uint8_t *)table + image->offsets.bytes_data;
+	assert_true(is_told_apart(image, &identity, &hash));
+	data[0] = 1;
+	assert_true(is_told_apart(image, &identity, &hash));
+	data[size - 1] = 2;
+	assert_true(is_told_apart(image, &identity, &hash));
+	data[size / 2] = 3;
+	assert_int_equal(is_told_apart(image, &identity, &hash), size <= LINE_TABLE_BYTES);
+	/* Behind its end. */
+	data[size] = 4;
+	assert_false(is_told_apart(image, &identity, &hash));
+	image__set(table, image->layout.object_size, size + 1);
+	assert_true(is_told_apart(image, &identity, &hash));
+	set_hash(image, table, 4711);
+	assert_true(is_told_apart(image, &identity, &hash));
+	set_hash(image, table, 4712);
+	assert_true(is_told_apart(image, &identity, &hash));
+	/* Its hash has it all. */
+	data[0] = 5;
+	assert_false(is_told_apart(image, &identity, &hash));
+}
+
+static void tells_apart_what_has_other_lines(void **state)
+{
+	const size_t sizes[] = {
+		2, 8, 61, LINE_TABLE_BYTES - 1, LINE_TABLE_BYTES + 1, 3 * LINE_TABLE_BYTES + 5
+	};
+	struct image *image = *state;
+
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__identify(TGID);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		tells_line_tables_apart(image, sizes[i]);
+}
+
+/* Nothing behind a line table is read; one that says to be longer than it is has no identity. */
+static void keeps_to_a_line_table(void **state)
+{
+	struct image *image = *state;
+	const uint64_t too_long[] = { 8 * LINE_TABLE_BYTES, 1ULL << 40, INT64_MAX };
+	uint32_t data = image->offsets.bytes_data;
+	uint64_t end, table;
+
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__identify(TGID);
+	set_code(image, 0, "name", "file.py", 1);
+	end = image__island(image, 4096) + 4096;
+	for (size_t size = 8; size <= 2 * LINE_TABLE_BYTES; size += 8) {
+		table = (end - data - size) & ~7UL;
+		image__set(table, image->layout.object_size, size);
+		set_hash(image, table, NOT_HASHED);
+		image__set(CODE(0), image->offsets.code_linetable, table);
+		kernel__sample();
+		assert_int_not_equal(last_identity(0), 0);
+		assert_int_equal(last_identity(0), identity_of(image, 0));
+	}
+	for (size_t i = 0; i < sizeof(too_long) / sizeof(too_long[0]); i++) {
+		image__set(table, image->layout.object_size, too_long[i]);
+		assert_int_equal(identity_of(image, 0), 0);
+		kernel__sample();
+		assert_int_equal(last_identity(0), 0);
+	}
+}
+
 /* Each read costs as much as a frame. */
 static void reads_a_file_name_once_for_its_frames(void **state)
 {
@@ -224,7 +308,25 @@ static void reads_a_file_name_once_for_its_frames(void **state)
 	kernel__sample();
 	kernel__sample();
 	assert_int_equal(kernel.reads - walk,
-			 image->layout.text_ascii == OFFSET_ABSENT ? 10 : 10 + 10 + 2);
+			 image->layout.text_ascii == OFFSET_ABSENT ? 10 : 10 + 10 + 20 + 2);
+}
+
+/* As those that were compiled in the process have theirs, from 3.10 on. */
+static void reads_no_line_table_that_has_its_hash(void **state)
+{
+	struct image *image = *state;
+	unsigned long walk;
+
+	set_code(image, 0, "name", "file.py", 1);
+	set_hash(image, image__get(CODE(0), image->layout.code_line_table), 4711);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__sample();
+	kernel__sample();
+	walk = kernel.reads;
+	kernel__identify(TGID);
+	kernel__sample();
+	kernel__sample();
+	assert_int_equal(kernel.reads - walk, 1 + 1 + 1 + 2);
 }
 
 static void does_without_what_cannot_be_read(void **state)
@@ -233,22 +335,23 @@ static void does_without_what_cannot_be_read(void **state)
 	uint64_t nowhere = image__nowhere(image);
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
 
-	for (uint32_t i = 1; i < 4; i++)
+	for (uint32_t i = 1; i < 5; i++)
 		set_code(image, i, "name", "file.py", 1);
 	set_texts(image, 2, nowhere, image__get(CODE(2), image->layout.code_filename));
 	set_texts(image, 3, image__get(CODE(3), image->layout.code_name), nowhere);
+	image__set(CODE(4), image->offsets.code_linetable, nowhere);
 	image__call(image, tstate, nowhere, 0);
-	for (uint32_t i = 1; i < 4; i++)
+	for (uint32_t i = 1; i < 5; i++)
 		image__call(image, tstate, CODE(i), i);
 	kernel__sample();
 	assert_int_equal(kernel.definition_count, 1);
-	assert_int_equal(kernel.definitions[0]->depth, 4);
-	assert_int_equal(last_identity(3), 0);
-	for (uint32_t i = 1; i < 4; i++)
-		assert_int_equal(last_identity(3 - i), identity_of(image, i));
-	assert_int_not_equal(last_identity(2), 0);
-	assert_int_equal(!last_identity(1), image->layout.text_ascii != OFFSET_ABSENT);
-	assert_int_equal(!last_identity(0), image->layout.text_ascii != OFFSET_ABSENT);
+	assert_int_equal(kernel.definitions[0]->depth, 5);
+	assert_int_equal(last_identity(4), 0);
+	for (uint32_t i = 1; i < 5; i++)
+		assert_int_equal(last_identity(4 - i), identity_of(image, i));
+	assert_int_not_equal(last_identity(3), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(!last_identity(i), image->layout.text_ascii != OFFSET_ABSENT);
 }
 
 int main(void)
@@ -259,7 +362,10 @@ int main(void)
 		CHECK(tells_samples_apart),
 		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_apart_what_has_got_all_addresses),
 		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_wide_names_apart),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_apart_what_has_other_lines),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, keeps_to_a_line_table),
 		CHECK(reads_a_file_name_once_for_its_frames),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, reads_no_line_table_that_has_its_hash),
 		CHECK(does_without_what_cannot_be_read),
 	};
 

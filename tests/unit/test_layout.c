@@ -60,6 +60,7 @@ static void layout_of_2_7(void **state)
 		.text_width_bit = OFFSET_ABSENT,
 		.text_ascii = 36,
 		.text_wide = 36,
+		.bytes_data = 36,
 		.frame_bytes = 128,
 	};
 
@@ -117,6 +118,7 @@ static void layout_of_3_8(void **state)
 		.text_width_bit = 2,
 		.text_ascii = 48,
 		.text_wide = 72,
+		.bytes_data = 32,
 		.frame_bytes = 112,
 	};
 
@@ -174,6 +176,7 @@ static void layout_of_3_11(void **state)
 		.text_width_bit = 2,
 		.text_ascii = 48,
 		.text_wide = 72,
+		.bytes_data = 32,
 		.frame_bytes = 72,
 		.in_blocks = 1,
 	};
@@ -232,6 +235,7 @@ static void layout_of_3_12(void **state)
 		.text_width_bit = 2,
 		.text_ascii = OFFSET_ABSENT,
 		.text_wide = OFFSET_ABSENT,
+		.bytes_data = OFFSET_ABSENT,
 		.frame_bytes = 72,
 		.in_blocks = 1,
 	};
@@ -290,6 +294,7 @@ static void layout_of_3_14(void **state)
 		.text_width_bit = 2,
 		.text_ascii = OFFSET_ABSENT,
 		.text_wide = OFFSET_ABSENT,
+		.bytes_data = OFFSET_ABSENT,
 		.frame_bytes = 80,
 		.tag_mask = 3,
 		.in_blocks = 1,

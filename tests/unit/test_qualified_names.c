@@ -96,6 +96,9 @@ static void set_module(struct fake_process *process, const uint64_t *values, siz
 	process->interpreters = (uintptr_t)interpreter;
 }
 
+/* A line table without a byte, which zeros are. */
+#define EMPTY_TABLE_BYTES 64
+
 static uint64_t make_code(struct fake_process *process, const char *name, uint32_t line)
 {
 	const struct offsets *offsets = &process->python.offsets;
@@ -103,6 +106,8 @@ static uint64_t make_code(struct fake_process *process, const char *name, uint32
 
 	fake_put(object, offsets->code_name, fake_text(&process->python, name), 8);
 	fake_put(object, offsets->code_filename, fake_text(&process->python, "/file.py"), 8);
+	fake_put(object, offsets->code_linetable,
+		 (uintptr_t)fake_object(&process->python, EMPTY_TABLE_BYTES), 8);
 	fake_put(object, offsets->code_firstlineno, line, 4);
 	return (uintptr_t)object;
 }

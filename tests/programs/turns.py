@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""turns.py SECONDS: two sources take turns of so much CPU time, each compiled, run and dropped again and again.
+
+What one leaves behind, the other one gets: all addresses.  They are named the same, and begin in the same
+line; the one calls `second` from line 2, the other one `sixth` from line 6.
+"""
+
+import os
+import sys
+
+from portable import thread_time
+
+RUN_SECONDS = 0.01
+
+
+def second(end):
+    while thread_time() < end:
+        pass
+
+
+def sixth(end):
+    while thread_time() < end:
+        pass
+
+
+SOURCES = [("first = 1\ncall(end)\n", second), ("first = 1\n\n\n\n\ncall(end)\n", sixth)]
+
+
+def run(source, function):
+    code = compile(source, "<string>", "exec")
+    exec(code, {"call": function, "end": thread_time() + RUN_SECONDS})
+
+
+def main():
+    seconds = float(sys.argv[1])
+    print("ready")
+    sys.stdout.flush()
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for source, function in SOURCES:
+            end = thread_time() + seconds
+            while thread_time() < end:
+                run(source, function)
+
+
+main()
