@@ -52,13 +52,14 @@ static void give_up(struct watch *watch, struct watched *watched)
 void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
 {
 	struct target_process *target = watched->target ? watched->target : watched->unwanted;
-	bool wanted = target__identify(target, IDENTIFY_ALL) &&
-		      process_filter__wants(watch->filter, &target->identity);
+	/* What cannot be read is what it was. */
+	bool is_known = target__identify(target, IDENTIFY_ALL);
+	bool is_wanted = process_filter__wants(watch->filter, &target->identity);
 
-	if (wanted && watched->unwanted) {
+	if (is_known && is_wanted && watched->unwanted) {
 		watched->unwanted = NULL;
 		finding__take_python(watch, watched, target, now);
-	} else if (!wanted && watched->target && !target__has_ended(target)) {
+	} else if (is_known && !is_wanted && watched->target) {
 		give_up(watch, watched);
 	} else {
 		ask_later(watch, watched, 2 * watched->look_wait_ns, now);

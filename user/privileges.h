@@ -21,9 +21,9 @@ void obstacle__free(struct obstacle *obstacle);
 /* Says what OBSTACLE is, and frees it. */
 enum exit_status obstacle__say(struct obstacle obstacle);
 
-/* Says what is missing, before anything is tried, to profile the processes PIDS or a program that
- * is started; STATUS_WRITTEN where nothing is known to be. */
-enum exit_status privileges__check(const pid_t *pids, size_t count);
+/* Says what is missing, before anything is tried, to profile the processes PIDS or, where there are
+ * none, ALL or a program that is started; STATUS_WRITTEN where nothing is known to be. */
+enum exit_status privileges__check(const pid_t *pids, size_t count, bool all);
 
 /* Parts of that; each is nothing where it is as it must be. */
 struct obstacle privileges__user_namespace(void);

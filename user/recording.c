@@ -112,7 +112,8 @@ enum exit_status recording__open(const struct options *options,
 	recording->watch = watch__new(options->following, &options->filter);
 	/* First: what comes while the program loads ends the run like any later one. */
 	recording->signals = block_signals();
-	status = privileges__check(options->pids, options->pid_count);
+	status = privileges__check(options->pids, options->pid_count,
+				   options->following == FOLLOW_ALL);
 	if (!status)
 		status = open_files__allow(2 * (options->pid_count + 1));
 	if (!status)

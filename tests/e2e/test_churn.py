@@ -11,6 +11,7 @@ import time
 import pytest
 
 from conftest import PATIENCE, PROGRAMS
+from test_following import by_process, count
 
 SECONDS = int(os.environ.get("CHURN_SECONDS", "6"))
 RATE = 9999
@@ -65,9 +66,11 @@ def test_many_targets(any_python, target, profile):
     program.end()
     run.load()
     assert len(program.said) == CROWD
-    # Of each, what tells its end, its root directory and its mounts.
-    assert sizes[-1][1] < 3 * CROWD + 100
-    assert run.count_name("spin") > 0 and run.ledger["lost"] == 0
+    # Of each, its root directory and its mounts.
+    assert sizes[-1][1] < 2 * CROWD + 100
+    processes = by_process(run)
+    assert [pid for pid in program.said if not count(processes.get(pid, []), "spin")] == []
+    assert run.ledger["lost"] == 0
 
 
 def test_brief_processes(any_python, profile):

@@ -246,11 +246,13 @@ class TestPermissions:
         assert len(error.splitlines()) == 1
         assert "CAP_" in error
 
+    @pytest.mark.parametrize("of_all", [False, True], ids=["one", "all"])
     @pytest.mark.parametrize("lacking", sorted(CAPABILITIES))
-    def test_each_capability_is_needed_and_named(self, public_binary, busy, require, lacking):
+    def test_each_capability_is_needed_and_named(self, public_binary, busy, require, lacking,
+                                                 of_all):
         require("setpriv")
-        status, error = self.as_nobody(public_binary, CAPABILITIES - {lacking}, "-p", busy.pid,
-                                       "-d", 30)
+        which = ["-a"] if of_all else ["-p", busy.pid]
+        status, error = self.as_nobody(public_binary, CAPABILITIES - {lacking}, *which, "-d", 30)
         assert status == NOT_ALLOWED, error
         assert len(error.splitlines()) == 1
         assert "for want of CAP_%s:" % lacking.upper() in error

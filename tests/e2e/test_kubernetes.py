@@ -200,7 +200,7 @@ def test_prometheus_and_the_kubelet_are_answered(monitored, image, require, tmp_
     assert set(answers.values()) == {"ok\n"}
 
 
-@pytest.mark.parametrize("lacking", sorted(CAPABILITIES - {"dac_read_search"}))
+@pytest.mark.parametrize("lacking", sorted(CAPABILITIES))
 def test_each_capability_is_necessary(lacking, image, require, tmp_path):
     """Without any one it does not start, and says which it misses."""
     pod = Pod(objects(build()), tmp_path)
@@ -208,10 +208,3 @@ def test_each_capability_is_necessary(lacking, image, require, tmp_path):
     with pytest.raises(AssertionError, match="CAP_" + lacking.upper()):
         with running(pod, require, image):
             pass
-
-
-def test_other_users_take_a_capability(image, require, tmp_path, busy, profile):
-    pod = Pod(objects(build()), tmp_path)
-    pod.capabilities.remove("dac_read_search")
-    run_beside(pod, require, image, busy)
-    assert samples_in_leaf(profile, pod) == 0

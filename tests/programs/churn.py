@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """churn.py: starts and ends threads and processes all the time.
 
-`churn.py CROWD`: forks so many children first, which idle, and says their pids.
+`churn.py CROWD`: forks so many children first, which work twice a second, and says their pids.
 """
 
 import json
 import os
+import select
 import sys
 import threading
 
@@ -25,8 +26,9 @@ def crowd(count):
         pid = os.fork()
         if not pid:
             os.close(writer)
-            spin()
-            os.read(reader, 1)  # ends with the parent
+            # It ends with the parent.
+            while not select.select([reader], [], [], 0.5)[0]:
+                spin()
             os._exit(0)
         os.close(reader)
         pids.append(pid)

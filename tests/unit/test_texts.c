@@ -146,7 +146,7 @@ static void test_short_filenames(void **state)
 	filename = xasprintf("%s/package/part/x.py", folder);
 	assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
 	free(filename);
-	/* A link that leads out of the root must not be followed out of it, nor a pipe opened. */
+	/* A pipe must not be opened. */
 	unlink("package/part/__init__.py");
 	assert_int_equal(mkfifo("package/part/__init__.py", 0600), 0);
 	filename = xasprintf("%s/package/part/x.py", folder);
@@ -160,12 +160,49 @@ static void test_short_filenames(void **state)
 	close(root);
 }
 
+/* A target chooses its links: none may lead out of its root. */
+static void test_links_out_of_a_root(void **state)
+{
+	char folder[] = "/tmp/pybpfprof-test-XXXXXX";
+	char *absolute;
+	int root;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	assert_int_equal(mkdir("root", 0755) || mkdir("outside", 0755), 0);
+	assert_int_equal(mkdir("root/inside", 0755) || mkdir("root/srv", 0755), 0);
+	make_file("outside/__init__.py");
+	make_file("root/inside/__init__.py");
+	absolute = xasprintf("%s/outside", folder);
+	assert_int_equal(symlink("../../outside", "root/srv/relative"), 0);
+	assert_int_equal(symlink(absolute, "root/srv/absolute"), 0);
+	assert_int_equal(symlink("/inside", "root/srv/within"), 0);
+	root = open("root", O_PATH | O_DIRECTORY);
+	assert_true(root >= 0);
+	assert_text(short_filename__of(getpid(), root, "/srv/relative/x.py"), "x.py");
+	assert_text(short_filename__of(getpid(), root, "/srv/absolute/x.py"), "x.py");
+	/* Those within count as from it. */
+	assert_text(short_filename__of(getpid(), root, "/srv/within/x.py"), "within/x.py");
+	close(root);
+	free(absolute);
+	unlink("root/srv/relative");
+	unlink("root/srv/absolute");
+	unlink("root/srv/within");
+	unlink("root/inside/__init__.py");
+	unlink("outside/__init__.py");
+	assert_int_equal(
+		rmdir("root/inside") || rmdir("root/srv") || rmdir("root") || rmdir("outside"), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain_text),	 cmocka_unit_test(test_cpu_lists),
-		cmocka_unit_test(test_cpus_are_visited), cmocka_unit_test(test_version_texts),
-		cmocka_unit_test(test_short_filenames),	 cmocka_unit_test(test_root_folders),
+		cmocka_unit_test(test_plain_text),	    cmocka_unit_test(test_cpu_lists),
+		cmocka_unit_test(test_cpus_are_visited),    cmocka_unit_test(test_version_texts),
+		cmocka_unit_test(test_short_filenames),	    cmocka_unit_test(test_root_folders),
+		cmocka_unit_test(test_links_out_of_a_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
