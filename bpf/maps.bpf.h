@@ -84,8 +84,9 @@ struct walk {
 	__u64 registers[REGISTERS];
 	__u64 stack_pointer; /* 0 where it could not be had */
 	__u64 program_counter;
-	__u64 at_root;	 /* the last frame is one that a stack may begin with */
-	__u64 by_thread; /* the last frame lies in the thread's data stack */
+	__u64 at_root;	     /* the last frame is one that a stack may begin with */
+	__u64 by_thread;     /* the last frame lies in the thread's data stack */
+	__u64 unseen_thread; /* the part of the thread's number that does not count */
 	__u64 hash_seed;
 	__u64 chunk; /* the data stack's newest; 0 once it was found not readable */
 	__u64 block_start, block_end;

@@ -75,6 +75,9 @@ static __always_inline void hash_frame(struct walk *walk, const struct frame *fr
 {
 	__u64 hash = (walk->hash ^ frame->address) * 0x9e3779b97f4a7c15ULL;
 
+	/* One index of a copy of the instructions is one thread's after another, and another
+	 * copy's. */
+	hash ^= frame->detail * walk->unseen_thread;
 	hash = (hash ^ hash >> 32 ^ (__u32)frame->position ^ (__u64)frame->detail << 32) *
 	       0xff51afd7ed558ccdULL;
 	walk->hash = hash ^ hash >> 29;
