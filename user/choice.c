@@ -59,9 +59,16 @@ void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
 	if (is_known && is_wanted && watched->unwanted) {
 		watched->unwanted = NULL;
 		finding__take_python(watch, watched, target, now);
-	} else if (is_known && !is_wanted && watched->target) {
-		give_up(watch, watched);
-	} else {
-		ask_later(watch, watched, 2 * watched->look_wait_ns, now);
+		return;
 	}
+	if (is_known && !is_wanted && watched->target) {
+		give_up(watch, watched);
+		return;
+	}
+	/* What it has mapped since may have made it one that is looked at. */
+	if (watched->unwanted) {
+		watched->file_count = 0;
+		target_map__follow(watch->map, watched->key);
+	}
+	ask_later(watch, watched, 2 * watched->look_wait_ns, now);
 }

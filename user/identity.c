@@ -226,6 +226,12 @@ void identity__keep_names(struct identity *identity, struct identity *before)
 	swap_texts(&identity->comm, &before->comm);
 }
 
+void identity__keep_service(struct identity *identity, struct identity *before)
+{
+	if (before->service_name)
+		swap_texts(&identity->service_name, &before->service_name);
+}
+
 void identity__of_words(const char *words, size_t length, struct identity *identity)
 {
 	memset(identity, 0, sizeof(*identity));

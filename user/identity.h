@@ -39,6 +39,10 @@ void identity__copy(const struct identity *identity, struct identity *copy);
  * ones. */
 void identity__keep_names(struct identity *identity, struct identity *before);
 
+/* The same for what its environment calls its service, where that was known: the program began with
+ * that, and may have written something else over it, as for a title. */
+void identity__keep_service(struct identity *identity, struct identity *before);
+
 /* What is known of one that has ended, by the LENGTH bytes of the WORDS that it was started with,
  * each with a NUL; for identity__free. */
 void identity__of_words(const char *words, size_t length, struct identity *identity);

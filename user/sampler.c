@@ -124,7 +124,12 @@ uint64_t sampler__crowded(const struct sampler *sampler)
 void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 {
 	ledger->events = sampler__events(sampler);
-	ledger->lost = sampler__lost(sampler) + slots__undefined(sampler->slots);
+	ledger->lost = sampler__lost(sampler);
+	/* What is on its way is not lost: it is in a later window. */
+	if (sampler->running)
+		ledger->lost += slots__never_defined(sampler->slots);
+	else
+		ledger->lost += slots__undefined(sampler->slots);
 	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
 	ledger->cpus_not_sampled = clock__look_at_cpus(sampler->clock);
 	ledger->periods = *clock__periods(sampler->clock);

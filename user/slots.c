@@ -141,10 +141,15 @@ void slots__harvest(struct slots *slots)
 			harvest_slot(slots, &slots->owners[i], slot_at(slots, i));
 }
 
+uint64_t slots__never_defined(const struct slots *slots)
+{
+	return slots->undefined;
+}
+
 uint64_t slots__undefined(const struct slots *slots)
 {
 	size_t count = (size_t)slots->cpus * STACK_SLOTS;
-	uint64_t samples = slots->undefined;
+	uint64_t samples = slots__never_defined(slots);
 
 	for (size_t i = 0; i < count; i++)
 		if (!slots->owners[i].hash)

@@ -39,6 +39,9 @@ void slots__harvest(struct slots *slots);
 /* Samples whose stack was counted but never defined, because the ring buffer was full each time. */
 uint64_t slots__undefined(const struct slots *slots);
 
+/* Those of them that nothing can define any more. */
+uint64_t slots__never_defined(const struct slots *slots);
+
 /* Forgets the stacks that were not defined again since this was last called; the kernel must have
  * begun an epoch since then, so that none of them can be counted any more. */
 void slots__age(struct slots *slots);

@@ -146,7 +146,8 @@ static void forget_process(struct symbolizer *symbolizer, struct known_process *
 	if (process->begun) {
 		code_table__account(process->codes, &symbolizer->forgotten);
 		qualified_names__forget(symbolizer->qualified_names, process->target);
-		symbolizer->by_index[process->process] = NULL;
+		if (symbolizer->by_index[process->process] == process)
+			symbolizer->by_index[process->process] = NULL;
 	}
 	stop_naming(process);
 	code_table__free(process->codes);

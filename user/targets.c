@@ -297,6 +297,7 @@ bool target__identify(struct target_process *target, enum identify what)
 	/* The clock that it is told by is set now and then. */
 	if (!is_first)
 		identity.start_unix_ns = target->identity.start_unix_ns;
+	identity__keep_service(&identity, &target->identity);
 	if (what == IDENTIFY_OWNER)
 		identity__keep_names(&identity, &target->identity);
 	identity__free(&target->identity);

@@ -108,6 +108,18 @@ def test_processes_are_apart_on_request(any_python, target, agent, store):
     assert {found["node"] for found in labels} == {"here"}
 
 
+def test_service_is_known_after_its_environment_is_gone(any_python, target, agent, store):
+    """And what it forks is of it."""
+    run = agent("--window", "0.5s", "-r", "199")
+    time.sleep(0.5)
+    target(any_python, "retitled.py", environment=named("web"))
+    time.sleep(1.5)
+    end(run)
+    labels = store.select("SELECT labels FROM label_sets")
+    found = {json.loads(text)["service_name"] for (text,) in labels}
+    assert own("web") in found
+
+
 def test_killed_while_storing(any_python, target, agent, report, store):
     """Every window is whole or absent, whenever the agent is killed."""
     target(any_python, "many_stacks.py", 2000, environment=named("many"))

@@ -109,6 +109,10 @@ static void another_rate_begins_anew(void **state)
 	assert_true(pass(&run, 0.02, 0) == 8);
 	run.wanted_hz = 100;
 	assert_true(pass(&run, 0.001, 0) == 100);
+	/* So it does where the configuration was read again. */
+	assert_true(pass(&run, 0.02, 0) == 50);
+	budget__begin_anew(&run.budget);
+	assert_true(pass(&run, 0.001, 0) == 100);
 }
 
 static void moments_are_not_judged(void **state)

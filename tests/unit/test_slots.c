@@ -85,11 +85,14 @@ static void what_was_never_defined_is_told(void **state)
 	*kernels_slot() = (struct slot){ .hash = 1, .count = 7 };
 	slots__harvest(slots);
 	assert_int_equal(slots__undefined(slots), 7);
+	/* But its definition may be on its way. */
+	assert_int_equal(slots__never_defined(slots), 0);
 	definition.base = 4;
 	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
 	assert_int_equal(slots__undefined(slots), 4);
+	assert_int_equal(slots__never_defined(slots), 4);
 	slots__free(slots);
 }
 

@@ -79,7 +79,7 @@ static void reload(void *context)
 		return;
 	}
 	agent->windows.length_ns = window_ns(options);
-	/* The budget begins anew, too. */
+	budget__begin_anew(&agent->budget);
 	recording__set_rate(agent->recording, options->sampled.rate_hz, true);
 	log__info("read %s again", settings__file(options->settings));
 }

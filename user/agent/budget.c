@@ -61,6 +61,11 @@ static void raise(struct budget *budget)
 	log__info("rate raised again to %g Hz", rate_of(budget));
 }
 
+void budget__begin_anew(struct budget *budget)
+{
+	budget->wanted_hz = 0;
+}
+
 /* Begins anew: nothing was judged yet, or another rate is asked for. */
 static void begin(struct budget *budget, double wanted_hz)
 {

@@ -39,4 +39,7 @@ struct budget {
 double budget__judge(struct budget *budget, const struct budget_limits *limits,
 		     const struct budget_use *use, double wanted_hz, unsigned int cpus);
 
+/* The next judgement is the first: at the wanted rate. */
+void budget__begin_anew(struct budget *budget);
+
 #endif

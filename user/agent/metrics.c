@@ -60,8 +60,9 @@ static void write_processes(const struct ledger *ledger, FILE *file)
 		    "Processes beyond --max-processes.", ledger->crowded);
 	write_count(file, PREFIX "code_objects_total", "Code objects that were seen.",
 		    ledger->code_objects);
-	write_count(file, PREFIX "unnamed_code_objects_total",
-		    "Code objects whose names could not be read.", ledger->unnamed_code_objects);
+	write_number(file, PREFIX "unnamed_code_objects", "gauge",
+		     "Code objects whose names could not be read, so far.",
+		     ledger->unnamed_code_objects);
 	write_number(file, PREFIX "cpus_not_sampled", "gauge",
 		     "CPUs that went online after the start.", ledger->cpus_not_sampled);
 }
