@@ -82,7 +82,7 @@ class TestFewPlaces:
         run.wait_sampling()
         parent.go()
         run.load()
-        assert run.count_name("burn") > 1.5 * RATE
+        assert run.count_name("burn") > 0.1 * RATE
         assert run.ledger["processes_without_room"] >= 2
         assert "--max-processes makes more" in run.stderr
         assert run.stderr.count("more processes than room") == 1

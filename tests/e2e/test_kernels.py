@@ -28,7 +28,7 @@ import machine  # noqa: E402
 pytestmark = pytest.mark.timeout(1800)
 
 AT_ONCE = 2
-SECONDS_A_PYTHON, RATE = 1.2, 999
+SECONDS_A_PYTHON, RATE = 1.5, 999
 DEPTH = 1000
 WORK = "def work(): return sum(range(1000))\nfor _ in range(1000): work()"
 FUNCTIONS = ("alpha", "beta", "gamma", "delta", "epsilon")
@@ -73,7 +73,7 @@ POD_GROUP = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.s
 GROUPS = ["%s/cri-containerd-%s.scope" % (POD_GROUP, container) for container in CONTAINERS] + ["/system.slice"]
 MAKE_GROUPS = "; ".join("mkdir -p /sys/fs/cgroup" + group for group in GROUPS)
 IN_GROUPS = '(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; for group in %s; do ' \
-    "sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec timeout 2 /agent /programs/busy.py' & " \
+    "sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec timeout 5 /agent /programs/busy.py' & " \
     'done) & exec "$@"' % " ".join(GROUPS)
 # In a page, before its profile.
 DATA = '<script type="application/json" id="profile">'
@@ -132,11 +132,11 @@ def make_jobs(pythons):
              "/agent", "/programs/busy.py"]
     started = [PROFILER, *OUTPUTS, "-r", str(RATE), "--", "/agent", "-c", WORK]
     check = [PROFILER, "check", "--json"]
-    changing = [PROFILER, *OUTPUTS, "-d", "3"]
+    changing = [PROFILER, *OUTPUTS, "-d", "6"]
     every = ["sh", "-c", THREE_TIMES, "sh", PROFILER, *OUTPUTS, "-v", "-a", "-d", "5", "-r", str(RATE)]
-    chosen = ["sh", "-c", IN_GROUPS, "sh", PROFILER, "-f", "html", *OUTPUTS[2:], "-d", "3.5", "-r", str(RATE), "-a",
+    chosen = ["sh", "-c", IN_GROUPS, "sh", PROFILER, "-f", "html", *OUTPUTS[2:], "-d", "7", "-r", str(RATE), "-a",
               "--cgroup", "/kubepods.slice", "--exclude", "container=containerd://" + CONTAINERS[1]]
-    reborn = ["sh", "-c", HAND_ON, "sh", PROFILER, *OUTPUTS, "-d", "5", "-r", str(RATE), "-a"]
+    reborn = ["sh", "-c", HAND_ON, "sh", PROFILER, *OUTPUTS, "-d", "8", "-r", str(RATE), "-a"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
             describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
@@ -339,7 +339,7 @@ def test_while_cpus_and_the_clock_change(kernel):
     result = kernel.succeeded(kernel.changing)
     ledger = json.loads(result["stats"])
     check_ledger(ledger)
-    assert 2.9 < ledger["duration_s"] < 4
+    assert 5.9 < ledger["duration_s"] < 7
     assert ledger["samples"] > 10
     assert ledger["cpus_not_sampled"] == 1
     told = [line for line in result["output"].splitlines() if "went online" in line]
@@ -455,16 +455,19 @@ def test_a_number_again(kernel):
     walked from its exec on, which it lives shortly after."""
     result = kernel.succeeded(kernel.reborn)
     check_ledger(json.loads(result["stats"]))
-    worked, unknown = {}, {}
+    worked, unknown, numbers = {}, {}, []
     for frames, count in parse_folded(result["profile"]):
-        holder = re.fullmatch(r'process %d:".*reborn\.py child (\d+)"' % NUMBER, frames[0].label)
+        holder = re.fullmatch(r'process (\d+):".*reborn\.py child (\d+)"', frames[0].label)
         if not holder:
             continue
-        worked.setdefault(holder[1], set()).update(
+        numbers.append(int(holder[1]))
+        worked.setdefault(holder[2], set()).update(
             frame.name for frame in frames if frame.name.startswith("child_"))
         if "not yet known" in frames[-1].label:
-            unknown[holder[1]] = count
+            unknown[holder[2]] = count
     assert worked == {str(i): {"child_%d" % i} for i in range(1, HOLDERS + 1)}, result["output"]
+    # A thread of the profiler's may have taken one of them.
+    assert NUMBER in numbers and len(set(numbers)) < HOLDERS, numbers
     # A library is looked for again each time where the kernel does not tell of it.
     if not without_mappings(kernel):
         assert all(count <= KNOWN_WITHIN_S * RATE for i, count in unknown.items() if i != "1"), unknown

@@ -67,7 +67,7 @@ def windows_came_in_time(store):
     """None was delayed by more than what a busy machine may do."""
     ends = [row[0] for row in store.select("SELECT end_ns FROM windows ORDER BY id")]
     gaps = [(late - early) / 1e9 for early, late in zip(ends[:-2], ends[1:-1])]
-    assert gaps and max(gaps) < WINDOW_S + 1, gaps
+    assert gaps and max(gaps) < WINDOW_S + 5, gaps
 
 
 @pytest.mark.parametrize("kind", KINDS)
