@@ -4,29 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <zlib.h>
 
+#include "gunzip.h"
 #include "plain_text.h"
 #include "pprof.pb-c.h"
 #include "synthetic.h"
 
 static const struct output_options options = { .title = "PID 100: python3 app.py" };
-
-static uint8_t *gunzip(char *bytes, size_t size, size_t *length)
-{
-	size_t capacity = size * 2000 + 1000;
-	uint8_t *result = xmalloc(capacity);
-	z_stream stream = { .next_in = (Bytef *)bytes, .avail_in = size };
-
-	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
-	stream.next_out = result;
-	stream.avail_out = capacity;
-	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-	assert_int_equal(stream.avail_in, 0);
-	*length = stream.total_out;
-	inflateEnd(&stream);
-	return result;
-}
 
 static Pprof__Profile *written(const struct profile *profile)
 {

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <zlib.h>
 
+#include "gunzip.h"
 #include "backend.h"
 #include "otlp.pb-c.h"
 #include "pprof.pb-c.h"
@@ -23,22 +23,6 @@ struct received {
 	uint64_t samples;
 	size_t requests;
 };
-
-static uint8_t *gunzip(const uint8_t *bytes, size_t size, size_t *length)
-{
-	size_t capacity = size * 1100 + 1000;
-	uint8_t *result = xmalloc(capacity);
-	z_stream stream = { .next_in = (Bytef *)bytes, .avail_in = size };
-
-	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
-	stream.next_out = result;
-	stream.avail_out = capacity;
-	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-	assert_int_equal(stream.avail_in, 0);
-	*length = stream.total_out;
-	inflateEnd(&stream);
-	return result;
-}
 
 static void take(void *context, struct body *body, uint64_t samples)
 {
