@@ -285,15 +285,15 @@ bool target__has_ended(const struct target_process *target)
 
 bool target__identify(struct target_process *target, enum identify what)
 {
-	struct process process;
+	struct process now = { .start_time = process__start_time(target->process.pid) };
 	struct identity identity;
 	bool is_first = !target->process.start_time;
 
-	if (process__inspect(target->process.pid, &process) || is_namesake(target, &process) ||
+	if (!now.start_time || is_namesake(target, &now) ||
 	    identity__read(target->process.pid, &identity))
 		return false;
-	target->process.start_time = process.start_time;
-	target->process.uid = process.uid;
+	target->process.start_time = now.start_time;
+	target->process.uid = identity.uid;
 	/* The clock that it is told by is set now and then. */
 	if (!is_first)
 		identity.start_unix_ns = target->identity.start_unix_ns;
