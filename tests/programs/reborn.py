@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reborn.py SECONDS: forks children all that time, one after the other, each of which works 2 ms in a
-function named for what it is; of each 7, one runs this program again, as `reborn.py child NUMBER`.
+"""reborn.py: forks children one after the other, each of which works 2 ms in a function named for what it
+is, until numbers of processes have come again 150 times; one of three of these runs this program again, as
+`reborn.py child NUMBER`.
 
-Where numbers of processes are few, they come again and again.
+That takes a PID namespace whose numbers are few.
 """
 
 import os
@@ -10,7 +11,8 @@ import sys
 import time
 
 WORK_S, CHILD_WORK_S = 0.002, 0.03
-RUNS_PART = 7
+AGAIN = 150
+RUNS_PART = 3
 
 
 def work(name, seconds):
@@ -22,19 +24,20 @@ def work(name, seconds):
 
 
 def main():
-    if sys.argv[1] == "child":
+    if sys.argv[1:]:
         work("child_" + sys.argv[2], CHILD_WORK_S)
         return
-    end, number = time.monotonic() + float(sys.argv[1]), 0
-    while time.monotonic() < end:
+    seen, again = set(), 0
+    while again < AGAIN:
         pid = os.fork()
         if not pid:
-            if number % RUNS_PART == 0:
-                os.execv(sys.executable, [sys.executable, "-S", __file__, "child", str(number)])
+            if again % RUNS_PART == 1:
+                os.execv(sys.executable, [sys.executable, "-S", __file__, "child", str(again)])
             work("forked", WORK_S)
             os._exit(0)
         os.waitpid(pid, 0)
-        number += 1
+        again += pid in seen
+        seen.add(pid)
 
 
 main()
