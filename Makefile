@@ -142,7 +142,7 @@ $(OUTPUT)/fuzzed/libpybpfprof.a: $(FUZZED)
 
 # What a fuzzer gives its own answers to, instead of the system or another module.
 FUZZ_WRAPPED := clock_gettime nanosleep
-$(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__stream
+$(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__begin target_file__read_on target_file__read_start
 $(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
 $(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await \
 	awaited remove has know_python know_other) $(addprefix sampler__,targets follow sees_mappings \

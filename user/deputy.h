@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define DEPUTY_DESK_BYTES (128 * 1024)
+#define DEPUTY_DESK_BYTES (256 * 1024)
 
 /* Where to lay what is to be done, and to find what came of it.  It holds until the next
  * deputy__run() has returned, or deputy__relieve(). */

@@ -11,11 +11,13 @@
 
 #include "cgroup.h"
 #include "command_name.h"
+#include "deputy.h"
 #include "identity.h"
 #include "now.h"
 #include "passwd.h"
 #include "process.h"
 #include "service_name.h"
+#include "target_files.h"
 #include "xalloc.h"
 
 /* More than any name takes; a process chooses how long its command line is. */
@@ -25,7 +27,7 @@
 #define CGROUPS_BYTES_MAX 16384
 
 /* Where there are thousands of services, each has some variables in every container. */
-#define ENVIRONMENT_BYTES_MAX (128 * 1024)
+#define ENVIRONMENT_BYTES_MAX TARGET_FILE_START_BYTES
 
 /* The kernel's mark of a file that was removed. */
 #define REMOVED " (deleted)"
@@ -62,14 +64,31 @@ static char *read_comm(pid_t pid)
 	return length ? xstrndup(bytes, length) : NULL;
 }
 
+/* The words, each of which ends with a NUL, joined by spaces; NULL where there are none. */
+static char *join_words(const char *words, size_t length)
+{
+	char *text;
+
+	while (length && (words[length - 1] == '\0' || words[length - 1] == '\n'))
+		length--;
+	if (!length)
+		return NULL;
+	text = xmalloc(length + 1);
+	for (size_t i = 0; i < length; i++)
+		text[i] = words[i] ? words[i] : ' ';
+	text[length] = '\0';
+	return text;
+}
+
 static void read_names(pid_t pid, const char *executable, struct identity *identity)
 {
 	char words[COMMAND_BYTES_MAX];
 	size_t length = process__read_file(pid, "cmdline", words, sizeof(words));
 
 	identity->comm = read_comm(pid);
-	if (length || identity->comm)
-		identity->command = process__command(pid);
+	identity->command = join_words(words, length);
+	if (!identity->command && identity->comm)
+		identity->command = xasprintf("[%s]", identity->comm);
 	identity->short_name = command_name__of(words, length, executable);
 	if (!identity->short_name && identity->comm)
 		identity->short_name = xstrdup(identity->comm);
@@ -144,22 +163,30 @@ static uint64_t unix_ns(uint64_t ticks)
 	       ticks % per_second * SECOND_NS / per_second;
 }
 
-int identity__read(pid_t pid, struct identity *identity)
+struct reading {
+	pid_t pid;
+	struct identity *identity;
+	int error;
+};
+
+/* Its files, each of which is one that may have to be waited for. */
+static void read_identity(void *context)
 {
+	struct reading *reading = context;
+	struct identity *identity = reading->identity;
+	pid_t reader = reading->pid;
 	struct process process;
 	uint64_t start_time;
-	pid_t reader = pid;
 	char *executable;
-	int error;
 
 	memset(identity, 0, sizeof(*identity));
-	error = process__inspect(pid, &process);
-	if (error)
-		return error;
+	reading->error = process__inspect(reading->pid, &process);
+	if (reading->error)
+		return;
 	/* Of a thread that has ended the kernel does not tell it. */
-	executable = read_executable(pid);
+	executable = read_executable(reader);
 	if (!executable) {
-		reader = process__reader(pid);
+		reader = process__reader(reader);
 		executable = read_executable(reader);
 	}
 	read_names(reader, executable, identity);
@@ -169,11 +196,19 @@ int identity__read(pid_t pid, struct identity *identity)
 	identity->uid = process.uid;
 	identity->user = name_user(reader, process.uid);
 	identity->start_unix_ns = unix_ns(process.start_time);
-	start_time = process__start_time(pid);
+	start_time = process__start_time(reading->pid);
 	if (!start_time || start_time == process.start_time)
-		return 0;
+		return;
 	identity__free(identity);
-	return -ESRCH;
+	reading->error = -ESRCH;
+}
+
+int identity__read(pid_t pid, struct identity *identity)
+{
+	struct reading reading = { pid, identity, 0 };
+
+	deputy__send(read_identity, &reading);
+	return reading.error;
 }
 
 void identity__free(struct identity *identity)
@@ -235,16 +270,6 @@ void identity__keep_service(struct identity *identity, struct identity *before)
 void identity__of_words(const char *words, size_t length, struct identity *identity)
 {
 	memset(identity, 0, sizeof(*identity));
-	if (!length)
-		return;
-	identity->short_name = command_name__of(words, length, NULL);
-	identity->command = xstrndup(words, length);
-	for (size_t end = strlen(identity->command) + 1; end < length; end++) {
-		char *longer = xasprintf("%s %.*s", identity->command,
-					 (int)strnlen(words + end, length - end), words + end);
-
-		end += strnlen(words + end, length - end);
-		free(identity->command);
-		identity->command = longer;
-	}
+	identity->short_name = length ? command_name__of(words, length, NULL) : NULL;
+	identity->command = join_words(words, length);
 }

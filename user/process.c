@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "open_files.h"
 #include "process.h"
@@ -16,8 +17,8 @@
 #define KERNEL_THREAD_FLAG 0x00200000
 #define FORKED_FLAG	   0x00000040
 
-/* Nobody reads more of a command line, and a target may make it 6 MiB long. */
-#define COMMAND_BYTES_MAX 4096
+/* No line of /proc/PID/maps is longer: a path, whose characters take four each at most. */
+#define LINE_BYTES_MAX 32768
 
 /* The kernel's default limit of mappings is 65,530. */
 #define MAPPINGS_MAX (1024 * 1024)
@@ -28,15 +29,6 @@ static FILE *open_proc(pid_t pid, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	return fopen(path, "re");
-}
-
-/* The same for what the kernel reads in the process's memory, or waits for that to say. */
-static FILE *open_memory(pid_t pid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return target_file__stream(pid, path);
 }
 
 /* Why a file in a process's folder could not be opened. */
@@ -197,45 +189,21 @@ pid_t process__inner_tid(pid_t pid, pid_t tid)
 	return count ? numbers[count - 1] : 0;
 }
 
-static size_t read_all(FILE *file, char *bytes, size_t size)
-{
-	size_t length;
-
-	if (!file)
-		return 0;
-	length = fread(bytes, 1, size, file);
-	fclose(file);
-	return length;
-}
-
 size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size)
 {
-	return read_all(open_memory(pid, name), bytes, size);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return target_file__read_start(pid, path, bytes, size);
 }
 
-static size_t read_words(FILE *file, char *buffer, size_t size)
-{
-	size_t length = read_all(file, buffer, size - 1);
-
-	while (length && (buffer[length - 1] == '\0' || buffer[length - 1] == '\n'))
-		length--;
-	for (size_t i = 0; i < length; i++)
-		if (buffer[i] == '\0')
-			buffer[i] = ' ';
-	buffer[length] = '\0';
-	return length;
-}
-
-char *process__command(pid_t pid)
-{
-	char words[COMMAND_BYTES_MAX];
-
-	if (read_words(open_memory(pid, "cmdline"), words, sizeof(words)))
-		return xstrdup(words);
-	if (read_words(open_proc(pid, "comm"), words, sizeof(words)))
-		return xasprintf("[%s]", words);
-	return xstrdup("[?]");
-}
+/* Of a process's folder, that is read line by line. */
+struct line_file {
+	pid_t pid;
+	int fd;
+	size_t start, end; /* of what was read and not parsed yet */
+	char bytes[LINE_BYTES_MAX];
+};
 
 static bool parse_mapping(const char *line, struct mapping *mapping)
 {
@@ -252,24 +220,55 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 	       (mapping->executable || (permissions[1] == 'w' && permissions[3] == 'p'));
 }
 
+/* The next of FILE's lines; NULL after the last. */
+static char *next_line(struct line_file *file)
+{
+	for (;;) {
+		char *line = file->bytes + file->start;
+		size_t left = file->end - file->start;
+		char *end = memchr(line, '\n', left);
+		ssize_t got;
+
+		if (end) {
+			*end = '\0';
+			file->start += end + 1 - line;
+			return line;
+		}
+		memmove(file->bytes, line, left);
+		file->start = 0;
+		file->end = left;
+		if (file->fd < 0)
+			return NULL;
+		got = target_file__read_on(file->pid, file->fd, file->bytes + left,
+					   sizeof(file->bytes) - left);
+		if (got <= 0)
+			return NULL;
+		file->end += got;
+	}
+}
+
 ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 {
-	FILE *file = open_memory(pid, "maps");
-	size_t count = 0, capacity = 0, line_size = 0;
+	struct line_file file = { .pid = pid };
+	size_t count = 0, capacity = 0;
 	struct mapping mapping;
-	char *line = NULL;
+	char path[64], *line;
+	ssize_t got;
 
 	*mappings = NULL;
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (count < MAPPINGS_MAX && getline(&line, &line_size, file) > 0) {
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	got = target_file__begin(pid, path, file.bytes, sizeof(file.bytes), &file.fd);
+	if (got < 0)
+		return got == -ENOENT ? -ESRCH : got;
+	file.end = got;
+	while (count < MAPPINGS_MAX && (line = next_line(&file))) {
 		if (!parse_mapping(line, &mapping))
 			continue;
 		*mappings = xgrow(*mappings, &capacity, count + 1, sizeof(mapping));
 		(*mappings)[count++] = mapping;
 	}
-	free(line);
-	fclose(file);
+	if (file.fd >= 0)
+		close(file.fd);
 	return count;
 }
 

@@ -44,10 +44,6 @@ pid_t process__inner_tid(pid_t pid, pid_t tid);
  * 0 where there is nothing to read. */
 size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size);
 
-/* The command line, words joined by a space; "[name]" where it has none, or it cannot be read.  The
- * caller frees. */
-char *process__command(pid_t pid);
-
 /* One mapping of a file. */
 struct mapping {
 	uint64_t start, end, offset;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,14 +29,14 @@ struct block_request {
 	uint8_t bytes[BLOCK_BYTES];
 };
 
-struct stream {
-	pid_t pid;
-	int fd;
+struct start_request {
+	char path[64];
+	size_t length;
+	int fd; /* -1 where all was read */
+	uint8_t bytes[TARGET_FILE_START_BYTES];
 };
 
-/* What comes from fopencookie() calls these. */
-static ssize_t read_stream(void *context, char *buffer, size_t length);
-static int close_stream(void *context);
+_Static_assert(sizeof(struct start_request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
 
 static int64_t open_regular(void *desk)
 {
@@ -56,14 +57,6 @@ static int64_t open_regular(void *desk)
 	}
 	close(place);
 	return fd;
-}
-
-static int64_t open_any(void *desk)
-{
-	const struct path_request *request = desk;
-	int fd = open(request->path, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
 }
 
 static int64_t look_below(void *desk)
@@ -97,6 +90,28 @@ static int64_t read_next(void *desk)
 	ssize_t got = read(request->fd, request->bytes, request->length);
 
 	return got < 0 ? -errno : got;
+}
+
+/* One that was interrupted is read once more, from its beginning. */
+static int64_t read_start(void *desk)
+{
+	struct start_request *request = desk;
+	int fd = open(request->path, O_RDONLY | O_CLOEXEC);
+	int64_t done = 0, got = fd < 0 ? -errno : 1;
+
+	if (fd < 0)
+		return got;
+	while ((size_t)done < request->length && got > 0) {
+		got = read(fd, request->bytes + done, request->length - done);
+		if (got < 0)
+			got = -errno;
+		else
+			done += got;
+	}
+	request->fd = got > 0 ? fd : -1;
+	if (got <= 0)
+		close(fd);
+	return got == -EINTR ? got : done;
 }
 
 static int64_t measure(void *desk)
@@ -187,45 +202,43 @@ void target_file__close(pid_t pid, int fd)
 	deputy__run(pid, close_file);
 }
 
-static ssize_t read_stream(void *context, char *buffer, size_t length)
+ssize_t target_file__begin(pid_t pid, const char *path, void *buffer, size_t length, int *fd)
 {
-	struct block_request *request = deputy__desk();
-	const struct stream *stream = context;
+	struct start_request *request = deputy__desk();
 	int64_t got;
 
-	request->fd = stream->fd;
+	*fd = -1;
+	if (strlen(path) >= sizeof(request->path))
+		return -ENAMETOOLONG;
+	strcpy(request->path, path);
+	request->length = length < sizeof(request->bytes) ? length : sizeof(request->bytes);
+	got = deputy__run(pid, read_start);
+	if (got < 0)
+		return got;
+	*fd = request->fd;
+	memcpy(buffer, request->bytes, got);
+	return got;
+}
+
+size_t target_file__read_start(pid_t pid, const char *path, void *buffer, size_t length)
+{
+	int fd;
+	ssize_t got = target_file__begin(pid, path, buffer, length, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return got > 0 ? got : 0;
+}
+
+ssize_t target_file__read_on(pid_t pid, int fd, void *buffer, size_t length)
+{
+	struct block_request *request = deputy__desk();
+	int64_t got;
+
+	request->fd = fd;
 	request->length = length < BLOCK_BYTES ? length : BLOCK_BYTES;
-	got = deputy__run(stream->pid, read_next);
+	got = deputy__run(pid, read_next);
 	if (got > 0)
 		memcpy(buffer, request->bytes, got);
-	return got < 0 ? -1 : got;
-}
-
-static int close_stream(void *context)
-{
-	struct stream *stream = context;
-
-	close(stream->fd);
-	free(stream);
-	return 0;
-}
-
-FILE *target_file__stream(pid_t pid, const char *path)
-{
-	const cookie_io_functions_t functions = { .read = read_stream, .close = close_stream };
-	int fd = run_with_path(pid, open_any, -1, path);
-	struct stream *stream;
-	FILE *file;
-
-	if (fd < 0) {
-		errno = -fd;
-		return NULL;
-	}
-	stream = xcalloc(1, sizeof(*stream));
-	stream->pid = pid;
-	stream->fd = fd;
-	file = fopencookie(stream, "r", functions);
-	if (!file)
-		close_stream(stream);
-	return file;
+	return got;
 }
