@@ -224,18 +224,28 @@ static void adopt(struct watch *watch, struct watched *watched, const struct pro
 		record->waiting);
 }
 
+/* Reads again what a process is called, and whose it is. */
+static void identify(struct watch *watch, struct target_process *target, enum identify what)
+{
+	if (target__identify(target, what) && symbolizer__has_sampled(watch->symbolizer, target))
+		symbolizer__describe(watch->symbolizer, target);
+}
+
 static void note_exec(struct watch *watch, const struct process_record *record)
 {
 	struct watched *watched = watched_of(watch, record);
 
-	if (watched->target)
+	if (watched->target) {
+		/* What was known of it when its file was mapped had no command line yet. */
+		identify(watch, watched->target, IDENTIFY_ALL);
 		finding__confirm(watch, watched, record);
-	else if (record->state == TARGET_PYTHON)
+	} else if (record->state == TARGET_PYTHON) {
 		adopt(watch, watched, record);
-	else if (record->state == TARGET_OTHER)
+	} else if (record->state == TARGET_OTHER) {
 		finding__leave_out(watch, watched);
-	else
+	} else {
 		watched__ask(&watch->watched, watched, record, now_ns());
+	}
 }
 
 static void note_mapping(struct watch *watch, const struct process_record *record)
@@ -329,10 +339,8 @@ static void describe_all(struct watch *watch)
 	struct watched *watched, *next;
 
 	HASH_ITER (hh, watch->watched.all, watched, next)
-		if (watched->target &&
-		    symbolizer__has_sampled(watch->symbolizer, watched->target) &&
-		    target__identify(watched->target, IDENTIFY_OWNER))
-			symbolizer__describe(watch->symbolizer, watched->target);
+		if (watched->target && symbolizer__has_sampled(watch->symbolizer, watched->target))
+			identify(watch, watched->target, IDENTIFY_OWNER);
 }
 
 static void describe_again(struct watch *watch, int64_t now)

@@ -475,7 +475,7 @@ def test_a_number_again(kernel):
             frame.name for frame in frames if frame.name.startswith("child_"))
         if "not yet known" in frames[-1].label:
             unknown[holder[2]] = count
-    assert worked == {str(i): {"child_%d" % i} for i in range(1, HOLDERS + 1)}, result["output"]
+    assert worked == {str(i): {"child_%d" % i} for i in range(1, HOLDERS + 1)}, result["profile"]
     # A thread of the profiler's may have taken one of them.
     assert NUMBER in numbers and len(set(numbers)) < HOLDERS, numbers
     # A library is looked for again each time where the kernel does not tell of it.
