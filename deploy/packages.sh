@@ -71,6 +71,7 @@ bench    python3-venv           -                  has pip, which fetches other 
 bench    linux-perf             perf               one of them
 fuzz     libclang-rt-dev        -                  libFuzzer, and its sanitizers
 vmtest   python3-pytest         -                  end-to-end tests
+vmtest   python3-pytest-rerunfailures -            runs once more what a busy machine fails
 vmtest   python3-pytest-timeout -                  ends a test that hangs
 vmtest   python3-pytest-xdist   -                  runs tests side by side
 vmtest   qemu-system-x86        qemu-system-x86_64 boots other kernels

@@ -34,6 +34,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "deployed: it builds what is deployed, or what it sends to: "
                                        "`make test-backends`")
     config.addinivalue_line("markers", "alone: it measures what tests beside it would change")
+    config.addinivalue_line("markers", "timed: a machine that is busy for a moment may miss its bounds of "
+                                       "time, so that it is run once more, which is counted; never for "
+                                       "what a profile shows to be true")
 
 
 def pytest_generate_tests(metafunc):
@@ -64,10 +67,25 @@ def side_by_side(item):
 def pytest_collection_modifyitems(items):
     for item in items:
         item.add_marker(pytest.mark.xdist_group(side_by_side(item)))
+        if item.get_closest_marker("timed"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
         marker = item.get_closest_marker("proves")
         if marker and "python" in item.callspec.params:
             item.user_properties += [("python", item.callspec.params["python"].name),
                                      ("proves", marker.args[0])]
+
+
+def pytest_runtest_logreport(report):
+    """Why it is run once more."""
+    if report.outcome == "rerun":
+        print("\n%s\n%s" % (report.nodeid, report.longreprtext))
+
+
+@pytest.fixture(autouse=True)
+def count_run(request):
+    """Has tests/run tell of what is run once more."""
+    if getattr(request.node, "execution_count", 1) > 1:
+        request.node.user_properties.append(("again", "yes"))
 
 
 @pytest.fixture
@@ -240,16 +258,18 @@ class Run:
         return self.process.pid
 
     def is_sampling(self):
-        """Whether its perf events are open."""
-        folder = "/proc/%d/fd" % self.pid
+        """Whether its perf events are open, and it has given up what it needs no more."""
+        folder = "/proc/%d" % self.pid
         try:
-            names = os.listdir(folder)
-        except FileNotFoundError:
+            with open(folder + "/status", encoding="utf-8") as file:
+                confined = "NoNewPrivs:\t1" in file.read()
+            names = os.listdir(folder + "/fd")
+        except (FileNotFoundError, ProcessLookupError):
             return False
         for name in names:
             try:
-                if "perf_event" in os.readlink(os.path.join(folder, name)):
-                    return True
+                if "perf_event" in os.readlink(os.path.join(folder, "fd", name)):
+                    return confined
             except FileNotFoundError:
                 pass
         return False

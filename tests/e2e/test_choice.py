@@ -9,6 +9,8 @@ import pytest
 
 from test_following import by_process, count
 
+pytestmark = pytest.mark.timed
+
 UID = 33
 USER = b"www-data"
 RATE = 199

@@ -23,7 +23,7 @@ GROWTH_KB = 12 * 1024
 # Each process is in the profile, and in what is written.
 GROWTH_KB_A_PROCESS = 4
 
-pytestmark = pytest.mark.timeout(2 * SECONDS + 300)
+pytestmark = [pytest.mark.timeout(2 * SECONDS + 300), pytest.mark.timed]
 
 
 def size_of(pid):

@@ -48,6 +48,7 @@ def family(target, python, how, seconds):
     return target(python, "family.py", how, seconds)
 
 
+@pytest.mark.timed
 class TestChildren:
     """-s: whatever way a child came by."""
 
@@ -199,6 +200,7 @@ class TestAll:
         assert wanted.pid not in by_process(run)
 
 
+@pytest.mark.timed
 class TestOverwritten:
     """Another Python is written to the file of one that is known: the inode and its size stay."""
 

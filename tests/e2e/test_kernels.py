@@ -53,10 +53,12 @@ LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
 WITH_CYCLES = "aarch64"
 # Where an interrupt takes as long as in an emulator, the kernel would soon allow but few of them.
 ALLOW_ANY_RATE = "echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent"
+# In a shell, whose process the profiler will be: it gives up what it needs no more once it samples.
+UNTIL_SAMPLING = "until grep -q 'NoNewPrivs:.1' /proc/$$/status; do sleep 0.1; done"
 # Once all are profiled: another time of day, and a CPU that the machine began without, which goes again,
 # and comes again.
 CPU = "/sys/devices/system/cpu/cpu1/online"
-CHANGE = "(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; date -s 2001-01-01; " \
+CHANGE = "(" + UNTIL_SAMPLING + "; date -s 2001-01-01; " \
     'for state in 1 0 1; do echo $state >%s; sleep 0.5; done) & exec "$@"' % CPU
 # As Kubernetes has it, with cgroup v2 alone.
 GROUP = "/sys/fs/cgroup/kubepods.slice/pod.slice"
@@ -67,11 +69,12 @@ IN_GROUP = ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % GROUP, "sh"]
 
 def once_all_are_profiled(work, environment=""):
     """A command that begins with it is done as long as that shell's WORK, which waits for it to sample, takes."""
-    return ["sh", "-c", "(until ls -l /proc/$$/fd | grep -q perf_event; do sleep 0.1; done; %s; kill $$) & "
-            '%s exec "$@"' % (work, environment), "sh"]
+    return ["sh", "-c", '(%s; %s; kill $$) & %s exec "$@"' % (UNTIL_SAMPLING, work, environment), "sh"]
 
 
 SECONDS_MAX = "90"
+# A CPU that is sampled goes, and comes back.
+LEAVE = once_all_are_profiled("for state in 0 1; do echo $state >%s; sleep 0.7; done" % CPU)
 # A program that comes, and comes again.
 THREE_TIMES = once_all_are_profiled('for i in 1 2 3; do /agent -c "$WORK"; done', "LD_PRELOAD=/verifier_cost.so")
 # Two containers of a pod, as Kubernetes has them, and what is in neither: each in its control group from
@@ -142,6 +145,7 @@ def make_jobs(pythons):
     started = [PROFILER, *OUTPUTS, "-r", str(RATE), "--", "/agent", "-c", WORK]
     check = [PROFILER, "check", "--json"]
     changing = ["sh", "-c", CHANGE, "sh", PROFILER, *OUTPUTS, "-d", "6"]
+    leaving = LEAVE + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX]
     every = THREE_TIMES + [PROFILER, *OUTPUTS, "-v", "-a", "-d", SECONDS_MAX, "-r", str(RATE)]
     chosen = IN_GROUPS + [PROFILER, "-f", "html", *OUTPUTS[2:], "-d", SECONDS_MAX, "-r", str(RATE), "-a",
                           "--cgroup", "/kubepods.slice", "--exclude",
@@ -153,6 +157,7 @@ def make_jobs(pythons):
             describe_job(inner, environment={"LD_PRELOAD": "/verifier_cost.so"}),
             describe_job(started),
             describe_job(changing, [busy]),
+            describe_job(leaving, [busy, busy], first="echo 1 >%s" % CPU),
             describe_job(every, environment={"WORK": WORK}),
             describe_job(IN_GROUP + check, first=LIMIT),
             describe_job(chosen, first=MAKE_GROUPS, environment={"WORK": WORK}),
@@ -176,8 +181,8 @@ class Kernel:
         self.machine = described
         self.release = debian_kernels.release(machine.fetch_kernel(described))
         results, self.console = machine.run_jobs(described, initrd, folder)
-        (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.every,
-         self.limited, self.chosen, self.reborn, self.by_cycles, self.locked) = (results + [None] * 12)[:12]
+        (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
+         self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.locked) = (results + [None] * 13)[:13]
         self.pythons = described.contents.pythons()
 
     def succeeded(self, result):
@@ -344,6 +349,13 @@ def test_check_in_a_control_group(kernel):
     assert "64 MiB" in json.dumps(checks["memory"])
 
 
+def check_that_cpu_1_is_missed(result):
+    """It came while the others were sampled."""
+    assert json.loads(result["stats"])["cpus_not_sampled"] == 1
+    told = [line for line in result["output"].splitlines() if "went online" in line]
+    assert len(told) == 1 and "CPU 1 " in told[0]
+
+
 def test_while_cpus_and_the_clock_change(kernel):
     """The time that it takes is no other; and what is not sampled is told, once."""
     result = kernel.succeeded(kernel.changing)
@@ -351,9 +363,15 @@ def test_while_cpus_and_the_clock_change(kernel):
     check_ledger(ledger)
     assert 5.9 < ledger["duration_s"] < 8
     assert ledger["samples"] > 10
-    assert ledger["cpus_not_sampled"] == 1
-    told = [line for line in result["output"].splitlines() if "went online" in line]
-    assert len(told) == 1 and "CPU 1 " in told[0]
+    check_that_cpu_1_is_missed(result)
+
+
+def test_while_a_cpu_goes_and_comes_back(kernel):
+    """It is not sampled from then on, which is told, once; the others are."""
+    result = kernel.succeeded(kernel.leaving)
+    check_ledger(json.loads(result["stats"]))
+    assert any(frame.name == "leaf" for frames, _ in parse_folded(result["profile"]) for frame in frames)
+    check_that_cpu_1_is_missed(result)
 
 
 def version(text):

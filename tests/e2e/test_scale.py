@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.timed
+
 PROCESSES, THREADS, STACKS, BUSY_S, STARTS = 100, 10, 16, 0.4, 20
 SECONDS = 6
 SETTLING_S = 2  # the first scan, and the names of what runs already

@@ -13,6 +13,8 @@ import pytest
 
 from conftest import PROGRAMS, parse_folded
 
+pytestmark = pytest.mark.timed
+
 BURN = os.path.join(PROGRAMS, "burn.py")
 
 

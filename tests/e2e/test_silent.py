@@ -9,6 +9,8 @@ import pytest
 
 from conftest import missing
 
+pytestmark = pytest.mark.timed
+
 NOT_READ = "process %d is not read any more"
 
 # Beyond what was asked for: a second until it is given up, and what a busy machine takes.
