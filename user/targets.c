@@ -286,7 +286,7 @@ bool target__has_ended(const struct target_process *target)
 bool target__identify(struct target_process *target, enum identify what)
 {
 	struct process now = { .start_time = process__start_time(target->process.pid) };
-	struct identity identity;
+	struct identity identity = { 0 };
 	bool is_first = !target->process.start_time;
 
 	if (!now.start_time || is_namesake(target, &now) ||
