@@ -2,18 +2,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "attempt.h"
-#include "capabilities.h"
 #include "handover.h"
 #include "log.h"
 #include "now.h"
 #include "queue.h"
 #include "sender.h"
-#include "system_calls.h"
+#include "unprivileged.h"
 #include "xalloc.h"
 
 #define NS_PER_MS 1000000LL
@@ -39,24 +37,6 @@ struct sender {
 static struct push_moment moment(void)
 {
 	return (struct push_moment){ now_ns(), clock_ns(CLOCK_REALTIME) };
-}
-
-/* Not for long does it have what the agent needs, nor can it get it. */
-static bool give_up_privileges(void)
-{
-	int error = capabilities__limit(0, false);
-
-	if (!error && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		error = -errno;
-	if (!error)
-		error = system_calls__confine(NETWORK_ALLOWED);
-	/* A kernel without such a filter; the privileges are given up. */
-	if (error == -EINVAL)
-		error = 0;
-	if (error)
-		log__error("the sending process cannot give up its privileges: %s",
-			   strerror(-error));
-	return !error;
 }
 
 static void open_lines(struct sender *sender, const struct push_destination *destinations,
@@ -228,8 +208,8 @@ bool sender__run(int socket, const struct push_destination *destinations, size_t
 {
 	struct sender sender = { .socket = socket, .count = count };
 
-	prctl(PR_SET_NAME, "pybpfprof-push");
-	if (!give_up_privileges() || curl_global_init(CURL_GLOBAL_DEFAULT))
+	/* Not for long does it have what the agent needs, nor can it get it. */
+	if (!unprivileged__become("pybpfprof-push") || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return false;
 	sender.multi = curl_multi_init();
 	open_lines(&sender, destinations, counts);
