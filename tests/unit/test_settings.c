@@ -42,6 +42,14 @@ static char *take_exclude(void *taken, const char *value)
 	return NULL;
 }
 
+static char *take_rule(void *taken, const char *value)
+{
+	if (!strstr(value, "regex"))
+		return xstrdup("a rule without an expression");
+	note(taken, "rule", value);
+	return NULL;
+}
+
 static char *take_store_size(void *taken, const char *value)
 {
 	note(taken, "store-size", value);
@@ -66,6 +74,7 @@ static const struct option_entry options[] = {
 	{ "rate", 'r', "HZ", "", take_rate, "19", 0 },
 	{ "store-size", 0, "SIZE", "", take_store_size, NULL, SETTING_FIXED },
 	{ "exclude", 0, "X", "", take_exclude, NULL, SETTING_LIST },
+	{ "relabel", 0, "RULE", "", take_rule, NULL, SETTING_RULES },
 	{ "quiet", 'q', NULL, "", take_quiet, NULL, 0 },
 	{ 0 },
 };
@@ -150,9 +159,11 @@ static void flags(void **state)
 }
 
 /* What config_file__read says of CONTENT, behind the path. */
-static char *take_anything(void *context, const char *key, const char *value, unsigned int line)
+static char *take_anything(void *context, const char *key, const char *value, bool is_rule,
+			   unsigned int line)
 {
 	(void)context;
+	(void)is_rule;
 	(void)line;
 	return strcmp(key, "bad") == 0 ? xasprintf("no %s", value) : NULL;
 }
@@ -178,7 +189,10 @@ static void bad_files(void **state)
 	refused("good: ~\n", ":1: 'good' needs a value");
 	refused("good: {a: 1}\n",
 		":1: what stands behind a key is to be a value, or a list of them");
-	refused("good: [[1]]\n", ":1: a list may have plain values only");
+	refused("good: [[1]]\n", ":1: a list may have values and rules only");
+	refused("good:\n- a: 1\n  b: [1]\n- c: [[1]]\n",
+		":4: a rule's list may have plain values only");
+	refused("good:\n- a: 1\nbad:\n- a: 1\n", ":4: no {\"a\": \"1\"}");
 	refused("? [a]\n: 1\n", ":1: a key is to be a plain word");
 	refused("good: &x 1\nother: *x\n",
 		":2: what stands behind a key is to be a value, or a list of them");
@@ -203,6 +217,45 @@ static void what_cannot_be_found(void **state)
 		settings__free(settings);
 	}
 	assert_int_equal(find("rate: -1\n", none, &settings), STATUS_WRITTEN);
+	assert_int_equal(settings__apply(settings, &(struct taken){ "" }), STATUS_USAGE);
+	settings__free(settings);
+}
+
+#define RULE "rule={\"names\": [\"a\", \"b\"], \"regex\": \"x y\"}"
+
+static void rules(void **state)
+{
+	const char *const words[] = { "--relabel={\"regex\": 1}", NULL, NULL };
+	static const char *const bad[] = {
+		"relabel: x\n",
+		"relabel: {regex: x}\n",
+		"relabel: [x]\n",
+		"exclude: [{regex: x}]\n",
+		"relabel:\n- regex: [{a: b}]\n",
+		"relabel:\n- regex: {a: b}\n",
+		"relabel:\n- regex:\n",
+		"relabel:\n- regex: a\n  regex: b\n",
+		"relabel:\n- [a]: b\n",
+		"relabel:\n- regex: \"a\\0\"\n",
+		"relabel:\n- regex: [a\n",
+	};
+	struct settings *settings;
+
+	(void)state;
+	gives("relabel:\n- names: [a, b]\n  regex: x y\n- regex: ''\n", none,
+	      "rate=19 " RULE " rule={\"regex\": \"\"}");
+	gives("relabel:\n- regex: x\n", words, "rule={\"regex\": 1} rate=19");
+	setenv("PYBPFPROF_RELABEL", "[{\"names\":[\"a\",\"b\"],\"regex\":\"x y\"}]", 1);
+	gives("relabel:\n- regex: x\n", none, "rate=19 " RULE);
+	setenv("PYBPFPROF_RELABEL", "regex", 1);
+	assert_int_equal(find("", none, &settings), STATUS_USAGE);
+	settings__free(settings);
+	unsetenv("PYBPFPROF_RELABEL");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(find(bad[i], none, &settings), STATUS_USAGE);
+		settings__free(settings);
+	}
+	assert_int_equal(find("relabel: [{a: b}]\n", none, &settings), STATUS_WRITTEN);
 	assert_int_equal(settings__apply(settings, &(struct taken){ "" }), STATUS_USAGE);
 	settings__free(settings);
 }
@@ -233,7 +286,9 @@ static void printed(void **state)
 	FILE *file = open_memstream(&text, &size);
 
 	(void)state;
-	assert_int_equal(find("exclude: [a, 'b, c']\n", words, &settings), STATUS_WRITTEN);
+	assert_int_equal(
+		find("exclude: [a, 'b, c']\nrelabel: [{regex: '\"\\'}]\n", words, &settings),
+		STATUS_WRITTEN);
 	settings__print(settings, file);
 	fclose(file);
 	assert_non_null(strstr(text, "rate: 19  # the default\n"));
@@ -243,7 +298,7 @@ static void printed(void **state)
 	assert_int_equal(find(text, none, &settings), STATUS_WRITTEN);
 	assert_int_equal(settings__apply(settings, &taken), STATUS_WRITTEN);
 	assert_string_equal(taken.text, "rate=19 store-size=-\"\x01\\ :# exclude=a exclude=b, c"
-					" quiet=yes");
+					" rule={\"regex\": \"\\\"\\\\\"} quiet=yes");
 	settings__free(settings);
 	free(text);
 }
@@ -256,6 +311,7 @@ int main(void)
 		cmocka_unit_test(flags),
 		cmocka_unit_test(bad_files),
 		cmocka_unit_test(what_cannot_be_found),
+		cmocka_unit_test(rules),
 		cmocka_unit_test(fixed_ones_stay),
 		cmocka_unit_test(printed),
 	};

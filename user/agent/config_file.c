@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
 #include <yaml.h>
 
 #include "config_file.h"
@@ -61,32 +62,105 @@ static bool is_null(const yaml_event_t *event)
 	       (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0);
 }
 
-/* The scalar of the event. */
-static void take_value(struct reader *reader, const char *key)
+/* The scalar of the event, which is KEY's; NULL where it is none. */
+static const char *value_of(struct reader *reader, const char *key)
 {
 	const yaml_event_t *event = &reader->event;
 	const char *text = (const char *)event->data.scalar.value;
-	char *wrong;
+	char *wrong = NULL;
 
 	if (is_null(event))
 		wrong = xasprintf("'%s' needs a value", key);
 	else if (strlen(text) != event->data.scalar.length)
 		wrong = xasprintf("the value of '%s' has a NUL", key);
-	else
-		wrong = reader->take(reader->context, key, text, event->start_mark.line + 1);
+	if (!wrong)
+		return text;
+	refuse(reader, wrong);
+	free(wrong);
+	return NULL;
+}
+
+static void take_value(struct reader *reader, const char *key)
+{
+	const char *value = value_of(reader, key);
+	char *wrong = value ? reader->take(reader->context, key, value, false,
+					   reader->event.start_mark.line + 1)
+			    : NULL;
+
 	if (wrong)
 		refuse(reader, wrong);
 	free(wrong);
+}
+
+/* The value, or list of them, of a rule's KEY; NULL where it has none. */
+static json_t *read_part(struct reader *reader, const char *key)
+{
+	json_t *list;
+	yaml_event_type_t type = next(reader);
+	const char *value;
+
+	if (type == YAML_SCALAR_EVENT) {
+		value = value_of(reader, key);
+		return value ? json_string(value) : NULL;
+	}
+	if (type != YAML_SEQUENCE_START_EVENT) {
+		refuse(reader, "a rule has values, and lists of them, alone");
+		return NULL;
+	}
+	list = json_array();
+	while ((type = next(reader)) == YAML_SCALAR_EVENT && (value = value_of(reader, key)))
+		json_array_append_new(list, json_string(value));
+	if (type != YAML_SEQUENCE_END_EVENT)
+		refuse(reader, "a rule's list may have plain values only");
+	return list;
+}
+
+/* The rule, which has begun. */
+static json_t *read_rule(struct reader *reader)
+{
+	json_t *rule = json_object();
+	yaml_event_type_t type;
+
+	while ((type = next(reader)) == YAML_SCALAR_EVENT) {
+		char *key = xstrdup((const char *)reader->event.data.scalar.value);
+
+		if (json_object_get(rule, key))
+			refuse(reader, "the rule has that key already");
+		json_object_set_new(rule, key, read_part(reader, key));
+		free(key);
+	}
+	if (type != YAML_MAPPING_END_EVENT)
+		refuse(reader, "a rule's key is to be a plain word");
+	return rule;
+}
+
+static void take_rule(struct reader *reader, const char *key)
+{
+	unsigned int line = reader->event.start_mark.line + 1;
+	json_t *rule = read_rule(reader);
+	char *text = json_dumps(rule, 0), *wrong = NULL;
+
+	if (!reader->wrong)
+		wrong = reader->take(reader->context, key, text, true, line);
+	if (wrong)
+		reader->wrong = xasprintf("%s:%u: %s", reader->path, line, wrong);
+	free(wrong);
+	free(text);
+	json_decref(rule);
 }
 
 static void take_list(struct reader *reader, const char *key)
 {
 	yaml_event_type_t type;
 
-	while ((type = next(reader)) == YAML_SCALAR_EVENT)
-		take_value(reader, key);
+	while ((type = next(reader)) == YAML_SCALAR_EVENT || type == YAML_MAPPING_START_EVENT) {
+		if (type == YAML_SCALAR_EVENT)
+			take_value(reader, key);
+		else
+			take_rule(reader, key);
+	}
 	if (type != YAML_SEQUENCE_END_EVENT)
-		refuse(reader, "a list may have plain values only");
+		refuse(reader, "a list may have values and rules only");
 }
 
 static void take_entry(struct reader *reader)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "config_file.h"
 #include "log.h"
 #include "settings.h"
@@ -36,6 +38,11 @@ struct settings {
 	size_t count, capacity;
 	const char *path; /* of the file */
 };
+
+static bool is_list(const struct option_entry *option)
+{
+	return option->flags & (SETTING_LIST | SETTING_RULES);
+}
 
 static void add(struct settings *settings, const struct option_entry *option, enum origin origin,
 		const char *value, char *place)
@@ -82,7 +89,8 @@ static const struct setting *find_in_file(const struct settings *settings,
 	return NULL;
 }
 
-static char *take_from_file(void *context, const char *key, const char *value, unsigned int line)
+static char *take_from_file(void *context, const char *key, const char *value, bool is_rule,
+			    unsigned int line)
 {
 	struct settings *settings = context;
 	const struct option_entry *option = find_option(settings->options, key);
@@ -91,8 +99,10 @@ static char *take_from_file(void *context, const char *key, const char *value, u
 
 	if (!option || option->flags & SETTING_HERE)
 		return xasprintf("there is no key '%s'", key);
+	if (is_rule != !!(option->flags & SETTING_RULES))
+		return xasprintf("'%s' is to be a list of %s", key, is_rule ? "values" : "rules");
 	before = find_in_file(settings, option);
-	if (before && !(option->flags & SETTING_LIST))
+	if (before && !is_list(option))
 		return xasprintf("'%s' has a value already, at %s", key, before->place);
 	wrong = check_kind(option, value);
 	if (!wrong)
@@ -120,6 +130,24 @@ static void take_list(struct settings *settings, const struct option_entry *opti
 	free(copy);
 }
 
+static char *take_rules(struct settings *settings, const struct option_entry *option,
+			const char *values, const char *variable)
+{
+	json_t *rules = json_loads(values, JSON_REJECT_DUPLICATES, NULL), *rule;
+	bool is_array = json_is_array(rules);
+	size_t i;
+
+	json_array_foreach(rules, i, rule)
+	{
+		char *text = json_dumps(rule, JSON_ENCODE_ANY);
+
+		add(settings, option, ORIGIN_ENVIRONMENT, text, xstrdup(variable));
+		free(text);
+	}
+	json_decref(rules);
+	return is_array ? NULL : xasprintf("%s is to be a list of rules, as JSON", option->name);
+}
+
 /* An empty variable says nothing. */
 static char *take_variable(struct settings *settings, const struct option_entry *option)
 {
@@ -127,7 +155,9 @@ static char *take_variable(struct settings *settings, const struct option_entry 
 	bool is_here = option->flags & SETTING_HERE && !option->argument;
 	const char *value = is_here ? NULL : getenv(variable);
 
-	if (value && *value && option->flags & SETTING_LIST) {
+	if (value && *value && option->flags & SETTING_RULES) {
+		wrong = take_rules(settings, option, value, variable);
+	} else if (value && *value && is_list(option)) {
 		take_list(settings, option, value, variable);
 	} else if (value && *value) {
 		wrong = check_kind(option, value);
@@ -145,14 +175,14 @@ static char *take_variable(struct settings *settings, const struct option_entry 
 /* Whether SETTING counts: no other place that does so more has a value. */
 static bool counts(const struct settings *settings, const struct setting *setting)
 {
-	bool is_list = setting->option->flags & SETTING_LIST;
+	bool listed = is_list(setting->option);
 
 	for (const struct setting *other = settings->settings;
 	     other < settings->settings + settings->count; other++) {
 		if (other->option != setting->option || other == setting)
 			continue;
 		if (other->origin > setting->origin ||
-		    (other->origin == setting->origin && !is_list && other > setting))
+		    (other->origin == setting->origin && !listed && other > setting))
 			return false;
 	}
 	return true;
@@ -332,22 +362,26 @@ static void print_option(const struct settings *settings, const struct option_en
 			 FILE *file)
 {
 	const struct setting *first = find(settings, option);
-	bool is_list = option->flags & SETTING_LIST;
+	bool listed = is_list(option);
 
 	if (!first) {
 		fprintf(file, "# %s: not set\n", option->name);
 		return;
 	}
-	fprintf(file, "%s: %s", option->name, is_list ? "[" : "");
+	fprintf(file, "%s: %s", option->name, listed ? "[" : "");
 	for (const struct setting *setting = first; setting < settings->settings + settings->count;
 	     setting++) {
 		if (setting->option != option || !counts(settings, setting))
 			continue;
 		if (setting != first)
 			fputs(", ", file);
-		print_value(setting->value, file);
+		/* A rule is YAML, too. */
+		if (option->flags & SETTING_RULES)
+			fputs(setting->value, file);
+		else
+			print_value(setting->value, file);
 	}
-	fprintf(file, "%s  # %s\n", is_list ? "]" : "", first->place);
+	fprintf(file, "%s  # %s\n", listed ? "]" : "", first->place);
 }
 
 void settings__print(const struct settings *settings, FILE *file)

@@ -7,8 +7,8 @@
  *	store-size: 2G			in the file that --config names
  *
  * One without an argument is true or false there.  What may be given several times is
- * a list in the file and has commas in the environment, and one place's list counts
- * in place of another's.
+ * a list in the file and has commas in the environment, or is JSON's list of rules there, and one
+ * place's list counts in place of another's.
  */
 #ifndef PYBPFPROF_SETTINGS_H
 #define PYBPFPROF_SETTINGS_H
@@ -23,6 +23,7 @@
 #define SETTING_LIST  1 /* may be given several times */
 #define SETTING_HERE  2 /* never in the file; without an argument, on the command line only */
 #define SETTING_FIXED 4 /* until the program ends: a reload does not change it */
+#define SETTING_RULES 8 /* as SETTING_LIST, of JSON's objects, which the file has as YAML's */
 
 struct settings;
 
