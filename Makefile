@@ -23,10 +23,11 @@ PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 endif
 
 CFLAGS ?= -O2 -g
-LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libmicrohttpd libcurl
+LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libpcre2-8 libmicrohttpd libcurl
 HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-DARCHITECTURE=$(ARCH)_architecture \
-	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/http -Iuser/output \
+	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/http -Iuser/kubernetes \
+	-Iuser/output \
 	-Iuser/push -Iuser/store -I$(OUTPUT) \
 	$(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer

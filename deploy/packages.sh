@@ -64,6 +64,7 @@ build    libmicrohttpd-dev      -                  the agent's HTTP server
 build    libjansson-dev         -                  writes JSON
 build    libsqlite3-dev         -                  the agent's store
 build    libyaml-dev            -                  reads the agent's configuration
+build    libpcre2-dev           -                  compares labels with rules
 build    libcurl4-openssl-dev   -                  pushes profiles
 build    uthash-dev             -                  hash tables
 demo     python3                -                  runs the sample program
