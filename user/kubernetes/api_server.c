@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api_server.h"
+#include "credentials.h"
+#include "xalloc.h"
+
+#define SECURE "https://"
+
+#define CONNECT_S 10L
+
+#define STATUS_UNAUTHORIZED 401
+#define STATUS_FORBIDDEN    403
+
+bool api_server__is_place(const char *where)
+{
+	return strcmp(where, API_SERVER_AUTO) == 0 || strcmp(where, API_SERVER_OFF) == 0 ||
+	       (strncmp(where, SECURE, strlen(SECURE)) == 0 && where[strlen(SECURE)]);
+}
+
+/* The one that the kubelet tells every container of; NULL where this is in none. */
+static char *find_own(const char *token_file)
+{
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+	const char *port = getenv("KUBERNETES_SERVICE_PORT");
+	bool is_ipv6 = host && strchr(host, ':');
+
+	if (!host || !*host || access(token_file, F_OK))
+		return NULL;
+	return xasprintf(SECURE "%s%s%s:%s", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "",
+			 port && *port ? port : "443");
+}
+
+void api_server__find(const char *where, const char *credentials, struct api_server *server)
+{
+	server->token_file = xasprintf("%s/token", credentials);
+	server->ca_file = xasprintf("%s/ca.crt", credentials);
+	server->url = NULL;
+	if (strcmp(where, API_SERVER_AUTO) == 0)
+		server->url = find_own(server->token_file);
+	else if (strcmp(where, API_SERVER_OFF) != 0)
+		server->url = xstrdup(where);
+}
+
+void api_server__free(struct api_server *server)
+{
+	free(server->url);
+	free(server->token_file);
+	free(server->ca_file);
+	*server = (struct api_server){ 0 };
+}
+
+char *api_server__prepare(const struct api_server *server, CURL *easy, const char *path,
+			  long timeout_s, struct curl_slist **headers)
+{
+	char *wrong = NULL, *url;
+	/* It is renewed every hour or so. */
+	char *header = credentials__header(server->token_file, CREDENTIALS_TOKEN, &wrong);
+
+	*headers = NULL;
+	if (!header)
+		return wrong;
+	*headers = curl_slist_append(*headers, header);
+	*headers = curl_slist_append(*headers, "Accept: application/json");
+	explicit_bzero(header, strlen(header));
+	free(header);
+	url = xasprintf("%s%s", server->url, path);
+	curl_easy_setopt(easy, CURLOPT_URL, url);
+	free(url);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	/* The cluster's authority alone, and what it has become by now. */
+	curl_easy_setopt(easy, CURLOPT_CAINFO, server->ca_file);
+	curl_easy_setopt(easy, CURLOPT_CAPATH, (char *)NULL);
+	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	/* One for what is pushed is not on the way to it. */
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT, timeout_s);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "pybpfprof/" PYBPFPROF_VERSION);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *headers);
+	return NULL;
+}
+
+char *api_server__trouble(CURLcode code, long status)
+{
+	if (code)
+		return xstrdup(curl_easy_strerror(code));
+	if (status == STATUS_UNAUTHORIZED)
+		return xstrdup("it does not know the service account's token (401)");
+	if (status == STATUS_FORBIDDEN)
+		return xstrdup(
+			"the service account may not get, list and watch pods (403); it needs a "
+			"ClusterRole that lets it");
+	return xasprintf("it answers %ld", status);
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * It lists once, and watches from there on; each watch ends after some minutes, whereupon the next
+ * one goes on where that ended.  A list may be one that the server has at hand, if it is no older
+ * than what is known.  When the server has forgotten what came since, it is to be sure of the next
+ * one.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "log.h"
+#include "now.h"
+#include "pod_set.h"
+#include "pod_watch.h"
+#include "unprivileged.h"
+#include "xalloc.h"
+
+#define NS_PER_S  1000000000LL
+#define NS_PER_MS 1000000LL
+
+#define LIST_S	    30L
+#define WATCH_S	    300L
+#define WATCH_ENDED 30L /* so much later it is given up */
+
+/* A pod is 1.5 MiB at most, and a node has some hundred. */
+#define LIST_BYTES_MAX	(16U << 20)
+#define EVENT_BYTES_MAX (4U << 20)
+
+#define WAIT_MIN_NS NS_PER_S
+#define WAIT_MAX_NS (60 * NS_PER_S)
+
+/* What comes in one go is published in one. */
+#define PUBLISH_NS (200 * NS_PER_MS)
+#define FORGET_NS  (60 * NS_PER_S)
+
+#define STATUS_OK   200
+#define STATUS_GONE 410
+
+struct pod_watch {
+	int socket;
+	const struct api_server *server;
+	struct pod_board *board;
+	struct pod_set *set;
+	CURLM *multi;
+	CURL *easy;
+	struct curl_slist *headers;
+	char *node; /* as a URL has it */
+	bool asked, watching, fresh;
+	int64_t begun_ns, due_ns, wait_ns;
+	char *bytes; /* of a list, or an event */
+	size_t length, capacity;
+	enum pod_news last; /* of the events */
+	bool failing, crowded, changed;
+	int64_t published_ns, forgotten_ns;
+};
+
+static size_t limit_of(const struct pod_watch *watch)
+{
+	return watch->watching ? EVENT_BYTES_MAX : LIST_BYTES_MAX;
+}
+
+static bool add_bytes(struct pod_watch *watch, const char *bytes, size_t length)
+{
+	if (watch->length + length > limit_of(watch))
+		return false;
+	watch->bytes = xgrow(watch->bytes, &watch->capacity, watch->length + length,
+			     sizeof(*watch->bytes));
+	memcpy(watch->bytes + watch->length, bytes, length);
+	watch->length += length;
+	return true;
+}
+
+static void succeed(struct pod_watch *watch)
+{
+	if (watch->failing)
+		log__info("pods have names from %s again", watch->server->url);
+	watch->failing = false;
+	watch->wait_ns = WAIT_MIN_NS;
+	pod_board__set_current(watch->board, true);
+}
+
+/* False where the watch is of no more use. */
+static bool take_event(struct pod_watch *watch)
+{
+	if (watch->length)
+		watch->last =
+			pod_set__take_event(watch->set, watch->bytes, watch->length, now_ns());
+	watch->length = 0;
+	watch->changed |= watch->last == POD_NEWS;
+	if (watch->last != POD_NEWS && watch->last != POD_NO_NEWS)
+		return false;
+	succeed(watch);
+	return true;
+}
+
+/* Events have a line each. */
+static bool take_events(struct pod_watch *watch, const char *bytes, size_t length)
+{
+	const char *end;
+
+	while ((end = memchr(bytes, '\n', length))) {
+		if (!add_bytes(watch, bytes, end - bytes) || !take_event(watch))
+			return false;
+		length -= end + 1 - bytes;
+		bytes = end + 1;
+	}
+	return add_bytes(watch, bytes, length);
+}
+
+static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
+{
+	struct pod_watch *watch = context;
+	long status = 0;
+	bool taken;
+
+	curl_easy_getinfo(watch->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (watch->watching && status == STATUS_OK)
+		taken = take_events(watch, bytes, size * count);
+	else
+		taken = add_bytes(watch, bytes, size * count);
+	/* Less than it was given ends the transfer. */
+	return taken ? size * count : 0;
+}
+
+/* Half of it is chance: all nodes' agents begin at once. */
+static int64_t draw_wait(struct pod_watch *watch)
+{
+	int64_t wait_ns = watch->wait_ns;
+	uint32_t chance = 0;
+
+	watch->wait_ns = 2 * wait_ns < WAIT_MAX_NS ? 2 * wait_ns : WAIT_MAX_NS;
+	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)
+		chance = (uint32_t)now_ns();
+	return wait_ns / 2 + (int64_t)((double)chance / UINT32_MAX * (double)(wait_ns / 2));
+}
+
+/* Says WHY, which it frees, when that begins. */
+static void fail(struct pod_watch *watch, char *why)
+{
+	curl_off_t retry_after_s = 0;
+	int64_t wait_ns = draw_wait(watch);
+
+	curl_easy_getinfo(watch->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+	if (retry_after_s * NS_PER_S > wait_ns)
+		wait_ns = retry_after_s * NS_PER_S < WAIT_MAX_NS ? retry_after_s * NS_PER_S
+								 : WAIT_MAX_NS;
+	if (!watch->failing)
+		log__error("pods have no names from %s: %s; it is asked again", watch->server->url,
+			   why);
+	else
+		log__debug("%s: %s", watch->server->url, why);
+	watch->failing = true;
+	watch->due_ns = now_ns() + wait_ns;
+	pod_board__set_current(watch->board, false);
+	free(why);
+}
+
+static char *path_of(const struct pod_watch *watch)
+{
+	const char *version = pod_set__version(watch->set);
+	char *path = xasprintf("/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", watch->node), *all;
+
+	if (watch->watching)
+		all = xasprintf("%s&watch=1&allowWatchBookmarks=true&timeoutSeconds=%ld"
+				"&resourceVersion=%s",
+				path, WATCH_S, version);
+	else if (watch->fresh)
+		all = xstrdup(path);
+	else
+		all = xasprintf("%s&resourceVersion=%s", path, *version ? version : "0");
+	free(path);
+	return all;
+}
+
+static void begin(struct pod_watch *watch)
+{
+	long timeout_s = watch->watching ? WATCH_S + WATCH_ENDED : LIST_S;
+	char *path = path_of(watch), *wrong;
+
+	curl_easy_reset(watch->easy);
+	wrong = api_server__prepare(watch->server, watch->easy, path, timeout_s, &watch->headers);
+	free(path);
+	if (wrong) {
+		fail(watch, wrong);
+		return;
+	}
+	curl_easy_setopt(watch->easy, CURLOPT_WRITEFUNCTION, take_answer);
+	curl_easy_setopt(watch->easy, CURLOPT_WRITEDATA, watch);
+	watch->length = 0;
+	watch->last = POD_NO_NEWS;
+	watch->begun_ns = now_ns();
+	watch->asked = !curl_multi_add_handle(watch->multi, watch->easy);
+	if (!watch->asked)
+		fail(watch, xstrdup("out of memory"));
+}
+
+/* FRESH: the version that is known is too old. */
+static void list_anew(struct pod_watch *watch, bool fresh)
+{
+	watch->watching = false;
+	watch->fresh = fresh;
+}
+
+static void end_list(struct pod_watch *watch, CURLcode code, long status)
+{
+	enum pod_news news = POD_NOT_VALID;
+
+	if (code || status != STATUS_OK) {
+		fail(watch, api_server__trouble(code, status));
+		return;
+	}
+	news = pod_set__take_list(watch->set, watch->bytes, watch->length, now_ns());
+	if (news != POD_NEWS) {
+		fail(watch, xstrdup("it answers with something else than a list of pods"));
+		return;
+	}
+	watch->changed = true;
+	watch->watching = true;
+	watch->fresh = false;
+	watch->due_ns = now_ns();
+	/* It has succeeded when the watch does. */
+	pod_board__set_current(watch->board, true);
+}
+
+static void end_watch(struct pod_watch *watch, CURLcode code, long status)
+{
+	bool forgotten = watch->last == POD_TOO_OLD || status == STATUS_GONE;
+	/* More than an event has, too. */
+	bool strange = watch->last == POD_NOT_VALID || code == CURLE_WRITE_ERROR;
+
+	if (forgotten) {
+		list_anew(watch, true);
+		watch->due_ns = now_ns() + draw_wait(watch);
+	} else if (strange) {
+		list_anew(watch, false);
+		fail(watch, xstrdup("it answers with something else than what becomes of pods"));
+	} else if (code) {
+		fail(watch, api_server__trouble(code, status));
+	} else if (status != STATUS_OK) {
+		list_anew(watch, false);
+		fail(watch, api_server__trouble(code, status));
+	} else {
+		/* Not at once after one that ended at once. */
+		watch->due_ns = watch->begun_ns + NS_PER_S;
+		succeed(watch);
+	}
+}
+
+static void take_ends(struct pod_watch *watch)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(watch->multi, &left))) {
+		CURLcode code = message->data.result;
+		long status = 0;
+
+		curl_easy_getinfo(watch->easy, CURLINFO_RESPONSE_CODE, &status);
+		curl_multi_remove_handle(watch->multi, watch->easy);
+		watch->asked = false;
+		if (watch->watching)
+			end_watch(watch, code, status);
+		else
+			end_list(watch, code, status);
+		curl_slist_free_all(watch->headers);
+		watch->headers = NULL;
+		watch->length = 0;
+	}
+}
+
+static void publish(struct pod_watch *watch)
+{
+	int64_t now = now_ns();
+	char *text;
+
+	if (now - watch->forgotten_ns > FORGET_NS) {
+		watch->changed |= pod_set__forget(watch->set, now);
+		watch->forgotten_ns = now;
+	}
+	if (!watch->changed || now - watch->published_ns < PUBLISH_NS)
+		return;
+	text = pod_set__text(watch->set);
+	if (!pod_board__write(watch->board, text, strlen(text)) && !watch->crowded) {
+		log__error(
+			"there are too many pods here, or they have too many annotations: new ones "
+			"have no names");
+		watch->crowded = true;
+	}
+	free(text);
+	watch->changed = false;
+	watch->published_ns = now;
+}
+
+/* Milliseconds to the next moment at which there is something to do. */
+static int time_left_ms(const struct pod_watch *watch)
+{
+	int64_t now = now_ns(), due = now + FORGET_NS;
+
+	if (!watch->asked && watch->due_ns < due)
+		due = watch->due_ns;
+	if (watch->changed && watch->published_ns + PUBLISH_NS < due)
+		due = watch->published_ns + PUBLISH_NS;
+	return due <= now ? 0 : (int)((due - now) / NS_PER_MS + 1);
+}
+
+static void serve(struct pod_watch *watch)
+{
+	struct curl_waitfd agent = { .fd = watch->socket, .events = CURL_WAIT_POLLIN };
+	int running;
+
+	/* Nothing ever comes through it but its end. */
+	while (!agent.revents) {
+		if (!watch->asked && now_ns() >= watch->due_ns)
+			begin(watch);
+		curl_multi_perform(watch->multi, &running);
+		take_ends(watch);
+		publish(watch);
+		curl_multi_poll(watch->multi, &agent, 1, time_left_ms(watch), NULL);
+	}
+}
+
+bool pod_watch__run(int socket, const struct api_server *server, const char *node,
+		    struct pod_board *board)
+{
+	struct pod_watch watch = {
+		.socket = socket,
+		.server = server,
+		.board = board,
+		.wait_ns = WAIT_MIN_NS,
+	};
+
+	if (!unprivileged__become("pybpfprof-pods") || curl_global_init(CURL_GLOBAL_DEFAULT))
+		return false;
+	watch.multi = curl_multi_init();
+	watch.easy = curl_easy_init();
+	watch.node = curl_easy_escape(watch.easy, node, 0);
+	watch.set = pod_set__new();
+	/* All else goes with the process. */
+	serve(&watch);
+	return true;
+}

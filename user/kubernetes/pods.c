@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "pod_board.h"
+#include "pod_watch.h"
+#include "pods.h"
+#include "relabel.h"
+#include "xalloc.h"
+
+/* Of all records; memory is taken as far as they need it. */
+#define BOARD_BYTES (16U << 20)
+
+struct pods {
+	struct pod_board *board;
+	int socket;
+	pid_t process; /* 0: it has ended */
+	uint64_t serial;
+	json_t *by_uid, *by_container; /* the same records */
+};
+
+/* It has nothing of what the agent has open, as the other sides of sockets, but its own. */
+static int leave_files(int socket)
+{
+	int kept = STDERR_FILENO + 1;
+
+	if (socket != kept && dup2(socket, kept) < 0)
+		return -errno;
+	return close_range(kept + 1, ~0U, 0) ? -errno : 0;
+}
+
+/* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
+ * terminal sends to both. */
+static void run_watch(const struct pods *pods, int socket, const struct api_server *server,
+		      const char *node)
+{
+	sigset_t all;
+	bool ran;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	ran = !leave_files(socket) && pod_watch__run(STDERR_FILENO + 1, server, node, pods->board);
+	/* Without what the agent has registered for its own end. */
+	_exit(ran ? 0 : 1);
+}
+
+static bool fork_watch(struct pods *pods, const struct api_server *server, const char *node)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return false;
+	pods->process = fork();
+	if (!pods->process)
+		run_watch(pods, sockets[1], server, node);
+	close(sockets[1]);
+	pods->socket = sockets[0];
+	return pods->process > 0;
+}
+
+static void pods__free(struct pods *pods)
+{
+	if (pods->socket >= 0)
+		close(pods->socket);
+	if (pods->board)
+		pod_board__free(pods->board);
+	json_decref(pods->by_uid);
+	json_decref(pods->by_container);
+	free(pods);
+}
+
+char *pods__open(const struct api_server *server, const char *node, struct pods **result)
+{
+	struct pods *pods;
+	char *wrong;
+
+	*result = NULL;
+	if (!server->url)
+		return NULL;
+	pods = xcalloc(1, sizeof(*pods));
+	pods->socket = -1;
+	pods->by_uid = json_object();
+	pods->by_container = json_object();
+	pods->board = pod_board__new(BOARD_BYTES);
+	if (pods->board && fork_watch(pods, server, node)) {
+		*result = pods;
+		return NULL;
+	}
+	wrong = xasprintf("the process that asks for pods cannot be started: %s", strerror(errno));
+	pods__free(pods);
+	return wrong;
+}
+
+void pods__close(struct pods *pods)
+{
+	if (!pods)
+		return;
+	close(pods->socket);
+	pods->socket = -1;
+	while (pods->process && waitpid(pods->process, NULL, 0) < 0 && errno == EINTR)
+		;
+	pods__free(pods);
+}
+
+/* What labels may be: all of it is text, and hidden where it is to be. */
+static bool is_valid(const json_t *record)
+{
+	json_t *hidden = json_object_get(record, "hidden"), *value;
+	const char *name;
+
+	json_object_foreach(hidden, name, value)
+	{
+		if (strncmp(name, RELABEL_HIDDEN, strlen(RELABEL_HIDDEN)) != 0 ||
+		    !json_is_string(value))
+			return false;
+	}
+	return true;
+}
+
+static void take_over(struct pods *pods, json_t *records)
+{
+	const char *uid, *container;
+	json_t *record, *value;
+	void *next;
+
+	json_object_clear(pods->by_container);
+	json_object_foreach_safe(records, next, uid, record)
+	{
+		if (!is_valid(record)) {
+			json_object_del(records, uid);
+			continue;
+		}
+		json_object_foreach(json_object_get(record, "containers"), container, value)
+			json_object_set(pods->by_container, container, record);
+	}
+	json_decref(pods->by_uid);
+	pods->by_uid = records;
+}
+
+/* What it has told stays known. */
+static void look_after(struct pods *pods)
+{
+	if (!pods->process || waitpid(pods->process, NULL, WNOHANG) != pods->process)
+		return;
+	log__error(
+		"the process that asks for pods has ended: new ones have no names; start the agent "
+		"anew");
+	pods->process = 0;
+	pod_board__set_current(pods->board, false);
+}
+
+void pods__refresh(struct pods *pods)
+{
+	json_t *records;
+	size_t length;
+	char *text;
+
+	if (!pods)
+		return;
+	look_after(pods);
+	text = pod_board__read(pods->board, &pods->serial, &length);
+	if (!text)
+		return;
+	records = json_loadb(text, length, 0, NULL);
+	free(text);
+	if (records)
+		take_over(pods, records);
+}
+
+const json_t *pods__find(const struct pods *pods, const char *uid, const char *container)
+{
+	const json_t *found = NULL;
+
+	if (pods && *uid)
+		found = json_object_get(pods->by_uid, uid);
+	if (pods && !found && *container)
+		found = json_object_get(pods->by_container, container);
+	return found;
+}
+
+const char *pods__text(const json_t *pod, const char *key)
+{
+	const char *text = json_string_value(json_object_get(pod, key));
+
+	return text ? text : "";
+}
+
+const char *pods__container_text(const json_t *pod, const char *container, const char *key)
+{
+	return pods__text(json_object_get(json_object_get(pod, "containers"), container), key);
+}
+
+void pods__measure(const struct pods *pods, FILE *file)
+{
+	if (!pods)
+		return;
+	fprintf(file,
+		"# HELP pybpfprof_pods Pods of this node whose names are known.\n"
+		"# TYPE pybpfprof_pods gauge\n"
+		"pybpfprof_pods %zu\n"
+		"# HELP pybpfprof_pods_current 1 as long as the API server tells of pods.\n"
+		"# TYPE pybpfprof_pods_current gauge\n"
+		"pybpfprof_pods_current %d\n",
+		json_object_size(pods->by_uid), pod_board__current(pods->board));
+}
