@@ -13,7 +13,9 @@ struct labelled_window {
 	int64_t start_unix_ns, end_unix_ns;
 	const struct profile *profile; /* its samples, but not its ledger, are the window's */
 	const struct ledger *ledger;
-	json_t *const *labels; /* of each process of the profile: an object of strings */
+	/* Of each process of the profile: an object of strings; of one without samples NULL, maybe.
+	 */
+	json_t *const *labels;
 };
 
 #endif

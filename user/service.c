@@ -20,7 +20,7 @@ uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *la
 	entry->short_name = label_text(profile, labels, "service_name");
 	entry->python_version = label_text(profile, labels, "python_version");
 	entry->container_id = label_text(profile, labels, "container_id");
-	entry->pod_uid = label_text(profile, labels, "pod");
+	entry->pod_uid = label_text(profile, labels, "pod_uid");
 	return profile__thread(profile, process, 0);
 }
 

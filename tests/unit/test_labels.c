@@ -52,14 +52,23 @@ static void other_environments_do_not(void **state)
 	free(longest);
 }
 
+/* What RULES make of the first process of PROFILE; NULL: they drop it. */
+static char *labels_text(const struct profile *profile, const struct relabel_rules *rules)
+{
+	const struct labelling labelling = { .node = "node1", .rules = rules };
+	json_t *labels = labels__of(profile, 0, &labelling);
+	char *text = labels ? json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+	json_decref(labels);
+	return text;
+}
+
 static void labelled(const struct profile *profile, const char *wanted)
 {
-	json_t *labels = labels__of(profile, 0, "node1", false);
-	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = labels_text(profile, &(struct relabel_rules){ 0 });
 
 	assert_string_equal(text, wanted);
 	free(text);
-	json_decref(labels);
 }
 
 static void services_are_named_by_rules(void **state)
@@ -81,8 +90,9 @@ static void services_are_named_by_rules(void **state)
 	process->comm = 0;
 	process->container_id = profile__string(profile, "mail");
 	process->pod_uid = profile__string(profile, SYNTHETIC_POD);
-	labelled(profile, "{\"container_id\":\"mail\",\"node\":\"node1\",\"pod\":\"" SYNTHETIC_POD
-			  "\",\"python_version\":\"3.11.7\",\"service_name\":\"mail\"}");
+	labelled(profile,
+		 "{\"container_id\":\"mail\",\"node\":\"node1\",\"pod_uid\":\"" SYNTHETIC_POD
+		 "\",\"python_version\":\"3.11.7\",\"service_name\":\"mail\"}");
 	process->container_id = process->pod_uid = 0;
 	process->unit = profile__string(profile, "nginx.service");
 	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
@@ -99,14 +109,43 @@ static void services_are_named_by_rules(void **state)
 
 static void a_pid_is_a_label_on_request(void **state)
 {
+	const struct relabel_rules rules = { 0 };
+	const struct labelling labelling = { .node = "n", .with_pid = true, .rules = &rules };
 	struct profile *profile = profile__new();
 	json_t *labels;
 
 	(void)state;
 	synthetic__main_thread(profile, 1, 10, "worker.py", "python3 worker.py");
-	labels = labels__of(profile, 0, "node1", true);
+	labels = labels__of(profile, 0, &labelling);
 	assert_string_equal(json_string_value(json_object_get(labels, "pid")), "10");
 	json_decref(labels);
+	profile__free(profile);
+}
+
+static void rules_see_more_and_it_stays_hidden(void **state)
+{
+	struct profile *profile = profile__new();
+	struct relabel_rules rules = { 0 };
+	struct profile_process *process;
+	char *text;
+
+	(void)state;
+	synthetic__main_thread(profile, 1, 10, "worker.py", "python3 worker.py");
+	process = &profile->processes[0];
+	process->user = profile__string(profile, "mail");
+	process->comm = profile__string(profile, "python3");
+	assert_null(relabel__add(&rules, "{\"source_labels\":[\"__meta_process_cmdline\","
+					 "\"__meta_process_user\",\"__meta_process_script\"],"
+					 "\"target_label\":\"what\"}"));
+	assert_null(relabel__add(&rules, "{\"action\":\"labeldrop\",\"regex\":"
+					 "\"service_name|node|python_version\"}"));
+	text = labels_text(profile, &rules);
+	assert_string_equal(text, "{\"comm\":\"python3\",\"service_name\":\"unknown_service\","
+				  "\"what\":\"python3 worker.py;mail;worker.py\"}");
+	free(text);
+	assert_null(relabel__add(&rules, "{\"source_labels\":[\"comm\"],\"action\":\"drop\"}"));
+	assert_null(labels_text(profile, &rules));
+	relabel__free(&rules);
 	profile__free(profile);
 }
 
@@ -117,6 +156,7 @@ int main(void)
 		cmocka_unit_test(other_environments_do_not),
 		cmocka_unit_test(services_are_named_by_rules),
 		cmocka_unit_test(a_pid_is_a_label_on_request),
+		cmocka_unit_test(rules_see_more_and_it_stays_hidden),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "labels.h"
+#include "labelling.h"
 #include "log.h"
 #include "metrics.h"
 #include "now.h"
@@ -14,27 +14,14 @@
 
 #define NS_PER_S 1000000000LL
 
-struct labelled_window agent__label(const struct agent *agent, const struct window *window)
+struct labelling agent__labelling(const struct agent *agent)
 {
-	const struct profile *profile = window->profile;
-	json_t **labels = xcalloc(profile->process_count + 1, sizeof(*labels));
-
-	for (size_t i = 0; i < profile->process_count; i++)
-		labels[i] = labels__of(profile, i, agent->options->node, agent->options->with_pid);
-	return (struct labelled_window){
-		.start_unix_ns = window->start_unix_ns,
-		.end_unix_ns = window->end_unix_ns,
-		.profile = profile,
-		.ledger = &window->ledger,
-		.labels = labels,
+	return (struct labelling){
+		.node = agent->options->node,
+		.with_pid = agent->options->with_pid,
+		.rules = &agent->rules,
+		.pods = agent->pods,
 	};
-}
-
-void agent__release(const struct labelled_window *window)
-{
-	for (size_t i = 0; i < window->profile->process_count; i++)
-		json_decref(window->labels[i]);
-	free((void *)window->labels);
 }
 
 /* Has the next windows sampled at what the budget lets. */
@@ -55,18 +42,36 @@ static void keep_budget(struct agent *agent)
 static void take_window(void *context, const struct window *window)
 {
 	struct agent *agent = context;
-	struct labelled_window labelled = agent__label(agent, window);
+	struct labelling labelling;
+	struct labelled *labelled;
 
+	/* What began has its pod by now. */
+	if (!agent->looked)
+		pods__refresh(agent->pods);
+	labelling = agent__labelling(agent);
+	labelled = labelled__new(window, &labelling);
 	agent->window_count++;
-	sinks__take(&agent->sinks, &labelled);
-	web__take(agent->web, &labelled);
-	agent__release(&labelled);
+	agent->dropped_samples += labelled__dropped(labelled);
+	sinks__take(&agent->sinks, labelled__window(labelled));
+	web__take(agent->web, labelled__window(labelled));
+	labelled__free(labelled);
+	if (agent->looked)
+		pods__refresh(agent->pods);
+	agent->looked = false;
 	keep_budget(agent);
 }
 
 static int64_t window_ns(const struct agent_options *options)
 {
 	return (int64_t)(options->window_s * NS_PER_S);
+}
+
+/* Not before the window ends that others count for. */
+static void take_rules(struct agent *agent)
+{
+	relabel__free(&agent->rules);
+	agent->rules = agent->options->rules;
+	agent->options->rules = (struct relabel_rules){ 0 };
 }
 
 static void reload(void *context)
@@ -81,12 +86,27 @@ static void reload(void *context)
 	agent->windows.length_ns = window_ns(options);
 	budget__begin_anew(&agent->budget);
 	recording__set_rate(agent->recording, options->sampled.rate_hz, true);
+	take_rules(agent);
 	log__info("read %s again", settings__file(options->settings));
 }
 
 static int64_t serve(void *context)
 {
 	return web__serve(((struct agent *)context)->web);
+}
+
+static char *open_pods(struct agent *agent)
+{
+	const struct agent_options *options = agent->options;
+	struct api_server server;
+	char *wrong;
+
+	api_server__find(options->kubernetes, options->credentials, &server);
+	wrong = pods__open(&server, options->node, &agent->pods);
+	if (agent->pods)
+		log__info("pods of %s have names from %s", options->node, server.url);
+	api_server__free(&server);
+	return wrong;
 }
 
 /* Opens where windows go, and where questions come from: before privileges are given up. */
@@ -98,6 +118,8 @@ static char *open_ends(struct agent *agent)
 	/* First: what is opened later is not the sending process's, too. */
 	if (options->pushed.count)
 		wrong = push_sink__add(&agent->sinks, &options->pushed);
+	if (!wrong)
+		wrong = open_pods(agent);
 	if (!wrong && options->folder)
 		wrong = store_sink__add(&agent->sinks, options->folder, &options->limits);
 	return wrong ? wrong : web__open(agent, &agent->web);
@@ -145,8 +167,10 @@ enum exit_status agent__run(struct agent_options *options)
 {
 	struct agent agent = { .options = options, .start_unix_ns = clock_ns(CLOCK_REALTIME) };
 	enum exit_status status = STATUS_FAILED;
-	char *wrong = open_ends(&agent);
+	char *wrong;
 
+	take_rules(&agent);
+	wrong = open_ends(&agent);
 	if (wrong)
 		log__error("%s", wrong);
 	else
@@ -156,5 +180,7 @@ enum exit_status agent__run(struct agent_options *options)
 	recording__free(agent.recording);
 	if (!sinks__close(&agent.sinks) && !status)
 		status = STATUS_FAILED;
+	pods__close(agent.pods);
+	relabel__free(&agent.rules);
 	return status;
 }

@@ -5,7 +5,7 @@
 
 #include "agent_options.h"
 #include "budget.h"
-#include "labelled_window.h"
+#include "labels.h"
 #include "recording.h"
 #include "sink.h"
 
@@ -17,6 +17,10 @@ struct agent {
 	struct recording *recording;
 	struct sinks sinks;
 	struct budget budget;
+	struct pods *pods; /* NULL: they have no names */
+	struct relabel_rules rules;
+	bool looked; /* at what was sampled since the last cut: its labels are to stay */
+	uint64_t dropped_samples;
 	struct web *web; /* NULL: it does not listen */
 	int64_t start_unix_ns;
 	uint64_t window_count;
@@ -25,8 +29,7 @@ struct agent {
 /* Runs until a signal ends it. */
 enum exit_status agent__run(struct agent_options *options);
 
-/* A window with its labels, as long as WINDOW is there; for agent__release. */
-struct labelled_window agent__label(const struct agent *agent, const struct window *window);
-void agent__release(const struct labelled_window *window);
+/* What labels follow from, now. */
+struct labelling agent__labelling(const struct agent *agent);
 
 #endif

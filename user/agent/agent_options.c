@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent_options.h"
+#include "api_server.h"
 #include "log.h"
 #include "xalloc.h"
 
@@ -118,6 +119,25 @@ static char *take_with_pid(void *options, const char *value)
 	return NULL;
 }
 
+static char *take_relabel(void *options, const char *value)
+{
+	return relabel__add(&((struct agent_options *)options)->rules, value);
+}
+
+static char *take_kubernetes(void *options, const char *value)
+{
+	((struct agent_options *)options)->kubernetes = value;
+	if (api_server__is_place(value))
+		return NULL;
+	return option_table__refuse("place", value, "auto, off, or a URL with https://");
+}
+
+static char *take_credentials(void *options, const char *value)
+{
+	((struct agent_options *)options)->credentials = value;
+	return NULL;
+}
+
 static char *take_max_processes(void *options, const char *value)
 {
 	return options__set_max_processes(&((struct agent_options *)options)->sampled, value);
@@ -202,6 +222,18 @@ static const struct option_entry entries[] = {
 	{ "node", 0, "NAME", "the label `node` (this machine's name)", take_node, NULL, 0 },
 	{ "with-pid", 0, NULL, "a label `pid`, so that each process is apart", take_with_pid, NULL,
 	  0 },
+	{ "relabel", 0, "RULE",
+	  "change labels, or choose by them, as Prometheus' relabel_config\n"
+	  "has it; several are given in order.  In one word, as JSON:\n"
+	  "{\"source_labels\": [\"comm\"], \"regex\": \"sh\", \"action\": \"drop\"}",
+	  take_relabel, NULL, SETTING_RULES },
+	{ "kubernetes", 0, "PLACE",
+	  "the API server that names pods: https://HOST:PORT, off, or auto\n"
+	  "(auto): the one of the cluster that the agent runs in",
+	  take_kubernetes, API_SERVER_AUTO, SETTING_FIXED },
+	{ "kubernetes-credentials", 0, "DIR",
+	  "where `token` and `ca.crt` are\n(" API_SERVER_CREDENTIALS ")", take_credentials,
+	  API_SERVER_CREDENTIALS, SETTING_FIXED },
 	{ "comm", 0, "GLOB", "only processes with such a name: the script's, module's or kernel's;",
 	  take_comm, NULL, SETTING_LIST | SETTING_FIXED },
 	{ "cgroup", 0, "PATH", "in this control group, or below;", take_cgroup, NULL,
@@ -299,6 +331,7 @@ bool agent_options__reload(struct agent_options *options)
 	options__free(&fresh.sampled);
 	push_destinations__free(&fresh.pushed);
 	settings__free(options->settings);
+	relabel__free(&options->rules);
 	*options = fresh;
 	options->sampled = sampled;
 	options->pushed = pushed;
@@ -311,6 +344,7 @@ bool agent_options__reload(struct agent_options *options)
 void agent_options__free(struct agent_options *options)
 {
 	push_destinations__free(&options->pushed);
+	relabel__free(&options->rules);
 	options__free(&options->sampled);
 	settings__free(options->settings);
 }

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "options.h"
 #include "push_destinations.h"
+#include "relabel.h"
 #include "settings.h"
 #include "store.h"
 
@@ -26,6 +27,8 @@ struct agent_options {
 	bool listens_by_default; /* nobody chose that address */
 	const char *node;	 /* what this machine is called */
 	bool with_pid;
+	struct relabel_rules rules;
+	const char *kubernetes, *credentials; /* as api_server.h has them */
 	enum log_level level;
 	bool help, print_config;
 	struct utsname machine; /* has the node's name, where no other was given */

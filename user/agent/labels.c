@@ -37,35 +37,93 @@ static bool is_id(const char *container)
 }
 
 static void set_service_name(json_t *labels, const struct profile *profile,
-			     const struct profile_process *process)
+			     const struct profile_process *process, const json_t *pod)
 {
 	const char *own = profile->strings[process->service_name];
 	const char *container = profile->strings[process->container_id];
+	const char *pods = pods__text(pod, "service_name");
+	const char *containers = pods__container_text(pod, container, "name");
 
 	if (*own)
 		set(labels, "service_name", own);
+	else if (*pods)
+		set(labels, "service_name", pods);
 	else if (set_by_unit(labels, profile->strings[process->unit]))
 		return;
+	else if (*containers)
+		set(labels, "service_name", containers);
 	else if (*container && !is_id(container))
 		set(labels, "service_name", container);
 	else
 		set(labels, "service_name", profile->strings[process->short_name]);
 }
 
-json_t *labels__of(const struct profile *profile, uint32_t index, const char *node, bool with_pid)
+/* What rules alone see. */
+static void set_hidden(json_t *labels, const struct profile *profile,
+		       const struct profile_process *process, const json_t *pod)
+{
+	const char *container = profile->strings[process->container_id];
+
+	set(labels, "__meta_process_comm", profile->strings[process->comm]);
+	set(labels, "__meta_process_cmdline", profile->strings[process->command]);
+	set(labels, "__meta_process_script", profile->strings[process->short_name]);
+	set(labels, "__meta_process_user", profile->strings[process->user]);
+	set(labels, "__meta_process_cgroup", profile->strings[process->cgroup]);
+	set(labels, "__meta_systemd_unit", profile->strings[process->unit]);
+	set(labels, "__meta_container_id", container);
+	set(labels, "__meta_kubernetes_pod_uid", profile->strings[process->pod_uid]);
+	if (!pod)
+		return;
+	json_object_update(labels, json_object_get(pod, "hidden"));
+	set(labels, "__meta_kubernetes_pod_container_name",
+	    pods__container_text(pod, container, "name"));
+	set(labels, "__meta_kubernetes_pod_container_image",
+	    pods__container_text(pod, container, "image"));
+}
+
+static void remove_hidden(json_t *labels)
+{
+	const char *name;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(labels, next, name, value)
+	{
+		if (strncmp(name, RELABEL_HIDDEN, strlen(RELABEL_HIDDEN)) == 0)
+			json_object_del(labels, name);
+	}
+	/* Backends want one; so OpenTelemetry calls what has none. */
+	if (!json_object_get(labels, "service_name"))
+		set(labels, "service_name", "unknown_service");
+}
+
+json_t *labels__of(const struct profile *profile, uint32_t index, const struct labelling *labelling)
 {
 	const struct profile_process *process = &profile->processes[index];
+	const char *container = profile->strings[process->container_id];
+	const char *pod_uid = profile->strings[process->pod_uid];
+	const json_t *pod = pods__find(labelling->pods, pod_uid, container);
 	json_t *labels = json_object();
 	char pid[16];
 
-	set_service_name(labels, profile, process);
+	set_service_name(labels, profile, process, pod);
 	set(labels, "comm", profile->strings[process->comm]);
-	set(labels, "container_id", profile->strings[process->container_id]);
-	set(labels, "pod", profile->strings[process->pod_uid]);
-	set(labels, "node", node);
+	set(labels, "container_id", container);
+	set(labels, "pod_uid", pod_uid);
+	set(labels, "pod", pods__text(pod, "name"));
+	set(labels, "namespace", pods__text(pod, "namespace"));
+	set(labels, "node", labelling->node);
 	set(labels, "python_version", profile->strings[process->python_version]);
 	snprintf(pid, sizeof(pid), "%u", process->pid);
-	if (with_pid)
+	if (labelling->with_pid)
 		set(labels, "pid", pid);
-	return labels;
+	if (!labelling->rules->count)
+		return labels;
+	set_hidden(labels, profile, process, pod);
+	if (relabel__apply(labelling->rules, labels)) {
+		remove_hidden(labels);
+		return labels;
+	}
+	json_decref(labels);
+	return NULL;
 }

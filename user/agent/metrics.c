@@ -194,6 +194,10 @@ void metrics__write(const struct agent_state *state, FILE *file)
 		     "Samples a second of busy CPU, as asked for.", state->wanted_rate_hz);
 	write_budget(state, file);
 	write_count(file, PREFIX "windows_total", "Windows that were finished.", state->windows);
+	write_count(file, PREFIX "relabel_dropped_samples_total",
+		    "Samples that rules dropped, of those that finished windows had.",
+		    state->dropped_samples);
 	write_sinks(state->sinks, file);
+	pods__measure(state->pods, file);
 	write_process(state, file);
 }

@@ -9,6 +9,7 @@
 
 #include "budget.h"
 #include "ledger.h"
+#include "pods.h"
 #include "sink.h"
 #include "targets.h"
 
@@ -16,7 +17,8 @@ struct agent_state {
 	struct ledger ledger; /* of everything so far */
 	double rate_hz, wanted_rate_hz;
 	int64_t start_unix_ns;
-	uint64_t windows;
+	uint64_t windows, dropped_samples;
+	const struct pods *pods;
 	const struct sinks *sinks;
 	const struct budget *budget;
 	const struct budget_limits *budget_limits;

@@ -10,7 +10,7 @@
 #include "collector.h"
 #include "description.h"
 #include "http_server.h"
-#include "labels.h"
+#include "labelling.h"
 #include "log.h"
 #include "metrics.h"
 #include "moment.h"
@@ -90,13 +90,15 @@ static void answer_readiness(void *context, struct http_request *request)
 /* Adds what was sampled since the last cut to COLLECTOR, or has it not counted there. */
 static void add_current(struct web *web, struct collector *collector, bool subtract)
 {
-	struct labelled_window labelled;
+	struct labelling labelling = agent__labelling(web->agent);
+	struct labelled *labelled;
 	struct window window;
 
 	recording__look(web->agent->recording, &window);
-	labelled = agent__label(web->agent, &window);
-	collector__add(collector, &labelled, subtract);
-	agent__release(&labelled);
+	labelled = labelled__new(&window, &labelling);
+	collector__add(collector, labelled__window(labelled), subtract);
+	labelled__free(labelled);
+	web->agent->looked = true;
 }
 
 /* Its targets are the caller's to free. */
@@ -109,6 +111,8 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 		.wanted_rate_hz = agent->options->sampled.rate_hz,
 		.start_unix_ns = agent->start_unix_ns,
 		.windows = agent->window_count,
+		.dropped_samples = agent->dropped_samples,
+		.pods = agent->pods,
 		.sinks = &agent->sinks,
 		.budget = &agent->budget,
 		.budget_limits = &agent->options->budget,
@@ -141,10 +145,11 @@ static json_t *target_json(const struct agent *agent, const struct target_proces
 {
 	struct profile *profile = profile__new();
 	uint32_t index = profile__process(profile, 1, target->process.pid);
+	struct labelling labelling = agent__labelling(agent);
 	json_t *labels, *json;
 
 	target__describe(target, profile, index);
-	labels = labels__of(profile, index, agent->options->node, false);
+	labels = labels__of(profile, index, &labelling);
 	json = json_pack("{s:i, s:O*, s:O*, s:s, s:s}", "pid", target->process.pid, "service",
 			 json_object_get(labels, "service_name"), "comm",
 			 json_object_get(labels, "comm"), "python", target->runtime.version,

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pod_board.h"
+#include "pod_record.h"
+#include "pod_set.h"
+#include "xalloc.h"
+
+#define MINUTE_NS 60000000000LL
+
+#define POD(uid, name, version)                               \
+	"{\"metadata\":{\"uid\":\"" uid "\",\"name\":\"" name \
+	"\",\"namespace\":\"shop\",\"resourceVersion\":\"" version "\"}}"
+#define LIST(version, items)                                                 \
+	"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"" version \
+	"\"},\"items\":[" items "]}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}"
+
+static json_t *record_of(const char *text, const char *wanted_key)
+{
+	json_t *pod = json_loads(text, JSON_ALLOW_NUL, NULL), *record;
+	char *key;
+
+	assert_non_null(pod);
+	record = pod_record__of(pod, &key);
+	json_decref(pod);
+	if (!wanted_key) {
+		assert_null(record);
+		return NULL;
+	}
+	assert_string_equal(key, wanted_key);
+	free(key);
+	return record;
+}
+
+static void is_text(const json_t *object, const char *key, const char *wanted)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	if (!wanted)
+		assert_null(text);
+	else if (!text || strcmp(text, wanted) != 0)
+		fail_msg("%s is '%s', not '%s'", key, text ? text : "nothing", wanted);
+}
+
+static void a_pod_is_kept(void **state)
+{
+	json_t *record = record_of(
+		"{\"metadata\":{\"uid\":\"u1\",\"name\":\"web-7d-x\",\"namespace\":\"shop\","
+		"\"labels\":{\"app.kubernetes.io/name\":\"web\",\"app\":\"other\",\"tier\":\"a\"},"
+		"\"annotations\":{\"note\":\"n\",\"nul\":\"a\\u0000b\"},\"ownerReferences\":["
+		"{\"kind\":\"Thing\",\"name\":\"t\"},"
+		"{\"kind\":\"ReplicaSet\",\"name\":\"web-7d\",\"controller\":true}]},"
+		"\"spec\":{\"nodeName\":\"n1\"},\"status\":{\"podIP\":\"10.0.0.1\","
+		"\"containerStatuses\":[{\"name\":\"main\",\"image\":\"web:1\","
+		"\"containerID\":\"containerd://c1\",\"lastState\":{\"terminated\":"
+		"{\"containerID\":\"containerd://c0\"}}},{\"name\":\"not-yet\"}],"
+		"\"initContainerStatuses\":[{\"name\":\"init\",\"containerID\":\"c2\"}]}}",
+		"u1");
+	const json_t *hidden = json_object_get(record, "hidden");
+	const json_t *containers = json_object_get(record, "containers");
+
+	(void)state;
+	is_text(record, "name", "web-7d-x");
+	is_text(record, "namespace", "shop");
+	is_text(record, "service_name", "web");
+	is_text(json_object_get(containers, "c1"), "name", "main");
+	is_text(json_object_get(containers, "c1"), "image", "web:1");
+	is_text(json_object_get(containers, "c0"), "name", "main");
+	is_text(json_object_get(containers, "c2"), "name", "init");
+	assert_int_equal(json_object_size(containers), 3);
+	is_text(hidden, "__meta_kubernetes_namespace", "shop");
+	is_text(hidden, "__meta_kubernetes_pod_name", "web-7d-x");
+	is_text(hidden, "__meta_kubernetes_pod_node_name", "n1");
+	is_text(hidden, "__meta_kubernetes_pod_ip", "10.0.0.1");
+	is_text(hidden, "__meta_kubernetes_pod_controller_kind", "ReplicaSet");
+	is_text(hidden, "__meta_kubernetes_pod_controller_name", "web-7d");
+	is_text(hidden, "__meta_kubernetes_pod_label_app_kubernetes_io_name", "web");
+	is_text(hidden, "__meta_kubernetes_pod_labelpresent_tier", "true");
+	is_text(hidden, "__meta_kubernetes_pod_annotation_note", "n");
+	is_text(hidden, "__meta_kubernetes_pod_annotation_nul", NULL);
+	is_text(hidden, "__meta_kubernetes_pod_annotationpresent_nul", "true");
+	json_decref(record);
+}
+
+static void services_are_named(void **state)
+{
+	static const char *const pods[][2] = {
+		{ "\"labels\":{\"app\":\"a\"}", "a" },
+		{ "\"labels\":{\"app.kubernetes.io/name\":\"b\",\"app\":\"a\"}", "b" },
+		{ "\"labels\":{\"app\":\"a\"},\"annotations\":{\"pyroscope.io/"
+		  "service_name\":\"c\"}",
+		  "c" },
+		{ "\"annotations\":{\"pyroscope.io/service_name\":\"c\","
+		  "\"resource.opentelemetry.io/service.name\":\"d\"}",
+		  "d" },
+		{ "\"labels\":{\"app\":\"\"}", NULL },
+		{ "\"labels\":null", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pods) / sizeof(pods[0]); i++) {
+		char *text =
+			xasprintf("{\"metadata\":{\"uid\":\"u\",\"name\":\"n\",%s}}", pods[i][0]);
+		json_t *record = record_of(text, "u");
+
+		is_text(record, "service_name", pods[i][1]);
+		json_decref(record);
+		free(text);
+	}
+}
+
+/* The kubelet's own pods are in cgroups by another uid than the API server's. */
+static void a_mirrored_pod_is_known_by_the_kubelets_uid(void **state)
+{
+	(void)state;
+	json_decref(record_of("{\"metadata\":{\"uid\":\"u\",\"name\":\"etcd\",\"annotations\":"
+			      "{\"kubernetes.io/config.mirror\":\"aabb\"}}}",
+			      "aabb"));
+}
+
+static void what_is_no_pod(void **state)
+{
+	static const char *const texts[] = {
+		"{}",
+		"[]",
+		"{\"metadata\":[]}",
+		"{\"metadata\":{\"uid\":1,\"name\":\"n\"}}",
+		"{\"metadata\":{\"uid\":\"u\"}}",
+		"{\"metadata\":{\"uid\":\"\",\"name\":\"n\"}}",
+	};
+	json_t *record;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		record_of(texts[i], NULL);
+	record = record_of("{\"metadata\":{\"uid\":\"u\",\"name\":\"n\",\"labels\":[1],"
+			   "\"annotations\":\"x\",\"ownerReferences\":{}},\"spec\":7,"
+			   "\"status\":{\"containerStatuses\":[1,{\"containerID\":{}},null]}}",
+			   "u");
+	assert_int_equal(json_object_size(json_object_get(record, "containers")), 0);
+	json_decref(record);
+}
+
+#define TAKE(kind, set, text, now_ns) pod_set__take_##kind(set, text, strlen(text), now_ns)
+
+static void says(const struct pod_set *set, const char *key, const char *wanted)
+{
+	char *text = pod_set__text(set);
+	json_t *records = json_loads(text, 0, NULL), *record = json_object_get(records, key);
+
+	is_text(record, "name", wanted);
+	json_decref(records);
+	free(text);
+}
+
+static void a_set_follows_what_is_told(void **state)
+{
+	struct pod_set *set = pod_set__new();
+
+	(void)state;
+	assert_string_equal(pod_set__version(set), "");
+	assert_int_equal(
+		TAKE(list, set, LIST("7", POD("a", "one", "3") "," POD("b", "two", "5")), 0),
+		POD_NEWS);
+	assert_string_equal(pod_set__version(set), "7");
+	assert_int_equal(TAKE(event, set, EVENT("ADDED", POD("c", "three", "8")), 0), POD_NEWS);
+	assert_int_equal(TAKE(event, set, EVENT("MODIFIED", POD("c", "drei", "9")), 0), POD_NEWS);
+	says(set, "c", "drei");
+	assert_string_equal(pod_set__version(set), "9");
+	assert_int_equal(TAKE(event, set,
+			      EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"12\"}}"), 0),
+			 POD_NO_NEWS);
+	assert_string_equal(pod_set__version(set), "12");
+	assert_int_equal(TAKE(event, set, EVENT("DELETED", POD("a", "one", "13")), 0), POD_NEWS);
+	says(set, "a", "one");
+	assert_false(pod_set__forget(set, MINUTE_NS));
+	says(set, "a", "one");
+	assert_true(pod_set__forget(set, 11 * MINUTE_NS));
+	says(set, "a", NULL);
+	says(set, "b", "two");
+	/* What a list lacks has gone; what has come again has not. */
+	assert_int_equal(TAKE(list, set, LIST("20", POD("b", "two", "5")), 11 * MINUTE_NS),
+			 POD_NEWS);
+	assert_true(pod_set__forget(set, 30 * MINUTE_NS));
+	says(set, "b", "two");
+	says(set, "c", NULL);
+	pod_set__free(set);
+}
+
+static void what_is_not_valid(void **state)
+{
+	static const char *const lists[] = {
+		"",
+		"<html>",
+		"{}",
+		"{\"items\":[]}",
+		"{\"items\":{},\"metadata\":{\"resourceVersion\":\"1\"}}",
+		"{\"items\":[],\"metadata\":{\"resourceVersion\":\"1&x=y\"}}",
+	};
+	static const char *const events[] = {
+		"garbage",
+		"[]",
+		"{\"type\":\"ADDED\"}",
+		"{\"type\":1}",
+		EVENT("FOO", POD("a", "one", "3")),
+		EVENT("ADDED", POD("a", "one", "x")),
+		EVENT("BOOKMARK", "{}"),
+		EVENT("ERROR", "{\"code\":500}"),
+	};
+	struct pod_set *set = pod_set__new();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		assert_int_equal(TAKE(list, set, lists[i], 0), POD_NOT_VALID);
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		assert_int_equal(TAKE(event, set, events[i], 0), POD_NOT_VALID);
+	assert_int_equal(TAKE(event, set, EVENT("ERROR", "{\"code\":410}"), 0), POD_TOO_OLD);
+	/* One that is none of several is left out. */
+	assert_int_equal(TAKE(list, set, LIST("7", "7," POD("b", "two", "5")), 0), POD_NEWS);
+	says(set, "b", "two");
+	assert_int_equal(
+		TAKE(list, set, "{\"items\":null,\"metadata\":{\"resourceVersion\":\"9\"}}", 0),
+		POD_NEWS);
+	pod_set__free(set);
+}
+
+static void a_board_has_what_was_written_last(void **state)
+{
+	struct pod_board *board = pod_board__new(8);
+	uint64_t serial = 0;
+	size_t length;
+	char *text;
+
+	(void)state;
+	assert_null(pod_board__read(board, &serial, &length));
+	assert_true(pod_board__write(board, "one", 3));
+	assert_true(pod_board__write(board, "second", 6));
+	text = pod_board__read(board, &serial, &length);
+	assert_string_equal(text, "second");
+	assert_int_equal(length, 6);
+	free(text);
+	assert_null(pod_board__read(board, &serial, &length));
+	assert_false(pod_board__write(board, "too long!", 9));
+	assert_null(pod_board__read(board, &serial, &length));
+	assert_true(pod_board__write(board, "", 0));
+	text = pod_board__read(board, &serial, &length);
+	assert_string_equal(text, "");
+	free(text);
+	assert_false(pod_board__current(board));
+	pod_board__set_current(board, true);
+	assert_true(pod_board__current(board));
+	pod_board__free(board);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pod_is_kept),
+		cmocka_unit_test(services_are_named),
+		cmocka_unit_test(a_mirrored_pod_is_known_by_the_kubelets_uid),
+		cmocka_unit_test(what_is_no_pod),
+		cmocka_unit_test(a_set_follows_what_is_told),
+		cmocka_unit_test(what_is_not_valid),
+		cmocka_unit_test(a_board_has_what_was_written_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
