@@ -209,6 +209,20 @@ class Server(http.server.ThreadingHTTPServer):
         pass
 
 
+def start_server(backend, handler, port):
+    """A Server for BACKEND, which may have a certificate."""
+    server = Server(("127.0.0.1", port), handler)
+    server.backend = backend
+    if backend.certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*backend.certificate)
+        # In the threads: who does not come forward must not stop the others.
+        server.socket = context.wrap_socket(server.socket, server_side=True,
+                                            do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
+
+
 class Backend:
     """A server of KIND.  BEFORE(handler) may end a request before its body is read, ANSWER(handler,
     request) is in place of taking it; both run in threads of their own."""
@@ -226,16 +240,8 @@ class Backend:
 
     def start(self):
         """At the port that it had before."""
-        self.server = Server(("127.0.0.1", self.port), Handler)
-        self.server.backend = self
+        self.server = start_server(self, Handler, self.port)
         self.port = self.server.server_address[1]
-        if self.certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*self.certificate)
-            # In the threads: who does not come forward must not stop the others.
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
-                                                     do_handshake_on_connect=False)
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self):
         if self.server:

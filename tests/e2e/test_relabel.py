@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rules change the labels of what the agent stores, or choose by them; what they drop is counted."""
+
+import json
+import os
+import re
+import signal
+import socket
+import time
+import urllib.request
+
+import pytest
+
+from agents import end, named, own, total, wait_for
+
+WINDOW = ("--window", "0.5s", "-r", "199")
+
+
+@pytest.fixture
+def config(tmp_path):
+    """config(TEXT): the path of a configuration with these rules."""
+    def write(text):
+        path = tmp_path / "agent.yaml"
+        (tmp_path / "new").write_text(text)
+        os.rename(tmp_path / "new", path)
+        return str(path)
+    return write
+
+
+def label_sets(store):
+    if not os.path.exists(store.path):
+        return []
+    return [json.loads(text) for (text,) in store.select("SELECT labels FROM label_sets")]
+
+
+def services(store):
+    return {labels["service_name"] for labels in label_sets(store)}
+
+
+def test_labels_are_changed(any_python, target, agent, report, store, config):
+    for name in "web", "api":
+        target(any_python, "busy.py", environment=named(name))
+    run = agent(*WINDOW, "--config", config("""
+relabel:
+  - source_labels: [service_name]
+    regex: (web|api)-(.*)
+    target_label: service_name
+    replacement: both-${2}
+  - source_labels: [__meta_process_cmdline, __meta_process_user]
+    separator: " as "
+    regex: .*busy.py as (.*)
+    target_label: who
+  - action: labeldrop
+    regex: comm|python_version
+"""))
+    wait_for(lambda: len(store.windows()) >= 3)
+    end(run)
+    assert run.status == 0, run.stderr
+    found, = (labels for labels in label_sets(store) if labels["service_name"] == own("both"))
+    assert found["who"] == "root" and "comm" not in found and "python_version" not in found
+    assert found["node"] and not any(name.startswith("__") for name in found)
+    # The two are one service, of the samples of both.
+    assert not {own("web"), own("api")} & services(store)
+    windows = store.check()
+    assert total(report()) == sum(row[1] for row in windows.values())
+    assert total(report("--label", "who=root")) > 0
+
+
+def metric(port, name):
+    with urllib.request.urlopen("http://127.0.0.1:%s/metrics" % port, timeout=30) as answer:
+        text = answer.read().decode()
+    return sum(float(value) for value in re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, text,
+                                                    re.MULTILINE))
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_what_is_dropped_is_counted(any_python, target, agent, store):
+    """What is stored and what rules dropped are all samples."""
+    for name in "web", "api":
+        target(any_python, "busy.py", environment=named(name))
+    port = free_port()
+    rule = {"source_labels": ["service_name"], "regex": own("web"), "action": "keep"}
+    run = agent(*WINDOW, "--listen", "127.0.0.1:%d" % port, "--relabel", json.dumps(rule))
+    wait_for(lambda: len(store.windows()) >= 4)
+    dropped = metric(port, "pybpfprof_relabel_dropped_samples_total")
+    stored = sum(row[1] for row in store.windows().values())
+    every = metric(port, "pybpfprof_samples_total")
+    assert dropped > 100 and stored > 100
+    # The last window is not finished.
+    assert dropped + stored <= every <= dropped + stored + 6 * 199
+    end(run)
+    assert run.status == 0, run.stderr
+    assert services(store) == {own("web")}
+    store.check()
+
+
+def test_the_page_and_the_scrape_have_them(any_python, target, agent):
+    for name in "web", "api":
+        target(any_python, "busy.py", environment=named(name))
+    port = free_port()
+    rule = {"source_labels": ["service_name"], "regex": own("api"), "action": "drop"}
+    run = agent(*WINDOW, "--listen", "127.0.0.1:%d" % port, "--relabel", json.dumps(rule))
+    sizes = {}
+    for name in "web", "api":
+        url = "http://127.0.0.1:%d/debug/pprof/profile?seconds=1&service=%s" % (port, own(name))
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            sizes[name] = len(answer.read())
+    with urllib.request.urlopen("http://127.0.0.1:%d/status" % port, timeout=30) as answer:
+        shown = {row.get("service") for row in json.load(answer)["targets"]}
+    end(run)
+    assert run.status == 0, run.stderr
+    assert own("web") in shown and own("api") not in shown
+    assert sizes["web"] > sizes["api"]
+
+
+def test_reload(any_python, target, agent, store, config):
+    """New rules count from the next window on; bad ones are refused, and the old ones stay."""
+    target(any_python, "busy.py", environment=named("web"))
+    rule = "relabel:\n  - target_label: which\n    replacement: %s\n"
+    run = agent(*WINDOW, "--config", config(rule % "first"))
+    wait_for(lambda: len(store.windows()) >= 2)
+    config(rule % "second")
+    run.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "second" in {labels["which"] for labels in label_sets(store)})
+    config("relabel:\n  - target_label: which\n    replacement: third\n    regex: (\n")
+    run.process.send_signal(signal.SIGHUP)
+    time.sleep(1.2)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert "agent.yaml:2: '(' is no regular expression" in run.stderr
+    assert "the configuration stays what it was" in run.stderr
+    assert [labels["which"] for labels in label_sets(store)
+            if labels["service_name"] == own("web")] == ["first", "second"]
+    store.check()
+
+
+@pytest.mark.parametrize("text,says", [
+    ("- {source_labels: [comm], regex: '(', action: drop}", ":2: '(' is no regular expression"),
+    ("- {target_label: x}\n- {action: fold}", ":3: a rule's action 'fold' is none of"),
+    ("- {target_label: x, divider: y}", ":2: a rule has no 'divider'"),
+    ("- {target_label: a.b}", ":2: a rule's target_label 'a.b' is no label's name"),
+    ("- comm", ":2: 'relabel' is to be a list of rules")])
+def test_a_bad_rule_is_refused(text, says, profile, config):
+    run = profile.attempt("agent", "--store", "x", "--config", config("relabel:\n" + text + "\n"))
+    assert run.status == 2
+    assert says in run.stderr and len(run.stderr.splitlines()) == 1, run.stderr
+
+
+def test_where_rules_come_from(profile, config):
+    """What is printed is a configuration that says the same."""
+    path = config("relabel:\n  - source_labels: [comm, node]\n    regex: 'a\\.\"b'\n    action: drop\n")
+    run = profile.attempt("agent", "--config", path, "--print-config")
+    printed = run.stdout.decode()
+    line, = (line for line in printed.splitlines() if line.startswith("relabel:"))
+    assert line.endswith("# %s:2" % path)
+    again = profile.attempt("agent", "--config", config(printed), "--print-config")
+    assert line.partition("  # ")[0] in again.stdout.decode()
+    variable = '[{"action": "labeldrop", "regex": "comm"}]'
+    run = profile.attempt("agent", "--config", path, "--print-config",
+                          env=dict(os.environ, PYBPFPROF_RELABEL=variable))
+    assert "relabel: %s  # PYBPFPROF_RELABEL" % variable in run.stdout.decode()
+
+
+def test_a_hostile_name_cannot_hang_it(any_python, target, agent, store):
+    """A process chooses what rules look at; a search that takes too long is given up, and that is
+    said once."""
+    target(any_python, "busy.py", "a" * 3000 + "!", environment=named("web"))
+    rule = {"source_labels": ["__meta_process_cmdline"], "regex": ".*((a+)+)+b",
+            "target_label": "never", "replacement": "set"}
+    run = agent(*WINDOW, "--relabel", json.dumps(rule))
+    before = time.monotonic()
+    wait_for(lambda: len(store.windows()) >= 5)
+    assert time.monotonic() - before < 15
+    end(run)
+    assert run.status == 0, run.stderr
+    assert len(re.findall("takes too long", run.stderr)) == 1
+    assert own("web") in services(store) and "never" not in label_sets(store)[0]
