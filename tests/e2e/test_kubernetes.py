@@ -37,8 +37,8 @@ pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.deployed]
 
 def template(*words):
     """What says the chart's objects."""
-    return output_of(find_tool("helm"), "template", "--kube-version", KUBERNETES_VERSION, NAME, CHART,
-                     *words)
+    return output_of(find_tool("helm"), "template", "--kube-version", KUBERNETES_VERSION,
+                     "--namespace", NAME, NAME, CHART, *words)
 
 
 def plain(value):
@@ -59,19 +59,32 @@ def listed(value):
 
 
 @pytest.fixture
-def monitored(tmp_path):
+def customized(tmp_path):
+    """customized(COMPONENT, MORE): what says the manifests' objects with it."""
+    def say(component=None, more=""):
+        folder = tmp_path / (component or "customized")
+        folder.mkdir()
+        place = os.path.relpath(os.path.join(ROOT, "deploy", "kubernetes"),
+                                os.path.realpath(folder))
+        components = ["%s/components/%s" % (place, component)] if component else []
+        (folder / "kustomization.yaml").write_text(
+            "resources: [%s/base]\ncomponents: %s\n%s" % (place, json.dumps(components), more))
+        return build(folder)
+    return say
+
+
+@pytest.fixture
+def monitored(customized):
     """What says the manifests' objects with the component for Prometheus."""
-    folder = tmp_path / "monitored"
-    folder.mkdir()
-    place = os.path.relpath(os.path.join(ROOT, "deploy", "kubernetes"), os.path.realpath(folder))
-    (folder / "kustomization.yaml").write_text(
-        "resources: [%s/base]\ncomponents: [%s/components/podmonitor]\n" % (place, place))
-    return build(folder)
+    return customized("podmonitor")
 
 
 def check_same(ours, charts):
     ours, charts = (listed(plain(objects(text))) for text in (ours, charts))
     for each in ours, charts:
+        for one in each.values():
+            # Who installs a chart says which.
+            one["metadata"].pop("namespace", None)
         each["ConfigMap"]["data"] = {name: yaml.safe_load(text) for name, text
                                      in each["ConfigMap"]["data"].items()}
     assert ours == charts
@@ -79,12 +92,38 @@ def check_same(ours, charts):
 
 
 def test_both_say_the_same():
-    assert check_same(build(), template()) == {"ServiceAccount", "ConfigMap", "PriorityClass",
-                                               "DaemonSet"}
+    assert check_same(build(), template()) == {
+        "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "PriorityClass",
+        "DaemonSet"}
 
 
 def test_both_say_the_same_to_prometheus(monitored):
     assert "PodMonitor" in check_same(monitored, template("--set", "podMonitor.enabled=true"))
+
+
+def test_both_say_the_same_without_pod_names(customized):
+    """There is no role then, and no token."""
+    text = customized("no-pod-names")
+    assert check_same(text, template("--set", "podNames=false")) == {
+        "ServiceAccount", "ConfigMap", "PriorityClass", "DaemonSet"}
+    pod = objects(text)["DaemonSet"]["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert {"name": "PYBPFPROF_KUBERNETES", "value": "off"} in pod["containers"][0]["env"]
+
+
+def test_the_agent_may_do_nothing_but_ask_for_pods(customized):
+    """In whatever namespace it is."""
+    kinds = objects(customized(more="namespace: elsewhere\n"))
+    assert kinds["ClusterRole"]["rules"] == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
+    binding, account = kinds["ClusterRoleBinding"], kinds["ServiceAccount"]
+    assert binding["roleRef"]["name"] == kinds["ClusterRole"]["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "namespace": "elsewhere",
+                                    "name": account["metadata"]["name"]}]
+    assert account["automountServiceAccountToken"] is False
+    pod = kinds["DaemonSet"]["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == account["metadata"]["name"]
+    assert pod["automountServiceAccountToken"] is True
 
 
 def test_the_service_is_configured_the_same():
@@ -116,7 +155,7 @@ def test_kubernetes_knows_all_of_it(monitored, tmp_path):
              "-schema-location", write_schemas(tmp_path / "schemas"), str(path)]
     for text in monitored, template("--set", "podMonitor.enabled=true"):
         path.write_text(text)
-        assert "Valid: 4, Invalid: 0, Errors: 0, Skipped: 1" in output_of(*check)
+        assert "Valid: 6, Invalid: 0, Errors: 0, Skipped: 1" in output_of(*check)
         path.write_text(text.replace("hostPID:", "hostPid:"))
         assert subprocess.run(check, stdout=subprocess.DEVNULL).returncode == 1
 
@@ -178,7 +217,7 @@ def test_other_pods_are_known(image, require, tmp_path, any_python, target):
         other.end()
     with contextlib.closing(sqlite3.connect(os.path.join(pod.store, "profiles.db"))) as database:
         labels = [json.loads(text) for text, in database.execute("SELECT labels FROM label_sets")]
-    assert (other.name, other.pod) in {(found.get("container_id"), found.get("pod"))
+    assert (other.name, other.pod) in {(found.get("container_id"), found.get("pod_uid"))
                                        for found in labels}
 
 

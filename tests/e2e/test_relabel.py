@@ -90,7 +90,7 @@ def test_what_is_dropped_is_counted(any_python, target, agent, store):
     dropped = metric(port, "pybpfprof_relabel_dropped_samples_total")
     stored = sum(row[1] for row in store.windows().values())
     every = metric(port, "pybpfprof_samples_total")
-    assert dropped > 100 and stored > 100
+    assert dropped > 20 and stored > 20
     # The last window is not finished.
     assert dropped + stored <= every <= dropped + stored + 6 * 199
     end(run)

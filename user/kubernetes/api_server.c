@@ -95,8 +95,7 @@ char *api_server__trouble(CURLcode code, long status)
 	if (status == STATUS_UNAUTHORIZED)
 		return xstrdup("it does not know the service account's token (401)");
 	if (status == STATUS_FORBIDDEN)
-		return xstrdup(
-			"the service account may not get, list and watch pods (403); it needs a "
-			"ClusterRole that lets it");
+		return xstrdup("the service account may not list and watch pods (403); it needs a "
+			       "ClusterRole that lets it");
 	return xasprintf("it answers %ld", status);
 }
