@@ -61,7 +61,7 @@ build    libprotobuf-c-dev      -                  encodes pprof files, and what
 build    protobuf-compiler      protoc             reads the messages' definitions
 build    protobuf-c-compiler    protoc-gen-c       makes the encoders from them
 build    libmicrohttpd-dev      -                  the agent's HTTP server
-build    libjansson-dev         -                  writes JSON
+build    libjansson-dev         -                  writes JSON, and reads it
 build    libsqlite3-dev         -                  the agent's store
 build    libyaml-dev            -                  reads the agent's configuration
 build    libpcre2-dev           -                  compares labels with rules
