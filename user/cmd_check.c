@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent_needs.h"
 #include "checks.h"
 #include "cmd_check.h"
 #include "findings.h"
@@ -11,33 +12,43 @@
 
 enum long_only {
 	OPTION_JSON = 256,
+	OPTION_AGENT,
 };
 
 static const char help[] =
 	"Tells what of this machine lets pybpfprof record work and what does not, what that costs\n"
 	"and what mends it; loads the BPF program and takes a sample for it.\n"
 	"\n"
-	"Usage: pybpfprof check [--json]\n"
+	"Usage: pybpfprof check [--json] [--agent [OPTION...]]\n"
 	"\n"
 	"      --json     print JSON\n"
+	"      --agent    look also at what pybpfprof agent with the options behind this would\n"
+	"                 need: its store, its backends, the API server that names pods\n"
 	"  -v, --verbose  say also why the kernel refuses the BPF program\n"
 	"  -h, --help\n"
 	"\n"
-	"Exit status: 0 record works; 1 failed; 2 wrong usage; 4 record does not work.\n";
+	"Exit status: 0 it works; 1 failed; 2 wrong usage; 4 it does not work.\n";
 
-static enum exit_status parse(int count, char **arguments, bool *json, bool *asks_for_help)
+struct request {
+	bool json, asks_for_help, agent;
+	struct agent_options options; /* where AGENT */
+};
+
+static enum exit_status parse(int count, char **arguments, struct request *request)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, OPTION_JSON },
+		{ "agent", no_argument, NULL, OPTION_AGENT },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	int option;
+	int option = 0;
 
 	opterr = 0;
 	optind = 1;
-	while ((option = getopt_long(count, arguments, "vh", options, NULL)) != -1) {
+	while (!request->agent &&
+	       (option = getopt_long(count, arguments, "+vh", options, NULL)) != -1) {
 		if (option == '?') {
 			log__error("check has no option '%s'; see pybpfprof check --help",
 				   arguments[optind - 1]);
@@ -45,9 +56,13 @@ static enum exit_status parse(int count, char **arguments, bool *json, bool *ask
 		}
 		if (option == 'v')
 			log__set_level(LOG_DEBUG);
-		*json |= option == OPTION_JSON;
-		*asks_for_help |= option == 'h';
+		request->json |= option == OPTION_JSON;
+		request->asks_for_help |= option == 'h';
+		request->agent = option == OPTION_AGENT;
 	}
+	if (request->agent)
+		return agent_options__parse(count - optind + 1, arguments + optind - 1,
+					    &request->options);
 	if (optind < count) {
 		log__error("check takes no '%s'; see pybpfprof check --help", arguments[optind]);
 		return STATUS_USAGE;
@@ -57,18 +72,24 @@ static enum exit_status parse(int count, char **arguments, bool *json, bool *ask
 
 enum exit_status cmd_check(int count, char **arguments)
 {
-	bool json = false, asks_for_help = false;
-	enum exit_status status = parse(count, arguments, &json, &asks_for_help);
-	struct findings findings = { 0 };
+	struct request request = { 0 };
+	enum exit_status status = parse(count, arguments, &request);
+	struct findings findings = { .verb = request.agent ? "agent" : "record" };
 
 	if (status)
 		return status;
-	if (asks_for_help) {
+	if (request.asks_for_help || request.options.help) {
 		fputs(help, stdout);
+		if (request.agent)
+			agent_options__free(&request.options);
 		return STATUS_WRITTEN;
 	}
 	checks__run(&findings);
-	if (json)
+	if (request.agent) {
+		check_agent(&request.options, &findings);
+		agent_options__free(&request.options);
+	}
+	if (request.json)
 		findings__print_json(&findings, stdout);
 	else
 		findings__print(&findings, stdout);

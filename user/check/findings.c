@@ -88,10 +88,10 @@ void findings__print(const struct findings *findings, FILE *file)
 				finding->mend);
 	}
 	if (findings__work(findings))
-		fputs("\npybpfprof record works here.\n", file);
+		fprintf(file, "\npybpfprof %s works here.\n", findings->verb);
 	else
-		fprintf(file, "\npybpfprof record does not work here: see what is MISSING, %zu.\n",
-			count_missing(findings));
+		fprintf(file, "\npybpfprof %s does not work here: see what is MISSING, %zu.\n",
+			findings->verb, count_missing(findings));
 }
 
 static json_t *finding_json(const struct finding *finding)

@@ -9,8 +9,8 @@
 
 enum verdict {
 	VERDICT_OK,
-	VERDICT_LIMITED, /* `record` works, but less well than it could */
-	VERDICT_MISSING, /* `record` does not work */
+	VERDICT_LIMITED, /* it works, but less well than it could */
+	VERDICT_MISSING, /* it does not work */
 };
 
 struct finding {
@@ -21,6 +21,7 @@ struct finding {
 };
 
 struct findings {
+	const char *verb; /* what works, or does not */
 	const char *name; /* of the check that runs */
 	struct finding *list;
 	size_t count, capacity;

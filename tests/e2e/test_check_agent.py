@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pybpfprof check --agent: its store, its backends, the API server, each as it can be and as it can
+not."""
+
+import json
+import os
+
+import pytest
+
+from push_servers import Backend
+from test_check import NAMES, NOT_ALLOWED, USAGE, run, with_shell
+from test_pods import cluster  # noqa: F401 (a fixture)
+from test_push import authority  # noqa: F401 (a fixture)
+
+
+@pytest.fixture
+def backend():
+    running = []
+
+    def start(*arguments):
+        running.append(Backend(*arguments))
+        return running[-1]
+    yield start
+    for one in running:
+        one.end()
+
+
+def found(binary, *options, prefix=()):
+    """[(name, verdict, all that is said)] of what the agent needs besides."""
+    answer = run(binary, "--json", "--agent", *options, prefix=prefix)
+    assert answer.stderr == "", answer.stderr
+    told = json.loads(answer.stdout)
+    assert [check["name"] for check in told["checks"]][:len(NAMES)] == NAMES
+    missing = any(check["verdict"] == "MISSING" for check in told["checks"])
+    assert told["works"] is not missing
+    assert answer.returncode == (NOT_ALLOWED if missing else 0)
+    return [(check["name"], check["verdict"],
+             " ".join(str(check[part]) for part in ("found", "costs", "mend")))
+            for check in told["checks"][len(NAMES):]]
+
+
+def verdicts(binary, *options, **more):
+    return [row[:2] for row in found(binary, *options, **more)]
+
+
+def test_all_is_there(binary, tmp_path, backend, cluster, authority):  # noqa: F811
+    server, proof = cluster(), authority("theirs")
+    pushed = backend("parca", proof.sign("IP:127.0.0.1"))
+    rows = found(binary, "--store", tmp_path / "store", "--store-size", "1M", "--node", "a-node",
+                 "--push", "%s ca=%s" % (pushed.url(), proof.certificate),
+                 "--push", backend("pyroscope").url(), "--kubernetes", server.url,
+                 "--kubernetes-credentials", server.credentials)
+    assert [row[:2] for row in rows] == [("store", "OK"), ("backend", "OK"), ("backend", "OK"),
+                                         ("Kubernetes", "OK")], rows
+    # Nothing is made, nothing pushed, and one list asked for.
+    assert not (tmp_path / "store").exists() and not pushed.seen
+    asked, = server.asked
+    assert asked.query == {"fieldSelector": "spec.nodeName=a-node", "limit": "1"}
+
+
+def test_as_it_is_configured(binary, tmp_path):
+    config = tmp_path / "agent.yaml"
+    config.write_text("store: /proc/none\nkubernetes: off\n")
+    assert verdicts(binary, "--config", config) == [("store", "MISSING"), ("Kubernetes", "OK")]
+    config.write_text("store: /tmp\nrat: 1\n")
+    answer = run(binary, "--agent", "--config", config)
+    assert answer.returncode == USAGE and "agent.yaml:2: there is no key 'rat'" in answer.stderr
+    answer = run(binary, "--agent")
+    assert answer.returncode == USAGE and "nowhere to keep profiles" in answer.stderr
+
+
+def test_the_table_says_the_same(binary, tmp_path):
+    answer = run(binary, "--agent", "--store", tmp_path / "store")
+    assert answer.stdout.splitlines()[-1] == "pybpfprof agent works here."
+
+
+@pytest.mark.parametrize("size,verdict", [("8m", "MISSING"), ("64m", "LIMITED")])
+def test_a_store_without_room(size, verdict, binary, require, tmp_path):
+    require("unshare")
+    prefix = with_shell("mount -t tmpfs -o size=%s none %s" % (size, tmp_path))
+    (name, found_verdict, said), _ = found(binary, "--store", tmp_path / "store", prefix=prefix)
+    assert (name, found_verdict) == ("store", verdict)
+    assert "--store-size is 1024 MiB" in said
+
+
+def test_a_store_that_cannot_be_written_to(binary, require, tmp_path):
+    require("unshare")
+    prefix = with_shell("mount -t tmpfs -o ro none %s" % tmp_path)
+    (name, verdict, said), _ = found(binary, "--store", tmp_path, prefix=prefix)
+    assert (name, verdict) == ("store", "MISSING") and "Read-only" in said
+
+
+def test_backends_that_cannot_be_had(binary, tmp_path, backend, authority):  # noqa: F811
+    gone, proof = backend("pyroscope"), authority("ours")
+    gone.stop()
+    unproved = backend("parca", authority("theirs").sign("IP:127.0.0.1"))
+    token = tmp_path / "token"
+    token.write_text("secret")
+    # Root may read it, but what sends may not.
+    os.chown(token, 65534, 65534)
+    token.chmod(0o600)
+    rows = found(binary, "--push", gone.url(), "--push",
+                 "%s ca=%s" % (unproved.url(), proof.certificate), "--push",
+                 "%s token=%s" % (backend("pyroscope").url(), token))[1:]
+    assert [row[:2] for row in rows[:3]] == [("backend", "MISSING")] * 3
+    for (_, _, said), wanted in zip(rows, ("connect", "certificate", "token cannot be read")):
+        assert wanted in said
+
+
+def test_an_api_server_that_does_not_tell(binary, tmp_path, cluster):  # noqa: F811
+    server = cluster()
+    options = ("--store", tmp_path, "--store-size", "1M", "--kubernetes", server.url,
+               "--kubernetes-credentials")
+
+    def said(credentials=server.credentials):
+        name, verdict, text = found(binary, *options, credentials)[-1]
+        assert (name, verdict) == ("Kubernetes", "LIMITED")
+        return text
+    server.answer = lambda handler, asked: handler.reply(403, "application/json", b"{}") or True
+    assert "may not list and watch pods (403)" in said()
+    server.answer = None
+    server.tokens = {"another"}
+    assert "token (401)" in said()
+    assert "token cannot be read" in said(tmp_path)

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "agent_needs.h"
+#include "api_server.h"
+#include "credentials.h"
+#include "unprivileged.h"
+#include "xalloc.h"
+
+/* With less a window or two fit. */
+#define STORE_BYTES_MIN (16U << 20)
+
+#define ASK_S	   10L
+#define STATUS_OK  200
+#define LOST_THERE "nothing is pushed there"
+#define WITHOUT	   "there are no labels pod and namespace"
+
+/* The folder in which something is to be made: the store's, or the one that it will be made in; the
+ * caller frees. */
+static char *find_folder(const char *folder)
+{
+	char *copy = xstrdup(folder), *parent;
+
+	if (!access(folder, F_OK))
+		return copy;
+	parent = xstrdup(dirname(copy));
+	free(copy);
+	return parent;
+}
+
+/* 0 or -errno; leaves nothing there. */
+static int try_to_write(const char *folder)
+{
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EOPNOTSUPP)
+		return access(folder, W_OK | X_OK) ? -errno : 0;
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static void check_room(const char *folder, uint64_t wanted, struct findings *findings)
+{
+	struct statvfs status;
+	uint64_t free_bytes;
+
+	if (statvfs(folder, &status)) {
+		findings__add(findings, VERDICT_MISSING, "windows are lost", "%s: %s", folder,
+			      strerror(errno));
+		findings__mend(findings, "mend that, or choose another --store");
+		return;
+	}
+	free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
+	if (free_bytes >= wanted) {
+		findings__add_ok(findings, "%s can be written to, and has %" PRIu64 " MiB", folder,
+				 free_bytes >> 20);
+		return;
+	}
+	findings__add(findings, free_bytes < STORE_BYTES_MIN ? VERDICT_MISSING : VERDICT_LIMITED,
+		      "windows are lost when the disk is full",
+		      "%s has %" PRIu64 " MiB, and --store-size is %" PRIu64 " MiB", folder,
+		      free_bytes >> 20, wanted >> 20);
+	findings__mend(findings, "make room there, or lower --store-size");
+}
+
+static void check_store(const struct agent_options *options, struct findings *findings)
+{
+	char *folder;
+	int error;
+
+	findings->name = "store";
+	if (!options->folder) {
+		findings__add_ok(findings, "none is wanted");
+		return;
+	}
+	folder = find_folder(options->folder);
+	error = try_to_write(folder);
+	if (error) {
+		findings__add(findings, VERDICT_MISSING, "the agent does not start", "%s: %s",
+			      folder, strerror(-error));
+		findings__mend(findings,
+			       "make the folder, and let this user write to it; or choose "
+			       "another --store");
+	} else {
+		check_room(folder, options->limits.bytes, findings);
+	}
+	free(folder);
+}
+
+/* NULL, or why what authorizes DESTINATION's requests cannot be had. */
+static char *check_credentials(const struct push_destination *destination)
+{
+	const char *file =
+		destination->token_file ? destination->token_file : destination->user_file;
+	char *wrong = NULL;
+
+	if (file)
+		free(credentials__header(
+			file, destination->token_file ? CREDENTIALS_TOKEN : CREDENTIALS_USER,
+			&wrong));
+	return wrong;
+}
+
+/* NULL, or why it cannot be reached, or does not prove who it is; nothing is asked. */
+static char *reach(const struct push_destination *destination)
+{
+	CURL *easy = curl_easy_init();
+	CURLcode code;
+
+	curl_easy_setopt(easy, CURLOPT_URL, destination->url.request);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT, ASK_S);
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (destination->ca_file)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, destination->ca_file);
+	code = curl_easy_perform(easy);
+	curl_easy_cleanup(easy);
+	return code ? xstrdup(curl_easy_strerror(code)) : NULL;
+}
+
+static void check_destination(const struct push_destination *destination, struct findings *findings)
+{
+	char *wrong = check_credentials(destination);
+	bool reached = !wrong;
+
+	findings->name = "backend";
+	if (!wrong)
+		wrong = reach(destination);
+	if (!wrong) {
+		findings__add_ok(findings, "%s can be reached", destination->url.given);
+		return;
+	}
+	findings__add(findings, VERDICT_MISSING, LOST_THERE, "%s: %s", destination->url.given,
+		      wrong);
+	findings__mend(findings, reached ? "start it, or mend the URL, the way to it, or ca=FILE"
+					 : "make the file readable for the agent's user");
+	free(wrong);
+}
+
+static size_t ignore(char *bytes, size_t size, size_t count, void *context)
+{
+	(void)bytes;
+	(void)context;
+	return size * count;
+}
+
+/* NULL, or why it does not tell of pods. */
+static char *ask(const struct api_server *server, const char *node)
+{
+	CURL *easy = curl_easy_init();
+	char *escaped = curl_easy_escape(easy, node, 0);
+	char *path = xasprintf("/api/v1/pods?limit=1&fieldSelector=spec.nodeName%%3D%s", escaped);
+	struct curl_slist *headers;
+	char *wrong = api_server__prepare(server, easy, path, ASK_S, &headers);
+	long status = 0;
+
+	if (!wrong) {
+		CURLcode code;
+
+		curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
+		code = curl_easy_perform(easy);
+		curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+		if (code || status != STATUS_OK)
+			wrong = api_server__trouble(code, status);
+	}
+	curl_slist_free_all(headers);
+	curl_free(escaped);
+	free(path);
+	curl_easy_cleanup(easy);
+	return wrong;
+}
+
+static void check_pods(const struct agent_options *options, struct findings *findings)
+{
+	struct api_server server;
+	char *wrong = NULL;
+
+	findings->name = "Kubernetes";
+	api_server__find(options->kubernetes, options->credentials, &server);
+	if (server.url)
+		wrong = ask(&server, options->node);
+	if (!server.url) {
+		findings__add_ok(findings, "not asked for pods");
+	} else if (!wrong) {
+		findings__add_ok(findings, "%s tells of the pods of %s", server.url, options->node);
+	} else {
+		findings__add(findings, VERDICT_LIMITED, WITHOUT, "%s: %s", server.url, wrong);
+		findings__mend(findings, "mend that: deploy/kubernetes/base has the role and the "
+					 "token; or --kubernetes off");
+	}
+	free(wrong);
+	api_server__free(&server);
+}
+
+void check_agent(const struct agent_options *options, struct findings *findings)
+{
+	check_store(options, findings);
+	/* As what sends and asks is. */
+	findings->name = "network";
+	if (!unprivileged__become("pybpfprof-check") || curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		findings__add(findings, VERDICT_MISSING, LOST_THERE,
+			      "privileges cannot be given up");
+		findings__mend(findings, "see what was said of it");
+		return;
+	}
+	for (size_t i = 0; i < options->pushed.count; i++)
+		check_destination(&options->pushed.list[i], findings);
+	check_pods(options, findings);
+}

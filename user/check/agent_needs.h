@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the agent needs besides, as it is configured. */
+#ifndef PYBPFPROF_AGENT_NEEDS_H
+#define PYBPFPROF_AGENT_NEEDS_H
+
+#include "agent_options.h"
+#include "findings.h"
+
+/* Adds what is found of OPTIONS' store, backends and API server.  Gives up all privileges on the
+ * way, for good, before others are talked to. */
+void check_agent(const struct agent_options *options, struct findings *findings);
+
+#endif
