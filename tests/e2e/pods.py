@@ -19,6 +19,8 @@ yaml = pytest.importorskip("yaml", reason="no python3-yaml here")
 BASE = os.path.join(ROOT, "deploy", "kubernetes", "base")
 NAME = "pybpfprof"
 NODE = "a-node"
+# Where the kubelet puts a service account's token.
+ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def output_of(*command):
@@ -55,6 +57,9 @@ class Pod:
         added = self.agent["securityContext"]["capabilities"]
         assert added["drop"] == ["ALL"]
         self.capabilities = {name.lower() for name in added["add"]}
+        self.namespaces = [name for name in NAMESPACES if name != "pid"]
+        # An API server: what the kubelet tells each container of it, and gives it to ask.
+        self.server = None
 
     def write_config_map(self, volume):
         name = volume["configMap"]["name"]
@@ -82,6 +87,9 @@ class Pod:
                "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]}
         yield {"destination": "/sys", "type": "sysfs", "source": "sysfs",
                "options": ["nosuid", "noexec", "nodev", "ro"]}
+        if self.server and self.spec["automountServiceAccountToken"]:
+            yield dict(bind(str(self.server.credentials)), destination=ACCOUNT,
+                       options=["rbind", "ro"])
         for mount in self.agent["volumeMounts"]:
             options = ["rbind", "ro" if mount.get("readOnly") else "rw"]
             yield dict(bind(self.source(mount["name"])), destination=mount["mountPath"],
@@ -92,6 +100,10 @@ class Pod:
             source = variable.get("valueFrom", {"fieldRef": {}})["fieldRef"]
             value = {"spec.nodeName": NODE}.get(source.get("fieldPath"), variable.get("value"))
             yield "%s=%s" % (variable["name"], value)
+        if self.server:
+            host, _, port = self.server.url.rpartition("//")[2].partition(":")
+            yield "KUBERNETES_SERVICE_HOST=" + host
+            yield "KUBERNETES_SERVICE_PORT=" + port
 
     def adapt(self, config):
         context = self.agent["securityContext"]
@@ -114,11 +126,10 @@ class Pod:
     def container(self, require, root):
         """Of the image whose root is ROOT."""
         assert self.spec["hostPID"] and not self.spec.get("hostNetwork")
-        namespaces = [name for name in NAMESPACES if name != "pid"]
         folder = self.folder / "container"
         folder.mkdir()
         return ContainedAgent(require, folder, root, ["/usr/bin/pybpfprof", *self.agent["args"]],
-                              namespaces=namespaces, capabilities=self.capabilities,
+                              namespaces=self.namespaces, capabilities=self.capabilities,
                               adapt=self.adapt)
 
 

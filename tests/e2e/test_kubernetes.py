@@ -13,11 +13,14 @@ import time
 
 import pytest
 
+from api_servers import pod as pod_object
 from conftest import CAPABILITIES, ROOT
 from containers import Container
 from deploy_tools import BUILD_TIMEOUT_S, KUBERNETES, find_tool, write_schemas
-from pods import (NAME, Pod, build, objects, output_of, run_beside, running, samples_in_leaf,
+from pods import (NAME, NODE, Pod, build, objects, output_of, run_beside, running, samples_in_leaf,
                   start_busy, yaml)
+from test_pods import cluster  # noqa: F401 (a fixture)
+from test_push import authority  # noqa: F401 (a fixture)
 
 CHART = os.path.join(ROOT, "deploy", "helm", "pybpfprof")
 # What helm adds for itself.
@@ -219,6 +222,29 @@ def test_other_pods_are_known(image, require, tmp_path, any_python, target):
         labels = [json.loads(text) for text, in database.execute("SELECT labels FROM label_sets")]
     assert (other.name, other.pod) in {(found.get("container_id"), found.get("pod_uid"))
                                        for found in labels}
+
+
+def test_pods_are_named(image, require, tmp_path, any_python, target, cluster):  # noqa: F811
+    """By the API server, as whom the kubelet lets the agent's pod ask it; here it has this machine's
+    network."""
+    (tmp_path / "other").mkdir()
+    other = Container(require, tmp_path / "other", "/", [any_python.path, "/programs/busy.py"])
+    pod = Pod(objects(build()), tmp_path)
+    pod.server = cluster(pod_object(other.pod, "web-0", labels={"app": "web"}))
+    pod.namespaces.remove("network")
+    try:
+        other.start(target)
+        with running(pod, require, image) as agent:
+            time.sleep(2)
+            status, said = agent.stop()
+    finally:
+        other.end()
+    assert status == 0 and "no names" not in said, said
+    assert pod.server.lists()[0].query["fieldSelector"] == "spec.nodeName=" + NODE
+    with contextlib.closing(sqlite3.connect(os.path.join(pod.store, "profiles.db"))) as database:
+        labels = [json.loads(text) for text, in database.execute("SELECT labels FROM label_sets")]
+    found, = (each for each in labels if each.get("container_id") == other.name)
+    assert (found["pod"], found["namespace"], found["service_name"]) == ("web-0", "shop", "web")
 
 
 def test_prometheus_and_the_kubelet_are_answered(monitored, image, require, tmp_path):

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "labelling.h"
+#include "synthetic.h"
+
+#define LOST 7
+
+/* What synthetic__plain has, and 11 samples of another process, of 3 kinds. */
+static struct profile *two_services(void)
+{
+	struct profile *profile = synthetic__plain();
+	uint32_t other = synthetic__thread(profile, 200, "python3 other.py", 200, "MainThread");
+	uint32_t main = synthetic__location(profile, "main", "/srv/", "other.py", 1, 10);
+	uint32_t cut = synthetic__reason(profile, OUTCOME_TRUNCATED);
+	uint32_t none = synthetic__reason(profile, OUTCOME_NO_PYTHON);
+
+	profile->processes[0].short_name = profile__string(profile, "app.py");
+	profile->processes[1].short_name = profile__string(profile, "other.py");
+	synthetic__add(profile, OUTCOME_PYTHON, other, &main, 1, 6);
+	synthetic__add(profile, OUTCOME_TRUNCATED, other, (uint32_t[]){ main, cut }, 2, 3);
+	synthetic__add(profile, OUTCOME_NO_PYTHON, other, &none, 1, 2);
+	return profile;
+}
+
+static struct labelled *label(const struct profile *profile, const char *rule,
+			      struct relabel_rules *rules)
+{
+	const struct labelling labelling = { .node = "n", .rules = rules };
+	static struct window window;
+
+	window = (struct window){
+		.start_unix_ns = 1, .end_unix_ns = 2, .profile = profile, .ledger = profile->ledger
+	};
+	window.ledger.lost = LOST;
+	window.ledger.events += LOST;
+	if (rule)
+		assert_null(relabel__add(rules, rule));
+	return labelled__new(&window, &labelling);
+}
+
+static uint64_t sum_of(const struct profile *profile)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		sum += profile->samples[i].count;
+	return sum;
+}
+
+static void all_is_kept(void **state)
+{
+	struct profile *profile = two_services();
+	struct relabel_rules rules = { 0 };
+	struct labelled *labelled = label(profile, NULL, &rules);
+	const struct labelled_window *window = labelled__window(labelled);
+
+	(void)state;
+	assert_int_equal(labelled__dropped(labelled), 0);
+	assert_ptr_equal(window->profile, profile);
+	assert_int_equal(window->ledger->events, 121 + LOST);
+	assert_string_equal(json_string_value(json_object_get(window->labels[1], "service_name")),
+			    "other.py");
+	labelled__free(labelled);
+	profile__free(profile);
+}
+
+/* What is left adds up, as all did. */
+static void what_is_dropped_is_in_no_sum(void **state)
+{
+	static const struct {
+		const char *action;
+		uint64_t python, truncated, no_python;
+	} ways[] = { { "drop", 6, 3, 2 }, { "keep", 100, 5, 5 } };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char *rule = xasprintf("{\"source_labels\":[\"service_name\"],"
+				       "\"regex\":\"app.py\",\"action\":\"%s\"}",
+				       ways[i].action);
+		struct profile *profile = two_services();
+		struct relabel_rules rules = { 0 };
+		struct labelled *labelled = label(profile, rule, &rules);
+		const struct labelled_window *window = labelled__window(labelled);
+		const struct ledger *ledger = window->ledger;
+		uint64_t kept = ways[i].python + ways[i].truncated + ways[i].no_python;
+
+		assert_int_equal(sum_of(window->profile), kept);
+		assert_int_equal(labelled__dropped(labelled), 121 - kept);
+		assert_int_equal(ledger->outcomes[OUTCOME_PYTHON], ways[i].python);
+		assert_int_equal(ledger->outcomes[OUTCOME_TRUNCATED], ways[i].truncated);
+		assert_int_equal(ledger->outcomes[OUTCOME_NO_PYTHON], ways[i].no_python);
+		assert_int_equal(ledger->lost, LOST);
+		assert_int_equal(ledger->events, kept + LOST);
+		assert_true(ledger__adds_up(ledger));
+		assert_null(window->labels[i ? 1 : 0]);
+		/* The recording's own is what it was. */
+		assert_int_equal(sum_of(profile), 121);
+		labelled__free(labelled);
+		relabel__free(&rules);
+		profile__free(profile);
+		free(rule);
+	}
+}
+
+static void all_is_dropped(void **state)
+{
+	struct profile *profile = two_services();
+	struct relabel_rules rules = { 0 };
+	struct labelled *labelled =
+		label(profile, "{\"source_labels\":[\"node\"],\"regex\":\"n\",\"action\":\"drop\"}",
+		      &rules);
+
+	(void)state;
+	assert_int_equal(labelled__window(labelled)->profile->sample_count, 0);
+	assert_int_equal(labelled__window(labelled)->ledger->events, LOST);
+	labelled__free(labelled);
+	relabel__free(&rules);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_is_kept),
+		cmocka_unit_test(what_is_dropped_is_in_no_sum),
+		cmocka_unit_test(all_is_dropped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
