@@ -216,6 +216,10 @@ static void end_list(struct pod_watch *watch, CURLcode code, long status)
 		fail(watch, xstrdup("it answers with something else than a list of pods"));
 		return;
 	}
+	/* Events are much shorter. */
+	free(watch->bytes);
+	watch->bytes = NULL;
+	watch->capacity = 0;
 	watch->changed = true;
 	watch->watching = true;
 	watch->fresh = false;
