@@ -59,6 +59,7 @@ struct walk {
 	__u32 rivals;	  /* ... and behind it an older one ... */
 	__u32 only_certain; /* ... or else it is certain */
 	__u32 certain;	    /* the state that was found is the thread's as long as it says so */
+	__u32 several;	    /* there are several interpreters */
 
 	/* The choice between several states (interpreters.bpf.h). */
 	__u64 best, best_rank;
@@ -66,6 +67,16 @@ struct walk {
 	__u32 frameless_current;
 	__u32 candidates;
 	__u64 candidate_frames[CANDIDATES_MAX], candidate_tstates[CANDIDATES_MAX];
+
+	/* Calls between interpreters (nesting.bpf.h). */
+	__u64 standing;	       /* the thread state that the walk began in ... */
+	__u64 standing_interp; /* ... and its interpreter, up to 3.11 */
+	__u64 span_start;      /* the C stack from here on ... */
+	__u64 bottom;	       /* ... to here is that of what was walked last; ... */
+	__u64 bottom_before;   /* ... in 3.15, of what ends with the base frame */
+	__u64 nearest_entry;
+	__u64 joined_hash;  /* of what ... */
+	__u32 joined_depth; /* ... is joined for certain */
 
 	/* The walk over the frames. */
 	struct frame_words words;

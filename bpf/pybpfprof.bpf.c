@@ -24,6 +24,7 @@
 #include "thread.bpf.h"
 #include "python.bpf.h"
 #include "unlinked.bpf.h"
+#include "nesting.bpf.h"
 #include "stack.bpf.h"
 #include "processes.bpf.h"
 
@@ -44,6 +45,7 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 	walk->frame = 0;
 	walk->unreadable = 0;
 	walk->depth = 0;
+	walk->several = walk->target.several;
 	walk->unseen_thread = thread & unseen_thread_bits;
 	walk->hash_seed = ((thread & ~unseen_thread_bits) ^ config.hash_seed ^ (__u64)epoch << 32 ^
 			   walk->target.serial * 0x9e3779b97f4a7c15ULL) *
@@ -91,6 +93,10 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	 * thread's root. */
 	if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
 		walk->outcome = OUTCOME_NO_PYTHON;
+	if (walk->outcome == OUTCOME_PYTHON && walk->several) {
+		read_stack_pointer(walk, cpu, context);
+		walk_nested(cpu);
+	}
 	if (walk->outcome == OUTCOME_PYTHON && walk->in_jit)
 		walk->outcome = OUTCOME_LINE_UNKNOWN;
 }
@@ -128,6 +134,8 @@ int sample(struct bpf_perf_event_data *context)
 	walk->identify = walk->target.identify;
 	begin_walk(walk, thread);
 	walk_stack(walk, cpu, thread, context);
+	if (walk->several != walk->target.several)
+		target->several = walk->several;
 	if (walk->outcome != OUTCOME_PYTHON && walk->outcome != OUTCOME_LINE_UNKNOWN)
 		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);
 	if (walk->identify)

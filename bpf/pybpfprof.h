@@ -102,6 +102,7 @@
 	X(THREAD_FAULT, "thread_fault", "[thread state not readable]")                      \
 	X(TOO_MANY_THREADS, "too_many_threads", "[thread not found among too many states]") \
 	X(THREAD_UNCLEAR, "thread_unclear", "[in one of several interpreters]")             \
+	X(CALLER_UNCLEAR, "caller_unclear", "[called from another interpreter]")            \
 	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
 	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
 	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
@@ -259,7 +260,7 @@ struct target {
 	__u32 refusal;	/* enum outcome */
 	__u64 bias;	/* where what the file has at 0 is, for ... */
 	__u32 image;	/* ... the file that user space knows by this number; 0: it was not asked */
-	__u32 padding;
+	__u32 several;	/* not 0: a sample has seen that it has several interpreters */
 };
 
 /* What the kernel knows a file by that is mapped: its inode's number may be used again, and another

@@ -346,7 +346,12 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 	}
 	walk->at_root = role.entry;
 	walk->by_thread = role.by_thread;
-	return role.internal ? 0 : record_frame(walk, at);
+	if (role.internal) {
+		walk->bottom_before = walk->bottom;
+		walk->bottom = start;
+		return 0;
+	}
+	return record_frame(walk, at);
 }
 
 /* A global function: the verifier goes through it once, however often it is called. */
@@ -362,8 +367,9 @@ __noinline int walk_round(__u32 cpu)
 	return 0;
 }
 
-/* Walks from walk->frame to the root; an end before the root is in walk->outcome. */
-__noinline int walk_frames(__u32 cpu)
+/* Walks from walk->frame to the root, behind what was walked already; an end before the root is in
+ * walk->outcome. */
+__noinline int walk_on(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 
@@ -373,10 +379,10 @@ __noinline int walk_frames(__u32 cpu)
 	walk->words = words_of(&walk->layout);
 	walk->unreadable = 0;
 	walk->refuted = 0;
-	walk->depth = 0;
-	walk->hash = walk->hash_seed;
 	walk->block_start = 0;
 	walk->block_end = 0;
+	walk->bottom = 0;
+	walk->bottom_before = 0;
 	walk->chunk = tstate_field(walk, walk->layout.tstate_datastack_chunk);
 	walk->at_root = 1;
 	for (int i = 0; i < WALK_ROUNDS; i++) {
@@ -389,6 +395,18 @@ __noinline int walk_frames(__u32 cpu)
 	}
 	give_up(walk);
 	return 0;
+}
+
+/* The same for a whole stack. */
+__noinline int walk_frames(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
+	walk->depth = 0;
+	walk->hash = walk->hash_seed;
+	return walk_on(cpu);
 }
 
 #endif

@@ -53,6 +53,17 @@ __noinline int read_task_registers(__u32 cpu)
 	return 1;
 }
 
+/* Takes the user code's stack pointer alone; it is 0 where that could not be had. */
+static __always_inline void read_stack_pointer(struct walk *walk, __u32 cpu,
+					       struct bpf_perf_event_data *context)
+{
+	walk->stack_pointer = 0;
+	if (IS_USER_CODE(&context->regs))
+		walk->stack_pointer = context->regs.STACK_POINTER;
+	else
+		read_task_registers(cpu);
+}
+
 /* Takes the user code's registers; returns whether they could be had. */
 static __always_inline int read_registers(struct walk *walk, __u32 cpu,
 					  struct bpf_perf_event_data *context)

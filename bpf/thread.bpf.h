@@ -198,6 +198,7 @@ static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u32 tg
 {
 	if (!is_told(walk, cpu, tgid, interpreters))
 		search_lists(walk, cpu, interpreters);
+	walk->several |= walk->interps > 1 || walk->interp;
 	if (walk->outcome == OUTCOME_NO_PYTHON ||
 	    (walk->outcome == OUTCOME_TOO_MANY_THREADS && walk->best)) {
 		choose_state(walk, cpu);

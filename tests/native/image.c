@@ -16,6 +16,10 @@
 /* The C stack, and what an activation of the eval loop takes of it. */
 #define C_STACK_BYTES	 (1UL << 20)
 #define ACTIVATION_BYTES 352
+#define CFRAME_ROOM	 64 /* of that; the interpreter's own frame is behind it */
+
+/* More than the C stack of any thread. */
+#define APART_BYTES (9UL << 20)
 
 #define SHIMS_SINCE	     0x030c0000
 #define SHIM_CODE	     0xdead
@@ -41,6 +45,11 @@ void image__open(struct image *image, uint32_t version, enum build build)
 	image->end = image->memory + MEMORY_BYTES;
 	image->c_stack = image__allocate(image, C_STACK_BYTES) + C_STACK_BYTES;
 	image->interpreters = image__allocate(image, sizeof(uint64_t));
+}
+
+void image__begin_c_stack(struct image *image)
+{
+	image->c_stack = image__allocate(image, APART_BYTES) + APART_BYTES;
 }
 
 void image__close(struct image *image)
@@ -213,14 +222,15 @@ uint64_t image__enter(struct image *image, uint64_t tstate)
 {
 	uint64_t caller = image__frame(image, tstate), shim;
 
-	if (image__has_cframes(image)) {
+	if (image__has_cframes(image) || image->offsets.version >= SHIMS_SINCE)
 		image->c_stack -= ACTIVATION_BYTES;
+	if (image__has_cframes(image)) {
 		image__write_cframe(image, image->c_stack, image__cframe(image, tstate), 0);
 		image__set(tstate, image->layout.tstate_cframe, image->c_stack);
 	}
 	if (image->offsets.version < SHIMS_SINCE)
 		return caller;
-	shim = image__allocate(image, IMAGE_FRAME_BYTES);
+	shim = image->c_stack + CFRAME_ROOM;
 	image__write_frame(image, shim, caller, SHIM_CODE, 0, OWNED_BY_INTERPRETER);
 	image__set_frame(image, tstate, shim);
 	return shim;

@@ -26,6 +26,9 @@ struct image {
 void image__open(struct image *image, uint32_t version, enum build build);
 void image__close(struct image *image);
 
+/* Has all further calls be on the C stack of another thread, out of reach of the one before. */
+void image__begin_c_stack(struct image *image);
+
 /* BYTES of zeros, 16-aligned, one piece after another. */
 uint64_t image__allocate(struct image *image, size_t bytes);
 

@@ -357,6 +357,7 @@ static void finds_other_interpreters_threads(void **state)
 	uint64_t older = harness__python_thread(image, image__interp(image), 0, 4), newer;
 
 	image__interp(image);
+	image__begin_c_stack(image);
 	newer = harness__python_thread(image, image__interp(image), 1, 6);
 	stand_in(image, older);
 	harness__assert_whole(kernel__sample(), 4);
@@ -467,6 +468,7 @@ static void sees_what_the_newest_state_does_not_show(void **state)
 	harness__python_thread(image, image__interp(image), 9, 1);
 	harness__enter_thread(2);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	image__begin_c_stack(image);
 	tstate = harness__python_thread(image, interp, 2, 4);
 	stand_in(image, tstate);
 	harness__assert_whole(kernel__sample(), 4);

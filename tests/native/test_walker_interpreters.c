@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A thread with states in several interpreters: the stack of the one it runs, or none. */
+/* A thread with states in several interpreters: the stack of the one it runs, on what called that
+ * from others, or none. */
 #include "harness.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -52,6 +53,36 @@ static void assert_twice(uint32_t depth)
 	harness__assert_whole(kernel__sample(), depth);
 }
 
+/* The sample has the DEPTHS of calls in one interpreter and those that called from others, the
+ * innermost first.  Up to 3.10 only that something called is known; in a process that 2.7 forked,
+ * that may be a state left over. */
+static void assert_joined(const struct image *image, struct last_sample sample,
+			  const uint32_t depths[], size_t count)
+{
+	uint32_t at = 0;
+
+	if (image->layout.tstate_gilstate_counter != OFFSET_ABSENT) {
+		harness__assert_whole(sample, depths[0]);
+		return;
+	}
+	if (image->offsets.version < NEW_VERSION_HEX) {
+		harness__assert_ends(sample, depths[0], OUTCOME_CALLER_UNCLEAR);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t depth = depths[i]; depth--; at++)
+			harness__assert_frame(sample, at, CODE(depth), depth);
+	assert_int_equal(sample.outcome, OUTCOME_PYTHON);
+	assert_int_equal(sample.depth, at);
+}
+
+#define ASSERT_JOINED(image, ...)                                                           \
+	do {                                                                                \
+		const uint32_t depths[] = { __VA_ARGS__ };                                  \
+		for (int twice = 0; twice < 2; twice++)                                     \
+			assert_joined(image, kernel__sample(), depths, ARRAY_SIZE(depths)); \
+	} while (0)
+
 /* DEPTH calls in TSTATE, of which the innermost's frame is on the C stack, as the eval loop has it.
  */
 static void call_in(struct image *image, uint64_t tstate, uint32_t depth)
@@ -87,13 +118,16 @@ static void follows_into_interpreters(void **state)
 	second = run_in(image, image__interp(image), 6);
 	image__set_current(image, first, false);
 	stand(image);
-	assert_twice(6);
+	ASSERT_JOINED(image, 6, 4);
 
 	/* Back again, by way of a third one that is older than the second. */
 	third = run_in(image, main, 2);
 	image__set_current(image, second, false);
 	stand(image);
-	assert_twice(2);
+	if (image->offsets.version >= NEW_VERSION_HEX)
+		ASSERT_JOINED(image, 2, 6, 4);
+	else
+		assert_twice(2);
 	image__unwind(image, third);
 	image__unwind(image, second);
 	image__set_current(image, third, false);
@@ -116,7 +150,7 @@ static void shows_the_caller_of_an_interpreter(void **state)
 	image__set_current(image, first, false);
 	image__set_current(image, second, false);
 	stand(image);
-	assert_twice(6);
+	ASSERT_JOINED(image, 6, 4);
 }
 
 /* An interpreter's first state has the id of the thread that created it, not of the one that runs
@@ -142,7 +176,7 @@ static void knows_whose_a_lent_state_is(void **state)
 		enter(&creator);
 		assert_twice(3);
 		enter(&runner);
-		assert_twice(7);
+		ASSERT_JOINED(image, 7, 5);
 	}
 
 	/* The creator runs no Python, and so is not in it either. */
@@ -177,13 +211,13 @@ static void follows_into_an_interpreter_beside_lent_states(void **state)
 		image__set_maker(image, lent, IMAGE_MADE_WITH_INTERPRETER);
 		image__set_current(image, own, false);
 		stand(image);
-		assert_twice(6 + i);
+		ASSERT_JOINED(image, 6 + i, 2);
 		runner.stack_pointer = image->c_stack;
 	}
 	enter(&creator);
-	assert_twice(5);
+	ASSERT_JOINED(image, 5, 3);
 	enter(&runner);
-	assert_twice(7);
+	ASSERT_JOINED(image, 7, 2);
 }
 
 /* A thread that has a state of its own with no frames is not where another runs its lent one. */
@@ -283,9 +317,9 @@ static void does_not_guess(void **state)
 	if (image->offsets.version < STATUS_SINCE)
 		harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_UNCLEAR);
 	else
-		assert_twice(6);
+		ASSERT_JOINED(image, 6, 4);
 	kernel.registers.cs = 3;
-	assert_twice(6);
+	ASSERT_JOINED(image, 6, 4);
 }
 
 /* Neither the stack nor a register has a frame of either; the C frames are another stack's. */
@@ -318,6 +352,147 @@ static void knows_base_frames(void **state)
 	assert_twice(4);
 }
 
+/* C code changes back to a state whose frames lie below another's: these are between its own. */
+static void does_not_join_in_no_order(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second;
+
+	begin(image, 0);
+	first = run_in(image, main, 4);
+	second = run_in(image, image__interp(image), 6);
+	image__enter(image, first);
+	for (uint32_t i = 4; i < 6; i++)
+		image__call(image, first, CODE(i), i);
+	image__set_current(image, second, false);
+	stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 6, OUTCOME_CALLER_UNCLEAR);
+
+	/* From there into a third one: its callers are not shown either. */
+	run_in(image, image__interp(image), 3);
+	image__set_current(image, first, false);
+	stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 3, OUTCOME_CALLER_UNCLEAR);
+}
+
+/* States that the thread has without frames, or that run on other stacks; then none but its own. */
+static void joins_what_called_alone(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), idle[3], interps[4], lent, first;
+	struct thread other, own;
+
+	for (size_t i = 0; i < ARRAY_SIZE(interps); i++)
+		interps[i] = image__interp(image);
+	own = begin(image, 0);
+	first = run_in(image, main, 4);
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+		idle[i] = run_in(image, interps[i], 0);
+		image__set_current(image, idle[i], false);
+		image__set_maker(image, idle[i], IMAGE_MADE_WITH_INTERPRETER);
+	}
+	stand(image);
+	own.stack_pointer = image->c_stack;
+	other = begin(image, 1);
+	run_in(image, main, 2);
+	lent = run_in(image, interps[3], 7);
+	image__set(lent, image->offsets.tstate_thread_id, own.pointer);
+	image__set_maker(image, lent, IMAGE_MADE_BY_C);
+	image__set_current(image, lent, false);
+	stand(image);
+	enter(&own);
+	assert_twice(4);
+	image__set(lent, image->offsets.tstate_thread_id, other.pointer);
+	image__unwind(image, lent);
+	image->c_stack = own.stack_pointer;
+	call_in(image, idle[2], 5);
+	image__set_current(image, idle[2], true);
+	image__set_current(image, first, false);
+	stand(image);
+	ASSERT_JOINED(image, 5, 4);
+}
+
+/* More than are kept. */
+static void says_that_there_are_too_many_callers(void **state)
+{
+	struct image *image = *state;
+	uint64_t caller = 0;
+
+	begin(image, 0);
+	for (uint32_t i = 0; i < 9; i++) {
+		if (caller)
+			image__set_current(image, caller, false);
+		caller = run_in(image, image__interp(image), 2);
+	}
+	stand(image);
+	ASSERT_JOINED(image, 2, 2, 2, 2, 2, 2, 2, 2, 2);
+	image__set_current(image, caller, false);
+	run_in(image, image__interp(image), 3);
+	stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 3, OUTCOME_CALLER_UNCLEAR);
+}
+
+/* What does not fit is cut where it is deepest, also in what called. */
+static void cuts_deep_callers(void **state)
+{
+	struct image *image = *state;
+	uint64_t caller;
+
+	begin(image, 0);
+	for (int i = 0; i < 3; i++) {
+		caller = run_in(image, image__interp(image), 320);
+		image__set_current(image, caller, false);
+	}
+	run_in(image, image__interp(image), 100);
+	stand(image);
+	harness__assert_ends(kernel__sample(), STACK_FRAMES_MAX - 1, OUTCOME_TRUNCATED);
+}
+
+/* In one whose newest calls are too many to find where they began. */
+static void says_that_a_caller_is_too_deep(void **state)
+{
+	struct image *image = *state;
+	uint64_t caller;
+
+	begin(image, 0);
+	caller = run_in(image, image__interp(image), 600);
+	image__set_current(image, caller, false);
+	run_in(image, image__interp(image), 5);
+	stand(image);
+	if (image__has_cframes(image))
+		ASSERT_JOINED(image, 5, 600);
+	else
+		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
+}
+
+/* A process that has had several interpreters searches no more once it has one again. */
+static void forgets_that_there_were_several(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), inner, first;
+	unsigned int reads;
+
+	begin(image, 0);
+	first = run_in(image, main, 4);
+	stand(image);
+	assert_twice(4);
+	reads = kernel.reads;
+	inner = run_in(image, image__interp(image), 6);
+	image__set_current(image, first, false);
+	stand(image);
+	ASSERT_JOINED(image, 6, 4);
+	image__unwind(image, inner);
+	image__set(image->interpreters, 0, main);
+	image__set_current(image, first, true);
+	stand(image);
+	assert_twice(4);
+	harness__assert_whole(kernel__sample(), 4);
+	assert_int_equal(kernel.reads, reads);
+}
+
 int main(void)
 {
 	const struct check checks[] = {
@@ -331,6 +506,12 @@ int main(void)
 		CHECK(does_not_guess),
 		CHECK(does_not_guess_on_a_foreign_stack),
 		CHECK_SINCE(BASE_FRAMES_SINCE, knows_base_frames),
+		CHECK_SINCE(NEW_VERSION_HEX, does_not_join_in_no_order),
+		CHECK_SINCE(PYTHON_3, joins_what_called_alone),
+		CHECK_SINCE(NEW_VERSION_HEX, says_that_there_are_too_many_callers),
+		CHECK_SINCE(NEW_VERSION_HEX, cuts_deep_callers),
+		CHECK_SINCE(NEW_VERSION_HEX, says_that_a_caller_is_too_deep),
+		CHECK_SINCE(NEW_VERSION_HEX, forgets_that_there_were_several),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""interpreters_back.py LIBRARY: from the main interpreter into another, and back into the first
+one's state, as C code can do.
+
+LIBRARY is sub_interpreter.c's.  outer() spins and has middle() run in a new interpreter, which spins
+and has innermost() run in the first one, which spins.
+"""
+
+import ctypes
+import sys
+
+from portable import thread_time
+
+library = ctypes.PyDLL(sys.argv[1])
+
+INNER = """
+import ctypes, sys
+sys.path.insert(0, {folder!r})
+from portable import thread_time
+library = ctypes.PyDLL({library!r})
+
+def middle():
+    until = thread_time() + 0.03
+    while thread_time() < until:
+        pass
+    library.run_in_caller(b"innermost()")
+
+middle()
+""".format(folder=sys.path[0], library=sys.argv[1]).encode("utf-8")
+
+
+def innermost():
+    until = thread_time() + 0.03
+    while thread_time() < until:
+        pass
+
+
+def outer():
+    until = thread_time() + 0.03
+    while thread_time() < until:
+        pass
+    library.run_in_another(INNER)
+
+
+print("ready")
+sys.stdout.flush()
+while True:
+    outer()
