@@ -24,9 +24,6 @@
 
 #define REFUSE (SECCOMP_RET_ERRNO | EPERM)
 
-/* Of x86-64's numbers, those that programs for its 32-bit pointers use. */
-#define X32_BIT 0x40000000
-
 static const uint32_t never[] = {
 	/* Other processes. */
 	SYS_kill,
@@ -38,13 +35,9 @@ static const uint32_t never[] = {
 	SYS_ptrace,
 	SYS_process_vm_writev,
 	SYS_process_madvise,
-	/* New ones. */
+	/* New ones; the architecture may have more. */
 	SYS_execve,
 	SYS_execveat,
-#ifdef SYS_fork /* the newer architectures have clone alone */
-	SYS_fork,
-	SYS_vfork,
-#endif
 	/* What gets around such a filter, or changes the machine. */
 	SYS_io_uring_setup,
 	SYS_userfaultfd,
@@ -104,7 +97,7 @@ static size_t write_filter(struct sock_filter *code, enum network network)
 			 ARCHITECTURE.machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE, 1, 0),
 		RETURN(REFUSE),
 		LOAD(nr),
-		SKIP_UNLESS(BPF_JGE, X32_BIT, 1),
+		SKIP_UNLESS(BPF_JGE, ARCHITECTURE.other_calls ?: UINT32_MAX, 1),
 		RETURN(REFUSE),
 		/* This process's own limits. */
 		ALLOW_IF(SYS_prlimit64, BPF_JEQ, 0),
@@ -121,6 +114,8 @@ static size_t write_filter(struct sock_filter *code, enum network network)
 	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
 		code[count++] = head[i];
 	count += write_refusals(code + count, never, NEVER_COUNT);
+	count += write_refusals(code + count, ARCHITECTURE.starting_calls,
+				ARCHITECTURE.starting_call_count);
 	if (network == NETWORK_REFUSED)
 		count += write_refusals(code + count, of_the_network, NETWORK_COUNT);
 	code[count++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
@@ -129,7 +124,7 @@ static size_t write_filter(struct sock_filter *code, enum network network)
 
 int system_calls__confine(enum network network)
 {
-	struct sock_filter code[2 * (NEVER_COUNT + NETWORK_COUNT) + 32];
+	struct sock_filter code[2 * (NEVER_COUNT + NETWORK_COUNT + STARTING_CALLS_MAX) + 32];
 	struct sock_fprog filter = { .filter = code, .len = write_filter(code, network) };
 
 	/* Up to 5.15 a filter slows a process down, unless it is told not to. */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "architecture.h"
 #include "system_calls.h"
 
 /* Each returns whether it was refused. */
@@ -64,6 +65,24 @@ static bool start_program(void)
 static bool start_process(void)
 {
 	return fork() < 0 && errno == EPERM;
+}
+
+/* By what the architecture alone has for it. */
+static bool start_process_otherwise(void)
+{
+	for (size_t i = 0; i < ARCHITECTURE.starting_call_count; i++)
+		if (syscall(ARCHITECTURE.starting_calls[i]) >= 0 || errno != EPERM)
+			return false;
+	return true;
+}
+
+/* Not even one that is let through by its usual number; where they are not there, ENOSYS says so
+ * without a filter. */
+static bool call_by_other_numbers(void)
+{
+	uint32_t other = ARCHITECTURE.other_calls;
+
+	return !other || (syscall(other + SYS_getppid) < 0 && errno == EPERM);
 }
 
 static bool open_socket(void)
@@ -128,8 +147,9 @@ static int in_confinement(bool (*what)(void))
 static void what_a_recording_never_does_is_refused(void **state)
 {
 	static bool (*const attempts[])(void) = {
-		signal_parent, signal_parents_thread, trace_parent, write_to_own_memory,
-		start_program, start_process,	      open_socket,  limit_parent,
+		signal_parent,		 signal_parents_thread, trace_parent, write_to_own_memory,
+		start_program,		 start_process,		open_socket,  limit_parent,
+		start_process_otherwise, call_by_other_numbers,
 	};
 
 	(void)state;

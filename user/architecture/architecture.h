@@ -9,6 +9,8 @@
 
 #include "pybpfprof.h"
 
+#define STARTING_CALLS_MAX 2
+
 struct architecture {
 	uint16_t machine; /* ELF's number */
 
@@ -29,6 +31,14 @@ struct architecture {
 
 	/* The first word at pthread_self() is its own address. */
 	bool points_to_itself;
+
+	/* System calls that start processes, and that others have not. */
+	uint32_t starting_calls[STARTING_CALLS_MAX];
+	size_t starting_call_count;
+
+	/* System calls from this number on are the same once more, for another kind of program; 0:
+	 * there is none. */
+	uint32_t other_calls;
 
 	/* User code sets the thread pointer itself, and the kernel takes note when the thread is
 	 * switched out. */

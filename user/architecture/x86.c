@@ -58,9 +58,19 @@ static bool decode_variable(const uint8_t *code, size_t length, uint64_t address
 	return loaded && at < length;
 }
 
+/* By number, for this is compiled on other architectures as well. */
+#define FORK  57
+#define VFORK 58
+
+/* The bit in the numbers of system calls of programs for this architecture's 32-bit pointers. */
+#define X32_BIT 0x40000000
+
 /* The ABI says that the thread pointer points to itself; in glibc and musl it is pthread_self(). */
 const struct architecture x86_architecture = {
 	.machine = EM_X86_64,
 	.decode_variable = decode_variable,
 	.points_to_itself = true,
+	.starting_calls = { FORK, VFORK },
+	.starting_call_count = 2,
+	.other_calls = X32_BIT,
 };
