@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A target chooses what its files are: of those that do something when they are opened, or wait,
+ * none is opened. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "process.h"
+#include "target_files.h"
+#include "xalloc.h"
+
+/* No driver has that number: who opens it gets ENXIO. */
+#define NO_DRIVER makedev(4094, 0)
+
+/* The same file, as it is reached below a process's root. */
+static int open_below(const char *folder, const char *name)
+{
+	char *path = xasprintf("/proc/%d/root%s/%s", getpid(), folder, name);
+	int fd = target_file__open(getpid(), path);
+
+	free(path);
+	return fd;
+}
+
+static void make_socket(void)
+{
+	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "socket" };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+}
+
+static int enter_folder(void **state)
+{
+	char *folder = xstrdup("/tmp/test_target_files-XXXXXX");
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	*state = folder;
+	return 0;
+}
+
+static int leave_folder(void **state)
+{
+	static const char *const names[] = {
+		"regular", "fifo", "socket", "device", "disk", "link"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlink(names[i]);
+	assert_int_equal(chdir("/") || rmdir(*state), 0);
+	free(*state);
+	return 0;
+}
+
+static void regular_files_are_opened(void **state)
+{
+	int fd = open("regular", O_CREAT | O_WRONLY, 0600);
+
+	assert_int_equal(write(fd, "content", 7), 7);
+	close(fd);
+	fd = open_below(*state, "regular");
+	assert_true(fd >= 0);
+	assert_int_equal(target_file__size(getpid(), fd), 7);
+	target_file__close(getpid(), fd);
+}
+
+static void others_are_not(void **state)
+{
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	make_socket();
+	assert_int_equal(symlink("fifo", "link"), 0);
+	assert_int_equal(open_below(*state, "fifo"), -EINVAL);
+	assert_int_equal(open_below(*state, "socket"), -EINVAL);
+	assert_int_equal(open_below(*state, "link"), -EINVAL);
+	assert_int_equal(open_below(*state, "."), -EINVAL);
+	assert_int_equal(open_below(*state, "nothing"), -ENOENT);
+}
+
+static void devices_are_not(void **state)
+{
+	if (mknod("device", S_IFCHR | 0600, NO_DRIVER) || mknod("disk", S_IFBLK | 0600, NO_DRIVER))
+		skip();
+	/* It would be told. */
+	assert_true(open("device", O_RDONLY | O_NONBLOCK) < 0 && errno != EINVAL);
+	assert_int_equal(open_below(*state, "device"), -EINVAL);
+	assert_int_equal(open_below(*state, "disk"), -EINVAL);
+	assert_int_equal(symlink("device", "link"), 0);
+	assert_int_equal(open_below(*state, "link"), -EINVAL);
+}
+
+/* The one of this process that begins at START. */
+static struct mapping find_mapping(const void *start)
+{
+	struct mapping *mappings, found = { 0 };
+	ssize_t count = process__program_mappings(getpid(), &mappings);
+
+	for (ssize_t i = 0; i < count; i++)
+		if (mappings[i].start == (uintptr_t)start)
+			found = mappings[i];
+	free(mappings);
+	assert_true(found.inode);
+	return found;
+}
+
+/* A program may map a device where it would have code. */
+static void mapped_devices_are_not(void **state)
+{
+	size_t size = sysconf(_SC_PAGESIZE);
+	int fd = open("/dev/zero", O_RDONLY);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	struct mapping mapping;
+
+	(void)state;
+	close(fd);
+	if (memory == MAP_FAILED || geteuid())
+		skip();
+	mapping = find_mapping(memory);
+	assert_true(mapping.executable);
+	assert_int_equal(process__open_mapping(getpid(), &mapping), -EINVAL);
+	munmap(memory, size);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(regular_files_are_opened, enter_folder,
+						leave_folder),
+		cmocka_unit_test_setup_teardown(others_are_not, enter_folder, leave_folder),
+		cmocka_unit_test_setup_teardown(devices_are_not, enter_folder, leave_folder),
+		cmocka_unit_test(mapped_devices_are_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
