@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plain_text.h"
+#include "unicode.h"
 #include "xalloc.h"
 
 /* What a code point becomes at most: "\uNNNN", and a NUL. */
@@ -71,4 +73,13 @@ char *plain_text__escape(const char *text, size_t bytes_max)
 	}
 	result[used] = '\0';
 	return result;
+}
+
+char *plain_text__of_bytes(const char *bytes, size_t length, size_t bytes_max)
+{
+	char *valid = unicode__sanitize(bytes, length);
+	char *escaped = plain_text__escape(valid, bytes_max);
+
+	free(valid);
+	return escaped;
 }

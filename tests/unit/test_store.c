@@ -534,7 +534,17 @@ static void missing_parts_are_noticed(void **state)
 		"UPDATE functions SET kind = 77",
 		"UPDATE label_sets SET labels = '{'",
 		"UPDATE windows SET outcomes = '{\"no such outcome\": 1}'",
+		"UPDATE windows SET outcomes = '[]'",
+		"UPDATE windows SET outcomes = '{\"python\": -1}'",
 		"UPDATE windows SET rate_hz = 0",
+		"UPDATE windows SET rate_hz = 9e999",
+		"UPDATE windows SET events = -1",
+		"UPDATE windows SET start_ns = -9223372036854775807",
+		"UPDATE windows SET end_ns = start_ns - 1, start_ns = end_ns",
+		"UPDATE label_sets SET labels = '[1]'",
+		"UPDATE services SET samples = x'01ffffffffffffffffff01'",
+		"DROP TABLE strings; CREATE TABLE strings AS SELECT id, NULL AS text FROM "
+		"functions",
 	};
 	const struct store_query query = { 0, INT64_MAX, NULL, 0 };
 
@@ -553,6 +563,42 @@ static void missing_parts_are_noticed(void **state)
 		store__close(store);
 		remove_place(&place);
 	}
+}
+
+/* What STORE_READ finds where the windows are a view of what SQL selects. */
+static void has_a_view(const char *sql, const char *expected)
+{
+	const struct store_query query = { 0, INT64_MAX, NULL, 0 };
+	struct place place = make_place();
+	struct profile *profile = profile__new();
+	char *view = xasprintf("DROP TABLE windows; CREATE VIEW windows AS %s", sql), *wrong;
+	struct store *store = open_store(&place);
+	struct store_found found;
+	sqlite3 *database;
+
+	store__close(store);
+	assert_int_equal(sqlite3_open(place.path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, view, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(database);
+	works(store__open(place.folder, STORE_READ, &store));
+	wrong = store__read(store, &query, profile, &found);
+	assert_non_null(wrong);
+	assert_null(strpbrk(wrong, "\n\x1b"));
+	fails_with(wrong, expected);
+	free(view);
+	store__close(store);
+	profile__free(profile);
+	remove_place(&place);
+}
+
+/* A view may never end; and what it is called is nothing to a terminal. */
+static void nothing_runs_in_a_database(void **state)
+{
+	(void)state;
+	has_a_view("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+		   " SELECT i AS id, i AS start_ns, i AS end_ns FROM n",
+		   "profiles.db: ");
+	has_a_view("SELECT * FROM \"\n\x1b[31m\"", "\\x0a\\x1b[31m");
 }
 
 int main(void)
@@ -574,6 +620,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_store_is_refused),
 		cmocka_unit_test(another_database_is_refused),
 		cmocka_unit_test(missing_parts_are_noticed),
+		cmocka_unit_test(nothing_runs_in_a_database),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

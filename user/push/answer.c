@@ -5,7 +5,6 @@
 
 #include "answer.h"
 #include "plain_text.h"
-#include "profile.h"
 #include "xalloc.h"
 
 #define NS_PER_S 1000000000LL
@@ -36,19 +35,14 @@ static bool is_the_backends(const struct push_backend *backend, const char *cont
 	return false;
 }
 
-/* Text from a server, made safe to show; the caller frees. */
+/* The first line of text from a server, made safe to show; the caller frees. */
 static char *plain(const char *text, size_t length)
 {
-	struct profile *strings = profile__new();
-	char *copy = xstrndup(text, length), *escaped;
+	size_t line = 0;
 
-	copy[strcspn(copy, "\r\n")] = '\0';
-	/* Makes it valid UTF-8. */
-	escaped = plain_text__escape(strings->strings[profile__string(strings, copy)],
-				     QUOTED_BYTES_MAX);
-	free(copy);
-	profile__free(strings);
-	return escaped;
+	while (line < length && text[line] && text[line] != '\r' && text[line] != '\n')
+		line++;
+	return plain_text__of_bytes(text, line, QUOTED_BYTES_MAX);
 }
 
 /* "answered 400: invalid label" */
@@ -68,7 +62,9 @@ static struct push_verdict judge_success(const struct push_backend *backend,
 	bool rejects;
 
 	if (!is_the_backends(backend, answer->content_type)) {
-		type = plain(answer->content_type ? answer->content_type : "nothing", SIZE_MAX);
+		const char *given = answer->content_type ? answer->content_type : "nothing";
+
+		type = plain(given, strlen(given));
 		*why = xasprintf("answered %ld with %s, which no %s does for what it knows: is "
 				 "the URL the right one?",
 				 answer->status, type, backend->name);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "database.h"
+#include "plain_text.h"
 #include "xalloc.h"
 
 #define FILE_NAME "profiles.db"
@@ -19,6 +20,9 @@
 
 /* Who writes at the same time does not do so for long. */
 #define PATIENCE_MS 5000
+
+/* Of what SQLite says. */
+#define WORDS_BYTES_MAX 200
 
 const struct store_table_layout store_tables[STORE_TABLES] = {
 	[TABLE_STRINGS] = { "strings", "text", 1 },
@@ -57,7 +61,8 @@ static const char schema[] =
 	"CREATE INDEX stacks_by_use ON stacks (until);"
 	"CREATE INDEX label_sets_by_use ON label_sets (until);";
 
-char *database__explain(const struct store *store)
+/* SQLite's words, which may have some of a broken database's in them. */
+static char *explain(const struct store *store, const char *words)
 {
 	int code = store->database ? sqlite3_errcode(store->database) : SQLITE_NOMEM;
 
@@ -66,19 +71,29 @@ char *database__explain(const struct store *store)
 	case SQLITE_CORRUPT:
 		return xasprintf("%s is broken (%s): move it away, or save what can be read with "
 				 "sqlite3 %s .recover",
-				 store->path, sqlite3_errmsg(store->database), store->path);
+				 store->path, words, store->path);
 	case SQLITE_FULL:
 		return xasprintf("no room to write %s (%s): free some, or lower --store-size",
-				 store->path, sqlite3_errmsg(store->database));
+				 store->path, words);
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 		return xasprintf("%s cannot be opened (%s): look at who may read and write it, and "
 				 "the files beside it",
-				 store->path, sqlite3_errmsg(store->database));
+				 store->path, words);
 	default:
-		return xasprintf("%s: %s", store->path, sqlite3_errmsg(store->database));
+		return xasprintf("%s: %s", store->path, words);
 	}
+}
+
+char *database__explain(const struct store *store)
+{
+	const char *words = sqlite3_errmsg(store->database);
+	char *plain = plain_text__of_bytes(words, strlen(words), WORDS_BYTES_MAX);
+	char *wrong = explain(store, plain);
+
+	free(plain);
+	return wrong;
 }
 
 int database__prepare(struct store *store, const char *sql, sqlite3_stmt **statement)
@@ -127,6 +142,16 @@ static char *create_schema(struct store *store)
 		database__run(store, "ROLLBACK;");
 	free(numbers);
 	return wrong;
+}
+
+/* A folder may be written by others than who reads it: what is in the database is rows alone, never
+ * anything that runs. */
+static void trust_nothing(sqlite3 *database)
+{
+	sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 }
 
 /* What kind of database it is; empty: one without anything. */
@@ -208,6 +233,7 @@ char *store__open(const char *folder, enum store_access wanted, struct store **r
 		wrong = database__explain(store);
 	if (wrong)
 		return wrong;
+	trust_nothing(store->database);
 	sqlite3_busy_timeout(store->database, PATIENCE_MS);
 	wrong = check_kind(store, wanted);
 	if (!wrong && wanted == STORE_WRITE)

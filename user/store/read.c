@@ -16,6 +16,13 @@
 #include "sums.h"
 #include "xalloc.h"
 
+/* Of a window, Hz: a store has none beyond these. */
+#define RATE_MIN 1e-3
+#define RATE_MAX 1e6
+
+/* Of a service in a window; sums of such are exact. */
+#define SAMPLES_MAX (1ULL << 53)
+
 /* What a row of the database is in the profile. */
 struct known {
 	int64_t id; /* key */
@@ -100,9 +107,20 @@ static sqlite3_stmt *select_row(struct reader *reader, enum store_table table, i
 	return NULL;
 }
 
+/* The bytes of a column from *AT to *END, which may be none. */
+static void take_blob(sqlite3_stmt *row, int column, const uint8_t **at, const uint8_t **end)
+{
+	static const uint8_t none[1];
+	const uint8_t *bytes = sqlite3_column_blob(row, column);
+
+	*at = bytes ? bytes : none;
+	*end = *at + (bytes ? sqlite3_column_bytes(row, column) : 0);
+}
+
 static string_id get_string(struct reader *reader, int64_t id)
 {
 	struct known *known = find(reader, TABLE_STRINGS, id);
+	const char *text;
 	sqlite3_stmt *row;
 
 	if (known)
@@ -110,8 +128,10 @@ static string_id get_string(struct reader *reader, int64_t id)
 	row = select_row(reader, TABLE_STRINGS, id);
 	if (!row)
 		return 0;
-	known = add(reader, TABLE_STRINGS, id,
-		    profile__string(reader->profile, (const char *)sqlite3_column_text(row, 0)));
+	text = (const char *)sqlite3_column_text(row, 0);
+	if (!text)
+		take_for_broken(reader);
+	known = add(reader, TABLE_STRINGS, id, text ? profile__string(reader->profile, text) : 0);
 	sqlite3_reset(row);
 	return known->index;
 }
@@ -167,11 +187,11 @@ static uint32_t get_location(struct reader *reader, int64_t id)
 /* The stack whose locations ROW has. */
 static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
 {
-	const uint8_t *at = sqlite3_column_blob(row, 0);
-	const uint8_t *end = at + sqlite3_column_bytes(row, 0);
 	uint32_t locations[STACK_FRAMES_MAX], depth = 0;
+	const uint8_t *at, *end;
 	uint64_t location;
 
+	take_blob(row, 0, &at, &end);
 	while (depth < STACK_FRAMES_MAX && packed__take(&at, end, &location))
 		locations[depth++] = get_location(reader, location);
 	if (at != end || !depth)
@@ -225,10 +245,10 @@ static struct known *get_labels(struct reader *reader, int64_t id)
 		return NULL;
 	labels = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
 	sqlite3_reset(row);
-	if (!labels)
+	if (!json_is_object(labels))
 		take_for_broken(reader);
 	known = add(reader, TABLE_LABEL_SETS, id, 0);
-	known->wanted = labels && matches(reader->query, labels);
+	known->wanted = json_is_object(labels) && matches(reader->query, labels);
 	if (known->wanted) {
 		known->index = service__add(reader->profile, id, labels);
 		reader->found->services++;
@@ -240,13 +260,13 @@ static struct known *get_labels(struct reader *reader, int64_t id)
 /* Adds the samples of a service; returns how many. */
 static uint64_t add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row)
 {
-	const uint8_t *at = sqlite3_column_blob(row, 1);
-	const uint8_t *end = at + sqlite3_column_bytes(row, 1);
 	uint64_t stack = 0, step, count, all = 0;
+	const uint8_t *at, *end;
 
+	take_blob(row, 1, &at, &end);
 	while (at < end) {
 		if (!packed__take(&at, end, &step) || !packed__take(&at, end, &count) ||
-		    !(stack += step)) {
+		    !(stack += step) || count > SAMPLES_MAX - all) {
 			take_for_broken(reader);
 			break;
 		}
@@ -286,13 +306,13 @@ static void add_outcomes(struct reader *reader, const char *text)
 	json_t *outcomes = json_loads(text, 0, NULL), *count;
 	const char *name;
 
-	if (!outcomes)
+	if (!json_is_object(outcomes))
 		take_for_broken(reader);
 	json_object_foreach(outcomes, name, count)
 	{
 		enum outcome outcome = outcome_named(name);
 
-		if (outcome == OUTCOME_COUNT)
+		if (outcome == OUTCOME_COUNT || json_integer_value(count) < 0)
 			take_for_broken(reader);
 		else
 			reader->profile->ledger.outcomes[outcome] += json_integer_value(count);
@@ -308,26 +328,40 @@ static void note_rate(struct store_found *found, double rate_hz)
 		found->rates[1] = rate_hz;
 }
 
-/* One window, of which ROW has: id, start_ns, end_ns, rate_hz, events, lost, outcomes. */
-static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
+/* Adds what a window's own row has: id, start_ns, end_ns, rate_hz, events, lost, outcomes. */
+static void add_head(struct reader *reader, sqlite3_stmt *row)
 {
 	struct profile *profile = reader->profile;
 	double rate_hz = sqlite3_column_double(row, 3);
-	int64_t start_ns = sqlite3_column_int64(row, 1);
-	uint64_t samples = 0;
-	int code;
+	int64_t start_ns = sqlite3_column_int64(row, 1), end_ns = sqlite3_column_int64(row, 2);
+	int64_t events = sqlite3_column_int64(row, 4), lost = sqlite3_column_int64(row, 5);
+	const char *outcomes = (const char *)sqlite3_column_text(row, 6);
 
-	if (rate_hz <= 0 || !sqlite3_column_text(row, 6)) {
+	if (!(rate_hz >= RATE_MIN && rate_hz <= RATE_MAX) || start_ns < 0 || end_ns < start_ns ||
+	    end_ns - start_ns > INT64_MAX - profile->duration_ns || events < 0 || lost < 0 ||
+	    !outcomes) {
 		take_for_broken(reader);
 		return;
 	}
 	note_rate(reader->found, rate_hz);
 	if (!reader->found->windows++)
 		profile->start_unix_ns = start_ns;
-	profile->duration_ns += sqlite3_column_int64(row, 2) - start_ns;
-	profile->ledger.events += sqlite3_column_int64(row, 4);
-	profile->ledger.lost += sqlite3_column_int64(row, 5);
-	add_outcomes(reader, (const char *)sqlite3_column_text(row, 6));
+	profile->duration_ns += end_ns - start_ns;
+	profile->ledger.events += events;
+	profile->ledger.lost += lost;
+	add_outcomes(reader, outcomes);
+}
+
+/* One window, with all its services. */
+static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
+{
+	double rate_hz = sqlite3_column_double(row, 3);
+	uint64_t samples = 0;
+	int code;
+
+	add_head(reader, row);
+	if (reader->wrong)
+		return;
 	sqlite3_bind_int64(services, 1, sqlite3_column_int64(row, 0));
 	while ((code = sqlite3_step(services)) == SQLITE_ROW && !reader->wrong) {
 		struct known *labels = get_labels(reader, sqlite3_column_int64(services, 0));
