@@ -45,6 +45,8 @@ static void urls_are_completed(void **state)
 		 "https://parca.example/behind/a/api/profiles/writeraw", true);
 	leads_to("otlp+http://[::1]:4318", &push_otlp, "http://[::1]:4318/v1development/profiles",
 		 true);
+	leads_to("parca+http://127.evil.example", &push_parca,
+		 "http://127.evil.example/api/profiles/writeraw", false);
 	leads_to("otlp+http://localhost:4318/x", &push_otlp,
 		 "http://localhost:4318/x/v1development/profiles", true);
 }

@@ -167,6 +167,8 @@ static void take_entry(struct reader *reader)
 {
 	char *key = xstrdup((const char *)reader->event.data.scalar.value);
 
+	if (strlen(key) != reader->event.data.scalar.length)
+		refuse(reader, "a key has a NUL");
 	switch (next(reader)) {
 	case YAML_SCALAR_EVENT:
 		take_value(reader, key);

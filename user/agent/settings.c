@@ -7,6 +7,7 @@
 
 #include "config_file.h"
 #include "log.h"
+#include "plain_text.h"
 #include "settings.h"
 #include "xalloc.h"
 
@@ -363,6 +364,7 @@ static void print_option(const struct settings *settings, const struct option_en
 {
 	const struct setting *first = find(settings, option);
 	bool listed = is_list(option);
+	char *place;
 
 	if (!first) {
 		fprintf(file, "# %s: not set\n", option->name);
@@ -381,7 +383,10 @@ static void print_option(const struct settings *settings, const struct option_en
 		else
 			print_value(setting->value, file);
 	}
-	fprintf(file, "%s  # %s\n", listed ? "]" : "", first->place);
+	/* The file's name must not end the comment. */
+	place = plain_text__of_bytes(first->place, strlen(first->place), SIZE_MAX);
+	fprintf(file, "%s  # %s\n", listed ? "]" : "", place);
+	free(place);
 }
 
 void settings__print(const struct settings *settings, FILE *file)

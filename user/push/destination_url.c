@@ -51,8 +51,10 @@ static char *part_of(CURLU *url, CURLUPart which)
 
 static bool is_of_this_machine(const char *host)
 {
-	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-	       strcmp(host, "[::1]") == 0;
+	/* The name 127.example.org leads anywhere. */
+	bool is_loopback = strncmp(host, "127.", 4) == 0 && !host[strspn(host, "0123456789.")];
+
+	return is_loopback || strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
 /* Why no requests can be sent to that; NULL: they can. */
