@@ -244,13 +244,19 @@ struct obstacle privileges__events(int error)
 				"run as root, or sysctl -w kernel.perf_event_paranoid=2; in a "
 				"container allow the perf_event_open system call");
 	case ENOENT:
+	case ENOSYS:
 	case EOPNOTSUPP:
 		return obstacle(xstrdup("this kernel has no CPU clock event"),
 				"one with CONFIG_PERF_EVENTS=y is needed");
+	case EMFILE:
+	case ENFILE:
+		return obstacle(xasprintf("no room for perf events (%s)", strerror(-error)),
+				"raise ulimit -n, which each CPU takes one of");
 	default:
 		return obstacle(
 			xasprintf("perf events could not be started (%s)", strerror(-error)),
-			"pybpfprof check tells more");
+			"see what else pybpfprof check finds, and report it with the kernel's "
+			"version");
 	}
 }
 

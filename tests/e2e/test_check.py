@@ -166,7 +166,11 @@ class TestSystemCalls:
         (321, errno.EPERM, {"ring buffer"} | NO_PROGRAM, "allow the bpf system call"),
         (321, errno.ENOSYS, {"ring buffer"} | NO_PROGRAM, "5.10"),
         (298, errno.EACCES, {"perf events", "sample"}, "perf_event_paranoid"),
+        (298, errno.EPERM, {"perf events", "sample"}, "allow the perf_event_open system call"),
         (298, errno.ENOENT, {"perf events", "sample"}, "CONFIG_PERF_EVENTS"),
+        (298, errno.ENOSYS, {"perf events", "sample"}, "CONFIG_PERF_EVENTS"),
+        (298, errno.EMFILE, {"perf events", "sample"}, "ulimit -n"),
+        (298, errno.EBUSY, {"perf events", "sample"}, "report it"),
         (310, errno.EPERM, {"processes"}, "process_vm_readv: Operation not permitted"),
         (56, errno.EAGAIN, {"processes", "sample"} | NO_PROGRAM, "fork: "),
     ])
@@ -215,6 +219,39 @@ class TestKernel:
         assert "bpf_jit_enable=1" in checks.words("BPF JIT")
         # What the program that was loaded is says more.
         assert Checks(binary, with_shell(script)).expect().checks["BPF JIT"]["verdict"] == "OK"
+
+
+class TestNotNeeded:
+    """What a machine may lack, or hide: that is said, and profiling works without it."""
+
+    TRACEFS = ("mount -t tmpfs none /sys/kernel/tracing\n"
+               "mount -t tmpfs none /sys/kernel/debug 2>/dev/null || true\n")
+
+    def found(self, binary, name, prefix):
+        return Checks(binary, prefix).expect().checks[name]["found"]
+
+    def test_uprobes(self, binary):
+        if not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
+            not_here("uprobe in /sys/bus/event_source/devices")
+        assert self.found(binary, "uprobes", ()) == "there, not needed"
+        hidden = with_shell("mount -t tmpfs none /sys/bus/event_source/devices")
+        assert self.found(binary, "uprobes", hidden) == "not there, not needed"
+
+    def test_tracefs(self, binary):
+        mounted = self.TRACEFS + "mkdir /sys/kernel/tracing/events\n"
+        assert self.found(binary, "tracefs", with_shell(mounted)) == "mounted, not needed"
+        assert self.found(binary, "tracefs", with_shell(self.TRACEFS)) == "not mounted, not needed"
+
+    def test_tracefs_of_others(self, public_binary):
+        closed = with_shell(self.TRACEFS + "chmod 700 /sys/kernel/tracing\n")
+        held = as_nobody(CAPABILITIES - {"dac_read_search"})
+        checks = Checks(public_binary, closed + held).expect((), {"CAP_DAC_READ_SEARCH"})
+        assert checks.checks["tracefs"]["found"] == "not to be seen by this user, not needed"
+
+    def test_hardware_events(self, binary):
+        """A machine without any has the CPU's clock."""
+        assert re.match("cpu-clock, task-clock, context-switches, (no )?cycles, (no )?instructions, "
+                        "(no )?cache-misses; ", self.found(binary, "perf events", ()))
 
 
 class TestSettings:
