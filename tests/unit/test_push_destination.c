@@ -80,6 +80,8 @@ static void what_is_no_url_is_refused(void **state)
 	is_refused("parca+ftp://host", "neither http");
 	is_refused("parca+file:///etc/passwd", "neither http");
 	is_refused("parca+http://user:secret@host", "user=FILE");
+	is_refused("parca+http://:secret@host", "user=FILE");
+	is_refused("parca+http://@host", "user=FILE");
 	is_refused("parca+http://host/?a=b", "more than a host");
 	is_refused("parca+http://host/#a", "more than a host");
 }

@@ -49,6 +49,17 @@ static char *part_of(CURLU *url, CURLUPart which)
 	return copy;
 }
 
+/* Whether URL has that part, be it empty. */
+static bool has_part(CURLU *url, CURLUPart which)
+{
+	char *part;
+
+	if (curl_url_get(url, which, &part, 0))
+		return false;
+	curl_free(part);
+	return true;
+}
+
 static bool is_of_this_machine(const char *host)
 {
 	/* The name 127.example.org leads anywhere. */
@@ -60,19 +71,18 @@ static bool is_of_this_machine(const char *host)
 /* Why no requests can be sent to that; NULL: they can. */
 static const char *find_fault(CURLU *url)
 {
-	char *scheme = part_of(url, CURLUPART_SCHEME), *user = part_of(url, CURLUPART_USER);
+	char *scheme = part_of(url, CURLUPART_SCHEME);
 	char *query = part_of(url, CURLUPART_QUERY), *fragment = part_of(url, CURLUPART_FRAGMENT);
 	const char *fault = NULL;
 
 	if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)
 		fault = "it is neither http:// nor https://";
-	else if (*user)
+	else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
 		fault = "a user and a password do not belong there, where everybody on this "
 			"machine can read them: put them into a file, user=FILE behind the URL";
 	else if (*query || *fragment)
 		fault = "it has more than a host, a port and a path";
 	free(scheme);
-	free(user);
 	free(query);
 	free(fragment);
 	return fault;
