@@ -145,6 +145,10 @@ $(OUTPUT)/fuzzed/libpybpfprof.a: $(FUZZED)
 FUZZ_WRAPPED := clock_gettime nanosleep
 $(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__begin target_file__read_on target_file__read_start
 $(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
+$(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,look ledger profile targets) listen \
+	bind curl_easy_init
+$(OUTPUT)/fuzz/fuzz_settings: FUZZ_WRAPPED += fopen store__open store__close
+$(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access
 $(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await \
 	awaited remove has know_python know_other) $(addprefix sampler__,targets follow sees_mappings \
 	untold crowded outcomes find_kernel_pid) process_list__read process__inspect identity__read \

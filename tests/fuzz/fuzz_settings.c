@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The input: what people, and whoever writes their files, say to the agent and to a report.  Its
+ * first byte chooses: the agent's words, its environment and two states of its file; a report's
+ * words; where to push to; a file of credentials. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent_options.h"
+#include "cmd_report.h"
+#include "credentials.h"
+#include "input.h"
+#include "xalloc.h"
+
+#define WORDS_MAX  32
+#define PARTS_MAX  3
+#define SEPARATOR  "\n---\n"
+#define VARIABLE   "PYBPFPROF_"
+#define BYTES_MAX  (64 * 1024)
+#define HTTP	   "http://"
+#define LOCALHOST  "localhost"
+#define LOOPBACK_6 "[::1]"
+
+/* What any file holds; libFuzzer has its own. */
+static struct {
+	char *text; /* NULL: what it holds itself */
+	size_t length;
+} file;
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+char *__wrap_store__open(const char *folder, enum store_access wanted, struct store **store);
+void __wrap_store__close(struct store *store);
+
+/* The linker has those who mean these functions call them (see the Makefile). */
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	return file.text ? fmemopen(file.text, file.length, "r") : __real_fopen(path, mode);
+}
+
+char *__wrap_store__open(const char *folder, enum store_access wanted, struct store **store)
+{
+	CHECK(folder && wanted == STORE_READ);
+	*store = NULL;
+	return xstrdup("there is none");
+}
+
+void __wrap_store__close(struct store *store)
+{
+	CHECK(!store);
+}
+
+/* Cuts TEXT into lines, those that are variables apart; returns how many words there are. */
+static int take_words(char *text, char *words[WORDS_MAX + 1])
+{
+	int count = 1;
+	char *word;
+
+	while (count < WORDS_MAX && (word = strsep(&text, "\n"))) {
+		if (strncmp(word, VARIABLE, strlen(VARIABLE)) == 0 && strchr(word, '='))
+			putenv(word);
+		else
+			words[count++] = word;
+	}
+	words[count] = NULL;
+	return count;
+}
+
+static void check(const struct agent_options *options)
+{
+	CHECK(options->sampled.rate_hz > 0 && options->sampled.processes_max > 0);
+	CHECK(options->window_s >= 0.1 && options->window_s <= 3600);
+	CHECK(options->limits.bytes && options->limits.age_ns > 0);
+	CHECK(options->budget.cpu >= 0 && options->budget.cpu <= 1);
+	CHECK(options->node && options->address);
+	CHECK(options->help || options->print_config || options->folder || options->pushed.count);
+}
+
+/* What is printed as a file; the caller frees. */
+static char *print(const struct agent_options *options)
+{
+	char *text;
+	size_t size;
+	FILE *printed = open_memstream(&text, &size);
+
+	settings__print(options->settings, printed);
+	CHECK(!fclose(printed));
+	return text;
+}
+
+/* Takes from TEXT where each value is from; false where a file in YAML cannot hold it. */
+static bool strip(char *text)
+{
+	char *to = text;
+
+	for (char *at = text, *end; *at; at = end) {
+		char *comment = end = at + strcspn(at, "\n");
+
+		while (comment > at && *comment != '#')
+			comment--;
+		end += *end != '\0';
+		if (comment == at)
+			continue;
+		memmove(to, at, comment - at);
+		to += comment - at;
+		*to++ = '\n';
+	}
+	*to = '\0';
+	for (; *text; text++)
+		if ((unsigned char)*text >= 0x7f || ((unsigned char)*text < ' ' && *text != '\n'))
+			return false;
+	return true;
+}
+
+/* What is printed is a file that says the same. */
+static void check_printed(const struct agent_options *options)
+{
+	char *words[] = { "agent", "--print-config", "--config", "printed", NULL };
+	char *printed = print(options), *again;
+	struct agent_options from_file;
+	const char *path = settings__file(options->settings);
+
+	file.text = xstrdup(printed);
+	file.length = strlen(printed);
+	if (strip(printed) && (!path || !strchr(path, '#'))) {
+		CHECK(!agent_options__parse(4, words, &from_file));
+		again = print(&from_file);
+		CHECK(strip(again) && strcmp(printed, again) == 0);
+		free(again);
+		agent_options__free(&from_file);
+	}
+	free(file.text);
+	file.text = NULL;
+	free(printed);
+}
+
+static void set_file(char *text)
+{
+	file.text = text ?: "";
+	file.length = strlen(file.text);
+}
+
+static void try_agent(char *text)
+{
+	char *words[WORDS_MAX + 1] = { "agent" }, *parts[PARTS_MAX] = { text };
+	struct agent_options options;
+	int count;
+
+	for (int i = 1; i < PARTS_MAX && parts[i - 1]; i++) {
+		parts[i] = strstr(parts[i - 1], SEPARATOR);
+		if (!parts[i])
+			break;
+		*parts[i] = '\0';
+		parts[i] += strlen(SEPARATOR);
+	}
+	clearenv();
+	count = take_words(text, words);
+	set_file(parts[1]);
+	if (agent_options__parse(count, words, &options)) {
+		file.text = NULL;
+		return;
+	}
+	check(&options);
+	set_file(parts[2]);
+	agent_options__reload(&options);
+	check(&options);
+	clearenv();
+	check_printed(&options);
+	agent_options__free(&options);
+}
+
+static void try_report(char *text)
+{
+	char *words[WORDS_MAX + 1] = { "report" };
+	int count = take_words(text, words);
+
+	cmd_report(count, words);
+}
+
+/* Whether the host behind http:// is one that no packet leaves this machine for. */
+static bool is_near(const char *host)
+{
+	size_t length = strcspn(host, "/");
+
+	if (strncmp(host, LOOPBACK_6, strlen(LOOPBACK_6)) == 0)
+		return true;
+	length = strcspn(host, ":/");
+	return (length == strlen(LOCALHOST) && strncmp(host, LOCALHOST, length) == 0) ||
+	       (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == length);
+}
+
+static void try_destinations(char *text)
+{
+	struct push_destinations destinations = { 0 };
+	char *word;
+
+	while ((word = strsep(&text, "\n")))
+		free(push_destinations__add(&destinations, word));
+	for (size_t i = 0; i < destinations.count; i++) {
+		const struct push_destination *destination = &destinations.list[i];
+		const char *request = destination->url.request;
+		bool is_open = strncmp(request, HTTP, strlen(HTTP)) == 0;
+
+		CHECK(is_open || strncmp(request, "https://", 8) == 0);
+		CHECK(!strpbrk(request, " \r\n?#"));
+		CHECK(!memchr(request, '@', strcspn(request + strlen("https://"), "/")));
+		CHECK(strstr(request, destination->url.backend->path));
+		CHECK(destination->url.secure == (!is_open || is_near(request + strlen(HTTP))));
+		CHECK(destination->timeout_s > 0 && destination->queue_bytes);
+		CHECK(!destination->token_file || !destination->user_file);
+		CHECK(!destination->tenant || *destination->tenant);
+	}
+	push_destinations__free(&destinations);
+}
+
+static void try_credentials(const uint8_t *bytes, size_t size)
+{
+	int fd = memfd_create("credentials", 0);
+	char *path = xasprintf("/proc/self/fd/%d", fd), *wrong, *header;
+
+	CHECK(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+	for (int kind = CREDENTIALS_TOKEN; kind <= CREDENTIALS_USER; kind++) {
+		wrong = NULL;
+		header = credentials__header(path, kind, &wrong);
+		CHECK(!header == !!wrong);
+		CHECK(!header || !strpbrk(header, "\r\n"));
+		free(header);
+		free(wrong);
+	}
+	free(path);
+	close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	static bool is_quiet;
+	uint8_t choice = size ? bytes[0] % 4 : 0;
+	char *text;
+
+	if (!size || size > BYTES_MAX)
+		return 0;
+	if (!is_quiet)
+		is_quiet = freopen("/dev/null", "w", stdout);
+	text = xstrndup((const char *)bytes + 1, size - 1);
+	if (choice == 0)
+		try_agent(text);
+	else if (choice == 1)
+		try_report(text);
+	else if (choice == 2)
+		try_destinations(text);
+	else
+		try_credentials(bytes + 1, size - 1);
+	free(text);
+	return 0;
+}
