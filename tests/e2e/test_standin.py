@@ -184,40 +184,43 @@ def test_major_4_is_refused(standin, target, profile, tmp_path):
     assert "Python 4.0.0, which is not supported" in run.stderr
 
 
-# How a process is hostile, and what the ledger says of its samples then.
+# What may be found where memory changes while it is read; one of these is, but not always the same.
+TORN = ("frame_address", "frame_fault", "thread_fault", "truncated", "name_unknown", "code_replaced")
+# How a process is hostile, and what the ledger says of its samples then: one of these at least.
 HOSTILITIES = [
-    ("frame-loop", "truncated"),
-    ("frames-nowhere", "frame_address"),
-    ("state-loop", "too_many_threads"),
-    ("interpreter-loop", "too_many_threads"),
-    ("10000-states", None),
-    ("no-interpreter", "interpreter_fault"),
-    ("2-gib-names", "unnamed_code_objects"),
-    ("overflows", "unnamed_code_objects"),
-    ("rewriting", None),
-    ("names-for-ever", None),
+    ("frame-loop", ("truncated",)),
+    ("frames-nowhere", ("frame_address",)),
+    ("state-loop", ("too_many_threads",)),
+    ("interpreter-loop", ("too_many_threads",)),
+    ("10000-states", ("too_many_threads",)),
+    ("10000-threads", ("too_many_threads",)),
+    ("no-interpreter", ("interpreter_fault",)),
+    ("2-gib-names", ("unnamed_code_objects",)),
+    ("overflows", ("unnamed_code_objects",)),
+    ("rewriting", TORN),
+    ("names-for-ever", ("unnamed_code_objects",)),
 ]
-HOSTILE_SECONDS = 2
+HOSTILE_SECONDS = collections.defaultdict(lambda: 2, {"names-for-ever": 8})
 # Loading the program, then less than a CPU all the time.
-HOSTILE_CPU_S = 2 + HOSTILE_SECONDS
+LOADING_CPU_S = 2
 HOSTILE_DELAY_S = 5
-# The names and tables that are kept of a process, with copies of them.
-HOSTILE_RSS_MB = 600
+# The names of 256 MiB that are kept of a process, three times.
+HOSTILE_RSS_MB = 1000
 
 
-@pytest.mark.parametrize("how, reason", HOSTILITIES, ids=[row[0] for row in HOSTILITIES])
-def test_hostile(how, reason, standin, target, profile, tmp_path):
+@pytest.mark.parametrize("how, reasons", HOSTILITIES, ids=[row[0] for row in HOSTILITIES])
+def test_hostile(how, reasons, standin, target, profile, tmp_path):
     program = target.start([standin(Build(14, False)), "hostile", how])
-    used_path = str(tmp_path / "used")
-    run = profile("-p", program.pid, "-d", HOSTILE_SECONDS, "-r", 999,
+    used_path, seconds = str(tmp_path / "used"), HOSTILE_SECONDS[how]
+    run = profile("-p", program.pid, "-d", seconds, "-r", 1999,
                   prefix=[sys.executable, os.path.join(PROGRAMS, "usage.py"), used_path])
     with open(used_path, encoding="ascii") as file:
         used = json.load(file)
     ledger = dict(run.ledger, **run.ledger["errors"])
     assert run.samples > 0
-    assert reason is None or ledger[reason] > 0
-    assert ledger["duration_s"] < HOSTILE_SECONDS + HOSTILE_DELAY_S
-    assert used["cpu_s"] < HOSTILE_CPU_S and used["rss_mb"] < HOSTILE_RSS_MB, used
+    assert sum(ledger[reason] for reason in reasons) > 0, ledger
+    assert ledger["duration_s"] < seconds + HOSTILE_DELAY_S
+    assert used["cpu_s"] < LOADING_CPU_S + seconds and used["rss_mb"] < HOSTILE_RSS_MB, used
 
 
 SPARSE_BYTES = 1 << 40

@@ -31,6 +31,7 @@
 #endif
 #include <internal/pycore_code.h>
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,9 @@
 #define SPINS	      20000
 #define STACK_BYTES   16384
 #define STATES	      10000
-#define NAMES	      20000
+#define SLEEP_US      5000000
+#define NAMES	      600
+#define NAME_BYTES    (900 << 10)
 #define FILENAME      "/srv/stand-in/program.py"
 #define FIRST_LINE(i) (100 * ((i) + 1))
 
@@ -384,6 +387,44 @@ static void multiply_states(void)
 	}
 }
 
+/* Asleep for most of the time, and then busy for a moment. */
+static void *sleep_in_state(void *argument)
+{
+	_PyThreadStateImpl *state = argument;
+
+	state->base.thread_id = (unsigned long)pthread_self();
+	for (;;) {
+		usleep(SLEEP_US);
+		for (volatile int i = 0; i < SPINS; i++)
+			;
+	}
+	return NULL;
+}
+
+/* As many as the machine lets there be, up to STATES: each with a state of its own in the list. */
+static void multiply_threads(void)
+{
+	_PyThreadStateImpl *state;
+	pthread_attr_t attributes;
+	pthread_t handle;
+	int started = 0;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
+	pthread_attr_setguardsize(&attributes, 0);
+	while (started < STATES) {
+		state = allocate(sizeof(*state));
+		state->base = threads[0].state->base;
+		state->base.next = _PyRuntime._main_interpreter.threads.head;
+		if (pthread_create(&handle, &attributes, sleep_in_state, state))
+			break;
+		__atomic_store_n(&_PyRuntime._main_interpreter.threads.head, &state->base,
+				 __ATOMIC_RELEASE);
+		started++;
+	}
+	fprintf(stderr, "%d threads\n", started);
+}
+
 static void lie_about_interpreters(void)
 {
 	_PyRuntime.interpreters.head = (void *)0xdead00000000;
@@ -459,10 +500,11 @@ static void rewrite(void)
 		abort();
 }
 
-/* One code object after another, each with a name of 60 KiB that no other has. */
+/* One code object after another, each with a long name that no other has: more than is read of one
+ * process. */
 static void *make_names(void *argument)
 {
-	size_t length = 60 << 10;
+	size_t length = NAME_BYTES;
 	char *text = allocate(length + 1);
 
 	(void)argument;
@@ -474,7 +516,7 @@ static void *make_names(void *argument)
 		codes[CALLERS]->co_qualname = new_str(text, length - 1, 1, 1);
 		for (int j = 0; j < THREADS; j++)
 			set_executable(threads[j].frames[CALLERS], codes[CALLERS]);
-		usleep(100);
+		usleep(2000);
 	}
 	return NULL;
 }
@@ -496,6 +538,7 @@ static const struct {
 	{ "state-loop", loop_states },
 	{ "interpreter-loop", loop_interpreters },
 	{ "10000-states", multiply_states },
+	{ "10000-threads", multiply_threads },
 	{ "no-interpreter", lie_about_interpreters },
 	{ "2-gib-names", claim_long_names },
 	{ "overflows", claim_overflowing_sizes },
