@@ -2,13 +2,17 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "cmd_agent.h"
 #include "cmd_check.h"
 #include "cmd_record.h"
 #include "cmd_report.h"
 #include "log.h"
+#include "xalloc.h"
 
 /* The verbs; the first one may be left out. */
 static const struct {
@@ -35,6 +39,8 @@ int main(int count, char **arguments)
 {
 	/* Lines of two processes, of which the agent may have another, are not to be mixed. */
 	setvbuf(stderr, NULL, _IOLBF, 0);
+	/* Else what there was no memory for would be missing in what is written, without a word. */
+	json_set_alloc_funcs(xmalloc, free);
 	for (size_t i = 0; count > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(arguments[1], verbs[i].name) == 0)
 			return close_output(verbs[i].run(count - 1, arguments + 1));

@@ -6,12 +6,17 @@
 
 #include "xalloc.h"
 
-static void *must(void *memory)
+void out_of_memory(void)
 {
-	if (memory)
-		return memory;
 	fputs("pybpfprof: out of memory\n", stderr);
 	exit(1);
+}
+
+static void *must(void *memory)
+{
+	if (!memory)
+		out_of_memory();
+	return memory;
 }
 
 void *xmalloc(size_t size)

@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+/* Says so, and ends the process with exit status 1. */
+_Noreturn void out_of_memory(void);
+
 /* As malloc, calloc, reallocarray, strdup and asprintf, but never NULL: out of memory ends the
  * process with exit status 1.  The caller frees the result. */
 void *xmalloc(size_t size);

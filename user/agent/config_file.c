@@ -32,12 +32,14 @@ static void refuse_syntax(struct reader *reader)
 {
 	const yaml_parser_t *parser = &reader->parser;
 
+	if (parser->error == YAML_MEMORY_ERROR)
+		out_of_memory();
 	if (parser->error == YAML_READER_ERROR)
 		reader->wrong = xasprintf("%s: no text in UTF-8: %s, at byte %zu", reader->path,
 					  parser->problem, parser->problem_offset);
 	else
 		reader->wrong = xasprintf("%s:%zu: %s", reader->path, parser->problem_mark.line + 1,
-					  parser->problem ? parser->problem : "no memory for it");
+					  parser->problem ? parser->problem : "it cannot be read");
 }
 
 /* Goes to the next event, and returns its type; YAML_NO_EVENT where something is wrong. */
@@ -215,12 +217,12 @@ char *config_file__read(const char *path, config_file__take *take, void *context
 	struct reader reader = { .path = path, .take = take, .context = context };
 	FILE *file = fopen(path, "re");
 
+	if (!file && errno == ENOMEM)
+		out_of_memory();
 	if (!file)
 		return xasprintf("the configuration %s cannot be read: %s", path, strerror(errno));
-	if (!yaml_parser_initialize(&reader.parser)) {
-		fclose(file);
-		return xasprintf("%s: no memory to read it", path);
-	}
+	if (!yaml_parser_initialize(&reader.parser))
+		out_of_memory();
 	yaml_parser_set_input_file(&reader.parser, file);
 	take_document(&reader);
 	yaml_event_delete(&reader.event);

@@ -27,10 +27,8 @@ void push_add_pprof(struct body *body, const struct batch *batch)
 	size_t length;
 	FILE *file = open_memstream(&bytes, &length);
 
-	if (!file || output_pprof.write(batch->profile, &options, file) || fclose(file)) {
-		fputs("pybpfprof: out of memory\n", stderr);
-		exit(1);
-	}
+	if (!file || output_pprof.write(batch->profile, &options, file) || fclose(file))
+		out_of_memory();
 	body__add(body, bytes, length);
 	free(bytes);
 }

@@ -61,10 +61,8 @@ void body__gzip(struct body *body)
 	z_stream stream = { .next_in = body->bytes, .avail_in = body->length };
 
 	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
-			 Z_DEFAULT_STRATEGY) != Z_OK) {
-		fputs("pybpfprof: out of memory\n", stderr);
-		exit(1);
-	}
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		out_of_memory();
 	stream.avail_out = deflateBound(&stream, body->length);
 	stream.next_out = body__extend(&packed, stream.avail_out);
 	/* All of it fits. */

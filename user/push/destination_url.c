@@ -37,12 +37,25 @@ static char *backend_names(void)
 	return names;
 }
 
+/* What a call came to, but for a lack of memory, which is no fault of the URL. */
+static CURLUcode judge(CURLUcode code)
+{
+	if (code == CURLUE_OUT_OF_MEMORY)
+		out_of_memory();
+	return code;
+}
+
+static CURLUcode get(CURLU *url, CURLUPart which, char **part)
+{
+	return judge(curl_url_get(url, which, part, 0));
+}
+
 /* A part of URL, "" where it has none; the caller frees it. */
 static char *part_of(CURLU *url, CURLUPart which)
 {
 	char *part, *copy;
 
-	if (curl_url_get(url, which, &part, 0))
+	if (get(url, which, &part))
 		return xstrdup("");
 	copy = xstrdup(part);
 	curl_free(part);
@@ -54,7 +67,7 @@ static bool has_part(CURLU *url, CURLUPart which)
 {
 	char *part;
 
-	if (curl_url_get(url, which, &part, 0))
+	if (get(url, which, &part))
 		return false;
 	curl_free(part);
 	return true;
@@ -98,7 +111,7 @@ static void finish(CURLU *curl, struct destination_url *url)
 	while (length && path[length - 1] == '/')
 		path[--length] = '\0';
 	all = xasprintf("%s%s", path, url->backend->path);
-	curl_url_set(curl, CURLUPART_PATH, all, 0);
+	judge(curl_url_set(curl, CURLUPART_PATH, all, 0));
 	url->request = part_of(curl, CURLUPART_URL);
 	url->secure = strcmp(scheme, "https") == 0 || is_of_this_machine(host);
 	free(all);
@@ -113,14 +126,16 @@ char *destination_url__parse(const char *text, struct destination_url *url)
 	const char *rest = NULL, *fault;
 	char *names, *wrong = NULL;
 
+	if (!curl)
+		out_of_memory();
 	*url = (struct destination_url){ .backend = find_backend(text, &rest) };
 	if (!url->backend) {
 		names = backend_names();
 		wrong = xasprintf("it does not say to what kind of backend: %s", names);
 		free(names);
 	} else {
-		fault = curl_url_set(curl, CURLUPART_URL, rest, 0) ? "it is no URL"
-								   : find_fault(curl);
+		fault = judge(curl_url_set(curl, CURLUPART_URL, rest, 0)) ? "it is no URL"
+									  : find_fault(curl);
 		if (fault)
 			wrong = xstrdup(fault);
 	}

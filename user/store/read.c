@@ -82,6 +82,8 @@ static bool check(struct reader *reader, int code)
 /* Something refers to what is not there, or is not as it was written. */
 static void take_for_broken(struct reader *reader)
 {
+	/* A text that there was no memory for is none, either. */
+	check(reader, sqlite3_errcode(reader->store->database) == SQLITE_NOMEM);
 	if (!reader->wrong)
 		reader->wrong =
 			xasprintf("%s is broken (it lacks parts of what it has): move it away",
