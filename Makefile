@@ -48,7 +48,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/t
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/native/test_*.c)) \
 	$(OUTPUT)/unit/walker
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so slow_disk.so interrupted.so)
+FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow_disk.so interrupted.so)
 IN_MACHINES := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c)
 PAGE := $(wildcard user/output/page/*)
@@ -198,6 +198,7 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: t
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
 $(OUTPUT)/hardware_clock.so: tests/kernels/hardware_clock.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
+$(OUTPUT)/fail_each_allocation.so: tests/programs/fail_each_allocation.c
 $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
 $(OUTPUT)/interrupted.so: tests/programs/interrupted.c
 $(IN_MACHINES) $(FAULTS): | $(OUTPUT)/

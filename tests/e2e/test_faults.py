@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from agents import end
 from conftest import PATIENCE, PROGRAMS
 from test_nmi_safety import descriptors
 
@@ -223,6 +224,67 @@ class TestOpenFiles:
         self.allow(run, self.found[0])
         run.load()
         assert run.count_name("in_child") > 0.1 * self.SECONDS * self.RATE
+
+
+class TestEachAllocation:
+    """Every allocation of a short run fails once: that is said in one line, and the run ends with 1; or
+    all is as without it."""
+
+    OUT_OF_MEMORY = re.compile("pybpfprof: .*(out of memory|Cannot allocate memory)")
+    # Beyond reading the store, which is the same for each format.
+    OF_THE_STORE = "profiles.db: out of memory"
+
+    @pytest.fixture
+    def fail_each(self, binary, tmp_path):
+        """fail_each(WORD...): {number: what was said} of the allocations that ended the run."""
+        preloaded = os.path.join(os.path.dirname(binary), "fail_each_allocation.so")
+        assert os.path.exists(preloaded), "make unit-tests builds it"
+
+        def fail(*words, first=1):
+            path = tmp_path / "report"
+            run = subprocess.run([binary, *map(str, words)], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, timeout=4 * PATIENCE, check=False,
+                                 env=dict(os.environ, LD_PRELOAD=preloaded, FAIL_REPORT=str(path),
+                                          FAIL_FIRST=str(first)))
+            assert run.returncode == 0 and run.stdout, run.stderr
+            told = list(self.read(path.read_bytes()))
+            path.unlink()
+            assert [number for number, _, _ in told] == list(range(first, first + len(told)))
+            return {number: self.judge(number, status, said) for number, status, said in told
+                    if status}
+        return fail
+
+    @staticmethod
+    def read(told):
+        while told:
+            head, _, told = told.partition(b"\n")
+            number, status, length = map(int, head.split())
+            yield number, status, told[:length].decode("utf-8")
+            told = told[length:]
+
+    def judge(self, number, status, said):
+        assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 1, (number, status, said)
+        wrong = [line for line in said.splitlines() if self.OUT_OF_MEMORY.match(line)]
+        assert len(wrong) == 1, (number, said)
+        return wrong[0]
+
+    def test_configuration(self, fail_each, tmp_path):
+        config = tmp_path / "agent.yaml"
+        config.write_text("store: /s\nrate: 49\nexclude: [comm=make, uid=1000]\n"
+                          "push: ['pyroscope+http://localhost:4040 tenant=web queue=4M']\n")
+        assert len(fail_each("agent", "--print-config", "--config", config)) > 100
+
+    def test_report(self, fail_each, any_python, target, agent, store):
+        target(any_python, "busy.py")
+        run = agent("--comm", "busy.py", "--window", "1s", "-r", 99)
+        time.sleep(1.5)
+        end(run)
+        words = ("report", "--store", store.folder, "-o", "-", "-q")
+        failed = fail_each(*words, "-f", "text")
+        assert len(failed) > 500
+        read = max(number for number, said in failed.items() if self.OF_THE_STORE in said)
+        for name in "html", "folded", "pprof", "speedscope":
+            assert len(fail_each(*words, "-f", name, first=read)) > 10, name
 
 
 class TestMemory:

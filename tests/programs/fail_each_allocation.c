@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * To be preloaded: every allocation of the program fails, each in a process of its own.
+ * That is forked there, and goes on to its end; then the program goes on as if nothing
+ * had been.  What came of each is appended to the file $FAIL_REPORT: its number, the
+ * wait status, the length of what it said, and that.  $FAIL_FIRST is the first that fails.
+ *
+ * The program has one thread.  Locks are none: a process that is forked while its thread
+ * holds one would wait for the thread it was forked from.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* So long may one take from its failing allocation on. */
+#define PATIENCE_S 10
+
+#define SAID_BYTES_MAX 65536
+#define FILES_MAX      256
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+static unsigned long first, allocations;
+static int report = -1; /* the file; negative in the processes that are forked */
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	(void)mutex;
+	return 0;
+}
+
+int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	(void)mutex;
+	return 0;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	(void)mutex;
+	return 0;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *path = getenv("FAIL_REPORT"), *number = getenv("FAIL_FIRST");
+
+	if (number)
+		first = strtoul(number, NULL, 10);
+	if (path)
+		report = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+/* What the other process reads is not read by this one then, unless it is read again. */
+static void move_files(off_t places[FILES_MAX], bool back)
+{
+	for (int fd = 3; fd < FILES_MAX; fd++) {
+		if (!back)
+			places[fd] = lseek(fd, 0, SEEK_CUR);
+		else if (places[fd] >= 0)
+			lseek(fd, places[fd], SEEK_SET);
+	}
+}
+
+static void tell(int status, int said)
+{
+	static char text[SAID_BYTES_MAX];
+	ssize_t length = pread(said, text, sizeof(text), 0);
+	char head[64];
+	int head_length = snprintf(head, sizeof(head), "%lu %d %zd\n", allocations, status, length);
+
+	if (write(report, head, head_length) != head_length ||
+	    write(report, text, length) != length)
+		_exit(99);
+}
+
+/* Forks; returns whether this is the process in which the allocation fails. */
+static bool fail_apart(void)
+{
+	int said = memfd_create("said", MFD_CLOEXEC), status, error = errno;
+	off_t places[FILES_MAX];
+	pid_t child;
+
+	move_files(places, false);
+	child = _Fork();
+	if (child < 0 || said < 0)
+		_exit(99);
+	if (child == 0) {
+		report = -1;
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+		dup2(said, STDERR_FILENO);
+		alarm(PATIENCE_S);
+		return true;
+	}
+	while (waitpid(child, &status, 0) < 0)
+		;
+	move_files(places, true);
+	tell(status, said);
+	close(said);
+	errno = error;
+	return false;
+}
+
+static bool fails(void)
+{
+	if (report < 0)
+		return false;
+	if (++allocations < first || !fail_apart())
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t size)
+{
+	return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	return fails() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __libc_realloc(old, size);
+}
