@@ -378,14 +378,14 @@ static void old_windows_go(void **state)
 	remove_place(&place);
 }
 
-/* Windows that have little in common. */
-static struct profile *other_tree(uint32_t number)
+/* Windows of COUNT stacks that have little in common. */
+static struct profile *other_tree(uint32_t number, uint32_t count)
 {
 	struct profile *profile = synthetic__new();
 	uint32_t thread = synthetic__thread(profile, 1, "python3 app.py", 1, "");
 	char name[32];
 
-	for (uint32_t i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		uint32_t locations[2];
 
 		snprintf(name, sizeof(name), "name_%u_%u", number, i);
@@ -406,7 +406,7 @@ static void size_is_kept(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 300; i++) {
-		struct profile *profile = other_tree(i);
+		struct profile *profile = other_tree(i, 100);
 
 		works(put(store, profile, i));
 		works(store__retain(store, &limits, EPOCH + i * SECOND));
@@ -421,6 +421,61 @@ static void size_is_kept(void **state)
 	assert_in_range(file, 0, (1 << 20) + (1 << 18));
 	assert_in_range(count_rows(store, "windows"), 10, 150);
 	store__close(store);
+	remove_place(&place);
+}
+
+/* So it is where each window adds more than what else is removed at a time. */
+static void a_size_that_is_soon_reached_is_kept(void **state)
+{
+	const struct store_limits limits = { 8 << 20, INT64_MAX };
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	uint64_t largest = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 24; i++) {
+		struct profile *profile = other_tree(i, 16000);
+
+		works(put(store, profile, i));
+		works(store__retain(store, &limits, EPOCH + i * SECOND));
+		profile__free(profile);
+		if (store__bytes(store) > largest)
+			largest = store__bytes(store);
+	}
+	assert_in_range(largest, 4 << 20, 14 << 20);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* What is there already keeps its permissions. */
+static void it_is_nobody_elses(void **state)
+{
+	struct place place = make_place();
+	static const char *const files[] = { "", "/profiles.db", "/profiles.db-wal",
+					     "/profiles.db-shm" };
+	struct stat status;
+	struct store *store;
+	mode_t before = umask(0);
+	struct profile *profile = synthetic__plain();
+
+	(void)state;
+	assert_int_equal(rmdir(place.folder), 0);
+	store = open_store(&place);
+	works(put(store, profile, 0));
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char *path = xasprintf("%s%s", place.folder, files[i]);
+
+		assert_int_equal(stat(path, &status), 0);
+		assert_int_equal(status.st_mode & 07777, i ? 0600 : 0700);
+		free(path);
+	}
+	store__close(store);
+	assert_int_equal(chmod(place.path, 0640), 0);
+	store__close(open_store(&place));
+	assert_int_equal(stat(place.path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0640);
+	umask(before);
+	profile__free(profile);
 	remove_place(&place);
 }
 
@@ -615,6 +670,8 @@ int main(void)
 		cmocka_unit_test(rates_are_weighed),
 		cmocka_unit_test(old_windows_go),
 		cmocka_unit_test(size_is_kept),
+		cmocka_unit_test(a_size_that_is_soon_reached_is_kept),
+		cmocka_unit_test(it_is_nobody_elses),
 		cmocka_unit_test(a_full_disk_costs_a_window),
 		cmocka_unit_test(readers_see_one_moment),
 		cmocka_unit_test(what_is_no_store_is_refused),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -202,6 +203,17 @@ static char *prepare_writing(struct store *store)
 	return code ? database__explain(store) : NULL;
 }
 
+/* What runs here, under which names, is nobody's but its owner's: what is made is for him alone, as
+ * are the files that SQLite makes beside it.  What is there keeps its permissions. */
+static void make_private(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	/* Why not, SQLite will say. */
+	if (fd >= 0)
+		close(fd);
+}
+
 static char *prepare_folder(const char *folder, enum store_access wanted, const char *path)
 {
 	if (wanted == STORE_READ)
@@ -210,13 +222,14 @@ static char *prepare_folder(const char *folder, enum store_access wanted, const 
 			       : xasprintf("there is no store in %s (%s): pybpfprof agent --store "
 					   "makes one",
 					   folder, strerror(errno));
-	if (mkdir(folder, 0755) && errno != EEXIST)
+	if (mkdir(folder, 0700) && errno != EEXIST)
 		return xasprintf("folder %s cannot be made (%s): mkdir -p it first, or name "
 				 "another one with --store",
 				 folder, strerror(errno));
 	if (access(folder, W_OK | X_OK))
 		return xasprintf("folder %s cannot be written (%s): name another one with --store",
 				 folder, strerror(errno));
+	make_private(path);
 	return NULL;
 }
 

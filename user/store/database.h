@@ -35,6 +35,7 @@ struct store {
 	 * say that it is used for longer. */
 	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];
 	sqlite3_stmt *put_window, *put_service;
+	int64_t added[STORE_TABLES]; /* rows, by the window that was written last */
 };
 
 /* Says what went wrong last; the caller frees. */

@@ -154,6 +154,7 @@ static int64_t intern(struct writer *writer, enum store_table table)
 	if (id || writer->wrong)
 		return id;
 	add_row(writer, store->insert[table], store_tables[table].key_count);
+	store->added[table]++;
 	return sqlite3_last_insert_rowid(store->database);
 }
 
@@ -375,6 +376,7 @@ char *store__put(struct store *store, const struct labelled_window *window)
 	writer.functions = xcalloc(profile->function_count + 1, sizeof(int64_t));
 	writer.locations = xcalloc(profile->location_count + 1, sizeof(int64_t));
 	writer.stacks = xcalloc(profile->stack_count + 1, sizeof(int64_t));
+	memset(store->added, 0, sizeof(store->added));
 	check(&writer, prepare(store));
 	if (!writer.wrong)
 		check(&writer, database__run(store, "BEGIN IMMEDIATE"));

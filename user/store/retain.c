@@ -5,11 +5,13 @@
 #include "database.h"
 #include "xalloc.h"
 
-/* What one call removes at most, of what is too old, of what is too much, and of the rows that
- * nobody uses: more than the one window that is added between two calls. */
+/* What one call removes at most, of what is too old, of what is too much, and of the rows of a
+ * table that nobody uses: more than the one window that is added between two calls.  Of rows, of
+ * which that may have any number, so many, or twice as many as it has added, whichever is more. */
 #define OLD_WINDOWS_A_STEP     16
 #define SURPLUS_WINDOWS_A_STEP 2
 #define ROWS_A_STEP	       8192
+#define ROWS_A_ROW	       2
 
 /* Pages that one call gives back to the file system. */
 #define PAGES_A_STEP "1024"
@@ -73,6 +75,14 @@ static int remove_windows(struct store *store, int64_t last)
 	return code ? code : run_with(store, "DELETE FROM windows WHERE id <= ?1", last);
 }
 
+/* How many rows of TABLE are removed at most. */
+static int64_t rows_a_step(const struct store *store, enum store_table table)
+{
+	int64_t added = ROWS_A_ROW * store->added[table];
+
+	return added > ROWS_A_STEP ? added : ROWS_A_STEP;
+}
+
 /* Removes what no window that is left can use. */
 static int remove_unused(struct store *store)
 {
@@ -82,8 +92,8 @@ static int remove_unused(struct store *store)
 	for (int table = 0; table < STORE_TABLES && !code && oldest; table++) {
 		const char *name = store_tables[table].name;
 		char *sql = xasprintf("DELETE FROM %s WHERE id IN (SELECT id FROM %s"
-				      " WHERE until < ?1 LIMIT %d)",
-				      name, name, ROWS_A_STEP);
+				      " WHERE until < ?1 LIMIT %lld)",
+				      name, name, (long long)rows_a_step(store, table));
 
 		code = run_with(store, sql, oldest);
 		free(sql);
