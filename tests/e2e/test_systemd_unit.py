@@ -50,12 +50,12 @@ def analyze(require):
 
 
 def test_verify(analyze, binary, tmp_path):
-    """Nothing in it that systemd does not know, where the binary is installed."""
+    """Nothing in it that systemd does not know, where the binary is installed; nor in its example."""
     with open(UNIT, encoding="utf-8") as file:
         text = file.read()
-    assert "=/usr/bin/pybpfprof agent " in text
+    assert "=/usr/bin/pybpfprof agent " in text and "\n#LoadCredential=token:" in text
     copy = tmp_path / os.path.basename(UNIT)
-    copy.write_text(text.replace("/usr/bin/pybpfprof", binary))
+    copy.write_text(text.replace("/usr/bin/pybpfprof", binary).replace("\n#Load", "\nLoad"))
     said = [line for line in analyze("verify", "--man=no", str(copy)).splitlines()
             if copy.name in line]
     assert not said
