@@ -146,7 +146,8 @@ static void what_is_wrong_behind_it_is_said(void **state)
 static void metrics_have_all_of_it(void **state)
 {
 	struct push_destinations list = { 0 };
-	struct push_counts counts[2] = { 0 };
+	struct push_state *push = xcalloc(1, sizeof(*push) + 2 * sizeof(push->counts[0]));
+	struct push_counts *counts = push->counts;
 	char *text = NULL;
 	size_t length;
 	FILE *file = open_memstream(&text, &length);
@@ -158,7 +159,9 @@ static void metrics_have_all_of_it(void **state)
 	push_count__add(&counts[1].outcomes[PUSH_QUEUE_FULL], 9);
 	counts[1].attempts = 3;
 	counts[1].queued_bytes = 11;
-	push_metrics__write(list.list, counts, list.count, file);
+	push->restarts = 5;
+	push->cpu_ns = 1500000000;
+	push_metrics__write(&list, push, file);
 	fclose(file);
 	assert_non_null(strstr(text, "\npybpfprof_push_requests_total{backend=\"parca+http://a\","
 				     "outcome=\"delivered\"} 1\n"));
@@ -170,6 +173,9 @@ static void metrics_have_all_of_it(void **state)
 			       "\npybpfprof_push_attempts_total{backend=\"otlp+http://b/\\\"x\"}"
 			       " 3\n"));
 	assert_non_null(strstr(text, "queued_bytes{backend=\"otlp+http://b/\\\"x\"} 11\n"));
+	assert_non_null(strstr(text, "\npybpfprof_push_sender_restarts_total 5\n"));
+	assert_non_null(strstr(text, "\npybpfprof_push_sender_cpu_seconds_total 1.500000000\n"));
+	free(push);
 	free(text);
 	push_destinations__free(&list);
 }

@@ -30,7 +30,8 @@ static void keep_budget(struct agent *agent)
 	const struct agent_options *options = agent->options;
 	const struct budget_use use = {
 		.now_ns = now_ns(),
-		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9,
+		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 +
+			 sinks__cpu_seconds(&agent->sinks),
 		.bytes = metrics__resident_bytes(),
 	};
 	double rate_hz = budget__judge(&agent->budget, &options->budget, &use,

@@ -159,7 +159,9 @@ static void write_budget(const struct agent_state *state, FILE *file)
 		       "rate_lowered_total{limit=\"memory\"} %" PRIu64 "\n",
 		budget->lowered[0], budget->lowered[1]);
 	write_number(file, PREFIX "cpu_used_ratio", "gauge",
-		     "CPU time of the agent, of all CPUs', at the last judgement.", budget->share);
+		     "CPU time of the agent and the process that sends, of all CPUs', at the last "
+		     "judgement.",
+		     budget->share);
 	write_number(file, PREFIX "cpu_budget_ratio", "gauge",
 		     "What it may be; 0: as much as it takes.", state->budget_limits->cpu);
 	write_number(file, PREFIX "memory_limit_bytes", "gauge",

@@ -39,6 +39,16 @@ void sinks__take(struct sinks *sinks, const struct labelled_window *window)
 	}
 }
 
+double sinks__cpu_seconds(const struct sinks *sinks)
+{
+	double seconds = 0;
+
+	for (size_t i = 0; i < sinks->count; i++)
+		if (sinks->sinks[i].operations->cpu_seconds)
+			seconds += sinks->sinks[i].operations->cpu_seconds(sinks->sinks[i].context);
+	return seconds;
+}
+
 static void sum_up(const struct sink *sink)
 {
 	if (sink->lost)

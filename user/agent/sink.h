@@ -24,6 +24,8 @@ struct sink_operations {
 	bool (*close)(void *context);
 	/* Writes what more it can tell, as metrics.h does; NULL: nothing. */
 	void (*measure)(const void *context, FILE *file);
+	/* CPU time that other processes of the agent's have used for it; NULL: there are none. */
+	double (*cpu_seconds)(const void *context);
 };
 
 /* A sink, and what became of the windows that it was given. */
@@ -45,6 +47,9 @@ void sinks__add(struct sinks *sinks, const struct sink_operations *operations, v
 
 /* Gives WINDOW to each of them. */
 void sinks__take(struct sinks *sinks, const struct labelled_window *window);
+
+/* CPU time that other processes of the agent's have used for them. */
+double sinks__cpu_seconds(const struct sinks *sinks);
 
 /* Closes all, and says what they took; whether all that they were given is where it belongs. */
 bool sinks__close(struct sinks *sinks);

@@ -21,7 +21,8 @@
 	X(TOO_OLD, "too_old", "too old for the backend when it could be reached")    \
 	X(QUEUE_FULL, "queue_full", "given up, for the queue was full")              \
 	X(ENDED, "ended", "not delivered yet when the agent ended")                  \
-	X(SENDER_BUSY, "sender_busy", "not taken by the sending process")
+	X(SENDER_BUSY, "sender_busy", "not taken by the sending process")            \
+	X(SENDER_ENDED, "sender_ended", "lost with a sending process that was ended")
 
 enum push_outcome {
 #define PUSH_OUTCOME_NAME(id, name, text) PUSH_##id,
@@ -40,10 +41,18 @@ struct push_count {
 
 /* One backend's; in memory that the sending process shares with the agent. */
 struct push_counts {
-	struct push_count handed;
+	struct push_count handed; /* by the agent */
+	struct push_count taken;  /* by a sending process: all that was handed and is not busy */
 	struct push_count outcomes[PUSH_OUTCOME_COUNT];
 	_Atomic uint64_t attempts;     /* requests sent, again included */
 	_Atomic uint64_t queued_bytes; /* of what waits or is on its way */
+};
+
+/* Of all of them. */
+struct push_state {
+	_Atomic uint64_t cpu_ns;   /* that all sending processes have used */
+	_Atomic uint64_t restarts; /* sending processes that had to be replaced */
+	struct push_counts counts[];
 };
 
 void push_count__add(struct push_count *count, uint64_t samples);

@@ -34,23 +34,33 @@ static void write_outcomes(const struct push_destination *destination,
 	}
 }
 
-void push_metrics__write(const struct push_destination *destinations,
-			 const struct push_counts *counts, size_t count, FILE *file)
+void push_metrics__write(const struct push_destinations *destinations,
+			 const struct push_state *state, FILE *file)
 {
+	const struct push_destination *list = destinations->list;
+	const struct push_counts *counts = state->counts;
+	size_t count = destinations->count;
+
 	head(file, "requests_total", "counter", "Requests to backends by what became of them.");
 	for (size_t i = 0; i < count; i++)
-		write_outcomes(&destinations[i], &counts[i], false, file);
+		write_outcomes(&list[i], &counts[i], false, file);
 	head(file, "samples_total", "counter", "The samples in them.");
 	for (size_t i = 0; i < count; i++)
-		write_outcomes(&destinations[i], &counts[i], true, file);
+		write_outcomes(&list[i], &counts[i], true, file);
 	head(file, "attempts_total", "counter", "Requests that were sent, again included.");
 	for (size_t i = 0; i < count; i++) {
-		begin(file, "attempts_total", &destinations[i]);
+		begin(file, "attempts_total", &list[i]);
 		fprintf(file, "} %" PRIu64 "\n", counts[i].attempts);
 	}
 	head(file, "queued_bytes", "gauge", "What waits, or is on its way.");
 	for (size_t i = 0; i < count; i++) {
-		begin(file, "queued_bytes", &destinations[i]);
+		begin(file, "queued_bytes", &list[i]);
 		fprintf(file, "} %" PRIu64 "\n", counts[i].queued_bytes);
 	}
+	head(file, "sender_restarts_total", "counter",
+	     "Times that the process that sends had to be started anew.");
+	fprintf(file, PREFIX "sender_restarts_total %" PRIu64 "\n", state->restarts);
+	head(file, "sender_cpu_seconds_total", "counter",
+	     "CPU time that the process that sends used; the budget has it, too.");
+	fprintf(file, PREFIX "sender_cpu_seconds_total %.9f\n", state->cpu_ns / 1e9);
 }

@@ -8,8 +8,8 @@
 #include "outcomes.h"
 #include "push_destinations.h"
 
-/* COUNTS are those of the COUNT DESTINATIONS. */
-void push_metrics__write(const struct push_destination *destinations,
-			 const struct push_counts *counts, size_t count, FILE *file);
+/* STATE has the counts of DESTINATIONS. */
+void push_metrics__write(const struct push_destinations *destinations,
+			 const struct push_state *state, FILE *file);
 
 #endif

@@ -10,57 +10,56 @@
 #include <unistd.h>
 
 #include "handover.h"
+#include "keeper.h"
 #include "log.h"
 #include "push_metrics.h"
 #include "push_sink.h"
-#include "sender.h"
 #include "xalloc.h"
 
 struct push {
-	const struct push_destination *destinations;
-	size_t count;
-	struct push_counts *counts; /* shared */
+	const struct push_destinations *destinations;
+	struct push_state *state; /* shared */
+	size_t state_bytes;
 	int socket;
-	pid_t sender;
+	pid_t keeper;
 	int error; /* of the last request that could not be handed over */
 };
 
-/* The sending process ends when the agent has, whose side of the socket is closed then: not by a
- * signal that a terminal sends to both. */
-static void run_sender(const struct push *push, int socket)
+/* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
+ * terminal sends to both. */
+static void run_keeper(const struct push *push, int socket)
 {
 	sigset_t all;
-	bool ran;
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	ran = sender__run(socket, push->destinations, push->count, push->counts);
+	keeper__run(socket, push->destinations, push->state);
 	/* Without what the agent has registered for its own end. */
-	_exit(ran ? 0 : 1);
+	_exit(0);
 }
 
-static bool fork_sender(struct push *push)
+static bool fork_keeper(struct push *push)
 {
 	int sockets[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return false;
-	push->sender = fork();
-	if (!push->sender) {
+	push->keeper = fork();
+	if (!push->keeper) {
 		close(sockets[0]);
-		run_sender(push, sockets[1]);
+		run_keeper(push, sockets[1]);
 	}
 	close(sockets[1]);
 	push->socket = sockets[0];
-	return push->sender > 0;
+	return push->keeper > 0;
 }
 
 static void push__free(struct push *push)
 {
 	if (push->socket >= 0)
 		close(push->socket);
-	if (push->counts)
-		munmap(push->counts, push->count * sizeof(*push->counts));
+	if (push->state)
+		munmap(push->state, push->state_bytes);
 	free(push);
 }
 
@@ -76,16 +75,17 @@ static void take_request(void *context, struct body *body, uint64_t samples)
 	const struct taker *taker = context;
 	struct push *push = taker->push;
 
-	for (size_t i = 0; i < push->count; i++) {
+	for (size_t i = 0; i < push->destinations->count; i++) {
 		const struct handover handover = { i, taker->end_unix_ns, samples, body->length };
 		int error;
 
-		if (push->destinations[i].url.backend != taker->backend)
+		if (push->destinations->list[i].url.backend != taker->backend)
 			continue;
-		push_count__add(&push->counts[i].handed, samples);
+		push_count__add(&push->state->counts[i].handed, samples);
 		error = handover__send(push->socket, &handover, body->bytes);
 		if (error) {
-			push_count__add(&push->counts[i].outcomes[PUSH_SENDER_BUSY], samples);
+			push_count__add(&push->state->counts[i].outcomes[PUSH_SENDER_BUSY],
+					samples);
 			push->error = error;
 		}
 	}
@@ -94,8 +94,8 @@ static void take_request(void *context, struct body *body, uint64_t samples)
 
 static bool is_used(const struct push *push, const struct push_backend *backend)
 {
-	for (size_t i = 0; i < push->count; i++)
-		if (push->destinations[i].url.backend == backend)
+	for (size_t i = 0; i < push->destinations->count; i++)
+		if (push->destinations->list[i].url.backend == backend)
 			return true;
 	return false;
 }
@@ -119,7 +119,7 @@ static char *take(void *context, const struct labelled_window *window)
 			 strerror(-push->error));
 }
 
-/* What the sending process, which has ended, took and did not count: it was killed. */
+/* What was handed over and not settled, now that nobody is there who could: they were killed. */
 static void count_rest(struct push_counts *counts)
 {
 	uint64_t requests = counts->handed.requests, samples = counts->handed.samples;
@@ -158,11 +158,11 @@ static bool close_push(void *context)
 
 	close(push->socket);
 	push->socket = -1;
-	while (waitpid(push->sender, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(push->keeper, NULL, 0) < 0 && errno == EINTR)
 		;
-	for (size_t i = 0; i < push->count; i++) {
-		count_rest(&push->counts[i]);
-		all &= summarize(&push->destinations[i], &push->counts[i]);
+	for (size_t i = 0; i < push->destinations->count; i++) {
+		count_rest(&push->state->counts[i]);
+		all &= summarize(&push->destinations->list[i], &push->state->counts[i]);
 	}
 	push__free(push);
 	return all;
@@ -172,7 +172,14 @@ static void measure(const void *context, FILE *file)
 {
 	const struct push *push = context;
 
-	push_metrics__write(push->destinations, push->counts, push->count, file);
+	push_metrics__write(push->destinations, push->state, file);
+}
+
+static double cpu_seconds(const void *context)
+{
+	const struct push *push = context;
+
+	return push->state->cpu_ns / 1e9;
 }
 
 static const struct sink_operations operations = {
@@ -180,21 +187,24 @@ static const struct sink_operations operations = {
 	.take = take,
 	.close = close_push,
 	.measure = measure,
+	.cpu_seconds = cpu_seconds,
 };
 
 char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations)
 {
 	struct push *push = xcalloc(1, sizeof(*push));
-	void *memory = mmap(NULL, destinations->count * sizeof(*push->counts),
-			    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char *wrong;
+	void *memory;
 
-	push->destinations = destinations->list;
-	push->count = destinations->count;
+	push->destinations = destinations;
+	push->state_bytes =
+		sizeof(*push->state) + destinations->count * sizeof(push->state->counts[0]);
 	push->socket = -1;
+	memory = mmap(NULL, push->state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
 	if (memory != MAP_FAILED)
-		push->counts = memory;
-	if (!push->counts || !fork_sender(push)) {
+		push->state = memory;
+	if (!push->state || !fork_keeper(push)) {
 		wrong = xasprintf("the process that pushes cannot be started: %s", strerror(errno));
 		push__free(push);
 		return wrong;

@@ -30,6 +30,8 @@ struct sender {
 	int socket; /* -1: nothing more comes */
 	int64_t end_ns;
 	CURLM *multi;
+	struct push_state *state;
+	uint64_t cpu_before_ns; /* of those before it */
 	struct line *lines;
 	size_t count;
 };
@@ -39,9 +41,9 @@ static struct push_moment moment(void)
 	return (struct push_moment){ now_ns(), clock_ns(CLOCK_REALTIME) };
 }
 
-static void open_lines(struct sender *sender, const struct push_destination *destinations,
-		       struct push_counts *counts)
+static void open_lines(struct sender *sender, const struct push_destination *destinations)
 {
+	struct push_counts *counts = sender->state->counts;
 	uint64_t seed = 0;
 
 	sender->lines = xcalloc(sender->count, sizeof(*sender->lines));
@@ -64,12 +66,14 @@ static void open_lines(struct sender *sender, const struct push_destination *des
 static void queue_up(struct sender *sender, const struct handover *handover, void *body)
 {
 	struct push_request *request = xcalloc(1, sizeof(*request));
+	struct line *line = &sender->lines[handover->destination];
 
 	request->body = body;
 	request->length = handover->length;
 	request->samples = handover->samples;
 	request->end_unix_ns = handover->end_unix_ns;
-	push_queue__add(sender->lines[handover->destination].queue, request);
+	push_count__add(&line->counts->taken, handover->samples);
+	push_queue__add(line->queue, request);
 }
 
 /* Takes all that was handed over. */
@@ -193,6 +197,7 @@ static void serve(struct sender *sender)
 	while (!is_over(sender)) {
 		struct curl_waitfd handed = { .fd = sender->socket, .events = CURL_WAIT_POLLIN };
 
+		sender->state->cpu_ns = sender->cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		curl_multi_poll(sender->multi, &handed, sender->socket >= 0, time_left_ms(sender),
 				NULL);
 		receive(sender);
@@ -203,19 +208,21 @@ static void serve(struct sender *sender)
 	}
 }
 
-bool sender__run(int socket, const struct push_destination *destinations, size_t count,
-		 struct push_counts *counts)
+bool sender__run(int socket, const struct push_destinations *destinations, struct push_state *state)
 {
-	struct sender sender = { .socket = socket, .count = count };
+	struct sender sender = { .socket = socket,
+				 .state = state,
+				 .cpu_before_ns = state->cpu_ns,
+				 .count = destinations->count };
 
 	/* Not for long does it have what the agent needs, nor can it get it. */
 	if (!unprivileged__become("pybpfprof-push") || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return false;
 	sender.multi = curl_multi_init();
-	open_lines(&sender, destinations, counts);
+	open_lines(&sender, destinations->list);
 	serve(&sender);
 	/* So that what is left is counted.  libcurl's own goes with the process. */
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < sender.count; i++)
 		push_queue__free(sender.lines[i].queue);
 	return true;
 }

@@ -10,9 +10,9 @@
 #define SENDER_GRACE_NS 5000000000LL
 
 /* Serves SOCKET until its other side is closed, and for SENDER_GRACE_NS then, where something is
- * left.  COUNTS are the destinations', as many.  Gives up all privileges first.  Returns whether it
+ * left.  STATE has the destinations' counts.  Gives up all privileges first.  Returns whether it
  * could. */
-bool sender__run(int socket, const struct push_destination *destinations, size_t count,
-		 struct push_counts *counts);
+bool sender__run(int socket, const struct push_destinations *destinations,
+		 struct push_state *state);
 
 #endif
