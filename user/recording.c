@@ -18,6 +18,7 @@
 #include "report.h"
 #include "sampler.h"
 #include "symbolizer.h"
+#include "wall_clock.h"
 #include "watch.h"
 #include "xalloc.h"
 
@@ -41,9 +42,11 @@ struct recording {
 	const struct options *options;
 	const struct recording_windows *windows; /* NULL: none */
 	struct ledger cut;			 /* what all windows so far came to */
-	int64_t cut_unix_ns, cut_ns; /* when the last one ended, and when this one does */
-	size_t compacted;	     /* what the last compaction left */
-	double wanted_hz, limit_hz;  /* the rate from the next cut on, as far as the kernel lets */
+	struct wall_clock clock;		 /* of the one that goes on */
+	int64_t cut_ns;				 /* when that ends */
+	size_t compacted;			 /* what the last compaction left */
+	bool untidy;				 /* what is not needed is to go at this cut */
+	double wanted_hz, limit_hz; /* the rate from the next cut on, as far as the kernel lets */
 	bool rate_changed;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
@@ -166,7 +169,8 @@ static void note_start(struct recording *recording)
 	clock_gettime(CLOCK_REALTIME, &wall);
 	recording->profile->start_unix_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec;
 	recording->start_ns = now_ns();
-	recording->cut_unix_ns = recording->profile->start_unix_ns;
+	wall_clock__begin(&recording->clock, recording->start_ns,
+			  recording->profile->start_unix_ns);
 	if (recording->windows)
 		recording->cut_ns = recording->start_ns + recording->windows->length_ns;
 	if (duration_s > 0)
@@ -292,30 +296,49 @@ static void show_progress(struct recording *recording, int64_t now)
 }
 
 /* What was sampled since the last cut, of which LEDGER has what all came to. */
-static struct window window_of(const struct recording *recording, const struct ledger *ledger)
+static struct window window_of(const struct recording *recording, const struct ledger *ledger,
+			       int64_t now)
 {
-	struct window window = { .start_unix_ns = recording->cut_unix_ns,
-				 .end_unix_ns = clock_ns(CLOCK_REALTIME),
+	struct window window = { .start_unix_ns = recording->clock.begin_unix_ns,
+				 .end_unix_ns = wall_clock__tell(&recording->clock, now),
 				 .profile = recording->profile,
 				 .ledger = ledger__since(ledger, &recording->cut) };
 
-	/* The clock may have been set. */
-	if (window.end_unix_ns <= window.start_unix_ns)
-		window.end_unix_ns = window.start_unix_ns + 1;
-	window.ledger.duration_s = (double)(window.end_unix_ns - window.start_unix_ns) / NS_PER_S;
+	window.ledger.duration_s = (double)(now - recording->clock.begin_ns) / NS_PER_S;
 	return window;
+}
+
+static void say_clock_was_set(int64_t by_ns)
+{
+	if (by_ns > 0)
+		log__info(
+			"the clock was set forward by %.1f s, or the machine slept: no window has "
+			"that time",
+			(double)by_ns / NS_PER_S);
+	else if (by_ns < 0)
+		log__warning(
+			"the clock was set back by %.1f s: windows stay in order, ahead of it, "
+			"and are told half of their length until it has caught up; it has at "
+			"once where the agent is started anew",
+			(double)-by_ns / NS_PER_S);
 }
 
 /* Hands the samples since the last cut over, of which LEDGER has what all came to, and clears them.
  */
 static void hand_over(struct recording *recording, const struct ledger *ledger)
 {
-	struct window window = window_of(recording, ledger);
+	int64_t now = now_ns(), unix_ns = clock_ns(CLOCK_REALTIME);
+	struct window window = window_of(recording, ledger, now);
 
 	recording->windows->take(recording->windows->context, &window);
 	recording->cut = *ledger;
-	recording->cut_unix_ns = window.end_unix_ns;
+	say_clock_was_set(wall_clock__cut(&recording->clock, now, unix_ns));
 	profile__clear_samples(recording->profile);
+}
+
+int64_t recording__ahead_ns(const struct recording *recording)
+{
+	return recording->clock.ahead_ns;
 }
 
 /* Has the kernel sample at the wanted rate, before a cut: what comes until then, in a moment, is
@@ -350,7 +373,7 @@ void recording__look(struct recording *recording, struct window *window)
 	counts__settle(recording->counts, recording->sampler);
 	symbolizer__read_names(recording->symbolizer, now_ns());
 	ledger = recording__ledger(recording);
-	*window = window_of(recording, &ledger);
+	*window = window_of(recording, &ledger, now_ns());
 }
 
 size_t recording__targets(const struct recording *recording, struct target_process ***targets)

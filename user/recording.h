@@ -54,6 +54,9 @@ void recording__look(struct recording *recording, struct window *window);
 /* What became of everything so far. */
 struct ledger recording__ledger(const struct recording *recording);
 
+/* By how much windows are told later than it is, for the clock was set back. */
+int64_t recording__ahead_ns(const struct recording *recording);
+
 /* The processes whose samples are taken; how many.  The caller frees *TARGETS, which are valid
  * until the recording goes on. */
 size_t recording__targets(const struct recording *recording, struct target_process ***targets);

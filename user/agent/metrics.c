@@ -199,6 +199,9 @@ void metrics__write(const struct agent_state *state, FILE *file)
 	write_count(file, PREFIX "relabel_dropped_samples_total",
 		    "Samples that rules dropped, of those that finished windows had.",
 		    state->dropped_samples);
+	write_number(file, PREFIX "windows_ahead_seconds", "gauge",
+		     "By how much windows are told later than it is, for the clock was set back.",
+		     state->ahead_s);
 	write_sinks(state->sinks, file);
 	pods__measure(state->pods, file);
 	write_process(state, file);

@@ -19,6 +19,7 @@ struct agent_state {
 	int64_t start_unix_ns;
 	uint64_t windows, dropped_samples;
 	const struct pods *pods;
+	double ahead_s; /* of the clock */
 	const struct sinks *sinks;
 	const struct budget *budget;
 	const struct budget_limits *budget_limits;

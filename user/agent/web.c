@@ -113,6 +113,7 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 		.windows = agent->window_count,
 		.dropped_samples = agent->dropped_samples,
 		.pods = agent->pods,
+		.ahead_s = (double)recording__ahead_ns(agent->recording) / NS_PER_S,
 		.sinks = &agent->sinks,
 		.budget = &agent->budget,
 		.budget_limits = &agent->options->budget,
