@@ -246,17 +246,6 @@ void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint
 	profile->samples[entry->id].count += count;
 }
 
-void profile__drop_empty(struct profile *profile)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < profile->sample_count; i++)
-		if (profile->samples[i].count)
-			profile->samples[kept++] = profile->samples[i];
-	table__free(&profile->index->samples);
-	profile->sample_count = kept;
-}
-
 void profile__clear_samples(struct profile *profile)
 {
 	table__free(&profile->index->samples);

@@ -114,10 +114,6 @@ bool profile__has_thread(const struct profile *profile, uint32_t process, uint32
 /* Adds COUNT to the sample of THREAD and STACK. */
 void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count);
 
-/* Removes the samples of no count, of what is subtracted by adding what wraps; nothing can be added
- * after that. */
-void profile__drop_empty(struct profile *profile);
-
 /* Removes all samples, and nothing else. */
 void profile__clear_samples(struct profile *profile);
 

@@ -12,9 +12,9 @@
 
 #define SECOND 1000000000LL
 
-/* Adds PROFILE, whose processes are the services "web", "api" and so on. */
-static void add(struct collector *collector, const struct profile *profile, int64_t second,
-		bool subtract)
+/* Has COLLECTOR take PROFILE, whose processes are the services "web", "api" and so on. */
+static void give(struct collector *collector, const struct profile *profile, int64_t second,
+		 void (*take)(struct collector *collector, const struct labelled_window *window))
 {
 	static const char *const names[] = { "web", "api", "third", "fourth", "fifth", "sixth" };
 	json_t *labels[6];
@@ -29,9 +29,14 @@ static void add(struct collector *collector, const struct profile *profile, int6
 	assert_in_range(profile->process_count, 1, 6);
 	for (size_t i = 0; i < profile->process_count; i++)
 		labels[i] = json_pack("{s:s}", "service_name", names[i]);
-	collector__add(collector, &window, subtract);
+	take(collector, &window);
 	for (size_t i = 0; i < profile->process_count; i++)
 		json_decref(labels[i]);
+}
+
+static void add(struct collector *collector, const struct profile *profile, int64_t second)
+{
+	give(collector, profile, second, collector__add);
 }
 
 static uint64_t samples_of(const struct profile *profile)
@@ -51,7 +56,7 @@ static void windows_add_up(void **state)
 
 	(void)state;
 	for (int i = 1; i <= 3; i++)
-		add(collector, machine, i, false);
+		add(collector, machine, i);
 	sum = collector__profile(collector);
 	assert_int_equal(samples_of(sum), 3 * samples_of(machine));
 	/* One was idle. */
@@ -64,26 +69,39 @@ static void windows_add_up(void **state)
 	profile__free(machine);
 }
 
-/* What was there before is in the window that is added next, and is not counted. */
+/* What was there before is in the window that is added next, and is not counted, by whatever name
+ * it goes by then. */
 static void what_was_before_is_not_counted(void **state)
 {
-	struct profile *before = synthetic__machine(), *window = synthetic__machine();
+	struct profile *window = synthetic__machine();
 	struct collector *collector = collector__new(NULL);
 	const struct profile *sum;
 
 	(void)state;
+	window->ledger.lost = 100;
+	give(collector, window, 1, collector__begin);
+	for (size_t i = 0; i < window->function_count; i++)
+		window->functions[i].name = profile__string(window, "found since");
 	profile__add(window, window->samples[0].thread, window->samples[0].stack, 7);
 	window->ledger.outcomes[OUTCOME_PYTHON] += 7;
 	window->ledger.events += 7;
-	add(collector, before, 1, true);
-	add(collector, window, 1, false);
+	/* Some of them were told. */
+	window->ledger.lost = 90;
+	add(collector, window, 1);
 	sum = collector__profile(collector);
 	assert_int_equal(sum->sample_count, 1);
 	assert_int_equal(samples_of(sum), 7);
 	assert_int_equal(sum->ledger.events, 7);
 	assert_int_equal(sum->ledger.lost, 0);
+	assert_int_equal(sum->start_unix_ns, 2 * SECOND);
+	/* Of the next window all is. */
+	profile__clear_samples(window);
+	profile__add(window, 0, 0, 3);
+	add(collector, window, 2);
+	assert_int_equal(samples_of(sum), 10);
+	assert_int_equal(collector__profile(collector)->ledger.lost, 90);
+	assert_int_equal(sum->duration_ns, SECOND);
 	collector__free(collector);
-	profile__free(before);
 	profile__free(window);
 }
 
@@ -97,8 +115,8 @@ static void one_service(void **state)
 	for (size_t i = 0; i < machine->sample_count; i++)
 		if (machine->threads[machine->samples[i].thread].process == 0)
 			wanted += machine->samples[i].count;
-	add(web, machine, 1, false);
-	add(none, machine, 1, false);
+	add(web, machine, 1);
+	add(none, machine, 1);
 	assert_true(wanted > 0 && wanted < samples_of(machine));
 	assert_int_equal(samples_of(collector__profile(web)), wanted);
 	assert_int_equal(collector__profile(web)->process_count, 1);
@@ -116,11 +134,11 @@ static void sums_add_up(void **state)
 	struct labelled_window window;
 
 	(void)state;
-	add(part, machine, 1, false);
-	add(part, machine, 2, false);
+	add(part, machine, 1);
+	add(part, machine, 2);
 	window = collector__window(part);
-	collector__add(all, &window, false);
-	add(all, machine, 3, false);
+	collector__add(all, &window);
+	add(all, machine, 3);
 	assert_int_equal(samples_of(window.profile), 2 * samples_of(machine));
 	assert_int_equal(samples_of(collector__profile(all)) % 3, 0);
 	assert_int_equal(collector__profile(all)->process_count, 1);

@@ -23,6 +23,10 @@ struct collector {
 	size_t label_capacity;
 	double cpu_s; /* that all samples stand for */
 	uint64_t lost;
+	/* What the next window has had before the sum began: of each of its first samples. */
+	uint64_t *before;
+	size_t before_count;
+	uint64_t lost_before;
 };
 
 /* While one window is added: the sum's numbers of what it has, 0: not asked yet, else one more. */
@@ -51,6 +55,7 @@ void collector__free(struct collector *collector)
 	for (size_t i = 0; i < collector->profile->process_count; i++)
 		json_decref(collector->labels[i]);
 	free(collector->labels);
+	free(collector->before);
 	HASH_ITER (hh, collector->services, service, next) {
 		HASH_DEL(collector->services, service);
 		free(service->labels);
@@ -154,8 +159,18 @@ static uint32_t stack_of(struct addition *addition, uint32_t index)
 	return *known - 1;
 }
 
+/* How often the window's sample INDEX came since the sum began.  Meanwhile it may have got another
+ * thread's name, function's name, or label: its number is the same. */
+static uint64_t count_of(const struct addition *addition, size_t index)
+{
+	const struct collector *collector = addition->collector;
+	uint64_t count = addition->window->profile->samples[index].count;
+
+	return index < collector->before_count ? count - collector->before[index] : count;
+}
+
 /* Adds all samples that are wanted; how many. */
-static uint64_t add_samples(struct addition *addition, bool subtract)
+static uint64_t add_samples(struct addition *addition)
 {
 	const struct profile *from = addition->window->profile;
 	uint64_t all = 0;
@@ -164,41 +179,62 @@ static uint64_t add_samples(struct addition *addition, bool subtract)
 		const struct profile_sample *sample = &from->samples[i];
 		const struct service *service =
 			service_of(addition, from->threads[sample->thread].process);
+		uint64_t count = count_of(addition, i);
 
-		if (!service->wanted)
+		if (!service->wanted || !count)
 			continue;
 		profile__add(addition->collector->profile, service->thread,
-			     stack_of(addition, sample->stack),
-			     subtract ? -sample->count : sample->count);
-		all += sample->count;
+			     stack_of(addition, sample->stack), count);
+		all += count;
 	}
 	return all;
 }
 
-/* Times: the sum begins where the first window does, or where what is subtracted ends. */
-static void add_time(struct profile *sum, const struct labelled_window *window, bool subtract)
-{
-	if (!sum->start_unix_ns)
-		sum->start_unix_ns = subtract ? window->end_unix_ns : window->start_unix_ns;
-	sum->duration_ns = window->end_unix_ns - sum->start_unix_ns;
-}
-
-void collector__add(struct collector *collector, const struct labelled_window *window,
-		    bool subtract)
+void collector__begin(struct collector *collector, const struct labelled_window *window)
 {
 	const struct profile *from = window->profile;
+
+	collector->before = xreallocarray(NULL, from->sample_count + 1, sizeof(uint64_t));
+	collector->before_count = from->sample_count;
+	for (size_t i = 0; i < from->sample_count; i++)
+		collector->before[i] = from->samples[i].count;
+	collector->lost_before = window->ledger->lost;
+	collector->profile->start_unix_ns = window->end_unix_ns;
+}
+
+static void add_lost(struct collector *collector, uint64_t lost)
+{
+	/* What was not told yet when the sum began may have been since. */
+	if (lost > collector->lost_before)
+		collector->lost += lost - collector->lost_before;
+}
+
+static void forget_before(struct collector *collector)
+{
+	free(collector->before);
+	collector->before = NULL;
+	collector->before_count = 0;
+	collector->lost_before = 0;
+}
+
+void collector__add(struct collector *collector, const struct labelled_window *window)
+{
+	const struct profile *from = window->profile;
+	struct profile *sum = collector->profile;
 	struct addition addition = { .collector = collector, .window = window };
-	double sign = subtract ? -1 : 1;
 
 	addition.services = xcalloc(from->process_count + 1, sizeof(*addition.services));
 	addition.functions = xcalloc(from->function_count + 1, sizeof(uint32_t));
 	addition.locations = xcalloc(from->location_count + 1, sizeof(uint32_t));
 	addition.stacks = xcalloc(from->stack_count + 1, sizeof(uint32_t));
-	collector->cpu_s += sign * add_samples(&addition, subtract) / window->ledger->rate_hz;
-	collector->lost += subtract ? -window->ledger->lost : window->ledger->lost;
-	add_time(collector->profile, window, subtract);
+	collector->cpu_s += add_samples(&addition) / window->ledger->rate_hz;
+	add_lost(collector, window->ledger->lost);
+	forget_before(collector);
+	if (!sum->start_unix_ns)
+		sum->start_unix_ns = window->start_unix_ns;
+	sum->duration_ns = window->end_unix_ns - sum->start_unix_ns;
 	/* Until there is a sample. */
-	collector->profile->rate_hz = window->ledger->rate_hz;
+	sum->rate_hz = window->ledger->rate_hz;
 	free(addition.services);
 	free(addition.functions);
 	free(addition.locations);
@@ -241,7 +277,6 @@ struct labelled_window collector__window(struct collector *collector)
 
 const struct profile *collector__profile(struct collector *collector)
 {
-	profile__drop_empty(collector->profile);
 	account(collector);
 	return collector->profile;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Adds windows up to one profile, in which a set of labels is a process: of the time
- * from the middle of one window to the middle of another, too.  What a window had
- * before that is added first, with SUBTRACT.
+ * from the middle of one window to the middle of another, too.
  */
 #ifndef PYBPFPROF_COLLECTOR_H
 #define PYBPFPROF_COLLECTOR_H
@@ -17,8 +16,10 @@ struct collector;
 struct collector *collector__new(const char *service);
 void collector__free(struct collector *collector);
 
-void collector__add(struct collector *collector, const struct labelled_window *window,
-		    bool subtract);
+/* What WINDOW has by now is not counted when it, or more of it, is added as the first one. */
+void collector__begin(struct collector *collector, const struct labelled_window *window);
+
+void collector__add(struct collector *collector, const struct labelled_window *window);
 
 /* The one that it is of; NULL: all. */
 const char *collector__service(const struct collector *collector);

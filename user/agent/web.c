@@ -87,8 +87,10 @@ static void answer_readiness(void *context, struct http_request *request)
 	http_request__say(request, HTTP_OK, "ok");
 }
 
-/* Adds what was sampled since the last cut to COLLECTOR, or has it not counted there. */
-static void add_current(struct web *web, struct collector *collector, bool subtract)
+/* Has COLLECTOR take what was sampled since the last cut. */
+static void give_current(struct web *web, struct collector *collector,
+			 void (*take)(struct collector *collector,
+				      const struct labelled_window *window))
 {
 	struct labelling labelling = agent__labelling(web->agent);
 	struct labelled *labelled;
@@ -96,7 +98,7 @@ static void add_current(struct web *web, struct collector *collector, bool subtr
 
 	recording__look(web->agent->recording, &window);
 	labelled = labelled__new(&window, &labelling);
-	collector__add(collector, labelled__window(labelled), subtract);
+	take(collector, labelled__window(labelled));
 	labelled__free(labelled);
 	web->agent->looked = true;
 }
@@ -226,9 +228,9 @@ static void answer_flame_graph(void *context, struct http_request *request)
 		if (!web->recent[i])
 			continue;
 		window = collector__window(web->recent[i]);
-		collector__add(sum, &window, false);
+		collector__add(sum, &window);
 	}
-	add_current(web, sum, false);
+	give_current(web, sum, collector__add);
 	reply_profile(web, request, sum, &output_html, "text/html; charset=utf-8");
 	collector__free(sum);
 }
@@ -274,7 +276,7 @@ static void answer_profile(void *context, struct http_request *request)
 	scrape->web = web;
 	scrape->request = request;
 	scrape->collector = collector__new(http_request__parameter(request, "service"));
-	add_current(web, scrape->collector, true);
+	give_current(web, scrape->collector, collector__begin);
 	scrape->end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
 	DL_APPEND(web->scrapes, scrape);
 	web->scrape_count++;
@@ -349,9 +351,9 @@ void web__take(struct web *web, const struct labelled_window *window)
 		web->recent[1] = collector__new(NULL);
 		web->recent_unix_ns = window->start_unix_ns;
 	}
-	collector__add(web->recent[1], window, false);
+	collector__add(web->recent[1], window);
 	for (scrape = web->scrapes; scrape; scrape = scrape->next)
-		collector__add(scrape->collector, window, false);
+		collector__add(scrape->collector, window);
 }
 
 int web__fd(const struct web *web)
@@ -363,7 +365,7 @@ static void finish(struct scrape *scrape)
 {
 	struct web *web = scrape->web;
 
-	add_current(web, scrape->collector, false);
+	give_current(web, scrape->collector, collector__add);
 	reply_profile(web, scrape->request, scrape->collector, &output_pprof,
 		      "application/octet-stream");
 	end_scrape(scrape);
