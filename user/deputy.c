@@ -9,7 +9,8 @@
  * So another thread does all that, in memory of its own, while its caller waits for
  * a time.  One that does not come back is left where it is, with its memory, and
  * the next begins with new; the process that it was left for is not asked again.  So
- * there are never more of them than processes to read.
+ * there are never more of them than processes to read.  One that comes back after all,
+ * for the process has ended, say, ends itself, and is freed when another one is left.
  *
  * What counts is the time for which the thread is seen asleep: not that in which
  * it, or all of this program, was stopped or had no CPU.
@@ -23,6 +24,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -53,6 +55,10 @@
 /* So often is one made again that a signal ended, as a FUSE server may say of each. */
 #define INTERRUPTIONS_MAX 100
 
+/* Of so many processes it is noted at first what is left of their patience, before those of whom
+ * nothing needs to be are looked for. */
+#define PATIENCES_MIN 1024
+
 /* A deputy's phase: odd while it is at one piece of work, which a target may make take for ever. */
 #define LEFT UINT64_MAX
 
@@ -75,20 +81,30 @@ struct deputy {
 	void (*errand)(void *context); /* in place of one piece of work; neither: it is to end */
 	void *context;
 	struct deputy *next; /* of those left behind */
+	jmp_buf end;	     /* where one that was goes when it comes back after all */
+	_Atomic bool gone;   /* it has, and touches nothing here any more */
 	alignas(max_align_t) uint8_t desk[DEPUTY_DESK_BYTES];
 };
 
 static struct deputy *deputy, *left_behind;
 static struct patience *patiences;
+static unsigned int patiences_max = PATIENCES_MIN;
 
 /* In a deputy's thread, itself. */
 static _Thread_local struct deputy *own;
 
-static struct patience *patience_with(pid_t pid)
+static struct patience *find_patience(pid_t pid)
 {
 	struct patience *patience;
 
 	HASH_FIND(hh, patiences, &pid, sizeof(pid), patience);
+	return patience;
+}
+
+static struct patience *patience_with(pid_t pid)
+{
+	struct patience *patience = find_patience(pid);
+
 	if (patience)
 		return patience;
 	patience = xcalloc(1, sizeof(*patience));
@@ -114,6 +130,32 @@ static void renew(struct patience *patience)
 								  : SLICES_MAX;
 }
 
+static bool has_ended(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return access(path, F_OK) && errno == ENOENT;
+}
+
+/* Forgets those who have all of it, and those who are no more: some were asked for when their end
+ * had been told already.  For whom no deputy is at work. */
+static void forget_the_patient(void)
+{
+	struct patience *patience, *next;
+
+	if (HASH_COUNT(patiences) < patiences_max)
+		return;
+	HASH_ITER (hh, patiences, patience, next) {
+		renew(patience);
+		if (patience->slices != SLICES_MAX && !has_ended(patience->pid))
+			continue;
+		HASH_DEL(patiences, patience);
+		free(patience);
+	}
+	patiences_max = PATIENCES_MIN + 2 * HASH_COUNT(patiences);
+}
+
 /* Does WORK on PATIENCE's account; does not return where the deputy was left behind meanwhile. */
 static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 {
@@ -126,7 +168,7 @@ static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 		result = work(own->desk);
 	/* Not by pthread_exit(), which wants a library that a small system does not have. */
 	if (!atomic_compare_exchange_strong(&own->phase, &at_work, at_work + 1))
-		syscall(SYS_exit, 0);
+		longjmp(own->end, 1);
 	return result;
 }
 
@@ -134,6 +176,10 @@ static void *serve(void *context)
 {
 	own = context;
 	own->tid = gettid();
+	if (setjmp(own->end)) {
+		own->gone = true;
+		return NULL;
+	}
 	for (;;) {
 		while (sem_wait(&own->asked))
 			;
@@ -182,9 +228,25 @@ static bool is_asleep(void)
 	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;
 }
 
-/* It never gets beyond what it waits for, should that come after all. */
+/* Frees those left behind that have come back. */
+static void free_the_gone(void)
+{
+	for (struct deputy **at = &left_behind, *gone; (gone = *at);) {
+		if (!gone->gone) {
+			at = &gone->next;
+			continue;
+		}
+		*at = gone->next;
+		sem_destroy(&gone->asked);
+		sem_destroy(&gone->done);
+		free(gone);
+	}
+}
+
+/* It never gets beyond what it waits for, should that come after all, but ends. */
 static bool leave(uint64_t at_work)
 {
+	free_the_gone();
 	if (!atomic_compare_exchange_strong(&deputy->phase, &at_work, LEFT))
 		return false;
 	pthread_detach(deputy->thread);
@@ -249,8 +311,11 @@ void *deputy__desk(void)
 
 int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 {
-	struct patience *patience = patience_with(pid);
+	struct patience *patience;
 
+	if (!own)
+		forget_the_patient();
+	patience = patience_with(pid);
 	renew(patience);
 	if (!patience->slices)
 		return -ETIMEDOUT;
@@ -290,14 +355,15 @@ void deputy__send(void (*errand)(void *context), void *context)
 
 bool deputy__has_given_up(pid_t pid)
 {
-	return !patience_with(pid)->slices;
+	const struct patience *patience = find_patience(pid);
+
+	return patience && !patience->slices;
 }
 
 void deputy__forget(pid_t pid)
 {
-	struct patience *patience;
+	struct patience *patience = find_patience(pid);
 
-	HASH_FIND(hh, patiences, &pid, sizeof(pid), patience);
 	if (!patience)
 		return;
 	HASH_DEL(patiences, patience);

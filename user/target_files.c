@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "deputy.h"
 #include "target_files.h"
 #include "xalloc.h"
@@ -194,10 +197,72 @@ bool target_file__read(pid_t pid, int fd, void *buffer, size_t length, uint64_t 
 	return true;
 }
 
+/*
+ * The files of processes for which nothing is done any more are closed as well, by a thread of
+ * their own, that may take as long as it likes: should one of them never be, the others stay open
+ * with it until whoever keeps it waiting has ended.
+ */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	bool started;
+	int *fds;
+	size_t count, capacity;
+} late = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
+
+static void *close_late(void *context)
+{
+	(void)context;
+	/* It may begin before they are given up. */
+	capabilities__limit(0, false);
+	pthread_mutex_lock(&late.lock);
+	for (;;) {
+		int fd;
+
+		while (!late.count)
+			pthread_cond_wait(&late.more, &late.lock);
+		fd = late.fds[--late.count];
+		pthread_mutex_unlock(&late.lock);
+		close(fd);
+		pthread_mutex_lock(&late.lock);
+	}
+	return NULL;
+}
+
+/* No signal is to be its own: this program reads them as they come. */
+static bool start_closing(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	late.started = !pthread_create(&thread, NULL, close_late, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (late.started)
+		pthread_detach(thread);
+	return late.started;
+}
+
+static void leave_closing(int fd)
+{
+	pthread_mutex_lock(&late.lock);
+	late.fds = xgrow(late.fds, &late.capacity, late.count + 1, sizeof(*late.fds));
+	late.fds[late.count++] = fd;
+	if (late.started || start_closing())
+		pthread_cond_signal(&late.more);
+	pthread_mutex_unlock(&late.lock);
+}
+
 void target_file__close(pid_t pid, int fd)
 {
-	struct block_request *request = deputy__desk();
+	struct block_request *request;
 
+	if (deputy__has_given_up(pid)) {
+		leave_closing(fd);
+		return;
+	}
+	request = deputy__desk();
 	request->fd = fd;
 	deputy__run(pid, close_file);
 }

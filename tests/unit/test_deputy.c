@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 
 #include "deputy.h"
 #include "now.h"
+#include "target_files.h"
 #include "target_memory.h"
 
 #define NS_PER_MS 1000000LL
@@ -214,6 +216,74 @@ static void it_is_relieved_by_another(void **state)
 	assert_int_equal(count_threads(), threads);
 }
 
+static _Atomic bool let_go;
+
+static int64_t wait_until_let_go(void *desk)
+{
+	(void)desk;
+	while (!let_go)
+		usleep(10000);
+	return 0;
+}
+
+/* Waits for as long as a busy machine may take. */
+static void threads_become(int count)
+{
+	for (int i = 0; i < 1000 && count_threads() != count; i++)
+		usleep(10000);
+	assert_int_equal(count_threads(), count);
+}
+
+/* Also from within what it was sent for. */
+static void wait_until_let_go_on_an_errand(void *context)
+{
+	(void)context;
+	deputy__run(42, wait_until_let_go);
+}
+
+static void who_comes_back_after_all_ends(void **state)
+{
+	int threads = count_threads();
+
+	(void)state;
+	assert_int_equal(deputy__run(41, wait_until_let_go), -ETIMEDOUT);
+	deputy__send(wait_until_let_go_on_an_errand, NULL);
+	assert_int_equal(add_one_for(1, 4), 5);
+	threads_become(threads + 2);
+	let_go = true;
+	threads_become(threads);
+	/* They are freed, as the sanitizer checks. */
+	assert_int_equal(deputy__run(43, never_return), -ETIMEDOUT);
+	assert_int_equal(add_one_for(1, 4), 5);
+}
+
+/* Of any number of processes no more is kept than that some are not asked any more. */
+static void many_are_forgotten(void **state)
+{
+	(void)state;
+	assert_int_equal(deputy__run(getpid(), never_return), -ETIMEDOUT);
+	assert_int_equal(deputy__run(INT32_MAX, never_return), -ETIMEDOUT);
+	for (pid_t pid = 1000000; pid < 1005000; pid++)
+		assert_int_equal(add_one_for(pid, 4), 5);
+	assert_true(deputy__has_given_up(getpid()));
+	/* There is no such process: what was said of its number holds for no other one. */
+	assert_false(deputy__has_given_up(INT32_MAX));
+	deputy__forget(getpid());
+}
+
+static void files_of_who_was_given_up_are_closed(void **state)
+{
+	int fd = target_file__open(51, "/proc/self/exe");
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(deputy__run(51, never_return), -ETIMEDOUT);
+	target_file__close(51, fd);
+	for (int i = 0; i < 1000 && fcntl(fd, F_GETFD) >= 0; i++)
+		usleep(10000);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
 static void memory_is_read_in_as_many_calls_as_it_takes(void **state)
 {
 	static uint8_t from[200000], to[sizeof(from)];
@@ -248,6 +318,9 @@ int main(void)
 		cmocka_unit_test(many_long_waits_are_one_too_long),
 		cmocka_unit_test(who_computes_does_not_wait),
 		cmocka_unit_test(it_is_relieved_by_another),
+		cmocka_unit_test(who_comes_back_after_all_ends),
+		cmocka_unit_test(many_are_forgotten),
+		cmocka_unit_test(files_of_who_was_given_up_are_closed),
 		cmocka_unit_test(memory_is_read_in_as_many_calls_as_it_takes),
 	};
 
