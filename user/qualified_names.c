@@ -23,6 +23,9 @@
  * one.  What has no file of its own (<string>) is not looked for, nor what has no name
  * (<lambda>), for there these three tell nothing.
  *
+ * A search that its process's end cuts short names nothing: what it did not come to might have had
+ * the same code under another name.  Nor has that code a say in its function's name then.
+ *
  * What is not found keeps its bare name: a function within a function, and all of 2.7,
  * whose functions do not know in which class they were written.
  */
@@ -378,7 +381,8 @@ bool qualified_names__are_all_found(const struct qualified_names *names)
 	return !names->processes;
 }
 
-/* A code object that nobody can look for any more has no say in its function's name. */
+/* A code object that no search has come to, and nobody can look for any more, has no say in its
+ * function's name. */
 static void remove_code(struct qualified_names *names, const struct wanted *wanted)
 {
 	struct shared_name *shared;
@@ -395,8 +399,9 @@ void qualified_names__forget(struct qualified_names *names, const struct target_
 
 	if (!process)
 		return;
+	/* One that is under way has not come to its end. */
 	HASH_ITER (hh, process->wanted, wanted, next)
-		if (!wanted->searches)
+		if (wanted->searches <= !!process->search)
 			remove_code(names, wanted);
 	forget_all(process);
 	HASH_DEL(names->processes, process);

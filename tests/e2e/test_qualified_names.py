@@ -57,3 +57,15 @@ def test_functions_of_a_module_that_comes_later(python, target, profile):
     run.load()
     assert run.count_name("Part.method") > 50
     assert run.count_name("method") == 0
+
+
+@pytest.mark.pythons(which=lambda: without_qualified_names()[-1:])
+def test_who_ends_while_it_is_searched_takes_no_names_away(python, target, profile):
+    """What it had no time to tell, another process with the same code does."""
+    run = profile.start("-a", "--comm", "qualified_large*", "-d", 9, "-r", 499)
+    run.wait_sampling()
+    target(python, "qualified_large.py", 20000, 3).process.wait()
+    target(python, "qualified_large.py", 0, 0)
+    run.load()
+    assert run.count_name("Part.method") > 100
+    assert run.count_name("method") == 0
