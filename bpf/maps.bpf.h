@@ -132,9 +132,10 @@ struct {
 	__type(value, struct target);
 } targets SEC(".maps");
 
-/* What is known of files that are mapped.  User space writes, what follows processes looks up. */
+/* What is known of files that are mapped, those that were met last.  User space writes, what
+ * follows processes, which never interrupts anything, looks up. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, KNOWN_FILES_MAX);
 	__type(key, struct file_key);
 	__type(value, struct known_file);

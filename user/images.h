@@ -10,6 +10,9 @@
 #include "runtime.h"
 #include "target_map.h"
 
+/* So many files are kept at a time. */
+#define IMAGES_MAX 4096
+
 struct images;
 
 /* Tells MAP, which must outlive it.  Free with images__free, NULL too. */
@@ -22,7 +25,7 @@ void images__free(struct images *images);
 void images__learn(struct images *images, const struct file_key *key, uint64_t start, bool began,
 		   const struct runtime *runtime);
 
-/* What a process runs that has image NUMBER at BIAS; false where there is none. */
+/* What a process runs that has image NUMBER at BIAS; false where that is not kept any more. */
 bool images__runtime(const struct images *images, uint32_t number, uint64_t bias,
 		     struct runtime *runtime);
 

@@ -164,7 +164,7 @@ void target_map__identify_codes(struct target_map *map, struct target_key key, b
 static void know_file(struct target_map *map, const struct file_key *key,
 		      const struct known_file *file)
 {
-	/* What there is no room for is asked about again. */
+	/* What has to go for it, or has no place, is asked about again. */
 	bpf_map__update_elem(map->bpf->maps.known_files, key, sizeof(*key), file, sizeof(*file),
 			     BPF_ANY);
 }

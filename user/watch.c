@@ -216,8 +216,11 @@ static void adopt(struct watch *watch, struct watched *watched, const struct pro
 {
 	struct runtime runtime;
 
-	if (!images__runtime(watch->images, record->image, record->bias, &runtime))
+	/* The file is looked into again, and known by another number then. */
+	if (!images__runtime(watch->images, record->image, record->bias, &runtime)) {
+		watched__ask(&watch->watched, watched, record, now_ns());
 		return;
+	}
 	finding__take_target(
 		watch, watched,
 		target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes),

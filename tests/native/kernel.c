@@ -36,8 +36,8 @@ static __u32 cpu_count;
 #define MAP_CAPACITY(map) (sizeof(*(map).max_entries) / sizeof(int))
 #define MAP_TYPE(map)	  (sizeof(*(map).type) / sizeof(int))
 
-#define LOAD_MAP(number, map, entries)                                                   \
-	load_map(number, &(map), MAP_TYPE(map) == BPF_MAP_TYPE_HASH, sizeof(*(map).key), \
+#define LOAD_MAP(number, map, entries)                                                    \
+	load_map(number, &(map), MAP_TYPE(map) != BPF_MAP_TYPE_ARRAY, sizeof(*(map).key), \
 		 sizeof(*(map).value), entries)
 
 static void load_map(int number, const void *definition, bool hashed, size_t key_bytes,
