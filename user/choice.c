@@ -32,6 +32,8 @@ void choice__set_aside(struct watch *watch, struct watched *watched, struct targ
 	error = target_map__follow(watch->map, watched->key);
 	if (!error) {
 		ask_later(watch, watched, AGAIN_NS, now);
+		/* Nobody tells the end of what was put there again after it. */
+		finding__drop_ended(watch, watched);
 		return;
 	}
 	if (error == -E2BIG)
@@ -47,6 +49,7 @@ static void give_up(struct watch *watch, struct watched *watched)
 	symbolizer__end_target(watch->symbolizer, watched->target);
 	watched->target = NULL;
 	watch->some_ended = true;
+	finding__drop_ended(watch, watched);
 }
 
 void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
@@ -65,10 +68,11 @@ void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
 		give_up(watch, watched);
 		return;
 	}
+	ask_later(watch, watched, 2 * watched->look_wait_ns, now);
 	/* What it has mapped since may have made it one that is looked at. */
 	if (watched->unwanted) {
 		watched->file_count = 0;
 		target_map__follow(watch->map, watched->key);
+		finding__drop_ended(watch, watched);
 	}
-	ask_later(watch, watched, 2 * watched->look_wait_ns, now);
 }
