@@ -381,6 +381,21 @@ size_t recording__targets(const struct recording *recording, struct target_proce
 	return watch__targets(recording->watch, targets);
 }
 
+static void compact(struct recording *recording)
+{
+	counts__compact(recording->counts, recording->sampler);
+	recording->compacted = profile__compactable(recording->profile);
+	log__debug("compacted to %zu entries", recording->compacted);
+	if (recording->untidy)
+		xtrim();
+	recording->untidy = false;
+}
+
+void recording__tidy(struct recording *recording)
+{
+	recording->untidy = true;
+}
+
 /* Ends a window. */
 static void cut(struct recording *recording, int64_t now)
 {
@@ -390,11 +405,9 @@ static void cut(struct recording *recording, int64_t now)
 
 	hand_over(recording, &ledger);
 	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
-	if (profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN) {
-		counts__compact(recording->counts, recording->sampler);
-		recording->compacted = profile__compactable(profile);
-		log__debug("compacted to %zu entries", recording->compacted);
-	}
+	if (recording->untidy ||
+	    profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN)
+		compact(recording);
 	while (recording->cut_ns <= now)
 		recording->cut_ns += recording->windows->length_ns;
 }

@@ -47,6 +47,10 @@ enum exit_status recording__run(struct recording *recording);
  * too, may change then. */
 void recording__set_rate(struct recording *recording, double rate_hz, bool at_once);
 
+/* At the end of this cut, forgets what no process that is left needs, and gives its memory back. To
+ * be called when a window is taken. */
+void recording__tidy(struct recording *recording);
+
 /* What was sampled since the last cut, of which WINDOW has no more than is valid until then: it is
  * settled, and stays. */
 void recording__look(struct recording *recording, struct window *window);

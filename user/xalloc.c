@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,4 +64,11 @@ void *xgrow(void *array, size_t *capacity, size_t needed, size_t size)
 	while (*capacity < needed)
 		*capacity = *capacity ? *capacity * 2 : 16;
 	return xreallocarray(array, *capacity, size);
+}
+
+void xtrim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }

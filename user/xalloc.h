@@ -20,4 +20,7 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Grows ARRAY, of *CAPACITY elements of SIZE bytes, so that it holds at least NEEDED. */
 void *xgrow(void *array, size_t *capacity, size_t needed, size_t size);
 
+/* Gives what was freed back to the system, as far as the C library can. */
+void xtrim(void);
+
 #endif

@@ -152,12 +152,19 @@ def test_cpu_budget(any_python, target, site, store, report):
         assert 0.3 * seconds < samples / rate < 1.3 * os.cpu_count() * seconds + 0.3
 
 
-def test_memory_limit(site):
-    pages = site("--window", "1s", "-r", "40", "--memory-limit", "1M")
+def test_memory_limit(any_python, target, site, store):
+    """Where there is too little, what is not needed is given back, and no sample with it."""
+    target(any_python, "busy.py", environment=named("web"))
+    pages = site("--window", "1s", "-r", "40", "--memory-limit", "1M", "-v")
     wait_for(lambda: pages.metrics()["pybpfprof_rate_hertz"][""] <= 20)
     assert pages.metrics()["pybpfprof_rate_lowered_total"]['limit="memory"'] >= 1
+    time.sleep(2.5)
+    assert b"</html>" in pages.get("flamegraph")
+    events = pages.metrics()["pybpfprof_events_total"][""]
     end(pages.run)
     assert "(--memory-limit)" in pages.run.stderr
+    assert pages.run.stderr.count("compacted to") >= 2
+    assert sum(row[0] for row in store.check().values()) >= events > 0
 
 
 def test_profile(any_python, target, site, require, tmp_path):

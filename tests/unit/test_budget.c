@@ -101,6 +101,26 @@ static void it_comes_back_later_and_later(void **state)
 	}
 }
 
+/* Though most of what it takes it takes at any rate. */
+static void it_comes_back_from_too_much_memory(void **state)
+{
+	struct run run = begin(16);
+	unsigned int passes = 1;
+
+	(void)state;
+	assert_true(pass(&run, 0.001, 101 << 20) == 8);
+	while (pass(&run, 0.001, 75 << 20) != 16)
+		assert_in_range(++passes, 1, 100);
+	assert_true(passes >= 3);
+	/* Near the limit it stays. */
+	assert_true(pass(&run, 0.001, 101 << 20) == 8);
+	for (int i = 0; i < 100; i++)
+		assert_true(pass(&run, 0.001, 90 << 20) == 8);
+	assert_true(budget__lacks_memory(&run.budget, &limits, &run.use));
+	pass(&run, 0.001, 75 << 20);
+	assert_false(budget__lacks_memory(&run.budget, &limits, &run.use));
+}
+
 static void another_rate_begins_anew(void **state)
 {
 	struct run run = begin(16);
@@ -134,6 +154,7 @@ int main(void)
 		cmocka_unit_test(too_much_halves_it),
 		cmocka_unit_test(it_is_never_raised_over_what_is_wanted),
 		cmocka_unit_test(it_comes_back_later_and_later),
+		cmocka_unit_test(it_comes_back_from_too_much_memory),
 		cmocka_unit_test(another_rate_begins_anew),
 		cmocka_unit_test(moments_are_not_judged),
 	};

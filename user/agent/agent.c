@@ -38,6 +38,11 @@ static void keep_budget(struct agent *agent)
 				       options->sampled.rate_hz, sysconf(_SC_NPROCESSORS_ONLN));
 
 	recording__set_rate(agent->recording, rate_hz, false);
+	if (!budget__lacks_memory(&agent->budget, &options->budget, &use))
+		return;
+	recording__tidy(agent->recording);
+	if (agent->budget.steps)
+		web__forget(agent->web);
 }
 
 static void take_window(void *context, const struct window *window)

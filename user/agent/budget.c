@@ -7,8 +7,10 @@
 /* Less tells nothing. */
 #define JUDGED_NS 2000000000LL
 
-/* Where it costs no more than that part of its budget, twice the rate may be kept. */
-#define LITTLE 0.4
+/* Where it costs no more than that part of its budget, twice the rate may be kept: twice the rate
+ * is twice the time, but hardly more memory, most of which is not for samples. */
+#define LITTLE_CPU    0.4
+#define LITTLE_MEMORY 0.8
 
 #define PATIENCE_MIN 3
 #define PATIENCE_MAX 96
@@ -22,15 +24,18 @@ static double rate_of(const struct budget *budget)
 	return fmin(budget->wanted_hz, fmax(rate, BUDGET_RATE_MIN));
 }
 
-/* What it costs, as a part of the limit that is nearest; *OF_MEMORY: that is memory's. */
-static double strain(const struct budget *budget, const struct budget_limits *limits,
-		     const struct budget_use *use, int *of_memory)
-{
-	double cpu = limits->cpu > 0 ? budget->share / limits->cpu : 0;
-	double memory = limits->bytes ? (double)use->bytes / limits->bytes : 0;
+/* What it costs, as a part of each limit. */
+struct strain {
+	double cpu, memory;
+};
 
-	*of_memory = memory > cpu;
-	return fmax(cpu, memory);
+static struct strain strain(const struct budget *budget, const struct budget_limits *limits,
+			    const struct budget_use *use)
+{
+	return (struct strain){
+		.cpu = limits->cpu > 0 ? budget->share / limits->cpu : 0,
+		.memory = limits->bytes ? (double)use->bytes / limits->bytes : 0,
+	};
 }
 
 static void lower(struct budget *budget, const struct budget_limits *limits,
@@ -75,12 +80,18 @@ static void begin(struct budget *budget, double wanted_hz)
 	budget->patience = (PATIENCE_MIN + 1) / 2;
 }
 
+bool budget__lacks_memory(const struct budget *budget, const struct budget_limits *limits,
+			  const struct budget_use *use)
+{
+	return budget->last.now_ns == use->now_ns && limits->bytes &&
+	       use->bytes > LITTLE_MEMORY * limits->bytes;
+}
+
 double budget__judge(struct budget *budget, const struct budget_limits *limits,
 		     const struct budget_use *use, double wanted_hz, unsigned int cpus)
 {
 	int64_t time_ns = use->now_ns - budget->last.now_ns;
-	int of_memory;
-	double part;
+	struct strain part;
 
 	if (wanted_hz != budget->wanted_hz)
 		begin(budget, wanted_hz);
@@ -91,10 +102,10 @@ double budget__judge(struct budget *budget, const struct budget_limits *limits,
 		return rate_of(budget);
 	budget->share = (use->cpu_s - budget->last.cpu_s) / (time_ns / 1e9) / cpus;
 	budget->last = *use;
-	part = strain(budget, limits, use, &of_memory);
-	if (part > 1)
-		lower(budget, limits, use, of_memory);
-	else if (!budget->steps || part > LITTLE)
+	part = strain(budget, limits, use);
+	if (part.cpu > 1 || part.memory > 1)
+		lower(budget, limits, use, part.memory > part.cpu);
+	else if (!budget->steps || part.cpu > LITTLE_CPU || part.memory > LITTLE_MEMORY)
 		budget->quiet = 0;
 	else if (++budget->quiet >= budget->patience)
 		raise(budget);

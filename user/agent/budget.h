@@ -7,6 +7,7 @@
 #ifndef PYBPFPROF_BUDGET_H
 #define PYBPFPROF_BUDGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define BUDGET_RATE_MIN 1.0
@@ -38,6 +39,11 @@ struct budget {
  * CPUS CPUs, unless that is too short a while ago.  Says so where it changes. */
 double budget__judge(struct budget *budget, const struct budget_limits *limits,
 		     const struct budget_use *use, double wanted_hz, unsigned int cpus);
+
+/* Whether that use was judged, and is so much memory that the rate is not raised: what is not
+ * needed is to be given back. */
+bool budget__lacks_memory(const struct budget *budget, const struct budget_limits *limits,
+			  const struct budget_use *use);
 
 /* The next judgement is the first: at the wanted rate. */
 void budget__begin_anew(struct budget *budget);

@@ -356,6 +356,16 @@ void web__take(struct web *web, const struct labelled_window *window)
 		collector__add(scrape->collector, window);
 }
 
+void web__forget(struct web *web)
+{
+	if (!web)
+		return;
+	for (int i = 0; i < 2; i++) {
+		collector__free(web->recent[i]);
+		web->recent[i] = NULL;
+	}
+}
+
 int web__fd(const struct web *web)
 {
 	return web ? http_server__fd(web->server) : -1;
