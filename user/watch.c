@@ -186,10 +186,11 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 
 	if (watched)
 		return watched;
-	/* What ran in it before; or a process of that number, whose end was not told. */
+	/* What ran in it before; or a process of that number, whose end was not told.  User space
+	 * may have put it in the new one's place just now. */
 	before = watched__of_pid(&watch->watched, record->pid);
 	if (before)
-		finding__drop(watch, before);
+		finding__remove(watch, before);
 	return watched__add(&watch->watched, key, record->pid, now_ns());
 }
 
