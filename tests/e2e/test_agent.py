@@ -13,6 +13,7 @@ import pytest
 from agents import Store, end, named, own, total, wait_for
 
 
+@pytest.mark.timed
 def test_windows_add_up(any_python, target, agent, report, store):
     services = {name: target(any_python, "busy.py", environment=named(name))
                 for name in ("web", "api")}
@@ -36,6 +37,7 @@ def test_windows_add_up(any_python, target, agent, report, store):
     report("--label", "service_name=none", status=5)
 
 
+@pytest.mark.timed
 def test_reports_of_a_time(any_python, target, agent, report, store):
     target(any_python, "busy.py", environment=named("web"))
     end_of = {}
@@ -136,6 +138,7 @@ def test_killed_while_storing(any_python, target, agent, report, store):
     assert total(report()) == sum(row[1] for row in before.values())
 
 
+@pytest.mark.timed
 @pytest.mark.alone
 def test_retention_keeps_the_size(any_python, target, agent, report, store):
     """And what the agent forgets meanwhile mixes nothing up."""
@@ -164,6 +167,7 @@ def test_retention_keeps_the_size(any_python, target, agent, report, store):
     assert {own("many"), own("web")} <= {row[0] for row in rows}
 
 
+@pytest.mark.timed
 def test_age_is_kept(any_python, target, agent, store):
     target(any_python, "busy.py", environment=named("web"))
     run = agent("--window", "0.2s", "--store-age", "1s")
@@ -205,6 +209,7 @@ def resources(pid):
     return resident, len(os.listdir("/proc/%d/fd" % pid))
 
 
+@pytest.mark.timed
 @pytest.mark.alone
 def test_memory_is_flat(any_python, target, agent, store):
     """Over windows, and processes that come and go."""

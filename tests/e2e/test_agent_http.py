@@ -19,6 +19,8 @@ import pytest
 from agents import end, named, own, total, wait_for
 from page.pages import browser  # noqa: F401 (fixture)
 
+pytestmark = pytest.mark.timed
+
 METRIC = re.compile(r'([a-z_:]+)(?:\{((?:[a-z_]+="[^"\\]*",?)+)\})? (\S+)')
 
 

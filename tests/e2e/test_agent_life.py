@@ -31,7 +31,7 @@ FILES_MORE = 24
 # How many of those that have ended are still known to the kernel side: it may be just being told.
 ENDED_MAX = 16
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(2 * SECONDS + 300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timed, pytest.mark.timeout(2 * SECONDS + 300)]
 
 
 def children_of(pid):

@@ -17,6 +17,8 @@ from agents import end
 from conftest import PATIENCE, PROGRAMS
 from test_nmi_safety import descriptors
 
+pytestmark = pytest.mark.timed
+
 # How many allocations fail in turn: the first ones all, then seldomer and seldomer.
 FAILING_FIRST, FAILING_FACTOR = 4, 2
 

@@ -16,6 +16,8 @@ from api_servers import ApiServer, pod
 from containers import Container
 from test_push import authority  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.timed
+
 WINDOW_S = 0.5
 WINDOW = ("--window", "%gs" % WINDOW_S, "-r", "199", "--node", "a-node")
 

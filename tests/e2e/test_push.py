@@ -16,6 +16,8 @@ import pytest
 from push_servers import PATHS, Backend
 from agents import end, named, own, total, wait_for
 
+pytestmark = pytest.mark.timed
+
 KINDS = sorted(PATHS)
 WINDOW_S = 0.5
 WINDOW = ("--window", "%gs" % WINDOW_S, "-r", "199")
