@@ -16,6 +16,10 @@ struct labelled_window {
 	/* Of each process of the profile: an object of strings; of one without samples NULL, maybe.
 	 */
 	json_t *const *labels;
+	/* Of each of its samples: which of the window's it was before some were left out; NULL:
+	 * none was.
+	 */
+	const uint32_t *numbers;
 };
 
 #endif

@@ -12,9 +12,10 @@
 
 #define SECOND 1000000000LL
 
-/* Has COLLECTOR take PROFILE, whose processes are the services "web", "api" and so on. */
-static void give(struct collector *collector, const struct profile *profile, int64_t second,
-		 void (*take)(struct collector *collector, const struct labelled_window *window))
+/* Adds PROFILE, whose processes are the services "web", "api" and so on; NUMBERS as in a labelled
+ * window. */
+static void add_kept(struct collector *collector, const struct profile *profile, int64_t second,
+		     const uint32_t *numbers)
 {
 	static const char *const names[] = { "web", "api", "third", "fourth", "fifth", "sixth" };
 	json_t *labels[6];
@@ -24,19 +25,32 @@ static void give(struct collector *collector, const struct profile *profile, int
 		.profile = profile,
 		.ledger = &profile->ledger,
 		.labels = labels,
+		.numbers = numbers,
 	};
 
 	assert_in_range(profile->process_count, 1, 6);
 	for (size_t i = 0; i < profile->process_count; i++)
 		labels[i] = json_pack("{s:s}", "service_name", names[i]);
-	take(collector, &window);
+	collector__add(collector, &window);
 	for (size_t i = 0; i < profile->process_count; i++)
 		json_decref(labels[i]);
 }
 
 static void add(struct collector *collector, const struct profile *profile, int64_t second)
 {
-	give(collector, profile, second, collector__add);
+	add_kept(collector, profile, second, NULL);
+}
+
+static void begin(struct collector *collector, const struct profile *profile, int64_t second)
+{
+	const struct window window = {
+		.start_unix_ns = second * SECOND,
+		.end_unix_ns = (second + 1) * SECOND,
+		.profile = profile,
+		.ledger = profile->ledger,
+	};
+
+	collector__begin(collector, &window);
 }
 
 static uint64_t samples_of(const struct profile *profile)
@@ -79,7 +93,7 @@ static void what_was_before_is_not_counted(void **state)
 
 	(void)state;
 	window->ledger.lost = 100;
-	give(collector, window, 1, collector__begin);
+	begin(collector, window, 1);
 	for (size_t i = 0; i < window->function_count; i++)
 		window->functions[i].name = profile__string(window, "found since");
 	profile__add(window, window->samples[0].thread, window->samples[0].stack, 7);
@@ -101,6 +115,32 @@ static void what_was_before_is_not_counted(void **state)
 	assert_int_equal(samples_of(sum), 10);
 	assert_int_equal(collector__profile(collector)->ledger.lost, 90);
 	assert_int_equal(sum->duration_ns, SECOND);
+	collector__free(collector);
+	profile__free(window);
+}
+
+/* What rules leave out meanwhile is at no other sample's expense. */
+static void what_is_left_out_later_is_not_subtracted(void **state)
+{
+	struct profile *window = synthetic__machine(), kept;
+	struct collector *collector = collector__new(NULL);
+	uint32_t numbers[1024];
+	uint64_t expected = 0;
+
+	(void)state;
+	assert_in_range(window->sample_count, 3, 1024);
+	begin(collector, window, 1);
+	for (size_t i = 0; i < window->sample_count; i++)
+		window->samples[i].count += i;
+	kept = *window;
+	kept.samples = window->samples + 2;
+	kept.sample_count = window->sample_count - 2;
+	for (size_t i = 0; i < kept.sample_count; i++) {
+		numbers[i] = i + 2;
+		expected += i + 2;
+	}
+	add_kept(collector, &kept, 1, numbers);
+	assert_int_equal(samples_of(collector__profile(collector)), expected);
 	collector__free(collector);
 	profile__free(window);
 }
@@ -153,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_add_up),
 		cmocka_unit_test(what_was_before_is_not_counted),
+		cmocka_unit_test(what_is_left_out_later_is_not_subtracted),
 		cmocka_unit_test(one_service),
 		cmocka_unit_test(sums_add_up),
 	};

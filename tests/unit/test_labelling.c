@@ -98,6 +98,10 @@ static void what_is_dropped_is_in_no_sum(void **state)
 		assert_int_equal(ledger->events, kept + LOST);
 		assert_true(ledger__adds_up(ledger));
 		assert_null(window->labels[i ? 1 : 0]);
+		for (size_t j = 0; j < window->profile->sample_count; j++)
+			assert_memory_equal(&window->profile->samples[j],
+					    &profile->samples[window->numbers[j]],
+					    sizeof(profile->samples[j]));
 		/* The recording's own is what it was. */
 		assert_int_equal(sum_of(profile), 121);
 		labelled__free(labelled);

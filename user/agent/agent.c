@@ -52,8 +52,7 @@ static void take_window(void *context, const struct window *window)
 	struct labelled *labelled;
 
 	/* What began has its pod by now. */
-	if (!agent->looked)
-		pods__refresh(agent->pods);
+	pods__refresh(agent->pods);
 	labelling = agent__labelling(agent);
 	labelled = labelled__new(window, &labelling);
 	agent->window_count++;
@@ -61,9 +60,6 @@ static void take_window(void *context, const struct window *window)
 	sinks__take(&agent->sinks, labelled__window(labelled));
 	web__take(agent->web, labelled__window(labelled));
 	labelled__free(labelled);
-	if (agent->looked)
-		pods__refresh(agent->pods);
-	agent->looked = false;
 	keep_budget(agent);
 }
 
@@ -72,7 +68,7 @@ static int64_t window_ns(const struct agent_options *options)
 	return (int64_t)(options->window_s * NS_PER_S);
 }
 
-/* Not before the window ends that others count for. */
+/* The window that is about to end is labelled by them, too. */
 static void take_rules(struct agent *agent)
 {
 	relabel__free(&agent->rules);

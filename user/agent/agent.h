@@ -19,7 +19,6 @@ struct agent {
 	struct budget budget;
 	struct pods *pods; /* NULL: they have no names */
 	struct relabel_rules rules;
-	bool looked; /* at what was sampled since the last cut: its labels are to stay */
 	uint64_t dropped_samples;
 	struct web *web; /* NULL: it does not listen */
 	int64_t start_unix_ns;

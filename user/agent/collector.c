@@ -164,9 +164,11 @@ static uint32_t stack_of(struct addition *addition, uint32_t index)
 static uint64_t count_of(const struct addition *addition, size_t index)
 {
 	const struct collector *collector = addition->collector;
+	const uint32_t *numbers = addition->window->numbers;
 	uint64_t count = addition->window->profile->samples[index].count;
+	size_t number = numbers ? numbers[index] : index;
 
-	return index < collector->before_count ? count - collector->before[index] : count;
+	return number < collector->before_count ? count - collector->before[number] : count;
 }
 
 /* Adds all samples that are wanted; how many. */
@@ -190,7 +192,7 @@ static uint64_t add_samples(struct addition *addition)
 	return all;
 }
 
-void collector__begin(struct collector *collector, const struct labelled_window *window)
+void collector__begin(struct collector *collector, const struct window *window)
 {
 	const struct profile *from = window->profile;
 
@@ -198,7 +200,7 @@ void collector__begin(struct collector *collector, const struct labelled_window 
 	collector->before_count = from->sample_count;
 	for (size_t i = 0; i < from->sample_count; i++)
 		collector->before[i] = from->samples[i].count;
-	collector->lost_before = window->ledger->lost;
+	collector->lost_before = window->ledger.lost;
 	collector->profile->start_unix_ns = window->end_unix_ns;
 }
 

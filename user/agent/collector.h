@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "labelled_window.h"
+#include "recording.h"
 
 struct collector;
 
@@ -16,8 +17,9 @@ struct collector;
 struct collector *collector__new(const char *service);
 void collector__free(struct collector *collector);
 
-/* What WINDOW has by now is not counted when it, or more of it, is added as the first one. */
-void collector__begin(struct collector *collector, const struct labelled_window *window);
+/* What WINDOW has by now is not counted when it, or more of it, is added as the first one; by
+ * whatever labels, or where rules leave some of it out then. */
+void collector__begin(struct collector *collector, const struct window *window);
 
 void collector__add(struct collector *collector, const struct labelled_window *window);
 

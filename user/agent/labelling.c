@@ -11,6 +11,7 @@ struct labelled {
 	size_t count;
 	/* Where something was dropped, else empty: the window's with what is kept. */
 	struct profile kept;
+	uint32_t *numbers;
 	struct ledger ledger;
 	uint64_t dropped;
 };
@@ -55,14 +56,17 @@ static void keep(struct labelled *labelled, const struct window *window)
 
 	*kept = *profile;
 	kept->samples = xcalloc(profile->sample_count, sizeof(*kept->samples));
+	labelled->numbers = xcalloc(profile->sample_count, sizeof(*labelled->numbers));
 	kept->sample_count = 0;
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 
-		if (labelled->labels[profile->threads[sample->thread].process])
-			kept->samples[kept->sample_count++] = *sample;
-		else
+		if (!labelled->labels[profile->threads[sample->thread].process]) {
 			labelled->dropped += sample->count;
+			continue;
+		}
+		labelled->numbers[kept->sample_count] = i;
+		kept->samples[kept->sample_count++] = *sample;
 	}
 	account(labelled, &window->ledger);
 }
@@ -80,6 +84,7 @@ struct labelled *labelled__new(const struct window *window, const struct labelli
 		.profile = all ? window->profile : &labelled->kept,
 		.ledger = all ? &window->ledger : &labelled->ledger,
 		.labels = labelled->labels,
+		.numbers = labelled->numbers,
 	};
 	return labelled;
 }
@@ -90,6 +95,7 @@ void labelled__free(struct labelled *labelled)
 		json_decref(labelled->labels[i]);
 	free(labelled->labels);
 	free(labelled->kept.samples);
+	free(labelled->numbers);
 	free(labelled);
 }
 

@@ -87,10 +87,8 @@ static void answer_readiness(void *context, struct http_request *request)
 	http_request__say(request, HTTP_OK, "ok");
 }
 
-/* Has COLLECTOR take what was sampled since the last cut. */
-static void give_current(struct web *web, struct collector *collector,
-			 void (*take)(struct collector *collector,
-				      const struct labelled_window *window))
+/* Adds what was sampled since the last cut to COLLECTOR. */
+static void add_current(struct web *web, struct collector *collector)
 {
 	struct labelling labelling = agent__labelling(web->agent);
 	struct labelled *labelled;
@@ -98,9 +96,8 @@ static void give_current(struct web *web, struct collector *collector,
 
 	recording__look(web->agent->recording, &window);
 	labelled = labelled__new(&window, &labelling);
-	take(collector, labelled__window(labelled));
+	collector__add(collector, labelled__window(labelled));
 	labelled__free(labelled);
-	web->agent->looked = true;
 }
 
 /* Its targets are the caller's to free. */
@@ -230,7 +227,7 @@ static void answer_flame_graph(void *context, struct http_request *request)
 		window = collector__window(web->recent[i]);
 		collector__add(sum, &window);
 	}
-	give_current(web, sum, collector__add);
+	add_current(web, sum);
 	reply_profile(web, request, sum, &output_html, "text/html; charset=utf-8");
 	collector__free(sum);
 }
@@ -263,6 +260,7 @@ static void answer_profile(void *context, struct http_request *request)
 	struct web *web = context;
 	double seconds = seconds_of(request);
 	struct scrape *scrape;
+	struct window window;
 
 	if (!(seconds > 0)) {
 		http_request__say(request, HTTP_BAD_REQUEST, "seconds is a number up to 300");
@@ -276,7 +274,8 @@ static void answer_profile(void *context, struct http_request *request)
 	scrape->web = web;
 	scrape->request = request;
 	scrape->collector = collector__new(http_request__parameter(request, "service"));
-	give_current(web, scrape->collector, collector__begin);
+	recording__look(web->agent->recording, &window);
+	collector__begin(scrape->collector, &window);
 	scrape->end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
 	DL_APPEND(web->scrapes, scrape);
 	web->scrape_count++;
@@ -375,7 +374,7 @@ static void finish(struct scrape *scrape)
 {
 	struct web *web = scrape->web;
 
-	give_current(web, scrape->collector, collector__add);
+	add_current(web, scrape->collector);
 	reply_profile(web, scrape->request, scrape->collector, &output_pprof,
 		      "application/octet-stream");
 	end_scrape(scrape);
