@@ -23,6 +23,8 @@
 /* More than any name takes; a process chooses how long its command line is. */
 #define COMMAND_BYTES_MAX 4096
 
+#define COMM_BYTES_MAX 64
+
 /* As many hierarchies as there were in version 1, with paths longer than systemd makes any. */
 #define CGROUPS_BYTES_MAX 16384
 
@@ -54,14 +56,28 @@ static char *read_executable(pid_t pid)
 	return xstrdup(slash ? slash + 1 : path);
 }
 
-static char *read_comm(pid_t pid)
-{
-	char bytes[64];
-	size_t length = process__read_file(pid, "comm", bytes, sizeof(bytes));
+/* One that may be left and begun anew: what it has taken is here, to be given back. */
+struct reading {
+	pid_t pid, reader; /* the thread through which it is read */
+	struct identity *identity;
+	char *bytes; /* room for what any of its files has */
+	char *executable;
+	int error;
+};
 
-	if (length && bytes[length - 1] == '\n')
+/* Reads the beginning of the file NAME, of at most SIZE bytes; how many. */
+static size_t read_file(const struct reading *reading, const char *name, size_t size)
+{
+	return process__read_file(reading->pid, reading->reader, name, reading->bytes, size);
+}
+
+static char *read_comm(const struct reading *reading)
+{
+	size_t length = read_file(reading, "comm", COMM_BYTES_MAX);
+
+	if (length && reading->bytes[length - 1] == '\n')
 		length--;
-	return length ? xstrndup(bytes, length) : NULL;
+	return length ? xstrndup(reading->bytes, length) : NULL;
 }
 
 /* The words, each of which ends with a NUL, joined by spaces; NULL where there are none. */
@@ -80,38 +96,31 @@ static char *join_words(const char *words, size_t length)
 	return text;
 }
 
-static void read_names(pid_t pid, const char *executable, struct identity *identity)
+static void read_names(struct reading *reading)
 {
-	char words[COMMAND_BYTES_MAX];
-	size_t length = process__read_file(pid, "cmdline", words, sizeof(words));
+	struct identity *identity = reading->identity;
+	size_t length;
 
-	identity->comm = read_comm(pid);
-	identity->command = join_words(words, length);
+	identity->comm = read_comm(reading);
+	length = read_file(reading, "cmdline", COMMAND_BYTES_MAX);
+	identity->command = join_words(reading->bytes, length);
 	if (!identity->command && identity->comm)
 		identity->command = xasprintf("[%s]", identity->comm);
-	identity->short_name = command_name__of(words, length, executable);
+	identity->short_name = command_name__of(reading->bytes, length, reading->executable);
 	if (!identity->short_name && identity->comm)
 		identity->short_name = xstrdup(identity->comm);
 }
 
-/* All its lines; NULL where there are none. */
-static char *read_cgroups(pid_t pid)
+static void read_cgroup(struct reading *reading)
 {
-	char *lines = xmalloc(CGROUPS_BYTES_MAX);
-	size_t length = process__read_file(pid, "cgroup", lines, CGROUPS_BYTES_MAX);
-	char *text = length ? xstrndup(lines, length) : NULL;
-
-	free(lines);
-	return text;
-}
-
-static void read_cgroup(pid_t pid, struct identity *identity)
-{
+	size_t length = read_file(reading, "cgroup", CGROUPS_BYTES_MAX);
+	struct identity *identity = reading->identity;
 	struct cgroup cgroup;
 
-	identity->cgroups = read_cgroups(pid);
-	if (!identity->cgroups)
+	if (!length)
 		return;
+	/* All its lines. */
+	identity->cgroups = xstrndup(reading->bytes, length);
 	cgroup__parse(identity->cgroups, &cgroup);
 	identity->cgroup = cgroup.path;
 	identity->container_id = cgroup.container_id;
@@ -120,13 +129,11 @@ static void read_cgroup(pid_t pid, struct identity *identity)
 	identity->unit = cgroup.unit;
 }
 
-static void read_service_name(pid_t pid, struct identity *identity)
+static void read_service_name(struct reading *reading)
 {
-	char *variables = xmalloc(ENVIRONMENT_BYTES_MAX);
-	size_t length = process__read_file(pid, "environ", variables, ENVIRONMENT_BYTES_MAX);
+	size_t length = read_file(reading, "environ", ENVIRONMENT_BYTES_MAX);
 
-	identity->service_name = service_name__of(variables, length);
-	free(variables);
+	reading->identity->service_name = service_name__of(reading->bytes, length);
 }
 
 /* What the folder PATH is, without asking a file system in user space, which need not answer. */
@@ -163,38 +170,32 @@ static uint64_t unix_ns(uint64_t ticks)
 	       ticks % per_second * SECOND_NS / per_second;
 }
 
-struct reading {
-	pid_t pid;
-	struct identity *identity;
-	int error;
-};
-
 /* Its files, each of which is one that may have to be waited for. */
 static void read_identity(void *context)
 {
 	struct reading *reading = context;
 	struct identity *identity = reading->identity;
-	pid_t reader = reading->pid;
 	struct process process;
 	uint64_t start_time;
-	char *executable;
 
-	memset(identity, 0, sizeof(*identity));
+	identity__free(identity);
+	free(reading->executable);
+	reading->executable = NULL;
 	reading->error = process__inspect(reading->pid, &process);
 	if (reading->error)
 		return;
 	/* Of a thread that has ended the kernel does not tell it. */
-	executable = read_executable(reader);
-	if (!executable) {
-		reader = process__reader(reader);
-		executable = read_executable(reader);
+	reading->reader = reading->pid;
+	reading->executable = read_executable(reading->reader);
+	if (!reading->executable) {
+		reading->reader = process__reader(reading->pid);
+		reading->executable = read_executable(reading->reader);
 	}
-	read_names(reader, executable, identity);
-	free(executable);
-	read_cgroup(reader, identity);
-	read_service_name(reader, identity);
+	read_names(reading);
+	read_cgroup(reading);
+	read_service_name(reading);
 	identity->uid = process.uid;
-	identity->user = name_user(reader, process.uid);
+	identity->user = name_user(reading->reader, process.uid);
 	identity->start_unix_ns = unix_ns(process.start_time);
 	start_time = process__start_time(reading->pid);
 	if (!start_time || start_time == process.start_time)
@@ -205,9 +206,13 @@ static void read_identity(void *context)
 
 int identity__read(pid_t pid, struct identity *identity)
 {
-	struct reading reading = { pid, identity, 0 };
+	struct reading reading = { .pid = pid, .identity = identity };
 
+	memset(identity, 0, sizeof(*identity));
+	reading.bytes = xmalloc(ENVIRONMENT_BYTES_MAX);
 	deputy__send(read_identity, &reading);
+	free(reading.bytes);
+	free(reading.executable);
 	return reading.error;
 }
 

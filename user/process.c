@@ -189,11 +189,11 @@ pid_t process__inner_tid(pid_t pid, pid_t tid)
 	return count ? numbers[count - 1] : 0;
 }
 
-size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size)
+size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", reader, name);
 	return target_file__read_start(pid, path, bytes, size);
 }
 

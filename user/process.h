@@ -40,9 +40,9 @@ size_t process__numbers(pid_t pid, pid_t numbers[PID_NAMESPACES_MAX]);
  * 0 where there is no such thread. */
 pid_t process__inner_tid(pid_t pid, pid_t tid);
 
-/* The beginning of the file NAME in the folder of process PID, of at most SIZE bytes.  Its length;
- * 0 where there is nothing to read. */
-size_t process__read_file(pid_t pid, const char *name, char *bytes, size_t size);
+/* The beginning of the file NAME in the folder of READER, a thread of process PID, of at most SIZE
+ * bytes. Its length; 0 where there is nothing to read. */
+size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size);
 
 /* One mapping of a file. */
 struct mapping {

@@ -216,6 +216,9 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 	if (*signature == before)
 		return -EAGAIN;
 	error = find_ready(pid, &target.runtime);
+	/* What ends meanwhile maps nothing any more, which says nothing of its files. */
+	if (error == -ENOEXEC && target__has_ended(&target))
+		error = -ESRCH;
 	/* What it has run since may be enough next time. */
 	if (error == -EAGAIN || open_files__ran_out(error))
 		*signature = before;

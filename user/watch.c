@@ -270,8 +270,10 @@ static void note_end(struct watch *watch, const struct process_record *record)
 
 	if (record->state == TARGET_WAITING || record->state == TARGET_LOADING)
 		watch->not_asked += record->waiting;
-	if (!watched)
+	if (!watched) {
+		deputy__forget(record->pid);
 		return;
+	}
 	watch->child_ends |= watched->pid == watch->child;
 	if (watch->full)
 		watch->scan_ns = now_ns() + CROWD_NS;
