@@ -95,6 +95,25 @@ static void a_series_is_what_has_the_same_labels(void **state)
 		take_apart(synthetic__machine(), &(struct batch_limits){ 2, 1000, 1000000 }), 2);
 }
 
+/* Labels that differ where a backend is not sent them are one series: it would drop one of two. */
+static void what_is_sent_alike_is_one_series(void **state)
+{
+	struct profile *profile = synthetic__machine();
+	const uint32_t process = profile->threads[profile->samples[0].thread].process;
+
+	(void)state;
+	for (size_t i = 0; i < profile->process_count; i++) {
+		char name[4096];
+
+		memset(name, 'x', sizeof(name));
+		memset(name + sizeof(name) / 2, i == process ? 'y' : 'z', 16);
+		name[sizeof(name) - 1] = '\0';
+		profile->processes[i].short_name = profile__string(profile, name);
+		profile->processes[i].python_version = profile__string(profile, "3.12.1");
+	}
+	assert_int_equal(take_apart(profile, &(struct batch_limits){ 1, 1000, 1000000 }), 1);
+}
+
 static void limits_are_kept(void **state)
 {
 	(void)state;
@@ -136,6 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_series_is_what_has_the_same_labels),
+		cmocka_unit_test(what_is_sent_alike_is_one_series),
 		cmocka_unit_test(limits_are_kept),
 		cmocka_unit_test(many_processes_are_few_series),
 		cmocka_unit_test(nothing_is_no_batch),

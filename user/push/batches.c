@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend.h"
 #include "batches.h"
 #include "hash_table.h"
 #include "xalloc.h"
@@ -45,9 +46,29 @@ struct batches {
 	size_t bytes;
 };
 
+/* What tells series apart: their labels as they are sent, which may be shorter. */
+static char *series_key(const json_t *labels)
+{
+	json_t *sent = json_object(), *value;
+	const char *name;
+	char *key;
+
+	/* Of an iterator only; nothing is changed. */
+	json_object_foreach((json_t *)labels, name, value)
+	{
+		char *text = push_label_value(value);
+
+		json_object_set_new(sent, name, json_string(text));
+		free(text);
+	}
+	key = json_dumps(sent, JSON_COMPACT | JSON_SORT_KEYS);
+	json_decref(sent);
+	return key;
+}
+
 static uint32_t find_series(struct batches *batches, const json_t *labels)
 {
-	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = series_key(labels);
 	struct series *series;
 
 	HASH_FIND_STR(batches->series, text, series);
