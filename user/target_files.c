@@ -20,6 +20,9 @@
 
 #define BLOCK_BYTES (DEPUTY_DESK_BYTES / 2)
 
+/* So often a signal may interrupt the reading of one file. */
+#define INTERRUPTIONS_MAX 100
+
 struct path_request {
 	int root;
 	char path[PATH_MAX];
@@ -95,26 +98,27 @@ static int64_t read_next(void *desk)
 	return got < 0 ? -errno : got;
 }
 
-/* One that was interrupted is read once more, from its beginning. */
+/* Reads as far as there is something; one that was interrupted goes on. */
 static int64_t read_start(void *desk)
 {
 	struct start_request *request = desk;
-	int fd = open(request->path, O_RDONLY | O_CLOEXEC);
-	int64_t done = 0, got = fd < 0 ? -errno : 1;
+	int fd = open(request->path, O_RDONLY | O_CLOEXEC), interruptions = 0;
+	size_t done = 0;
+	ssize_t got = 1;
 
 	if (fd < 0)
-		return got;
-	while ((size_t)done < request->length && got > 0) {
+		return -errno;
+	while (done < request->length && got > 0) {
 		got = read(fd, request->bytes + done, request->length - done);
-		if (got < 0)
-			got = -errno;
-		else
+		if (got > 0)
 			done += got;
+		else if (got < 0 && errno == EINTR && ++interruptions < INTERRUPTIONS_MAX)
+			got = 1;
 	}
 	request->fd = got > 0 ? fd : -1;
 	if (got <= 0)
 		close(fd);
-	return got == -EINTR ? got : done;
+	return done;
 }
 
 static int64_t measure(void *desk)
