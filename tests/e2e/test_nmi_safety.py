@@ -66,17 +66,17 @@ def test_loaded_programs(any_python, target, profile, require):
     following = {part["prog_id"] for part in found if part.get("link_type") in ("tracing", "raw_tracepoint")}
     assert programs and following and not programs & following
     assert programs | following == {part["prog_id"] for part in found if "prog_id" in part}
-    called = collections.Counter()
+    called, used = collections.Counter(), set()
     for program in programs:
+        used.update(json.loads(run(bpftool, "-j", "prog", "show", "id", program))["map_ids"])
         for name, function in CALL.findall(run(bpftool, "prog", "dump", "xlated", "id", program)):
             if not function.startswith("bpf_prog_"):
                 called[name] += 1
-    maps = {json.loads(run(bpftool, "-j", "map", "show", "id", part["map_id"].strip()))["type"]
-            for part in found if "map_id" in part}
+    maps = {json.loads(run(bpftool, "-j", "map", "show", "id", str(number)))["type"] for number in used}
     run_.process.kill()
     assert called.keys() <= SAFE.keys() | LOOKUPS.keys()
     assert called["bpf_probe_read_user"] and called["bpf_ringbuf_output"]
-    assert maps <= MAP_TYPES
+    assert maps == MAP_TYPES
 
 
 def test_programs_for_any_kernel(binary, require):
