@@ -125,6 +125,63 @@ static void a_mirrored_pod_is_known_by_the_kubelets_uid(void **state)
 			      "aabb"));
 }
 
+/* A pod with COUNT annotations of TEXT. */
+static json_t *annotated(size_t count, const char *text)
+{
+	json_t *annotations = json_object(), *record, *pod;
+	char *key;
+
+	for (size_t i = 0; i < count; i++) {
+		char *name = xasprintf("a%zu", i);
+
+		json_object_set_new(annotations, name, json_string(text));
+		free(name);
+	}
+	pod = json_pack("{s:{s:s,s:s,s:s,s:{s:s},s:o},s:{s:[{s:s,s:s}]}}", "metadata", "uid", "u",
+			"name", "n", "namespace", "shop", "labels", "app", "web", "annotations",
+			annotations, "status", "containerStatuses", "name", "main", "containerID",
+			"containerd://c1");
+	assert_non_null(pod);
+	record = pod_record__of(pod, &key);
+	assert_string_equal(key, "u");
+	free(key);
+	json_decref(pod);
+	return record;
+}
+
+/* It has its names and containers, and LABELS hidden ones in a bounded text. */
+static void is_cut(json_t *record, size_t labels, size_t cut)
+{
+	const json_t *containers = json_object_get(record, "containers");
+	const json_t *hidden = json_object_get(record, "hidden");
+
+	is_text(record, "name", "n");
+	is_text(record, "namespace", "shop");
+	is_text(record, "service_name", "web");
+	is_text(json_object_get(containers, "c1"), "name", "main");
+	is_text(hidden, "__meta_kubernetes_pod_label_app", "web");
+	assert_int_equal(json_object_size(hidden), labels);
+	assert_int_equal(json_integer_value(json_object_get(record, "cut")), cut);
+	assert_true(json_dumpb(record, NULL, 0, JSON_COMPACT) < 48 << 10);
+	json_decref(record);
+}
+
+/* Whoever may start a pod chooses how many annotations it has. */
+static void what_a_pod_brings_is_bounded(void **state)
+{
+	char text[1025] = "", controls[1025] = "";
+
+	(void)state;
+	memset(text, 'x', 1024);
+	memset(controls, '\x01', 1024);
+	/* Beside namespace, name, and two for a label. */
+	is_cut(annotated(126, "x"), 256, 0);
+	is_cut(annotated(127, "x"), 256, 1);
+	is_cut(annotated(120000, "x"), 256, 120000 - 126);
+	is_cut(annotated(100, text), 4 + 2 * 29 + 1, 100 - 29);
+	is_cut(annotated(100, controls), 4 + 2 * 5 + 1, 100 - 5);
+}
+
 static void what_is_no_pod(void **state)
 {
 	static const char *const texts[] = {
@@ -256,6 +313,12 @@ static void a_board_has_what_was_written_last(void **state)
 	assert_false(pod_board__current(board));
 	pod_board__set_current(board, true);
 	assert_true(pod_board__current(board));
+	/* What has no room makes what stands there old, whatever the writer knows. */
+	assert_false(pod_board__write(board, "too long!", 9));
+	pod_board__set_current(board, true);
+	assert_false(pod_board__current(board));
+	assert_true(pod_board__write(board, "fits", 4));
+	assert_true(pod_board__current(board));
 	pod_board__free(board);
 }
 
@@ -265,6 +328,7 @@ int main(void)
 		cmocka_unit_test(a_pod_is_kept),
 		cmocka_unit_test(services_are_named),
 		cmocka_unit_test(a_mirrored_pod_is_known_by_the_kubelets_uid),
+		cmocka_unit_test(what_a_pod_brings_is_bounded),
 		cmocka_unit_test(what_is_no_pod),
 		cmocka_unit_test(a_set_follows_what_is_told),
 		cmocka_unit_test(what_is_not_valid),

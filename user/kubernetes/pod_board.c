@@ -13,7 +13,7 @@ struct shared {
 	 * begun. */
 	uint64_t begun, written;
 	uint64_t length[2];
-	bool current;
+	bool current, crowded;
 	char text[];
 };
 
@@ -52,6 +52,7 @@ bool pod_board__write(struct pod_board *board, const char *text, size_t length)
 	struct shared *shared = board->shared;
 	uint64_t serial = shared->written + 1;
 
+	__atomic_store_n(&shared->crowded, length > board->size_max, __ATOMIC_SEQ_CST);
 	if (length > board->size_max)
 		return false;
 	__atomic_store_n(&shared->begun, serial, __ATOMIC_SEQ_CST);
@@ -92,5 +93,6 @@ void pod_board__set_current(struct pod_board *board, bool current)
 
 bool pod_board__current(const struct pod_board *board)
 {
-	return __atomic_load_n(&board->shared->current, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&board->shared->current, __ATOMIC_SEQ_CST) &&
+	       !__atomic_load_n(&board->shared->crowded, __ATOMIC_SEQ_CST);
 }

@@ -16,14 +16,14 @@ struct pod_board;
 struct pod_board *pod_board__new(size_t size_max);
 void pod_board__free(struct pod_board *board);
 
-/* False where TEXT has no room: what stood there stays. */
+/* False where TEXT has no room: what stood there stays, and is not current until one has. */
 bool pod_board__write(struct pod_board *board, const char *text, size_t length);
 
 /* What was written last, for the caller to free, where that is not what *SERIAL, 0 at first, says;
  * else NULL, also where it is just being replaced: it is there the next time. */
 char *pod_board__read(const struct pod_board *board, uint64_t *serial, size_t *length);
 
-/* Whether the writer knows all that there is. */
+/* Whether the writer knows all that there is; it is current where that stands there, too. */
 void pod_board__set_current(struct pod_board *board, bool current);
 bool pod_board__current(const struct pod_board *board);
 

@@ -12,6 +12,11 @@
 /* Names and labels have fewer; what has more, as annotations may, is not for telling pods apart. */
 #define TEXT_BYTES_MAX 1024
 
+/* Of one pod: any who may start one chooses how many labels and annotations it has, and all pods of
+ * a node have room in 16 MiB. */
+#define HIDDEN_MAX	 256
+#define HIDDEN_BYTES_MAX (32U << 10)
+
 /* The kubelet starts this one, by a uid of its own, which is in its cgroups; the API server's is
  * another. */
 #define MIRRORED "kubernetes.io/config.mirror"
@@ -37,9 +42,36 @@ static void set(json_t *object, const char *key, const char *text)
 		json_object_set_new(object, key, json_string(text));
 }
 
-/* A hidden label for each entry of MAP, and one that says that it is there. */
-static void set_map(json_t *hidden, json_t *map, const char *prefix, const char *present)
+/* As JSON has it, where a control character takes six. */
+static size_t bytes_of(const char *name, const char *text)
 {
+	json_t *value = json_string(text);
+	size_t bytes = strlen(name) + json_dumpb(value, NULL, 0, JSON_ENCODE_ANY);
+
+	json_decref(value);
+	return bytes;
+}
+
+/* As set, where *ROOM, in bytes, is left for it. */
+static bool set_bounded(json_t *hidden, const char *name, const char *text, size_t *room)
+{
+	size_t bytes = text ? bytes_of(name, text) : 0;
+
+	if (!text)
+		return true;
+	if (json_object_size(hidden) >= HIDDEN_MAX || bytes > *room)
+		return false;
+	*room -= bytes;
+	set(hidden, name, text);
+	return true;
+}
+
+/* A hidden label for each entry of MAP, and one that says that it is there.  Returns how many
+ * entries had no room: what follows one that has none has none either. */
+static size_t set_map(json_t *hidden, json_t *map, const char *prefix, const char *present,
+		      size_t *room)
+{
+	size_t taken = 0;
 	const char *key;
 	json_t *value;
 
@@ -47,12 +79,16 @@ static void set_map(json_t *hidden, json_t *map, const char *prefix, const char 
 	{
 		const char *text = text_of(map, key);
 		char *name = relabel__name(prefix, key), *mark = relabel__name(present, key);
+		bool has_room = set_bounded(hidden, mark, "true", room) &&
+				set_bounded(hidden, name, text, room);
 
-		set(hidden, name, text);
-		set(hidden, mark, "true");
 		free(name);
 		free(mark);
+		if (!has_room)
+			break;
+		taken++;
 	}
+	return json_object_size(map) - taken;
 }
 
 static void set_controller(json_t *hidden, const json_t *metadata)
@@ -69,19 +105,21 @@ static void set_controller(json_t *hidden, const json_t *metadata)
 	}
 }
 
-static json_t *hidden_of(const json_t *pod, const json_t *metadata)
+/* *CUT is how many labels and annotations had no room. */
+static json_t *hidden_of(const json_t *pod, const json_t *metadata, size_t *cut)
 {
 	json_t *hidden = json_object();
+	size_t room = HIDDEN_BYTES_MAX;
 
 	set(hidden, PREFIX "namespace", text_of(metadata, "namespace"));
 	set(hidden, PREFIX "pod_name", text_of(metadata, "name"));
 	set(hidden, PREFIX "pod_node_name", text_of(json_object_get(pod, "spec"), "nodeName"));
 	set(hidden, PREFIX "pod_ip", text_of(json_object_get(pod, "status"), "podIP"));
 	set_controller(hidden, metadata);
-	set_map(hidden, json_object_get(metadata, "labels"), PREFIX "pod_label_",
-		PREFIX "pod_labelpresent_");
-	set_map(hidden, json_object_get(metadata, "annotations"), PREFIX "pod_annotation_",
-		PREFIX "pod_annotationpresent_");
+	*cut = set_map(hidden, json_object_get(metadata, "labels"), PREFIX "pod_label_",
+		       PREFIX "pod_labelpresent_", &room);
+	*cut += set_map(hidden, json_object_get(metadata, "annotations"), PREFIX "pod_annotation_",
+			PREFIX "pod_annotationpresent_", &room);
 	return hidden;
 }
 
@@ -160,6 +198,7 @@ json_t *pod_record__of(const json_t *pod, char **key)
 	const char *uid = text_of(metadata, "uid"), *name = text_of(metadata, "name");
 	const char *mirrored = text_of(json_object_get(metadata, "annotations"), MIRRORED);
 	json_t *record;
+	size_t cut;
 
 	if (!uid || !name)
 		return NULL;
@@ -169,6 +208,8 @@ json_t *pod_record__of(const json_t *pod, char **key)
 	set(record, "namespace", text_of(metadata, "namespace"));
 	set(record, "service_name", service_name_of(metadata));
 	json_object_set_new(record, "containers", containers_of(pod));
-	json_object_set_new(record, "hidden", hidden_of(pod, metadata));
+	json_object_set_new(record, "hidden", hidden_of(pod, metadata, &cut));
+	if (cut)
+		json_object_set_new(record, "cut", json_integer((json_int_t)cut));
 	return record;
 }

@@ -274,6 +274,18 @@ static void take_ends(struct pod_watch *watch)
 	}
 }
 
+/* Says when there begins to be no room, and when there is some again. */
+static void say_room(struct pod_watch *watch, bool has_room)
+{
+	if (!has_room && !watch->crowded)
+		log__error(
+			"there are too many pods here, or they have too many annotations: new ones "
+			"have no names");
+	else if (has_room && watch->crowded)
+		log__info("there is room for all pods' names again");
+	watch->crowded = !has_room;
+}
+
 static void publish(struct pod_watch *watch)
 {
 	int64_t now = now_ns();
@@ -286,12 +298,7 @@ static void publish(struct pod_watch *watch)
 	if (!watch->changed || now - watch->published_ns < PUBLISH_NS)
 		return;
 	text = pod_set__text(watch->set);
-	if (!pod_board__write(watch->board, text, strlen(text)) && !watch->crowded) {
-		log__error(
-			"there are too many pods here, or they have too many annotations: new ones "
-			"have no names");
-		watch->crowded = true;
-	}
+	say_room(watch, pod_board__write(watch->board, text, strlen(text)));
 	free(text);
 	watch->changed = false;
 	watch->published_ns = now;

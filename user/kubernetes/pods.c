@@ -23,6 +23,8 @@ struct pods {
 	pid_t process; /* 0: it has ended */
 	uint64_t serial;
 	json_t *by_uid, *by_container; /* the same records */
+	size_t cut;		       /* how many of them lack labels */
+	bool cut_said;
 };
 
 /* It has nothing of what the agent has open, as the other sides of sockets, but its own. */
@@ -123,12 +125,28 @@ static bool is_valid(const json_t *record)
 	return true;
 }
 
+static void count_cut(struct pods *pods, const json_t *record)
+{
+	json_int_t cut = json_integer_value(json_object_get(record, "cut"));
+
+	if (cut <= 0)
+		return;
+	pods->cut++;
+	if (!pods->cut_said)
+		log__warning("the pod %s in %s has too many labels and annotations: rules do not "
+			     "see %lld of them; pybpfprof_pods_cut counts such pods",
+			     pods__text(record, "name"), pods__text(record, "namespace"),
+			     (long long)cut);
+	pods->cut_said = true;
+}
+
 static void take_over(struct pods *pods, json_t *records)
 {
 	const char *uid, *container;
 	json_t *record, *value;
 	void *next;
 
+	pods->cut = 0;
 	json_object_clear(pods->by_container);
 	json_object_foreach_safe(records, next, uid, record)
 	{
@@ -136,6 +154,7 @@ static void take_over(struct pods *pods, json_t *records)
 			json_object_del(records, uid);
 			continue;
 		}
+		count_cut(pods, record);
 		json_object_foreach(json_object_get(record, "containers"), container, value)
 			json_object_set(pods->by_container, container, record);
 	}
@@ -204,8 +223,13 @@ void pods__measure(const struct pods *pods, FILE *file)
 		"# HELP pybpfprof_pods Pods of this node whose names are known.\n"
 		"# TYPE pybpfprof_pods gauge\n"
 		"pybpfprof_pods %zu\n"
-		"# HELP pybpfprof_pods_current 1 as long as the API server tells of pods.\n"
+		"# HELP pybpfprof_pods_cut Those with too many labels and annotations for rules to "
+		"see all.\n"
+		"# TYPE pybpfprof_pods_cut gauge\n"
+		"pybpfprof_pods_cut %zu\n"
+		"# HELP pybpfprof_pods_current 1 as long as the API server tells of pods, and they "
+		"have room.\n"
 		"# TYPE pybpfprof_pods_current gauge\n"
 		"pybpfprof_pods_current %d\n",
-		json_object_size(pods->by_uid), pod_board__current(pods->board));
+		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board));
 }
