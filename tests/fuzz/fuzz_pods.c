@@ -17,6 +17,7 @@ static void check_record(const json_t *record)
 	json_t *hidden = json_object_get(record, "hidden"), *value;
 	const char *name;
 
+	CHECK(json_string_value(json_object_get(record, "uid")));
 	CHECK(json_string_value(json_object_get(record, "name")));
 	CHECK(json_is_object(json_object_get(record, "containers")));
 	json_object_foreach(hidden, name, value)

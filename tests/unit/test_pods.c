@@ -116,13 +116,54 @@ static void services_are_named(void **state)
 	}
 }
 
+#define HASH "0123456789abcdef0123456789abcdef"
+#define UID  "01234567-89ab-cdef-0123-456789abcdef"
+
+#define MIRROR(uid, name, version, of)                                                            \
+	"{\"metadata\":{\"uid\":\"" uid "\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
+	"\",\"annotations\":{\"kubernetes.io/config.mirror\":\"" of                               \
+	"\"},\"ownerReferences\":[{\"kind\":\"Node\",\"name\":\"n1\",\"controller\":true}]}}"
+
 /* The kubelet's own pods are in cgroups by another uid than the API server's. */
 static void a_mirrored_pod_is_known_by_the_kubelets_uid(void **state)
 {
 	(void)state;
-	json_decref(record_of("{\"metadata\":{\"uid\":\"u\",\"name\":\"etcd\",\"annotations\":"
-			      "{\"kubernetes.io/config.mirror\":\"aabb\"}}}",
-			      "aabb"));
+	json_decref(record_of(MIRROR("u", "etcd", "1", HASH), HASH));
+	json_decref(record_of(MIRROR("u", "etcd", "1", UID), UID));
+}
+
+/* Whoever may start a pod may give it that annotation, too. */
+static void what_says_that_it_is_mirrored_is_not_believed(void **state)
+{
+	static const char *const values[] = {
+		"web",
+		HASH "0",
+		"0123456789abcdef0123456789abcdeg",
+		UID "0",
+		"-" UID,
+		"0123456789abcdef0123456789abcde",
+		"01234567-89ab-cdef-0123456789abcdef-0123",
+	};
+	static const char *const owners[] = {
+		"null",
+		"[{\"kind\":\"Node\",\"name\":\"n1\"}]",
+		"[{\"kind\":\"ReplicaSet\",\"name\":\"r\",\"controller\":true},"
+		"{\"kind\":\"Node\",\"name\":\"n1\"}]",
+	};
+	const size_t value_count = sizeof(values) / sizeof(values[0]);
+
+	(void)state;
+	for (size_t i = 0; i < value_count + sizeof(owners) / sizeof(owners[0]); i++) {
+		char *text = xasprintf(
+			"{\"metadata\":{\"uid\":\"u\",\"name\":\"n\",\"annotations\":{"
+			"\"kubernetes.io/config.mirror\":\"%s\"},\"ownerReferences\":%s}}",
+			i < value_count ? values[i] : HASH,
+			i < value_count ? "[{\"kind\":\"Node\",\"controller\":true}]"
+					: owners[i - value_count]);
+
+		json_decref(record_of(text, "u"));
+		free(text);
+	}
 }
 
 /* A pod with COUNT annotations of TEXT. */
@@ -251,6 +292,58 @@ static void a_set_follows_what_is_told(void **state)
 	pod_set__free(set);
 }
 
+static void no_pod_takes_anothers_uid(void **state)
+{
+	struct pod_set *set = pod_set__new();
+
+	(void)state;
+	assert_int_equal(TAKE(list, set, LIST("1", POD(UID, "one", "1")), 0), POD_NEWS);
+	assert_int_equal(TAKE(event, set, EVENT("ADDED", MIRROR("x", "thief", "2", UID)), 0),
+			 POD_NEWS);
+	says(set, UID, "one");
+	assert_int_equal(TAKE(event, set, EVENT("DELETED", MIRROR("x", "thief", "3", UID)), 0),
+			 POD_NEWS);
+	assert_false(pod_set__forget(set, 11 * MINUTE_NS));
+	says(set, UID, "one");
+	assert_int_equal(TAKE(event, set, EVENT("DELETED", POD(UID, "one", "4")), 0), POD_NEWS);
+	assert_int_equal(TAKE(event, set, EVENT("ADDED", MIRROR("x", "thief", "5", UID)), 0),
+			 POD_NEWS);
+	says(set, UID, "one");
+	/* Who came later has it all the same, where it is its own. */
+	assert_true(pod_set__forget(set, 11 * MINUTE_NS));
+	assert_int_equal(TAKE(list, set,
+			      LIST("6", MIRROR("x", "thief", "5", UID) "," POD(UID, "one", "6")),
+			      0),
+			 POD_NEWS);
+	says(set, UID, "one");
+	pod_set__free(set);
+}
+
+/* The kubelet makes another one for the same, when that one was deleted. */
+static void a_mirrored_pod_follows_its_like(void **state)
+{
+	struct pod_set *set = pod_set__new();
+
+	(void)state;
+	assert_int_equal(TAKE(list, set, LIST("1", MIRROR("a", "etcd", "1", HASH)), 0), POD_NEWS);
+	assert_int_equal(TAKE(event, set, EVENT("ADDED", MIRROR("x", "thief", "2", HASH)), 0),
+			 POD_NEWS);
+	says(set, HASH, "etcd");
+	assert_int_equal(
+		TAKE(list, set,
+		     LIST("3", MIRROR("x", "thief", "2", HASH) "," MIRROR("a", "etcd", "1", HASH)),
+		     0),
+		POD_NEWS);
+	says(set, HASH, "etcd");
+	assert_int_equal(TAKE(event, set, EVENT("DELETED", MIRROR("a", "etcd", "4", HASH)), 0),
+			 POD_NEWS);
+	assert_int_equal(TAKE(event, set, EVENT("ADDED", MIRROR("b", "etcd-b", "5", HASH)), 0),
+			 POD_NEWS);
+	says(set, HASH, "etcd-b");
+	assert_false(pod_set__forget(set, 11 * MINUTE_NS));
+	pod_set__free(set);
+}
+
 static void what_is_not_valid(void **state)
 {
 	static const char *const lists[] = {
@@ -328,9 +421,12 @@ int main(void)
 		cmocka_unit_test(a_pod_is_kept),
 		cmocka_unit_test(services_are_named),
 		cmocka_unit_test(a_mirrored_pod_is_known_by_the_kubelets_uid),
+		cmocka_unit_test(what_says_that_it_is_mirrored_is_not_believed),
 		cmocka_unit_test(what_a_pod_brings_is_bounded),
 		cmocka_unit_test(what_is_no_pod),
 		cmocka_unit_test(a_set_follows_what_is_told),
+		cmocka_unit_test(no_pod_takes_anothers_uid),
+		cmocka_unit_test(a_mirrored_pod_follows_its_like),
 		cmocka_unit_test(what_is_not_valid),
 		cmocka_unit_test(a_board_has_what_was_written_last),
 	};

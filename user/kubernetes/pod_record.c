@@ -18,8 +18,13 @@
 #define HIDDEN_BYTES_MAX (32U << 10)
 
 /* The kubelet starts this one, by a uid of its own, which is in its cgroups; the API server's is
- * another. */
+ * another.  The kubelet has the node control it. */
 #define MIRRORED "kubernetes.io/config.mirror"
+#define NODE	 "Node"
+
+/* A hash of what the kubelet starts, or the uid that this has. */
+#define HASH_LENGTH 32
+#define HEX_DIGITS  "0123456789abcdefABCDEF"
 
 /* "containerd://ID". */
 #define AFTER_RUNTIME "://"
@@ -91,18 +96,26 @@ static size_t set_map(json_t *hidden, json_t *map, const char *prefix, const cha
 	return json_object_size(map) - taken;
 }
 
-static void set_controller(json_t *hidden, const json_t *metadata)
+/* The owner that controls it; NULL: there is none. */
+static const json_t *controller_of(const json_t *metadata)
 {
 	json_t *owners = json_object_get(metadata, "ownerReferences"), *owner;
 	size_t i;
 
 	json_array_foreach(owners, i, owner)
 	{
-		if (!json_is_true(json_object_get(owner, "controller")))
-			continue;
-		set(hidden, PREFIX "pod_controller_kind", text_of(owner, "kind"));
-		set(hidden, PREFIX "pod_controller_name", text_of(owner, "name"));
+		if (json_is_true(json_object_get(owner, "controller")))
+			return owner;
 	}
+	return NULL;
+}
+
+static void set_controller(json_t *hidden, const json_t *metadata)
+{
+	const json_t *owner = controller_of(metadata);
+
+	set(hidden, PREFIX "pod_controller_kind", text_of(owner, "kind"));
+	set(hidden, PREFIX "pod_controller_name", text_of(owner, "name"));
 }
 
 /* *CUT is how many labels and annotations had no room. */
@@ -192,18 +205,45 @@ static const char *service_name_of(const json_t *metadata)
 	return NULL;
 }
 
+static bool is_uid(const char *text)
+{
+	static const size_t groups[] = { 8, 4, 4, 4, 12 };
+
+	if (strlen(text) == HASH_LENGTH)
+		return strspn(text, HEX_DIGITS) == HASH_LENGTH;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		if (i && *text++ != '-')
+			return false;
+		if (strspn(text, HEX_DIGITS) != groups[i])
+			return false;
+		text += groups[i];
+	}
+	return !*text;
+}
+
+/* The uid in its cgroups.  Anybody who may start a pod gives it annotations. */
+static const char *key_of(const json_t *metadata)
+{
+	const char *mirrored = text_of(json_object_get(metadata, "annotations"), MIRRORED);
+	const char *kind = text_of(controller_of(metadata), "kind");
+
+	if (mirrored && is_uid(mirrored) && kind && strcmp(kind, NODE) == 0)
+		return mirrored;
+	return text_of(metadata, "uid");
+}
+
 json_t *pod_record__of(const json_t *pod, char **key)
 {
 	const json_t *metadata = json_object_get(pod, "metadata");
 	const char *uid = text_of(metadata, "uid"), *name = text_of(metadata, "name");
-	const char *mirrored = text_of(json_object_get(metadata, "annotations"), MIRRORED);
 	json_t *record;
 	size_t cut;
 
 	if (!uid || !name)
 		return NULL;
-	*key = xstrdup(mirrored ? mirrored : uid);
+	*key = xstrdup(key_of(metadata));
 	record = json_object();
+	set(record, "uid", uid);
 	set(record, "name", name);
 	set(record, "namespace", text_of(metadata, "namespace"));
 	set(record, "service_name", service_name_of(metadata));

@@ -2,7 +2,7 @@
 /*
  * What is kept of a pod that the API server tells of, as JSON:
  *
- *	{"name": ..., "namespace": ..., "service_name": ...,
+ *	{"uid": ..., "name": ..., "namespace": ..., "service_name": ...,
  *	 "containers": {ID: {"name": ..., "image": ...}},
  *	 "hidden": {"__meta_kubernetes_pod_name": ...},
  *	 "cut": 7}
@@ -21,7 +21,8 @@
 #include <jansson.h>
 
 /* What POD, an object of the API, comes to, for json_decref, and *KEY, which the caller frees: its
- * uid, as the names of its cgroups have it.  NULL where it is no pod. */
+ * uid, as the names of its cgroups have it, which may be another than the API's.  NULL where it is
+ * no pod. */
 json_t *pod_record__of(const json_t *pod, char **key);
 
 #endif

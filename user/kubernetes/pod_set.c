@@ -59,6 +59,32 @@ static bool take_version(struct pod_set *set, const json_t *object)
 	return true;
 }
 
+static const char *uid_of(const json_t *record)
+{
+	return json_string_value(json_object_get(record, "uid"));
+}
+
+/* Whether the record that KEY has is of RECORD's pod, and not of another that says so. */
+static bool holds(const struct pod_set *set, const char *key, const json_t *record)
+{
+	const json_t *held = json_object_get(set->records, key);
+
+	return held && strcmp(uid_of(held), uid_of(record)) == 0;
+}
+
+/* Whether RECORD's pod may have KEY: who has that uid of the API server always may.  Who says so
+ * in another way takes it from nobody but such a one that has gone, as the kubelet's pod of before
+ * has. */
+static bool may_hold(const struct pod_set *set, const char *key, const json_t *record)
+{
+	const json_t *held = json_object_get(set->records, key);
+
+	if (!held || holds(set, key, record) || strcmp(uid_of(record), key) == 0)
+		return true;
+	return strcmp(uid_of(held), key) != 0 && json_object_get(set->gone, key);
+}
+
+/* False where it is no pod. */
 static bool put(struct pod_set *set, const json_t *pod)
 {
 	char *key;
@@ -66,8 +92,11 @@ static bool put(struct pod_set *set, const json_t *pod)
 
 	if (!record)
 		return false;
-	json_object_set_new(set->records, key, record);
-	json_object_del(set->gone, key);
+	if (may_hold(set, key, record)) {
+		json_object_set(set->records, key, record);
+		json_object_del(set->gone, key);
+	}
+	json_decref(record);
 	free(key);
 	return true;
 }
@@ -80,10 +109,40 @@ static bool remove_later(struct pod_set *set, const json_t *pod, int64_t now_ns)
 	if (!record)
 		return false;
 	/* It may never have been told of before. */
-	json_object_set_new(set->records, key, record);
-	json_object_set_new(set->gone, key, json_integer(now_ns));
+	if (may_hold(set, key, record)) {
+		json_object_set(set->records, key, record);
+		json_object_set_new(set->gone, key, json_integer(now_ns));
+	}
+	json_decref(record);
 	free(key);
 	return true;
+}
+
+/* Whether it is one that was known. */
+static bool is_known(const struct pod_set *set, const json_t *pod)
+{
+	char *key;
+	json_t *record = pod_record__of(pod, &key);
+	bool known = record && holds(set, key, record);
+
+	if (record)
+		free(key);
+	json_decref(record);
+	return known;
+}
+
+/* Those that were known first, so that none that is new takes what is theirs. */
+static void put_all(struct pod_set *set, json_t *pods)
+{
+	json_t *pod;
+	size_t i;
+
+	json_array_foreach(pods, i, pod)
+	{
+		if (is_known(set, pod))
+			put(set, pod);
+	}
+	json_array_foreach(pods, i, pod) put(set, pod);
 }
 
 static void mark_all_gone(struct pod_set *set, int64_t now_ns)
@@ -102,14 +161,13 @@ enum pod_news pod_set__take_list(struct pod_set *set, const char *text, size_t l
 				 int64_t now_ns)
 {
 	json_t *list = json_loadb(text, length, FLAGS, NULL);
-	json_t *items = json_object_get(list, "items"), *pod;
+	json_t *items = json_object_get(list, "items");
 	enum pod_news news = POD_NOT_VALID;
-	size_t i;
 
 	/* An empty list may be null. */
 	if ((json_is_array(items) || json_is_null(items)) && take_version(set, list)) {
 		mark_all_gone(set, now_ns);
-		json_array_foreach(items, i, pod) put(set, pod);
+		put_all(set, items);
 		news = POD_NEWS;
 	}
 	json_decref(list);
