@@ -84,6 +84,7 @@ static void what_is_no_url_is_refused(void **state)
 	is_refused("parca+http://@host", "user=FILE");
 	is_refused("parca+http://host/?a=b", "more than a host");
 	is_refused("parca+http://host/#a", "more than a host");
+	is_refused("parca+http://host/?", "more than a host");
 }
 
 static void what_is_behind_a_url_is_its_own(void **state)

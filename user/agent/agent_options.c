@@ -126,10 +126,15 @@ static char *take_relabel(void *options, const char *value)
 
 static char *take_kubernetes(void *options, const char *value)
 {
+	char *fault = api_server__check(value), *wrong;
+
 	((struct agent_options *)options)->kubernetes = value;
-	if (api_server__is_place(value))
+	if (!fault)
 		return NULL;
-	return option_table__refuse("place", value, "auto, off, or a URL with https://");
+	/* It is not repeated: it may have a password. */
+	wrong = xasprintf("--kubernetes is neither auto, off, nor a URL to ask: %s", fault);
+	free(fault);
+	return wrong;
 }
 
 static char *take_credentials(void *options, const char *value)

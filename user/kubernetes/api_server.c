@@ -5,6 +5,7 @@
 
 #include "api_server.h"
 #include "credentials.h"
+#include "http_url.h"
 #include "xalloc.h"
 
 #define SECURE "https://"
@@ -14,10 +15,33 @@
 #define STATUS_UNAUTHORIZED 401
 #define STATUS_FORBIDDEN    403
 
-bool api_server__is_place(const char *where)
+/* NULL with *URL, or what is wrong with TEXT; the caller frees either. */
+static char *take_url(const char *text, char **url)
 {
-	return strcmp(where, API_SERVER_AUTO) == 0 || strcmp(where, API_SERVER_OFF) == 0 ||
-	       (strncmp(where, SECURE, strlen(SECURE)) == 0 && where[strlen(SECURE)]);
+	struct http_url parsed;
+	char *wrong =
+		http_url__parse(text, "the token is in a file, --kubernetes-credentials", &parsed);
+
+	*url = NULL;
+	if (wrong)
+		return wrong;
+	if (parsed.https)
+		*url = xstrdup(parsed.base);
+	else
+		wrong = xstrdup("the token is not told without https://");
+	http_url__free(&parsed);
+	return wrong;
+}
+
+char *api_server__check(const char *where)
+{
+	char *url, *wrong;
+
+	if (strcmp(where, API_SERVER_AUTO) == 0 || strcmp(where, API_SERVER_OFF) == 0)
+		return NULL;
+	wrong = take_url(where, &url);
+	free(url);
+	return wrong;
 }
 
 /* The one that the kubelet tells every container of; NULL where this is in none. */
@@ -41,7 +65,7 @@ void api_server__find(const char *where, const char *credentials, struct api_ser
 	if (strcmp(where, API_SERVER_AUTO) == 0)
 		server->url = find_own(server->token_file);
 	else if (strcmp(where, API_SERVER_OFF) != 0)
-		server->url = xstrdup(where);
+		free(take_url(where, &server->url));
 }
 
 void api_server__free(struct api_server *server)

@@ -18,8 +18,9 @@ struct api_server {
 	char *token_file, *ca_file;
 };
 
-/* Whether WHERE, of the configuration, is "auto", "off" or a server's URL. */
-bool api_server__is_place(const char *where);
+/* NULL where WHERE, of the configuration, is "auto", "off" or a server's URL; or what is wrong with
+ * it, without anything that it has, for the caller to free. */
+char *api_server__check(const char *where);
 
 /* WHERE's: "auto" is the one of the cluster that this process runs in, where it has a token.  For
  * api_server__free. */

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_server.h"
+
+static void is_asked(const char *where, const char *url)
+{
+	struct api_server server;
+	char *wrong = api_server__check(where);
+
+	if (wrong)
+		fail_msg("%s: %s", where, wrong);
+	api_server__find(where, "/nowhere", &server);
+	if (url)
+		assert_string_equal(server.url, url);
+	else
+		assert_null(server.url);
+	assert_string_equal(server.token_file, "/nowhere/token");
+	assert_string_equal(server.ca_file, "/nowhere/ca.crt");
+	api_server__free(&server);
+}
+
+static void paths_are_appended_to_a_url(void **state)
+{
+	(void)state;
+	is_asked("https://10.0.0.1:443", "https://10.0.0.1:443");
+	is_asked("https://host/", "https://host");
+	is_asked("https://host", "https://host");
+	is_asked("https://host:6443/k8s/clusters/a//", "https://host:6443/k8s/clusters/a");
+	is_asked("https://[::1]:6443", "https://[::1]:6443");
+	is_asked("off", NULL);
+	is_asked("auto", NULL);
+}
+
+/* Nothing of it is said again: it may have a password. */
+static void is_refused(const char *where, const char *for_it)
+{
+	char *wrong = api_server__check(where);
+
+	if (!wrong)
+		fail_msg("%s is taken", where);
+	if (!strstr(wrong, for_it) || strstr(wrong, "secret"))
+		fail_msg("%s: %s", where, wrong);
+	free(wrong);
+}
+
+static void what_no_server_is_asked_by_is_refused(void **state)
+{
+	(void)state;
+	is_refused("", "no URL");
+	is_refused("on", "no URL");
+	is_refused("https://", "no URL");
+	is_refused("host:secret", "no URL");
+	is_refused("https://host:99999", "no URL");
+	is_refused("ftp://host", "neither http");
+	is_refused("http://host", "https://");
+	is_refused("https://user:secret@host", "--kubernetes-credentials");
+	is_refused("https://user@host", "--kubernetes-credentials");
+	is_refused("https://:secret@host", "--kubernetes-credentials");
+	is_refused("https://host/?token=secret", "more than a host");
+	is_refused("https://host?", "more than a host");
+	is_refused("https://host/#secret", "more than a host");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paths_are_appended_to_a_url),
+		cmocka_unit_test(what_no_server_is_asked_by_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
