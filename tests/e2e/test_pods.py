@@ -227,11 +227,17 @@ def watch_garbage(handler, asked):
     return True
 
 
+def watch_flood(handler, asked):
+    return "watch" in asked.query and flood(handler, asked)
+
+
 @pytest.mark.parametrize("answer,says", [
-    (hang, None), (hang_within, None), (flood, "no names"), (garbage, "something else than a list"),
-    (reset, "no names"), (refuse(403), "403.*ClusterRole"), (refuse(401), "token"),
-    (refuse(500), "answers 500"), (watch_garbage, "something else than what becomes")],
-    ids=["hang", "hang-within", "flood", "garbage", "reset", "403", "401", "500", "watch-garbage"])
+    (hang, None), (hang_within, None), (flood, "no names.*more than 16 MiB"),
+    (garbage, "something else than a list"), (reset, "no names"), (refuse(403), "403.*ClusterRole"), (refuse(401), "token"),
+    (refuse(500), "answers 500"), (watch_garbage, "something else than what becomes"),
+    (watch_flood, "no names.*more than 4 MiB")],
+    ids=["hang", "hang-within", "flood", "garbage", "reset", "403", "401", "500", "watch-garbage",
+         "watch-flood"])
 def test_a_bad_server_delays_nothing(answer, says, cluster, contained, watching, store):
     """Names come when it has become a good one, but for one that is still waited for."""
     one = contained()

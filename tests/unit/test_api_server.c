@@ -68,11 +68,31 @@ static void what_no_server_is_asked_by_is_refused(void **state)
 	is_refused("https://host/#secret", "more than a host");
 }
 
+static void means(CURLcode code, long status, const char *wanted)
+{
+	char *why = api_server__trouble(code, status, 16U << 20);
+
+	if (!strstr(why, wanted))
+		fail_msg("%s", why);
+	free(why);
+}
+
+static void what_went_wrong_is_said(void **state)
+{
+	(void)state;
+	means(CURLE_WRITE_ERROR, 200, "more than 16 MiB");
+	means(CURLE_COULDNT_CONNECT, 0, "connect");
+	means(CURLE_OK, 401, "token");
+	means(CURLE_OK, 403, "ClusterRole");
+	means(CURLE_OK, 500, "answers 500");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_are_appended_to_a_url),
 		cmocka_unit_test(what_no_server_is_asked_by_is_refused),
+		cmocka_unit_test(what_went_wrong_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,7 +174,7 @@ static char *ask(const struct api_server *server, const char *node)
 		code = curl_easy_perform(easy);
 		curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 		if (code || status != STATUS_OK)
-			wrong = api_server__trouble(code, status);
+			wrong = api_server__trouble(code, status, SIZE_MAX);
 	}
 	curl_slist_free_all(headers);
 	curl_free(escaped);

@@ -112,8 +112,13 @@ char *api_server__prepare(const struct api_server *server, CURL *easy, const cha
 	return NULL;
 }
 
-char *api_server__trouble(CURLcode code, long status)
+char *api_server__trouble(CURLcode code, long status, size_t bytes_max)
 {
+	/* What has taken no more makes libcurl say that something could not be written. */
+	if (code == CURLE_WRITE_ERROR)
+		return xasprintf("it answers with more than %zu MiB, which are the most that is "
+				 "taken",
+				 bytes_max >> 20);
 	if (code)
 		return xstrdup(curl_easy_strerror(code));
 	if (status == STATUS_UNAUTHORIZED)

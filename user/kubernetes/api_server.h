@@ -4,6 +4,7 @@
 #define PYBPFPROF_API_SERVER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <curl/curl.h>
 
@@ -32,7 +33,8 @@ void api_server__free(struct api_server *server);
 char *api_server__prepare(const struct api_server *server, CURL *easy, const char *path,
 			  long timeout_s, struct curl_slist **headers);
 
-/* Why it came to CODE and the answer's STATUS, where that is not 200; for the caller to free. */
-char *api_server__trouble(CURLcode code, long status);
+/* Why it came to CODE and the answer's STATUS, where that is not 200, for who takes BYTES_MAX of an
+ * answer; for the caller to free. */
+char *api_server__trouble(CURLcode code, long status, size_t bytes_max);
 
 #endif

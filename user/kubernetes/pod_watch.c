@@ -208,7 +208,7 @@ static void end_list(struct pod_watch *watch, CURLcode code, long status)
 	enum pod_news news = POD_NOT_VALID;
 
 	if (code || status != STATUS_OK) {
-		fail(watch, api_server__trouble(code, status));
+		fail(watch, api_server__trouble(code, status, LIST_BYTES_MAX));
 		return;
 	}
 	news = pod_set__take_list(watch->set, watch->bytes, watch->length, now_ns());
@@ -231,8 +231,7 @@ static void end_list(struct pod_watch *watch, CURLcode code, long status)
 static void end_watch(struct pod_watch *watch, CURLcode code, long status)
 {
 	bool forgotten = watch->last == POD_TOO_OLD || status == STATUS_GONE;
-	/* More than an event has, too. */
-	bool strange = watch->last == POD_NOT_VALID || code == CURLE_WRITE_ERROR;
+	bool strange = watch->last == POD_NOT_VALID;
 
 	if (forgotten) {
 		list_anew(watch, true);
@@ -241,10 +240,13 @@ static void end_watch(struct pod_watch *watch, CURLcode code, long status)
 		list_anew(watch, false);
 		fail(watch, xstrdup("it answers with something else than what becomes of pods"));
 	} else if (code) {
-		fail(watch, api_server__trouble(code, status));
+		/* What had more would come again. */
+		if (code == CURLE_WRITE_ERROR)
+			list_anew(watch, false);
+		fail(watch, api_server__trouble(code, status, EVENT_BYTES_MAX));
 	} else if (status != STATUS_OK) {
 		list_anew(watch, false);
-		fail(watch, api_server__trouble(code, status));
+		fail(watch, api_server__trouble(code, status, EVENT_BYTES_MAX));
 	} else {
 		/* Not at once after one that ended at once. */
 		watch->due_ns = watch->begun_ns + NS_PER_S;
