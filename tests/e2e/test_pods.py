@@ -233,8 +233,9 @@ def watch_flood(handler, asked):
 
 @pytest.mark.parametrize("answer,says", [
     (hang, None), (hang_within, None), (flood, "no names.*more than 16 MiB"),
-    (garbage, "something else than a list"), (reset, "no names"), (refuse(403), "403.*ClusterRole"), (refuse(401), "token"),
-    (refuse(500), "answers 500"), (watch_garbage, "something else than what becomes"),
+    (garbage, "something else than a list"), (reset, "no names"),
+    (refuse(403), "403.*ClusterRole"), (refuse(401), "token"), (refuse(500), "answers 500"),
+    (watch_garbage, "something else than what becomes"),
     (watch_flood, "no names.*more than 4 MiB")],
     ids=["hang", "hang-within", "flood", "garbage", "reset", "403", "401", "500", "watch-garbage",
          "watch-flood"])
@@ -293,15 +294,42 @@ def test_where_there_is_none(agent, store):
     assert run.status == 0
 
 
-def test_in_a_cluster(cluster, contained, agent, store):
-    """It is found by what the kubelet tells every container."""
+@pytest.fixture
+def in_cluster(agent):
+    """in_cluster(SERVER): an agent that finds it by what the kubelet tells every container."""
+    def start(server):
+        address, _, port = server.url.rpartition("//")[2].partition(":")
+        return agent(
+            *WINDOW, "--kubernetes-credentials", str(server.credentials),
+            env=dict(os.environ, KUBERNETES_SERVICE_HOST=address, KUBERNETES_SERVICE_PORT=port))
+    return start
+
+
+def test_in_a_cluster(cluster, contained, in_cluster, store):
     one = contained()
     server = cluster(pod(one.pod, "one"))
-    address, _, port = server.url.rpartition("//")[2].partition(":")
-    run = agent(*WINDOW, "--kubernetes-credentials", str(server.credentials),
-                env=dict(os.environ, KUBERNETES_SERVICE_HOST=address, KUBERNETES_SERVICE_PORT=port))
+    run = in_cluster(server)
     wait_for(lambda: is_named(store, one, "one"))
     end(run)
+    assert "knows no pods" not in run.stderr
+
+
+def test_the_agents_own_node_has_a_pod(cluster, in_cluster):
+    server = cluster()
+    run = in_cluster(server)
+    wait_for(server.watches)
+    server.tell("ERROR", {"kind": "Status", "code": 410})
+    wait_for(lambda: len(server.watches()) == 2)
+    end(run)
+    assert len(re.findall("knows no pods of the node 'a-node'.*`node`", run.stderr)) == 1, run.stderr
+
+
+def test_another_node_may_have_none(cluster, watching):
+    server = cluster()
+    run = watching(server)
+    wait_for(server.watches)
+    end(run)
+    assert "knows no pods" not in run.stderr
 
 
 def test_what_asks_has_no_privileges(cluster, watching, store):

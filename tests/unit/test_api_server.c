@@ -21,6 +21,7 @@ static void is_asked(const char *where, const char *url)
 		assert_string_equal(server.url, url);
 	else
 		assert_null(server.url);
+	assert_int_equal(server.own, strcmp(where, "auto") == 0);
 	assert_string_equal(server.token_file, "/nowhere/token");
 	assert_string_equal(server.ca_file, "/nowhere/ca.crt");
 	api_server__free(&server);

@@ -268,6 +268,7 @@ static void a_set_follows_what_is_told(void **state)
 		TAKE(list, set, LIST("7", POD("a", "one", "3") "," POD("b", "two", "5")), 0),
 		POD_NEWS);
 	assert_string_equal(pod_set__version(set), "7");
+	assert_int_equal(pod_set__count(set), 2);
 	assert_int_equal(TAKE(event, set, EVENT("ADDED", POD("c", "three", "8")), 0), POD_NEWS);
 	assert_int_equal(TAKE(event, set, EVENT("MODIFIED", POD("c", "drei", "9")), 0), POD_NEWS);
 	says(set, "c", "drei");
@@ -278,9 +279,11 @@ static void a_set_follows_what_is_told(void **state)
 	assert_string_equal(pod_set__version(set), "12");
 	assert_int_equal(TAKE(event, set, EVENT("DELETED", POD("a", "one", "13")), 0), POD_NEWS);
 	says(set, "a", "one");
+	assert_int_equal(pod_set__count(set), 2);
 	assert_false(pod_set__forget(set, MINUTE_NS));
 	says(set, "a", "one");
 	assert_true(pod_set__forget(set, 11 * MINUTE_NS));
+	assert_int_equal(pod_set__count(set), 2);
 	says(set, "a", NULL);
 	says(set, "b", "two");
 	/* What a list lacks has gone; what has come again has not. */

@@ -224,7 +224,10 @@ static const struct option_entry entries[] = {
 	  "Nobody who can reach it is asked who he is",
 	  take_listen, LISTEN, SETTING_FIXED },
 	{ "rate", 'r', "HZ", "samples a second of busy CPU (" RATE_HZ ")", take_rate, RATE_HZ, 0 },
-	{ "node", 0, "NAME", "the label `node` (this machine's name)", take_node, NULL, 0 },
+	{ "node", 0, "NAME",
+	  "the label `node` (this machine's name), and the node whose pods are\nasked for: as the "
+	  "cluster calls it; that takes a new start",
+	  take_node, NULL, 0 },
 	{ "with-pid", 0, NULL, "a label `pid`, so that each process is apart", take_with_pid, NULL,
 	  0 },
 	{ "relabel", 0, "RULE",

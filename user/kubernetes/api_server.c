@@ -62,7 +62,8 @@ void api_server__find(const char *where, const char *credentials, struct api_ser
 	server->token_file = xasprintf("%s/token", credentials);
 	server->ca_file = xasprintf("%s/ca.crt", credentials);
 	server->url = NULL;
-	if (strcmp(where, API_SERVER_AUTO) == 0)
+	server->own = strcmp(where, API_SERVER_AUTO) == 0;
+	if (server->own)
 		server->url = find_own(server->token_file);
 	else if (strcmp(where, API_SERVER_OFF) != 0)
 		free(take_url(where, &server->url));

@@ -17,6 +17,7 @@
 struct api_server {
 	char *url; /* "https://10.0.0.1:443"; NULL: there is none */
 	char *token_file, *ca_file;
+	bool own; /* of the cluster that this process runs in */
 };
 
 /* NULL where WHERE, of the configuration, is "auto", "off" or a server's URL; or what is wrong with

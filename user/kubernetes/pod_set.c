@@ -211,6 +211,11 @@ enum pod_news pod_set__take_event(struct pod_set *set, const char *text, size_t 
 	return news;
 }
 
+size_t pod_set__count(const struct pod_set *set)
+{
+	return json_object_size(set->records) - json_object_size(set->gone);
+}
+
 bool pod_set__forget(struct pod_set *set, int64_t now_ns)
 {
 	const char *key;

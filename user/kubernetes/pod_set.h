@@ -33,6 +33,9 @@ enum pod_news pod_set__take_event(struct pod_set *set, const char *text, size_t 
 /* Whence the next watch goes on; "" before a list was taken. */
 const char *pod_set__version(const struct pod_set *set);
 
+/* How many pods have not gone. */
+size_t pod_set__count(const struct pod_set *set);
+
 /* Removes those that went so long ago that nobody will ask; whether there were any. */
 bool pod_set__forget(struct pod_set *set, int64_t now_ns);
 

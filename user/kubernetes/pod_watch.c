@@ -46,13 +46,14 @@ struct pod_watch {
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
-	char *node; /* as a URL has it */
+	const char *node;
+	char *escaped_node; /* as a URL has it */
 	bool asked, watching, fresh;
 	int64_t begun_ns, due_ns, wait_ns;
 	char *bytes; /* of a list, or an event */
 	size_t length, capacity;
 	enum pod_news last; /* of the events */
-	bool failing, crowded, changed;
+	bool failing, crowded, changed, said_empty;
 	int64_t published_ns, forgotten_ns;
 };
 
@@ -160,7 +161,9 @@ static void fail(struct pod_watch *watch, char *why)
 static char *path_of(const struct pod_watch *watch)
 {
 	const char *version = pod_set__version(watch->set);
-	char *path = xasprintf("/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", watch->node), *all;
+	char *path = xasprintf("/api/v1/pods?fieldSelector=spec.nodeName%%3D%s",
+			       watch->escaped_node),
+	     *all;
 
 	if (watch->watching)
 		all = xasprintf("%s&watch=1&allowWatchBookmarks=true&timeoutSeconds=%ld"
@@ -203,6 +206,18 @@ static void list_anew(struct pod_watch *watch, bool fresh)
 	watch->fresh = fresh;
 }
 
+/* In a pod, this is one of its node's. */
+static void say_empty(struct pod_watch *watch)
+{
+	if (!watch->server->own || watch->said_empty || pod_set__count(watch->set))
+		return;
+	log__warning("%s knows no pods of the node '%s', though the agent runs in one: give the "
+		     "key `node` the name that the cluster has for this node, and start the agent "
+		     "anew",
+		     watch->server->url, watch->node);
+	watch->said_empty = true;
+}
+
 static void end_list(struct pod_watch *watch, CURLcode code, long status)
 {
 	enum pod_news news = POD_NOT_VALID;
@@ -216,6 +231,7 @@ static void end_list(struct pod_watch *watch, CURLcode code, long status)
 		fail(watch, xstrdup("it answers with something else than a list of pods"));
 		return;
 	}
+	say_empty(watch);
 	/* Events are much shorter. */
 	free(watch->bytes);
 	watch->bytes = NULL;
@@ -340,6 +356,7 @@ bool pod_watch__run(int socket, const struct api_server *server, const char *nod
 	struct pod_watch watch = {
 		.socket = socket,
 		.server = server,
+		.node = node,
 		.board = board,
 		.wait_ns = WAIT_MIN_NS,
 	};
@@ -348,7 +365,7 @@ bool pod_watch__run(int socket, const struct api_server *server, const char *nod
 		return false;
 	watch.multi = curl_multi_init();
 	watch.easy = curl_easy_init();
-	watch.node = curl_easy_escape(watch.easy, node, 0);
+	watch.escaped_node = curl_easy_escape(watch.easy, node, 0);
 	watch.set = pod_set__new();
 	/* All else goes with the process. */
 	serve(&watch);
