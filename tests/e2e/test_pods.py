@@ -6,8 +6,11 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import threading
 import time
+import urllib.request
 
 import pytest
 
@@ -332,27 +335,60 @@ def test_another_node_may_have_none(cluster, watching):
     assert "knows no pods" not in run.stderr
 
 
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def status_of(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as file:
+        return dict(line.split(":\t", 1) for line in file.read().splitlines())
+
+
+def asking_process(run):
+    """It is kept running by another."""
+    keeper, = children_of(run.process.pid)
+    one, = children_of(keeper)
+    return keeper, one
+
+
 def test_what_asks_has_no_privileges(cluster, watching, store):
+    """And ends with the agent, however that ends."""
     server = cluster()
     run = watching(server)
     wait_for(server.watches)
-    with open("/proc/%d/task/%d/children" % (run.process.pid, run.process.pid),
-              encoding="ascii") as file:
-        children = [int(word) for word in file.read().split()]
-    for child in children:
-        with open("/proc/%d/status" % child, encoding="ascii") as file:
-            status = dict(line.split(":\t", 1) for line in file.read().splitlines())
-        if status["Name"] != "pybpfprof-pods":
-            continue
+    both = asking_process(run)
+    for each in both:
+        status = status_of(each)
         assert {status[name] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")} == {"0" * 16}
-        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
         # Its input and outputs, its side of the socket, what libcurl has.
-        links = [os.readlink("/proc/%d/fd/%s" % (child, name))
-                 for name in os.listdir("/proc/%d/fd" % child)]
+        links = [os.readlink("/proc/%d/fd/%s" % (each, name))
+                 for name in os.listdir("/proc/%d/fd" % each)]
         assert not any("bpf" in link or "perf_event" in link for link in links)
-        break
-    else:
-        pytest.fail("there is no such process: %s" % children)
+    assert status["Name"] == "pybpfprof-pods"
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
     run.process.kill()
     run.finish()
-    wait_for(lambda: not os.path.exists("/proc/%d" % child))
+    wait_for(lambda: not any(os.path.exists("/proc/%d" % each) for each in both))
+
+
+def test_what_asks_is_killed(cluster, contained, watching, store):
+    """Another one asks; what is known stays meanwhile."""
+    one, two = contained(), contained()
+    server = cluster(pod(one.pod, "one"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % free.getsockname()[1]
+    run = watching(server, "--listen", address)
+    wait_for(lambda: is_named(store, one, "one"))
+    server.pods.append(pod(two.pod, "two"))
+    os.kill(asking_process(run)[1], signal.SIGKILL)
+    wait_for(lambda: is_named(store, two, "two"))
+    with urllib.request.urlopen("http://%s/metrics" % address, timeout=10) as answer:
+        text = answer.read().decode("ascii")
+    windows_came_in_time(store)
+    end(run)
+    assert "\npybpfprof_pods_restarts_total 1\n" in text
+    assert "\npybpfprof_pods_current 1\n" in text
+    assert labels_of(store, one)[-1]["pod"] == "one"
+    assert len(re.findall("asks for pods was ended by signal 9", run.stderr)) == 1, run.stderr

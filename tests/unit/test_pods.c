@@ -415,6 +415,15 @@ static void a_board_has_what_was_written_last(void **state)
 	assert_false(pod_board__current(board));
 	assert_true(pod_board__write(board, "fits", 4));
 	assert_true(pod_board__current(board));
+	/* What it wrote stays. */
+	pod_board__end_writer(board, true);
+	assert_false(pod_board__current(board));
+	assert_int_equal(pod_board__restarts(board), 1);
+	text = pod_board__read(board, &serial, &length);
+	assert_string_equal(text, "fits");
+	free(text);
+	pod_board__end_writer(board, false);
+	assert_int_equal(pod_board__restarts(board), 1);
 	pod_board__free(board);
 }
 

@@ -13,6 +13,7 @@ struct shared {
 	 * begun. */
 	uint64_t begun, written;
 	uint64_t length[2];
+	uint64_t restarts;
 	bool current, crowded;
 	char text[];
 };
@@ -95,4 +96,15 @@ bool pod_board__current(const struct pod_board *board)
 {
 	return __atomic_load_n(&board->shared->current, __ATOMIC_SEQ_CST) &&
 	       !__atomic_load_n(&board->shared->crowded, __ATOMIC_SEQ_CST);
+}
+
+void pod_board__end_writer(struct pod_board *board, bool again)
+{
+	pod_board__set_current(board, false);
+	__atomic_fetch_add(&board->shared->restarts, again, __ATOMIC_SEQ_CST);
+}
+
+uint64_t pod_board__restarts(const struct pod_board *board)
+{
+	return __atomic_load_n(&board->shared->restarts, __ATOMIC_SEQ_CST);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "keeper.h"
 #include "log.h"
 #include "pod_board.h"
 #include "pod_watch.h"
@@ -20,7 +22,7 @@
 struct pods {
 	struct pod_board *board;
 	int socket;
-	pid_t process; /* 0: it has ended */
+	pid_t keeper; /* 0: it has ended */
 	uint64_t serial;
 	json_t *by_uid, *by_container; /* the same records */
 	size_t cut;		       /* how many of them lack labels */
@@ -37,33 +39,60 @@ static int leave_files(int socket)
 	return close_range(kept + 1, ~0U, 0) ? -errno : 0;
 }
 
+/* What the process that asks is given. */
+struct asker {
+	const struct api_server *server;
+	const char *node;
+	struct pod_board *board;
+};
+
+static bool ask(void *context, int socket)
+{
+	const struct asker *asker = context;
+
+	return pod_watch__run(socket, asker->server, asker->node, asker->board);
+}
+
+static void count_end(void *context, bool again)
+{
+	const struct asker *asker = context;
+
+	pod_board__end_writer(asker->board, again);
+}
+
 /* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
  * terminal sends to both. */
-static void run_watch(const struct pods *pods, int socket, const struct api_server *server,
-		      const char *node)
+static void run_keeper(int socket, struct asker *asker)
 {
+	const struct kept kept = { .name = "the process that asks for pods",
+				   .lost = "",
+				   .run = ask,
+				   .ended = count_end,
+				   .context = asker };
 	sigset_t all;
-	bool ran;
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	ran = !leave_files(socket) && pod_watch__run(STDERR_FILENO + 1, server, node, pods->board);
+	if (leave_files(socket))
+		_exit(1);
+	keeper__run(STDERR_FILENO + 1, &kept);
 	/* Without what the agent has registered for its own end. */
-	_exit(ran ? 0 : 1);
+	_exit(0);
 }
 
-static bool fork_watch(struct pods *pods, const struct api_server *server, const char *node)
+static bool fork_keeper(struct pods *pods, const struct api_server *server, const char *node)
 {
+	struct asker asker = { server, node, pods->board };
 	int sockets[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return false;
-	pods->process = fork();
-	if (!pods->process)
-		run_watch(pods, sockets[1], server, node);
+	pods->keeper = fork();
+	if (!pods->keeper)
+		run_keeper(sockets[1], &asker);
 	close(sockets[1]);
 	pods->socket = sockets[0];
-	return pods->process > 0;
+	return pods->keeper > 0;
 }
 
 static void pods__free(struct pods *pods)
@@ -90,7 +119,7 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 	pods->by_uid = json_object();
 	pods->by_container = json_object();
 	pods->board = pod_board__new(BOARD_BYTES);
-	if (pods->board && fork_watch(pods, server, node)) {
+	if (pods->board && fork_keeper(pods, server, node)) {
 		*result = pods;
 		return NULL;
 	}
@@ -105,7 +134,7 @@ void pods__close(struct pods *pods)
 		return;
 	close(pods->socket);
 	pods->socket = -1;
-	while (pods->process && waitpid(pods->process, NULL, 0) < 0 && errno == EINTR)
+	while (pods->keeper && waitpid(pods->keeper, NULL, 0) < 0 && errno == EINTR)
 		;
 	pods__free(pods);
 }
@@ -165,12 +194,12 @@ static void take_over(struct pods *pods, json_t *records)
 /* What it has told stays known. */
 static void look_after(struct pods *pods)
 {
-	if (!pods->process || waitpid(pods->process, NULL, WNOHANG) != pods->process)
+	if (!pods->keeper || waitpid(pods->keeper, NULL, WNOHANG) != pods->keeper)
 		return;
 	log__error(
-		"the process that asks for pods has ended: new ones have no names; start the agent "
-		"anew");
-	pods->process = 0;
+		"the process that keeps asking for pods has ended: new ones have no names; start "
+		"the agent anew");
+	pods->keeper = 0;
 	pod_board__set_current(pods->board, false);
 }
 
@@ -230,6 +259,11 @@ void pods__measure(const struct pods *pods, FILE *file)
 		"# HELP pybpfprof_pods_current 1 as long as the API server tells of pods, and they "
 		"have room.\n"
 		"# TYPE pybpfprof_pods_current gauge\n"
-		"pybpfprof_pods_current %d\n",
-		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board));
+		"pybpfprof_pods_current %d\n"
+		"# HELP pybpfprof_pods_restarts_total Processes asking for pods that had to be "
+		"replaced.\n"
+		"# TYPE pybpfprof_pods_restarts_total counter\n"
+		"pybpfprof_pods_restarts_total %" PRIu64 "\n",
+		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board),
+		pod_board__restarts(pods->board));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The names of this node's pods, for the agent: another process, without privileges, asks the API
- * server for them (pod_watch.h), and the agent never waits for it.
+ * server for them (pod_watch.h), which one more keeps running (keeper.h), and the agent never waits
+ * for either.
  */
 #ifndef PYBPFPROF_PODS_H
 #define PYBPFPROF_PODS_H

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "push_metrics.h"
 #include "push_sink.h"
+#include "sender.h"
 #include "xalloc.h"
 
 struct push {
@@ -25,15 +26,53 @@ struct push {
 	int error; /* of the last request that could not be handed over */
 };
 
+static bool send_all(void *context, int socket)
+{
+	const struct push *push = context;
+
+	return sender__run(socket, push->destinations, push->state);
+}
+
+/* What the sending process, which has ended, took and did not settle.  One that ends by itself has
+ * settled all. */
+static void count_lost(struct push_counts *counts)
+{
+	uint64_t requests = counts->taken.requests, samples = counts->taken.samples;
+
+	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
+		if (outcome == PUSH_SENDER_BUSY)
+			continue;
+		requests -= counts->outcomes[outcome].requests;
+		samples -= counts->outcomes[outcome].samples;
+	}
+	counts->outcomes[PUSH_SENDER_ENDED].requests += requests;
+	counts->outcomes[PUSH_SENDER_ENDED].samples += samples;
+	counts->queued_bytes = 0;
+}
+
+static void count_end(void *context, bool again)
+{
+	struct push *push = context;
+
+	for (size_t i = 0; i < push->destinations->count; i++)
+		count_lost(&push->state->counts[i]);
+	push->state->restarts += again;
+}
+
 /* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
  * terminal sends to both. */
-static void run_keeper(const struct push *push, int socket)
+static void run_keeper(struct push *push, int socket)
 {
+	const struct kept sender = { .name = "the process that pushes",
+				     .lost = ", and what waited in it is lost",
+				     .run = send_all,
+				     .ended = count_end,
+				     .context = push };
 	sigset_t all;
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	keeper__run(socket, push->destinations, push->state);
+	keeper__run(socket, &sender);
 	/* Without what the agent has registered for its own end. */
 	_exit(0);
 }
