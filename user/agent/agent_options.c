@@ -87,7 +87,9 @@ static char *take_push(void *options, const char *value)
 
 	if (!fault)
 		return NULL;
-	wrong = xasprintf("nothing can be pushed to '%s': %s", value, fault);
+	/* It may hold a password. */
+	wrong = xasprintf("nothing can be pushed to '%s': %s", strchr(value, '@') ? "..." : value,
+			  fault);
 	free(fault);
 	return wrong;
 }
