@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What one interpreter has another one run: each on what called it, or none. */
+#include "threads.h"
+
+/* Before, in a process that was forked, the newest of a thread's states is taken for its own. */
+#define PYTHON_3 0x03000000
+
+/* C code changes back to a state whose frames lie below another's: these are between its own. */
+static void does_not_join_in_no_order(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second;
+
+	thread__begin(image, 0);
+	first = thread__run_in(image, main, 4);
+	second = thread__run_in(image, image__interp(image), 6);
+	image__enter(image, first);
+	for (uint32_t i = 4; i < 6; i++)
+		image__call(image, first, CODE(i), i);
+	image__set_current(image, second, false);
+	thread__stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 6, OUTCOME_CALLER_UNCLEAR);
+
+	/* From there into a third one: its callers are not shown either. */
+	thread__run_in(image, image__interp(image), 3);
+	image__set_current(image, first, false);
+	thread__stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 3, OUTCOME_CALLER_UNCLEAR);
+}
+
+/* States that the thread has without frames, or that run on other stacks; then none but its own. */
+static void joins_what_called_alone(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), idle[3], interps[4], lent, first;
+	struct thread other, own;
+
+	for (size_t i = 0; i < ARRAY_SIZE(interps); i++)
+		interps[i] = image__interp(image);
+	own = thread__begin(image, 0);
+	first = thread__run_in(image, main, 4);
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+		idle[i] = thread__run_in(image, interps[i], 0);
+		image__set_current(image, idle[i], false);
+		image__set_maker(image, idle[i], IMAGE_MADE_WITH_INTERPRETER);
+	}
+	thread__stand(image);
+	own.stack_pointer = image->c_stack;
+	other = thread__begin(image, 1);
+	thread__run_in(image, main, 2);
+	lent = thread__run_in(image, interps[3], 7);
+	image__set(lent, image->offsets.tstate_thread_id, own.pointer);
+	image__set_maker(image, lent, IMAGE_MADE_BY_C);
+	image__set_current(image, lent, false);
+	thread__stand(image);
+	thread__enter(&own);
+	thread__assert_twice(4);
+	image__set(lent, image->offsets.tstate_thread_id, other.pointer);
+	image__unwind(image, lent);
+	image->c_stack = own.stack_pointer;
+	thread__call_in(image, idle[2], 5);
+	image__set_current(image, idle[2], true);
+	image__set_current(image, first, false);
+	thread__stand(image);
+	ASSERT_JOINED(image, 5, 4);
+}
+
+/* More than are kept. */
+static void says_that_there_are_too_many_callers(void **state)
+{
+	struct image *image = *state;
+	uint64_t caller = 0;
+
+	thread__begin(image, 0);
+	for (uint32_t i = 0; i < 9; i++) {
+		if (caller)
+			image__set_current(image, caller, false);
+		caller = thread__run_in(image, image__interp(image), 2);
+	}
+	thread__stand(image);
+	ASSERT_JOINED(image, 2, 2, 2, 2, 2, 2, 2, 2, 2);
+	image__set_current(image, caller, false);
+	thread__run_in(image, image__interp(image), 3);
+	thread__stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 3, OUTCOME_CALLER_UNCLEAR);
+}
+
+/* What does not fit is cut where it is deepest, also in what called. */
+static void cuts_deep_callers(void **state)
+{
+	struct image *image = *state;
+	uint64_t caller;
+
+	thread__begin(image, 0);
+	for (int i = 0; i < 3; i++) {
+		caller = thread__run_in(image, image__interp(image), 320);
+		image__set_current(image, caller, false);
+	}
+	thread__run_in(image, image__interp(image), 100);
+	thread__stand(image);
+	harness__assert_ends(kernel__sample(), STACK_FRAMES_MAX - 1, OUTCOME_TRUNCATED);
+}
+
+/* In one whose newest calls are too many to find where they began. */
+static void says_that_a_caller_is_too_deep(void **state)
+{
+	struct image *image = *state;
+	uint64_t caller;
+
+	thread__begin(image, 0);
+	caller = thread__run_in(image, image__interp(image), 600);
+	image__set_current(image, caller, false);
+	thread__run_in(image, image__interp(image), 5);
+	thread__stand(image);
+	if (image__has_cframes(image))
+		ASSERT_JOINED(image, 5, 600);
+	else
+		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
+}
+
+/* A process that has had several interpreters searches no more once it has one again. */
+static void forgets_that_there_were_several(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), inner, first;
+	unsigned int reads;
+
+	thread__begin(image, 0);
+	first = thread__run_in(image, main, 4);
+	thread__stand(image);
+	thread__assert_twice(4);
+	reads = kernel.reads;
+	inner = thread__run_in(image, image__interp(image), 6);
+	image__set_current(image, first, false);
+	thread__stand(image);
+	ASSERT_JOINED(image, 6, 4);
+	image__unwind(image, inner);
+	image__set(image->interpreters, 0, main);
+	image__set_current(image, first, true);
+	thread__stand(image);
+	thread__assert_twice(4);
+	harness__assert_whole(kernel__sample(), 4);
+	assert_int_equal(kernel.reads, reads);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK_SINCE(NEW_VERSION_HEX, does_not_join_in_no_order),
+		CHECK_SINCE(PYTHON_3, joins_what_called_alone),
+		CHECK_SINCE(NEW_VERSION_HEX, says_that_there_are_too_many_callers),
+		CHECK_SINCE(NEW_VERSION_HEX, cuts_deep_callers),
+		CHECK_SINCE(NEW_VERSION_HEX, says_that_a_caller_is_too_deep),
+		CHECK_SINCE(NEW_VERSION_HEX, forgets_that_there_were_several),
+	};
+
+	return harness__run(checks, ARRAY_SIZE(checks));
+}
