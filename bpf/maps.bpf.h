@@ -22,6 +22,7 @@ struct cached_thread {
 			   * newest interpreter */
 	__u32 tid;
 	__u32 trusted; /* samples for which having none is believed without another search */
+	__u64 several; /* there were several interpreters */
 };
 
 /* A frame's layout in words, and what is to be shifted and masked out of them: the same for a whole

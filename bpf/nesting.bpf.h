@@ -161,16 +161,20 @@ __noinline int callers_round(__u32 cpu)
 }
 
 /* Keeps all states that run on this thread's C stack, but the one it stands in; returns whether all
- * could be looked at, and kept. */
+ * could be looked at, and kept.  Only the end of the list tells that there is one interpreter. */
 static __always_inline bool gather_callers(struct walk *walk, __u32 cpu, __u64 interpreters)
 {
+	bool all;
+
 	if (!begin_search(walk, interpreters))
 		return false;
 	for (int i = 0; i < THREAD_STATES_MAX / SEARCH_ROUND; i++) {
 		if (!callers_round(cpu))
 			continue;
-		walk->several = walk->interps > 1;
-		return walk->outcome == OUTCOME_NO_PYTHON && walk->candidates <= CANDIDATES_MAX;
+		all = walk->outcome == OUTCOME_NO_PYTHON;
+		if (all)
+			walk->several = walk->interps > 1;
+		return all && walk->candidates <= CANDIDATES_MAX;
 	}
 	return false;
 }

@@ -96,6 +96,7 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	if (walk->outcome == OUTCOME_PYTHON && walk->several) {
 		read_stack_pointer(walk, cpu, context);
 		walk_nested(cpu);
+		walk->threads[thread & (THREAD_CACHE_ENTRIES - 1)].several = walk->several;
 	}
 	if (walk->outcome == OUTCOME_PYTHON && walk->in_jit)
 		walk->outcome = OUTCOME_LINE_UNKNOWN;

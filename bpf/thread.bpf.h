@@ -263,6 +263,7 @@ static __always_inline bool recall_thread(struct walk *walk, __u32 cpu,
 	if (!is_still_newest(walk, cached, interpreters) || !read_tstate(walk, walk->tstate) ||
 	    !is_still_own(walk))
 		return false;
+	walk->several |= cached->several;
 	find_newest_frame(walk, cpu);
 	walk->outcome = OUTCOME_PYTHON;
 	return true;
@@ -280,6 +281,7 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 	cached->tstate = found ? walk->tstate : 0;
 	cached->newest = by_interp ? walk->newest_interp : walk->newest_tstate;
 	cached->trusted = none && walk->interps == 1 ? NONE_TRUSTED : 0;
+	cached->several = walk->several;
 }
 
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,

@@ -77,6 +77,7 @@ static int put(struct target_map *map, struct target_key key, struct target *tar
 	target->serial = key.serial;
 	target->before = before.before;
 	target->memory = before.memory;
+	target->several = before.several;
 	return update(map, key.kernel_pid, target);
 }
 

@@ -121,6 +121,26 @@ static void says_that_a_caller_is_too_deep(void **state)
 		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
 }
 
+/* It cannot see whether there are still several interpreters; or user space has not written that
+ * there are. */
+static void remembers_that_there_are_several(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second;
+
+	thread__begin(image, 0);
+	first = thread__run_in(image, main, 4);
+	second = thread__run_in(image, image__interp(image), 6);
+	image__set_current(image, first, false);
+	thread__stand(image);
+	ASSERT_JOINED(image, 6, 4);
+	kernel__add_target(TGID, image->interpreters, 0, IMAGE_CODE_TYPE);
+	ASSERT_JOINED(image, 6, 4);
+	image__set(second, image->offsets.tstate_next, image__nowhere(image));
+	for (int i = 0; i < 3; i++)
+		harness__assert_ends(kernel__sample(), 6, OUTCOME_CALLER_UNCLEAR);
+}
+
 /* A process that has had several interpreters searches no more once it has one again. */
 static void forgets_that_there_were_several(void **state)
 {
@@ -154,6 +174,7 @@ int main(void)
 		CHECK_SINCE(NEW_VERSION_HEX, says_that_there_are_too_many_callers),
 		CHECK_SINCE(NEW_VERSION_HEX, cuts_deep_callers),
 		CHECK_SINCE(NEW_VERSION_HEX, says_that_a_caller_is_too_deep),
+		CHECK_SINCE(STATUS_SINCE, remembers_that_there_are_several),
 		CHECK_SINCE(NEW_VERSION_HEX, forgets_that_there_were_several),
 	};
 
