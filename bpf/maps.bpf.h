@@ -78,6 +78,7 @@ struct walk {
 	__u64 nearest_entry;
 	__u64 joined_hash;  /* of what ... */
 	__u32 joined_depth; /* ... is joined for certain */
+	__u32 entry_steps;  /* how many are left */
 
 	/* The walk over the frames. */
 	struct frame_words words;

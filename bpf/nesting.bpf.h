@@ -30,6 +30,9 @@
 #define NESTING_ROUND  18
 #define NESTING_ROUNDS 18
 
+/* So many frames a sample, of all states together: how many there are is up to the target. */
+#define NESTING_STEPS 2048
+
 /* Whether ADDRESS is on the C stack of this thread, from FROM on. */
 static __always_inline bool is_above(const struct walk *walk, __u64 from, __u64 address)
 {
@@ -45,8 +48,9 @@ __noinline int entry_step(__u32 cpu)
 	__u64 start, end;
 	__u32 at;
 
-	if (!walk)
+	if (!walk || !walk->entry_steps)
 		return 1;
+	walk->entry_steps--;
 	start = walk->frame;
 	end = start + walk->layout.frame_bytes;
 	if (start % sizeof(__u64) || !is_user_address(start))
@@ -108,7 +112,7 @@ static __always_inline void weigh_caller(struct walk *walk, __u32 cpu, bool cert
 	__u32 candidate = walk->candidates;
 	__u64 address = newest_activation(walk, cpu);
 
-	if (!address && certain)
+	if (!address && (certain || !walk->entry_steps))
 		walk->candidates += CALLERS_UNCLEAR;
 	if (!is_above(walk, walk->span_start, address))
 		return;
@@ -149,7 +153,7 @@ __noinline int callers_step(__u32 cpu)
 	if (walk->tstate != walk->standing)
 		weigh_other(walk, cpu);
 	walk->tstate = tstate_field(walk, walk->layout.tstate_next);
-	return 0;
+	return walk->candidates > CANDIDATES_MAX;
 }
 
 __noinline int callers_round(__u32 cpu)
@@ -312,6 +316,7 @@ __noinline int walk_nested(__u32 cpu)
 		return 0;
 	find_bottom(cpu);
 	begin_span(walk);
+	walk->entry_steps = NESTING_STEPS;
 	walk->standing = walk->tstate;
 	walk->standing_interp = interp_of(walk);
 	walk->joined_depth = walk->depth;

@@ -5,6 +5,9 @@
 /* Before, in a process that was forked, the newest of a thread's states is taken for its own. */
 #define PYTHON_3 0x03000000
 
+/* Who made a state; and there are no C frames any more. */
+#define MAKERS_SINCE 0x030d0000
+
 /* C code changes back to a state whose frames lie below another's: these are between its own. */
 static void does_not_join_in_no_order(void **state)
 {
@@ -121,6 +124,64 @@ static void says_that_a_caller_is_too_deep(void **state)
 		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
 }
 
+/* Two frames, none of which the eval loop began with, each the other's caller: no block has both.
+ */
+static uint64_t endless_frames(struct image *image)
+{
+	uint64_t frames[2];
+
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		frames[i] = image__island(image, IMAGE_FRAME_BYTES);
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		image__write_frame(image, frames[i], frames[!i], CODE(i), i, 0);
+	return frames[0];
+}
+
+/* A state behind itself, without end, whose frames have none: that its calls are unclear is known
+ * once it has been seen. */
+static void leaves_an_endless_caller(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), caller;
+
+	thread__begin(image, 0);
+	caller = thread__run_in(image, main, 1);
+	image__set_frame(image, caller, endless_frames(image));
+	image__set(caller, image->offsets.tstate_next, caller);
+	image__set_current(image, caller, false);
+	thread__run_in(image, image__interp(image), 5);
+	thread__stand(image);
+	for (int i = 0; i < 2; i++) {
+		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
+		assert_in_range(kernel.reads, 0, THREAD_STATES_MAX / 2);
+	}
+}
+
+/* The same with states that any thread may run: all of them together take no longer than one may,
+ * and then it is not known whether this thread does. */
+static void leaves_endless_lent_states(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), frames, lent;
+
+	thread__begin(image, 0);
+	frames = endless_frames(image);
+	thread__run_in(image, image__interp(image), 5);
+	thread__stand(image);
+	for (uint32_t i = 1; i < 8; i++) {
+		thread__assert_twice(5);
+		lent = image__thread(image, main, kernel.thread_pointer + i * 4096);
+		image__set_frame(image, lent, frames);
+		image__set_current(image, lent, false);
+		image__set_maker(image, lent, IMAGE_MADE_BY_C);
+	}
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
+	image__set(lent, image->offsets.tstate_next, lent);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
+}
+
 /* It cannot see whether there are still several interpreters; or user space has not written that
  * there are. */
 static void remembers_that_there_are_several(void **state)
@@ -174,6 +235,8 @@ int main(void)
 		CHECK_SINCE(NEW_VERSION_HEX, says_that_there_are_too_many_callers),
 		CHECK_SINCE(NEW_VERSION_HEX, cuts_deep_callers),
 		CHECK_SINCE(NEW_VERSION_HEX, says_that_a_caller_is_too_deep),
+		CHECK_SINCE(MAKERS_SINCE, leaves_an_endless_caller),
+		CHECK_SINCE(MAKERS_SINCE, leaves_endless_lent_states),
 		CHECK_SINCE(STATUS_SINCE, remembers_that_there_are_several),
 		CHECK_SINCE(NEW_VERSION_HEX, forgets_that_there_were_several),
 	};
