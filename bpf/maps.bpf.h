@@ -75,6 +75,7 @@ struct walk {
 	__u64 span_start;      /* the C stack from here on ... */
 	__u64 bottom;	       /* ... to here is that of what was walked last; ... */
 	__u64 bottom_before;   /* ... in 3.15, of what ends with the base frame */
+	__u64 first_entry;     /* of what was walked last */
 	__u64 nearest_entry;
 	__u64 joined_hash;  /* of what ... */
 	__u32 joined_depth; /* ... is joined for certain */

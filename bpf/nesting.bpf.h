@@ -105,14 +105,14 @@ static __always_inline __u64 interp_of(const struct walk *walk)
 	return tstate_field(walk, walk->layout.tstate_interp);
 }
 
-/* Keeps the thread state in tstate_words, in which this thread has frames if any has for CERTAIN,
- * where these are on its C stack. */
-static __always_inline void weigh_caller(struct walk *walk, __u32 cpu, bool certain)
+/* Keeps the thread state in tstate_words, which may be this thread's OWN, where its frames are on
+ * this thread's C stack. */
+static __always_inline void weigh_caller(struct walk *walk, __u32 cpu, bool own)
 {
 	__u32 candidate = walk->candidates;
 	__u64 address = newest_activation(walk, cpu);
 
-	if (!address && (certain || !walk->entry_steps))
+	if (!address && (own || !walk->entry_steps))
 		walk->candidates += CALLERS_UNCLEAR;
 	if (!is_above(walk, walk->span_start, address))
 		return;
@@ -127,15 +127,16 @@ static __always_inline void weigh_caller(struct walk *walk, __u32 cpu, bool cert
 /* Weighs the thread state in tstate_words, which is another one than that the thread stands in. */
 static __always_inline void weigh_other(struct walk *walk, __u32 cpu)
 {
-	bool own = is_own(walk), lent = may_be_lent(walk), certain = own && !lent;
+	bool own = is_own(walk), lent = may_be_lent(walk);
 
 	if (!has_frames(walk))
 		return;
 	if (!is_on_c_stacks(walk)) {
-		if (certain && !has_leftovers(walk) && interp_of(walk) != walk->standing_interp)
+		if (own && !lent && !has_leftovers(walk) &&
+		    interp_of(walk) != walk->standing_interp)
 			walk->candidates += CALLERS_UNCLEAR;
 	} else if (has_cframes(walk) || own || lent) {
-		weigh_caller(walk, cpu, certain);
+		weigh_caller(walk, cpu, own);
 	}
 }
 
@@ -245,7 +246,9 @@ static __always_inline bool choose_caller(struct walk *walk)
 		address = walk->candidate_frames[i];
 		if (address > walk->span_start && address < walk->bottom)
 			return false;
-		if (address <= walk->bottom || address >= walk->best_rank)
+		/* In 3.12 the C frame of what was joined may lie above its bottom. */
+		if (address <= walk->bottom || address <= walk->span_start ||
+		    address >= walk->best_rank)
 			continue;
 		walk->best = walk->candidate_tstates[i];
 		walk->best_rank = address;
@@ -297,12 +300,27 @@ static __always_inline void join_callers(struct walk *walk, __u32 cpu)
 	walk->hash = walk->joined_hash;
 }
 
-/* The C stack on which nothing lies that did not call what was walked. */
-static __always_inline void begin_span(struct walk *walk)
+/* Where the newest activation that was walked has its part of the C stack; 0: it has none. */
+static __always_inline __u64 newest_walked(const struct walk *walk)
 {
-	walk->span_start = walk->bottom;
+	return has_cframes(walk) ? tstate_field(walk, walk->layout.tstate_cframe)
+				 : walk->first_entry;
+}
+
+/* The C stack on which nothing lies that did not call what was walked; returns whether it can be
+ * told.  Without a bottom it is all that is above the stack pointer: nothing tells there what
+ * called from what lies in between. */
+static __always_inline bool begin_span(struct walk *walk)
+{
+	__u64 newest = newest_walked(walk);
+
+	walk->span_start = walk->stack_pointer;
+	if (walk->bottom == NO_ADDRESS)
+		return walk->stack_pointer || !is_on_c_stacks(walk);
 	if (walk->stack_pointer && is_above(walk, walk->stack_pointer, walk->bottom))
-		walk->span_start = walk->stack_pointer;
+		return true;
+	walk->span_start = is_above(walk, newest, walk->bottom) ? newest : walk->bottom;
+	return true;
 }
 
 /* Walks on below a stack that was walked to the bottom of its interpreter, with what called from
@@ -310,12 +328,12 @@ static __always_inline void begin_span(struct walk *walk)
 __noinline int walk_nested(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	bool all;
+	bool told, all;
 
 	if (!walk)
 		return 0;
 	find_bottom(cpu);
-	begin_span(walk);
+	told = begin_span(walk);
 	walk->entry_steps = NESTING_STEPS;
 	walk->standing = walk->tstate;
 	walk->standing_interp = interp_of(walk);
@@ -323,7 +341,7 @@ __noinline int walk_nested(__u32 cpu)
 	walk->joined_hash = walk->hash;
 	all = gather_callers(walk, cpu, walk->target.interpreters);
 	walk->outcome = OUTCOME_CALLER_UNCLEAR;
-	if (all)
+	if (told && all)
 		join_callers(walk, cpu);
 	return 0;
 }

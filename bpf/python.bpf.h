@@ -347,6 +347,8 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 	walk->at_root = role.entry;
 	walk->by_thread = role.by_thread;
 	if (role.internal) {
+		if (!walk->bottom)
+			walk->first_entry = start;
 		walk->bottom_before = walk->bottom;
 		walk->bottom = start;
 		return 0;
@@ -383,6 +385,7 @@ __noinline int walk_on(__u32 cpu)
 	walk->block_end = 0;
 	walk->bottom = 0;
 	walk->bottom_before = 0;
+	walk->first_entry = 0;
 	walk->chunk = tstate_field(walk, walk->layout.tstate_datastack_chunk);
 	walk->at_root = 1;
 	for (int i = 0; i < WALK_ROUNDS; i++) {

@@ -124,6 +124,22 @@ static void says_that_a_caller_is_too_deep(void **state)
 		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
 }
 
+/* It is no less one where C code made its state, and its thread runs that itself. */
+static void says_that_a_caller_of_c_code_is_too_deep(void **state)
+{
+	struct image *image = *state;
+	uint64_t caller;
+
+	thread__begin(image, 0);
+	caller = thread__run_in(image, image__interp(image), 600);
+	image__set_current(image, caller, false);
+	image__set_maker(image, caller, IMAGE_MADE_BY_C);
+	thread__run_in(image, image__interp(image), 5);
+	thread__stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
+}
+
 /* Two frames, none of which the eval loop began with, each the other's caller: no block has both.
  */
 static uint64_t endless_frames(struct image *image)
@@ -182,6 +198,103 @@ static void leaves_endless_lent_states(void **state)
 		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
 }
 
+/* CALLS, each from C. */
+static void call_from_c(struct image *image, uint64_t tstate, uint32_t calls)
+{
+	for (uint32_t i = 0; i < calls; i++) {
+		image__enter(image, tstate);
+		image__call(image, tstate, CODE(i), i);
+	}
+	thread__call_in(image, tstate, 0);
+	image__set(image->c_stack, 0, image__frame(image, tstate));
+}
+
+/* In 3.11 more than are gone through for the oldest of them; a caller is known to be one. */
+static void says_that_nested_calls_are_too_many(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second;
+
+	thread__begin(image, 0);
+	first = thread__run_in(image, main, 4);
+	second = thread__run_in(image, image__interp(image), 0);
+	call_from_c(image, second, 340);
+	image__set_current(image, first, false);
+	thread__stand(image);
+	if (image->offsets.version < STATUS_SINCE)
+		for (int i = 0; i < 2; i++)
+			harness__assert_ends(kernel__sample(), 340, OUTCOME_CALLER_UNCLEAR);
+	else
+		ASSERT_JOINED(image, 340, 4);
+	image__unwind(image, first);
+	thread__assert_twice(340);
+}
+
+/* While the greenlet module switches, what began the activations is not linked. */
+static void says_that_it_may_have_callers_in_a_switch(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second, root;
+
+	thread__begin(image, 0);
+	first = thread__run_in(image, main, 4);
+	second = image__thread(image, image__interp(image), kernel.thread_pointer);
+	image__enter(image, second);
+	root = image__call(image, second, CODE(0), 1);
+	image__set(root, image->offsets.frame_previous, 0);
+	image__set(CODE(0), image->layout.object_type, IMAGE_CODE_TYPE);
+	image__call(image, second, CODE(1), 1);
+	image__set_current(image, first, false);
+	thread__stand(image);
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 2, OUTCOME_CALLER_UNCLEAR);
+	kernel.old = true;
+	kernel.registers.cs = 0;
+	harness__assert_ends(kernel__sample(), 2, OUTCOME_CALLER_UNCLEAR);
+	kernel.registers.cs = 3;
+	image__unwind(image, first);
+	assert_int_equal(kernel__sample().outcome, OUTCOME_PYTHON);
+}
+
+/* In 3.12 a compiler may have the interpreter's own frame on either side of the C frame. */
+static void joins_none_twice(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, root;
+
+	thread__begin(image, 0);
+	first = image__thread(image, main, kernel.thread_pointer);
+	root = image__call(image, first, CODE(0), 0);
+	image->c_stack -= 2 * LEAF_BYTES;
+	image__write_frame(image, image->c_stack, 0, CODE(0), 0, 3);
+	image__set(root, image->offsets.frame_previous, image->c_stack);
+	image__call(image, first, CODE(1), 1);
+	thread__run_in(image, image__interp(image), 6);
+	image__set_current(image, first, false);
+	thread__stand(image);
+	ASSERT_JOINED(image, 6, 2);
+}
+
+/* Its own calls lie on both sides of another's, also where the stack pointer is not known. */
+static void does_not_join_in_no_order_in_the_kernel(void **state)
+{
+	struct image *image = *state;
+	uint64_t main = image__interp(image), first, second;
+
+	thread__begin(image, 0);
+	first = thread__run_in(image, main, 4);
+	second = thread__run_in(image, image__interp(image), 6);
+	image__enter(image, first);
+	for (uint32_t i = 4; i < 6; i++)
+		image__call(image, first, CODE(i), i);
+	image__set_current(image, second, false);
+	thread__stand(image);
+	kernel.old = true;
+	kernel.registers.cs = 0;
+	for (int i = 0; i < 2; i++)
+		harness__assert_ends(kernel__sample(), 6, OUTCOME_CALLER_UNCLEAR);
+}
+
 /* It cannot see whether there are still several interpreters; or user space has not written that
  * there are. */
 static void remembers_that_there_are_several(void **state)
@@ -235,8 +348,13 @@ int main(void)
 		CHECK_SINCE(NEW_VERSION_HEX, says_that_there_are_too_many_callers),
 		CHECK_SINCE(NEW_VERSION_HEX, cuts_deep_callers),
 		CHECK_SINCE(NEW_VERSION_HEX, says_that_a_caller_is_too_deep),
+		CHECK_SINCE(MAKERS_SINCE, says_that_a_caller_of_c_code_is_too_deep),
 		CHECK_SINCE(MAKERS_SINCE, leaves_an_endless_caller),
 		CHECK_SINCE(MAKERS_SINCE, leaves_endless_lent_states),
+		CHECK_SINCE(NEW_VERSION_HEX, says_that_nested_calls_are_too_many),
+		CHECK_SINCE(MAKERS_SINCE, says_that_it_may_have_callers_in_a_switch),
+		CHECK_IN(STATUS_SINCE, STATUS_SINCE, joins_none_twice),
+		CHECK_SINCE(STATUS_SINCE, does_not_join_in_no_order_in_the_kernel),
 		CHECK_SINCE(STATUS_SINCE, remembers_that_there_are_several),
 		CHECK_SINCE(NEW_VERSION_HEX, forgets_that_there_were_several),
 	};
