@@ -275,27 +275,34 @@ void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
 }
 
-/* Its files and its threads.  One that was forked is where its parent is, and most have the same
- * one. */
-static void look_around(struct known_process *process)
+/* Its files and its threads, which are PARENT's where it was forked from that one; NULL: its own.
+ */
+static void look_with(struct known_process *process, const struct known_process *parent)
 {
 	struct symbolizer *symbolizer = process->symbolizer;
-	const struct target_process *target = process->target;
-	struct known_process *parent = NULL;
 
-	if (target->parent)
-		parent = find_process(symbolizer, target->parent);
-	if (parent && !parent->thread_names && !parent->ended)
-		look_around(parent);
 	if (parent && parent->root) {
 		process->root = root_folder__share(parent->root);
-		process->thread_names = thread_names__fork(parent->thread_names, target);
+		process->thread_names = thread_names__fork(parent->thread_names, process->target);
 	} else {
 		process->root = root_folder__open(&symbolizer->roots, process->pid);
-		process->thread_names = thread_names__new(symbolizer->profile, target);
+		process->thread_names = thread_names__new(symbolizer->profile, process->target);
 	}
 	if (process->ended)
 		close_files(process);
+}
+
+/* One that was forked is where its parent is, and most have the same one.  That one's own parent is
+ * left alone: a row of them may be as long as a target likes. */
+static void look_around(struct known_process *process)
+{
+	struct known_process *parent = NULL;
+
+	if (process->target->parent)
+		parent = find_process(process->symbolizer, process->target->parent);
+	if (parent && !parent->thread_names && !parent->ended)
+		look_with(parent, NULL);
+	look_with(process, parent);
 }
 
 /* Most of those that live shortly are never sampled, and cost next to nothing. */

@@ -43,6 +43,12 @@ WRAP(void, recording__look, struct recording *recording, struct window *window)
 				   .ledger = profile->ledger };
 }
 
+WRAP(int64_t, recording__ahead_ns, const struct recording *recording)
+{
+	(void)recording;
+	return 0;
+}
+
 WRAP(struct ledger, recording__ledger, const struct recording *recording)
 {
 	(void)recording;

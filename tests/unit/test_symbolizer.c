@@ -514,6 +514,9 @@ static void replaces_nothing_hidden(void **state)
 	assert_int_equal(bench->identify, -1);
 }
 
+/* No process has such a number. */
+#define NO_TID (1 << 22)
+
 /* Defines a stack in each of COUNT threads. */
 static void define_threads(struct bench *bench, uint32_t count)
 {
@@ -522,7 +525,7 @@ static void define_threads(struct bench *bench, uint32_t count)
 
 	definition.frames[0] = (struct frame){ .kind = FRAME_PYTHON,
 					       .address = (uintptr_t)bench->codes[0].object };
-	for (definition.tid = 1; definition.tid <= count; definition.tid++)
+	for (definition.tid = NO_TID + 1; definition.tid <= NO_TID + count; definition.tid++)
 		assert_true(
 			symbolizer__define(bench->symbolizer, &definition, &bench->thread, &stack));
 }
@@ -543,7 +546,7 @@ static void counts_further_threads_as_one(void **state)
 	assert_int_equal(last->process, bench->profile->threads[0].process);
 	/* One that was seen before stays what it is. */
 	define_threads(bench, 2);
-	assert_int_equal(bench->profile->threads[bench->thread].tid, 2);
+	assert_int_equal(bench->profile->threads[bench->thread].tid, NO_TID + 2);
 }
 
 static void tells_all_threads_apart(void **state)
