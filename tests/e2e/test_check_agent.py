@@ -7,22 +7,9 @@ import os
 
 import pytest
 
-from push_servers import Backend
 from test_check import NAMES, NOT_ALLOWED, USAGE, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
-from test_push import authority  # noqa: F401 (a fixture)
-
-
-@pytest.fixture
-def backend():
-    running = []
-
-    def start(*arguments):
-        running.append(Backend(*arguments))
-        return running[-1]
-    yield start
-    for one in running:
-        one.end()
+from test_push import authority, backend  # noqa: F401 (fixtures)
 
 
 def found(binary, *options, prefix=()):

@@ -12,19 +12,9 @@ import urllib.request
 import pytest
 
 from agents import end, named, own, total, wait_for
+from test_agent_config import config  # noqa: F401 (a fixture)
 
 WINDOW = ("--window", "0.5s", "-r", "199")
-
-
-@pytest.fixture
-def config(tmp_path):
-    """config(TEXT): the path of a configuration with these rules."""
-    def write(text):
-        path = tmp_path / "agent.yaml"
-        (tmp_path / "new").write_text(text)
-        os.rename(tmp_path / "new", path)
-        return str(path)
-    return write
 
 
 def label_sets(store):
