@@ -84,8 +84,9 @@ static bool may_hold(const struct pod_set *set, const char *key, const json_t *r
 	return strcmp(uid_of(held), key) != 0 && json_object_get(set->gone, key);
 }
 
-/* False where it is no pod. */
-static bool put(struct pod_set *set, const json_t *pod)
+/* Takes POD over, of which may never have been told before; GONE_NS: when it ended, NULL: it has
+ * not. False where it is no pod. */
+static bool put(struct pod_set *set, const json_t *pod, const int64_t *gone_ns)
 {
 	char *key;
 	json_t *record = pod_record__of(pod, &key);
@@ -94,24 +95,10 @@ static bool put(struct pod_set *set, const json_t *pod)
 		return false;
 	if (may_hold(set, key, record)) {
 		json_object_set(set->records, key, record);
-		json_object_del(set->gone, key);
-	}
-	json_decref(record);
-	free(key);
-	return true;
-}
-
-static bool remove_later(struct pod_set *set, const json_t *pod, int64_t now_ns)
-{
-	char *key;
-	json_t *record = pod_record__of(pod, &key);
-
-	if (!record)
-		return false;
-	/* It may never have been told of before. */
-	if (may_hold(set, key, record)) {
-		json_object_set(set->records, key, record);
-		json_object_set_new(set->gone, key, json_integer(now_ns));
+		if (gone_ns)
+			json_object_set_new(set->gone, key, json_integer(*gone_ns));
+		else
+			json_object_del(set->gone, key);
 	}
 	json_decref(record);
 	free(key);
@@ -140,9 +127,9 @@ static void put_all(struct pod_set *set, json_t *pods)
 	json_array_foreach(pods, i, pod)
 	{
 		if (is_known(set, pod))
-			put(set, pod);
+			put(set, pod, NULL);
 	}
-	json_array_foreach(pods, i, pod) put(set, pod);
+	json_array_foreach(pods, i, pod) put(set, pod, NULL);
 }
 
 static void mark_all_gone(struct pod_set *set, int64_t now_ns)
@@ -190,9 +177,9 @@ static enum pod_news take_change(struct pod_set *set, const char *type, const js
 	if (strcmp(type, "BOOKMARK") == 0)
 		return take_version(set, object) ? POD_NO_NEWS : POD_NOT_VALID;
 	if (strcmp(type, "DELETED") == 0)
-		valid = remove_later(set, object, now_ns);
+		valid = put(set, object, &now_ns);
 	else if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
-		valid = put(set, object);
+		valid = put(set, object, NULL);
 	else
 		return POD_NOT_VALID;
 	return valid && take_version(set, object) ? POD_NEWS : POD_NOT_VALID;
