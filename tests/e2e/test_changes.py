@@ -132,7 +132,7 @@ def test_program_that_is_gone(python, profile):
     """It kills itself right after its work, before what it did last could be read."""
     run = profile("-r", 1999, command=[*python.command, "-S", "-E",
                                        os.path.join(PROGRAMS, "gone.py")])
-    assert run.count_name("work_9") > 4
+    assert run.count_name("work_9") > 0
     files = {frame.file for frames, _ in run.stacks for frame in frames
              if frame.name.startswith("work_")}
     assert files == {"json/x.py" if python.version < (3,) else "json/\u51fd.py"}
