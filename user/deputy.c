@@ -80,6 +80,7 @@ struct deputy {
 	int64_t result;
 	void (*errand)(void *context); /* in place of one piece of work; neither: it is to end */
 	void *context;
+	int held;	     /* a descriptor that is what came of its work; -1: none */
 	struct deputy *next; /* of those left behind */
 	jmp_buf end;	     /* where one that was goes when it comes back after all */
 	_Atomic bool gone;   /* it has, and touches nothing here any more */
@@ -163,6 +164,7 @@ static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 	int64_t result = -EINTR;
 
 	own->patience = patience;
+	own->held = -1;
 	own->phase = at_work;
 	for (int i = 0; i < INTERRUPTIONS_MAX && result == -EINTR; i++)
 		result = work(own->desk);
@@ -177,6 +179,8 @@ static void *serve(void *context)
 	own = context;
 	own->tid = gettid();
 	if (setjmp(own->end)) {
+		if (own->held >= 0)
+			close(own->held);
 		own->gone = true;
 		return NULL;
 	}
@@ -351,6 +355,11 @@ void deputy__send(void (*errand)(void *context), void *context)
 		if (patience)
 			give_up(patience);
 	} while (patience);
+}
+
+void deputy__hold(int fd)
+{
+	own->held = fd;
 }
 
 bool deputy__has_given_up(pid_t pid)

@@ -19,6 +19,10 @@ void *deputy__desk(void);
  * thread can be started. */
 int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk));
 
+/* Within that work: FD is what came of it; -1: nothing after all.  Should it come when nobody waits
+ * any more, it is closed. */
+void deputy__hold(int fd);
+
 /* Has ERRAND done, which may use all that the caller does, and calls deputy__run() any number of
  * times: one handing over for all of them.  Where one of these takes too long, ERRAND ends there,
  * and is begun anew, without waiting for that process again.  It holds no lock, and no stream, when

@@ -257,6 +257,38 @@ static void who_comes_back_after_all_ends(void **state)
 	assert_int_equal(add_one_for(1, 4), 5);
 }
 
+static int64_t open_late(void *desk)
+{
+	int64_t fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	deputy__hold(fd);
+	wait_until_let_go(desk);
+	return fd;
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void what_comes_too_late_is_closed(void **state)
+{
+	int threads = count_threads(), descriptors = count_descriptors();
+
+	(void)state;
+	let_go = false;
+	assert_int_equal(deputy__run(44, open_late), -ETIMEDOUT);
+	assert_int_equal(add_one_for(1, 4), 5);
+	assert_int_equal(count_descriptors(), descriptors + 1);
+	let_go = true;
+	threads_become(threads);
+	assert_int_equal(count_descriptors(), descriptors);
+}
+
 /* Of any number of processes no more is kept than that some are not asked any more. */
 static void many_are_forgotten(void **state)
 {
@@ -319,6 +351,7 @@ int main(void)
 		cmocka_unit_test(who_computes_does_not_wait),
 		cmocka_unit_test(it_is_relieved_by_another),
 		cmocka_unit_test(who_comes_back_after_all_ends),
+		cmocka_unit_test(what_comes_too_late_is_closed),
 		cmocka_unit_test(many_are_forgotten),
 		cmocka_unit_test(files_of_who_was_given_up_are_closed),
 		cmocka_unit_test(memory_is_read_in_as_many_calls_as_it_takes),
