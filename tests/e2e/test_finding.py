@@ -499,10 +499,12 @@ class TestAmongAll:
         library = build("decoy.c", "-shared", "-fPIC", "-DDECOY=ZERO")
         started = host("ready", "spin", environment={"LD_PRELOAD": library})
         run = profile("-a", "-r", 199, "-d", 1)
-        samples = sum(count for frames, count in run.stacks
-                      if frames[0].label.startswith(PROCESS % started.pid)
-                      and frames[-1].label == "[not yet known to be a Python]")
-        assert samples == run.ledger["errors"]["not_known_yet"] >= 20
+        unknown = [(frames[0].label, count) for frames, count in run.stacks
+                   if frames[-1].label == "[not yet known to be a Python]"]
+        # Another of this machine's may just begin.
+        assert sum(count for _, count in unknown) == run.ledger["errors"]["not_known_yet"]
+        assert sum(count for label, count in unknown
+                   if label.startswith(PROCESS % started.pid)) >= 20
 
 
 class TestSeveral:
