@@ -6,10 +6,8 @@
  * What is useful is kept open, with the symbols that were found in it; of the
  * others it is remembered that they are not.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "deputy.h"
 #include "elf_cache.h"
@@ -21,12 +19,6 @@
 
 /* Of files, of which a machine may make new ones without end. */
 #define FILES_MAX 65536
-
-struct file_identity {
-	uint64_t device, inode, size;
-	int64_t modified_s, changed_s;
-	uint32_t modified_ns, changed_ns;
-};
 
 struct cached_file {
 	struct file_identity identity; /* key */
@@ -57,24 +49,6 @@ static void forget_oldest(bool image)
 		forget(file);
 }
 
-/* Without asking a file system in user space, which need not answer. */
-static bool identify(int fd, struct file_identity *identity)
-{
-	struct statx status;
-
-	memset(identity, 0, sizeof(*identity));
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status))
-		return false;
-	identity->device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
-	identity->inode = status.stx_ino;
-	identity->size = status.stx_size;
-	identity->modified_s = status.stx_mtime.tv_sec;
-	identity->modified_ns = status.stx_mtime.tv_nsec;
-	identity->changed_s = status.stx_ctime.tv_sec;
-	identity->changed_ns = status.stx_ctime.tv_nsec;
-	return true;
-}
-
 /* Whether all was read that was asked for: what was left out may be what is looked for. */
 static bool is_whole(const struct elf_budget *budget)
 {
@@ -88,33 +62,45 @@ static void take(struct cached_file *file)
 	used = file;
 }
 
-struct elf_image *elf_cache__open(int fd, struct elf_budget *budget)
+bool elf_cache__find(const struct file_identity *identity, struct elf_budget *budget,
+		     struct elf_image **image)
 {
-	struct file_identity identity;
 	struct cached_file *file;
 
-	if (!identify(fd, &identity)) {
-		target_file__close(budget->pid, fd);
-		return NULL;
-	}
-	HASH_FIND(hh, files, &identity, sizeof(identity), file);
-	if (file) {
-		target_file__close(budget->pid, fd);
-		HASH_DEL(files, file);
-	} else {
-		file = xcalloc(1, sizeof(*file));
-		file->identity = identity;
-		file->image = elf_image__open(fd, budget);
-		image_count += file->image != NULL;
-		if (!file->image && !is_whole(budget)) {
-			free(file);
-			return NULL;
-		}
-	}
+	HASH_FIND(hh, files, identity, sizeof(*identity), file);
+	if (!file)
+		return false;
+	HASH_DEL(files, file);
 	take(file);
 	if (file->image)
 		elf_image__set_budget(file->image, budget);
-	return file->image;
+	*image = file->image;
+	return true;
+}
+
+struct elf_image *elf_cache__open(int fd, struct elf_budget *budget)
+{
+	struct file_identity identity;
+	struct elf_image *image;
+	struct cached_file *file;
+
+	if (!target_file__identify(fd, &identity)) {
+		target_file__close(budget->pid, fd);
+		return NULL;
+	}
+	if (elf_cache__find(&identity, budget, &image)) {
+		target_file__close(budget->pid, fd);
+		return image;
+	}
+	image = elf_image__open(fd, budget);
+	if (!image && !is_whole(budget))
+		return NULL;
+	file = xcalloc(1, sizeof(*file));
+	file->identity = identity;
+	file->image = image;
+	image_count += image != NULL;
+	take(file);
+	return image;
 }
 
 void elf_cache__release(struct elf_image *image, bool useful)

@@ -6,10 +6,15 @@
 #include <stdbool.h>
 
 #include "elf_image.h"
+#include "target_files.h"
 
 /* As elf_image__open, but NULL also where the same file was found to be of no use before.  BUDGET
  * must live until elf_cache__release. */
 struct elf_image *elf_cache__open(int fd, struct elf_budget *budget);
+
+/* As elf_cache__open, for the file IDENTITY where that was read before.  Whether it was. */
+bool elf_cache__find(const struct file_identity *identity, struct elf_budget *budget,
+		     struct elf_image **image);
 
 /* Ends the use of IMAGE, NULL too.  USEFUL: other processes that have it will be asked the same. */
 void elf_cache__release(struct elf_image *image, bool useful);

@@ -372,7 +372,7 @@ int finding__watch(struct watch *watch, pid_t pid, int64_t now, struct watched *
 /* Whether process PID is to be looked at in a scan. */
 static bool is_wanted(const struct watch *watch, const struct process *process)
 {
-	if (process->kernel_thread || process->zombie || process->tgid != process->pid)
+	if (process->kernel_thread || process->zombie)
 		return false;
 	return watch->following == FOLLOW_ALL || watched__of_pid(&watch->watched, process->parent);
 }

@@ -182,20 +182,17 @@ static void read_identity(void *context)
 	free(reading->executable);
 	reading->executable = NULL;
 	reading->error = process__inspect(reading->pid, &process);
+	if (!reading->error)
+		reading->error = process__user(reading->pid, &identity->uid);
 	if (reading->error)
 		return;
 	/* Of a thread that has ended the kernel does not tell it. */
-	reading->reader = reading->pid;
+	reading->reader = process.reader;
 	reading->executable = read_executable(reading->reader);
-	if (!reading->executable) {
-		reading->reader = process__reader(reading->pid);
-		reading->executable = read_executable(reading->reader);
-	}
 	read_names(reading);
 	read_cgroup(reading);
 	read_service_name(reading);
-	identity->uid = process.uid;
-	identity->user = name_user(reading->reader, process.uid);
+	identity->user = name_user(reading->reader, identity->uid);
 	identity->start_unix_ns = unix_ns(process.start_time);
 	start_time = process__start_time(reading->pid);
 	if (!start_time || start_time == process.start_time)

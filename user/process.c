@@ -68,22 +68,23 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 	return 0;
 }
 
-static int read_status(pid_t pid, struct process *process)
+/* Of the file NAME in the folder of process PID, which is a status, what follows FIELD in its line,
+ * of which it reads SIZE bytes.  0; or as explain_missing(). */
+static int read_status(pid_t pid, const char *name, const char *field, char *line, int size)
 {
-	FILE *file = open_proc(pid, "status");
-	bool has_tgid = false, has_uid = false;
-	char line[256];
+	FILE *file = open_proc(pid, name);
+	size_t length = strlen(field);
+	bool found = false;
 
 	if (!file)
 		return explain_missing();
-	while (!has_uid && fgets(line, sizeof(line), file)) {
-		if (!has_tgid)
-			has_tgid = sscanf(line, "Tgid: %d", &process->tgid) == 1;
-		else
-			has_uid = sscanf(line, "Uid: %*u %u", &process->uid) == 1;
-	}
+	while (!found && fgets(line, size, file))
+		found = strncmp(line, field, length) == 0;
 	fclose(file);
-	return has_uid ? 0 : -ESRCH;
+	if (!found)
+		return -ESRCH;
+	memmove(line, line + length, strlen(line + length) + 1);
+	return 0;
 }
 
 /* A thread of process PID that has not ended; 0 where there is none; or as explain_missing(). */
@@ -127,7 +128,28 @@ int process__inspect(pid_t pid, struct process *process)
 	if (living < 0)
 		return living;
 	process->zombie = !living;
-	return read_status(pid, process);
+	process->reader = living ? living : pid;
+	return 0;
+}
+
+int process__thread_group(pid_t pid, pid_t *tgid)
+{
+	char line[64];
+	int error = read_status(pid, "status", "Tgid:", line, sizeof(line));
+
+	if (!error && sscanf(line, "%d", tgid) != 1)
+		error = -ESRCH;
+	return error;
+}
+
+int process__user(pid_t pid, uid_t *uid)
+{
+	char line[256];
+	int error = read_status(pid, "status", "Uid:", line, sizeof(line));
+
+	if (!error && sscanf(line, "%*u %u", uid) != 1)
+		error = -ESRCH;
+	return error;
 }
 
 uint64_t process__start_time(pid_t pid)
@@ -153,18 +175,12 @@ pid_t process__reader(pid_t pid)
 /* What the file NAME in the folder of process PID says of a thread's numbers. */
 static size_t read_numbers(pid_t pid, const char *name, pid_t numbers[PID_NAMESPACES_MAX])
 {
-	FILE *file = open_proc(pid, name);
-	bool found = false;
 	size_t count = 0;
 	char line[512];
 
-	if (!file)
+	if (read_status(pid, name, "NSpid:", line, sizeof(line)))
 		return 0;
-	while (!found && fgets(line, sizeof(line), file))
-		found = strncmp(line, "NSpid:", strlen("NSpid:")) == 0;
-	fclose(file);
-	for (char *at = line + strlen("NSpid:"), *end; found && count < PID_NAMESPACES_MAX;
-	     at = end) {
+	for (char *at = line, *end; count < PID_NAMESPACES_MAX; at = end) {
 		numbers[count] = strtol(at, &end, 10);
 		if (end == at)
 			break;
@@ -272,13 +288,29 @@ ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 	return count;
 }
 
+#define MAPPING_PATH_BYTES 96
+
+/* A link of the kernel's to the very file that is mapped: no path of the target's is followed. */
+static void write_mapping_path(pid_t pid, const struct mapping *mapping,
+			       char path[MAPPING_PATH_BYTES])
+{
+	snprintf(path, MAPPING_PATH_BYTES, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+		 mapping->start, mapping->end);
+}
+
 int process__open_mapping(pid_t pid, const struct mapping *mapping)
 {
-	char path[96];
+	char path[MAPPING_PATH_BYTES];
 
-	/* A link of the kernel's to the very file that is mapped: no path of the target's is
-	 * followed. */
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
-		 mapping->end);
+	write_mapping_path(pid, mapping, path);
 	return target_file__open(pid, path);
+}
+
+bool process__identify_mapping(pid_t pid, const struct mapping *mapping,
+			       struct file_identity *identity)
+{
+	char path[MAPPING_PATH_BYTES];
+
+	write_mapping_path(pid, mapping, path);
+	return target_file__identify_path(pid, path, identity);
 }

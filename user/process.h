@@ -7,20 +7,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "target_files.h"
+
 struct process {
 	pid_t pid;
 	pid_t parent;
-	pid_t tgid;  /* differs from pid where that is a thread other than the first */
-	bool zombie; /* all its threads have ended */
+	pid_t reader; /* as process__reader() has it */
+	bool zombie;  /* all its threads have ended */
 	bool kernel_thread;
 	bool forked;	     /* and has not called exec since */
 	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
 	uint64_t cpu_ticks;  /* clock ticks of CPU time, of all its threads */
-	uid_t uid;	     /* the effective one, as this user namespace numbers it */
 };
 
 /* 0; -ESRCH where there is no such process; -EMFILE or -ENFILE where that cannot be told now. */
 int process__inspect(pid_t pid, struct process *process);
+
+/* Of which process PID is a thread; and its effective user, as this user namespace numbers it.  0;
+ * or as process__inspect(). */
+int process__thread_group(pid_t pid, pid_t *tgid);
+int process__user(pid_t pid, uid_t *uid);
 
 /* When process PID was started, in clock ticks since the boot; 0 where there is none. */
 uint64_t process__start_time(pid_t pid);
@@ -59,5 +65,9 @@ ssize_t process__program_mappings(pid_t pid, struct mapping **mappings);
 /* Opens the file behind a mapping for reading, also where it was deleted or lies in another mount
  * namespace.  A descriptor, or -errno. */
 int process__open_mapping(pid_t pid, const struct mapping *mapping);
+
+/* What that file is, as target_file__identify_path() has it. */
+bool process__identify_mapping(pid_t pid, const struct mapping *mapping,
+			       struct file_identity *identity);
 
 #endif

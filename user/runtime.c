@@ -55,11 +55,15 @@
 
 struct search {
 	pid_t pid;
+	struct mapping *mappings; /* by file */
+	ssize_t count, next;	  /* how many; the first of the file that is to be looked at */
+	int files_left[2];	  /* without and with executable mappings */
 	int candidates;
 	int result;		/* of the best candidate; -ENOEXEC where there is none */
 	struct runtime runtime; /* the best candidate */
 	uint64_t copied_type;	/* PyCode_Type in a file that holds no Python; 0: none */
 	int denied;		/* a file could not be opened: -EPERM or -EACCES */
+	int error;		/* what ends the search */
 	struct elf_budget budget;
 	struct thread_area thread_area;
 };
@@ -128,6 +132,8 @@ static void rule_out_leftovers(pid_t pid, struct layout *layout)
 {
 	struct process process;
 
+	if (layout->tstate_gilstate_counter == OFFSET_ABSENT)
+		return;
 	if (!process__inspect(pid, &process) && !process.forked)
 		layout->tstate_gilstate_counter = OFFSET_ABSENT;
 }
@@ -377,24 +383,78 @@ static int examine_image(struct search *search, struct elf_image *image,
 	return 0;
 }
 
-/* Examines the file of the COUNT mappings at MAPPINGS. */
-static int examine_file(struct search *search, const struct mapping *mappings, ssize_t count)
+/* How many mappings the file has whose first one is the next. */
+static ssize_t count_mappings(const struct search *search)
 {
-	struct elf_image *image;
-	int fd = -ENOENT, error;
-	bool useful = false;
+	const struct mapping *first = &search->mappings[search->next];
+	ssize_t count = 1;
 
-	/* One may have been unmapped meanwhile. */
+	while (search->next + count < search->count && first[count].inode == first->inode &&
+	       first[count].device == first->device)
+		count++;
+	return count;
+}
+
+/* Whether there is another file to be looked at, which is the next one then. */
+static bool has_next(struct search *search)
+{
+	while (search->next < search->count && !search->error &&
+	       search->candidates < CANDIDATES_MAX && !deputy__has_given_up(search->pid)) {
+		if (search->files_left[search->mappings[search->next].executable] > 0)
+			return true;
+		search->next += count_mappings(search);
+	}
+	return false;
+}
+
+/* The next file was looked at, with ERROR. */
+static void go_on(struct search *search, int error)
+{
+	search->files_left[search->mappings[search->next].executable]--;
+	search->next += count_mappings(search);
+	search->error = error;
+}
+
+/* Examines the next file, which is IMAGE; NULL: of no use. */
+static void examine_next(struct search *search, struct elf_image *image)
+{
+	bool useful = false;
+	int error = 0;
+
+	if (image)
+		error = examine_image(search, image, &search->mappings[search->next],
+				      count_mappings(search), &useful);
+	elf_cache__release(image, useful);
+	go_on(search, error);
+}
+
+/* Goes on as long as the files are known from other processes; nothing is opened for these. */
+static void examine_known(void *context)
+{
+	struct search *search = context;
+	struct file_identity identity;
+	struct elf_image *image;
+
+	while (has_next(search) &&
+	       process__identify_mapping(search->pid, &search->mappings[search->next], &identity) &&
+	       elf_cache__find(&identity, &search->budget, &image))
+		examine_next(search, image);
+}
+
+/* Examines the next file, which may be unmapped meanwhile. */
+static void examine_new(struct search *search)
+{
+	ssize_t count = count_mappings(search);
+	int fd = -ENOENT;
+
 	for (ssize_t i = 0; fd == -ENOENT && i < count; i++)
-		fd = process__open_mapping(search->pid, &mappings[i]);
+		fd = process__open_mapping(search->pid, &search->mappings[search->next + i]);
 	if (fd == -EPERM || fd == -EACCES)
 		search->denied = fd;
-	if (fd < 0)
-		return open_files__ran_out(fd) ? fd : 0;
-	image = elf_cache__open(fd, &search->budget);
-	error = image ? examine_image(search, image, mappings, count, &useful) : 0;
-	elf_cache__release(image, useful);
-	return error;
+	if (fd >= 0)
+		examine_next(search, elf_cache__open(fd, &search->budget));
+	else
+		go_on(search, open_files__ran_out(fd) ? fd : 0);
 }
 
 /* By file; then the executable ones first, whose place in the file is the surer. */
@@ -445,28 +505,33 @@ static void choose_thread_area(struct search *search)
 		search->result = runtime->initialized ? -ENOTSUP : -EAGAIN;
 }
 
-int runtime__find(pid_t pid, struct runtime *runtime)
+/* Looks through all files.  What is known of them, and the process's memory, is read in one errand:
+ * most processes have only what others have, too. */
+static void search_files(struct search *search)
 {
-	struct search search = { .pid = process__reader(pid),
-				 .result = -ENOEXEC,
-				 .budget.bytes = BUDGET_BYTES };
-	struct mapping *mappings;
-	ssize_t count = process__program_mappings(search.pid, &mappings), first, end;
-	int files_left[2] = { FILES_MAX, FILES_MAX }; /* without and with executable mappings */
-	int error = count < 0 ? count : 0;
-
-	search.budget.pid = search.pid;
-	if (count > 0)
-		qsort(mappings, count, sizeof(*mappings), compare_mappings);
-	for (first = 0; first < count && !error && search.candidates < CANDIDATES_MAX;
-	     first = end) {
-		for (end = first; end < count && mappings[end].inode == mappings[first].inode &&
-				  mappings[end].device == mappings[first].device;)
-			end++;
-		if (files_left[mappings[first].executable]-- > 0)
-			error = examine_file(&search, &mappings[first], end - first);
+	if (search->count > 0)
+		qsort(search->mappings, search->count, sizeof(*search->mappings), compare_mappings);
+	while (has_next(search)) {
+		deputy__send(examine_known, search);
+		if (has_next(search))
+			examine_new(search);
 	}
-	free(mappings);
+}
+
+int runtime__find_among(pid_t reader, struct mapping *mappings, ssize_t count,
+			struct runtime *runtime)
+{
+	struct search search = {
+		.pid = reader,
+		.mappings = mappings,
+		.count = count,
+		.files_left = { FILES_MAX, FILES_MAX },
+		.result = -ENOEXEC,
+		.error = count < 0 ? count : 0,
+		.budget = { .pid = reader, .bytes = BUDGET_BYTES },
+	};
+
+	search_files(&search);
 	if (search.result == -ENOEXEC && search.denied)
 		search.result = search.denied;
 	if (search.result == -ENOEXEC && search.budget.exceeded)
@@ -477,7 +542,18 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	/* What was found is not all that there is. */
 	if (deputy__has_given_up(search.pid))
 		return -ETIMEDOUT;
-	return error ? error : search.result;
+	return search.error ? search.error : search.result;
+}
+
+int runtime__find(pid_t pid, struct runtime *runtime)
+{
+	pid_t reader = process__reader(pid);
+	struct mapping *mappings;
+	ssize_t count = process__program_mappings(reader, &mappings);
+	int error = runtime__find_among(reader, mappings, count, runtime);
+
+	free(mappings);
+	return error;
 }
 
 void runtime__move(struct runtime *runtime, uint64_t distance)

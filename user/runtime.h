@@ -10,6 +10,8 @@
 #include "offsets.h"
 #include "python_version.h"
 
+struct mapping;
+
 struct runtime {
 	char version[PYTHON_VERSION_TEXT_MAX];
 	struct offsets offsets; /* its version is PY_VERSION_HEX */
@@ -37,6 +39,11 @@ struct runtime {
  * yet that it could be checked by, or where it has no C library yet; -ETIMEDOUT where it does not
  * answer (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
+
+/* The same among MAPPINGS, COUNT of them, as process__program_mappings() gives both for READER, by
+ * which process__reader() has the process read; they may be sorted anew. */
+int runtime__find_among(pid_t reader, struct mapping *mappings, ssize_t count,
+			struct runtime *runtime);
 
 /* Moves all addresses of RUNTIME by DISTANCE, as its file is. */
 void runtime__move(struct runtime *runtime, uint64_t distance);

@@ -26,6 +26,7 @@
 struct path_request {
 	int root;
 	char path[PATH_MAX];
+	struct file_identity identity;
 };
 
 struct block_request {
@@ -60,9 +61,37 @@ static int64_t open_regular(void *desk)
 		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
 			fd = -errno;
+		else
+			deputy__hold(fd);
 	}
 	close(place);
 	return fd;
+}
+
+static bool identify(int at, const char *path, struct file_identity *identity, bool *regular)
+{
+	struct statx status;
+
+	memset(identity, 0, sizeof(*identity));
+	if (statx(at, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status))
+		return false;
+	identity->device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
+	identity->inode = status.stx_ino;
+	identity->size = status.stx_size;
+	identity->modified_s = status.stx_mtime.tv_sec;
+	identity->modified_ns = status.stx_mtime.tv_nsec;
+	identity->changed_s = status.stx_ctime.tv_sec;
+	identity->changed_ns = status.stx_ctime.tv_nsec;
+	*regular = S_ISREG(status.stx_mode);
+	return true;
+}
+
+static int64_t identify_regular(void *desk)
+{
+	struct path_request *request = desk;
+	bool regular;
+
+	return identify(AT_FDCWD, request->path, &request->identity, &regular) && regular;
 }
 
 static int64_t look_below(void *desk)
@@ -108,6 +137,7 @@ static int64_t read_start(void *desk)
 
 	if (fd < 0)
 		return -errno;
+	deputy__hold(fd);
 	while (done < request->length && got > 0) {
 		got = read(fd, request->bytes + done, request->length - done);
 		if (got > 0)
@@ -116,8 +146,10 @@ static int64_t read_start(void *desk)
 			got = 1;
 	}
 	request->fd = got > 0 ? fd : -1;
-	if (got <= 0)
+	if (got <= 0) {
+		deputy__hold(-1);
 		close(fd);
+	}
 	return done;
 }
 
@@ -156,6 +188,23 @@ int target_file__open(pid_t pid, const char *path)
 bool target_file__exists(pid_t pid, int root, const char *path)
 {
 	return run_with_path(pid, look_below, root, path) > 0;
+}
+
+bool target_file__identify(int fd, struct file_identity *identity)
+{
+	bool regular;
+
+	return identify(fd, "", identity, &regular);
+}
+
+bool target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity)
+{
+	const struct path_request *request = deputy__desk();
+
+	if (run_with_path(pid, identify_regular, -1, path) != true)
+		return false;
+	*identity = request->identity;
+	return true;
 }
 
 int64_t target_file__size(pid_t pid, int fd)

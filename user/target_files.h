@@ -13,6 +13,18 @@
  * may take that for a command, and a FIFO would wait.  A descriptor, or -errno. */
 int target_file__open(pid_t pid, const char *path);
 
+/* Which file it is, and in what state: one whose contents were changed has another one. */
+struct file_identity {
+	uint64_t device, inode, size;
+	int64_t modified_s, changed_s;
+	uint32_t modified_ns, changed_ns;
+};
+
+/* What the open file FD, and the one at PATH, is, as far as the kernel knows without asking a file
+ * system in user space.  Whether it can be told; a PATH also has to be a regular file. */
+bool target_file__identify(int fd, struct file_identity *identity);
+bool target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity);
+
 /* How long it is, in bytes, or -errno. */
 int64_t target_file__size(pid_t pid, int fd);
 

@@ -84,11 +84,10 @@ static void warn_of_newer(const struct target_process *target)
 }
 
 /* What is wrong with a process whatever it runs. */
-static enum exit_status check_process(const struct process *process)
+static enum exit_status check_process(const struct process *process, pid_t tgid)
 {
-	if (process->tgid != process->pid) {
-		log__error("%d is a thread of process %d: use -p %d", process->pid, process->tgid,
-			   process->tgid);
+	if (tgid != process->pid) {
+		log__error("%d is a thread of process %d: use -p %d", process->pid, tgid, tgid);
 		return STATUS_USAGE;
 	}
 	if (process->kernel_thread) {
@@ -155,17 +154,20 @@ enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct targe
 	struct target_process *target;
 	struct process process;
 	enum exit_status status;
+	pid_t tgid;
 	int error;
 
 	*silent = false;
 	error = process__inspect(pid, &process);
+	if (!error)
+		error = process__thread_group(pid, &tgid);
 	if (open_files__ran_out(error))
 		return target__explain(pid, NULL, error);
 	if (error) {
 		log__error("there is no process %d: pgrep -af python lists those of Python", pid);
 		return STATUS_FAILED;
 	}
-	status = check_process(&process);
+	status = check_process(&process, tgid);
 	if (status)
 		return status;
 	target = xcalloc(1, sizeof(*target));
@@ -180,24 +182,30 @@ enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct targe
 }
 
 /* Tells apart what a process maps before and after an exec or a dlopen. */
-static uint64_t mapping_signature(pid_t pid)
+static uint64_t mapping_signature(const struct mapping *mappings, ssize_t count)
 {
-	struct mapping *mappings;
-	ssize_t count = process__program_mappings(process__reader(pid), &mappings);
 	uint64_t signature = 1;
 
 	for (ssize_t i = 0; i < count; i++)
 		signature =
 			(signature ^ mappings[i].start ^ mappings[i].inode) * 0x9e3779b97f4a7c15ULL;
-	free(mappings);
 	return signature;
 }
 
-/* As runtime__find, but what is not ready yet is told by -EAGAIN alone. */
-static int find_ready(pid_t pid, struct runtime *runtime)
+/* Finds the Python that READER has in its process, unless it maps what *SIGNATURE tells, and has
+ * that tell what it maps now.  As runtime__find, but what is not ready yet, or no other, is told by
+ * -EAGAIN alone. */
+static int find_ready(pid_t reader, uint64_t *signature, struct runtime *runtime)
 {
-	int error = runtime__find(pid, runtime);
+	struct mapping *mappings;
+	ssize_t count = process__program_mappings(reader, &mappings);
+	uint64_t before = *signature;
+	int error = -EAGAIN;
 
+	*signature = mapping_signature(mappings, count);
+	if (*signature != before)
+		error = runtime__find_among(reader, mappings, count, runtime);
+	free(mappings);
 	/* Before, there is no thread pointer that could be noted. */
 	if (!error && ARCHITECTURE.is_noted_late && !runtime->initialized)
 		return -EAGAIN;
@@ -212,10 +220,7 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 
 	if (error || target.process.zombie)
 		return error ? error : -ESRCH;
-	*signature = mapping_signature(pid);
-	if (*signature == before)
-		return -EAGAIN;
-	error = find_ready(pid, &target.runtime);
+	error = find_ready(target.process.reader, signature, &target.runtime);
 	/* What ends meanwhile maps nothing any more, which says nothing of its files. */
 	if (error == -ENOEXEC && target__has_ended(&target))
 		error = -ESRCH;
@@ -235,7 +240,7 @@ struct target_process *target__unknown(pid_t pid)
 	struct target_process *target = xcalloc(1, sizeof(*target));
 
 	if (process__inspect(pid, &target->process))
-		target->process = (struct process){ .pid = pid, .tgid = pid };
+		target->process = (struct process){ .pid = pid, .reader = pid };
 	identity__read(pid, &target->identity);
 	return target;
 }
@@ -247,11 +252,9 @@ struct target_process *target__fork(const struct target_process *parent, pid_t p
 	*child = *parent;
 	child->parent = parent->key.serial;
 	/* Of most no more is ever needed: they run shortly, and are not sampled. */
-	child->process = (struct process){ .pid = pid,
-					   .tgid = pid,
-					   .parent = parent->process.pid,
-					   .uid = parent->process.uid,
-					   .forked = true };
+	child->process = (struct process){
+		.pid = pid, .reader = pid, .parent = parent->process.pid, .forked = true
+	};
 	identity__copy(&parent->identity, &child->identity);
 	child->identity.start_unix_ns = clock_ns(CLOCK_REALTIME);
 	return child;
@@ -263,7 +266,7 @@ struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 	struct target_process *target = xcalloc(1, sizeof(*target));
 
 	if (process__inspect(pid, &target->process))
-		target->process = (struct process){ .pid = pid, .tgid = pid };
+		target->process = (struct process){ .pid = pid, .reader = pid };
 	target->runtime = *runtime;
 	if (identity__read(pid, &target->identity))
 		identity__of_words(arguments, bytes, &target->identity);
@@ -296,7 +299,6 @@ bool target__identify(struct target_process *target, enum identify what)
 	    identity__read(target->process.pid, &identity))
 		return false;
 	target->process.start_time = now.start_time;
-	target->process.uid = identity.uid;
 	/* The clock that it is told by is set now and then. */
 	if (!is_first)
 		identity.start_unix_ns = target->identity.start_unix_ns;

@@ -64,6 +64,27 @@ static void what_is_useful_is_read_once(void **state)
 	elf_cache__release(second, true);
 }
 
+static void what_was_read_is_found_without_opening_it(void **state)
+{
+	char path[] = "/tmp/elf-cache-XXXXXX";
+	struct file_identity identity;
+	struct elf_image *useful, *found = NULL;
+
+	(void)state;
+	copy_self(path);
+	assert_true(target_file__identify_path(getpid(), path, &identity));
+	assert_false(elf_cache__find(&identity, &budget, &found));
+	useful = open_file(path);
+	elf_cache__release(useful, true);
+	assert_true(elf_cache__find(&identity, &budget, &found));
+	assert_ptr_equal(found, useful);
+	elf_cache__release(found, false);
+	assert_true(elf_cache__find(&identity, &budget, &found));
+	assert_null(found);
+	elf_cache__release(found, false);
+	unlink(path);
+}
+
 static void what_is_of_no_use_is_not_read_again(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
@@ -149,6 +170,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_useful_is_read_once),
+		TEST(what_was_read_is_found_without_opening_it),
 		TEST(what_is_of_no_use_is_not_read_again),
 		TEST(what_is_only_kept_can_be_closed),
 		TEST(what_has_changed_is_read_again),

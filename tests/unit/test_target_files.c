@@ -80,6 +80,24 @@ static void regular_files_are_opened(void **state)
 	target_file__close(getpid(), fd);
 }
 
+/* By its path as by a descriptor; with other contents it is another one. */
+static void regular_files_are_identified(void **state)
+{
+	struct file_identity opened, named, again;
+	int fd = open("regular", O_CREAT | O_WRONLY, 0600);
+
+	(void)state;
+	assert_true(target_file__identify(fd, &opened));
+	assert_true(target_file__identify_path(getpid(), "regular", &named));
+	assert_memory_equal(&named, &opened, sizeof(named));
+	assert_int_equal(write(fd, "content", 7), 7);
+	close(fd);
+	assert_true(target_file__identify_path(getpid(), "regular", &again));
+	assert_memory_not_equal(&again, &named, sizeof(again));
+	assert_false(target_file__identify_path(getpid(), "nothing", &again));
+	assert_false(target_file__identify_path(getpid(), ".", &again));
+}
+
 static void others_are_not(void **state)
 {
 	assert_int_equal(mkfifo("fifo", 0600), 0);
@@ -124,6 +142,7 @@ static void mapped_devices_are_not(void **state)
 	size_t size = sysconf(_SC_PAGESIZE);
 	int fd = open("/dev/zero", O_RDONLY);
 	void *memory = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	struct file_identity identity;
 	struct mapping mapping;
 
 	(void)state;
@@ -132,6 +151,7 @@ static void mapped_devices_are_not(void **state)
 		skip();
 	mapping = find_mapping(memory);
 	assert_true(mapping.executable);
+	assert_false(process__identify_mapping(getpid(), &mapping, &identity));
 	assert_int_equal(process__open_mapping(getpid(), &mapping), -EINVAL);
 	munmap(memory, size);
 }
@@ -140,6 +160,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(regular_files_are_opened, enter_folder,
+						leave_folder),
+		cmocka_unit_test_setup_teardown(regular_files_are_identified, enter_folder,
 						leave_folder),
 		cmocka_unit_test_setup_teardown(others_are_not, enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(devices_are_not, enter_folder, leave_folder),
