@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import missing
-from pythons import own_pythons
+from pythons import RELEASE, own_and_fetched_pythons, own_pythons
 
 DEPTH = 5
 OURS = re.compile(r"(root|descend|lambda|bottom|spin)_(\d)_(\d)")
@@ -18,20 +18,56 @@ SAMPLES_WANTED = 2000
 RUNS_AT_MOST = 6  # of 2 s: one is enough unless others keep the CPUs busy
 INSTALL_TIMEOUT_S = 60
 
+# The C++ library, which greenlet needs, and no interpreter that is fetched depends on.
+CPP_LIBRARY = "libstdc++.so.6"
+
+
+def greenlet_pythons():
+    """This machine's own, and those fetched of the versions that it does not have."""
+    own = own_pythons()
+    there = {python.version[:2] for python in own}
+    return own + [python for python in own_and_fetched_pythons()
+                  if python.kind == RELEASE and python.version[:2] not in there]
+
+
+def has_module(command, module):
+    return subprocess.run([*command, "-c", "import " + module], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def pip_for(python):
+    """Whose pip installs for PYTHON, and its options.  One that is fetched has no pip, and is
+    installed for by the newest here that has."""
+    if not python.root:
+        return python.path, []
+    pips = [own.path for own in own_pythons() if has_module(own.command, "pip")]
+    if not pips:
+        missing("pip, to fetch gevent for %s" % python.name)
+    # In the order of preference.
+    platforms = ["%s_%s" % (tag, os.uname().machine) for tag in ("manylinux_2_28", "manylinux2014")]
+    return pips[-1], ["--python-version", "%d.%d" % python.version[:2],
+                      *("--platform=" + platform for platform in [*platforms, "any"])]
+
+
+def add_cpp_library(folder):
+    path = subprocess.check_output(["gcc", "-print-file-name=" + CPP_LIBRARY], universal_newlines=True)
+    shutil.copy(path.strip(), folder)
+
 
 @pytest.fixture
 def gevent_folder(python, tmp_path):
     """A folder with gevent, and so greenlet, for this Python, kept for the next run; empty where it
     has Debian's."""
-    there = subprocess.run([python.path, "-c", "import gevent"], stderr=subprocess.DEVNULL)
-    if there.returncode == 0:
+    if has_module(python.command, "gevent"):
         return ""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     folder = os.path.join(cache, "pybpfprof-tests", "gevent-" + python.name)
     if os.path.isdir(folder):
         return folder
-    command = [python.path, "-m", "pip", "-q", "--disable-pip-version-check", "install",
-               "--only-binary", ":all:", "--target", str(tmp_path / "new"), "gevent"]
+    new = str(tmp_path / "new")
+    installer, options = pip_for(python)
+    command = [installer, "-m", "pip", "-q", "--disable-pip-version-check", "install", *options,
+               "--only-binary", ":all:", "--target", new, "gevent"]
     try:
         made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=INSTALL_TIMEOUT_S)
@@ -42,8 +78,10 @@ def gevent_folder(python, tmp_path):
         pytest.skip("no gevent for %s in the package index that pip reaches" % python.name)
     if made.returncode:
         missing("gevent for %s: %s" % (python.name, said[-200:]))
+    if python.root:
+        add_cpp_library(new)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
-    shutil.move(str(tmp_path / "new"), folder)
+    shutil.move(new, folder)
     return folder
 
 
@@ -74,10 +112,11 @@ LOST_IN_3_12 = 0.05
 
 
 @pytest.mark.proves("greenlets")
-@pytest.mark.pythons(which=own_pythons)
+@pytest.mark.pythons(which=greenlet_pythons)
 @pytest.mark.parametrize("switcher", ["greenlet", "gevent"])
 def test_each_stack_is_one_greenlets(python, switcher, gevent_folder, target, profile):
-    program = target(python, "greenlets.py", switcher, environment={"PYTHONPATH": gevent_folder})
+    program = target(python, "greenlets.py", switcher, environment={
+        "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
     samples = 0
     errors = collections.Counter()
     greenlets = set()
