@@ -27,7 +27,7 @@ import own
 ROOT = os.path.dirname(os.path.dirname(image.HERE))
 MEMORY_MB = 1024
 NANOSECONDS_LOG2 = 3  # of an instruction
-PATIENCE_S = 900
+PATIENCE_S = 1500
 
 # contents: own or foreign, what is in it.
 Machine = collections.namedtuple("Machine", "architecture kernel contents")
