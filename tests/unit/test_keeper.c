@@ -14,7 +14,7 @@
 
 #include "keeper.h"
 
-#define WAIT_MS 30000
+#define WAIT_MS 120000
 
 /* What all processes have. */
 struct shared {
