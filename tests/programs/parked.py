@@ -9,6 +9,7 @@ counted as the version does.
 
 import ctypes
 import json
+import os
 import sys
 import threading
 import time
@@ -104,10 +105,33 @@ def describe(frame):
     return stack
 
 
-def report(expected):
+def are_asleep():
+    """Whether all other threads of the process are."""
+    own = os.path.basename(os.readlink("/proc/thread-self"))
+    states = []
+    for tid in os.listdir("/proc/self/task"):
+        with open("/proc/self/task/%s/stat" % tid) as stat:
+            states.append(tid == own or stat.read().rpartition(")")[2].split()[0] == "S")
+    return all(states)
+
+
+def stand_still(expected):
+    """Waits until each thread has got to where it stays: where it was the last time, and not about to go
+    on, for which it had time."""
     while len(idents) < expected:
         time.sleep(0.01)
-    time.sleep(0.2)
+    before = None
+    while True:
+        time.sleep(0.1)
+        frames = sys._current_frames()
+        now = [describe(frames[ident]) for ident in idents.values()]
+        if now == before and are_asleep():
+            return
+        before = now
+
+
+def report(expected):
+    stand_still(expected)
     frames = sys._current_frames()
     said = {
         "version": version_and_build(),
