@@ -54,7 +54,7 @@ def await_drop(run):
         if status["Seccomp_filters"] > status_of("self")["Seccomp_filters"]:
             return status
         time.sleep(0.01)
-    raise AssertionError("gave nothing up: " + run.process.communicate()[1].decode())
+    raise AssertionError("gave nothing up: " + run.said())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import PROGRAMS
+from conftest import PROGRAMS, stolen_seconds
 from legal import DeepLegal
 from pythons import find_pythons, one_of_each_minor
 
@@ -52,13 +52,6 @@ FUNCTIONS = ("alpha", "beta", "gamma", "delta", "epsilon")
 RATES = (99, 100, 1000)
 CYCLES_MS = (1, 10, 100)
 SECONDS = 12
-
-
-def stolen_seconds():
-    """CPU time that other virtual machines had when this one's CPUs wanted it: the CPU clock, whose
-    ticks then come late, counts it as the thread's that it came back to, thread clocks don't."""
-    with open("/proc/stat", encoding="ascii") as file:
-        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def differences(run, pid, used, stolen):
