@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 
+from agents import wait_for
 from conftest import ROOT
 
 DASHBOARD = os.path.join(ROOT, "deploy", "grafana", "dashboard.json")
@@ -34,8 +35,13 @@ def exposed(profile, any_python, target, tmp_path):
         address = "127.0.0.1:%d" % free.getsockname()[1]
     run = profile.start("agent", "--store", tmp_path / "store", "--listen", address, files=False)
     run.wait_sampling()
-    with urllib.request.urlopen("http://%s/metrics" % address, timeout=30) as answer:
-        text = answer.read().decode()
+
+    def scrape():
+        with urllib.request.urlopen("http://%s/metrics" % address, timeout=60) as answer:
+            return answer.read().decode()
+    # Once it has found what there is.
+    wait_for(lambda: "\npybpfprof_targets{" in scrape())
+    text = scrape()
     run.process.send_signal(signal.SIGTERM)
     assert run.finish().status == 0, run.stderr
     return {name: set(re.findall(r'(\w+)="', labels)) for name, labels in EXPOSED.findall(text)}

@@ -43,7 +43,7 @@ relabel:
   - action: labeldrop
     regex: comm|python_version
 """))
-    wait_for(lambda: len(store.windows()) >= 3)
+    wait_for(lambda: own("both") in services(store))
     end(run)
     assert run.status == 0, run.stderr
     found, = (labels for labels in label_sets(store) if labels["service_name"] == own("both"))
@@ -56,11 +56,12 @@ relabel:
     assert total(report("--label", "who=root")) > 0
 
 
-def metric(port, name):
-    with urllib.request.urlopen("http://127.0.0.1:%s/metrics" % port, timeout=30) as answer:
+def metrics(port, *names):
+    """Their values at one moment."""
+    with urllib.request.urlopen("http://127.0.0.1:%s/metrics" % port, timeout=60) as answer:
         text = answer.read().decode()
-    return sum(float(value) for value in re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, text,
-                                                    re.MULTILINE))
+    return [sum(float(value) for value in re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, text,
+                                                     re.MULTILINE)) for name in names]
 
 
 def free_port():
@@ -76,13 +77,18 @@ def test_what_is_dropped_is_counted(any_python, target, agent, store):
     port = free_port()
     rule = {"source_labels": ["service_name"], "regex": own("web"), "action": "keep"}
     run = agent(*WINDOW, "--listen", "127.0.0.1:%d" % port, "--relabel", json.dumps(rule))
-    wait_for(lambda: len(store.windows()) >= 4)
-    dropped = metric(port, "pybpfprof_relabel_dropped_samples_total")
-    stored = sum(row[1] for row in store.windows().values())
-    every = metric(port, "pybpfprof_samples_total")
-    assert dropped > 20 and stored > 20
-    # The last window is not finished.
-    assert dropped + stored <= every <= dropped + stored + 6 * 199
+    names = "pybpfprof_relabel_dropped_samples_total", "pybpfprof_samples_total"
+
+    def stored():
+        return sum(row[1] for row in store.windows().values())
+
+    wait_for(lambda: stored() > 20 and metrics(port, *names)[0] > 20)
+    before, every = stored(), metrics(port, *names)
+    # What had been sampled by then is finished two windows later.
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count + 2)
+    dropped, after = metrics(port, *names)[0], stored()
+    assert before + every[0] <= every[1] <= after + dropped
     end(run)
     assert run.status == 0, run.stderr
     assert services(store) == {own("web")}
@@ -97,8 +103,8 @@ def test_the_page_and_the_scrape_have_them(any_python, target, agent):
     run = agent(*WINDOW, "--listen", "127.0.0.1:%d" % port, "--relabel", json.dumps(rule))
     sizes = {}
     for name in "web", "api":
-        url = "http://127.0.0.1:%d/debug/pprof/profile?seconds=1&service=%s" % (port, own(name))
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        url = "http://127.0.0.1:%d/debug/pprof/profile?seconds=3&service=%s" % (port, own(name))
+        with urllib.request.urlopen(url, timeout=120) as answer:
             sizes[name] = len(answer.read())
     with urllib.request.urlopen("http://127.0.0.1:%d/status" % port, timeout=30) as answer:
         shown = {row.get("service") for row in json.load(answer)["targets"]}
@@ -119,7 +125,9 @@ def test_reload(any_python, target, agent, store, config):
     wait_for(lambda: "second" in {labels["which"] for labels in label_sets(store)})
     config("relabel:\n  - target_label: which\n    replacement: third\n    regex: (\n")
     run.process.send_signal(signal.SIGHUP)
-    time.sleep(1.2)
+    run.wait_said("the configuration stays what it was")
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count + 1)
     end(run)
     assert run.status == 0, run.stderr
     assert "agent.yaml:2: '(' is no regular expression" in run.stderr
@@ -165,7 +173,8 @@ def test_a_hostile_name_cannot_hang_it(any_python, target, agent, store):
     run = agent(*WINDOW, "--relabel", json.dumps(rule))
     before = time.monotonic()
     wait_for(lambda: len(store.windows()) >= 5)
-    assert time.monotonic() - before < 15
+    # A search that is not given up takes far longer.
+    assert time.monotonic() - before < 60
     end(run)
     assert run.status == 0, run.stderr
     assert len(re.findall("takes too long", run.stderr)) == 1
