@@ -198,6 +198,7 @@ def test_rows_are_complete():
 
 def test_processes_that_a_target_starts(any_python):
     """pybpfprof is asked for them, as its peers are."""
-    found = specials.measure_children(any_python, [tools.pybpfprof()], {"pybpfprof": 0.1}, 5)
+    # It has begun in a tenth of that, where nobody else has the CPUs.
+    found = specials.measure_children(any_python, [tools.pybpfprof()], {"pybpfprof": 3}, 5)
     named, obtained = found["pybpfprof"]
     assert named > 0 and obtained > 0

@@ -65,7 +65,7 @@ def test_what_is_there_is_not_made_again():
             ended = provide(debian.CACHE, script, *names, path="/nonexistent")
             said = ["interpreters: %s there" % name for name in names]
             assert ended.stdout.splitlines() == said
-            assert time.monotonic() - started < 10
+            assert time.monotonic() - started < 60
 
 
 def test_each_has_a_root_of_its_own():

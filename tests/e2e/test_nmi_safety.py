@@ -58,7 +58,7 @@ def descriptors(pid):
 def test_loaded_programs(any_python, target, profile, require):
     """As the kernel has them after it has changed them."""
     bpftool = require("bpftool")
-    run_ = profile.start("-p", target(any_python, "busy.py").pid, "-d", 30)
+    run_ = profile.start("-p", target(any_python, "busy.py").pid)
     run_.wait_sampling()
     found = list(descriptors(run_.pid))
     programs = {part["prog_id"] for part in found if part.get("link_type") == "perf"}
