@@ -288,13 +288,12 @@ class Run:
         """With CPU, it is ended once each process OF has used so much CPU time since it is sampled."""
         self.output = os.path.join(folder, "profile.folded")
         self.stats = os.path.join(folder, "stats.json")
-        self.said_in = os.path.join(folder, "stderr")
+        self.says_to = tempfile.TemporaryFile()
         self.cpu, self.of = cpu, of
         self.started = time.monotonic()
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
-        with open(self.said_in, "wb") as stderr:
-            self.process = subprocess.Popen(command, stderr=stderr, **options)
+        self.process = subprocess.Popen(command, stderr=self.says_to, **options)
         try:
             os.setpriority(os.PRIO_PROCESS, self.pid, NICENESS)
         except PermissionError:
@@ -323,8 +322,8 @@ class Run:
 
     def said(self):
         """What it has said so far."""
-        with open(self.said_in, encoding="utf-8", newline="") as file:
-            return file.read()
+        number = self.says_to.fileno()
+        return os.pread(number, os.fstat(number).st_size, 0).decode("utf-8")
 
     def wait_begun(self):
         """Returns when its perf events are open."""

@@ -13,8 +13,9 @@ import time
 
 import pytest
 
-from agents import end
-from conftest import PATIENCE, PROGRAMS
+from agents import end, wait_for
+from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_used
+from containers import innermost
 from test_nmi_safety import descriptors
 
 pytestmark = pytest.mark.timed
@@ -65,7 +66,7 @@ class TestInterrupted:
         run.load()
         assert run.ledger["lost"] == run.ledger["unnamed_code_objects"] == 0
         assert run.ledger["unreadable_processes"] == run.ledger["cpus_not_sampled"] == 0
-        assert run.count_name("in_child") > 0.5 * self.SECONDS * self.RATE
+        assert run.count_name("in_child") > 0.3 * self.SECONDS * self.RATE
         assert {frame.file for frames, _ in run.stacks for frame in frames
                 if frame.name == "in_child"} == {"family.py"}
 
@@ -96,14 +97,14 @@ class TestInterrupted:
 
 def test_target_stopped_for_a_while(any_python, target, profile):
     program = target(any_python, "busy.py")
-    run = profile.start("-p", program.pid, "-d", 3, "-r", 999)
+    run = profile.start("-p", program.pid, "-r", 999)
     run.wait_sampling()
     program.process.send_signal(signal.SIGSTOP)
     time.sleep(1)
     program.process.send_signal(signal.SIGCONT)
-    run.load()
-    assert run.ledger["python"] >= 0.99 * run.samples > 0
-    assert 3 <= run.ledger["duration_s"] < 3 + PATIENCE
+    wait_used(1, program.pid)
+    run.interrupt().load()
+    assert run.ledger["python"] >= 0.99 * run.samples > 0.5 * 999
 
 
 def test_target_stopped_all_the_time(any_python, target, profile):
@@ -135,7 +136,7 @@ class TestSlowDisk:
         assert duration + 6 * self.SECONDS < run.seconds < duration + 6 * self.SECONDS + PATIENCE
         assert run.ledger["lost"] == 0
         assert run.ledger["python"] >= 0.99 * run.samples > 0
-        assert duration - 0.1 < run.ledger["duration_s"] < duration + 2 * self.SECONDS
+        assert duration - 0.1 < run.ledger["duration_s"] < duration + 5 * self.SECONDS
         assert sorted(os.listdir(os.path.dirname(run.output))) == ["profile.folded", "stats.json"]
 
     def test_to_its_end(self, any_python, target, profile, binary):
@@ -174,8 +175,8 @@ class TestOpenFiles:
         """The run, and who starts a Python in it while none can be looked at."""
         parent = target.start([*copied_python, os.path.join(PROGRAMS, "family.py"), "exec",
                                str(self.SECONDS)])
-        scope = ("-a", "-d", 3 * self.SECONDS) if everything else ("-p", parent.pid, "-s")
-        run = profile.start(*scope, "-r", self.RATE)
+        self.scope = ("-a",) if everything else ("-p", parent.pid, "-s")
+        run = profile.start(*self.scope, "-r", self.RATE)
         run.wait_sampling()
         return parent, run
 
@@ -186,11 +187,19 @@ class TestOpenFiles:
         """Takes the limit away; what comes then is not known."""
         self.found = resource.prlimit(run.pid, resource.RLIMIT_NOFILE)
         self.allow(run, max(map(int, os.listdir("/proc/%d/fd" % run.pid))) // 2)
-        parent.go()
-        time.sleep(self.SECONDS / 2)
+        self.begin_child(parent)
 
-    def check(self, run):
+    def begin_child(self, parent):
+        """Half of what it has to do is over then."""
+        parent.go()
+        wait_for(lambda: (cpu_seconds(innermost(parent.pid)) or 0) > self.SECONDS / 2
+                 and innermost(parent.pid) != parent.pid)
+
+    def check(self, parent, run):
         """Everything is accounted for, and what is wrong was said, once."""
+        if "-a" in self.scope:
+            parent.process.wait(PATIENCE)
+            run.interrupt()
         run.load()
         assert run.ledger["lost"] == run.ledger["cpus_not_sampled"] == 0
         # The latter of those that had ended before they could be looked at.
@@ -204,7 +213,7 @@ class TestOpenFiles:
         parent, run = self.start(copied_python, target, profile, everything)
         self.begin(parent, run)
         self.allow(run, self.found[0])
-        self.check(run)
+        self.check(parent, run)
         assert run.count_name("in_child") > 0.1 * self.SECONDS * self.RATE
 
     @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
@@ -212,7 +221,7 @@ class TestOpenFiles:
         """What was sampled is written all the same."""
         parent, run = self.start(copied_python, target, profile, everything)
         self.begin(parent, run)
-        self.check(run)
+        self.check(parent, run)
         assert not run.count_name("in_child")
 
     def test_one_left(self, copied_python, target, profile):
@@ -221,8 +230,7 @@ class TestOpenFiles:
         self.found = resource.prlimit(run.pid, resource.RLIMIT_NOFILE)
         files = set(map(int, os.listdir("/proc/%d/fd" % run.pid)))
         self.allow(run, next(number for number in itertools.count() if number not in files) + 1)
-        parent.go()
-        time.sleep(self.SECONDS / 2)
+        self.begin_child(parent)
         self.allow(run, self.found[0])
         run.load()
         assert run.count_name("in_child") > 0.1 * self.SECONDS * self.RATE
@@ -279,7 +287,7 @@ class TestEachAllocation:
     def test_report(self, fail_each, any_python, target, agent, store):
         target(any_python, "busy.py")
         run = agent("--comm", "busy.py", "--window", "1s", "-r", 99)
-        time.sleep(1.5)
+        wait_for(lambda: any(row[1] for row in store.windows().values()))
         end(run)
         words = ("report", "--store", store.folder, "-o", "-", "-q")
         failed = fail_each(*words, "-f", "text")

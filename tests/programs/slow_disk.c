@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static void wait_for_disk(void)
 {
@@ -20,12 +21,13 @@ static void wait_for_disk(void)
 		;
 }
 
+/* What is said need not go to a disk. */
 static void wait_if_written(FILE *file)
 {
 	int fd = file ? fileno(file) : -1;
 	struct stat status;
 
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	if (fd > STDERR_FILENO && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
 	    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
 		wait_for_disk();
 }
