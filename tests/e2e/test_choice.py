@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from agents import wait_for
+from conftest import PATIENCE
 from test_following import by_process, count
 
 pytestmark = pytest.mark.timed
@@ -14,7 +16,16 @@ pytestmark = pytest.mark.timed
 UID = 33
 USER = b"www-data"
 RATE = 199
-SECONDS = 2.5
+SECONDS = 3
+
+
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
+        return list(map(int, children.read().split()))
+
+
+def user_of(pid):
+    return os.stat("/proc/%d" % pid).st_uid
 
 
 class TestUserIsGivenUp:
@@ -26,10 +37,11 @@ class TestUserIsGivenUp:
     def follow(self, profile, server):
         """follow(OPTION...): the stacks of the server, and of its worker."""
         def run(*options):
-            recording = profile.start("-a", "-r", RATE, "-d", SECONDS + 1, *options)
+            recording = profile.start("-a", "-r", RATE, *options)
             recording.wait_sampling()
             server.go()
-            processes = by_process(recording.load())
+            server.process.wait(PATIENCE)
+            processes = by_process(recording.interrupt().load())
             own = processes.pop(server.pid, [])
             workers = [stacks for stacks in processes.values() if count(stacks, "work")]
             return own, workers[0] if workers else []
@@ -39,7 +51,7 @@ class TestUserIsGivenUp:
     def test_worker_is_wanted(self, follow, options):
         own, worker = follow(*options)
         assert own == []
-        # It is asked after 0.1, 0.3, 0.7 and 1.5 s.
+        # It is asked after 0.1, 0.3, 0.7 and 1.5 s of the clock.
         assert count(worker, "as_user") > 0.1 * SECONDS * RATE
 
     def test_worker_is_wanted_no_more(self, follow):
@@ -47,14 +59,13 @@ class TestUserIsGivenUp:
         assert count(own, "as_root") > 0.05 * SECONDS * RATE
         assert count(worker, "as_user") < 0.5 * SECONDS * RATE
 
-    def test_whose_it_is_in_the_end(self, profile, server, binary, tmp_path):
+    def test_whose_it_is_in_the_end(self, profile, server, tmp_path):
         output = str(tmp_path / "all.pb.gz")
-        recording = subprocess.Popen([binary, "-p", str(server.pid), "-s", "-v", "-d", str(SECONDS),
-                                      "-o", output], stderr=subprocess.PIPE)
-        while b"sampling " not in recording.stderr.readline():
-            pass
+        recording = profile.start("-p", server.pid, "-s", "-o", output, files=False)
+        recording.wait_sampling()
         server.go()
-        recording.communicate(timeout=60)
+        wait_for(lambda: UID in map(user_of, children_of(server.pid)))
+        assert recording.interrupt().finish().status == 0, recording.stderr
         with gzip.open(output) as file:
             content = file.read()
         assert USER in content and b"root" in content
@@ -67,8 +78,8 @@ class TestFewPlaces:
         program.write_text(
             "import os, sys, time\n"
             "def burn(seconds):\n"
-            "    end = time.time() + seconds\n"
-            "    while time.time() < end: sum(range(100))\n"
+            "    end = time.process_time() + seconds\n"
+            "    while time.process_time() < end: sum(range(100))\n"
             "def child(function):\n"
             "    if not os.fork():\n"
             "        function()\n"
@@ -77,7 +88,7 @@ class TestFewPlaces:
             "sys.stdout.flush()\n"
             "sys.stdin.readline()\n"
             "for i in range(6): child(lambda: time.sleep(1))\n"
-            "child(lambda: burn(4))\n"
+            "child(lambda: burn(3))\n"
             "for i in range(7): os.wait()\n")
         parent = target.start([*any_python.command, str(program)])
         run = profile.start("-p", parent.pid, "-s", "-r", RATE, "--max-processes", 5)
