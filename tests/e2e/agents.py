@@ -13,7 +13,7 @@ import pytest
 
 from folded import parse_folded
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 SERVICE = re.compile(r'service "(.*)"')
 
 
