@@ -38,7 +38,7 @@ def test_without_symbols(python, target, profile, stripped):
     """The list of interpreters is told by the code that returns it."""
     path, environment = stripped(python)
     program = target(path, "busy.py", environment=environment)
-    run = profile("-p", program.pid, "-d", 0.5, "-r", 499)
+    run = profile("-p", program.pid, "-r", 499, cpu=0.5)
     assert run.count_name("spin") == run.samples > 10
 
 
@@ -46,7 +46,7 @@ def test_forked_child_has_its_own_threads(python, target, profile):
     program = target(python, "forked.py")
     if python.version < (3,):
         assert program.said["reused"] > 0  # else it would prove nothing
-    run = profile("-p", program.said["pid"], "-d", 1, "-r", 999, "-t")
+    run = profile("-p", program.said["pid"], "-r", 999, "-t", cpu=2)
     assert run.count_name("left_behind") == 0
     assert run.count_name("alive") >= 0.99 * run.samples
     threads = {frames[0].label for frames, _ in run.stacks}
@@ -99,6 +99,6 @@ def test_what_cannot_be_walked_is_refused(target, profile, pretender, tag, versi
 
 @pytest.mark.parametrize("tag, version, reason", UNKNOWN)
 def test_command_that_cannot_be_walked_is_refused(profile, pretender, tag, version, reason):
-    run = profile.attempt(command=[pretender(tag, version, 500000)])
+    run = profile.attempt(command=[pretender(tag, version, 2000000)])
     assert run.status == 3
     assert version in run.stderr and reason in run.stderr

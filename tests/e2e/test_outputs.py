@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from conftest import PROGRAMS, check_ledger, missing, parse_folded
+from conftest import PROGRAMS, check_ledger, missing, parse_folded, wait_used
 
 sys.path.insert(0, PROGRAMS)
 import hostile_names  # noqa: E402
@@ -47,28 +47,31 @@ class TestPlaces:
         ("out.html", "html"), ("out.folded", "folded"), ("out.pb.gz", "pprof"),
         ("out.speedscope.json", "speedscope")])
     def test_format_by_ending(self, profile, busy, tmp_path, name, expected):
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / name)
+        run = profile.attempt("-p", busy.pid, "-o", tmp_path / name, cpu=1)
         assert run.status == 0, run.stderr
         assert format_of((tmp_path / name).read_bytes()) == expected
         assert os.listdir(tmp_path) == [name]
         assert str(tmp_path / name) in run.stderr
 
     def test_standard_output_in_every_format(self, profile, busy):
-        runs = {name: profile.start("-p", busy.pid, "-d", 1, "-o", "-", "-f", name, files=False)
+        runs = {name: profile.start("-p", busy.pid, "-o", "-", "-f", name, files=False)
                 for name in FORMATS}
+        for run in runs.values():
+            run.wait_begun()
+        wait_used(1, busy.pid)
         for name, run in runs.items():
-            run.finish()
+            run.interrupt().finish()
             assert run.status == 0, run.stderr
             assert format_of(run.stdout) == name
 
     def test_option_beats_ending(self, profile, busy, tmp_path):
         path = tmp_path / "out.html"
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "folded", "-o", path)
+        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", path, cpu=1)
         assert run.status == 0, run.stderr
         assert format_of(path.read_bytes()) == "folded"
 
     def test_default_name(self, profile, busy, tmp_path):
-        run = profile.attempt("-p", busy.pid, "-d", 1, cwd=tmp_path)
+        run = profile.attempt("-p", busy.pid, cwd=tmp_path, cpu=1)
         assert run.status == 0, run.stderr
         names = os.listdir(tmp_path)
         assert len(names) == 1
@@ -77,15 +80,15 @@ class TestPlaces:
         assert format_of((tmp_path / names[0]).read_bytes()) == "html"
 
     def test_pid_and_time_in_the_name(self, profile, busy, tmp_path):
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / "a-%p-%t-b.folded")
+        run = profile.attempt("-p", busy.pid, "-o", tmp_path / "a-%p-%t-b.folded", cpu=1)
         assert run.status == 0, run.stderr
         names = os.listdir(tmp_path)
         assert len(names) == 1
         assert re.fullmatch(r"a-%d-\d[0-9TZ_:.-]*-b\.folded" % busy.pid, names[0])
 
     def test_process_and_time_in_the_ledgers_name(self, profile, busy, tmp_path):
-        run = profile.attempt("-p", busy.pid, "-d", 0.5, "-o", tmp_path / "a.html", "--stats",
-                              tmp_path / "a-%p-%t.json")
+        run = profile.attempt("-p", busy.pid, "-o", tmp_path / "a.html", "--stats",
+                              tmp_path / "a-%p-%t.json", cpu=0.5)
         assert run.status == 0, run.stderr
         written = str(next(tmp_path.glob("a-%d-2*.json" % busy.pid)))
         assert "wrote %s (the ledger)" % written in run.stderr
@@ -93,15 +96,15 @@ class TestPlaces:
     def test_a_file_in_the_way_is_replaced(self, profile, busy, tmp_path):
         path = tmp_path / "out.folded"
         path.write_text("what was here before\n" * 1000)
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", path)
+        run = profile.attempt("-p", busy.pid, "-o", path, cpu=1)
         assert run.status == 0, run.stderr
         assert parse_folded(path.read_text())
         assert "before" not in path.read_text()
 
     def test_files_belong_to_the_user_of_sudo(self, profile, busy, tmp_path):
         output, stats = tmp_path / "out.html", tmp_path / "stats.json"
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", output, "--stats", stats,
-                              env=dict(os.environ, SUDO_UID="12345", SUDO_GID="23456"))
+        run = profile.attempt("-p", busy.pid, "-o", output, "--stats", stats,
+                              env=dict(os.environ, SUDO_UID="12345", SUDO_GID="23456"), cpu=1)
         assert run.status == 0, run.stderr
         for path in (output, stats):
             status = path.stat()
@@ -110,22 +113,22 @@ class TestPlaces:
 
     def test_strange_sudo_ids_change_nothing(self, profile, busy, tmp_path):
         path = tmp_path / "out.html"
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", path,
-                              env=dict(os.environ, SUDO_UID="-1", SUDO_GID="x"))
+        run = profile.attempt("-p", busy.pid, "-o", path,
+                              env=dict(os.environ, SUDO_UID="-1", SUDO_GID="x"), cpu=1)
         assert run.status == 0, run.stderr
         assert path.stat().st_uid == os.getuid()
 
 
 class TestFailedWrites:
     def test_full_device(self, profile, busy):
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "html", "-o", "/dev/full")
+        run = profile.attempt("-p", busy.pid, "-f", "html", "-o", "/dev/full", cpu=1)
         assert run.status == 1
         assert "/dev/full" in run.stderr and "No space left on device" in run.stderr
         assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
 
     def test_full_standard_output(self, profile, busy):
         with open("/dev/full", "wb") as full:
-            run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "folded", "-o", "-", stdout=full)
+            run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "-", stdout=full, cpu=1)
         assert run.status == 1
         assert "No space left on device" in run.stderr
 
@@ -136,7 +139,7 @@ class TestFailedWrites:
         try:
             path = tmp_path / "out.html"
             path.write_text("old")
-            run = profile.attempt("-p", busy.pid, "-d", 1, "-o", path)
+            run = profile.attempt("-p", busy.pid, "-o", path, cpu=1)
             assert run.status == 1, run.stderr
             assert "No space left on device" in run.stderr
             assert os.listdir(tmp_path) == ["out.html"] and path.read_text() == "old"
@@ -144,8 +147,8 @@ class TestFailedWrites:
             subprocess.run([require("umount"), "-l", tmp_path], check=True)
 
     def test_what_could_not_be_written_is_saved_elsewhere(self, profile, busy, tmp_path):
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-f", "folded", "-o", "/dev/full",
-                              env=dict(os.environ, TMPDIR=str(tmp_path)))
+        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full",
+                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=1)
         assert run.status == 1
         saved, = tmp_path.iterdir()
         assert "written to %s instead" % saved in run.stderr
@@ -153,22 +156,22 @@ class TestFailedWrites:
 
     def test_limit_of_a_files_size(self, profile, busy, tmp_path):
         """What is too large for `ulimit -f` is told, and does not end the profiler."""
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / "out.html",
+        run = profile.attempt("-p", busy.pid, "-o", tmp_path / "out.html",
                               prefix=["sh", "-c", 'ulimit -f 8; exec "$@"', "-"],
-                              env=dict(os.environ, TMPDIR=str(tmp_path)))
+                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=1)
         assert run.status == 1, run.stderr
         assert "File too large" in run.stderr
         assert os.listdir(str(tmp_path)) == []
 
     def test_full_ledger(self, profile, busy, tmp_path):
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", tmp_path / "out.folded",
-                              "--stats", "/dev/full")
+        run = profile.attempt("-p", busy.pid, "-o", tmp_path / "out.folded",
+                              "--stats", "/dev/full", cpu=1)
         assert run.status == 1
         assert "/dev/full" in run.stderr and "No space left on device" in run.stderr
         assert parse_folded((tmp_path / "out.folded").read_text())
 
     def test_closed_pipe(self, profile, busy):
-        run = profile.start("-p", busy.pid, "-d", 1, "-f", "html", "-o", "-", files=False)
+        run = profile.start("-p", busy.pid, "-f", "html", "-o", "-", files=False, cpu=1)
         run.process.stdout.close()
         run.process.stdout = None
         run.finish()
@@ -178,19 +181,20 @@ class TestFailedWrites:
     def test_folder_that_vanishes(self, profile, busy, tmp_path):
         folder = tmp_path / "folder"
         folder.mkdir()
-        run = profile.start("-p", busy.pid, "-d", 2, "-o", folder / "out.html", files=False)
+        run = profile.start("-p", busy.pid, "-o", folder / "out.html", files=False)
         run.wait_sampling()
         for name in os.listdir(folder):
             os.unlink(folder / name)
         folder.rmdir()
-        run.finish()
+        wait_used(0.5, busy.pid)
+        run.interrupt().finish()
         assert run.status == 1, run.stderr
         assert str(folder) in run.stderr and "No such file or directory" in run.stderr
 
 
 class TestMessages:
     def test_no_terminal(self, profile, busy, tmp_path):
-        run = profile("-p", busy.pid, "-d", 2)
+        run = profile("-p", busy.pid, cpu=2)
         lines = run.stderr.splitlines()
         assert "\r" not in run.stderr and "\x1b" not in run.stderr
         assert len(lines) == len(set(lines))
@@ -211,7 +215,7 @@ class TestMessages:
         except OSError:
             missing("a terminal (devpts on /dev/pts)")
         process = subprocess.Popen(
-            [binary, "-p", str(busy.pid), "-d", "3", "-o", str(tmp_path / "out.html")],
+            [binary, "-p", str(busy.pid), "-d", "6", "-o", str(tmp_path / "out.html")],
             stderr=slave, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         os.close(slave)
         text = b""
@@ -223,13 +227,13 @@ class TestMessages:
         os.close(master)
         assert process.wait(timeout=60) == 0
         parts = [part for part in text.replace(b"\r\n", b"\n").decode().split("\r") if part]
-        progress = [part for part in parts if re.search(r"\b[12](\.\d+)? ?(s )?(of|/) ?3", part)]
+        progress = [part for part in parts if re.search(r"\b[1-5](\.\d+)? ?(s )?(of|/) ?6", part)]
         assert len(progress) >= 2, text
         assert all("lost" in part and "sample" in part for part in progress)
 
     def test_ten_hottest(self, any_python, target, profile):
         """By their own samples, as in the profile; there are more functions."""
-        run = profile("-p", target(any_python, "kinds.py").pid, "-d", 1, "-r", 999, "-F")
+        run = profile("-p", target(any_python, "kinds.py").pid, "-r", 999, "-F", cpu=1)
         told = re.findall(r"^ +([\d.]+)% +([\d.]+)%  (.+)$", run.stderr, re.MULTILINE)
         own, total = collections.Counter(), collections.Counter()
         for frames, count in run.stacks:
@@ -244,15 +248,15 @@ class TestMessages:
             assert float(total_share) == round(100 * total[name] / run.samples, 1)
 
     def test_quiet(self, profile, busy):
-        assert profile("-p", busy.pid, "-d", 1, "-q").stderr == ""
+        assert profile("-p", busy.pid, "-q", cpu=1).stderr == ""
 
     def test_quiet_errors_are_told(self, profile):
         run = profile.attempt("-q", "-p", 2)
         assert run.status == 3 and "kernel thread" in run.stderr
 
     def test_verbose_says_more(self, profile, busy):
-        plain = profile("-p", busy.pid, "-d", 1)
-        verbose = profile("-p", busy.pid, "-d", 1, "-v")
+        plain = profile("-p", busy.pid, cpu=1)
+        verbose = profile("-p", busy.pid, "-v", cpu=1)
         assert len(verbose.stderr.splitlines()) > len(plain.stderr.splitlines())
         assert re.search(r"first sample.* \d+(\.\d+)? ms", verbose.stderr)
 
@@ -262,7 +266,7 @@ class TestLedger:
               "lost", "errors", "stacks", "code_objects"}
 
     def test_fields(self, profile, busy):
-        run = profile("-p", busy.pid, "-d", 1)
+        run = profile("-p", busy.pid, cpu=1)
         assert self.FIELDS <= set(run.ledger)
         assert run.ledger["rate_hz"] == 99
         assert run.ledger["stacks"] == len({tuple(frames) for frames, _ in run.stacks})
@@ -270,7 +274,7 @@ class TestLedger:
 
     def test_with_standard_output(self, profile, busy, tmp_path):
         path = tmp_path / "stats.json"
-        run = profile.attempt("-p", busy.pid, "-d", 1, "-o", "-", "-f", "folded", "--stats", path)
+        run = profile.attempt("-p", busy.pid, "-o", "-", "-f", "folded", "--stats", path, cpu=1)
         ledger = json.loads(path.read_text())
         check_ledger(ledger)
         assert sum(count for _, count in parse_folded(run.stdout.decode())) == ledger["samples"]
@@ -295,8 +299,8 @@ def test_standard_output_by_its_other_name(profile, busy, tmp_path):
     """Redirected to a file, /dev/stdout leads to that file: neither is replaced."""
     path = tmp_path / "profile.folded"
     with open(str(path), "wb") as output:
-        run = profile.attempt("-p", busy.pid, "-d", 0.5, "-f", "folded", "-o", "/dev/stdout",
-                              stdout=output)
+        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/stdout",
+                              stdout=output, cpu=0.5)
         assert os.fstat(output.fileno()).st_size > 0
     assert run.status == 0, run.stderr
     assert "spin (" in path.read_text()
@@ -307,7 +311,7 @@ def test_hostile_command_line(any_python, target, profile):
     words = ["x" * 3000, "semi;colon", "\"'", b"\xff\xfe", "li\nne\r", "\x1b[1m\u202e", "--last 99"]
     hostile = target.start([*any_python.command, os.path.join(PROGRAMS, "busy.py"), *words])
     other = target(any_python, "busy.py")
-    run = profile("-p", hostile.pid, "-p", other.pid, "-d", 1)
+    run = profile("-p", hostile.pid, "-p", other.pid, cpu=1)
     roots = {frames[0].label for frames, _ in run.stacks}
     label, = {root for root in roots if root.startswith("process %d:" % hostile.pid)}
     assert len(roots) == 2 and len(label) < 280
@@ -319,10 +323,13 @@ class TestHostileNames:
     @pytest.fixture(scope="session")
     def outputs(self, python, session_target, session_profile):
         program = session_target(python, "hostile.py")
-        runs = {name: session_profile.start("-p", program.pid, "-d", 1, "-r", 999, "-o", "-",
-                                           "-f", name, "--full-filenames", files=False)
+        runs = {name: session_profile.start("-p", program.pid, "-r", 999, "-o", "-", "-f", name,
+                                           "--full-filenames", files=False)
                 for name in FORMATS}
-        outputs = {name: run.finish().stdout for name, run in runs.items()}
+        for run in runs.values():
+            run.wait_begun()
+        wait_used(1, program.pid)
+        outputs = {name: run.interrupt().finish().stdout for name, run in runs.items()}
         program.end()
         return outputs
 
@@ -364,7 +371,7 @@ class TestHostileNames:
         assert not any(char.encode("utf-8") in raw for char in "\u202e\u2028")
 
     def test_html(self, outputs, busy, profile):
-        plain = profile.attempt("-p", busy.pid, "-d", 1, "-o", "-", "-f", "html")
+        plain = profile.attempt("-p", busy.pid, "-o", "-", "-f", "html", cpu=1)
         expected = Page(plain.stdout.decode("utf-8"))
         page = Page(outputs["html"].decode("utf-8"))
         assert page.elements == expected.elements

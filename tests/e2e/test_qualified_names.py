@@ -5,6 +5,7 @@ import collections
 
 import pytest
 
+from conftest import wait_used
 from pythons import own_and_fetched_pythons
 
 CALLERS_OF_SPIN = {
@@ -34,7 +35,7 @@ def without_qualified_names():
 @pytest.mark.pythons(which=without_qualified_names)
 def test_names_are_exact(python, target, profile):
     program = target(python, "qualified.py")
-    run = profile("-p", program.pid, "-d", 2, "-r", 999)
+    run = profile("-p", program.pid, "-r", 999, cpu=2)
     callers = collections.defaultdict(set)
     for frames, _ in run.stacks:
         names = [frame.name for frame in frames]
@@ -51,10 +52,11 @@ def test_names_are_exact(python, target, profile):
 def test_functions_of_a_module_that_comes_later(python, target, profile):
     """What was not there at the first search has its name in all samples."""
     program = target(python, "qualified_later.py")
-    run = profile.start("-p", program.pid, "-d", 2, "-r", 499)
+    run = profile.start("-p", program.pid, "-r", 499)
     run.wait_sampling()
     program.go()
-    run.load()
+    wait_used(1.5, program.pid)
+    run.interrupt().load()
     assert run.count_name("Part.method") > 50
     assert run.count_name("method") == 0
 
@@ -62,10 +64,10 @@ def test_functions_of_a_module_that_comes_later(python, target, profile):
 @pytest.mark.pythons(which=lambda: without_qualified_names()[-1:])
 def test_who_ends_while_it_is_searched_takes_no_names_away(python, target, profile):
     """What it had no time to tell, another process with the same code does."""
-    run = profile.start("-a", "--comm", "qualified_large*", "-d", 9, "-r", 499)
+    run = profile.start("-a", "--comm", "qualified_large*", "-r", 499)
     run.wait_sampling()
     target(python, "qualified_large.py", 20000, 3).process.wait()
-    target(python, "qualified_large.py", 0, 0)
-    run.load()
+    wait_used(2, target(python, "qualified_large.py", 0, 0).pid)
+    run.interrupt().load()
     assert run.count_name("Part.method") > 100
     assert run.count_name("method") == 0

@@ -61,7 +61,7 @@ def test_every_kind_of_function(python, target, profile, figure):
 @pytest.mark.proves("depth")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_990_frames_are_whole(python, target, profile):
-    run = profile("-p", target(python, "depth.py", 990).pid, "-d", 1, "-r", 999)
+    run = profile("-p", target(python, "depth.py", 990).pid, "-r", 999, cpu=1)
     assert run.ledger["truncated"] == 0
     assert run.ledger["python"] == run.samples > 10
     for frames, _ in run.stacks:
@@ -73,7 +73,7 @@ def test_990_frames_are_whole(python, target, profile):
 @pytest.mark.proves("depth")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_5000_frames_are_cut_at_the_root(python, target, profile):
-    run = profile("-p", target(python, "depth.py", 5000).pid, "-d", 1, "-r", 999)
+    run = profile("-p", target(python, "depth.py", 5000).pid, "-r", 999, cpu=1)
     assert run.ledger["truncated"] == run.ledger["python"] == run.samples > 10
     for frames, _ in run.stacks:
         assert frames[0].label == "[deeper frames cut]"
@@ -82,10 +82,11 @@ def test_5000_frames_are_cut_at_the_root(python, target, profile):
 
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 11))
 def test_what_is_paged_out_is_read_the_next_time(python, target, profile):
-    run = profile("-p", target(python, "paged_out.py").pid, "-d", 1, "-r", 999)
+    run = profile("-p", target(python, "paged_out.py").pid, "-r", 999, cpu=2)
     # 3.11 and 3.12 cannot tell it from a stack that is not linked yet.
     failed = run.ledger["errors"]["frame_fault"] + run.ledger["errors"]["frame_entering"]
-    assert 0 < failed < 0.2 * run.samples
+    # Until it is read: soon, where there is a CPU to do it.
+    assert 0 < failed < 0.5 * run.samples
     assert run.ledger["python"] + failed == run.samples
     for frames, _ in run.stacks:
         descended = [frame.name for frame in frames].count("descend")
@@ -97,7 +98,7 @@ def test_what_is_paged_out_is_read_the_next_time(python, target, profile):
 def test_threads_that_come_and_go(python, target, profile):
     legal = Legal(python, "storm.py", roots=("<module>", "_bootstrap", "__bootstrap", "raw_job"))
     wrong = {}
-    run = profile("-p", target(python, "storm.py").pid, "-d", 2, "-r", 4999)
+    run = profile("-p", target(python, "storm.py").pid, "-r", 4999, cpu=2)
     seen = judge(legal, run, wrong)
     assert wrong == {}
     assert {"start_threads", "job", "raw_job", "middle", "leaf"} <= seen
@@ -123,7 +124,7 @@ BEGINNINGS = {
 @pytest.mark.parametrize("way", BEGINNINGS)
 def test_calls_that_begin_and_end(python, target, profile, way):
     """The interpreter's lists are in between states for some instructions; it is known in which."""
-    run = profile("-p", target(python, "beginning.py", way).pid, "-d", 2, "-r", 9999)
+    run = profile("-p", target(python, "beginning.py", way).pid, "-r", 9999, cpu=2)
     for frames, _ in run.stacks:
         if frames[-1].file:
             assert [frame.short for frame in frames[1:]] in [[], *BEGINNINGS[way]], frames
@@ -134,7 +135,7 @@ def test_calls_that_begin_and_end(python, target, profile, way):
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
 def test_exceptions_that_are_handed_on(python, target, profile):
     """3.9 takes the callers from a generator that hands one on; elsewhere every stack is whole."""
-    run = profile("-p", target(python, "delegating.py").pid, "-d", 2, "-r", 1999)
+    run = profile("-p", target(python, "delegating.py").pid, "-r", 1999, cpu=2)
     for frames, _ in run.stacks:
         assert frames[0].file is None or frames[0].short == "<module>", frames
     if python.version[:2] == (3, 9):
@@ -149,7 +150,7 @@ def test_exceptions_that_are_handed_on(python, target, profile):
 def test_more_threads_than_are_searched(python, target, profile):
     """The kernel is told where the old ones are."""
     program = target(python, "many_threads.py", 2500)
-    run = profile("-p", program.pid, "-d", 1, "-r", 499)
+    run = profile("-p", program.pid, "-r", 499, cpu=1)
     assert run.ledger["python"] == run.samples
     counts = [run.count_name(name) for name in ("main", "in_the_midst")]
     assert sum(counts) == run.samples and min(counts) > 0.1 * run.samples
@@ -158,7 +159,7 @@ def test_more_threads_than_are_searched(python, target, profile):
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_more_threads_of_a_forked_process(python, target, profile):
     """In 2.7 its newer states decide which are its own; the old ones' samples say why they are none."""
-    run = profile("-p", target(python, "many_threads.py", 2500, "fork").said, "-d", 1, "-r", 499)
+    run = profile("-p", target(python, "many_threads.py", 2500, "fork").said, "-r", 499, cpu=1)
     ledger = run.ledger
     if python.version < (3,):
         assert ledger["errors"]["too_many_threads"] == run.samples - ledger["python"] > 0
@@ -176,7 +177,7 @@ def test_forked_children(python, target, profile):
     programs = [target(python, "forks.py", method) for method in methods]
     work = {program.pid: "parent_work" for program in programs}
     work.update((program.said, "child_work") for program in programs)
-    run = profile(*(word for pid in work for word in ("-p", pid)), "-d", 2, "-r", 999)
+    run = profile(*(word for pid in work for word in ("-p", pid)), "-r", 999, cpu=0.3)
     found = dict.fromkeys(work, 0)
     for frames, count in run.stacks:
         pid = int(frames[0].label.partition(":")[0].rpartition(" ")[2])
