@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import PROGRAMS, parse_folded
+from conftest import PATIENCE, PROGRAMS, parse_folded, stolen_seconds, wait_used
 
 pytestmark = pytest.mark.timed
 
@@ -24,13 +24,13 @@ def test_signal_ends_the_run(python, target, profile, number):
     program = target(python, "busy.py")
     run = profile.start("-p", program.pid, "-r", 499)
     run.wait_sampling()
-    time.sleep(0.3)
+    wait_used(0.3, program.pid)
     sent = time.monotonic()
     run.process.send_signal(number)
     run.load()
-    assert time.monotonic() - sent < 2
+    assert time.monotonic() - sent < 15
     assert run.count_name("spin") >= 0.99 * run.samples
-    assert 0.3 < run.ledger["duration_s"] < run.seconds
+    assert 0.2 < run.ledger["duration_s"] < run.seconds
     assert program.process.poll() is None
 
 
@@ -40,13 +40,13 @@ def test_target_ends_in_the_first_second(python, target, profile):
     run = profile.start("-p", program.pid, "-r", 999)
     run.wait_sampling()
     program.go()
-    program.process.wait(timeout=30)
+    program.process.wait(timeout=PATIENCE)
     ended = time.monotonic()
     run.load()
-    assert time.monotonic() - ended < 2
+    assert time.monotonic() - ended < 15
     expected = 0.3 * run.ledger["rate_hz"]
-    # Three periods, of 0.5 to 1.5 of the mean, are drawn in that time.
-    assert 0.5 * expected < run.count_name("inner_loop") < 1.7 * expected
+    # Fewer where a CPU was elsewhere, for the ticks that it missed are one.
+    assert 0.3 * expected < run.count_name("inner_loop") < 1.7 * expected
     named = run.count(lambda frame: frame.name in ("main", "<module>"))
     assert named >= 0.9 * run.samples
     assert run.ledger["python"] - named <= 0.01 * run.samples
@@ -55,18 +55,18 @@ def test_target_ends_in_the_first_second(python, target, profile):
 @pytest.mark.alone
 def test_command_that_is_short(python, profile):
     run = profile("-r", 999, command=[*python.command, "-S", "-E", BURN, "0.05"])
-    assert run.count_name("inner_loop") >= 0.4 * 0.05 * 999
+    assert run.count_name("inner_loop") >= 0.2 * 0.05 * 999
 
 
 def test_target_is_killed(any_python, target, profile):
     program = target(any_python, "busy.py")
     run = profile.start("-p", program.pid, "-d", 30, "-r", 499)
     run.wait_sampling()
-    time.sleep(0.3)
+    wait_used(0.3, program.pid)
     program.process.kill()
     program.process.wait()
     run.load()
-    assert run.seconds < 5
+    assert run.seconds < 25
     assert run.count_name("spin") >= 0.95 * run.samples > 0
 
 
@@ -74,11 +74,13 @@ def test_one_of_two_targets_ends(any_python, target, profile):
     """The other is profiled to the end."""
     short = target(any_python, "burn.py", 0.3, "wait")
     long = target(any_python, "busy.py")
-    run = profile.start("-p", short.pid, "-p", long.pid, "-d", 2, "-r", 499)
+    run = profile.start("-p", short.pid, "-p", long.pid, "-r", 499)
     run.wait_sampling()
     short.go()
-    run.load()
-    assert run.ledger["duration_s"] > 1.8
+    short.process.wait(PATIENCE)
+    wait_used(1, long.pid)
+    assert run.process.poll() is None
+    run.interrupt().load()
     assert run.count_name("inner_loop") > 0
     assert run.count_name("spin") > run.count_name("inner_loop")
 
@@ -87,8 +89,8 @@ def test_one_of_two_targets_ends(any_python, target, profile):
 def test_duration(any_python, target, profile, seconds):
     program = target(any_python, "busy.py")
     run = profile("-p", program.pid, "-d", seconds)
-    assert abs(run.ledger["duration_s"] - float(seconds)) < 0.1
-    assert float(seconds) <= run.seconds < float(seconds) + 2
+    assert -0.1 < run.ledger["duration_s"] - float(seconds) < 0.4
+    assert float(seconds) <= run.seconds < float(seconds) + 15
 
 
 def test_mean_rate(any_python, target, profile):
@@ -102,11 +104,14 @@ def test_mean_rate(any_python, target, profile):
     runs = [profile.start("-p", program.pid, "-r", rate) for rate in rates]
     for run in runs:
         run.wait_sampling()
+    stolen = stolen_seconds()
     program.go()
     ratios = [run.load().count_name("inner_loop") / (seconds * rate)
               for run, rate in zip(runs, rates)]
-    assert abs(sum(ratios) / len(ratios) - 1) < 0.06, ratios
-    assert all(abs(ratio - 1) < 0.2 for ratio in ratios), ratios
+    # What another machine had of its CPU, the CPU's clock has counted, too.
+    more = (stolen_seconds() - stolen) / seconds
+    assert -0.06 < sum(ratios) / len(ratios) - 1 < 0.06 + more, ratios
+    assert all(-0.2 < ratio - 1 < 0.2 + more for ratio in ratios), ratios
 
 
 def test_target_that_sleeps_gives_an_empty_profile(any_python, target, profile):
@@ -121,7 +126,7 @@ def test_many_signals_write_one_whole_profile(any_python, target, profile):
     program = target(any_python, "deep.py")
     run = profile.start("-p", program.pid, "-r", 4999)
     run.wait_sampling()
-    time.sleep(0.5)
+    wait_used(0.5, program.pid)
     for number in [signal.SIGINT, signal.SIGTERM, signal.SIGINT] * 3:
         if run.process.poll() is None:
             run.process.send_signal(number)
@@ -139,7 +144,7 @@ def test_second_signal_while_it_writes(any_python, target, profile):
                         stdout=writer)
     os.close(writer)
     run.wait_sampling()
-    time.sleep(0.3)
+    wait_used(0.5, program.pid)
     run.process.send_signal(signal.SIGINT)
     time.sleep(0.7)
     assert run.process.poll() is None
@@ -155,7 +160,7 @@ def test_second_signal_while_it_writes(any_python, target, profile):
 
 def wait_gone(pid):
     """Returns when the process has ended, though nobody may have waited for it."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             with open("/proc/%d/stat" % pid, encoding="utf-8") as status:
@@ -185,7 +190,7 @@ def test_interrupted_command(any_python, profile, tmp_path):
     run = profile.start("-r", 499, command=command, start_new_session=True)
     run.wait_sampling()
     # A Python that is still starting may take it for another's mistake, and go on.
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while used_seconds(marker) < 1 and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(run.pid, signal.SIGINT)
@@ -226,7 +231,7 @@ def test_signal_while_the_program_loads(any_python, target, profile):
     program = target(any_python, "busy.py")
     for delay in (0.02, 0.05, 0.1):
         run = profile.start("-p", program.pid)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         # The signals are blocked before anything else is done.
         while time.monotonic() < deadline:
             with open("/proc/%d/status" % run.pid, encoding="ascii") as status:
