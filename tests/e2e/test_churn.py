@@ -33,8 +33,14 @@ def size_of(pid):
     return memory, len(os.listdir("/proc/%d/fd" % pid))
 
 
+def run_ns(pid):
+    """CPU time of a process of one thread."""
+    with open("/proc/%d/schedstat" % pid, encoding="ascii") as schedstat:
+        return int(schedstat.read().split()[0])
+
+
 def watch(run, seconds):
-    """What size_of a run is, again and again until it is nearly over."""
+    """What size_of a run is, again and again."""
     sizes = []
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -45,11 +51,10 @@ def watch(run, seconds):
 
 def test_threads_and_processes(any_python, target, profile):
     program = target(any_python, "churn.py")
-    run = profile.start("-p", program.pid, "-d", SECONDS, "-r", RATE)
+    run = profile.start("-p", program.pid, "-r", RATE)
     run.wait_sampling()
-    sizes = watch(run, SECONDS - 1)
-    run.process.communicate(timeout=SECONDS + PATIENCE)
-    run.load()
+    sizes = watch(run, SECONDS)
+    run.interrupt().load()
     memory = [kilobytes for kilobytes, _ in sizes]
     assert memory[-1] - memory[0] < GROWTH_KB, memory
     assert len({files for _, files in sizes}) == 1, sizes
@@ -60,9 +65,15 @@ def test_threads_and_processes(any_python, target, profile):
 def test_many_targets(any_python, target, profile):
     program = target(any_python, "churn.py", CROWD)
     pids = ",".join(map(str, [program.pid] + program.said))
-    run = profile.start("-p", pids, "-d", 2, "-r", RATE)
+    run = profile.start("-p", pids, "-r", RATE)
     run.wait_sampling()
     sizes = watch(run, 1)
+    # Thirty periods of each.
+    ends = {pid: run_ns(pid) + 3e6 for pid in program.said}
+    deadline = time.monotonic() + PATIENCE
+    while any(run_ns(pid) < end for pid, end in ends.items()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     program.end()
     run.load()
     assert len(program.said) == CROWD

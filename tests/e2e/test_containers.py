@@ -213,7 +213,7 @@ class TestAmongAll:
                 for frames, _ in run.stacks if any(frame.name == "spin" for frame in frames)}
 
     def test_both(self, two, profile):
-        found = self.processes(profile("-a", "-r", self.RATE, "-d", 1.5))
+        found = self.processes(profile("-a", "-r", self.RATE, cpu=1, of=[one.pid for one in two]))
         assert {one.pid for one in two} <= found
 
     @pytest.mark.parametrize("rule", ["container", "cgroup", "exclude"])
@@ -221,13 +221,15 @@ class TestAmongAll:
         first, second = two
         words = {"container": ("--container", first.name[:12]), "cgroup": ("--cgroup", first.cgroup),
                  "exclude": ("--exclude", "container=" + second.name)}[rule]
-        found = self.processes(profile("-a", *words, "-r", self.RATE, "-d", 1.5))
+        found = self.processes(profile("-a", *words, "-r", self.RATE, cpu=1,
+                                       of=[one.pid for one in two]))
         assert first.pid in found and second.pid not in found
         assert rule == "exclude" or found == {first.pid}
 
-    def test_labels(self, two, binary, require, tmp_path):
+    def test_labels(self, two, profile, require, tmp_path):
         path = str(tmp_path / "all.pb.gz")
-        subprocess.run([binary, "-a", "-q", "-d", "1.5", "-o", path], check=True, timeout=60)
+        run = profile.attempt("-a", "-q", "-o", path, cpu=1, of=[one.pid for one in two])
+        assert run.status == 0, run.stderr
         tags = subprocess.run([require("go"), "tool", "pprof", "-tags", path], check=True,
                               stdout=subprocess.PIPE, universal_newlines=True,
                               env=dict(os.environ, PPROF_TMPDIR=str(tmp_path))).stdout

@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAMS, missing
+from conftest import PATIENCE, PROGRAMS, missing, wait_used
 from pythons import RELEASE, find_pythons, own_pythons
 from test_finding import dependencies
 
@@ -87,7 +87,7 @@ class TestChildren:
         assert parent.pid in processes
         assert 1 <= len(workers) <= 2
         assert sum(count(stacks, "in_child") for stacks in workers) > \
-            0.8 * 2 * self.SECONDS * self.RATE * 0.4
+            0.4 * 2 * self.SECONDS * self.RATE * 0.4
 
     @pytest.mark.pythons(which=own_pythons)
     @pytest.mark.parametrize("how", ["exec", "shell"])
@@ -169,10 +169,11 @@ class TestAll:
         """Before, while, and long after; each with its own command."""
         pythons = [own_pythons()[0], any_python, own_pythons()[-1]]
         before = [target(python, "busy.py") for python in pythons]
-        run = profile.start("-a", "-r", self.RATE, "-d", 6)
+        run = profile.start("-a", "-r", self.RATE)
         run.wait_sampling()
         later = [target(python, "busy.py") for python in pythons]
-        run.load()
+        wait_used(1, *(one.pid for one in before + later))
+        run.interrupt().load()
         processes = by_process(run)
         for one in before + later:
             assert count(processes[one.pid], "spin"), one.pid
@@ -181,7 +182,7 @@ class TestAll:
         spinner = subprocess.Popen(["sh", "-c", "while :; do :; done"])
         busy = target(any_python, "busy.py")
         try:
-            run = profile.start("-a", "-r", self.RATE, "-d", 1)
+            run = profile.start("-a", "-r", self.RATE, cpu=1, of=[busy.pid, spinner.pid])
             pid = run.pid
             run.load()
         finally:
@@ -193,10 +194,10 @@ class TestAll:
 
     def test_chosen_by_name(self, profile, target, any_python):
         wanted, other = (target(any_python, program) for program in ("busy.py", "parked.py"))
-        run = profile("-a", "--comm", "busy*", "-r", self.RATE, "-d", 1)
+        run = profile("-a", "--comm", "busy*", "-r", self.RATE, cpu=1, of=[wanted.pid])
         processes = by_process(run)
         assert wanted.pid in processes and other.pid not in processes
-        run = profile("-a", "--exclude", "comm=busy*", "-r", self.RATE, "-d", 1)
+        run = profile("-a", "--exclude", "comm=busy*", "-r", self.RATE, cpu=1, of=[wanted.pid])
         assert wanted.pid not in by_process(run)
 
 
@@ -239,11 +240,14 @@ class TestOverwritten:
         shell = subprocess.Popen(["sh", "-c", self.SCRIPT, "sh", *files, self.CODE],
                                  stdin=subprocess.PIPE)
         try:
-            scope = ("-a", "-d", 8 * self.SECONDS) if everything else ("-p", shell.pid, "-s")
+            scope = ("-a",) if everything else ("-p", shell.pid, "-s")
             run = profile.start(*scope, "-r", self.RATE)
             run.wait_sampling()
             shell.stdin.write(b"\n")
             shell.stdin.close()
+            if everything:
+                shell.wait(PATIENCE)
+                run.interrupt()
             run.load()
         finally:
             shell.kill()
@@ -252,7 +256,8 @@ class TestOverwritten:
                                if process_of(frames)[1].endswith(" %g" % seconds)]
                      for seconds in (self.SECONDS, self.SECONDS + 0.1)}
         for seconds, stacks in of_either.items():
-            assert count(stacks, "in_child") > 0.7 * seconds * self.RATE, seconds
+            # Walked as the former one, it has none.
+            assert count(stacks, "in_child") > 0.3 * seconds * self.RATE, seconds
 
 
 class TestNumbersAgain:
