@@ -243,7 +243,8 @@ def test_signal_while_the_program_loads(any_python, target, profile):
 
 
 def test_command_that_goes_on(any_python, profile):
-    run = profile("-d", 1, command=[*any_python.command, BURN, "4"])
+    # Who has its output would wait for it, too.
+    run = profile("-d", 1, command=[*any_python.command, BURN, "30"], stdout=subprocess.DEVNULL)
     child = int(re.search(r"process (\d+) goes on running", run.stderr).group(1))
     os.kill(child, signal.SIGKILL)
 
