@@ -34,7 +34,7 @@ NO_PROGRAM = {"BPF program", "sample"}
 def run(binary, *arguments, prefix=()):
     return subprocess.run([str(word) for word in (*prefix, binary, "check", *arguments)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, timeout=60, cwd="/")
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=120, cwd="/")
 
 
 class Checks:

@@ -104,6 +104,6 @@ class TestFewPlaces:
         pids = [target(any_python, "busy.py").pid for _ in range(3)]
         result = subprocess.run(
             [binary, "-a", "--max-processes", "1", "--comm", "nothing-has-this-name", "-d", "0.5",
-             "-f", "folded", "-o", os.devnull], stderr=subprocess.PIPE, timeout=60)
+             "-f", "folded", "-o", os.devnull], stderr=subprocess.PIPE, timeout=120)
         assert pids and result.returncode == 0
         assert b"no samples of the processes that there was room for" in result.stderr

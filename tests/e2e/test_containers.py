@@ -339,7 +339,7 @@ class TestHiddenProcesses:
                        "-p", target(any_python, BUSY).pid, "-d", 1, "-f", "folded", "-o", "-"]
             ended = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, universal_newlines=True, cwd="/tmp",
-                                   timeout=60)
+                                   timeout=120)
             return ended.returncode, ended.stdout, ended.stderr
         return run
 

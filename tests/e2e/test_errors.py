@@ -230,7 +230,7 @@ class TestPermissions:
         """Runs it as nobody with just these capabilities."""
         words = [*as_nobody(capabilities), binary, *arguments]
         answer = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, cwd="/tmp", timeout=60)
+                                stderr=subprocess.PIPE, cwd="/tmp", timeout=120)
         return answer.returncode, answer.stderr.decode()
 
     def test_as_nobody(self, public_binary, busy, require):
@@ -244,7 +244,7 @@ class TestPermissions:
         answer = subprocess.run(
             [require("setpriv"), "--bounding-set=-all", "--inh-caps=-all", binary,
              "-p", str(busy.pid), "-d", "30"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            timeout=60)
+            timeout=120)
         error = answer.stderr.decode()
         assert answer.returncode == NOT_ALLOWED, error
         assert len(error.splitlines()) == 1
@@ -306,7 +306,7 @@ class TestPermissions:
         answer = subprocess.run(
             [sys.executable, os.path.join(PROGRAMS, "deny.py"), str(number), str(error), binary,
              "-p", str(busy.pid), "-d", "30"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
         assert answer.returncode == NOT_ALLOWED, answer.stderr
         assert len(answer.stderr.splitlines()) == 1
         assert what in answer.stderr and mend in answer.stderr
@@ -315,7 +315,7 @@ class TestPermissions:
         hide = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" "$@"'
         answer = subprocess.run(
             [require("unshare"), "-m", "sh", "-c", hide, binary, "-p", str(busy.pid), "-d", "30"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         error = answer.stderr.decode()
         assert answer.returncode == NOT_ALLOWED, error
         assert len(error.splitlines()) == 1

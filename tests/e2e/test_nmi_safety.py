@@ -45,7 +45,7 @@ RAW_CALL = re.compile(r"\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})")
 
 def run(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, check=True,
-                          timeout=60).stdout
+                          timeout=120).stdout
 
 
 def descriptors(pid):
