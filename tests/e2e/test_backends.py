@@ -20,7 +20,7 @@ import servers  # noqa: E402
 
 pytestmark = pytest.mark.deployed
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 SERVICES = "web", "many"
 
 # server, what it is sent, the types that it has then
