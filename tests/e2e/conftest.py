@@ -303,9 +303,10 @@ class Run:
     def pid(self):
         return self.process.pid
 
-    def is_sampling(self):
-        """Whether its perf events are open, and it has given up what it needs no more."""
-        folder = "/proc/%d" % self.pid
+    def is_sampling(self, pid=None):
+        """Whether its perf events are open, and it has given up what it needs no more; PID where what was
+        started has started it."""
+        folder = "/proc/%d" % (pid or self.pid)
         try:
             with open(folder + "/status", encoding="utf-8") as file:
                 confined = "NoNewPrivs:\t1" in file.read()

@@ -8,6 +8,7 @@ import collections
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import time
 
 import pytest
 
-from conftest import PROGRAMS, ROOT, missing
+from conftest import PROGRAMS, ROOT, missing, wait_used
+from containers import innermost, wait_for
 from headers import find_headers, make_next_version, move_fields
 
 SOURCE = os.path.join(ROOT, "tests", "standin", "interpreter.c")
@@ -101,7 +103,7 @@ def seen(run):
 @pytest.mark.parametrize("build", BUILDS, ids=name_of)
 def test_every_stack_is_exact(build, standin, target, profile):
     program = target.start([standin(build)])
-    run = profile("-p", program.pid, "-d", 1, "-r", 4999)
+    run = profile("-p", program.pid, "-r", 4999, cpu=2)
     assert set(seen(run)) == expected(program.said, range(4))
     assert sum(seen(run).values()) == run.samples == run.ledger["python"]
     unknown = "not one that this build knows" in run.stderr
@@ -112,7 +114,7 @@ def test_every_stack_is_exact(build, standin, target, profile):
 @pytest.mark.parametrize("build", WITH_JIT, ids=name_of)
 def test_innermost_lines_where_a_jit_does_not_tell_when_it_runs(build, standin, target, profile):
     program = target.start([standin(build)])
-    run = profile("-p", program.pid, "-d", 1, "-r", 4999)
+    run = profile("-p", program.pid, "-r", 4999, cpu=2)
     tells = 14 <= build.minor <= NEWEST
     assert run.ledger["line_unknown"] == (0 if tells else run.samples)
     stacks = expected(program.said, range(4))
@@ -125,11 +127,12 @@ def test_innermost_lines_where_a_jit_does_not_tell_when_it_runs(build, standin, 
 def test_copies_that_a_later_thread_has(build, standin, target, profile):
     """The same addresses are other lines than in the thread before."""
     program = target.start([standin(build), "reuse"])
-    run = profile.start("-p", program.pid, "-d", 3, "-r", 4999)
+    run = profile.start("-p", program.pid, "-r", 4999)
     run.wait_sampling()
-    time.sleep(1)
+    wait_used(2, program.pid)
     program.go()
-    assert set(seen(run.load())) == expected(program.said, range(5))
+    wait_used(2, program.pid)
+    assert set(seen(run.interrupt().load())) == expected(program.said, range(5))
 
 
 def break_table(path, word, value, folder):
@@ -203,7 +206,7 @@ HOSTILITIES = [
 HOSTILE_SECONDS = collections.defaultdict(lambda: 2, {"names-for-ever": 8})
 # Loading the program, then less than a CPU all the time.
 LOADING_CPU_S = 2
-HOSTILE_DELAY_S = 5
+HOSTILE_DELAY_S = 20
 # The names of 256 MiB that are kept of a process, three times.
 HOSTILE_RSS_MB = 1000
 
@@ -212,15 +215,21 @@ HOSTILE_RSS_MB = 1000
 def test_hostile(how, reasons, standin, target, profile, tmp_path):
     program = target.start([standin(Build(14, False)), "hostile", how])
     used_path, seconds = str(tmp_path / "used"), HOSTILE_SECONDS[how]
-    run = profile("-p", program.pid, "-d", seconds, "-r", 1999,
-                  prefix=[sys.executable, os.path.join(PROGRAMS, "usage.py"), used_path])
+    run = profile.start("-p", program.pid, "-r", 1999,
+                        prefix=[sys.executable, os.path.join(PROGRAMS, "usage.py"), used_path])
+    wait_for(lambda: run.is_sampling(innermost(run.pid)))
+    wait_used(seconds, program.pid)
+    os.kill(innermost(run.pid), signal.SIGINT)
+    asked = time.monotonic()
+    run.load()
+    assert time.monotonic() - asked < HOSTILE_DELAY_S
     with open(used_path, encoding="ascii") as file:
         used = json.load(file)
     ledger = dict(run.ledger, **run.ledger["errors"])
     assert run.samples > 0
     assert sum(ledger[reason] for reason in reasons) > 0, ledger
-    assert ledger["duration_s"] < seconds + HOSTILE_DELAY_S
-    assert used["cpu_s"] < LOADING_CPU_S + seconds and used["rss_mb"] < HOSTILE_RSS_MB, used
+    assert used["cpu_s"] < LOADING_CPU_S + ledger["duration_s"], used
+    assert used["rss_mb"] < HOSTILE_RSS_MB, used
 
 
 SPARSE_BYTES = 1 << 40
@@ -235,7 +244,7 @@ def test_file_of_a_terabyte(standin, target, profile, tmp_path):
     except OSError:
         pytest.skip("no file system for a sparse file of a terabyte")
     program = target.start([path])
-    run = profile("-p", program.pid, "-d", 1, "-r", 999)
+    run = profile("-p", program.pid, "-r", 999, cpu=1)
     assert set(seen(run)) <= expected(program.said, range(4)) and run.ledger["python"] > 0
 
 
@@ -246,5 +255,5 @@ def test_file_replaced_under_its_feet(standin, target, profile, tmp_path):
     program = target.start([path])
     os.unlink(path)
     shutil.copy(standin(Build(NEWEST, True)), path)
-    run = profile("-p", program.pid, "-d", 1, "-r", 999)
+    run = profile("-p", program.pid, "-r", 999, cpu=1)
     assert set(seen(run)) <= expected(program.said, range(4)) and run.ledger["python"] > 0
