@@ -24,7 +24,7 @@ def test_only_the_innermost_line_is_left_out(python, target, profile):
     program = target(python, "jitted.py", environment={"PYTHON_JIT": "1"})
     if not program.said:
         missing("JIT in Python " + python.name)
-    run = profile("-p", program.pid, "-d", 2, "-r", 999, "-v")
+    run = profile("-p", program.pid, "-r", 999, "-v", cpu=2)
     called_at = {"first": line_of("first(20000)"), "second": line_of("second(20000)")}
     seen = dict.fromkeys(called_at, 0)
     for frames, count in run.stacks:
@@ -40,8 +40,8 @@ def test_only_the_innermost_line_is_left_out(python, target, profile):
 
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
 def test_lines_are_exact_without_it(python, target, profile):
-    run = profile("-p", target(python, "jitted.py", environment={"PYTHON_JIT": "0"}).pid, "-d", 1,
-                  "-r", 999)
+    run = profile("-p", target(python, "jitted.py", environment={"PYTHON_JIT": "0"}).pid,
+                  "-r", 999, cpu=1)
     assert run.ledger["line_unknown"] == 0
     without = sum(count for frames, count in run.stacks if frames[-1].line is None)
     assert without < 0.01 * run.samples

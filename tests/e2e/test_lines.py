@@ -92,11 +92,11 @@ def test_other_objects_are_no_code(python, tool, target):
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_lines_below_1(python, target, profile):
     """A program may number its own: such have a name, but no line."""
-    check_numbered(profile("-p", target(python, "numbered.py").pid, "-d", 1, "-r", 499))
+    check_numbered(profile("-p", target(python, "numbered.py").pid, "-r", 499, cpu=1))
 
 
 def test_first_lines_below_1(any_python, target, profile):
-    check_numbered(profile("-p", target(any_python, "numbered.py").pid, "-d", 1, "-r", 499, "-F"))
+    check_numbered(profile("-p", target(any_python, "numbered.py").pid, "-r", 499, "-F", cpu=1))
 
 
 def check_numbered(run):

@@ -172,7 +172,7 @@ def test_process_menu_fits_small_windows(machine):
 def test_two_real_processes(any_python, target, profile, browser, tmp_path):
     first, second = target(any_python, "busy.py"), target(any_python, "kinds.py")
     path = tmp_path / "two.html"
-    run = profile.attempt("-p", first.pid, "-p", second.pid, "-d", 1, "-r", 499, "-o", path)
+    run = profile.attempt("-p", first.pid, "-p", second.pid, "-r", 499, "-o", path, cpu=1)
     assert run.status == 0, run.stderr
     page = Page(browser, str(path)).open()
     every, = page.samples("all")

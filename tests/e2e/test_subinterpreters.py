@@ -105,7 +105,7 @@ def test_interpreters_of_the_library(python, target, profile):
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 11))
 def test_interpreters_that_come_and_go(python, target, profile):
     """Their creator runs in each for a while, and has the id of those that others run."""
-    run = profile("-p", target(python, "coming_interpreters.py").pid, "-d", 3, "-r", 4999)
+    run = profile("-p", target(python, "coming_interpreters.py").pid, "-r", 4999, cpu=3)
     seen = set()
     for frames, _ in run.stacks:
         numbers = {match[1] for match in (TURN.fullmatch(frame.name) for frame in frames) if match}
@@ -126,7 +126,7 @@ CALL = ("call", "call", "called")
 @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 14))
 def test_workers_in_interpreters(python, target, profile):
     """InterpreterPoolExecutor, and functions that are called in another interpreter."""
-    run = profile("-p", target(python, "interpreters_pool.py").pid, "-d", 3, "-r", 4999)
+    run = profile("-p", target(python, "interpreters_pool.py").pid, "-r", 4999, cpu=3)
     seen = collections.Counter()
     for frames, count in run.stacks:
         names = [frame.short for frame in frames]
@@ -139,7 +139,8 @@ def test_workers_in_interpreters(python, target, profile):
             shown = [name for name in names if name in wanted]
             assert shown[:len(wanted)] == list(wanted), names
             seen[leaf] += count
-    assert min(seen["pool_spin"], seen["called"]) > 0.1 * run.samples, seen
+    # As the scheduler shares the CPUs among them and what else runs.
+    assert min(seen["pool_spin"], seen["called"]) > 0.03 * run.samples, seen
     assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples, run.ledger
 
 
@@ -202,7 +203,7 @@ def innermost(names):
 def test_back_in_the_first_interpreter(python, target, profile, library):
     """C code goes back to a state whose frames lie below the other interpreter's: no order is made up."""
     program = target(python, "interpreters_back.py", library("sub_interpreter"))
-    run = profile("-p", program.pid, "-d", 2, "-r", 1999)
+    run = profile("-p", program.pid, "-r", 1999, cpu=2)
     wanted = {"outer": ["<module>", "outer"],
               "middle": ["<module>", "outer", "<module>", "middle"],
               "innermost": [CALLED, "<module>", "outer", "<module>", "innermost"]}
@@ -222,7 +223,7 @@ def test_back_in_the_first_interpreter(python, target, profile, library):
 def test_state_that_another_thread_has_made(python, target, profile, library):
     """Whose it says it is, is not who runs it.  Up to 3.10 nothing tells who does."""
     program = target(python, "made_state.py", library("made_state"))
-    run = profile("-p", program.pid, "-d", 1, "-r", 1999, "-t")
+    run = profile("-p", program.pid, "-r", 1999, "-t", cpu=2)
     seen = collections.defaultdict(collections.Counter)
     for frames, count in run.stacks:
         of_maker = "thread (%d)" % program.pid in frames[0].label
