@@ -8,12 +8,13 @@ import threading
 import pytest
 
 from conftest import PROGRAMS, missing
+from containers import wait_for
 from pythons import debian
 
 SUITE = "bookworm"
 WORKERS = 2
 SAMPLES_WANTED = 200
-RUNS_AT_MOST = 10  # of 1 s: one is enough unless others keep the CPUs busy
+RUNS_AT_MOST = 30  # of 1 s: one is enough unless others keep the CPUs busy
 
 
 class Server:
@@ -27,6 +28,7 @@ class Server:
              "--no-orphans", "--processes", str(WORKERS), "--http-socket", self.path, "--disable-logging",
              "--wsgi-file", os.path.join(PROGRAMS, "wsgi.py")])
         self.over = threading.Event()
+        self.answered = set()
 
     def ask(self):
         """The pid of the worker that answers one request."""
@@ -44,7 +46,7 @@ class Server:
 
     def keep_busy(self):
         while not self.over.is_set():
-            self.ask()
+            self.answered.add(self.ask())
 
 
 @pytest.fixture
@@ -64,11 +66,15 @@ def server(target, tmp_path):
 def test_each_worker_is_profiled(server, profile):
     workers = server.workers()
     assert len(workers) == WORKERS
+    # Who has not yet may be importing what it needs for it.
+    wait_for(lambda: server.answered >= set(workers))
     pids = [word for pid in workers for word in ("-p", pid)]
     burnt = dict.fromkeys(workers, 0)
+    samples = errors = 0
     for _ in range(RUNS_AT_MOST):
         run = profile(*pids, "-d", 1, "-r", 999)
-        assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples
+        samples += run.samples
+        errors += sum(run.ledger["errors"].values())
         for frames, count in run.stacks:
             names = [frame.name for frame in frames[1:]]
             if frames[-1].file:
@@ -77,4 +83,5 @@ def test_each_worker_is_profiled(server, profile):
         if min(burnt.values()) >= SAMPLES_WANTED:
             break
     assert min(burnt.values()) >= SAMPLES_WANTED
+    assert errors <= max(1, 0.001 * samples)
     assert run.count_name("burn") >= 0.95 * run.ledger["python"]
