@@ -6,7 +6,10 @@ import pytest
 from page.pages import ROWS, browser, make_page, page, plain_page
 
 OPEN_MS, ZOOM_MS, CHOOSE_MS = 2000, 100, 400
-TRIES = 5
+TRIES = 10
+
+# A browser and what draws for it have the CPUs for themselves.
+pytestmark = [pytest.mark.alone, pytest.mark.timed]
 
 
 @pytest.fixture(scope="module")

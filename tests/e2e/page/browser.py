@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 
-PATIENCE = 60
+PATIENCE = 120
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowUp": "\ue013", "ArrowDown": "\ue015",

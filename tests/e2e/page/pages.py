@@ -78,7 +78,7 @@ class Page:
     def search(self, text):
         self.browser.press("/")
         self.browser.type(text)
-        patience = time.monotonic() + 10
+        patience = time.monotonic() + 60
         while self.state("query") != text and time.monotonic() < patience:
             time.sleep(0.05)
 
