@@ -197,7 +197,6 @@ WRAP(int, process__inspect, pid_t pid, struct process *process)
 	uint64_t choice = input__number(&input, 1);
 
 	*process = (struct process){ .pid = pid,
-				     .tgid = pid,
 				     .parent = FIRST_PID + choice % PIDS,
 				     .zombie = choice % 16 == 1,
 				     .start_time = 1 + choice % 2 };
