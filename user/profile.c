@@ -26,6 +26,7 @@ struct table {
 
 struct profile_index {
 	struct table strings, functions, locations, processes, threads, stacks, samples;
+	size_t label_capacity;
 };
 
 /* Two keys are the same where their bytes are, so there must be no padding. */
@@ -94,6 +95,7 @@ void profile__free(struct profile *profile)
 	free(profile->functions);
 	free(profile->locations);
 	free(profile->processes);
+	free(profile->labels);
 	free(profile->threads);
 	free(profile->stacks);
 	free(profile->samples);
@@ -177,6 +179,19 @@ uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid
 			(struct profile_process){ .serial = serial, .pid = pid };
 	}
 	return entry->id;
+}
+
+void profile__label(struct profile *profile, uint32_t process, const char *name, const char *value)
+{
+	struct profile_process *entry = &profile->processes[process];
+
+	if (!entry->label_count++)
+		entry->first_label = profile->label_count;
+	profile->labels = xgrow(profile->labels, &profile->index->label_capacity,
+				profile->label_count + 1, sizeof(*profile->labels));
+	profile->labels[profile->label_count++] =
+		(struct profile_label){ profile__string(profile, name),
+					profile__string(profile, value) };
 }
 
 uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid)
@@ -328,6 +343,10 @@ static void keep_needed(const struct profile *profile, struct profile_numbers *n
 			if (numbers->processes[i] != PROFILE_NOT_KEPT)
 				numbers->strings[*process_string(&profile->processes[i], j)] =
 					PROFILE_KEPT;
+	for (size_t i = 0; i < profile->label_count; i++) {
+		numbers->strings[profile->labels[i].name] = PROFILE_KEPT;
+		numbers->strings[profile->labels[i].value] = PROFILE_KEPT;
+	}
 }
 
 /* Numbers anew what is kept, and moves it together in ARRAY.  Returns how much that is. */
@@ -391,6 +410,11 @@ static void refer_from_processes(struct profile *profile, const uint32_t *string
 
 			*string = strings[*string];
 		}
+	for (size_t i = 0; i < profile->label_count; i++) {
+		struct profile_label *label = &profile->labels[i];
+
+		*label = (struct profile_label){ strings[label->name], strings[label->value] };
+	}
 }
 
 /* A thread's key has the number of its process. */

@@ -49,6 +49,11 @@ struct profile_process {
 	string_id pod_uid;
 	string_id unit; /* systemd's: "nginx.service" */
 	int64_t start_unix_ns;
+	uint32_t first_label, label_count; /* of one that is a set of labels: service.h */
+};
+
+struct profile_label {
+	string_id name, value;
 };
 
 struct profile_thread {
@@ -81,11 +86,12 @@ struct profile {
 	struct profile_function *functions;
 	struct profile_location *locations;
 	struct profile_process *processes;
+	struct profile_label *labels; /* those of a process side by side */
 	struct profile_thread *threads;
 	struct profile_stack *stacks;
 	struct profile_sample *samples;
 	size_t string_count, function_count, location_count, process_count;
-	size_t thread_count, stack_count, sample_count;
+	size_t thread_count, stack_count, sample_count, label_count;
 
 	struct profile_index *index; /* of profile.c alone */
 };
@@ -104,6 +110,9 @@ uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t 
 uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid);
 uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid);
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
+
+/* Adds a label to PROCESS, the one that was added last. */
+void profile__label(struct profile *profile, uint32_t process, const char *name, const char *value);
 
 /* Whether STACK has a function whose name is not known. */
 bool profile__lacks_names(const struct profile *profile, uint32_t stack);

@@ -8,6 +8,7 @@
 #include "gunzip.h"
 #include "plain_text.h"
 #include "pprof.pb-c.h"
+#include "service.h"
 #include "synthetic.h"
 
 static const struct output_options options = { .title = "PID 100: python3 app.py" };
@@ -174,6 +175,36 @@ static void processes_are_labelled(void **state)
 	profile__free(profile);
 }
 
+/* Those of the agent's: all that tell it from others, whoever chose them. */
+static void services_have_all_their_labels(void **state)
+{
+	json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", "service_name", "web", "pod",
+				   "web-0", "namespace", "shop", "team", "blue", "pid", "12");
+	struct profile *profile = profile__new();
+	uint32_t thread = service__add(profile, 1, labels);
+	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
+	uint32_t location = profile__location(profile, function, 1);
+	Pprof__Profile *message;
+
+	(void)state;
+	profile__add(profile, thread, profile__stack(profile, &location, 1), 1);
+	message = written(profile);
+	assert_int_equal(message->sample[0]->n_label, 5);
+	assert_label(message, message->sample[0]->label[0], "pid", "", 12);
+	for (size_t i = 1; i < 5; i++) {
+		const Pprof__Label *label = message->sample[0]->label[i];
+		const char *name = text(message, label->key);
+
+		assert_string_equal(text(message, label->str),
+				    json_string_value(json_object_get(labels, name)));
+		json_object_del(labels, name);
+	}
+	assert_int_equal(json_object_size(labels), 1);
+	json_decref(labels);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
 static void values_of_labels_are_bounded(void **state)
 {
 	struct profile *profile = synthetic__machine();
@@ -287,6 +318,7 @@ int main(void)
 		cmocka_unit_test(a_reason_is_a_function_without_a_file),
 		cmocka_unit_test(samples_are_labelled),
 		cmocka_unit_test(processes_are_labelled),
+		cmocka_unit_test(services_have_all_their_labels),
 		cmocka_unit_test(values_of_labels_are_bounded),
 		cmocka_unit_test(hostile_names_stay_but_for_controls),
 		cmocka_unit_test(strings_are_written_once),

@@ -24,8 +24,18 @@
 /* Pyroscope makes series of the labels' values, and refuses one of more than 2,048 bytes. */
 #define VALUE_BYTES_MAX 1024
 
+/* Of a sample, beside a service's own. */
+#define LABELS_MAX 9
+
+/* Those of one sample. */
+struct labels {
+	Pprof__Label *labels, **list;
+	size_t count;
+};
+
 struct writer {
 	const struct profile *profile;
+	struct labels labels;
 	FILE *file;
 	z_stream stream;
 	uint8_t *packed;
@@ -36,14 +46,6 @@ struct writer {
 	struct {
 		int64_t pid, tid, thread, process, command, container_id, cgroup, pod_uid, user;
 	} keys;
-};
-
-#define LABELS_MAX 9
-
-/* Those of one sample. */
-struct labels {
-	Pprof__Label labels[LABELS_MAX], *list[LABELS_MAX];
-	size_t count;
 };
 
 static void compress_bytes(struct writer *writer, uint8_t *bytes, size_t length, int flush)
@@ -210,10 +212,38 @@ static void add_value(struct writer *writer, struct labels *labels, int64_t key,
 		add_label(labels, key, put_value(writer, string), 0);
 }
 
-static void init_labels(struct writer *writer, const struct profile_thread *thread,
-			struct labels *labels)
+/* Has room for those of any sample. */
+static void make_labels(struct writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	size_t most = 0;
+
+	for (size_t i = 0; i < profile->process_count; i++)
+		if (profile->processes[i].label_count > most)
+			most = profile->processes[i].label_count;
+	most += LABELS_MAX;
+	writer->labels.labels = xcalloc(most, sizeof(*writer->labels.labels));
+	writer->labels.list = xcalloc(most, sizeof(*writer->labels.list));
+}
+
+/* All that is known of a service. */
+static void add_service(struct writer *writer, struct labels *labels,
+			const struct profile_process *process)
+{
+	for (uint32_t i = 0; i < process->label_count; i++) {
+		const struct profile_label *label =
+			&writer->profile->labels[process->first_label + i];
+
+		/* It is a number already. */
+		if (!process->pid || strcmp(writer->profile->strings[label->name], "pid") != 0)
+			add_value(writer, labels, put_value(writer, label->name), label->value);
+	}
+}
+
+static void init_labels(struct writer *writer, const struct profile_thread *thread)
 {
 	const struct profile_process *process = &writer->profile->processes[thread->process];
+	struct labels *labels = &writer->labels;
 
 	labels->count = 0;
 	if (process->pid)
@@ -221,6 +251,10 @@ static void init_labels(struct writer *writer, const struct profile_thread *thre
 	if (thread->tid)
 		add_label(labels, writer->keys.tid, 0, thread->tid);
 	add_value(writer, labels, writer->keys.thread, thread->name);
+	if (process->label_count) {
+		add_service(writer, labels, process);
+		return;
+	}
 	add_value(writer, labels, writer->keys.process, process->short_name);
 	add_value(writer, labels, writer->keys.command, process->command);
 	add_value(writer, labels, writer->keys.container_id, process->container_id);
@@ -235,12 +269,11 @@ static void put_sample(struct writer *writer, const struct profile_sample *sampl
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample message = PPROF__SAMPLE__INIT, *messages[] = { &message };
-	struct labels labels;
 	int64_t values[] = { sample->count, sample->count * profile__period_ns(profile) };
 
-	init_labels(writer, &profile->threads[sample->thread], &labels);
-	message.label = labels.list;
-	message.n_label = labels.count;
+	init_labels(writer, &profile->threads[sample->thread]);
+	message.label = writer->labels.list;
+	message.n_label = writer->labels.count;
 	message.n_value = 2;
 	message.value = values;
 	message.n_location_id = stack->depth;
@@ -263,6 +296,7 @@ static int write_pprof(const struct profile *profile, const struct output_option
 		return -ENOMEM;
 	writer.string_indices = xcalloc(profile->string_count, sizeof(*writer.string_indices));
 	writer.value_indices = xcalloc(profile->string_count, sizeof(*writer.value_indices));
+	make_labels(&writer);
 	put_header(&writer);
 	if (options->title)
 		put_comments(&writer, options);
@@ -276,6 +310,8 @@ static int write_pprof(const struct profile *profile, const struct output_option
 	deflateEnd(&writer.stream);
 	free(writer.string_indices);
 	free(writer.value_indices);
+	free(writer.labels.labels);
+	free(writer.labels.list);
 	free(writer.packed);
 	return 0;
 }
