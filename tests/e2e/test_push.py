@@ -175,20 +175,19 @@ def garbage(handler, request):
     (None, reset_in_the_answer), (None, garbage)],
     ids=["silent", "hung", "dripping", "flooding", "reset-in-body", "reset-in-answer", "garbage"])
 def test_a_bad_one_delays_nothing(before, answer, busy, backend, agent, store):
-    """Neither windows nor the other backend; and what it did not take is counted."""
+    """Neither windows nor the other backend; and what it did not take is kept."""
     bad, good = backend("pyroscope"), backend("otlp")
     bad.before, bad.answer = before, answer
     run = agent(*WINDOW, "--push", bad.url() + " timeout=0.5s", "--push", good.url())
     wait_for(lambda: len(store.windows()) >= 6)
     end(run)
-    assert run.status == 1
+    assert run.status == 0, run.stderr
     stored = sum(row[1] for row in store.check().values())
     assert total(good.rows()) == stored
     assert summary(run, good.url()) == (stored, stored)
     assert summary(run, bad.url()) == (0, stored)
-    # Everything that it did not get is accounted for.
-    lost = re.findall(re.escape(bad.url()) + r": (\d+) samples in \d+ requests: ", run.stderr)
-    assert sum(map(int, lost)) == stored
+    kept = re.search(re.escape(bad.url()) + r": (\d+) samples in \d+ requests: kept", run.stderr)
+    assert int(kept[1]) == stored
     windows_came_in_time(store)
 
 
@@ -365,7 +364,7 @@ def test_who_is_not_proved_gets_nothing(names, trusted, busy, backend, authority
     run = agent(*WINDOW, "--push", server.url() + " ca=" + ours.certificate)
     wait_for(lambda: len(store.windows()) >= 4)
     end(run)
-    assert run.status == 1
+    assert run.status == 0 and "kept in the store" in run.stderr
     assert not server.seen
     assert re.search("SSL.*certificate", run.stderr), run.stderr
     windows_came_in_time(store)
@@ -485,126 +484,6 @@ def test_metrics(busy, backend, agent):
     assert metric("samples_total", bad, delivered) == 0
     assert metric("attempts_total", bad) > 0 and metric("queued_bytes", bad) > 0
     end(run)
-
-
-def child_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
-        return int(children.read().split()[0])
-
-
-def sending_process(run):
-    """The one that sends is kept running by another."""
-    return child_of(child_of(run.pid))
-
-
-def status_of(pid):
-    with open("/proc/%d/status" % pid, encoding="ascii") as status:
-        return dict(line.rstrip("\n").split(":\t", 1) for line in status)
-
-
-def is_gone(pid):
-    try:
-        return status_of(pid)["State"].startswith("Z")
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def test_who_sends_has_no_privileges(busy, backend, agent, store):
-    """And ends with the agent, however that ends."""
-    server = backend("pyroscope")
-    run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: server.taken)
-    pid, keeper = sending_process(run), child_of(run.pid)
-    for status in status_of(keeper), status_of(pid):
-        for name in "CapEff", "CapPrm", "CapInh", "CapAmb":
-            assert int(status[name], 16) == 0
-    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
-    links = [os.readlink("/proc/%d/fd/%s" % (pid, name)) for name in os.listdir("/proc/%d/fd" % pid)]
-    assert not [link for link in links if "bpf" in link or "perf" in link or store.folder in link]
-    run.process.kill()
-    run.finish()
-    wait_for(lambda: is_gone(pid) and is_gone(keeper))
-
-
-def test_the_sending_process_is_killed(busy, backend, agent, store):
-    """Another one goes on; what was lost with the first is counted, and no sample more."""
-    server = backend("pyroscope")
-    hung = backend("parca")
-    hung.answer = hang
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = "127.0.0.1:%d" % free.getsockname()[1]
-    run = agent(*WINDOW, "--listen", address, "--push", server.url(), "--push", hung.url())
-    for _ in range(2):
-        count = len(server.taken)
-        wait_for(lambda: len(server.taken) > count + 1)
-        os.kill(sending_process(run), signal.SIGKILL)
-    count = len(server.taken)
-    wait_for(lambda: len(server.taken) > count + 2)
-    with urllib.request.urlopen("http://%s/metrics" % address, timeout=60) as answer:
-        text = answer.read().decode("ascii")
-    assert "\npybpfprof_push_sender_restarts_total 2\n" in text
-    assert float(re.search(r"\npybpfprof_push_sender_cpu_seconds_total (.*)\n", text)[1]) > 0
-    windows_came_in_time(store)
-    end(run)
-    assert run.status == 1
-    assert run.stderr.count("was ended by signal 9") == 2, run.stderr
-    stored = sum(samples for _, samples, _, _ in store.check().values())
-    for one in server, hung:
-        delivered, handed = summary(run, one.url())
-        lost = re.findall(re.escape(one.url()) + r": (\d+) samples in \d+ requests: ", run.stderr)
-        assert handed == stored == delivered + sum(map(int, lost)), run.stderr
-    assert re.search(re.escape(hung.url()) + r".*: lost with a sending process", run.stderr)
-
-
-def test_it_and_who_keeps_it_are_killed(busy, backend, agent, store):
-    """The agent goes on with all else, and says so."""
-    server = backend("pyroscope")
-    run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: server.taken)
-    pid = sending_process(run)
-    os.kill(child_of(run.pid), signal.SIGKILL)
-    wait_for(lambda: is_gone(pid))
-    count = len(store.windows())
-    wait_for(lambda: len(store.windows()) > count + 2)
-    end(run)
-    assert run.status == 1
-    assert "start the agent anew" in run.stderr
-    store.check()
-
-
-def test_it_is_killed_as_the_agent_ends(busy, backend, agent, store):
-    """What is on its way then is counted, too."""
-    server = backend("parca")
-    server.answer = hang
-    run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: len(store.windows()) > 2)
-    pid = sending_process(run)
-    os.kill(pid, signal.SIGSTOP)
-    run.process.send_signal(signal.SIGTERM)
-    time.sleep(0.5)
-    os.kill(pid, signal.SIGKILL)
-    run.finish()
-    assert run.status == 1
-    delivered, handed = summary(run, server.url())
-    lost = re.findall(r": (\d+) samples in \d+ requests: ", run.stderr)
-    assert delivered == 0 and handed == sum(map(int, lost)) > 0, run.stderr
-
-
-def test_one_that_is_stopped(busy, backend, agent, store):
-    """Not even that delays a window."""
-    server = backend("pyroscope")
-    run = agent("--window", "0.1s", "-r", "199", "--push", server.url())
-    wait_for(lambda: server.taken)
-    pid = sending_process(run)
-    os.kill(pid, signal.SIGSTOP)
-    count = len(store.windows())
-    try:
-        wait_for(lambda: len(store.windows()) > count + 20)
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    end(run)
-    store.check()
 
 
 @pytest.mark.parametrize("value,said", [

@@ -119,7 +119,7 @@ static char *open_ends(struct agent *agent)
 
 	/* First: what is opened later is not the sending process's, too. */
 	if (options->pushed.count)
-		wrong = push_sink__add(&agent->sinks, &options->pushed);
+		wrong = push_sink__add(&agent->sinks, &options->pushed, options->folder);
 	if (!wrong)
 		wrong = open_pods(agent);
 	if (!wrong && options->folder)

@@ -21,6 +21,8 @@
 	X(TOO_OLD, "too_old", "too old for the backend when it could be reached")    \
 	X(QUEUE_FULL, "queue_full", "given up, for the queue was full")              \
 	X(ENDED, "ended", "not delivered yet when the agent ended")                  \
+	X(KEPT, "kept", "kept in the store until the agent starts again")            \
+	X(UNREADABLE, "unreadable", "lost, for the disk did not give them back")     \
 	X(SENDER_BUSY, "sender_busy", "not taken by the sending process")            \
 	X(SENDER_ENDED, "sender_ended", "lost with a sending process that was ended")
 

@@ -15,12 +15,14 @@
 #include "push_metrics.h"
 #include "push_sink.h"
 #include "sender.h"
+#include "spool.h"
 #include "xalloc.h"
 
 struct push {
 	const struct push_destinations *destinations;
 	struct push_state *state; /* shared */
 	size_t state_bytes;
+	int spool; /* where what waits is; -1: in memory */
 	int socket;
 	pid_t keeper;
 	int error; /* of the last request that could not be handed over */
@@ -30,23 +32,17 @@ static bool send_all(void *context, int socket)
 {
 	const struct push *push = context;
 
-	return sender__run(socket, push->destinations, push->state);
+	return sender__run(socket, push->destinations, push->spool, push->state);
 }
 
 /* What the sending process, which has ended, took and did not settle.  One that ends by itself has
  * settled all. */
 static void count_lost(struct push_counts *counts)
 {
-	uint64_t requests = counts->taken.requests, samples = counts->taken.samples;
+	struct push_amount lost = sender__unsettled(counts);
 
-	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
-		if (outcome == PUSH_SENDER_BUSY)
-			continue;
-		requests -= counts->outcomes[outcome].requests;
-		samples -= counts->outcomes[outcome].samples;
-	}
-	counts->outcomes[PUSH_SENDER_ENDED].requests += requests;
-	counts->outcomes[PUSH_SENDER_ENDED].samples += samples;
+	counts->outcomes[PUSH_SENDER_ENDED].requests += (uint64_t)lost.requests;
+	counts->outcomes[PUSH_SENDER_ENDED].samples += (uint64_t)lost.samples;
 	counts->queued_bytes = 0;
 }
 
@@ -54,7 +50,8 @@ static void count_end(void *context, bool again)
 {
 	struct push *push = context;
 
-	for (size_t i = 0; i < push->destinations->count; i++)
+	/* What is on disk the next one finds, which counts what is not. */
+	for (size_t i = 0; push->spool < 0 && i < push->destinations->count; i++)
 		count_lost(&push->state->counts[i]);
 	push->state->restarts += again;
 }
@@ -64,7 +61,8 @@ static void count_end(void *context, bool again)
 static void run_keeper(struct push *push, int socket)
 {
 	const struct kept sender = { .name = "the process that pushes",
-				     .lost = ", and what waited in it is lost",
+				     .lost = push->spool < 0 ? ", and what waited in it is lost"
+							     : "",
 				     .run = send_all,
 				     .ended = count_end,
 				     .context = push };
@@ -97,6 +95,8 @@ static void push__free(struct push *push)
 {
 	if (push->socket >= 0)
 		close(push->socket);
+	if (push->spool >= 0)
+		close(push->spool);
 	if (push->state)
 		munmap(push->state, push->state_bytes);
 	free(push);
@@ -174,8 +174,9 @@ static void count_rest(struct push_counts *counts)
 /* Says what was delivered and what was not; returns whether that is all. */
 static bool summarize(const struct push_destination *destination, const struct push_counts *counts)
 {
+	const struct push_count *kept = &counts->outcomes[PUSH_KEPT];
 	uint64_t delivered = counts->outcomes[PUSH_DELIVERED].samples;
-	bool all = delivered == counts->handed.samples;
+	bool all = delivered + kept->samples == counts->handed.samples;
 
 	log__info("%s: %" PRIu64 " of %" PRIu64 " samples were delivered", destination->url.given,
 		  delivered, counts->handed.samples);
@@ -183,7 +184,8 @@ static bool summarize(const struct push_destination *destination, const struct p
 		const struct push_count *count = &counts->outcomes[outcome];
 
 		if (outcome != PUSH_DELIVERED && count->requests)
-			log__error("%s: %" PRIu64 " samples in %" PRIu64 " requests: %s",
+			log__print(count == kept ? LOG_INFO : LOG_ERROR,
+				   "%s: %" PRIu64 " samples in %" PRIu64 " requests: %s",
 				   destination->url.given, count->samples, count->requests,
 				   push_outcome__text(outcome));
 	}
@@ -229,7 +231,8 @@ static const struct sink_operations operations = {
 	.cpu_seconds = cpu_seconds,
 };
 
-char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations)
+char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
+		     const char *folder)
 {
 	struct push *push = xcalloc(1, sizeof(*push));
 	char *wrong;
@@ -239,6 +242,8 @@ char *push_sink__add(struct sinks *sinks, const struct push_destinations *destin
 	push->state_bytes =
 		sizeof(*push->state) + destinations->count * sizeof(push->state->counts[0]);
 	push->socket = -1;
+	/* Where it cannot be had, the store says why. */
+	push->spool = folder ? spool__folder(folder) : -1;
 	memory = mmap(NULL, push->state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (memory != MAP_FAILED)

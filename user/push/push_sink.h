@@ -12,9 +12,11 @@
 #include "push_destinations.h"
 #include "sink.h"
 
-/* Adds to SINKS what pushes to DESTINATIONS, one or more, which must outlive it.  To be called
- * before anything else is opened that a forked process would have as well, and before privileges
- * are given up.  NULL, or what is wrong, which the caller frees. */
-char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations);
+/* Adds to SINKS what pushes to DESTINATIONS, one or more, which must outlive it; what waits is in
+ * FOLDER, the store's, NULL: in memory.  To be called before anything else is opened that a forked
+ * process would have as well, and before privileges are given up.  NULL, or what is wrong, which
+ * the caller frees. */
+char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
+		     const char *folder);
 
 #endif

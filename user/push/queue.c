@@ -42,6 +42,8 @@ static void end_request(struct push_queue *queue, struct push_request *request,
 {
 	push_count__add(&queue->counts->outcomes[outcome], request->samples);
 	queue->counts->queued_bytes -= request->length;
+	if (outcome != PUSH_KEPT)
+		spool__remove(queue->limits.spool, request);
 	free(request->body);
 	free(request);
 }
@@ -80,9 +82,12 @@ void push_queue__free(struct push_queue *queue)
 	if (!queue)
 		return;
 	if (queue->on_its_way)
-		end_request(queue, queue->on_its_way, PUSH_UNKNOWN);
+		end_request(queue, queue->on_its_way,
+			    queue->on_its_way->file && queue->limits.repeatable ? PUSH_KEPT
+										: PUSH_UNKNOWN);
 	while (queue->first)
-		end_request(queue, unlink_at(queue, &queue->first), PUSH_ENDED);
+		end_request(queue, unlink_at(queue, &queue->first),
+			    queue->first->file ? PUSH_KEPT : PUSH_ENDED);
 	free(queue);
 }
 

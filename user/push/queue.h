@@ -14,15 +14,22 @@
 #include <stdint.h>
 
 #include "outcomes.h"
+#include "spool.h"
 
 struct push_limits {
 	uint64_t bytes;	    /* of all bodies */
 	int64_t age_max_ns; /* of a window's end when it is sent; 0: any */
+	/* Where they wait; NULL: in memory. */
+	struct spool *spool;
+	bool repeatable; /* whether what was on its way may be sent again */
 };
 
 struct push_request {
 	struct push_request *next;
-	void *body;
+	void *body;	      /* NULL: on disk alone */
+	uint32_t destination; /* its number */
+	uint64_t file;	      /* of the spool: its number; 0: none */
+	bool marked;	      /* and its name says that it is on its way */
 	size_t length;
 	uint64_t samples;
 	int64_t end_unix_ns; /* of its window */
@@ -58,7 +65,8 @@ struct push_queue;
 /* COUNTS is where outcomes are counted; SEED, of the pauses' chance. */
 struct push_queue *push_queue__new(const struct push_limits *limits, struct push_counts *counts,
 				   uint64_t seed);
-/* All that waits is counted as ended, and what is on its way as unknown. */
+/* What waits is counted as kept where it is on disk, else as ended; what is on its way as unknown,
+ * where it may not be sent again. */
 void push_queue__free(struct push_queue *queue);
 
 /* Takes REQUEST, with its body; where there is no room, the oldest ones are given up. */

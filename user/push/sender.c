@@ -23,6 +23,7 @@ struct line {
 	struct push_queue *queue;
 	struct attempt *attempt;
 	struct push_request *request; /* on its way */
+	struct push_amount found;     /* on disk, at the start */
 	bool failing;		      /* the last attempt came to nothing */
 };
 
@@ -31,6 +32,7 @@ struct sender {
 	int64_t end_ns;
 	CURLM *multi;
 	struct push_state *state;
+	struct spool *spool;	/* NULL: what waits is in memory alone */
 	uint64_t cpu_before_ns; /* of those before it */
 	struct line *lines;
 	size_t count;
@@ -52,6 +54,8 @@ static void open_lines(struct sender *sender, const struct push_destination *des
 		const struct push_limits limits = {
 			.bytes = destinations[i].queue_bytes,
 			.age_max_ns = destinations[i].url.backend->age_max_ns,
+			.spool = sender->spool,
+			.repeatable = destinations[i].url.backend->repeatable,
 		};
 
 		if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
@@ -63,16 +67,82 @@ static void open_lines(struct sender *sender, const struct push_destination *des
 	}
 }
 
+struct push_amount sender__unsettled(const struct push_counts *counts)
+{
+	struct push_amount amount = { (int64_t)counts->taken.requests,
+				      (int64_t)counts->taken.samples };
+
+	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
+		if (outcome == PUSH_SENDER_BUSY)
+			continue;
+		amount.requests -= (int64_t)counts->outcomes[outcome].requests;
+		amount.samples -= (int64_t)counts->outcomes[outcome].samples;
+	}
+	return amount;
+}
+
+/* What was on its way and may not be sent again has an outcome, which nobody knows. */
+static void take_found(void *context, struct push_request *request, bool sent)
+{
+	struct sender *sender = context;
+	struct line *line = &sender->lines[request->destination];
+
+	line->found.requests++;
+	line->found.samples += (int64_t)request->samples;
+	if (!sent || line->destination->url.backend->repeatable) {
+		push_queue__add(line->queue, request);
+		return;
+	}
+	push_count__add(&line->counts->outcomes[PUSH_UNKNOWN], request->samples);
+	spool__remove(sender->spool, request);
+	free(request);
+}
+
+/* What is found is what a sending process before this one left, or the agent before this one. */
+static void account(struct push_counts *counts, const struct push_amount *unsettled,
+		    const struct push_amount *found)
+{
+	struct push_amount more = { found->requests - unsettled->requests,
+				    found->samples - unsettled->samples };
+	struct push_count *lost = &counts->outcomes[PUSH_SENDER_ENDED];
+
+	if (more.requests < 0 || more.samples < 0) {
+		lost->requests -= (uint64_t)more.requests;
+		lost->samples -= (uint64_t)more.samples;
+		return;
+	}
+	counts->taken.requests += (uint64_t)more.requests;
+	counts->taken.samples += (uint64_t)more.samples;
+	counts->handed.requests += (uint64_t)more.requests;
+	counts->handed.samples += (uint64_t)more.samples;
+}
+
+static void take_up(struct sender *sender)
+{
+	struct push_amount *unsettled = xcalloc(sender->count, sizeof(*unsettled));
+
+	for (size_t i = 0; i < sender->count; i++) {
+		unsettled[i] = sender__unsettled(sender->lines[i].counts);
+		sender->lines[i].counts->queued_bytes = 0;
+	}
+	spool__find(sender->spool, take_found, sender);
+	for (size_t i = 0; i < sender->count; i++)
+		account(sender->lines[i].counts, &unsettled[i], &sender->lines[i].found);
+	free(unsettled);
+}
+
 static void queue_up(struct sender *sender, const struct handover *handover, void *body)
 {
 	struct push_request *request = xcalloc(1, sizeof(*request));
 	struct line *line = &sender->lines[handover->destination];
 
 	request->body = body;
+	request->destination = handover->destination;
 	request->length = handover->length;
 	request->samples = handover->samples;
 	request->end_unix_ns = handover->end_unix_ns;
 	push_count__add(&line->counts->taken, handover->samples);
+	spool__put(sender->spool, request);
 	push_queue__add(line->queue, request);
 }
 
@@ -114,10 +184,13 @@ static void judge(struct line *line, const struct push_verdict *verdict, const c
 	line->failing = !delivered;
 }
 
-static void settle(struct line *line, const struct push_verdict *verdict, char *why)
+static void settle(struct sender *sender, struct line *line, const struct push_verdict *verdict,
+		   char *why)
 {
 	struct push_moment now = moment();
 
+	if (verdict->action != PUSH_SETTLE)
+		spool__rest(sender->spool, line->request);
 	judge(line, verdict, why ? why : "nothing was said");
 	push_queue__settle(line->queue, line->request, verdict, &now);
 	line->request = NULL;
@@ -128,6 +201,8 @@ static void begin(struct sender *sender, struct line *line)
 {
 	struct push_moment now = moment();
 	const struct push_verdict again = { .action = PUSH_AGAIN };
+	const struct push_verdict unreadable = { .action = PUSH_SETTLE,
+						 .outcome = PUSH_UNREADABLE };
 	char *wrong;
 
 	if (line->request)
@@ -135,9 +210,15 @@ static void begin(struct sender *sender, struct line *line)
 	line->request = push_queue__take(line->queue, &now);
 	if (!line->request)
 		return;
+	if (!spool__load(sender->spool, line->request)) {
+		settle(sender, line, &unreadable, xstrdup("it cannot be read from the store"));
+		return;
+	}
+	if (!line->destination->url.backend->repeatable)
+		spool__mark(sender->spool, line->request);
 	wrong = attempt__begin(line->attempt, sender->multi, line->request);
 	if (wrong)
-		settle(line, &again, wrong);
+		settle(sender, line, &again, wrong);
 }
 
 static void take_ends(struct sender *sender)
@@ -157,7 +238,7 @@ static void take_ends(struct sender *sender)
 			if (!attempt__is_of(line->attempt, easy))
 				continue;
 			verdict = attempt__end(line->attempt, sender->multi, code, &why);
-			settle(line, &verdict, why);
+			settle(sender, line, &verdict, why);
 			break;
 		}
 	}
@@ -208,7 +289,8 @@ static void serve(struct sender *sender)
 	}
 }
 
-bool sender__run(int socket, const struct push_destinations *destinations, struct push_state *state)
+bool sender__run(int socket, const struct push_destinations *destinations, int spool,
+		 struct push_state *state)
 {
 	struct sender sender = { .socket = socket,
 				 .state = state,
@@ -219,10 +301,13 @@ bool sender__run(int socket, const struct push_destinations *destinations, struc
 	if (!unprivileged__become("pybpfprof-push") || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return false;
 	sender.multi = curl_multi_init();
+	sender.spool = spool__open(spool, destinations);
 	open_lines(&sender, destinations->list);
+	take_up(&sender);
 	serve(&sender);
 	/* So that what is left is counted.  libcurl's own goes with the process. */
 	for (size_t i = 0; i < sender.count; i++)
 		push_queue__free(sender.lines[i].queue);
+	spool__close(sender.spool);
 	return true;
 }

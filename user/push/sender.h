@@ -10,9 +10,15 @@
 #define SENDER_GRACE_NS 5000000000LL
 
 /* Serves SOCKET until its other side is closed, and for SENDER_GRACE_NS then, where something is
- * left.  STATE has the destinations' counts.  Gives up all privileges first.  Returns whether it
- * could. */
-bool sender__run(int socket, const struct push_destinations *destinations,
+ * left.  STATE has the destinations' counts; what waits is in the folder SPOOL, -1: in memory.
+ * Gives up all privileges first.  Returns whether it could. */
+bool sender__run(int socket, const struct push_destinations *destinations, int spool,
 		 struct push_state *state);
+
+/* What COUNTS has as taken over by a sending process and not settled. */
+struct push_amount {
+	int64_t requests, samples;
+};
+struct push_amount sender__unsettled(const struct push_counts *counts);
 
 #endif

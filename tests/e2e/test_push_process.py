@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The process that pushes: what it may do, what becomes of it, and of what waits then."""
+
+import os
+import re
+import signal
+import socket
+import time
+import urllib.request
+
+import pytest
+
+from agents import end, total, wait_for
+from test_push import (KINDS, WINDOW, WINDOW_S, backend, busy, hang, summary,  # noqa: F401 (fixtures
+                       windows_came_in_time)                                   # among them)
+
+pytestmark = pytest.mark.timed
+
+
+def child_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
+        return int(children.read().split()[0])
+
+
+def sending_process(run):
+    """The one that sends is kept running by another."""
+    return child_of(child_of(run.pid))
+
+
+def status_of(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as status:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in status)
+
+
+def is_gone(pid):
+    try:
+        return status_of(pid)["State"].startswith("Z")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_who_sends_has_no_privileges(busy, backend, agent, store):
+    """And ends with the agent, however that ends."""
+    server = backend("pyroscope")
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: server.taken)
+    pid, keeper = sending_process(run), child_of(run.pid)
+    for status in status_of(keeper), status_of(pid):
+        for name in "CapEff", "CapPrm", "CapInh", "CapAmb":
+            assert int(status[name], 16) == 0
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    links = [os.readlink("/proc/%d/fd/%s" % (pid, name)) for name in os.listdir("/proc/%d/fd" % pid)]
+    assert {link for link in links if store.folder in link} == {os.path.join(store.folder, "push")}
+    assert not [link for link in links if "bpf" in link or "perf" in link]
+    run.process.kill()
+    run.finish()
+    wait_for(lambda: is_gone(pid) and is_gone(keeper))
+
+
+def test_the_sending_process_is_killed(busy, backend, agent, store):
+    """Another one goes on, and each sample is counted once."""
+    server = backend("pyroscope")
+    hung = backend("parca")
+    hung.answer = hang
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % free.getsockname()[1]
+    run = agent(*WINDOW, "--listen", address, "--push", server.url(), "--push", hung.url())
+    for _ in range(2):
+        count = len(server.taken)
+        wait_for(lambda: len(server.taken) > count + 1)
+        os.kill(sending_process(run), signal.SIGKILL)
+    count = len(server.taken)
+    wait_for(lambda: len(server.taken) > count + 2)
+    with urllib.request.urlopen("http://%s/metrics" % address, timeout=60) as answer:
+        text = answer.read().decode("ascii")
+    assert "\npybpfprof_push_sender_restarts_total 2\n" in text
+    assert float(re.search(r"\npybpfprof_push_sender_cpu_seconds_total (.*)\n", text)[1]) > 0
+    windows_came_in_time(store)
+    end(run)
+    assert run.status == 1
+    assert run.stderr.count("was ended by signal 9") == 2, run.stderr
+    stored = sum(samples for _, samples, _, _ in store.check().values())
+    for one in server, hung:
+        delivered, handed = summary(run, one.url())
+        lost = re.findall(re.escape(one.url()) + r": (\d+) samples in \d+ requests: ", run.stderr)
+        assert handed == stored == delivered + sum(map(int, lost)), run.stderr
+    # What was on its way then, and each of what hung.
+    assert re.search(re.escape(hung.url()) + r".*: sent, but not answered", run.stderr)
+    assert "lost with a sending process" not in run.stderr
+
+
+def test_without_a_store_it_is_lost(busy, backend, profile):
+    """With the sending process, or the agent; that is counted, and a failure."""
+    server = backend("pyroscope")
+    server.stop()
+    run = profile.start("agent", *WINDOW, "--push", server.url(), files=False)
+    run.wait_sampling()
+    time.sleep(3 * WINDOW_S)
+    os.kill(sending_process(run), signal.SIGKILL)
+    time.sleep(3 * WINDOW_S)
+    end(run)
+    assert run.status == 1
+    assert "and what waited in it is lost" in run.stderr
+    lost = re.findall(r": (\d+) samples in \d+ requests: (lost with|not delivered)", run.stderr)
+    assert [which for _, which in sorted(lost, key=lambda each: each[1])] == ["lost with", "not delivered"]
+    assert sum(int(samples) for samples, _ in lost) == summary(run, server.url())[1]
+
+
+def spooled(store):
+    return os.listdir(os.path.join(store.folder, "push"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_waits_is_kept(kind, busy, backend, agent, store):
+    """Over the sending process's end and the agent's, whoever kills them; it arrives once."""
+    server = backend(kind)
+    server.stop()
+    run = agent(*WINDOW, "--push", server.url())
+    for count in 1, 3:
+        wait_for(lambda: len(spooled(store)) > count)
+        os.kill(sending_process(run), signal.SIGKILL)
+    run.process.kill()
+    run.finish()
+    server.start()
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: not spooled(store))
+    end(run)
+    assert run.status == 0, run.stderr
+    stored = sum(row[1] for row in store.check().values())
+    # But for what the agent could not hand over any more.
+    assert {start for start, in store.select("SELECT start_ns FROM windows WHERE samples"
+                                             " ORDER BY id LIMIT 3")} <= {
+        profile.start for profile in server.profiles()}
+    assert total(server.rows()) <= stored
+    profiles = server.profiles()
+    assert len({(profile.labels, profile.start) for profile in profiles}) == len(profiles)
+
+
+def test_what_is_left_is_kept(busy, backend, agent, store):
+    """All of it; that is no failure, and the next agent has it."""
+    server = backend("parca")
+    server.stop()
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(store.windows()) >= 3)
+    end(run)
+    assert run.status == 0, run.stderr
+    first = sum(row[1] for row in store.check().values())
+    assert re.search(r": %d samples in \d+ requests: kept in the store" % first, run.stderr)
+    server.start()
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(server.taken) > 4)
+    end(run)
+    assert run.status == 0, run.stderr
+    stored = sum(row[1] for row in store.check().values())
+    assert summary(run, server.url()) == (stored, stored)
+    assert total(server.rows()) == stored and not spooled(store)
+
+
+def test_what_nobody_wants_any_more_is_removed(busy, backend, agent, store):
+    gone, server = backend("parca"), backend("otlp")
+    gone.stop()
+    end(agent(*WINDOW, "--push", gone.url()))
+    count = len(spooled(store))
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: server.taken)
+    end(run)
+    assert count and not spooled(store)
+    assert "removed %d requests that waited for backends" % count in run.stderr
+
+
+def test_it_and_who_keeps_it_are_killed(busy, backend, agent, store):
+    """The agent goes on with all else, and says so."""
+    server = backend("pyroscope")
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: server.taken)
+    pid = sending_process(run)
+    os.kill(child_of(run.pid), signal.SIGKILL)
+    wait_for(lambda: is_gone(pid))
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count + 2)
+    end(run)
+    assert run.status == 1
+    assert "start the agent anew" in run.stderr
+    store.check()
+
+
+def test_it_is_killed_as_the_agent_ends(busy, backend, agent, store):
+    """What is on its way then is counted, too."""
+    server = backend("parca")
+    server.answer = hang
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(store.windows()) > 2)
+    pid = sending_process(run)
+    os.kill(pid, signal.SIGSTOP)
+    run.process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    os.kill(pid, signal.SIGKILL)
+    run.finish()
+    assert run.status == 1
+    delivered, handed = summary(run, server.url())
+    lost = re.findall(r": (\d+) samples in \d+ requests: ", run.stderr)
+    assert delivered == 0 and handed == sum(map(int, lost)) > 0, run.stderr
+
+
+def test_one_that_is_stopped(busy, backend, agent, store):
+    """Not even that delays a window."""
+    server = backend("pyroscope")
+    run = agent("--window", "0.1s", "-r", "199", "--push", server.url())
+    wait_for(lambda: server.taken)
+    pid = sending_process(run)
+    os.kill(pid, signal.SIGSTOP)
+    count = len(store.windows())
+    try:
+        wait_for(lambda: len(store.windows()) > count + 20)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    end(run)
+    store.check()

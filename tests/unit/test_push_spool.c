@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What waits on disk, for real: a folder of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log.h"
+#include "queue.h"
+#include "xalloc.h"
+
+#define SECOND 1000000000LL
+#define FIRST  "parca+http://a"
+#define OTHER  "pyroscope+http://b/with/a/path"
+
+struct test {
+	char folder[32];
+	int fd;
+	struct push_destinations destinations;
+	struct spool *spool;
+	/* What was found, as "1 2! ": samples, ! was sent. */
+	char found[256];
+	struct push_request *last; /* that was found */
+};
+
+static void open_spool(struct test *test)
+{
+	test->spool = spool__open(test->fd, &test->destinations);
+	assert_non_null(test->spool);
+}
+
+static int set_up(void **state)
+{
+	struct test *test = xcalloc(1, sizeof(*test));
+
+	log__set_level(LOG_ERROR);
+	strcpy(test->folder, "/tmp/pybpfprof-spool-XXXXXX");
+	assert_non_null(mkdtemp(test->folder));
+	test->fd = spool__folder(test->folder);
+	assert_true(test->fd >= 0);
+	assert_null(push_destinations__add(&test->destinations, FIRST));
+	assert_null(push_destinations__add(&test->destinations, OTHER));
+	open_spool(test);
+	*state = test;
+	return 0;
+}
+
+static void free_request(struct push_request *request)
+{
+	if (request)
+		free(request->body);
+	free(request);
+}
+
+static int tear_down(void **state)
+{
+	struct test *test = *state;
+	char *command = xasprintf("rm -rf %s", test->folder);
+
+	free_request(test->last);
+	spool__close(test->spool);
+	close(test->fd);
+	push_destinations__free(&test->destinations);
+	assert_int_equal(system(command), 0);
+	free(command);
+	free(test);
+	return 0;
+}
+
+static struct push_request *make(uint32_t destination, uint64_t samples, const char *body)
+{
+	struct push_request *request = xcalloc(1, sizeof(*request));
+
+	request->destination = destination;
+	request->samples = samples;
+	request->end_unix_ns = 5 * SECOND;
+	request->body = xstrdup(body);
+	request->length = strlen(body);
+	return request;
+}
+
+/* A request that is on disk, and nowhere else. */
+static struct push_request *put(struct test *test, uint32_t destination, uint64_t samples,
+				const char *body)
+{
+	struct push_request *request = make(destination, samples, body);
+
+	spool__put(test->spool, request);
+	assert_null(request->body);
+	assert_true(request->file);
+	return request;
+}
+
+static void take(void *context, struct push_request *request, bool sent)
+{
+	struct test *test = context;
+	size_t length = strlen(test->found);
+
+	assert_null(request->body);
+	snprintf(test->found + length, sizeof(test->found) - length, "%d%s ", (int)request->samples,
+		 sent ? "!" : "");
+	free_request(test->last);
+	test->last = request;
+}
+
+/* What another process finds. */
+static const char *found(struct test *test)
+{
+	spool__close(test->spool);
+	open_spool(test);
+	test->found[0] = '\0';
+	spool__find(test->spool, take, test);
+	return test->found;
+}
+
+static void what_is_put_is_found(void **state)
+{
+	struct test *test = *state;
+	char path[64];
+	struct stat status;
+
+	assert_string_equal(found(test), "");
+	free_request(put(test, 0, 1, "one"));
+	free_request(put(test, 1, 2, "two, of another backend"));
+	assert_string_equal(found(test), "1 2 ");
+	assert_int_equal(test->last->destination, 1);
+	assert_int_equal(test->last->end_unix_ns, 5 * SECOND);
+	assert_int_equal(test->last->length, strlen("two, of another backend"));
+	assert_true(spool__load(test->spool, test->last));
+	assert_memory_equal(test->last->body, "two, of another backend", test->last->length);
+	/* After what was there. */
+	free_request(put(test, 0, 3, "three"));
+	assert_string_equal(found(test), "1 2 3 ");
+	snprintf(path, sizeof(path), "%s/push", test->folder);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0700);
+}
+
+static void what_was_on_its_way_is_marked(void **state)
+{
+	struct test *test = *state;
+	struct push_request *one = put(test, 0, 1, "one"), *two = put(test, 0, 2, "two");
+
+	assert_true(spool__load(test->spool, one));
+	spool__mark(test->spool, one);
+	assert_string_equal(found(test), "1! 2 ");
+	spool__rest(test->spool, one);
+	assert_null(one->body);
+	assert_string_equal(found(test), "1 2 ");
+	spool__mark(test->spool, one);
+	assert_true(spool__load(test->spool, one));
+	spool__remove(test->spool, one);
+	assert_string_equal(found(test), "2 ");
+	spool__remove(test->spool, two);
+	assert_string_equal(found(test), "");
+	free_request(one);
+	free_request(two);
+}
+
+static void damage(struct test *test, uint64_t number, const char *how)
+{
+	char *command = xasprintf("cd %s/push && f=%016llx && %s", test->folder,
+				  (unsigned long long)number, how);
+
+	assert_int_equal(system(command), 0);
+	free(command);
+}
+
+/* As a crash of the machine leaves them, or somebody else. */
+static void what_is_broken_is_not_taken(void **state)
+{
+	static const char *const damages[] = {
+		": >$f",
+		"truncate -s -1 $f",
+		"echo more >>$f",
+		"printf x | dd of=$f conv=notrunc 2>/dev/null",
+		/* The length of the URL, and of the body. */
+		"printf '\\377\\377' | dd of=$f conv=notrunc bs=1 seek=38 2>/dev/null",
+		"printf '\\377\\377' | dd of=$f conv=notrunc bs=1 seek=46 2>/dev/null",
+		"mv $f 0000000000000001x",
+		"ln -sf /etc/passwd $f",
+		"cp $f unwritten; rm $f",
+	};
+	struct test *test = *state;
+
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		struct push_request *broken = put(test, 0, 1, "a body"), *whole;
+
+		whole = put(test, 1, 2, "another");
+		damage(test, broken->file, damages[i]);
+		assert_string_equal(found(test), "2 ");
+		spool__remove(test->spool, whole);
+		/* It does not stay. */
+		damage(test, broken->file, "test -z \"$(ls)\"");
+		free_request(broken);
+		free_request(whole);
+	}
+}
+
+static void what_is_gone_is_not_loaded(void **state)
+{
+	struct test *test = *state;
+	struct push_request *request = put(test, 0, 1, "one");
+
+	damage(test, request->file, "rm $f");
+	assert_false(spool__load(test->spool, request));
+	free_request(request);
+}
+
+static void what_cannot_be_written_stays(void **state)
+{
+	struct test *test = *state;
+	struct push_request *request = make(0, 1, "one");
+
+	damage(test, 0, "mkdir unwritten");
+	log__set_level(LOG_ERROR);
+	spool__put(test->spool, request);
+	assert_string_equal(request->body, "one");
+	assert_int_equal(request->file, 0);
+	assert_true(spool__load(test->spool, request));
+	spool__rest(test->spool, request);
+	assert_non_null(request->body);
+	damage(test, 0, "rmdir unwritten");
+	free_request(request);
+}
+
+static void backends_that_are_gone(void **state)
+{
+	struct test *test = *state;
+
+	free_request(put(test, 0, 1, "one"));
+	free_request(put(test, 1, 2, "two"));
+	push_destinations__free(&test->destinations);
+	assert_null(push_destinations__add(&test->destinations, OTHER));
+	assert_string_equal(found(test), "2 ");
+	assert_int_equal(test->last->destination, 0);
+	assert_true(spool__load(test->spool, test->last));
+	assert_memory_equal(test->last->body, "two", 3);
+}
+
+/* What a queue leaves, and what it has done with. */
+static void a_queue_keeps_what_is_left(void **state)
+{
+	static const struct push_verdict delivered = { .action = PUSH_SETTLE };
+	struct test *test = *state;
+	const struct push_limits limits = { .bytes = 100, .spool = test->spool };
+	struct push_counts counts = { 0 };
+	struct push_queue *queue = push_queue__new(&limits, &counts, 1);
+	const struct push_moment now = { SECOND, SECOND };
+
+	for (uint64_t i = 1; i <= 4; i++)
+		push_queue__add(queue, put(test, 0, i, "1234567890123456789012345678901"));
+	/* The first gave way. */
+	push_queue__settle(queue, push_queue__take(queue, &now), &delivered, &now);
+	push_queue__take(queue, &now);
+	push_queue__free(queue);
+	assert_int_equal(counts.outcomes[PUSH_QUEUE_FULL].samples, 1);
+	assert_int_equal(counts.outcomes[PUSH_DELIVERED].samples, 2);
+	assert_int_equal(counts.outcomes[PUSH_UNKNOWN].samples, 3);
+	assert_int_equal(counts.outcomes[PUSH_KEPT].samples, 4);
+	assert_string_equal(found(test), "4 ");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_put_is_found),	    TEST(what_was_on_its_way_is_marked),
+		TEST(what_is_broken_is_not_taken),  TEST(what_is_gone_is_not_loaded),
+		TEST(what_cannot_be_written_stays), TEST(backends_that_are_gone),
+		TEST(a_queue_keeps_what_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "queue.h"
+#include "spool.h"
+#include "xalloc.h"
+
+#define FOLDER	  "push"
+#define UNWRITTEN "unwritten"
+#define SENT	  ".sent"
+
+/* Changes with the files, and with what requests to a kind of backend are made of. */
+#define MAGIC 0x31687375706e7970ULL
+
+/* The one before may still be at its end. */
+#define PATIENCE_MS 8000
+#define LOOK_MS	    50
+
+/* What a file begins with; the destination's URL and the body follow. */
+struct head {
+	uint64_t magic;
+	uint64_t number; /* counts up */
+	uint64_t samples;
+	int64_t end_unix_ns;
+	uint64_t url_length, length;
+};
+
+struct spool {
+	int folder;
+	const struct push_destinations *destinations;
+	uint64_t last; /* number */
+	bool failing;  /* the last one stayed in memory */
+};
+
+/* What a name has room for: a number, whether it was sent, and more than that. */
+struct name {
+	char text[48];
+};
+
+static struct name name_of(uint64_t number, bool sent)
+{
+	struct name name;
+
+	snprintf(name.text, sizeof(name.text), "%016" PRIx64 "%s", number, sent ? SENT : "");
+	return name;
+}
+
+int spool__folder(const char *folder)
+{
+	char *path = xasprintf("%s/" FOLDER, folder);
+	int fd = -1;
+
+	if ((!mkdir(folder, 0700) || errno == EEXIST) && (!mkdir(path, 0700) || errno == EEXIST))
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	free(path);
+	return fd;
+}
+
+/* A lock is the file description's: one of this process's own. */
+static int lock(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), waited_ms = 0;
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EINTR && (errno != EWOULDBLOCK || waited_ms > PATIENCE_MS)) {
+			close(fd);
+			return -1;
+		}
+		usleep(1000 * LOOK_MS);
+		waited_ms += LOOK_MS;
+	}
+	return fd;
+}
+
+struct spool *spool__open(int folder, const struct push_destinations *destinations)
+{
+	struct spool *spool;
+	int fd;
+
+	if (folder < 0)
+		return NULL;
+	fd = lock(folder);
+	if (fd < 0) {
+		log__warning("what is to be pushed waits in memory alone, for the store's folder "
+			     "\"" FOLDER "\" cannot be had: %s",
+			     errno == EWOULDBLOCK ? "another agent has it" : strerror(errno));
+		return NULL;
+	}
+	spool = xcalloc(1, sizeof(*spool));
+	spool->folder = fd;
+	spool->destinations = destinations;
+	return spool;
+}
+
+void spool__close(struct spool *spool)
+{
+	if (!spool)
+		return;
+	close(spool->folder);
+	free(spool);
+}
+
+static bool read_all(int fd, void *bytes, size_t length, off_t from)
+{
+	for (size_t at = 0; at < length;) {
+		ssize_t got = pread(fd, (char *)bytes + at, length - at, from + (off_t)at);
+
+		if (got <= 0)
+			return false;
+		at += (size_t)got;
+	}
+	return true;
+}
+
+static bool write_all(int fd, const void *bytes, size_t length)
+{
+	for (size_t at = 0; at < length;) {
+		ssize_t written = write(fd, (const char *)bytes + at, length - at);
+
+		if (written < 0)
+			return false;
+		at += (size_t)written;
+	}
+	return true;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(((const struct name *)left)->text, ((const struct name *)right)->text);
+}
+
+/* All files, oldest first; the caller frees them. */
+static struct name *list(const struct spool *spool, size_t *count)
+{
+	int fd = openat(spool->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+	struct name *names = NULL;
+	const struct dirent *entry;
+	size_t capacity = 0;
+
+	*count = 0;
+	while (folder && (entry = readdir(folder))) {
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof(names->text))
+			continue;
+		names = xgrow(names, &capacity, *count + 1, sizeof(*names));
+		strcpy(names[(*count)++].text, entry->d_name);
+	}
+	if (folder)
+		closedir(folder);
+	if (*count)
+		qsort(names, *count, sizeof(*names), compare_names);
+	return names;
+}
+
+/* The destination with that URL, or as many as there are. */
+static size_t find_destination(const struct spool *spool, int fd, const struct head *head)
+{
+	const struct push_destinations *destinations = spool->destinations;
+	char *url = xcalloc(1, head->url_length + 1);
+	size_t i = destinations->count;
+
+	if (read_all(fd, url, head->url_length, sizeof(*head)))
+		for (i = 0; i < destinations->count; i++)
+			if (strcmp(destinations->list[i].url.given, url) == 0)
+				break;
+	free(url);
+	return i;
+}
+
+/* Whether a file of SIZE may be what HEAD says. */
+static bool is_whole(const struct head *head, uint64_t size)
+{
+	uint64_t rest = size - sizeof(*head);
+
+	return size >= sizeof(*head) && head->magic == MAGIC && head->url_length <= rest &&
+	       head->length == rest - head->url_length;
+}
+
+/* The request in the file NAME; NULL: none of DESTINATIONS has such. */
+static struct push_request *read_head(const struct spool *spool, const char *name)
+{
+	int fd = openat(spool->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct push_request *request = NULL;
+	struct head head = { 0 };
+	struct stat status;
+	size_t destination;
+
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &status) && read_all(fd, &head, sizeof(head), 0) &&
+	    is_whole(&head, (uint64_t)status.st_size)) {
+		destination = find_destination(spool, fd, &head);
+		if (destination < spool->destinations->count) {
+			request = xcalloc(1, sizeof(*request));
+			request->destination = (uint32_t)destination;
+			request->file = head.number;
+			request->length = head.length;
+			request->samples = head.samples;
+			request->end_unix_ns = head.end_unix_ns;
+		}
+	}
+	close(fd);
+	return request;
+}
+
+void spool__find(struct spool *spool,
+		 void (*take)(void *context, struct push_request *request, bool sent),
+		 void *context)
+{
+	size_t count = 0, removed = 0;
+	struct name *names = spool ? list(spool, &count) : NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct push_request *request = read_head(spool, names[i].text);
+		bool sent = strstr(names[i].text, SENT);
+
+		if (request && strcmp(name_of(request->file, sent).text, names[i].text) == 0) {
+			spool->last = request->file;
+			request->marked = sent;
+			take(context, request, sent);
+			continue;
+		}
+		free(request);
+		removed += !unlinkat(spool->folder, names[i].text, 0) &&
+			   strcmp(names[i].text, UNWRITTEN) != 0;
+	}
+	if (removed)
+		log__warning("removed %zu requests that waited for backends that are not given any "
+			     "more",
+			     removed);
+	free(names);
+}
+
+static bool write_file(const struct spool *spool, const struct push_request *request)
+{
+	const char *url = spool->destinations->list[request->destination].url.given;
+	const struct head head = {
+		MAGIC,	     request->file,  request->samples, request->end_unix_ns,
+		strlen(url), request->length
+	};
+	int fd = openat(spool->folder, UNWRITTEN,
+			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool written;
+
+	if (fd < 0)
+		return false;
+	written = write_all(fd, &head, sizeof(head)) && write_all(fd, url, head.url_length) &&
+		  write_all(fd, request->body, request->length);
+	close(fd);
+	return written && !renameat(spool->folder, UNWRITTEN, spool->folder,
+				    name_of(request->file, false).text);
+}
+
+void spool__put(struct spool *spool, struct push_request *request)
+{
+	if (!spool)
+		return;
+	request->file = ++spool->last;
+	if (write_file(spool, request)) {
+		free(request->body);
+		request->body = NULL;
+		spool->failing = false;
+		return;
+	}
+	if (!spool->failing)
+		log__warning("what is to be pushed waits in memory alone: the store cannot be "
+			     "written: %s",
+			     strerror(errno));
+	unlinkat(spool->folder, UNWRITTEN, 0);
+	request->file = 0;
+	spool->failing = true;
+}
+
+bool spool__load(struct spool *spool, struct push_request *request)
+{
+	const struct push_destination *destination;
+	bool got;
+	int fd;
+
+	if (!spool || !request->file || request->body)
+		return request->body;
+	destination = &spool->destinations->list[request->destination];
+	fd = openat(spool->folder, name_of(request->file, request->marked).text,
+		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	request->body = xmalloc(request->length);
+	got = read_all(fd, request->body, request->length,
+		       (off_t)(sizeof(struct head) + strlen(destination->url.given)));
+	close(fd);
+	return got;
+}
+
+static void set_mark(struct spool *spool, struct push_request *request, bool marked)
+{
+	if (!spool || !request->file || request->marked == marked)
+		return;
+	if (!renameat(spool->folder, name_of(request->file, request->marked).text, spool->folder,
+		      name_of(request->file, marked).text))
+		request->marked = marked;
+}
+
+void spool__mark(struct spool *spool, struct push_request *request)
+{
+	set_mark(spool, request, true);
+}
+
+void spool__rest(struct spool *spool, struct push_request *request)
+{
+	if (!spool || !request->file)
+		return;
+	set_mark(spool, request, false);
+	free(request->body);
+	request->body = NULL;
+}
+
+void spool__remove(struct spool *spool, struct push_request *request)
+{
+	if (spool && request->file)
+		unlinkat(spool->folder, name_of(request->file, request->marked).text, 0);
+}
