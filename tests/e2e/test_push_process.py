@@ -76,6 +76,7 @@ def test_the_sending_process_is_killed(busy, backend, agent, store):
         text = answer.read().decode("ascii")
     assert "\npybpfprof_push_sender_restarts_total 2\n" in text
     assert float(re.search(r"\npybpfprof_push_sender_cpu_seconds_total (.*)\n", text)[1]) > 0
+    assert int(re.search(r"\npybpfprof_push_sender_memory_bytes (\d+)\n", text)[1]) > 1 << 18
     windows_came_in_time(store)
     end(run)
     assert run.status == 1

@@ -32,7 +32,8 @@ static void keep_budget(struct agent *agent)
 		.now_ns = now_ns(),
 		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 +
 			 sinks__cpu_seconds(&agent->sinks),
-		.bytes = metrics__resident_bytes(),
+		.bytes = metrics__resident_bytes() + sinks__bytes(&agent->sinks) +
+			 pods__bytes(agent->pods),
 	};
 	double rate_hz = budget__judge(&agent->budget, &options->budget, &use,
 				       options->sampled.rate_hz, sysconf(_SC_NPROCESSORS_ONLN));

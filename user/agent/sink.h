@@ -26,6 +26,8 @@ struct sink_operations {
 	void (*measure)(const void *context, FILE *file);
 	/* CPU time that other processes of the agent's have used for it; NULL: there are none. */
 	double (*cpu_seconds)(const void *context);
+	/* Memory that they have of their own; NULL: there are none. */
+	uint64_t (*bytes)(const void *context);
 };
 
 /* A sink, and what became of the windows that it was given. */
@@ -50,6 +52,9 @@ void sinks__take(struct sinks *sinks, const struct labelled_window *window);
 
 /* CPU time that other processes of the agent's have used for them. */
 double sinks__cpu_seconds(const struct sinks *sinks);
+
+/* Memory that these have of their own. */
+uint64_t sinks__bytes(const struct sinks *sinks);
 
 /* Closes all, and says what they took; whether all that they were given is where it belongs. */
 bool sinks__close(struct sinks *sinks);

@@ -13,7 +13,7 @@ struct shared {
 	 * begun. */
 	uint64_t begun, written;
 	uint64_t length[2];
-	uint64_t restarts;
+	uint64_t restarts, bytes;
 	bool current, crowded;
 	char text[];
 };
@@ -98,8 +98,19 @@ bool pod_board__current(const struct pod_board *board)
 	       !__atomic_load_n(&board->shared->crowded, __ATOMIC_SEQ_CST);
 }
 
+void pod_board__set_bytes(struct pod_board *board, uint64_t bytes)
+{
+	__atomic_store_n(&board->shared->bytes, bytes, __ATOMIC_SEQ_CST);
+}
+
+uint64_t pod_board__bytes(const struct pod_board *board)
+{
+	return __atomic_load_n(&board->shared->bytes, __ATOMIC_SEQ_CST);
+}
+
 void pod_board__end_writer(struct pod_board *board, bool again)
 {
+	pod_board__set_bytes(board, 0);
 	pod_board__set_current(board, false);
 	__atomic_fetch_add(&board->shared->restarts, again, __ATOMIC_SEQ_CST);
 }

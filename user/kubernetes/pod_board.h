@@ -27,6 +27,10 @@ char *pod_board__read(const struct pod_board *board, uint64_t *serial, size_t *l
 void pod_board__set_current(struct pod_board *board, bool current);
 bool pod_board__current(const struct pod_board *board);
 
+/* Memory that the writer has of its own. */
+void pod_board__set_bytes(struct pod_board *board, uint64_t bytes);
+uint64_t pod_board__bytes(const struct pod_board *board);
+
 /* The writer has ended; AGAIN: another one takes its place. */
 void pod_board__end_writer(struct pod_board *board, bool again);
 /* How many took the place of one. */

@@ -12,6 +12,7 @@
 
 #include "log.h"
 #include "now.h"
+#include "own_memory.h"
 #include "pod_set.h"
 #include "pod_watch.h"
 #include "unprivileged.h"
@@ -346,6 +347,7 @@ static void serve(struct pod_watch *watch)
 		curl_multi_perform(watch->multi, &running);
 		take_ends(watch);
 		publish(watch);
+		pod_board__set_bytes(watch->board, own_memory__bytes());
 		curl_multi_poll(watch->multi, &agent, 1, time_left_ms(watch), NULL);
 	}
 }

@@ -244,6 +244,11 @@ const char *pods__container_text(const json_t *pod, const char *container, const
 	return pods__text(json_object_get(json_object_get(pod, "containers"), container), key);
 }
 
+uint64_t pods__bytes(const struct pods *pods)
+{
+	return pods ? pod_board__bytes(pods->board) : 0;
+}
+
 void pods__measure(const struct pods *pods, FILE *file)
 {
 	if (!pods)
@@ -263,7 +268,11 @@ void pods__measure(const struct pods *pods, FILE *file)
 		"# HELP pybpfprof_pods_restarts_total Processes asking for pods that had to be "
 		"replaced.\n"
 		"# TYPE pybpfprof_pods_restarts_total counter\n"
-		"pybpfprof_pods_restarts_total %" PRIu64 "\n",
+		"pybpfprof_pods_restarts_total %" PRIu64 "\n"
+		"# HELP pybpfprof_pods_memory_bytes Memory that the process asking for pods has of "
+		"its own; the limit has it, too.\n"
+		"# TYPE pybpfprof_pods_memory_bytes gauge\n"
+		"pybpfprof_pods_memory_bytes %" PRIu64 "\n",
 		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board),
-		pod_board__restarts(pods->board));
+		pod_board__restarts(pods->board), pods__bytes(pods));
 }

@@ -31,6 +31,9 @@ const json_t *pods__find(const struct pods *pods, const char *uid, const char *c
 const char *pods__text(const json_t *pod, const char *key);
 const char *pods__container_text(const json_t *pod, const char *container, const char *key);
 
+/* Memory that the process which asks has of its own. */
+uint64_t pods__bytes(const struct pods *pods);
+
 /* Writes its metrics, as metrics.h does. */
 void pods__measure(const struct pods *pods, FILE *file);
 

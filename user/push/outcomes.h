@@ -53,6 +53,7 @@ struct push_counts {
 /* Of all of them. */
 struct push_state {
 	_Atomic uint64_t cpu_ns;   /* that all sending processes have used */
+	_Atomic uint64_t bytes;	   /* memory that this one has of its own */
 	_Atomic uint64_t restarts; /* sending processes that had to be replaced */
 	struct push_counts counts[];
 };

@@ -60,6 +60,9 @@ void push_metrics__write(const struct push_destinations *destinations,
 	head(file, "sender_restarts_total", "counter",
 	     "Times that the process that sends had to be started anew.");
 	fprintf(file, PREFIX "sender_restarts_total %" PRIu64 "\n", state->restarts);
+	head(file, "sender_memory_bytes", "gauge",
+	     "Memory that the process that sends has of its own; the limit has it, too.");
+	fprintf(file, PREFIX "sender_memory_bytes %" PRIu64 "\n", state->bytes);
 	head(file, "sender_cpu_seconds_total", "counter",
 	     "CPU time that the process that sends used; the budget has it, too.");
 	fprintf(file, PREFIX "sender_cpu_seconds_total %.9f\n", state->cpu_ns / 1e9);

@@ -53,6 +53,7 @@ static void count_end(void *context, bool again)
 	/* What is on disk the next one finds, which counts what is not. */
 	for (size_t i = 0; push->spool < 0 && i < push->destinations->count; i++)
 		count_lost(&push->state->counts[i]);
+	push->state->bytes = 0;
 	push->state->restarts += again;
 }
 
@@ -223,12 +224,20 @@ static double cpu_seconds(const void *context)
 	return push->state->cpu_ns / 1e9;
 }
 
+static uint64_t bytes(const void *context)
+{
+	const struct push *push = context;
+
+	return push->state->bytes;
+}
+
 static const struct sink_operations operations = {
 	.name = "push",
 	.take = take,
 	.close = close_push,
 	.measure = measure,
 	.cpu_seconds = cpu_seconds,
+	.bytes = bytes,
 };
 
 char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,

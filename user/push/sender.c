@@ -9,6 +9,7 @@
 #include "handover.h"
 #include "log.h"
 #include "now.h"
+#include "own_memory.h"
 #include "queue.h"
 #include "sender.h"
 #include "unprivileged.h"
@@ -279,6 +280,7 @@ static void serve(struct sender *sender)
 		struct curl_waitfd handed = { .fd = sender->socket, .events = CURL_WAIT_POLLIN };
 
 		sender->state->cpu_ns = sender->cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		sender->state->bytes = own_memory__bytes();
 		curl_multi_poll(sender->multi, &handed, sender->socket >= 0, time_left_ms(sender),
 				NULL);
 		receive(sender);
