@@ -43,6 +43,8 @@ static enum exit_status parse(int count, char **arguments, struct request *reque
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
+	enum exit_status status;
+	bool verbose = false;
 	int option = 0;
 
 	opterr = 0;
@@ -54,20 +56,23 @@ static enum exit_status parse(int count, char **arguments, struct request *reque
 				   arguments[optind - 1]);
 			return STATUS_USAGE;
 		}
-		if (option == 'v')
-			log__set_level(LOG_DEBUG);
+		verbose |= option == 'v';
 		request->json |= option == OPTION_JSON;
 		request->asks_for_help |= option == 'h';
 		request->agent = option == OPTION_AGENT;
 	}
-	if (request->agent)
-		return agent_options__parse(count - optind + 1, arguments + optind - 1,
-					    &request->options);
-	if (optind < count) {
+	status = STATUS_WRITTEN;
+	if (request->agent) {
+		status = agent_options__parse(count - optind + 1, arguments + optind - 1,
+					      &request->options);
+	} else if (optind < count) {
 		log__error("check takes no '%s'; see pybpfprof check --help", arguments[optind]);
-		return STATUS_USAGE;
+		status = STATUS_USAGE;
 	}
-	return STATUS_WRITTEN;
+	/* The agent's options have a level, too. */
+	if (verbose)
+		log__set_level(LOG_DEBUG);
+	return status;
 }
 
 enum exit_status cmd_check(int count, char **arguments)

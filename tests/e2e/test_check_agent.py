@@ -2,12 +2,16 @@
 """pybpfprof check --agent: its store, its backends, the API server, each as it can be and as it can
 not."""
 
+import contextlib
+import errno
 import json
 import os
+import sqlite3
 
 import pytest
 
-from test_check import NAMES, NOT_ALLOWED, USAGE, run, with_shell
+from agents import end, wait_for
+from test_check import NAMES, NOT_ALLOWED, USAGE, deny, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
@@ -68,6 +72,28 @@ def test_a_store_without_room(size, verdict, binary, require, tmp_path):
     (name, found_verdict, said), _ = found(binary, "--store", tmp_path / "store", prefix=prefix)
     assert (name, found_verdict) == ("store", verdict)
     assert "--store-size is 1024 MiB" in said
+
+
+def test_a_store_that_has_some_already(binary, require, agent, store):
+    """That much more room is not needed."""
+    require("unshare")
+    run = agent("--window", "0.2s", "--listen", "off")
+    wait_for(store.windows)
+    end(run)
+    with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as database:
+        database.execute("INSERT INTO strings (text, until) VALUES (hex(randomblob(3000000)), 0)")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    prefix = with_shell("mount -t tmpfs -o size=32m none /mnt && cp -r %s /mnt/store" % store.folder)
+    for size, verdict in ("28M", "OK"), ("40M", "LIMITED"):
+        rows = found(binary, "--store", "/mnt/store", "--store-size", size, prefix=prefix)
+        assert rows[0][:2] == ("store", verdict), rows
+    assert "--store-size is 40 MiB, of which 11 MiB are used" in rows[0][2]
+
+
+def test_it_says_more(binary, tmp_path):
+    """Also where the agent's options are looked at."""
+    answer = run(binary, "-v", "--agent", "--store", tmp_path, prefix=deny(321, errno.EPERM))
+    assert answer.returncode == NOT_ALLOWED and "libbpf: " in answer.stderr, answer.stderr
 
 
 def test_a_store_that_cannot_be_written_to(binary, require, tmp_path):

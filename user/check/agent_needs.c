@@ -13,6 +13,7 @@
 #include "agent_needs.h"
 #include "api_server.h"
 #include "credentials.h"
+#include "store.h"
 #include "unprivileged.h"
 #include "xalloc.h"
 
@@ -50,8 +51,22 @@ static int try_to_write(const char *folder)
 	return 0;
 }
 
+/* What the store in FOLDER has already, as far as it is one. */
+static uint64_t store_has(const char *folder)
+{
+	struct store *store;
+	char *wrong = store__open(folder, STORE_READ, &store);
+	uint64_t bytes = wrong ? 0 : store__bytes(store);
+
+	free(wrong);
+	store__close(store);
+	return bytes;
+}
+
+/* Room for WANTED bytes, of which the store has some. */
 static void check_room(const char *folder, uint64_t wanted, struct findings *findings)
 {
+	uint64_t has = store_has(folder), more = wanted > has ? wanted - has : 0;
 	struct statvfs status;
 	uint64_t free_bytes;
 
@@ -62,15 +77,16 @@ static void check_room(const char *folder, uint64_t wanted, struct findings *fin
 		return;
 	}
 	free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
-	if (free_bytes >= wanted) {
+	if (free_bytes >= more) {
 		findings__add_ok(findings, "%s can be written to, and has %" PRIu64 " MiB", folder,
 				 free_bytes >> 20);
 		return;
 	}
 	findings__add(findings, free_bytes < STORE_BYTES_MIN ? VERDICT_MISSING : VERDICT_LIMITED,
 		      "windows are lost when the disk is full",
-		      "%s has %" PRIu64 " MiB, and --store-size is %" PRIu64 " MiB", folder,
-		      free_bytes >> 20, wanted >> 20);
+		      "%s has %" PRIu64 " MiB, and --store-size is %" PRIu64
+		      " MiB, of which %" PRIu64 " MiB are used",
+		      folder, free_bytes >> 20, wanted >> 20, has >> 20);
 	findings__mend(findings, "make room there, or lower --store-size");
 }
 
