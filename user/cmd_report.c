@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cmd_report.h"
-#include "difference.h"
 #include "log.h"
 #include "moment.h"
 #include "now.h"
@@ -133,7 +132,8 @@ static const struct option_entry options[] = {
 	  take_since, NULL, 0 },
 	{ "until", 0, "TIME", "up to then (now)", take_until, NULL, 0 },
 	{ "diff", 0, "TIME",
-	  "what changed since as long a time so long before, as 1d:\na table, of functions",
+	  "what changed since as long a time so long before, as 1d:\na table of functions, or with "
+	  "-f folded or pprof each stack",
 	  take_diff, NULL, 0 },
 	{ "label", 0, "NAME=VALUE",
 	  "\nonly services that have it, as service_name=web; several\n"
@@ -176,15 +176,16 @@ static enum exit_status check(struct report *report)
 		log__error("--since is not before --until; see pybpfprof " VERB " --help");
 		return STATUS_USAGE;
 	}
-	if (report->diff_ns && !report->format)
-		report->format = &output_text;
-	if (report->diff_ns && report->format != &output_text) {
-		log__error("--diff is a table: without -f, or -f text; see pybpfprof " VERB
-			   " --help");
-		return STATUS_USAGE;
-	}
 	if (!report->format && report->output)
 		report->format = output__by_ending(report->output);
+	if (report->diff_ns && !report->format)
+		report->format = &output_text;
+	if (report->diff_ns && !report->format->tells_difference) {
+		log__error("%s cannot show what --diff finds: -f text, folded or pprof can; see "
+			   "pybpfprof " VERB " --help",
+			   report->format->name);
+		return STATUS_USAGE;
+	}
 	if (!report->format && report->output && strcmp(report->output, "-") != 0) {
 		log__error("'%s' does not tell the format by its ending: add -f FORMAT; see "
 			   "pybpfprof " VERB " --help",
@@ -198,7 +199,7 @@ static enum exit_status check(struct report *report)
 
 struct written_profile {
 	const struct report *report;
-	const struct profile *profile, *before; /* before: NULL: there is nothing to compare */
+	const struct profile *profile;
 };
 
 static int write_profile(const void *what, FILE *file)
@@ -206,10 +207,6 @@ static int write_profile(const void *what, FILE *file)
 	const struct written_profile *written = what;
 	const struct report *report = written->report;
 
-	if (written->before) {
-		difference__write(written->before, written->profile, &report->shown, file);
-		return 0;
-	}
 	return report->format->write(written->profile, &report->shown, file);
 }
 
@@ -264,10 +261,9 @@ static void tell(const struct profile *profile, const struct store_found *found)
 	free(summary);
 }
 
-static enum exit_status write_report(struct report *report, const struct profile *profile,
-				     const struct profile *before)
+static enum exit_status write_report(struct report *report, const struct profile *profile)
 {
-	struct written_profile written = { report, profile, before };
+	struct written_profile written = { report, profile };
 	char *pattern = report->output
 				? xstrdup(report->output)
 				: xasprintf("pybpfprof-report-%%t.%s", report->format->suffix);
@@ -290,18 +286,44 @@ static enum exit_status write_report(struct report *report, const struct profile
 	return status;
 }
 
-/* Reads what the query asks for, so long before.  NULL, or what is wrong. */
-static char *read_earlier(const struct report *report, struct store *store, int64_t ago_ns,
-			  struct profile *profile, struct store_found *found)
+/* Reads what the query asks for, so long before, into BEFORE, and leaves in PROFILE, a new one, all
+ * but its samples: what is read then has the same numbers.  NULL, or what is wrong. */
+static char *read_earlier(const struct report *report, struct store *store, struct profile *profile,
+			  struct profile *before)
 {
 	struct store_query query = report->query;
+	struct store_found found;
+	char *wrong;
 
-	query.since_unix_ns -= ago_ns;
-	query.until_unix_ns -= ago_ns;
-	return store__read(store, &query, profile, found);
+	query.since_unix_ns -= report->diff_ns;
+	query.until_unix_ns -= report->diff_ns;
+	wrong = store__read(store, &query, profile, &found);
+	before->rate_hz = profile->rate_hz;
+	before->duration_ns = profile->duration_ns;
+	before->sample_count = profile->sample_count;
+	before->samples = xcalloc(profile->sample_count + 1, sizeof(*before->samples));
+	if (profile->sample_count)
+		memcpy(before->samples, profile->samples,
+		       profile->sample_count * sizeof(*before->samples));
+	profile__clear_samples(profile);
+	profile->duration_ns = 0;
+	profile->ledger = (struct ledger){ 0 };
+	return wrong;
 }
 
-/* Writes what was FOUND, beside the same of BEFORE where something is to be compared. */
+/* Has BEFORE, of which there are samples and times, have all else from PROFILE. */
+static void complete_earlier(const struct profile *profile, struct profile *before)
+{
+	struct profile own = *before;
+
+	*before = *profile;
+	before->rate_hz = own.rate_hz;
+	before->duration_ns = own.duration_ns;
+	before->samples = own.samples;
+	before->sample_count = own.sample_count;
+}
+
+/* Writes what was FOUND, beside what BEFORE has where something is to be compared. */
 static enum exit_status show(struct report *report, const struct profile *profile,
 			     const struct store_found *found, const struct profile *before)
 {
@@ -312,28 +334,30 @@ static enum exit_status show(struct report *report, const struct profile *profil
 		return STATUS_NO_SAMPLE;
 	}
 	tell(profile, found);
-	return write_report(report, profile, report->diff_ns ? before : NULL);
+	report->shown.before = report->diff_ns ? before : NULL;
+	return write_report(report, profile);
 }
 
 static enum exit_status run(struct report *report)
 {
-	struct profile *profile = profile__new(), *before = profile__new();
+	struct profile *profile = profile__new(), before = { 0 };
 	enum exit_status status = STATUS_FAILED;
-	struct store_found found, found_before;
+	struct store_found found;
 	struct store *store;
 	char *wrong = store__open(report->folder, STORE_READ, &store);
 
+	if (!wrong && report->diff_ns)
+		wrong = read_earlier(report, store, profile, &before);
 	if (!wrong)
 		wrong = store__read(store, &report->query, profile, &found);
-	if (!wrong && report->diff_ns)
-		wrong = read_earlier(report, store, report->diff_ns, before, &found_before);
+	complete_earlier(profile, &before);
 	if (wrong)
 		log__error("%s", wrong);
 	else
-		status = show(report, profile, &found, before);
+		status = show(report, profile, &found, &before);
 	free(wrong);
 	store__close(store);
-	profile__free(before);
+	free(before.samples);
 	profile__free(profile);
 	return status;
 }

@@ -16,6 +16,7 @@ uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *la
 	const char *pid = json_string_value(json_object_get(labels, "pid"));
 	uint32_t process = profile__process(profile, serial, pid ? strtoul(pid, NULL, 10) : 0);
 	struct profile_process *entry = &profile->processes[process];
+	bool is_new = !entry->label_count;
 	const char *name;
 	json_t *value;
 
@@ -23,9 +24,12 @@ uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *la
 	entry->python_version = label_text(profile, labels, "python_version");
 	entry->container_id = label_text(profile, labels, "container_id");
 	entry->pod_uid = label_text(profile, labels, "pod_uid");
-	/* It is not written to. */
-	json_object_foreach((json_t *)labels, name, value) if (json_is_string(value))
-		profile__label(profile, process, name, json_string_value(value));
+	/* It is not written to; and what is known already is not added. */
+	json_object_foreach((json_t *)labels, name, value)
+	{
+		if (is_new && json_is_string(value))
+			profile__label(profile, process, name, json_string_value(value));
+	}
 	return profile__thread(profile, process, 0);
 }
 

@@ -73,8 +73,8 @@ def test_reports_of_a_time(any_python, target, agent, report, store):
     report("--since", "2d", "--until", "1d", status=5)
 
 
-def test_what_changed(any_python, target, agent, profile, store):
-    """One service before, and two of it later."""
+def test_what_changed(any_python, target, agent, profile, store, require, tmp_path):
+    """One process before, and two of it later."""
     options = {"environment": named("web")}
     many = target(any_python, "many_stacks.py", 1, **options)
     run = agent("--window", "0.5s", "-r", "499")
@@ -85,15 +85,32 @@ def test_what_changed(any_python, target, agent, profile, store):
     end(run)
     over = time.time_ns()
     # Of the time after it, and of as long a time up to it.
-    read = profile.attempt(
-        "report", "--store", store.folder, "--since", moment(middle), "--until", moment(over),
-        "--label", "service_name=" + own("web"), "--diff", "%.9fs" % ((over - middle) / 1e9), "-o", "-")
-    assert read.status == 0, read.stderr
+    span = ["--since", moment(middle), "--until", moment(over), "--label",
+            "service_name=" + own("web"), "--diff", "%.9fs" % ((over - middle) / 1e9)]
+
+    def compare(*options):
+        read = profile.attempt("report", "--store", store.folder, *span, *options)
+        assert read.status == 0, read.stderr
+        return read
+    read = compare("-o", "-")
     rows = re.findall(r"^ *(\S+)% +(\S+)% +(\S+)% +(\S+)%  (\w+) \(busy.py\)$",
                       read.stdout.decode("utf-8"), re.MULTILINE)
     changes = {row[4]: tuple(map(float, row[:4])) for row in rows}
     was, now, change, _ = changes["leaf"]
     assert was == 0 and now > 2 and abs(change - now) < 0.02
+    stacks = [line.rsplit(" ", 2)
+              for line in compare("-f", "folded", "-o", "-").stdout.decode("utf-8").splitlines()]
+    leaves = [(int(before), int(after)) for stack, before, after in stacks if ";leaf (" in stack]
+    assert not sum(before for before, _ in leaves) and sum(after for _, after in leaves) > 20
+    assert sum(int(before) for _, before, _ in stacks) > 20
+    # What pprof makes of it: a part of what was before.
+    compare("-o", tmp_path / "change.pb.gz")
+    text = subprocess.check_output(
+        [require("go"), "tool", "pprof", "-top", "-sample_index=samples",
+         str(tmp_path / "change.pb.gz")], env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)),
+        stderr=subprocess.DEVNULL).decode("utf-8")
+    assert "% of " + str(sum(int(before) for _, before, _ in stacks)) in text, text
+    assert re.search(r"^ +%d .* leaf$" % sum(after for _, after in leaves), text, re.MULTILINE), text
     empty = profile.attempt("report", "--store", store.folder, "--diff", "2d")
     assert empty.status == 5 and "of the time before" in empty.stderr
 
@@ -297,7 +314,7 @@ def test_a_broken_store(profile, store):
     (["report", "--store", "x", "--since", "1h", "--until", "2h"], "not before"),
     (["report", "--store", "x", "--label", "web"], "label 'web'"),
     (["report", "--store", "x", "--diff", "x"], "time 'x'"),
-    (["report", "--store", "x", "--diff", "1h", "-f", "html"], "--diff is a table"),
+    (["report", "--store", "x", "--diff", "1h", "-f", "html"], "html cannot show"),
     (["report", "--store", "x", "-f", "svg"], "format 'svg'"),
     (["report", "--store", "x", "-o", "x.svg"], "does not tell the format")])
 def test_wrong_usage(words, says, profile):

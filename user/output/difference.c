@@ -56,6 +56,13 @@ static double weight_of(const struct profile *profile)
 		       : 0;
 }
 
+double difference__scale(const struct profile *before, const struct profile *now)
+{
+	double weight = weight_of(now);
+
+	return weight > 0 ? weight_of(before) / weight : 0;
+}
+
 /* Adds PROFILE, the one before, or the other one; what it took altogether. */
 static double add_profile(struct row **rows, const struct profile *profile, int which,
 			  const struct output_options *options)

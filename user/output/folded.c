@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Folded stacks: a line for each stack, root first, and its count.
+ * Folded stacks: a line for each stack, root first, and its count; of a difference two, as
+ * difffolded.pl has them: before, and now.
  *
  * A line is never spelled out before it is printed.  Every label has a rank
  * among all labels, a line is a row of ranks, and lines are sorted, and merged
  * where they have become the same, by those.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "difference.h"
 #include "output.h"
 #include "xalloc.h"
 
 /* Pyroscope silently drops everything from a line of 64 KiB on. */
 #define LINE_BYTES_MAX (60 * 1024)
-#define COUNT_BYTES    24
+#define COUNT_BYTES    48
 
 _Static_assert(3 * LABEL_BYTES_MAX + 64 + COUNT_BYTES < LINE_BYTES_MAX,
 	       "a process, a thread and a leaf always fit");
@@ -35,7 +38,7 @@ struct line {
 	uint32_t root_length;
 	uint32_t depth; /* frames, counted from the leaf */
 	const uint32_t *locations;
-	uint64_t count;
+	uint64_t count, before;
 };
 
 static int compare_texts(const void *left, const void *right, void *texts)
@@ -150,7 +153,6 @@ static void line__init(struct line *line, const struct profile *profile,
 
 	line->locations = stack->locations;
 	line->depth = stack->depth;
-	line->count = sample->count;
 	if (output__shows_processes(profile, options))
 		line->root[line->root_length++] = labels->ranks[labels->first_process + process];
 	if (options->threads)
@@ -159,7 +161,7 @@ static void line__init(struct line *line, const struct profile *profile,
 	line__cut(line, labels);
 }
 
-static void line__print(const struct line *line, const struct labels *labels, uint64_t count,
+static void line__print(const struct line *line, const struct labels *labels, bool differs,
 			FILE *file)
 {
 	for (uint32_t i = 0; i < line__length(line); i++) {
@@ -167,27 +169,50 @@ static void line__print(const struct line *line, const struct labels *labels, ui
 			fputc(';', file);
 		fputs(labels->texts[line__rank(line, labels, i)], file);
 	}
-	fprintf(file, " %llu\n", (unsigned long long)count);
+	if (differs)
+		fprintf(file, " %llu", (unsigned long long)line->before);
+	fprintf(file, " %llu\n", (unsigned long long)line->count);
+}
+
+/* A line for each sample, of both profiles where there are two; the caller frees them. */
+static struct line *make_lines(const struct profile *profile, const struct output_options *options,
+			       const struct labels *labels, size_t *count)
+{
+	const struct profile *before = options->before;
+	size_t before_count = before ? before->sample_count : 0;
+	double scale = before ? difference__scale(before, profile) : 0;
+	struct line *lines = xcalloc(profile->sample_count + before_count + 1, sizeof(*lines)), *at;
+
+	at = lines;
+	for (size_t i = 0; i < profile->sample_count; i++, at++) {
+		line__init(at, profile, options, labels, &profile->samples[i]);
+		at->count = profile->samples[i].count;
+	}
+	for (size_t i = 0; i < before_count; i++, at++) {
+		line__init(at, profile, options, labels, &before->samples[i]);
+		at->before = (uint64_t)llround(before->samples[i].count * scale);
+	}
+	*count = (size_t)(at - lines);
+	return lines;
 }
 
 static int write_folded(const struct profile *profile, const struct output_options *options,
 			FILE *file)
 {
-	struct line *lines = xcalloc(profile->sample_count, sizeof(*lines));
 	struct labels labels;
-	uint64_t count = 0;
+	struct line *lines;
+	size_t count;
 
 	labels__init(&labels, profile, options);
-	for (size_t i = 0; i < profile->sample_count; i++)
-		line__init(&lines[i], profile, options, &labels, &profile->samples[i]);
-	qsort_r(lines, profile->sample_count, sizeof(*lines), compare_lines, &labels);
-	for (size_t i = 0; i < profile->sample_count; i++) {
-		count += lines[i].count;
-		if (i + 1 < profile->sample_count &&
-		    !compare_lines(&lines[i], &lines[i + 1], &labels))
+	lines = make_lines(profile, options, &labels, &count);
+	qsort_r(lines, count, sizeof(*lines), compare_lines, &labels);
+	for (size_t i = 0; i < count; i++) {
+		if (i + 1 == count || compare_lines(&lines[i], &lines[i + 1], &labels)) {
+			line__print(&lines[i], &labels, options->before, file);
 			continue;
-		line__print(&lines[i], &labels, count, file);
-		count = 0;
+		}
+		lines[i + 1].count += lines[i].count;
+		lines[i + 1].before += lines[i].before;
 	}
 	free(lines);
 	labels__free(&labels);
@@ -199,5 +224,6 @@ const struct output_format output_folded = {
 	.description = "a line for each stack and its count, as flame graph tools read it",
 	.suffix = "folded",
 	.endings = { ".folded", ".collapsed", ".txt" },
+	.tells_difference = true,
 	.write = write_folded,
 };

@@ -17,6 +17,9 @@ struct output_options {
 	bool full_filenames; /* --full-filenames: as the code object has them */
 	const char *title;   /* what was profiled: "PID 1234: python3 app.py"; valid UTF-8.
 			      * pprof without one has no comments */
+	/* What the profile is compared with, where the format tells_difference: all but its samples
+	 * and times is the profile's own.  NULL: nothing. */
+	const struct profile *before;
 };
 
 struct output_format {
@@ -25,6 +28,7 @@ struct output_format {
 	const char *suffix;	 /* of a default file name: "html", "speedscope.json" */
 	const char *endings[4];	 /* of -o that mean this format, longest first; NULL ends */
 	bool tells_threads;	 /* apart, without -t, too */
+	bool tells_difference;	 /* from what was before */
 	/* Writes the whole profile; 0, or -errno where the error is not the file's own
 	 * (the caller checks that with ferror and fclose). */
 	int (*write)(const struct profile *profile, const struct output_options *options,

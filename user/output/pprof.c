@@ -5,13 +5,18 @@
  * A message that is written in parts, one after another, is to its reader the
  * message of all their fields.  So the profile is packed a sample, a location,
  * a function, a string at a time, and is never in memory as a whole.
+ *
+ * Of a difference what was before is negative, with the label by which `go tool pprof` knows what
+ * it is to compare with, as it makes of -diff_base itself.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
 
+#include "difference.h"
 #include "output.h"
 #include "plain_text.h"
 #include "pprof.pb-c.h"
@@ -25,7 +30,7 @@
 #define VALUE_BYTES_MAX 1024
 
 /* Of a sample, beside a service's own. */
-#define LABELS_MAX 9
+#define LABELS_MAX 10
 
 /* Those of one sample. */
 struct labels {
@@ -46,6 +51,7 @@ struct writer {
 	struct {
 		int64_t pid, tid, thread, process, command, container_id, cgroup, pod_uid, user;
 	} keys;
+	int64_t base, is_base; /* a label's key and value */
 };
 
 static void compress_bytes(struct writer *writer, uint8_t *bytes, size_t length, int flush)
@@ -263,15 +269,18 @@ static void init_labels(struct writer *writer, const struct profile_thread *thre
 	add_value(writer, labels, writer->keys.user, process->user);
 }
 
-static void put_sample(struct writer *writer, const struct profile_sample *sample)
+/* COUNT: of which it stands for, negative where it was before. */
+static void put_sample(struct writer *writer, const struct profile_sample *sample, int64_t count)
 {
 	const struct profile *profile = writer->profile;
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample message = PPROF__SAMPLE__INIT, *messages[] = { &message };
-	int64_t values[] = { sample->count, sample->count * profile__period_ns(profile) };
+	int64_t values[] = { count, count * profile__period_ns(profile) };
 
 	init_labels(writer, &profile->threads[sample->thread]);
+	if (count < 0)
+		add_label(&writer->labels, writer->base, writer->is_base, 0);
 	message.label = writer->labels.list;
 	message.n_label = writer->labels.count;
 	message.n_value = 2;
@@ -284,6 +293,20 @@ static void put_sample(struct writer *writer, const struct profile_sample *sampl
 	part.sample = messages;
 	put(writer, &part);
 	free(message.location_id);
+}
+
+static void put_before(struct writer *writer, const struct profile *before)
+{
+	double scale = difference__scale(before, writer->profile);
+
+	writer->base = put_text(writer, "pprof::base");
+	writer->is_base = put_text(writer, "true");
+	for (size_t i = 0; i < before->sample_count; i++) {
+		int64_t count = llround(before->samples[i].count * scale);
+
+		if (count)
+			put_sample(writer, &before->samples[i], -count);
+	}
 }
 
 static int write_pprof(const struct profile *profile, const struct output_options *options,
@@ -305,7 +328,9 @@ static int write_pprof(const struct profile *profile, const struct output_option
 	for (size_t i = 0; i < profile->location_count; i++)
 		put_location(&writer, i);
 	for (size_t i = 0; i < profile->sample_count; i++)
-		put_sample(&writer, &profile->samples[i]);
+		put_sample(&writer, &profile->samples[i], (int64_t)profile->samples[i].count);
+	if (options->before)
+		put_before(&writer, options->before);
 	compress_bytes(&writer, NULL, 0, Z_FINISH);
 	deflateEnd(&writer.stream);
 	free(writer.string_indices);
@@ -322,5 +347,6 @@ const struct output_format output_pprof = {
 	.suffix = "pb.gz",
 	.endings = { ".pb.gz", ".pprof" },
 	.tells_threads = true,
+	.tells_difference = true,
 	.write = write_pprof,
 };

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "difference.h"
 #include "output.h"
 #include "plain_text.h"
 
@@ -34,10 +35,17 @@ static void write_function(const struct profile *profile, const struct output_op
 static int write_text(const struct profile *profile, const struct output_options *options,
 		      FILE *file)
 {
-	char *summary = ledger__summary(&profile->ledger);
-	size_t count;
-	struct function_total *totals = profile__totals(profile, &count);
+	struct function_total *totals;
 	uint64_t samples = 0;
+	char *summary;
+	size_t count;
+
+	if (options->before) {
+		difference__write(options->before, profile, options, file);
+		return 0;
+	}
+	summary = ledger__summary(&profile->ledger);
+	totals = profile__totals(profile, &count);
 
 	for (size_t i = 0; i < profile->sample_count; i++)
 		samples += profile->samples[i].count;
@@ -56,5 +64,6 @@ const struct output_format output_text = {
 	.description = "the functions, hottest first, as a table",
 	.suffix = "text",
 	.endings = { ".text" },
+	.tells_difference = true,
 	.write = write_text,
 };
