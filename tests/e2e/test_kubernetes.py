@@ -175,6 +175,16 @@ def test_what_may_be_chosen():
     assert chosen["PriorityClass"]["value"] == 7
 
 
+def test_off_is_off(tmp_path):
+    """Though Helm takes it for a truth value."""
+    keys = "cpu-budget", "kubernetes", "listen", "memory-limit"
+    values = tmp_path / "values.yaml"
+    values.write_text("config: {quiet: false, %s}\n" % ", ".join(key + ": off" for key in keys))
+    said = yaml.safe_load(objects(template("-f", str(values)))["ConfigMap"]["data"]["agent.yaml"])
+    assert {key: said[key] for key in keys} == dict.fromkeys(keys, "off")
+    assert said["quiet"] is False
+
+
 def test_a_change_replaces_the_pods():
     first, second = (objects(template("--set", "config.rate=%d" % rate))["DaemonSet"]
                      for rate in (19, 49))
