@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import threading
@@ -120,9 +119,6 @@ def test_metrics(any_python, target, site, store):
     assert metrics["process_resident_memory_bytes"][""] > 1 << 20
     assert 0 < metrics["process_cpu_seconds_total"][""] < 60
     assert abs(metrics["process_start_time_seconds"][""] - time.time()) < 600
-    promtool = shutil.which("promtool")
-    if promtool:
-        subprocess.run([promtool, "check", "metrics"], input=pages.get("metrics"), check=True)
     later = pages.metrics()
     assert later["pybpfprof_events_total"][""] >= events
     end(pages.run)

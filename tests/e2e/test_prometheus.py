@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent's metrics, as a real Prometheus takes them."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from agents import named, wait_for
+from conftest import ROOT, missing
+from test_agent_http import free_port, site  # noqa: F401 (a fixture)
+from test_pods import cluster  # noqa: F401 (a fixture)
+from test_push import authority, backend  # noqa: F401 (fixtures)
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
+import prometheus  # noqa: E402
+
+
+@pytest.fixture(scope="module", autouse=True)
+def provided():
+    outcome = prometheus.provide()
+    if outcome.outcome == "unreachable":
+        pytest.skip("Prometheus cannot be fetched: " + outcome.reason)
+    if outcome.outcome != "there":
+        missing("Prometheus: " + outcome.reason)
+
+
+@pytest.fixture
+def pages(any_python, target, site, backend, cluster):  # noqa: F811
+    """An agent that has all that there are metrics of."""
+    target(any_python, "busy.py", environment=named("web"))
+    server = cluster()
+    return site("--window", "0.5s", "-r", "199", "--push", backend("otlp").url(), "--push",
+                backend("parca").url(), "--kubernetes", server.url, "--kubernetes-credentials",
+                str(server.credentials))
+
+
+def test_promtool_has_nothing_to_say(pages):
+    wait_for(lambda: pages.metrics()["pybpfprof_windows_total"][""] > 1)
+    text = pages.get("metrics")
+    assert b"\npybpfprof_push_" in text and b"\npybpfprof_pods" in text
+    done = subprocess.run([prometheus.program_of("promtool"), "check", "metrics"], input=text,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.fixture
+def scraping(pages, tmp_path):
+    """Asks a Prometheus that scrapes it: {labels: value}."""
+    folder = tmp_path / "prometheus"
+    folder.mkdir()
+    server = prometheus.Prometheus(folder, pages.address, "127.0.0.1:%d" % free_port())
+
+    def ask(query):
+        url = "http://%s/api/v1/query?%s" % (server.address, urllib.parse.urlencode({"query": query}))
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                found = json.load(answer)["data"]["result"]
+        except (urllib.error.URLError, ConnectionError):
+            return {}
+        return {tuple(sorted(one["metric"].items())): float(one["value"][1]) for one in found}
+    yield ask
+    server.end()
+
+
+def test_it_is_scraped(pages, scraping):
+    """All of it, and what is told at one time adds up."""
+    wait_for(lambda: list(scraping("up").values()) == [1])
+    wait_for(lambda: sum(scraping("pybpfprof_events_total").values()) > 0)
+    added = scraping("sum(pybpfprof_samples_total) + sum(pybpfprof_samples_lost_total)"
+                     " - sum(pybpfprof_events_total)")
+    assert list(added.values()) == [0]
+    names = {dict(labels)["__name__"] for labels in scraping('{job="agent"}')}
+    assert names >= set(pages.metrics())
