@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the servers that profiles are pushed to, for the tests.
+"""Builds the servers that the agent talks to, or that ask it, for the tests.
 
     tests/backends/build_backends.py [NAME...]
 
@@ -27,16 +27,43 @@ from debian import CACHE, Failure, Outcome, Unreachable  # noqa: E402
 GO_AT_LEAST = 1, 26
 BUILD_TIMEOUT_S = 3600
 
-# edits: of go.mod; package: the program's; files: what the module lacks, {path: content}.
-Server = collections.namedtuple("Server", "module edits package files")
+# module: None: a module of the tests' own; edits: of go.mod; packages: the programs', the first is the server's; files: what the module lacks,
+# {path: content}; replaced: what becomes of its own replacements by folders that it does not have:
+# NONE is left, or each is the published module of that version; variables: what they are set to.
+Server = collections.namedtuple("Server", "module edits packages files replaced variables",
+                                defaults=({}, None, {}))
+NONE = ""
+HERE = os.path.dirname(os.path.abspath(__file__))
+COLLECTOR = {"go.opentelemetry.io/collector/" + name: version for names, version in (
+    (("component", "confmap", "confmap/provider/envprovider", "confmap/provider/fileprovider",
+     "exporter", "receiver"), "v1.68.0"),
+    (("otelcol", "receiver/otlpreceiver", "service"), "v0.162.0")) for name in names}
+COLLECTOR["github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"] = "v0.162.0"
+
+
+def read(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+KUBERNETES = "v1.36.3"
 
 SERVERS = {
     "pyroscope": Server("github.com/grafana/pyroscope@v1.21.1",
                         # A module of its own, in a folder that the module does not have.
                         ["-replace=github.com/grafana/pyroscope/api="
-                         "github.com/grafana/pyroscope/api@v1.5.0"], "./cmd/pyroscope", {}),
-    "parca": Server("github.com/parca-dev/parca@v0.28.0", [], "./cmd/parca",
+                         "github.com/grafana/pyroscope/api@v1.5.0"], ["./cmd/pyroscope"]),
+    "parca": Server("github.com/parca-dev/parca@v0.28.0", [], ["./cmd/parca"],
                     {"ui/packages/app/web/build/index.html": "<!doctype html><title>none</title>"}),
+    "otelcol": Server(None, ["-require=%s@%s" % each for each in sorted(COLLECTOR.items())], ["."],
+                      {"main.go": read("collector.go")}),
+    "etcd": Server("go.etcd.io/etcd/server/v3@v3.6.8", [], ["."], replaced=NONE),
+    "kube-apiserver": Server(
+        "k8s.io/kubernetes@" + KUBERNETES, [], ["./cmd/kube-apiserver"],
+        replaced=KUBERNETES.replace("v1.", "v0."),
+        variables={"k8s.io/component-base/version.gitVersion": KUBERNETES,
+                   "k8s.io/component-base/version.gitMajor": "1",
+                   "k8s.io/component-base/version.gitMinor": KUBERNETES.split(".")[1]}),
 }
 
 
@@ -48,13 +75,15 @@ def folder_of(name):
     return os.path.join(CACHE, "backends", name)
 
 
-def program_of(name):
-    return os.path.join(folder_of(name), name)
+def program_of(name, program=None):
+    """The server, or another PROGRAM that comes with it."""
+    return os.path.join(folder_of(name), program or name)
 
 
 def recipe_of(name):
     server = SERVERS[name]
-    return " ".join([server.module, *server.edits])
+    return " ".join([server.module, *server.edits]) if server.module else \
+        " ".join([*server.edits, *server.files.values()])
 
 
 def is_there(name):
@@ -73,9 +102,13 @@ def find_go():
 
 def copy_module(go, module, folder):
     """The module's folder, copied so that it can be changed."""
+    source = os.path.join(folder, "source")
+    if not module:
+        os.makedirs(source)
+        debian.run([go, "mod", "init", "backend"], Failure, cwd=source, env=environment())
+        return source
     downloaded = json.loads(debian.run([go, "mod", "download", "-json", module], Unreachable,
                                        cwd=folder, env=environment()))
-    source = os.path.join(folder, "source")
     shutil.copytree(downloaded["Dir"], source)
     debian.run(["chmod", "-R", "u+w", source], Failure)
     return source
@@ -85,6 +118,26 @@ def environment():
     return dict(os.environ, GOWORK="off", GOTOOLCHAIN="local", GOFLAGS="-mod=mod -buildvcs=false")
 
 
+def replacements(go, server, source):
+    """The edits of go.mod that do without folders beside the module."""
+    if server.replaced is None:
+        return
+    module = json.loads(debian.run([go, "mod", "edit", "-json"], Failure, cwd=source,
+                                   env=environment()))
+    for each in module["Replace"] or []:
+        path = each["Old"]["Path"]
+        if server.replaced == NONE:
+            yield "-dropreplace=" + path
+        elif each["New"]["Path"].startswith("./staging/"):
+            yield "-replace=%s=%s@%s" % (path, path, server.replaced)
+
+
+def build_program(go, server, package, program, source):
+    variables = ["-X %s=%s" % each for each in server.variables.items()]
+    debian.run([go, "build", "-trimpath", "-ldflags=" + " ".join(["-s", "-w", *variables]), "-o",
+                program, package], Failure, timeout=BUILD_TIMEOUT_S, cwd=source, env=environment())
+
+
 def compile_server(name, folder):
     server, go = SERVERS[name], find_go()
     source = copy_module(go, server.module, folder)
@@ -92,12 +145,14 @@ def compile_server(name, folder):
         os.makedirs(os.path.dirname(os.path.join(source, path)), exist_ok=True)
         with open(os.path.join(source, path), "w", encoding="utf-8") as file:
             file.write(content)
-    if server.edits:
-        debian.run([go, "mod", "edit", *server.edits], Failure, cwd=source, env=environment())
+    edits = [*server.edits, *replacements(go, server, source)]
+    if edits:
+        debian.run([go, "mod", "edit", *edits], Failure, cwd=source, env=environment())
     root = os.path.join(folder, "root")
     os.makedirs(root)
-    debian.run([go, "build", "-trimpath", "-ldflags=-s -w", "-o", os.path.join(root, name),
-                server.package], Failure, timeout=BUILD_TIMEOUT_S, cwd=source, env=environment())
+    for package in server.packages:
+        program = name if package == server.packages[0] else os.path.basename(package)
+        build_program(go, server, package, os.path.join(root, program), source)
     debian.write_recipe(root, recipe_of(name))
     debian.move_into_place(root, folder_of(name), folder)
 

@@ -2,6 +2,7 @@
 """The real servers, on the loopback interface, and what they answer when they are asked."""
 
 import base64
+import collections
 import json
 import os
 import socket
@@ -50,7 +51,57 @@ def parca_arguments(port, options):
             "--debuginfod-upstream-servers=", *options]
 
 
-ARGUMENTS = {"pyroscope": pyroscope_arguments, "parca": parca_arguments}
+def collector_arguments(port, options):
+    return ["--config=collector.yaml", "--feature-gates=service.profilesSupport", *options]
+
+
+ARGUMENTS = {"pyroscope": pyroscope_arguments, "parca": parca_arguments,
+             "otelcol": collector_arguments}
+COLLECTOR_EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy",
+                                 "examples", "collector.yaml")
+
+
+def write_collector_config(folder, port):
+    """The example, but for the address, and its own metrics' port."""
+    with open(COLLECTOR_EXAMPLE, encoding="utf-8") as file:
+        text = file.read()
+    assert text.count("endpoint: 127.0.0.1:4318") == 1 and "\nservice:\n" in text
+    text = text.replace("endpoint: 127.0.0.1:4318", "endpoint: 127.0.0.1:%d" % port)
+    text = text.replace("\nservice:\n", "\nservice:\n  telemetry: {metrics: {level: none}}\n")
+    with open(os.path.join(folder, "collector.yaml"), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class Lines:
+    """One line of what the Collector writes: a request, whose tables it names by number."""
+
+    def __init__(self, line):
+        self.request = json.loads(line)
+        tables = self.request["dictionary"]
+        self.strings = tables["stringTable"]
+        functions = [(self.strings[one.get("nameStrindex", 0)],
+                      self.strings[one.get("filenameStrindex", 0)])
+                     for one in tables["functionTable"]]
+        frames = []
+        for location in tables["locationTable"]:
+            line = location.get("lines", [{}])[0]
+            frames.append(push_servers.spell(*functions[line.get("functionIndex", 0)],
+                                             int(line.get("line", 0))))
+        self.stacks = [tuple(frames[index] for index in reversed(one.get("locationIndices", [])))
+                       for one in tables["stackTable"]]
+
+    def attributes(self, resource):
+        return {self.strings[one["keyStrindex"]]: self.strings[one["value"]["stringValueStrindex"]]
+                for one in resource["attributes"]}
+
+    def add(self, service, sums):
+        for resource in self.request["resourceProfiles"]:
+            if self.attributes(resource["resource"])["service.name"] != service:
+                continue
+            for scope in resource["scopeProfiles"]:
+                for profile in scope["profiles"]:
+                    for sample in profile["samples"]:
+                        sums[self.stacks[sample["stackIndex"]]] += sum(map(int, sample["values"]))
 
 
 def varint(number):
@@ -75,6 +126,7 @@ class Server:
         self.port = free_port()
         with open(os.path.join(self.folder, "parca.yaml"), "w", encoding="ascii") as config:
             config.write(PARCA_CONFIG)
+        write_collector_config(self.folder, self.port)
         self.log = open(os.path.join(self.folder, "log"), "wb")
         self.process = subprocess.Popen([build_backends.program_of(name), *ARGUMENTS[name](self.port, options)],
                                         cwd=self.folder, stdin=subprocess.DEVNULL, stdout=self.log,
@@ -86,6 +138,9 @@ class Server:
 
     def is_ready(self):
         try:
+            if self.name == "otelcol":
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return True
             return bool(self.get("/ready"))
         except (urllib.error.URLError, ConnectionError):
             return False
@@ -108,9 +163,23 @@ class Server:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return answer.read()
 
+    def written(self, service):
+        """The same of what the Collector has written."""
+        sums = collections.Counter()
+        try:
+            with open(os.path.join(self.folder, "profiles.jsonl"), encoding="utf-8") as file:
+                for line in file:
+                    if line.endswith("\n"):
+                        Lines(line).add(service, sums)
+        except FileNotFoundError:
+            pass
+        return sums
+
     def stacks(self, service, of_type):
         """{frames, root first: value} of all that SERVICE has of the type "samples:count" or
         "cpu:nanoseconds"; None where there is nothing."""
+        if self.name == "otelcol":
+            return self.written(service)
         query = 'process_cpu:%s:cpu:nanoseconds%s{service_name="%s"}'
         if self.name == "pyroscope":
             now_ms = int(time.time() * 1000)

@@ -26,6 +26,7 @@ SERVICES = "web", "many"
 # server, what it is sent, the types that it has then
 WAYS = [("pyroscope", "pyroscope", ("samples:count", "cpu:nanoseconds")),
         ("pyroscope", "otlp", ("cpu:nanoseconds",)),
+        ("otelcol", "otlp", ("samples:count",)),
         ("parca", "parca", ("samples:count", "cpu:nanoseconds"))]
 
 

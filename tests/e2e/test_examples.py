@@ -15,10 +15,15 @@ import urllib.request
 
 import pytest
 
+from agents import named, own, wait_for
 from conftest import PATIENCE, PROGRAMS, ROOT
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpreters"))
 from debian import CACHE  # noqa: E402
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
+import build_backends  # noqa: E402
+import servers  # noqa: E402
 
 pytestmark = pytest.mark.deployed
 
@@ -64,6 +69,34 @@ def parca(agent, tmp_path):
     yield address
     process.kill()
     process.wait()
+
+
+@pytest.fixture
+def pyroscope(tmp_path):
+    """Its address, and its servers.Server."""
+    if not build_backends.is_there("pyroscope"):
+        pytest.skip("no pyroscope here: make test-backends builds it")
+    server = servers.Server("pyroscope", tmp_path)
+    yield "127.0.0.1:%d" % server.port, server
+    server.end()
+
+
+def test_pyroscope(pyroscope, profile, any_python, target, tmp_path):
+    """The agent as the example has it, but for the addresses."""
+    target(any_python, "busy.py", environment=named("web"))
+    with open(os.path.join(EXAMPLES, "pyroscope.yaml"), encoding="utf-8") as file:
+        text = file.read()
+    for old, new in (("127.0.0.1:4040", pyroscope[0]),
+                     ("store: /var/lib/pybpfprof", "store: %s/store" % tmp_path)):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "pyroscope.yaml").write_text(text)
+    run = profile.start("agent", "--config", tmp_path / "pyroscope.yaml", "--window", "1s",
+                        "--listen", "off", files=False)
+    run.wait_sampling()
+    wait_for(lambda: pyroscope[1].stacks(own("web"), "samples:count"))
+    run.process.send_signal(signal.SIGTERM)
+    assert run.finish().status == 0, run.stderr
 
 
 def top(address):
