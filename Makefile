@@ -253,8 +253,8 @@ vmtest:
 	@tests/interpreters/debian.py || echo "what is not there is skipped"
 	@tests/run tests/e2e/test_kernels.py
 
-# With the servers that profiles are pushed to, and what is deployed: images, packages, charts.  To build
-# all of that takes some 40 minutes, once.
+# With the servers that profiles are pushed to, or that name pods, and what is deployed: images, packages,
+# charts.  To build all of that takes some 50 minutes, once.
 test-backends:
 	@deploy/packages.sh test
 	+@$(MAKE) $(JOBS) --no-print-directory all
