@@ -27,9 +27,10 @@ from debian import CACHE, Failure, Outcome, Unreachable  # noqa: E402
 GO_AT_LEAST = 1, 26
 BUILD_TIMEOUT_S = 3600
 
-# module: None: a module of the tests' own; edits: of go.mod; packages: the programs', the first is the server's; files: what the module lacks,
-# {path: content}; replaced: what becomes of its own replacements by folders that it does not have:
-# NONE is left, or each is the published module of that version; variables: what they are set to.
+# module: None: one of the tests' own; edits: of go.mod; packages: the programs', the first is the
+# server's; files: what the module lacks, {path: content}; replaced: what becomes of its own
+# replacements by folders that it does not have: NONE is left, or each is the published module of
+# that version; variables: what they are set to.
 Server = collections.namedtuple("Server", "module edits packages files replaced variables",
                                 defaults=({}, None, {}))
 NONE = ""
