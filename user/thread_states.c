@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deputy.h"
 #include "interpreters.h"
 #include "log.h"
 #include "target_memory.h"
@@ -26,6 +27,7 @@ struct told {
 
 /* The states of one process. */
 struct list {
+	const struct target_process *target;
 	struct told *states;
 	size_t count, capacity;
 };
@@ -69,11 +71,13 @@ static void list_states_of(pid_t pid, const struct layout *layout, uint64_t inte
 	}
 }
 
-static void list_states(const struct target_process *target, struct list *list)
+/* Fills it; an errand, for to hand over each read would take longer than all of them. */
+static void list_states(void *context)
 {
-	const struct runtime *runtime = &target->runtime;
+	struct list *list = context;
+	const struct runtime *runtime = &list->target->runtime;
 	struct interpreters all;
-	pid_t pid = target->process.pid;
+	pid_t pid = list->target->process.pid;
 
 	list->count = 0;
 	interpreters__read(pid, &runtime->offsets, runtime->interpreters, &all);
@@ -112,7 +116,8 @@ void thread_states__look(struct thread_states *states, struct target_process *co
 		/* In a forked process of 2.7 it is newer states that decide. */
 		if (target->runtime.layout.tstate_gilstate_counter != OFFSET_ABSENT)
 			continue;
-		list_states(target, &list);
+		list.target = target;
+		deputy__send(list_states, &list);
 		seen += list.count;
 		if (list.count <= THREAD_STATES_MAX || !tell(map, target->key.kernel_pid, &list))
 			continue;
