@@ -263,7 +263,7 @@ static char *next_line(struct line_file *file)
 	}
 }
 
-ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
+ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings)
 {
 	struct line_file file = { .pid = pid };
 	size_t count = 0, capacity = 0;
@@ -272,7 +272,7 @@ ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 	ssize_t got;
 
 	*mappings = NULL;
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", reader);
 	got = target_file__begin(pid, path, file.bytes, sizeof(file.bytes), &file.fd);
 	if (got < 0)
 		return got == -ENOENT ? -ESRCH : got;
@@ -291,26 +291,26 @@ ssize_t process__program_mappings(pid_t pid, struct mapping **mappings)
 #define MAPPING_PATH_BYTES 96
 
 /* A link of the kernel's to the very file that is mapped: no path of the target's is followed. */
-static void write_mapping_path(pid_t pid, const struct mapping *mapping,
+static void write_mapping_path(pid_t reader, const struct mapping *mapping,
 			       char path[MAPPING_PATH_BYTES])
 {
-	snprintf(path, MAPPING_PATH_BYTES, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+	snprintf(path, MAPPING_PATH_BYTES, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, reader,
 		 mapping->start, mapping->end);
 }
 
-int process__open_mapping(pid_t pid, const struct mapping *mapping)
+int process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping)
 {
 	char path[MAPPING_PATH_BYTES];
 
-	write_mapping_path(pid, mapping, path);
+	write_mapping_path(reader, mapping, path);
 	return target_file__open(pid, path);
 }
 
-bool process__identify_mapping(pid_t pid, const struct mapping *mapping,
+bool process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
 			       struct file_identity *identity)
 {
 	char path[MAPPING_PATH_BYTES];
 
-	write_mapping_path(pid, mapping, path);
+	write_mapping_path(reader, mapping, path);
 	return target_file__identify_path(pid, path, identity);
 }

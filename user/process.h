@@ -58,16 +58,16 @@ struct mapping {
 };
 
 /* The mappings of files that are executable, or private and writable, in address order: where a
- * program or a library is loaded, there is one or the other.  The caller frees *MAPPINGS.
- * Their number, or -errno. */
-ssize_t process__program_mappings(pid_t pid, struct mapping **mappings);
+ * program or a library is loaded, there is one or the other.  READER is a thread of process PID.
+ * The caller frees *MAPPINGS.  Their number, or -errno. */
+ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings);
 
 /* Opens the file behind a mapping for reading, also where it was deleted or lies in another mount
- * namespace.  A descriptor, or -errno. */
-int process__open_mapping(pid_t pid, const struct mapping *mapping);
+ * namespace.  READER as above.  A descriptor, or -errno. */
+int process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping);
 
 /* What that file is, as target_file__identify_path() has it. */
-bool process__identify_mapping(pid_t pid, const struct mapping *mapping,
+bool process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
 			       struct file_identity *identity);
 
 #endif

@@ -54,7 +54,7 @@
 #define TP_FLAG_READY	    (1 << 12)
 
 struct search {
-	pid_t pid;
+	pid_t pid, reader;	  /* the thread through which its mappings are read */
 	struct mapping *mappings; /* by file */
 	ssize_t count, next;	  /* how many; the first of the file that is to be looked at */
 	int files_left[2];	  /* without and with executable mappings */
@@ -436,7 +436,8 @@ static void examine_known(void *context)
 	struct elf_image *image;
 
 	while (has_next(search) &&
-	       process__identify_mapping(search->pid, &search->mappings[search->next], &identity) &&
+	       process__identify_mapping(search->pid, search->reader,
+					 &search->mappings[search->next], &identity) &&
 	       elf_cache__find(&identity, &search->budget, &image))
 		examine_next(search, image);
 }
@@ -448,7 +449,8 @@ static void examine_new(struct search *search)
 	int fd = -ENOENT;
 
 	for (ssize_t i = 0; fd == -ENOENT && i < count; i++)
-		fd = process__open_mapping(search->pid, &search->mappings[search->next + i]);
+		fd = process__open_mapping(search->pid, search->reader,
+					   &search->mappings[search->next + i]);
 	if (fd == -EPERM || fd == -EACCES)
 		search->denied = fd;
 	if (fd >= 0)
@@ -518,17 +520,18 @@ static void search_files(struct search *search)
 	}
 }
 
-int runtime__find_among(pid_t reader, struct mapping *mappings, ssize_t count,
+int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count,
 			struct runtime *runtime)
 {
 	struct search search = {
-		.pid = reader,
+		.pid = pid,
+		.reader = reader,
 		.mappings = mappings,
 		.count = count,
 		.files_left = { FILES_MAX, FILES_MAX },
 		.result = -ENOEXEC,
 		.error = count < 0 ? count : 0,
-		.budget = { .pid = reader, .bytes = BUDGET_BYTES },
+		.budget = { .pid = pid, .bytes = BUDGET_BYTES },
 	};
 
 	search_files(&search);
@@ -540,7 +543,7 @@ int runtime__find_among(pid_t reader, struct mapping *mappings, ssize_t count,
 	choose_thread_area(&search);
 	*runtime = search.runtime;
 	/* What was found is not all that there is. */
-	if (deputy__has_given_up(search.pid))
+	if (deputy__has_given_up(pid))
 		return -ETIMEDOUT;
 	return search.error ? search.error : search.result;
 }
@@ -549,8 +552,8 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 {
 	pid_t reader = process__reader(pid);
 	struct mapping *mappings;
-	ssize_t count = process__program_mappings(reader, &mappings);
-	int error = runtime__find_among(reader, mappings, count, runtime);
+	ssize_t count = process__program_mappings(pid, reader, &mappings);
+	int error = runtime__find_among(pid, reader, mappings, count, runtime);
 
 	free(mappings);
 	return error;

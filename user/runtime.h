@@ -40,9 +40,9 @@ struct runtime {
  * answer (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
-/* The same among MAPPINGS, COUNT of them, as process__program_mappings() gives both for READER, by
- * which process__reader() has the process read; they may be sorted anew. */
-int runtime__find_among(pid_t reader, struct mapping *mappings, ssize_t count,
+/* The same among MAPPINGS, COUNT of them, as process__program_mappings() gives both for PID by way
+ * of READER; they may be sorted anew. */
+int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count,
 			struct runtime *runtime);
 
 /* Moves all addresses of RUNTIME by DISTANCE, as its file is. */

@@ -192,19 +192,19 @@ static uint64_t mapping_signature(const struct mapping *mappings, ssize_t count)
 	return signature;
 }
 
-/* Finds the Python that READER has in its process, unless it maps what *SIGNATURE tells, and has
- * that tell what it maps now.  As runtime__find, but what is not ready yet, or no other, is told by
- * -EAGAIN alone. */
-static int find_ready(pid_t reader, uint64_t *signature, struct runtime *runtime)
+/* Finds the Python of PROCESS, unless it maps what *SIGNATURE tells, and has that tell what it maps
+ * now.  As runtime__find, but what is not ready yet, or no other, is told by -EAGAIN alone. */
+static int find_ready(const struct process *process, uint64_t *signature, struct runtime *runtime)
 {
+	pid_t pid = process->pid, reader = process->reader;
 	struct mapping *mappings;
-	ssize_t count = process__program_mappings(reader, &mappings);
+	ssize_t count = process__program_mappings(pid, reader, &mappings);
 	uint64_t before = *signature;
 	int error = -EAGAIN;
 
 	*signature = mapping_signature(mappings, count);
 	if (*signature != before)
-		error = runtime__find_among(reader, mappings, count, runtime);
+		error = runtime__find_among(pid, reader, mappings, count, runtime);
 	free(mappings);
 	/* Before, there is no thread pointer that could be noted. */
 	if (!error && ARCHITECTURE.is_noted_late && !runtime->initialized)
@@ -220,7 +220,7 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 
 	if (error || target.process.zombie)
 		return error ? error : -ESRCH;
-	error = find_ready(target.process.reader, signature, &target.runtime);
+	error = find_ready(&target.process, signature, &target.runtime);
 	/* What ends meanwhile maps nothing any more, which says nothing of its files. */
 	if (error == -ENOEXEC && target__has_ended(&target))
 		error = -ESRCH;

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from conftest import missing
+from test_changes import is_leaderless, wait_until
 
 pytestmark = pytest.mark.timed
 
@@ -21,8 +22,8 @@ DEVICES = {"userfaultfd": "/dev/userfaultfd", "fuse": "/dev/fuse"}
 
 @pytest.fixture
 def silent(any_python, target, tmp_path):
-    """silent(WHAT, BY): the target."""
-    def start(what, by):
+    """silent(WHAT, BY, ["leaderless"]): the target."""
+    def start(what, by, *words):
         if not os.path.exists(DEVICES[by]):
             missing(by)
         if any_python.version < (3, 11):
@@ -30,7 +31,7 @@ def silent(any_python, target, tmp_path):
         folder = tmp_path / "mounted"
         folder.mkdir()
         # Else the program itself looks for symbols in the first page of its file.
-        return target(any_python, "silent.py", what, by, folder, environment={"LD_BIND_NOW": "1"})
+        return target(any_python, "silent.py", what, by, folder, *words, environment={"LD_BIND_NOW": "1"})
     return start
 
 
@@ -76,6 +77,25 @@ def test_of_a_name(silent, healthy, profile):
     run = profile.start("-p", pair(program, healthy), "-d", 3, "-r", 499)
     check(run.load(), program, 3)
     assert run.count_name("spin") > 0
+
+
+def test_without_a_first_thread(silent, healthy, profile):
+    """Then its files are opened by way of another one, on the process's account."""
+    program = silent("frame", "fuse", "leaderless")
+    wait_until(is_leaderless, program.pid)
+    run = profile.start("-p", pair(program, healthy), "-d", 1, "-r", 499)
+    check(run.load(), program, 1)
+
+
+@pytest.mark.parametrize("by", DEVICES)
+def test_command_line(silent, healthy, profile, by):
+    """Without a first thread, too.  Linux waits for nobody to have it; the process is known by its name."""
+    program = silent("command", by, "leaderless")
+    wait_until(is_leaderless, program.pid)
+    run = profile.start("-p", pair(program, healthy), "-d", 1, "-r", 499).load()
+    assert run.seconds < 1 + PATIENCE
+    assert run.count_name("leaf") > 0 and run.count_name("spin") > 0
+    assert run.count(lambda frame: frame.label.startswith('process %d:"[' % program.pid)) > 0
 
 
 def test_alone(silent, profile):

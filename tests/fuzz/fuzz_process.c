@@ -72,7 +72,7 @@ ssize_t __wrap_target_file__begin(pid_t pid, const char *path, void *buffer, siz
 static void check_mappings(void)
 {
 	struct mapping *mappings;
-	ssize_t count = process__program_mappings(getpid(), &mappings);
+	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings);
 
 	for (ssize_t i = 0; i < count; i++)
 		CHECK(mappings[i].inode);

@@ -13,23 +13,25 @@
 
 static struct input file;
 
-int __wrap_process__open_mapping(pid_t pid, const struct mapping *mapping);
-ssize_t __wrap_process__program_mappings(pid_t pid, struct mapping **mappings);
+int __wrap_process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping);
+ssize_t __wrap_process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings);
 
 /* The linker has those who mean the functions without __wrap_ call these (see the Makefile). */
-int __wrap_process__open_mapping(pid_t pid, const struct mapping *mapping)
+int __wrap_process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 
 	(void)pid;
+	(void)reader;
 	(void)mapping;
 	CHECK(fd >= 0 && write(fd, file.next, file.left) == (ssize_t)file.left);
 	return fd;
 }
 
-ssize_t __wrap_process__program_mappings(pid_t pid, struct mapping **mappings)
+ssize_t __wrap_process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings)
 {
 	(void)pid;
+	(void)reader;
 	*mappings = calloc(2, sizeof(**mappings));
 	for (int i = 0; i < 2; i++)
 		(*mappings)[i] = (struct mapping){

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""silent.py WHAT BY: runs on, but who reads one page of it, or opens one of its files, waits for ever.
+"""silent.py WHAT BY FOLDER [leaderless]: runs on, but who reads one page of it, or opens one of its
+files, waits for ever.
 
 WHAT is `header`, the first page of the program's file; `frame`, a page of the data stack (3.11 and
-later) that only calling frames lie in, or `later`, the same once a line has come; or `name`: a
-function's file.  Who is asked for it, and does not answer, is `userfaultfd`, or `fuse FOLDER`, a file
-system, of which a file is mapped there.
+later) that only calling frames lie in, or `later`, the same once a line has come; `name`, a
+function's file; or `command`, the page of the command line.  Who is asked for it, and does not
+answer, is `userfaultfd`, or `fuse`, a file system on FOLDER, of which a file is mapped there.  A
+`leaderless` process goes on without its first thread.
 """
 
 import ctypes
@@ -23,6 +25,8 @@ CLONE_NEWNS = 0x20000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
 SYS_USERFAULTFD = {"x86_64": 323, "aarch64": 282}[platform.machine()]
+SYS_EXIT = {"x86_64": 60, "aarch64": 93}[platform.machine()]  # exit(2), which ends one thread
+ARG_START = 45  # in /proc/PID/stat, behind the name
 O_CLOEXEC = 0x80000
 UFFD_API, UFFDIO_API, UFFDIO_REGISTER = 0xaa, 0xc018aa3f, 0xc020aa00
 UFFDIO_REGISTER_MODE_MISSING = 1
@@ -41,10 +45,11 @@ def check(good, what):
 
 
 def replace(page, fd):
-    """Maps FD, or nothing yet where it is -1, in place of the PAGE."""
+    """Maps FD, or nothing yet where it is -1, in place of the PAGE; what is neither executable nor to
+    be written to can hold no Python."""
     flags = PRIVATE | FIXED | (mmap.MAP_ANONYMOUS if fd < 0 else 0)
-    check(library.mmap(page, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE, flags, fd, 0) == page,
-          "mmap")
+    access = mmap.PROT_READ | (0 if sys.argv[1] == "command" else mmap.PROT_WRITE)
+    check(library.mmap(page, mmap.PAGESIZE, access, flags, fd, 0) == page, "mmap")
 
 
 def silence_by_userfaultfd(page):
@@ -130,6 +135,9 @@ def page_of(what):
         return address_of(sys._getframe(DEPTH // 2)) & -mmap.PAGESIZE
     if what == "name":
         return None
+    if what == "command":
+        with open("/proc/self/stat", encoding="utf-8") as stat:
+            return int(stat.read().rpartition(")")[2].split()[ARG_START]) & -mmap.PAGESIZE
     with open("/proc/self/maps", encoding="utf-8") as maps:
         return int(maps.readline().split("-")[0], 16)
 
@@ -146,9 +154,13 @@ def descend(depth, what, by):
     if what == "later":
         print("ready", flush=True)
         sys.stdin.readline()
+    if "leaderless" in sys.argv:
+        threading.Thread(target=spin).start()
     SILENCE[by](page)
     if what != "later":
         print("ready", flush=True)
+    if "leaderless" in sys.argv:
+        library.syscall(SYS_EXIT, 0)
     if what == "name":
         unnamed = spin.__code__.replace(co_filename=os.path.join(sys.argv[3], "folder", "spin.py"))
         return type(spin)(unnamed, globals())()

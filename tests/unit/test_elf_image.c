@@ -103,7 +103,7 @@ static char *copy_library(void)
 static struct mapping find_mapping(uint64_t address)
 {
 	struct mapping *mappings, found = { 0 };
-	ssize_t count = process__program_mappings(getpid(), &mappings);
+	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings);
 
 	for (ssize_t i = 0; i < count; i++)
 		if (mappings[i].executable && mappings[i].start <= address &&
@@ -121,7 +121,7 @@ static int load_library(void **state)
 
 	(void)state;
 	library.code = find_mapping((uintptr_t)dlsym(RTLD_NEXT, "elf_begin"));
-	fd = process__open_mapping(getpid(), &library.code);
+	fd = process__open_mapping(getpid(), getpid(), &library.code);
 	assert_true(fd >= 0);
 	library.size = lseek(fd, 0, SEEK_END);
 	library.bytes = malloc(library.size);
@@ -239,7 +239,8 @@ static void test_no_hash_table(void **state)
 static void test_symbols_that_are_not_exported(void **state)
 {
 	struct mapping code = find_mapping((uintptr_t)test_symbols_that_are_not_exported);
-	struct elf_image *image = elf_image__open(process__open_mapping(getpid(), &code), &budget);
+	struct elf_image *image =
+		elf_image__open(process__open_mapping(getpid(), getpid(), &code), &budget);
 	uint64_t bias, address;
 
 	(void)state;

@@ -126,7 +126,7 @@ static void devices_are_not(void **state)
 static struct mapping find_mapping(const void *start)
 {
 	struct mapping *mappings, found = { 0 };
-	ssize_t count = process__program_mappings(getpid(), &mappings);
+	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings);
 
 	for (ssize_t i = 0; i < count; i++)
 		if (mappings[i].start == (uintptr_t)start)
@@ -151,8 +151,8 @@ static void mapped_devices_are_not(void **state)
 		skip();
 	mapping = find_mapping(memory);
 	assert_true(mapping.executable);
-	assert_false(process__identify_mapping(getpid(), &mapping, &identity));
-	assert_int_equal(process__open_mapping(getpid(), &mapping), -EINVAL);
+	assert_false(process__identify_mapping(getpid(), getpid(), &mapping, &identity));
+	assert_int_equal(process__open_mapping(getpid(), getpid(), &mapping), -EINVAL);
 	munmap(memory, size);
 }
 
