@@ -100,6 +100,8 @@ int clock__open(double rate_hz, double limit_hz, struct clock **result)
 	periods__init(&clock->periods, rate_hz, limit_hz, seed);
 	error = open_events(clock, online, count);
 	free(online);
+	if (!error && !clock->count)
+		error = -ENODEV;
 	if (error)
 		clock__free(clock);
 	else

@@ -243,11 +243,13 @@ struct obstacle privileges__events(int error)
 		return obstacle(xstrdup("the kernel does not allow perf events of other processes"),
 				"run as root, or sysctl -w kernel.perf_event_paranoid=2; in a "
 				"container allow the perf_event_open system call");
+	case ENODEV:
 	case ENOENT:
 	case ENOSYS:
 	case EOPNOTSUPP:
 		return obstacle(xstrdup("this kernel has no CPU clock event"),
-				"one with CONFIG_PERF_EVENTS=y is needed");
+				"one with CONFIG_PERF_EVENTS=y is needed, and no sandbox that "
+				"withholds it, as gVisor does");
 	case EMFILE:
 	case ENFILE:
 		return obstacle(xasprintf("no room for perf events (%s)", strerror(-error)),

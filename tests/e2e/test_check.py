@@ -169,6 +169,7 @@ class TestSystemCalls:
         (298, errno.EPERM, {"perf events", "sample"}, "allow the perf_event_open system call"),
         (298, errno.ENOENT, {"perf events", "sample"}, "CONFIG_PERF_EVENTS"),
         (298, errno.ENOSYS, {"perf events", "sample"}, "CONFIG_PERF_EVENTS"),
+        (298, errno.ENODEV, {"perf events", "sample"}, "sandbox"),
         (298, errno.EMFILE, {"perf events", "sample"}, "ulimit -n"),
         (298, errno.EBUSY, {"perf events", "sample"}, "report it"),
         (310, errno.EPERM, {"processes"}, "process_vm_readv: Operation not permitted"),

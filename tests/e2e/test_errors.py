@@ -296,6 +296,7 @@ class TestPermissions:
         ("bpf", 321, errno.ENOSYS, "5.10 or later is needed", "Function not implemented"),
         ("perf_event_open", 298, errno.EPERM, "perf events", "perf_event_paranoid"),
         ("perf_event_open", 298, errno.ENOENT, "CPU clock", "CONFIG_PERF_EVENTS"),
+        ("perf_event_open", 298, errno.ENODEV, "CPU clock", "sandbox"),
         ("process_vm_readv", 310, errno.EPERM, "cannot be read", "Operation not permitted"),
     ]
 
