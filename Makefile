@@ -48,7 +48,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/t
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/native/test_*.c)) \
 	$(OUTPUT)/unit/walker
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow_disk.so interrupted.so)
+FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow_disk.so interrupted.so \
+	claim_capabilities.so)
 IN_MACHINES := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c threads.c)
 PAGE := $(wildcard user/output/page/*)
@@ -194,13 +195,15 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: t
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
 # Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
-# processor's cycles, runs out of memory, writes to a slow disk, or has its system calls interrupted.
+# processor's cycles, runs out of memory, writes to a slow disk, has its system calls interrupted, or takes
+# itself to hold every capability.
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
 $(OUTPUT)/hardware_clock.so: tests/kernels/hardware_clock.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
 $(OUTPUT)/fail_each_allocation.so: tests/programs/fail_each_allocation.c
 $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
 $(OUTPUT)/interrupted.so: tests/programs/interrupted.c
+$(OUTPUT)/claim_capabilities.so: tests/programs/claim_capabilities.c
 $(IN_MACHINES) $(FAULTS): | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@

@@ -3,6 +3,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 
@@ -260,6 +261,23 @@ class TestPermissions:
         assert status == NOT_ALLOWED, error
         assert len(error.splitlines()) == 1
         assert "for want of CAP_%s:" % lacking.upper() in error
+
+    @pytest.mark.parametrize("lacking", [None, *sorted(CAPABILITIES)])
+    def test_the_kernel_wants_each_capability(self, binary, public_binary, busy, require, lacking):
+        """So none of them could be left out: a profiler that takes itself to hold them all is refused what
+        the one is for that it lacks."""
+        require("setpriv")
+        claiming = shutil.copy(os.path.join(os.path.dirname(binary), "claim_capabilities.so"),
+                               os.path.dirname(public_binary))
+        words = [*as_nobody(CAPABILITIES - {lacking}), "env", "LD_PRELOAD=" + claiming, public_binary,
+                 "-p", busy.pid, "-d", 0.5, "-o", os.devnull]
+        answer = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                universal_newlines=True, cwd="/tmp", timeout=60)
+        if not lacking:
+            assert answer.returncode == 0, answer.stderr
+            return
+        assert answer.returncode == NOT_ALLOWED, answer.stderr
+        assert len(answer.stderr.splitlines()) == 1 and "for want of" not in answer.stderr
 
     def test_ones_own_process_is_no_other_users(self, public_binary, any_python, target, require):
         """Then its folders are one's own, too."""
