@@ -40,6 +40,13 @@ class Cell:
         if not self.python and sum(self.failures.values()) > 1:
             self.cannot = reason
 
+    def conclude(self):
+        """After the last round: what has nothing to show could not."""
+        if not self.python and not self.cannot:
+            if not self.failures:
+                self.fail("no sample of its has a Python stack")
+            self.cannot = next(iter(self.failures))
+
     def add_truth(self, used):
         self.truth = [a + b for a, b in zip(self.truth or [0] * len(used), used)]
 
@@ -166,6 +173,8 @@ def measure_row(row, python, tools, leads, rounds, deadline):
                 speeds.append((None, bed.target().speed(ALONE_SECONDS)))
         finally:
             bed.end()
+    for cell in cells.values():
+        cell.conclude()
     cells[None] = Cell()
     for name, ratios in figures.paired_ratios(speeds).items():
         if row.turns:

@@ -57,6 +57,8 @@ WHY = {
     "children": "what a start does before its Python is known has no stack",
 }
 
+NO_FIGURE = "unexpected: there is no figure of its own"
+
 # part: of what was found; get: what a cell has there -> (value, text), or None, where a value may
 # be an interval; more: whether more is better; slack: how much worse is still level.
 Figure = collections.namedtuple("Figure", "title key part get more slack")
@@ -222,17 +224,16 @@ def behind(python):
     found = []
     for each in SUMMARY:
         ours, our_text = look_up(python["found"], each, OURS)
-        if our_text == "-":
-            continue
         peers = [(look_up(python["found"], each, name), name) for name in python["versions"]
                  if name != OURS]
         peers = [(value, text, name) for (value, text), name in peers if value is not None]
         better = [(text, name) for value, text, name in peers if is_ahead(value, ours, each)]
         if better:
+            why = NO_FIGURE if ours is None else WHY[each.key]
             found.append("- %s, CPython %s: %s; %s. %s.\n" % (
                 each.title, version_of(python), our_text,
                 ", ".join("%s %s" % (name, text) for text, name in better),
-                WHY[each.key][0].upper() + WHY[each.key][1:]))
+                why[0].upper() + why[1:]))
     return found
 
 

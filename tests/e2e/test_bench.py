@@ -12,6 +12,7 @@ from folded import Frame
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 import figures  # noqa: E402
 import judge  # noqa: E402
+import measure  # noqa: E402
 import results  # noqa: E402
 import rows  # noqa: E402
 import specials  # noqa: E402
@@ -177,7 +178,22 @@ def test_results_say_what_cannot():
                                 cell(), {"pybpfprof": "not started", "peer": (50, 1.1)}))
     assert "- pybpfprof cannot: no children" in text
     assert "- pybpfprof cannot: not started" in text
-    assert "first sample after start, CPython 3.13.0: cannot; peer 50 ms" in text
+    assert "first sample after start, CPython 3.13.0: cannot; peer 50 ms. Unexpected" in text
+
+
+def test_a_profiler_without_a_figure_cannot():
+    """And why, is told; nor does pybpfprof pass over what it has none of."""
+    failed, empty, good = measure.Cell(), measure.Cell(), measure.Cell()
+    failed.fail("ended at once")
+    good.fail("once")
+    good.python = 1
+    for each in failed, empty, good:
+        each.conclude()
+    told = [each.cannot for each in (failed, empty, good)]
+    assert told == ["ended at once", next(iter(empty.failures)), None]
+    start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
+    text = results.summary(report(cell(memory=None), cell(memory=7.0), start))
+    assert "- profiler's memory, CPython 3.13.0: -; peer 7 MiB. Unexpected" in text
 
 
 def test_only_what_is_between_the_marks_is_replaced():
