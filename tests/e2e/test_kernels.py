@@ -6,14 +6,17 @@ All Pythons run three programs there, which one profile has all of; tests/kernel
 """
 
 import concurrent.futures
+import contextlib
 import functools
 import json
 import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -239,16 +242,23 @@ def kernels(request, binary, initrd, tmp_path_factory):
     pool.shutdown(cancel_futures=True)
 
 
+@contextlib.contextmanager
+def fetching(name):
+    """A kernel, which may not be there to be had."""
+    try:
+        yield
+    except debian_kernels.debian.Unreachable as reason:
+        pytest.skip("kernel %s cannot be fetched: %s" % (name, reason))
+    except debian_kernels.debian.Failure as reason:
+        missing("kernel %s (%s)" % (name, reason))
+
+
 @pytest.fixture(scope="session", params=machine.MACHINES)
 def kernel(request, binary, kernels):
     if request.param not in kernels:
         missing(what_is_missing(machine.MACHINES[request.param], binary))
-    try:
+    with fetching(request.param):
         return kernels[request.param].result()
-    except debian_kernels.debian.Unreachable as reason:
-        pytest.skip("kernel %s cannot be fetched: %s" % (request.param, reason))
-    except debian_kernels.debian.Failure as reason:
-        missing("kernel %s (%s)" % (request.param, reason))
 
 
 @pytest.mark.parametrize("contents,wanted", [
@@ -502,3 +512,31 @@ def test_a_number_again(kernel):
     if not without_mappings(kernel):
         first = min(worked, key=int)
         assert all(count <= KNOWN_WITHIN_S * RATE for i, count in unknown.items() if i != first), unknown
+
+
+def test_shell(binary):
+    """As `make vmshell` gives one: what is typed there is done there."""
+    lacking = what_is_missing(machine.MACHINES[OLDEST], binary)
+    if lacking:
+        missing(lacking)
+    with fetching(OLDEST):
+        release = debian_kernels.release(machine.fetch_kernel(machine.MACHINES[OLDEST]))
+    told = subprocess.run(["make", "-n", "--no-print-directory", "vmshell", "KERNEL=" + OLDEST], cwd=ROOT,
+                          check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
+    shell = subprocess.Popen(told.splitlines()[-1].split(), cwd=ROOT, bufsize=0, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, start_new_session=True)
+    late = threading.Timer(machine.PATIENCE_S, os.killpg, (shell.pid, signal.SIGKILL))
+    late.start()
+    try:
+        said = b""
+        while b"/ # " not in said:
+            said += os.read(shell.stdout.fileno(), 4096) or pytest.fail(said.decode("utf-8", "replace"))
+        shell.stdin.write(b"uname -r; pybpfprof --version; exit\n")
+        said = shell.stdout.read().decode("utf-8", "replace").replace("\r", "")
+        assert shell.wait() == 0
+    finally:
+        late.cancel()
+        if shell.poll() is None:
+            os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
+    assert "\n%s\npybpfprof " % release in said, said
