@@ -103,10 +103,14 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 	if (!walk->frame)
 		walk->frame = NO_ADDRESS;
 	distance = previous - cframe;
-	if (distance <= size - CFRAME_BYTES)
+	if (distance <= size - CFRAME_BYTES) {
+		/* Verifiers up to 6.1's do not know by this what clang 19 does, which would leave
+		 * out the bound. */
+		barrier_var(distance);
 		walk->caller = cframe_field(walk, distance, layout->cframe_current_frame);
-	else
+	} else {
 		read_user(&walk->caller, sizeof(__u64), previous + layout->cframe_current_frame);
+	}
 	if (!walk->caller && !is_root(walk, previous) && !is_greenlets_root(walk, previous))
 		walk->caller = NO_ADDRESS;
 	return 0;

@@ -13,6 +13,7 @@
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline	__attribute__((noinline))
+#define barrier_var(var)
 
 void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
