@@ -50,7 +50,10 @@ NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/na
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow_disk.so interrupted.so \
 	claim_capabilities.so)
-IN_MACHINES := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
+# Debian 13's, whose BPF program old kernels are to take as well; where it is there.
+NEWER_CLANG := $(shell command -v clang-19)
+PRELOADED := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
+IN_MACHINES := $(PRELOADED) $(if $(NEWER_CLANG),$(OUTPUT)/newer.bpf.o)
 NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c threads.c)
 PAGE := $(wildcard user/output/page/*)
 STATUS_PAGE := $(wildcard user/http/status/*)
@@ -82,9 +85,11 @@ $(OUTPUT)/pybpfprof: $(OBJECTS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(OUTPUT)/pybpfprof.bpf.o: bpf/pybpfprof.bpf.c $(BPF_HEADERS) | $(OUTPUT)/
+BPF_CLANG = $(CLANG)
+$(OUTPUT)/newer.bpf.o: BPF_CLANG := $(NEWER_CLANG)
+$(OUTPUT)/pybpfprof.bpf.o $(OUTPUT)/newer.bpf.o: bpf/pybpfprof.bpf.c $(BPF_HEADERS) | $(OUTPUT)/
 	$(call say,BPF,$@)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+	$(Q)$(BPF_CLANG) $(BPF_CFLAGS) -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
 
 $(OUTPUT)/pybpfprof.skel.h: $(OUTPUT)/pybpfprof.bpf.o
@@ -204,7 +209,7 @@ $(OUTPUT)/fail_each_allocation.so: tests/programs/fail_each_allocation.c
 $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
 $(OUTPUT)/interrupted.so: tests/programs/interrupted.c
 $(OUTPUT)/claim_capabilities.so: tests/programs/claim_capabilities.c
-$(IN_MACHINES) $(FAULTS): | $(OUTPUT)/
+$(PRELOADED) $(FAULTS): | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@
 

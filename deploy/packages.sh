@@ -80,6 +80,7 @@ vmtest   qemu-system-arm        qemu-system-aarch64    boots one for aarch64
 vmtest   gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc  compiles user space for it
 vmtest   busybox-static         busybox            is these machines' shell
 vmtest   cpio                   cpio               makes their file system
+vmtest   clang-19               clang-19           compiles the BPF program as Debian 13 does, and the JIT of 3.13
 test     runc                   runc               runs containers
 test     bubblewrap             bwrap              runs sandboxes
 test     systemd                systemd-analyze    scores the agent's service
@@ -100,7 +101,6 @@ test     chromium-driver        chromedriver       drives Chromium
 test-all libffi-dev             -                  CPython's ctypes
 test-all libssl-dev             -                  CPython's hashlib and ssl
 test-all musl-tools             musl-gcc           a CPython with another C library
-test-all clang-19               clang-19           compiles the JIT of 3.13
 test-all llvm-19                llvm-readobj-19    reads what that has compiled
 END
 

@@ -41,6 +41,8 @@ VERIFIED = re.compile(r"^verifier: (\w+) (\d+)$", re.MULTILINE)
 
 PROFILER = "/usr/bin/pybpfprof"
 PRELOADED = "verifier_cost.so", "hardware_clock.so"
+# The BPF program, as a newer compiler made it.
+NEWER, NEWER_COMPILER = "newer.bpf.o", "clang 19"
 OUTPUTS = ["-f", "folded", "-o", "/tmp/profile", "--stats", "/tmp/stats"]
 # Linux's own highest value; Debian's kernels begin with 3.
 ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
@@ -89,7 +91,7 @@ GROUPS = ["%s/cri-containerd-%s.scope" % (POD_GROUP, container) for container in
 MAKE_GROUPS = "; ".join("mkdir -p /sys/fs/cgroup" + group for group in GROUPS)
 IN_GROUPS = once_all_are_profiled(
     "for group in %s; do sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec /agent -c \"$WORK\"' & done; "
-    "wait" % " ".join(GROUPS))
+    "wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
 # In a page, before its profile.
 DATA = '<script type="application/json" id="profile">'
 # One number of a process for several, one after the other, each of which runs a program of its own.
@@ -129,9 +131,11 @@ def describe_job(command, programs=(), first="", capabilities=None, environment=
             "machine": architecture}
 
 
-def make_jobs(pythons):
+def make_jobs(pythons, has_newer):
     """The profile of everything, in which shares need most samples; then nobody's, one within a PID
-    namespace, with what loading costs, and a program from its start on."""
+    namespace, with what loading costs, and a program from its start on; that of containers by what a newer
+    compiler made, if it is there."""
+    newer = {"BPF_OBJECT": "/" + NEWER} if has_newer else {}
     programs, deep = [], []
     for python in pythons:
         command = image.guest_command(python)
@@ -163,7 +167,7 @@ def make_jobs(pythons):
             describe_job(leaving, [busy, busy], first="echo 1 >%s" % CPU),
             describe_job(every, environment={"WORK": WORK}),
             describe_job(IN_GROUP + check, first=LIMIT),
-            describe_job(chosen, first=MAKE_GROUPS, environment={"WORK": WORK}),
+            describe_job(chosen, first=MAKE_GROUPS, environment=dict(newer, WORK=WORK)),
             describe_job(reborn),
             describe_job(everything, deep, ALLOW_ANY_RATE, architecture=WITH_CYCLES,
                          environment={"LD_PRELOAD": "/hardware_clock.so"}),
@@ -211,10 +215,11 @@ def initrd(binary, tmp_path_factory):
     @functools.lru_cache(maxsize=None)
     def make(contents):
         output = os.path.join(os.path.dirname(binary), contents.OUTPUT)
+        has_newer = os.path.exists(os.path.join(output, NEWER))
         files = {"/usr/bin/pybpfprof": os.path.join(output, "pybpfprof"),
-                 **{"/" + name: os.path.join(output, name) for name in PRELOADED}}
+                 **{"/" + name: os.path.join(output, name) for name in (*PRELOADED, *[NEWER] * has_newer)}}
         return image.build(str(tmp_path_factory.mktemp("image")), contents, files,
-                           make_jobs(contents.pythons()))
+                           make_jobs(contents.pythons(), has_newer))
     return make
 
 
@@ -435,26 +440,38 @@ def test_check_under_lockdown(kernel):
     assert not_ok(kernel.locked) == dict(missing, mappings="LIMITED", **{"BPF JIT": "LIMITED"})
 
 
-def test_verifier_cost(kernel, require, capsys):
+def check_cost(kernel, compiler, output):
     """Instructions that the verifier looks at, of the million that it will; without a baseline for
     a kernel's version, that of the last one before."""
-    found = {name: int(count) for result in (kernel.inner, kernel.every)
-             for name, count in VERIFIED.findall(kernel.succeeded(result)["output"])}
-    compiler = re.search(r"clang version (\d+)", subprocess.run(
-        [require("clang"), "--version"], stdout=subprocess.PIPE, universal_newlines=True,
-        check=True).stdout).group(1)
+    found = {name: int(count) for name, count in VERIFIED.findall(output)}
     with open(BASELINE, encoding="utf-8") as file:
-        baselines = json.load(file).get("clang " + compiler)
+        baselines = json.load(file).get(compiler)
     if not baselines:
-        pytest.skip("no baseline for what clang %s compiles" % compiler)
+        pytest.skip("no baseline for what %s compiles" % compiler)
     baselines = baselines[kernel.machine.architecture.__name__]
     known = max((key for key in baselines if version(key) <= version(kernel.release)), key=version)
-    with capsys.disabled():
-        print("\nverifier, %s: %s instructions; %s: %s" % (kernel.release, found, known,
-                                                           baselines[known]))
+    print("\nverifier, %s, %s: %s instructions; %s: %s"
+          % (kernel.release, compiler, found, known, baselines[known]))
     assert found.keys() == baselines[known].keys()
     for name, count in found.items():
         assert count <= MOST_OF_BASELINE * baselines[known][name], name
+
+
+def test_verifier_cost(kernel, require, capsys):
+    told = subprocess.run([require("clang"), "--version"], stdout=subprocess.PIPE, universal_newlines=True,
+                          check=True).stdout
+    compiler = re.search(r"clang version \d+", told).group().replace(" version", "")
+    output = "".join(kernel.succeeded(result)["output"] for result in (kernel.inner, kernel.every))
+    with capsys.disabled():
+        check_cost(kernel, compiler, output)
+
+
+def test_verifier_cost_of_a_newer_compiler(kernel, binary, capsys):
+    """Which knows, and so leaves out, more than an old kernel's verifier knows."""
+    if not os.path.exists(os.path.join(os.path.dirname(binary), kernel.machine.contents.OUTPUT, NEWER)):
+        missing(NEWER_COMPILER.replace(" ", "-"))
+    with capsys.disabled():
+        check_cost(kernel, NEWER_COMPILER, kernel.succeeded(kernel.chosen)["output"])
 
 
 def test_every_python(kernel):

@@ -1,17 +1,47 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * To be preloaded into the profiler: it says what the kernel's verifier had to
- * do for each BPF program, as "verifier: PROGRAM INSTRUCTIONS".
+ * do for each BPF program, as "verifier: PROGRAM INSTRUCTIONS".  The programs are
+ * those of the file $BPF_OBJECT, where that is given, as another compiler made it.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <bpf/libbpf.h>
 
 #define PROGRAMS_MAX   64
 #define LOG_SIZE       65536
 #define LOG_STATISTICS 4
+
+static void take_object(const char *path, struct bpf_object_skeleton *skeleton)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status)) {
+		perror(path);
+		exit(1);
+	}
+	skeleton->data_sz = status.st_size;
+	skeleton->data = mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+}
+
+int bpf_object__open_skeleton(struct bpf_object_skeleton *skeleton,
+			      const struct bpf_object_open_opts *options)
+{
+	int (*open_it)(struct bpf_object_skeleton *, const struct bpf_object_open_opts *) =
+		dlsym(RTLD_NEXT, __func__);
+	const char *path = getenv("BPF_OBJECT");
+
+	if (path)
+		take_object(path, skeleton);
+	return open_it(skeleton, options);
+}
 
 int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
 {
