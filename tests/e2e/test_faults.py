@@ -302,31 +302,47 @@ class TestMemory:
     def preloaded(self, binary):
         return os.path.join(os.path.dirname(binary), "fail_allocation.so")
 
-    def attempt(self, profile, preloaded, pid, number, folder):
-        """A run in which allocation NUMBER fails."""
-        environment = dict(os.environ, LD_PRELOAD=preloaded, FAIL_ALLOCATION=str(number),
-                           TMPDIR=str(folder))
-        return profile.attempt("-p", pid, "-d", 0.1, "-r", 999, "-o", folder / "out.html",
-                               "--stats", folder / "out.json", env=environment)
-
-    def test_each_allocation_fails_in_turn(self, any_python, target, profile, preloaded, tmp_path):
-        """One clear word or a whole profile: no crash, and nothing that is half written."""
+    @pytest.fixture
+    def attempt(self, any_python, target, profile, preloaded, tmp_path):
+        """attempt(WHAT, NUMBER): a run in which that allocation, or caller, fails, which was checked."""
         pid = target(any_python, "deep.py").pid
-        counted = self.attempt(profile, preloaded, pid, 0, tmp_path)
-        total = int(re.search(r"allocations: (\d+)", counted.stderr).group(1))
-        numbers, failed = [1], 0
+
+        def run(what, number):
+            folder = tmp_path / ("%s-%d" % (what, number))
+            folder.mkdir()
+            environment = dict(os.environ, LD_PRELOAD=preloaded, TMPDIR=str(folder), **{what: str(number)})
+            run = profile.attempt("-p", pid, "-d", 0.1, "-r", 999, "-o", folder / "out.html",
+                                  "--stats", folder / "out.json", env=environment)
+            self.check(run, number, folder)
+            return run
+        return run
+
+    @staticmethod
+    def check(run, number, folder):
+        """One clear word or a whole profile: no crash, and nothing that is half written."""
+        assert run.status in (0, 1, 3, 4, 5), (number, run.status, run.stderr)
+        left = {path.name for path in folder.iterdir()}
+        assert not [name for name in left if name.startswith(".pybpfprof-")], (number, left)
+        page = folder / "out.html"
+        assert not page.exists() or page.read_text().rstrip().endswith("</html>"), number
+        assert run.status == 0 or "pybpfprof: " in run.stderr, number
+
+    @staticmethod
+    def count(attempt):
+        """How many allocations there are, and how many callers."""
+        said = attempt("FAIL_ALLOCATION", 0).stderr
+        return map(int, re.search(r"allocations: (\d+), callers: (\d+)", said).groups())
+
+    def test_each_allocation_fails_in_turn(self, attempt):
+        total, _ = self.count(attempt)
+        numbers = [1]
         while numbers[-1] < total:
             number = numbers[-1]
             numbers.append(number + 1 if number < FAILING_FIRST else int(number * FAILING_FACTOR))
-        for number in numbers[:-1]:
-            folder = tmp_path / str(number)
-            folder.mkdir()
-            run = self.attempt(profile, preloaded, pid, number, folder)
-            assert run.status in (0, 1, 3, 4, 5), (number, run.status, run.stderr)
-            failed += run.status != 0
-            left = {path.name for path in folder.iterdir()}
-            assert not [name for name in left if name.startswith(".pybpfprof-")], (number, left)
-            page = folder / "out.html"
-            assert not page.exists() or page.read_text().rstrip().endswith("</html>"), number
-            assert run.status == 0 or "pybpfprof: " in run.stderr, number
-        assert failed > 3
+        assert sum(attempt("FAIL_ALLOCATION", number).status != 0 for number in numbers[:-1]) > 3
+
+    def test_each_caller_fails_in_turn(self, attempt):
+        """Wherever memory is asked for, in libraries, too."""
+        _, callers = self.count(attempt)
+        assert callers > 30
+        assert sum(attempt("FAIL_CALLER", number).status != 0 for number in range(1, callers + 1)) > 10

@@ -1,37 +1,61 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded: allocation number $FAIL_ALLOCATION of the program fails.  When it
- * is 0, it says at the end how many there were.
+ * To be preloaded: allocation number $FAIL_ALLOCATION of the program fails, or the first
+ * of its caller number $FAIL_CALLER, as they come: a place in its code, or in a library's.
+ * When the first of these is 0, it says at the end how many there were of both.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#define CALLERS_MAX 4096
+
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
-static unsigned long failing = -1UL, allocations;
+static unsigned long failing = -1UL, allocations, failing_caller = -1UL, caller_count;
+static const void *callers[CALLERS_MAX];
+
+static unsigned long read_number(const char *variable)
+{
+	const char *number = getenv(variable);
+
+	return number ? strtoul(number, NULL, 10) : -1UL;
+}
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *number = getenv("FAIL_ALLOCATION");
-
-	if (number)
-		failing = strtoul(number, NULL, 10);
+	failing = read_number("FAIL_ALLOCATION");
+	failing_caller = read_number("FAIL_CALLER");
 	allocations = 0;
+	caller_count = 0;
 }
 
 __attribute__((destructor)) static void end(void)
 {
 	if (!failing)
-		fprintf(stderr, "allocations: %lu\n", allocations);
+		fprintf(stderr, "allocations: %lu, callers: %lu\n", allocations, caller_count);
 }
 
-static bool fails(void)
+/* Whether this is its first allocation, and it is the one that fails. */
+static bool is_failing_caller(const void *caller)
 {
-	if (++allocations != failing)
+	for (unsigned long i = 0; i < caller_count; i++)
+		if (callers[i] == caller)
+			return false;
+	if (caller_count == CALLERS_MAX)
+		return false;
+	callers[caller_count++] = caller;
+	return caller_count == failing_caller;
+}
+
+static bool fails(const void *caller)
+{
+	bool of_caller = is_failing_caller(caller);
+
+	if (++allocations != failing && !of_caller)
 		return false;
 	errno = ENOMEM;
 	return true;
@@ -39,15 +63,15 @@ static bool fails(void)
 
 void *malloc(size_t size)
 {
-	return fails() ? NULL : __libc_malloc(size);
+	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-	return fails() ? NULL : __libc_calloc(count, size);
+	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *old, size_t size)
 {
-	return fails() ? NULL : __libc_realloc(old, size);
+	return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
 }
