@@ -10,6 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <bpf/libbpf.h>
+
 #include "capabilities.h"
 #include "deputy.h"
 #include "log.h"
@@ -213,6 +215,7 @@ enum exit_status privileges__check(const pid_t *pids, size_t count, bool all)
 struct obstacle privileges__load(int error)
 {
 	struct utsname kernel;
+	char reason[128];
 
 	uname(&kernel);
 	switch (-error) {
@@ -229,9 +232,10 @@ struct obstacle privileges__load(int error)
 				"5.10 or later is needed, and no lockdown of confidentiality; "
 				"pybpfprof check tells more, and -v the kernel's reasons");
 	default:
-		return obstacle(
-			xasprintf("the BPF program could not be loaded (%s)", strerror(-error)),
-			"pybpfprof check tells more, and -v the kernel's reasons");
+		/* The library has errors of its own. */
+		libbpf_strerror(error, reason, sizeof(reason));
+		return obstacle(xasprintf("the BPF program could not be loaded (%s)", reason),
+				"pybpfprof check tells more, and -v the kernel's reasons");
 	}
 }
 

@@ -326,6 +326,7 @@ class TestMemory:
         page = folder / "out.html"
         assert not page.exists() or page.read_text().rstrip().endswith("</html>"), number
         assert run.status == 0 or "pybpfprof: " in run.stderr, number
+        assert "Unknown error" not in run.stderr, number
 
     @staticmethod
     def count(attempt):
