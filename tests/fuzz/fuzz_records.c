@@ -119,7 +119,7 @@ static void write_profile(const struct profile *profile, unsigned int choice)
 							       &output_speedscope };
 	const struct output_format *format = &output_folded;
 	bool full = choice & WRITE_FULL;
-	const struct output_options shown = { full, full, full, "fuzz" };
+	const struct output_options shown = { full, full, full, "fuzz", NULL };
 	size_t size;
 	char *text;
 	FILE *file = open_memstream(&text, &size);
