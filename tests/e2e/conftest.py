@@ -425,9 +425,10 @@ class Profiler:
                       "--stats", os.path.join(folder, "stats.json")]
         if command:
             words += ["--", *command]
-        pids = of or [int(pid) for word, which in zip(arguments, arguments[1:]) if word == "-p"
-                      for pid in str(which).split(",")]
-        run = Run([str(word) for word in words], folder, cpu, pids if cpu else (), **options)
+        if cpu and not of:
+            of = [int(pid) for word, which in zip(arguments, arguments[1:]) if word == "-p"
+                  for pid in str(which).split(",")]
+        run = Run([str(word) for word in words], folder, cpu, of, **options)
         self.running.append(run)
         return run
 
