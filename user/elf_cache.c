@@ -28,14 +28,19 @@ struct cached_file {
 
 static struct cached_file *files; /* the one that was used last at the end */
 static size_t image_count;
-static struct cached_file *used; /* the one that is open */
+static struct cached_file *used; /* NULL: none is in use */
 
+/* Closes it last: who waits for its file system may be left behind there. */
 static void forget(struct cached_file *file)
 {
-	image_count -= file->image != NULL;
-	elf_image__close(file->image);
+	struct elf_image *image = file->image;
+
+	image_count -= image != NULL;
+	if (used == file)
+		used = NULL;
 	HASH_DEL(files, file);
 	free(file);
+	elf_image__close(image);
 }
 
 /* Forgets what was not used for longest: IMAGE: of those that are kept open. */
@@ -105,19 +110,28 @@ struct elf_image *elf_cache__open(int fd, struct elf_budget *budget)
 
 void elf_cache__release(struct elf_image *image, bool useful)
 {
+	struct cached_file *file = used;
+
+	used = NULL;
 	if (!image)
 		return;
 	if (!is_whole(elf_image__budget(image))) {
-		forget(used);
+		forget(file);
 	} else if (!useful) {
 		image_count--;
+		file->image = NULL;
 		elf_image__close(image);
-		used->image = NULL;
 	}
 	if (image_count > IMAGES_MAX)
 		forget_oldest(true);
 	if (HASH_COUNT(files) > FILES_MAX)
 		forget_oldest(false);
+}
+
+void elf_cache__forget_used(void)
+{
+	if (used)
+		forget(used);
 }
 
 bool elf_cache__close_kept(void)

@@ -19,6 +19,10 @@ bool elf_cache__find(const struct file_identity *identity, struct elf_budget *bu
 /* Ends the use of IMAGE, NULL too.  USEFUL: other processes that have it will be asked the same. */
 void elf_cache__release(struct elf_image *image, bool useful);
 
+/* Forgets the image whose use did not come to its end, for that who used it was left behind; where
+ * there is one. */
+void elf_cache__forget_used(void);
+
 /* Closes what is only kept for the next one that asks.  Whether there was any; while none is in
  * use.
  */

@@ -64,6 +64,7 @@ struct elf_image {
 	Elf64_Shdr *sections; /* NULL where there are none */
 	struct dynamic dynamic;
 	struct known_symbol *symbols;
+	uint8_t *room; /* for what is being read: who waits for that may be left behind */
 };
 
 static bool read_at(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length)
@@ -86,36 +87,52 @@ static bool spend(const struct elf_image *image, uint64_t offset, uint64_t lengt
 	return true;
 }
 
-/* A part of the file, or NULL; the caller frees. */
-static void *load(const struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most)
+/* IMAGE's until take_room() or free_room(). */
+static uint8_t *make_room(struct elf_image *image, size_t size)
 {
-	void *part;
+	image->room = xcalloc(1, size);
+	return image->room;
+}
 
+static void *take_room(struct elf_image *image)
+{
+	void *room = image->room;
+
+	image->room = NULL;
+	return room;
+}
+
+static void free_room(struct elf_image *image)
+{
+	free(take_room(image));
+}
+
+/* A part of the file, or NULL; the caller frees. */
+static void *load(struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most)
+{
 	if (length > most || !spend(image, offset, length))
 		return NULL;
-	part = xmalloc(length);
-	if (read_at(image, offset, part, length))
-		return part;
-	free(part);
+	if (read_at(image, offset, make_room(image, length), length))
+		return take_room(image);
+	free_room(image);
 	return NULL;
 }
 
 /* Calls VISIT with one block of a part of the file after another until it returns true; returns
  * whether it did.  A block begins with the end of the one before.  AT is its place in the part;
  * before its bytes is the one that is there in the file, or 0 where the part begins. */
-static bool visit_blocks(const struct elf_image *image, uint64_t offset, uint64_t length,
+static bool visit_blocks(struct elf_image *image, uint64_t offset, uint64_t length,
 			 bool (*visit)(const uint8_t *bytes, size_t length, uint64_t at,
 				       void *context),
 			 void *context)
 {
-	uint8_t *memory, *block;
+	uint8_t *block;
 	bool stop = false;
 	uint64_t at = 0;
 
 	if (!spend(image, offset, length))
 		return false;
-	memory = xcalloc(1, 1 + READ_BYTES);
-	block = memory + 1;
+	block = make_room(image, 1 + READ_BYTES) + 1;
 	while (!stop) {
 		size_t size = length - at < READ_BYTES ? length - at : READ_BYTES;
 
@@ -127,7 +144,7 @@ static bool visit_blocks(const struct elf_image *image, uint64_t offset, uint64_
 		at += size - OVERLAP_BYTES;
 		block[-1] = block[size - OVERLAP_BYTES - 1];
 	}
-	free(memory);
+	free_room(image);
 	return stop;
 }
 
@@ -245,13 +262,19 @@ const struct elf_budget *elf_image__budget(const struct elf_image *image)
 
 void elf_image__close(struct elf_image *image)
 {
+	pid_t pid;
+	int fd;
+
 	if (!image)
 		return;
+	pid = image->pid;
+	fd = image->fd;
 	forget_symbols(image);
 	free(image->sections);
 	free(image->segments);
-	target_file__close(image->pid, image->fd);
+	free_room(image);
 	free(image);
+	target_file__close(pid, fd);
 }
 
 static bool is_defined(const Elf64_Sym *symbol)
@@ -404,7 +427,7 @@ static bool find_symbol(const uint8_t *bytes, size_t length, uint64_t at, void *
 }
 
 /* In .symtab, whose names are in the section that it is linked to. */
-static bool find_in_table(const struct elf_image *image, const char *name, uint64_t *address)
+static bool find_in_table(struct elf_image *image, const char *name, uint64_t *address)
 {
 	struct symbol_search search = { .name = name, .name_size = strlen(name) + 1 };
 	const Elf64_Shdr *table = NULL, *strings;
@@ -533,7 +556,7 @@ static bool visit_constants(const uint8_t *bytes, size_t length, uint64_t at, vo
 	return search->visit(bytes, length, search->context);
 }
 
-bool elf_image__search_constants(const struct elf_image *image,
+bool elf_image__search_constants(struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context)
 {

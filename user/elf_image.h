@@ -53,7 +53,7 @@ bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, v
 /* Calls VISIT with the contents of each segment that is not writable, in blocks that overlap by 64
  * bytes or more, until it returns true; returns whether it did.  BYTES[-1] is the byte before them,
  * 0 where the segment begins. */
-bool elf_image__search_constants(const struct elf_image *image,
+bool elf_image__search_constants(struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context);
 

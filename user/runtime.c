@@ -543,8 +543,10 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 	choose_thread_area(&search);
 	*runtime = search.runtime;
 	/* What was found is not all that there is. */
-	if (deputy__has_given_up(pid))
+	if (deputy__has_given_up(pid)) {
+		elf_cache__forget_used();
 		return -ETIMEDOUT;
+	}
 	return search.error ? search.error : search.result;
 }
 

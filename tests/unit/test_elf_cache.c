@@ -1,21 +1,56 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "deputy.h"
 #include "elf_cache.h"
 
 #define BYTES_ENOUGH (1ULL << 30)
 #define FEW_BYTES    4096
+#define ANSWER_MS    20000
 
 static struct elf_budget budget;
+
+/* The descriptor of a file whose file system does not answer; -1: there is none. */
+static atomic_int silent = -1;
+
+static void wait_for_answer(int fd)
+{
+	for (int i = 0; i < ANSWER_MS && fd >= 0 && silent == fd; i++)
+		usleep(1000);
+}
+
+/* In place of the C library's: what a file system in user space can have them do. */
+int close(int fd)
+{
+	wait_for_answer(fd);
+	return syscall(SYS_close, fd);
+}
+
+ssize_t pread(int fd, void *buffer, size_t length, off_t offset)
+{
+	wait_for_answer(fd);
+	return syscall(SYS_pread64, fd, buffer, length, offset);
+}
+
+ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+	if (fd >= 0 && silent == fd)
+		return -1;
+	return syscall(SYS_preadv2, fd, parts, count, offset, 0, flags);
+}
 
 static int set_up(void **state)
 {
@@ -165,6 +200,87 @@ static void what_is_only_kept_can_be_closed(void **state)
 	unlink(path);
 }
 
+/* A use of a file that is known already, in an errand; begun anew, it does nothing. */
+struct use {
+	const char *path;
+	bool silent_at_end; /* else from the beginning */
+	bool begun, found;
+};
+
+static int descriptor_of(const char *path)
+{
+	char link[64], other[128];
+	int found = -1;
+
+	for (int fd = 0; fd < 1024 && found < 0; fd++) {
+		ssize_t length;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		length = readlink(link, other, sizeof(other) - 1);
+		other[length > 0 ? length : 0] = '\0';
+		found = strcmp(other, path) == 0 ? fd : -1;
+	}
+	return found;
+}
+
+static void use_known(void *context)
+{
+	struct use *use = context;
+	struct file_identity identity;
+	struct elf_image *image;
+	uint64_t address;
+
+	if (use->begun)
+		return;
+	use->begun = true;
+	if (!target_file__identify_path(getpid(), use->path, &identity) ||
+	    !elf_cache__find(&identity, &budget, &image))
+		return;
+	use->found = true;
+	if (!use->silent_at_end)
+		silent = descriptor_of(use->path);
+	elf_image__section(image, ".no_such_section", &address);
+	silent = descriptor_of(use->path);
+	elf_cache__release(image, false);
+}
+
+/* Who uses it is left behind where SILENT_AT_END says, and ends when it answers after all. */
+static void leave_behind(const char *path, bool silent_at_end)
+{
+	struct use use = { .path = path, .silent_at_end = silent_at_end };
+
+	elf_cache__release(open_file(path), true);
+	deputy__send(use_known, &use);
+	assert_true(use.found);
+	assert_true(deputy__has_given_up(getpid()));
+	elf_cache__forget_used();
+	silent = -1;
+	deputy__forget(getpid());
+}
+
+/* What it had is given back: else the leak is told at the end of this program. */
+static void who_is_left_behind_leaves_nothing_in_use(void **state)
+{
+	char path[] = "/tmp/elf-cache-XXXXXX";
+	struct elf_image *image;
+	uint64_t address;
+
+	(void)state;
+	copy_self(path);
+	for (int at_end = 0; at_end < 2; at_end++) {
+		leave_behind(path, at_end);
+		image = open_file(path);
+		/* That it is of no use was clear before it was closed. */
+		if (at_end) {
+			assert_null(image);
+			continue;
+		}
+		assert_true(elf_image__symbol(image, "main", &address));
+		elf_cache__release(image, true);
+	}
+	unlink(path);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -175,6 +291,7 @@ int main(void)
 		TEST(what_is_only_kept_can_be_closed),
 		TEST(what_has_changed_is_read_again),
 		TEST(what_was_not_read_whole_is_not_remembered),
+		TEST(who_is_left_behind_leaves_nothing_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
