@@ -80,7 +80,9 @@ def test_what_changed(any_python, target, agent, profile, store, require, tmp_pa
     run = agent("--window", "0.5s", "-r", "499")
     wait_used(2, many.pid)
     wait_for(lambda: len(store.windows()) >= 3)
-    middle = time.time_ns()
+    middle, count = time.time_ns(), len(store.windows())
+    # The window that it is in is of both times.
+    wait_for(lambda: len(store.windows()) > count + 1)
     wait_used(2, target(any_python, "busy.py", **options).pid)
     end(run)
     over = time.time_ns()
