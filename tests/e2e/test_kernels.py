@@ -206,7 +206,9 @@ class Kernel:
         result = self.succeeded(self.profile)
         part = result["programs"][3 * self.pythons.index(python) +
                                   ("shares", "deep", "depth").index(program)]
-        return stacks_of(result, part), part["used"]
+        stacks = stacks_of(result, part)
+        assert stacks, (part, result["output"], result["stats"], self.console[-2000:])
+        return stacks, part["used"]
 
 
 @pytest.fixture(scope="session")

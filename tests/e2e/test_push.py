@@ -211,7 +211,7 @@ def test_a_name_that_is_not_found_delays_nothing(busy, backend, agent, store, si
     started = time.monotonic()
     end(run)
     assert time.monotonic() - started < 25  # a look-up takes 30 s
-    assert run.status == 1
+    assert run.status == 0, run.stderr
     assert re.search("backend.test:7070: .*(Resolving|resolve|timed out)", run.stderr), run.stderr
     assert total(good.rows()) == sum(row[1] for row in store.check().values())
     gaps = [late.time - early.time for early, late in zip(good.taken[:-2], good.taken[1:-1])]

@@ -62,9 +62,10 @@ class Program:
     def end(self):
         """Its part of the result."""
         used = [end - start for end, start in zip(self.used(), self.before)]
+        ended = self.process.poll()
         self.process.kill()
         self.process.wait()
-        return {"pid": self.process.pid, "said": self.said, "used": used}
+        return {"pid": self.process.pid, "said": self.said, "used": used, "ended": ended}
 
 
 def become_nobody(capabilities):
