@@ -4,6 +4,7 @@
 The first number is the turns; the next are seconds by the workload's own clock.
 """
 
+import ctypes
 import os
 import sys
 import threading
@@ -18,7 +19,8 @@ class Shown:
 
     def __init__(self, functions=0):
         # Unlike struct's, its writes leave no moment in which a number is 0.
-        self.values = memoryview(map_file(sys.argv[1], 8 * (1 + functions))).cast("d")
+        count = 1 + functions
+        self.values = (ctypes.c_double * count).from_buffer(map_file(sys.argv[1], 8 * count))
         self.lock = threading.Lock()
 
     def add(self, index, value):
