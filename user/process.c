@@ -163,13 +163,8 @@ uint64_t process__start_time(pid_t pid)
 pid_t process__reader(pid_t pid)
 {
 	struct process process;
-	bool has_ended;
-	pid_t other;
 
-	if (read_stat(pid, &process, &has_ended) || !has_ended)
-		return pid;
-	other = find_living_thread(pid);
-	return other > 0 ? other : pid;
+	return process__inspect(pid, &process) ? pid : process.reader;
 }
 
 /* What the file NAME in the folder of process PID says of a thread's numbers. */

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from conftest import cpu_seconds
+
 pytestmark = pytest.mark.timed
 
 PROCESSES, THREADS, STACKS, BUSY_S, STARTS = 100, 10, 16, 0.4, 20
@@ -16,13 +18,6 @@ RATE = 99
 # On a machine that does nothing else it is a twentieth of that.
 CPU_PART = 0.15
 MEMORY_MIB = 60
-
-
-def cpu_seconds(pid):
-    """User and system time of all its threads, those that have ended, too."""
-    with open("/proc/%d/stat" % pid, encoding="ascii") as stat:
-        words = stat.read().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / 100
 
 
 def peak_mib(pid):
