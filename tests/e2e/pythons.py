@@ -127,10 +127,18 @@ def own_and_fetched_pythons():
             if not python.root or (python.version[:2], python.kind) not in own]
 
 
-def own_fetched_and_debug_pythons():
-    """Those, and debug builds whether or not all uncommon ones are wanted."""
-    pythons = own_and_fetched_pythons()
+def with_debug_pythons(pythons):
+    """PYTHONS, and debug builds whether or not all uncommon ones are wanted: up to 3.7 each object
+    begins with two pointers more there."""
     return pythons + [python for python in debug_pythons() if python not in pythons]
+
+
+def found_and_debug_pythons():
+    return with_debug_pythons(find_pythons())
+
+
+def own_fetched_and_debug_pythons():
+    return with_debug_pythons(own_and_fetched_pythons())
 
 
 def one_of_each_minor():

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import PROGRAMS, stolen_seconds
 from legal import DeepLegal
-from pythons import find_pythons, one_of_each_minor
+from pythons import find_pythons, found_and_debug_pythons, one_of_each_minor
 
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
@@ -19,7 +19,7 @@ RUNS_AT_MOST = 10  # of 6 s: one is enough unless others keep the CPUs busy
 
 
 @pytest.mark.proves("impossible stacks")
-@pytest.mark.pythons(which=find_pythons)
+@pytest.mark.pythons(which=found_and_debug_pythons)
 def test_no_stack_that_never_was(python, target, profile, figure):
     legal = DeepLegal(python, roots=("<module>", "work"))
     programs = [target(python, "deep.py") for _ in range(2)]
