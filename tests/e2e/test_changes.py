@@ -8,13 +8,19 @@ import time
 import pytest
 
 from conftest import PATIENCE, PROGRAMS, wait_used
-from pythons import JIT, find_pythons
+from pythons import FREE_THREADED, JIT, find_pythons, own_and_fetched_pythons
 
 GONE = "[code object gone before it was read]"
 UNREADABLE = "[code object not readable]"
 
 
+def with_a_heap_of_objects():
+    """Those where what is freed is the next to be given: not so where there is no GIL."""
+    return [python for python in own_and_fetched_pythons() if python.kind != FREE_THREADED]
+
+
 @pytest.mark.proves("code churn")
+@pytest.mark.pythons(which=with_a_heap_of_objects)
 def test_address_used_again(python, target, profile):
     """Two functions take turns of 2 and 18 ms at one address: 10 % and 90 %, whatever the CPU.
 

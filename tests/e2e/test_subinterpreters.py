@@ -16,7 +16,7 @@ TURN = re.compile(r"(?:turn|spin)_(\d)_(\d)")
 THREADS = 3
 LEVELS = 3
 SAMPLES_WANTED = 10000
-RUNS_AT_MOST = 6  # of 2 s: one or two are enough unless others keep the CPUs busy
+RUNS_AT_MOST = 15  # of 2 s: one or two are enough unless others keep the CPUs busy
 # Up to 3.10 it is known that another interpreter has called, but not from where.
 JOINED_SINCE = (3, 11)
 CALLED = "[called from another interpreter]"
