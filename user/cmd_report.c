@@ -133,7 +133,7 @@ static const struct option_entry options[] = {
 	{ "until", 0, "TIME", "up to then (now)", take_until, NULL, 0 },
 	{ "diff", 0, "TIME",
 	  "what changed since as long a time so long before, as 1d:\na table of functions, or with "
-	  "-f folded or pprof each stack",
+	  "-f html a flame graph,\nwith -f folded or pprof each stack",
 	  take_diff, NULL, 0 },
 	{ "label", 0, "NAME=VALUE",
 	  "\nonly services that have it, as service_name=web; several\n"
@@ -181,9 +181,10 @@ static enum exit_status check(struct report *report)
 	if (report->diff_ns && !report->format)
 		report->format = &output_text;
 	if (report->diff_ns && !report->format->tells_difference) {
-		log__error("%s cannot show what --diff finds: -f text, folded or pprof can; see "
-			   "pybpfprof " VERB " --help",
-			   report->format->name);
+		log__error(
+			"%s cannot show what --diff finds: -f text, html, folded or pprof can; see "
+			"pybpfprof " VERB " --help",
+			report->format->name);
 		return STATUS_USAGE;
 	}
 	if (!report->format && report->output && strcmp(report->output, "-") != 0) {
@@ -244,6 +245,17 @@ static char *title_of(const struct report *report, const struct profile *profile
 	title = xasprintf("%s, %.0f s from %s on", services, profile->duration_ns / 1e9, begin);
 	free(services);
 	free(begin);
+	if (report->shown.before) {
+		const struct profile *before = report->shown.before;
+		char *both;
+
+		begin = moment__text(before->start_unix_ns);
+		both = xasprintf("%s, compared with %.0f s from %s on", title,
+				 before->duration_ns / 1e9, begin);
+		free(begin);
+		free(title);
+		title = both;
+	}
 	return title;
 }
 
@@ -299,6 +311,7 @@ static char *read_earlier(const struct report *report, struct store *store, stru
 	query.until_unix_ns -= report->diff_ns;
 	wrong = store__read(store, &query, profile, &found);
 	before->rate_hz = profile->rate_hz;
+	before->start_unix_ns = profile->start_unix_ns;
 	before->duration_ns = profile->duration_ns;
 	before->sample_count = profile->sample_count;
 	before->samples = xcalloc(profile->sample_count + 1, sizeof(*before->samples));
@@ -318,6 +331,7 @@ static void complete_earlier(const struct profile *profile, struct profile *befo
 
 	*before = *profile;
 	before->rate_hz = own.rate_hz;
+	before->start_unix_ns = own.start_unix_ns;
 	before->duration_ns = own.duration_ns;
 	before->samples = own.samples;
 	before->sample_count = own.sample_count;

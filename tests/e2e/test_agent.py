@@ -105,6 +105,15 @@ def test_what_changed(any_python, target, agent, profile, store, require, tmp_pa
     leaves = [(int(before), int(after)) for stack, before, after in stacks if ";leaf (" in stack]
     assert not sum(before for before, _ in leaves) and sum(after for _, after in leaves) > 20
     assert sum(int(before) for _, before, _ in stacks) > 20
+    # The page has both sides whole.
+    compare("-o", tmp_path / "change.html")
+    page = json.loads(re.search('id="profile">(.*?)</script>', (
+        tmp_path / "change.html").read_text(encoding="utf-8"), re.DOTALL).group(1))
+    samples = [sum(part["samples"][2::3]) for part in (page["before"], page)]
+    assert abs(samples[0] * page["before"]["scale"] - sum(int(row[1]) for row in stacks)) \
+        <= len(stacks)
+    assert samples[1] == sum(int(row[2]) for row in stacks)
+    assert ", compared with " in page["title"]
     # What pprof makes of it: a part of what was before.
     compare("-o", tmp_path / "change.pb.gz")
     text = subprocess.check_output(
@@ -316,7 +325,8 @@ def test_a_broken_store(profile, store):
     (["report", "--store", "x", "--since", "1h", "--until", "2h"], "not before"),
     (["report", "--store", "x", "--label", "web"], "label 'web'"),
     (["report", "--store", "x", "--diff", "x"], "time 'x'"),
-    (["report", "--store", "x", "--diff", "1h", "-f", "html"], "html cannot show"),
+    (["report", "--store", "x", "--diff", "1h", "-f", "speedscope"],
+     "speedscope cannot show"),
     (["report", "--store", "x", "-f", "svg"], "format 'svg'"),
     (["report", "--store", "x", "-o", "x.svg"], "does not tell the format")])
 def test_wrong_usage(words, says, profile):

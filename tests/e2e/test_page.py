@@ -1,61 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The flame graph page, as a person uses it in Chromium."""
 
-import json
 import re
 
 import pytest
 
-from page.pages import (FIB, LOAD, LOAD_NEXT, MAIN, TABLE, Page, browser, make_page, page,
-                        plain_page)
+from page.pages import (FIB, LOAD, LOAD_NEXT, MAIN, TABLE, browser, make_page, page, plain_page)
+from page.pixels import contrast, fill, luminance
 
 SORTED = "return document.querySelector(arguments[0]).getAttribute('aria-sort')"
-
-
-def replace_profile(page, change):
-    """The page with CHANGE(its profile's JSON) applied, as another page."""
-    with open(page.address[len("file://"):], encoding="utf-8") as file:
-        head, data, tail = re.split(r'(?<=id="profile">)(.*?)(?=</script>)', file.read(),
-                                    maxsplit=1, flags=re.DOTALL)
-    profile = json.loads(data)
-    change(profile)
-    path = page.address[len("file://"):] + ".changed.html"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(head + json.dumps(profile).replace("<", "\\u003c") + tail)
-    return Page(page.browser, path)
-
-
-def colours(browser, x, y, width, height):
-    """The colours of a part of the canvas, and how many pixels each has."""
-    return browser.run("""
-        const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect();
-        const context = new OffscreenCanvas(arguments[2], arguments[3]).getContext("2d");
-        context.drawImage(canvas, box.left - arguments[0], box.top - arguments[1]);
-        const { data } = context.getImageData(0, 0, arguments[2], arguments[3]);
-        const counts = {};
-        for (let i = 0; i < data.length; i += 4) {
-            const colour = data.slice(i, i + 3).join();
-            counts[colour] = (counts[colour] || 0) + 1;
-        }
-        return counts;""", x, y, width, height)
-
-
-def fill(page, label):
-    """The colour most of a frame's rectangle has."""
-    box = page.box(label)
-    counts = colours(page.browser, int(box["x"]) + 2, box["y"] + 2, int(box["width"]) - 5, 3)
-    return max(counts, key=counts.get)
-
-
-def luminance(colour):
-    linear = [value / 255 / 12.92 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4
-              for value in map(int, re.findall(r"\d+", colour)[:3])]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_graph_is_drawn_in_proportion(page):
@@ -89,7 +42,7 @@ def test_errors_and_losses_stand_in_the_footer(page):
     def change(profile):
         profile["ledger"].update(events=120, lost=7)
         profile["ledger"]["errors"]["frame_fault"] = 3
-    replace_profile(page, change).open()
+    page.changed(change).open()
     assert "3 errors" in page.browser.text("[data-summary]")
     assert "7 lost" in page.browser.text("[data-summary]")
     assert "[calling frames not readable]32.5 %" in page.browser.text("[data-ledger]")
@@ -323,7 +276,7 @@ def test_other_kinds_have_their_own_colours(page):
     def change(profile):
         for function, kind in enumerate((2, 3, 4)):
             profile["functions"][5 * function + 4] = kind
-    changed = replace_profile(page, change).open()
+    changed = page.changed(change).open()
     shown = {fill(changed, label) for label in (MAIN, LOAD, FIB)}
     page.open()
     assert len(shown | {fill(page, label) for label in (MAIN, LOAD, FIB)}) == 6
@@ -332,7 +285,7 @@ def test_other_kinds_have_their_own_colours(page):
 def test_no_samples(page):
     def change(profile):
         profile.update(samples=[], stacks=[])
-    changed = replace_profile(page, change).open()
+    changed = page.changed(change).open()
     assert "No sample was taken" in page.browser.text("#empty")
     assert not page.browser.run("return document.getElementById('empty').hidden")
     page.browser.click('[data-view="table"]')
@@ -346,7 +299,7 @@ def test_deep_stacks_scroll(page):
         profile["locations"] = [value for i in range(depth) for value in (0, i + 1)]
         profile["stacks"] = [0, depth, *range(depth)]
         profile["samples"] = [0, 0, 5]
-    deep = replace_profile(page, change).open()
+    deep = page.changed(change).open()
     leaf, middle = "main (app.py:1024)", "main (app.py:500)"
     assert deep.samples(leaf) == [5]
     assert page.browser.run("return document.getElementById('stage').scrollHeight") >= 22 * 1025

@@ -10,14 +10,17 @@
 static int usage(void)
 {
 	fputs("usage: synthetic_profile [-t] [-F] [-a] [-n FRAMES] [-m THREADS] [-p PROCESSES] "
-	      "plain|hostile|machine|tree FORMAT FILE\n",
+	      "plain|hostile|machine|change|tree FORMAT FILE\n",
 	      stderr);
 	return 2;
 }
 
+/* BEFORE gets what it is compared with, where that is its KIND. */
 static struct profile *make_profile(const char *kind, uint32_t frames, uint32_t threads,
-				    uint32_t processes)
+				    uint32_t processes, struct profile *before)
 {
+	if (!strcmp(kind, "change"))
+		return synthetic__change(before);
 	if (!strcmp(kind, "plain"))
 		return synthetic__plain();
 	if (!strcmp(kind, "hostile"))
@@ -31,7 +34,7 @@ int main(int argc, char **argv)
 {
 	struct output_options options = { .title = "PID 100: python3 </title> \"app\".py" };
 	const struct output_format *format;
-	struct profile *profile;
+	struct profile *profile, before = { 0 };
 	uint32_t frames = 1000, threads = 1, processes = 1;
 	FILE *file;
 	int option, error;
@@ -55,7 +58,9 @@ int main(int argc, char **argv)
 	if (argc - optind != 3 || !frames || !threads || !processes)
 		return usage();
 	format = output__by_name(argv[optind + 1]);
-	profile = make_profile(argv[optind], frames, threads, processes);
+	profile = make_profile(argv[optind], frames, threads, processes, &before);
+	if (before.samples)
+		options.before = &before;
 	if (!format || !profile)
 		return usage();
 	file = fopen(argv[optind + 2], "w");
@@ -64,6 +69,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	error = format->write(profile, &options, file);
+	free(before.samples);
 	profile__free(profile);
 	return fclose(file) || error;
 }

@@ -226,6 +226,47 @@ static inline struct profile *synthetic__machine(void)
 	return profile;
 }
 
+/* 200 samples of 10 s, and in BEFORE 400 of 20 s: worker.py's Loader.load, which has moved, took
+ * 25 % and takes 50 %, its fib 50 % and 10 %, its gone and its fresh 10 % on one side alone;
+ * report.py's fib 5 % and 6 %, what is not Python 10 % and 24 %.  Free BEFORE's samples alone. */
+static inline struct profile *synthetic__change(struct profile *before)
+{
+	struct profile *profile = synthetic__new();
+	uint32_t worker = synthetic__main_thread(profile, 1, 10, "worker.py", "python3 worker.py");
+	uint32_t report = synthetic__main_thread(profile, 2, 20, "report.py", "python3 report.py");
+	uint32_t main = synthetic__location(profile, "main", "/srv/", "app.py", 1, 10);
+	uint32_t load =
+		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 20);
+	uint32_t moved =
+		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 17, 22);
+	uint32_t fib = synthetic__location(profile, "fib", "/srv/lib/", "pkg/fib.py", 3, 5);
+	uint32_t gone = synthetic__location(profile, "gone", "/srv/lib/", "pkg/gone.py", 1, 2);
+	uint32_t fresh = synthetic__location(profile, "fresh", "/srv/lib/", "pkg/fresh.py", 1, 2);
+	uint32_t none = synthetic__reason(profile, OUTCOME_NO_PYTHON);
+	struct ledger ledger = profile->ledger;
+
+	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ load, main }, 2, 100);
+	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ fib, main }, 2, 200);
+	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ gone, main }, 2, 40);
+	synthetic__add(profile, OUTCOME_PYTHON, report, (uint32_t[]){ fib, main }, 2, 20);
+	synthetic__add(profile, OUTCOME_NO_PYTHON, report, &none, 1, 40);
+	*before = (struct profile){ .sample_count = profile->sample_count };
+	before->samples = xcalloc(profile->sample_count, sizeof(*before->samples));
+	memcpy(before->samples, profile->samples, profile->sample_count * sizeof(*before->samples));
+	before->rate_hz = profile->rate_hz;
+	before->start_unix_ns = profile->start_unix_ns - 3600 * 1000000000LL;
+	before->duration_ns = 2 * profile->duration_ns;
+
+	profile__clear_samples(profile);
+	profile->ledger = ledger;
+	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ moved, main }, 2, 100);
+	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ fib, main }, 2, 20);
+	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ fresh, main }, 2, 20);
+	synthetic__add(profile, OUTCOME_PYTHON, report, (uint32_t[]){ fib, main }, 2, 12);
+	synthetic__add(profile, OUTCOME_NO_PYTHON, report, &none, 1, 48);
+	return profile;
+}
+
 /* The INDEXth of a tree's threads, of which each process has as many; 20 processes a command. */
 static inline uint32_t synthetic__worker(struct profile *profile, uint32_t index,
 					 uint32_t processes)

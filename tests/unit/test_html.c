@@ -219,6 +219,28 @@ static void an_empty_profile_is_a_page_too(void **state)
 	profile__free(profile);
 }
 
+static void what_was_before_is_there(void **state)
+{
+	struct profile before, *profile = synthetic__change(&before);
+	struct output_options options = { .title = "", .before = &before };
+	json_t *json = data(profile, &options), *plain = data(profile, &titled);
+	json_t *was = json_object_get(json, "before");
+
+	(void)state;
+	/* Stacks as they are written: those of main, by their locations, and the reason. */
+	assert_row(was, "samples", 0, 0, 100, 0, 2, 200, 0, 3, 40, 1, 2, 20, 1, 5, 40);
+	assert_row(json, "samples", 0, 1, 100, 0, 2, 20, 0, 4, 20, 1, 2, 12, 1, 5, 48);
+	assert_int_equal(json_integer_value(json_object_get(was, "start_ms")), 1704161045000);
+	assert_float_equal(json_number_value(json_object_get(was, "scale")), 0.5, 1e-9);
+	assert_float_equal(json_number_value(json_object_get(was, "rate_hz")), 100, 1e-9);
+	assert_float_equal(json_number_value(json_object_get(was, "duration_s")), 20, 1e-9);
+	assert_null(json_object_get(plain, "before"));
+	json_decref(plain);
+	json_decref(json);
+	free(before.samples);
+	profile__free(profile);
+}
+
 static char *nonce(const char *text)
 {
 	const char *begin = strstr(text, "script-src 'nonce-");
@@ -290,6 +312,7 @@ int main(void)
 		cmocka_unit_test(one_process_is_told_when_asked),
 		cmocka_unit_test(ledger_and_time_are_there),
 		cmocka_unit_test(an_empty_profile_is_a_page_too),
+		cmocka_unit_test(what_was_before_is_there),
 		cmocka_unit_test(policy_lets_only_the_page_run),
 		cmocka_unit_test(the_page_makes_no_markup_of_names),
 		cmocka_unit_test(a_title_that_is_not_utf8_is_an_error),

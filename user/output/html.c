@@ -19,6 +19,7 @@
 
 #include <jansson.h>
 
+#include "difference.h"
 #include "embed.h"
 #include "output.h"
 #include "xalloc.h"
@@ -41,6 +42,7 @@ struct page {
 	X(processes) \
 	X(tree)      \
 	X(weights)   \
+	X(change)    \
 	X(layout)    \
 	X(search)    \
 	X(draw)      \
@@ -204,12 +206,9 @@ static void write_stacks(const struct profile *profile, const uint32_t *order, F
 	fputs("],\n", file);
 }
 
-static void write_samples(const struct profile *profile, const uint32_t *order, FILE *file)
+/* PLACES: of each stack, where it was written. */
+static void write_samples(const struct profile *profile, const uint32_t *places, FILE *file)
 {
-	uint32_t *places = xcalloc(profile->stack_count, sizeof(*places));
-
-	for (size_t i = 0; i < profile->stack_count; i++)
-		places[order[i]] = i;
 	fputs("\"samples\":[", file);
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
@@ -218,18 +217,38 @@ static void write_samples(const struct profile *profile, const uint32_t *order, 
 			places[sample->stack], sample->count);
 	}
 	fputs("],\n", file);
-	free(places);
 }
 
-static void write_stacks_and_samples(const struct profile *profile, FILE *file)
+/* What the profile is compared with: its samples, of the same threads and stacks. */
+static void write_before(const struct page *page, const uint32_t *places)
 {
+	const struct profile *before = page->options->before;
+
+	fputs("\"before\":{", page->file);
+	write_samples(before, places, page->file);
+	fprintf(page->file,
+		"\"start_ms\":%" PRId64 ",\"rate_hz\":%.17g,\"duration_s\":%.17g,"
+		"\"scale\":%.17g},\n",
+		before->start_unix_ns / NS_PER_MS, before->rate_hz, before->duration_ns / 1e9,
+		difference__scale(before, page->profile));
+}
+
+static void write_stacks_and_samples(const struct page *page)
+{
+	const struct profile *profile = page->profile;
 	uint32_t *order = xcalloc(profile->stack_count, sizeof(*order));
+	uint32_t *places = xcalloc(profile->stack_count, sizeof(*places));
 
 	for (size_t i = 0; i < profile->stack_count; i++)
 		order[i] = i;
 	qsort_r(order, profile->stack_count, sizeof(*order), compare_stacks, profile->stacks);
-	write_stacks(profile, order, file);
-	write_samples(profile, order, file);
+	for (size_t i = 0; i < profile->stack_count; i++)
+		places[order[i]] = i;
+	write_stacks(profile, order, page->file);
+	write_samples(profile, places, page->file);
+	if (page->options->before)
+		write_before(page, places);
+	free(places);
 	free(order);
 }
 
@@ -270,7 +289,7 @@ static int write_profile(const struct page *page)
 	if (error)
 		return error;
 	write_tables(page, page->file);
-	write_stacks_and_samples(page->profile, page->file);
+	write_stacks_and_samples(page);
 	error = write_recording(page);
 	if (error)
 		return error;
@@ -335,5 +354,6 @@ const struct output_format output_html = {
 	.suffix = "html",
 	.endings = { ".html", ".htm" },
 	.tells_threads = true,
+	.tells_difference = true,
 	.write = write_html,
 };

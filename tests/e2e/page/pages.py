@@ -18,7 +18,9 @@
 """
 
 import itertools
+import json
 import os
+import re
 import subprocess
 import time
 
@@ -49,6 +51,18 @@ class Page:
     def open(self, fragment=""):
         self.browser.open(self.address + ("#" + fragment if fragment else ""))
         return self
+
+    def changed(self, change):
+        """The page with CHANGE(its profile's JSON) applied, as another page."""
+        path = self.address[len("file://"):]
+        with open(path, encoding="utf-8") as file:
+            head, data, tail = re.split(r'(?<=id="profile">)(.*?)(?=</script>)', file.read(),
+                                        maxsplit=1, flags=re.DOTALL)
+        profile = json.loads(data)
+        change(profile)
+        with open(path + ".changed.html", "w", encoding="utf-8") as file:
+            file.write(head + json.dumps(profile).replace("<", "\\u003c") + tail)
+        return Page(self.browser, path + ".changed.html")
 
     def ask(self, expression, *arguments):
         return self.browser.run("return pybpfprof." + expression, *arguments)

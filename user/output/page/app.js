@@ -22,6 +22,9 @@ class App {
 		document.title = `${profile.title} – pybpfprof`;
 		byId("title").textContent = profile.title;
 		byId("empty").hidden = profile.samples.count > 0;
+		for (const element of document.querySelectorAll("[data-compared]"))
+			element.hidden = !profile.before;
+		document.querySelector("[data-plain]").hidden = Boolean(profile.before);
 		fillFooter(profile, document.querySelector("footer"));
 		this.listenToMouse();
 		this.listenToWindow();
@@ -34,7 +37,7 @@ class App {
 		const state = this.state = { ...before, ...part };
 		const differs = (...keys) => keys.some((key) => before[key] !== state[key]);
 		const isNewTree = differs("group", "lines");
-		const isNewWeight = isNewTree || differs("command", "process", "thread");
+		const isNewWeight = isNewTree || differs("command", "process", "thread", "width");
 		if (isNewTree)
 			this.plantTree(isRestored);
 		if (isNewWeight)
@@ -68,7 +71,8 @@ class App {
 		const { profile, scene, state } = this;
 		const isShown = (thread) => (state.thread < 0 || thread === state.thread) &&
 			isProcessShown(profile, state, thread);
-		scene.weights = weigh(profile, scene.tree, isShown);
+		scene.weights = weigh(profile, scene.tree, isShown, state.width);
+		scene.steps = profile.before ? changeSteps(scene.weights, scene.tree.count) : null;
 		scene.layout = new Layout(scene.tree, scene.weights);
 		this.totals = functionTotals(profile, this.stacks, isShown);
 	}
@@ -97,15 +101,20 @@ class App {
 				this.foundFunctions[profile.functionOf(frame)] = 1;
 	}
 
-	// [samples, of how many, of what] of what was found, in all and in the zoomed frame.
+	// [samples, of how many, of what, and where the profile is compared, both sides] of what was
+	// found, in all and in the zoomed frame.
 	foundShares() {
 		const { tree, weights, found, zoom } = this.scene;
+		const shareIn = (node, name) => {
+			const inside = (side) => [foundSamples(tree, side, found, node), side.total[node]];
+			if (!weights.was)
+				return [...inside(weights), name];
+			const [was, wasAll] = inside(weights.was), [now, nowAll] = inside(weights.now);
+			return [...inside(weights), name, { was, now, wasAll, nowAll }];
+		};
 		if (!found)
 			return [];
-		const shares = [[foundSamples(tree, weights, found, 0), weights.all, "all"]];
-		if (zoom > 0)
-			shares.push([foundSamples(tree, weights, found, zoom), weights.total[zoom], "zoomed"]);
-		return shares;
+		return [shareIn(0, "all"), ...zoom > 0 ? [shareIn(zoom, "zoomed")] : []];
 	}
 
 	showSearchResult() {
@@ -259,6 +268,8 @@ class App {
 		document.documentElement.dataset.theme = name;
 		const style = getComputedStyle(document.documentElement);
 		this.graph.setTheme(name, style.getPropertyValue("--stage").trim());
+		if (this.profile.before)
+			fillLegend(document.getElementById("legend"), this.graph.palette);
 		if (this.scene.layout)
 			this.show();
 	}
@@ -294,6 +305,8 @@ window.pybpfprof = {
 		return nodes;
 	},
 	samples: (node) => app.scene.weights.total[node],
+	sides: (node) => sidesOf(app.scene.weights, node),
+	step: (node) => app.scene.steps[node],
 	// Where a node is in the window, as far as it can be seen.
 	box: (node) => {
 		const { left, top } = app.graph.canvas.getBoundingClientRect(), box = app.graph.box(node);

@@ -70,10 +70,9 @@ class ProcessChooser {
 	// What can be chosen: everything, the commands that several run, each process.
 	makeEntries() {
 		const { profile, totals } = this, { commands, processes } = profile;
-		const sums = commands.members.map((members) =>
-			members.reduce((sum, process) => sum + totals[process], 0));
-		const all = sums.reduce((sum, total) => sum + total, 0);
-		const heaviest = [...sums.keys()].sort((a, b) => sums[b] - sums[a]);
+		const sums = commands.members.map((members) => sumOf(totals, members));
+		const all = sumOf(totals, [...totals.total.keys()]);
+		const heaviest = [...sums.keys()].sort((a, b) => sums[b].all - sums[a].all);
 		this.entries = [{ process: -1, command: -1, name: this.allText(), whose: "", samples: all }];
 		for (const command of heaviest)
 			if (commands.members[command].length > 1)
@@ -84,9 +83,10 @@ class ProcessChooser {
 		for (const pid of processes.pids)
 			pids.set(pid, (pids.get(pid) ?? 0) + 1);
 		for (const command of heaviest)
-			for (const process of [...commands.members[command]].sort((a, b) => totals[b] - totals[a]))
+			for (const process of [...commands.members[command]].sort(
+				(a, b) => totals.total[b] - totals.total[a]))
 				this.entries.push({ section: "Processes", process, command: -1,
-					name: this.processText(process), samples: totals[process],
+					name: this.processText(process), samples: sumOf(totals, [process]),
 					whose: this.whoseText(process, pids.get(processes.pids[process]) > 1) });
 		for (const entry of this.entries)
 			entry.words = this.wordsOf(entry).toLowerCase();
@@ -190,9 +190,9 @@ class ProcessChooser {
 		row.dataset.row = i;
 		row.setAttribute("role", "option");
 		row.setAttribute("aria-selected", String(this.isChosen(entry)));
-		row.style.setProperty("--share", 100 * entry.samples / this.all + "%");
+		row.style.setProperty("--share", 100 * entry.samples.all / this.all.all + "%");
 		for (const [className, text] of [["name", entry.name], ["whose", entry.whose],
-			["share", formatShare(entry.samples, this.all)]]) {
+			["share", formatPart(entry.samples, this.all)]]) {
 			const part = document.createElement("span");
 			part.className = className;
 			part.textContent = text.slice(0, CHOOSER_TEXT_MAX);

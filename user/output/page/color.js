@@ -9,6 +9,8 @@ const WARM_HUES = 24;
 const WARM_FROM = 12, WARM_TO = 152;
 const SHADES = 3;
 const KIND_HUES = { native: 245, kernel: 325, jit: 195 };
+// Red and blue are told apart by who does not see red, or green, too.
+const CHANGE_HUES = { more: 30, less: 250 };
 
 const THEMES = {
 	light: {
@@ -16,6 +18,8 @@ const THEMES = {
 		faded: [0.935, 0.018], fadedText: "#5d5a66",
 		reason: [0.79, 0.004, 80], group: [0.885, 0.022, 265], crowd: [0.87, 0.02, 70],
 		match: [0.5, 0.215, 300], matchText: "#ffffff",
+		unchanged: [0.9, 0.003, 80], more: [0.45, 0.18], less: [0.45, 0.16],
+		changes: [[0.875, 0.055], [0.8, 0.105], [0.72, 0.15]],
 		outline: "#17141f", hover: "rgba(20, 10, 40, 0.16)",
 	},
 	dark: {
@@ -23,6 +27,8 @@ const THEMES = {
 		faded: [0.305, 0.016], fadedText: "#b0aebb",
 		reason: [0.44, 0.004, 80], group: [0.355, 0.022, 265], crowd: [0.37, 0.02, 70],
 		match: [0.77, 0.15, 312], matchText: "#1a1022",
+		unchanged: [0.36, 0.004, 80], more: [0.82, 0.12], less: [0.82, 0.1],
+		changes: [[0.4, 0.055], [0.44, 0.1], [0.48, 0.145]],
 		outline: "#ffffff", hover: "rgba(255, 255, 255, 0.18)",
 	},
 };
@@ -75,9 +81,19 @@ class Palette {
 			this.fills.push(oklch(...neutral));
 			this.faded.push(oklch(theme.faded[0], 0.004, 265));
 		}
+		this.addChanges(theme);
 		this.match = oklch(...theme.match);
 		this.crowd = oklch(...theme.crowd);
 		this.fadedCrowd = oklch(theme.faded[0] - theme.shade, 0.006, theme.crowd[2]);
+	}
+
+	// A colour for each step of a change, from the most of less to the most of more.
+	addChanges(theme) {
+		const row = (hue) => theme.changes.map(([lightness, chroma]) =>
+			oklch(lightness, chroma, hue));
+		const { more, less } = CHANGE_HUES;
+		this.changes = [...row(less).reverse(), oklch(...theme.unchanged), ...row(more)];
+		this.edges = { more: oklch(...theme.more, more), less: oklch(...theme.less, less) };
 	}
 
 	// The place of a frame of KIND in either row.

@@ -18,8 +18,9 @@ class Controls {
 		this.lines = byId("lines");
 		this.reset = byId("reset");
 		this.totals = threadTotals(profile);
-		this.processes = new ProcessChooser(profile, processTotals(profile, this.totals),
+		this.processes = new ProcessChooser(profile, processTotals(profile),
 			(chosen) => change({ ...chosen, thread: -1 }));
+		this.width = byId("width");
 		this.fillGroups();
 		this.listen();
 	}
@@ -33,6 +34,7 @@ class Controls {
 			change({ isRegex: this.regex.getAttribute("aria-pressed") !== "true" }));
 		this.thread.addEventListener("change", () => change({ thread: Number(this.thread.value) }));
 		this.group.addEventListener("change", () => change({ group: this.group.value }));
+		this.width.addEventListener("change", () => change({ width: this.width.value }));
 		this.lines.addEventListener("click", () =>
 			change({ lines: this.lines.getAttribute("aria-pressed") !== "true" }));
 		this.reset.addEventListener("click", () => change({ zoom: 0 }));
@@ -47,16 +49,16 @@ class Controls {
 	// The threads of the processes that are shown, the busiest first; of very many, only those,
 	// and the one that is shown.
 	fillThreads(state) {
-		const { profile, totals } = this, { threads } = profile;
-		const indices = [...totals.keys()].filter((thread) =>
-			totals[thread] > 0 && isProcessShown(profile, state, thread));
-		const all = indices.reduce((sum, thread) => sum + totals[thread], 0);
-		indices.sort((a, b) => totals[b] - totals[a]);
+		const { profile, totals } = this, { threads } = profile, { total } = totals;
+		const indices = [...total.keys()].filter((thread) =>
+			total[thread] > 0 && isProcessShown(profile, state, thread));
+		const all = sumOf(totals, indices);
+		indices.sort((a, b) => total[b] - total[a]);
 		const listed = indices.filter((thread, i) => i < MENU_THREADS_MAX || thread === state.thread);
 		fillMenu(this.thread, [["-1", indices.length === 1 ? "1 thread" :
 			`All ${formatCount(indices.length)} threads`], ...listed.map((thread) => [thread,
 			`${menuText(profile.strings[threads.names[thread]])} (${threads.tids[thread]}) ${
-				formatShare(totals[thread], all)}`])]);
+				formatPart(sumOf(totals, [thread]), all)}`])]);
 		if (listed.length < indices.length) {
 			const rest = new Option(`${formatCount(indices.length - listed.length)} more: choose a process`);
 			rest.disabled = true;
@@ -78,17 +80,19 @@ class Controls {
 		this.regex.setAttribute("aria-pressed", String(state.isRegex));
 		this.lines.setAttribute("aria-pressed", String(state.lines));
 		this.thread.value = state.thread;
+		this.width.value = state.width;
 		this.group.value = this.group.querySelector(`[value="${state.group}"]`) ? state.group : "none";
 		this.reset.hidden = state.zoom === 0 || state.view === "table";
 	}
 
-	// SHARES are [samples, of how many, of what]; ERROR is why there are none.
+	// SHARES are [samples, of how many, of what, how it was]; ERROR is why there are none.
 	showResult(shares, error) {
 		this.search.setAttribute("aria-invalid", String(Boolean(error)));
 		this.result.classList.toggle("error", Boolean(error));
 		this.result.textContent = error ? `Invalid: ${error}` : shares.map(
-			([samples, whole, name]) => `${formatShare(samples, whole)} of ${name}`).join(", ");
-		this.result.title = !error && shares.length ? formatSamples(shares[0][0]) : "";
+			([samples, whole, name, sides]) => `${sides ? formatSides(sides) :
+				formatShare(samples, whole)} of ${name}`).join(", ");
+		this.result.title = !error && shares.length && !shares[0][3] ? formatSamples(shares[0][0]) : "";
 	}
 }
 

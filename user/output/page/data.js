@@ -15,6 +15,15 @@ function column(table, width, index) {
 	return values;
 }
 
+function unpackSamples(table) {
+	return {
+		count: table.length / 3,
+		threads: column(table, 3, 0),
+		stacks: column(table, 3, 1),
+		counts: column(table, 3, 2),
+	};
+}
+
 class Profile {
 	constructor(raw) {
 		this.strings = raw.strings.map(printable);
@@ -28,12 +37,10 @@ class Profile {
 		this.stackNumbers = raw.stacks;
 		this.unpackFrames(raw);
 		this.unpackThreads(raw);
-		this.samples = {
-			count: raw.samples.length / 3,
-			threads: column(raw.samples, 3, 0),
-			stacks: column(raw.samples, 3, 1),
-			counts: column(raw.samples, 3, 2),
-		};
+		this.samples = unpackSamples(raw.samples);
+		this.before = null;
+		if (raw.before)
+			this.compare(raw.before);
 		this.labels = new Array(this.frameCount);
 	}
 
@@ -51,6 +58,44 @@ class Profile {
 			functions: column(raw.locations, 2, 0),
 			lines: column(raw.locations, 2, 1),
 		};
+	}
+
+	// Has the samples of BEFORE among the others: `was` and `now` say how many there were of each
+	// then and now, `counts` how much time that is together, at the rate of now.
+	compare(before) {
+		const { samples: now } = this, was = unpackSamples(before.samples);
+		const join = (a, b) => {
+			const both = new Float64Array(a.length + b.length);
+			both.set(a);
+			both.set(b, a.length);
+			return both;
+		};
+		this.before = { rate: before.rate_hz, duration: before.duration_s,
+			startTime: new Date(before.start_ms),
+			samples: was.counts.reduce((a, b) => a + b, 0) };
+		this.samples = {
+			count: was.count + now.count,
+			threads: join(was.threads, now.threads),
+			stacks: join(was.stacks, now.stacks),
+			was: join(was.counts, new Float64Array(now.count)),
+			now: join(new Float64Array(was.count), now.counts),
+		};
+		this.widths = {
+			now: this.samples.now,
+			before: this.samples.was.map((count) => count * before.scale),
+		};
+		this.widths.both = this.widths.before.map((count, i) => count + this.samples.now[i]);
+		this.samples.counts = this.widths.both;
+		this.mergeFunctions();
+	}
+
+	// A function is the same by its name and file, for lines move from one version to the next.
+	mergeFunctions() {
+		const { names, shortFilenames, kinds, count } = this.functions, latest = new Map();
+		const keys = Array.from({ length: count }, (_, i) =>
+			[names[i], shortFilenames[i], kinds[i]].join());
+		keys.forEach((key, i) => latest.set(key, i));
+		this.locations.functions = this.locations.functions.map((i) => latest.get(keys[i]));
 	}
 
 	unpackThreads(raw) {

@@ -9,14 +9,32 @@ function fullPlace(profile, frame) {
 	return file && line ? `${file}:${line}` : file;
 }
 
+// How much a node is of what.
+function sampleTexts({ tree, weights }, node) {
+	const count = weights.total[node];
+	return [formatSamples(count), formatShare(count, weights.all) + " of all",
+		...node > 0 ? [formatShare(count, weights.total[tree.parents[node]]) + " of its parent"] : [],
+		formatCount(weights.self[node]) + " in itself"];
+}
+
+// [term, value] of the same.
+function sampleFacts({ tree, weights, zoom }, node) {
+	const count = weights.total[node], facts = [["Samples", formatCount(count)],
+		["Of all", formatShare(count, weights.all)]];
+	if (node > 0)
+		facts.push(["Of parent", formatShare(count, weights.total[tree.parents[node]])]);
+	if (zoom > 0 && tree.isInside(node, zoom))
+		facts.push(["Of zoomed", formatShare(count, weights.total[zoom])]);
+	return [...facts, ["In itself", `${formatCount(weights.self[node])} (${
+		formatShare(weights.self[node], weights.all)})`]];
+}
+
 // One sentence on a node.
 function describeNode(scene, profile, node) {
-	const { tree, weights } = scene, count = weights.total[node];
-	const parts = [profile.label(tree.frames[node]).slice(0, LABEL_LENGTH_MAX),
-		formatSamples(count), formatShare(count, weights.all) + " of all"];
-	if (node > 0)
-		parts.push(formatShare(count, weights.total[tree.parents[node]]) + " of its parent");
-	parts.push(formatCount(weights.self[node]) + " in itself", "depth " + tree.depths[node]);
+	const { tree } = scene, parts = [profile.label(tree.frames[node]).slice(0, LABEL_LENGTH_MAX),
+		...profile.before ? changeFacts(profile, scene.weights, node).map(
+			([term, value]) => term === "Change" ? value : `${term.toLowerCase()} ${value}`) :
+			sampleTexts(scene, node), "depth " + tree.depths[node]];
 	for (const [term, value] of groupFacts(profile, tree.frames[node]))
 		parts.push(`${term.toLowerCase()} ${value}`);
 	return parts.join(" · ");
@@ -51,9 +69,9 @@ class Tooltip {
 	}
 
 	fill(scene, node) {
-		const { profile } = this, { tree, weights } = scene, frame = tree.frames[node];
+		const { profile } = this, frame = scene.tree.frames[node];
 		const name = document.createElement("strong"), place = document.createElement("div");
-		const figures = document.createElement("dl"), count = weights.total[node];
+		const figures = document.createElement("dl");
 		name.textContent = profile.nameOf(frame).slice(0, LABEL_LENGTH_MAX);
 		place.className = "place";
 		place.textContent = fullPlace(profile, frame).slice(-LABEL_LENGTH_MAX);
@@ -63,14 +81,9 @@ class Tooltip {
 			data.textContent = value;
 			figures.append(entry, data);
 		};
-		add("Samples", formatCount(count));
-		add("Of all", formatShare(count, weights.all));
-		if (node > 0)
-			add("Of parent", formatShare(count, weights.total[tree.parents[node]]));
-		if (scene.zoom > 0 && tree.isInside(node, scene.zoom))
-			add("Of zoomed", formatShare(count, weights.total[scene.zoom]));
-		add("In itself", `${formatCount(weights.self[node])} (${
-			formatShare(weights.self[node], weights.all)})`);
+		for (const [term, value] of profile.before ?
+			changeFacts(profile, scene.weights, node) : sampleFacts(scene, node))
+			add(term, value);
 		for (const [term, value] of groupFacts(profile, frame))
 			add(term, value.slice(0, LABEL_LENGTH_MAX));
 		const index = profile.functionOf(frame);

@@ -35,7 +35,7 @@ class Graph {
 		this.background = background;
 	}
 
-	// Takes { tree, weights, layout, found, zoom, selected, isFlame } as they now are.
+	// Takes { tree, weights, steps, layout, found, zoom, selected, isFlame } as they now are.
 	setScene(scene) {
 		const rowsBefore = this.visibleDepth, wasFlame = this.isFlame;
 		Object.assign(this, scene);
@@ -185,15 +185,31 @@ class Graph {
 	paintFrame(node, x, right, y) {
 		const { context, palette } = this, { theme } = palette, frame = this.tree.frames[node];
 		const isFaded = this.isFaded(this.tree.depths[node]);
-		const width = right - x, isFound = this.isFound(node), place = this.placeOf(frame);
-		context.fillStyle = isFound ? palette.match :
-			isFaded ? palette.faded[place] : palette.fills[place];
-		context.fillRect(x, y, width > 3 ? width - 1 : width, ROW_HEIGHT - 1);
+		const width = right - x, drawn = width > 3 ? width - 1 : width;
+		const isFound = this.isFound(node), step = this.steps ? this.steps[node] : 0;
+		context.fillStyle = isFound ? palette.match : this.fillOf(node, isFaded);
+		context.fillRect(x, y, drawn, ROW_HEIGHT - 1);
+		if (step && (isFound || !isFaded))
+			this.paintEdge(step, x, drawn, y);
 		if (width < NARROWEST_TEXT)
 			return;
-		const text = this.fittingText(frame, width - 2 * TEXT_PADDING);
+		const text = this.fittingText(frame, arrowOf(step), width - 2 * TEXT_PADDING);
 		context.fillStyle = isFound ? theme.matchText : isFaded ? theme.fadedText : theme.text;
 		context.fillText(text, x + TEXT_PADDING, y + ROW_HEIGHT / 2);
+	}
+
+	fillOf(node, isFaded) {
+		const { palette } = this, place = this.placeOf(this.tree.frames[node]);
+		if (isFaded)
+			return palette.faded[place];
+		return this.steps ? palette.changes[this.steps[node] + STEPS_MAX] : palette.fills[place];
+	}
+
+	// More is a line along the upper edge, less one along the lower: thicker for more of it.
+	paintEdge(step, x, width, y) {
+		const { context, palette } = this, height = 1 + Math.abs(step);
+		context.fillStyle = step > 0 ? palette.edges.more : palette.edges.less;
+		context.fillRect(x, step > 0 ? y : y + ROW_HEIGHT - 1 - height, width, height);
 	}
 
 	placeOf(frame) {
@@ -205,14 +221,16 @@ class Graph {
 		return this.places[frame];
 	}
 
-	// The label if it fits, else as much of it as does.
-	fittingText(frame, room) {
-		const { context } = this, label = this.profile.label(frame).slice(0, LABEL_LENGTH_MAX);
+	// SIGN and the label if they fit, else as much of them as does.
+	fittingText(frame, sign, room) {
+		const { context } = this, prefix = sign && sign + " ";
+		const label = prefix + this.profile.label(frame).slice(0, LABEL_LENGTH_MAX);
 		if (this.widths[frame] < 0)
-			this.widths[frame] = context.measureText(label).width;
-		if (this.widths[frame] <= room)
+			this.widths[frame] = context.measureText(label.slice(prefix.length)).width;
+		const width = this.widths[frame] + (prefix && context.measureText(prefix).width);
+		if (width <= room)
 			return label;
-		let length = Math.floor(label.length * room / this.widths[frame]);
+		let length = Math.floor(label.length * room / width);
 		while (length > 0) {
 			const text = label.slice(0, length).replace(/[\ud800-\udbff]$/, "") + "…";
 			const excess = context.measureText(text).width - room;

@@ -34,6 +34,7 @@ function footerSummary(profile) {
 		formatSamples(ledger.samples),
 		`${formatCount(errors)} ${errors === 1 ? "error" : "errors"}`,
 		`${formatCount(ledger.lost)} lost`,
+		...profile.before ? [`compared with ${formatSamples(profile.before.samples)}`] : [],
 	].join("  ·  ");
 }
 
@@ -55,15 +56,24 @@ function processRows(profile) {
 	return [["Processes", `${formatCount(processes.count)}: ${named.join(", ")}`]];
 }
 
+function startTimeText(start) {
+	return isNaN(start) || !start.getTime() ? "unknown" : start.toLocaleString();
+}
+
+function beforeText({ startTime, duration, rate, samples }) {
+	return `${startTimeText(startTime)}, ${duration.toFixed(2)} s at ${formatCount(rate)} Hz: ${
+		formatSamples(samples)}`;
+}
+
 // [term, value] of all that the ledger says about the recording.
 function recordingRows(profile) {
 	const { ledger } = profile;
-	const start = profile.startTime;
 	return [
-		["Recorded", isNaN(start) || !start.getTime() ? "unknown" : start.toLocaleString()],
+		["Recorded", startTimeText(profile.startTime)],
 		["Duration", `${ledger.duration_s.toFixed(2)} s`],
 		["Rate", `${formatCount(ledger.rate_hz)} Hz of CPU time`],
 		["Sampling period", periodText(ledger)],
+		...profile.before ? [["Compared with", beforeText(profile.before)]] : [],
 		["Python", pythonVersions(profile)],
 		...processRows(profile),
 		["Threads", formatCount(profile.threads.count)],

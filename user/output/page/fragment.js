@@ -4,12 +4,14 @@
 
 const VIEWS = ["flame", "icicle", "table"];
 const GROUPS = ["none", "command", "process", "thread"];
+const WIDTHS = ["both", "now", "before"];
 
 function initialState(profile) {
 	return {
 		view: "flame",
 		group: profile.threadsAtRoot ? "thread" : profile.tellsProcesses ? "command" : "none",
-		lines: true,
+		lines: !profile.before, // they move from one version to the next
+		width: "both",
 		command: -1,
 		process: -1,
 		thread: -1,
@@ -31,7 +33,10 @@ function stateFromFragment(profile, fragment) {
 		state.view = values.get("view");
 	if (GROUPS.includes(values.get("group")))
 		state.group = values.get("group");
-	state.lines = values.get("lines") !== "off";
+	if (["on", "off"].includes(values.get("lines")))
+		state.lines = values.get("lines") === "on";
+	if (profile.before && WIDTHS.includes(values.get("width")))
+		state.width = values.get("width");
 	state.process = parseIndex(values.get("process"), profile.processes.count, -1);
 	if (state.process < 0)
 		state.command = parseIndex(values.get("command"), profile.commands.count, -1);
@@ -44,11 +49,11 @@ function stateFromFragment(profile, fragment) {
 
 function fragmentFromState(profile, state) {
 	const initial = initialState(profile), values = new URLSearchParams();
-	for (const key of ["view", "group", "command", "process", "thread", "zoom"])
+	for (const key of ["view", "group", "width", "command", "process", "thread", "zoom"])
 		if (state[key] !== initial[key])
 			values.set(key, state[key]);
-	if (!state.lines)
-		values.set("lines", "off");
+	if (state.lines !== initial.lines)
+		values.set("lines", state.lines ? "on" : "off");
 	if (state.query)
 		values.set(state.isRegex ? "regex" : "search", state.query);
 	return values.toString();

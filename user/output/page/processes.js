@@ -75,8 +75,11 @@ function groupFacts(profile, frame) {
 }
 
 // Samples of each process.
-function processTotals(profile, totalsOfThreads) {
-	const totals = new Float64Array(profile.processes.count);
-	totalsOfThreads.forEach((total, thread) => totals[profile.threads.processes[thread]] += total);
-	return totals;
+function processTotals(profile) {
+	return weighSides(profile, "both", (counts) => {
+		const threads = threadCounts(profile, counts);
+		const total = new Float64Array(profile.processes.count);
+		threads.total.forEach((count, thread) => total[profile.threads.processes[thread]] += count);
+		return { total, all: threads.all };
+	});
 }

@@ -25,8 +25,16 @@ class FunctionTable {
 		this.totals = { all: 0 };
 		this.heads.forEach((head, i) =>
 			head.firstElementChild.addEventListener("click", () => this.sortBy(COLUMNS[i])));
+		if (profile.before)
+			this.nameChanges();
 		element.addEventListener("scroll", () => this.paint(), { passive: true });
 		element.addEventListener("keydown", (event) => this.moveFocus(event));
+	}
+
+	nameChanges() {
+		this.scroller.classList.add("compared");
+		for (const head of this.heads.slice(0, 2))
+			head.firstElementChild.textContent += ", change";
 	}
 
 	// Shows the functions with samples; of those only the FOUND ones (flags), unless null.
@@ -51,7 +59,8 @@ class FunctionTable {
 	}
 
 	order() {
-		const { self, total } = this.totals, { key, direction } = this.sort;
+		const { key, direction } = this.sort;
+		const self = this.measures("self"), total = this.measures("total");
 		const sign = direction === "ascending" ? 1 : -1;
 		const text = (index) => key === "name" ? this.nameOf(index) : this.placeOf(index);
 		const compareText = new Intl.Collator("en", { numeric: true }).compare;
@@ -62,6 +71,13 @@ class FunctionTable {
 		COLUMNS.forEach((column, i) =>
 			this.heads[i].setAttribute("aria-sort", column.key === key ? direction : "none"));
 		this.painted = "";
+	}
+
+	// What functions are sorted by: samples, or how their share changed.
+	measures(key) {
+		const { totals } = this;
+		return totals.was ? Float64Array.from({ length: totals[key].length },
+			(_, index) => shareChange(sidesOf(totals, index, key))) : totals[key];
 	}
 
 	nameOf(index) {
@@ -100,10 +116,10 @@ class FunctionTable {
 	}
 
 	row(index, number) {
-		const row = document.createElement("tr"), { self, total } = this.totals;
+		const row = document.createElement("tr");
 		row.dataset.row = number;
 		row.setAttribute("aria-rowindex", number + 2);
-		row.append(this.figure(self[index]), this.figure(total[index]));
+		row.append(this.figure(index, "self"), this.figure(index, "total"));
 		const button = document.createElement("button"), name = document.createElement("td");
 		button.type = "button";
 		button.textContent = this.nameOf(index).slice(0, LABEL_LENGTH_MAX);
@@ -117,14 +133,22 @@ class FunctionTable {
 		return row;
 	}
 
-	// A count and its share, with a bar behind.
-	figure(count) {
+	// A count and its share, or a change and both shares, with a bar behind.
+	figure(index, key) {
 		const cell = document.createElement("td"), share = document.createElement("span");
+		const { totals } = this, count = totals[key][index];
 		cell.className = "figure";
-		cell.style.setProperty("--share", 100 * count / this.totals.all + "%");
+		cell.style.setProperty("--share", 100 * count / totals.all + "%");
 		share.className = "share";
-		share.textContent = formatShare(count, this.totals.all);
-		cell.append(formatCount(count), share);
+		if (totals.was) {
+			const sides = sidesOf(totals, index, key);
+			share.textContent = formatSides(sides);
+			cell.title = changeText(sides);
+			cell.append(`${arrowOf(changeStep(sides))} ${formatChange(shareChange(sides))}`, share);
+		} else {
+			share.textContent = formatShare(count, totals.all);
+			cell.append(formatCount(count), share);
+		}
 		return cell;
 	}
 
