@@ -416,7 +416,11 @@ static void a_board_has_what_was_written_last(void **state)
 	assert_true(pod_board__write(board, "fits", 4));
 	assert_true(pod_board__current(board));
 	/* What it wrote stays. */
+	pod_board__set_bytes(board, 5);
+	pod_board__set_cpu_ns(board, 7);
 	pod_board__end_writer(board, true);
+	assert_int_equal(pod_board__bytes(board), 0);
+	assert_int_equal(pod_board__cpu_ns(board), 7);
 	assert_false(pod_board__current(board));
 	assert_int_equal(pod_board__restarts(board), 1);
 	text = pod_board__read(board, &serial, &length);

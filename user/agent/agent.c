@@ -31,7 +31,7 @@ static void keep_budget(struct agent *agent)
 	const struct budget_use use = {
 		.now_ns = now_ns(),
 		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 +
-			 sinks__cpu_seconds(&agent->sinks),
+			 sinks__cpu_seconds(&agent->sinks) + pods__cpu_seconds(agent->pods),
 		.bytes = metrics__resident_bytes() + sinks__bytes(&agent->sinks) +
 			 pods__bytes(agent->pods),
 	};

@@ -13,7 +13,7 @@ struct shared {
 	 * begun. */
 	uint64_t begun, written;
 	uint64_t length[2];
-	uint64_t restarts, bytes;
+	uint64_t restarts, bytes, cpu_ns;
 	bool current, crowded;
 	char text[];
 };
@@ -106,6 +106,16 @@ void pod_board__set_bytes(struct pod_board *board, uint64_t bytes)
 uint64_t pod_board__bytes(const struct pod_board *board)
 {
 	return __atomic_load_n(&board->shared->bytes, __ATOMIC_SEQ_CST);
+}
+
+void pod_board__set_cpu_ns(struct pod_board *board, uint64_t cpu_ns)
+{
+	__atomic_store_n(&board->shared->cpu_ns, cpu_ns, __ATOMIC_SEQ_CST);
+}
+
+uint64_t pod_board__cpu_ns(const struct pod_board *board)
+{
+	return __atomic_load_n(&board->shared->cpu_ns, __ATOMIC_SEQ_CST);
 }
 
 void pod_board__end_writer(struct pod_board *board, bool again)

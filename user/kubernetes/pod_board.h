@@ -31,6 +31,10 @@ bool pod_board__current(const struct pod_board *board);
 void pod_board__set_bytes(struct pod_board *board, uint64_t bytes);
 uint64_t pod_board__bytes(const struct pod_board *board);
 
+/* CPU time that it and those before it have used. */
+void pod_board__set_cpu_ns(struct pod_board *board, uint64_t cpu_ns);
+uint64_t pod_board__cpu_ns(const struct pod_board *board);
+
 /* The writer has ended; AGAIN: another one takes its place. */
 void pod_board__end_writer(struct pod_board *board, bool again);
 /* How many took the place of one. */

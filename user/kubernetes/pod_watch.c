@@ -338,6 +338,7 @@ static int time_left_ms(const struct pod_watch *watch)
 static void serve(struct pod_watch *watch)
 {
 	struct curl_waitfd agent = { .fd = watch->socket, .events = CURL_WAIT_POLLIN };
+	uint64_t cpu_before_ns = pod_board__cpu_ns(watch->board);
 	int running;
 
 	/* Nothing ever comes through it but its end. */
@@ -348,6 +349,8 @@ static void serve(struct pod_watch *watch)
 		take_ends(watch);
 		publish(watch);
 		pod_board__set_bytes(watch->board, own_memory__bytes());
+		pod_board__set_cpu_ns(watch->board,
+				      cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 		curl_multi_poll(watch->multi, &agent, 1, time_left_ms(watch), NULL);
 	}
 }

@@ -249,6 +249,11 @@ uint64_t pods__bytes(const struct pods *pods)
 	return pods ? pod_board__bytes(pods->board) : 0;
 }
 
+double pods__cpu_seconds(const struct pods *pods)
+{
+	return pods ? pod_board__cpu_ns(pods->board) / 1e9 : 0;
+}
+
 void pods__measure(const struct pods *pods, FILE *file)
 {
 	if (!pods)
@@ -272,7 +277,11 @@ void pods__measure(const struct pods *pods, FILE *file)
 		"# HELP pybpfprof_pods_memory_bytes Memory that the process asking for pods has of "
 		"its own; the limit has it, too.\n"
 		"# TYPE pybpfprof_pods_memory_bytes gauge\n"
-		"pybpfprof_pods_memory_bytes %" PRIu64 "\n",
+		"pybpfprof_pods_memory_bytes %" PRIu64 "\n"
+		"# HELP pybpfprof_pods_cpu_seconds_total CPU time of the processes that ask for "
+		"pods; the budget has it, too.\n"
+		"# TYPE pybpfprof_pods_cpu_seconds_total counter\n"
+		"pybpfprof_pods_cpu_seconds_total %.9f\n",
 		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board),
-		pod_board__restarts(pods->board), pods__bytes(pods));
+		pod_board__restarts(pods->board), pods__bytes(pods), pods__cpu_seconds(pods));
 }

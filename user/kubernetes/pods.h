@@ -31,8 +31,9 @@ const json_t *pods__find(const struct pods *pods, const char *uid, const char *c
 const char *pods__text(const json_t *pod, const char *key);
 const char *pods__container_text(const json_t *pod, const char *container, const char *key);
 
-/* Memory that the process which asks has of its own. */
+/* Memory that the process which asks has of its own; CPU time that it has used. */
 uint64_t pods__bytes(const struct pods *pods);
+double pods__cpu_seconds(const struct pods *pods);
 
 /* Writes its metrics, as metrics.h does. */
 void pods__measure(const struct pods *pods, FILE *file);
