@@ -302,6 +302,7 @@ static const size_t process_strings[] = {
 	offsetof(struct profile_process, cgroup),
 	offsetof(struct profile_process, container_id),
 	offsetof(struct profile_process, pod_uid),
+	offsetof(struct profile_process, pod_name),
 	offsetof(struct profile_process, unit),
 };
 

@@ -3,12 +3,29 @@
 #include <string.h>
 
 #include "service.h"
+#include "xalloc.h"
 
 static string_id label_text(struct profile *profile, const json_t *labels, const char *name)
 {
 	const char *value = json_string_value(json_object_get(labels, name));
 
 	return value ? profile__string(profile, value) : 0;
+}
+
+/* "namespace/pod", or what of it is known; 0: nothing. */
+static string_id pod_name(struct profile *profile, const json_t *labels)
+{
+	const char *pod = json_string_value(json_object_get(labels, "pod"));
+	const char *namespace = json_string_value(json_object_get(labels, "namespace"));
+	char *both;
+	string_id name;
+
+	if (!pod || !namespace)
+		return pod ? profile__string(profile, pod) : 0;
+	both = xasprintf("%s/%s", namespace, pod);
+	name = profile__string(profile, both);
+	free(both);
+	return name;
 }
 
 uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *labels)
@@ -24,6 +41,7 @@ uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *la
 	entry->python_version = label_text(profile, labels, "python_version");
 	entry->container_id = label_text(profile, labels, "container_id");
 	entry->pod_uid = label_text(profile, labels, "pod_uid");
+	entry->pod_name = pod_name(profile, labels);
 	/* It is not written to; and what is known already is not added. */
 	json_object_foreach((json_t *)labels, name, value)
 	{

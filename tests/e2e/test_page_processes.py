@@ -159,6 +159,23 @@ def test_whose_a_process_is(machine):
     assert "30: python3 -c passProcess40: python3 idle.py" in recording
 
 
+def test_pods_go_by_their_names(machine):
+    def change(profile):
+        profile["strings"].append("shop/web-0")
+        for process in 0, 1:
+            profile["processes"][11 * process + 8] = len(profile["strings"]) - 1
+    named = machine.changed(change).open()
+    box = named.box("worker.py")
+    machine.browser.point(box["x"] + 20, box["y"] + 5, press=False)
+    assert "Podshop/web-0" in machine.browser.text("#tooltip")
+    whose = "www-data · 4f5b3c9de7a8 · shop/web-0"
+    assert [row[1] for row in named.open_processes("shop/web")] == [whose, whose]
+    named.browser.press("Escape")
+    assert len(named.open_processes("a1b2c3d4-0000")) == 2, "and still by their uid"
+    named.browser.press("Escape")
+    assert "pod shop/web-0" in named.browser.text("[data-recording]")
+
+
 def test_process_menu_fits_small_windows(machine):
     machine.browser.resize(360, 480)
     machine.open()

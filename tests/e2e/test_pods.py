@@ -88,7 +88,7 @@ def windows_came_in_time(store):
     assert gaps and max(gaps) < WINDOW_S + 15, gaps
 
 
-def test_pods_have_names(cluster, contained, watching, store):
+def test_pods_have_names(cluster, contained, watching, profile, store, tmp_path):
     one = contained()
     server = cluster(pod(one.pod, "web-7d-x", containers=[("main", one.name)],
                          labels={"app": "web"}))
@@ -106,6 +106,14 @@ def test_pods_have_names(cluster, contained, watching, store):
     assert watched.query.items() >= {"fieldSelector": "spec.nodeName=a-node", "watch": "1",
                                      "resourceVersion": "10"}.items()
     assert len(server.lists()) == 1
+    # As the page's menu of processes says it.
+    path = tmp_path / "page.html"
+    read = profile.attempt("report", "--store", store.folder, "-o", path, "--label",
+                           "container_id=" + one.name)
+    assert read.status == 0, read.stderr
+    page = json.loads(re.search('id="profile">(.*?)</script>', path.read_text(encoding="utf-8"),
+                                re.DOTALL).group(1))
+    assert "shop/web-7d-x" in {page["strings"][text] for text in page["processes"][8::11]}
 
 
 def test_what_becomes_of_pods_is_told(cluster, contained, watching, store):
@@ -389,6 +397,7 @@ def test_what_asks_is_killed(cluster, contained, watching, store):
     windows_came_in_time(store)
     end(run)
     assert "\npybpfprof_pods_restarts_total 1\n" in text
+    assert float(re.search(r"\npybpfprof_pods_cpu_seconds_total (.*)\n", text)[1]) > 0
     assert "\npybpfprof_pods_current 1\n" in text
     assert labels_of(store, one)[-1]["pod"] == "one"
     assert len(re.findall("asks for pods was ended by signal 9", run.stderr)) == 1, run.stderr

@@ -163,14 +163,15 @@ static void whose_the_processes_are_is_there(void **state)
 					process->cgroup,
 					process->container_id,
 					process->pod_uid,
+					process->pod_name,
 					process->unit,
 					1704164000000 };
 
 	(void)state;
-	assert_int_equal(json_array_size(rows), 10 * profile->process_count);
-	for (size_t i = 0; i < 10; i++)
+	assert_int_equal(json_array_size(rows), 11 * profile->process_count);
+	for (size_t i = 0; i < 11; i++)
 		assert_int_equal(json_integer_value(json_array_get(rows, i)), expected[i]);
-	assert_int_equal(json_integer_value(json_array_get(rows, 10 * 4 + 2)), 0);
+	assert_int_equal(json_integer_value(json_array_get(rows, 11 * 4 + 2)), 0);
 	assert_true(json_is_true(json_object_get(json, "tells_processes")));
 	json_decref(json);
 	profile__free(profile);

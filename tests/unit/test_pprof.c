@@ -189,6 +189,7 @@ static void services_have_all_their_labels(void **state)
 	(void)state;
 	profile__add(profile, thread, profile__stack(profile, &location, 1), 1);
 	message = written(profile);
+	assert_string_equal(profile->strings[profile->processes[0].pod_name], "shop/web-0");
 	assert_int_equal(message->sample[0]->n_label, 5);
 	assert_label(message, message->sample[0]->label[0], "pid", "", 12);
 	for (size_t i = 1; i < 5; i++) {

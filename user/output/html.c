@@ -151,10 +151,11 @@ static void write_tables(const struct page *page, FILE *file)
 	for (size_t i = 0; i < profile->process_count; i++) {
 		const struct profile_process *process = &profile->processes[i];
 
-		fprintf(file, "%s%u,%u,%u,%u,%u,%u,%u,%u,%u,%" PRId64, i ? "," : "", process->pid,
-			process->command, process->short_name, process->python_version,
-			process->user, process->cgroup, process->container_id, process->pod_uid,
-			process->unit, process->start_unix_ns / NS_PER_MS);
+		fprintf(file, "%s%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%" PRId64, i ? "," : "",
+			process->pid, process->command, process->short_name,
+			process->python_version, process->user, process->cgroup,
+			process->container_id, process->pod_uid, process->pod_name, process->unit,
+			process->start_unix_ns / NS_PER_MS);
 	}
 	fputs("],\n\"threads\":[", file);
 	for (size_t i = 0; i < profile->thread_count; i++) {

@@ -93,12 +93,14 @@ class ProcessChooser {
 		this.all = all;
 	}
 
-	// "www-data · 4f5b3c9de7a8"; with the start where another process had the same PID.
+	// "www-data · 4f5b3c9de7a8 · shop/web-0"; with the start where another process had the same
+	// PID.  A pod's uid tells nobody anything.
 	whoseText(process, isPidShared) {
 		const start = this.profile.processes.starts[process];
 		const begin = isPidShared && start ? [`from ${new Date(start).toLocaleTimeString()}`] : [];
+		const pod = this.profile.processes.podNames[process] ? ["Pod"] : [];
 		const facts = ownershipFacts(this.profile, [process]).filter(([term]) =>
-			["User", "Container", "Unit"].includes(term));
+			["User", "Container", "Unit", ...pod].includes(term));
 		return [...begin, ...facts.map(([, value]) => value)].join(" · ");
 	}
 
@@ -107,7 +109,8 @@ class ProcessChooser {
 		const { processes, strings } = this.profile;
 		if (entry.process < 0)
 			return `${entry.name} ${entry.whose}`;
-		return ["shortNames", "users", "cgroups", "containers", "pods", "units", "versions"].reduce(
+		return ["shortNames", "users", "cgroups", "containers", "podUids", "podNames", "units",
+			"versions"].reduce(
 			(words, name) => `${words} ${strings[processes[name][entry.process]]}`, entry.name);
 	}
 

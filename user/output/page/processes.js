@@ -3,7 +3,7 @@
 
 // In the order of their columns (html.c writes them); strings but for the first and the last.
 const PROCESS_COLUMNS = ["pids", "commands", "shortNames", "versions", "users", "cgroups",
-	"containers", "pods", "units", "starts"];
+	"containers", "podUids", "podNames", "units", "starts"];
 const VALUES_MAX = 3;
 
 function unpackProcesses(table) {
@@ -38,9 +38,20 @@ function shortId(id) {
 // What is known of PROCESSES in one column, each value once; "" where nothing is.
 function distinctValues(profile, processes, name, shown = (text) => text) {
 	const ids = new Set(processes.map((process) => profile.processes[name][process]));
-	const values = [...ids].map((id) => shown(profile.strings[id])).filter(Boolean);
-	const more = values.length - VALUES_MAX;
+	return listText([...ids].map((id) => shown(profile.strings[id])));
+}
+
+// TEXTS, each once, without those that are "".
+function listText(texts) {
+	const values = [...new Set(texts)].filter(Boolean), more = values.length - VALUES_MAX;
 	return values.slice(0, VALUES_MAX).join(", ") + (more > 0 ? ` and ${formatCount(more)} more` : "");
+}
+
+// What pods are called: by their names where these are known.
+function podText(profile, processes) {
+	const { podNames, podUids } = profile.processes, { strings } = profile;
+	return listText(processes.map((process) =>
+		strings[podNames[process]] || strings[podUids[process]]));
 }
 
 function startText(profile, process) {
@@ -52,7 +63,7 @@ function startText(profile, process) {
 function ownershipFacts(profile, processes) {
 	const values = (...options) => distinctValues(profile, processes, ...options);
 	const facts = [["User", values("users")], ["Container", values("containers", shortId)],
-		["Pod", values("pods")], ["Unit", values("units")]];
+		["Pod", podText(profile, processes)], ["Unit", values("units")]];
 	// A container's and a unit's cgroup say nothing new.
 	if (!facts.slice(1).some(([, value]) => value))
 		facts.push(["Cgroup", values("cgroups")]);
