@@ -47,8 +47,8 @@ struct profile_process {
 	string_id cgroup;	/* its path, from the hierarchy's root */
 	string_id container_id; /* whole, without its runtime's name */
 	string_id pod_uid;
-	string_id pod_name;	/* "namespace/pod", where labels tell */
-	string_id unit; /* systemd's: "nginx.service" */
+	string_id pod_name; /* "namespace/pod", where labels tell */
+	string_id unit;	    /* systemd's: "nginx.service" */
 	int64_t start_unix_ns;
 	uint32_t first_label, label_count; /* of one that is a set of labels: service.h */
 };
