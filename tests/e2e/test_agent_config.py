@@ -71,6 +71,16 @@ def test_no_such_file(profile):
     assert run.status == 2 and "/nowhere cannot be read" in run.stderr
 
 
+def test_a_pipe_or_a_folder_is_no_file(profile, tmp_path):
+    """Of which the first would have it wait for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for path, kind in (tmp_path / "pipe", "pipe"), (tmp_path, "directory"):
+        run = profile.attempt("agent", "--config", path)
+        assert run.status == 2
+        assert run.stderr.strip() == (
+            "pybpfprof: the configuration %s is a %s: name a file" % (path, kind))
+
+
 def test_reload(any_python, target, agent, report, store, config):
     """Each window has one rate, and no sample is lost."""
     busy = target(any_python, "busy.py", environment=named("web"))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 #include <yaml.h>
@@ -212,11 +213,26 @@ static void take_document(struct reader *reader)
 		refuse(reader, "there is a second document");
 }
 
+/* What PATH is that is no file: nobody may ever write into a pipe, and what was read from one is
+ * gone when it is to be read again.  NULL: nothing of the kind. */
+static const char *kind_of(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status))
+		return NULL;
+	return S_ISFIFO(status.st_mode) ? "pipe" : S_ISDIR(status.st_mode) ? "directory" : NULL;
+}
+
 char *config_file__read(const char *path, config_file__take *take, void *context)
 {
 	struct reader reader = { .path = path, .take = take, .context = context };
-	FILE *file = fopen(path, "re");
+	const char *kind = kind_of(path);
+	FILE *file;
 
+	if (kind)
+		return xasprintf("the configuration %s is a %s: name a file", path, kind);
+	file = fopen(path, "re");
 	if (!file && errno == ENOMEM)
 		out_of_memory();
 	if (!file)
