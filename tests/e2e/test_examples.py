@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -97,6 +98,19 @@ def test_pyroscope(pyroscope, profile, any_python, target, tmp_path):
     wait_for(lambda: pyroscope[1].stacks(own("web"), "samples:count"))
     run.process.send_signal(signal.SIGTERM)
     assert run.finish().status == 0, run.stderr
+
+
+def test_alloy():
+    """There is none here that could run it: that it fits together, and the agent's URL to it."""
+    with open(os.path.join(EXAMPLES, "alloy.alloy"), encoding="utf-8") as file:
+        lines = [line for line in file.read().splitlines() if line]
+    code = "\n".join(line for line in lines if not line.startswith("//"))
+    assert code.count("{") == code.count("}") and code.count('"') % 2 == 0
+    component, name = re.search(r"forward_to = \[([\w.]+)\.(\w+)\.receiver\]", code).groups()
+    assert re.search(r'^%s "%s" \{$' % (re.escape(component), name), code, re.MULTILINE)
+    address = "%s:%s" % (re.search('listen_address = "(.*)"', code)[1],
+                         re.search(r"listen_port += (\d+)", code)[1])
+    assert "//   pybpfprof agent --push pyroscope+http://" + address in lines
 
 
 def top(address):
