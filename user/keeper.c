@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,4 +84,67 @@ void keeper__run(int socket, const struct kept *kept)
 		is_over(socket, pause_ms);
 		pause_ms = 2 * pause_ms < KEEPER_PAUSE_MAX_MS ? 2 * pause_ms : KEEPER_PAUSE_MAX_MS;
 	}
+}
+
+/* Leaves all that is open but stderr and SOCKET, which becomes the one behind it; or -errno. */
+static int leave_files(int socket)
+{
+	int kept = STDERR_FILENO + 1;
+
+	if (socket != kept && dup2(socket, kept) < 0)
+		return -errno;
+	return close_range(kept + 1, ~0U, 0) ? -errno : kept;
+}
+
+/* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
+ * terminal sends to both. */
+static void keep(int socket, const struct kept *kept)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	if (kept->alone)
+		socket = leave_files(socket);
+	if (socket < 0)
+		_exit(1);
+	keeper__run(socket, kept);
+	/* Without what the agent has registered for its own end. */
+	_exit(0);
+}
+
+bool keeper__start(struct keeper *keeper, const struct kept *kept)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return false;
+	keeper->pid = fork();
+	if (!keeper->pid) {
+		close(sockets[0]);
+		keep(sockets[1], kept);
+	}
+	close(sockets[1]);
+	keeper->socket = sockets[0];
+	if (keeper->pid > 0)
+		return true;
+	keeper->pid = 0;
+	return false;
+}
+
+bool keeper__has_ended(struct keeper *keeper)
+{
+	if (!keeper->pid || waitpid(keeper->pid, NULL, WNOHANG) != keeper->pid)
+		return false;
+	keeper->pid = 0;
+	return true;
+}
+
+void keeper__end(struct keeper *keeper)
+{
+	if (keeper->socket >= 0)
+		close(keeper->socket);
+	while (keeper->pid && waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*keeper = KEEPER_NONE;
 }

@@ -4,12 +4,14 @@
  * memory, say, another one begins, after a pause that doubles each time.
  *
  * The agent cannot do that: when it has given up its privileges, what it forks could reach no
- * network.  This one does nothing else, and has none either.
+ * network.  This one does nothing else, and has none either.  So where it is itself killed, there
+ * is no other until the agent begins anew.
  */
 #ifndef PYBPFPROF_KEEPER_H
 #define PYBPFPROF_KEEPER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define KEEPER_PAUSE_MIN_MS 500
 #define KEEPER_PAUSE_MAX_MS 60000
@@ -24,7 +26,27 @@ struct kept {
 	/* One has ended; AGAIN: another one takes its place. */
 	void (*ended)(void *context, bool again);
 	void *context;
+	bool alone; /* it has nothing of what the agent has open, but its socket and stderr */
 };
+
+/* The agent's side of it. */
+struct keeper {
+	int socket; /* -1: none */
+	pid_t pid;  /* 0: it has ended, or none was begun */
+};
+
+#define KEEPER_NONE ((struct keeper){ .socket = -1 })
+
+/* Begins KEEPER, of none, which keeps what KEPT says running; false with errno.  Before privileges
+ * are given up. */
+bool keeper__start(struct keeper *keeper, const struct kept *kept);
+
+/* Whether it has ended without being told, which is asked once. */
+bool keeper__has_ended(struct keeper *keeper);
+
+/* Has it end, and what it keeps, after what that still has to settle; waits for both.  It may have
+ * ended, or never begun. */
+void keeper__end(struct keeper *keeper);
 
 /* Has SOCKET served until its other side is closed and what came through it is settled. */
 void keeper__run(int socket, const struct kept *kept);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "keeper.h"
 #include "log.h"
@@ -21,23 +17,12 @@
 
 struct pods {
 	struct pod_board *board;
-	int socket;
-	pid_t keeper; /* 0: it has ended */
+	struct keeper keeper;
 	uint64_t serial;
 	json_t *by_uid, *by_container; /* the same records */
 	size_t cut;		       /* how many of them lack labels */
 	bool cut_said;
 };
-
-/* It has nothing of what the agent has open, as the other sides of sockets, but its own. */
-static int leave_files(int socket)
-{
-	int kept = STDERR_FILENO + 1;
-
-	if (socket != kept && dup2(socket, kept) < 0)
-		return -errno;
-	return close_range(kept + 1, ~0U, 0) ? -errno : 0;
-}
 
 /* What the process that asks is given. */
 struct asker {
@@ -60,45 +45,22 @@ static void count_end(void *context, bool again)
 	pod_board__end_writer(asker->board, again);
 }
 
-/* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
- * terminal sends to both. */
-static void run_keeper(int socket, struct asker *asker)
+static bool start_keeper(struct pods *pods, const struct api_server *server, const char *node)
 {
+	struct asker asker = { server, node, pods->board };
 	const struct kept kept = { .name = "the process that asks for pods",
 				   .lost = "",
 				   .run = ask,
 				   .ended = count_end,
-				   .context = asker };
-	sigset_t all;
+				   .context = &asker,
+				   .alone = true };
 
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
-	if (leave_files(socket))
-		_exit(1);
-	keeper__run(STDERR_FILENO + 1, &kept);
-	/* Without what the agent has registered for its own end. */
-	_exit(0);
-}
-
-static bool fork_keeper(struct pods *pods, const struct api_server *server, const char *node)
-{
-	struct asker asker = { server, node, pods->board };
-	int sockets[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		return false;
-	pods->keeper = fork();
-	if (!pods->keeper)
-		run_keeper(sockets[1], &asker);
-	close(sockets[1]);
-	pods->socket = sockets[0];
-	return pods->keeper > 0;
+	return keeper__start(&pods->keeper, &kept);
 }
 
 static void pods__free(struct pods *pods)
 {
-	if (pods->socket >= 0)
-		close(pods->socket);
+	keeper__end(&pods->keeper);
 	if (pods->board)
 		pod_board__free(pods->board);
 	json_decref(pods->by_uid);
@@ -115,11 +77,11 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 	if (!server->url)
 		return NULL;
 	pods = xcalloc(1, sizeof(*pods));
-	pods->socket = -1;
+	pods->keeper = KEEPER_NONE;
 	pods->by_uid = json_object();
 	pods->by_container = json_object();
 	pods->board = pod_board__new(BOARD_BYTES);
-	if (pods->board && fork_keeper(pods, server, node)) {
+	if (pods->board && start_keeper(pods, server, node)) {
 		*result = pods;
 		return NULL;
 	}
@@ -130,13 +92,8 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 
 void pods__close(struct pods *pods)
 {
-	if (!pods)
-		return;
-	close(pods->socket);
-	pods->socket = -1;
-	while (pods->keeper && waitpid(pods->keeper, NULL, 0) < 0 && errno == EINTR)
-		;
-	pods__free(pods);
+	if (pods)
+		pods__free(pods);
 }
 
 /* What labels may be: all of it is text, and hidden where it is to be. */
@@ -194,12 +151,11 @@ static void take_over(struct pods *pods, json_t *records)
 /* What it has told stays known. */
 static void look_after(struct pods *pods)
 {
-	if (!pods->keeper || waitpid(pods->keeper, NULL, WNOHANG) != pods->keeper)
+	if (!keeper__has_ended(&pods->keeper))
 		return;
 	log__error(
 		"the process that keeps asking for pods has ended: new ones have no names; start "
 		"the agent anew");
-	pods->keeper = 0;
 	pod_board__set_current(pods->board, false);
 }
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "handover.h"
@@ -23,8 +20,7 @@ struct push {
 	struct push_state *state; /* shared */
 	size_t state_bytes;
 	int spool; /* where what waits is; -1: in memory */
-	int socket;
-	pid_t keeper;
+	struct keeper keeper;
 	int error; /* of the last request that could not be handed over */
 };
 
@@ -57,9 +53,7 @@ static void count_end(void *context, bool again)
 	push->state->restarts += again;
 }
 
-/* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
- * terminal sends to both. */
-static void run_keeper(struct push *push, int socket)
+static bool start_keeper(struct push *push)
 {
 	const struct kept sender = { .name = "the process that pushes",
 				     .lost = push->spool < 0 ? ", and what waited in it is lost"
@@ -67,35 +61,13 @@ static void run_keeper(struct push *push, int socket)
 				     .run = send_all,
 				     .ended = count_end,
 				     .context = push };
-	sigset_t all;
 
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
-	keeper__run(socket, &sender);
-	/* Without what the agent has registered for its own end. */
-	_exit(0);
-}
-
-static bool fork_keeper(struct push *push)
-{
-	int sockets[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		return false;
-	push->keeper = fork();
-	if (!push->keeper) {
-		close(sockets[0]);
-		run_keeper(push, sockets[1]);
-	}
-	close(sockets[1]);
-	push->socket = sockets[0];
-	return push->keeper > 0;
+	return keeper__start(&push->keeper, &sender);
 }
 
 static void push__free(struct push *push)
 {
-	if (push->socket >= 0)
-		close(push->socket);
+	keeper__end(&push->keeper);
 	if (push->spool >= 0)
 		close(push->spool);
 	if (push->state)
@@ -122,7 +94,7 @@ static void take_request(void *context, struct body *body, uint64_t samples)
 		if (push->destinations->list[i].url.backend != taker->backend)
 			continue;
 		push_count__add(&push->state->counts[i].handed, samples);
-		error = handover__send(push->socket, &handover, body->bytes);
+		error = handover__send(push->keeper.socket, &handover, body->bytes);
 		if (error) {
 			push_count__add(&push->state->counts[i].outcomes[PUSH_SENDER_BUSY],
 					samples);
@@ -198,10 +170,7 @@ static bool close_push(void *context)
 	struct push *push = context;
 	bool all = true;
 
-	close(push->socket);
-	push->socket = -1;
-	while (waitpid(push->keeper, NULL, 0) < 0 && errno == EINTR)
-		;
+	keeper__end(&push->keeper);
 	for (size_t i = 0; i < push->destinations->count; i++) {
 		count_rest(&push->state->counts[i]);
 		all &= summarize(&push->destinations->list[i], &push->state->counts[i]);
@@ -250,14 +219,14 @@ char *push_sink__add(struct sinks *sinks, const struct push_destinations *destin
 	push->destinations = destinations;
 	push->state_bytes =
 		sizeof(*push->state) + destinations->count * sizeof(push->state->counts[0]);
-	push->socket = -1;
+	push->keeper = KEEPER_NONE;
 	/* Where it cannot be had, the store says why. */
 	push->spool = folder ? spool__folder(folder) : -1;
 	memory = mmap(NULL, push->state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (memory != MAP_FAILED)
 		push->state = memory;
-	if (!push->state || !fork_keeper(push)) {
+	if (!push->state || !start_keeper(push)) {
 		wrong = xasprintf("the process that pushes cannot be started: %s", strerror(errno));
 		push__free(push);
 		return wrong;
