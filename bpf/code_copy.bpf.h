@@ -17,9 +17,6 @@
 /* Two nested rounds keep the verifier's work at their sum. */
 #define COPY_ROUND 32
 
-/* Definitions come first: above this, copies are left out. */
-#define RING_BYTES_BUSY (RING_BYTES / 2)
-
 /* Copies SIZE bytes at ADDRESS to the record's end as PIECE; returns whether it could. */
 __noinline int copy_piece(__u32 cpu, __u64 address, __u32 size, __u32 piece)
 {
@@ -65,16 +62,17 @@ __noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
 	return copy_piece(cpu, address, walk->layout.object_head + length, piece);
 }
 
-/* Sends the copied record; returns whether there was room. */
+/* Sends the copied record, for which its definition wakes user space; returns whether there was
+ * room: definitions come first. */
 static __always_inline bool send_copy(struct walk *walk)
 {
 	__u32 bytes = walk->copied_words * sizeof(__u64);
 
-	if (bytes > CODE_RECORD_BYTES || bytes > walk->copies_left ||
-	    bpf_ringbuf_query(&definitions, BPF_RB_AVAIL_DATA) > RING_BYTES_BUSY)
+	if (bytes > CODE_RECORD_BYTES || bytes > walk->copies_left || is_ring_busy())
 		return false;
 	walk->copies_left -= bytes;
-	return !bpf_ringbuf_output(&definitions, &walk->copy, CODE_RECORD_HEADER_BYTES + bytes, 0);
+	return !bpf_ringbuf_output(&definitions, &walk->copy, CODE_RECORD_HEADER_BYTES + bytes,
+				   wake());
 }
 
 /* An address of one process, unlike those of others. */

@@ -60,11 +60,13 @@ static __always_inline bool put_target(__u32 tgid, const struct target *target)
 	return false;
 }
 
-/* Room to tell what became of a process; NULL where there is none.  Older verifiers understand but
- * one look at whether it is NULL. */
-static __always_inline struct process_record *reserve_record(void)
+/* Room to tell what became of a process, with its arguments or without; NULL where there is none.
+ * Older verifiers understand but one look at whether it is NULL. */
+static __always_inline struct process_record *reserve_record(bool with_arguments)
 {
-	return bpf_ringbuf_reserve(&definitions, sizeof(struct process_record), 0);
+	return bpf_ringbuf_reserve(
+		&definitions,
+		with_arguments ? sizeof(struct process_record) : PROCESS_RECORD_HEADER_BYTES, 0);
 }
 
 /* Fills RECORD with EVENT of the process of TASK, which is TARGET. */
@@ -85,6 +87,13 @@ static __always_inline void fill_record(struct process_record *record, enum proc
 	record->start = 0;
 	__builtin_memset(&record->file, 0, sizeof(record->file));
 	record->argument_bytes = record->padding = 0;
+}
+
+/* Whether user space need not hear of what becomes of it at once: all is known to walk its stacks,
+ * and the first of these wakes it. */
+static __always_inline bool is_walked(const struct target *target)
+{
+	return target->state == TARGET_PYTHON || target->state == TARGET_REFUSED;
 }
 
 /* What could not be told of is no target any more, for user space would not know whose its samples
@@ -118,13 +127,13 @@ int follow_fork(__u64 *context)
 	target.waiting = 0;
 	if (!put_target(tgid, &target))
 		return 0;
-	record = reserve_record();
+	record = reserve_record(false);
 	if (!record) {
 		leave_alone(tgid);
 		return 0;
 	}
 	fill_record(record, PROCESS_FORKED, child, &target);
-	bpf_ringbuf_submit(record, 0);
+	bpf_ringbuf_submit(record, is_walked(&target) ? let_sleep() : wake());
 	return 0;
 }
 
@@ -197,7 +206,7 @@ static __always_inline __u64 program_start(struct mm_struct *memory)
 static __always_inline void tell_exec(struct task_struct *task, const struct target *target,
 				      const struct file_key *file)
 {
-	struct process_record *record = reserve_record();
+	struct process_record *record = reserve_record(true);
 
 	if (!record) {
 		leave_alone(BPF_CORE_READ(task, tgid));
@@ -207,7 +216,7 @@ static __always_inline void tell_exec(struct task_struct *task, const struct tar
 	record->start = program_start(BPF_CORE_READ(task, mm));
 	record->file = *file;
 	copy_arguments(record, BPF_CORE_READ(task, mm));
-	bpf_ringbuf_submit(record, 0);
+	bpf_ringbuf_submit(record, wake());
 }
 
 /* Makes TARGET, which is zero, what a process is that has begun to run FILE. */
@@ -267,13 +276,14 @@ int follow_exit(__u64 *context)
 	target = bpf_map_lookup_elem(&targets, &tgid);
 	if (!target)
 		return 0;
-	record = reserve_record();
+	record = reserve_record(false);
 	if (!record) {
 		leave_alone(tgid);
 		return 0;
 	}
 	fill_record(record, PROCESS_ENDED, task, target);
-	bpf_ringbuf_submit(record, 0);
+	bpf_ringbuf_submit(record,
+			   following == FOLLOW_ALL && is_walked(target) ? let_sleep() : wake());
 	bpf_map_delete_elem(&targets, &tgid);
 	return 0;
 }
@@ -309,7 +319,7 @@ static __always_inline void take_mapping(struct task_struct *task, struct mm_str
 	target.waiting = renewed ? 0 : found->waiting;
 	if (!put_target(tgid, &target))
 		return;
-	record = reserve_record();
+	record = reserve_record(true);
 	if (!record) {
 		leave_alone(tgid);
 		return;
@@ -319,7 +329,7 @@ static __always_inline void take_mapping(struct task_struct *task, struct mm_str
 	record->file = *file;
 	if (complete)
 		copy_arguments(record, memory);
-	bpf_ringbuf_submit(record, 0);
+	bpf_ringbuf_submit(record, wake());
 }
 
 SEC("fentry/perf_event_mmap")

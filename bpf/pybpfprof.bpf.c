@@ -13,6 +13,7 @@
 #include "pybpfprof.h"
 #include "registers.bpf.h" /* the architecture's */
 #include "maps.bpf.h"
+#include "wake.bpf.h"
 #include "user_memory.bpf.h"
 #include "task.bpf.h"
 #include "pid_namespace.bpf.h"

@@ -486,6 +486,9 @@ struct process_record {
 
 _Static_assert(sizeof(struct process_record) % 8 == 0, "no padding: it is sent as it is");
 
+/* Where there are no arguments, no more than this is sent. */
+#define PROCESS_RECORD_HEADER_BYTES __builtin_offsetof(struct process_record, arguments)
+
 /* Set by user space before the program is loaded. */
 struct config {
 	__u64 hash_seed; /* so that a target cannot prepare collisions */

@@ -46,7 +46,7 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	if (depth > STACK_FRAMES_MAX)
 		return 0;
 	if (bpf_ringbuf_output(&definitions, definition,
-			       DEFINITION_HEADER_BYTES + depth * sizeof(struct frame), 0)) {
+			       DEFINITION_HEADER_BYTES + depth * sizeof(struct frame), wake())) {
 		counter->ring_full++;
 		return 0;
 	}

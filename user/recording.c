@@ -26,8 +26,12 @@
 #define NS_PER_MS 1000000LL
 
 /* New stacks are defined at once after a quiet time, then at most so often: the first of a process
- * that will soon end are named in time, and a storm of them costs little. */
+ * that will soon end are named in time, and a storm of them costs little.  What waits for nobody is
+ * taken whenever something else is due. */
 #define DRAIN_PAUSE_NS (10 * NS_PER_MS)
+
+/* So much in one pause is a storm. */
+#define STORM_MIN 8
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 
@@ -57,7 +61,9 @@ struct recording {
 	bool interrupted, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
-	int64_t drain_ns, change_ns, progress_ns, check_ns, names_ns; /* when each is next due */
+	int64_t drain_ns;   /* when news are due that wake nobody till then; 0: such may come */
+	int64_t drained_ns; /* when some were taken last */
+	int64_t change_ns, progress_ns, check_ns, names_ns; /* when each is next due */
 	int64_t serve_ns;
 };
 
@@ -253,6 +259,15 @@ static void take_signal(struct recording *recording)
 	log__info("waiting for process %d to end; Ctrl-C again to leave it", child);
 }
 
+/* What has just come waits for its turn where other news came just now. */
+static void put_off(struct recording *recording)
+{
+	int64_t turn_ns = recording->drained_ns + DRAIN_PAUSE_NS;
+
+	if (now_ns() < turn_ns)
+		recording->drain_ns = turn_ns;
+}
+
 /* Waits for a signal, a new stack, what became of a process, or for what is due. */
 static void wait_for_news(struct recording *recording)
 {
@@ -273,7 +288,7 @@ static void wait_for_news(struct recording *recording)
 	if (fds[0].revents)
 		take_signal(recording);
 	if (fds[1].revents)
-		recording->drain_ns = 1;
+		put_off(recording);
 	if (fds[2].revents)
 		recording->serve_ns = 1;
 }
@@ -419,20 +434,28 @@ static void serve(struct recording *recording)
 	recording->serve_ns = wait_ns == INT64_MAX ? 0 : now_ns() + wait_ns;
 }
 
+/* Takes what was told, unless that is put off: a storm of it comes one draining after another. */
+static void take_news(struct recording *recording, int64_t now)
+{
+	bool was_put_off = recording->drain_ns;
+	size_t taken;
+
+	if (now < recording->drain_ns)
+		return;
+	note_first_sample(recording, now);
+	taken = sampler__drain(recording->sampler);
+	recording->drain_ns = was_put_off && taken >= STORM_MIN ? now + DRAIN_PAUSE_NS : 0;
+	if (taken)
+		recording->drained_ns = recording->names_ns = now;
+}
+
 /* Does what is due. */
 static void work(struct recording *recording)
 {
 	int64_t now = now_ns();
 	bool cutting = recording->cut_ns && now >= recording->cut_ns;
 
-	if (recording->drain_ns && now >= recording->drain_ns) {
-		bool was_asked = recording->drain_ns == 1;
-
-		note_first_sample(recording, now);
-		sampler__drain(recording->sampler);
-		recording->names_ns = now;
-		recording->drain_ns = was_asked ? now + DRAIN_PAUSE_NS : 0;
-	}
+	take_news(recording, now);
 	if (now >= recording->change_ns)
 		recording->change_ns = now + sampler__change_periods(recording->sampler);
 	if (recording->progress_ns && now >= recording->progress_ns)

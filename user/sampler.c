@@ -38,6 +38,7 @@ struct sampler {
 	size_t buckets_size, counters_size;
 	bool running;
 	int64_t drain_end_ns;
+	size_t taken; /* by the last draining */
 };
 
 /* Does not let itself be kept from what else is due by a target whose stacks come faster than they
@@ -46,14 +47,17 @@ static int take_record(void *context, void *data, size_t size)
 {
 	struct sampler *sampler = context;
 
+	sampler->taken++;
 	slots__take(sampler->slots, data, size);
 	return sampler->running && now_ns() > sampler->drain_end_ns ? -EAGAIN : 0;
 }
 
-void sampler__drain(struct sampler *sampler)
+size_t sampler__drain(struct sampler *sampler)
 {
+	sampler->taken = 0;
 	sampler->drain_end_ns = now_ns() + DRAIN_NS;
 	ring_buffer__consume(sampler->ring);
+	return sampler->taken;
 }
 
 void sampler__harvest(struct sampler *sampler)

@@ -68,8 +68,9 @@ void sampler__stop(struct sampler *sampler);
 /* Readable when there are new stacks. */
 int sampler__fd(const struct sampler *sampler);
 
-/* Defines the new stacks: all of them once it is stopped; before, what can be in a moment. */
-void sampler__drain(struct sampler *sampler);
+/* Defines the new stacks: all of them once it is stopped; before, what can be in a moment.  Returns
+ * how many there were, with other news. */
+size_t sampler__drain(struct sampler *sampler);
 
 /* Counts what was sampled since the last harvest; drain first. */
 void sampler__harvest(struct sampler *sampler);

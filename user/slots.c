@@ -98,8 +98,9 @@ static bool is_code(const struct code_record *record, size_t size)
 
 static bool is_process(const struct process_record *record, size_t size)
 {
-	return size >= sizeof(*record) && record->kind == RECORD_PROCESS &&
-	       record->argument_bytes <= ARGUMENT_BYTES_MAX;
+	return size >= PROCESS_RECORD_HEADER_BYTES && record->kind == RECORD_PROCESS &&
+	       record->argument_bytes <= ARGUMENT_BYTES_MAX &&
+	       size >= PROCESS_RECORD_HEADER_BYTES + record->argument_bytes;
 }
 
 void slots__take(struct slots *slots, const void *record, size_t size)

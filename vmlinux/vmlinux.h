@@ -46,6 +46,12 @@ enum {
 	BPF_ANY = 0,
 };
 
+/* Whether bpf_ringbuf_output and bpf_ringbuf_submit wake who reads it; else as they see fit. */
+enum {
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+};
+
 /* What bpf_ringbuf_query tells. */
 enum {
 	BPF_RB_AVAIL_DATA = 0,

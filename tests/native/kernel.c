@@ -59,6 +59,7 @@ void kernel__load(__u32 cpus)
 {
 	memset(&kernel, 0, sizeof(kernel));
 	pid_level = 0;
+	unannounced = false;
 	kernel.registers.cs = SELECTOR_LEVEL;
 	kernel.pid = getpid();
 	cpu_count = cpus;
@@ -360,12 +361,23 @@ long bpf_probe_read_user(void *destination, __u32 size, const void *address)
 	return -EFAULT;
 }
 
+/* As the kernel, it wakes by itself only who has taken all that came before. */
+static void note_waking(__u64 flags)
+{
+	if (flags == BPF_RB_NO_WAKEUP)
+		kernel.lies_there = true;
+	else if (flags == BPF_RB_FORCE_WAKEUP || !kernel.lies_there)
+		kernel.wakings++;
+	kernel.lies_there = true;
+}
+
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 {
 	size_t count = kernel.definition_count;
 
-	if (ring != &definitions || flags || kernel.ring_full)
+	if (ring != &definitions || kernel.ring_full)
 		return -EAGAIN;
+	note_waking(flags);
 	if (*(const __u32 *)data == RECORD_CODE) {
 		kernel.code_record_size = size;
 		memcpy(&kernel.code_record, data, size);
@@ -382,14 +394,15 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags)
 {
 	if (ring != &definitions || flags || kernel.ring_full ||
-	    size != sizeof(*kernel.process_records))
+	    (size != sizeof(*kernel.process_records) && size != PROCESS_RECORD_HEADER_BYTES))
 		return NULL;
 	return &kernel.process_records[kernel.process_record_count % PROCESS_RECORDS_MAX];
 }
 
 void bpf_ringbuf_submit(void *data, __u64 flags)
 {
-	kernel.process_record_count += data && !flags;
+	note_waking(flags);
+	kernel.process_record_count += !!data;
 }
 
 __u64 bpf_ktime_get_ns(void)

@@ -51,6 +51,10 @@ struct kernel {
 	/* What was sent of processes. */
 	struct process_record process_records[PROCESS_RECORDS_MAX];
 	size_t process_record_count;
+
+	/* How often user space was woken; it has not taken all that was sent to it. */
+	unsigned long wakings;
+	bool lies_there;
 	__u64 time_ns;
 };
 

@@ -305,6 +305,55 @@ static void equal_numbers_are_told_apart(void **state)
 	assert_int_not_equal(first.hash, second.hash);
 }
 
+static void what_nothing_waits_for_wakes_nobody(void **state)
+{
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel__fork(PARENT, CHILD, &before);
+	kernel__end(CHILD);
+	assert_int_equal(kernel.process_record_count, 2);
+	assert_int_equal(kernel.wakings, 0);
+	/* What comes behind it and is waited for has to wake all the same. */
+	kernel__exec(STRANGE, &after, &file);
+	assert_int_equal(kernel.wakings, 1);
+	kernel__fork(PARENT, CHILD, &before);
+	kernel.tgid = kernel.tid = CHILD;
+	kernel.memory = &before;
+	kernel__sample();
+	assert_int_equal(kernel.definition_count, 1);
+	assert_int_equal(kernel.wakings, 2);
+}
+
+static void it_does_before_the_ring_is_full(void **state)
+{
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel__fork(PARENT, CHILD, &before);
+	kernel.ring_bytes = RING_BYTES / 2 + 1;
+	kernel__end(CHILD);
+	assert_int_equal(kernel.wakings, 1);
+}
+
+static void an_end_that_may_end_the_run_wakes(void **state)
+{
+	(void)state;
+	kernel__follow(FOLLOW_CHILDREN, true);
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel__end(PARENT);
+	assert_int_equal(kernel.wakings, 1);
+}
+
+static void what_may_be_no_python_is_looked_at_at_once(void **state)
+{
+	(void)state;
+	kernel__exec(PARENT, &after, &file);
+	kernel.wakings = 0;
+	kernel.lies_there = false;
+	kernel__fork(PARENT, CHILD, &before);
+	assert_int_equal(last_record()->state, TARGET_WAITING);
+	assert_int_equal(kernel.wakings, 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -324,6 +373,10 @@ int main(void)
 		TEST(nothing_is_taken_at_once_where_it_is_chosen),
 		TEST(what_has_called_exec_is_not_walked_as_before),
 		TEST(equal_numbers_are_told_apart),
+		TEST(what_nothing_waits_for_wakes_nobody),
+		TEST(it_does_before_the_ring_is_full),
+		TEST(an_end_that_may_end_the_run_wakes),
+		TEST(what_may_be_no_python_is_looked_at_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
