@@ -158,7 +158,7 @@ $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access
 $(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await \
 	awaited remove has know_python know_other) $(addprefix sampler__,targets follow sees_mappings \
 	untold crowded outcomes find_kernel_pid) process_list__read process__inspect identity__read \
-	target__look
+	identity__read_again target__look
 
 $(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \
 		tests/unit/debug_offsets_images.h $(OUTPUT)/fuzzed/libpybpfprof.a

@@ -39,8 +39,9 @@ void finding__note_threads(void)
 void finding__take_target(struct watch *watch, struct watched *watched,
 			  struct target_process *target, uint64_t waited)
 {
-	/* One that was forked has used none by then. */
-	double used_s = target->process.start_time ? target__cpu_seconds(target) : 0;
+	/* One that was forked has used none by then; and it is of no use once some have ended. */
+	double used_s =
+		target->process.start_time && !watch->some_ended ? target__cpu_seconds(target) : 0;
 
 	target->key = watched->key;
 	watched->target = target;

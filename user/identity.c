@@ -58,7 +58,9 @@ static char *read_executable(pid_t pid)
 
 /* One that may be left and begun anew: what it has taken is here, to be given back. */
 struct reading {
-	pid_t pid, reader; /* the thread through which it is read */
+	pid_t pid;
+	enum identify what;
+	struct process process;
 	struct identity *identity;
 	char *bytes; /* room for what any of its files has */
 	char *executable;
@@ -68,7 +70,8 @@ struct reading {
 /* Reads the beginning of the file NAME, of at most SIZE bytes; how many. */
 static size_t read_file(const struct reading *reading, const char *name, size_t size)
 {
-	return process__read_file(reading->pid, reading->reader, name, reading->bytes, size);
+	return process__read_file(reading->pid, reading->process.reader, name, reading->bytes,
+				  size);
 }
 
 static char *read_comm(const struct reading *reading)
@@ -175,42 +178,53 @@ static void read_identity(void *context)
 {
 	struct reading *reading = context;
 	struct identity *identity = reading->identity;
-	struct process process;
 	uint64_t start_time;
 
 	identity__free(identity);
 	free(reading->executable);
 	reading->executable = NULL;
-	reading->error = process__inspect(reading->pid, &process);
-	if (!reading->error)
-		reading->error = process__user(reading->pid, &identity->uid);
+	reading->error = process__user(reading->pid, &identity->uid);
 	if (reading->error)
 		return;
-	/* Of a thread that has ended the kernel does not tell it. */
-	reading->reader = process.reader;
-	reading->executable = read_executable(reading->reader);
-	read_names(reading);
+	if (reading->what != IDENTIFY_OWNER) {
+		/* Of a thread that has ended the kernel does not tell it. */
+		reading->executable = read_executable(reading->process.reader);
+		read_names(reading);
+	}
 	read_cgroup(reading);
-	read_service_name(reading);
-	identity->user = name_user(reading->reader, identity->uid);
-	identity->start_unix_ns = unix_ns(process.start_time);
+	if (reading->what == IDENTIFY_ALL)
+		read_service_name(reading);
+	identity->user = name_user(reading->process.reader, identity->uid);
+	identity->start_time = reading->process.start_time;
+	identity->start_unix_ns = unix_ns(identity->start_time);
 	start_time = process__start_time(reading->pid);
-	if (!start_time || start_time == process.start_time)
+	if (!start_time || start_time == identity->start_time)
 		return;
 	identity__free(identity);
 	reading->error = -ESRCH;
 }
 
-int identity__read(pid_t pid, struct identity *identity)
+/* Reads WHAT of PROCESS into IDENTITY, which has nothing yet. */
+static int read_what(const struct process *process, enum identify what, struct identity *identity)
 {
-	struct reading reading = { .pid = pid, .identity = identity };
+	struct reading reading = {
+		.pid = process->pid, .what = what, .process = *process, .identity = identity
+	};
 
-	memset(identity, 0, sizeof(*identity));
 	reading.bytes = xmalloc(ENVIRONMENT_BYTES_MAX);
 	deputy__send(read_identity, &reading);
 	free(reading.bytes);
 	free(reading.executable);
 	return reading.error;
+}
+
+int identity__read(pid_t pid, struct identity *identity)
+{
+	struct process process;
+	int error = process__inspect(pid, &process);
+
+	memset(identity, 0, sizeof(*identity));
+	return error ? error : read_what(&process, IDENTIFY_ALL, identity);
 }
 
 void identity__free(struct identity *identity)
@@ -256,17 +270,32 @@ static void swap_texts(char **one, char **other)
 	*other = text;
 }
 
-void identity__keep_names(struct identity *identity, struct identity *before)
+int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
+			 struct identity *identity)
 {
-	swap_texts(&identity->command, &before->command);
-	swap_texts(&identity->short_name, &before->short_name);
-	swap_texts(&identity->comm, &before->comm);
-}
+	struct identity now = { 0 };
+	struct process process;
+	int error = process__inspect(pid, &process);
 
-void identity__keep_service(struct identity *identity, struct identity *before)
-{
-	if (before->service_name)
-		swap_texts(&identity->service_name, &before->service_name);
+	if (!error && (process.zombie || (start_time && process.start_time != start_time)))
+		error = -ESRCH;
+	if (!error)
+		error = read_what(&process, what, &now);
+	if (error)
+		return error;
+	/* The clock that it is told by is set now and then. */
+	if (start_time)
+		now.start_unix_ns = identity->start_unix_ns;
+	if (identity->service_name)
+		swap_texts(&now.service_name, &identity->service_name);
+	if (what == IDENTIFY_OWNER) {
+		swap_texts(&now.command, &identity->command);
+		swap_texts(&now.short_name, &identity->short_name);
+		swap_texts(&now.comm, &identity->comm);
+	}
+	identity__free(identity);
+	*identity = now;
+	return 0;
 }
 
 void identity__of_words(const char *words, size_t length, struct identity *identity)

@@ -22,6 +22,14 @@ struct identity {
 	char *pod_uid;
 	char *unit;
 	uint64_t start_unix_ns; /* when it was started; exact to 10 ms */
+	uint64_t start_time;	/* the same in clock ticks since the boot, as the kernel tells it */
+};
+
+/* What of a process is read again. */
+enum identify {
+	IDENTIFY_ALL,	 /* it may run another program */
+	IDENTIFY_FORKED, /* it runs what the process ran that had forked it */
+	IDENTIFY_OWNER,	 /* whose it is: its names a program may change all the time */
 };
 
 /* 0 with *IDENTITY for identity__free; -ESRCH where there is no such process, or another took the
@@ -35,13 +43,14 @@ void identity__free(struct identity *identity);
 /* The same once more, for identity__free: of a process that was forked. */
 void identity__copy(const struct identity *identity, struct identity *copy);
 
-/* Gives IDENTITY the names of the same process that BEFORE has: the command line and the short
- * ones. */
-void identity__keep_names(struct identity *identity, struct identity *before);
-
-/* The same for what its environment calls its service, where that was known: the program began with
- * that, and may have written something else over it, as for a title. */
-void identity__keep_service(struct identity *identity, struct identity *before);
+/* Reads again WHAT of IDENTITY may have changed, of process PID that was started at START_TIME; 0:
+ * that is not known.  As identity__read, but one that has ended tells no more of itself either;
+ * where it fails, IDENTITY is what it was.
+ *
+ * What its environment calls its service is kept where it was known: the program began with that,
+ * and may have written something else over it, as for a title. */
+int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
+			 struct identity *identity);
 
 /* What is known of one that has ended, by the LENGTH bytes of the WORDS that it was started with,
  * each with a NUL; for identity__free. */

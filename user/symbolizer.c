@@ -320,7 +320,7 @@ static void begin_process(struct known_process *process)
 	process->checks_to_go = FIRST_CHECKS;
 	/* What was forked has its parent's till then. */
 	if (process->target->parent)
-		target__identify(process->target, IDENTIFY_ALL);
+		target__identify(process->target, IDENTIFY_FORKED);
 	target__describe(process->target, symbolizer->profile, process->process);
 	has_freed_codes(process); /* from now on */
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,

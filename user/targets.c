@@ -291,22 +291,10 @@ bool target__has_ended(const struct target_process *target)
 
 bool target__identify(struct target_process *target, enum identify what)
 {
-	struct process now = { .start_time = process__start_time(target->process.pid) };
-	struct identity identity = { 0 };
-	bool is_first = !target->process.start_time;
-
-	if (!now.start_time || is_namesake(target, &now) ||
-	    identity__read(target->process.pid, &identity))
+	if (identity__read_again(target->process.pid, target->process.start_time, what,
+				 &target->identity))
 		return false;
-	target->process.start_time = now.start_time;
-	/* The clock that it is told by is set now and then. */
-	if (!is_first)
-		identity.start_unix_ns = target->identity.start_unix_ns;
-	identity__keep_service(&identity, &target->identity);
-	if (what == IDENTIFY_OWNER)
-		identity__keep_names(&identity, &target->identity);
-	identity__free(&target->identity);
-	target->identity = identity;
+	target->process.start_time = target->identity.start_time;
 	return true;
 }
 

@@ -48,14 +48,8 @@ struct target_process *target__fork(const struct target_process *parent, pid_t p
 struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 				     const char *arguments, size_t bytes);
 
-/* How much of TARGET's identity is read again. */
-enum identify {
-	IDENTIFY_ALL,
-	IDENTIFY_OWNER, /* but for its names: a program may change them all the time */
-};
-
-/* Reads again whose TARGET is, which may have changed.  False, with what was known before, where it
- * cannot be read any more. */
+/* Reads again whose TARGET is, WHAT of it may have changed.  False, with what was known before,
+ * where it cannot be read any more. */
 bool target__identify(struct target_process *target, enum identify what);
 
 /* Says what of a process the profile will not show. */

@@ -167,6 +167,50 @@ static void test_zombie(void **state)
 	assert_null(identity.comm);
 }
 
+static void what_it_is_called_is_read_again(void **state)
+{
+	pid_t pid = start(change_name);
+	struct identity identity;
+	uint64_t start_time;
+
+	(void)state;
+	/* As one that was forked has it of its parent. */
+	assert_int_equal(identity__read(getpid(), &identity), 0);
+	free(identity.service_name);
+	identity.service_name = strdup("service");
+	assert_int_equal(identity__read_again(pid, 0, IDENTIFY_OWNER, &identity), 0);
+	assert_string_equal(identity.comm, "test_process_id");
+	start_time = identity.start_time;
+	assert_int_not_equal(start_time, 0);
+	assert_int_equal(identity__read_again(pid, start_time, IDENTIFY_FORKED, &identity), 0);
+	assert_string_equal(identity.comm, "a\n)b (deleted)");
+	assert_string_equal(identity.service_name, "service");
+	assert_non_null(identity.user);
+	assert_non_null(identity.cgroup);
+	end(pid);
+	identity__free(&identity);
+}
+
+static void what_is_not_there_leaves_what_was_known(void **state)
+{
+	struct identity identity;
+	siginfo_t ended;
+	pid_t pid = start(change_name);
+
+	(void)state;
+	assert_int_equal(identity__read(getpid(), &identity), 0);
+	assert_int_equal(
+		identity__read_again(pid, identity.start_time + 1000000, IDENTIFY_ALL, &identity),
+		-ESRCH);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, pid, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_equal(identity__read_again(pid, 0, IDENTIFY_FORKED, &identity), -ESRCH);
+	assert_string_equal(identity.comm, "test_process_id");
+	assert_non_null(strstr(identity.command, "test_process_identity"));
+	end(pid);
+	identity__free(&identity);
+}
+
 static void test_passwd(void **state)
 {
 	char *name = passwd__name(0);
@@ -191,6 +235,8 @@ int main(void)
 		cmocka_unit_test(test_users_of_another_root),
 		cmocka_unit_test(test_user_without_a_name),
 		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(what_it_is_called_is_read_again),
+		cmocka_unit_test(what_is_not_there_leaves_what_was_known),
 		cmocka_unit_test(test_passwd),
 	};
 
