@@ -67,9 +67,9 @@ static int open_event(uint32_t cpu, uint64_t period)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_events(struct clock *clock, const uint32_t *online, size_t count)
+static int open_events(struct clock *clock, const uint32_t *online, ssize_t count)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (ssize_t i = 0; i < count; i++) {
 		struct cpu_clock *cpu = &clock->cpus[clock->count];
 		int fd;
 
@@ -90,11 +90,14 @@ static int open_events(struct clock *clock, const uint32_t *online, size_t count
 int clock__open(double rate_hz, double limit_hz, struct clock **result)
 {
 	uint32_t *online;
-	size_t count = cpus__online(&online);
-	struct clock *clock = xcalloc(1, sizeof(*clock) + count * sizeof(clock->cpus[0]));
+	ssize_t count = cpus__online(&online);
+	struct clock *clock;
 	uint64_t seed;
 	int error;
 
+	if (count < 0)
+		return count;
+	clock = xcalloc(1, sizeof(*clock) + count * sizeof(clock->cpus[0]));
 	if (getrandom(&seed, sizeof(seed), 0) < 0)
 		seed = (uintptr_t)clock;
 	periods__init(&clock->periods, rate_hz, limit_hz, seed);
@@ -194,12 +197,12 @@ static bool has_event(const struct clock *clock, uint32_t number)
 size_t clock__look_at_cpus(struct clock *clock)
 {
 	uint32_t *online;
-	size_t count = cpus__read_online(&online);
+	ssize_t count = cpus__online(&online);
 
 	/* Where that cannot be read, nothing is known to have changed. */
-	for (size_t i = 0; i < clock->count && count; i++)
+	for (size_t i = 0; i < clock->count && count > 0; i++)
 		clock->cpus[i].ended |= !contains(online, count, clock->cpus[i].cpu);
-	for (size_t i = 0; i < count; i++) {
+	for (ssize_t i = 0; i < count; i++) {
 		if (has_event(clock, online[i]) ||
 		    contains(clock->missed, clock->missed_count, online[i]))
 			continue;

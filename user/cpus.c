@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cpus.h"
 #include "xalloc.h"
 
-#define ONLINE_LIST "/sys/devices/system/cpu/online"
-
 /* The kernel's own limit is 8,192. */
 #define CPUS_MAX 65536
+
+/* A file of sysfs has one page, which some kernels have of this size. */
+#define LIST_BYTES_MAX 65536
 
 size_t cpus__parse_list(const char *list, uint32_t **numbers)
 {
@@ -31,53 +34,57 @@ size_t cpus__parse_list(const char *list, uint32_t **numbers)
 	return count;
 }
 
-size_t cpus__read_online(uint32_t **numbers)
+/* As the kernel has it, in LIST; 0, or -errno. */
+static int read_list(char *list, size_t size)
 {
-	FILE *file = fopen(ONLINE_LIST, "re");
-	char *list = NULL;
-	size_t size = 0, count = 0;
+	int fd = open(CPUS_ONLINE_PATH, O_RDONLY | O_CLOEXEC), error;
+	ssize_t length;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		length = read(fd, list, size - 1);
+	} while (length < 0 && errno == EINTR);
+	error = length < 0 ? -errno : 0;
+	close(fd);
+	list[length > 0 ? length : 0] = '\0';
+	return error;
+}
+
+ssize_t cpus__online(uint32_t **numbers)
+{
+	char list[LIST_BYTES_MAX];
+	ssize_t count;
 
 	*numbers = NULL;
-	if (file && getline(&list, &size, file) > 0)
-		count = cpus__parse_list(list, numbers);
-	if (file)
-		fclose(file);
-	free(list);
+	count = read_list(list, sizeof(list));
+	if (!count)
+		count = (ssize_t)cpus__parse_list(list, numbers) ?: -ENODATA;
 	return count;
 }
 
-size_t cpus__online(uint32_t **numbers)
-{
-	size_t count = cpus__read_online(numbers);
-
-	if (!count) {
-		free(*numbers);
-		*numbers = xcalloc(1, sizeof(**numbers));
-		count = 1;
-	}
-	return count;
-}
-
-uint32_t cpus__array_size(void)
+ssize_t cpus__array_size(void)
 {
 	uint32_t *numbers;
-	size_t count = cpus__online(&numbers);
-	uint32_t highest = numbers[count - 1];
+	ssize_t count = cpus__online(&numbers);
 
+	if (count > 0)
+		count = (ssize_t)numbers[count - 1] + 1;
 	free(numbers);
-	return highest + 1;
+	return count;
 }
 
 size_t cpus__visit(void)
 {
 	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], one[CPUS_MAX / CPU_SETSIZE];
-	size_t count, visited = 0;
 	uint32_t *numbers;
+	size_t visited = 0;
+	ssize_t count;
 
 	if (sched_getaffinity(0, sizeof(before), before))
 		return 0;
 	count = cpus__online(&numbers);
-	for (size_t i = 0; i < count; i++) {
+	for (ssize_t i = 0; i < count; i++) {
 		CPU_ZERO_S(sizeof(one), one);
 		CPU_SET_S(numbers[i], sizeof(one), one);
 		visited += !sched_setaffinity(0, sizeof(one), one);

@@ -21,7 +21,8 @@ static struct rlimit found;
 
 enum exit_status open_files__allow(size_t processes)
 {
-	size_t needed = FILES_BESIDES + FILES_PER_CPU * cpus__array_size() + processes;
+	ssize_t cpus = cpus__array_size();
+	size_t needed = FILES_BESIDES + FILES_PER_CPU * (cpus > 0 ? cpus : 1) + processes;
 	struct rlimit raised;
 
 	if (getrlimit(RLIMIT_NOFILE, &found))

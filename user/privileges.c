@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "capabilities.h"
+#include "cpus.h"
 #include "deputy.h"
 #include "log.h"
 #include "pid_namespace.h"
@@ -117,6 +118,19 @@ struct obstacle privileges__btf(void)
 			"kernels are");
 }
 
+struct obstacle privileges__cpus(void)
+{
+	ssize_t count = cpus__array_size();
+
+	if (count > 0)
+		return nothing;
+	return obstacle(xasprintf("it cannot be read which CPUs there are (" CPUS_ONLINE_PATH
+				  ": %s)",
+				  strerror(-count)),
+			"mount sysfs at /sys, or the host's in a container; raise ulimit -n where "
+			"too many files are open");
+}
+
 /* How many bytes the kernel lets the BPF maps take, where it counts them as locked memory: before
  * 5.11.  UINT64_MAX where there is no limit, or it can be raised. */
 static uint64_t map_bytes_allowed(void)
@@ -200,10 +214,8 @@ static struct obstacle find_capabilities(bool other_users)
 enum exit_status privileges__check(const pid_t *pids, size_t count, bool all)
 {
 	static struct obstacle (*const look[])(void) = {
-		privileges__user_namespace,
-		privileges__pid_namespace,
-		privileges__btf,
-		privileges__locked_memory,
+		privileges__user_namespace, privileges__pid_namespace, privileges__btf,
+		privileges__cpus,	    privileges__locked_memory,
 	};
 	struct obstacle found = find_capabilities(all || are_other_users(pids, count));
 

@@ -29,6 +29,7 @@ enum exit_status privileges__check(const pid_t *pids, size_t count, bool all);
 struct obstacle privileges__user_namespace(void);
 struct obstacle privileges__pid_namespace(void);
 struct obstacle privileges__btf(void);
+struct obstacle privileges__cpus(void);
 struct obstacle privileges__locked_memory(void);
 
 /* Why the kernel refused the BPF program, or its perf events, with ERROR (negative errno). */

@@ -187,10 +187,11 @@ static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processe
 uint64_t sampler__map_bytes(void)
 {
 	struct pybpfprof_bpf *bpf = pybpfprof_bpf__open();
+	ssize_t cpus = cpus__array_size();
 	const struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	if (bpf && size_maps(bpf, cpus__array_size(), TARGETS_MAX) == 0) {
+	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX) == 0) {
 		/* A ring buffer has neither keys nor values, but so many bytes. */
 		bpf_object__for_each_map (map, bpf->obj)
 			bytes += (uint64_t)bpf_map__max_entries(map) *
@@ -282,10 +283,14 @@ static int map_counters(struct sampler *sampler)
 int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *scope,
 		  struct sampler **result)
 {
-	struct sampler *sampler = xcalloc(1, sizeof(*sampler));
+	ssize_t cpus = cpus__array_size();
+	struct sampler *sampler;
 	int error;
 
-	sampler->cpus = cpus__array_size();
+	if (cpus < 0)
+		return cpus;
+	sampler = xcalloc(1, sizeof(*sampler));
+	sampler->cpus = cpus;
 	libbpf_set_print(forward_libbpf);
 	error = load(sampler, scope, scope->following != FOLLOW_NONE && !sampler__try_mappings());
 	if (!error)

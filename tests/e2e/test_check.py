@@ -202,6 +202,19 @@ class TestKernel:
         checks.expect({"BTF"} | NO_PROGRAM)
         assert "CONFIG_DEBUG_INFO_BTF" in checks.words("BTF")
 
+    @pytest.mark.parametrize("script, reason", [
+        ("mount -t tmpfs none /sys/devices/system/cpu", "No such file"),
+        ("mount --bind /dev/null /sys/devices/system/cpu/online", "No data"),
+    ])
+    def test_no_cpus(self, binary, script, reason):
+        """That is not taken for one that has but one, by record either."""
+        checks = Checks(binary, with_shell(script)).expect({"perf events"} | NO_PROGRAM)
+        assert re.search("online: " + reason + ".*sysfs", checks.words("perf events"))
+        record = subprocess.run([*with_shell(script), binary, "record", "-a", "-d", "1", "-o", "-"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        assert record.returncode == NOT_ALLOWED and not record.stdout
+        assert re.fullmatch("pybpfprof: .*/online: " + reason + ".*: mount sysfs .*\n", record.stderr)
+
     def test_lockdown(self, binary):
         if not os.path.isdir("/sys/kernel/security"):
             not_here("/sys/kernel/security")

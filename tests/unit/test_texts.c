@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Small things that turn one text into another. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -8,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -62,6 +64,25 @@ static void test_cpu_lists(void **state)
 	assert_int_equal(cpus__parse_list("x", &numbers), 0);
 	free(numbers);
 	assert_true(cpus__array_size() >= 1);
+}
+
+/* It is not taken for one that has but one. */
+static void test_cpus_that_cannot_be_read(void **state)
+{
+	struct rlimit before, none;
+	ssize_t count, size;
+	uint32_t *numbers;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	count = cpus__online(&numbers);
+	size = cpus__array_size();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(count, -EMFILE);
+	assert_int_equal(size, -EMFILE);
+	assert_null(numbers);
 }
 
 static void test_cpus_are_visited(void **state)
@@ -209,10 +230,14 @@ static void test_links_out_of_a_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain_text),	    cmocka_unit_test(test_cpu_lists),
-		cmocka_unit_test(test_cpus_are_visited),    cmocka_unit_test(test_version_texts),
-		cmocka_unit_test(test_short_filenames),	    cmocka_unit_test(test_root_folders),
+		cmocka_unit_test(test_plain_text),
+		cmocka_unit_test(test_cpu_lists),
+		cmocka_unit_test(test_cpus_are_visited),
+		cmocka_unit_test(test_version_texts),
+		cmocka_unit_test(test_short_filenames),
+		cmocka_unit_test(test_root_folders),
 		cmocka_unit_test(test_links_out_of_a_root),
+		cmocka_unit_test(test_cpus_that_cannot_be_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,7 +162,8 @@ void check_perf_events(const struct trial *trial, struct findings *findings)
 	char *list = list_events();
 	int error = trial->opening ?: trial->starting;
 
-	if (!error || !checks__add_obstacle(findings, privileges__events(error)))
+	if (!checks__add_obstacle(findings, privileges__cpus()) &&
+	    (!error || !checks__add_obstacle(findings, privileges__events(error))))
 		findings__add_ok(findings, "%s; cpu-clock is all that is needed", list);
 	free(list);
 }
