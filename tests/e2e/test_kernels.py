@@ -58,8 +58,10 @@ LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
 WITH_CYCLES = "aarch64"
 # Where an interrupt takes as long as in an emulator, the kernel would soon allow but few of them.
 ALLOW_ANY_RATE = "echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent"
-# In a shell, whose process the profiler will be: it gives up what it needs no more once it samples.
-UNTIL_SAMPLING = "until grep -q 'NoNewPrivs:.1' /proc/$$/status; do sleep 0.1; done"
+# In a shell, whose process the profiler will be: it gives up what it needs no more once it samples.  Where
+# it has ended before, it is there until its output is closed, which this shell has, too.
+UNTIL_SAMPLING = ("until grep -q 'NoNewPrivs:.1' /proc/$$/status; do "
+                  "grep -q 'State:.[^Z]' /proc/$$/status || exit; sleep 0.1; done")
 # Once all are profiled: another time of day, and a CPU that the machine began without, which goes again,
 # and comes again.
 CPU = "/sys/devices/system/cpu/cpu1/online"
@@ -158,6 +160,7 @@ def make_jobs(pythons, has_newer):
                           "--cgroup", "/kubepods.slice", "--exclude",
                           "container=containerd://" + CONTAINERS[1]]
     reborn = HAND_ON + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX, "-r", str(RATE), "-a"]
+    not_begun = once_all_are_profiled("echo of what") + [PROFILER, "-p", "1", "--wrong"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
             describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
@@ -171,6 +174,7 @@ def make_jobs(pythons, has_newer):
             describe_job(reborn),
             describe_job(everything, deep, ALLOW_ANY_RATE, architecture=WITH_CYCLES,
                          environment={"LD_PRELOAD": "/hardware_clock.so"}),
+            describe_job(not_begun, release=OLDEST),
             describe_job(check, first=LOCK_DOWN, release=OLDEST)]
 
 
@@ -189,7 +193,8 @@ class Kernel:
         self.release = debian_kernels.release(machine.fetch_kernel(described))
         results, self.console = machine.run_jobs(described, initrd, folder)
         (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
-         self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.locked) = (results + [None] * 13)[:13]
+         self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.not_begun,
+         self.locked) = (results + [None] * 14)[:14]
         self.pythons = described.contents.pythons()
 
     def succeeded(self, result):
@@ -435,6 +440,13 @@ def test_hardware_event(kernel):
 
 
 @pytest.mark.parametrize("kernel", [OLDEST], indirect=True)
+def test_profiler_that_does_not_begin(kernel):
+    """Who waits for it to sample does so no longer, and what it said is there to be read."""
+    assert kernel.not_begun["status"] == 2
+    assert "--wrong" in kernel.not_begun["output"] and "of what" not in kernel.not_begun["output"]
+
+
+@pytest.mark.parametrize("kernel", [OLDEST], indirect=True)
 def test_check_under_lockdown(kernel):
     """And with the JIT off."""
     assert kernel.locked, kernel.console[:2000]
@@ -444,13 +456,15 @@ def test_check_under_lockdown(kernel):
 
 def check_cost(kernel, compiler, output):
     """Instructions that the verifier looks at, of the million that it will; without a baseline for
-    a kernel's version, that of the last one before."""
+    a kernel's version, that of the last one before; without one for the compiler, nothing is checked,
+    which is no success."""
     found = {name: int(count) for name, count in VERIFIED.findall(output)}
+    architecture = kernel.machine.architecture.__name__
     with open(BASELINE, encoding="utf-8") as file:
-        baselines = json.load(file).get(compiler)
-    if not baselines:
-        pytest.skip("no baseline for what %s compiles" % compiler)
-    baselines = baselines[kernel.machine.architecture.__name__]
+        baselines = json.load(file).get(compiler, {}).get(architecture)
+    assert baselines, "%s has no numbers of %s: add to them, for %s, \"%s\": %s" % (
+        os.path.relpath(BASELINE, ROOT), compiler, architecture, ".".join(map(str, version(kernel.release))),
+        json.dumps(found))
     known = max((key for key in baselines if version(key) <= version(kernel.release)), key=version)
     print("\nverifier, %s, %s: %s instructions; %s: %s"
           % (kernel.release, compiler, found, known, baselines[known]))

@@ -101,7 +101,8 @@ def run_profiler(job, pids):
                                env=dict(os.environ, **job["environment"]),
                                preexec_fn=lambda: prepare(job))
     except subprocess.TimeoutExpired as reason:
-        return None, str(reason)
+        said = (reason.stdout or b"").decode("utf-8", "replace")
+        return None, "%snot over after %d s" % (said, PATIENCE_S)
     return ended.returncode, ended.stdout.decode("utf-8", "replace")
 
 
@@ -127,4 +128,5 @@ def main():
             print(base64.b64encode(zlib.compress(result)).decode("ascii"), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
