@@ -84,16 +84,18 @@ SECONDS_MAX = "90"
 LEAVE = once_all_are_profiled("for state in 0 1; do echo $state >%s; sleep 0.7; done" % CPU)
 # A program that comes, and comes again.
 THREE_TIMES = once_all_are_profiled('for i in 1 2 3; do /agent -c "$WORK"; done', "LD_PRELOAD=/verifier_cost.so")
-# Two containers of a pod, as Kubernetes has them, and what is in neither: each in its control group from
-# before its Python begins.
+# Two containers of a pod, as Kubernetes has them, and what is in neither: each in its control group, and
+# with a PID namespace and others of its own, from before its Python begins.
 POD = "12345678-9abc-def0-1234-56789abcdef0"
 CONTAINERS = [digit * 64 for digit in "ab"]
 POD_GROUP = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice" % POD.replace("-", "_")
 GROUPS = ["%s/cri-containerd-%s.scope" % (POD_GROUP, container) for container in CONTAINERS] + ["/system.slice"]
 MAKE_GROUPS = "; ".join("mkdir -p /sys/fs/cgroup" + group for group in GROUPS)
 IN_GROUPS = once_all_are_profiled(
-    "for group in %s; do sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec /agent -c \"$WORK\"' & done; "
-    "wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
+    "for group in %s; do sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec unshare -m -p -n -i -u -f "
+    "--mount-proc /agent -c \"$WORK\"' & done; wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
+# It does nothing where its number there is another one.
+WORK_WITHIN = "import os; assert os.getpid() == 1\n" + WORK
 # In a page, before its profile.
 DATA = '<script type="application/json" id="profile">'
 # One number of a process for several, one after the other, each of which runs a program of its own.
@@ -170,7 +172,7 @@ def make_jobs(pythons, has_newer):
             describe_job(leaving, [busy, busy], first="echo 1 >%s" % CPU),
             describe_job(every, environment={"WORK": WORK}),
             describe_job(IN_GROUP + check, first=LIMIT),
-            describe_job(chosen, first=MAKE_GROUPS, environment=dict(newer, WORK=WORK)),
+            describe_job(chosen, first=MAKE_GROUPS, environment=dict(newer, WORK=WORK_WITHIN)),
             describe_job(reborn),
             describe_job(everything, deep, ALLOW_ANY_RATE, architecture=WITH_CYCLES,
                          environment={"LD_PRELOAD": "/hardware_clock.so"}),
@@ -510,7 +512,7 @@ def page_data(text):
 
 def test_of_a_container(kernel):
     """By its control group, where there is no hierarchy but that of version 2: the one that was asked for,
-    with its pod, and neither the other one of that pod nor what is in none."""
+    with its pod and its number here, and neither the other one of that pod nor what is in none."""
     result = kernel.succeeded(kernel.chosen)
     check_ledger(json.loads(result["stats"]))
     data = page_data(result["profile"])
@@ -518,6 +520,7 @@ def test_of_a_container(kernel):
     rows = [processes[i:i + 10] for i in range(0, len(processes), 10)]
     found = [[strings[number] for number in row[5:8]] for row in rows]
     assert found == [[GROUPS[0], CONTAINERS[0], POD]]
+    assert rows[0][0] > 1
     assert any(function == "work" for function in strings)
 
 
