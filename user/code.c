@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "code.h"
+#include "deputy.h"
 #include "target_memory.h"
 #include "unicode.h"
 #include "xalloc.h"
@@ -106,7 +107,7 @@ static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address
 	if (size > LINE_TABLE_BYTES_MAX)
 		return -EINVAL;
 	*length = size;
-	*result = xmalloc(size);
+	*result = deputy__lend(xmalloc(size));
 	if (size && target_memory__read(pid, address + offsets->bytes_data, *result, size))
 		return -EFAULT;
 	return 0;
@@ -121,32 +122,50 @@ static void take_head(const struct offsets *offsets, const struct window *window
 	code->instructions = pointer_at(window, offsets->varobject_size);
 }
 
-int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
-	       struct code *code)
+/* Reads what WINDOW leads to.  Whoever is left behind meanwhile leaves nothing of it. */
+static int read_texts(pid_t pid, const struct offsets *offsets, const struct window *window,
+		      struct code *code)
 {
+	int error =
+		unicode__read(pid, offsets, pointer_at(window, name_offset(offsets)), &code->name);
+
+	deputy__lend(code->name);
+	if (!error)
+		error = unicode__read(pid, offsets, pointer_at(window, offsets->code_filename),
+				      &code->filename);
+	deputy__lend(code->filename);
+	if (!error)
+		error = read_bytes(pid, offsets, pointer_at(window, offsets->code_linetable),
+				   &code->line_table, &code->line_table_length);
+	deputy__take_back(code->name);
+	deputy__take_back(code->filename);
+	deputy__take_back(code->line_table);
+	return error;
+}
+
+int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
+	       struct code *result)
+{
+	struct code code = { 0 };
 	struct window window;
 	uint64_t type;
 	int error;
 
-	memset(code, 0, sizeof(*code));
+	*result = code;
 	error = read_window(pid, offsets, address, &window);
 	if (error)
 		return error;
 	type = pointer_at(&window, offsets->object_type);
 	if (code_type && type != code_type) {
-		code->hidden = is_type_of_none(pid, offsets, type);
-		return code->hidden ? 0 : -EINVAL;
+		result->hidden = is_type_of_none(pid, offsets, type);
+		return result->hidden ? 0 : -EINVAL;
 	}
-	take_head(offsets, &window, code);
-	error = unicode__read(pid, offsets, pointer_at(&window, name_offset(offsets)), &code->name);
-	if (!error)
-		error = unicode__read(pid, offsets, pointer_at(&window, offsets->code_filename),
-				      &code->filename);
-	if (!error)
-		error = read_bytes(pid, offsets, pointer_at(&window, offsets->code_linetable),
-				   &code->line_table, &code->line_table_length);
+	take_head(offsets, &window, &code);
+	error = read_texts(pid, offsets, &window, &code);
 	if (error)
-		code__free(code);
+		code__free(&code);
+	else
+		*result = code;
 	return error;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "code_identity.h"
+#include "deputy.h"
 #include "target_memory.h"
 #include "xalloc.h"
 
@@ -156,7 +157,7 @@ static size_t want_line_table(const struct layout *layout, struct object *table,
 static void read_ends(const struct reading *reading)
 {
 	size_t most = PARTS_MAX * OBJECTS * reading->count, count = 0;
-	struct object **objects = xreallocarray(NULL, most, sizeof(*objects));
+	struct object **objects = deputy__lend(xreallocarray(NULL, most, sizeof(*objects)));
 	struct memory_part *parts = reading->parts;
 
 	for (size_t i = 0; i < OBJECTS * reading->count; i++) {
@@ -174,7 +175,7 @@ static void read_ends(const struct reading *reading)
 	target_memory__read_parts(reading->pid, parts, count);
 	for (size_t i = 0; i < count; i++)
 		objects[i]->readable &= parts[i].readable;
-	free(objects);
+	free(deputy__take_back(objects));
 }
 
 static uint64_t digest_text(const struct object *text)
@@ -209,16 +210,17 @@ static void read_some(const struct target_process *target, const uint64_t *addre
 	struct reading reading = {
 		.pid = target->process.pid,
 		.layout = &target->runtime.layout,
-		.subjects = xcalloc(count, sizeof(*reading.subjects)),
+		.subjects = deputy__lend(xcalloc(count, sizeof(*reading.subjects))),
 		.count = count,
-		.parts = xreallocarray(NULL, PARTS_MAX * OBJECTS * count, sizeof(*reading.parts)),
+		.parts = deputy__lend(
+			xreallocarray(NULL, PARTS_MAX * OBJECTS * count, sizeof(*reading.parts))),
 	};
 
 	read_codes(&reading, addresses, identities);
 	if (reading.layout->text_ascii != OFFSET_ABSENT)
 		add_objects(&reading, identities);
-	free(reading.parts);
-	free(reading.subjects);
+	free(deputy__take_back(reading.parts));
+	free(deputy__take_back(reading.subjects));
 }
 
 void code_identity__read_each(const struct target_process *target, const uint64_t *addresses,

@@ -14,6 +14,7 @@
 
 #include "code_identity.h"
 #include "code_table.h"
+#include "deputy.h"
 #include "now.h"
 #include "xalloc.h"
 
@@ -305,8 +306,8 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 size_t code_table__check(struct code_table *table)
 {
 	size_t count = HASH_COUNT(table->codes), named = table->named, i = 0;
-	uint64_t *addresses = xreallocarray(NULL, count, sizeof(*addresses));
-	uint64_t *identities = xreallocarray(NULL, count, sizeof(*identities));
+	uint64_t *addresses = deputy__lend(xreallocarray(NULL, count, sizeof(*addresses)));
+	uint64_t *identities = deputy__lend(xreallocarray(NULL, count, sizeof(*identities)));
 	struct known_code *code, *next;
 
 	table->named = 0;
@@ -317,8 +318,8 @@ size_t code_table__check(struct code_table *table)
 	/* In the same order. */
 	HASH_ITER (hh, table->codes, code, next)
 		named += check(table, code, identities[i++]);
-	free(identities);
-	free(addresses);
+	free(deputy__take_back(identities));
+	free(deputy__take_back(addresses));
 	return named;
 }
 

@@ -19,6 +19,7 @@
  * is handed over as a whole, and uses everything that its caller does, for that waits.
  * Only while it waits for a target may it be left behind, and then it never gets beyond
  * that: who sets the phase first, the one that comes back or the one that gives up, has it.
+ * So it says what memory nobody else knows of by then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,7 @@
 #include "hash_table.h"
 #include "log.h"
 #include "now.h"
+#include "xalloc.h"
 
 #define NS_PER_S 1000000000LL
 #define SLICE_NS (NS_PER_S / 50)
@@ -80,6 +82,8 @@ struct deputy {
 	int64_t result;
 	void (*errand)(void *context); /* in place of one piece of work; neither: it is to end */
 	void *context;
+	void **lent; /* by the errand, the last one last */
+	size_t lent_count, lent_capacity;
 	int held;	     /* a descriptor that is what came of its work; -1: none */
 	struct deputy *next; /* of those left behind */
 	jmp_buf end;	     /* where one that was goes when it comes back after all */
@@ -232,6 +236,14 @@ static bool is_asleep(void)
 	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;
 }
 
+static void free_deputy(struct deputy *gone)
+{
+	sem_destroy(&gone->asked);
+	sem_destroy(&gone->done);
+	free(gone->lent);
+	free(gone);
+}
+
 /* Frees those left behind that have come back. */
 static void free_the_gone(void)
 {
@@ -241,9 +253,7 @@ static void free_the_gone(void)
 			continue;
 		}
 		*at = gone->next;
-		sem_destroy(&gone->asked);
-		sem_destroy(&gone->done);
-		free(gone);
+		free_deputy(gone);
 	}
 }
 
@@ -254,6 +264,8 @@ static bool leave(uint64_t at_work)
 	if (!atomic_compare_exchange_strong(&deputy->phase, &at_work, LEFT))
 		return false;
 	pthread_detach(deputy->thread);
+	while (deputy->lent_count)
+		free(deputy->lent[--deputy->lent_count]);
 	deputy->next = left_behind;
 	left_behind = deputy;
 	deputy = NULL;
@@ -357,6 +369,26 @@ void deputy__send(void (*errand)(void *context), void *context)
 	} while (patience);
 }
 
+void *deputy__lend(void *memory)
+{
+	if (!own || !memory)
+		return memory;
+	own->lent = xgrow(own->lent, &own->lent_capacity, own->lent_count + 1, sizeof(*own->lent));
+	own->lent[own->lent_count++] = memory;
+	return memory;
+}
+
+void *deputy__take_back(void *memory)
+{
+	size_t i = own && memory ? own->lent_count : 0;
+
+	while (i && own->lent[i - 1] != memory)
+		i--;
+	if (i)
+		own->lent[i - 1] = own->lent[--own->lent_count];
+	return memory;
+}
+
 void deputy__hold(int fd)
 {
 	own->held = fd;
@@ -389,8 +421,6 @@ void deputy__relieve(void)
 		sem_post(&deputy->asked);
 		pthread_join(deputy->thread, NULL);
 	}
-	sem_destroy(&deputy->asked);
-	sem_destroy(&deputy->done);
-	free(deputy);
+	free_deputy(deputy);
 	deputy = NULL;
 }

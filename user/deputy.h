@@ -29,6 +29,11 @@ void deputy__hold(int fd);
  * it calls. */
 void deputy__send(void (*errand)(void *context), void *context);
 
+/* Within an errand: MEMORY, which only it knows of, is freed should it be left behind, until it
+ * takes that back.  Both return MEMORY; elsewhere they do nothing. */
+void *deputy__lend(void *memory);
+void *deputy__take_back(void *memory);
+
 /* Whether PID is a process that nothing is done for any more. */
 bool deputy__has_given_up(pid_t pid);
 

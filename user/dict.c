@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deputy.h"
 #include "dict.h"
 #include "target_memory.h"
 #include "unicode.h"
@@ -119,15 +120,15 @@ static int read_entries(const struct object_reader *reader, const struct table *
 			struct dict *dict)
 {
 	size_t words = table->words, size = words * sizeof(uint64_t);
-	uint64_t *entries = xcalloc(table->count, size);
+	uint64_t *entries = deputy__lend(xcalloc(table->count, size));
 
 	if (table->count &&
 	    target_memory__read(reader->pid, table->entries, entries, table->count * size)) {
-		free(entries);
+		free(deputy__take_back(entries));
 		return -EFAULT;
 	}
-	dict->keys = xcalloc(table->count, sizeof(*dict->keys));
-	dict->values = xcalloc(table->count, sizeof(*dict->values));
+	dict->keys = deputy__lend(xcalloc(table->count, sizeof(*dict->keys)));
+	dict->values = deputy__lend(xcalloc(table->count, sizeof(*dict->values)));
 	for (size_t i = 0; i < table->count; i++) {
 		uint64_t key = entries[(i + 1) * words - 2];
 
@@ -136,7 +137,7 @@ static int read_entries(const struct object_reader *reader, const struct table *
 		dict->keys[dict->count] = key;
 		dict->values[dict->count++] = entries[(i + 1) * words - 1];
 	}
-	free(entries);
+	free(deputy__take_back(entries));
 	return 0;
 }
 
@@ -180,8 +181,8 @@ static int read_split(struct object_reader *reader, uint64_t keys, uint64_t valu
 	if (error)
 		return error;
 	dict->count = reader->shared_count;
-	dict->keys = xmalloc(size);
-	dict->values = xmalloc(size);
+	dict->keys = deputy__lend(xmalloc(size));
+	dict->values = deputy__lend(xmalloc(size));
 	memcpy(dict->keys, reader->shared_keys, size);
 	if (!size || !target_memory__read(reader->pid, values + first, dict->values, size))
 		return 0;
@@ -312,8 +313,8 @@ int dict__read_attributes(struct object_reader *reader, uint64_t address, struct
 
 void dict__free(struct dict *dict)
 {
-	free(dict->keys);
-	free(dict->values);
+	free(deputy__take_back(dict->keys));
+	free(deputy__take_back(dict->values));
 	memset(dict, 0, sizeof(*dict));
 }
 
@@ -336,14 +337,14 @@ static uint64_t find_key(const struct object_reader *reader, const struct dict *
 
 	if (size > KEY_BYTES_MAX)
 		return 0;
-	texts = xcalloc(dict->count, size);
-	readable = xcalloc(dict->count, sizeof(*readable));
+	texts = deputy__lend(xcalloc(dict->count, size));
+	readable = deputy__lend(xcalloc(dict->count, sizeof(*readable)));
 	target_memory__read_each(reader->pid, dict->keys, dict->count, texts, size, readable);
 	for (size_t i = 0; i < dict->count && !key; i++)
 		if (readable[i] && unicode__is_ascii(reader->offsets, texts + i * size, name))
 			key = dict->keys[i];
-	free(readable);
-	free(texts);
+	free(deputy__take_back(readable));
+	free(deputy__take_back(texts));
 	return key;
 }
 

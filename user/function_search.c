@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deputy.h"
 #include "dict.h"
 #include "function_search.h"
 #include "hash_table.h"
@@ -283,7 +284,7 @@ static void look_at_functions(struct function_search *search, const uint64_t *ad
 {
 	const struct offsets *offsets = search->reader.offsets;
 	size_t size = function_bytes(offsets);
-	uint8_t *objects = xcalloc(count, size);
+	uint8_t *objects = deputy__lend(xcalloc(count, size));
 	bool readable[BATCH];
 
 	target_memory__read_each(search->reader.pid, addresses, count, objects, size, readable);
@@ -297,7 +298,7 @@ static void look_at_functions(struct function_search *search, const uint64_t *ad
 		if ((function.closure || function.dict) && is_news(search, addresses[i]))
 			follow_function(search, &function);
 	}
-	free(objects);
+	free(deputy__take_back(objects));
 }
 
 /* Looks at COUNT objects, at most BATCH. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deputy.h"
 #include "object.h"
 #include "target_memory.h"
 #include "unicode.h"
@@ -126,15 +127,16 @@ void object__ints(struct object_reader *reader, const uint64_t *addresses, size_
 {
 	uint32_t last = int_last_field(reader->offsets);
 	size_t size = last + sizeof(uint64_t);
-	bool *readable = xcalloc(count, sizeof(*readable));
-	uint8_t *objects = xcalloc(count, size < INT_BYTES_MAX ? size : INT_BYTES_MAX);
+	bool *readable = deputy__lend(xcalloc(count, sizeof(*readable)));
+	uint8_t *objects =
+		deputy__lend(xcalloc(count, size < INT_BYTES_MAX ? size : INT_BYTES_MAX));
 
 	if (size <= INT_BYTES_MAX && reader->offsets->object_type < last)
 		target_memory__read_each(reader->pid, addresses, count, objects, size, readable);
 	for (size_t i = 0; i < count; i++)
 		values[i] = readable[i] ? parse_int(reader, objects + i * size) : INT_UNKNOWN;
-	free(objects);
-	free(readable);
+	free(deputy__take_back(objects));
+	free(deputy__take_back(readable));
 }
 
 char *object__text(struct object_reader *reader, uint64_t address)

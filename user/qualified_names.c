@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "code_identity.h"
+#include "deputy.h"
 #include "dict.h"
 #include "function_search.h"
 #include "hash_table.h"
@@ -254,8 +255,8 @@ static bool ends_with(const char *qualified, const char *name)
 static void take_name(const struct searched_process *process, struct object_reader *reader,
 		      const struct function_object *function, struct wanted *wanted)
 {
-	char *name = object__text(reader, function->name);
-	char *qualified = object__text(reader, function->qualified_name);
+	char *name = deputy__lend(object__text(reader, function->name));
+	char *qualified = deputy__lend(object__text(reader, function->qualified_name));
 
 	if (name && qualified && strcmp(name, wanted->name) == 0 && ends_with(qualified, name) &&
 	    !was_within(process, function->code, qualified) && !is_wrapper(reader, function) &&
@@ -263,11 +264,11 @@ static void take_name(const struct searched_process *process, struct object_read
 	    code_identity__read(process->target, function->code) == wanted->identity) {
 		wanted->contradictory |= wanted->qualified && strcmp(wanted->qualified, qualified);
 		free(wanted->qualified);
-		wanted->qualified = qualified;
+		wanted->qualified = deputy__take_back(qualified);
 		qualified = NULL;
 	}
-	free(qualified);
-	free(name);
+	free(deputy__take_back(qualified));
+	free(deputy__take_back(name));
 }
 
 static void look_at_function(void *context, struct object_reader *reader,

@@ -233,12 +233,12 @@ static void read_all_pieces(pid_t pid, const struct piece *pieces, size_t count,
 
 void target_memory__read_parts(pid_t pid, struct memory_part *parts, size_t count)
 {
-	struct piece *pieces = xreallocarray(NULL, count, sizeof(*pieces));
-	size_t *next = xreallocarray(NULL, count, sizeof(*next));
+	struct piece *pieces = deputy__lend(xreallocarray(NULL, count, sizeof(*pieces)));
+	size_t *next = deputy__lend(xreallocarray(NULL, count, sizeof(*next)));
 
 	for (size_t i = 0; i < count; i++)
 		parts[i].readable = false;
 	read_all_pieces(pid, pieces, make_pieces(parts, count, pieces, next), parts, next);
-	free(next);
-	free(pieces);
+	free(deputy__take_back(next));
+	free(deputy__take_back(pieces));
 }

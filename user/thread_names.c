@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deputy.h"
 #include "dict.h"
 #include "hash_table.h"
 #include "interpreters.h"
@@ -235,7 +236,7 @@ static struct attributes read_attributes(struct thread_reader *reader, uint64_t 
 	attributes.ident = ints[IDENT];
 	attributes.native_id = has_attribute(reader, NATIVE_ID) ? ints[NATIVE_ID] : 0;
 	if (addresses[NAME])
-		attributes.name = object__text(objects, addresses[NAME]);
+		attributes.name = deputy__lend(object__text(objects, addresses[NAME]));
 	return attributes;
 }
 
@@ -286,8 +287,8 @@ static void name_thread(struct thread_names *names, struct thread_reader *reader
 		thread->due_ns = THREAD_NAMES_NEVER;
 		thread->wanted = false;
 	}
-	free(first.name);
-	free(second.name);
+	free(deputy__take_back(first.name));
+	free(deputy__take_back(second.name));
 }
 
 /* Names the wanted threads that are in the dict at ACTIVE.  Returns how many are in it. */
@@ -301,14 +302,14 @@ static size_t read_active(struct thread_names *names, struct thread_reader *read
 	if (dict__read(&reader->objects, active, &dict))
 		return 0;
 	count = dict.count;
-	idents = xcalloc(count, sizeof(*idents));
+	idents = deputy__lend(xcalloc(count, sizeof(*idents)));
 	object__ints(&reader->objects, dict.keys, count, idents);
 	for (size_t i = 0; i < count; i++) {
 		thread = find_thread(names, idents[i]);
 		if (thread && thread->wanted)
 			name_thread(names, reader, thread, dict.values[i]);
 	}
-	free(idents);
+	free(deputy__take_back(idents));
 	dict__free(&dict);
 	return count;
 }

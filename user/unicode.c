@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deputy.h"
 #include "object.h"
 #include "target_memory.h"
 #include "unicode.h"
@@ -225,12 +226,12 @@ static int read_compact(pid_t pid, const struct offsets *offsets, uint64_t addre
 		*result = xstrdup("");
 		return 0;
 	}
-	buffer = xmalloc(header.length * header.kind);
+	buffer = deputy__lend(xmalloc(header.length * header.kind));
 	if (target_memory__read(pid, data, buffer, header.length * header.kind))
 		error = -EFAULT;
 	else
 		*result = unicode__to_utf8(buffer, header.length, header.kind);
-	free(buffer);
+	free(deputy__take_back(buffer));
 	return error;
 }
 
@@ -306,12 +307,12 @@ static int read_python2(pid_t pid, const struct offsets *offsets, uint64_t addre
 
 	if (error)
 		return error;
-	buffer = xmalloc(length * width);
+	buffer = deputy__lend(xmalloc(length * width));
 	if (length && target_memory__read(pid, data, buffer, length * width))
 		error = -EFAULT;
 	else
 		*result = spell_python2(buffer, length, width);
-	free(buffer);
+	free(deputy__take_back(buffer));
 	return error;
 }
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -261,6 +262,52 @@ static void who_comes_back_after_all_ends(void **state)
 	assert_int_equal(add_one_for(1, 4), 5);
 }
 
+struct lending {
+	int begun;
+	char *kept[2];
+};
+
+static void wait_with_lent_memory(void *context)
+{
+	struct lending *lending = context;
+	char *lent = deputy__lend(malloc(1000)), *kept = deputy__lend(malloc(1000));
+
+	free(deputy__take_back(deputy__lend(malloc(1000))));
+	lending->kept[lending->begun] = deputy__take_back(kept);
+	if (!lending->begun++)
+		deputy__run(45, wait_until_let_go);
+	free(deputy__take_back(lent));
+	assert_null(deputy__take_back(deputy__lend(NULL)));
+}
+
+/* As the sanitizer checks; but what was taken back is there. */
+static void what_was_lent_is_freed(void **state)
+{
+	struct lending lending = { 0 };
+	int threads = count_threads();
+
+	(void)state;
+	let_go = false;
+	deputy__send(wait_with_lent_memory, &lending);
+	assert_int_equal(lending.begun, 2);
+	let_go = true;
+	threads_become(threads);
+	free(lending.kept[0]);
+	free(lending.kept[1]);
+}
+
+/* Where nobody can be left behind, it is nobody else's. */
+static void what_is_lent_on_no_errand_stays(void **state)
+{
+	char *lent = deputy__lend(malloc(1000));
+
+	(void)state;
+	assert_int_equal(deputy__run(46, never_return), -ETIMEDOUT);
+	lent[0] = '\0';
+	free(deputy__take_back(lent));
+	assert_int_equal(add_one_for(1, 4), 5);
+}
+
 static int64_t open_late(void *desk)
 {
 	int64_t fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -355,6 +402,8 @@ int main(void)
 		cmocka_unit_test(who_computes_does_not_wait),
 		cmocka_unit_test(it_is_relieved_by_another),
 		cmocka_unit_test(who_comes_back_after_all_ends),
+		cmocka_unit_test(what_was_lent_is_freed),
+		cmocka_unit_test(what_is_lent_on_no_errand_stays),
 		cmocka_unit_test(what_comes_too_late_is_closed),
 		cmocka_unit_test(many_are_forgotten),
 		cmocka_unit_test(files_of_who_was_given_up_are_closed),
