@@ -152,6 +152,13 @@ bool target_map__has(const struct target_map *map, pid_t kernel_pid)
 	return look_up(map, kernel_pid, &target);
 }
 
+bool target_map__holds(const struct target_map *map, struct target_key key)
+{
+	struct target target;
+
+	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial;
+}
+
 void target_map__identify_codes(struct target_map *map, struct target_key key, bool identify)
 {
 	struct target target;

@@ -51,6 +51,9 @@ void target_map__remove(struct target_map *map, struct target_key key);
 /* Whether the kernel side knows any process by that number. */
 bool target_map__has(const struct target_map *map, pid_t kernel_pid);
 
+/* Whether it knows that very process, which so has not ended yet. */
+bool target_map__holds(const struct target_map *map, struct target_key key);
+
 /* Has its code objects told apart in each of its samples, at the price of a read for each frame; or
  * no longer. */
 void target_map__identify_codes(struct target_map *map, struct target_key key, bool identify);

@@ -273,6 +273,15 @@ struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 	return target;
 }
 
+void target__disown(struct target_process *target, const char *arguments, size_t bytes)
+{
+	pid_t pid = target->process.pid;
+
+	target->process = (struct process){ .pid = pid, .reader = pid };
+	identity__free(&target->identity);
+	identity__of_words(arguments, bytes, &target->identity);
+}
+
 /* Whether NOW is another one that has TARGET's number. */
 static bool is_namesake(const struct target_process *target, const struct process *now)
 {

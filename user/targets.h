@@ -48,6 +48,10 @@ struct target_process *target__fork(const struct target_process *parent, pid_t p
 struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 				     const char *arguments, size_t bytes);
 
+/* What was read of TARGET is of another one that has its number by now: it is known by its
+ * ARGUMENTS alone. */
+void target__disown(struct target_process *target, const char *arguments, size_t bytes);
+
 /* Reads again whose TARGET is, WHAT of it may have changed.  False, with what was known before,
  * where it cannot be read any more. */
 bool target__identify(struct target_process *target, enum identify what);

@@ -212,9 +212,20 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 		watched__look_at(&watch->watched, child, now_ns());
 }
 
+/* Whether what /proc has of WATCHED is another one's by now: of what has ended, the kernel side
+ * holds nothing, before its number can be given away. */
+static bool has_namesake(const struct watch *watch, const struct watched *watched)
+{
+	struct process now;
+
+	return !target_map__holds(watch->map, watched->key) &&
+	       !process__inspect(watched->pid, &now) && !now.zombie;
+}
+
 /* The kernel side has found its Python by itself. */
 static void adopt(struct watch *watch, struct watched *watched, const struct process_record *record)
 {
+	struct target_process *target;
 	struct runtime runtime;
 
 	/* The file is looked into again, and known by another number then. */
@@ -222,10 +233,10 @@ static void adopt(struct watch *watch, struct watched *watched, const struct pro
 		watched__ask(&watch->watched, watched, record, now_ns());
 		return;
 	}
-	finding__take_target(
-		watch, watched,
-		target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes),
-		record->waiting);
+	target = target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes);
+	if (has_namesake(watch, watched))
+		target__disown(target, record->arguments, record->argument_bytes);
+	finding__take_target(watch, watched, target, record->waiting);
 }
 
 /* Reads again what a process is called, and whose it is. */
@@ -241,7 +252,10 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 
 	if (watched->target) {
 		/* What was known of it when its file was mapped had no command line yet. */
-		identify(watch, watched->target, IDENTIFY_ALL);
+		if (has_namesake(watch, watched))
+			target__disown(watched->target, record->arguments, record->argument_bytes);
+		else
+			identify(watch, watched->target, IDENTIFY_ALL);
 		finding__confirm(watch, watched, record);
 	} else if (record->state == TARGET_PYTHON) {
 		adopt(watch, watched, record);

@@ -287,3 +287,20 @@ class TestNumbersAgain:
             if child:
                 children.setdefault(pid, set()).add(child[1])
         assert sum(len(known) > 1 for known in children.values()) >= 3, children
+
+    # The first one's file is known by then.
+    LATE = 'work="$0 -S $1 child"; shift; "$@" & profiler=$!; ' \
+        "until grep -q 'NoNewPrivs:.1' /proc/$profiler/status; do sleep 0.1; done; $work 0; sleep 0.5; " \
+        "kill -STOP $profiler; for next in \"$work 1\" 'sleep 1000 &'; do " \
+        "echo 4000 >/proc/sys/kernel/ns_last_pid; eval \"$next\"; done; sleep 0.2; " \
+        "kill -CONT $profiler; sleep 0.5; kill -INT $profiler; wait $profiler"
+
+    def test_of_one_that_is_told_of_late(self, profile, any_python, require):
+        """When another one, which lives, has its number: it does not get that one's command."""
+        prefix = [require("unshare"), "-m", "-p", "-f", "--mount-proc", "sh", "-c", self.LATE,
+                  any_python.path, os.path.join(PROGRAMS, "reborn.py")]
+        run = profile("-a", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)
+        found = {process_of(frames) for frames, _ in run.stacks
+                 if any(frame.name == "child_1" for frame in frames)}
+        assert [pid for pid, _ in found] == [4001], found
+        assert re.search(r"reborn\.py child 1$", found.pop()[1])

@@ -119,6 +119,12 @@ WRAP(bool, target_map__has, const MAP, pid_t kernel_pid)
 	return entry_of(kernel_pid)->serial;
 }
 
+WRAP(bool, target_map__holds, const MAP, struct target_key key)
+{
+	(void)map;
+	return entry_of(key.kernel_pid)->serial == key.serial;
+}
+
 WRAP(void, target_map__know_python, MAP, const struct file_key *key, struct text_place text,
      uint32_t image, const struct runtime *runtime)
 {
