@@ -264,10 +264,10 @@ static void tell(const struct profile *profile, const struct store_found *found)
 	char *summary = ledger__summary(&profile->ledger);
 
 	if (found->rates[0] != found->rates[1])
-		log__warning("the windows were sampled at %g to %g Hz: times are right on the "
-			     "whole, but services that ran at one of these weigh too much or "
-			     "too little beside others",
-			     found->rates[0], found->rates[1]);
+		log__info("some was sampled at no more than %g Hz, other at up to %g: a count is "
+			  "of samples at %g Hz, and one at a lower rate counts for as many as it "
+			  "stands for",
+			  found->rates[0], found->rates[1], found->rates[1]);
 	log__info("%s", summary);
 	log__info("of %" PRIu64 " windows, %" PRIu64 " services", found->windows, found->services);
 	free(summary);

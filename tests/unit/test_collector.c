@@ -112,8 +112,9 @@ static void what_was_before_is_not_counted(void **state)
 	profile__clear_samples(window);
 	profile__add(window, 0, 0, 3);
 	add(collector, window, 2);
+	sum = collector__profile(collector);
 	assert_int_equal(samples_of(sum), 10);
-	assert_int_equal(collector__profile(collector)->ledger.lost, 90);
+	assert_int_equal(sum->ledger.lost, 90);
 	assert_int_equal(sum->duration_ns, SECOND);
 	collector__free(collector);
 	profile__free(window);
@@ -166,6 +167,35 @@ static void one_service(void **state)
 	profile__free(machine);
 }
 
+/* A sample at a quarter of the rate counts for four, whichever comes first; of a sum with one rate
+ * each is what it is. */
+static void rates_are_weighed(void **state)
+{
+	struct profile *machine = synthetic__machine();
+	struct collector *collector = collector__new(NULL);
+	uint64_t samples = samples_of(machine);
+	const struct profile *sum;
+
+	(void)state;
+	machine->ledger.lost = 3;
+	machine->ledger.rate_hz = 4.75;
+	add(collector, machine, 1);
+	sum = collector__profile(collector);
+	assert_true(sum->rate_hz == 4.75);
+	assert_int_equal(samples_of(sum), samples);
+	machine->ledger.rate_hz = 19;
+	add(collector, machine, 2);
+	machine->ledger.rate_hz = 9.5;
+	add(collector, machine, 3);
+	sum = collector__profile(collector);
+	assert_true(sum->rate_hz == 19 && sum->ledger.rate_hz == 19);
+	assert_int_equal(samples_of(sum), 7 * samples);
+	assert_int_equal(sum->ledger.lost, 7 * 3);
+	assert_true(ledger__adds_up(&sum->ledger));
+	collector__free(collector);
+	profile__free(machine);
+}
+
 /* A sum is a window itself. */
 static void sums_add_up(void **state)
 {
@@ -195,6 +225,7 @@ int main(void)
 		cmocka_unit_test(what_was_before_is_not_counted),
 		cmocka_unit_test(what_is_left_out_later_is_not_subtracted),
 		cmocka_unit_test(one_service),
+		cmocka_unit_test(rates_are_weighed),
 		cmocka_unit_test(sums_add_up),
 	};
 

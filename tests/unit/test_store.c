@@ -77,8 +77,9 @@ static json_t **make_labels(const struct profile *profile)
 	return labels;
 }
 
-/* Puts PROFILE as the window of the second NUMBER. */
-static char *put(struct store *store, const struct profile *profile, int number)
+/* Puts PROFILE as the window of the second NUMBER; REST: what it has at another rate. */
+static char *put_rates(struct store *store, const struct profile *profile, int number,
+		       const struct profile *rest)
 {
 	json_t **labels = make_labels(profile);
 	struct labelled_window window = {
@@ -87,13 +88,27 @@ static char *put(struct store *store, const struct profile *profile, int number)
 		.profile = profile,
 		.ledger = &profile->ledger,
 		.labels = labels,
-	};
-	char *wrong = store__put(store, &window);
+	}, other = window;
+	char *wrong;
+
+	if (rest) {
+		other.profile = rest;
+		other.ledger = &rest->ledger;
+		window.next = &other;
+		window.rates = other.rates = 2;
+		other.rate = 1;
+	}
+	wrong = store__put(store, &window);
 
 	for (size_t i = 0; i < profile->process_count; i++)
 		json_decref(labels[i]);
 	free(labels);
 	return wrong;
+}
+
+static char *put(struct store *store, const struct profile *profile, int number)
+{
+	return put_rates(store, profile, number, NULL);
 }
 
 /* What the windows of the seconds from FIRST to BEYOND come to. */
@@ -335,19 +350,101 @@ static void outcomes_are_told_by_stacks(void **state)
 	remove_place(&place);
 }
 
-/* As many samples of either rate: half of the time was measured with each. */
+/* As many samples at half the rate stand for twice the time, whichever came first; where there is
+ * one rate alone, each is what it is. */
 static void rates_are_weighed(void **state)
 {
 	struct place place = make_place();
 	struct store *store = open_store(&place);
 	struct profile *profile = synthetic__plain(), *back;
+	struct store_found found;
+	uint64_t samples = samples_of(profile);
 
 	(void)state;
-	works(put(store, profile, 0));
 	profile->ledger.rate_hz = 50;
+	profile->ledger.lost = 7;
+	profile->ledger.events += 7;
+	profile->ledger.outcomes[OUTCOME_PYTHON]--;
+	profile->ledger.outcomes[OUTCOME_LINE_UNKNOWN]++;
+	works(put(store, profile, 0));
+	back = read_some(&place, 0, 2, NULL, 0, &found);
+	assert_true(back->rate_hz == 50 && found.rates[0] == 50 && found.rates[1] == 50);
+	assert_int_equal(samples_of(back), samples);
+	assert_int_equal(back->ledger.lost, 7);
+	profile__free(back);
+	profile->ledger.rate_hz = 100;
+	works(put(store, profile, 1));
+	profile->ledger.rate_hz = 50;
+	works(put(store, profile, 2));
+	back = read_some(&place, 0, 3, NULL, 0, &found);
+	assert_true(back->rate_hz == 100 && back->ledger.rate_hz == 100);
+	assert_true(found.rates[0] == 50 && found.rates[1] == 100);
+	assert_int_equal(samples_of(back), 5 * samples);
+	assert_int_equal(back->ledger.lost, 5 * 7);
+	assert_int_equal(back->ledger.outcomes[OUTCOME_LINE_UNKNOWN], 5);
+	assert_int_equal(back->ledger.outcomes[OUTCOME_TRUNCATED],
+			 5 * profile->ledger.outcomes[OUTCOME_TRUNCATED]);
+	assert_true(ledger__adds_up(&back->ledger));
+	assert_int_equal(ledger__samples(&back->ledger), samples_of(back));
+	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* A window is one, whatever rates it has, and goes as one. */
+static void windows_of_several_rates_are_whole(void **state)
+{
+	const struct store_limits limits = { UINT64_MAX, 10 * SECOND }, small = { 1, INT64_MAX };
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct profile *profile = synthetic__machine(), rest = *profile, *back;
+	struct store_found found;
+	uint64_t samples = samples_of(profile);
+
+	(void)state;
+	rest.ledger.rate_hz = profile->ledger.rate_hz / 4;
+	for (int i = 0; i < 40; i++) {
+		works(put_rates(store, profile, i, &rest));
+		works(store__retain(store, &limits, EPOCH + i * SECOND));
+		back = read_some(&place, i, i + 1, NULL, 0, &found);
+		assert_int_equal(found.windows, 1);
+		assert_int_equal(back->duration_ns, SECOND);
+		assert_int_equal(samples_of(back), 5 * samples);
+		profile__free(back);
+	}
+	assert_in_range(count_rows(store, "windows"), 20, 26);
+	for (int i = 0; i < 100; i++)
+		works(store__retain(store, &small, EPOCH + 40 * SECOND));
+	assert_int_equal(count_rows(store, "windows"), 2);
+	back = read_all(&place);
+	assert_int_equal(samples_of(back), 5 * samples);
+	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* Of many stacks that were seen once each the sum is right, though none has a whole count. */
+static void odd_rates_add_up(void **state)
+{
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct profile *profile = synthetic__tree(1000, 1, 1), *back;
+	uint64_t samples = samples_of(profile);
+
+	(void)state;
+	profile->ledger.rate_hz = 25;
+	works(put(store, profile, 0));
+	profile->ledger.rate_hz = 19;
 	works(put(store, profile, 1));
 	back = read_all(&place);
-	assert_true(back->rate_hz > 66.6 && back->rate_hz < 66.7);
+	assert_true(back->rate_hz == 25);
+	assert_in_range(samples_of(back), samples + samples * 25 / 19 - 1,
+			samples + samples * 25 / 19 + 1);
+	for (size_t i = 0; i < back->sample_count; i++)
+		assert_in_range(back->samples[i].count, 2, 3);
+	assert_true(ledger__adds_up(&back->ledger));
 	profile__free(back);
 	profile__free(profile);
 	store__close(store);
@@ -668,6 +765,8 @@ int main(void)
 		cmocka_unit_test(services_are_found_by_labels),
 		cmocka_unit_test(outcomes_are_told_by_stacks),
 		cmocka_unit_test(rates_are_weighed),
+		cmocka_unit_test(odd_rates_add_up),
+		cmocka_unit_test(windows_of_several_rates_are_whole),
 		cmocka_unit_test(old_windows_go),
 		cmocka_unit_test(size_is_kept),
 		cmocka_unit_test(a_size_that_is_soon_reached_is_kept),

@@ -4,7 +4,9 @@
 
 #include "collector.h"
 #include "hash_table.h"
+#include "rate_scale.h"
 #include "service.h"
+#include "sums.h"
 #include "xalloc.h"
 
 /* A set of labels. */
@@ -21,8 +23,9 @@ struct collector {
 	struct service *services;
 	json_t **labels; /* of each process of the profile */
 	size_t label_capacity;
-	double cpu_s; /* that all samples stand for */
-	uint64_t lost;
+	struct sums sums; /* of samples: sum_key() */
+	struct rate_scale scale;
+	double lost;
 	/* What the next window has had before the sum began: of each of its first samples. */
 	uint64_t *before;
 	size_t before_count;
@@ -56,6 +59,7 @@ void collector__free(struct collector *collector)
 		json_decref(collector->labels[i]);
 	free(collector->labels);
 	free(collector->before);
+	free(collector->sums.slots);
 	HASH_ITER (hh, collector->services, service, next) {
 		HASH_DEL(collector->services, service);
 		free(service->labels);
@@ -171,11 +175,18 @@ static uint64_t count_of(const struct addition *addition, size_t index)
 	return number < collector->before_count ? count - collector->before[number] : count;
 }
 
-/* Adds all samples that are wanted; how many. */
-static uint64_t add_samples(struct addition *addition)
+/* What the sum of THREAD's samples with STACK is found by: not 0. */
+static uint64_t sum_key(uint32_t thread, uint32_t stack)
+{
+	return ((uint64_t)thread << 32 | stack) + 1;
+}
+
+/* Adds all samples that are wanted. */
+static void add_samples(struct addition *addition)
 {
 	const struct profile *from = addition->window->profile;
-	uint64_t all = 0;
+	struct collector *collector = addition->collector;
+	double rate_hz = addition->window->ledger->rate_hz;
 
 	for (size_t i = 0; i < from->sample_count; i++) {
 		const struct profile_sample *sample = &from->samples[i];
@@ -183,13 +194,11 @@ static uint64_t add_samples(struct addition *addition)
 			service_of(addition, from->threads[sample->thread].process);
 		uint64_t count = count_of(addition, i);
 
-		if (!service->wanted || !count)
-			continue;
-		profile__add(addition->collector->profile, service->thread,
-			     stack_of(addition, sample->stack), count);
-		all += count;
+		if (service->wanted && count)
+			sums__add(&collector->sums,
+				  sum_key(service->thread, stack_of(addition, sample->stack)),
+				  count * rate_scale__weight(&collector->scale, rate_hz));
 	}
-	return all;
 }
 
 void collector__begin(struct collector *collector, const struct window *window)
@@ -204,11 +213,13 @@ void collector__begin(struct collector *collector, const struct window *window)
 	collector->profile->start_unix_ns = window->end_unix_ns;
 }
 
-static void add_lost(struct collector *collector, uint64_t lost)
+static void add_lost(struct collector *collector, const struct ledger *ledger)
 {
-	/* What was not told yet when the sum began may have been since. */
-	if (lost > collector->lost_before)
-		collector->lost += lost - collector->lost_before;
+	/* Of some services it is not known whose the lost ones were; and what was not told yet when
+	 * the sum began may have been since. */
+	if (!collector->service && ledger->lost > collector->lost_before)
+		collector->lost += (ledger->lost - collector->lost_before) *
+				   rate_scale__weight(&collector->scale, ledger->rate_hz);
 }
 
 static void forget_before(struct collector *collector)
@@ -219,45 +230,67 @@ static void forget_before(struct collector *collector)
 	collector->lost_before = 0;
 }
 
-void collector__add(struct collector *collector, const struct labelled_window *window)
+/* Adds what was sampled at one rate. */
+static void add_rate(struct collector *collector, const struct labelled_window *window)
 {
 	const struct profile *from = window->profile;
-	struct profile *sum = collector->profile;
 	struct addition addition = { .collector = collector, .window = window };
 
 	addition.services = xcalloc(from->process_count + 1, sizeof(*addition.services));
 	addition.functions = xcalloc(from->function_count + 1, sizeof(uint32_t));
 	addition.locations = xcalloc(from->location_count + 1, sizeof(uint32_t));
 	addition.stacks = xcalloc(from->stack_count + 1, sizeof(uint32_t));
-	collector->cpu_s += add_samples(&addition) / window->ledger->rate_hz;
-	add_lost(collector, window->ledger->lost);
-	forget_before(collector);
-	if (!sum->start_unix_ns)
-		sum->start_unix_ns = window->start_unix_ns;
-	sum->duration_ns = window->end_unix_ns - sum->start_unix_ns;
-	/* Until there is a sample. */
-	sum->rate_hz = window->ledger->rate_hz;
+	add_samples(&addition);
 	free(addition.services);
 	free(addition.functions);
 	free(addition.locations);
 	free(addition.stacks);
 }
 
-/* The ledger of what was added. */
+void collector__add(struct collector *collector, const struct labelled_window *window)
+{
+	struct profile *sum = collector->profile;
+
+	if (!sum->start_unix_ns)
+		sum->start_unix_ns = window->start_unix_ns;
+	sum->duration_ns = window->end_unix_ns - sum->start_unix_ns;
+	/* Until there is a sample. */
+	sum->rate_hz = window->ledger->rate_hz;
+	add_lost(collector, window->ledger);
+	for (; window; window = window->next)
+		add_rate(collector, window);
+	forget_before(collector);
+}
+
+/* Brings the sums into the profile. */
+static void settle(struct collector *collector)
+{
+	const struct sums *sums = &collector->sums;
+	double rest = 0;
+
+	profile__clear_samples(collector->profile);
+	for (size_t i = 0; i < sums->capacity; i++) {
+		uint64_t key = sums->slots[i].key - 1, count;
+
+		if (!sums->slots[i].key)
+			continue;
+		count = rate_scale__count(&collector->scale, sums->slots[i].value, &rest);
+		profile__add(collector->profile, key >> 32, (uint32_t)key, count);
+	}
+}
+
+/* The profile of what was added, with its ledger. */
 static void account(struct collector *collector)
 {
 	struct profile *profile = collector->profile;
 	struct ledger *ledger = &profile->ledger;
 
+	settle(collector);
 	service__judge(profile);
-	/* Of some services it is not known whose the lost ones were. */
-	if (!collector->service) {
-		ledger->lost = collector->lost;
-		ledger->events += collector->lost;
-	}
-	/* Of several rates the one at which as many samples are as much time. */
-	if (profile->sample_count && collector->cpu_s > 0)
-		profile->rate_hz = ledger__samples(ledger) / collector->cpu_s;
+	ledger->lost = rate_scale__count(&collector->scale, collector->lost, &(double){ 0 });
+	ledger->events += ledger->lost;
+	if (profile->sample_count)
+		profile->rate_hz = collector->scale.highest_hz;
 	ledger->rate_hz = profile->rate_hz;
 	ledger->duration_s = profile->duration_ns / 1e9;
 	ledger->stacks = profile->stack_count;

@@ -35,7 +35,9 @@ struct store {
 	 * say that it is used for longer. */
 	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];
 	sqlite3_stmt *put_window, *put_service;
-	int64_t added[STORE_TABLES]; /* rows, by the window that was written last */
+	/* By the window that was written last: */
+	int64_t added[STORE_TABLES]; /* rows */
+	int64_t rates;
 };
 
 /* Says what went wrong last; the caller frees. */

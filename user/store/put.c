@@ -351,10 +351,13 @@ static void look_ahead(struct writer *writer)
 	if (!writer->wrong)
 		check(writer,
 		      database__number(writer->store, "SELECT min(id) FROM windows", 0, &oldest));
-	writer->until = writer->number + (writer->number - oldest) / AHEAD_PART;
+	/* What one rate has looked up the others of the window use. */
+	writer->until =
+		writer->number + writer->window->rates + (writer->number - oldest) / AHEAD_PART;
 }
 
-static void put_all(struct writer *writer)
+/* Writes what was sampled at one rate. */
+static void put_rate(struct writer *writer)
 {
 	struct row *rows;
 	size_t count, next = 0;
@@ -365,6 +368,16 @@ static void put_all(struct writer *writer)
 	while (next < count && !writer->wrong)
 		next = put_service(writer, rows, next, count);
 	free(rows);
+}
+
+/* Writes the window with all its rates, which share all but their samples. */
+static void put_all(struct writer *writer)
+{
+	writer->store->rates = 0;
+	for (; writer->window && !writer->wrong; writer->window = writer->window->next) {
+		put_rate(writer);
+		writer->store->rates++;
+	}
 }
 
 char *store__put(struct store *store, const struct labelled_window *window)

@@ -12,6 +12,7 @@
 #include "database.h"
 #include "hash_table.h"
 #include "packing.h"
+#include "rate_scale.h"
 #include "service.h"
 #include "sums.h"
 #include "xalloc.h"
@@ -19,9 +20,6 @@
 /* Of a window, Hz: a store has none beyond these. */
 #define RATE_MIN 1e-3
 #define RATE_MAX 1e6
-
-/* Of a service in a window; sums of such are exact. */
-#define SAMPLES_MAX (1ULL << 53)
 
 /* What a row of the database is in the profile. */
 struct known {
@@ -40,8 +38,10 @@ struct reader {
 	struct store_found *found;
 	sqlite3_stmt *select[STORE_TABLES];
 	struct known *known[STORE_TABLES];
-	double cpu_s; /* that all samples stand for */
-	char *wrong;  /* what went wrong first */
+	struct rate_scale scale;
+	int64_t start_ns, end_ns;  /* of the last window */
+	double lost, line_unknown; /* sums of all that the windows had */
+	char *wrong;		   /* what went wrong first */
 };
 
 static const char *const selects[STORE_TABLES] = {
@@ -259,39 +259,47 @@ static struct known *get_labels(struct reader *reader, int64_t id)
 	return known;
 }
 
-/* Adds the samples of a service; returns how many. */
-static uint64_t add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row)
+/* Adds the samples of a service, which were taken at RATE_HZ. */
+static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row, double rate_hz)
 {
+	double weight = rate_scale__weight(&reader->scale, rate_hz);
 	uint64_t stack = 0, step, count, all = 0;
 	const uint8_t *at, *end;
 
 	take_blob(row, 1, &at, &end);
 	while (at < end) {
 		if (!packed__take(&at, end, &step) || !packed__take(&at, end, &count) ||
-		    !(stack += step) || count > SAMPLES_MAX - all) {
+		    !(stack += step) || count > SUM_MAX - all) {
 			take_for_broken(reader);
 			break;
 		}
-		sums__add(sums, stack, count);
+		sums__add(sums, stack, count * weight);
 		all += count;
 	}
-	return all;
 }
 
-/* Brings the sums into the profile. */
+/* Brings the sums of a service into the profile. */
+static void settle_service(struct reader *reader, const struct known *labels)
+{
+	double rest = 0;
+
+	for (size_t i = 0; i < labels->sums.capacity && !reader->wrong; i++) {
+		const struct sum *sum = &labels->sums.slots[i];
+		uint32_t stack = sum->key ? get_stack(reader, (int64_t)sum->key) : 0;
+
+		if (!sum->key || reader->wrong)
+			continue;
+		profile__add(reader->profile, labels->index, stack,
+			     rate_scale__count(&reader->scale, sum->value, &rest));
+	}
+}
+
 static void settle(struct reader *reader)
 {
-	struct known *labels;
+	const struct known *labels;
 
-	for (labels = reader->known[TABLE_LABEL_SETS]; labels; labels = labels->hh.next) {
-		for (size_t i = 0; i < labels->sums.capacity; i++) {
-			const struct sum *sum = &labels->sums.slots[i];
-			uint32_t stack = sum->key ? get_stack(reader, (int64_t)sum->key) : 0;
-
-			if (sum->key && !reader->wrong)
-				profile__add(reader->profile, labels->index, stack, sum->value);
-		}
-	}
+	for (labels = reader->known[TABLE_LABEL_SETS]; labels; labels = labels->hh.next)
+		settle_service(reader, labels);
 }
 
 static enum outcome outcome_named(const char *name)
@@ -322,43 +330,52 @@ static void add_outcomes(struct reader *reader, const char *text)
 	json_decref(outcomes);
 }
 
-static void note_rate(struct store_found *found, double rate_hz)
+/* Takes note of the time of a window, of which there may be several: one for each rate. */
+static void add_time(struct reader *reader, int64_t start_ns, int64_t end_ns)
 {
-	if (!found->windows || rate_hz < found->rates[0])
-		found->rates[0] = rate_hz;
-	if (!found->windows || rate_hz > found->rates[1])
-		found->rates[1] = rate_hz;
+	struct profile *profile = reader->profile;
+
+	if (reader->found->windows && start_ns == reader->start_ns && end_ns == reader->end_ns)
+		return;
+	if (!reader->found->windows++)
+		profile->start_unix_ns = start_ns;
+	profile->duration_ns += end_ns - start_ns;
+	reader->start_ns = start_ns;
+	reader->end_ns = end_ns;
 }
 
 /* Adds what a window's own row has: id, start_ns, end_ns, rate_hz, events, lost, outcomes. */
 static void add_head(struct reader *reader, sqlite3_stmt *row)
 {
-	struct profile *profile = reader->profile;
+	struct ledger *ledger = &reader->profile->ledger;
 	double rate_hz = sqlite3_column_double(row, 3);
 	int64_t start_ns = sqlite3_column_int64(row, 1), end_ns = sqlite3_column_int64(row, 2);
 	int64_t events = sqlite3_column_int64(row, 4), lost = sqlite3_column_int64(row, 5);
 	const char *outcomes = (const char *)sqlite3_column_text(row, 6);
+	uint64_t lines = ledger->outcomes[OUTCOME_LINE_UNKNOWN];
 
 	if (!(rate_hz >= RATE_MIN && rate_hz <= RATE_MAX) || start_ns < 0 || end_ns < start_ns ||
-	    end_ns - start_ns > INT64_MAX - profile->duration_ns || events < 0 || lost < 0 ||
-	    !outcomes) {
+	    end_ns - start_ns > INT64_MAX - reader->profile->duration_ns || events < 0 ||
+	    lost < 0 || !outcomes) {
 		take_for_broken(reader);
 		return;
 	}
-	note_rate(reader->found, rate_hz);
-	if (!reader->found->windows++)
-		profile->start_unix_ns = start_ns;
-	profile->duration_ns += end_ns - start_ns;
-	profile->ledger.events += events;
-	profile->ledger.lost += lost;
+	add_time(reader, start_ns, end_ns);
+	ledger->events += events;
+	ledger->lost += lost;
+	ledger->rate_hz = rate_hz;
 	add_outcomes(reader, outcomes);
+	lines = ledger->outcomes[OUTCOME_LINE_UNKNOWN] - lines;
+	if (reader->query->label_count || !(lost || lines))
+		return;
+	reader->lost += lost * rate_scale__weight(&reader->scale, rate_hz);
+	reader->line_unknown += lines * rate_scale__weight(&reader->scale, rate_hz);
 }
 
 /* One window, with all its services. */
 static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
 {
 	double rate_hz = sqlite3_column_double(row, 3);
-	uint64_t samples = 0;
 	int code;
 
 	add_head(reader, row);
@@ -369,11 +386,10 @@ static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *s
 		struct known *labels = get_labels(reader, sqlite3_column_int64(services, 0));
 
 		if (labels && labels->wanted)
-			samples += add_samples(reader, &labels->sums, services);
+			add_samples(reader, &labels->sums, services, rate_hz);
 	}
 	check(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
 	sqlite3_reset(services);
-	reader->cpu_s += samples / rate_hz;
 }
 
 static void add_windows(struct reader *reader)
@@ -382,7 +398,7 @@ static void add_windows(struct reader *reader)
 	int code = database__prepare(reader->store,
 				     "SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes"
 				     " FROM windows WHERE end_ns > ?1 AND start_ns < ?2"
-				     " ORDER BY end_ns",
+				     " ORDER BY end_ns, start_ns, id",
 				     &windows);
 
 	if (!code)
@@ -400,22 +416,38 @@ static void add_windows(struct reader *reader)
 	sqlite3_finalize(windows);
 }
 
+/* The ledger of counts at one rate, of windows at several: of what was sampled, but for the lines,
+ * each stack tells what it came to. */
+static void judge(struct reader *reader)
+{
+	struct ledger *ledger = &reader->profile->ledger;
+	uint64_t *python = &ledger->outcomes[OUTCOME_PYTHON], lines;
+
+	service__judge(reader->profile);
+	lines = rate_scale__count(&reader->scale, reader->line_unknown, &(double){ 0 });
+	if (lines > *python)
+		lines = *python;
+	*python -= lines;
+	ledger->outcomes[OUTCOME_LINE_UNKNOWN] += lines;
+	ledger->lost = rate_scale__count(&reader->scale, reader->lost, &(double){ 0 });
+	ledger->events += ledger->lost;
+}
+
 static void complete(struct reader *reader)
 {
+	const struct rate_scale *scale = &reader->scale;
 	struct profile *profile = reader->profile;
 	struct ledger *ledger = &profile->ledger;
-	uint64_t samples = 0;
+	double rate_hz = scale->highest_hz > 0 ? scale->highest_hz : ledger->rate_hz;
 
 	reader->found->lost = ledger->lost;
-	if (reader->query->label_count)
-		service__judge(profile);
-	for (size_t i = 0; i < profile->sample_count; i++)
-		samples += profile->samples[i].count;
-	/* Of several rates the one at which as many samples are as much time. */
-	ledger->rate_hz = samples ? samples / reader->cpu_s : reader->found->rates[0];
+	reader->found->rates[0] = scale->lowest_hz > 0 ? scale->lowest_hz : rate_hz;
+	reader->found->rates[1] = rate_hz;
+	if (reader->query->label_count || scale->lowest_hz < scale->highest_hz)
+		judge(reader);
+	ledger->rate_hz = profile->rate_hz = rate_hz;
 	ledger->duration_s = profile->duration_ns / 1e9;
 	ledger->stacks = profile->stack_count;
-	profile->rate_hz = ledger->rate_hz;
 }
 
 static int find_extent(struct reader *reader)

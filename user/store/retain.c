@@ -6,12 +6,23 @@
 #include "xalloc.h"
 
 /* What one call removes at most, of what is too old, of what is too much, and of the rows of a
- * table that nobody uses: more than the one window that is added between two calls.  Of rows, of
- * which that may have any number, so many, or twice as many as it has added, whichever is more. */
+ * table that nobody uses: more than the one window that is added between two calls, which is as
+ * many here as it has rates.  Of rows, of which that may have any number, so many, or twice as many
+ * as it has added, whichever is more. */
 #define OLD_WINDOWS_A_STEP     16
 #define SURPLUS_WINDOWS_A_STEP 2
 #define ROWS_A_STEP	       8192
 #define ROWS_A_ROW	       2
+
+/* The first number of the newest window, and the last of the one that has ?1. */
+#define NEWEST_WINDOW                                                       \
+	"SELECT min(one.id) FROM windows AS one, windows AS newest"         \
+	" ON one.end_ns = newest.end_ns AND one.start_ns = newest.start_ns" \
+	" WHERE newest.id = (SELECT max(id) FROM windows)"
+#define SAME_WINDOW                                                          \
+	"SELECT ifnull(max(one.id), ?1) FROM windows AS one, windows AS its" \
+	" ON one.end_ns = its.end_ns AND one.start_ns = its.start_ns"        \
+	" WHERE its.id = ?1"
 
 /* Pages that one call gives back to the file system. */
 #define PAGES_A_STEP "1024"
@@ -40,20 +51,21 @@ uint64_t store__bytes(struct store *store)
 static int find_surplus(struct store *store, const struct store_limits *limits, int64_t now,
 			int64_t *last)
 {
-	int64_t oldest = 0, newest = 0, too_old = 0, most;
+	int64_t oldest = 0, newest = 0, too_old = 0, most, rates = store->rates ? store->rates : 1;
 	int code = database__number(store, "SELECT min(id) FROM windows", 0, &oldest);
 
 	if (!code)
-		code = database__number(store, "SELECT max(id) FROM windows", 0, &newest);
+		code = database__number(store, NEWEST_WINDOW, 0, &newest);
 	if (!code)
 		code = database__number(store, "SELECT max(id) FROM windows WHERE end_ns < ?1",
 					now - limits->age_ns, &too_old);
-	most = oldest + OLD_WINDOWS_A_STEP - 1;
+	most = oldest + OLD_WINDOWS_A_STEP * rates - 1;
 	*last = too_old < most ? too_old : most;
-	most = oldest + SURPLUS_WINDOWS_A_STEP - 1;
+	most = oldest + SURPLUS_WINDOWS_A_STEP * rates - 1;
 	if (*last < most && store__bytes(store) > limits->bytes)
 		*last = most < newest ? most : newest - 1;
-	return code;
+	/* Whole: with all its rates. */
+	return code ? code : database__number(store, SAME_WINDOW, *last, last);
 }
 
 static int run_with(struct store *store, const char *sql, int64_t argument)

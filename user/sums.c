@@ -32,7 +32,7 @@ static void grow(struct sums *sums)
 	*sums = larger;
 }
 
-void sums__add(struct sums *sums, uint64_t key, uint64_t value)
+void sums__add(struct sums *sums, uint64_t key, double value)
 {
 	struct sum *sum;
 

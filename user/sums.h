@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SUM_MAX (1ULL << 53)
+
 struct sum {
 	uint64_t key; /* 0: there is none */
-	uint64_t value;
+	double value; /* exact up to SUM_MAX, where all that was added is whole */
 };
 
 /* All zero is an empty one. */
@@ -18,6 +20,6 @@ struct sums {
 };
 
 /* Adds VALUE to the sum of KEY, which is not 0. */
-void sums__add(struct sums *sums, uint64_t key, uint64_t value);
+void sums__add(struct sums *sums, uint64_t key, double value);
 
 #endif
