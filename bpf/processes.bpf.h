@@ -3,7 +3,8 @@
  * What becomes of processes, where it happens.
  *
  * A process that is forked by a target is one from its first instruction on: it has
- * its parent's memory, so what is known of that holds for it.  One that calls exec is
+ * its parent's memory, so what is known of that holds for it, and its rate is its parent's
+ * till user space says more.  One that calls exec is
  * another program from then on, and whose it is tells what it maps: a file that user
  * space has seen to hold a Python is known by its inode, and where it is mapped tells
  * where in memory what is needed lies.  So the second process of a binary is walked as
@@ -86,7 +87,8 @@ static __always_inline void fill_record(struct process_record *record, enum proc
 	record->image = target->image;
 	record->start = 0;
 	__builtin_memset(&record->file, 0, sizeof(record->file));
-	record->argument_bytes = record->padding = 0;
+	record->argument_bytes = 0;
+	record->halvings = target->halvings;
 }
 
 /* Whether user space need not hear of what becomes of it at once: all is known to walk its stacks,

@@ -72,6 +72,13 @@ static __always_inline bool take_target(struct walk *walk, struct target *target
 	return false;
 }
 
+/* Whether the rate of TARGET makes this interruption none of its samples: at random, so that it is
+ * in step with nothing. */
+static __always_inline bool passes_over(const struct target *target)
+{
+	return target->halvings && bpf_get_prandom_u32() & ((1U << (target->halvings & 31)) - 1);
+}
+
 /* Walks the current thread's stack, in so far as its process has one. */
 static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
 				       struct bpf_perf_event_data *context)
@@ -132,6 +139,10 @@ int sample(struct bpf_perf_event_data *context)
 	walk = bpf_map_lookup_elem(&walks, &cpu);
 	if (!counter || !walk || !take_target(walk, target))
 		return 0;
+	if (passes_over(&walk->target)) {
+		counter->passed++;
+		return 0;
+	}
 	counter->events++;
 	walk->identify = walk->target.identify;
 	begin_walk(walk, thread);

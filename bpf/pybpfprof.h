@@ -255,7 +255,8 @@ struct target {
 	__u64 thread_area;  /* pthread_self() is so many bytes below the thread pointer */
 	struct entry_gap entry_gap;
 	__u32 layout;	/* index into the map `layouts` */
-	__u32 identify; /* code objects are told apart in each sample, not by address alone */
+	__u16 identify; /* code objects are told apart in each sample, not by address alone */
+	__u16 halvings; /* how often its rate is halved */
 	__u32 state;	/* enum target_state */
 	__u32 refusal;	/* enum outcome */
 	__u64 bias;	/* where what the file has at 0 is, for ... */
@@ -405,6 +406,7 @@ struct cpu_counters {
 	__u64 ring_full; /* definitions that did not fit; each is sent again later */
 	__u64 untold;	 /* what became of processes, and did not fit: these are not sampled */
 	__u64 crowded;	 /* processes for which there was no room among the targets */
+	__u64 passed; /* interruptions that a target's lowered rate makes no samples, nor events */
 	__u64 outcomes[OUTCOME_SLOTS]; /* what every sample, lost or not, came to */
 };
 
@@ -480,7 +482,7 @@ struct process_record {
 	__u32 image;
 	__u32 state; /* ... this from now on */
 	__u32 argument_bytes;
-	__u32 padding;
+	__u32 halvings;			    /* as in the target */
 	char arguments[ARGUMENT_BYTES_MAX]; /* of the program, each with a NUL */
 };
 

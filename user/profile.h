@@ -50,6 +50,7 @@ struct profile_process {
 	string_id pod_name; /* "namespace/pod", where labels tell */
 	string_id unit;	    /* systemd's: "nginx.service" */
 	int64_t start_unix_ns;
+	uint32_t halvings; /* of the rate: how often, for the samples that there are */
 	uint32_t first_label, label_count; /* of one that is a set of labels: service.h */
 };
 

@@ -239,6 +239,16 @@ void recording__set_rate(struct recording *recording, double rate_hz, bool at_on
 		recording->cut_ns = now_ns();
 }
 
+void recording__halve_rate(struct recording *recording, uint64_t serial, unsigned int halvings)
+{
+	watch__halve_rate(recording->watch, serial, halvings);
+}
+
+void recording__limit_halvings(struct recording *recording, unsigned int most)
+{
+	watch__limit_halvings(recording->watch, most);
+}
+
 /* Ctrl-C reaches a started program as well, which may take its time to end: the first one waits for
  * it. */
 static void take_signal(struct recording *recording)
@@ -367,6 +377,13 @@ static void change_rate(struct recording *recording, int64_t now)
 	recording->rate_changed = true;
 }
 
+/* The same for processes that have a rate of their own. */
+static void change_rates(struct recording *recording, int64_t now)
+{
+	change_rate(recording, now);
+	watch__tell_rates(recording->watch);
+}
+
 /* What the kernel has counted, but not told yet whose it is, will come, and its events with it:
  * they are as many as were told. */
 struct ledger recording__ledger(const struct recording *recording)
@@ -419,6 +436,7 @@ static void cut(struct recording *recording, int64_t now)
 	double rate_hz = recording->wanted_hz;
 
 	hand_over(recording, &ledger);
+	watch__take_rates(recording->watch);
 	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
 	if (recording->untidy ||
 	    profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN)
@@ -461,7 +479,7 @@ static void work(struct recording *recording)
 	if (recording->progress_ns && now >= recording->progress_ns)
 		show_progress(recording, now);
 	if (cutting)
-		change_rate(recording, now);
+		change_rates(recording, now);
 	if (now >= recording->check_ns || cutting) {
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);

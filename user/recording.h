@@ -43,9 +43,16 @@ void recording__free(struct recording *recording);
  * complete.  Also where this fails in between, what was sampled is in the profile. */
 enum exit_status recording__run(struct recording *recording);
 
-/* From the next cut on, RATE_HZ: each window has one rate.  AT_ONCE: that cut is now.  WINDOWS,
- * too, may change then. */
+/* From the next cut on, RATE_HZ: each process has one rate in a window.  AT_ONCE: that cut is now.
+ * WINDOWS, too, may change then. */
 void recording__set_rate(struct recording *recording, double rate_hz, bool at_once);
+
+/* From the next cut on, the process that the profile knows by SERIAL is sampled at that rate halved
+ * so often, as what it forks is from its beginning on; and no process at one that is halved more
+ * often than MOST.  In a window, a process's samples are of the rate that its HALVINGS in the
+ * profile tell. */
+void recording__halve_rate(struct recording *recording, uint64_t serial, unsigned int halvings);
+void recording__limit_halvings(struct recording *recording, unsigned int most);
 
 /* At the end of this cut, forgets what no process that is left needs, and gives its memory back. To
  * be called when a window is taken. */

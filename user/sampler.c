@@ -65,16 +65,18 @@ void sampler__harvest(struct sampler *sampler)
 	slots__harvest(sampler->slots);
 }
 
-static uint64_t events_of_cpu(void *context, uint32_t cpu)
+static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
 {
 	const struct sampler *sampler = context;
 
-	return cpu < sampler->cpus ? sampler->counters[cpu].events : 0;
+	/* What is passed over shows as well that the CPU is busy. */
+	return cpu < sampler->cpus ? sampler->counters[cpu].events + sampler->counters[cpu].passed
+				   : 0;
 }
 
 int64_t sampler__change_periods(struct sampler *sampler)
 {
-	return clock__change_periods(sampler->clock, events_of_cpu, sampler);
+	return clock__change_periods(sampler->clock, interruptions_of_cpu, sampler);
 }
 
 int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz)

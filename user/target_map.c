@@ -78,6 +78,7 @@ static int put(struct target_map *map, struct target_key key, struct target *tar
 	target->before = before.before;
 	target->memory = before.memory;
 	target->several = before.several;
+	target->halvings = before.halvings;
 	return update(map, key.kernel_pid, target);
 }
 
@@ -167,6 +168,16 @@ void target_map__identify_codes(struct target_map *map, struct target_key key, b
 		return;
 	target.identify = identify;
 	update(map, key.kernel_pid, &target);
+}
+
+bool target_map__halve_rate(struct target_map *map, struct target_key key, unsigned int halvings)
+{
+	struct target target;
+
+	if (!look_up(map, key.kernel_pid, &target) || target.serial != key.serial)
+		return false;
+	target.halvings = halvings;
+	return !update(map, key.kernel_pid, &target);
 }
 
 static void know_file(struct target_map *map, const struct file_key *key,

@@ -58,6 +58,9 @@ bool target_map__holds(const struct target_map *map, struct target_key key);
  * no longer. */
 void target_map__identify_codes(struct target_map *map, struct target_key key, bool identify);
 
+/* Has it sampled at the rate of all halved so often; returns whether it is. */
+bool target_map__halve_rate(struct target_map *map, struct target_key key, unsigned int halvings);
+
 /* Where in a file its code begins, and the address that the file gives it. */
 struct text_place {
 	uint64_t offset, address;

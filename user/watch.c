@@ -191,7 +191,9 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 	before = watched__of_pid(&watch->watched, record->pid);
 	if (before)
 		finding__remove(watch, before);
-	return watched__add(&watch->watched, key, record->pid, now_ns());
+	watched = watched__add(&watch->watched, key, record->pid, now_ns());
+	watched->halvings = record->halvings;
+	return watched;
 }
 
 static void note_fork(struct watch *watch, const struct process_record *record)
@@ -454,6 +456,51 @@ double watch__cpu_seconds(const struct watch *watch)
 size_t watch__targets(const struct watch *watch, struct target_process ***targets)
 {
 	return watched__targets(&watch->watched, targets);
+}
+
+void watch__halve_rate(struct watch *watch, uint64_t serial, unsigned int halvings)
+{
+	const struct watched *watched = watched__find(&watch->watched, serial);
+
+	if (watched && watched->target)
+		watched->target->next_halvings = halvings;
+}
+
+void watch__limit_halvings(struct watch *watch, unsigned int most)
+{
+	struct watched *watched;
+
+	for (watched = watch->watched.all; watched; watched = watched->hh.next)
+		if (watched->target && watched->target->next_halvings > most)
+			watched->target->next_halvings = most;
+}
+
+void watch__tell_rates(struct watch *watch)
+{
+	struct watched *watched;
+
+	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+		struct target_process *target = watched->target;
+
+		if (target && target->next_halvings != target->told_halvings &&
+		    target_map__halve_rate(watch->map, watched->key, target->next_halvings))
+			target->told_halvings = watched->halvings = target->next_halvings;
+	}
+}
+
+void watch__take_rates(struct watch *watch)
+{
+	struct watched *watched;
+
+	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+		struct target_process *target = watched->target;
+
+		if (!target || target->told_halvings == target->halvings)
+			continue;
+		target->halvings = target->told_halvings;
+		if (symbolizer__has_sampled(watch->symbolizer, target))
+			symbolizer__describe(watch->symbolizer, target);
+	}
 }
 
 void watch__end(struct watch *watch)

@@ -30,7 +30,8 @@ struct watched {
 	uint64_t signature;
 	struct asked_file *files;
 	size_t file_count, file_capacity;
-	bool is_other; /* what it mapped when it was looked at last was no Python */
+	unsigned int halvings; /* of its rate, as the kernel has it */
+	bool is_other;	       /* what it mapped when it was looked at last was no Python */
 	bool warned;
 	UT_hash_handle hh, by_pid;
 	struct watched *prev, *next; /* of those that are to be looked at */

@@ -15,6 +15,8 @@ import subprocess
 SAFE = {
     "bpf_map_lookup_elem": "goes through lists that are protected by RCU; takes no lock",
     "bpf_get_smp_processor_id": "reads a variable of this CPU",
+    "bpf_get_prandom_u32": "works on numbers of this CPU alone, without a lock; where an NMI comes "
+                           "between, what it leaves is as random",
     "bpf_get_current_pid_tgid": "reads two fields of the current task",
     "bpf_get_current_comm": "copies a field of the current task",
     "bpf_get_current_task": "returns a pointer",

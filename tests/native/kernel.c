@@ -126,6 +126,14 @@ void kernel__identify(__u32 tgid)
 		target->identify = 1;
 }
 
+void kernel__halve(__u32 tgid, __u16 halvings)
+{
+	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
+
+	if (target)
+		target->halvings = halvings;
+}
+
 void kernel__set_thread_area(__u32 tgid, __u64 bytes)
 {
 	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
@@ -444,6 +452,12 @@ __u64 bpf_get_current_pid_tgid(void)
 __u32 bpf_get_smp_processor_id(void)
 {
 	return kernel.cpu;
+}
+
+__u32 bpf_get_prandom_u32(void)
+{
+	kernel.random = kernel.random * 1664525 + 1013904223;
+	return kernel.random >> 8;
 }
 
 long bpf_get_current_comm(void *buffer, __u32 size)

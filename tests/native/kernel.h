@@ -56,6 +56,7 @@ struct kernel {
 	unsigned long wakings;
 	bool lies_there;
 	__u64 time_ns;
+	__u32 random;
 };
 
 extern struct kernel kernel;
@@ -83,6 +84,9 @@ void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address);
 
 /* Has the code objects of process TGID told apart in each sample. */
 void kernel__identify(__u32 tgid);
+
+/* Halves its rate so often. */
+void kernel__halve(__u32 tgid, __u16 halvings);
 
 /* The pthread_self() of its threads is so many bytes below their thread pointer. */
 void kernel__set_thread_area(__u32 tgid, __u64 bytes);

@@ -329,6 +329,24 @@ static void ignores_other_processes(void **state)
 	assert_int_equal(kernel__counters(0)->events, 1);
 }
 
+/* One in so many, at random: what is passed over is no event. */
+static void takes_what_the_rate_makes_samples(void **state)
+{
+	const struct cpu_counters *counters = kernel__counters(0);
+	struct image *image = *state;
+
+	harness__python_thread(image, image__interp(image), 0, 3);
+	kernel__halve(TGID, 3);
+	for (int i = 0; i < 8000; i++)
+		kernel__sample();
+	assert_in_range(counters->events, 1000 - 150, 1000 + 150);
+	assert_int_equal(counters->events + counters->passed, 8000);
+	kernel__halve(TGID, 0);
+	for (int i = 0; i < 100; i++)
+		harness__assert_whole(kernel__sample(), 3);
+	assert_int_equal(counters->events + counters->passed, 8100);
+}
+
 /* A new thread's state carries its parent's id until it runs (to 3.11), and has no frames. */
 static void prefers_states_with_frames(void **state)
 {
@@ -575,6 +593,7 @@ int main(void)
 		CHECK(strips_tags),
 		CHECK(has_no_python),
 		CHECK(ignores_other_processes),
+		CHECK(takes_what_the_rate_makes_samples),
 		CHECK(prefers_states_with_frames),
 		CHECK(finds_other_interpreters_threads),
 		CHECK(remembers_threads),
