@@ -1,29 +1,40 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "labelling.h"
 #include "service.h"
 #include "xalloc.h"
 
-struct labelled {
+/* A rate is not halved as often as that. */
+#define RATES_MAX 32
+
+/* What of a window was sampled at one rate: where it is not all, the window's profile with some of
+ * the samples. */
+struct part {
 	struct labelled_window window;
-	json_t **labels;
-	size_t count;
-	/* Where something was dropped, else empty: the window's with what is kept. */
-	struct profile kept;
+	struct profile profile;
 	uint32_t *numbers;
 	struct ledger ledger;
+};
+
+struct labelled {
+	struct part parts[RATES_MAX]; /* the highest rate first */
+	unsigned int count;	      /* one at least */
+	json_t **labels;
+	size_t process_count;
 	uint64_t dropped;
 };
 
-/* The labels of the processes that have samples; whether all of these have. */
+/* The labels of the processes that have samples; whether all of these have, and the rate of all. */
 static bool find_labels(struct labelled *labelled, const struct profile *profile,
 			const struct labelling *labelling)
 {
-	bool *asked = xcalloc(profile->process_count + 1, sizeof(*asked)), all = true;
+	bool *asked = xcalloc(profile->process_count + 1, sizeof(*asked)), alike = true;
 
 	labelled->labels = xcalloc(profile->process_count + 1, sizeof(*labelled->labels));
-	labelled->count = profile->process_count;
+	labelled->process_count = profile->process_count;
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		uint32_t process = profile->threads[profile->samples[i].thread].process;
 
@@ -31,77 +42,164 @@ static bool find_labels(struct labelled *labelled, const struct profile *profile
 			continue;
 		asked[process] = true;
 		labelled->labels[process] = labels__of(profile, process, labelling);
-		all &= !!labelled->labels[process];
+		alike &= labelled->labels[process] && !profile->processes[process].halvings;
 	}
 	free(asked);
-	return all;
+	return alike;
 }
 
-/* What is kept is judged anew, by what its samples show; whose the lost ones were is not known. */
-static void account(struct labelled *labelled, const struct ledger *all)
+static unsigned int halvings_of(const struct profile *profile, uint32_t process)
 {
-	struct ledger *ledger = &labelled->ledger;
-
-	service__judge(&labelled->kept);
-	*ledger = *all;
-	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-		ledger->outcomes[outcome] = labelled->kept.ledger.outcomes[outcome];
-	ledger->events = labelled->kept.ledger.events + all->lost;
+	return profile->processes[process].halvings % RATES_MAX;
 }
 
-static void keep(struct labelled *labelled, const struct window *window)
+/* Adds a part with the samples of those processes whose rate is halved so often. */
+static void add_part(struct labelled *labelled, const struct window *window, unsigned int halvings)
 {
 	const struct profile *profile = window->profile;
-	struct profile *kept = &labelled->kept;
+	struct part *part = &labelled->parts[labelled->count++];
+	struct profile *kept = &part->profile;
 
 	*kept = *profile;
-	kept->samples = xcalloc(profile->sample_count, sizeof(*kept->samples));
-	labelled->numbers = xcalloc(profile->sample_count, sizeof(*labelled->numbers));
+	kept->samples = xcalloc(profile->sample_count + 1, sizeof(*kept->samples));
 	kept->sample_count = 0;
+	part->numbers = xcalloc(profile->sample_count + 1, sizeof(*part->numbers));
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		uint32_t process = profile->threads[profile->samples[i].thread].process;
+
+		if (!labelled->labels[process] || halvings_of(profile, process) != halvings)
+			continue;
+		part->numbers[kept->sample_count] = i;
+		kept->samples[kept->sample_count++] = profile->samples[i];
+	}
+	part->ledger = window->ledger;
+	part->ledger.rate_hz = ldexp(window->ledger.rate_hz, -(int)halvings);
+}
+
+/* Makes a part for each rate, without what was dropped. */
+static void split(struct labelled *labelled, const struct window *window)
+{
+	const struct profile *profile = window->profile;
+	bool used[RATES_MAX] = { false };
+
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
+		uint32_t process = profile->threads[sample->thread].process;
 
-		if (!labelled->labels[profile->threads[sample->thread].process]) {
+		if (labelled->labels[process])
+			used[halvings_of(profile, process)] = true;
+		else
 			labelled->dropped += sample->count;
-			continue;
-		}
-		labelled->numbers[kept->sample_count] = i;
-		kept->samples[kept->sample_count++] = *sample;
 	}
-	account(labelled, &window->ledger);
+	for (unsigned int halvings = 0; halvings < RATES_MAX; halvings++)
+		if (used[halvings])
+			add_part(labelled, window, halvings);
+	if (!labelled->count)
+		add_part(labelled, window, 0);
+}
+
+/* Moves COUNT samples of OUTCOME from LEFT to LEDGER, as far as there are; how many. */
+static uint64_t move(struct ledger *left, struct ledger *ledger, int outcome, uint64_t count)
+{
+	uint64_t moved = count < left->outcomes[outcome] ? count : left->outcomes[outcome];
+
+	left->outcomes[outcome] -= moved;
+	ledger->outcomes[outcome] += moved;
+	return moved;
+}
+
+/* Gives LEDGER what its samples have SHOWN, out of what is LEFT of the window's.  They do not show
+ * all that is known of them, as that a line is not: as many others make up for those. */
+static void account_part(struct ledger *ledger, struct ledger *left, const struct ledger *shown)
+{
+	uint64_t missing = 0;
+
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+		missing += shown->outcomes[outcome] -
+			   move(left, ledger, outcome, shown->outcomes[outcome]);
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+		missing -= move(left, ledger, outcome, missing);
+}
+
+/* What is kept is judged anew, by what its samples show, where some was dropped; whose the lost
+ * ones were is not known. */
+static void account(struct labelled *labelled, const struct ledger *all)
+{
+	struct ledger left = *all;
+
+	for (unsigned int i = 0; i < labelled->count; i++) {
+		struct ledger *ledger = &labelled->parts[i].ledger;
+		struct profile *profile = &labelled->parts[i].profile;
+
+		service__judge(profile);
+		memset(ledger->outcomes, 0, sizeof(ledger->outcomes));
+		if (labelled->dropped)
+			left = profile->ledger;
+		account_part(ledger, &left, &profile->ledger);
+		ledger->lost = i ? 0 : all->lost;
+		ledger->events = ledger__samples(ledger) + ledger->lost;
+	}
+}
+
+/* The whole window at one rate is as the recording has it. */
+static void take_whole(struct labelled *labelled, const struct window *window)
+{
+	labelled->count = 1;
+	labelled->parts[0].ledger = window->ledger;
+}
+
+/* Makes of the parts what sinks are given: one after the other. */
+static void chain(struct labelled *labelled, const struct window *window)
+{
+	for (unsigned int i = 0; i < labelled->count; i++) {
+		struct part *part = &labelled->parts[i];
+
+		part->window = (struct labelled_window){
+			.start_unix_ns = window->start_unix_ns,
+			.end_unix_ns = window->end_unix_ns,
+			.profile = part->numbers ? &part->profile : window->profile,
+			.ledger = &part->ledger,
+			.labels = labelled->labels,
+			.numbers = part->numbers,
+			.next = i + 1 < labelled->count ? &part[1].window : NULL,
+			.rate = i,
+			.rates = labelled->count,
+		};
+	}
 }
 
 struct labelled *labelled__new(const struct window *window, const struct labelling *labelling)
 {
 	struct labelled *labelled = xcalloc(1, sizeof(*labelled));
-	bool all = find_labels(labelled, window->profile, labelling);
 
-	if (!all)
-		keep(labelled, window);
-	labelled->window = (struct labelled_window){
-		.start_unix_ns = window->start_unix_ns,
-		.end_unix_ns = window->end_unix_ns,
-		.profile = all ? window->profile : &labelled->kept,
-		.ledger = all ? &window->ledger : &labelled->ledger,
-		.labels = labelled->labels,
-		.numbers = labelled->numbers,
-	};
+	if (find_labels(labelled, window->profile, labelling)) {
+		take_whole(labelled, window);
+	} else {
+		split(labelled, window);
+		account(labelled, &window->ledger);
+	}
+	chain(labelled, window);
 	return labelled;
 }
 
 void labelled__free(struct labelled *labelled)
 {
-	for (size_t i = 0; i < labelled->count; i++)
+	for (size_t i = 0; i < labelled->process_count; i++)
 		json_decref(labelled->labels[i]);
+	for (unsigned int i = 0; i < labelled->count; i++) {
+		struct part *part = &labelled->parts[i];
+
+		if (part->numbers)
+			free(part->profile.samples);
+		free(part->numbers);
+	}
 	free(labelled->labels);
-	free(labelled->kept.samples);
-	free(labelled->numbers);
 	free(labelled);
 }
 
 const struct labelled_window *labelled__window(const struct labelled *labelled)
 {
-	return &labelled->window;
+	return &labelled->parts[0].window;
 }
 
 uint64_t labelled__dropped(const struct labelled *labelled)

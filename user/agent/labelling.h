@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives a window its labels, and leaves out what rules drop. */
+/* Gives a window its labels, leaves out what rules drop, and puts apart what was sampled at another
+ * rate. */
 #ifndef PYBPFPROF_LABELLING_H
 #define PYBPFPROF_LABELLING_H
 

@@ -186,6 +186,15 @@ static void begin_batch(struct batches *batches)
 	batches->number++;
 }
 
+/* When the part of a series begins that is PART, from 0: of those at other rates as well, none has
+ * the same time. */
+static int64_t part_start(const struct labelled_window *window, uint32_t part)
+{
+	uint32_t rates = window->rates ? window->rates : 1;
+
+	return window->start_unix_ns + ((int64_t)part * rates + window->rate) * BATCH_PART_NS;
+}
+
 static void begin_series(struct batches *batches, uint32_t number)
 {
 	struct batch *batch = &batches->batch;
@@ -194,7 +203,7 @@ static void begin_series(struct batches *batches, uint32_t number)
 	batches->parts = number == batches->last_series ? batches->parts + 1 : 0;
 	batches->last_series = number;
 	series->labels = batches->by_number[number]->labels;
-	series->start_unix_ns = batches->window->start_unix_ns + batches->parts * BATCH_PART_NS;
+	series->start_unix_ns = part_start(batches->window, batches->parts);
 	if (batch->series_count == 1)
 		batch->profile->start_unix_ns = series->start_unix_ns;
 	profile__thread(batch->profile, profile__process(batch->profile, batch->series_count, 0),

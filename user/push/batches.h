@@ -4,7 +4,8 @@
  *
  * A series is what has the same labels, of however many processes and threads: backends count two
  * profiles with the same labels and the same time as one.  For the same reason each part of a
- * series that is too large for one piece has a time of its own, BATCH_PART_NS after the one before.
+ * series that is too large for one piece has a time of its own, BATCH_PART_NS after the one before,
+ * and so has what was sampled of it at another rate.
  */
 #ifndef PYBPFPROF_BATCHES_H
 #define PYBPFPROF_BATCHES_H
