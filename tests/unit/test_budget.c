@@ -22,12 +22,25 @@ struct run {
 };
 
 /* The rate after 10 s more, in which it took SHARE of all CPUs. */
-static double pass(struct run *run, double share, uint64_t bytes)
+static double pass_once(struct run *run, double share, uint64_t bytes)
 {
 	run->use.now_ns += 10 * SECOND;
 	run->use.cpu_s += share * CPUS * 10;
 	run->use.bytes = bytes;
 	return budget__judge(&run->budget, &limits, &run->use, run->wanted_hz, CPUS);
+}
+
+/* The same; where that is another rate, as much time more: what had that rate for a part of its
+ * time alone is not judged. */
+static double pass(struct run *run, double share, uint64_t bytes)
+{
+	double rate_hz = pass_once(run, share, bytes);
+
+	if (run->budget.changing) {
+		assert_true(pass_once(run, share, bytes) == rate_hz);
+		assert_false(run->budget.changing);
+	}
+	return rate_hz;
 }
 
 static struct run begin(double wanted_hz)
@@ -46,7 +59,7 @@ static void little_changes_nothing(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++)
 		assert_true(pass(&run, 0.0099, 99 << 20) == 19);
-	assert_int_equal(run.budget.lowered[0] + run.budget.lowered[1], 0);
+	assert_int_equal(run.budget.lowered[0][0] + run.budget.lowered[1][0], 0);
 }
 
 static void too_much_halves_it(void **state)
@@ -58,8 +71,8 @@ static void too_much_halves_it(void **state)
 	assert_true(pass(&run, 0.011, 0) == 4.75);
 	assert_true(pass(&run, 0.009, 0) == 4.75);
 	assert_true(pass(&run, 0, 101 << 20) == 2.375);
-	assert_int_equal(run.budget.lowered[0], 2);
-	assert_int_equal(run.budget.lowered[1], 1);
+	assert_int_equal(run.budget.lowered[0][0], 2);
+	assert_int_equal(run.budget.lowered[1][0], 1);
 	for (int i = 0; i < 100; i++)
 		pass(&run, 1, 0);
 	assert_true(pass(&run, 1, 0) == BUDGET_RATE_MIN);
@@ -121,6 +134,117 @@ static void it_comes_back_from_too_much_memory(void **state)
 	assert_false(budget__lacks_memory(&run.budget, &limits, &run.use));
 }
 
+/* Takes note of a window with so many samples of each service; how often the rate of the first is
+ * halved. */
+static int take(struct run *run, const uint64_t *samples, size_t count)
+{
+	struct profile *profile = profile__new();
+	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
+	uint32_t location = profile__location(profile, function, 1);
+	uint32_t stack = profile__stack(profile, &location, 1);
+	struct labelled_window window = { .profile = profile, .ledger = &profile->ledger };
+	json_t *labels[8];
+	char name[32];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "s%zu", i);
+		labels[i] = json_pack("{s:s}", "service_name", name);
+		profile__add(profile,
+			     profile__thread(profile, profile__process(profile, i + 1, i + 1), 1),
+			     stack, samples[i]);
+	}
+	window.labels = labels;
+	service_rates__count(run->budget.services, &window);
+	for (size_t i = 0; i < count; i++)
+		json_decref(labels[i]);
+	profile__free(profile);
+	return service_rates__of_process(run->budget.services, 0);
+}
+
+/* First that of what takes most, until it does not any more; then that of all; and back. */
+static void the_busiest_is_lowered_first(void **state)
+{
+	static const uint64_t busy[] = { 800, 50, 40, 60 }, less[] = { 400, 50, 40, 60 },
+			      even[] = { 100, 50, 40, 60 };
+	struct run run = begin(19);
+
+	(void)state;
+	run.budget.services = service_rates__new();
+	assert_int_equal(take(&run, busy, 4), 0);
+	assert_true(pass(&run, 0.02, 0) == 19);
+	assert_int_equal(take(&run, less, 4), 1);
+	assert_true(pass(&run, 0.02, 0) == 19);
+	assert_int_equal(take(&run, even, 4), 2);
+	assert_int_equal(run.budget.lowered[0][1], 2);
+	assert_true(pass(&run, 0.02, 0) == 9.5);
+	assert_int_equal(run.budget.lowered[0][0], 1);
+	/* Its own rate is not less than the least. */
+	assert_int_equal(take(&run, busy, 4), 2);
+	assert_true(pass(&run, 0.02, 0) == 9.5);
+	assert_int_equal(take(&run, busy, 4), 3);
+	assert_true(pass(&run, 0.02, 0) == 4.75);
+	assert_int_equal(take(&run, busy, 4), 2);
+	wait_for(&run, 19);
+	assert_int_equal(take(&run, even, 4), 2);
+	for (int i = 0; i < 1000 && service_rates__has_lowered(run.budget.services); i++)
+		assert_true(pass(&run, 0.001, 0) == 19);
+	assert_int_equal(take(&run, even, 4), 0);
+	service_rates__free(run.budget.services);
+}
+
+static void who_dominates(void **state)
+{
+	static const struct {
+		uint64_t samples[8];
+		size_t count;
+		bool lowered;
+	} cases[] = {
+		{ { 5 }, 1, true },		     /* alone */
+		{ { 80, 20 }, 2, true },	     /* four times */
+		{ { 60, 40 }, 2, false },	     /* not much more */
+		{ { 75, 25 }, 2, false },	     /* three times */
+		{ { 40, 40, 1, 1, 1, 1 }, 6, true }, /* two */
+		{ { 10, 10, 10, 10 }, 4, false },
+		{ { 9, 1, 1, 1 }, 4, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run run = begin(19);
+		double rate_hz;
+
+		run.budget.services = service_rates__new();
+		take(&run, cases[i].samples, cases[i].count);
+		rate_hz = pass(&run, 0.02, 0);
+		assert_true(rate_hz == (cases[i].lowered ? 19 : 9.5));
+		assert_int_equal(take(&run, cases[i].samples, cases[i].count), cases[i].lowered);
+		service_rates__free(run.budget.services);
+	}
+}
+
+/* Those that are gone are not kept for ever. */
+static void services_are_forgotten(void **state)
+{
+	static const uint64_t alone[] = { 100 };
+	size_t counts[SERVICE_HALVINGS_MAX];
+	struct run run = begin(19);
+
+	(void)state;
+	run.budget.services = service_rates__new();
+	take(&run, alone, 1);
+	pass(&run, 0.02, 0);
+	assert_int_equal(take(&run, alone, 1), 1);
+	service_rates__tell(run.budget.services, counts);
+	assert_int_equal(counts[1], 1);
+	for (int i = 0; i < 300; i++)
+		take(&run, alone, 0);
+	assert_int_equal(take(&run, alone, 1), 1);
+	for (int i = 0; i < 400; i++)
+		take(&run, alone, 0);
+	assert_int_equal(take(&run, alone, 1), 0);
+	service_rates__free(run.budget.services);
+}
+
 static void another_rate_begins_anew(void **state)
 {
 	struct run run = begin(16);
@@ -155,6 +279,9 @@ int main(void)
 		cmocka_unit_test(it_is_never_raised_over_what_is_wanted),
 		cmocka_unit_test(it_comes_back_later_and_later),
 		cmocka_unit_test(it_comes_back_from_too_much_memory),
+		cmocka_unit_test(the_busiest_is_lowered_first),
+		cmocka_unit_test(who_dominates),
+		cmocka_unit_test(services_are_forgotten),
 		cmocka_unit_test(another_rate_begins_anew),
 		cmocka_unit_test(moments_are_not_judged),
 	};

@@ -39,11 +39,27 @@ static void keep_budget(struct agent *agent)
 				       options->sampled.rate_hz, sysconf(_SC_NPROCESSORS_ONLN));
 
 	recording__set_rate(agent->recording, rate_hz, false);
+	recording__limit_halvings(agent->recording,
+				  service_rates__most_halvings(rate_hz, BUDGET_RATE_MIN));
 	if (!budget__lacks_memory(&agent->budget, &options->budget, &use))
 		return;
 	recording__tidy(agent->recording);
-	if (agent->budget.steps)
+	if (budget__is_lowered(&agent->budget))
 		web__forget(agent->web);
+}
+
+/* Has the processes of WINDOW sampled at the rates of their services. */
+static void set_rates(struct agent *agent, const struct window *window)
+{
+	const struct profile *profile = window->profile;
+
+	for (size_t i = 0; i < profile->process_count; i++) {
+		int halvings = service_rates__of_process(agent->budget.services, i);
+
+		if (halvings >= 0)
+			recording__halve_rate(agent->recording, profile->processes[i].serial,
+					      halvings);
+	}
 }
 
 static void take_window(void *context, const struct window *window)
@@ -60,8 +76,10 @@ static void take_window(void *context, const struct window *window)
 	agent->dropped_samples += labelled__dropped(labelled);
 	sinks__take(&agent->sinks, labelled__window(labelled));
 	web__take(agent->web, labelled__window(labelled));
+	service_rates__count(agent->budget.services, labelled__window(labelled));
 	labelled__free(labelled);
 	keep_budget(agent);
+	set_rates(agent, window);
 }
 
 static int64_t window_ns(const struct agent_options *options)
@@ -89,6 +107,7 @@ static void reload(void *context)
 	agent->windows.length_ns = window_ns(options);
 	budget__begin_anew(&agent->budget);
 	recording__set_rate(agent->recording, options->sampled.rate_hz, true);
+	recording__limit_halvings(agent->recording, 0);
 	take_rules(agent);
 	log__info("read %s again", settings__file(options->settings));
 }
@@ -172,6 +191,7 @@ enum exit_status agent__run(struct agent_options *options)
 	enum exit_status status = STATUS_FAILED;
 	char *wrong;
 
+	agent.budget.services = service_rates__new();
 	take_rules(&agent);
 	wrong = open_ends(&agent);
 	if (wrong)
@@ -185,5 +205,6 @@ enum exit_status agent__run(struct agent_options *options)
 		status = STATUS_FAILED;
 	pods__close(agent.pods);
 	relabel__free(&agent.rules);
+	service_rates__free(agent.budget.services);
 	return status;
 }

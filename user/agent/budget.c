@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <math.h>
+#include <stdlib.h>
 
 #include "budget.h"
 #include "log.h"
+#include "xalloc.h"
 
 /* Less tells nothing. */
 #define JUDGED_NS 2000000000LL
@@ -38,32 +40,65 @@ static struct strain strain(const struct budget *budget, const struct budget_lim
 	};
 }
 
+/* What it costs, and may cost, as a text. */
+static char *cost_text(const struct budget *budget, const struct budget_limits *limits,
+		       const struct budget_use *use, bool of_memory)
+{
+	if (of_memory)
+		return xasprintf("the agent takes %.0f MiB, and may take %.0f (--memory-limit)",
+				 use->bytes / MIB, limits->bytes / MIB);
+	return xasprintf("the agent took %.2f %% of all CPUs, and may take %g %% (--cpu-budget)",
+			 100 * budget->share, 100 * limits->cpu);
+}
+
+static void note_lowered(struct budget *budget, bool of_memory, bool of_services)
+{
+	budget->patience = fmin(2 * budget->patience, PATIENCE_MAX);
+	budget->changing = true;
+	budget->lowered[of_memory][of_services]++;
+}
+
 static void lower(struct budget *budget, const struct budget_limits *limits,
-		  const struct budget_use *use, int of_memory)
+		  const struct budget_use *use, bool of_memory)
 {
 	double before = rate_of(budget);
+	char *services = service_rates__lower(budget->services, before, BUDGET_RATE_MIN);
+	char *cost = cost_text(budget, limits, use, of_memory);
 
 	budget->quiet = 0;
-	if (before <= BUDGET_RATE_MIN)
-		return;
-	budget->patience = fmin(2 * budget->patience, PATIENCE_MAX);
-	budget->steps++;
-	budget->lowered[of_memory]++;
-	if (of_memory)
-		log__warning("rate lowered from %g to %g Hz: the agent takes %.0f MiB, and may "
-			     "take %.0f (--memory-limit)",
-			     before, rate_of(budget), use->bytes / MIB, limits->bytes / MIB);
-	else
-		log__warning("rate lowered from %g to %g Hz: the agent took %.2f %% of all CPUs, "
-			     "and may take %g %% (--cpu-budget)",
-			     before, rate_of(budget), 100 * budget->share, 100 * limits->cpu);
+	if (services) {
+		note_lowered(budget, of_memory, true);
+		log__warning("rate lowered of what has most samples, %s: %s", services, cost);
+	} else if (before > BUDGET_RATE_MIN) {
+		budget->steps++;
+		note_lowered(budget, of_memory, false);
+		service_rates__limit(budget->services, service_rates__most_halvings(
+							       rate_of(budget), BUDGET_RATE_MIN));
+		log__warning("rate lowered from %g to %g Hz: %s", before, rate_of(budget), cost);
+	}
+	free(services);
+	free(cost);
+}
+
+bool budget__is_lowered(const struct budget *budget)
+{
+	return budget->steps || service_rates__has_lowered(budget->services);
 }
 
 static void raise(struct budget *budget)
 {
+	char *services = NULL;
+
 	budget->quiet = 0;
-	budget->steps--;
-	log__info("rate raised again to %g Hz", rate_of(budget));
+	budget->changing = true;
+	if (budget->steps) {
+		budget->steps--;
+		log__info("rate raised again to %g Hz", rate_of(budget));
+		return;
+	}
+	services = service_rates__raise(budget->services, rate_of(budget));
+	log__info("rate raised again of %s", services);
+	free(services);
 }
 
 void budget__begin_anew(struct budget *budget)
@@ -76,6 +111,8 @@ static void begin(struct budget *budget, double wanted_hz)
 {
 	budget->wanted_hz = wanted_hz;
 	budget->steps = budget->quiet = 0;
+	budget->changing = false;
+	service_rates__limit(budget->services, 0);
 	/* The first lowering doubles it. */
 	budget->patience = (PATIENCE_MIN + 1) / 2;
 }
@@ -103,9 +140,13 @@ double budget__judge(struct budget *budget, const struct budget_limits *limits,
 	budget->share = (use->cpu_s - budget->last.cpu_s) / (time_ns / 1e9) / cpus;
 	budget->last = *use;
 	part = strain(budget, limits, use);
-	if (part.cpu > 1 || part.memory > 1)
+	if (budget->changing)
+		/* Some of that time was at the rates before. */
+		budget->changing = false;
+	else if (part.cpu > 1 || part.memory > 1)
 		lower(budget, limits, use, part.memory > part.cpu);
-	else if (!budget->steps || part.cpu > LITTLE_CPU || part.memory > LITTLE_MEMORY)
+	else if (!budget__is_lowered(budget) || part.cpu > LITTLE_CPU ||
+		 part.memory > LITTLE_MEMORY)
 		budget->quiet = 0;
 	else if (++budget->quiet >= budget->patience)
 		raise(budget);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the agent may cost, and the rate that keeps it: halved where it costs more,
- * down to BUDGET_RATE_MIN, and doubled again where it costs much less for a while,
- * each time for longer where that did not do.  No sample is dropped.
+ * What the agent may cost, and the rates that keep it: where it costs more, that of the
+ * services that cost most is halved, or where none does, that of all, down to
+ * BUDGET_RATE_MIN; and doubled again where it costs much less for a while, each time
+ * for longer where that did not do.  No sample is dropped.
  */
 #ifndef PYBPFPROF_BUDGET_H
 #define PYBPFPROF_BUDGET_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "service_rates.h"
 
 #define BUDGET_RATE_MIN 1.0
 
@@ -28,15 +31,18 @@ struct budget_use {
 struct budget {
 	struct budget_use last; /* when it was judged last; 0: never */
 	double wanted_hz;
-	unsigned int steps;    /* halvings */
+	unsigned int steps;		/* halvings of the rate of all */
+	struct service_rates *services; /* with rates of their own; NULL: there are none */
+	bool changing;	       /* what was judged last changed a rate, as from the next cut on */
 	unsigned int quiet;    /* judgements in a row that cost little */
 	unsigned int patience; /* so many are to be until the rate is doubled */
 	double share;	       /* of all CPUs' time, at the last judgement */
-	uint64_t lowered[2];   /* how often, for CPU time and for memory */
+	/* How often, for CPU time and for memory, and of these that of all and that of services. */
+	uint64_t lowered[2][2];
 };
 
-/* The rate from now on, where WANTED_HZ is asked for: judges what was used since the last time, on
- * CPUS CPUs, unless that is too short a while ago.  Says so where it changes. */
+/* The rate of all from now on, where WANTED_HZ is asked for: judges what was used since the last
+ * time, on CPUS CPUs, unless that is too short a while ago.  Says so where it changes. */
 double budget__judge(struct budget *budget, const struct budget_limits *limits,
 		     const struct budget_use *use, double wanted_hz, unsigned int cpus);
 
@@ -45,7 +51,10 @@ double budget__judge(struct budget *budget, const struct budget_limits *limits,
 bool budget__lacks_memory(const struct budget *budget, const struct budget_limits *limits,
 			  const struct budget_use *use);
 
-/* The next judgement is the first: at the wanted rate. */
+/* Whether any rate is lower than what is wanted. */
+bool budget__is_lowered(const struct budget *budget);
+
+/* The next judgement is the first: all at the wanted rate. */
 void budget__begin_anew(struct budget *budget);
 
 #endif

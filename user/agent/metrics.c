@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <dirent.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,11 +154,12 @@ static void write_budget(const struct agent_state *state, FILE *file)
 	const struct budget *budget = state->budget;
 
 	head(file, PREFIX "rate_lowered_total", "counter",
-	     "How often the rate was halved to keep a limit.");
-	fprintf(file,
-		PREFIX "rate_lowered_total{limit=\"cpu\"} %" PRIu64 "\n" PREFIX
-		       "rate_lowered_total{limit=\"memory\"} %" PRIu64 "\n",
-		budget->lowered[0], budget->lowered[1]);
+	     "How often a rate was halved to keep a limit: that of all, or of the services that "
+	     "had most samples.");
+	for (int i = 0; i < 4; i++)
+		fprintf(file, PREFIX "rate_lowered_total{limit=\"%s\",of=\"%s\"} %" PRIu64 "\n",
+			i / 2 ? "memory" : "cpu", i % 2 ? "services" : "all",
+			budget->lowered[i / 2][i % 2]);
 	write_number(file, PREFIX "cpu_used_ratio", "gauge",
 		     "CPU time of the agent and the process that sends, of all CPUs', at the last "
 		     "judgement.",
@@ -167,6 +169,24 @@ static void write_budget(const struct agent_state *state, FILE *file)
 	write_number(file, PREFIX "memory_limit_bytes", "gauge",
 		     "What the agent's memory may be; 0: as much as it takes.",
 		     state->budget_limits->bytes);
+}
+
+/* There are no more of these rates than halvings. */
+static void write_rates(const struct agent_state *state, FILE *file)
+{
+	size_t counts[SERVICE_HALVINGS_MAX];
+
+	write_number(file, PREFIX "rate_hertz", "gauge",
+		     "Samples a second of busy CPU, now, but for services with a lower rate.",
+		     state->rate_hz);
+	write_number(file, PREFIX "rate_configured_hertz", "gauge",
+		     "Samples a second of busy CPU, as asked for.", state->wanted_rate_hz);
+	service_rates__tell(state->budget->services, counts);
+	head(file, PREFIX "services", "gauge", "Services of the last window by their rate.");
+	for (int halvings = 0; halvings < SERVICE_HALVINGS_MAX; halvings++)
+		if (counts[halvings] || !halvings)
+			fprintf(file, PREFIX "services{rate_hertz=\"%g\"} %zu\n",
+				ldexp(state->rate_hz, -halvings), counts[halvings]);
 }
 
 /* Of this process, by the names that all exporters use. */
@@ -190,10 +210,7 @@ void metrics__write(const struct agent_state *state, FILE *file)
 	write_outcomes(&state->ledger, file);
 	write_processes(&state->ledger, file);
 	write_targets(state, file);
-	write_number(file, PREFIX "rate_hertz", "gauge", "Samples a second of busy CPU, now.",
-		     state->rate_hz);
-	write_number(file, PREFIX "rate_configured_hertz", "gauge",
-		     "Samples a second of busy CPU, as asked for.", state->wanted_rate_hz);
+	write_rates(state, file);
 	write_budget(state, file);
 	write_count(file, PREFIX "windows_total", "Windows that were finished.", state->windows);
 	write_count(file, PREFIX "relabel_dropped_samples_total",

@@ -143,6 +143,7 @@ static void answer_metrics(void *context, struct http_request *request)
 
 static json_t *target_json(const struct agent *agent, const struct target_process *target)
 {
+	double rate_hz = recording__profile(agent->recording)->rate_hz;
 	struct profile *profile = profile__new();
 	uint32_t index = profile__process(profile, 1, target->process.pid);
 	struct labelling labelling = agent__labelling(agent);
@@ -150,10 +151,11 @@ static json_t *target_json(const struct agent *agent, const struct target_proces
 
 	target__describe(target, profile, index);
 	labels = labels__of(profile, index, &labelling);
-	json = json_pack("{s:i, s:O*, s:O*, s:s, s:s}", "pid", target->process.pid, "service",
+	json = json_pack("{s:i, s:O*, s:O*, s:s, s:s, s:f}", "pid", target->process.pid, "service",
 			 json_object_get(labels, "service_name"), "comm",
 			 json_object_get(labels, "comm"), "python", target->runtime.version,
-			 "state", metrics__state_of(target));
+			 "state", metrics__state_of(target), "rate_hz",
+			 ldexp(rate_hz, -(int)target->halvings));
 	json_decref(labels);
 	profile__free(profile);
 	return json;

@@ -17,11 +17,12 @@ function showGraph() {
 	find("pprof").href = "debug/pprof/profile?seconds=10" + (words ? "&" + words : "");
 }
 
-function row(target) {
+function row(target, rate) {
 	const line = document.createElement("tr");
+	const state = target.rate_hz < rate ? `${target.state} at ${target.rate_hz} Hz` : target.state;
 
 	line.dataset.walked = target.state === "sampled";
-	for (const text of [target.pid, target.service, target.comm, target.python, target.state])
+	for (const text of [target.pid, target.service, target.comm, target.python, state])
 		line.insertCell().textContent = text;
 	return line;
 }
@@ -42,7 +43,7 @@ function show(status) {
 	find("summary").textContent = `${status.node}: ${status.target_count} processes, ` +
 		`${status.samples} samples of ${status.events} events, ${status.rate_hz} Hz, ` +
 		`pybpfprof ${status.version}`;
-	find("targets").replaceChildren(...status.targets.map(row));
+	find("targets").replaceChildren(...status.targets.map((target) => row(target, status.rate_hz)));
 	find("more").textContent = `and ${hidden} more`;
 	find("more").hidden = !hidden;
 	if (document.activeElement !== service)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Services that the budget gives a lower rate than the others have."""
+
+import json
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from agents import end, named, own, total, wait_for
+from test_agent_http import site  # noqa: F401 (fixture)
+
+pytestmark = pytest.mark.timed
+
+MODERATE = ["moderate-%d" % number for number in range(4)]
+
+# What no process of another test has a part in.
+ONLY_OURS = json.dumps({"source_labels": ["service_name"], "regex": own("(busy|moderate-.)"),
+                        "action": "keep"})
+
+
+def period_ns(require, pages, service, tmp_path):
+    """The period of the pprof profile that the next two seconds of SERVICE come to."""
+    path = tmp_path / "scraped.pb.gz"
+    path.write_bytes(pages.get("debug/pprof/profile?seconds=2&service=" + own(service)))
+    text = subprocess.check_output(
+        [require("go"), "tool", "pprof", "-raw", str(path)],
+        env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)), stderr=subprocess.DEVNULL).decode("utf-8")
+    return int(re.search(r"^Period: (\d+)$", text, re.MULTILINE).group(1))
+
+
+def used_s(program):
+    """The CPU time that a program of one thread has used."""
+    with open("/proc/%d/schedstat" % program.pid, encoding="ascii") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def rates_by_time(store):
+    """{window's start: {service: {rate}}}"""
+    found = {}
+    for start, rate, labels in store.select(
+            "SELECT start_ns, rate_hz, labels FROM windows JOIN services ON window = windows.id"
+            " JOIN label_sets ON label_set = label_sets.id"):
+        service = json.loads(labels)["service_name"]
+        found.setdefault(start, {}).setdefault(service, set()).add(rate)
+    return found
+
+
+def test_the_busiest_service_is_lowered_first(any_python, target, site, store, report, require,  # noqa: F811
+                                              tmp_path):
+    """It alone, at first, and its shares stay right: a sample of it counts for more."""
+    programs = {"busy": target(any_python, "busy.py", environment=named("busy"))}
+    for name in MODERATE:
+        programs[name] = target(any_python, "shares.py", str(tmp_path / name), "0.3", "timer",
+                                environment=named(name))
+    pages = site("--window", "1s", "-r", "400", "--cpu-budget", "0.001%", "--relabel", ONLY_OURS)
+    before = {name: used_s(program) for name, program in programs.items()}
+    wait_for(lambda: pages.metrics()["pybpfprof_rate_lowered_total"]['limit="cpu",of="services"'] >= 2)
+    wait_for(lambda: any(100 in services.get(own("busy"), ()) for services in rates_by_time(store).values()))
+    assert period_ns(require, pages, "busy", tmp_path) >= 1e9 / 100
+    assert period_ns(require, pages, MODERATE[0], tmp_path) < 1e9 / 100
+    assert pages.metrics()["pybpfprof_services"]
+    used = {name: used_s(program) - before[name] for name, program in programs.items()}
+    end(pages.run)
+    first = re.search(r"rate lowered .*", pages.run.stderr).group(0)
+    assert first.startswith("rate lowered of what has most samples, %s (400 to 200 Hz): the agent took"
+                            % own("busy")), first
+    found = rates_by_time(store).values()
+    for rate in 400, 200, 100:
+        assert any(services.get(own("busy")) == {rate} and
+                   all(services.get(own(name), {400}) == {400} for name in MODERATE)
+                   for services in found), rate
+    windows = store.check()
+    rows = report()
+    assert total(rows) > sum(row[1] for row in windows.values())
+    parts = {name: total(row for row in rows if row[0] == own(name)) for name in programs}
+    moderate = sum(parts[name] for name in MODERATE)
+    expected = used["busy"] / sum(used[name] for name in MODERATE)
+    assert 0.75 * expected < parts["busy"] / moderate < 1.33 * expected, (parts, used)
