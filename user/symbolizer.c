@@ -15,100 +15,47 @@
  * tells at the next check that there may be such.
  *
  * What cannot be read any more has no name, and is shown so.
- *
- * A frame's location is found once.  Where threads have their own copies of the
- * instructions (3.14t and later), it holds until a thread begins or ends, for a new
- * thread may get the number of one that ended, and other copies.  The interpreters
- * count these, so a read or two a stack tell.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <utlist.h>
 
-#include "code_table.h"
 #include "deputy.h"
 #include "description.h"
-#include "doubts.h"
-#include "generation.h"
-#include "hash_table.h"
+#include "known_process.h"
 #include "lines.h"
-#include "qualified_names.h"
-#include "root_folder.h"
 #include "symbolizer.h"
 #include "target_memory.h"
 #include "xalloc.h"
 
-#define UNREADABLE_TEXT "[code object not readable]"
-#define GONE_TEXT	"[code object gone before it was read]"
-#define NOT_KEPT_TEXT	"[code object of a process with too many names]"
-
-/* What one process may add to the profile's strings. */
-#define NAMES_BYTES_MAX (256 * 1024 * 1024)
-
 /* A sample that was on its way when its process ended may still come to be defined. */
 #define SETTLED_UNTIL_FORGOTTEN 2
-
-/* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
- * for where two take turns at an address, most checks see the same one as the last. */
-#define QUIET_CHECKS 50
-
-/* The same for a process that is new here: what starts imports, and throws away what ran once. */
-#define FIRST_CHECKS 5
 
 /* How often it is looked whether the threads of all processes are due to be named again. */
 #define AGAIN_NS 1000000000LL
 
-struct known_process {
-	uint64_t serial; /* key */
-	pid_t pid;
-	struct symbolizer *symbolizer;
-	struct target_process *target;
-	struct target_process *ended; /* the same, once it has; to be freed */
-	unsigned int settled;	      /* how often, since it has ended */
-	uint32_t process;
-	size_t threads;		  /* in the profile */
-	bool sampled;		  /* since the last check */
-	bool begun;		  /* something of it was sampled: only then is it looked at */
-	struct root_folder *root; /* NULL after its end */
-	uint64_t generation;	  /* of its threads' copies of instructions */
-	uint64_t code_generation; /* changes when a code object is freed */
-	struct code_table *codes;
-	struct thread_names *thread_names;
-	size_t names_bytes; /* of its code objects, that the profile did not have yet */
-	bool replaced;	    /* since the last check, one was */
-	unsigned int
-		checks_to_go; /* for which the kernel tells code objects apart; 0: it does not */
-	UT_hash_handle hh;
-	bool is_nameless; /* in that list */
-	struct known_process *prev, *next;
-};
-
 struct symbolizer {
-	struct profile *profile;
-	enum line_detail lines;
+	struct naming_context shared;
 	enum thread_detail threads;
 	struct known_process *processes;
 	struct known_process **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
-	struct qualified_names *qualified_names;
 	struct known_process *nameless; /* whose threads' names are looked for */
 	int64_t again_ns;		/* when those of all are */
-	struct root_folder *roots;
-	struct doubts *doubts;
-	struct ledger forgotten; /* what the code objects of forgotten processes came to */
+	struct ledger forgotten;	/* what the code objects of forgotten processes came to */
 };
 
 struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines)
 {
 	struct symbolizer *symbolizer = xcalloc(1, sizeof(*symbolizer));
 
-	symbolizer->profile = profile;
-	symbolizer->lines = lines;
-	symbolizer->qualified_names = qualified_names__new(profile);
-	symbolizer->doubts = doubts__new();
+	symbolizer->shared = (struct naming_context){
+		.profile = profile,
+		.lines = lines,
+		.qualified_names = qualified_names__new(profile),
+		.doubts = doubts__new(),
+	};
 	return symbolizer;
 }
 
@@ -117,27 +64,21 @@ void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_d
 	symbolizer->threads = detail;
 }
 
-static void close_files(struct known_process *process)
-{
-	root_folder__close(&process->symbolizer->roots, process->root);
-	process->root = NULL;
-}
-
 /* Its threads' names are to be looked for. */
-static void want_names(struct known_process *process)
+static void want_names(struct symbolizer *symbolizer, struct known_process *process)
 {
 	if (process->is_nameless)
 		return;
 	process->is_nameless = true;
-	DL_APPEND(process->symbolizer->nameless, process);
+	DL_APPEND(symbolizer->nameless, process);
 }
 
-static void stop_naming(struct known_process *process)
+static void stop_naming(struct symbolizer *symbolizer, struct known_process *process)
 {
 	if (!process->is_nameless)
 		return;
 	process->is_nameless = false;
-	DL_DELETE(process->symbolizer->nameless, process);
+	DL_DELETE(symbolizer->nameless, process);
 }
 
 /* What a process's code objects came to is kept. */
@@ -145,17 +86,12 @@ static void forget_process(struct symbolizer *symbolizer, struct known_process *
 {
 	if (process->begun) {
 		code_table__account(process->codes, &symbolizer->forgotten);
-		qualified_names__forget(symbolizer->qualified_names, process->target);
 		if (symbolizer->by_index[process->process] == process)
 			symbolizer->by_index[process->process] = NULL;
 	}
-	stop_naming(process);
-	code_table__free(process->codes);
-	thread_names__free(process->thread_names);
-	close_files(process);
-	target__free(process->ended);
+	stop_naming(symbolizer, process);
 	HASH_DEL(symbolizer->processes, process);
-	free(process);
+	known_process__free(process);
 }
 
 void symbolizer__free(struct symbolizer *symbolizer)
@@ -167,8 +103,8 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	symbolizer__settle(symbolizer);
 	HASH_ITER (hh, symbolizer->processes, process, next)
 		forget_process(symbolizer, process);
-	qualified_names__free(symbolizer->qualified_names);
-	doubts__free(symbolizer->doubts);
+	qualified_names__free(symbolizer->shared.qualified_names);
+	doubts__free(symbolizer->shared.doubts);
 	free(symbolizer->by_index);
 	free(symbolizer);
 }
@@ -181,148 +117,23 @@ static struct known_process *find_process(const struct symbolizer *symbolizer, u
 	return process;
 }
 
-/* What is shown in place of a name: why there is none; NULL where there is one. */
-static const char *why_unnamed(const struct known_process *process, const struct known_code *known)
-{
-	if (!known->code.name)
-		return known->gone ? GONE_TEXT : UNREADABLE_TEXT;
-	return process->names_bytes > NAMES_BYTES_MAX ? NOT_KEPT_TEXT : NULL;
-}
-
-static uint32_t add_unnamed(struct profile *profile, const char *why)
-{
-	struct profile_function function = { .kind = FRAME_PYTHON, .nameless = true };
-
-	function.name = profile__string(profile, why);
-	return profile__function(profile, &function);
-}
-
-static uint32_t add_function(struct known_process *process, const struct code *code)
-{
-	struct profile *profile = process->symbolizer->profile;
-	struct profile_function function = { .kind = FRAME_PYTHON };
-	char *short_filename = root_folder__shorten(process->root, process->pid, code->filename);
-	size_t strings = profile->string_count;
-
-	function.name = profile__string(profile, code->name);
-	function.filename = profile__string(profile, code->filename);
-	function.short_filename = profile__string(profile, short_filename);
-	function.first_line = lines__valid(code->first_line);
-	for (; strings < profile->string_count; strings++)
-		process->names_bytes += strlen(profile->strings[strings]);
-	free(short_filename);
-	return profile__function(profile, &function);
-}
-
-static void name_code(void *context, struct known_code *code)
-{
-	struct known_process *process = context;
-	const char *why = why_unnamed(process, code);
-
-	if (code->code.hidden)
-		return;
-	if (why) {
-		code->function = add_unnamed(process->symbolizer->profile, why);
-		return;
-	}
-	code->function = add_function(process, &code->code);
-	qualified_names__want(process->symbolizer->qualified_names, process->target, code);
-}
-
-static void doubt_code(void *context, const struct known_code *code)
-{
-	struct known_process *process = context;
-
-	process->replaced = true;
-	if (!process->checks_to_go && !code->code.hidden)
-		doubts__add(process->symbolizer->doubts, process->process, code->function);
-}
-
-/* Notices whether threads began or ended.  A process that cannot be read any more has no new ones.
- */
-static void update_generation(struct known_process *process)
-{
-	uint64_t generation = process->generation;
-
-	if (generation__read(process->target,
-			     process->target->runtime.offsets.interp_tlbc_generation,
-			     sizeof(uint32_t), &generation))
-		process->generation = generation;
-}
-
-/* Whether code objects were freed since the last time that this was asked; false where that is not
- * counted, up to 3.13. */
-static bool has_freed_codes(struct known_process *process)
-{
-	uint64_t before = process->code_generation, now = before;
-
-	if (!generation__read(process->target,
-			      process->target->runtime.offsets.interp_code_generation, sizeof(now),
-			      &now))
-		return false;
-	process->code_generation = now;
-	return now != before;
-}
-
 void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target)
 {
-	struct known_process *process = xcalloc(1, sizeof(*process));
+	struct known_process *process = known_process__new(&symbolizer->shared, target);
 
-	process->serial = target->key.serial;
-	process->pid = target->process.pid;
-	process->symbolizer = symbolizer;
-	process->target = target;
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
 }
 
-/* Its files and its threads, which are PARENT's where it was forked from that one; NULL: its own.
- */
-static void look_with(struct known_process *process, const struct known_process *parent)
-{
-	struct symbolizer *symbolizer = process->symbolizer;
-
-	if (parent && parent->root) {
-		process->root = root_folder__share(parent->root);
-		process->thread_names = thread_names__fork(parent->thread_names, process->target);
-	} else {
-		process->root = root_folder__open(&symbolizer->roots, process->pid);
-		process->thread_names = thread_names__new(symbolizer->profile, process->target);
-	}
-	if (process->ended)
-		close_files(process);
-}
-
-/* One that was forked is where its parent is, and most have the same one.  That one's own parent is
- * left alone: a row of them may be as long as a target likes. */
-static void look_around(struct known_process *process)
+/* Most of those that live shortly are never sampled, and cost next to nothing. */
+static void begin_process(struct symbolizer *symbolizer, struct known_process *process)
 {
 	struct known_process *parent = NULL;
 
-	if (process->target->parent)
-		parent = find_process(process->symbolizer, process->target->parent);
-	if (parent && !parent->thread_names && !parent->ended)
-		look_with(parent, NULL);
-	look_with(process, parent);
-}
-
-/* Most of those that live shortly are never sampled, and cost next to nothing. */
-static void begin_process(struct known_process *process)
-{
-	struct symbolizer *symbolizer = process->symbolizer;
-
 	if (process->begun)
 		return;
-	process->begun = true;
-	if (!process->thread_names)
-		look_around(process);
-	process->codes = code_table__new(process->target, name_code, doubt_code, process);
-	process->process = profile__process(symbolizer->profile, process->serial, process->pid);
-	process->checks_to_go = FIRST_CHECKS;
-	/* What was forked has its parent's till then. */
 	if (process->target->parent)
-		target__identify(process->target, IDENTIFY_FORKED);
-	target__describe(process->target, symbolizer->profile, process->process);
-	has_freed_codes(process); /* from now on */
+		parent = find_process(symbolizer, process->target->parent);
+	known_process__begin(process, parent);
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
 	symbolizer->by_index[process->process] = process;
@@ -340,60 +151,25 @@ void symbolizer__describe(struct symbolizer *symbolizer, const struct target_pro
 {
 	const struct known_process *process = find_process(symbolizer, target->key.serial);
 
-	target__describe(target, symbolizer->profile, process->process);
-}
-
-static uint32_t line_of(const struct symbolizer *symbolizer, const struct known_process *process,
-			const struct known_code *code, const struct frame *frame)
-{
-	const struct offsets *offsets = &process->target->runtime.offsets;
-	int32_t position;
-
-	if (symbolizer->lines == LINES_NONE || !code->code.name)
-		return LINE_NONE;
-	if (symbolizer->lines == LINES_FUNCTION)
-		return lines__valid(code->code.first_line);
-	if (!code__position(process->pid, offsets, code->address, &code->code, frame, &position))
-		return LINE_NONE;
-	return lines__find(offsets->version, code->code.line_table, code->code.line_table_length,
-			   code->code.first_line, position);
-}
-
-static uint32_t python_location(struct symbolizer *symbolizer, const struct known_process *process,
-				struct known_code *code, const struct frame *frame)
-{
-	struct place place = { .position = frame->position, .copy = frame->detail };
-	struct known_location *known;
-
-	HASH_FIND(hh, code->locations, &place, sizeof(place), known);
-	if (known && (!place.copy || known->generation == process->generation))
-		return known->location;
-	if (!known) {
-		known = xcalloc(1, sizeof(*known));
-		known->place = place;
-		HASH_ADD(hh, code->locations, place, sizeof(known->place), known);
-	}
-	known->generation = process->generation;
-	known->location = profile__location(symbolizer->profile, code->function,
-					    line_of(symbolizer, process, code, frame));
-	return known->location;
+	target__describe(target, symbolizer->shared.profile, process->process);
 }
 
 static uint32_t reason_location(struct symbolizer *symbolizer, enum outcome outcome)
 {
 	struct profile_function function = {
 		.kind = FRAME_REASON,
-		.name = profile__string(symbolizer->profile, outcome__text(outcome)),
+		.name = profile__string(symbolizer->shared.profile, outcome__text(outcome)),
 	};
 
-	return profile__location(symbolizer->profile,
-				 profile__function(symbolizer->profile, &function), LINE_NONE);
+	return profile__location(symbolizer->shared.profile,
+				 profile__function(symbolizer->shared.profile, &function),
+				 LINE_NONE);
 }
 
 static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *process,
 			   const struct definition *definition)
 {
-	struct profile *profile = symbolizer->profile;
+	struct profile *profile = symbolizer->shared.profile;
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
 	bool merged;
 	uint32_t thread = threads_apart__add(profile, process->process, definition->tid,
@@ -401,7 +177,7 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *
 
 	if (merged || thread_names__see(process->thread_names, definition, thread))
 		return thread;
-	want_names(process);
+	want_names(symbolizer, process);
 	memcpy(name, definition->thread_name, sizeof(definition->thread_name));
 	profile->threads[thread].name = profile__string(profile, name);
 	return thread;
@@ -411,18 +187,11 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *
 static uint32_t add_location(struct symbolizer *symbolizer, struct known_process *process,
 			     const struct frame *frame, uint32_t *locations)
 {
-	struct known_code *code;
-
-	if (frame->kind != FRAME_PYTHON) {
-		if (frame->address)
-			target_memory__page_in(process->pid, frame->address);
-		*locations = reason_location(symbolizer, frame->detail);
-		return 1;
-	}
-	code = code_table__get(process->codes, frame->address, frame->identity);
-	if (code->code.hidden)
-		return 0;
-	*locations = python_location(symbolizer, process, code, frame);
+	if (frame->kind == FRAME_PYTHON)
+		return known_process__locate(process, frame, locations);
+	if (frame->address)
+		target_memory__page_in(process->pid, frame->address);
+	*locations = reason_location(symbolizer, frame->detail);
 	return 1;
 }
 
@@ -434,7 +203,7 @@ void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *
 
 	if (!process || code__decode(&runtime->offsets, runtime->code_type, record, size, &code))
 		return;
-	begin_process(process);
+	begin_process(symbolizer, process);
 	code_table__learn(process->codes, record->address, record->identity, &code);
 }
 
@@ -446,13 +215,13 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
-	begin_process(process);
-	update_generation(process);
+	begin_process(symbolizer, process);
+	known_process__update(process);
 	for (uint32_t i = 0; i < definition->depth; i++)
 		depth += add_location(symbolizer, process, &definition->frames[i],
 				      &locations[depth]);
 	*thread = add_thread(symbolizer, process, definition);
-	*stack = profile__stack(symbolizer->profile, locations, depth);
+	*stack = profile__stack(symbolizer->shared.profile, locations, depth);
 	return true;
 }
 
@@ -471,7 +240,7 @@ static void read_names(void *context)
 	if (naming->now_ns >= symbolizer->again_ns) {
 		HASH_ITER (hh, symbolizer->processes, process, next)
 			if (process->begun)
-				want_names(process);
+				want_names(symbolizer, process);
 		symbolizer->again_ns = naming->now_ns + AGAIN_NS;
 	}
 	naming->first_ns = THREAD_NAMES_NEVER;
@@ -481,10 +250,10 @@ static void read_names(void *context)
 
 		next = process->next;
 		if (due_ns == THREAD_NAMES_NEVER)
-			stop_naming(process);
+			stop_naming(symbolizer, process);
 		naming->first_ns = due_ns < naming->first_ns ? due_ns : naming->first_ns;
 	}
-	qualified_names__read(symbolizer->qualified_names, naming->now_ns);
+	qualified_names__read(symbolizer->shared.qualified_names, naming->now_ns);
 }
 
 int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
@@ -498,29 +267,9 @@ int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
 		naming.first_ns = due_ns < naming.first_ns ? due_ns : naming.first_ns;
 	}
 	if (now_ns >= naming.first_ns || now_ns >= symbolizer->again_ns ||
-	    !qualified_names__are_all_found(symbolizer->qualified_names))
+	    !qualified_names__are_all_found(symbolizer->shared.qualified_names))
 		deputy__send(read_names, &naming);
 	return naming.first_ns;
-}
-
-/* Checks one process; returns whether its stacks are to be defined anew. */
-static bool check_process(struct known_process *process, symbolizer__identify identify,
-			  void *context)
-{
-	bool told_apart = process->checks_to_go;
-	bool changed = code_table__check(process->codes);
-
-	if (has_freed_codes(process))
-		process->replaced = true;
-	if (process->replaced)
-		process->checks_to_go = QUIET_CHECKS;
-	else if (process->checks_to_go)
-		process->checks_to_go--;
-	process->replaced = false;
-	if (told_apart == !!process->checks_to_go)
-		return changed;
-	identify(context, process->target, !told_apart);
-	return true;
 }
 
 struct checking {
@@ -540,7 +289,8 @@ static void check_all(void *context)
 		if (!process->sampled || process->ended)
 			continue;
 		process->sampled = false;
-		checking->changed |= check_process(process, checking->identify, checking->context);
+		checking->changed |=
+			known_process__check(process, checking->identify, checking->context);
 	}
 }
 
@@ -554,7 +304,7 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 
 void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread)
 {
-	uint32_t index = symbolizer->profile->threads[thread].process;
+	uint32_t index = symbolizer->shared.profile->threads[thread].process;
 
 	if (symbolizer->by_index[index])
 		symbolizer->by_index[index]->sampled = true;
@@ -562,13 +312,13 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread)
 
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
 {
-	const struct profile *profile = symbolizer->profile;
+	const struct profile *profile = symbolizer->shared.profile;
 	const struct profile_stack *frames = &profile->stacks[stack];
 	uint32_t process = profile->threads[thread].process;
 	bool doubted = false;
 
 	for (uint32_t i = 0; i < frames->depth && !doubted; i++)
-		doubted = doubts__has(symbolizer->doubts, process,
+		doubted = doubts__has(symbolizer->shared.doubts, process,
 				      profile->locations[frames->locations[i]].function);
 	return doubted;
 }
@@ -577,7 +327,7 @@ uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 {
 	uint32_t location = reason_location(symbolizer, outcome);
 
-	return profile__stack(symbolizer->profile, &location, 1);
+	return profile__stack(symbolizer->shared.profile, &location, 1);
 }
 
 /* Forgets the processes that have ended some time ago. */
@@ -592,7 +342,7 @@ static void forget_ended(struct symbolizer *symbolizer)
 
 void symbolizer__settle(struct symbolizer *symbolizer)
 {
-	doubts__end(symbolizer->doubts);
+	doubts__end(symbolizer->shared.doubts);
 	forget_ended(symbolizer);
 }
 
@@ -605,8 +355,7 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 		target__free(target);
 		return;
 	}
-	process->ended = target;
-	close_files(process);
+	known_process__end(process, target);
 }
 
 uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
@@ -614,8 +363,8 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 {
 	struct known_process *process = find_process(symbolizer, target->key.serial);
 
-	begin_process(process);
-	return threads_apart__add(symbolizer->profile, process->process, process->pid,
+	begin_process(symbolizer, process);
+	return threads_apart__add(symbolizer->shared.profile, process->process, process->pid,
 				  symbolizer->threads, &process->threads, &(bool){ false });
 }
 
@@ -629,11 +378,12 @@ void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_number
 		numbers->processes[process->process] = PROFILE_KEPT;
 		thread_names__keep(process->thread_names, numbers);
 	}
-	qualified_names__keep(symbolizer->qualified_names, numbers);
+	qualified_names__keep(symbolizer->shared.qualified_names, numbers);
 }
 
 void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_numbers *numbers)
 {
+	const struct profile *profile = symbolizer->shared.profile;
 	struct known_process *process;
 
 	for (size_t i = 0; i < symbolizer->index_capacity; i++)
@@ -646,10 +396,10 @@ void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_nu
 		symbolizer->by_index[process->process] = process;
 		thread_names__renumber(process->thread_names, numbers);
 	}
-	for (size_t i = 0; i < symbolizer->profile->thread_count; i++)
-		if (symbolizer->by_index[symbolizer->profile->threads[i].process])
-			symbolizer->by_index[symbolizer->profile->threads[i].process]->threads++;
-	qualified_names__renumber(symbolizer->qualified_names, numbers);
+	for (size_t i = 0; i < profile->thread_count; i++)
+		if (symbolizer->by_index[profile->threads[i].process])
+			symbolizer->by_index[profile->threads[i].process]->threads++;
+	qualified_names__renumber(symbolizer->shared.qualified_names, numbers);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)
