@@ -27,6 +27,9 @@
 #define READING_NS   2000000000LL
 #define READING_PART 4
 
+/* So many are known of a process: each frame of each sample of a hostile one may be another's. */
+#define CODES_MAX (128 * 1024)
+
 /* So many of those that were replaced are kept. */
 #define FORMER_MAX 256
 
@@ -37,6 +40,7 @@ struct code_table {
 	void *context;
 	struct known_code *codes;  /* by address */
 	struct known_code *former; /* by address and identity, the one replaced last at the end */
+	struct known_code surplus;
 	uint64_t objects, unnamed; /* so far */
 	size_t named;		   /* by copies, since the last check */
 	size_t held;		   /* bytes, of all */
@@ -94,17 +98,12 @@ static void forget_all(struct code_table *table, struct known_code **codes)
 		forget(table, codes, code);
 }
 
-void code_table__clear(struct code_table *table)
-{
-	forget_all(table, &table->codes);
-	forget_all(table, &table->former);
-}
-
 void code_table__free(struct code_table *table)
 {
 	if (!table)
 		return;
-	code_table__clear(table);
+	forget_all(table, &table->codes);
+	forget_all(table, &table->former);
 	free(table);
 }
 
@@ -249,12 +248,28 @@ static struct known_code *find(struct code_table *table, uint64_t address, uint6
 	return revive(table, address, identity);
 }
 
+static bool is_full(const struct code_table *table)
+{
+	return HASH_COUNT(table->codes) >= CODES_MAX;
+}
+
+static struct known_code *get_surplus(struct code_table *table)
+{
+	if (!table->surplus.surplus) {
+		table->surplus.surplus = true;
+		table->added(table->context, &table->surplus);
+	}
+	return &table->surplus;
+}
+
 struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity)
 {
 	struct known_code *code = find(table, address, identity);
 
 	if (code)
 		return code;
+	if (is_full(table))
+		return get_surplus(table);
 	code = new_code(address, identity);
 	name_code(table, code);
 	insert(table, code);
@@ -266,7 +281,8 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 {
 	struct known_code *known = find(table, address, identity);
 
-	if ((known && (known->code.name || known->code.hidden)) || table->held >= HELD_BYTES_MAX) {
+	if ((known && (known->code.name || known->code.hidden)) || (!known && is_full(table)) ||
+	    table->held >= HELD_BYTES_MAX) {
 		code__free(code);
 		return;
 	}

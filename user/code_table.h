@@ -30,6 +30,7 @@ struct known_code {
 	uint64_t identity; /* code_identity(); 0: could not be read */
 	struct code code;  /* zero where it could not be read ... */
 	bool gone;	   /* ... because it had been freed, and perhaps replaced, by then */
+	bool surplus;	   /* it stands for all that there is no room for */
 	uint32_t function; /* the user's own, like the locations */
 	struct known_location *locations;
 	UT_hash_handle hh;
@@ -49,7 +50,7 @@ struct code_table *code_table__new(const struct target_process *target, code_tab
 void code_table__free(struct code_table *table);
 
 /* The code object that was at ADDRESS when its identity was IDENTITY (0: not known then), read
- * where it is not known.  Valid until the next call. */
+ * where it is not known; the surplus one where too many are.  Valid until the next call. */
 struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity);
 
 /* Takes CODE for what is at ADDRESS and has IDENTITY, without reading it, unless that is known by
@@ -63,8 +64,5 @@ size_t code_table__check(struct code_table *table);
 
 /* Adds to CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
 void code_table__account(const struct code_table *table, struct ledger *ledger);
-
-/* Forgets all: the process runs another program. */
-void code_table__clear(struct code_table *table);
 
 #endif

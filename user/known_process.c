@@ -17,9 +17,13 @@
 #define UNREADABLE_TEXT "[code object not readable]"
 #define GONE_TEXT	"[code object gone before it was read]"
 #define NOT_KEPT_TEXT	"[code object of a process with too many names]"
+#define SURPLUS_TEXT	"[code object of a process with too many of them]"
 
 /* What one process may add to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)
+
+/* So many places of a process's code are remembered; to find one again takes but longer. */
+#define PLACES_MAX (256 * 1024)
 
 /* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
  * for where two take turns at an address, most checks see the same one as the last. */
@@ -60,6 +64,8 @@ void known_process__free(struct known_process *process)
 /* What is shown in place of a name: why there is none; NULL where there is one. */
 static const char *why_unnamed(const struct known_process *process, const struct known_code *known)
 {
+	if (known->surplus)
+		return SURPLUS_TEXT;
 	if (!known->code.name)
 		return known->gone ? GONE_TEXT : UNREADABLE_TEXT;
 	return process->names_bytes > NAMES_BYTES_MAX ? NOT_KEPT_TEXT : NULL;
@@ -204,7 +210,14 @@ static uint32_t line_of(const struct known_process *process, const struct known_
 			   code->code.first_line, position);
 }
 
-static uint32_t location_of(const struct known_process *process, struct known_code *code,
+static uint32_t find_location(const struct known_process *process, const struct known_code *code,
+			      const struct frame *frame)
+{
+	return profile__location(process->shared->profile, code->function,
+				 line_of(process, code, frame));
+}
+
+static uint32_t location_of(struct known_process *process, struct known_code *code,
 			    const struct frame *frame)
 {
 	struct place place = { .position = frame->position, .copy = frame->detail };
@@ -213,14 +226,16 @@ static uint32_t location_of(const struct known_process *process, struct known_co
 	HASH_FIND(hh, code->locations, &place, sizeof(place), known);
 	if (known && (!place.copy || known->generation == process->generation))
 		return known->location;
+	if (!known && (code->surplus || process->places >= PLACES_MAX))
+		return find_location(process, code, frame);
 	if (!known) {
 		known = xcalloc(1, sizeof(*known));
 		known->place = place;
 		HASH_ADD(hh, code->locations, place, sizeof(known->place), known);
+		process->places++;
 	}
 	known->generation = process->generation;
-	known->location = profile__location(process->shared->profile, code->function,
-					    line_of(process, code, frame));
+	known->location = find_location(process, code, frame);
 	return known->location;
 }
 

@@ -46,6 +46,7 @@ struct known_process {
 	struct code_table *codes;
 	struct thread_names *thread_names;
 	size_t names_bytes; /* of its code objects, that the profile did not have yet */
+	size_t places;	    /* that were found, and are remembered */
 	bool replaced;	    /* since the last check, one was */
 	unsigned int
 		checks_to_go; /* for which the kernel tells code objects apart; 0: it does not */

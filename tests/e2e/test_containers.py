@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAMS
+from conftest import PROGRAMS, missing
 from containers import FIRST_UID, NAMESPACES, Container, Namespace, bind, innermost, numbers
 from pythons import RELEASE, find_pythons, musl_pythons, wants_all
 
@@ -313,7 +313,7 @@ class TestNumbers:
         choose = "echo %d >/proc/sys/kernel/ns_last_pid; %s %s; exit"
         (_, same), _ = space.start("sh", "-c", choose % (on_host - 1, any_python.path, BUSY))
         if same != on_host:
-            pytest.skip("no number of one's choice here")
+            missing("a process's number of one's choice")
         run = expect_whole(same, prefix=space.enter)
         assert threads(run).keys() == {same}
         assert "the one that is %d on the host is process %d here" % (on_host, here) in run.stderr

@@ -7,10 +7,12 @@
 #include "elf_image.h"
 #include "input.h"
 #include "interpreter_list.h"
+#include "offsets.h"
 #include "python_version.h"
 
 #define PID	     0
 #define BUDGET_BYTES (1024 * 1024 * 1024)
+#define VERSION_3_13 0x030d0500
 
 static void look_around(struct elf_image *image)
 {
@@ -33,12 +35,27 @@ static void look_around(struct elf_image *image)
 	interpreter_list__find(PID, image, 0, &address);
 }
 
+/* The same bytes as code. */
+static void decode(const uint8_t *code, size_t length)
+{
+	struct entry_gap gap;
+	struct offsets offsets;
+	struct layout layout;
+	uint64_t variable;
+
+	x86_architecture.decode_variable(code, length, 0x1000, &variable);
+	arm64_architecture.decode_variable(code, length, 0x1000, &variable);
+	arm64_architecture.decode_thread_area(code, length, &variable);
+	CHECK(!offsets__lookup(VERSION_3_13, BUILD_WITH_GIL, &offsets) &&
+	      !offsets__layout(&offsets, &layout));
+	arm64_architecture.decode_entry_gap(code, length, &layout, &gap);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct elf_budget budget = { .bytes = BUDGET_BYTES };
 	struct elf_image *image;
-	uint64_t variable;
 
 	CHECK(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
 	memory__set(bytes, size, 0);
@@ -46,8 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (image)
 		look_around(image);
 	elf_image__close(image);
-	x86_architecture.decode_variable(bytes, size, 0x1000, &variable);
-	arm64_architecture.decode_variable(bytes, size, 0x1000, &variable);
-	arm64_architecture.decode_thread_area(bytes, size, &variable);
+	decode(bytes, size);
 	return 0;
 }

@@ -53,6 +53,8 @@
 #define STACK_BYTES   16384
 #define STATES	      10000
 #define SLEEP_US      5000000
+#define CHAIN	      1000
+#define NOWHERE	      0x10000000000 /* and on: not mapped */
 #define NAMES	      600
 #define NAME_BYTES    (900 << 10)
 #define FILENAME      "/srv/stand-in/program.py"
@@ -529,6 +531,33 @@ static void multiply_names(void)
 		abort();
 }
 
+static _PyInterpreterFrame chain[CHAIN];
+
+/* Each frame of the chain runs another code object at each sample. */
+static void *replace_codes(void *argument)
+{
+	uintptr_t next = NOWHERE;
+
+	(void)argument;
+	for (;; usleep(200))
+		for (int i = 0; i < CHAIN; i++, next += sizeof(PyCodeObject))
+			set_executable(&chain[i], (void *)next);
+	return NULL;
+}
+
+static void multiply_codes(void)
+{
+	pthread_t handle;
+
+	chain[0].previous = threads[0].frames[0]->previous;
+	for (int i = 1; i < CHAIN; i++)
+		chain[i].previous = &chain[i - 1];
+	for (int i = 0; i < THREADS; i++)
+		threads[i].frames[0]->previous = &chain[CHAIN - 1];
+	if (pthread_create(&handle, NULL, replace_codes, NULL))
+		abort();
+}
+
 static const struct {
 	const char *name;
 	void (*commit)(void);
@@ -544,6 +573,7 @@ static const struct {
 	{ "overflows", claim_overflowing_sizes },
 	{ "rewriting", rewrite },
 	{ "names-for-ever", multiply_names },
+	{ "codes-for-ever", multiply_codes },
 };
 
 static void be_hostile(const char *how)
