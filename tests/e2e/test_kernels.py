@@ -98,6 +98,8 @@ IN_GROUPS = once_all_are_profiled(
 WORK_WITHIN = "import os; assert os.getpid() == 1\n" + WORK
 # In a page, before its profile.
 DATA = '<script type="application/json" id="profile">'
+# Of a process there.
+PAGE_FIELDS = 11
 # One number of a process for several, one after the other, each of which runs a program of its own.
 NUMBER, HOLDERS = 4000, 6
 HAND_ON = once_all_are_profiled(
@@ -517,7 +519,7 @@ def test_of_a_container(kernel):
     check_ledger(json.loads(result["stats"]))
     data = page_data(result["profile"])
     strings, processes = data["strings"], data["processes"]
-    rows = [processes[i:i + 10] for i in range(0, len(processes), 10)]
+    rows = [processes[i:i + PAGE_FIELDS] for i in range(0, len(processes), PAGE_FIELDS)]
     found = [[strings[number] for number in row[5:8]] for row in rows]
     assert found == [[GROUPS[0], CONTAINERS[0], POD]]
     assert rows[0][0] > 1
