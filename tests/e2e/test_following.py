@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from conftest import PATIENCE, PROGRAMS, missing, wait_used
-from pythons import RELEASE, find_pythons, own_pythons
+from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
 from test_finding import dependencies
 
 PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
@@ -79,8 +79,8 @@ class TestChildren:
         # It goes on in the stack that called fork.
         assert all(frames[0].name == "<module>" for frames, _ in stacks if len(frames) > 1)
 
-    @pytest.mark.pythons(which=own_pythons, since=(3, 4))
-    @pytest.mark.parametrize("how", ["pool", "spawn"])
+    @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 4))
+    @pytest.mark.parametrize("how", ["pool", "spawn", "forkserver"])
     def test_multiprocessing(self, target, profile, python, how):
         parent, run, processes = self.follow(target, profile, python, how)
         workers = [stacks for pid, stacks in processes.items() if count(stacks, "in_child")]

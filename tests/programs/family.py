@@ -6,6 +6,7 @@ its own name.
   fork_twice   a daemon: forked twice, with setsid between
   pool         multiprocessing's own way of this version
   spawn        multiprocessing's spawn
+  forkserver   its third way
   exec         a shell that execs this program again
   shell        a shell that stays
   storm        COUNT children, two at a time, which have 0.1 s of work each
@@ -66,6 +67,10 @@ def spawn(seconds):
     pool(seconds, "spawn")
 
 
+def forkserver(seconds):
+    pool(seconds, "forkserver")
+
+
 def again(seconds, words):
     """Runs this program again by way of a shell."""
     import subprocess
@@ -99,8 +104,9 @@ def child(seconds):
 
 
 if __name__ == "__main__":
-    how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn, "exec": exec_,
-           "shell": shell, "storm": storm, "child": child}[sys.argv[1]]
+    how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn,
+           "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm,
+           "child": child}[sys.argv[1]]
     if sys.argv[1] != "child":
         print("ready")
         sys.stdout.flush()
