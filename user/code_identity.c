@@ -51,7 +51,7 @@ static uint64_t word_in(const struct layout *layout, const struct subject *subje
 
 	if (offset == OFFSET_ABSENT)
 		return 0;
-	memcpy(&word, subject->part + offset - layout->code_identity_start, width);
+	memcpy(&word, subject->part + (offset - layout->code_identity_start), width);
 	return word;
 }
 

@@ -100,6 +100,7 @@ static struct web *open_web(struct agent *agent)
 	profile = synthetic__plain();
 	options.sampled.rate_hz = profile->rate_hz;
 	agent->options = &options;
+	agent->budget.services = service_rates__new();
 	CHECK(!web__open(agent, &web) && web);
 	return web;
 }
