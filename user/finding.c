@@ -44,8 +44,7 @@ void finding__take_target(struct watch *watch, struct watched *watched,
 		target->process.start_time && !watch->some_ended ? target__cpu_seconds(target) : 0;
 
 	target->key = watched->key;
-	target->halvings = watched->halvings;
-	target->told_halvings = target->next_halvings = watched->halvings;
+	target->halvings = target->next_halvings = watched->halvings;
 	watched->target = target;
 	choice__begin(watch, watched, now_ns());
 	watch->cpu_before_s += used_s > 0 ? used_s : 0;

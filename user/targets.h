@@ -20,9 +20,8 @@ struct target_process {
 	struct identity identity;
 	uint64_t parent; /* the serial of the one that forked it; 0: it was not forked */
 	bool ended;	 /* nothing of it can be read any more */
-	/* How often its rate is halved: in this window, by what the kernel was told, and by what it
-	 * is to be told. */
-	unsigned int halvings, told_halvings, next_halvings;
+	/* How often its rate is halved: in this window, and by what the kernel is to be told. */
+	unsigned int halvings, next_halvings;
 	/* Why it is not walked: what its samples come to; OUTCOME_PYTHON where it is. */
 	enum outcome outcome;
 };

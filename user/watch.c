@@ -482,9 +482,9 @@ void watch__tell_rates(struct watch *watch)
 	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
 		struct target_process *target = watched->target;
 
-		if (target && target->next_halvings != target->told_halvings &&
+		if (target && target->next_halvings != watched->halvings &&
 		    target_map__halve_rate(watch->map, watched->key, target->next_halvings))
-			target->told_halvings = watched->halvings = target->next_halvings;
+			watched->halvings = target->next_halvings;
 	}
 }
 
@@ -495,9 +495,9 @@ void watch__take_rates(struct watch *watch)
 	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
 		struct target_process *target = watched->target;
 
-		if (!target || target->told_halvings == target->halvings)
+		if (!target || watched->halvings == target->halvings)
 			continue;
-		target->halvings = target->told_halvings;
+		target->halvings = watched->halvings;
 		if (symbolizer__has_sampled(watch->symbolizer, target))
 			symbolizer__describe(watch->symbolizer, target);
 	}

@@ -15,7 +15,7 @@ import re
 
 import pytest
 
-from page.pages import browser, make_page, plain_page
+from page.pages import browser, make_page, plain_page, watched
 from page.pixels import colours, contrast, fill
 
 LOAD, FIB, MAIN = "Loader.load (pkg/load.py)", "fib (pkg/fib.py)", "main (app.py)"
@@ -41,13 +41,7 @@ def change_page(make_page):
 
 @pytest.fixture
 def change(change_page):
-    browser = change_page.browser
-    browser.resize(1280, 800)
-    browser.prefer("light")
-    browser.messages()
-    change_page.open()
-    yield change_page
-    assert browser.messages() == [], "errors in the console"
+    yield from watched(change_page)
 
 
 def sides(page, label):

@@ -87,7 +87,7 @@ bool budget__is_lowered(const struct budget *budget)
 
 static void raise(struct budget *budget)
 {
-	char *services = NULL;
+	char *services;
 
 	budget->quiet = 0;
 	budget->changing = true;

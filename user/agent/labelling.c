@@ -5,10 +5,8 @@
 
 #include "labelling.h"
 #include "service.h"
+#include "service_rates.h"
 #include "xalloc.h"
-
-/* A rate is not halved as often as that. */
-#define RATES_MAX 32
 
 /* What of a window was sampled at one rate: where it is not all, the window's profile with some of
  * the samples. */
@@ -20,8 +18,8 @@ struct part {
 };
 
 struct labelled {
-	struct part parts[RATES_MAX]; /* the highest rate first */
-	unsigned int count;	      /* one at least */
+	struct part parts[SERVICE_HALVINGS_MAX]; /* the highest rate first */
+	unsigned int count;			 /* one at least */
 	json_t **labels;
 	size_t process_count;
 	uint64_t dropped;
@@ -50,7 +48,7 @@ static bool find_labels(struct labelled *labelled, const struct profile *profile
 
 static unsigned int halvings_of(const struct profile *profile, uint32_t process)
 {
-	return profile->processes[process].halvings % RATES_MAX;
+	return profile->processes[process].halvings % SERVICE_HALVINGS_MAX;
 }
 
 /* Adds a part with the samples of those processes whose rate is halved so often. */
@@ -80,7 +78,7 @@ static void add_part(struct labelled *labelled, const struct window *window, uns
 static void split(struct labelled *labelled, const struct window *window)
 {
 	const struct profile *profile = window->profile;
-	bool used[RATES_MAX] = { false };
+	bool used[SERVICE_HALVINGS_MAX] = { false };
 
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
@@ -91,7 +89,7 @@ static void split(struct labelled *labelled, const struct window *window)
 		else
 			labelled->dropped += sample->count;
 	}
-	for (unsigned int halvings = 0; halvings < RATES_MAX; halvings++)
+	for (unsigned int halvings = 0; halvings < SERVICE_HALVINGS_MAX; halvings++)
 		if (used[halvings])
 			add_part(labelled, window, halvings);
 	if (!labelled->count)
