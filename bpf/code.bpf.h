@@ -122,7 +122,7 @@ __noinline int identify_frame(__u32 cpu, __u32 at)
 	if (frame->kind != FRAME_PYTHON)
 		return 0;
 	frame->identity = identify_code(walk, frame->address);
-	if (frame->identity && walk->layout.text_ascii != OFFSET_ABSENT)
+	if (frame->identity && walk->layout.code_version == OFFSET_ABSENT)
 		frame->identity = identify_objects(walk, cpu, frame->identity);
 	if (walk->identify)
 		walk->hash =

@@ -34,15 +34,16 @@ __noinline int copy_piece(__u32 cpu, __u64 address, __u32 size, __u32 piece)
 	return 1;
 }
 
-/* How many bytes a character of the object at ADDRESS has, which is PIECE. */
-static __always_inline __u32 width_of(const struct walk *walk, __u64 address, __u32 piece)
+/* How many bytes the object has that is PIECE, and whose first words were just read; 0 where its
+ * characters are elsewhere.  A byte more might be in a page that is not there. */
+static __always_inline __u64 object_bytes(const struct walk *walk, __u32 piece)
 {
-	__u32 state;
+	struct text_form form;
 
-	if (piece == PIECE_LINE_TABLE || walk->layout.text_state == OFFSET_ABSENT ||
-	    !read_user(&state, sizeof(state), address + walk->layout.text_state))
-		return 1;
-	return state >> walk->layout.text_width_bit % 32 & 7;
+	if (piece == PIECE_LINE_TABLE)
+		return walk->layout.bytes_data + walk->text_head[0];
+	form = text_form(&walk->layout, walk->text_head);
+	return form.begin ? form.begin + form.bytes : 0;
 }
 
 /* Copies, as PIECE, the str or bytes object that the copied code object's field at OFFSET has;
@@ -50,16 +51,16 @@ static __always_inline __u32 width_of(const struct walk *walk, __u64 address, __
 __noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	__u64 address, length;
+	__u64 address, bytes;
 
 	if (!walk)
 		return 0;
 	address = walk->copy.words[offset % CODE_HEAD_BYTES / sizeof(__u64)];
-	if (!address || !read_user(&length, sizeof(length), address + walk->layout.object_size) ||
-	    length > CODE_PIECE_BYTES)
+	if (!address || !read_user(walk->text_head, sizeof(walk->text_head),
+				   address + walk->layout.object_size))
 		return 0;
-	length *= width_of(walk, address, piece);
-	return copy_piece(cpu, address, walk->layout.object_head + length, piece);
+	bytes = object_bytes(walk, piece);
+	return bytes && bytes <= CODE_PIECE_BYTES && copy_piece(cpu, address, bytes, piece);
 }
 
 /* Sends the copied record, for which its definition wakes user space; returns whether there was

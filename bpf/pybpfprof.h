@@ -203,16 +203,14 @@ struct layout {
 	__u16 object_size;    /* of a str or bytes object: its length */
 	__u16 text_state;     /* 3.3+, of a str object: has its characters' width ... */
 	__u16 text_width_bit; /* ... from this bit on */
-	__u16 text_ascii;     /* up to 3.11: where a str object's characters begin, if they are
-			       * ASCII ... */
+	__u16 text_ascii;     /* where a str object's characters begin, if they are ASCII ... */
 	__u16 text_wide;      /* ... and if they are not */
-	__u16 bytes_data;     /* up to 3.11: where a bytes object's bytes begin */
-	__u16 object_head;    /* what such an object takes at most beside its characters */
+	__u16 bytes_data;     /* where a bytes object's bytes begin */
 	__u16 tag_mask;	      /* 3.14+: bits of a frame's code pointer that are not address */
 	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 102, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 100, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has

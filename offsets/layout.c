@@ -189,19 +189,6 @@ static __u16 code_bytes(const struct offsets *offsets, const struct layout *layo
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-/* The most that a str or bytes object has in front of its characters, and the NUL behind them. */
-static __u16 object_head(const struct offsets *offsets)
-{
-	const uint32_t heads[] = { offsets->unicode_compact_size, offsets->unicode_ascii_size,
-				   offsets->bytes_data };
-	uint32_t most = 0;
-
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		if (is_present(heads[i]) && heads[i] > most)
-			most = heads[i];
-	return most;
-}
-
 /* Where a str has its characters, and a bytes object its bytes; in 2.7 these are the same. */
 static void set_text(const struct offsets *offsets, struct layout *layout)
 {
@@ -209,7 +196,6 @@ static void set_text(const struct offsets *offsets, struct layout *layout)
 
 	layout->text_ascii = is_bytes ? offsets->bytes_data : offsets->unicode_ascii_size;
 	layout->text_wide = is_bytes ? offsets->bytes_data : offsets->unicode_compact_size;
-	layout->bytes_data = offsets->bytes_data;
 }
 
 int offsets__layout(const struct offsets *offsets, struct layout *layout)
@@ -257,10 +243,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.object_size = offsets->varobject_size,
 		.text_state = offsets->unicode_state,
 		.text_width_bit = offsets->unicode_kind_bit,
-		.text_ascii = OFFSET_ABSENT,
-		.text_wide = OFFSET_ABSENT,
-		.bytes_data = OFFSET_ABSENT,
-		.object_head = object_head(offsets),
+		.bytes_data = offsets->bytes_data,
 		.tag_mask = offsets->version >= VERSION(14) ? STACK_REFERENCE_TAGS : 0,
 		.in_blocks = offsets->version >= VERSION(11),
 	};
@@ -268,7 +251,6 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 	layout->frame_bytes = frame_bytes(layout);
 	layout->code_bytes = code_bytes(offsets, layout);
 	set_code_identity(layout);
-	if (offsets->version < VERSION(12))
-		set_text(offsets, layout);
+	set_text(offsets, layout);
 	return layout->code_identity_bytes <= CODE_IDENTITY_BYTES ? 0 : -EINVAL;
 }

@@ -217,7 +217,7 @@ static void read_some(const struct target_process *target, const uint64_t *addre
 	};
 
 	read_codes(&reading, addresses, identities);
-	if (reading.layout->text_ascii != OFFSET_ABSENT)
+	if (reading.layout->code_version == OFFSET_ABSENT)
 		add_objects(&reading, identities);
 	free(deputy__take_back(reading.parts));
 	free(deputy__take_back(reading.subjects));

@@ -20,7 +20,8 @@ from conftest import PROGRAMS, ROOT, missing, wait_used
 from containers import innermost, wait_for
 from headers import find_headers, make_next_version, move_fields
 
-SOURCE = os.path.join(ROOT, "tests", "standin", "interpreter.c")
+SOURCES = [os.path.join(ROOT, "tests", "standin", name)
+           for name in ("interpreter.c", "hostilities.c")]
 NEWEST = 15
 
 # moved: a release of a known minor version with its fields elsewhere.  What is newer than every
@@ -72,7 +73,7 @@ def standin(tmp_path_factory):
         path = os.path.join(folder, "interpreter")
         # Most of what the headers' initializers refer to is in no program but CPython.
         command = [os.environ.get("CC", "cc"), "-w", "-O1", "-static", "-pthread", "-I", headers,
-                   "-I", os.path.join(headers, "internal"), "-I", beside, SOURCE,
+                   "-I", os.path.join(headers, "internal"), "-I", beside, *SOURCES,
                    "-Wl,--unresolved-symbols=ignore-all", "-o", path]
         if which.threaded:
             command.append("-DPy_GIL_DISABLED=1")
@@ -133,6 +134,17 @@ def test_copies_that_a_later_thread_has(build, standin, target, profile):
     program.go()
     wait_used(2, program.pid)
     assert set(seen(run.interrupt().load())) == expected(program.said, range(5))
+
+
+@pytest.mark.parametrize("minor", range(13, NEWEST + 1))
+def test_names_that_end_where_memory_does(minor, standin, target, profile):
+    """Each is gone before user space comes; the kernel's copy has none of the missing page."""
+    program = target.start([standin(Build(minor, False)), "pass"])
+    run = profile("-p", program.pid, "-r", 1999, cpu=2)
+    names = {frame.name for frames, _ in run.stacks for frame in frames}
+    assert names == {name for name, _ in program.said["threads"][0][0]}
+    assert run.ledger["code_objects"] > 100
+    assert run.ledger["unnamed_code_objects"] == 0
 
 
 def break_table(path, word, value, folder):

@@ -137,7 +137,7 @@ static void sends_those_of_each_process(void **state)
 static void sends_what_is_as_large_as_can_be(void **state)
 {
 	struct image *image = *state;
-	size_t most = CODE_PIECE_BYTES - image->layout.object_head;
+	size_t most = CODE_PIECE_BYTES - image->layout.bytes_data;
 
 	make_code(image, 0, "name", "file.py", most);
 	harness__python_thread(image, image__interp(image), 0, 1);
@@ -190,7 +190,7 @@ static void leaves_out_what_it_cannot_copy(void **state)
 		image__set(CODE(i), fields[i], image__nowhere(image));
 		image__call(image, tstate, CODE(i), 1);
 	}
-	make_code(image, 3, "name", "file.py", CODE_PIECE_BYTES - image->layout.object_head + 1);
+	make_code(image, 3, "name", "file.py", CODE_PIECE_BYTES - image->layout.bytes_data + 1);
 	image__call(image, tstate, CODE(3), 1);
 	kernel__sample();
 	assert_int_equal(kernel.definition_count, 1);

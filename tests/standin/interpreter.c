@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * interpreter [reuse] [break WORD VALUE] [hostile HOW]
+ * interpreter [reuse] [pass] [break WORD VALUE] [hostile HOW]
  *
  * What a process of CPython looks like from outside, without a Python in it: this
  * is compiled against the headers of the version that it stands in for (3.13 and
@@ -15,28 +15,16 @@
  * its function's name and line (0: it is not to be told).
  *
  * reuse: on a line of input, the last thread ends, and another one begins that has
- * its number and other copies.  break: word WORD of the debug offsets is VALUE.
- * hostile: what no interpreter does; see `hostilities`.
+ * its number and other copies.  pass: one thread runs one code object after another, each for a
+ * moment, in memory that ends where it does and is gone afterwards.  break: word WORD of the debug
+ * offsets is VALUE. hostile: what no interpreter does; see hostilities.c.
  */
-#define Py_BUILD_CORE 1
-#include <Python.h>
-#include <internal/pycore_runtime.h>
-#include <internal/pycore_ceval.h>
-#include <internal/pycore_runtime_init.h>
-#include <internal/pycore_interp.h>
-#include <internal/pycore_tstate.h>
-#include <internal/pycore_frame.h>
-#if PY_VERSION_HEX >= 0x030e0000
-#include <internal/pycore_interpframe.h>
-#endif
-#include <internal/pycore_code.h>
+#include "interpreter.h"
 
-#include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #if PY_VERSION_HEX >= 0x030e0000 && defined(Py_GIL_DISABLED)
 #define HAS_COPIES 1
@@ -45,18 +33,8 @@
 #endif
 
 #define INSTRUCTIONS  40
-#define FUNCTIONS     5
-#define THREADS	      4
-#define CALLERS	      (FUNCTIONS - 1)
 #define LEAF_LINES    3
-#define SPINS	      20000
 #define STACK_BYTES   16384
-#define STATES	      10000
-#define SLEEP_US      5000000
-#define CHAIN	      1000
-#define NOWHERE	      0x10000000000 /* and on: not mapped */
-#define NAMES	      600
-#define NAME_BYTES    (900 << 10)
 #define FILENAME      "/srv/stand-in/program.py"
 #define FIRST_LINE(i) (100 * ((i) + 1))
 
@@ -77,6 +55,10 @@
 
 #define TAG_OF_DEFERRED 1
 
+#define PAGE_BYTES     4096
+#define PASSING_SPINS  (20 * SPINS)
+#define PASSING_PIECES 16 /* at most, of one code object */
+
 PyTypeObject PyType_Type = { PyVarObject_HEAD_INIT(&PyType_Type, 0) };
 PyTypeObject PyCode_Type = { PyVarObject_HEAD_INIT(&PyType_Type, 0) };
 PyTypeObject PyUnicode_Type = { PyVarObject_HEAD_INIT(&PyType_Type, 0) };
@@ -94,28 +76,50 @@ static const Py_UCS1 latin1[] = { 'c', 'a', 'f', 0xe9 };
 static const Py_UCS2 two_bytes[] = { 0x444, 0x443, 0x43d, 0x43a };
 static const Py_UCS4 four_bytes[] = { 0x1d4bb, 0x1d4c3 };
 
-static PyCodeObject *codes[FUNCTIONS];
+struct thread threads[THREADS + 1];
+PyCodeObject *codes[FUNCTIONS];
 static char *copies[FUNCTIONS][THREADS];
-struct thread {
-	_PyThreadStateImpl *state;
-	_PyInterpreterFrame *frames[FUNCTIONS];
-	int index; /* of its copies */
-	volatile int stop;
-	pthread_t handle;
-};
 
-static struct thread threads[THREADS + 1];
+/* What passes: pages, and behind each two one that is not there. */
+static struct {
+	int begun;
+	char *pages[PASSING_PIECES];
+	int count;
+} passing;
 
-static void *allocate(size_t bytes)
+/* The end of a page, and nothing behind it. */
+static void *allocate_passing(size_t bytes)
 {
-	void *memory = calloc(1, bytes);
+	size_t size = (bytes + 7) & ~(size_t)7;
+	char *pages = mmap(NULL, 2 * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED || size > PAGE_BYTES || passing.count == PASSING_PIECES ||
+	    mprotect(pages, PAGE_BYTES, PROT_READ | PROT_WRITE))
+		abort();
+	passing.pages[passing.count++] = pages;
+	return pages + PAGE_BYTES - size;
+}
+
+/* Takes away the first COUNT pieces that pass. */
+static void let_pass(int count)
+{
+	for (int i = 0; i < count; i++)
+		if (mprotect(passing.pages[i], PAGE_BYTES, PROT_NONE))
+			abort();
+	passing.count -= count;
+	memmove(passing.pages, passing.pages + count, passing.count * sizeof(*passing.pages));
+}
+
+void *allocate(size_t bytes)
+{
+	void *memory = passing.begun ? allocate_passing(bytes) : calloc(1, bytes);
 
 	if (!memory)
 		abort();
 	return memory;
 }
 
-static PyObject *new_str(const void *data, size_t length, unsigned int kind, int ascii)
+PyObject *new_str(const void *data, size_t length, unsigned int kind, int ascii)
 {
 	size_t header = ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject);
 	PyASCIIObject *str = allocate(header + (length + 1) * kind);
@@ -164,7 +168,7 @@ static PyObject *new_line_table(void)
 }
 
 /* A code object; its threads' copies, other than the first's, lie one after another elsewhere. */
-static void make_code(int function)
+void make_code(int function)
 {
 	PyCodeObject *code = allocate(sizeof(*code) + (INSTRUCTIONS + 1) * sizeof(_Py_CODEUNIT));
 
@@ -202,7 +206,7 @@ static _Py_CODEUNIT *instruction(const struct thread *thread, int function, int 
 	return (_Py_CODEUNIT *)copies[function][HAS_COPIES ? thread->index : 0] + position;
 }
 
-static void set_executable(_PyInterpreterFrame *frame, void *object)
+void set_executable(_PyInterpreterFrame *frame, void *object)
 {
 #if PY_VERSION_HEX >= 0x030e0000
 	frame->f_executable.bits = (uintptr_t)object | TAG_OF_DEFERRED;
@@ -257,6 +261,25 @@ static void run(struct thread *thread)
 		*(_Py_CODEUNIT *volatile *)&leaf->instr_ptr =
 			instruction(thread, CALLERS, first + turn % LEAF_LINES);
 		for (volatile int i = 0; i < SPINS; i++)
+			;
+	}
+}
+
+/* The same, each time in another code object.  Their addresses are never used again. */
+static void run_passing(struct thread *thread)
+{
+	_PyInterpreterFrame *leaf = thread->frames[CALLERS];
+
+	passing.begun = 1;
+	for (int version = 1;; version++) {
+		int before = passing.count;
+
+		make_code(CALLERS);
+		codes[CALLERS]->co_version = version;
+		set_executable(leaf, codes[CALLERS]);
+		leaf->instr_ptr = instruction(thread, CALLERS, position_of(0, CALLERS));
+		let_pass(before);
+		for (volatile int i = 0; i < PASSING_SPINS; i++)
 			;
 	}
 }
@@ -342,247 +365,6 @@ static void print_stacks(void)
 	fflush(stdout);
 }
 
-static void loop_frames(void)
-{
-	for (int i = 0; i < THREADS; i++)
-		threads[i].frames[0]->previous = threads[i].frames[CALLERS];
-}
-
-/* Where the frames' callers are not: not mapped, the kernel's, no address at all. */
-static void miss_frames(void)
-{
-	static const uintptr_t nowhere[THREADS] = { 0x10, 0xffff888000000000, 0x7ffffffffff0,
-						    UINTPTR_MAX };
-
-	for (int i = 0; i < THREADS; i++)
-		threads[i].frames[0]->previous = (void *)nowhere[i];
-}
-
-/* No state is the thread's that looks for its own. */
-static void hide_states(void)
-{
-	for (int i = 0; i < THREADS; i++)
-		threads[i].state->base.thread_id = 1;
-}
-
-static void loop_states(void)
-{
-	hide_states();
-	threads[0].state->base.next = _PyRuntime._main_interpreter.threads.head;
-}
-
-static void loop_interpreters(void)
-{
-	hide_states();
-	_PyRuntime._main_interpreter.next = &_PyRuntime._main_interpreter;
-}
-
-static void multiply_states(void)
-{
-	hide_states();
-	for (int i = 0; i < STATES; i++) {
-		_PyThreadStateImpl *state = allocate(sizeof(*state));
-
-		state->base.thread_id = 1;
-		state->base.next = _PyRuntime._main_interpreter.threads.head;
-		_PyRuntime._main_interpreter.threads.head = &state->base;
-	}
-}
-
-/* Asleep for most of the time, and then busy for a moment. */
-static void *sleep_in_state(void *argument)
-{
-	_PyThreadStateImpl *state = argument;
-
-	state->base.thread_id = (unsigned long)pthread_self();
-	for (;;) {
-		usleep(SLEEP_US);
-		for (volatile int i = 0; i < SPINS; i++)
-			;
-	}
-	return NULL;
-}
-
-/* As many as the machine lets there be, up to STATES: each with a state of its own in the list. */
-static void multiply_threads(void)
-{
-	_PyThreadStateImpl *state;
-	pthread_attr_t attributes;
-	pthread_t handle;
-	int started = 0;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
-	pthread_attr_setguardsize(&attributes, 0);
-	while (started < STATES) {
-		state = allocate(sizeof(*state));
-		state->base = threads[0].state->base;
-		state->base.next = _PyRuntime._main_interpreter.threads.head;
-		if (pthread_create(&handle, &attributes, sleep_in_state, state))
-			break;
-		__atomic_store_n(&_PyRuntime._main_interpreter.threads.head, &state->base,
-				 __ATOMIC_RELEASE);
-		started++;
-	}
-	fprintf(stderr, "%d threads\n", started);
-}
-
-static void lie_about_interpreters(void)
-{
-	_PyRuntime.interpreters.head = (void *)0xdead00000000;
-}
-
-static void claim_long_names(void)
-{
-	for (int i = 0; i < FUNCTIONS; i++)
-		((PyASCIIObject *)codes[i]->co_qualname)->length = 2LL << 30;
-}
-
-/* Whose product or sum with anything is small again. */
-static void claim_overflowing_sizes(void)
-{
-	for (int i = 0; i < FUNCTIONS; i++) {
-		((PyASCIIObject *)codes[i]->co_qualname)->length = PY_SSIZE_T_MAX;
-		((PyVarObject *)codes[i]->co_linetable)->ob_size = -1;
-	}
-}
-
-static uint64_t next_random(void)
-{
-	static uint64_t state = 88172645463325252;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
-
-struct pristine {
-	_PyInterpreterFrame frames[THREADS][FUNCTIONS];
-	PyCodeObject codes[FUNCTIONS];
-};
-
-/* Puts something else into a frame and a code object, and then what was there. */
-static void disturb(const struct pristine *pristine, int number, int function)
-{
-	_PyInterpreterFrame *frame = threads[number].frames[function];
-	uint64_t *words[] = { (uint64_t *)frame, (uint64_t *)codes[function] };
-	size_t counts[] = { sizeof(*frame) / 8, sizeof(PyCodeObject) / 8 };
-
-	for (int i = 0; i < 2; i++)
-		words[i][next_random() % counts[i]] =
-			next_random() % 3
-				? (uint64_t)threads[number].frames[next_random() % FUNCTIONS]
-				: next_random();
-	memcpy(frame, &pristine->frames[number][function], sizeof(*frame));
-	memcpy(codes[function], &pristine->codes[function], sizeof(PyCodeObject));
-}
-
-/* All that is read, at full speed. */
-static void *rewrite_all(void *argument)
-{
-	struct pristine *pristine = allocate(sizeof(*pristine));
-
-	(void)argument;
-	for (int i = 0; i < FUNCTIONS; i++) {
-		pristine->codes[i] = *codes[i];
-		for (int j = 0; j < THREADS; j++)
-			pristine->frames[j][i] = *threads[j].frames[i];
-	}
-	for (;;)
-		disturb(pristine, next_random() % THREADS, next_random() % FUNCTIONS);
-	return NULL;
-}
-
-static void rewrite(void)
-{
-	pthread_t handle;
-
-	if (pthread_create(&handle, NULL, rewrite_all, NULL))
-		abort();
-}
-
-/* One code object after another, each with a long name that no other has: more than is read of one
- * process. */
-static void *make_names(void *argument)
-{
-	size_t length = NAME_BYTES;
-	char *text = allocate(length + 1);
-
-	(void)argument;
-	memset(text, 'x', length);
-	for (unsigned int i = 0; i < NAMES; i++) {
-		snprintf(text, 16, "%015u", i);
-		text[15] = 'x';
-		make_code(CALLERS);
-		codes[CALLERS]->co_qualname = new_str(text, length - 1, 1, 1);
-		for (int j = 0; j < THREADS; j++)
-			set_executable(threads[j].frames[CALLERS], codes[CALLERS]);
-		usleep(2000);
-	}
-	return NULL;
-}
-
-static void multiply_names(void)
-{
-	pthread_t handle;
-
-	if (pthread_create(&handle, NULL, make_names, NULL))
-		abort();
-}
-
-static _PyInterpreterFrame chain[CHAIN];
-
-/* Each frame of the chain runs another code object at each sample. */
-static void *replace_codes(void *argument)
-{
-	uintptr_t next = NOWHERE;
-
-	(void)argument;
-	for (;; usleep(200))
-		for (int i = 0; i < CHAIN; i++, next += sizeof(PyCodeObject))
-			set_executable(&chain[i], (void *)next);
-	return NULL;
-}
-
-static void multiply_codes(void)
-{
-	pthread_t handle;
-
-	chain[0].previous = threads[0].frames[0]->previous;
-	for (int i = 1; i < CHAIN; i++)
-		chain[i].previous = &chain[i - 1];
-	for (int i = 0; i < THREADS; i++)
-		threads[i].frames[0]->previous = &chain[CHAIN - 1];
-	if (pthread_create(&handle, NULL, replace_codes, NULL))
-		abort();
-}
-
-static const struct {
-	const char *name;
-	void (*commit)(void);
-} hostilities[] = {
-	{ "frame-loop", loop_frames },
-	{ "frames-nowhere", miss_frames },
-	{ "state-loop", loop_states },
-	{ "interpreter-loop", loop_interpreters },
-	{ "10000-states", multiply_states },
-	{ "10000-threads", multiply_threads },
-	{ "no-interpreter", lie_about_interpreters },
-	{ "2-gib-names", claim_long_names },
-	{ "overflows", claim_overflowing_sizes },
-	{ "rewriting", rewrite },
-	{ "names-for-ever", multiply_names },
-	{ "codes-for-ever", multiply_codes },
-};
-
-static void be_hostile(const char *how)
-{
-	for (size_t i = 0; i < sizeof(hostilities) / sizeof(hostilities[0]); i++)
-		if (strcmp(hostilities[i].name, how) == 0)
-			hostilities[i].commit();
-}
-
 #ifdef HAS_JIT
 /* By which such a build is known; some versions' headers have its type. */
 void invalidate_executors(void) __asm__("_Py_Executors_InvalidateDependency");
@@ -591,8 +373,18 @@ void invalidate_executors(void)
 }
 #endif
 
+static void start_others(void)
+{
+	for (int i = 1; i < THREADS; i++)
+		start_thread(&threads[i]);
+	for (int i = 1; i < THREADS; i++)
+		while (!__atomic_load_n(&threads[i].state->base.thread_id, __ATOMIC_ACQUIRE))
+			;
+}
+
 int main(int argc, char **argv)
 {
+	int passes = argc == 2 && strcmp(argv[1], "pass") == 0;
 	pthread_t control;
 
 	if (argc == 4 && strcmp(argv[1], "break") == 0)
@@ -602,18 +394,17 @@ int main(int argc, char **argv)
 	for (int i = 0; i < THREADS; i++)
 		make_thread(i, i);
 	_PyRuntime.interpreters.head = &_PyRuntime._main_interpreter;
-	for (int i = 1; i < THREADS; i++)
-		start_thread(&threads[i]);
+	if (!passes)
+		start_others();
 	if (argc == 2 && strcmp(argv[1], "reuse") == 0 &&
 	    pthread_create(&control, NULL, wait_for_reuse, NULL))
 		abort();
-	for (int i = 1; i < THREADS; i++)
-		while (!__atomic_load_n(&threads[i].state->base.thread_id, __ATOMIC_ACQUIRE))
-			;
 	threads[0].state->base.thread_id = (unsigned long)pthread_self();
 	if (argc == 3 && strcmp(argv[1], "hostile") == 0)
 		be_hostile(argv[2]);
 	print_stacks();
+	if (passes)
+		run_passing(&threads[0]);
 	run(&threads[0]);
 	return 0;
 }
