@@ -9,7 +9,9 @@
  * then names nothing that has been replaced before it came to read.  Where it
  * finds that a code object was replaced afterwards, it doubts what it counted in
  * between, and has identities read in each sample of that process, as in its first
- * second here (user/symbolizer.c).
+ * second here (user/symbolizer.c).  At rates that allow it, each sample has at least
+ * what a code object says itself, one read a frame: another one that comes and goes
+ * between two looks of user space does not do so unseen.
  */
 #ifndef CODE_BPF_H
 #define CODE_BPF_H
@@ -109,7 +111,7 @@ static __always_inline __u64 identify_objects(struct walk *walk, __u32 cpu, __u6
 	return code_identity_with(identity, name, walk->filename_digest, line_table);
 }
 
-/* Identifies frame AT of the stack, and by it the stack, if each sample's are to be; returns
+/* Identifies frame AT of the stack, and by it the stack, unless that is known by now; returns
  * whether there are no more. */
 __noinline int identify_frame(__u32 cpu, __u32 at)
 {
@@ -122,9 +124,10 @@ __noinline int identify_frame(__u32 cpu, __u32 at)
 	if (frame->kind != FRAME_PYTHON)
 		return 0;
 	frame->identity = identify_code(walk, frame->address);
-	if (frame->identity && walk->layout.code_version == OFFSET_ABSENT)
+	if (frame->identity && walk->layout.code_version == OFFSET_ABSENT &&
+	    (walk->defining || walk->identify == IDENTIFIED_WHOLLY))
 		frame->identity = identify_objects(walk, cpu, frame->identity);
-	if (walk->identify)
+	if (!walk->defining)
 		walk->hash =
 			(walk->hash ^ frame->identity ^ walk->hash >> 32) * 0x9e3779b97f4a7c15ULL;
 	return 0;

@@ -125,7 +125,7 @@ int follow_fork(__u64 *context)
 	target.before = target.serial;
 	target.serial = new_serial();
 	target.memory = (__u64)child->mm;
-	target.identify = 1;
+	target.identify = IDENTIFIED_WHOLLY;
 	target.waiting = 0;
 	if (!put_target(tgid, &target))
 		return 0;

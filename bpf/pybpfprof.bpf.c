@@ -46,6 +46,7 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 	walk->frame = 0;
 	walk->unreadable = 0;
 	walk->depth = 0;
+	walk->defining = 0;
 	walk->several = walk->target.several;
 	walk->unseen_thread = thread & unseen_thread_bits;
 	walk->hash_seed = ((thread & ~unseen_thread_bits) ^ config.hash_seed ^ (__u64)epoch << 32 ^

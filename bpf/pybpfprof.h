@@ -240,6 +240,14 @@ enum following {
 	FOLLOW_ALL,	 /* and whatever maps a file that holds a Python */
 };
 
+/* What tells a code object from another one that was at its address before. */
+enum identification {
+	IDENTIFIED_NOT,	     /* nothing: it is taken for the same */
+	IDENTIFIED_BY_WORDS, /* what it says itself: where its names and its line table are, its
+			      * first line, and from 3.12 on its version */
+	IDENTIFIED_WHOLLY,   /* and, where it has no version, what these are */
+};
+
 /* A process to sample: the value of the map `targets`, keyed by the kernel's tgid. */
 struct target {
 	/* What tells this process, while it runs this program, from all others of now and before:
@@ -253,7 +261,7 @@ struct target {
 	__u64 thread_area;  /* pthread_self() is so many bytes below the thread pointer */
 	struct entry_gap entry_gap;
 	__u32 layout;	/* index into the map `layouts` */
-	__u16 identify; /* code objects are told apart in each sample, not by address alone */
+	__u16 identify; /* enum identification, of the code objects in each sample */
 	__u16 halvings; /* how often its rate is halved */
 	__u32 state;	/* enum target_state */
 	__u32 refusal;	/* enum outcome */
@@ -376,13 +384,21 @@ static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, 
 	return identity ? identity : 1;
 }
 
+/* What IDENTITY has of the code object's own words, alone or with the other. */
+static inline __u32 code_identity_words(__u64 identity)
+{
+	return identity >> 32;
+}
+
 /* The identity of one without a version, that IDENTITY is so far, from the digests of its NAME, the
  * one that is shown, its FILENAME and its LINE_TABLE; 0 where one of these could not be read. */
 static inline __u64 code_identity_with(__u64 identity, __u64 name, __u64 filename, __u64 line_table)
 {
+	__u64 digest = digest_word(digest_word(digest_word(0, name), filename), line_table);
+
 	if (!identity || !name || !filename || !line_table)
 		return 0;
-	identity = digest_word(digest_word(digest_word(identity, name), filename), line_table);
+	identity = (__u64)code_identity_words(identity) << 32 | (__u32)(digest ^ digest >> 32);
 	return identity ? identity : 1;
 }
 

@@ -27,7 +27,8 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 
 	if (!walk || !counter)
 		return 0;
-	if (!walk->identify)
+	walk->defining = 1;
+	if (walk->identify != IDENTIFIED_WHOLLY)
 		identify_frames(cpu);
 	definition = &walk->definition;
 	name_thread(definition);

@@ -91,7 +91,8 @@ struct sampler_sink counts__sink(struct counts *counts)
 	};
 }
 
-static void identify_codes(void *context, const struct target_process *target, bool identify)
+static void identify_codes(void *context, const struct target_process *target,
+			   enum identification identify)
 {
 	struct sampler *sampler = context;
 

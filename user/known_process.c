@@ -32,6 +32,10 @@
 /* The same for a process that is new here: what starts imports, and throws away what ran once. */
 #define FIRST_CHECKS 5
 
+/* Up to this rate they are still told apart by their words, for what comes and goes between two
+ * checks leaves no other trace: 50 frames take 5 us a sample. */
+#define CAREFUL_HZ 1000
+
 struct known_process *known_process__new(struct naming_context *shared,
 					 struct target_process *target)
 {
@@ -111,12 +115,21 @@ static void name_code(void *context, struct known_code *code)
 	qualified_names__want(process->shared->qualified_names, process->target, code);
 }
 
-static void doubt_code(void *context, const struct known_code *code)
+/* Whether samples of CODE and of what has IDENTITY, at its address, were told apart. */
+static bool are_told_apart(const struct known_process *process, const struct known_code *code,
+			   uint64_t identity)
+{
+	return process->identify == IDENTIFIED_WHOLLY ||
+	       (process->identify == IDENTIFIED_BY_WORDS &&
+		code_identity_words(code->identity) != code_identity_words(identity));
+}
+
+static void doubt_code(void *context, const struct known_code *code, uint64_t identity)
 {
 	struct known_process *process = context;
 
 	process->replaced = true;
-	if (!process->checks_to_go && !code->code.hidden)
+	if (!are_told_apart(process, code, identity) && !code->code.hidden)
 		doubts__add(process->shared->doubts, process->process, code->function);
 }
 
@@ -132,6 +145,15 @@ static bool has_freed_codes(struct known_process *process)
 		return false;
 	process->code_generation = now;
 	return now != before;
+}
+
+/* How the kernel is to identify its code objects. */
+static enum identification identification_of(const struct known_process *process)
+{
+	if (process->checks_to_go)
+		return IDENTIFIED_WHOLLY;
+	return process->shared->profile->rate_hz <= CAREFUL_HZ ? IDENTIFIED_BY_WORDS
+							       : IDENTIFIED_NOT;
 }
 
 /* Its files and its threads, which are PARENT's where it was forked from that one; NULL: its own.
@@ -170,6 +192,7 @@ void known_process__begin(struct known_process *process, struct known_process *p
 	process->codes = code_table__new(process->target, name_code, doubt_code, process);
 	process->process = profile__process(profile, process->serial, process->pid);
 	process->checks_to_go = FIRST_CHECKS;
+	process->identify = IDENTIFIED_WHOLLY;
 	/* What was forked has its parent's till then. */
 	if (process->target->parent)
 		target__identify(process->target, IDENTIFY_FORKED);
@@ -253,7 +276,7 @@ bool known_process__locate(struct known_process *process, const struct frame *fr
 bool known_process__check(struct known_process *process, symbolizer__identify identify,
 			  void *context)
 {
-	bool told_apart = process->checks_to_go;
+	enum identification before = process->identify;
 	bool changed = code_table__check(process->codes);
 
 	if (has_freed_codes(process))
@@ -263,8 +286,9 @@ bool known_process__check(struct known_process *process, symbolizer__identify id
 	else if (process->checks_to_go)
 		process->checks_to_go--;
 	process->replaced = false;
-	if (told_apart == !!process->checks_to_go)
+	process->identify = identification_of(process);
+	if (process->identify == before)
 		return changed;
-	identify(context, process->target, !told_apart);
+	identify(context, process->target, process->identify);
 	return true;
 }

@@ -45,11 +45,11 @@ struct known_process {
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
 	struct thread_names *thread_names;
-	size_t names_bytes; /* of its code objects, that the profile did not have yet */
-	size_t places;	    /* that were found, and are remembered */
-	bool replaced;	    /* since the last check, one was */
-	unsigned int
-		checks_to_go; /* for which the kernel tells code objects apart; 0: it does not */
+	size_t names_bytes;	      /* of its code objects, that the profile did not have yet */
+	size_t places;		      /* that were found, and are remembered */
+	bool replaced;		      /* since the last check, one was */
+	unsigned int checks_to_go;    /* for which the kernel identifies code objects wholly */
+	enum identification identify; /* what it was told */
 	UT_hash_handle hh;
 	bool is_nameless; /* in that list of the symbolizer's */
 	struct known_process *prev, *next;
@@ -76,8 +76,7 @@ bool known_process__locate(struct known_process *process, const struct frame *fr
 			   uint32_t *location);
 
 /* Checks that its code objects are what they were; returns whether its stacks are to be defined
- * anew.  IDENTIFY is called with CONTEXT where they are to be told apart in each sample, or no
- * longer. */
+ * anew.  IDENTIFY is called with CONTEXT where they are to be identified otherwise than before. */
 bool known_process__check(struct known_process *process, symbolizer__identify identify,
 			  void *context);
 

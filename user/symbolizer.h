@@ -52,9 +52,9 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
  * qualified_names__read do.  Returns when to do that again, as thread_names__read. */
 int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns);
 
-/* Has the code objects of TARGET told apart in each of its samples, or no longer (IDENTIFY). */
+/* Has the code objects of TARGET identified so in each of its samples. */
 typedef void (*symbolizer__identify)(void *context, const struct target_process *target,
-				     bool identify);
+				     enum identification identify);
 
 /* Reads the identities of all known code objects of what was sampled again.  Before that, all that
  * was counted so far is to be harvested, and afterwards, what was counted since the last check and

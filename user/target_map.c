@@ -88,7 +88,7 @@ static int fill(struct target_map *map, const struct runtime *runtime, struct ta
 				   .code_type = runtime->code_type,
 				   .thread_area = runtime->thread_area,
 				   .entry_gap = runtime->entry_gap,
-				   .identify = 1,
+				   .identify = IDENTIFIED_WHOLLY,
 				   .state = TARGET_PYTHON };
 	return layout_index(map, &runtime->layout, &target->layout);
 }
@@ -160,7 +160,8 @@ bool target_map__holds(const struct target_map *map, struct target_key key)
 	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial;
 }
 
-void target_map__identify_codes(struct target_map *map, struct target_key key, bool identify)
+void target_map__identify_codes(struct target_map *map, struct target_key key,
+				enum identification identify)
 {
 	struct target target;
 

@@ -54,9 +54,10 @@ bool target_map__has(const struct target_map *map, pid_t kernel_pid);
 /* Whether it knows that very process, which so has not ended yet. */
 bool target_map__holds(const struct target_map *map, struct target_key key);
 
-/* Has its code objects told apart in each of its samples, at the price of a read for each frame; or
- * no longer. */
-void target_map__identify_codes(struct target_map *map, struct target_key key, bool identify);
+/* Has its code objects identified so in each of its samples: by their words is one read a frame,
+ * wholly up to five. */
+void target_map__identify_codes(struct target_map *map, struct target_key key,
+				enum identification identify);
 
 /* Has it sampled at the rate of all halved so often; returns whether it is. */
 bool target_map__halve_rate(struct target_map *map, struct target_key key, unsigned int halvings);

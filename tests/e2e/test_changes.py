@@ -25,11 +25,22 @@ def test_address_used_again(python, target, profile):
     """Two functions take turns of 2 and 18 ms at one address: 10 % and 90 %, whatever the CPU.
 
     Longer ones would last, where others have the CPUs, until the kernel need not tell them apart."""
-    run = profile("-p", target(python, "reuse.py", 0.002).pid, "-r", 997, cpu=5)
+    run = profile("-p", target(python, "reuse.py", 0.002, 0.018).pid, "-r", 997, cpu=5)
     rare, heavy = run.count_name("rare"), run.count_name("heavy")
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.ledger["name_unknown"] <= 0.005 * run.samples
     assert 0.05 < rare / (rare + heavy) < 0.15
+
+
+@pytest.mark.proves("code churn")
+@pytest.mark.pythons(which=with_a_heap_of_objects)
+def test_address_used_again_for_a_moment(python, target, profile):
+    """20 ms in one function, between some seconds in another at its address, both times the same."""
+    program = target(python, "reuse.py", 0.02, 3)
+    run = profile("-p", program.pid, "-r", 997, cpu=4)
+    assert 10 < run.count_name("rare") < 40
+    assert run.ledger["errors"]["code_replaced"] == 0
+    assert run.count_name("heavy") > 0.9 * run.samples
 
 
 def test_address_used_again_while_it_is_checked(any_python, target, profile):

@@ -65,11 +65,12 @@ static void note(void *watcher, const struct process_record *record)
 	identity__free(&identity);
 }
 
-static void identify(void *context, const struct target_process *target, bool told_apart)
+static void identify(void *context, const struct target_process *target,
+		     enum identification identification)
 {
 	(void)context;
 	(void)target;
-	(void)told_apart;
+	(void)identification;
 }
 
 struct record {

@@ -118,12 +118,12 @@ void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address)
 	update(&maps[TOLD_STATES], &key, &address);
 }
 
-void kernel__identify(__u32 tgid)
+void kernel__identify(__u32 tgid, enum identification identify)
 {
 	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
 
 	if (target)
-		target->identify = 1;
+		target->identify = identify;
 }
 
 void kernel__halve(__u32 tgid, __u16 halvings)

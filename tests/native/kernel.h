@@ -83,7 +83,7 @@ void kernel__set_layout(__u32 number, const struct layout *layout);
 void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address);
 
 /* Has the code objects of process TGID told apart in each sample. */
-void kernel__identify(__u32 tgid);
+void kernel__identify(__u32 tgid, enum identification identify);
 
 /* Halves its rate so often. */
 void kernel__halve(__u32 tgid, __u16 halvings);

@@ -81,7 +81,7 @@ static void sends_another_at_the_same_address(void **state)
 
 	make_code(image, 0, NAMES);
 	harness__python_thread(image, image__interp(image), 0, 1);
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	kernel__sample();
 	make_code(image, 0, "another", "b.py", 0);
 	kernel__sample();
@@ -106,7 +106,7 @@ static void sends_another_that_has_other_lines(void **state)
 	lines = image__get(CODE(0), image->layout.code_line_table);
 	image__set(lines, image->layout.object_size + sizeof(uint64_t), NOT_HASHED);
 	harness__python_thread(image, image__interp(image), 0, 1);
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	kernel__sample();
 	assert_sent(image, 0, NAMES);
 	memcpy((void *)(lines + image->offsets.bytes_data), other, sizeof(other));

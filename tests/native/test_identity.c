@@ -126,7 +126,7 @@ static void tells_samples_apart(void **state)
 	set_version(image, 3, 0);
 	harness__python_thread(image, image__interp(image), 0, 5);
 	kernel__sample();
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	hash = kernel__sample().hash;
 	assert_int_equal(kernel__sample().hash, hash);
 	assert_int_equal(kernel.definition_count, 2);
@@ -138,6 +138,36 @@ static void tells_samples_apart(void **state)
 	set_version(image, 3, 1);
 	assert_int_equal(kernel__sample().hash != hash,
 			 image->offsets.code_version != OFFSET_ABSENT);
+}
+
+/* In each sample; its definition has the whole of it, so that user space finds what it knows. */
+static void tells_samples_apart_by_words(void **state)
+{
+	struct image *image = *state;
+	bool has_version = image->offsets.code_version != OFFSET_ABSENT;
+	unsigned long without;
+	__u64 hash;
+
+	for (uint32_t i = 0; i < 5; i++)
+		set_code(image, i, "name", "file.py", 1);
+	set_version(image, 3, 0);
+	harness__python_thread(image, image__interp(image), 0, 5);
+	kernel__sample();
+	kernel__sample();
+	without = kernel.reads;
+	kernel__identify(TGID, IDENTIFIED_BY_WORDS);
+	hash = kernel__sample().hash;
+	assert_int_equal(last_identity(1), identity_of(image, 3));
+	assert_int_equal(kernel__sample().hash, hash);
+	assert_int_equal(kernel.reads, without + 5);
+	set_first_line(image, 3, 2);
+	assert_int_not_equal(kernel__sample().hash, hash);
+	assert_int_equal(last_identity(1), identity_of(image, 3));
+	assert_int_equal(kernel.definition_count, 3);
+	hash = kernel__sample().hash;
+	set_hash(image, image__get(CODE(3), image->layout.code_shown_name), 4711);
+	set_version(image, 3, 1);
+	assert_int_equal(kernel__sample().hash != hash, has_version);
 }
 
 /* Whether the next sample is another one, by both. */
@@ -169,7 +199,7 @@ static void tells_apart_what_has_got_all_addresses(void **state)
 	name = image__get(CODE(0), image->layout.code_shown_name);
 	filename = image__get(CODE(0), image->layout.code_filename);
 	harness__python_thread(image, image__interp(image), 0, 1);
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	assert_true(is_told_apart(image, &identity, &hash));
 	set_hash(image, name, 4711);
 	assert_true(is_told_apart(image, &identity, &hash));
@@ -209,7 +239,7 @@ static void tells_wide_names_apart(void **state)
 	memcpy((void *)(filename + offsets->unicode_state), &bits, sizeof(bits));
 	memcpy((void *)(filename + offsets->unicode_compact_size), u"\u51fd\u6570.html", 14);
 	harness__python_thread(image, image__interp(image), 0, 1);
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	assert_true(is_told_apart(image, &identity, &hash));
 	memcpy((void *)(filename + offsets->unicode_compact_size + 12), u"x", 2);
 	assert_true(is_told_apart(image, &identity, &hash));
@@ -255,7 +285,7 @@ static void tells_apart_what_has_other_lines(void **state)
 	struct image *image = *state;
 
 	harness__python_thread(image, image__interp(image), 0, 1);
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		tells_line_tables_apart(image, sizes[i]);
 }
@@ -269,7 +299,7 @@ static void keeps_to_a_line_table(void **state)
 	uint64_t end, table;
 
 	harness__python_thread(image, image__interp(image), 0, 1);
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	set_code(image, 0, "name", "file.py", 1);
 	end = image__island(image, 4096) + 4096;
 	for (size_t size = 8; size <= 2 * LINE_TABLE_BYTES; size += 8) {
@@ -304,7 +334,7 @@ static void reads_a_file_name_once_for_its_frames(void **state)
 	kernel__sample();
 	kernel__sample();
 	walk = kernel.reads;
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	kernel__sample();
 	kernel__sample();
 	assert_int_equal(kernel.reads - walk,
@@ -323,7 +353,7 @@ static void reads_no_line_table_that_has_its_hash(void **state)
 	kernel__sample();
 	kernel__sample();
 	walk = kernel.reads;
-	kernel__identify(TGID);
+	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	kernel__sample();
 	kernel__sample();
 	assert_int_equal(kernel.reads - walk, 1 + 1 + 1 + 2);
@@ -360,6 +390,7 @@ int main(void)
 		CHECK(defines_with_identities),
 		CHECK(reads_them_once_for_a_stack),
 		CHECK(tells_samples_apart),
+		CHECK(tells_samples_apart_by_words),
 		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_apart_what_has_got_all_addresses),
 		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_wide_names_apart),
 		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_apart_what_has_other_lines),

@@ -109,7 +109,7 @@ static void a_child_is_a_target_from_its_fork_on(void **state)
 	assert_int_equal(child->interpreters, 0x1234);
 	assert_int_equal(child->layout, 2);
 	assert_ptr_equal(child->memory, &before);
-	assert_int_equal(child->identify, 1);
+	assert_int_equal(child->identify, IDENTIFIED_WHOLLY);
 	assert_int_not_equal(child->serial, PARENT);
 	assert_int_equal(last_record()->event, PROCESS_FORKED);
 	assert_int_equal(last_record()->before, PARENT);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reuse.py: makes functions and throws them away, each at its predecessor's address.
+"""reuse.py RARE HEAVY: makes functions and throws them away, each at its predecessor's address.
 
-`rare` uses the seconds of CPU time of the first argument, then `heavy` 9 times as many, and so on.
+`rare` uses RARE seconds of CPU time, then `heavy` HEAVY, and so on.
 """
 
 import sys
@@ -27,11 +27,10 @@ def run(name, seconds):
 
 
 def main():
-    turn = float(sys.argv[1])
     print("ready")
     while True:
-        run("rare", turn)
-        run("heavy", 9 * turn)
+        run("rare", float(sys.argv[1]))
+        run("heavy", float(sys.argv[2]))
 
 
 main()

@@ -19,16 +19,20 @@
 #define QUIET_CHECKS 50
 #define FIRST_CHECKS 5
 
+/* The highest rate at which all code objects are told apart by their words, and one above. */
+#define CAREFUL_HZ 1000
+#define QUICK_HZ   9999
+
 struct bench {
 	struct fake_code codes[3];
 	struct target_process target, other;
 	uint32_t thread; /* of the last definition */
 	struct profile *profile;
 	struct symbolizer *symbolizer;
-	int identify; /* what the kernel was told last, -1: nothing */
+	int identify; /* enum identification that the kernel was told last, -1: none */
 };
 
-static void note(void *context, const struct target_process *target, bool identify)
+static void note(void *context, const struct target_process *target, enum identification identify)
 {
 	struct bench *bench = context;
 
@@ -53,7 +57,7 @@ static void add_trusted(struct bench *bench)
 	for (int i = 1; i < FIRST_CHECKS; i++)
 		assert_false(check(bench));
 	assert_true(check(bench));
-	assert_int_equal(bench->identify, false);
+	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
 static void rename_code(struct bench *bench, int number, const char *name)
@@ -95,6 +99,7 @@ static int set_up(void **state)
 		offsets__layout(&bench->target.runtime.offsets, &bench->target.runtime.layout), 0);
 	bench->target.runtime.code_type = FAKE_CODE_TYPE;
 	bench->profile = profile__new();
+	bench->profile->rate_hz = QUICK_HZ;
 	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
 	add_trusted(bench);
 	*state = bench;
@@ -159,7 +164,7 @@ static void doubts_what_was_replaced(void **state)
 	assert_false(doubts(bench, all));
 	replace_code(bench, 1, 7);
 	assert_true(check(bench));
-	assert_int_equal(bench->identify, true);
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
 	assert_true(doubts(bench, all));
 	assert_false(doubts(bench, two));
 	symbolizer__settle(bench->symbolizer);
@@ -271,7 +276,7 @@ static void does_not_doubt_a_new_process(void **state)
 	for (int i = 1; i < QUIET_CHECKS; i++)
 		assert_false(check(bench));
 	assert_true(check(bench));
-	assert_int_equal(bench->identify, false);
+	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
 static void tells_apart_until_it_is_quiet(void **state)
@@ -285,7 +290,46 @@ static void tells_apart_until_it_is_quiet(void **state)
 	for (int i = 1; i < QUIET_CHECKS; i++)
 		assert_false(check(bench));
 	assert_true(check(bench));
-	assert_int_equal(bench->identify, false);
+	assert_int_equal(bench->identify, IDENTIFIED_NOT);
+}
+
+/* What comes and goes between two checks. */
+static void tells_apart_by_words_at_low_rates(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack = define(bench, 0, 0, 0);
+
+	bench->profile->rate_hz = CAREFUL_HZ;
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_BY_WORDS);
+	assert_false(check(bench));
+	assert_int_equal(bench->identify, -1);
+	/* From a definition. */
+	define(bench, 0, 0, identity_of(bench, 0, 7));
+	assert_false(doubts(bench, stack));
+	assert_true(check(bench));
+	assert_false(doubts(bench, stack));
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
+	for (int i = 1; i < QUIET_CHECKS; i++)
+		assert_false(check(bench));
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_BY_WORDS);
+	bench->profile->rate_hz = QUICK_HZ;
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_NOT);
+}
+
+/* Its names lie where the other one's did. */
+static void doubts_what_has_equal_words(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack;
+
+	bench->profile->rate_hz = CAREFUL_HZ;
+	check(bench);
+	stack = define(bench, 0, 0, 0);
+	define(bench, 0, 0, identity_of(bench, 0, 42) ^ 1);
+	assert_true(doubts(bench, stack));
 }
 
 /* From 3.14 on: what was freed may have taken turns with what is there again. */
@@ -308,11 +352,11 @@ static void tells_apart_once_code_was_freed(void **state)
 	assert_false(check(bench));
 	interpreter.generation++;
 	assert_true(check(bench));
-	assert_int_equal(bench->identify, true);
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
 	for (int i = 1; i < QUIET_CHECKS; i++)
 		assert_false(check(bench));
 	assert_true(check(bench));
-	assert_int_equal(bench->identify, false);
+	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
 /* What is there by now is not what was sampled. */
@@ -593,6 +637,8 @@ int main(void)
 		TEST(what_ended_is_named_all_the_same),
 		TEST(forgets_what_ran_before_an_exec),
 		TEST(keeps_what_has_ended_for_a_while),
+		TEST(tells_apart_by_words_at_low_rates),
+		TEST(doubts_what_has_equal_words),
 		TEST(tells_apart_once_code_was_freed),
 		TEST(counts_further_threads_as_one),
 		TEST(tells_all_threads_apart),
