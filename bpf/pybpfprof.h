@@ -406,7 +406,7 @@ static inline __u64 code_identity_with(__u64 identity, __u64 name, __u64 filenam
 struct slot {
 	__u64 hash;    /* 0: never used */
 	__u64 count;   /* only grows, also from one owner to the next */
-	__u64 defined; /* 1 once the owner's definition is in the ring buffer */
+	__u64 defined; /* once the owner's definition is in the ring buffer: its base and 1 more */
 };
 
 struct bucket {

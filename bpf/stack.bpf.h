@@ -54,8 +54,9 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	return 1;
 }
 
-/* Gives SLOT to this stack; what it counted stays its own. */
-static __always_inline void take_slot(struct slot *slot, __u64 hash, bool defined)
+/* Gives SLOT to this stack; what it counted stays its own.  A stack that comes back has another
+ * number in DEFINED: user space is not to take what was another's meanwhile for its own. */
+static __always_inline void take_slot(struct slot *slot, __u64 hash, __u64 defined)
 {
 	slot->hash = hash;
 	slot->defined = defined;
@@ -89,7 +90,7 @@ static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct
 			continue;
 		if (!send_definition(cpu, first_slot + chosen, slot->count))
 			return false;
-		take_slot(slot, walk->hash, true);
+		take_slot(slot, walk->hash, slot->count + 1);
 		return true;
 	}
 	return false;

@@ -15,7 +15,8 @@
 struct owner {
 	uint64_t hash; /* 0: nobody yet */
 	uint64_t name;
-	uint64_t counted; /* the slot's count up to which it was given away */
+	uint64_t base;	  /* the slot's count at which it became the owner ... */
+	uint64_t counted; /* ... and up to which it was given away */
 	enum outcome outcome;
 	bool old; /* since before the last time that owners were aged */
 };
@@ -117,20 +118,26 @@ void slots__take(struct slots *slots, const void *record, size_t size)
 	owner = &slots->owners[(size_t)definition->cpu * STACK_SLOTS + definition->slot];
 	give(slots, owner, definition->base);
 	owner->hash = definition->hash;
+	owner->base = definition->base;
 	owner->outcome = definition->outcome;
 	owner->name = slots->sink.define(slots->sink.context, definition);
 	owner->old = false;
 }
 
+static bool is_owner(const struct owner *owner, const volatile struct slot *slot)
+{
+	return __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE) == owner->hash &&
+	       __atomic_load_n(&slot->defined, __ATOMIC_ACQUIRE) == owner->base + 1;
+}
+
 static void harvest_slot(struct slots *slots, struct owner *owner, const volatile struct slot *slot)
 {
-	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
+	bool was_owner = is_owner(owner, slot);
 	uint64_t count = slot_count(slot);
 
 	/* Taken over just now: the definition on its way says what was whose. */
-	if (hash != owner->hash || __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE) != hash)
-		return;
-	give(slots, owner, count);
+	if (was_owner && is_owner(owner, slot))
+		give(slots, owner, count);
 }
 
 void slots__harvest(struct slots *slots)

@@ -39,6 +39,7 @@ static uint64_t define(void *context, const struct definition *definition)
 
 	slot->hash = definition->hash;
 	slot->count = definition->base + 1;
+	slot->defined = definition->base + 1;
 	if (!symbolizer__define(pipeline->symbolizer, definition, &thread, &stack))
 		return UINT64_MAX;
 	return (uint64_t)thread << 32 | stack;

@@ -296,6 +296,9 @@ static void drives_out_what_is_defined(void **state)
 			 first + (preferred + 1) % SLOTS_PER_BUCKET);
 	assert_true(sample_stack(stacks[preferred]));
 	assert_true(kernel__slot(0, first + preferred)->defined);
+	/* One that takes a slot has a number of its own there. */
+	assert_int_equal(kernel__slot(0, first + (preferred + 1) % SLOTS_PER_BUCKET)->defined,
+			 kernel__slot(0, first + (preferred + 1) % SLOTS_PER_BUCKET)->count);
 	assert_int_equal(lost(), 0);
 }
 

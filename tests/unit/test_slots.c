@@ -60,11 +60,11 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 
 	(void)state;
 	slots__take(slots, &definition, size_of(1));
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 3 };
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 3, .defined = 1 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
 	/* The next owner took it at 5, which user space has not heard of yet. */
-	*kernels_slot() = (struct slot){ .hash = 2, .count = 9 };
+	*kernels_slot() = (struct slot){ .hash = 2, .count = 9, .defined = 6 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
 	definition.hash = 2;
@@ -77,12 +77,40 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 	slots__free(slots);
 }
 
+/* User space has heard of none of it. */
+static void an_owner_that_comes_back_gets_nothing_of_the_others(void **state)
+{
+	struct slots *slots = begin();
+
+	(void)state;
+	slots__take(slots, &definition, size_of(1));
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 3, .defined = 1 };
+	slots__harvest(slots);
+	/* Another one took it at 4, and the first one again at 6. */
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 7, .defined = 7 };
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 3);
+	definition.hash = 2;
+	definition.base = 4;
+	slots__take(slots, &definition, size_of(1));
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 4);
+	assert_int_equal(counted[2], 0);
+	definition.hash = 1;
+	definition.base = 6;
+	slots__take(slots, &definition, size_of(1));
+	slots__harvest(slots);
+	assert_int_equal(counted[1], 5);
+	assert_int_equal(counted[2], 2);
+	slots__free(slots);
+}
+
 static void what_was_never_defined_is_told(void **state)
 {
 	struct slots *slots = begin();
 
 	(void)state;
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 7 };
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 7, .defined = 5 };
 	slots__harvest(slots);
 	assert_int_equal(slots__undefined(slots), 7);
 	/* But its definition may be on its way. */
@@ -150,7 +178,7 @@ static void stacks_that_are_not_seen_again_age(void **state)
 
 	(void)state;
 	slots__take(slots, &definition, size_of(1));
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 3 };
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 3, .defined = 1 };
 	slots__harvest(slots);
 	slots__age(slots);
 	/* A sample that was on its way when the epoch began. */
@@ -162,7 +190,7 @@ static void stacks_that_are_not_seen_again_age(void **state)
 	assert_int_equal(slots__undefined(slots), 0);
 	definition.hash = 2;
 	definition.base = 4;
-	*kernels_slot() = (struct slot){ .hash = 2, .count = 6 };
+	*kernels_slot() = (struct slot){ .hash = 2, .count = 6, .defined = 5 };
 	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 4);
@@ -181,7 +209,7 @@ static void stacks_that_are_seen_again_stay(void **state)
 		slots__age(slots);
 		definition.base = samples - 1;
 		slots__take(slots, &definition, size_of(1));
-		*kernels_slot() = (struct slot){ .hash = 1, .count = samples };
+		*kernels_slot() = (struct slot){ .hash = 1, .count = samples, .defined = samples };
 		slots__harvest(slots);
 		assert_int_equal(counted[1], samples);
 	}
@@ -195,7 +223,7 @@ static void stacks_get_other_names(void **state)
 	(void)state;
 	slots__take(slots, &definition, size_of(1));
 	slots__rename(slots, add_one, NULL);
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 3 };
+	*kernels_slot() = (struct slot){ .hash = 1, .count = 3, .defined = 1 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 0);
 	assert_int_equal(counted[2], 3);
@@ -206,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_goes_from_owner_to_owner),
+		cmocka_unit_test(an_owner_that_comes_back_gets_nothing_of_the_others),
 		cmocka_unit_test(what_was_never_defined_is_told),
 		cmocka_unit_test(what_is_no_definition_is_passed_over),
 		cmocka_unit_test(stacks_that_are_not_seen_again_age),
