@@ -18,9 +18,14 @@
 #define GONE_TEXT	"[code object gone before it was read]"
 #define NOT_KEPT_TEXT	"[code object of a process with too many names]"
 #define SURPLUS_TEXT	"[code object of a process with too many of them]"
+#define CALLERS_TEXT	"[callers, of a process with too many stacks]"
 
 /* What one process may add to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)
+
+/* The same in stacks: one takes some 256 bytes beside its frames, with its sample. */
+#define STACK_BYTES_MAX	   (256 * 1024 * 1024)
+#define STACK_BYTES(depth) (256 + (depth) * sizeof(uint32_t))
 
 /* So many places of a process's code are remembered; to find one again takes but longer. */
 #define PLACES_MAX (256 * 1024)
@@ -276,6 +281,23 @@ bool known_process__locate(struct known_process *process, const struct frame *fr
 bool known_process__check(struct known_process *process, symbolizer__identify identify,
 			  void *context)
 {
+uint32_t known_process__stack(struct known_process *process, const uint32_t *locations,
+			      uint32_t depth)
+{
+	struct profile *profile = process->shared->profile;
+	uint32_t cut[2];
+
+	if (depth <= 2 || profile__has_stack(profile, locations, depth))
+		return profile__stack(profile, locations, depth);
+	if (process->stack_bytes >= STACK_BYTES_MAX) {
+		cut[0] = locations[0];
+		cut[1] = profile__location(profile, add_unnamed(profile, CALLERS_TEXT), LINE_NONE);
+		return profile__stack(profile, cut, 2);
+	}
+	process->stack_bytes += STACK_BYTES(depth);
+	return profile__stack(profile, locations, depth);
+}
+
 	enum identification before = process->identify;
 	bool changed = code_table__check(process->codes);
 

@@ -47,6 +47,7 @@ struct known_process {
 	struct thread_names *thread_names;
 	size_t names_bytes;	      /* of its code objects, that the profile did not have yet */
 	size_t places;		      /* that were found, and are remembered */
+	size_t stack_bytes;	      /* of its stacks, that the profile did not have yet */
 	bool replaced;		      /* since the last check, one was */
 	unsigned int checks_to_go;    /* for which the kernel identifies code objects wholly */
 	enum identification identify; /* what it was told */
@@ -74,6 +75,11 @@ void known_process__update(struct known_process *process);
 /* The location of a Python FRAME in *LOCATION; false where Python hides such. */
 bool known_process__locate(struct known_process *process, const struct frame *frame,
 			   uint32_t *location);
+
+/* The profile's stack of DEPTH LOCATIONS, leaf first; where it has too many, its leaf alone, with a
+ * root that says so. */
+uint32_t known_process__stack(struct known_process *process, const uint32_t *locations,
+			      uint32_t depth);
 
 /* Checks that its code objects are what they were; returns whether its stacks are to be defined
  * anew.  IDENTIFY is called with CONTEXT where they are to be identified otherwise than before. */

@@ -230,6 +230,11 @@ bool profile__has_thread(const struct profile *profile, uint32_t process, uint32
 	return table__find(&profile->index->threads, key, sizeof(key));
 }
 
+bool profile__has_stack(const struct profile *profile, const uint32_t *locations, uint32_t depth)
+{
+	return table__find(&profile->index->stacks, locations, depth * sizeof(*locations));
+}
+
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth)
 {
 	struct table *table = &profile->index->stacks;

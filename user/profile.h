@@ -119,8 +119,9 @@ void profile__label(struct profile *profile, uint32_t process, const char *name,
 /* Whether STACK has a function whose name is not known. */
 bool profile__lacks_names(const struct profile *profile, uint32_t stack);
 
-/* Whether profile__thread would find that thread. */
+/* Whether profile__thread would find that thread, and profile__stack that stack. */
 bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid);
+bool profile__has_stack(const struct profile *profile, const uint32_t *locations, uint32_t depth);
 
 /* Adds COUNT to the sample of THREAD and STACK. */
 void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count);

@@ -223,7 +223,7 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 		depth += add_location(symbolizer, process, &definition->frames[i],
 				      &locations[depth]);
 	*thread = add_thread(symbolizer, process, definition);
-	*stack = profile__stack(symbolizer->shared.profile, locations, depth);
+	*stack = known_process__stack(process, locations, depth);
 	return true;
 }
 
@@ -396,6 +396,7 @@ void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_nu
 		process->process = numbers->processes[process->process];
 		process->threads = 0;
 		symbolizer->by_index[process->process] = process;
+		process->stack_bytes = 0;
 		thread_names__renumber(process->thread_names, numbers);
 	}
 	for (size_t i = 0; i < profile->thread_count; i++)
