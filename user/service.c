@@ -5,6 +5,15 @@
 #include "service.h"
 #include "xalloc.h"
 
+char *service__key(const json_t *labels)
+{
+	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+
+	if (!text)
+		out_of_memory();
+	return text;
+}
+
 static string_id label_text(struct profile *profile, const json_t *labels, const char *name)
 {
 	const char *value = json_string_value(json_object_get(labels, name));

@@ -10,6 +10,10 @@
 
 #include "profile.h"
 
+/* The text by which the service that is LABELS is told from another, alike in whatever order they
+ * are; the caller frees. */
+char *service__key(const json_t *labels);
+
 /* Adds the service that is LABELS, and SERIAL to the caller; its thread. */
 uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *labels);
 

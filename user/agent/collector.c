@@ -94,7 +94,7 @@ static uint32_t add_service(struct collector *collector, json_t *labels)
 
 static struct service *get_service(struct collector *collector, json_t *labels)
 {
-	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = service__key(labels);
 	struct service *service;
 
 	HASH_FIND_STR(collector->services, text, service);

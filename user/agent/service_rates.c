@@ -5,6 +5,7 @@
 
 #include "hash_table.h"
 #include "plain_text.h"
+#include "service.h"
 #include "service_rates.h"
 #include "xalloc.h"
 
@@ -61,7 +62,7 @@ void service_rates__free(struct service_rates *rates)
 
 static struct service *get_service(struct service_rates *rates, const json_t *labels)
 {
-	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = service__key(labels);
 	const char *name = json_string_value(json_object_get(labels, "service_name"));
 	struct service *service;
 

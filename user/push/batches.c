@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "batches.h"
 #include "hash_table.h"
+#include "service.h"
 #include "xalloc.h"
 
 /* What a message of the encoded profile takes beside its strings, at most about. */
@@ -61,7 +62,7 @@ static char *series_key(const json_t *labels)
 		json_object_set_new(sent, name, json_string(text));
 		free(text);
 	}
-	key = json_dumps(sent, JSON_COMPACT | JSON_SORT_KEYS);
+	key = service__key(sent);
 	json_decref(sent);
 	return key;
 }

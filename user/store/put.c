@@ -12,6 +12,7 @@
 
 #include "database.h"
 #include "packing.h"
+#include "service.h"
 #include "xalloc.h"
 
 /* One for each so many. */
@@ -249,7 +250,7 @@ static int compare_rows(const void *left, const void *right)
 
 static int64_t put_labels(struct writer *writer, json_t *labels)
 {
-	char *text = json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = service__key(labels);
 	int64_t id;
 
 	bind_text(writer, TABLE_LABEL_SETS, text);
