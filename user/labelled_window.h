@@ -16,6 +16,8 @@ struct labelled_window {
 	/* Of each process of the profile: an object of strings; of one without samples NULL, maybe.
 	 */
 	json_t *const *labels;
+	/* The same of each thread, with what tells it from others; NULL: nothing does. */
+	json_t *const *thread_labels;
 	/* Of each of its samples: which of the window's it was before some were left out; NULL:
 	 * none was.
 	 */
@@ -26,5 +28,12 @@ struct labelled_window {
 	const struct labelled_window *next;
 	unsigned int rate, rates; /* which of them it is, from 0, and of how many; 0: of one */
 };
+
+/* The labels of THREAD, which has samples. */
+static inline json_t *labelled_window__labels(const struct labelled_window *window, uint32_t thread)
+{
+	return window->thread_labels ? window->thread_labels[thread]
+				     : window->labels[window->profile->threads[thread].process];
+}
 
 #endif

@@ -160,6 +160,19 @@ def test_processes_are_apart_on_request(any_python, target, agent, store):
     assert {found["node"] for found in labels} == {"here"}
 
 
+def test_threads_are_apart_on_request(any_python, target, agent, report, store):
+    jobs = {"first worker": "first_job", "zweiter; \u00fc 2": "second_job", "the main one": "main_job"}
+    target(any_python, "named_threads.py", environment=named("web"))
+    run = agent("--window", "0.5s", "-r", "199", "--with-thread")
+    wait_for(lambda: {found.get("thread") for found in label_sets(store)
+                      if found["service_name"] == own("web")} >= set(jobs))
+    end(run)
+    for name, job in jobs.items():
+        rows = report("--label", "thread=" + name, "--label", "service_name=" + own("web"))
+        assert total(rows) > 0
+        assert all(any(job in frame for frame in frames) for _, frames, _ in rows), rows
+
+
 def test_service_is_known_after_its_environment_is_gone(any_python, target, agent, store):
     """And what it forks is of it."""
     def services(pid):

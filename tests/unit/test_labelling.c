@@ -27,10 +27,8 @@ static struct profile *two_services(void)
 	return profile;
 }
 
-static struct labelled *label(const struct profile *profile, const char *rule,
-			      struct relabel_rules *rules)
+static struct labelled *label_as(const struct profile *profile, const struct labelling *labelling)
 {
-	const struct labelling labelling = { .node = "n", .rules = rules };
 	static struct window window;
 
 	window = (struct window){
@@ -38,9 +36,17 @@ static struct labelled *label(const struct profile *profile, const char *rule,
 	};
 	window.ledger.lost = LOST;
 	window.ledger.events += LOST;
+	return labelled__new(&window, labelling);
+}
+
+static struct labelled *label(const struct profile *profile, const char *rule,
+			      struct relabel_rules *rules)
+{
+	const struct labelling labelling = { .node = "n", .rules = rules };
+
 	if (rule)
 		assert_null(relabel__add(rules, rule));
-	return labelled__new(&window, &labelling);
+	return label_as(profile, &labelling);
 }
 
 static uint64_t sum_of(const struct profile *profile)
@@ -174,6 +180,39 @@ static void one_rate_is_one_part(void **state)
 	profile__free(profile);
 }
 
+static const char *thread_label(const struct labelled_window *window, uint32_t thread)
+{
+	return json_string_value(
+		json_object_get(labelled_window__labels(window, thread), "thread"));
+}
+
+static void threads_are_apart_on_request(void **state)
+{
+	struct profile *profile = two_services();
+	uint32_t worker = synthetic__thread(profile, 200, "python3 other.py", 201, "worker");
+	uint32_t leaf = synthetic__location(profile, "work", "/srv/", "other.py", 5, 11);
+	struct relabel_rules rules = { 0 };
+	const struct labelling labelling = { .node = "n", .with_thread = true, .rules = &rules };
+	const struct labelled_window *window;
+	struct labelled *labelled;
+
+	(void)state;
+	synthetic__add(profile, OUTCOME_PYTHON, worker, &leaf, 1, 4);
+	labelled = label_as(profile, &labelling);
+	window = labelled__window(labelled);
+	assert_string_equal(thread_label(window, worker), "worker");
+	assert_string_equal(thread_label(window, worker - 1), "MainThread");
+	assert_null(json_object_get(window->labels[1], "thread"));
+	labelled__free(labelled);
+	assert_null(relabel__add(&rules, "{\"source_labels\":[\"thread\"],\"regex\":\"worker\","
+					 "\"action\":\"keep\"}"));
+	labelled = label_as(profile, &labelling);
+	assert_int_equal(sum_of(labelled__window(labelled)->profile), 4);
+	labelled__free(labelled);
+	relabel__free(&rules);
+	profile__free(profile);
+}
+
 static void all_is_dropped(void **state)
 {
 	struct profile *profile = two_services();
@@ -195,7 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_kept),	   cmocka_unit_test(what_is_dropped_is_in_no_sum),
 		cmocka_unit_test(rates_are_apart), cmocka_unit_test(one_rate_is_one_part),
-		cmocka_unit_test(all_is_dropped),
+		cmocka_unit_test(all_is_dropped),  cmocka_unit_test(threads_are_apart_on_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static void other_environments_do_not(void **state)
 static char *labels_text(const struct profile *profile, const struct relabel_rules *rules)
 {
 	const struct labelling labelling = { .node = "node1", .rules = rules };
-	json_t *labels = labels__of(profile, 0, &labelling);
+	json_t *labels = labels__of(profile, 0, NULL, &labelling);
 	char *text = labels ? json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
 	json_decref(labels);
@@ -116,7 +116,7 @@ static void a_pid_is_a_label_on_request(void **state)
 
 	(void)state;
 	synthetic__main_thread(profile, 1, 10, "worker.py", "python3 worker.py");
-	labels = labels__of(profile, 0, &labelling);
+	labels = labels__of(profile, 0, NULL, &labelling);
 	assert_string_equal(json_string_value(json_object_get(labels, "pid")), "10");
 	json_decref(labels);
 	profile__free(profile);

@@ -19,6 +19,7 @@ struct labelling agent__labelling(const struct agent *agent)
 	return (struct labelling){
 		.node = agent->options->node,
 		.with_pid = agent->options->with_pid,
+		.with_thread = agent->options->sampled.threads == THREADS_ALL,
 		.rules = &agent->rules,
 		.pods = agent->pods,
 	};

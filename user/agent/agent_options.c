@@ -121,6 +121,13 @@ static char *take_with_pid(void *options, const char *value)
 	return NULL;
 }
 
+static char *take_with_thread(void *options, const char *value)
+{
+	(void)value;
+	((struct agent_options *)options)->sampled.threads = THREADS_ALL;
+	return NULL;
+}
+
 static char *take_relabel(void *options, const char *value)
 {
 	return relabel__add(&((struct agent_options *)options)->rules, value);
@@ -232,6 +239,8 @@ static const struct option_entry entries[] = {
 	  take_node, NULL, 0 },
 	{ "with-pid", 0, NULL, "a label `pid`, so that each process is apart", take_with_pid, NULL,
 	  0 },
+	{ "with-thread", 0, NULL, "a label `thread`, its name, so that threads are apart",
+	  take_with_thread, NULL, SETTING_FIXED },
 	{ "relabel", 0, "RULE",
 	  "change labels, or choose by them, as Prometheus' relabel_config\n"
 	  "has it; several are given in order.  In one word, as JSON:\n"
@@ -300,7 +309,7 @@ static enum exit_status read_options(int count, char **arguments, const struct s
 
 	*options = (struct agent_options){
 		.level = LOG_INFO,
-		/* No label tells threads. */
+		/* No label tells threads, unless that is asked for. */
 		.sampled = { .processes_max = TARGETS_MAX,
 			     .following = FOLLOW_ALL,
 			     .threads = THREADS_MERGED },

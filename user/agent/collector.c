@@ -36,7 +36,7 @@ struct collector {
 struct addition {
 	struct collector *collector;
 	const struct labelled_window *window;
-	struct service **services; /* of its processes */
+	struct service **services; /* of its threads */
 	uint32_t *functions, *locations, *stacks;
 };
 
@@ -111,12 +111,13 @@ static struct service *get_service(struct collector *collector, json_t *labels)
 	return service;
 }
 
-static struct service *service_of(struct addition *addition, uint32_t process)
+static struct service *service_of(struct addition *addition, uint32_t thread)
 {
-	struct service **service = &addition->services[process];
+	struct service **service = &addition->services[thread];
 
 	if (!*service)
-		*service = get_service(addition->collector, addition->window->labels[process]);
+		*service = get_service(addition->collector,
+				       labelled_window__labels(addition->window, thread));
 	return *service;
 }
 
@@ -190,8 +191,7 @@ static void add_samples(struct addition *addition)
 
 	for (size_t i = 0; i < from->sample_count; i++) {
 		const struct profile_sample *sample = &from->samples[i];
-		const struct service *service =
-			service_of(addition, from->threads[sample->thread].process);
+		const struct service *service = service_of(addition, sample->thread);
 		uint64_t count = count_of(addition, i);
 
 		if (service->wanted && count)
@@ -236,7 +236,7 @@ static void add_rate(struct collector *collector, const struct labelled_window *
 	const struct profile *from = window->profile;
 	struct addition addition = { .collector = collector, .window = window };
 
-	addition.services = xcalloc(from->process_count + 1, sizeof(*addition.services));
+	addition.services = xcalloc(from->thread_count + 1, sizeof(*addition.services));
 	addition.functions = xcalloc(from->function_count + 1, sizeof(uint32_t));
 	addition.locations = xcalloc(from->location_count + 1, sizeof(uint32_t));
 	addition.stacks = xcalloc(from->stack_count + 1, sizeof(uint32_t));

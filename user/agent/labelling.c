@@ -20,38 +20,69 @@ struct part {
 struct labelled {
 	struct part parts[SERVICE_HALVINGS_MAX]; /* the highest rate first */
 	unsigned int count;			 /* one at least */
-	json_t **labels;
-	size_t process_count;
+	struct labelled_window whole;		 /* as if it had been sampled at one rate */
+	json_t **labels, **thread_labels;
+	size_t process_count, thread_count;
 	uint64_t dropped;
 };
 
-/* The labels of the processes that have samples; whether all of these have, and the rate of all. */
-static bool find_labels(struct labelled *labelled, const struct profile *profile,
-			const struct labelling *labelling)
+static void find_process_labels(struct labelled *labelled, const struct profile *profile,
+				const struct labelling *labelling)
 {
-	bool *asked = xcalloc(profile->process_count + 1, sizeof(*asked)), alike = true;
+	bool *asked = xcalloc(profile->process_count + 1, sizeof(*asked));
 
 	labelled->labels = xcalloc(profile->process_count + 1, sizeof(*labelled->labels));
 	labelled->process_count = profile->process_count;
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		uint32_t process = profile->threads[profile->samples[i].thread].process;
 
-		if (asked[process])
-			continue;
+		if (!asked[process])
+			labelled->labels[process] = labels__of(profile, process, NULL, labelling);
 		asked[process] = true;
-		labelled->labels[process] = labels__of(profile, process, labelling);
-		alike &= labelled->labels[process] && !profile->processes[process].halvings;
 	}
 	free(asked);
-	return alike;
 }
 
-static unsigned int halvings_of(const struct profile *profile, uint32_t process)
+static void find_thread_labels(struct labelled *labelled, const struct profile *profile,
+			       const struct labelling *labelling)
 {
-	return profile->processes[process].halvings % SERVICE_HALVINGS_MAX;
+	bool *asked = xcalloc(profile->thread_count + 1, sizeof(*asked));
+
+	labelled->thread_labels =
+		xcalloc(profile->thread_count + 1, sizeof(*labelled->thread_labels));
+	labelled->thread_count = profile->thread_count;
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		uint32_t number = profile->samples[i].thread;
+		const struct profile_thread *thread = &profile->threads[number];
+
+		if (!asked[number])
+			labelled->thread_labels[number] =
+				labels__of(profile, thread->process, profile->strings[thread->name],
+					   labelling);
+		asked[number] = true;
+	}
+	free(asked);
 }
 
-/* Adds a part with the samples of those processes whose rate is halved so often. */
+/* Whether nothing of the window is dropped, nor was sampled at another rate than the rest. */
+static bool is_whole(const struct labelled *labelled, const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		uint32_t thread = profile->samples[i].thread;
+
+		if (!labelled_window__labels(&labelled->whole, thread) ||
+		    profile->processes[profile->threads[thread].process].halvings)
+			return false;
+	}
+	return true;
+}
+
+static unsigned int halvings_of(const struct profile *profile, uint32_t thread)
+{
+	return profile->processes[profile->threads[thread].process].halvings % SERVICE_HALVINGS_MAX;
+}
+
+/* Adds a part with the samples of those threads whose rate is halved so often. */
 static void add_part(struct labelled *labelled, const struct window *window, unsigned int halvings)
 {
 	const struct profile *profile = window->profile;
@@ -63,9 +94,10 @@ static void add_part(struct labelled *labelled, const struct window *window, uns
 	kept->sample_count = 0;
 	part->numbers = xcalloc(profile->sample_count + 1, sizeof(*part->numbers));
 	for (size_t i = 0; i < profile->sample_count; i++) {
-		uint32_t process = profile->threads[profile->samples[i].thread].process;
+		uint32_t thread = profile->samples[i].thread;
 
-		if (!labelled->labels[process] || halvings_of(profile, process) != halvings)
+		if (!labelled_window__labels(&labelled->whole, thread) ||
+		    halvings_of(profile, thread) != halvings)
 			continue;
 		part->numbers[kept->sample_count] = i;
 		kept->samples[kept->sample_count++] = profile->samples[i];
@@ -82,10 +114,9 @@ static void split(struct labelled *labelled, const struct window *window)
 
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
-		uint32_t process = profile->threads[sample->thread].process;
 
-		if (labelled->labels[process])
-			used[halvings_of(profile, process)] = true;
+		if (labelled_window__labels(&labelled->whole, sample->thread))
+			used[halvings_of(profile, sample->thread)] = true;
 		else
 			labelled->dropped += sample->count;
 	}
@@ -147,22 +178,19 @@ static void take_whole(struct labelled *labelled, const struct window *window)
 }
 
 /* Makes of the parts what sinks are given: one after the other. */
-static void chain(struct labelled *labelled, const struct window *window)
+static void chain(struct labelled *labelled)
 {
 	for (unsigned int i = 0; i < labelled->count; i++) {
 		struct part *part = &labelled->parts[i];
 
-		part->window = (struct labelled_window){
-			.start_unix_ns = window->start_unix_ns,
-			.end_unix_ns = window->end_unix_ns,
-			.profile = part->numbers ? &part->profile : window->profile,
-			.ledger = &part->ledger,
-			.labels = labelled->labels,
-			.numbers = part->numbers,
-			.next = i + 1 < labelled->count ? &part[1].window : NULL,
-			.rate = i,
-			.rates = labelled->count,
-		};
+		part->window = labelled->whole;
+		if (part->numbers)
+			part->window.profile = &part->profile;
+		part->window.ledger = &part->ledger;
+		part->window.numbers = part->numbers;
+		part->window.next = i + 1 < labelled->count ? &part[1].window : NULL;
+		part->window.rate = i;
+		part->window.rates = labelled->count;
 	}
 }
 
@@ -170,13 +198,24 @@ struct labelled *labelled__new(const struct window *window, const struct labelli
 {
 	struct labelled *labelled = xcalloc(1, sizeof(*labelled));
 
-	if (find_labels(labelled, window->profile, labelling)) {
+	find_process_labels(labelled, window->profile, labelling);
+	if (labelling->with_thread)
+		find_thread_labels(labelled, window->profile, labelling);
+	labelled->whole = (struct labelled_window){
+		.start_unix_ns = window->start_unix_ns,
+		.end_unix_ns = window->end_unix_ns,
+		.profile = window->profile,
+		.ledger = &window->ledger,
+		.labels = labelled->labels,
+		.thread_labels = labelled->thread_labels,
+	};
+	if (is_whole(labelled, window->profile)) {
 		take_whole(labelled, window);
 	} else {
 		split(labelled, window);
 		account(labelled, &window->ledger);
 	}
-	chain(labelled, window);
+	chain(labelled);
 	return labelled;
 }
 
@@ -184,6 +223,8 @@ void labelled__free(struct labelled *labelled)
 {
 	for (size_t i = 0; i < labelled->process_count; i++)
 		json_decref(labelled->labels[i]);
+	for (size_t i = 0; i < labelled->thread_count; i++)
+		json_decref(labelled->thread_labels[i]);
 	for (unsigned int i = 0; i < labelled->count; i++) {
 		struct part *part = &labelled->parts[i];
 
@@ -192,6 +233,7 @@ void labelled__free(struct labelled *labelled)
 		free(part->numbers);
 	}
 	free(labelled->labels);
+	free(labelled->thread_labels);
 	free(labelled);
 }
 

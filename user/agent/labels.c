@@ -97,7 +97,8 @@ static void remove_hidden(json_t *labels)
 		set(labels, "service_name", "unknown_service");
 }
 
-json_t *labels__of(const struct profile *profile, uint32_t index, const struct labelling *labelling)
+json_t *labels__of(const struct profile *profile, uint32_t index, const char *thread,
+		   const struct labelling *labelling)
 {
 	const struct profile_process *process = &profile->processes[index];
 	const char *container = profile->strings[process->container_id];
@@ -117,6 +118,8 @@ json_t *labels__of(const struct profile *profile, uint32_t index, const struct l
 	snprintf(pid, sizeof(pid), "%u", process->pid);
 	if (labelling->with_pid)
 		set(labels, "pid", pid);
+	if (thread)
+		set(labels, "thread", thread);
 	if (!labelling->rules->count)
 		return labels;
 	set_hidden(labels, profile, process, pod);

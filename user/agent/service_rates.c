@@ -86,7 +86,8 @@ static void count_samples(struct service_rates *rates, const struct labelled_win
 		uint32_t process = profile->threads[profile->samples[i].thread].process;
 		struct service **service = &rates->of_process[process];
 
-		if (!profile->samples[i].count)
+		/* What rules keep by its thread alone has no service of its process. */
+		if (!profile->samples[i].count || !window->labels[process])
 			continue;
 		if (!*service)
 			*service = get_service(rates, window->labels[process]);

@@ -150,7 +150,7 @@ static json_t *target_json(const struct agent *agent, const struct target_proces
 	json_t *labels, *json;
 
 	target__describe(target, profile, index);
-	labels = labels__of(profile, index, &labelling);
+	labels = labels__of(profile, index, NULL, &labelling);
 	json = json_pack("{s:i, s:O*, s:O*, s:s, s:s, s:f}", "pid", target->process.pid, "service",
 			 json_object_get(labels, "service_name"), "comm",
 			 json_object_get(labels, "comm"), "python", target->runtime.version,

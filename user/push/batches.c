@@ -112,18 +112,19 @@ static void merge_rows(struct batches *batches)
 static void make_rows(struct batches *batches)
 {
 	const struct profile *profile = batches->window->profile;
-	uint32_t *numbers = xcalloc(profile->process_count, sizeof(*numbers));
+	uint32_t *numbers = xcalloc(profile->thread_count, sizeof(*numbers));
 
 	batches->rows = xcalloc(profile->sample_count, sizeof(*batches->rows));
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
-		uint32_t process = profile->threads[sample->thread].process;
+		uint32_t *number = &numbers[sample->thread];
 
-		if (!numbers[process])
-			numbers[process] =
-				find_series(batches, batches->window->labels[process]) + 1;
+		if (!*number)
+			*number = find_series(batches, labelled_window__labels(batches->window,
+									       sample->thread)) +
+				  1;
 		batches->rows[batches->row_count++] =
-			(struct row){ numbers[process] - 1, sample->stack, sample->count };
+			(struct row){ *number - 1, sample->stack, sample->count };
 	}
 	free(numbers);
 	qsort(batches->rows, batches->row_count, sizeof(*batches->rows), compare_rows);

@@ -58,6 +58,7 @@ static const char *attribute_name(const char *label)
 		{ "node", "host.name" },
 		{ "python_version", "process.runtime.version" },
 		{ "pid", "process.pid" },
+		{ "thread", "thread.name" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

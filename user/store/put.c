@@ -263,17 +263,18 @@ static int64_t put_labels(struct writer *writer, json_t *labels)
 static size_t make_rows(struct writer *writer, struct row **result)
 {
 	const struct profile *profile = writer->window->profile;
-	int64_t *label_sets = xcalloc(profile->process_count + 1, sizeof(*label_sets));
+	int64_t *label_sets = xcalloc(profile->thread_count + 1, sizeof(*label_sets));
 	struct row *rows = xcalloc(profile->sample_count + 1, sizeof(*rows));
 
 	for (size_t i = 0; i < profile->sample_count && !writer->wrong; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
-		uint32_t process = profile->threads[sample->thread].process;
+		int64_t *label_set = &label_sets[sample->thread];
 
-		if (!label_sets[process])
-			label_sets[process] = put_labels(writer, writer->window->labels[process]);
-		rows[i] = (struct row){ label_sets[process], put_stack(writer, sample->stack),
-					sample->count };
+		if (!*label_set)
+			*label_set = put_labels(
+				writer, labelled_window__labels(writer->window, sample->thread));
+		rows[i] =
+			(struct row){ *label_set, put_stack(writer, sample->stack), sample->count };
 	}
 	qsort(rows, profile->sample_count, sizeof(*rows), compare_rows);
 	free(label_sets);
