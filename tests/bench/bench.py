@@ -140,17 +140,15 @@ def main():
     common, newest = choose_pythons()
     wanted = arguments.only or KEYS
     chosen = [row for row in rows.ROWS if row.key in wanted]
-    plan = [(common, [tools.pybpfprof(), *tools.for_older()], chosen)]
+    plan = [(common, [tools.pybpfprof(), *tools.for_older()])]
     if newest:
-        plan.append((newest, [tools.pybpfprof(), *tools.for_own_version(newest)],
-                     [row for row in chosen if row.newest]))
+        plan.append((newest, [tools.pybpfprof(), *tools.for_own_version(newest)]))
     report = {"kernel": os.uname().release, "processor": processor(),
               "cpus": len(os.sched_getaffinity(0)), "date": time.strftime("%Y-%m-%d"),
               "quick": arguments.quick, "pythons": []}
-    for python, compared, on in plan:
+    for python, compared in plan:
         compared = select(compared, arguments.tool)
-        part = budget * len(on) / max(1, sum(len(each) for _, _, each in plan))
-        found = compare(python, compared, on, wanted, arguments.quick, part)
+        found = compare(python, compared, chosen, wanted, arguments.quick, budget / len(plan))
         report["pythons"].append({"name": python.name, "found": found,
                                   "versions": {tool.name: tool.version for tool in compared}})
     report["seconds"] = time.monotonic() - started

@@ -9,38 +9,36 @@ from processes import PROGRAMS, WORKLOADS
 
 # judge: Python -> what judge.py describes; roots: what every whole stack begins with; functions:
 # those whose CPU time the workload shows; turns: whether its turns tell its speed; rounds: runs of
-# each profiler, of so many seconds; newest: whether the row is also for what attaches to the newest
-# CPython alone.
+# each profiler, of so many seconds.
 Row = collections.namedtuple("Row", "key title path arguments rate pinned judge roots functions "
-                             "turns seconds rounds newest")
+                             "turns seconds rounds")
 
 
 def row(key, title, program, rate, judged, arguments=(), folder=WORKLOADS, pinned=True,
-        roots=("<module>",), functions=(), turns=True, seconds=1, rounds=6, newest=False):
+        roots=("<module>",), functions=(), turns=True, seconds=1, rounds=6):
     return Row(key, title, os.path.join(folder, program), arguments, rate, pinned, judged,
-               roots, functions, turns, seconds, rounds, newest)
+               roots, functions, turns, seconds, rounds)
 
 
 SHARES = ("alpha", "beta", "gamma", "delta", "epsilon")
 
 ROWS = (
     row("recursion", "Recursion 50 deep, short calls, 1,000 Hz", "recursion.py", 1000,
-        judge.recursion, newest=True),
+        judge.recursion),
     row("recursion-100", "Recursion 50 deep, short calls, 100 Hz", "recursion.py", 100,
         judge.recursion),
     row("shares", "Five functions with known shares, driven by a timer of 10 ms, 1,000 Hz",
         "shares.py", 1000,
         judge.calls("shares.py", [["<module>", "main", "cycle", name] for name in SHARES]),
         arguments=(3.7, "timer"), folder=PROGRAMS, functions=SHARES, turns=False, seconds=4,
-        rounds=2, newest=True),
+        rounds=2),
     row("threads", "160 threads, 159 of them asleep, 49 deep, 100 Hz", "nest.py", 100,
-        judge.nest(49), arguments=(49, 160), roots=("<module>", "_bootstrap"), newest=True),
+        judge.nest(49), arguments=(49, 160), roots=("<module>", "_bootstrap")),
     row("released", "C code without the GIL, and Python, by turns, 1,000 Hz", "released.py", 1000,
         judge.calls("released.py", [["<module>", "main", "compute"],
                                     ["<module>", "main", "hash_password"]]),
-        functions=("compute", "hash_password"), newest=True),
-    row("depth", "900 frames deep, 100 Hz", "nest.py", 100, judge.nest(900), arguments=(900, 1),
-        newest=True),
+        functions=("compute", "hash_password")),
+    row("depth", "900 frames deep, 100 Hz", "nest.py", 100, judge.nest(900), arguments=(900, 1)),
     row("asyncio", "An asyncio server under load, 1,000 Hz", "server.py", 1000,
         judge.calls("server.py", [["<module>", "handle", "answer", "digest"],
                                   ["<module>", "serve"]])),
