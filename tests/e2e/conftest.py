@@ -249,6 +249,15 @@ def session_target():
     targets.end()
 
 
+def children_of(pid):
+    """The processes that PID has, in the order of their start; none where it has ended."""
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
+            return [int(child) for child in children.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def cpu_seconds(pid):
     """CPU time of all its threads, those that have ended, too; None where it has ended itself."""
     try:

@@ -11,7 +11,7 @@ import signal
 import time
 import uuid
 
-from conftest import PATIENCE, PROGRAMS
+from conftest import PATIENCE, PROGRAMS, children_of
 
 # The layers are in memory: they must not lie within the root that they are laid over.
 RUN = """
@@ -144,12 +144,10 @@ def numbers(folder):
 def innermost(pid):
     """The last of a line of processes that have one child each: what PID has started in the end."""
     while True:
-        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
-            children = children.read().split()
+        children = children_of(pid)
         if not children:
             return pid
-        child, = children
-        pid = int(child)
+        pid, = children
 
 
 class Namespace:

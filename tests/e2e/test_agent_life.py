@@ -15,6 +15,7 @@ import time
 import pytest
 
 from agents import end, total, wait_for
+from conftest import children_of
 from push_servers import Backend
 from test_agent_http import Site, free_port
 
@@ -32,11 +33,6 @@ FILES_MORE = 24
 ENDED_MAX = 16
 
 pytestmark = [pytest.mark.alone, pytest.mark.timed, pytest.mark.timeout(2 * SECONDS + 300)]
-
-
-def children_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
-        return list(map(int, children.read().split()))
 
 
 def resident_kb(pid):

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from agents import wait_for
-from conftest import PATIENCE
+from conftest import PATIENCE, children_of
 from test_following import by_process, count
 
 pytestmark = pytest.mark.timed
@@ -17,11 +17,6 @@ UID = 33
 USER = b"www-data"
 RATE = 199
 SECONDS = 3
-
-
-def children_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
-        return list(map(int, children.read().split()))
 
 
 def user_of(pid):

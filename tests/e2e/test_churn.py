@@ -6,6 +6,7 @@ Threads in a short form; `make churn` takes half an hour.
 
 import os
 import re
+import sys
 import time
 
 import pytest
@@ -13,10 +14,14 @@ import pytest
 from conftest import PATIENCE, PROGRAMS
 from test_following import by_process, count
 
+sys.path.insert(0, PROGRAMS)
+from totals import Totals  # noqa: E402
+
 SECONDS = int(os.environ.get("CHURN_SECONDS", "6"))
 RATE = 9999
 CROWD = 200
 BRIEF = 5000
+THREADS = 1000
 
 # From the moment that sampling begins, however long it takes.
 GROWTH_KB = 12 * 1024
@@ -39,21 +44,24 @@ def run_ns(pid):
         return int(schedstat.read().split()[0])
 
 
-def watch(run, seconds):
+def watch(run, seconds, is_enough=lambda: True):
     """What size_of a run is, again and again."""
     sizes = []
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while time.monotonic() < until or not is_enough():
+        assert time.monotonic() < until + PATIENCE
         sizes.append(size_of(run.pid))
         time.sleep(seconds / 10)
     return sizes
 
 
-def test_threads_and_processes(any_python, target, profile):
-    program = target(any_python, "churn.py")
+def test_threads_and_processes(any_python, target, profile, tmp_path):
+    program = target(any_python, "churn.py", 0, tmp_path / "ended")
+    ended = Totals(str(tmp_path / "ended"), 1)
     run = profile.start("-p", program.pid, "-r", RATE)
     run.wait_sampling()
-    sizes = watch(run, SECONDS)
+    before = ended.load()[0]
+    sizes = watch(run, SECONDS, lambda: ended.load()[0] - before >= THREADS)
     run.interrupt().load()
     memory = [kilobytes for kilobytes, _ in sizes]
     assert memory[-1] - memory[0] < GROWTH_KB, memory

@@ -8,11 +8,13 @@ looked at, by its PID or its program's name.
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, missing, wait_used
+from conftest import PATIENCE, PROGRAMS, children_of, cpu_seconds, missing, wait_used
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
 from test_finding import dependencies
 
@@ -21,6 +23,9 @@ PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 # So much of a child's time may pass before its Python is known, where user space has to look: the
 # exec's event, a look, and the loading of libraries; on a busy machine.
 UNKNOWN_S = 0.15
+
+# For thousands of forks, on a busy machine.
+MANY_S = 90
 
 # Before a Python has begun, and after its end; what of it has not been touched yet is in no memory.
 NO_PYTHON = ("[Python is starting or has ended]", "[no Python on this thread]",
@@ -128,6 +133,24 @@ class TestChildren:
                     if all(frame.file and frame.line for frame in frames))
         assert named >= 0.99 * sum(samples for _, samples in of_python)
         assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
+
+    @pytest.mark.alone
+    def test_what_was_not_told(self, target, profile, any_python):
+        """More forks and ends than there is room for while the profiler does not come to read them: it
+        looks for itself then."""
+        parent = family(target, any_python, "many", 3)
+        run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
+        run.wait_sampling()
+        run.process.send_signal(signal.SIGSTOP)
+        parent.go()
+        deadline = time.monotonic() + MANY_S
+        while not any((cpu_seconds(child) or 0) > 0.1 for child in children_of(parent.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        run.process.send_signal(signal.SIGCONT)
+        run.load()
+        assert run.ledger["untold_processes"] > 0
+        assert run.count_name("in_child") > 0.4 * 3 * self.RATE
 
     def test_not_without_being_asked(self, target, profile, any_python):
         parent = family(target, any_python, "fork", self.SECONDS)

@@ -16,6 +16,7 @@ import pytest
 
 from agents import end, wait_for
 from api_servers import ApiServer, pod
+from conftest import children_of
 from containers import Container
 from test_push import authority  # noqa: F401 (a fixture)
 
@@ -341,11 +342,6 @@ def test_another_node_may_have_none(cluster, watching):
     wait_for(server.watches)
     end(run)
     assert "knows no pods" not in run.stderr
-
-
-def children_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
 
 
 def status_of(pid):

@@ -11,20 +11,16 @@ import urllib.request
 import pytest
 
 from agents import end, total, wait_for
+from conftest import children_of
 from test_push import (KINDS, WINDOW, WINDOW_S, backend, busy, hang, summary,  # noqa: F401 (fixtures
                        windows_came_in_time)                                   # among them)
 
 pytestmark = pytest.mark.timed
 
 
-def child_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
-        return int(children.read().split()[0])
-
-
 def sending_process(run):
     """The one that sends is kept running by another."""
-    return child_of(child_of(run.pid))
+    return children_of(children_of(run.pid)[0])[0]
 
 
 def status_of(pid):

@@ -224,33 +224,43 @@ HOSTILE_DELAY_S = 20
 HOSTILE_RSS_MB = 1000
 
 
+@pytest.fixture
+def profile_in_bounds(profile, tmp_path):
+    """profile_in_bounds(PROGRAM, SECONDS): a run of so much of its CPU time, of bounded cost."""
+    used_path = str(tmp_path / "used")
+
+    def start(program, seconds):
+        run = profile.start("-p", program.pid, "-r", 1999,
+                            prefix=[sys.executable, os.path.join(PROGRAMS, "usage.py"), used_path])
+        wait_for(lambda: run.is_sampling(innermost(run.pid)))
+        wait_used(seconds, program.pid)
+        os.kill(innermost(run.pid), signal.SIGINT)
+        asked = time.monotonic()
+        run.load()
+        assert time.monotonic() - asked < HOSTILE_DELAY_S
+        with open(used_path, encoding="ascii") as file:
+            used = json.load(file)
+        assert used["cpu_s"] < LOADING_CPU_S + run.ledger["duration_s"], used
+        assert used["rss_mb"] < HOSTILE_RSS_MB, used
+        return run
+    return start
+
+
 @pytest.mark.parametrize("how, reasons", HOSTILITIES, ids=[row[0] for row in HOSTILITIES])
-def test_hostile(how, reasons, standin, target, profile, tmp_path):
+def test_hostile(how, reasons, standin, target, profile_in_bounds):
     program = target.start([standin(Build(14, False)), "hostile", how])
     if how == "10000-threads" and len(os.listdir("/proc/%d/task" % program.pid)) < 10000:
         missing("room for 10,000 threads")
-    used_path, seconds = str(tmp_path / "used"), HOSTILE_SECONDS[how]
-    run = profile.start("-p", program.pid, "-r", 1999,
-                        prefix=[sys.executable, os.path.join(PROGRAMS, "usage.py"), used_path])
-    wait_for(lambda: run.is_sampling(innermost(run.pid)))
-    wait_used(seconds, program.pid)
-    os.kill(innermost(run.pid), signal.SIGINT)
-    asked = time.monotonic()
-    run.load()
-    assert time.monotonic() - asked < HOSTILE_DELAY_S
-    with open(used_path, encoding="ascii") as file:
-        used = json.load(file)
+    run = profile_in_bounds(program, HOSTILE_SECONDS[how])
     ledger = dict(run.ledger, **run.ledger["errors"])
     assert run.samples > 0
     assert sum(ledger[reason] for reason in reasons) > 0, ledger
-    assert used["cpu_s"] < LOADING_CPU_S + ledger["duration_s"], used
-    assert used["rss_mb"] < HOSTILE_RSS_MB, used
 
 
 SPARSE_BYTES = 1 << 40
 
 
-def test_file_of_a_terabyte(standin, target, profile, tmp_path):
+def test_file_of_a_terabyte(standin, target, profile_in_bounds, tmp_path):
     """Only what its headers tell of is read."""
     path = str(tmp_path / "sparse")
     shutil.copy(standin(Build(14, False)), path)
@@ -259,7 +269,7 @@ def test_file_of_a_terabyte(standin, target, profile, tmp_path):
     except OSError:
         missing("a file system for a sparse file of a terabyte")
     program = target.start([path])
-    run = profile("-p", program.pid, "-r", 999, cpu=1)
+    run = profile_in_bounds(program, 1)
     assert set(seen(run)) <= expected(program.said, range(4)) and run.ledger["python"] > 0
 
 

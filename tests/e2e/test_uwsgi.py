@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from conftest import PROGRAMS, missing
+from conftest import PROGRAMS, children_of, missing
 from containers import wait_for
 from pythons import debian
 
@@ -40,9 +40,7 @@ class Server:
 
     def workers(self):
         """The pid of each of its workers."""
-        with open("/proc/%d/task/%d/children" % (self.target.pid, self.target.pid),
-                  encoding="ascii") as children:
-            return [int(pid) for pid in children.read().split()]
+        return children_of(self.target.pid)
 
     def keep_busy(self):
         while not self.over.is_set():

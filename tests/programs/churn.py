@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """churn.py: starts and ends threads and processes all the time.
 
-`churn.py CROWD`: forks so many children first, which work twice a second, and says their pids.
+`churn.py [CROWD [TOTALS]]`: forks CROWD children first, which work twice a second, and says their
+pids; TOTALS gets how many threads have ended.
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 import threading
 
 from portable import thread_time
+from totals import Totals
 
 
 def spin():
@@ -38,6 +40,7 @@ def crowd(count):
 def main():
     print("ready " + json.dumps(crowd(int(sys.argv[1]) if len(sys.argv) > 1 else 0)))
     sys.stdout.flush()
+    totals, ended = Totals(sys.argv[2], 1) if len(sys.argv) > 2 else None, 0
     while True:
         threads = [threading.Thread(target=spin) for _ in range(20)]
         for thread in threads:
@@ -46,6 +49,9 @@ def main():
             os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
         for thread in threads:
             thread.join()
+        ended += len(threads)
+        if totals:
+            totals.store([ended])
 
 
 main()

@@ -10,6 +10,7 @@ its own name.
   exec         a shell that execs this program again
   shell        a shell that stays
   storm        COUNT children, two at a time, which have 0.1 s of work each
+  many         MANY children that do nothing, one after the other; then as `fork`
 """
 
 import os
@@ -19,6 +20,7 @@ from portable import thread_time
 
 
 AT_ONCE = 2
+MANY = 15000
 
 
 def burn(seconds):
@@ -99,6 +101,15 @@ def storm(count, seconds="0.1"):
         started.wait()
 
 
+def many(seconds):
+    for _ in range(MANY):
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+    fork(seconds)
+
+
 def child(seconds):
     in_child(seconds)
 
@@ -106,7 +117,7 @@ def child(seconds):
 if __name__ == "__main__":
     how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn,
            "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm,
-           "child": child}[sys.argv[1]]
+           "many": many, "child": child}[sys.argv[1]]
     if sys.argv[1] != "child":
         print("ready")
         sys.stdout.flush()
