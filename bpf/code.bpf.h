@@ -4,14 +4,15 @@
  *
  * A stack is told from another by the addresses of its code objects.  Those are
  * freed, and their addresses used again: by what is imported, exec'd, made from a
- * template.  To read each frame's identity in each sample would cost five times
- * the walk.  So it is read once for each stack, when that is defined: user space
- * then names nothing that has been replaced before it came to read.  Where it
- * finds that a code object was replaced afterwards, it doubts what it counted in
- * between, and has identities read in each sample of that process, as in its first
- * second here (user/symbolizer.c).  At rates that allow it, each sample has at least
- * what a code object says itself, one read a frame: another one that comes and goes
- * between two looks of user space does not do so unseen.
+ * template.  So there is more that tells them apart, at a price (enum
+ * identification): what a code object says itself is one read a frame, which is made
+ * in each sample at rates that allow it; another one that comes and goes between two
+ * looks of user space then does not do so unseen.  All of it would cost several times
+ * the walk, and is read once for each stack, when that is defined: user space names
+ * nothing that has been replaced before it came to read.  Where it finds that a code
+ * object was replaced afterwards, it doubts what it counted in between unless that was
+ * told apart, and has all read in each sample of that process for a while, as in its
+ * first second here (user/symbolizer.c).
  */
 #ifndef CODE_BPF_H
 #define CODE_BPF_H
@@ -96,8 +97,8 @@ __noinline __u64 digest_line_table(__u32 cpu, __u64 address)
 	return line_table_digest(walk->text_head, ends, walk->line_table);
 }
 
-/* IDENTITY, of the code object whose words were just read, with what its objects are; 0 where these
- * cannot be read.  Frames next to each other often have one file name. */
+/* IDENTITY, of the code object whose words were just read, with what its objects are; not whole
+ * where these cannot be read.  Frames next to each other often have one file name. */
 static __always_inline __u64 identify_objects(struct walk *walk, __u32 cpu, __u64 identity)
 {
 	__u64 filename = code_field(walk, walk->layout.code_filename);

@@ -42,7 +42,8 @@ struct walk {
 	struct target target; /* as it was when the sample began */
 	struct layout layout;
 	__u32 identify; /* enum identification */
-	__u32 defining; /* ... but for a definition they are identified wholly */
+	__u32 defining; /* the stack is known by its hash, and identified wholly for its definition
+			 */
 	__u64 code_type;
 	__u64 thread_id; /* the thread's pthread_self() */
 

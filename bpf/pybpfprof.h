@@ -138,7 +138,8 @@ enum frame_kind {
 /* One frame of a stack, leaf first. */
 struct frame {
 	__u64 address;
-	/* Python: code_identity() of what is at `address`; 0 where it was not read. */
+	/* Python: code_identity() of what is at `address`, up to 3.11 code_identity_with(); 0 where
+	 * it was not read. */
 	__u64 identity;
 	/* Python: the current instruction as its version counts it: bytes up to 3.9, code units
 	 * from 3.10 on.  Negative before the first instruction.  Where a thread may have its own
@@ -372,7 +373,8 @@ static inline __u64 line_table_digest(const __u64 *head, struct line_table_ends 
  * VERSION is 0.  A new one has these objects before it is itself, so that they are
  * not the old one's unless that was gone before.  But then, up to 3.11, all three may
  * have got its addresses, as they mostly do where one is made, called and thrown away
- * after another: there, code_identity_with() goes on with what they are.  Never 0.
+ * after another: there, code_identity_with() goes on with what they are.  Whole, and
+ * never 0.
  */
 static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line,
 				  __u32 version)
@@ -381,7 +383,7 @@ static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, 
 
 	identity = (identity ^ identity >> 32 ^ filename) * 0xff51afd7ed558ccdULL;
 	identity = (identity ^ identity >> 29 ^ line_table) * 0xc4ceb9fe1a85ec53ULL;
-	return identity ? identity : 1;
+	return (__u32)identity ? identity : identity | 1;
 }
 
 /* What IDENTITY has of the code object's own words, alone or with the other. */
@@ -390,16 +392,32 @@ static inline __u32 code_identity_words(__u64 identity)
 	return identity >> 32;
 }
 
+/* Whether IDENTITY has all that there is to tell: what it was made from could be read. */
+static inline bool code_identity_is_whole(__u64 identity)
+{
+	return (__u32)identity;
+}
+
+/* Whether ONE and OTHER are certainly not of the same code object. */
+static inline bool code_identity_differs(__u64 one, __u64 other)
+{
+	if (!one || !other || code_identity_words(one) != code_identity_words(other))
+		return one && other;
+	return code_identity_is_whole(one) && code_identity_is_whole(other) && one != other;
+}
+
 /* The identity of one without a version, that IDENTITY is so far, from the digests of its NAME, the
- * one that is shown, its FILENAME and its LINE_TABLE; 0 where one of these could not be read. */
+ * one that is shown, its FILENAME and its LINE_TABLE; not whole where one of these is 0: it could
+ * not be read. */
 static inline __u64 code_identity_with(__u64 identity, __u64 name, __u64 filename, __u64 line_table)
 {
 	__u64 digest = digest_word(digest_word(digest_word(0, name), filename), line_table);
+	__u32 objects = digest ^ digest >> 32;
 
+	identity = (__u64)code_identity_words(identity) << 32;
 	if (!identity || !name || !filename || !line_table)
-		return 0;
-	identity = (__u64)code_identity_words(identity) << 32 | (__u32)(digest ^ digest >> 32);
-	return identity ? identity : 1;
+		return identity;
+	return identity | (objects ? objects : 1);
 }
 
 /* One distinct stack of this CPU and how often it was seen. */

@@ -149,7 +149,7 @@ static struct known_code *revive(struct code_table *table, uint64_t address, uin
  * be no code object: what lies where a code object's fields would be changes then. */
 static bool is_another(const struct known_code *code, uint64_t identity)
 {
-	return identity && code->identity && identity != code->identity && !code->code.hidden;
+	return code_identity_differs(code->identity, identity) && !code->code.hidden;
 }
 
 /* Whether CODE, read once more, is the same.  Where code objects have no version, one may give way
@@ -185,6 +185,7 @@ static bool lives(const struct code_table *table, const struct known_code *code)
 static void read_code(struct code_table *table, struct known_code *code)
 {
 	const struct runtime *runtime = &table->target->runtime;
+	bool is_whole;
 	uint64_t now;
 	int error = code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
 			       code->address, &code->code);
@@ -192,11 +193,12 @@ static void read_code(struct code_table *table, struct known_code *code)
 
 	table->held += bytes_of(&code->code);
 	now = code_identity__read(table->target, code->address);
+	is_whole = code_identity_is_whole(now);
 	code->gone = is_another(code, now) ||
-		     (now && !code->code.hidden && (doubtful || !lives(table, code)));
-	if (!error && !code->code.hidden && (!now || code->gone))
+		     (is_whole && !code->code.hidden && (doubtful || !lives(table, code)));
+	if (!error && !code->code.hidden && (!is_whole || code->gone))
 		free_code(table, code);
-	if (!code->identity)
+	if (!code_identity_is_whole(code->identity) && !is_another(code, now))
 		code->identity = now;
 }
 
@@ -311,7 +313,7 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 		retire(table, code, identity);
 		return false;
 	}
-	if (!identity || code->code.name || code->code.hidden)
+	if (!code_identity_is_whole(identity) || code->code.name || code->code.hidden)
 		return false;
 	forget_locations(code);
 	name_code(table, code);

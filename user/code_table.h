@@ -27,7 +27,7 @@ struct known_location {
 
 struct known_code {
 	uint64_t address;  /* key, with the next for those that were replaced */
-	uint64_t identity; /* code_identity(); 0: could not be read */
+	uint64_t identity; /* as a frame has it; 0: could not be read */
 	struct code code;  /* zero where it could not be read ... */
 	bool gone;	   /* ... because it had been freed, and perhaps replaced, by then */
 	bool surplus;	   /* it stands for all that there is no room for */

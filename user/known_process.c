@@ -30,8 +30,8 @@
 /* So many places of a process's code are remembered; to find one again takes but longer. */
 #define PLACES_MAX (256 * 1024)
 
-/* Checks without a replaced code object until the kernel need not tell them apart any more: 10 s,
- * for where two take turns at an address, most checks see the same one as the last. */
+/* Checks without a replaced code object until the kernel need not identify them wholly any more: 10
+ * s, for where two take turns at an address, most checks see the same one as the last. */
 #define QUIET_CHECKS 50
 
 /* The same for a process that is new here: what starts imports, and throws away what ran once. */
@@ -155,10 +155,13 @@ static bool has_freed_codes(struct known_process *process)
 /* How the kernel is to identify its code objects. */
 static enum identification identification_of(const struct known_process *process)
 {
-	if (process->checks_to_go)
+	bool careful = process->shared->profile->rate_hz <= CAREFUL_HZ;
+
+	/* With a version, its words are all that it is told by. */
+	if (process->checks_to_go ||
+	    (careful && process->target->runtime.layout.code_version != OFFSET_ABSENT))
 		return IDENTIFIED_WHOLLY;
-	return process->shared->profile->rate_hz <= CAREFUL_HZ ? IDENTIFIED_BY_WORDS
-							       : IDENTIFIED_NOT;
+	return careful ? IDENTIFIED_BY_WORDS : IDENTIFIED_NOT;
 }
 
 /* Its files and its threads, which are PARENT's where it was forked from that one; NULL: its own.
@@ -278,9 +281,6 @@ bool known_process__locate(struct known_process *process, const struct frame *fr
 	return true;
 }
 
-bool known_process__check(struct known_process *process, symbolizer__identify identify,
-			  void *context)
-{
 uint32_t known_process__stack(struct known_process *process, const uint32_t *locations,
 			      uint32_t depth)
 {
@@ -298,6 +298,9 @@ uint32_t known_process__stack(struct known_process *process, const uint32_t *loc
 	return profile__stack(profile, locations, depth);
 }
 
+bool known_process__check(struct known_process *process, symbolizer__identify identify,
+			  void *context)
+{
 	enum identification before = process->identify;
 	bool changed = code_table__check(process->codes);
 

@@ -2,8 +2,9 @@
 /*
  * Addresses become names by way of the table of each process's code objects
  * (code_table.c).  A stack is known by the addresses of its code objects, so where
- * one is replaced by another, samples of both may have been counted as the same
- * stack, from the last check that saw the old one in place to now.  The functions
+ * one is replaced by another, and the kernel was not to tell them apart in each sample,
+ * samples of both may have been counted as the same stack, from the last check that
+ * saw the old one in place to now.  The functions
  * whose code objects these were are doubted: what was counted in that time with
  * them is not named.  From then on the kernel tells that process's code objects
  * apart in each sample, until none was replaced for a while.  So it does from the
@@ -395,8 +396,8 @@ void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_nu
 			continue;
 		process->process = numbers->processes[process->process];
 		process->threads = 0;
-		symbolizer->by_index[process->process] = process;
 		process->stack_bytes = 0;
+		symbolizer->by_index[process->process] = process;
 		thread_names__renumber(process->thread_names, numbers);
 	}
 	for (size_t i = 0; i < profile->thread_count; i++)

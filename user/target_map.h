@@ -54,8 +54,7 @@ bool target_map__has(const struct target_map *map, pid_t kernel_pid);
 /* Whether it knows that very process, which so has not ended yet. */
 bool target_map__holds(const struct target_map *map, struct target_key key);
 
-/* Has its code objects identified so in each of its samples: by their words is one read a frame,
- * wholly up to five. */
+/* Has its code objects identified so in each of its samples. */
 void target_map__identify_codes(struct target_map *map, struct target_key key,
 				enum identification identify);
 

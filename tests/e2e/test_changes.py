@@ -24,8 +24,11 @@ def with_a_heap_of_objects():
 def test_address_used_again(python, target, profile):
     """Two functions take turns of 2 and 18 ms at one address: 10 % and 90 %, whatever the CPU.
 
-    Longer ones would last, where others have the CPUs, until the kernel need not tell them apart."""
-    run = profile("-p", target(python, "reuse.py", 0.002, 0.018).pid, "-r", 997, cpu=5)
+    The rate is one at which the kernel tells them apart only once it is noticed; longer turns would
+    last, where others have the CPUs, until it is not noticed for a while."""
+    program = target(python, "reuse.py", 0.002, 0.018)
+    program.go()
+    run = profile("-p", program.pid, "-r", 1499, cpu=5)
     rare, heavy = run.count_name("rare"), run.count_name("heavy")
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.ledger["name_unknown"] <= 0.005 * run.samples
@@ -37,7 +40,11 @@ def test_address_used_again(python, target, profile):
 def test_address_used_again_for_a_moment(python, target, profile):
     """20 ms in one function, between some seconds in another at its address, both times the same."""
     program = target(python, "reuse.py", 0.02, 3)
-    run = profile("-p", program.pid, "-r", 997, cpu=4)
+    run = profile.start("-p", program.pid, "-r", 997)
+    run.wait_sampling()
+    program.go()
+    wait_used(4, program.pid)
+    run.interrupt().load()
     assert 10 < run.count_name("rare") < 40
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.count_name("heavy") > 0.9 * run.samples

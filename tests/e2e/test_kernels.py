@@ -337,7 +337,8 @@ def test_no_stack_that_never_was(kernel, python):
 @each_python
 def test_1000_frames_are_whole(kernel, python):
     stacks, _ = kernel.stacks(python, "depth")
-    # In the first second each frame is identified in each sample, which an emulator takes its time for.
+    # In the first second each frame is wholly identified in each sample, which an emulator takes its time
+    # for.
     assert sum(count for _, count in stacks) >= 3
     for frames, _ in stacks:
         own = [frame.name for frame in frames if frame.file.endswith("depth.py")]

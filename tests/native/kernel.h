@@ -82,7 +82,7 @@ void kernel__set_layout(__u32 number, const struct layout *layout);
 /* Tells that the state of the thread of process TGID with THREAD_POINTER is at ADDRESS. */
 void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address);
 
-/* Has the code objects of process TGID told apart in each sample. */
+/* Has the code objects of process TGID identified so in each sample. */
 void kernel__identify(__u32 tgid, enum identification identify);
 
 /* Halves its rate so often. */

@@ -191,6 +191,7 @@ static void tells_apart_what_has_got_all_addresses(void **state)
 	uint32_t data = image->layout.text_ascii;
 	char path[2 * TEXT_END_BYTES];
 	uint64_t name, filename, identity = 0;
+	__u32 words;
 	__u64 hash = 0;
 
 	memset(path, '/', sizeof(path));
@@ -201,6 +202,7 @@ static void tells_apart_what_has_got_all_addresses(void **state)
 	harness__python_thread(image, image__interp(image), 0, 1);
 	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	assert_true(is_told_apart(image, &identity, &hash));
+	words = code_identity_words(identity);
 	set_hash(image, name, 4711);
 	assert_true(is_told_apart(image, &identity, &hash));
 	image__set(name, image->layout.object_size, 3);
@@ -221,6 +223,11 @@ static void tells_apart_what_has_got_all_addresses(void **state)
 	/* When a traceback has been printed, say. */
 	set_hash(image, filename, 4711);
 	assert_false(is_told_apart(image, &identity, &hash));
+	/* Of its own it says nothing else. */
+	assert_int_equal(code_identity_words(identity), words);
+	set_first_line(image, 0, 2);
+	assert_true(is_told_apart(image, &identity, &hash));
+	assert_int_not_equal(code_identity_words(identity), words);
 }
 
 static void tells_wide_names_apart(void **state)
@@ -308,14 +315,14 @@ static void keeps_to_a_line_table(void **state)
 		set_hash(image, table, NOT_HASHED);
 		image__set(CODE(0), image->offsets.code_linetable, table);
 		kernel__sample();
-		assert_int_not_equal(last_identity(0), 0);
+		assert_true(code_identity_is_whole(last_identity(0)));
 		assert_int_equal(last_identity(0), identity_of(image, 0));
 	}
 	for (size_t i = 0; i < sizeof(too_long) / sizeof(too_long[0]); i++) {
 		image__set(table, image->layout.object_size, too_long[i]);
-		assert_int_equal(identity_of(image, 0), 0);
 		kernel__sample();
-		assert_int_equal(last_identity(0), 0);
+		assert_false(code_identity_is_whole(last_identity(0)));
+		assert_int_equal(last_identity(0), identity_of(image, 0));
 	}
 }
 
@@ -381,7 +388,10 @@ static void does_without_what_cannot_be_read(void **state)
 		assert_int_equal(last_identity(4 - i), identity_of(image, i));
 	assert_int_not_equal(last_identity(3), 0);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(!last_identity(i), image->layout.code_version == OFFSET_ABSENT);
+		assert_int_equal(code_identity_is_whole(last_identity(i)),
+				 image->layout.code_version != OFFSET_ABSENT);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_not_equal(code_identity_words(last_identity(i)), 0);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """reuse.py RARE HEAVY: makes functions and throws them away, each at its predecessor's address.
 
-`rare` uses RARE seconds of CPU time, then `heavy` HEAVY, and so on.
+Upon a line of input `heavy` uses HEAVY seconds of CPU time, then `rare` RARE, and so on.
 """
 
 import sys
@@ -28,9 +28,11 @@ def run(name, seconds):
 
 def main():
     print("ready")
+    sys.stdout.flush()
+    sys.stdin.readline()
     while True:
-        run("rare", float(sys.argv[1]))
         run("heavy", float(sys.argv[2]))
+        run("rare", float(sys.argv[1]))
 
 
 main()

@@ -11,17 +11,23 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "code_identity.h"
 #include "fake_objects.h"
 #include "symbolizer.h"
 
-#define MINOR	     13
-#define SERIAL	     7
-#define QUIET_CHECKS 50
-#define FIRST_CHECKS 5
+#define MINOR		      13
+#define MINOR_WITHOUT_VERSION 11
+#define SERIAL		      7
+#define QUIET_CHECKS	      50
+#define FIRST_CHECKS	      5
 
 /* The highest rate at which all code objects are told apart by their words, and one above. */
 #define CAREFUL_HZ 1000
 #define QUICK_HZ   9999
+
+/* Of an identity: what makes it another one's. */
+#define OTHER_WORDS   (1ULL << 40)
+#define OTHER_OBJECTS 2
 
 struct bench {
 	struct fake_code codes[3];
@@ -83,18 +89,24 @@ static uint64_t identity_of(const struct bench *bench, int number, uint32_t firs
 			     (uintptr_t)fake->table, first_line, FAKE_CODE_VERSION);
 }
 
-static int set_up(void **state)
+/* Of what is there, as the kernel finds it. */
+static uint64_t current_identity(const struct bench *bench, int number)
+{
+	return code_identity__read(&bench->target, (uintptr_t)bench->codes[number].object);
+}
+
+static int set_up_minor(void **state, unsigned int minor)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
 
 	for (int i = 0; i < 3; i++) {
-		fake_code(&bench->codes[i], MINOR);
+		fake_code(&bench->codes[i], minor);
 		rename_code(bench, i, i == 0 ? "zero" : i == 1 ? "one" : "two");
 	}
 	bench->target.process.pid = getpid();
 	bench->target.key.serial = SERIAL;
 	bench->target.identity.command = (char *)"test";
-	bench->target.runtime.offsets = fake_offsets(MINOR);
+	bench->target.runtime.offsets = fake_offsets(minor);
 	assert_int_equal(
 		offsets__layout(&bench->target.runtime.offsets, &bench->target.runtime.layout), 0);
 	bench->target.runtime.code_type = FAKE_CODE_TYPE;
@@ -104,6 +116,16 @@ static int set_up(void **state)
 	add_trusted(bench);
 	*state = bench;
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_minor(state, MINOR);
+}
+
+static int set_up_without_version(void **state)
+{
+	return set_up_minor(state, MINOR_WITHOUT_VERSION);
 }
 
 static int tear_down(void **state)
@@ -305,7 +327,7 @@ static void tells_apart_by_words_at_low_rates(void **state)
 	assert_false(check(bench));
 	assert_int_equal(bench->identify, -1);
 	/* From a definition. */
-	define(bench, 0, 0, identity_of(bench, 0, 7));
+	define(bench, 0, 0, current_identity(bench, 0) ^ OTHER_WORDS);
 	assert_false(doubts(bench, stack));
 	assert_true(check(bench));
 	assert_false(doubts(bench, stack));
@@ -328,8 +350,34 @@ static void doubts_what_has_equal_words(void **state)
 	bench->profile->rate_hz = CAREFUL_HZ;
 	check(bench);
 	stack = define(bench, 0, 0, 0);
-	define(bench, 0, 0, identity_of(bench, 0, 42) ^ 1);
+	define(bench, 0, 0, current_identity(bench, 0) ^ OTHER_OBJECTS);
 	assert_true(doubts(bench, stack));
+}
+
+/* What its names and lines are could not be read when it was sampled. */
+static void tells_by_words_what_has_no_more(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack = define(bench, 0, 0, 0);
+	uint64_t words = (uint64_t)code_identity_words(current_identity(bench, 0)) << 32;
+
+	assert_int_equal(define(bench, 0, 0, words), stack);
+	assert_int_not_equal(define(bench, 0, 0, words ^ OTHER_WORDS), stack);
+}
+
+static void a_version_says_all_in_one_read(void **state)
+{
+	struct bench *bench = *state;
+
+	define(bench, 0, 0, 0);
+	bench->profile->rate_hz = CAREFUL_HZ;
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
+	define(bench, 0, 0, identity_of(bench, 0, 7));
+	for (int i = 0; i < 2 * QUIET_CHECKS; i++) {
+		check(bench);
+		assert_int_equal(bench->identify, -1);
+	}
 }
 
 /* From 3.14 on: what was freed may have taken turns with what is there again. */
@@ -619,6 +667,8 @@ static void tells_no_threads_apart(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_WITHOUT_VERSION(name) \
+	cmocka_unit_test_setup_teardown(name, set_up_without_version, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(doubts_what_was_replaced),
 		TEST(does_not_doubt_what_is_told_apart),
@@ -637,14 +687,17 @@ int main(void)
 		TEST(what_ended_is_named_all_the_same),
 		TEST(forgets_what_ran_before_an_exec),
 		TEST(keeps_what_has_ended_for_a_while),
-		TEST(tells_apart_by_words_at_low_rates),
-		TEST(doubts_what_has_equal_words),
+		TEST(a_version_says_all_in_one_read),
+		TEST_WITHOUT_VERSION(tells_apart_by_words_at_low_rates),
+		TEST_WITHOUT_VERSION(doubts_what_has_equal_words),
+		TEST_WITHOUT_VERSION(tells_by_words_what_has_no_more),
 		TEST(tells_apart_once_code_was_freed),
 		TEST(counts_further_threads_as_one),
 		TEST(tells_all_threads_apart),
 		TEST(tells_no_threads_apart),
 	};
 #undef TEST
+#undef TEST_WITHOUT_VERSION
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
