@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #define OBJECT_BYTES 256
+#define ISLAND_BYTES 4096 /* whole pages */
 #define FIRST_LINE   42
 #define NAMES	     "name", "dir/file.py", 5
 #define NOT_HASHED   UINT64_MAX
@@ -145,6 +146,30 @@ static void sends_what_is_as_large_as_can_be(void **state)
 	assert_sent(image, 0, "name", "file.py", most);
 }
 
+/* Moves the object of BYTES that CODE(NUMBER) has at FIELD to where nothing is behind it. */
+static void move_to_an_end(struct image *image, uint32_t number, uint32_t field, size_t bytes)
+{
+	uint64_t end = image__island(image, ISLAND_BYTES) + ISLAND_BYTES;
+	uint64_t place = (end - bytes) & ~7UL;
+
+	memcpy((void *)place, (void *)image__get(CODE(number), field), bytes);
+	image__set(CODE(number), field, place);
+}
+
+static void sends_what_ends_where_memory_does(void **state)
+{
+	struct image *image = *state;
+	const struct layout *layout = &image->layout;
+
+	make_code(image, 0, NAMES);
+	move_to_an_end(image, 0, layout->code_shown_name, layout->text_ascii + strlen("name"));
+	move_to_an_end(image, 0, layout->code_filename, layout->text_ascii + strlen("dir/file.py"));
+	move_to_an_end(image, 0, layout->code_line_table, layout->bytes_data + 5);
+	harness__python_thread(image, image__interp(image), 0, 1);
+	kernel__sample();
+	assert_sent(image, 0, NAMES);
+}
+
 /* Wider characters take more than their number. */
 static void sends_names_of_every_width(void **state)
 {
@@ -240,6 +265,7 @@ int main(void)
 		CHECK_IN(0, LAST_WITHOUT_VERSION, sends_another_that_has_other_lines),
 		CHECK(sends_those_of_each_process),
 		CHECK(sends_what_is_as_large_as_can_be),
+		CHECK(sends_what_ends_where_memory_does),
 		CHECK(sends_names_of_every_width),
 		CHECK(leaves_out_what_it_cannot_copy),
 		CHECK(leaves_the_ring_buffer_to_definitions),

@@ -256,6 +256,10 @@ static void leave_behind(const char *path, bool silent_at_end)
 	elf_cache__forget_used();
 	silent = -1;
 	deputy__forget(getpid());
+	/* Who was left behind closes it once that is answered. */
+	for (int i = 0; i < ANSWER_MS && descriptor_of(path) >= 0; i++)
+		usleep(1000);
+	assert_int_equal(descriptor_of(path), -1);
 }
 
 /* What it had is given back: else the leak is told at the end of this program. */
