@@ -40,7 +40,7 @@ def test_who_sends_has_no_privileges(busy, backend, agent, store):
     server = backend("pyroscope")
     run = agent(*WINDOW, "--push", server.url())
     wait_for(lambda: server.taken)
-    pid, keeper = sending_process(run), child_of(run.pid)
+    pid, keeper = sending_process(run), children_of(run.pid)[0]
     for status in status_of(keeper), status_of(pid):
         for name in "CapEff", "CapPrm", "CapInh", "CapAmb":
             assert int(status[name], 16) == 0
@@ -172,7 +172,7 @@ def test_it_and_who_keeps_it_are_killed(busy, backend, agent, store):
     run = agent(*WINDOW, "--push", server.url())
     wait_for(lambda: server.taken)
     pid = sending_process(run)
-    os.kill(child_of(run.pid), signal.SIGKILL)
+    os.kill(children_of(run.pid)[0], signal.SIGKILL)
     wait_for(lambda: is_gone(pid))
     count = len(store.windows())
     wait_for(lambda: len(store.windows()) > count + 2)
