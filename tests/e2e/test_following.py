@@ -24,8 +24,8 @@ PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 # exec's event, a look, and the loading of libraries; on a busy machine.
 UNKNOWN_S = 0.15
 
-# For thousands of forks, on a busy machine.
-MANY_S = 90
+# For some seconds of CPU time, on a busy machine.
+DEEPLY_S = 90
 
 # Before a Python has begun, and after its end; what of it has not been touched yet is in no memory.
 NO_PYTHON = ("[Python is starting or has ended]", "[no Python on this thread]",
@@ -136,21 +136,21 @@ class TestChildren:
 
     @pytest.mark.alone
     def test_what_was_not_told(self, target, profile, any_python):
-        """More forks and ends than there is room for while the profiler does not come to read them: it
-        looks for itself then."""
-        parent = family(target, any_python, "many", 3)
-        run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
+        """A fork for which there is no room, while the profiler does not come to read what stacks there
+        were: it looks for itself then."""
+        parent = family(target, any_python, "deeply", 3)
+        run = profile.start("-p", parent.pid, "-s", "-r", 1999)
         run.wait_sampling()
         run.process.send_signal(signal.SIGSTOP)
         parent.go()
-        deadline = time.monotonic() + MANY_S
+        deadline = time.monotonic() + DEEPLY_S
         while not any((cpu_seconds(child) or 0) > 0.1 for child in children_of(parent.pid)):
             assert time.monotonic() < deadline
             time.sleep(0.1)
         run.process.send_signal(signal.SIGCONT)
         run.load()
         assert run.ledger["untold_processes"] > 0
-        assert run.count_name("in_child") > 0.4 * 3 * self.RATE
+        assert run.count_name("in_child") > 0.4 * 3 * 1999
 
     def test_not_without_being_asked(self, target, profile, any_python):
         parent = family(target, any_python, "fork", self.SECONDS)

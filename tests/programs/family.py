@@ -10,7 +10,7 @@ its own name.
   exec         a shell that execs this program again
   shell        a shell that stays
   storm        COUNT children, two at a time, which have 0.1 s of work each
-  many         MANY children that do nothing, one after the other; then as `fork`
+  deeply       as `fork`, after stacks of every depth from 900 down, and children that do nothing
 """
 
 import os
@@ -20,7 +20,6 @@ from portable import thread_time
 
 
 AT_ONCE = 2
-MANY = 15000
 
 
 def burn(seconds):
@@ -101,12 +100,18 @@ def storm(count, seconds="0.1"):
         started.wait()
 
 
-def many(seconds):
-    for _ in range(MANY):
-        pid = os.fork()
-        if not pid:
-            os._exit(0)
-        os.waitpid(pid, 0)
+def burn_below(depth):
+    if depth:
+        burn_below(depth - 1)
+    else:
+        burn(0.002)
+
+
+def deeply(seconds):
+    for depth in range(900, 0, -1):
+        burn_below(depth)
+    for _ in range(10):
+        fork(0)
     fork(seconds)
 
 
@@ -117,7 +122,7 @@ def child(seconds):
 if __name__ == "__main__":
     how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn,
            "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm,
-           "many": many, "child": child}[sys.argv[1]]
+           "deeply": deeply, "child": child}[sys.argv[1]]
     if sys.argv[1] != "child":
         print("ready")
         sys.stdout.flush()
