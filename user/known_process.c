@@ -285,17 +285,19 @@ uint32_t known_process__stack(struct known_process *process, const uint32_t *loc
 			      uint32_t depth)
 {
 	struct profile *profile = process->shared->profile;
-	uint32_t cut[2];
+	size_t before = profile->stack_count;
+	uint32_t cut[2], stack;
 
-	if (depth <= 2 || profile__has_stack(profile, locations, depth))
-		return profile__stack(profile, locations, depth);
-	if (process->stack_bytes >= STACK_BYTES_MAX) {
+	if (depth > 2 && process->stack_bytes >= STACK_BYTES_MAX &&
+	    !profile__has_stack(profile, locations, depth)) {
 		cut[0] = locations[0];
 		cut[1] = profile__location(profile, add_unnamed(profile, CALLERS_TEXT), LINE_NONE);
 		return profile__stack(profile, cut, 2);
 	}
-	process->stack_bytes += STACK_BYTES(depth);
-	return profile__stack(profile, locations, depth);
+	stack = profile__stack(profile, locations, depth);
+	if (profile->stack_count > before)
+		process->stack_bytes += STACK_BYTES(depth);
+	return stack;
 }
 
 bool known_process__check(struct known_process *process, symbolizer__identify identify,

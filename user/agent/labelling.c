@@ -26,42 +26,32 @@ struct labelled {
 	uint64_t dropped;
 };
 
-static void find_process_labels(struct labelled *labelled, const struct profile *profile,
-				const struct labelling *labelling)
+/* The labels of what has samples: of each thread where they are BY_THREAD, else of each process. */
+static json_t **find_labels(const struct profile *profile, const struct labelling *labelling,
+			    bool by_thread)
 {
-	bool *asked = xcalloc(profile->process_count + 1, sizeof(*asked));
+	size_t count = by_thread ? profile->thread_count : profile->process_count;
+	json_t **labels = xcalloc(count + 1, sizeof(*labels));
+	bool *asked = xcalloc(count + 1, sizeof(*asked));
 
-	labelled->labels = xcalloc(profile->process_count + 1, sizeof(*labelled->labels));
-	labelled->process_count = profile->process_count;
 	for (size_t i = 0; i < profile->sample_count; i++) {
-		uint32_t process = profile->threads[profile->samples[i].thread].process;
+		const struct profile_thread *thread = &profile->threads[profile->samples[i].thread];
+		const char *name = by_thread ? profile->strings[thread->name] : NULL;
+		uint32_t index = by_thread ? profile->samples[i].thread : thread->process;
 
-		if (!asked[process])
-			labelled->labels[process] = labels__of(profile, process, NULL, labelling);
-		asked[process] = true;
+		if (!asked[index])
+			labels[index] = labels__of(profile, thread->process, name, labelling);
+		asked[index] = true;
 	}
 	free(asked);
+	return labels;
 }
 
-static void find_thread_labels(struct labelled *labelled, const struct profile *profile,
-			       const struct labelling *labelling)
+static void free_labels(json_t **labels, size_t count)
 {
-	bool *asked = xcalloc(profile->thread_count + 1, sizeof(*asked));
-
-	labelled->thread_labels =
-		xcalloc(profile->thread_count + 1, sizeof(*labelled->thread_labels));
-	labelled->thread_count = profile->thread_count;
-	for (size_t i = 0; i < profile->sample_count; i++) {
-		uint32_t number = profile->samples[i].thread;
-		const struct profile_thread *thread = &profile->threads[number];
-
-		if (!asked[number])
-			labelled->thread_labels[number] =
-				labels__of(profile, thread->process, profile->strings[thread->name],
-					   labelling);
-		asked[number] = true;
-	}
-	free(asked);
+	for (size_t i = 0; labels && i < count; i++)
+		json_decref(labels[i]);
+	free(labels);
 }
 
 /* Whether nothing of the window is dropped, nor was sampled at another rate than the rest. */
@@ -198,9 +188,11 @@ struct labelled *labelled__new(const struct window *window, const struct labelli
 {
 	struct labelled *labelled = xcalloc(1, sizeof(*labelled));
 
-	find_process_labels(labelled, window->profile, labelling);
+	labelled->process_count = window->profile->process_count;
+	labelled->labels = find_labels(window->profile, labelling, false);
+	labelled->thread_count = window->profile->thread_count;
 	if (labelling->with_thread)
-		find_thread_labels(labelled, window->profile, labelling);
+		labelled->thread_labels = find_labels(window->profile, labelling, true);
 	labelled->whole = (struct labelled_window){
 		.start_unix_ns = window->start_unix_ns,
 		.end_unix_ns = window->end_unix_ns,
@@ -221,10 +213,6 @@ struct labelled *labelled__new(const struct window *window, const struct labelli
 
 void labelled__free(struct labelled *labelled)
 {
-	for (size_t i = 0; i < labelled->process_count; i++)
-		json_decref(labelled->labels[i]);
-	for (size_t i = 0; i < labelled->thread_count; i++)
-		json_decref(labelled->thread_labels[i]);
 	for (unsigned int i = 0; i < labelled->count; i++) {
 		struct part *part = &labelled->parts[i];
 
@@ -232,8 +220,8 @@ void labelled__free(struct labelled *labelled)
 			free(part->profile.samples);
 		free(part->numbers);
 	}
-	free(labelled->labels);
-	free(labelled->thread_labels);
+	free_labels(labelled->labels, labelled->process_count);
+	free_labels(labelled->thread_labels, labelled->thread_count);
 	free(labelled);
 }
 
