@@ -10,11 +10,11 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
 from conftest import PATIENCE, PROGRAMS, children_of, cpu_seconds, missing, wait_used
+from containers import wait_for
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
 from test_finding import dependencies
 
@@ -23,9 +23,6 @@ PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 # So much of a child's time may pass before its Python is known, where user space has to look: the
 # exec's event, a look, and the loading of libraries; on a busy machine.
 UNKNOWN_S = 0.15
-
-# For some seconds of CPU time, on a busy machine.
-DEEPLY_S = 90
 
 # Before a Python has begun, and after its end; what of it has not been touched yet is in no memory.
 NO_PYTHON = ("[Python is starting or has ended]", "[no Python on this thread]",
@@ -143,10 +140,7 @@ class TestChildren:
         run.wait_sampling()
         run.process.send_signal(signal.SIGSTOP)
         parent.go()
-        deadline = time.monotonic() + DEEPLY_S
-        while not any((cpu_seconds(child) or 0) > 0.1 for child in children_of(parent.pid)):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_for(lambda: any((cpu_seconds(child) or 0) > 0.1 for child in children_of(parent.pid)))
         run.process.send_signal(signal.SIGCONT)
         run.load()
         assert run.ledger["untold_processes"] > 0

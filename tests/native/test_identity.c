@@ -116,16 +116,22 @@ static void reads_them_once_for_a_stack(void **state)
 	assert_int_equal(kernel.definition_count, 1);
 }
 
-static void tells_samples_apart(void **state)
+/* Samples a stack of five code objects that are alike but for their addresses. */
+static void sample_five(struct image *image)
 {
-	struct image *image = *state;
-	__u64 hash;
-
 	for (uint32_t i = 0; i < 5; i++)
 		set_code(image, i, "name", "file.py", 1);
 	set_version(image, 3, 0);
 	harness__python_thread(image, image__interp(image), 0, 5);
 	kernel__sample();
+}
+
+static void tells_samples_apart(void **state)
+{
+	struct image *image = *state;
+	__u64 hash;
+
+	sample_five(image);
 	kernel__identify(TGID, IDENTIFIED_WHOLLY);
 	hash = kernel__sample().hash;
 	assert_int_equal(kernel__sample().hash, hash);
@@ -148,11 +154,7 @@ static void tells_samples_apart_by_words(void **state)
 	unsigned long without;
 	__u64 hash;
 
-	for (uint32_t i = 0; i < 5; i++)
-		set_code(image, i, "name", "file.py", 1);
-	set_version(image, 3, 0);
-	harness__python_thread(image, image__interp(image), 0, 5);
-	kernel__sample();
+	sample_five(image);
 	kernel__sample();
 	without = kernel.reads;
 	kernel__identify(TGID, IDENTIFIED_BY_WORDS);

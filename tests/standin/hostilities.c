@@ -15,6 +15,15 @@
 #define NAMES	   600
 #define NAME_BYTES (900 << 10)
 
+/* Has a thread of its own do JOB for ever. */
+static void begin(void *(*job)(void *))
+{
+	pthread_t handle;
+
+	if (pthread_create(&handle, NULL, job, NULL))
+		abort();
+}
+
 static void loop_frames(void)
 {
 	for (int i = 0; i < THREADS; i++)
@@ -169,10 +178,7 @@ static void *rewrite_all(void *argument)
 
 static void rewrite(void)
 {
-	pthread_t handle;
-
-	if (pthread_create(&handle, NULL, rewrite_all, NULL))
-		abort();
+	begin(rewrite_all);
 }
 
 /* One code object after another, each with a long name that no other has: more than is read of one
@@ -198,10 +204,7 @@ static void *make_names(void *argument)
 
 static void multiply_names(void)
 {
-	pthread_t handle;
-
-	if (pthread_create(&handle, NULL, make_names, NULL))
-		abort();
+	begin(make_names);
 }
 
 static _PyInterpreterFrame chain[CHAIN];
@@ -220,15 +223,12 @@ static void *replace_codes(void *argument)
 
 static void multiply_codes(void)
 {
-	pthread_t handle;
-
 	chain[0].previous = threads[0].frames[0]->previous;
 	for (int i = 1; i < CHAIN; i++)
 		chain[i].previous = &chain[i - 1];
 	for (int i = 0; i < THREADS; i++)
 		threads[i].frames[0]->previous = &chain[CHAIN - 1];
-	if (pthread_create(&handle, NULL, replace_codes, NULL))
-		abort();
+	begin(replace_codes);
 }
 
 static const struct {

@@ -54,6 +54,15 @@ static size_t size_of(uint32_t depth)
 	return DEFINITION_HEADER_BYTES + depth * sizeof(struct frame);
 }
 
+/* What the slot's owner HASH, from BASE on, has counted, now that its definition comes. */
+static void hear_of(struct slots *slots, uint64_t hash, uint64_t base)
+{
+	definition.hash = hash;
+	definition.base = base;
+	slots__take(slots, &definition, size_of(1));
+	slots__harvest(slots);
+}
+
 static void a_slot_goes_from_owner_to_owner(void **state)
 {
 	struct slots *slots = begin();
@@ -67,10 +76,7 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 	*kernels_slot() = (struct slot){ .hash = 2, .count = 9, .defined = 6 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
-	definition.hash = 2;
-	definition.base = 5;
-	slots__take(slots, &definition, size_of(1));
-	slots__harvest(slots);
+	hear_of(slots, 2, 5);
 	assert_int_equal(counted[1], 5);
 	assert_int_equal(counted[2], 4);
 	assert_int_equal(slots__undefined(slots), 0);
@@ -90,16 +96,10 @@ static void an_owner_that_comes_back_gets_nothing_of_the_others(void **state)
 	*kernels_slot() = (struct slot){ .hash = 1, .count = 7, .defined = 7 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
-	definition.hash = 2;
-	definition.base = 4;
-	slots__take(slots, &definition, size_of(1));
-	slots__harvest(slots);
+	hear_of(slots, 2, 4);
 	assert_int_equal(counted[1], 4);
 	assert_int_equal(counted[2], 0);
-	definition.hash = 1;
-	definition.base = 6;
-	slots__take(slots, &definition, size_of(1));
-	slots__harvest(slots);
+	hear_of(slots, 1, 6);
 	assert_int_equal(counted[1], 5);
 	assert_int_equal(counted[2], 2);
 	slots__free(slots);
