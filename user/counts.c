@@ -99,13 +99,18 @@ static void identify_codes(void *context, const struct target_process *target,
 	target_map__identify_codes(sampler__targets(sampler), target->key, identify);
 }
 
-static void take(void *context, const struct tally_entry *entry)
+static bool is_in_doubt(const struct counts *counts, const struct tally_entry *entry)
+{
+	return symbolizer__doubts(counts->symbolizer, entry->name >> 32, entry->name);
+}
+
+static bool take(void *context, const struct tally_entry *entry)
 {
 	struct counts *counts = context;
 	enum outcome outcome = entry->outcome;
 	uint32_t thread = entry->name >> 32, stack = entry->name;
 
-	if (symbolizer__doubts(counts->symbolizer, thread, stack)) {
+	if (is_in_doubt(counts, entry)) {
 		outcome = OUTCOME_CODE_REPLACED;
 		stack = symbolizer__reason(counts->symbolizer, outcome);
 	} else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
@@ -114,20 +119,38 @@ static void take(void *context, const struct tally_entry *entry)
 	}
 	counts->profile->ledger.outcomes[outcome] += entry->samples;
 	profile__add(counts->profile, thread, stack, entry->samples);
+	return true;
+}
+
+static bool take_doubted(void *context, const struct tally_entry *entry)
+{
+	return is_in_doubt(context, entry) && take(context, entry);
 }
 
 void counts__settle(struct counts *counts, struct sampler *sampler)
 {
+	struct tally *checked = counts->tally;
+
 	sampler__drain(sampler);
 	sampler__harvest(sampler);
+	counts->tally = tally__new();
 	if (symbolizer__check(counts->symbolizer, identify_codes, sampler)) {
 		sampler__begin_epoch(sampler);
-		/* What came while it was checked was counted as what is in doubt now. */
+		/* What came while it was checked was counted as what is in doubt now, or as what
+		 * may have been replaced since it was looked at. */
 		sampler__drain(sampler);
 		sampler__harvest(sampler);
 	}
-	tally__settle(counts->tally, take, counts);
+	tally__settle(checked, take, counts);
+	tally__free(checked);
+	tally__settle(counts->tally, take_doubted, counts);
 	symbolizer__settle(counts->symbolizer);
+}
+
+void counts__settle_all(struct counts *counts, struct sampler *sampler)
+{
+	counts__settle(counts, sampler);
+	counts__settle(counts, sampler);
 }
 
 static uint64_t keep_name(void *numbers, uint64_t name)
@@ -156,9 +179,11 @@ void counts__compact(struct counts *counts, struct sampler *sampler)
 	profile_numbers__init(&numbers, counts->profile);
 	sampler__age(sampler);
 	sampler__rename(sampler, keep_name, &numbers);
+	tally__rename(counts->tally, keep_name, &numbers);
 	symbolizer__keep(counts->symbolizer, &numbers);
 	profile__compact(counts->profile, &numbers);
 	sampler__rename(sampler, renumber_name, &numbers);
+	tally__rename(counts->tally, renumber_name, &numbers);
 	symbolizer__renumber(counts->symbolizer, &numbers);
 	profile_numbers__free(&numbers);
 }

@@ -4,7 +4,8 @@
  *
  * What is counted under a name waits until it is checked that the name was right
  * all the time (symbolizer.c), and then comes into the profile under that name, or
- * under the reason why it has none.
+ * under the reason why it has none.  A check takes its time: what is counted in the
+ * meantime, and is not in doubt by then, waits for the next one.
  */
 #ifndef PYBPFPROF_COUNTS_H
 #define PYBPFPROF_COUNTS_H
@@ -27,8 +28,11 @@ void counts__add_waited(struct counts *counts, const struct target_process *targ
 /* Where the sampler is to define and count. */
 struct sampler_sink counts__sink(struct counts *counts);
 
-/* Brings into the profile what SAMPLER sampled since the last time, checked. */
+/* Brings into the profile what SAMPLER sampled up to now, checked. */
 void counts__settle(struct counts *counts, struct sampler *sampler);
+
+/* The same with all that there is, once SAMPLER has stopped. */
+void counts__settle_all(struct counts *counts, struct sampler *sampler);
 
 /* Removes what nothing refers to any more from the profile, whose samples were cleared; upon
  * counts__settle, and as seldom as sampler__age wants it. */

@@ -511,7 +511,7 @@ static void finish(struct recording *recording)
 
 	sampler__stop(recording->sampler);
 	profile->duration_ns = now_ns() - recording->start_ns;
-	counts__settle(recording->counts, recording->sampler);
+	counts__settle_all(recording->counts, recording->sampler);
 	watch__end(recording->watch);
 	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);
 	sampler__account(recording->sampler, ledger);

@@ -46,14 +46,27 @@ void tally__add(struct tally *tally, const struct tally_entry *entry)
 	row->entry.samples += entry->samples;
 }
 
-void tally__settle(struct tally *tally,
-		   void (*take)(void *context, const struct tally_entry *entry), void *context)
+void tally__settle(struct tally *tally, tally__take take, void *context)
 {
 	struct row *row, *next;
 
 	HASH_ITER (hh, tally->rows, row, next) {
-		take(context, &row->entry);
+		if (!take(context, &row->entry))
+			continue;
 		HASH_DEL(tally->rows, row);
 		free(row);
 	}
+}
+
+void tally__rename(struct tally *tally, uint64_t (*rename)(void *context, uint64_t name),
+		   void *context)
+{
+	struct row *row, *next, *renamed = NULL;
+
+	HASH_ITER (hh, tally->rows, row, next) {
+		HASH_DEL(tally->rows, row);
+		row->entry.name = rename(context, row->entry.name);
+		HASH_ADD(hh, renamed, entry.name, sizeof(row->entry.name), row);
+	}
+	tally->rows = renamed;
 }

@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_TALLY_H
 #define PYBPFPROF_TALLY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pybpfprof.h"
@@ -22,8 +23,14 @@ void tally__free(struct tally *tally);
 
 void tally__add(struct tally *tally, const struct tally_entry *entry);
 
-/* Calls TAKE with each entry and empties the tally. */
-void tally__settle(struct tally *tally,
-		   void (*take)(void *context, const struct tally_entry *entry), void *context);
+/* Whether an entry is taken: those that are not stay in the tally. */
+typedef bool (*tally__take)(void *context, const struct tally_entry *entry);
+
+/* Calls TAKE with each entry. */
+void tally__settle(struct tally *tally, tally__take take, void *context);
+
+/* Gives each entry the name that RENAME has for its own: different ones for different ones. */
+void tally__rename(struct tally *tally, uint64_t (*rename)(void *context, uint64_t name),
+		   void *context);
 
 #endif

@@ -14,7 +14,7 @@ struct taken {
 	size_t calls;
 };
 
-static void take(void *context, const struct tally_entry *entry)
+static bool take(void *context, const struct tally_entry *entry)
 {
 	struct taken *taken = context;
 
@@ -22,6 +22,7 @@ static void take(void *context, const struct tally_entry *entry)
 	assert_int_equal(entry->outcome, entry->name % OUTCOME_COUNT);
 	taken->samples[entry->name] += entry->samples;
 	taken->calls++;
+	return true;
 }
 
 static void settles_each_name_once(void **state)
@@ -46,9 +47,60 @@ static void settles_each_name_once(void **state)
 	tally__free(NULL);
 }
 
+static bool take_odd(void *context, const struct tally_entry *entry)
+{
+	return entry->name % 2 && take(context, entry);
+}
+
+static uint64_t mirror(void *context, uint64_t name)
+{
+	(void)context;
+	return NAMES - 1 - name;
+}
+
+static void keeps_what_is_not_taken(void **state)
+{
+	struct tally *tally = tally__new();
+	struct taken taken = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < NAMES; i++)
+		tally__add(tally, &(struct tally_entry){ i, i % OUTCOME_COUNT, 1 });
+	tally__settle(tally, take_odd, &taken);
+	assert_int_equal(taken.calls, NAMES / 2);
+	tally__add(tally, &(struct tally_entry){ 4, 4 % OUTCOME_COUNT, 2 });
+	tally__settle(tally, take, &taken);
+	assert_int_equal(taken.calls, NAMES);
+	for (uint64_t i = 0; i < NAMES; i++)
+		assert_int_equal(taken.samples[i], i == 4 ? 3 : 1);
+	tally__free(tally);
+}
+
+static void renames_what_it_has(void **state)
+{
+	struct tally *tally = tally__new();
+	struct taken taken = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < NAMES; i++)
+		tally__add(tally,
+			   &(struct tally_entry){ i, mirror(NULL, i) % OUTCOME_COUNT, i + 1 });
+	tally__rename(tally, mirror, NULL);
+	tally__add(tally, &(struct tally_entry){ 7, 7 % OUTCOME_COUNT, 1 });
+	tally__settle(tally, take, &taken);
+	assert_int_equal(taken.calls, NAMES);
+	for (uint64_t i = 0; i < NAMES; i++)
+		assert_int_equal(taken.samples[i], NAMES - i + (i == 7));
+	tally__free(tally);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(settles_each_name_once) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(settles_each_name_once),
+		cmocka_unit_test(keeps_what_is_not_taken),
+		cmocka_unit_test(renames_what_it_has),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
