@@ -5,14 +5,15 @@
  * A stack is told from another by the addresses of its code objects.  Those are
  * freed, and their addresses used again: by what is imported, exec'd, made from a
  * template.  So there is more that tells them apart, at a price (enum
- * identification): what a code object says itself is one read a frame, which is made
- * in each sample at rates that allow it; another one that comes and goes between two
- * looks of user space then does not do so unseen.  All of it would cost several times
- * the walk, and is read once for each stack, when that is defined: user space names
- * nothing that has been replaced before it came to read.  Where it finds that a code
- * object was replaced afterwards, it doubts what it counted in between unless that was
- * told apart, and has all read in each sample of that process for a while, as in its
- * first second here (user/symbolizer.c).
+ * identification): what a code object says itself is one read a frame, from 3.12 on all
+ * that there is; up to 3.11 what that leads to takes up to four more, several times the
+ * walk.  User space says how much of it is read in each sample, as the process's rate
+ * and depth allow (user/code_identification.c); another one that comes and goes between
+ * two looks of user space then does not do so unseen.  All of it is read once for each
+ * stack, when that is defined: user space names nothing that has been replaced before it
+ * came to read.  Where it finds that a code object was replaced afterwards, it doubts
+ * what it counted in between unless all was read, and has it read in each sample of that
+ * process for a while, as in its first second here (user/symbolizer.c).
  */
 #ifndef CODE_BPF_H
 #define CODE_BPF_H

@@ -119,10 +119,10 @@ static struct known_code *find_former(const struct code_table *table, uint64_t a
 	return code;
 }
 
-/* CODE has given way to another one, with IDENTITY.  What has no name is better read again. */
-static void retire(struct code_table *table, struct known_code *code, uint64_t identity)
+/* CODE has given way to another one.  What has no name is better read again. */
+static void retire(struct code_table *table, struct known_code *code)
 {
-	table->replaced(table->context, code, identity);
+	table->replaced(table->context, code);
 	if (!code->code.name || find_former(table, code->address, code->identity)) {
 		forget(table, &table->codes, code);
 		return;
@@ -246,7 +246,7 @@ static struct known_code *find(struct code_table *table, uint64_t address, uint6
 	if (code && !is_another(code, identity))
 		return code;
 	if (code)
-		retire(table, code, identity);
+		retire(table, code);
 	return revive(table, address, identity);
 }
 
@@ -310,7 +310,7 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 static bool check(struct code_table *table, struct known_code *code, uint64_t identity)
 {
 	if (is_another(code, identity)) {
-		retire(table, code, identity);
+		retire(table, code);
 		return false;
 	}
 	if (!code_identity_is_whole(identity) || code->code.name || code->code.hidden)

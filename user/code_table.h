@@ -41,10 +41,8 @@ struct code_table;
 /* The user's word for a code object that was just read, or read again; sets CODE->function. */
 typedef void (*code_table__added)(void *context, struct known_code *code);
 
-/* The same for one that another, with IDENTITY, has replaced; it may come back, and is not added
- * anew then. */
-typedef void (*code_table__replaced)(void *context, const struct known_code *code,
-				     uint64_t identity);
+/* The same for one that another has replaced; it may come back, and is not added anew then. */
+typedef void (*code_table__replaced)(void *context, const struct known_code *code);
 
 /* An empty table for TARGET, which must outlive it.  Free with code_table__free, NULL too. */
 struct code_table *code_table__new(const struct target_process *target, code_table__added added,

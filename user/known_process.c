@@ -5,6 +5,7 @@
  * thread may get the number of one that ended, and other copies.  The interpreters
  * count these, so a read or two a stack tell.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,17 +30,6 @@
 
 /* So many places of a process's code are remembered; to find one again takes but longer. */
 #define PLACES_MAX (256 * 1024)
-
-/* Checks without a replaced code object until the kernel need not identify them wholly any more: 10
- * s, for where two take turns at an address, most checks see the same one as the last. */
-#define QUIET_CHECKS 50
-
-/* The same for a process that is new here: what starts imports, and throws away what ran once. */
-#define FIRST_CHECKS 5
-
-/* Up to this rate they are still told apart by their words, for what comes and goes between two
- * checks leaves no other trace: 50 frames take 5 us a sample. */
-#define CAREFUL_HZ 1000
 
 struct known_process *known_process__new(struct naming_context *shared,
 					 struct target_process *target)
@@ -120,21 +110,13 @@ static void name_code(void *context, struct known_code *code)
 	qualified_names__want(process->shared->qualified_names, process->target, code);
 }
 
-/* Whether samples of CODE and of what has IDENTITY, at its address, were told apart. */
-static bool are_told_apart(const struct known_process *process, const struct known_code *code,
-			   uint64_t identity)
-{
-	return process->identify == IDENTIFIED_WHOLLY ||
-	       (process->identify == IDENTIFIED_BY_WORDS &&
-		code_identity_words(code->identity) != code_identity_words(identity));
-}
-
-static void doubt_code(void *context, const struct known_code *code, uint64_t identity)
+/* By words CODE may be told from the one that is there by now, and yet not from one in between. */
+static void doubt_code(void *context, const struct known_code *code)
 {
 	struct known_process *process = context;
 
 	process->replaced = true;
-	if (!are_told_apart(process, code, identity) && !code->code.hidden)
+	if (process->identification.now != IDENTIFIED_WHOLLY && !code->code.hidden)
 		doubts__add(process->shared->doubts, process->process, code->function);
 }
 
@@ -150,18 +132,6 @@ static bool has_freed_codes(struct known_process *process)
 		return false;
 	process->code_generation = now;
 	return now != before;
-}
-
-/* How the kernel is to identify its code objects. */
-static enum identification identification_of(const struct known_process *process)
-{
-	bool careful = process->shared->profile->rate_hz <= CAREFUL_HZ;
-
-	/* With a version, its words are all that it is told by. */
-	if (process->checks_to_go ||
-	    (careful && process->target->runtime.layout.code_version != OFFSET_ABSENT))
-		return IDENTIFIED_WHOLLY;
-	return careful ? IDENTIFIED_BY_WORDS : IDENTIFIED_NOT;
 }
 
 /* Its files and its threads, which are PARENT's where it was forked from that one; NULL: its own.
@@ -199,8 +169,7 @@ void known_process__begin(struct known_process *process, struct known_process *p
 		look_around(process, parent);
 	process->codes = code_table__new(process->target, name_code, doubt_code, process);
 	process->process = profile__process(profile, process->serial, process->pid);
-	process->checks_to_go = FIRST_CHECKS;
-	process->identify = IDENTIFIED_WHOLLY;
+	code_identification__begin(&process->identification);
 	/* What was forked has its parent's till then. */
 	if (process->target->parent)
 		target__identify(process->target, IDENTIFY_FORKED);
@@ -288,6 +257,7 @@ uint32_t known_process__stack(struct known_process *process, const uint32_t *loc
 	size_t before = profile->stack_count;
 	uint32_t cut[2], stack;
 
+	code_identification__see(&process->identification, depth);
 	if (depth > 2 && process->stack_bytes >= STACK_BYTES_MAX &&
 	    !profile__has_stack(profile, locations, depth)) {
 		cut[0] = locations[0];
@@ -303,19 +273,18 @@ uint32_t known_process__stack(struct known_process *process, const uint32_t *loc
 bool known_process__check(struct known_process *process, symbolizer__identify identify,
 			  void *context)
 {
-	enum identification before = process->identify;
 	bool changed = code_table__check(process->codes);
+	bool freed = has_freed_codes(process);
+	const struct identified_process identified = {
+		.rate_hz =
+			ldexp(process->shared->profile->rate_hz, -(int)process->target->halvings),
+		.has_version = process->target->runtime.layout.code_version != OFFSET_ABSENT,
+		.replaced = process->replaced || freed,
+	};
 
-	if (has_freed_codes(process))
-		process->replaced = true;
-	if (process->replaced)
-		process->checks_to_go = QUIET_CHECKS;
-	else if (process->checks_to_go)
-		process->checks_to_go--;
 	process->replaced = false;
-	process->identify = identification_of(process);
-	if (process->identify == before)
+	if (!code_identification__choose(&process->identification, &identified))
 		return changed;
-	identify(context, process->target, process->identify);
+	identify(context, process->target, process->identification.now);
 	return true;
 }

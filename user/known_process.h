@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "code_identification.h"
 #include "code_table.h"
 #include "doubts.h"
 #include "hash_table.h"
@@ -45,12 +46,11 @@ struct known_process {
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
 	struct thread_names *thread_names;
-	size_t names_bytes;	      /* of its code objects, that the profile did not have yet */
-	size_t places;		      /* that were found, and are remembered */
-	size_t stack_bytes;	      /* of its stacks, that the profile did not have yet */
-	bool replaced;		      /* since the last check, one was */
-	unsigned int checks_to_go;    /* for which the kernel identifies code objects wholly */
-	enum identification identify; /* what it was told */
+	size_t names_bytes; /* of its code objects, that the profile did not have yet */
+	size_t places;	    /* that were found, and are remembered */
+	size_t stack_bytes; /* of its stacks, that the profile did not have yet */
+	bool replaced;	    /* since the last check, one was */
+	struct code_identification identification;
 	UT_hash_handle hh;
 	bool is_nameless; /* in that list of the symbolizer's */
 	struct known_process *prev, *next;

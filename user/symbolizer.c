@@ -11,11 +11,12 @@
  * first sample of a process on: what a start runs once and throws away is named.
  *
  * Two that take turns at an address, with the same places of the stack, may both times
- * be seen as the first one.  So at rates that allow it the kernel always looks at what a
- * code object says itself, which shows the other one unless all that it has lies where
- * the first one's did.  At higher rates they share a name until that is noticed.  From
- * 3.14 on the interpreters count the code objects that they free: one read a check for
- * each tells at the next check that there may be such.
+ * be seen as the first one.  So where rate and depth allow it (code_identification.c) the
+ * kernel always tells them apart, or at least looks at what a code object says itself,
+ * which shows the other one unless all that it has lies where the first one's did.  Beyond
+ * that they share a name until it is noticed.  From 3.14 on the interpreters count the
+ * code objects that they free: one read a check for each tells at the next check that
+ * there may be such.
  *
  * What cannot be read any more has no name, and is shown so.
  */

@@ -26,26 +26,27 @@ def test_address_used_again(python, target, profile):
 
     The rate is one at which the kernel tells them apart only once it is noticed; longer turns would
     last, where others have the CPUs, until it is not noticed for a while."""
-    program = target(python, "reuse.py", 0.002, 0.018)
+    program = target(python, "reuse.py", "elsewhere", 0.002, 0.018)
     program.go()
     run = profile("-p", program.pid, "-r", 1499, cpu=5)
-    rare, heavy = run.count_name("rare"), run.count_name("heavy")
+    brief, heavy = run.count_name("brief"), run.count_name("heavy")
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.ledger["name_unknown"] <= 0.005 * run.samples
-    assert 0.05 < rare / (rare + heavy) < 0.15
+    assert 0.05 < brief / (brief + heavy) < 0.15
 
 
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
-def test_address_used_again_for_a_moment(python, target, profile):
+@pytest.mark.parametrize("kind", ["alike", "elsewhere"])
+def test_address_used_again_for_a_moment(python, kind, target, profile):
     """20 ms in one function, between some seconds in another at its address, both times the same."""
-    program = target(python, "reuse.py", 0.02, 3)
+    program = target(python, "reuse.py", kind, 0.02, 3)
+    program.go()
     run = profile.start("-p", program.pid, "-r", 997)
     run.wait_sampling()
-    program.go()
     wait_used(4, program.pid)
     run.interrupt().load()
-    assert 10 < run.count_name("rare") < 40
+    assert 10 < run.count_name("brief") < 40
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.count_name("heavy") > 0.9 * run.samples
 

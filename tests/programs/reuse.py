@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reuse.py RARE HEAVY: makes functions and throws them away, each at its predecessor's address.
+"""reuse.py (elsewhere|alike) BRIEF HEAVY: makes functions and throws them away, each at its predecessor's address.
 
-Upon a line of input `heavy` uses HEAVY seconds of CPU time, then `rare` RARE, and so on.
+Upon a line of input `heavy` uses HEAVY seconds of CPU time, then `brief` BRIEF, and so on.  They have files
+of their own, which lie elsewhere, or are alike but for their names, which have one address.
 """
 
 import sys
 
 from portable import renamed, thread_time
 
-
 at = set()
+kept = []
 
 
 def spin(seconds):
@@ -21,21 +22,48 @@ def spin(seconds):
         before = now
 
 
-def run(name, seconds):
-    code = renamed(spin.__code__, name, name + ".py")
+def name_at(letters, address):
+    """One that is there; what lies elsewhere stays, so as not to be used again."""
+    del kept[:]
+    for _ in range(5000):
+        name = "".join(letters)
+        if address in (None, id(name)):
+            return name
+        kept.append(name)
+    sys.exit("no name at the other one's address")
+
+
+def make(kind, letters, last):
+    if kind == "alike" and sys.version_info < (3, 12):  # later ones have a version
+        name = name_at(letters, last)
+    else:
+        name = "".join(letters)
+        kept.append(name)
+    filename = name + ".py" if kind == "elsewhere" else "reuse.txt"
+    return type(spin)(renamed(spin.__code__, name, filename), globals()), id(name)
+
+
+def run(kind, letters, last, seconds):
+    """LAST is where the one before had its name; returns where this one has."""
+    function, last = make(kind, letters, last)
+    code = function.__code__  # is freed after the function: in 2.7 both are as large
     at.add(id(code))
     if len(at) > 1:
         sys.exit("not at its predecessor's address")
-    type(spin)(code, globals())(seconds)
+    function(seconds)
+    return last
 
 
 def main():
     print("ready")
     sys.stdout.flush()
     sys.stdin.readline()
+    # In one constant, for a name that is one is interned, and used in place of another.
+    heavy, brief = [tuple(name) for name in "heavy brief".split()]
+    last = None
     while True:
-        run("heavy", float(sys.argv[2]))
-        run("rare", float(sys.argv[1]))
+        last = run(sys.argv[1], heavy, last, float(sys.argv[3]))
+        last = run(sys.argv[1], brief, last, float(sys.argv[2]))
 
 
 main()

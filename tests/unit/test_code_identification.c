@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "code_identification.h"
+
+#define FIRST_CHECKS 5
+#define QUIET_CHECKS 50
+
+/* Told to the kernel after so many checks without anything new, of stacks DEPTH deep. */
+static enum identification settled(struct code_identification *identification, double rate_hz,
+				   uint32_t depth, bool has_version)
+{
+	const struct identified_process process = { rate_hz, has_version, false };
+
+	for (int i = 0; i < 10000; i++)
+		code_identification__see(identification, depth);
+	for (int i = 0; i <= QUIET_CHECKS; i++)
+		code_identification__choose(identification, &process);
+	return identification->now;
+}
+
+static void takes_at_most_its_part(void **state)
+{
+	static const struct {
+		double rate_hz;
+		uint32_t depth;
+		enum identification without_version, with_version;
+	} cases[] = {
+		{ 19, 800, IDENTIFIED_WHOLLY, IDENTIFIED_WHOLLY },
+		{ 99, 160, IDENTIFIED_WHOLLY, IDENTIFIED_WHOLLY },
+		{ 99, 1000, IDENTIFIED_BY_WORDS, IDENTIFIED_WHOLLY },
+		{ 999, 16, IDENTIFIED_WHOLLY, IDENTIFIED_WHOLLY },
+		{ 999, 100, IDENTIFIED_BY_WORDS, IDENTIFIED_WHOLLY },
+		{ 999, 1000, IDENTIFIED_NOT, IDENTIFIED_NOT },
+		{ 9999, 10, IDENTIFIED_BY_WORDS, IDENTIFIED_WHOLLY },
+		{ 9999, 50, IDENTIFIED_NOT, IDENTIFIED_NOT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct code_identification one, other;
+
+		code_identification__begin(&one);
+		code_identification__begin(&other);
+		assert_int_equal(settled(&one, cases[i].rate_hz, cases[i].depth, false),
+				 cases[i].without_version);
+		assert_int_equal(settled(&other, cases[i].rate_hz, cases[i].depth, true),
+				 cases[i].with_version);
+	}
+}
+
+static void changes_when_it_is_worth_it(void **state)
+{
+	struct code_identification identification;
+
+	(void)state;
+	code_identification__begin(&identification);
+	assert_int_equal(settled(&identification, 100, 150, false), IDENTIFIED_WHOLLY);
+	assert_int_equal(settled(&identification, 100, 200, false), IDENTIFIED_WHOLLY);
+	assert_int_equal(settled(&identification, 100, 300, false), IDENTIFIED_BY_WORDS);
+	assert_int_equal(settled(&identification, 100, 200, false), IDENTIFIED_BY_WORDS);
+	assert_int_equal(settled(&identification, 100, 150, false), IDENTIFIED_WHOLLY);
+}
+
+static void is_whole_for_a_while(void **state)
+{
+	struct code_identification identification;
+	struct identified_process process = { 9999, false, false };
+
+	(void)state;
+	code_identification__begin(&identification);
+	code_identification__see(&identification, 1000);
+	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
+	for (int i = 1; i < FIRST_CHECKS; i++)
+		assert_false(code_identification__choose(&identification, &process));
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_NOT);
+	process.replaced = true;
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
+	process.replaced = false;
+	for (int i = 1; i < QUIET_CHECKS; i++)
+		assert_false(code_identification__choose(&identification, &process));
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_NOT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_at_most_its_part),
+		cmocka_unit_test(changes_when_it_is_worth_it),
+		cmocka_unit_test(is_whole_for_a_while),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

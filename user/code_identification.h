@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How much the kernel is to read of a process's code objects to tell them apart. */
+#ifndef PYBPFPROF_CODE_IDENTIFICATION_H
+#define PYBPFPROF_CODE_IDENTIFICATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pybpfprof.h"
+
+struct code_identification {
+	enum identification now;   /* what the kernel was told */
+	unsigned int checks_to_go; /* for which it is wholly, whatever that takes */
+	uint64_t stacks, frames;   /* that were defined of late: how deep they are */
+};
+
+/* For a process that is new here: wholly. */
+void code_identification__begin(struct code_identification *identification);
+
+/* A stack of DEPTH frames was defined. */
+void code_identification__see(struct code_identification *identification, uint32_t depth);
+
+/* What is said of the process at a check. */
+struct identified_process {
+	double rate_hz;	  /* of samples, where it uses a CPU */
+	bool has_version; /* its code objects have one: one read tells them apart wholly */
+	bool replaced;	  /* since the last check, a code object of it was */
+};
+
+/* Chooses anew, in NOW; returns whether that is another one than before. */
+bool code_identification__choose(struct code_identification *identification,
+				 const struct identified_process *process);
+
+#endif
