@@ -4,8 +4,8 @@
 A line's mark names the functions that it calls.  Behind a name, "(2.7)", "(<3.12)", "(>=3.8)" or
 "(3.0-3.11)" says on which versions, "(by <genexpr>)" that it is a function inside of the line that
 does, and a comma "or".  A function whose first line has `called: anywhere` may follow any frame, one with
-`called: library` any frame of another file; all of these are called `library`.  Which lines a
-function has at all, the interpreter says.
+`called: library` any frame of another file; all of these are called `library`.  Which functions a file has
+at all, the standard library's, too, and which lines they have, the interpreter says.
 """
 
 import ast
@@ -41,16 +41,42 @@ def owners(source):
     return owner
 
 
+class KnownLines:
+    """The lines of every function, by one Python's own account."""
+
+    def __init__(self, python):
+        self.python = python
+        self.files = {}
+
+    def learn(self, files):
+        """Asks for what is not known yet; full names, as code objects have them."""
+        new = sorted(set(files) - set(self.files))
+        if new:
+            program = os.path.join(PROGRAMS, "legal_lines.py")
+            answer = subprocess.run([*self.python.command, program, *new], stdout=subprocess.PIPE,
+                                    check=True)
+            for file, functions in json.loads(answer.stdout).items():
+                self.files[file] = {name: set(lines) for name, lines in functions.items()}
+
+    def has(self, frame, file=None):
+        """Whether a function of that name has the frame's line, or an instruction without one."""
+        file = file or frame.file
+        self.learn([file])
+        name = frame.name if self.python.version >= (3, 11) else frame.short
+        return (frame.line or 0) in self.files[file].get(name, ())
+
+
 class Legal:
-    """What is legal for PROGRAM under one Python; the outermost frame is one of ROOTS."""
+    """What is legal for PROGRAM under one Python; the outermost frame is one of ROOTS.
+
+    Frames of other files than PROGRAM need their full file names."""
 
     def __init__(self, python, program, roots=("<module>",)):
         self.roots = roots
         self.jit = python.kind == JIT
         path = os.path.join(PROGRAMS, program)
-        answer = subprocess.run([*python.command, os.path.join(PROGRAMS, "legal_lines.py"), path],
-                                stdout=subprocess.PIPE, check=True)
-        self.lines = {name: set(lines) for name, lines in json.loads(answer.stdout).items()}
+        self.known = KnownLines(python)
+        self.path = path
         self.file = os.path.basename(path)
         self.calls = {}
         self.called = {"anywhere": set(), "library": set()}
@@ -82,12 +108,14 @@ class Legal:
 
     def has_line(self, frame, callee):
         """Whether the frame's line is one of its function.  None, which some instructions have and
-        what the JIT runs may have, no caller has but one that was interrupted."""
+        what the JIT runs may have, no caller of the program has but one that was interrupted."""
+        if not self.is_own(frame):
+            return self.known.has(frame) or (frame.line is None and self.jit and not callee)
         if frame.line is None and callee and callee.short not in self.called["anywhere"]:
             return False
         if frame.line is None and self.jit and not callee:
             return True
-        return (frame.line or 0) in self.lines.get(frame.short, ())
+        return self.known.has(frame, self.path)
 
     def why_not(self, frames):
         """What is wrong with a stack, root first; None for a legal one."""
@@ -97,9 +125,22 @@ class Legal:
             if not self.may_call(caller, callee):
                 return "%s does not call %s" % (caller, callee)
         for frame, callee in zip(frames, frames[1:] + [None]):
-            if self.is_own(frame) and not self.has_line(frame, callee):
+            if not self.has_line(frame, callee):
                 return "%s has no such line" % frame
         return None
+
+    def judge(self, run, wrong, below=0):
+        """Counts the illegal stacks of a run, each taken from BELOW so many frames on, into WRONG, by
+        what is wrong; the names in all of them."""
+        seen = set()
+        for frames, count in run.stacks:
+            if frames[-1].file is None:
+                continue
+            seen.update(frame.short for frame in frames)
+            reason = self.why_not(frames[below:])
+            if reason:
+                wrong[reason] = wrong.get(reason, 0) + count
+        return seen
 
 
 class DeepLegal(Legal):

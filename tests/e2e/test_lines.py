@@ -7,6 +7,8 @@ import subprocess
 import pytest
 
 from conftest import PROGRAMS, missing
+from folded import Frame
+from legal import KnownLines
 from pythons import DEBUG, JIT, find_pythons, one_of_each_minor, own_fetched_and_debug_pythons
 
 # The kinds of entry, as line_check tells them, that a version's library has; later ones have all.
@@ -113,3 +115,55 @@ def check_numbered(run, jit=False):
         leaves = leaves - {("<lambda>", "above.py", None)} | {("<lambda>", "above.py", 92)}
     assert leaves == {("<lambda>", "below.py", None), ("<lambda>", "above.py", 92)}
     assert run.ledger["name_unknown"] == 0
+
+
+# Made while running; and run before there is a Python that could be asked for it.
+NO_SOURCE = {"<string>", "<frozen getpath>"}
+
+
+def judge_lines(python, run):
+    """The frames with a line that their function does not have, and all that could be judged."""
+    known = KnownLines(python)
+    judged, wrong = set(), set()
+    stacks = [frames for frames, _ in run.stacks if frames[-1].file]
+    known.learn({frame.file for frames in stacks for frame in frames} - NO_SOURCE)
+    for frames in stacks:
+        for frame in frames:
+            # What has no name is counted as such, and the JIT's code has no lines.
+            if frame.file in NO_SOURCE or frame.name.startswith("[") or \
+                    (python.kind == JIT and frame is frames[-1] and frame.line is None):
+                continue
+            judged.add(frame)
+            if not known.has(frame):
+                wrong.add(frame)
+    return wrong, judged
+
+
+@pytest.mark.proves("lines")
+@pytest.mark.pythons(which=one_of_each_minor)
+def test_every_line_seen_is_one_of_its_function(python, profile, figure):
+    """Of the program, of the standard library, and of what imports that, from the start on."""
+    program = os.path.join(PROGRAMS, "libraries.py")
+    run = profile("-r", 9999, "--full-filenames", command=[*python.command, program, "3"])
+    wrong, judged = judge_lines(python, run)
+    figure("{:,} of {:,}".format(len(wrong), len(judged)))
+    assert wrong == set()
+    assert len(judged) > 500 and len({frame.file for frame in judged}) > 20
+    others = run.count(lambda frame: frame.file in NO_SOURCE or frame.name.startswith("["))
+    assert others < 0.1 * run.samples
+
+
+@pytest.mark.parametrize("module, function", [
+    ("string", "capwords"), ("importlib._bootstrap", "_find_and_load")])
+def test_judge_of_lines(any_python, module, function):
+    """It tells the lines beside a function's own from these, and one function from another."""
+    say_file = "import %s as module; print(module.%s.__code__.co_filename)" % (module, function)
+    file = subprocess.check_output([*any_python.command, "-c", say_file],
+                                   universal_newlines=True).strip()
+    known = KnownLines(any_python)
+    known.learn([file])
+    lines = known.files[file][function]
+    for line, legal in ((min(lines) - 1, False), (min(lines), True), (max(lines), True),
+                        (max(lines) + 1, False)):
+        assert known.has(Frame("%s (%s:%d)" % (function, file, line))) == legal
+    assert not known.has(Frame("no_such (%s:%d)" % (file, min(lines))))

@@ -22,19 +22,6 @@ def names_of(program):
             if "# calls: leaf" in line}
 
 
-def judge(legal, run, wrong):
-    """Counts the illegal stacks of a run into WRONG, by what is wrong; the names in the others."""
-    seen = set()
-    for frames, count in run.stacks:
-        if frames[-1].file is None:
-            continue
-        seen.update(frame.short for frame in frames)
-        reason = legal.why_not(frames)
-        if reason:
-            wrong[reason] = wrong.get(reason, 0) + count
-    return seen
-
-
 @pytest.mark.proves("kinds of calls")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_every_kind_of_function(python, target, profile, figure):
@@ -44,8 +31,8 @@ def test_every_kind_of_function(python, target, profile, figure):
     wrong, seen = {}, set()
     samples = whole = 0
     for _ in range(RUNS_AT_MOST):
-        run = profile("-p", program.pid, "-d", 5, "-r", 9999)
-        seen |= judge(legal, run, wrong)
+        run = profile("-p", program.pid, "-d", 5, "-r", 9999, "--full-filenames")
+        seen |= legal.judge(run, wrong)
         samples += run.samples
         whole += run.ledger["python"] - run.ledger["truncated"]
         if samples >= SAMPLES_WANTED:
@@ -98,8 +85,8 @@ def test_what_is_paged_out_is_read_the_next_time(python, target, profile):
 def test_threads_that_come_and_go(python, target, profile):
     legal = Legal(python, "storm.py", roots=("<module>", "_bootstrap", "__bootstrap", "raw_job"))
     wrong = {}
-    run = profile("-p", target(python, "storm.py").pid, "-r", 4999, cpu=2)
-    seen = judge(legal, run, wrong)
+    run = profile("-p", target(python, "storm.py").pid, "-r", 4999, "--full-filenames", cpu=2)
+    seen = legal.judge(run, wrong)
     assert wrong == {}
     assert {"start_threads", "job", "raw_job", "middle", "leaf"} <= seen
     assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples

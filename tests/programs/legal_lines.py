@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""legal_lines.py FILE: each function of FILE and its lines, by the interpreter's own account.
+"""legal_lines.py FILE...: each function of each FILE and its lines, by the interpreter's own account.
 
-Prints JSON: {name: [line, ...]}; 0 stands for an instruction without a line.
+A FILE is named as code objects have it; "<frozen NAME>" is what the interpreter brings with it.
+Prints JSON: {file: {name: [line, ...]}}; 0 stands for an instruction without a line.  A name is
+the qualified one from 3.11 on.  A file that cannot be had has no functions.
 """
 
 import dis
-import io
 import json
+import re
 import sys
 import types
+import warnings
+
+# What their code is kept as.
+FROZEN_AS = {"importlib._bootstrap": "_frozen_importlib",
+             "importlib._bootstrap_external": "_frozen_importlib_external"}
 
 
 def lines_of(code):
@@ -21,18 +28,32 @@ def lines_of(code):
 
 
 def collect(code, into):
-    into.setdefault(code.co_name, set()).update(lines_of(code))
+    into.setdefault(getattr(code, "co_qualname", code.co_name), set()).update(lines_of(code))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             collect(constant, into)
 
 
+def code_of(file):
+    frozen = re.match("<frozen (.*)>$", file)
+    if frozen:
+        import _imp
+        return _imp.get_frozen_object(FROZEN_AS.get(frozen.group(1), frozen.group(1)))
+    with open(file, "rb") as source:
+        return compile(source.read(), file, "exec")
+
+
 def main():
-    with io.open(sys.argv[1], encoding="utf-8") as source:
-        code = compile(source.read(), sys.argv[1], "exec")
-    found = {}
-    collect(code, found)
-    print(json.dumps({name: sorted(lines) for name, lines in found.items()}))
+    warnings.simplefilter("ignore")
+    answers = {}
+    for file in sys.argv[1:]:
+        found = answers[file] = {}
+        try:
+            collect(code_of(file), found)
+        except (EnvironmentError, ImportError):
+            pass
+    print(json.dumps({file: {name: sorted(lines) for name, lines in found.items()}
+                      for file, found in answers.items()}))
 
 
 main()
