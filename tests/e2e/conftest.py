@@ -8,6 +8,7 @@ stacks and the ledger, and every run that succeeds has its sums checked here.
 
 import glob
 import json
+import math
 import os
 import shutil
 import signal
@@ -403,6 +404,13 @@ class Run:
 
     def count_name(self, name):
         return self.count(lambda frame: frame.name == name)
+
+
+def whole_at_least(samples):
+    """How many of so many samples of Python threads have to have their whole stack: 99.9 %, less what
+    chance may take away.  Why each of the others has none, check_ledger() has the ledger say."""
+    others = 0.001 * samples
+    return samples - others - 4 * math.sqrt(others)
 
 
 def check_ledger(ledger):

@@ -17,8 +17,9 @@ import sys
 
 import pytest
 
-from conftest import PROGRAMS, missing, wait_used
-from pythons import RELEASE, debian, find_pythons, own_pythons
+from conftest import PROGRAMS, missing, wait_used, whole_at_least
+from legal import DeepLegal
+from pythons import DEBUG, JIT, RELEASE, debian, find_pythons, own_pythons
 
 NOT_PYTHON = 3
 BUSY = os.path.join(PROGRAMS, "busy.py")
@@ -75,6 +76,15 @@ def loads_here(parts):
 
 def fetched_pythons():
     return [python for python in find_pythons() if python.root and python.kind == RELEASE]
+
+
+def pythons_with_libraries():
+    """Of debug builds, only the programs are fetched."""
+    return [python for python in find_pythons() if python.kind != DEBUG]
+
+
+def parts_of(python):
+    return find_fetched_parts(python) if python.root else find_parts(python)
 
 
 def put_alone(parts, folder):
@@ -153,6 +163,12 @@ def link_shared(parts):
 
 def link_static(parts, library):
     return [*include(parts), library, *parts.libraries, "-lm", "-lutil"]
+
+
+def link_static_for_modules(parts):
+    """With all that modules of the Python's library may need of the program."""
+    library = "-Wl,--whole-archive,%s,--no-whole-archive" % parts.static
+    return ["-no-pie", "-rdynamic", *link_static(parts, library)]
 
 
 @pytest.fixture
@@ -347,7 +363,45 @@ exec(open(%r).read())""" % (os.path.basename(parts.shared), parts.shared, BUSY)
         expect_whole(target.start([python.path, "-c", code]))
 
 
+@pytest.fixture
+def embed(build, target, tmp_path_factory):
+    """embed(PYTHON, HOW, SCRIPT): a Target, the program that has the Python in it "shared" or
+    "static"; None where there is no such library."""
+    def start(python, how, script):
+        parts, prefix = parts_of(python), ()
+        environment = {"PYTHON_JIT": "1"} if python.kind == JIT else {}
+        if not getattr(parts, how):
+            return None
+        if python.root and loads_here(parts):
+            parts = put_alone(parts, tmp_path_factory.mktemp("libpython"))
+        elif python.root:
+            prefix = debian.ENTER, python.root
+        if not prefix:
+            environment["PYTHONHOME"] = parts.home
+        link = link_shared if how == "shared" else link_static_for_modules
+        return target.start([*prefix, build("embed.c", *link(parts)), script], environment=environment)
+    return start
+
+
 class TestEmbedding:
+    @pytest.mark.proves("embedding")
+    @pytest.mark.pythons(which=pythons_with_libraries)
+    def test_each_version(self, python, embed, profile, figure):
+        """Whole stacks, with the right names and lines, of a program that has this Python in it."""
+        legal = DeepLegal(python, roots=("<module>", "work"))
+        wrong, ways = {}, []
+        for how in "shared", "static":
+            program = embed(python, how, os.path.join(PROGRAMS, "deep.py"))
+            if program:
+                run = profile("-p", program.pid, "-r", 4999, cpu=1)
+                program.end()
+                legal.judge(run, wrong)
+                assert wrong == {}
+                whole = run.ledger["python"] - run.ledger["truncated"]
+                assert whole >= whole_at_least(run.samples) and run.samples > 1000, run.ledger
+                ways.append(how)
+        figure(", ".join(ways) or missing("libpython of " + python.name))
+
     def test_linked(self, embeddable, build, target, expect_whole):
         for _, parts in embeddable:
             expect_whole(target.start([build("embed.c", *link_shared(parts)), BUSY],

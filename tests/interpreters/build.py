@@ -35,13 +35,13 @@ MUSL = {"CC": os.path.join(HERE, "musl-gcc.sh"), "PKG_CONFIG": "false"}
 
 BUILDS = {
     "3.13t": Build("--disable-gil", "python3.13t", "free-threaded"),
-    "3.13musl": Build("", "python3.13", "musl", "_thread", MUSL),
+    "3.13musl": Build("--without-static-libpython", "python3.13", "musl", "_thread", MUSL),
     # It asks for an LLVM that not every Debian has; the next one compiles it as well.
     "3.13jit": Build("--enable-experimental-jit", "python3.13", "jit",
                      environment={"PYTHON_FOR_REGEN": sys.executable},
                      edit=("Tools/jit/_llvm.py", "_LLVM_VERSION = 18", "_LLVM_VERSION = 19")),
 }
-OPTIONS = "--quiet --disable-test-modules --without-ensurepip --without-static-libpython"
+OPTIONS = "--quiet --disable-test-modules --without-ensurepip"
 
 
 def prefix_of(name):

@@ -5,6 +5,8 @@ Two threads recurse 50 deep, from two lines in turn, and make short calls of
 every kind at the bottom.  `calls:` marks are for tests/e2e/legal.py.
 """
 
+import sys
+
 try:
     import _thread
 except ImportError:
@@ -77,4 +79,5 @@ def work():
 if __name__ == "__main__":
     _thread.start_new_thread(work, ())
     print("ready")
+    sys.stdout.flush()
     work()  # calls: work
