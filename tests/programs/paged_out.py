@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """paged_out.py: runs on in a deep stack whose middle is not in memory.
 
-A page of the data stack (3.11 and later) that only calling frames lie in is replaced by a private
+A page that only calling frames lie in, of the data stack from 3.11 on, is replaced by a private
 mapping of a file with the same bytes.  That page is on disk, as one is that was swapped out: it
 comes into memory when something waits for it, and the program itself does not touch it.
 """
@@ -22,13 +22,15 @@ library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.
                          ctypes.c_long]
 
 
-def address_of(frame):
-    """Of the interpreter's own frame: PyFrameObject has a pointer to it behind f_back."""
-    return ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value
+def find_page(frame):
+    """Of the interpreter's own frame: from 3.11 on, the object has a pointer to it behind f_back."""
+    address = id(frame)
+    if sys.version_info >= (3, 11):
+        address = ctypes.c_size_t.from_address(address + object.__basicsize__ + 8).value
+    return address & -mmap.PAGESIZE
 
 
-def page_out(frame):
-    page = address_of(frame) & -mmap.PAGESIZE
+def page_out(page):
     with tempfile.TemporaryFile() as file:
         file.write(ctypes.string_at(page, mmap.PAGESIZE))
         file.flush()
@@ -45,8 +47,10 @@ def spin():
 def descend(depth):
     if depth:
         return descend(depth - 1)
-    page_out(sys._getframe(DEPTH // 2))
-    print("ready", flush=True)
+    # Nobody has a reference to the frame any more: to drop it would be to touch it.
+    page_out(find_page(sys._getframe(DEPTH // 2)))
+    print("ready")
+    sys.stdout.flush()
     return spin()
 
 
