@@ -14,7 +14,7 @@ import time
 import pytest
 
 from agents import end, wait_for
-from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_used
+from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_used, whole_at_least
 from containers import innermost
 from test_nmi_safety import descriptors
 
@@ -52,7 +52,7 @@ def test_stopped_for_a_while(any_python, target, profile):
         run.process.send_signal(signal.SIGCONT)
         time.sleep(0.1)
     run.load()
-    assert run.ledger["lost"] == 0 and run.ledger["python"] >= 0.99 * run.samples > 0
+    assert run.ledger["lost"] == 0 and run.ledger["python"] >= whole_at_least(run.samples) > 0
     assert run.ledger["duration_s"] >= 4
 
 
@@ -104,7 +104,7 @@ def test_target_stopped_for_a_while(any_python, target, profile):
     program.process.send_signal(signal.SIGCONT)
     wait_used(1, program.pid)
     run.interrupt().load()
-    assert run.ledger["python"] >= 0.99 * run.samples > 0.5 * 999
+    assert run.ledger["python"] >= whole_at_least(run.samples) > 0.5 * 999
 
 
 def test_target_stopped_all_the_time(any_python, target, profile):
@@ -135,7 +135,7 @@ class TestSlowDisk:
         # The profile and the ledger: flushed, closed and renamed.
         assert duration + 6 * self.SECONDS < run.seconds < duration + 6 * self.SECONDS + PATIENCE
         assert run.ledger["lost"] == 0
-        assert run.ledger["python"] >= 0.99 * run.samples > 0
+        assert run.ledger["python"] >= whole_at_least(run.samples) > 0
         assert duration - 0.1 < run.ledger["duration_s"] < duration + 5 * self.SECONDS
         assert sorted(os.listdir(os.path.dirname(run.output))) == ["profile.folded", "stats.json"]
 

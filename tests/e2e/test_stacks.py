@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from conftest import PROGRAMS
+from conftest import PROGRAMS, whole_at_least
 from legal import Legal, owners
 from pythons import one_of_each_minor
 
@@ -117,8 +117,7 @@ def test_calls_that_begin_and_end(python, target, profile, way):
     for frames, _ in run.stacks:
         if frames[-1].file:
             assert [frame.short for frame in frames[1:]] in [[], *BEGINNINGS[way]], frames
-    lost = run.ledger["errors"]["frame_entering"] + run.ledger["errors"]["frame_unlinked"]
-    assert lost <= 0.001 * run.samples, run.ledger
+    assert run.ledger["python"] >= whole_at_least(run.samples), run.ledger
 
 
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
@@ -127,12 +126,14 @@ def test_exceptions_that_are_handed_on(python, target, profile):
     run = profile("-p", target(python, "delegating.py").pid, "-r", 1999, cpu=2)
     for frames, _ in run.stacks:
         assert frames[0].file is None or frames[0].short == "<module>", frames
+    taken = 0
     if python.version[:2] == (3, 9):
-        assert run.ledger["errors"]["frame_unlinked"] > 0.2 * run.samples
+        taken = run.ledger["errors"]["frame_unlinked"]
+        assert taken > 0.2 * run.samples
     else:
         assert run.count_name("throw") > 0.05 * run.samples
         assert run.count_name("outer") > 0.1 * run.samples
-        assert run.ledger["python"] >= 0.998 * run.samples, run.ledger
+    assert run.ledger["python"] + taken >= whole_at_least(run.samples), run.ledger
 
 
 @pytest.mark.pythons(which=one_of_each_minor)
@@ -174,4 +175,5 @@ def test_forked_children(python, target, profile):
         assert names & {"parent_work", "child_work"} <= {work[pid]}, frames
         found[pid] += count if work[pid] in names else 0
     assert all(count > 0.02 * run.samples for count in found.values()), found
-    assert sum(found.values()) >= 0.99 * run.samples
+    assert run.ledger["python"] >= whole_at_least(run.samples), run.ledger
+    assert sum(found.values()) >= whole_at_least(run.samples)
