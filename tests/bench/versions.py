@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What profiling costs on each version: in the kernel, for the target, for the profiler itself.
 
-Prints the figures of one Python of each version, a table of them all, and
-writes them as JSON.  The target keeps PERCENT of its speed: the median over
-pairs of windows that lie side by side, with the profiler in one of them; "no
+Prints the figures of one Python of each version, and of those that are free-threaded or have the JIT
+as far as they are there, a table of them all, and writes them as JSON.  The target keeps PERCENT of its
+speed: the median over pairs of windows that lie side by side, with the profiler in one of them; "no
 profiler" shows the noise.
 """
 
@@ -25,7 +25,7 @@ import kernel_cost
 from processes import BINARY, ROOT, WORKLOADS, Failed, Target, cpu_seconds, peak_mib
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from pythons import describe, one_of_each_minor  # noqa: E402
+from pythons import DEBUG, RELEASE, describe, find_uncommon, one_of_each_minor  # noqa: E402
 
 RATES = (99, 999, 9999)
 MANY_THREADS = 160
@@ -213,9 +213,23 @@ def measure(python, parts, quick):
     return figures
 
 
-def print_table(report):
+def find_pythons():
+    """One of each version, and what is there of those that only `make test-all` provides."""
+    common = one_of_each_minor()
+    uncommon = [python for python in find_uncommon()
+                if python and python.kind != DEBUG and python not in common]
+    return sorted(common + uncommon,
+                  key=lambda python: (python.version, python.kind != RELEASE, python.name))
+
+
+def column_of(python):
+    version = "%d.%d.%d" % python.version
+    return version if python.kind == RELEASE else "%s, %s" % (version, python.kind)
+
+
+def print_table(pythons, report):
     """A row for each figure, a column for each Python, as Markdown."""
-    rows = [["what"] + [name.partition("-")[0] for name in report]]
+    rows = [["what", *map(column_of, pythons)]]
     for same in zip(*report.values()):
         rows.append([("%(name)s, %(unit)s" % same[0]).rstrip(", ")] +
                     [in_digits(figure["value"]) for figure in same])
@@ -232,7 +246,7 @@ def parse_arguments():
     parser.add_argument("--only", action="append", choices=PARTS, help="only this part (may be "
                         "repeated)")
     parser.add_argument("--python", action="append", metavar="PATH",
-                        help="only this Python (may be repeated), not one of each version")
+                        help="only this Python (may be repeated), not each of those")
     parser.add_argument("--json", default=os.path.join(ROOT, ".output", "versions.json"),
                         metavar="FILE", help="where the figures go (%(default)s)")
     return parser.parse_args()
@@ -246,7 +260,7 @@ def main():
         pythons = [describe(path, "given") or sys.exit("%s is no supported Python" % path)
                    for path in arguments.python]
     else:
-        pythons = one_of_each_minor()
+        pythons = find_pythons()
     parts = [part for part in PARTS if part in (arguments.only or PARTS)]
     report = {}
     for python in pythons:
@@ -256,7 +270,7 @@ def main():
         json.dump({"kernel": os.uname().release, "cpus": len(os.sched_getaffinity(0)),
                    "quick": arguments.quick, "pythons": report}, output, indent=2)
         output.write("\n")
-    print_table(report)
+    print_table(pythons, report)
     print("figures: %s" % arguments.json)
 
 
