@@ -125,8 +125,6 @@ __noinline int read_block(__u32 cpu, __u64 start, __u64 end)
 
 	if (!walk)
 		return 0;
-	if (!walk->layout.in_blocks)
-		return read_block_from(walk, start, end);
 	if (walk->chunk < page && start - walk->chunk < CHUNK_BYTES) {
 		if (read_block_from(walk, walk->chunk, end))
 			return 1;
@@ -328,7 +326,8 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 	if (start < walk->block_start || end > walk->block_end || start % sizeof(__u64)) {
 		if (!is_user_address(start) || start % sizeof(__u64))
 			return fail(walk, OUTCOME_FRAME_ADDRESS);
-		if (!read_block(cpu, start, end)) {
+		if (walk->layout.in_blocks ? !read_block(cpu, start, end)
+					   : !read_block_from(walk, start, end)) {
 			walk->unreadable = start;
 			return fail(walk, OUTCOME_FRAME_FAULT);
 		}
