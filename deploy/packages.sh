@@ -79,9 +79,9 @@ vmtest   qemu-system-x86        qemu-system-x86_64 boots other kernels
 vmtest   qemu-system-arm        qemu-system-aarch64    boots one for aarch64
 vmtest   gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc  compiles user space for it
 vmtest   busybox-static         busybox            is these machines' shell
+vmtest   runc                   runc               runs containers, in these machines too
 vmtest   cpio                   cpio               makes their file system
 vmtest   clang-19               clang-19           compiles the BPF program as Debian 13 does, and the JIT of 3.13
-test     runc                   runc               runs containers
 test     bubblewrap             bwrap              runs sandboxes
 test     systemd                systemd-analyze    scores the agent's service
 test     python3-yaml           -                  reads what Kubernetes is told

@@ -15,6 +15,7 @@ from conftest import PATIENCE, PROGRAMS, children_of
 
 # The layers are in memory: they must not lie within the root that they are laid over.
 RUN = """
+mkdir -p "$1/layers" "$1/rootfs"
 mount -t tmpfs none "$1/layers"
 mkdir "$1/layers/upper" "$1/layers/work"
 mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/layers/upper,workdir=$1/layers/work" \
@@ -24,7 +25,7 @@ for name in dev proc programs tmp; do
 done
 folder=$1 name=$3
 shift 3
-exec "$@" run --bundle "$folder" --pid-file "$folder/pid" "$name"
+exec "$@" --bundle "$folder" --pid-file "$folder/pid" "$name"
 """
 
 NAMESPACES = ("pid", "mount", "network", "ipc", "uts", "cgroup")
@@ -34,7 +35,6 @@ MOUNTS = [
     {"destination": "/proc", "type": "proc", "source": "proc"},
     {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["mode=755"]},
     {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs"},
-    {"destination": "/programs", "type": "bind", "source": PROGRAMS, "options": ["rbind", "ro"]},
 ]
 
 
@@ -58,6 +58,12 @@ def describe(command, namespaces, mounts, capabilities, cgroup):
                         "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONUNBUFFERED=1",
                                 "PYTHONDONTWRITEBYTECODE=1", "PYTHONUTF8=1"],
                         "capabilities": {name: held for name in sets}}}
+
+
+def run_arguments(folder, root, name, command):
+    """Of unshare: COMMAND, which is runc's, with the container whose config.json is in FOLDER, on the
+    root folder ROOT."""
+    return ["-m", "sh", "-euc", RUN, "sh", folder, root, name, *command]
 
 
 def remove_cgroup(path):
@@ -92,15 +98,14 @@ class Container:
         self.pod = str(uuid.uuid4())
         self.cgroup = cgroup.format(pod=self.pod, slice=self.pod.replace("-", "_"), id=self.name)
         self.runc = [require("runc"), "--root", os.path.join(self.folder, "state")]
-        for name in "layers", "rootfs":
-            os.mkdir(os.path.join(self.folder, name))
-        config = describe(command, namespaces, mounts, capabilities, self.cgroup)
+        programs = dict(bind(PROGRAMS), destination="/programs", options=["rbind", "ro"])
+        config = describe(command, namespaces, [programs, *mounts], capabilities, self.cgroup)
         if adapt:
             adapt(config)
         with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump(config, file)
-        self.command = [require("unshare"), "-m", "sh", "-euc", RUN, "sh", self.folder, root,
-                        self.name, *self.runc]
+        self.command = [require("unshare"),
+                        *run_arguments(self.folder, root, self.name, [*self.runc, "run"])]
 
     def start(self, target):
         self.said = target.start(self.command).said

@@ -27,12 +27,14 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
 import debian_kernels  # noqa: E402
 import image  # noqa: E402
 import machine  # noqa: E402
+import machine_containers as contained  # noqa: E402
 
 pytestmark = pytest.mark.timeout(1800)
 
 AT_ONCE = 2
 SECONDS_A_PYTHON, RATE = 1.35, 999
 DEPTH = 1000
+CONTAINED_SECONDS = 1.5
 WORK = "def work(): return sum(range(1000))\nfor _ in range(1000): work()"
 FUNCTIONS = ("alpha", "beta", "gamma", "delta", "epsilon")
 BASELINE = os.path.join(ROOT, "tests", "kernels", "verifier_cost.json")
@@ -44,6 +46,7 @@ PRELOADED = "verifier_cost.so", "hardware_clock.so"
 # The BPF program, as a newer compiler made it.
 NEWER, NEWER_COMPILER = "newer.bpf.o", "clang 19"
 OUTPUTS = ["-f", "folded", "-o", "/tmp/profile", "--stats", "/tmp/stats"]
+OF_ALL = [PROFILER, "-f", "html", *OUTPUTS[2:], "-r", str(RATE), "-a", "-d"]
 # Linux's own highest value; Debian's kernels begin with 3.
 ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
 # What the profiler has kept when it has given up the rest.
@@ -96,10 +99,6 @@ IN_GROUPS = once_all_are_profiled(
     "--mount-proc /agent -c \"$WORK\"' & done; wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
 # It does nothing where its number there is another one.
 WORK_WITHIN = "import os; assert os.getpid() == 1\n" + WORK
-# In a page, before its profile.
-DATA = '<script type="application/json" id="profile">'
-# Of a process there.
-PAGE_FIELDS = 11
 # One number of a process for several, one after the other, each of which runs a program of its own.
 NUMBER, HOLDERS = 4000, 6
 HAND_ON = once_all_are_profiled(
@@ -121,6 +120,11 @@ each_python = pytest.mark.parametrize("kernel,python", [
     for name, described in machine.MACHINES.items() for python in described.contents.pythons()
 ], indirect=["kernel"], scope="session")
 
+each_contained_python = pytest.mark.parametrize("kernel,python", [
+    pytest.param(name, python, id="%s-%s" % (name, python.name))
+    for name, described in machine.MACHINES.items() for python in contained.pythons_within(described.contents)
+], indirect=["kernel"], scope="session")
+
 with_cycles = pytest.mark.parametrize("kernel", [
     name for name, described in machine.MACHINES.items()
     if described.contents.ARCHITECTURE == WITH_CYCLES], indirect=True, scope="session")
@@ -137,10 +141,17 @@ def describe_job(command, programs=(), first="", capabilities=None, environment=
             "machine": architecture}
 
 
-def make_jobs(pythons, has_newer):
+def make_containers(contents):
+    """Those with a Python, none where no runc is; and how these are profiled."""
+    made = [contained.with_python(contents, python) for python in contained.pythons_within(contents)]
+    return made, once_all_are_profiled(contained.let_run(made, CONTAINED_SECONDS)) + OF_ALL + [SECONDS_MAX]
+
+
+def make_jobs(contents, has_newer):
     """The profile of everything, in which shares need most samples; then nobody's, one within a PID
     namespace, with what loading costs, and a program from its start on; that of containers by what a newer
-    compiler made, if it is there."""
+    compiler made, if it is there; near the end those of runc's."""
+    pythons = contents.pythons()
     newer = {"BPF_OBJECT": "/" + NEWER} if has_newer else {}
     programs, deep = [], []
     for python in pythons:
@@ -160,10 +171,12 @@ def make_jobs(pythons, has_newer):
     changing = ["sh", "-c", CHANGE, "sh", PROFILER, *OUTPUTS, "-d", "6"]
     leaving = LEAVE + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX]
     every = THREE_TIMES + [PROFILER, *OUTPUTS, "-v", "-a", "-d", SECONDS_MAX, "-r", str(RATE)]
-    chosen = IN_GROUPS + [PROFILER, "-f", "html", *OUTPUTS[2:], "-d", SECONDS_MAX, "-r", str(RATE), "-a",
-                          "--cgroup", "/kubepods.slice", "--exclude",
-                          "container=containerd://" + CONTAINERS[1]]
+    chosen = IN_GROUPS + OF_ALL + [SECONDS_MAX, "--cgroup", "/kubepods.slice", "--exclude",
+                                   "container=containerd://" + CONTAINERS[1]]
     reborn = HAND_ON + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX, "-r", str(RATE), "-a"]
+    containers, of_them = make_containers(contents)
+    from_within = contained.then_end(containers, contained.start(contained.with_profiler(of_them)))
+    with_runc = contents.ARCHITECTURE if containers else "none"
     not_begun = once_all_are_profiled("echo of what") + [PROFILER, "-p", "1", "--wrong"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
@@ -178,6 +191,8 @@ def make_jobs(pythons, has_newer):
             describe_job(reborn),
             describe_job(everything, deep, ALLOW_ANY_RATE, architecture=WITH_CYCLES,
                          environment={"LD_PRELOAD": "/hardware_clock.so"}),
+            describe_job(of_them, first=contained.begin(containers), architecture=with_runc),
+            describe_job(from_within, first=ALLOW_EVENTS, architecture=with_runc),
             describe_job(not_begun, release=OLDEST),
             describe_job(check, first=LOCK_DOWN, release=OLDEST)]
 
@@ -192,13 +207,13 @@ def stacks_of(result, part):
 class Kernel:
     """What a machine with one kernel has done."""
 
-    def __init__(self, described, initrd, folder):
+    def __init__(self, described, initrd):
         self.machine = described
         self.release = debian_kernels.release(machine.fetch_kernel(described))
-        results, self.console = machine.run_jobs(described, initrd, folder)
+        results, self.console = machine.run_jobs(described, initrd)
         (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
-         self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.not_begun,
-         self.locked) = (results + [None] * 14)[:14]
+         self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.beside,
+         self.within, self.not_begun, self.locked) = (results + [None] * 16)[:16]
         self.pythons = described.contents.pythons()
 
     def succeeded(self, result):
@@ -229,8 +244,10 @@ def initrd(binary, tmp_path_factory):
         has_newer = os.path.exists(os.path.join(output, NEWER))
         files = {"/usr/bin/pybpfprof": os.path.join(output, "pybpfprof"),
                  **{"/" + name: os.path.join(output, name) for name in (*PRELOADED, *[NEWER] * has_newer)}}
-        return image.build(str(tmp_path_factory.mktemp("image")), contents, files,
-                           make_jobs(contents.pythons(), has_newer))
+        containers, of_them = make_containers(contents)
+        texts = {"/jobs.json": json.dumps(make_jobs(contents, has_newer)),
+                 **contained.files([*containers, contained.with_profiler(of_them)])}
+        return image.build(str(tmp_path_factory.mktemp("image")), contents, files, texts)
     return make
 
 
@@ -245,15 +262,14 @@ def what_is_missing(described, binary):
 
 
 @pytest.fixture(scope="session")
-def kernels(request, binary, initrd, tmp_path_factory):
+def kernels(request, binary, initrd):
     """{name: the Kernel to come} of all that are selected and can be had, some at once."""
     names = {item.callspec.params["kernel"] for item in request.session.items
              if "kernels" in item.fixturenames}
     machines = {name: described for name, described in machine.MACHINES.items()
                 if name in names and not what_is_missing(described, binary)}
     pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
-    yield {name: pool.submit(Kernel, described, initrd(described.contents),
-                             str(tmp_path_factory.mktemp("machine")))
+    yield {name: pool.submit(Kernel, described, initrd(described.contents))
            for name, described in machines.items()}
     pool.shutdown(cancel_futures=True)
 
@@ -509,24 +525,46 @@ def test_every_python(kernel):
         assert ASKED not in result["output"]
 
 
-def page_data(text):
-    """What a page has of its profile."""
-    start = text.index(DATA) + len(DATA)
-    return json.loads(text[start:text.index("</script>", start)])
-
-
 def test_of_a_container(kernel):
     """By its control group, where there is no hierarchy but that of version 2: the one that was asked for,
     with its pod and its number here, and neither the other one of that pod nor what is in none."""
     result = kernel.succeeded(kernel.chosen)
     check_ledger(json.loads(result["stats"]))
-    data = page_data(result["profile"])
-    strings, processes = data["strings"], data["processes"]
-    rows = [processes[i:i + PAGE_FIELDS] for i in range(0, len(processes), PAGE_FIELDS)]
-    found = [[strings[number] for number in row[5:8]] for row in rows]
-    assert found == [[GROUPS[0], CONTAINERS[0], POD]]
-    assert rows[0][0] > 1
-    assert any(function == "work" for function in strings)
+    data = contained.page_data(result["profile"])
+    (number, _, *found), = contained.page_processes(data)
+    assert found == [GROUPS[0], CONTAINERS[0], POD]
+    assert number > 1
+    assert any(function == "work" for function in data["strings"])
+
+
+def check_container(result, python, wanted):
+    """What the profile of a machine has of one: that it is there once, whose it is, and its stacks.  WANTED:
+    its control group, its name and its pod."""
+    data = contained.page_data(result["profile"])
+    found = {row: process for row, process in enumerate(contained.page_processes(data)) if wanted[1] in process}
+    assert [process[1:] for process in found.values()] == [("deep.py", *wanted)], result["output"]
+    row, = found
+    assert found[row][0] > 1
+    check_legal(contained.page_stacks(data)[row], python)
+
+
+@each_contained_python
+def test_container_of_runc(kernel, python):
+    """With an overlay for a root, another C library but for one, and where Kubernetes has it."""
+    container = contained.with_python(kernel.machine.contents, python)
+    result = kernel.succeeded(kernel.beside)
+    check_ledger(json.loads(result["stats"]))
+    check_container(result, python, (contained.GROUPS + container.group, container.name, container.pod))
+
+
+@each_contained_python
+def test_container_from_another(kernel, python):
+    """In which the profiler is, with the capabilities that it needs and no others, and with the machine's
+    processes; it sees their control groups from its own."""
+    container = contained.with_python(kernel.machine.contents, python)
+    result = kernel.succeeded(kernel.within)
+    check_ledger(json.loads(result["stats"]))
+    check_container(result, python, (contained.FROM_ANOTHER + container.group, container.name, container.pod))
 
 
 def test_a_number_again(kernel):

@@ -2,11 +2,13 @@
 """Fetches Debian's kernels for the tests, as tests/interpreters/debian.py does its interpreters.
 
 A kernel stays in the tests' cache, as kernels/ARCHITECTURE/NAME/vmlinuz-RELEASE, until it is
-removed by hand.  NAME is what a test calls it; which release that is, its suite says.  What an
-architecture's own is, the module of its name beside this one says.
+removed by hand, and beside it the one module that a test needs, overlay.ko.  NAME is what a test
+calls it; which release that is, its suite says.  What an architecture's own is, the module of its
+name beside this one says.
 """
 
 import glob
+import lzma
 import os
 import re
 import shutil
@@ -17,9 +19,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import debian  # noqa: E402
 
 SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie", "newest": "sid"}
-# A metapackage leads to an image, and an image without a kernel to that.
-NEXT_PACKAGE = re.compile(r"\blinux-(?:image|binary)-\d[^ ,|]*")
-PLACES = "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"
+# A metapackage leads to an image, and an image that is empty to its kernel and its modules.
+NEXT_PACKAGE = re.compile(r"\blinux-(?:image|binary|modules)-\d[^ ,|]*")
+KERNEL = "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"
+MODULE = "overlay.ko"
+MODULE_PLACES = tuple(folder + "/modules/*/kernel/fs/overlayfs/%s*" % MODULE
+                      for folder in ("lib", "usr/lib"))
+RECIPE = "with " + MODULE
 RELEASE = re.compile(r"\d+\.\d+[^/]*")
 
 
@@ -29,12 +35,14 @@ def place(name, architecture):
 
 def find(name, architecture):
     """The path of a kernel in the cache, or None."""
-    found = glob.glob(os.path.join(place(name, architecture), "vmlinuz-*"))
-    return found[0] if found else None
+    folder = place(name, architecture)
+    if not debian.has_recipe(folder, RECIPE):
+        return None
+    return glob.glob(os.path.join(folder, "vmlinuz-*"))[0]
 
 
 def download(apt, package, folder):
-    """Unpacks the kernel of PACKAGE into FOLDER."""
+    """Unpacks the kernel of PACKAGE, and its modules, into FOLDER."""
     packages = [package]
     while packages:
         archives = apt.alone(packages)
@@ -42,7 +50,21 @@ def download(apt, package, folder):
         for archive in archives:
             debian.run(["dpkg-deb", "-x", archive, folder], debian.Failure)
             depends = debian.run(["dpkg-deb", "-f", archive, "Depends"], debian.Failure)
-            packages += NEXT_PACKAGE.findall(depends)[:1]
+            packages += NEXT_PACKAGE.findall(depends)
+
+
+def find_unpacked(root, patterns):
+    found = [path for pattern in patterns for path in glob.glob(os.path.join(root, pattern))]
+    if len(found) != 1:
+        raise debian.Failure("its packages have %d of %s" % (len(found), " or ".join(patterns)))
+    return found[0]
+
+
+def extract_module(path, target):
+    """As one that the machines' busybox can load."""
+    read = lzma.open if path.endswith(".xz") else open
+    with read(path, "rb") as packed, open(target, "wb") as file:
+        shutil.copyfileobj(packed, file)
 
 
 def fetch_from(suite, name, architecture):
@@ -50,15 +72,14 @@ def fetch_from(suite, name, architecture):
         apt = debian.Apt(suite, tempfile.mkdtemp(dir=folder), architecture.DEBIAN_NAME)
         root = os.path.join(folder, "root")
         download(apt, architecture.KERNEL_PACKAGE, root)
-        found = [path for pattern in PLACES for path in glob.glob(os.path.join(root, pattern))]
-        if len(found) != 1:
-            raise debian.Failure("%s has %d kernels" % (architecture.KERNEL_PACKAGE, len(found)))
-        release = RELEASE.search(os.path.relpath(found[0], root)).group()
+        kernel = find_unpacked(root, KERNEL)
+        release = RELEASE.search(os.path.relpath(kernel, root)).group()
         ready = os.path.join(folder, "ready")
         os.mkdir(ready)
-        shutil.move(found[0], os.path.join(ready, "vmlinuz-" + release))
-        os.makedirs(os.path.dirname(place(name, architecture)), exist_ok=True)
-        os.rename(ready, place(name, architecture))
+        shutil.move(kernel, os.path.join(ready, "vmlinuz-" + release))
+        extract_module(find_unpacked(root, MODULE_PLACES), os.path.join(ready, MODULE))
+        debian.write_recipe(ready, RECIPE)
+        debian.move_into_place(ready, place(name, architecture), folder)
 
 
 def fetch(name, architecture):
@@ -70,6 +91,10 @@ def fetch(name, architecture):
                       % (name, architecture.__name__, SUITES[name]), flush=True)
                 fetch_from(SUITES[name], name, architecture)
     return find(name, architecture)
+
+
+def module_of(path):
+    return os.path.join(os.path.dirname(path), MODULE)
 
 
 def release(path):

@@ -62,8 +62,9 @@ def missing():
     return tools + ["Python for aarch64"] * (not has_agent)
 
 
-def busybox():
-    return arm64.root_of(arm64.SYSROOT) + "/bin/busybox"
+def tools():
+    """{name there: path here} of programs of /usr/bin."""
+    return {"busybox": arm64.root_of(arm64.SYSROOT) + "/bin/busybox"}
 
 
 def needed_by(path):

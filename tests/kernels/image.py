@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The file system of the machines of tests/kernels, all of it in memory.
 
-/usr/bin/pybpfprof, a busybox and the Pythons, each with what it has loaded and no more (closure.py).
-Where these come from, own.py and foreign.py say.  Pythons of other suites have roots of their own,
-/roots/SUITE, as in a container.  /programs, in every root, is tests/programs.
+/usr/bin/pybpfprof, a busybox, runc and the Pythons, each with what it has loaded and no more
+(closure.py).  Where these come from, own.py and foreign.py say.  Pythons of other suites have roots
+of their own, /roots/SUITE, as in a container.  /programs, in every root, is tests/programs.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -51,13 +50,26 @@ def add_closure(root, command, programs):
     assert ended.returncode == 0, ended.stdout
 
 
-def build(folder, contents, files, jobs):
+def add_text(root, name, text):
+    os.makedirs(root + os.path.dirname(name), exist_ok=True)
+    with open(root + name, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def pack(root, path):
+    """Writes what is in ROOT, as an archive that the kernel unpacks, behind what PATH has."""
+    with open(path, "ab") as file:
+        subprocess.run("find . | cpio --quiet -o -H newc", shell=True, cwd=root, stdout=file,
+                       check=True)
+
+
+def build(folder, contents, files, texts):
     """Writes the image into FOLDER, and returns its path.  CONTENTS is own.py or foreign.py; FILES
-    are this machine's, by their names in the other."""
+    are this machine's, and TEXTS what is in others, by their names in the other."""
     root = os.path.join(folder, "root")
     make_root(root)
-    for name, path in [("/usr/bin/busybox", contents.busybox()), ("/guest.py", GUEST),
-                       ("/init", os.path.join(HERE, "init")), *files.items()]:
+    for name, path in [("/guest.py", GUEST), ("/init", os.path.join(HERE, "init")), *files.items(),
+                       *(("/usr/bin/" + name, path) for name, path in contents.tools().items())]:
         add_file(root, path, name)
         contents.add_libraries(root, path)
     os.symlink(contents.add_agent(root, [GUEST]), os.path.join(root, "agent"))
@@ -66,11 +78,19 @@ def build(folder, contents, files, jobs):
         if not os.path.isdir(own):
             make_root(own)
         contents.add_python(own, python, RUN)
-    with open(os.path.join(root, "jobs.json"), "w", encoding="utf-8") as file:
-        json.dump(jobs, file)
+    for name, text in texts.items():
+        add_text(root, name, text)
     image = os.path.join(folder, "image")
-    with open(image, "wb") as file:
-        subprocess.run("find . | cpio --quiet -o -H newc", shell=True, cwd=root, stdout=file,
-                       check=True)
+    pack(root, image)
     shutil.rmtree(root)
     return image
+
+
+def with_module(image, module, folder):
+    """The path of a copy of the image, in FOLDER, that has a kernel's module as well."""
+    root, whole = (os.path.join(folder, name) for name in ("module", "initrd"))
+    os.mkdir(root)
+    shutil.copy(module, root)
+    shutil.copyfile(image, whole)
+    pack(root, whole)
+    return whole

@@ -50,20 +50,28 @@ def fetch_kernel(machine):
     return debian_kernels.fetch(machine.kernel, machine.architecture)
 
 
-def start(machine, initrd, what, cpus, *arguments, **options):
-    """Starts the emulator with CPUS of its two CPUs online.  WHAT is init's argument."""
+def start(machine, initrd, folder, what, cpus, *arguments, **options):
+    """Starts the emulator with CPUS of its two CPUs online.  WHAT is init's argument; FOLDER is there
+    until it ends."""
     architecture = machine.architecture
+    kernel = fetch_kernel(machine)
+    initrd = image.with_module(initrd, debian_kernels.module_of(kernel), folder)
     append = "console=%s panic=-1 quiet maxcpus=%d -- %s" % (architecture.CONSOLE, cpus, what)
     return subprocess.Popen([*architecture.EMULATOR, "-m", str(MEMORY_MB), "-smp", "2", "-nodefaults",
-                             "-display", "none", "-no-reboot", "-kernel", fetch_kernel(machine),
+                             "-display", "none", "-no-reboot", "-kernel", kernel,
                              "-initrd", initrd, "-append", append, *arguments], **options)
 
 
-def run_jobs(machine, initrd, folder):
-    """The results of the image's jobs (guest.py)."""
+def run_jobs(machine, initrd):
+    """The results of the image's jobs (guest.py), and what the kernel said."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run_jobs_in(folder, machine, initrd)
+
+
+def run_jobs_in(folder, machine, initrd):
     console, results = (os.path.join(folder, name) for name in ("console", "results"))
     port = [argument.format(results) for argument in machine.architecture.RESULTS_PORT]
-    process = start(machine, initrd, machine.architecture.RESULTS, 1,
+    process = start(machine, initrd, folder, machine.architecture.RESULTS, 1,
                     "-icount", "shift=%d,sleep=off" % NANOSECONDS_LOG2,
                     "-serial", "file:" + console, *port, stdin=subprocess.DEVNULL)
     try:
@@ -90,10 +98,10 @@ def main():
         sys.exit("machine.py: no %s: sudo make vmtest" % ", ".join(lacking))
     binary = os.path.join(ROOT, ".output", machine.contents.OUTPUT, "pybpfprof")
     with tempfile.TemporaryDirectory() as folder:
-        initrd = image.build(folder, machine.contents, {"/usr/bin/pybpfprof": binary}, [])
+        initrd = image.build(folder, machine.contents, {"/usr/bin/pybpfprof": binary}, {})
         release = debian_kernels.release(fetch_kernel(machine))
         print("machine: %s; Ctrl-A X ends it by force" % release)
-        start(machine, initrd, "shell", 2, "-serial", "mon:stdio").wait()
+        start(machine, initrd, folder, "shell", 2, "-serial", "mon:stdio").wait()
 
 
 if __name__ == "__main__":

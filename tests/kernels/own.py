@@ -16,6 +16,7 @@ import pythons as all_pythons  # noqa: E402
 ARCHITECTURE = platform.machine()
 OUTPUT = ""
 WANTED = (2, 7), (3, 8), (3, 11), (3, 13), (3, 14)
+TOOLS = "busybox", "runc"
 LIBRARY = re.compile(r"(?:=> |^\s*)(/\S+) \(0x")
 
 
@@ -27,13 +28,18 @@ def pythons():
              for version in WANTED) if version in found]
 
 
+def find(name):
+    return shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+
+
 def missing():
     """The programs without which there is no machine."""
-    return [name for name in ("busybox", "cpio") if not shutil.which(name)]
+    return [name for name in (*TOOLS, "cpio") if not find(name)]
 
 
-def busybox():
-    return shutil.which("busybox")
+def tools():
+    """{name there: path here} of programs of /usr/bin."""
+    return {name: find(name) for name in TOOLS}
 
 
 def add_libraries(root, path):

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""runc's containers in the machines of other kernels (test_kernels.py), where there is no hierarchy of
+control groups but that of version 2.
+
+Each is in a pod of its own, and its root is an overlay.  Those that a Python runs in are there from one job
+on until they are ended after another, in which the profiler runs in one, too.  They are frozen but while they
+are profiled: what waits for the kernel, as runc does much, takes an emulator no time where nothing else runs.
+"""
+
+import collections
+import json
+import os
+import shlex
+
+from conftest import CAPABILITIES
+from containers import NAMESPACES, bind, describe, run_arguments
+from folded import Frame
+
+import image  # its folder is in the path by now: test_kernels.py
+
+FOLDER = "/containers"
+# What the kernel has unpacked is its first root, which cannot be changed for another one.
+RUN = ["runc", "--root", FOLDER + "/state", "run", "--no-pivot"]
+POD = "%s-0000-4000-8000-000000000000"
+GROUPS = "/kubepods.slice/kubepods-burstable.slice"
+GROUP = "/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope"
+# In its place, seen from the profiler's container, whose namespace of control groups begins with its own.
+FROM_ANOTHER = "/../.."
+# In the place of CAP_SYS_RESOURCE, which kernels before 5.11 want else.
+LOCKED_MEMORY = {"type": "RLIMIT_MEMLOCK", "soft": 1 << 40, "hard": 1 << 40}
+
+# In a page, before its profile; and how many fields these have there.
+DATA = '<script type="application/json" id="profile">'
+FUNCTION_FIELDS, LOCATION_FIELDS, PROCESS_FIELDS, THREAD_FIELDS, SAMPLE_FIELDS = 5, 2, 11, 3, 3
+
+# group: its control group's path below GROUPS; root: what its overlay is laid over; config: config.json.
+Container = collections.namedtuple("Container", "name pod group root config")
+
+
+def make(digit, root, command, namespaces=NAMESPACES, mounts=(), capabilities=(), limits=()):
+    """One whose numbers are made of DIGIT."""
+    name, pod = 64 * digit, POD % (8 * digit)
+    group = GROUP % (pod.replace("-", "_"), name)
+    config = describe(command, namespaces, mounts, capabilities, GROUPS + group)
+    config["process"]["rlimits"] = list(limits)
+    return Container(name, pod, group, root, config)
+
+
+def pythons_within(contents):
+    """Those that run in containers: one of the machine's own root, and of others with the oldest and the
+    newest C library."""
+    if "runc" not in contents.tools():
+        return []
+    own, others = ([python for python in contents.pythons() if bool(python.root) == is_other]
+                   for is_other in (False, True))
+    return own[-1:] + others[:1] + others[1:][-1:]
+
+
+def with_python(contents, python):
+    """The container that it runs deep.py in."""
+    root = image.guest_command(python)[1] if python.root else "/"
+    digit = "abc"[pythons_within(contents).index(python)]
+    return make(digit, root, [python.path, "/programs/deep.py"])
+
+
+def with_profiler(command):
+    """One with the machine's processes, as with --pid=host, and its control groups."""
+    mounts = [{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
+              bind("/sys/fs/cgroup"), bind("/tmp")]
+    return make("f", "/", command, [name for name in NAMESPACES if name != "pid"], mounts, CAPABILITIES,
+                [LOCKED_MEMORY])
+
+
+def folder_of(container):
+    return os.path.join(FOLDER, container.name)
+
+
+def files(containers):
+    return {folder_of(container) + "/config.json": json.dumps(container.config) for container in containers}
+
+
+def start(container):
+    """What runs it, and ends when it has ended."""
+    return ["unshare", *run_arguments(folder_of(container), container.root, container.name, RUN)]
+
+
+def said(container):
+    return folder_of(container) + "/said"
+
+
+def freeze(containers, state=1):
+    return "; ".join("echo %d >/sys/fs/cgroup%s%s/cgroup.freeze" % (state, GROUPS, container.group)
+                     for container in containers)
+
+
+def let_run(containers, seconds):
+    """In a shell, also in the profiler's container."""
+    return "%s; sleep %s; %s" % (freeze(containers, 0), seconds, freeze(containers))
+
+
+def begin(containers):
+    """In a shell: they are ready, and frozen, when it is done, or have said why not."""
+    lines = ["insmod /overlay.ko"]
+    for container in containers:
+        lines += ["(%s || echo failed) >%s 2>&1 &" % (shlex.join(start(container)), said(container)),
+                  "until grep -q . %s; do sleep 0.1; done" % said(container), freeze([container])]
+    return "\n".join(lines)
+
+
+def then_end(containers, command):
+    """COMMAND, behind which they are ended; what they have said is then said, too."""
+    lines = ['"$@"; status=$?']
+    for container in containers:
+        lines.append("cat %s; kill -9 $(cat %s/pid)" % (said(container), folder_of(container)))
+    return ["sh", "-c", "\n".join([*lines, "exit $status"]), "sh", *command]
+
+
+def page_data(text):
+    """What a page has of its profile."""
+    start = text.index(DATA) + len(DATA)
+    return json.loads(text[start:text.index("</script>", start)])
+
+
+def rows(data, table, fields):
+    numbers = data[table]
+    return [numbers[i:i + fields] for i in range(0, len(numbers), fields)]
+
+
+def page_processes(data):
+    """[(its number, its short name, its control group, its container, its pod), ...]"""
+    strings = data["strings"]
+    return [(row[0], *(strings[row[field]] for field in (2, 5, 6, 7)))
+            for row in rows(data, "processes", PROCESS_FIELDS)]
+
+
+def page_frames(data):
+    """Of each location."""
+    strings = data["strings"]
+    functions = [(strings[row[0]], strings[row[2]]) for row in rows(data, "functions", FUNCTION_FIELDS)]
+    return [Frame("%s (%s%s)" % (*functions[function], ":%d" % line if line else "") if functions[function][1]
+                  else functions[function][0])
+            for function, line in rows(data, "locations", LOCATION_FIELDS)]
+
+
+def page_stacks(data):
+    """{number of a process in page_processes: [([Frame, ...] root first, count), ...]}"""
+    frames, numbers, stacks = page_frames(data), iter(data["stacks"]), [[]]
+    for shared in numbers:
+        added = [frames[next(numbers)] for _ in range(next(numbers))]
+        stacks.append(stacks[-1][:shared] + added)
+    owners = [row[0] for row in rows(data, "threads", THREAD_FIELDS)]
+    found = {}
+    for thread, stack, count in rows(data, "samples", SAMPLE_FIELDS):
+        found.setdefault(owners[thread], []).append((stacks[1 + stack], count))
+    return found
