@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -210,7 +211,9 @@ class Kernel:
     def __init__(self, described, initrd):
         self.machine = described
         self.release = debian_kernels.release(machine.fetch_kernel(described))
+        began = time.monotonic()
         results, self.console = machine.run_jobs(described, initrd)
+        self.time = "%s %.1f %.1f" % (self.release, began, time.monotonic())
         (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
          self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.beside,
          self.within, self.not_begun, self.locked) = (results + [None] * 16)[:16]
@@ -302,7 +305,8 @@ def test_python_is_there(contents, wanted):
         pytest.skip("no Python %d.%d here" % wanted)
 
 
-def test_ledger(kernel):
+def test_ledger(kernel, request):
+    request.node.user_properties.append(("machine", kernel.time))  # for tests/run
     ledger = kernel.ledger()
     check_ledger(ledger)
     assert ledger["lost"] == ledger["truncated"] == 0
