@@ -183,7 +183,10 @@ def measure_start(python, runs):
         for _ in range(runs):
             profiler = Profiler(targets, 999, "-d", "1")
             profiler.finish()
-            first.append(float(re.search(r"first sample.* ([\d.]+) ms", profiler.text)[1]))
+            told = re.search(r"first sample.* ([\d.]+) ms", profiler.text)
+            if not told:
+                raise Failed("there was no sample in a second")
+            first.append(float(told[1]))
             whole.append(profiler.seconds)
     return [("first sample after start", statistics.median(first), "ms", "< 150"),
             ("a run of one second", statistics.median(whole), "s", "< 1.5")]
