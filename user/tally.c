@@ -5,8 +5,13 @@
 #include "tally.h"
 #include "xalloc.h"
 
+struct tally_key {
+	uint64_t name, outcome;
+};
+
 struct row {
-	struct tally_entry entry; /* its name is the key */
+	struct tally_key key;
+	uint64_t samples;
 	UT_hash_handle hh;
 };
 
@@ -34,16 +39,16 @@ void tally__free(struct tally *tally)
 
 void tally__add(struct tally *tally, const struct tally_entry *entry)
 {
+	const struct tally_key key = { entry->name, entry->outcome };
 	struct row *row;
 
-	HASH_FIND(hh, tally->rows, &entry->name, sizeof(entry->name), row);
+	HASH_FIND(hh, tally->rows, &key, sizeof(key), row);
 	if (!row) {
 		row = xcalloc(1, sizeof(*row));
-		row->entry = *entry;
-		HASH_ADD(hh, tally->rows, entry.name, sizeof(entry->name), row);
-		return;
+		row->key = key;
+		HASH_ADD(hh, tally->rows, key, sizeof(row->key), row);
 	}
-	row->entry.samples += entry->samples;
+	row->samples += entry->samples;
 }
 
 void tally__settle(struct tally *tally, tally__take take, void *context)
@@ -51,7 +56,9 @@ void tally__settle(struct tally *tally, tally__take take, void *context)
 	struct row *row, *next;
 
 	HASH_ITER (hh, tally->rows, row, next) {
-		if (!take(context, &row->entry))
+		const struct tally_entry entry = { row->key.name, row->key.outcome, row->samples };
+
+		if (!take(context, &entry))
 			continue;
 		HASH_DEL(tally->rows, row);
 		free(row);
@@ -65,8 +72,8 @@ void tally__rename(struct tally *tally, uint64_t (*rename)(void *context, uint64
 
 	HASH_ITER (hh, tally->rows, row, next) {
 		HASH_DEL(tally->rows, row);
-		row->entry.name = rename(context, row->entry.name);
-		HASH_ADD(hh, renamed, entry.name, sizeof(row->entry.name), row);
+		row->key.name = rename(context, row->key.name);
+		HASH_ADD(hh, renamed, key, sizeof(row->key), row);
 	}
 	tally->rows = renamed;
 }

@@ -10,7 +10,7 @@
 
 struct tally;
 
-/* Samples under one name, which has one outcome. */
+/* Samples under one name with one outcome; those with another are another entry. */
 struct tally_entry {
 	uint64_t name;
 	enum outcome outcome;

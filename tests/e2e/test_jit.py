@@ -39,6 +39,16 @@ def test_only_the_innermost_line_is_left_out(python, target, profile):
 
 
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
+def test_functions_alone(python, target, profile):
+    """A function that the JIT runs, and does not, is one stack then, of which some samples have no line."""
+    program = target(python, "jitted.py", environment={"PYTHON_JIT": "1"})
+    if not program.said:
+        missing("JIT in Python " + python.name)
+    run = profile("-p", program.pid, "-r", 1999, "-F", cpu=3)
+    assert 0 < run.ledger["line_unknown"] < run.ledger["python"]
+
+
+@pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
 def test_lines_are_exact_without_it(python, target, profile):
     run = profile("-p", target(python, "jitted.py", environment={"PYTHON_JIT": "0"}).pid,
                   "-r", 999, cpu=1)

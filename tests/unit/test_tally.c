@@ -52,6 +52,31 @@ static bool take_odd(void *context, const struct tally_entry *entry)
 	return entry->name % 2 && take(context, entry);
 }
 
+static bool take_apart(void *context, const struct tally_entry *entry)
+{
+	uint64_t *samples = context;
+
+	samples[entry->outcome] += entry->samples;
+	return true;
+}
+
+/* With functions' lines alone, what the JIT runs and what it does not are one stack. */
+static void tells_outcomes_apart(void **state)
+{
+	struct tally *tally = tally__new();
+	uint64_t samples[OUTCOME_COUNT] = { 0 };
+
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		tally__add(tally, &(struct tally_entry){ 1, OUTCOME_PYTHON, 1 });
+		tally__add(tally, &(struct tally_entry){ 1, OUTCOME_LINE_UNKNOWN, 2 });
+	}
+	tally__settle(tally, take_apart, samples);
+	assert_int_equal(samples[OUTCOME_PYTHON], 3);
+	assert_int_equal(samples[OUTCOME_LINE_UNKNOWN], 6);
+	tally__free(tally);
+}
+
 static uint64_t mirror(void *context, uint64_t name)
 {
 	(void)context;
@@ -99,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settles_each_name_once),
 		cmocka_unit_test(keeps_what_is_not_taken),
+		cmocka_unit_test(tells_outcomes_apart),
 		cmocka_unit_test(renames_what_it_has),
 	};
 
