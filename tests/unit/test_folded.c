@@ -198,33 +198,59 @@ static void hostile_names_harm_no_line(void **state)
 	profile__free(profile);
 }
 
-static void long_lines_lose_their_root(void **state)
+/* A stack of DEPTH frames whose names have 200 bytes each, and one of as many callers, and a root.
+ */
+static char *fold_deep(struct profile *profile, uint32_t depth)
 {
-	enum { DEPTH = 1000 };
-	struct profile *profile = synthetic__new();
 	struct output_options options = { .threads = true };
-	uint32_t thread = synthetic__thread(profile, 1, "", 1, "T"), frames[DEPTH + 1];
-	char name[201], *text;
+	uint32_t thread = synthetic__thread(profile, 1, "", 1, "T");
+	uint32_t *frames = xcalloc(depth + 1, sizeof(*frames));
+	char name[201];
+
+	memset(name, 'n', 200);
+	name[200] = '\0';
+	for (uint32_t i = 0; i < depth; i++)
+		frames[i] = synthetic__location(profile, name, "/", "a.py", 1, 1000 + i);
+	frames[depth] = synthetic__location(profile, "root", "/", "a.py", 1, 1);
+	synthetic__add(profile, OUTCOME_PYTHON, thread, frames, depth, 1);
+	synthetic__add(profile, OUTCOME_PYTHON, thread, frames, depth + 1, 2);
+	synthetic__add(profile, OUTCOME_PYTHON, thread, frames, 200, 4);
+	free(frames);
+	return folded(profile, &options);
+}
+
+static void deep_stacks_are_whole(void **state)
+{
+	struct profile *profile = synthetic__new();
+	char *text = fold_deep(profile, 1000);
 	uint64_t sum;
 
 	(void)state;
-	memset(name, 'n', 200);
-	name[200] = '\0';
-	for (uint32_t i = 0; i < DEPTH; i++)
-		frames[i] = synthetic__location(profile, name, "/", "a.py", 1, 1000 + i);
-	/* Two stacks that differ only where they are cut, and one that fits. */
-	frames[DEPTH] = synthetic__location(profile, "root", "/", "a.py", 1, 1);
-	synthetic__add(profile, OUTCOME_PYTHON, thread, frames, DEPTH, 1);
-	synthetic__add(profile, OUTCOME_PYTHON, thread, frames, DEPTH + 1, 2);
-	synthetic__add(profile, OUTCOME_PYTHON, thread, frames, 200, 4);
-	text = folded(profile, &options);
+	assert_null(strstr(text, "[callers cut]"));
+	assert_non_null(strstr(text, "thread (1): T;root (a.py:1);nnn"));
+	assert_non_null(strstr(text, "(a.py:1000) 1\n"));
+	assert_non_null(strstr(text, "(a.py:1000) 2\n"));
+	assert_in_range(check_lines(text, &sum), 200 * 1000, 250 * 1000);
+	assert_int_equal(sum, 7);
+	free(text);
+	profile__free(profile);
+}
+
+/* More frames than there are. */
+static void long_lines_lose_their_root(void **state)
+{
+	struct profile *profile = synthetic__new();
+	char *text = fold_deep(profile, 10000);
+	uint64_t sum;
+
+	(void)state;
 	assert_non_null(strstr(text, "thread (1): T;[callers cut];nnn"));
 	assert_null(strstr(text, "root"));
-	assert_non_null(strstr(text, "(a.py:1001);"));
+	/* Two that differ only where they are cut. */
 	assert_non_null(strstr(text, "(a.py:1000) 3\n"));
 	assert_non_null(strstr(text, "thread (1): T;nnn"));
 	assert_non_null(strstr(text, "(a.py:1000) 4\n"));
-	assert_in_range(check_lines(text, &sum), 60 * 1024 - 300, 60 * 1024);
+	assert_in_range(check_lines(text, &sum), 1024 * 1024 - 300, 1024 * 1024);
 	assert_int_equal(sum, 7);
 	free(text);
 	profile__free(profile);
@@ -282,6 +308,7 @@ int main(void)
 		cmocka_unit_test(lines_that_became_equal_are_one),
 		cmocka_unit_test(no_profile_is_no_line),
 		cmocka_unit_test(hostile_names_harm_no_line),
+		cmocka_unit_test(deep_stacks_are_whole),
 		cmocka_unit_test(long_lines_lose_their_root),
 		cmocka_unit_test(the_longest_labels_fit),
 		cmocka_unit_test(large_profiles_take_seconds),

@@ -12,15 +12,20 @@
 #include <string.h>
 
 #include "difference.h"
+#include "log.h"
 #include "output.h"
 #include "xalloc.h"
 
-/* Pyroscope silently drops everything from a line of 64 KiB on. */
-#define LINE_BYTES_MAX (60 * 1024)
+/* No program's names fill that, 1,000 bytes for each of the most frames that there are; but a
+ * target may have made some that would fill a disk. */
+#define LINE_BYTES_MAX (1024 * 1024)
 #define COUNT_BYTES    48
 
 _Static_assert(3 * LABEL_BYTES_MAX + 64 + COUNT_BYTES < LINE_BYTES_MAX,
 	       "a process, a thread and a leaf always fit");
+
+/* From the first line on that is so long, Pyroscope drops all, silently. */
+#define LONG_LINE_BYTES (64 * 1024)
 
 /* Stands for the callers of a stack that is too long for a line. */
 static const char marker[] = "[callers cut]";
@@ -161,17 +166,24 @@ static void line__init(struct line *line, const struct profile *profile,
 	line__cut(line, labels);
 }
 
-static void line__print(const struct line *line, const struct labels *labels, bool differs,
-			FILE *file)
+/* Returns how many bytes its stack takes. */
+static size_t line__print(const struct line *line, const struct labels *labels, bool differs,
+			  FILE *file)
 {
+	size_t bytes = 0;
+
 	for (uint32_t i = 0; i < line__length(line); i++) {
+		const char *text = labels->texts[line__rank(line, labels, i)];
+
 		if (i)
 			fputc(';', file);
-		fputs(labels->texts[line__rank(line, labels, i)], file);
+		fputs(text, file);
+		bytes += strlen(text) + 1;
 	}
 	if (differs)
 		fprintf(file, " %llu", (unsigned long long)line->before);
 	fprintf(file, " %llu\n", (unsigned long long)line->count);
+	return bytes;
 }
 
 /* A line for each sample, of both profiles where there are two; the caller frees them. */
@@ -201,19 +213,25 @@ static int write_folded(const struct profile *profile, const struct output_optio
 {
 	struct labels labels;
 	struct line *lines;
-	size_t count;
+	size_t count, longest = 0;
 
 	labels__init(&labels, profile, options);
 	lines = make_lines(profile, options, &labels, &count);
 	qsort_r(lines, count, sizeof(*lines), compare_lines, &labels);
 	for (size_t i = 0; i < count; i++) {
 		if (i + 1 == count || compare_lines(&lines[i], &lines[i + 1], &labels)) {
-			line__print(&lines[i], &labels, options->before, file);
+			size_t bytes = line__print(&lines[i], &labels, options->before, file);
+
+			longest = bytes > longest ? bytes : longest;
 			continue;
 		}
 		lines[i + 1].count += lines[i].count;
 		lines[i + 1].before += lines[i].before;
 	}
+	if (longest + COUNT_BYTES > LONG_LINE_BYTES)
+		log__warning("a folded stack takes %zu bytes: Pyroscope reads such a file up to "
+			     "there only; -f pprof has no such limit",
+			     longest);
 	free(lines);
 	labels__free(&labels);
 	return 0;
