@@ -4,7 +4,7 @@
  * grows with the rate and with the stacks' depth: it may take 1 % of what the process
  * uses itself.  That leaves 160 frames at 99 Hz wholly, 100 frames at 999 Hz by their
  * words.  Where code was replaced, or the process has just begun, and more of that is to
- * be expected, it may take more for a while.
+ * be expected, it may take up to half for a while.
  */
 #include "code_identification.h"
 
@@ -22,43 +22,57 @@
 /* What is read by now may take so much more than what is not, for to change has its own price. */
 #define KEPT 1.5
 
-/* Of how many stacks at least it is known how deep those are that come now. */
-#define STACKS 1024
+/* What it may take of that for a while. */
+#define EXCEPTION 50
+
+/* Of how many samples at least it is known how deep those are that come now. */
+#define SAMPLES 1024
 
 void code_identification__begin(struct code_identification *identification)
 {
 	*identification = (struct code_identification){
 		.now = IDENTIFIED_WHOLLY,
+		.least = IDENTIFIED_WHOLLY,
 		.checks_to_go = FIRST_CHECKS,
 	};
 }
 
-void code_identification__see(struct code_identification *identification, uint32_t depth)
+void code_identification__see(struct code_identification *identification, uint32_t depth,
+			      uint64_t samples)
 {
-	if (identification->stacks == 2 * STACKS) {
-		identification->stacks /= 2;
+	identification->samples += samples;
+	identification->frames += depth * samples;
+	while (identification->samples > 2 * SAMPLES) {
+		identification->samples /= 2;
 		identification->frames /= 2;
 	}
-	identification->stacks++;
-	identification->frames += depth;
+}
+
+bool code_identification__was_whole(const struct code_identification *identification)
+{
+	return identification->least == IDENTIFIED_WHOLLY;
 }
 
 static bool affords(const struct code_identification *identification, enum identification kind,
 		    const struct identified_process *process)
 {
-	double depth = identification->stacks
-			       ? (double)identification->frames / (double)identification->stacks
+	double depth = identification->samples
+			       ? (double)identification->frames / (double)identification->samples
 			       : 1;
 	double most = kind == IDENTIFIED_WHOLLY && !process->has_version ? FRAMES_WHOLLY
 									 : FRAMES_BY_WORDS;
 
-	return process->rate_hz * depth <= most * (identification->now >= kind ? KEPT : 1);
+	if (kind == IDENTIFIED_WHOLLY && identification->checks_to_go)
+		most *= EXCEPTION;
+	else if (identification->now >= kind)
+		most *= KEPT;
+	return process->rate_hz * depth <= most;
 }
 
 static enum identification choose(const struct code_identification *identification,
 				  const struct identified_process *process)
 {
-	if (identification->checks_to_go || affords(identification, IDENTIFIED_WHOLLY, process))
+	if (affords(identification, IDENTIFIED_WHOLLY, process))
 		return IDENTIFIED_WHOLLY;
 	return !process->has_version && affords(identification, IDENTIFIED_BY_WORDS, process)
 		       ? IDENTIFIED_BY_WORDS
@@ -75,5 +89,6 @@ bool code_identification__choose(struct code_identification *identification,
 	else if (identification->checks_to_go)
 		identification->checks_to_go--;
 	identification->now = choose(identification, process);
+	identification->least = before < identification->now ? before : identification->now;
 	return identification->now != before;
 }

@@ -10,15 +10,17 @@
 
 struct code_identification {
 	enum identification now;   /* what the kernel was told */
+	enum identification least; /* what it was told since the check before the last one */
 	unsigned int checks_to_go; /* for which it is wholly, whatever that takes */
-	uint64_t stacks, frames;   /* that were defined of late: how deep they are */
+	uint64_t samples, frames;  /* of late: how deep the stacks are */
 };
 
 /* For a process that is new here: wholly. */
 void code_identification__begin(struct code_identification *identification);
 
-/* A stack of DEPTH frames was defined. */
-void code_identification__see(struct code_identification *identification, uint32_t depth);
+/* There were so many SAMPLES of a stack of DEPTH frames. */
+void code_identification__see(struct code_identification *identification, uint32_t depth,
+			      uint64_t samples);
 
 /* What is said of the process at a check. */
 struct identified_process {
@@ -26,6 +28,10 @@ struct identified_process {
 	bool has_version; /* its code objects have one: one read tells them apart wholly */
 	bool replaced;	  /* since the last check, a code object of it was */
 };
+
+/* Whether all samples that are not in the profile yet were told apart wholly: what came during a
+ * check waits for the next one. */
+bool code_identification__was_whole(const struct code_identification *identification);
 
 /* Chooses anew, in NOW; returns whether that is another one than before. */
 bool code_identification__choose(struct code_identification *identification,

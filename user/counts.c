@@ -64,7 +64,7 @@ static void count_stack(void *context, uint64_t name, uint64_t samples, enum out
 		counts->unnamed += samples;
 		return;
 	}
-	symbolizer__see(counts->symbolizer, name >> 32);
+	symbolizer__see(counts->symbolizer, name >> 32, name, samples);
 	tally__add(counts->tally, &entry);
 }
 

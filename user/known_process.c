@@ -116,7 +116,7 @@ static void doubt_code(void *context, const struct known_code *code)
 	struct known_process *process = context;
 
 	process->replaced = true;
-	if (process->identification.now != IDENTIFIED_WHOLLY && !code->code.hidden)
+	if (!code_identification__was_whole(&process->identification) && !code->code.hidden)
 		doubts__add(process->shared->doubts, process->process, code->function);
 }
 
@@ -257,7 +257,6 @@ uint32_t known_process__stack(struct known_process *process, const uint32_t *loc
 	size_t before = profile->stack_count;
 	uint32_t cut[2], stack;
 
-	code_identification__see(&process->identification, depth);
 	if (depth > 2 && process->stack_bytes >= STACK_BYTES_MAX &&
 	    !profile__has_stack(profile, locations, depth)) {
 		cut[0] = locations[0];

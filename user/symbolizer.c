@@ -306,12 +306,16 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	return checking.changed;
 }
 
-void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread)
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
+		     uint64_t samples)
 {
-	uint32_t index = symbolizer->shared.profile->threads[thread].process;
+	const struct profile *profile = symbolizer->shared.profile;
+	struct known_process *process = symbolizer->by_index[profile->threads[thread].process];
 
-	if (symbolizer->by_index[index])
-		symbolizer->by_index[index]->sampled = true;
+	if (!process)
+		return;
+	process->sampled = true;
+	code_identification__see(&process->identification, profile->stacks[stack].depth, samples);
 }
 
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)

@@ -61,8 +61,9 @@ typedef void (*symbolizer__identify)(void *context, const struct target_process 
  * is in doubt is not to be named.  Returns whether all stacks are to be defined anew. */
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context);
 
-/* THREAD was sampled: its process is to be checked. */
-void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread);
+/* There were SAMPLES of THREAD with STACK: its process is to be checked. */
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
+		     uint64_t samples);
 
 /* Whether samples of THREAD with STACK since the last check may have been another stack's. */
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);

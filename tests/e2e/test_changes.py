@@ -24,11 +24,11 @@ def with_a_heap_of_objects():
 def test_address_used_again(python, target, profile):
     """Two functions take turns of 2 and 18 ms at one address: 10 % and 90 %, whatever the CPU.
 
-    The rate is one at which the kernel tells them apart only once it is noticed; longer turns would
+    Rate and depth are such that the kernel tells them apart only once it is noticed; longer turns would
     last, where others have the CPUs, until it is not noticed for a while."""
-    program = target(python, "reuse.py", "elsewhere", 0.002, 0.018)
+    program = target(python, "reuse.py", "elsewhere", 0.002, 0.018, 30)
     program.go()
-    run = profile("-p", program.pid, "-r", 1499, cpu=5)
+    run = profile("-p", program.pid, "-r", 9999, cpu=5)
     brief, heavy = run.count_name("brief"), run.count_name("heavy")
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.ledger["name_unknown"] <= 0.005 * run.samples
@@ -51,9 +51,12 @@ def test_address_used_again_for_a_moment(python, kind, target, profile):
     assert run.count_name("heavy") > 0.9 * run.samples
 
 
-def test_address_used_again_while_it_is_checked(any_python, target, profile):
-    """What is known already takes some milliseconds to check, of which the samples are in doubt, too."""
-    program = target(any_python, "hand_over.py")
+@pytest.mark.proves("code churn")
+@pytest.mark.pythons(which=with_a_heap_of_objects)
+def test_address_used_again_while_it_is_checked(python, target, profile):
+    """Nothing tells them apart but the check, for which what is known already takes some milliseconds: of
+    these the samples are in doubt, too."""
+    program = target(python, "hand_over.py")
     run = profile.start("-p", program.pid, "-r", 9999)
     run.wait_sampling()
     program.go()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reuse.py (elsewhere|alike) BRIEF HEAVY: makes functions and throws them away, each at its predecessor's address.
+"""reuse.py (elsewhere|alike) BRIEF HEAVY [DEPTH]: makes functions and throws them away, each at its predecessor's address.
 
-Upon a line of input `heavy` uses HEAVY seconds of CPU time, then `brief` BRIEF, and so on.  They have files
+Upon a line of input `heavy` uses HEAVY seconds of CPU time, then `brief` BRIEF, and so on, called from
+DEPTH frames.  They have files
 of their own, which lie elsewhere, or are alike but for their names, which have one address.
 """
 
 import sys
 
-from portable import renamed, thread_time
+from portable import nested, renamed, thread_time
 
 at = set()
 kept = []
@@ -50,7 +51,7 @@ def run(kind, letters, last, seconds):
     at.add(id(code))
     if len(at) > 1:
         sys.exit("not at its predecessor's address")
-    function(seconds)
+    nested(int((sys.argv[4:] or [0])[0]), function, seconds)
     return last
 
 

@@ -16,8 +16,7 @@ static enum identification settled(struct code_identification *identification, d
 {
 	const struct identified_process process = { rate_hz, has_version, false };
 
-	for (int i = 0; i < 10000; i++)
-		code_identification__see(identification, depth);
+	code_identification__see(identification, depth, 100000);
 	for (int i = 0; i <= QUIET_CHECKS; i++)
 		code_identification__choose(identification, &process);
 	return identification->now;
@@ -73,7 +72,7 @@ static void is_whole_for_a_while(void **state)
 
 	(void)state;
 	code_identification__begin(&identification);
-	code_identification__see(&identification, 1000);
+	code_identification__see(&identification, 50, 1);
 	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
 	for (int i = 1; i < FIRST_CHECKS; i++)
 		assert_false(code_identification__choose(&identification, &process));
@@ -89,12 +88,65 @@ static void is_whole_for_a_while(void **state)
 	assert_int_equal(identification.now, IDENTIFIED_NOT);
 }
 
+static void never_takes_all(void **state)
+{
+	struct code_identification identification;
+	const struct identified_process process = { 9999, false, true };
+
+	(void)state;
+	code_identification__begin(&identification);
+	code_identification__see(&identification, 1000, 1);
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_NOT);
+}
+
+static void goes_by_the_samples(void **state)
+{
+	struct code_identification identification;
+	const struct identified_process process = { 99, false, false };
+
+	(void)state;
+	code_identification__begin(&identification);
+	/* Many shallow stacks, and one that has nearly all samples. */
+	for (int i = 0; i < 1000; i++)
+		code_identification__see(&identification, 3, 1);
+	code_identification__see(&identification, 900, 100000);
+	for (int i = 0; i < FIRST_CHECKS; i++)
+		code_identification__choose(&identification, &process);
+	assert_int_equal(identification.now, IDENTIFIED_BY_WORDS);
+}
+
+static void was_whole_between_two_checks(void **state)
+{
+	struct code_identification identification;
+	struct identified_process process = { 9999, false, false };
+
+	(void)state;
+	code_identification__begin(&identification);
+	code_identification__see(&identification, 50, 1);
+	for (int i = 1; i < FIRST_CHECKS; i++)
+		code_identification__choose(&identification, &process);
+	assert_true(code_identification__was_whole(&identification));
+	code_identification__choose(&identification, &process);
+	assert_false(code_identification__was_whole(&identification));
+	process.replaced = true;
+	code_identification__choose(&identification, &process);
+	/* What came while it was checked was not told apart. */
+	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
+	assert_false(code_identification__was_whole(&identification));
+	code_identification__choose(&identification, &process);
+	assert_true(code_identification__was_whole(&identification));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_at_most_its_part),
 		cmocka_unit_test(changes_when_it_is_worth_it),
 		cmocka_unit_test(is_whole_for_a_while),
+		cmocka_unit_test(never_takes_all),
+		cmocka_unit_test(goes_by_the_samples),
+		cmocka_unit_test(was_whole_between_two_checks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -51,8 +52,10 @@ static void note(void *context, const struct target_process *target, enum identi
 /* As if each had been sampled since. */
 static bool check(struct bench *bench)
 {
+	uint32_t stack = symbolizer__reason(bench->symbolizer, OUTCOME_NO_PYTHON);
+
 	for (size_t i = 0; i < bench->profile->thread_count; i++)
-		symbolizer__see(bench->symbolizer, i);
+		symbolizer__see(bench->symbolizer, i, stack, 1);
 	bench->identify = -1;
 	return symbolizer__check(bench->symbolizer, note, bench);
 }
@@ -142,23 +145,34 @@ static int tear_down(void **state)
 
 /* The stack of code objects FIRST to LAST, the former the leaf, with IDENTITY in the leaf, in
  * the process with that SERIAL. */
-static uint32_t define_in(struct bench *bench, uint64_t serial, int first, int last,
-			  uint64_t identity)
+/* A stack of the code objects at the addresses, DEPTH of them; IDENTITY is the first one's. */
+static uint32_t define_at(struct bench *bench, uint64_t serial, const uint64_t *addresses,
+			  int depth, uint64_t identity)
 {
 	struct definition *definition = calloc(1, sizeof(*definition));
 	uint32_t stack;
 
 	definition->serial = serial;
 	definition->tgid = definition->tid = getpid();
-	for (int i = first; i <= last; i++)
+	for (int i = 0; i < depth; i++)
 		definition->frames[definition->depth++] = (struct frame){
 			.kind = FRAME_PYTHON,
-			.address = (uintptr_t)bench->codes[i].object,
-			.identity = i == first ? identity : 0,
+			.address = addresses[i],
+			.identity = i ? 0 : identity,
 		};
 	assert_true(symbolizer__define(bench->symbolizer, definition, &bench->thread, &stack));
 	free(definition);
 	return stack;
+}
+
+static uint32_t define_in(struct bench *bench, uint64_t serial, int first, int last,
+			  uint64_t identity)
+{
+	uint64_t addresses[3];
+
+	for (int i = first; i <= last; i++)
+		addresses[i - first] = (uintptr_t)bench->codes[i].object;
+	return define_at(bench, serial, addresses, last - first + 1, identity);
 }
 
 static uint32_t define(struct bench *bench, int first, int last, uint64_t identity)
@@ -193,6 +207,47 @@ static void doubts_what_was_replaced(void **state)
 	assert_false(doubts(bench, two));
 	symbolizer__settle(bench->symbolizer);
 	assert_false(doubts(bench, all));
+}
+
+/* It was replaced after it was looked at, before the kernel was told: its samples have waited. */
+static void doubts_what_came_during_a_check(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t zero = define(bench, 0, 0, 0), one = define(bench, 1, 1, 0);
+
+	assert_false(check(bench));
+	replace_code(bench, 0, 7);
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
+	assert_true(doubts(bench, zero));
+	assert_false(doubts(bench, one));
+	symbolizer__settle(bench->symbolizer);
+	replace_code(bench, 1, 7);
+	check(bench);
+	assert_true(doubts(bench, one));
+	symbolizer__settle(bench->symbolizer);
+	/* By now all of them are told apart. */
+	replace_code(bench, 1, 8);
+	check(bench);
+	assert_false(doubts(bench, one));
+}
+
+/* What came to its address may have gone with it. */
+static void doubts_what_is_unmapped(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t one = define(bench, 1, 1, 0), zero;
+	char *page = mmap(NULL, FAKE_CODE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(page, bench->codes[0].object, FAKE_CODE_BYTES);
+	zero = define_at(bench, SERIAL, &(uint64_t){ (uintptr_t)page }, 1, 0);
+	assert_string_equal(leaf_of(bench, zero), "zero");
+	assert_false(check(bench));
+	munmap(page, FAKE_CODE_BYTES);
+	check(bench);
+	assert_true(doubts(bench, zero));
+	assert_false(doubts(bench, one));
 }
 
 /* A process with the same functions, in which nothing is replaced. */
@@ -277,6 +332,7 @@ static void does_not_doubt_what_is_told_apart(void **state)
 	assert_true(check(bench));
 	symbolizer__settle(bench->symbolizer);
 	stack = define(bench, 0, 0, identity_of(bench, 0, 7));
+	assert_false(check(bench));
 	replace_code(bench, 0, 8);
 	check(bench);
 	assert_int_equal(bench->identify, -1);
@@ -326,6 +382,7 @@ static void tells_apart_wholly_at_low_rates(void **state)
 	bench->profile->rate_hz = WHOLLY_HZ;
 	assert_true(check(bench));
 	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
+	assert_false(check(bench));
 	define(bench, 0, 0, current_identity(bench, 0) ^ OTHER_OBJECTS);
 	assert_false(doubts(bench, stack));
 	for (int i = 0; i < 2 * QUIET_CHECKS; i++) {
@@ -698,6 +755,8 @@ int main(void)
 		TEST(names_what_comes_back),
 		TEST(names_what_takes_turns),
 		TEST(replaces_nothing_hidden),
+		TEST(doubts_what_came_during_a_check),
+		TEST(doubts_what_is_unmapped),
 		TEST(does_not_doubt_another_process),
 		TEST(what_is_not_sampled_costs_nothing),
 		TEST(what_ended_is_named_all_the_same),

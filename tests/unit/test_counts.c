@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What becomes of counts, with a sampler and a symbolizer that are made up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "counts.h"
+#include "synthetic.h"
+
+#define FUNCTIONS 3
+
+/* Has samples of functions, each of which is a stack, for its next harvests. */
+struct sampler {
+	struct sampler_sink sink;
+	uint64_t due[2][FUNCTIONS];
+	int harvest, epochs;
+};
+
+struct symbolizer {
+	struct profile *profile;
+	bool doubted[FUNCTIONS]; /* once it was checked */
+	bool doubts[FUNCTIONS], changes;
+	uint32_t thread, stacks[FUNCTIONS];
+};
+
+struct bench {
+	struct profile *profile;
+	struct sampler sampler;
+	struct symbolizer symbolizer;
+	struct counts *counts;
+};
+
+size_t sampler__drain(struct sampler *sampler)
+{
+	(void)sampler;
+	return 0;
+}
+
+void sampler__harvest(struct sampler *sampler)
+{
+	const struct bench *bench =
+		(const void *)((char *)sampler - offsetof(struct bench, sampler));
+	const struct symbolizer *symbolizer = &bench->symbolizer;
+
+	for (int i = 0; i < FUNCTIONS && sampler->harvest < 2; i++)
+		if (sampler->due[sampler->harvest][i])
+			sampler->sink.count(sampler->sink.context,
+					    (uint64_t)symbolizer->thread << 32 |
+						    symbolizer->stacks[i],
+					    sampler->due[sampler->harvest][i], OUTCOME_PYTHON);
+	sampler->harvest++;
+}
+
+void sampler__begin_epoch(struct sampler *sampler)
+{
+	sampler->epochs++;
+}
+
+void sampler__age(struct sampler *sampler)
+{
+	(void)sampler;
+}
+
+void sampler__rename(struct sampler *sampler, uint64_t (*rename)(void *context, uint64_t name),
+		     void *context)
+{
+	(void)sampler;
+	(void)rename;
+	(void)context;
+}
+
+uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
+{
+	(void)sampler;
+	(void)outcome;
+	return 0;
+}
+
+struct target_map *sampler__targets(struct sampler *sampler)
+{
+	(void)sampler;
+	return NULL;
+}
+
+void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record, size_t size)
+{
+	(void)symbolizer;
+	(void)record;
+	(void)size;
+}
+
+bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
+			uint32_t *thread, uint32_t *stack)
+{
+	(void)symbolizer;
+	(void)definition;
+	(void)thread;
+	(void)stack;
+	return false;
+}
+
+bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context)
+{
+	(void)identify;
+	(void)context;
+	memcpy(symbolizer->doubts, symbolizer->doubted, sizeof(symbolizer->doubts));
+	return symbolizer->changes;
+}
+
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
+		     uint64_t samples)
+{
+	(void)symbolizer;
+	(void)thread;
+	(void)stack;
+	(void)samples;
+}
+
+bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
+{
+	(void)thread;
+	for (int i = 0; i < FUNCTIONS; i++)
+		if (symbolizer->stacks[i] == stack)
+			return symbolizer->doubts[i];
+	return false;
+}
+
+uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
+{
+	uint32_t location = synthetic__reason(symbolizer->profile, outcome);
+
+	return profile__stack(symbolizer->profile, &location, 1);
+}
+
+void symbolizer__settle(struct symbolizer *symbolizer)
+{
+	memset(symbolizer->doubts, 0, sizeof(symbolizer->doubts));
+}
+
+uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
+				  const struct target_process *target)
+{
+	(void)target;
+	return symbolizer->thread;
+}
+
+void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_numbers *numbers)
+{
+	(void)symbolizer;
+	(void)numbers;
+}
+
+void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_numbers *numbers)
+{
+	symbolizer->thread = numbers->threads[symbolizer->thread];
+	for (int i = 0; i < FUNCTIONS; i++)
+		symbolizer->stacks[i] = numbers->stacks[symbolizer->stacks[i]];
+}
+
+static int set_up(void **state)
+{
+	static const char *const names[FUNCTIONS] = { "zero", "one", "two" };
+	struct bench *bench = calloc(1, sizeof(*bench));
+
+	bench->profile = profile__new();
+	bench->symbolizer.profile = bench->profile;
+	bench->symbolizer.thread = synthetic__thread(bench->profile, 7, "test", 7, "main");
+	for (int i = 0; i < FUNCTIONS; i++) {
+		uint32_t location =
+			synthetic__location(bench->profile, names[i], "/", "a.py", 1, 1);
+
+		bench->symbolizer.stacks[i] = profile__stack(bench->profile, &location, 1);
+	}
+	bench->counts = counts__new(bench->profile, &bench->symbolizer);
+	bench->sampler.sink = counts__sink(bench->counts);
+	*state = bench;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	counts__free(bench->counts);
+	profile__free(bench->profile);
+	free(bench);
+	return 0;
+}
+
+/* Settles with these samples before the check, and those while it is made; whether it CHANGES what
+ * is told apart, and what it doubts. */
+static void settle(struct bench *bench, const uint64_t before[FUNCTIONS],
+		   const uint64_t meanwhile[FUNCTIONS], bool changes, const bool doubted[FUNCTIONS])
+{
+	memcpy(bench->sampler.due[0], before, sizeof(bench->sampler.due[0]));
+	memcpy(bench->sampler.due[1], meanwhile, sizeof(bench->sampler.due[1]));
+	bench->sampler.harvest = 0;
+	bench->symbolizer.changes = changes;
+	memcpy(bench->symbolizer.doubted, doubted, sizeof(bench->symbolizer.doubted));
+	counts__settle(bench->counts, &bench->sampler);
+}
+
+static const uint64_t nothing[FUNCTIONS];
+static const bool no_doubt[FUNCTIONS];
+
+/* Samples in the profile whose leaf is NAME. */
+static uint64_t counted(const struct bench *bench, const char *name)
+{
+	const struct profile *profile = bench->profile;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		const struct profile_stack *stack = &profile->stacks[profile->samples[i].stack];
+		uint32_t function = profile->locations[stack->locations[0]].function;
+
+		if (!strcmp(profile->strings[profile->functions[function].name], name))
+			sum += profile->samples[i].count;
+	}
+	return sum;
+}
+
+static uint64_t replaced(const struct bench *bench)
+{
+	return bench->profile->ledger.outcomes[OUTCOME_CODE_REPLACED];
+}
+
+static void names_what_was_checked(void **state)
+{
+	struct bench *bench = *state;
+
+	settle(bench, (uint64_t[]){ 5, 6, 0 }, nothing, false, no_doubt);
+	assert_int_equal(counted(bench, "zero"), 5);
+	assert_int_equal(counted(bench, "one"), 6);
+	assert_int_equal(replaced(bench), 0);
+	assert_int_equal(bench->sampler.epochs, 0);
+}
+
+static void waits_with_what_came_meanwhile(void **state)
+{
+	struct bench *bench = *state;
+
+	settle(bench, (uint64_t[]){ 5, 6, 7 }, (uint64_t[]){ 10, 20, 30 }, true,
+	       (bool[]){ true, false, false });
+	assert_int_equal(bench->sampler.epochs, 1);
+	/* In doubt by then: no name comes to it any more. */
+	assert_int_equal(counted(bench, "zero"), 0);
+	assert_int_equal(replaced(bench), 15);
+	assert_int_equal(counted(bench, "one"), 6);
+	assert_int_equal(counted(bench, "two"), 7);
+	settle(bench, nothing, nothing, false, (bool[]){ false, true, false });
+	assert_int_equal(counted(bench, "one"), 6);
+	assert_int_equal(replaced(bench), 35);
+	assert_int_equal(counted(bench, "two"), 37);
+}
+
+static void keeps_it_through_a_compaction(void **state)
+{
+	struct bench *bench = *state;
+
+	settle(bench, (uint64_t[]){ 1, 1, 1 }, (uint64_t[]){ 0, 0, 30 }, true, no_doubt);
+	profile__clear_samples(bench->profile);
+	counts__compact(bench->counts, &bench->sampler);
+	assert_int_equal(bench->profile->stack_count, 1);
+	settle(bench, nothing, nothing, false, no_doubt);
+	assert_int_equal(counted(bench, "two"), 30);
+}
+
+static void leaves_nothing_at_the_end(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->sampler.due[0][0] = 5;
+	bench->sampler.due[1][1] = 6;
+	bench->symbolizer.changes = true;
+	counts__settle_all(bench->counts, &bench->sampler);
+	assert_int_equal(counted(bench, "zero"), 5);
+	assert_int_equal(counted(bench, "one"), 6);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(names_what_was_checked),
+		TEST(waits_with_what_came_meanwhile),
+		TEST(keeps_it_through_a_compaction),
+		TEST(leaves_nothing_at_the_end),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
