@@ -13,6 +13,9 @@
 /* A perf event and the link of a program to it. */
 #define FILES_PER_CPU 2
 
+/* It itself, and what is read of it. */
+#define FILES_PER_PROCESS 2
+
 /* The BPF programs and maps, those that came from the caller, those that are read, kept open (user/
  * elf_cache.c) and written. */
 #define FILES_BESIDES 88
@@ -22,7 +25,8 @@ static struct rlimit found;
 enum exit_status open_files__allow(size_t processes)
 {
 	ssize_t cpus = cpus__array_size();
-	size_t needed = FILES_BESIDES + FILES_PER_CPU * (cpus > 0 ? cpus : 1) + processes;
+	size_t needed = FILES_BESIDES + FILES_PER_CPU * (cpus > 0 ? cpus : 1) +
+			FILES_PER_PROCESS * (processes + 1);
 	struct rlimit raised;
 
 	if (getrlimit(RLIMIT_NOFILE, &found))

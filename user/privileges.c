@@ -36,7 +36,13 @@ static const struct obstacle nothing;
 
 static struct obstacle obstacle(char *what, const char *mend)
 {
-	return (struct obstacle){ what, xstrdup(mend) };
+	return (struct obstacle){ what, xstrdup(mend), false };
+}
+
+/* One that may follow from another one. */
+static struct obstacle follower(char *what, const char *mend)
+{
+	return (struct obstacle){ what, xstrdup(mend), true };
 }
 
 void obstacle__free(struct obstacle *obstacle)
@@ -48,7 +54,8 @@ void obstacle__free(struct obstacle *obstacle)
 
 enum exit_status obstacle__say(struct obstacle obstacle)
 {
-	log__error("%s: %s", obstacle.what, obstacle.mend);
+	log__error("%s: %s%s", obstacle.what, obstacle.mend,
+		   obstacle.follows ? "; pybpfprof check tells what else is missing" : "");
 	obstacle__free(&obstacle);
 	return STATUS_NOT_ALLOWED;
 }
@@ -239,15 +246,15 @@ struct obstacle privileges__load(int error)
 	case EINVAL:
 	case E2BIG:
 	case ENOSYS:
-		return obstacle(xasprintf("Linux %s does not accept the BPF program (%s)",
+		return follower(xasprintf("Linux %s does not accept the BPF program (%s)",
 					  kernel.release, strerror(-error)),
-				"5.10 or later is needed, and no lockdown of confidentiality; "
-				"pybpfprof check tells more, and -v the kernel's reasons");
+				"5.10 or later is needed, and no lockdown of confidentiality; -v "
+				"tells the kernel's reasons");
 	default:
 		/* The library has errors of its own. */
 		libbpf_strerror(error, reason, sizeof(reason));
-		return obstacle(xasprintf("the BPF program could not be loaded (%s)", reason),
-				"pybpfprof check tells more, and -v the kernel's reasons");
+		return follower(xasprintf("the BPF program could not be loaded (%s)", reason),
+				"-v tells the kernel's reasons");
 	}
 }
 
@@ -271,10 +278,9 @@ struct obstacle privileges__events(int error)
 		return obstacle(xasprintf("no room for perf events (%s)", strerror(-error)),
 				"raise ulimit -n, which each CPU takes one of");
 	default:
-		return obstacle(
+		return follower(
 			xasprintf("perf events could not be started (%s)", strerror(-error)),
-			"see what else pybpfprof check finds, and report it with the kernel's "
-			"version");
+			"report it with the kernel's version");
 	}
 }
 

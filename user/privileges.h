@@ -14,6 +14,7 @@
 /* What stands in the way, and what mends it. */
 struct obstacle {
 	char *what, *mend; /* what: NULL where nothing does */
+	bool follows;	   /* perhaps from another one, which pybpfprof check may tell */
 };
 
 void obstacle__free(struct obstacle *obstacle);

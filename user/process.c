@@ -301,8 +301,8 @@ int process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping
 	return target_file__open(pid, path);
 }
 
-bool process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
-			       struct file_identity *identity)
+int process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
+			      struct file_identity *identity)
 {
 	char path[MAPPING_PATH_BYTES];
 

@@ -67,7 +67,7 @@ ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mapp
 int process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping);
 
 /* What that file is, as target_file__identify_path() has it. */
-bool process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
-			       struct file_identity *identity);
+int process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
+			      struct file_identity *identity);
 
 #endif

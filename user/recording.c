@@ -124,7 +124,7 @@ enum exit_status recording__open(const struct options *options,
 	status = privileges__check(options->pids, options->pid_count,
 				   options->following == FOLLOW_ALL);
 	if (!status)
-		status = open_files__allow(2 * (options->pid_count + 1));
+		status = open_files__allow(options->pid_count);
 	if (!status)
 		status = watch__open(recording->watch, options->pids, options->pid_count);
 	if (!status)

@@ -62,7 +62,7 @@ struct search {
 	int result;		/* of the best candidate; -ENOEXEC where there is none */
 	struct runtime runtime; /* the best candidate */
 	uint64_t copied_type;	/* PyCode_Type in a file that holds no Python; 0: none */
-	int denied;		/* a file could not be opened: -EPERM or -EACCES */
+	int denied;		/* a file could not be looked at: why, -errno */
 	int error;		/* what ends the search */
 	struct elf_budget budget;
 	struct thread_area thread_area;
@@ -428,18 +428,30 @@ static void examine_next(struct search *search, struct elf_image *image)
 	go_on(search, error);
 }
 
+/* What a container's seccomp profile, or a security module, may say of any file. */
+static void note_denial(struct search *search, int error)
+{
+	if (error == -EPERM || error == -EACCES || error == -ENOSYS)
+		search->denied = error;
+}
+
 /* Goes on as long as the files are known from other processes; nothing is opened for these. */
 static void examine_known(void *context)
 {
 	struct search *search = context;
 	struct file_identity identity;
 	struct elf_image *image;
+	int error = 0;
 
-	while (has_next(search) &&
-	       process__identify_mapping(search->pid, search->reader,
-					 &search->mappings[search->next], &identity) &&
-	       elf_cache__find(&identity, &search->budget, &image))
+	while (has_next(search)) {
+		error = process__identify_mapping(search->pid, search->reader,
+						  &search->mappings[search->next], &identity);
+		if (error || !elf_cache__find(&identity, &search->budget, &image))
+			break;
 		examine_next(search, image);
+	}
+	/* Where there is no such system call, the C library's own does not know all flags. */
+	note_denial(search, error == -EINVAL ? -ENOSYS : error);
 }
 
 /* Examines the next file, which may be unmapped meanwhile. */
@@ -451,8 +463,7 @@ static void examine_new(struct search *search)
 	for (ssize_t i = 0; fd == -ENOENT && i < count; i++)
 		fd = process__open_mapping(search->pid, search->reader,
 					   &search->mappings[search->next + i]);
-	if (fd == -EPERM || fd == -EACCES)
-		search->denied = fd;
+	note_denial(search, fd);
 	if (fd >= 0)
 		examine_next(search, elf_cache__open(fd, &search->budget));
 	else

@@ -68,13 +68,14 @@ static int64_t open_regular(void *desk)
 	return fd;
 }
 
-static bool identify(int at, const char *path, struct file_identity *identity, bool *regular)
+/* 0 or -errno. */
+static int identify(int at, const char *path, struct file_identity *identity, bool *regular)
 {
 	struct statx status;
 
 	memset(identity, 0, sizeof(*identity));
 	if (statx(at, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status))
-		return false;
+		return -errno;
 	identity->device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
 	identity->inode = status.stx_ino;
 	identity->size = status.stx_size;
@@ -83,15 +84,16 @@ static bool identify(int at, const char *path, struct file_identity *identity, b
 	identity->changed_s = status.stx_ctime.tv_sec;
 	identity->changed_ns = status.stx_ctime.tv_nsec;
 	*regular = S_ISREG(status.stx_mode);
-	return true;
+	return 0;
 }
 
 static int64_t identify_regular(void *desk)
 {
 	struct path_request *request = desk;
 	bool regular;
+	int error = identify(AT_FDCWD, request->path, &request->identity, &regular);
 
-	return identify(AT_FDCWD, request->path, &request->identity, &regular) && regular;
+	return error || regular ? error : -ENOTSUP;
 }
 
 static int64_t look_below(void *desk)
@@ -194,17 +196,17 @@ bool target_file__identify(int fd, struct file_identity *identity)
 {
 	bool regular;
 
-	return identify(fd, "", identity, &regular);
+	return !identify(fd, "", identity, &regular);
 }
 
-bool target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity)
+int target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity)
 {
 	const struct path_request *request = deputy__desk();
+	int error = run_with_path(pid, identify_regular, -1, path);
 
-	if (run_with_path(pid, identify_regular, -1, path) != true)
-		return false;
-	*identity = request->identity;
-	return true;
+	if (!error)
+		*identity = request->identity;
+	return error;
 }
 
 int64_t target_file__size(pid_t pid, int fd)

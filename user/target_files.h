@@ -20,10 +20,11 @@ struct file_identity {
 	uint32_t modified_ns, changed_ns;
 };
 
-/* What the open file FD, and the one at PATH, is, as far as the kernel knows without asking a file
- * system in user space.  Whether it can be told; a PATH also has to be a regular file. */
+/* What the open file FD is, as far as the kernel knows without asking a file system in user space;
+ * whether it can be told.  The same of the one at PATH: 0 or -errno, -ENOTSUP where it is no
+ * regular file. */
 bool target_file__identify(int fd, struct file_identity *identity);
-bool target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity);
+int target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity);
 
 /* How long it is, in bytes, or -errno. */
 int64_t target_file__size(pid_t pid, int fd);

@@ -55,6 +55,7 @@ class Checks:
                 assert check["costs"] is None and check["mend"] is None
             else:
                 assert check["costs"] and check["mend"]
+                assert "pybpfprof check" not in check["mend"]
         self.checks = {check["name"]: check for check in told["checks"]}
         assert told["works"] == (not self.named("MISSING"))
         assert answer.returncode == (0 if told["works"] else NOT_ALLOWED)
@@ -89,6 +90,10 @@ def cover(path, content, folder):
 
 def deny(call, error):
     return [sys.executable, os.path.join(PROGRAMS, "deny.py"), call, error]
+
+
+def limited(option, number):
+    return ["sh", "-c", 'ulimit %s %d; exec "$@"' % (option, number), "sh"]
 
 
 @pytest.fixture(autouse=True)
@@ -132,6 +137,41 @@ def test_usage(binary):
     assert "--json" in answer.stdout and "Exit status" in answer.stdout
 
 
+class TestRecord:
+    """What it does is what is told."""
+
+    @pytest.fixture
+    def record(self, binary, any_python, target):
+        """record(PREFIX): how it ended."""
+        program = target(any_python, "busy.py")
+
+        def attempt(prefix):
+            command = [*prefix, binary, "-p", program.pid, "-d", 0.3, "-f", "folded", "-o", "/dev/null"]
+            return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  universal_newlines=True, timeout=120, check=False)
+        return attempt
+
+    @pytest.mark.parametrize("prefix", [
+        deny(298, errno.EPERM), deny(310, errno.EPERM), deny(321, errno.EPERM), deny(332, errno.EPERM),
+        deny(332, errno.ENOSYS), limited("-v", 40000)], ids=lambda prefix: "-".join(map(str, prefix[2:4])))
+    def test_what_does_not_work(self, prefix, binary, record):
+        assert run(binary, prefix=prefix).returncode == NOT_ALLOWED
+        ended = record(prefix)
+        assert ended.returncode not in (0, 3), ended.stderr
+
+    def test_open_files(self, binary, record):
+        needed = int(re.search("([0-9]+) are needed here", record(limited("-n", 16)).stderr)[1])
+        for number, works in (needed - 1, False), (needed, True):
+            assert (run(binary, prefix=limited("-n", number)).returncode == 0) == works
+            assert (record(limited("-n", number)).returncode == 0) == works
+
+    def test_own_processes_alone(self, public_binary):
+        answer = run(public_binary, prefix=as_nobody(CAPABILITIES - {"dac_read_search"}))
+        assert answer.returncode == 0
+        assert answer.stdout.endswith("works here, for this user's own processes alone.\n")
+
+
 class TestCapabilities:
     def test_all_that_is_needed(self, public_binary):
         Checks(public_binary, as_nobody(CAPABILITIES)).expect()
@@ -173,6 +213,8 @@ class TestSystemCalls:
         (298, errno.EMFILE, {"perf events", "sample"}, "ulimit -n"),
         (298, errno.EBUSY, {"perf events", "sample"}, "report it"),
         (310, errno.EPERM, {"processes"}, "process_vm_readv: Operation not permitted"),
+        (332, errno.EPERM, {"processes"}, "files: Operation not permitted"),
+        (332, errno.ENOSYS, {"processes"}, "files: Function not implemented"),
         (56, errno.EAGAIN, {"processes", "sample"} | NO_PROGRAM, "fork: "),
     ])
     def test_one_is_denied(self, binary, call, error, missing, words):
@@ -309,8 +351,13 @@ class TestSettings:
 
 class TestLimits:
     def test_open_files(self, binary):
-        checks = Checks(binary, ["sh", "-c", 'ulimit -n 16; exec "$@"', "sh"])
+        checks = Checks(binary, limited("-n", 16))
         assert "open files" in checks.named("MISSING")
+
+    def test_address_space(self, binary):
+        checks = Checks(binary, limited("-v", 40000))
+        assert "memory" in checks.named("MISSING")
+        assert re.search("39 MiB of addresses.*ulimit -v unlimited", checks.words("memory"))
 
     @pytest.mark.parametrize("membership, file, limit, verdict", [
         ("0::/a/b", "a/memory.max", "67108864", "LIMITED"),

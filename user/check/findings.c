@@ -88,7 +88,8 @@ void findings__print(const struct findings *findings, FILE *file)
 				finding->mend);
 	}
 	if (findings__work(findings))
-		fprintf(file, "\npybpfprof %s works here.\n", findings->verb);
+		fprintf(file, "\npybpfprof %s works here%s.\n", findings->verb,
+			findings->own_alone ? ", for this user's own processes alone" : "");
 	else
 		fprintf(file, "\npybpfprof %s does not work here: see what is MISSING, %zu.\n",
 			findings->verb, count_missing(findings));

@@ -23,6 +23,7 @@ struct finding {
 struct findings {
 	const char *verb; /* what works, or does not */
 	const char *name; /* of the check that runs */
+	bool own_alone;	  /* it works, but not on other users' processes */
 	struct finding *list;
 	size_t count, capacity;
 };

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "checks.h"
 #include "options.h"
@@ -132,12 +133,32 @@ static uint64_t memory_limit(void)
 	return limit;
 }
 
+/* Adds what a limit of the process's own, in MiB, costs, where it is less than NEEDED_MIB; returns
+ * whether it is. */
+static bool add_address_space(const struct trial *trial, uint64_t needed_mib,
+			      struct findings *findings)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur >> 20 >= needed_mib)
+		return false;
+	findings__add(findings, trial->loading ? VERDICT_MISSING : VERDICT_LIMITED,
+		      trial->loading ? NOT_STARTED
+				     : "a recording of a program with very many stacks ends",
+		      "the process may have %" PRIu64 " MiB of addresses",
+		      (uint64_t)limit.rlim_cur >> 20);
+	findings__mend(findings, "ulimit -v unlimited, or at least %" PRIu64, needed_mib << 10);
+	return true;
+}
+
 void check_memory(const struct trial *trial, struct findings *findings)
 {
 	uint64_t limit = memory_limit(), limit_mib = limit >> 20;
 	uint64_t needed_mib = (sampler__map_bytes() >> 20) + PROFILE_MIB;
 
-	(void)trial;
+	if (add_address_space(trial, needed_mib, findings))
+		return;
 	if (limit == UINT64_MAX) {
 		findings__add_ok(findings, "no limit of the control group's");
 		return;

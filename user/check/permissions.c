@@ -70,6 +70,7 @@ static void check_capability(const struct capability *needed, uint64_t held,
 				 number == CAP_SYS_ADMIN ? "CAP_SYS_ADMIN" : "CAP_DAC_OVERRIDE");
 		return;
 	}
+	findings->own_alone |= needed->for_other_users;
 	costs = needed->for_other_users
 			? xstrdup("only this user's own processes can be profiled")
 			: xasprintf(NOT_STARTED ", for it cannot %s", needed->what_for);
