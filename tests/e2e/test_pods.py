@@ -302,7 +302,7 @@ def test_where_there_is_none(agent, store):
     run = agent(*WINDOW)
     wait_for(lambda: len(store.windows()) >= 2)
     end(run)
-    assert "names" not in run.stderr
+    assert "pods" not in run.stderr
     assert run.status == 0
 
 
