@@ -33,12 +33,14 @@ uint32_t plain_text__decode(const char *text, int *length)
 }
 
 /* C0, DEL and C1; the marks, embeddings, overrides and isolates of direction; the separators of
- * lines and paragraphs; the byte order mark. */
+ * lines and paragraphs; the byte order mark; the first plane's two last, which are no
+ * characters. */
 static bool is_control(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
 	       point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-	       (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
+	       (point >= 0x2066 && point <= 0x2069) || point == 0xfeff || point == 0xfffe ||
+	       point == 0xffff;
 }
 
 /* Writes POINT, which is the LENGTH bytes at TEXT, as it is to be shown; its length. */

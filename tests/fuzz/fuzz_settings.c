@@ -12,6 +12,7 @@
 #include "cmd_report.h"
 #include "credentials.h"
 #include "input.h"
+#include "unicode.h"
 #include "xalloc.h"
 
 #define WORDS_MAX  32
@@ -93,7 +94,8 @@ static char *print(const struct agent_options *options)
 /* Takes from TEXT where each value is from; false where a file in YAML cannot hold it. */
 static bool strip(char *text)
 {
-	char *to = text;
+	char *to = text, *valid;
+	bool is_text;
 
 	for (char *at = text, *end; *at; at = end) {
 		char *comment = end = at + strcspn(at, "\n");
@@ -108,10 +110,10 @@ static bool strip(char *text)
 		*to++ = '\n';
 	}
 	*to = '\0';
-	for (; *text; text++)
-		if ((unsigned char)*text >= 0x7f || ((unsigned char)*text < ' ' && *text != '\n'))
-			return false;
-	return true;
+	valid = unicode__sanitize(text, strlen(text));
+	is_text = strcmp(valid, text) == 0;
+	free(valid);
+	return is_text;
 }
 
 /* What is printed is a file that says the same. */

@@ -304,6 +304,43 @@ static void printed(void **state)
 	free(text);
 }
 
+/* What YAML would take for something else, or cannot have as it is, as JSON can. */
+static void printed_in_quotes(void **state)
+{
+	static const struct {
+		const char *word, *taken;
+	} cases[] = {
+		{ "--store-size=null", "store-size=null" },
+		{ "--store-size=\x7f\302\205\u2028\ufeff\uffff",
+		  "store-size=\x7f\302\205\u2028\ufeff\uffff" },
+		{ "--relabel={\"regex\":\"\\ud83d\\ude00\\u007f\\u0085\\ufeff\\uffff\\/\"}",
+		  "rule={\"regex\": \"\U0001f600\x7f\302\205\ufeff\uffff/\"}" },
+		{ "--relabel={\"names\":[\"null\",\"\"],\"regex\":\"null\"}",
+		  "rule={\"names\": [\"null\", \"\"], \"regex\": \"null\"}" },
+	};
+	struct settings *settings;
+	size_t size;
+	char *text;
+	FILE *file;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct taken taken = { "" };
+
+		assert_int_equal(find("", (const char *[3]){ cases[i].word }, &settings),
+				 STATUS_WRITTEN);
+		file = open_memstream(&text, &size);
+		settings__print(settings, file);
+		fclose(file);
+		settings__free(settings);
+		assert_int_equal(find(text, none, &settings), STATUS_WRITTEN);
+		assert_int_equal(settings__apply(settings, &taken), STATUS_WRITTEN);
+		assert_non_null(strstr(taken.text, cases[i].taken));
+		settings__free(settings);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +352,7 @@ int main(void)
 		cmocka_unit_test(rules),
 		cmocka_unit_test(fixed_ones_stay),
 		cmocka_unit_test(printed),
+		cmocka_unit_test(printed_in_quotes),
 	};
 	int descriptor = mkstemp(path), failed;
 

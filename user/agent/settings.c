@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "config_file.h"
+#include "config_text.h"
 #include "log.h"
 #include "plain_text.h"
 #include "settings.h"
@@ -339,26 +340,6 @@ enum exit_status settings__apply(const struct settings *settings, void *context)
 	return STATUS_WRITTEN;
 }
 
-/* A value as YAML has it: in quotes, where it could be taken for something else. */
-static void print_value(const char *value, FILE *file)
-{
-	size_t plain = strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "0123456789./_-+");
-
-	if (*value && !value[plain] && *value != '-') {
-		fputs(value, file);
-		return;
-	}
-	fputc('"', file);
-	for (; *value; value++) {
-		if ((unsigned char)*value < ' ' || *value == '\x7f')
-			fprintf(file, "\\x%02x", *value);
-		else
-			fprintf(file, *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
-	}
-	fputc('"', file);
-}
-
 static void print_option(const struct settings *settings, const struct option_entry *option,
 			 FILE *file)
 {
@@ -377,11 +358,10 @@ static void print_option(const struct settings *settings, const struct option_en
 			continue;
 		if (setting != first)
 			fputs(", ", file);
-		/* A rule is YAML, too. */
 		if (option->flags & SETTING_RULES)
-			fputs(setting->value, file);
+			config_text__print_rule(setting->value, file);
 		else
-			print_value(setting->value, file);
+			config_text__print(setting->value, file);
 	}
 	/* The file's name must not end the comment. */
 	place = plain_text__of_bytes(first->place, strlen(first->place), SIZE_MAX);
