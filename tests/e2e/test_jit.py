@@ -19,12 +19,20 @@ def line_of(text):
         return [line.strip() for line in file].index(text) + 1
 
 
+@pytest.fixture
+def with_jit(python, target):
+    """with_jit(NAME): a Target, that program with the JIT on."""
+    def start(name):
+        program = target(python, name, environment={"PYTHON_JIT": "1"})
+        if not program.said:
+            missing("JIT in Python " + python.name)
+        return program
+    return start
+
+
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
-def test_only_the_innermost_line_is_left_out(python, target, profile):
-    program = target(python, "jitted.py", environment={"PYTHON_JIT": "1"})
-    if not program.said:
-        missing("JIT in Python " + python.name)
-    run = profile("-p", program.pid, "-r", 999, "-v", cpu=2)
+def test_only_the_innermost_line_is_left_out(with_jit, profile):
+    run = profile("-p", with_jit("jitted.py").pid, "-r", 999, "-v", cpu=2)
     called_at = {"first": line_of("first(20000)"), "second": line_of("second(20000)")}
     seen = dict.fromkeys(called_at, 0)
     for frames, count in run.stacks:
@@ -39,12 +47,9 @@ def test_only_the_innermost_line_is_left_out(python, target, profile):
 
 
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
-def test_functions_alone(python, target, profile):
+def test_functions_alone(with_jit, profile):
     """A function that the JIT runs, and does not, is one stack then, of which some samples have no line."""
-    program = target(python, "jitted.py", environment={"PYTHON_JIT": "1"})
-    if not program.said:
-        missing("JIT in Python " + python.name)
-    run = profile("-p", program.pid, "-r", 1999, "-F", cpu=3)
+    run = profile("-p", with_jit("half_jitted.py").pid, "-r", 1999, "-F", cpu=3)
     assert 0 < run.ledger["line_unknown"] < run.ledger["python"]
 
 

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""half_jitted.py: a function with a loop that the JIT compiles where it is on, and calls behind it that the
+interpreter makes, which take as long.
+
+After "ready": whether the JIT is on.
+"""
+
+import json
+import sys
+
+
+def work(number):
+    total = 0
+    for count in range(number):
+        total = (total + count) & 0xffff
+        total = (total ^ count) + 1
+    total += sum(range(2 * number))
+    return total + sum(range(2 * number))
+
+
+def main():
+    print("ready " + json.dumps(sys._jit.is_enabled()), flush=True)
+    while True:
+        work(20000)
+
+
+main()
