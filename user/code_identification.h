@@ -11,7 +11,7 @@
 struct code_identification {
 	enum identification now;   /* what the kernel was told */
 	enum identification least; /* what it was told since the check before the last one */
-	unsigned int checks_to_go; /* for which it is wholly, whatever that takes */
+	unsigned int checks_to_go; /* for which wholly may take more than else */
 	uint64_t samples, frames;  /* of late: how deep the stacks are */
 };
 

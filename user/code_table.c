@@ -311,11 +311,12 @@ static bool is_unmapped(const struct known_code *code, uint64_t identity)
 }
 
 /* What is at CODE's address by now has IDENTITY: retires CODE where that is another one, or none
- * though the process LIVES.  One that was not there to be read has come back where equal ones are
- * made again and again; returns whether it has a name by now. */
-static bool check(struct code_table *table, struct known_code *code, uint64_t identity, bool lives)
+ * though the process's memory is READABLE.  One that was not there to be read has come back where
+ * equal ones are made again and again; returns whether it has a name by now. */
+static bool check(struct code_table *table, struct known_code *code, uint64_t identity,
+		  bool readable)
 {
-	if (is_another(code, identity) || (lives && is_unmapped(code, identity))) {
+	if (is_another(code, identity) || (readable && is_unmapped(code, identity))) {
 		retire(table, code);
 		return false;
 	}
@@ -333,19 +334,19 @@ size_t code_table__check(struct code_table *table)
 	uint64_t *addresses = deputy__lend(xreallocarray(NULL, count, sizeof(*addresses)));
 	uint64_t *identities = deputy__lend(xreallocarray(NULL, count, sizeof(*identities)));
 	struct known_code *code, *next;
-	bool lives = false;
+	bool readable = false;
 
 	table->named = 0;
 	for (code = table->codes; code; code = code->hh.next)
 		addresses[i++] = code->address;
 	code_identity__read_each(table->target, addresses, identities, count);
 	/* Of what has ended, nothing can be read. */
-	for (i = 0; i < count && !lives; i++)
-		lives = identities[i];
+	for (i = 0; i < count && !readable; i++)
+		readable = identities[i];
 	i = 0;
 	/* In the same order. */
 	HASH_ITER (hh, table->codes, code, next)
-		named += check(table, code, identities[i++], lives);
+		named += check(table, code, identities[i++], readable);
 	free(deputy__take_back(identities));
 	free(deputy__take_back(addresses));
 	return named;

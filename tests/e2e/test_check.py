@@ -31,10 +31,14 @@ VERDICTS = {"OK", "LIMITED", "MISSING"}
 NO_PROGRAM = {"BPF program", "sample"}
 
 
+def execute(*command):
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                          timeout=120, cwd="/")
+
+
 def run(binary, *arguments, prefix=()):
-    return subprocess.run([str(word) for word in (*prefix, binary, "check", *arguments)],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, timeout=120, cwd="/")
+    return execute(*prefix, binary, "check", *arguments)
 
 
 class Checks:
@@ -146,10 +150,7 @@ class TestRecord:
         program = target(any_python, "busy.py")
 
         def attempt(prefix):
-            command = [*prefix, binary, "-p", program.pid, "-d", 0.3, "-f", "folded", "-o", "/dev/null"]
-            return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  universal_newlines=True, timeout=120, check=False)
+            return execute(*prefix, binary, "-p", program.pid, "-d", 0.3, "-f", "folded", "-o", "/dev/null")
         return attempt
 
     @pytest.mark.parametrize("prefix", [

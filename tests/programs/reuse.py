@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reuse.py (elsewhere|alike) BRIEF HEAVY [DEPTH]: makes functions and throws them away, each at its predecessor's address.
+"""reuse.py (elsewhere|alike) BRIEF HEAVY [DEPTH]: makes functions and throws them away, each at its
+predecessor's address.
 
 Upon a line of input `heavy` uses HEAVY seconds of CPU time, then `brief` BRIEF, and so on, called from
-DEPTH frames.  They have files
-of their own, which lie elsewhere, or are alike but for their names, which have one address.
+DEPTH frames.  They have files of their own, which lie elsewhere, or are alike but for their names, which
+have one address.
 """
 
 import sys

@@ -143,9 +143,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The stack of code objects FIRST to LAST, the former the leaf, with IDENTITY in the leaf, in
- * the process with that SERIAL. */
-/* A stack of the code objects at the addresses, DEPTH of them; IDENTITY is the first one's. */
+/* The stack of the code objects at DEPTH addresses, leaf first, with IDENTITY in the leaf, in the
+ * process with that SERIAL. */
 static uint32_t define_at(struct bench *bench, uint64_t serial, const uint64_t *addresses,
 			  int depth, uint64_t identity)
 {
@@ -165,6 +164,7 @@ static uint32_t define_at(struct bench *bench, uint64_t serial, const uint64_t *
 	return stack;
 }
 
+/* The same of code objects FIRST to LAST, the former the leaf. */
 static uint32_t define_in(struct bench *bench, uint64_t serial, int first, int last,
 			  uint64_t identity)
 {
@@ -416,7 +416,7 @@ static void doubts_what_is_told_by_words(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
-/* Every other sample of it alone is one. */
+/* One in four interruptions is a sample of this process. */
 static void goes_by_the_lowered_rate(void **state)
 {
 	struct bench *bench = *state;
