@@ -22,7 +22,7 @@
 #define BYTES_MAX  (64 * 1024)
 #define HTTP	   "http://"
 #define LOCALHOST  "localhost"
-#define LOOPBACK_6 "[::1]"
+#define LOOPBACK_6 "[::1"
 
 /* What any file holds; libFuzzer has its own. */
 static struct {
@@ -184,10 +184,11 @@ static void try_report(char *text)
 /* Whether the host behind http:// is one that no packet leaves this machine for. */
 static bool is_near(const char *host)
 {
-	size_t length = strcspn(host, "/");
+	size_t length;
 
+	/* One of an interface is, too. */
 	if (strncmp(host, LOOPBACK_6, strlen(LOOPBACK_6)) == 0)
-		return true;
+		return strchr("]%", host[strlen(LOOPBACK_6)]);
 	length = strcspn(host, ":/");
 	return (length == strlen(LOCALHOST) && strncmp(host, LOCALHOST, length) == 0) ||
 	       (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == length);
