@@ -155,7 +155,7 @@ $(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,ahead_ns look 
 	bind curl_easy_init
 $(OUTPUT)/fuzz/fuzz_settings: FUZZ_WRAPPED += fopen store__open store__close
 $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access
-$(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await \
+$(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await claim has_untold \
 	awaited remove has holds know_python know_other) $(addprefix sampler__,targets follow sees_mappings \
 	untold crowded outcomes find_kernel_pid) process_list__read process__inspect identity__read \
 	identity__read_again target__look

@@ -14,8 +14,8 @@
  *
  * The kernel reports mappings to perf in one function, of which this takes note.  What
  * user space is told comes through the ring buffer, in order with the definitions of
- * stacks.  Where there is no room in it, the process is left alone, and that is
- * counted: user space then looks through all processes.
+ * stacks.  Where there is no room in it, that is counted, and the process left for user
+ * space to find, which then looks through all processes.
  *
  * All this runs in the process concerned, and none of it in an interrupt, so that it
  * may write to the hash table.
@@ -98,12 +98,12 @@ static __always_inline bool is_walked(const struct target *target)
 	return target->state == TARGET_PYTHON || target->state == TARGET_REFUSED;
 }
 
-/* What could not be told of is no target any more, for user space would not know whose its samples
- * are. */
-static __always_inline void leave_alone(__u32 tgid)
+/* User space would not know whose the samples are of what could not be told of. */
+static __always_inline void leave_untold(__u32 tgid, struct target *target)
 {
 	count_untold(false);
-	bpf_map_delete_elem(&targets, &tgid);
+	target->state = TARGET_UNTOLD;
+	bpf_map_update_elem(&targets, &tgid, target, BPF_ANY);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -127,11 +127,13 @@ int follow_fork(__u64 *context)
 	target.memory = (__u64)child->mm;
 	target.identify = IDENTIFIED_WHOLLY;
 	target.waiting = 0;
+	if (target.state == TARGET_UNTOLD)
+		target.state = TARGET_WAITING;
 	if (!put_target(tgid, &target))
 		return 0;
 	record = reserve_record(false);
 	if (!record) {
-		leave_alone(tgid);
+		leave_untold(tgid, &target);
 		return 0;
 	}
 	fill_record(record, PROCESS_FORKED, child, &target);
@@ -205,13 +207,13 @@ static __always_inline __u64 program_start(struct mm_struct *memory)
 }
 
 /* Tells that the current process runs another program, from FILE, and is TARGET. */
-static __always_inline void tell_exec(struct task_struct *task, const struct target *target,
+static __always_inline void tell_exec(struct task_struct *task, struct target *target,
 				      const struct file_key *file)
 {
 	struct process_record *record = reserve_record(true);
 
 	if (!record) {
-		leave_alone(BPF_CORE_READ(task, tgid));
+		leave_untold(BPF_CORE_READ(task, tgid), target);
 		return;
 	}
 	fill_record(record, PROCESS_EXECUTED, task, target);
@@ -252,6 +254,8 @@ int follow_exec(__u64 *context)
 		target = *found;
 		if (target.state == TARGET_LOADING)
 			target.state = TARGET_PYTHON;
+		else if (target.state == TARGET_UNTOLD)
+			target.state = TARGET_WAITING;
 	} else {
 		take_program(&target, &file, memory);
 		if (!found && target.state == TARGET_OTHER)
@@ -280,7 +284,8 @@ int follow_exit(__u64 *context)
 		return 0;
 	record = reserve_record(false);
 	if (!record) {
-		leave_alone(tgid);
+		count_untold(false);
+		bpf_map_delete_elem(&targets, &tgid);
 		return 0;
 	}
 	fill_record(record, PROCESS_ENDED, task, target);
@@ -323,7 +328,7 @@ static __always_inline void take_mapping(struct task_struct *task, struct mm_str
 		return;
 	record = reserve_record(true);
 	if (!record) {
-		leave_alone(tgid);
+		leave_untold(tgid, &target);
 		return;
 	}
 	fill_record(record, PROCESS_MAPPED, task, &target);

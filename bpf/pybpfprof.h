@@ -230,6 +230,7 @@ enum target_state {
 	TARGET_PYTHON,	/* it is walked */
 	TARGET_LOADING, /* the same, once its exec is complete */
 	TARGET_WAITING, /* user space has to tell what it runs; its samples are counted meanwhile */
+	TARGET_UNTOLD,	/* the same, but user space was not asked, and has to find it by itself */
 	TARGET_REFUSED, /* a Python that cannot be walked; `refusal` says why */
 	TARGET_OTHER,	/* no Python: followed for what it starts */
 };
@@ -256,7 +257,7 @@ struct target {
 	__u64 serial;
 	__u64 before;	    /* the serial of the program that it ran before, 0: not known */
 	__u64 memory;	    /* its mm_struct; 0: that of the next sample */
-	__u64 waiting;	    /* samples in TARGET_WAITING */
+	__u64 waiting;	    /* samples in TARGET_WAITING and TARGET_UNTOLD */
 	__u64 interpreters; /* address of the pointer to the newest interpreter */
 	__u64 code_type;    /* address of PyCode_Type */
 	__u64 thread_area;  /* pthread_self() is so many bytes below the thread pointer */

@@ -371,12 +371,22 @@ int finding__watch(struct watch *watch, pid_t pid, int64_t now, struct watched *
 	return 0;
 }
 
+/* Whether the kernel side follows process PID, and could not tell that. */
+static bool is_untold(const struct watch *watch, pid_t pid)
+{
+	pid_t kernel_pid, namesake;
+
+	return !sampler__find_kernel_pid(watch->sampler, pid, &kernel_pid, &namesake) &&
+	       target_map__has_untold(watch->map, kernel_pid);
+}
+
 /* Whether process PID is to be looked at in a scan. */
-static bool is_wanted(const struct watch *watch, const struct process *process)
+static bool is_wanted(const struct watch *watch, pid_t pid, const struct process *process)
 {
 	if (process->kernel_thread || process->zombie)
 		return false;
-	return watch->following == FOLLOW_ALL || watched__of_pid(&watch->watched, process->parent);
+	return watch->following == FOLLOW_ALL ||
+	       watched__of_pid(&watch->watched, process->parent) || is_untold(watch, pid);
 }
 
 /* Has it done again, in a while, what ERROR kept from seeing all there is. */
@@ -395,7 +405,7 @@ static int watch_wanted(struct watch *watch, pid_t pid, int64_t now, struct watc
 	if (pid == getpid() || watched__of_pid(&watch->watched, pid))
 		return -EEXIST;
 	error = process__inspect(pid, &process);
-	if (!error && !is_wanted(watch, &process))
+	if (!error && !is_wanted(watch, pid, &process))
 		error = -ESRCH;
 	return error ? error : finding__watch(watch, pid, now, watched);
 }
@@ -416,8 +426,9 @@ static size_t scan_once(struct watch *watch, int64_t now)
 			scan_later(watch, error, now);
 		if (error)
 			continue;
-		/* What the kernel side knows, it has told, or is about to. */
-		if (target_map__has(watch->map, watched->key.kernel_pid)) {
+		/* What else the kernel side knows, it has told, or is about to. */
+		if (!target_map__claim(watch->map, watched->key, &watched->halvings) &&
+		    target_map__has(watch->map, watched->key.kernel_pid)) {
 			finding__drop(watch, watched);
 			continue;
 		}

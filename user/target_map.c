@@ -153,6 +153,25 @@ bool target_map__has(const struct target_map *map, pid_t kernel_pid)
 	return look_up(map, kernel_pid, &target);
 }
 
+bool target_map__has_untold(const struct target_map *map, pid_t kernel_pid)
+{
+	struct target target;
+
+	return look_up(map, kernel_pid, &target) && target.state == TARGET_UNTOLD;
+}
+
+bool target_map__claim(struct target_map *map, struct target_key key, unsigned int *halvings)
+{
+	struct target target;
+
+	if (!look_up(map, key.kernel_pid, &target) || target.state != TARGET_UNTOLD)
+		return false;
+	target.state = TARGET_WAITING;
+	target.serial = key.serial;
+	*halvings = target.halvings;
+	return !update(map, key.kernel_pid, &target);
+}
+
 bool target_map__holds(const struct target_map *map, struct target_key key)
 {
 	struct target target;

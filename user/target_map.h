@@ -51,6 +51,13 @@ void target_map__remove(struct target_map *map, struct target_key key);
 /* Whether the kernel side knows any process by that number. */
 bool target_map__has(const struct target_map *map, pid_t kernel_pid);
 
+/* Whether it knows one that it could not tell of. */
+bool target_map__has_untold(const struct target_map *map, pid_t kernel_pid);
+
+/* Has one that it could not tell of be the process KEY, which waits; returns whether it is such a
+ * one, with how often its rate is halved. */
+bool target_map__claim(struct target_map *map, struct target_key key, unsigned int *halvings);
+
 /* Whether it knows that very process, which so has not ended yet. */
 bool target_map__holds(const struct target_map *map, struct target_key key);
 

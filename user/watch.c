@@ -284,7 +284,8 @@ static void note_end(struct watch *watch, const struct process_record *record)
 {
 	struct watched *watched = watched__find(&watch->watched, record->serial);
 
-	if (record->state == TARGET_WAITING || record->state == TARGET_LOADING)
+	if (record->state == TARGET_WAITING || record->state == TARGET_LOADING ||
+	    record->state == TARGET_UNTOLD)
 		watch->not_asked += record->waiting;
 	if (!watched) {
 		deputy__forget(record->pid);

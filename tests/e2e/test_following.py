@@ -5,6 +5,7 @@ Other processes of the machine are in the profiles of -a as well: only what a te
 looked at, by its PID or its program's name.
 """
 
+import glob
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, children_of, cpu_seconds, missing, wait_used
+from conftest import PATIENCE, PROGRAMS, cpu_seconds, missing, wait_used
 from containers import wait_for
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
 from test_finding import dependencies
@@ -44,6 +45,21 @@ def by_process(run):
 
 def count(stacks, name):
     return sum(samples for frames, samples in stacks if any(frame.name == name for frame in frames))
+
+
+def others_like(pid):
+    """What else runs with the command line of PID."""
+    paths = {path: int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/cmdline")}
+    command = command_line("/proc/%d/cmdline" % pid)
+    return [other for path, other in paths.items() if other != pid and command_line(path) == command]
+
+
+def command_line(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def family(target, python, how, seconds):
@@ -132,15 +148,16 @@ class TestChildren:
         assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
 
     @pytest.mark.alone
-    def test_what_was_not_told(self, target, profile, any_python):
+    @pytest.mark.parametrize("how", ["deeply", "deeply_twice"])
+    def test_what_was_not_told(self, target, profile, any_python, how):
         """A fork for which there is no room, while the profiler does not come to read what stacks there
-        were: it looks for itself then."""
-        parent = family(target, any_python, "deeply", 3)
+        were: it looks for itself then.  That a daemon is a target's, the kernel side alone knows."""
+        parent = family(target, any_python, how, 3)
         run = profile.start("-p", parent.pid, "-s", "-r", 1999)
         run.wait_sampling()
         run.process.send_signal(signal.SIGSTOP)
         parent.go()
-        wait_for(lambda: any((cpu_seconds(child) or 0) > 0.1 for child in children_of(parent.pid)))
+        wait_for(lambda: any((cpu_seconds(pid) or 0) > 0.1 for pid in others_like(parent.pid)))
         run.process.send_signal(signal.SIGCONT)
         run.load()
         assert run.ledger["untold_processes"] > 0

@@ -119,6 +119,24 @@ WRAP(bool, target_map__has, const MAP, pid_t kernel_pid)
 	return entry_of(kernel_pid)->serial;
 }
 
+WRAP(bool, target_map__has_untold, const MAP, pid_t kernel_pid)
+{
+	(void)map;
+	return entry_of(kernel_pid)->serial && entry_of(kernel_pid)->state == TARGET_UNTOLD;
+}
+
+WRAP(bool, target_map__claim, MAP, struct target_key key, unsigned int *halvings)
+{
+	struct target *target = entry_of(key.kernel_pid);
+
+	if (!target_map__has_untold(map, key.kernel_pid))
+		return false;
+	target->state = TARGET_WAITING;
+	target->serial = key.serial;
+	*halvings = target->halvings;
+	return true;
+}
+
 WRAP(bool, target_map__holds, const MAP, struct target_key key)
 {
 	(void)map;
@@ -272,7 +290,7 @@ static void take_record(struct watch *watch)
 		.kernel_pid = pid,
 		.serial = 1000 + input__number(&input, 1) % SERIALS,
 		.before = 1000 + input__number(&input, 1) % SERIALS,
-		.state = input__number(&input, 1) % 5,
+		.state = input__number(&input, 1) % 6,
 		.image = input__number(&input, 1) % 4,
 		.waiting = input__number(&input, 1) % 4,
 		.start = input__number(&input, 1),

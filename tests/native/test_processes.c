@@ -131,19 +131,45 @@ static void a_strangers_child_is_none(void **state)
 	assert_int_equal(kernel.process_record_count, 0);
 }
 
-/* For nobody would know whose its samples are. */
-static void what_cannot_be_told_is_no_target(void **state)
+/* For nobody would know whose its samples are, which are counted till it is found. */
+static void what_cannot_be_told_is_left_to_be_found(void **state)
 {
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 2, 0);
 	kernel.ring_full = true;
 	kernel__fork(PARENT, CHILD, &before);
-	assert_null(kernel__target(CHILD));
+	assert_int_equal(kernel__target(CHILD)->state, TARGET_UNTOLD);
 	kernel__exec(PARENT, &after, &file);
-	assert_null(kernel__target(PARENT));
+	assert_int_equal(kernel__target(PARENT)->state, TARGET_UNTOLD);
 	map_file(STRANGE, &after);
-	assert_null(kernel__target(STRANGE));
+	assert_int_equal(kernel__target(STRANGE)->state, TARGET_UNTOLD);
 	assert_int_equal(kernel__counters(0)->untold, 3);
+	kernel.tgid = CHILD;
+	kernel.memory = &before;
+	kernel__sample();
+	assert_int_equal(kernel__target(CHILD)->waiting, 1);
+	assert_int_equal(kernel__counters(0)->events, 0);
+	kernel__end(CHILD);
+	assert_null(kernel__target(CHILD));
+	assert_int_equal(kernel__counters(0)->untold, 4);
+}
+
+/* It waits for an answer, as what runs it does. */
+static void what_is_told_after_all_is_not_to_be_found(void **state)
+{
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 2, 0);
+	kernel.ring_full = true;
+	kernel__exec(PARENT, &after, &file);
+	kernel.ring_full = false;
+	kernel__fork(PARENT, CHILD, &after);
+	assert_int_equal(kernel__target(CHILD)->state, TARGET_WAITING);
+	assert_int_equal(last_record()->state, TARGET_WAITING);
+	assert_int_equal(kernel__target(PARENT)->state, TARGET_UNTOLD);
+	/* Of a program whose files were mapped before it was complete. */
+	kernel__exec(PARENT, &after, &file);
+	assert_int_equal(kernel__target(PARENT)->state, TARGET_WAITING);
+	assert_int_equal(last_record()->event, PROCESS_EXECUTED);
 }
 
 static void a_known_program_is_walked_from_its_exec_on(void **state)
@@ -367,7 +393,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_is_a_target_from_its_fork_on),
 		TEST(a_strangers_child_is_none),
-		TEST(what_cannot_be_told_is_no_target),
+		TEST(what_cannot_be_told_is_left_to_be_found),
+		TEST(what_is_told_after_all_is_not_to_be_found),
 		TEST(a_known_program_is_walked_from_its_exec_on),
 		TEST(a_program_that_was_changed_is_another),
 		TEST(an_unknown_one_waits_and_is_asked_about),

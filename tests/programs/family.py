@@ -11,6 +11,7 @@ its own name.
   shell        a shell that stays
   storm        COUNT children, two at a time, which have 0.1 s of work each
   deeply       as `fork`, after stacks of every depth from 900 down, and children that do nothing
+  deeply_twice the same, as `fork_twice`
 """
 
 import os
@@ -107,12 +108,16 @@ def burn_below(depth):
         burn(0.002)
 
 
-def deeply(seconds):
+def deeply(seconds, how=fork):
     for depth in range(900, 0, -1):
         burn_below(depth)
     for _ in range(10):
         fork(0)
-    fork(seconds)
+    how(seconds)
+
+
+def deeply_twice(seconds):
+    deeply(seconds, fork_twice)
 
 
 def child(seconds):
@@ -122,7 +127,7 @@ def child(seconds):
 if __name__ == "__main__":
     how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn,
            "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm,
-           "deeply": deeply, "child": child}[sys.argv[1]]
+           "deeply": deeply, "deeply_twice": deeply_twice, "child": child}[sys.argv[1]]
     if sys.argv[1] != "child":
         print("ready")
         sys.stdout.flush()
