@@ -60,7 +60,7 @@ STATUS_PAGE := $(wildcard user/http/status/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
 FORMATTED := $(wildcard bpf/*.[ch] bpf/*/*.h user/*.[ch] user/*/*.[ch] offsets/*.[ch] \
 	vmlinux/*.h vmlinux/*/*.h tests/unit/*.[ch] tests/native/*.[ch] tests/native/*/*.h \
-	tests/fuzz/*.[ch] tests/kernels/*.c tests/programs/*.c tests/standin/*.c)
+	tests/fuzz/*.[ch] tests/kernels/*.c tests/programs/*.c tests/standin/*.[ch])
 
 ifeq ($(V),1)
 Q :=

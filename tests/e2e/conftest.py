@@ -21,6 +21,7 @@ import pytest
 from agents import agent, report, store  # noqa: F401 (fixtures)
 from folded import parse_folded
 from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
+from standins import build_standin
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
@@ -172,6 +173,18 @@ def any_python():
     pythons = own_pythons()
     assert pythons, "no Python here"
     return next((python for python in pythons if python.name.endswith("-system")), pythons[-1])
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory):
+    """standin(BUILD): the path of the stand-in for that build."""
+    built = {}
+
+    def build(which):
+        if which not in built:
+            built[which] = build_standin(which, str(tmp_path_factory.mktemp("standin")))
+        return built[which] or missing("headers for a stand-in of " + which.name)
+    return build
 
 
 class Target:

@@ -10,23 +10,15 @@ import os
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import time
 
 import pytest
 
-from conftest import PROGRAMS, ROOT, missing, wait_used
+from conftest import PROGRAMS, missing, wait_used
 from containers import innermost, wait_for
-from headers import find_headers, make_next_version, move_fields
+from standins import NEWEST, Build, expected, name_of, seen
 
-SOURCES = [os.path.join(ROOT, "tests", "standin", name)
-           for name in ("interpreter.c", "hostilities.c")]
-NEWEST = 15
-
-# moved: a release of a known minor version with its fields elsewhere.  What is newer than every
-# table, NEWEST + 1, has them elsewhere, too.  jit: it was built with one.
-Build = collections.namedtuple("Build", "minor threaded moved jit", defaults=(False, False))
 BUILDS = [Build(minor, threaded) for minor in (13, 14, NEWEST, NEWEST + 1)
           for threaded in (False, True)]
 BUILDS += [Build(NEWEST, threaded, True) for threaded in (False, True)]
@@ -38,67 +30,6 @@ COOKIE = b"xdebugpy"
 VERSION, FREE_THREADED = 1, 2
 THREAD_ID, FRAME_CODE, FRAME_INSTRUCTION, OBJECT_TYPE = 30, 41, 42, 59
 UNICODE_LENGTH = 91
-
-
-def name_of(build):
-    return "3.%d%s%s%s" % (build.minor, "t" if build.threaded else "",
-                           "-moved" if build.moved else "", "-jit" if build.jit else "")
-
-
-def headers_for(build, folder):
-    """The folder of a build's headers, and the one beside it; some are made up."""
-    real = min(build.minor, NEWEST)
-    headers = find_headers(real) or missing("headers of Python 3.%d" % real)
-    if build.minor == real and not build.moved:
-        return headers, os.path.dirname(headers)
-    copy = os.path.join(folder, "python3.%d" % build.minor)
-    shutil.copytree(headers, copy)
-    if build.moved:
-        move_fields(copy)
-    else:
-        make_next_version(copy, real)
-    return copy, os.path.dirname(headers)
-
-
-@pytest.fixture(scope="session")
-def standin(tmp_path_factory):
-    """standin(BUILD): the path of the stand-in for that build."""
-    built = {}
-
-    def build(which):
-        if which in built:
-            return built[which]
-        folder = str(tmp_path_factory.mktemp("standin"))
-        headers, beside = headers_for(which, folder)
-        path = os.path.join(folder, "interpreter")
-        # Most of what the headers' initializers refer to is in no program but CPython.
-        command = [os.environ.get("CC", "cc"), "-w", "-O1", "-static", "-pthread", "-I", headers,
-                   "-I", os.path.join(headers, "internal"), "-I", beside, *SOURCES,
-                   "-Wl,--unresolved-symbols=ignore-all", "-o", path]
-        if which.threaded:
-            command.append("-DPy_GIL_DISABLED=1")
-        if which.jit:
-            command.append("-DHAS_JIT")
-        subprocess.run(command, check=True)
-        built[which] = path
-        return path
-    return build
-
-
-def expected(said, numbers):
-    """The stacks of the threads NUMBERS, as (name, file, line)."""
-    base = os.path.basename(said["file"])
-    return {tuple((name, base, line or None) for name, line in stack)
-            for number in numbers for stack in said["threads"][number]}
-
-
-def seen(run):
-    """How often each stack of Python was sampled."""
-    counts = collections.Counter()
-    for frames, count in run.stacks:
-        if frames[0].file:
-            counts[tuple((frame.name, frame.file, frame.line) for frame in frames)] += count
-    return counts
 
 
 @pytest.mark.parametrize("build", BUILDS, ids=name_of)
@@ -144,7 +75,7 @@ def test_names_that_end_where_memory_does(minor, standin, target, profile):
     program = target.start([standin(Build(minor, False)), "pass"])
     run = profile("-p", program.pid, "-r", 1999, cpu=2)
     names = {frame.name for frames, _ in run.stacks for frame in frames}
-    assert names == {name for name, _ in program.said["threads"][0][0]}
+    assert names == {name for name, _, _ in program.said[0][0]}
     assert run.ledger["code_objects"] > 100
     assert run.ledger["unnamed_code_objects"] == 0
 

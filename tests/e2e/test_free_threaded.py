@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is shown of the other interpreters, of 3.14t and 3.15t, which cannot be had: on stand-ins.
+
+They say every stack that they may be seen in.
+"""
+
+import collections
+import re
+
+import pytest
+
+from standins import UNAVAILABLE, expected, name_of, places, seen
+
+THREADS = range(4)
+FRAMES_MAX = 1023
+
+pytestmark = pytest.mark.parametrize("python", UNAVAILABLE, ids=name_of)
+
+
+@pytest.mark.proves("depth")
+def test_990_frames_are_whole(python, standin, target, profile):
+    program = target.start([standin(python), "deep", "990"])
+    run = profile("-p", program.pid, "-r", 999, cpu=1)
+    assert run.ledger["truncated"] == 0
+    assert {len(stack) for stack in seen(run)} == {990}
+    assert set(seen(run)) == expected(program.said, THREADS)
+    assert run.ledger["python"] == run.samples == sum(seen(run).values())
+
+
+@pytest.mark.proves("depth")
+def test_5000_frames_are_cut_at_the_root(python, standin, target, profile):
+    program = target.start([standin(python), "deep", "5000"])
+    run = profile("-p", program.pid, "-r", 999, cpu=1)
+    assert run.ledger["truncated"] == run.ledger["python"] == run.samples
+    assert {frames[0].label for frames, _ in run.stacks} == {"[deeper frames cut]"}
+    assert {places(frames[1:]) for frames, _ in run.stacks} == \
+        {stack[-FRAMES_MAX:] for stack in expected(program.said, THREADS)}
+
+
+@pytest.mark.proves("names, Unicode")
+def test_names_of_every_kind(python, standin, target, profile):
+    """Of functions and of files."""
+    program = target.start([standin(python)])
+    run = profile("-p", program.pid, "-r", 999, "--full-filenames", cpu=1)
+    legal = expected(program.said, THREADS, file_of=str)
+    assert set(seen(run)) == legal
+    widths = {max(len(character.encode("utf-8")) for character in name)
+              for stack in legal for name, _, _ in stack}
+    assert widths == {1, 2, 3, 4}
+
+
+THREAD = re.compile(r"thread \((\d+)\)")
+
+
+@pytest.mark.proves("thread storms")
+def test_threads_that_come_and_go(python, standin, target, profile):
+    """Each has one number, and its stacks are that number's."""
+    program = target.start([standin(python), "storm"])
+    run = profile("-p", program.pid, "-r", 4999, "-t", cpu=2)
+    legal = [expected(program.said, [number]) for number in THREADS]
+    by_thread = collections.defaultdict(set)
+    for frames, _ in run.stacks:
+        if frames[-1].file:
+            by_thread[frames[0].label].add(places(frames[1:]))
+    wrong = {thread: stacks for thread, stacks in by_thread.items()
+             if not any(stacks <= of_number for of_number in legal)}
+    assert wrong == {}
+    assert set.union(*by_thread.values()) == set.union(*legal)
+    assert len(by_thread) > 100
+    assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples
+    assert run.ledger["lost"] == 0
+    assert run.ledger["python"] > 0.5 * run.samples
