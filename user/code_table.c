@@ -180,6 +180,13 @@ static bool lives(const struct code_table *table, const struct known_code *code)
 			      code->address);
 }
 
+bool code_table__is_in_place(const struct code_table *table, const struct known_code *code)
+{
+	uint64_t now = code_identity__read(table->target, code->address);
+
+	return code_identity_is_whole(now) && !is_another(code, now) && lives(table, code);
+}
+
 /* Reads CODE, which has no name where what is at its address by now is another one, or freed.  That
  * is read last: where the sample's is there and lives, so it did in between. */
 static void read_code(struct code_table *table, struct known_code *code)

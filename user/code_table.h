@@ -53,6 +53,9 @@ void code_table__free(struct code_table *table);
  * where it is not known; the surplus one where too many are.  Valid until the next call. */
 struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity);
 
+/* Whether CODE is at its address still, so that what was read there is its own. */
+bool code_table__is_in_place(const struct code_table *table, const struct known_code *code);
+
 /* Takes CODE for what is at ADDRESS and has IDENTITY, without reading it, unless that is known by
  * name.  What CODE points to is the table's afterwards, or freed. */
 void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,

@@ -206,6 +206,9 @@ static uint32_t line_of(const struct known_process *process, const struct known_
 		return lines__valid(code->code.first_line);
 	if (!code__position(process->pid, offsets, code->address, &code->code, frame, &position))
 		return LINE_NONE;
+	/* Where the copy begins was read only now, and may be of what came after it. */
+	if (frame->detail && !code_table__is_in_place(process->codes, code))
+		return LINE_NONE;
 	return lines__find(offsets->version, code->code.line_table, code->code.line_table_length,
 			   code->code.first_line, position);
 }
