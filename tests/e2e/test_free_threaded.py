@@ -5,11 +5,11 @@ They say every stack that they may be seen in.
 """
 
 import collections
-import re
 
 import pytest
 
 from standins import UNAVAILABLE, expected, name_of, places, seen
+from test_changes import GONE, UNREADABLE
 
 THREADS = range(4)
 FRAMES_MAX = 1023
@@ -49,7 +49,25 @@ def test_names_of_every_kind(python, standin, target, profile):
     assert widths == {1, 2, 3, 4}
 
 
-THREAD = re.compile(r"thread \((\d+)\)")
+def without_line(stack):
+    """STACK where its innermost code was gone before it was read where the thread's copy of the
+    instructions begins."""
+    return stack[:-1] + (stack[-1][:2] + (None,),)
+
+
+@pytest.mark.proves("code churn")
+def test_code_that_gets_the_addresses_of_what_was_dropped(python, standin, target, profile):
+    """The caller's line says which one it is; the first thread has no copies."""
+    program = target.start([standin(python), "churn"])
+    run = profile("-p", program.pid, "-r", 3999, cpu=2)
+    of_first, of_others = (expected(program.said, numbers) for numbers in (THREADS[:1], THREADS[1:]))
+    dropped = {stack for stack in of_first | of_others if stack[-1][0].startswith("dropped")}
+    found = {stack for stack in seen(run) if stack[-1][0] not in (GONE, UNREADABLE)}
+    assert found - of_first - of_others - set(map(without_line, dropped & of_others)) == set()
+    assert dropped & of_first <= found
+    assert {stack[-1][0] for stack in dropped} <= {stack[-1][0] for stack in found - of_first}
+    assert run.ledger["name_unknown"] <= 0.01 * run.samples
+    assert run.ledger["errors"]["code_replaced"] == 0
 
 
 @pytest.mark.proves("thread storms")

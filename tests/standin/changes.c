@@ -135,7 +135,7 @@ static void describe_churned(void)
 	static const char *const kinds[] = { "", "\u00e9", "\u0444", "\U0001d4bb" };
 
 	for (int i = 0; i < CHURNED; i++) {
-		snprintf(churned.names[i], sizeof(churned.names[i]), "churned %d%s", i,
+		snprintf(churned.names[i], sizeof(churned.names[i]), "dropped %d%s", i,
 			 kinds[i % (sizeof(kinds) / sizeof(kinds[0]))]);
 		churned.as[i] = (struct description){ churned.names[i], 1000 * (i + 1),
 						      COPY_MOVED * (1 + i) };
