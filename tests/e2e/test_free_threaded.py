@@ -13,8 +13,22 @@ from test_changes import GONE, UNREADABLE
 
 THREADS = range(4)
 FRAMES_MAX = 1023
+SAMPLES_WANTED = 50_000
 
 pytestmark = pytest.mark.parametrize("python", UNAVAILABLE, ids=name_of)
+
+
+@pytest.mark.proves("impossible stacks")
+def test_no_stack_that_never_was(python, standin, target, profile, figure):
+    program = target.start([standin(python)])
+    run = profile("-p", program.pid, "-r", 9999, cpu=7)
+    legal = expected(program.said, THREADS)
+    wrong = sum(count for stack, count in seen(run).items() if stack not in legal)
+    figure("{:,} of {:,}".format(wrong, run.samples))
+    assert wrong == 0 and legal == set(seen(run))
+    assert sum(seen(run).values()) == run.samples == run.ledger["python"]
+    assert run.samples >= SAMPLES_WANTED
+    assert "not one that this build knows" not in run.stderr
 
 
 @pytest.mark.proves("depth")
