@@ -157,10 +157,40 @@ def test_intervals_that_overlap_are_level():
     level = results.summary(report(cell(), cell(speed=1.1, lower=0.99, upper=1.2), start))
     assert sentence not in level
     ahead = results.summary(report(cell(), cell(speed=1.1, lower=1.05, upper=1.2), start))
-    few = results.summary(report(cell(), cell(speed=1.1, lower=1.05, upper=1.2, confidence=0.5),
-                                 start))
-    assert sentence not in few
     assert sentence + "99.0 % (98.0 to 100.0); peer 110.0 % (105.0 to 120.0)." in ahead
+
+
+def test_few_rounds_are_no_excuse():
+    """What was measured counts, in our own cell as in a peer's: else such a cell were always level."""
+    start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
+    sentence = "- speed kept, recursion, 1,000 Hz, CPython 3.13.0: "
+    few, better = dict(confidence=0.5, rounds=2), dict(speed=1.1, lower=1.05, upper=1.2)
+    for ours, peer in (cell(**few), cell(**better)), (cell(), cell(**few, **better)):
+        found = results.summary(report(ours, peer, start))
+        assert sentence in found and "; rounds: 2)" in found
+    level = results.summary(report(cell(**few), cell(**dict(better, lower=0.99)), start))
+    assert sentence not in level
+
+
+@pytest.mark.parametrize("title, field, ours, level, ahead", [
+    ("samples of those due, 1,000 Hz", "obtained", 0.9, 0.949, 0.951),
+    ("samples of those due, 1,000 Hz", "obtained", 0.96, 2.0, None),
+    ("profiler's CPU, 1,000 Hz", "cpu", 0.003, 0.0011, 0.0009),
+    ("profiler's memory", "memory", 20.0, 19.0, 18.9),
+    ("impossible stacks, recursion, 1,000 Hz", "wrong", 0.001, 0.001, 0.0009),
+])
+def test_small_differences_are_level(title, field, ours, level, ahead):
+    """As HOW_TO_READ says."""
+    start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
+    for peer, is_told in (level, False), (ahead, True):
+        if peer is not None:
+            found = results.summary(report(cell(**{field: ours}), cell(**{field: peer}), start))
+            assert ("- %s, CPython" % title in found) == is_told
+
+
+def test_how_to_read_stands_in_the_results():
+    with open(os.path.join(ROOT, "tests", "bench", "RESULTS.md"), encoding="utf-8") as file:
+        assert results.HOW_TO_READ in file.read()
 
 
 def test_distances_by_chance_are_level():
