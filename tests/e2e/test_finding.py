@@ -23,6 +23,7 @@ from pythons import DEBUG, JIT, RELEASE, debian, find_pythons, own_pythons
 
 NOT_PYTHON = 3
 BUSY = os.path.join(PROGRAMS, "busy.py")
+REPLACED, REPLACED_S = os.path.join(PROGRAMS, "replaced.py"), 1
 SPIN = "import threading\ndef spin():\n while True: sum(range(1000))\nspin()"
 
 ASK = """
@@ -291,6 +292,39 @@ class TestExecutables:
                                   environment={"LD_LIBRARY_PATH": str(prefix / "lib")}))
 
 
+def other_library(python, embeddable):
+    """The libpython of another version."""
+    others = [parts.shared for other, parts in embeddable if other.version[:2] != python.version[:2]]
+    return others[0] if others else missing("second libpython")
+
+
+def go_replaced(program, replace):
+    """Has replaced.py go on to its end; what is its file is replaced in the midst of that by REPLACE()."""
+    program.go()
+    wait_used(0.8 * REPLACED_S, program.pid)
+    replace()
+    program.go()
+
+
+def check_replaced(run):
+    """Nothing of what ran before or after has a wrong name or line, or none."""
+    with open(REPLACED, encoding="ascii") as file:
+        source = file.read().splitlines()
+    first = {"before": source.index("def before(until):") + 1,
+             "in_fork": source.index("def in_fork(until):") + 1, "after": 2}
+    found = dict.fromkeys(first, 0)
+    for frames, count in run.stacks:
+        for caller, frame in zip(frames, frames[1:]):
+            if frame.name in first:
+                file = "after.py" if frame.name == "after" else "replaced.py"
+                assert (caller.name, caller.file) == ("<module>", "replaced.py"), frames
+                assert frame.file == file and frame.line - first[frame.name] in (1, 2), frames
+                found[frame.name] += count
+    assert min(found.values()) > 0.5 * REPLACED_S * 999, found
+    assert run.ledger["name_unknown"] == run.ledger["unnamed_code_objects"] == 0
+    assert run.ledger["lost"] == run.ledger["errors"]["not_supported"] == 0
+
+
 class TestFilesThatChange:
     def test_deleted(self, static_python, target, expect_whole, tmp_path):
         path = copy(static_python.path, tmp_path / "worker")
@@ -307,14 +341,20 @@ class TestFilesThatChange:
 
     def test_upgraded(self, shared_python, embeddable, target, expect_whole, tmp_path):
         python, parts = shared_python
-        others = [other.shared for other_python, other in embeddable
-                  if other_python.version[:2] != python.version[:2]]
-        if not others:
-            missing("second libpython")
         library = copy(parts.shared, tmp_path / os.path.basename(parts.shared))
         started = target(python, BUSY, environment={"LD_PRELOAD": library})
-        os.rename(copy(others[0], tmp_path / "new"), library)
+        os.rename(copy(other_library(python, embeddable), tmp_path / "new"), library)
         expect_whole(started)
+
+    def test_upgraded_while_it_is_recorded(self, shared_python, embeddable, target, profile, tmp_path):
+        python, parts = shared_python
+        library = copy(parts.shared, tmp_path / os.path.basename(parts.shared))
+        new = copy(other_library(python, embeddable), tmp_path / "new")
+        started = target(python, REPLACED, REPLACED_S, environment={"LD_PRELOAD": library})
+        run = profile.start("-p", started.pid, "-s", "-r", 999)
+        run.wait_sampling()
+        go_replaced(started, lambda: os.rename(new, library))
+        check_replaced(run.load())
 
     def test_other_mount_namespace(self, static_python, target, expect_whole, require, tmp_path):
         """A root whose /usr/bin/env is the Python: on the host that name is another program."""

@@ -17,7 +17,7 @@ import pytest
 from conftest import PATIENCE, PROGRAMS, cpu_seconds, missing, wait_used
 from containers import wait_for
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
-from test_finding import dependencies
+from test_finding import REPLACED, REPLACED_S, check_replaced, dependencies, go_replaced
 
 PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 
@@ -235,43 +235,46 @@ class TestAll:
         assert wanted.pid not in by_process(run)
 
 
+IN_CHILD = ("import sys, time\n"
+            "def in_child():\n"
+            "    end = time.process_time() + float(sys.argv[1])\n"
+            "    while time.process_time() < end: sum(range(1000))\n"
+            "in_child()")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """[path, home, path, home] of executables of the same size, which hold Pythons of different
+    versions that both run here."""
+    found = {}
+    for python in find_pythons():
+        path, home = python.root + python.path, python.root + "/usr"
+        if path.startswith(home) and python.kind == RELEASE and not subprocess.run(
+                [path, "-c", IN_CHILD, "0"], env=dict(os.environ, PYTHONHOME=home),
+                stderr=subprocess.DEVNULL).returncode and "libpython" not in dependencies(path):
+            copy = str(tmp_path / ("python-%d.%d" % python.version[:2]))
+            found[python.version[:2]] = [shutil.copy(path, copy), home]
+    if len(found) < 2:
+        missing("second Python that is one file")
+    chosen = found[min(found)] + found[max(found)]
+    size = max(map(os.path.getsize, chosen[::2]))
+    for path in chosen[::2]:
+        os.truncate(path, size)
+    return chosen
+
+
 @pytest.mark.timed
 class TestOverwritten:
     """Another Python is written to the file of one that is known: the inode and its size stay."""
 
     RATE = 499
     SECONDS = 0.6
-    CODE = ("import sys, time\n"
-            "def in_child():\n"
-            "    end = time.process_time() + float(sys.argv[1])\n"
-            "    while time.process_time() < end: sum(range(1000))\n"
-            "in_child()")
     SCRIPT = ('read line; PYTHONHOME="$2" "$1" -c "$5" %g; cat "$3" >"$1"; '
               'PYTHONHOME="$4" "$1" -c "$5" %g' % (SECONDS, SECONDS + 0.1))
 
-    @pytest.fixture
-    def files(self, tmp_path):
-        """[path, home, path, home] of executables of the same size, which hold Pythons of different
-        versions that both run here."""
-        found = {}
-        for python in find_pythons():
-            path, home = python.root + python.path, python.root + "/usr"
-            if path.startswith(home) and python.kind == RELEASE and not subprocess.run(
-                    [path, "-c", self.CODE, "0"], env=dict(os.environ, PYTHONHOME=home),
-                    stderr=subprocess.DEVNULL).returncode and "libpython" not in dependencies(path):
-                copy = str(tmp_path / ("python-%d.%d" % python.version[:2]))
-                found[python.version[:2]] = [shutil.copy(path, copy), home]
-        if len(found) < 2:
-            missing("second Python that is one file")
-        chosen = found[min(found)] + found[max(found)]
-        size = max(map(os.path.getsize, chosen[::2]))
-        for path in chosen[::2]:
-            os.truncate(path, size)
-        return chosen
-
     @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
     def test_in_place(self, files, profile, everything):
-        shell = subprocess.Popen(["sh", "-c", self.SCRIPT, "sh", *files, self.CODE],
+        shell = subprocess.Popen(["sh", "-c", self.SCRIPT, "sh", *files, IN_CHILD],
                                  stdin=subprocess.PIPE)
         try:
             scope = ("-a",) if everything else ("-p", shell.pid, "-s")
@@ -292,6 +295,27 @@ class TestOverwritten:
         for seconds, stacks in of_either.items():
             # Walked as the former one, it has none.
             assert count(stacks, "in_child") > 0.3 * seconds * self.RATE, seconds
+
+
+def test_another_takes_its_name(files, target, profile):
+    """Another Python, while the process is recorded: it goes on, forks, and then begins that one."""
+    path, home, new, new_home = files
+    words = 'echo ready; read line; PYTHONHOME="$1"; export PYTHONHOME; shift; exec "$@"'
+    program = target.start(["sh", "-c", words, "sh", home, path, REPLACED, str(REPLACED_S), path, new_home])
+
+    def runs_its_file():
+        return os.readlink("/proc/%d/exe" % program.pid) == path
+
+    run = profile.start("-p", program.pid, "-s", "-r", 999)
+    run.wait_sampling()
+    program.go()
+    wait_for(runs_its_file)
+    go_replaced(program, lambda: os.rename(new, path))
+    wait_for(runs_its_file)
+    wait_used(1, program.pid)
+    run.interrupt().load()
+    check_replaced(run)
+    assert run.count(lambda frame: (frame.name, frame.file, frame.line) == ("leaf", "busy.py", 8)) > 0
 
 
 class TestNumbersAgain:
