@@ -2,7 +2,7 @@
 """churn.py: starts and ends threads and processes all the time.
 
 `churn.py [CROWD [TOTALS]]`: forks CROWD children first, which work twice a second, and says their
-pids; TOTALS gets how many threads have ended.
+pids; TOTALS gets how many threads have ended, and how many forked children.
 """
 
 import json
@@ -19,6 +19,18 @@ def spin():
     until = thread_time() + 0.001
     while thread_time() < until:
         pass
+
+
+def in_child():
+    spin()
+
+
+def fork():
+    pid = os.fork()
+    if not pid:
+        in_child()
+        os._exit(0)
+    return pid
 
 
 def crowd(count):
@@ -40,8 +52,10 @@ def crowd(count):
 def main():
     print("ready " + json.dumps(crowd(int(sys.argv[1]) if len(sys.argv) > 1 else 0)))
     sys.stdout.flush()
-    totals, ended = Totals(sys.argv[2], 1) if len(sys.argv) > 2 else None, 0
+    totals, ended = Totals(sys.argv[2], 2) if len(sys.argv) > 2 else None, [0, 0]
     while True:
+        # While no other thread runs: what such a one holds, a child would wait for.
+        children = [fork() for _ in range(5)]
         threads = [threading.Thread(target=spin) for _ in range(20)]
         for thread in threads:
             thread.start()
@@ -49,9 +63,11 @@ def main():
             os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
         for thread in threads:
             thread.join()
-        ended += len(threads)
+        for child in children:
+            os.waitpid(child, 0)
+        ended = [ended[0] + len(threads), ended[1] + len(children)]
         if totals:
-            totals.store([ended])
+            totals.store(ended)
 
 
 main()
