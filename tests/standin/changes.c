@@ -45,13 +45,6 @@ static void set_position(_PyInterpreterFrame *frame, _Py_CODEUNIT *where)
 	*(_Py_CODEUNIT *volatile *)&frame->instr_ptr = where;
 }
 
-/* This OS thread is THREAD by now. */
-static void take_state(struct thread *thread)
-{
-	__atomic_store_n(&thread->state->base.thread_id, (unsigned long)pthread_self(),
-			 __ATOMIC_RELEASE);
-}
-
 /* Has a thread call the first COUNT functions. */
 static void call_first(struct thread *thread, int count)
 {
@@ -238,6 +231,8 @@ static void end_state(struct thread *thread)
 {
 	PyThreadState *state = &thread->state->base;
 
+	state->_status.active = 0;
+	state->_status.bound_gilstate = 0;
 	pthread_mutex_lock(&list_lock);
 	if (state->prev)
 		state->prev->next = state->next;

@@ -93,6 +93,9 @@ static void multiply_threads(void)
 	pthread_t handle;
 	int started = 0;
 
+	/* Of a state that says that it is its thread's, user space could tell the kernel. */
+	for (int i = 0; i < THREADS; i++)
+		threads[i].state->base._status.bound_gilstate = 0;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
 	pthread_attr_setguardsize(&attributes, 0);

@@ -111,6 +111,8 @@ void make_state(struct thread *thread)
 
 	thread->state = allocate(sizeof(*thread->state));
 	thread->state->base.interp = interp;
+	thread->state->base._whence =
+		thread == threads ? _PyThreadState_WHENCE_INIT : _PyThreadState_WHENCE_THREADING;
 #if PY_VERSION_HEX >= 0x030f0000
 	entry = &thread->state->base_frame;
 	thread->state->base.base_frame = entry;
@@ -161,12 +163,21 @@ static void run(struct thread *thread)
 	}
 }
 
+void take_state(struct thread *thread)
+{
+	PyThreadState *state = &thread->state->base;
+
+	state->_status.bound = 1;
+	state->_status.bound_gilstate = 1;
+	state->_status.active = 1;
+	__atomic_store_n(&state->thread_id, (unsigned long)pthread_self(), __ATOMIC_RELEASE);
+}
+
 static void *spin(void *argument)
 {
 	struct thread *thread = argument;
 
-	__atomic_store_n(&thread->state->base.thread_id, (unsigned long)pthread_self(),
-			 __ATOMIC_RELEASE);
+	take_state(thread);
 	run(thread);
 	return NULL;
 }
@@ -262,7 +273,7 @@ int main(int argc, char **argv)
 	change(what);
 	for (int i = 0; i < THREADS; i++)
 		make_thread(i, i);
-	threads[0].state->base.thread_id = (unsigned long)pthread_self();
+	take_state(&threads[0]);
 	start_others();
 	if (strcmp(what, "reuse") == 0 && pthread_create(&control, NULL, wait_for_reuse, NULL))
 		abort();

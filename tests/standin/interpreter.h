@@ -104,6 +104,9 @@ void count_copies_change(void);
 /* A thread state, in front of the others, with no frame but the interpreter's own. */
 void make_state(struct thread *thread);
 
+/* Makes this OS thread the one whose state THREAD's is. */
+void take_state(struct thread *thread);
+
 /* Has a thread call FUNCTION, and return from what it called last. */
 _PyInterpreterFrame *call(struct thread *thread, int function, int position);
 void return_from(struct thread *thread);
