@@ -11,7 +11,7 @@ const struct capability capabilities__needed[] = {
 	{ CAP_BPF, CAP_SYS_ADMIN, "CAP_BPF", "load BPF programs", false, false },
 	{ CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON",
 	  "sample other processes (whatever kernel.perf_event_paranoid is)", false, false },
-	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read other processes' memory", false,
+	{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "read other processes' memory", true,
 	  true },
 	{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "CAP_CHECKPOINT_RESTORE",
 	  "open the files that processes map", false, true },

@@ -9,7 +9,7 @@
 struct capability {
 	int number, instead; /* what will do in its place; else the same */
 	const char *name, *what_for;
-	bool for_other_users; /* only to profile their processes */
+	bool for_other_users; /* only to profile their processes; see privileges__needs() */
 	bool to_the_end;      /* also once sampling has begun */
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,18 +170,26 @@ struct obstacle privileges__locked_memory(void)
 	return found;
 }
 
+/* Whether process PID is there, and another user's.  One that /proc hides (hidepid) is. */
+static bool is_other_users(pid_t pid)
+{
+	struct stat status;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (stat(path, &status) == 0)
+		return status.st_uid != geteuid();
+	return kill(pid, 0) && errno == EPERM;
+}
+
 /* Whether one of PIDS, or a program that is started, runs as another user than this program. */
 static bool are_other_users(const pid_t *pids, size_t count)
 {
 	struct sudo_user user;
-	struct stat status;
-	char path[32];
 
-	for (size_t i = 0; i < count; i++) {
-		snprintf(path, sizeof(path), "/proc/%d", pids[i]);
-		if (stat(path, &status) == 0 && status.st_uid != geteuid())
+	for (size_t i = 0; i < count; i++)
+		if (is_other_users(pids[i]))
 			return true;
-	}
 	return !count && sudo_user__find(&user);
 }
 
@@ -193,6 +202,21 @@ static char *add_word(char *list, const char *before, const char *word)
 	return longer;
 }
 
+/* Whether Yama keeps even a user's own processes from each other.  At 1 it exempts what one has
+ * started, but not what that has left behind. */
+static bool is_tracing_restricted(void)
+{
+	double scope;
+
+	return privileges__read_number(PTRACE_SCOPE_PATH, &scope) && scope > 0;
+}
+
+bool privileges__needs(const struct capability *capability, bool other_users)
+{
+	return other_users || !capability->for_other_users ||
+	       (capability->number == CAP_SYS_PTRACE && is_tracing_restricted());
+}
+
 static struct obstacle find_capabilities(bool other_users)
 {
 	char *missing = xstrdup(""), *what_for = xstrdup(""), *all = xstrdup("");
@@ -202,8 +226,7 @@ static struct obstacle find_capabilities(bool other_users)
 
 	for (; needed->name; needed++) {
 		all = add_word(all, needed[1].name ? ", " : " and ", needed->name);
-		if (capability__find(needed, held) >= 0 ||
-		    (needed->for_other_users && !other_users))
+		if (capability__find(needed, held) >= 0 || !privileges__needs(needed, other_users))
 			continue;
 		missing = add_word(missing, ", ", needed->name);
 		what_for = add_word(what_for, ", ", needed->what_for);

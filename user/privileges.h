@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "capabilities.h"
 #include "exit_status.h"
 
-#define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define BTF_PATH	  "/sys/kernel/btf/vmlinux"
+#define PTRACE_SCOPE_PATH "/proc/sys/kernel/yama/ptrace_scope"
 
 /* What stands in the way, and what mends it. */
 struct obstacle {
@@ -32,6 +34,9 @@ struct obstacle privileges__pid_namespace(void);
 struct obstacle privileges__btf(void);
 struct obstacle privileges__cpus(void);
 struct obstacle privileges__locked_memory(void);
+
+/* Whether CAPABILITY is needed to profile OTHER_USERS' processes, or only this user's own. */
+bool privileges__needs(const struct capability *capability, bool other_users);
 
 /* Why the kernel refused the BPF program, or its perf events, with ERROR (negative errno). */
 struct obstacle privileges__load(int error);

@@ -29,6 +29,8 @@ MAY_BE_LIMITED = {"BPF JIT", "mappings", "perf_event_max_sample_rate", "perf_cpu
                   "memory"}
 VERDICTS = {"OK", "LIMITED", "MISSING"}
 NO_PROGRAM = {"BPF program", "sample"}
+BRIEF = "import time\nwhile time.process_time() < 0.3: pass"
+PTRACE_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 
 
 def execute(*command):
@@ -179,13 +181,11 @@ class TestCapabilities:
 
     def test_none(self, public_binary):
         checks = Checks(public_binary, as_nobody(()))
-        assert {"CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE",
-                "CAP_CHECKPOINT_RESTORE"} < checks.named("MISSING")
+        assert {"CAP_BPF", "CAP_PERFMON", "CAP_CHECKPOINT_RESTORE"} < checks.named("MISSING")
 
     @pytest.mark.parametrize("name, missing, limited", [
         ("bpf", {"CAP_BPF", "ring buffer"} | NO_PROGRAM, ()),
         ("perfmon", {"CAP_PERFMON", "perf events"} | NO_PROGRAM, ()),
-        ("sys_ptrace", {"CAP_SYS_PTRACE"}, ()),
         ("checkpoint_restore", {"CAP_CHECKPOINT_RESTORE", "processes"}, ()),
         ("dac_read_search", (), {"CAP_DAC_READ_SEARCH"}),
     ])
@@ -337,6 +337,32 @@ class TestSettings:
         assert "ptrace_scope=2" in checks.words("ptrace_scope")
         (tmp_path / "yama" / "ptrace_scope").write_text("2\n")
         Checks(binary, with_shell(script)).expect()
+
+    @pytest.mark.parametrize("scope", [None, 0, 1, 2])
+    def test_ones_own_processes_without_ptrace(self, scope, public_binary, any_python, target, tmp_path):
+        """The kernel does not want the capability for these, unless Yama does; nor does record."""
+        if not scope and os.path.exists(PTRACE_SCOPE):
+            with open(PTRACE_SCOPE, encoding="ascii") as real:
+                if real.read() != "0\n":
+                    pytest.skip("Yama keeps processes from each other here")
+        yama = {} if scope is None else {"yama__ptrace_scope": scope}
+        script = self.settings(tmp_path, perf_event_paranoid=2, **yama)
+        tmp_path.chmod(0o755)
+        prefix = with_shell(script) + as_nobody(CAPABILITIES - {"sys_ptrace"})
+        found = {"CAP_SYS_PTRACE"}
+        checks = Checks(public_binary, prefix).expect(*((found, ()) if scope else ((), found)))
+        assert "--cap-add=SYS_PTRACE" in checks.words("CAP_SYS_PTRACE")
+        spin = "print('ready', flush=True)\nwhile True: pass"
+        own = target.start([*as_nobody(()), any_python.path, "-c", spin])
+        other = target.start([any_python.path, "-c", spin])
+        wanted = []
+        # One that is started is left running where it does not end.
+        for which in ["-p", own.pid], ["--", any_python.path, "-c", BRIEF], ["-p", other.pid]:
+            ended = execute(*prefix, public_binary, "-d", 1, "-f", "folded", "-o", "-", *which)
+            wanted.append("for want of CAP_SYS_PTRACE:" in ended.stderr)
+            assert ended.returncode == (NOT_ALLOWED if wanted[-1] else 0), ended.stderr
+            assert ("<module>" in ended.stdout) != wanted[-1]
+        assert wanted == [bool(scope), bool(scope), True]
 
     def test_no_perf_events(self, binary, tmp_path):
         Checks(binary, with_shell(self.settings(tmp_path))).expect({"perf_event_paranoid"})

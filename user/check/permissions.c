@@ -59,6 +59,7 @@ static void check_capability(const struct capability *needed, uint64_t held,
 			     struct findings *findings)
 {
 	int number = capability__find(needed, held);
+	bool needed_for_own;
 	char *costs;
 
 	if (number == needed->number) {
@@ -70,11 +71,11 @@ static void check_capability(const struct capability *needed, uint64_t held,
 				 number == CAP_SYS_ADMIN ? "CAP_SYS_ADMIN" : "CAP_DAC_OVERRIDE");
 		return;
 	}
-	findings->own_alone |= needed->for_other_users;
-	costs = needed->for_other_users
-			? xstrdup("only this user's own processes can be profiled")
-			: xasprintf(NOT_STARTED ", for it cannot %s", needed->what_for);
-	findings__add(findings, needed->for_other_users ? VERDICT_LIMITED : VERDICT_MISSING, costs,
+	needed_for_own = privileges__needs(needed, false);
+	findings->own_alone |= !needed_for_own;
+	costs = needed_for_own ? xasprintf(NOT_STARTED ", for it cannot %s", needed->what_for)
+			       : xstrdup("only this user's own processes can be profiled");
+	findings__add(findings, needed_for_own ? VERDICT_MISSING : VERDICT_LIMITED, costs,
 		      "not held");
 	findings__mend(findings, "sudo pybpfprof ...; in a container --cap-add=%s",
 		       needed->name + strlen("CAP_"));
@@ -97,7 +98,7 @@ void check_ptrace_scope(const struct trial *trial, struct findings *findings)
 	double scope;
 
 	(void)trial;
-	if (!privileges__read_number(KERNEL_SYSCTL "yama/ptrace_scope", &scope)) {
+	if (!privileges__read_number(PTRACE_SCOPE_PATH, &scope)) {
 		findings__add_ok(findings, "none, without Yama");
 		return;
 	}
