@@ -23,6 +23,9 @@ from folded import parse_folded
 from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
 from standins import build_standin
 
+# Before a test imports it: what it asserts is explained, too.
+pytest.register_assert_rewrite("embedding")
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
 PATIENCE = 120

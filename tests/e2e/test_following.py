@@ -16,8 +16,9 @@ import pytest
 
 from conftest import PATIENCE, PROGRAMS, cpu_seconds, missing, wait_used
 from containers import wait_for
+from embedding import dependencies
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
-from test_finding import REPLACED, REPLACED_S, check_replaced, dependencies, go_replaced
+from test_finding import REPLACED, REPLACED_S, check_replaced, go_replaced
 
 PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where a Python is found that another program has in it, or loads: what lives counts, not what is there."""
+
+import collections
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import PROGRAMS, missing, wait_used, whole_at_least
+from embedding import (BUSY, SPIN, copy, expect_refusal, fetched_pythons, find_fetched_parts, link_shared,
+                       link_static, load, pythons_with_libraries)
+from legal import DeepLegal
+from pythons import debian
+
+pytest_plugins = ["embedding"]
+
+
+class TestEmbedding:
+    @pytest.mark.proves("embedding")
+    @pytest.mark.pythons(which=pythons_with_libraries)
+    def test_each_version(self, python, embed, profile, figure):
+        """Whole stacks, with the right names and lines, of a program that has this Python in it."""
+        legal = DeepLegal(python, roots=("<module>", "work"))
+        wrong, ways = {}, []
+        for how in "shared", "static":
+            program = embed(python, how, os.path.join(PROGRAMS, "deep.py"))
+            if program:
+                run = profile("-p", program.pid, "-r", 4999, cpu=1)
+                program.end()
+                legal.judge(run, wrong)
+                assert wrong == {}
+                whole = run.ledger["python"] - run.ledger["truncated"]
+                assert whole >= whole_at_least(run.samples) and run.samples > 1000, run.ledger
+                ways.append(how)
+        figure(", ".join(ways) or missing("libpython of " + python.name))
+
+    def test_linked(self, embeddable, build, target, expect_whole):
+        for _, parts in embeddable:
+            expect_whole(target.start([build("embed.c", *link_shared(parts)), BUSY],
+                                      environment={"PYTHONHOME": parts.home}))
+            target.end()
+
+    def test_copied_data(self, embeddable, build, target, expect_whole, require):
+        """The linker gives the program a copy of PyCode_Type, and libpython uses that."""
+        python, parts = next((pair for pair in embeddable if pair[0].version[:2] == (3, 11)),
+                             embeddable[-1])
+        path = build("embed.c", "-no-pie", "-fno-pie", *link_shared(parts))
+        symbols = subprocess.run([require("nm"), "-D", "--defined-only", path],
+                                 stdout=subprocess.PIPE, universal_newlines=True).stdout
+        assert "PyCode_Type" in symbols
+        expect_whole(target.start([path, BUSY], environment={"PYTHONHOME": parts.home}))
+
+    @pytest.mark.parametrize("options", [
+        ["-pie"], ["-no-pie", "-s"], ["-pie", "-s", "-rdynamic"]
+    ], ids=["symbols", "stripped", "exported"])
+    def test_static(self, embeddable, build, target, expect_whole, profile, options):
+        # 2.7 starts with modules that need the shared one.
+        linkable = [(python, parts, parts.pic if "-pie" in options else parts.static)
+                    for python, parts in embeddable if python.version >= (3,)]
+        linkable = [found for found in linkable if found[2]]
+        if not linkable:
+            missing("libpython.a that can be linked so")
+        for python, parts, library in linkable[:1] + linkable[1:][-1:]:
+            path = build("embed.c", *options, *link_static(parts, library))
+            started = target.start([path, BUSY], environment={"PYTHONHOME": parts.home})
+            if python.version < (3, 10) and options == ["-no-pie", "-s"]:
+                # Nothing is left that says what it is: not even the section .PyRuntime.
+                expect_refusal(profile.attempt("-p", started.pid, "-d", 5), "no file that it maps")
+            else:
+                expect_whole(started)
+            target.end()
+
+    @pytest.mark.pythons(which=fetched_pythons, since=(3, 13))
+    @pytest.mark.parametrize("how", ["linked", "loaded"])
+    def test_in_a_root_of_its_own(self, python, build, host, target, expect_whole, how):
+        """The versions for which this machine's libc may be too old."""
+        parts = find_fetched_parts(python)
+        library = os.path.join("/usr", os.path.relpath(parts.shared, parts.home))
+        if how == "linked":
+            path = build("embed.c", *link_shared(parts))
+            started = target.start([debian.ENTER, python.root, path, BUSY])
+        else:
+            started = host("load=" + library, "start", "run=" + SPIN, "ready", "wait",
+                           prefix=(debian.ENTER, python.root))
+        with open("/proc/%d/maps" % started.pid, encoding="ascii") as maps:
+            assert library in maps.read()
+        expect_whole(started)
+
+    def test_go(self, newest, target, expect_whole, require, tmp_path):
+        _, parts = newest
+        folder, name = os.path.split(parts.shared)
+        path = str(tmp_path / "embed")
+        subprocess.run([require("go"), "build", "-o", path, os.path.join(PROGRAMS, "embed.go")],
+                       check=True, env=dict(os.environ, CGO_ENABLED="1", GOFLAGS="",
+                                            CC=require("gcc"), CGO_CFLAGS="-I" + parts.include,
+                                            CGO_LDFLAGS=" ".join(link_shared(parts)[2:])))
+        expect_whole(target.start([path, BUSY], environment={"PYTHONHOME": parts.home}))
+
+
+class TestLoading:
+    def test_loaded_later(self, newest, host, expect_whole):
+        _, parts = newest
+        expect_whole(host(*load(parts), "start", "run=" + SPIN, "ready", "wait"))
+
+    def test_threads_that_came_in(self, newest, host, profile_some):
+        _, parts = newest
+        started = host(*load(parts), "start", "run=" + SPIN, "run=" + SPIN, "ready", "wait")
+        run = profile_some(started, "-t")
+        assert run.count_name("spin") == run.ledger["python"] == run.samples
+        tids = {int(re.match(r".*\((\d+)\)", frames[0].label).group(1)) for frames, _ in run.stacks}
+        assert tids and tids <= set(started.said)
+
+    def test_not_yet_loaded(self, host, profile):
+        started = host("ready", "wait")
+        expect_refusal(profile.attempt("-p", started.pid, "-d", 5), "not a Python", "later")
+
+    def test_loaded_but_not_started(self, newest, host, profile):
+        python, parts = newest
+        started = host(*load(parts), "ready", "spin")
+        run = profile("-p", started.pid, "-r", 199, cpu=0.5)
+        assert "has loaded Python %d.%d.%d but not started it" % python.version in run.stderr
+        assert run.ledger["python"] == 0
+
+    def test_java(self, newest, build, target, require, profile_some):
+        _, parts = newest
+        library = build("host.c", "-shared", "-fPIC")
+        steps = "\n".join([*load(parts), "start",
+                           "run=import runpy; runpy.run_path(%r)" % BUSY, "wait"])
+        started = target.start([require("java"), os.path.join(PROGRAMS, "Host.java"), library],
+                               environment={"HOST_STEPS": steps})
+        run = profile_some(started)
+        assert sum(run.ledger["errors"].values()) == 0
+        assert run.count_name("spin") == run.ledger["python"]
+
+
+PROCESS = "process %d:"
+
+
+def samples_of(run, pid, name):
+    """Samples of process PID, in a profile of several, that have a frame NAME."""
+    return sum(count for frames, count in run.stacks
+               if frames[0].label.startswith(PROCESS % pid)
+               and any(frame.name == name for frame in frames))
+
+
+class TestAmongAll:
+    """With -a and -s: by what it maps once it runs."""
+
+    # Beyond the 10 s after which all are asked where the kernel does not tell.
+    KNOWN_WITHIN_S = 11
+
+    def late(self, newest, host):
+        _, parts = newest
+        return host("ready", "sleep=1.5", *load(parts), "start", "run=" + SPIN, "wait")
+
+    def test_late(self, newest, host, profile):
+        run = profile.start("-a", "-r", 199)
+        run.wait_sampling()
+        started = self.late(newest, host)
+        wait_used(self.KNOWN_WITHIN_S, started.pid)
+        run.interrupt().load()
+        assert samples_of(run, started.pid, "spin")
+
+    def test_late_child(self, newest, host, profile):
+        started = self.late(newest, host)
+        run = profile("-p", started.pid, "-s", "-r", 199, cpu=2)
+        assert samples_of(run, started.pid, "spin")
+
+    def test_never_known(self, build, host, profile):
+        """What may become a Python, and does not as long as it is looked at, is not left out."""
+        library = build("decoy.c", "-shared", "-fPIC", "-DDECOY=ZERO")
+        started = host("ready", "spin", environment={"LD_PRELOAD": library})
+        run = profile("-a", "-r", 199, cpu=1, of=[started.pid])
+        samples = collections.Counter()
+        for frames, count in run.stacks:
+            if frames[-1].label == "[not yet known to be a Python]":
+                samples[frames[0].label.startswith(PROCESS % started.pid)] += count
+        # Others may come just then.
+        assert sum(samples.values()) == run.ledger["errors"]["not_known_yet"]
+        assert samples[True] >= 20
+
+
+class TestSeveral:
+    @pytest.fixture
+    def two(self, embeddable):
+        if len({python.version[:2] for python, _ in embeddable}) < 2:
+            missing("second libpython")
+        return embeddable[0], embeddable[-1]
+
+    @pytest.mark.parametrize("living", [0, 1])
+    def test_one_lives(self, two, host, expect_whole, living):
+        _, lives = two[living]
+        _, rests = two[1 - living]
+        expect_whole(host("load=" + rests.shared, *load(lives), "start", "run=" + SPIN,
+                          "load=" + rests.shared, "ready", "wait"))
+
+    @pytest.mark.parametrize("first", ["lives", "rests"])
+    def test_loaded_twice(self, newest, host, expect_whole, first):
+        """The same file, once in a namespace of the dynamic linker's own; one of them lives."""
+        _, parts = newest
+        load, again = "load=" + parts.shared, "again=" + parts.shared
+        if first == "lives":
+            started = host(load, "home=" + parts.home, "start", "run=" + SPIN, again, "ready", "wait")
+        else:
+            started = host(load, again, "start", "main=exec(open(%r).read())" % BUSY,
+                           environment={"PYTHONHOME": parts.home})
+        expect_whole(started)
+
+    def test_own_copy_rests(self, embeddable, build, host, expect_whole):
+        own = next((parts for _, parts in embeddable if parts.pic), None)
+        lives = next((parts for _, parts in reversed(embeddable) if parts is not own), None)
+        if not own or not lives:
+            missing("libpython.a beside another libpython")
+        path = build("host.c", "-DOWN_COPY", *link_static(own, own.pic))
+        expect_whole(host(*load(lives), "start", "run=" + SPIN, "ready", "wait", path=path))
+
+    def test_both_live(self, two, host, profile_some):
+        (older, first), (newer, second) = two
+        older_spin, newer_spin = SPIN.replace("spin", "older"), SPIN.replace("spin", "newer")
+        started = host(*load(second), "start", "run=" + newer_spin,
+                       *load(first), "start", "run=" + older_spin, "ready", "wait")
+        run = profile_some(started)
+        said = [line for line in run.stderr.splitlines() if "more than one Python" in line]
+        assert len(said) == 1
+        assert "shows Python %d.%d.%d" % newer.version in said[0]
+        assert "not what Python %d.%d.%d" % older.version in said[0]
+        assert run.count_name("newer") == run.ledger["python"]
+        assert run.count_name("older") == 0
+
+    @pytest.mark.parametrize("kind", ["ZERO", "NOISE", "OFFSETS", "LIVING", "OUTSIDE", "HEAD"])
+    def test_decoy(self, static_python, build, host, target, expect_whole, profile, kind):
+        """A library that is no CPython but has its symbols, in a Python and in another program."""
+        library = build("decoy.c", "-shared", "-fPIC", "-DDECOY=" + kind)
+        code = "import ctypes\nctypes.CDLL(%r)\nexec(open(%r).read())" % (library, BUSY)
+        expect_whole(target.start([static_python.path, "-c", code]))
+        target.end()
+        other = host("ready", "wait", environment={"LD_PRELOAD": library})
+        run = profile.attempt("-p", other.pid, "-d", 0.2, "-o", os.devnull, "-f", "folded")
+        if kind == "LIVING":
+            assert "has loaded Python 3.11.7 but not started it" in run.stderr
+        else:
+            expect_refusal(run, str(other.pid),
+                           "cannot be, or is beyond" if kind == "OFFSETS" else "cannot be told")
