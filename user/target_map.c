@@ -160,6 +160,14 @@ bool target_map__has_untold(const struct target_map *map, pid_t kernel_pid)
 	return look_up(map, kernel_pid, &target) && target.state == TARGET_UNTOLD;
 }
 
+bool target_map__has_told(const struct target_map *map, struct target_key key)
+{
+	struct target target;
+
+	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial &&
+	       target.state != TARGET_UNTOLD;
+}
+
 bool target_map__claim(struct target_map *map, struct target_key key, unsigned int *halvings)
 {
 	struct target target;

@@ -58,6 +58,9 @@ bool target_map__has_untold(const struct target_map *map, pid_t kernel_pid);
  * one, with how often its rate is halved. */
 bool target_map__claim(struct target_map *map, struct target_key key, unsigned int *halvings);
 
+/* Whether it knows that very process, and could tell all that became of it. */
+bool target_map__has_told(const struct target_map *map, struct target_key key);
+
 /* Whether it knows that very process, which so has not ended yet. */
 bool target_map__holds(const struct target_map *map, struct target_key key);
 

@@ -340,7 +340,7 @@ static void make_good(struct watch *watch, int64_t now)
 	watch->scan_ns = 0;
 	watch->untold = untold;
 	HASH_ITER (hh, watch->watched.all, watched, next)
-		if (!target_map__has(watch->map, watched->key.kernel_pid))
+		if (!target_map__has_told(watch->map, watched->key))
 			finding__drop(watch, watched);
 	finding__scan(watch, now);
 }

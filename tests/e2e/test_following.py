@@ -148,21 +148,36 @@ class TestChildren:
         assert named >= 0.99 * sum(samples for _, samples in of_python)
         assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
 
-    @pytest.mark.alone
-    @pytest.mark.parametrize("how", ["deeply", "deeply_twice"])
-    def test_what_was_not_told(self, target, profile, any_python, how):
-        """A fork for which there is no room, while the profiler does not come to read what stacks there
-        were: it looks for itself then.  That a daemon is a target's, the kernel side alone knows."""
-        parent = family(target, any_python, how, 3)
+    def profile_with_no_room(self, profile, parent, wait):
+        """What becomes of PARENT does not fit beside the stacks, until WAIT() has returned: the profiler
+        does not come to read them."""
         run = profile.start("-p", parent.pid, "-s", "-r", 1999)
         run.wait_sampling()
         run.process.send_signal(signal.SIGSTOP)
         parent.go()
-        wait_for(lambda: any((cpu_seconds(pid) or 0) > 0.1 for pid in others_like(parent.pid)))
+        wait()
         run.process.send_signal(signal.SIGCONT)
         run.load()
         assert run.ledger["untold_processes"] > 0
         assert run.count_name("in_child") > 0.4 * 3 * 1999
+
+    @pytest.mark.alone
+    @pytest.mark.parametrize("how", ["deeply", "deeply_twice"])
+    def test_a_fork_that_was_not_told(self, target, profile, any_python, how):
+        """The profiler looks for itself then.  That a daemon is a target's, the kernel side alone knows."""
+        parent = family(target, any_python, how, 3)
+        self.profile_with_no_room(profile, parent, lambda: wait_for(lambda: any(
+            (cpu_seconds(pid) or 0) > 0.1 for pid in others_like(parent.pid))))
+
+    @pytest.mark.alone
+    def test_an_exec_that_was_not_told(self, target, profile, any_python):
+        """Of what is known as another program."""
+        program = family(target, any_python, "deeply_exec", 3)
+
+        def wait():
+            wait_for(lambda: b"child" in command_line("/proc/%d/cmdline" % program.pid))
+            wait_used(0.1, program.pid)
+        self.profile_with_no_room(profile, program, wait)
 
     def test_not_without_being_asked(self, target, profile, any_python):
         parent = family(target, any_python, "fork", self.SECONDS)

@@ -125,6 +125,14 @@ WRAP(bool, target_map__has_untold, const MAP, pid_t kernel_pid)
 	return entry_of(kernel_pid)->serial && entry_of(kernel_pid)->state == TARGET_UNTOLD;
 }
 
+WRAP(bool, target_map__has_told, const MAP, struct target_key key)
+{
+	const struct target *target = entry_of(key.kernel_pid);
+
+	(void)map;
+	return target->serial == key.serial && target->state != TARGET_UNTOLD;
+}
+
 WRAP(bool, target_map__claim, MAP, struct target_key key, unsigned int *halvings)
 {
 	struct target *target = entry_of(key.kernel_pid);

@@ -12,6 +12,7 @@ its own name.
   storm        COUNT children, two at a time, which have 0.1 s of work each
   deeply       as `fork`, after stacks of every depth from 900 down, and children that do nothing
   deeply_twice the same, as `fork_twice`
+  deeply_exec  the same, but this process executes this program again
 """
 
 import os
@@ -120,6 +121,14 @@ def deeply_twice(seconds):
     deeply(seconds, fork_twice)
 
 
+def deeply_exec(seconds):
+    deeply(seconds, exec_itself)
+
+
+def exec_itself(seconds):
+    os.execv(sys.executable, [sys.executable, __file__, "child", str(seconds)])
+
+
 def child(seconds):
     in_child(seconds)
 
@@ -127,7 +136,8 @@ def child(seconds):
 if __name__ == "__main__":
     how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn,
            "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm,
-           "deeply": deeply, "deeply_twice": deeply_twice, "child": child}[sys.argv[1]]
+           "deeply": deeply, "deeply_twice": deeply_twice,
+           "deeply_exec": deeply_exec, "child": child}[sys.argv[1]]
     if sys.argv[1] != "child":
         print("ready")
         sys.stdout.flush()
