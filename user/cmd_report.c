@@ -136,17 +136,17 @@ static const struct option_entry options[] = {
 	  "-f html a flame graph,\nwith -f folded or pprof each stack",
 	  take_diff, NULL, 0 },
 	{ "label", 0, "NAME=VALUE",
-	  "\nonly services that have it, as service_name=web; several\n"
+	  "only services that have it, as service_name=web; several\n"
 	  "values of a name: any of them; of several names: all",
 	  take_label, NULL, 0 },
 	{ "output", 'o', "FILE", "where to write; - is standard output, %t becomes the time",
 	  take_output, NULL, 0 },
 	{ "format", 'f', "FORMAT", "one of those below; else told by FILE's ending", take_format,
 	  NULL, 0 },
-	{ "full-filenames", 0, NULL, "\nfile names as the program has them", take_full_filenames,
+	{ "full-filenames", 0, NULL, "file names as the program has them", take_full_filenames,
 	  NULL, 0 },
 	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet, NULL, 0 },
-	{ "help", 'h', NULL, "", take_help, NULL, 0 },
+	{ "help", 'h', NULL, "print this and end", take_help, NULL, 0 },
 	{ 0 },
 };
 

@@ -133,8 +133,12 @@ static void print_option(const struct option_entry *option)
 
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-	head = xasprintf("  %s--%s %s", letter, option->name,
+	head = xasprintf("  %s--%s%s%s", letter, option->name, option->argument ? " " : "",
 			 option->argument ? option->argument : "");
+	if (strlen(head) >= HELP_COLUMN) {
+		puts(head);
+		*head = '\0';
+	}
 	while ((line = strsep(&rest, "\n"))) {
 		printf("%-*s%s\n", HELP_COLUMN, head, line);
 		*head = '\0';

@@ -353,3 +353,8 @@ def test_help(verb, profile):
     run = profile.attempt(verb, "--help")
     assert run.status == 0 and run.stderr == ""
     assert b"--store DIR" in run.stdout
+    # Each option has its text beside it, or below where it is too long for that.
+    text = run.stdout.decode().partition("Examples:")[0]
+    options = [line for line in text.splitlines() if re.match(r"  (-\w,|   ) --", line)]
+    assert len(options) > 8
+    assert all(re.fullmatch(r".{26} \S.*|  +(-\w, )?--[a-z-]+ [A-Z]+", line) for line in options)

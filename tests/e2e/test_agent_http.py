@@ -89,6 +89,19 @@ def pprof_totals(require, path, tmp_path):
     return text, int(re.search(r"Total samples = (\d+)", text).group(1))
 
 
+def test_nothing_but_to_be_asked(any_python, target, profile, require, tmp_path):
+    """It takes neither store nor backend."""
+    target(any_python, "busy.py", environment=named("web"))
+    pages = Site(free_port())
+    pages.run = profile.start("agent", "--listen", pages.address, "--window", "0.5s", "-r", "199", files=False)
+    wait_for(lambda: pages.status_of("readyz") == 200)
+    path = tmp_path / "web.pb.gz"
+    path.write_bytes(pages.get("debug/pprof/profile?seconds=2&service=" + own("web")))
+    assert pprof_totals(require, path, tmp_path)[1] > 10
+    end(pages.run)
+    assert pages.run.status == 0, pages.run.stderr
+
+
 def test_health(site):
     pages = site()
     assert pages.get("healthz") == b"ok\n" and pages.get("readyz") == b"ok\n"
@@ -164,11 +177,12 @@ def test_memory_limit(any_python, target, site, store):
     pages = site("--window", "1s", "-r", "40", "--memory-limit", "1M", "-v")
     wait_for(lambda: any(count for labels, count in pages.metrics()["pybpfprof_rate_lowered_total"].items()
                          if 'limit="memory"' in labels))
-    time.sleep(4)
+    wait_for(lambda: pages.metrics()["pybpfprof_budget_unkept"][""])
     assert b"</html>" in pages.get("flamegraph")
     events = pages.metrics()["pybpfprof_events_total"][""]
     end(pages.run)
     assert "(--memory-limit)" in pages.run.stderr
+    assert pages.run.stderr.count("no rate can be lowered any more, and the agent takes") == 1
     assert pages.run.stderr.count("compacted to") >= 2
     assert sum(row[0] for row in store.check().values()) >= events > 0
 

@@ -78,6 +78,24 @@ static void too_much_halves_it(void **state)
 	assert_true(pass(&run, 1, 0) == BUDGET_RATE_MIN);
 }
 
+static void what_cannot_be_kept_is_told_until_it_is(void **state)
+{
+	struct run run = begin(2);
+
+	(void)state;
+	assert_true(pass(&run, 0.02, 0) == BUDGET_RATE_MIN);
+	assert_false(run.budget.unkept);
+	pass(&run, 0.02, 0);
+	assert_true(run.budget.unkept);
+	pass(&run, 0.005, 0);
+	assert_false(run.budget.unkept);
+	pass(&run, 0, 101 << 20);
+	assert_true(run.budget.unkept);
+	run.wanted_hz = 4;
+	assert_true(pass(&run, 0.02, 0) < 4);
+	assert_false(run.budget.unkept);
+}
+
 static void it_is_never_raised_over_what_is_wanted(void **state)
 {
 	struct run run = begin(0.5);
@@ -276,6 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(little_changes_nothing),
 		cmocka_unit_test(too_much_halves_it),
+		cmocka_unit_test(what_cannot_be_kept_is_told_until_it_is),
 		cmocka_unit_test(it_is_never_raised_over_what_is_wanted),
 		cmocka_unit_test(it_comes_back_later_and_later),
 		cmocka_unit_test(it_comes_back_from_too_much_memory),

@@ -20,6 +20,10 @@
 
 #define LISTEN "127.0.0.1:7117"
 
+#define TEXT_OF(number) #number
+#define TEXT(macro)	TEXT_OF(macro)
+#define PROCESSES	TEXT(TARGETS_MAX)
+
 #define NS_PER_S 1000000000LL
 
 static char *take_store(void *options, const char *value)
@@ -209,7 +213,7 @@ static const struct option_entry entries[] = {
 	{ "config", 0, "FILE",
 	  "options from there: YAML, as `store-age: 7d`; read again upon SIGHUP", take_config, NULL,
 	  SETTING_HERE },
-	{ "print-config", 0, NULL, "\nsay what counts, and where it is from, and do nothing",
+	{ "print-config", 0, NULL, "say what counts, and where it is from, and do nothing",
 	  take_print_config, NULL, SETTING_HERE },
 	{ "store", 0, "DIR", "where to keep the profiles; made where it is not there", take_store,
 	  NULL, SETTING_FIXED },
@@ -263,18 +267,20 @@ static const struct option_entry entries[] = {
 	  SETTING_LIST | SETTING_FIXED },
 	{ "exclude", 0, "KIND=X", "but not those with comm, cgroup, container or uid X",
 	  take_exclude, NULL, SETTING_LIST | SETTING_FIXED },
-	{ "max-processes", 0, "N", "room for so many at a time (4096)", take_max_processes, NULL,
-	  SETTING_FIXED },
+	{ "max-processes", 0, "N", "room for so many at a time (" PROCESSES ")", take_max_processes,
+	  PROCESSES, SETTING_FIXED },
 	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet, NULL, 0 },
 	{ "verbose", 'v', NULL, "say more", take_verbose, NULL, 0 },
-	{ "help", 'h', NULL, "", take_help, NULL, SETTING_HERE },
+	{ "help", 'h', NULL, "print this and end", take_help, NULL, SETTING_HERE },
 	{ 0 },
 };
 
 void agent_options__print_help(void)
 {
-	puts("Profiles every Python of the machine, always, into a store or to backends.\n\n"
-	     "Usage: pybpfprof agent [--store DIR] [--push URL]... [OPTION...]\n");
+	puts("Profiles every Python of the machine, always: into a store, to backends, or for who "
+	     "asks.\n\n"
+	     "Usage: pybpfprof agent [--store DIR] [--push URL]... [--listen ADDRESS] "
+	     "[OPTION...]\n");
 	option_table__print(entries);
 	puts("\nEach option may also be a key of the file, and a variable of the environment: "
 	     "store-age is\nPYBPFPROF_STORE_AGE. What is given here counts before that, and that "
@@ -288,16 +294,23 @@ void agent_options__print_help(void)
 	     "permissions do\nnot allow it.");
 }
 
+/* Whether somebody is to fetch the profiles, where they are wanted nowhere else. */
+static bool is_to_be_asked(const struct agent_options *options)
+{
+	return !options->listens_by_default && strcmp(options->address, OFF) != 0;
+}
+
 /* What is neither an option's nor a default. */
 static enum exit_status complete(struct agent_options *options)
 {
 	uname(&options->machine);
 	if (!options->node)
 		options->node = options->machine.nodename;
-	if (options->help || options->print_config || options->folder || options->pushed.count)
+	if (options->help || options->print_config || options->folder || options->pushed.count ||
+	    is_to_be_asked(options))
 		return STATUS_WRITTEN;
-	log__error("nowhere to keep profiles: --store DIR, or --push URL; see pybpfprof " VERB
-		   " --help");
+	log__error("nowhere to keep profiles: --store DIR, --push URL, or --listen ADDRESS for "
+		   "who fetches them; see pybpfprof " VERB " --help");
 	return STATUS_USAGE;
 }
 
@@ -310,9 +323,7 @@ static enum exit_status read_options(int count, char **arguments, const struct s
 	*options = (struct agent_options){
 		.level = LOG_INFO,
 		/* No label tells threads, unless that is asked for. */
-		.sampled = { .processes_max = TARGETS_MAX,
-			     .following = FOLLOW_ALL,
-			     .threads = THREADS_MERGED },
+		.sampled = { .following = FOLLOW_ALL, .threads = THREADS_MERGED },
 		.count = count,
 		.arguments = arguments,
 	};

@@ -75,6 +75,9 @@ static void lower(struct budget *budget, const struct budget_limits *limits,
 		service_rates__limit(budget->services, service_rates__most_halvings(
 							       rate_of(budget), BUDGET_RATE_MIN));
 		log__warning("rate lowered from %g to %g Hz: %s", before, rate_of(budget), cost);
+	} else if (!budget->unkept) {
+		budget->unkept = true;
+		log__warning("no rate can be lowered any more, and %s: raise that", cost);
 	}
 	free(services);
 	free(cost);
@@ -111,7 +114,7 @@ static void begin(struct budget *budget, double wanted_hz)
 {
 	budget->wanted_hz = wanted_hz;
 	budget->steps = budget->quiet = 0;
-	budget->changing = false;
+	budget->changing = budget->unkept = false;
 	service_rates__limit(budget->services, 0);
 	/* The first lowering doubles it. */
 	budget->patience = (PATIENCE_MIN + 1) / 2;
@@ -140,6 +143,7 @@ double budget__judge(struct budget *budget, const struct budget_limits *limits,
 	budget->share = (use->cpu_s - budget->last.cpu_s) / (time_ns / 1e9) / cpus;
 	budget->last = *use;
 	part = strain(budget, limits, use);
+	budget->unkept &= part.cpu > 1 || part.memory > 1;
 	if (budget->changing)
 		/* Some of that time was at the rates before. */
 		budget->changing = false;

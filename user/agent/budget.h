@@ -3,7 +3,8 @@
  * What the agent may cost, and the rates that keep it: where it costs more, that of the
  * services that cost most is halved, or where none does, that of all, down to
  * BUDGET_RATE_MIN; and doubled again where it costs much less for a while, each time
- * for longer where that did not do.  No sample is dropped.
+ * for longer where that did not do.  No sample is dropped.  Where all that is not enough,
+ * that is said, once.
  */
 #ifndef PYBPFPROF_BUDGET_H
 #define PYBPFPROF_BUDGET_H
@@ -37,6 +38,7 @@ struct budget {
 	unsigned int quiet;    /* judgements in a row that cost little */
 	unsigned int patience; /* so many are to be until the rate is doubled */
 	double share;	       /* of all CPUs' time, at the last judgement */
+	bool unkept;	       /* a limit is exceeded at the lowest rates */
 	/* How often, for CPU time and for memory, and of these that of all and that of services. */
 	uint64_t lowered[2][2];
 };
