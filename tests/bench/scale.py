@@ -3,7 +3,8 @@
 """What `-a` costs with many processes, threads, stacks and starts, and at higher rates.
 
 Each of these is doubled four times, while the others stay as they are; then comes all at once: 500
-Pythons with 5,000 threads, and 100 starts a second.  The figures go to RESULTS.md's last part.
+Pythons with 5,000 threads, and 100 starts a second; and what the agent costs beside that.  The figures
+go to RESULTS.md's last part.
 """
 
 import argparse
@@ -30,6 +31,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 Load = collections.namedtuple("Load", "processes threads stacks busy starts rate")
 BASE = Load(processes=32, threads=10, stacks=16, busy=0.5, starts=0, rate=99)
 WHOLE = BASE._replace(processes=500, starts=100)
+AGENT_RATE = 19
 
 DOUBLED = {
     "processes": [BASE._replace(processes=32 << i, threads=1) for i in range(5)],
@@ -53,6 +55,10 @@ the kernel. *Memory*: at most.
 
 %(table)s
 A sample of a process that is no Python: %(other).0f ns, one look-up.
+
+`pybpfprof agent --store DIR` beside the last of these loads, %(agent_hz)d Hz, windows of 10 s:
+%(agent_cpu).2f %% of all CPUs, and %(agent_walk).2f %% in the kernel for samples and to follow processes;
+%(agent_memory).0f MiB at most.
 
 Published, not measured here: the OpenTelemetry eBPF profiler's README gives 1 %% of the CPU and 250 MB
 as its upper limits in testing, at 20 Hz; its design documents give 3 us a sample. Users have reported up
@@ -80,13 +86,10 @@ class Crowd:
 
 
 class Profiler:
-    """One recording of all processes."""
+    """It samples, with these arguments."""
 
-    def __init__(self, rate, folder, chosen=("-a",)):
-        self.stats = os.path.join(folder, "stats.json")
-        self.process = subprocess.Popen(
-            [BINARY, *chosen, "-q", "-r", str(rate), "-f", "folded", "-o",
-             os.path.join(folder, "all.folded"), "--stats", self.stats])
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([BINARY, *arguments, "-q"])
         self.pid = self.process.pid
         deadline = time.monotonic() + START_TIMEOUT_S
         while not kernel_cost.read(self.pid).runs:
@@ -112,34 +115,47 @@ class Profiler:
         self.process.kill()
         self.process.wait()
 
+
+class Recording(Profiler):
+    def __init__(self, rate, folder, chosen=("-a",)):
+        self.stats = os.path.join(folder, "stats.json")
+        super().__init__(*chosen, "-r", str(rate), "-f", "folded", "-o",
+                         os.path.join(folder, "all.folded"), "--stats", self.stats)
+
     def stop(self):
+        """Its ledger."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(START_TIMEOUT_S)
         with open(self.stats, encoding="utf-8") as stats:
             return json.load(stats)
 
 
+Used = collections.namedtuple("Used", "cpu followed sampled sample_ns")
+
+
 def window(profiler, seconds):
-    """What it used in a window: (of a core, of a core in the kernel for following, ns a sample)."""
+    """What it used in a window: of a core, of a core in the kernel for following and for samples,
+    and for one."""
     before = profiler.mark()
     time.sleep(seconds)
     after = profiler.mark()
     passed = after[0] - before[0]
     walks = after[2].runs - before[2].runs
-    return ((after[1] - before[1]) / passed,
-            (after[3].nanoseconds - before[3].nanoseconds) / 1e9 / passed,
-            (after[2].nanoseconds - before[2].nanoseconds) / max(walks, 1))
+    walks_ns = after[2].nanoseconds - before[2].nanoseconds
+    return Used((after[1] - before[1]) / passed,
+                (after[3].nanoseconds - before[3].nanoseconds) / 1e9 / passed,
+                walks_ns / 1e9 / passed, walks_ns / max(walks, 1))
 
 
 def measure(load, settling, seconds):
     with Crowd(load), tempfile.TemporaryDirectory() as folder, \
-            Profiler(load.rate, folder) as profiler:
+            Recording(load.rate, folder) as profiler:
         time.sleep(settling)
-        cpu, followed, walk = window(profiler, seconds)
+        used = window(profiler, seconds)
         peak = peak_mib(profiler.pid)
         ledger = profiler.stop()
-    return {**load._asdict(), "cpu": cpu, "followed": followed, "walk_ns": walk, "memory": peak,
-            "samples": ledger["samples"], "distinct": ledger["stacks"], "lost": ledger["lost"],
+    return {**load._asdict(), "cpu": used.cpu, "followed": used.followed, "walk_ns": used.sample_ns,
+            "memory": peak, "samples": ledger["samples"], "distinct": ledger["stacks"], "lost": ledger["lost"],
             "ledger": ledger}
 
 
@@ -152,13 +168,26 @@ def measure_others(seconds):
     try:
         time.sleep(1)
         with tempfile.TemporaryDirectory() as folder, \
-                Profiler(WHOLE.rate, folder, ("-p", str(others[-1].pid))) as profiler:
-            walks = [window(profiler, seconds / WINDOWS)[2] for _ in range(WINDOWS)]
+                Recording(WHOLE.rate, folder, ("-p", str(others[-1].pid))) as profiler:
+            walks = [window(profiler, seconds / WINDOWS).sample_ns for _ in range(WINDOWS)]
     finally:
         for other in others:
             other.kill()
             other.wait()
     return statistics.median(walks)
+
+
+def measure_agent(settling, seconds):
+    """The agent beside all at once, as parts of all CPUs."""
+    with Crowd(WHOLE), tempfile.TemporaryDirectory() as folder, \
+            Profiler("agent", "--store", os.path.join(folder, "store"), "--listen", "off",
+                     "--cpu-budget", "off", "-r", str(AGENT_RATE)) as agent:
+        time.sleep(settling)
+        used = window(agent, seconds)
+        memory = peak_mib(agent.pid)
+    return {"agent_hz": AGENT_RATE, "agent_cpu": 100 * used.cpu / os.cpu_count(),
+            "agent_walk": 100 * (used.sampled + used.followed) / os.cpu_count(),
+            "agent_memory": memory}
 
 
 def line(figures):
@@ -193,13 +222,17 @@ def main():
             found.append(measure(load, settling, seconds))
             print("  ".join(line(found[-1])), flush=True)
         other = measure_others(seconds)
+        # Some windows, whose ends cost most.
+        agent = measure_agent(5 * settling, 10 * seconds)
     print("a sample of no Python: %.0f ns" % other)
+    print("the agent: %(agent_cpu).2f %% of all CPUs, %(agent_walk).2f %% in the kernel, "
+          "%(agent_memory).0f MiB" % agent)
     results.write(os.path.join(ROOT, ".output", "scale.json"), json.dumps(found, indent=2) + "\n")
     if arguments.quick or arguments.only:
         return
     text = TEXT % {"date": time.strftime("%Y-%m-%d"), "cpus": len(os.sched_getaffinity(0)),
                    "kernel": os.uname().release, "settling": settling, "other": other,
-                   "table": results.table([HEAD] + [line(figures) for figures in found])}
+                   "table": results.table([HEAD] + [line(figures) for figures in found]), **agent}
     results.keep_part(os.path.join(HERE, "RESULTS.md"), text)
 
 
