@@ -26,9 +26,7 @@ CFLAGS ?= -O2 -g
 LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libpcre2-8 libmicrohttpd libcurl
 HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-DARCHITECTURE=$(ARCH)_architecture \
-	-Ibpf -Ioffsets -Iuser -Iuser/agent -Iuser/architecture -Iuser/check -Iuser/http -Iuser/kubernetes \
-	-Iuser/output \
-	-Iuser/push -Iuser/store -I$(OUTPUT) \
+	-Ibpf -Ioffsets -Iuser -I$(OUTPUT) \
 	$(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer
 LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm -pthread

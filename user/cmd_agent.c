@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
 
-#include "agent.h"
+#include "agent/agent.h"
 #include "cmd_agent.h"
 
 enum exit_status cmd_agent(int count, char **arguments)

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent_needs.h"
-#include "checks.h"
+#include "check/agent_needs.h"
+#include "check/checks.h"
+#include "check/findings.h"
 #include "cmd_check.h"
-#include "findings.h"
 #include "log.h"
 
 enum long_only {

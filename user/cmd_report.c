@@ -9,9 +9,9 @@
 #include "now.h"
 #include "option_table.h"
 #include "options.h"
-#include "output.h"
+#include "output/output.h"
 #include "output_file.h"
-#include "store.h"
+#include "store/store.h"
 #include "xalloc.h"
 
 #define VERB "report"

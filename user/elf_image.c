@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "elf_image.h"
 #include "hash_table.h"
 #include "target_files.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "choice.h"
 #include "cpus.h"
 #include "elf_cache.h"

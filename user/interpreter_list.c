@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "interpreter_list.h"
 #include "target_memory.h"
 

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "exit_status.h"
-#include "output.h"
+#include "output/output.h"
 #include "process_filter.h"
 #include "pybpfprof.h"
 #include "symbolizer.h"

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "deputy.h"
 #include "elf_cache.h"
 #include "interpreter_list.h"

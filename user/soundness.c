@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "code.h"
 #include "interpreters.h"
 #include "now.h"

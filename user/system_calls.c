@@ -19,7 +19,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "system_calls.h"
 
 #define REFUSE (SECCOMP_RET_ERRNO | EPERM)

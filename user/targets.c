@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "deputy.h"
 #include "log.h"
 #include "now.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 
 /* Of one process; all 0 at first. */
 struct thread_area {

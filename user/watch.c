@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "choice.h"
 #include "command.h"
 #include "deputy.h"

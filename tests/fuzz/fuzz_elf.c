@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "elf_image.h"
 #include "input.h"
 #include "interpreter_list.h"

@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attempt.h"
-#include "http_server.h"
+#include "agent/web.h"
+#include "http/http_server.h"
 #include "input.h"
+#include "push/attempt.h"
 #include "synthetic.h"
-#include "web.h"
 
 #define TEXT_MAX   (32 * 1024)
 #define TURNS	   8

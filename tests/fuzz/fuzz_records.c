@@ -7,7 +7,7 @@
 
 #include "identity.h"
 #include "input.h"
-#include "output.h"
+#include "output/output.h"
 #include "slots.h"
 #include "symbolizer.h"
 

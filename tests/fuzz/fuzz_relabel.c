@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
+#include "agent/relabel.h"
 #include "input.h"
 #include "log.h"
-#include "relabel.h"
 
 #define LABELS_MAX 8
 #define VALUE_MAX  256

@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent_options.h"
+#include "agent/agent_options.h"
 #include "cmd_report.h"
-#include "credentials.h"
 #include "input.h"
+#include "push/credentials.h"
 #include "unicode.h"
 #include "xalloc.h"
 

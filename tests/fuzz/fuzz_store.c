@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "database.h"
 #include "input.h"
-#include "output.h"
+#include "output/output.h"
+#include "store/database.h"
 
 /* There is always one. */
 #define FOLDER "/tmp"

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "database.h"
+#include "store/database.h"
 #include "synthetic.h"
 
 #define SECOND 1000000000LL

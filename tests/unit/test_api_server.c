@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_server.h"
+#include "kubernetes/api_server.h"
 
 static void is_asked(const char *where, const char *url)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "thread_area.h"
 
 #define FUZZ_ROUNDS 200000

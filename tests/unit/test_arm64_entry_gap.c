@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "arm64_entry_gap.h"
+#include "architecture/arm64_entry_gap.h"
 #include "offsets.h"
 
 #define VERSION_3_13 0x030d0500

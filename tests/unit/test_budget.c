@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "budget.h"
+#include "agent/budget.h"
 #include "log.h"
 
 #define SECOND 1000000000LL

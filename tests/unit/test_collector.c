@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "collector.h"
+#include "agent/collector.h"
 #include "synthetic.h"
 #include "xalloc.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "difference.h"
+#include "output/difference.h"
 #include "synthetic.h"
 
 /* Ten seconds at 10 Hz: a sample is one percent of a CPU's time. */

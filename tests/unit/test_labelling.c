@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "labelling.h"
+#include "agent/labelling.h"
 #include "synthetic.h"
 
 #define LOST 7

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "labels.h"
+#include "agent/labels.h"
 #include "service_name.h"
 #include "synthetic.h"
 

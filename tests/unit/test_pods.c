@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pod_board.h"
-#include "pod_record.h"
-#include "pod_set.h"
+#include "kubernetes/pod_board.h"
+#include "kubernetes/pod_record.h"
+#include "kubernetes/pod_set.h"
 #include "xalloc.h"
 
 #define MINUTE_NS 60000000000LL

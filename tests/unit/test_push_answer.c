@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "answer.h"
+#include "push/answer.h"
 
 #define SECOND 1000000000LL
 

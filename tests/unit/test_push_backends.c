@@ -7,9 +7,9 @@
 #include <cmocka.h>
 
 #include "gunzip.h"
-#include "backend.h"
 #include "otlp.pb-c.h"
 #include "pprof.pb-c.h"
+#include "push/backend.h"
 #include "push_window.h"
 #include "pyroscope.pb-c.h"
 

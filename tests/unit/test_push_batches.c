@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "batches.h"
+#include "push/batches.h"
 #include "push_window.h"
 
 /* What was seen of one series. */

@@ -12,11 +12,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "credentials.h"
-#include "destination_url.h"
-#include "handover.h"
-#include "push_destinations.h"
-#include "push_metrics.h"
+#include "push/credentials.h"
+#include "push/destination_url.h"
+#include "push/handover.h"
+#include "push/push_destinations.h"
+#include "push/push_metrics.h"
 #include "xalloc.h"
 
 static void leads_to(const char *text, const struct push_backend *backend, const char *request,

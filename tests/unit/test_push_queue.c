@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "queue.h"
+#include "push/queue.h"
 #include "xalloc.h"
 
 #define SECOND 1000000000LL

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "log.h"
-#include "queue.h"
+#include "push/queue.h"
 #include "xalloc.h"
 
 #define SECOND 1000000000LL

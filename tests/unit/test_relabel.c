@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/relabel.h"
 #include "log.h"
 #include "now.h"
-#include "relabel.h"
 #include "xalloc.h"
 
 #define LABELS                                                                                 \

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "config_file.h"
+#include "agent/config_file.h"
+#include "agent/settings.h"
 #include "log.h"
-#include "settings.h"
 #include "xalloc.h"
 
 /* What the options took: "rate=19 exclude=a exclude=b". */

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "agent/sink.h"
 #include "log.h"
-#include "sink.h"
 #include "xalloc.h"
 
 /* A sink that loses what comes after so many windows, up to so many. */

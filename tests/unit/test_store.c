@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "packing.h"
+#include "store/packing.h"
 #include "stores.h"
 #include "sums.h"
 

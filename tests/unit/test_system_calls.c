@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 #include "system_calls.h"
 
 /* Each returns whether it was refused. */

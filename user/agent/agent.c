@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agent.h"
-#include "labelling.h"
+#include "agent/agent.h"
+#include "agent/labelling.h"
+#include "agent/metrics.h"
+#include "agent/store_sink.h"
+#include "agent/web.h"
 #include "log.h"
-#include "metrics.h"
 #include "now.h"
-#include "push_sink.h"
-#include "store_sink.h"
-#include "web.h"
+#include "push/push_sink.h"
 #include "xalloc.h"
 
 #define NS_PER_S 1000000000LL

@@ -3,11 +3,11 @@
 #ifndef PYBPFPROF_AGENT_H
 #define PYBPFPROF_AGENT_H
 
-#include "agent_options.h"
-#include "budget.h"
-#include "labels.h"
+#include "agent/agent_options.h"
+#include "agent/budget.h"
+#include "agent/labels.h"
+#include "agent/sink.h"
 #include "recording.h"
-#include "sink.h"
 
 struct web;
 

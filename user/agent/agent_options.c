@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent_options.h"
-#include "api_server.h"
+#include "agent/agent_options.h"
+#include "kubernetes/api_server.h"
 #include "log.h"
 #include "xalloc.h"
 

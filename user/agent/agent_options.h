@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <sys/utsname.h>
 
-#include "budget.h"
+#include "agent/budget.h"
+#include "agent/relabel.h"
+#include "agent/settings.h"
 #include "exit_status.h"
 #include "log.h"
 #include "options.h"
-#include "push_destinations.h"
-#include "relabel.h"
-#include "settings.h"
-#include "store.h"
+#include "push/push_destinations.h"
+#include "store/store.h"
 
 struct agent_options {
 	struct options sampled; /* what, and how often, as for a recording */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "budget.h"
+#include "agent/budget.h"
 #include "log.h"
 #include "xalloc.h"
 

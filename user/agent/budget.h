@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "service_rates.h"
+#include "agent/service_rates.h"
 
 #define BUDGET_RATE_MIN 1.0
 

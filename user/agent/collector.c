@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector.h"
+#include "agent/collector.h"
 #include "hash_table.h"
 #include "rate_scale.h"
 #include "service.h"

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <yaml.h>
 
-#include "config_file.h"
+#include "agent/config_file.h"
 #include "xalloc.h"
 
 struct reader {

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "config_text.h"
+#include "agent/config_text.h"
 #include "plain_text.h"
 #include "unicode.h"
 #include "xalloc.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "labelling.h"
+#include "agent/labelling.h"
+#include "agent/service_rates.h"
 #include "service.h"
-#include "service_rates.h"
 #include "xalloc.h"
 
 /* What of a window was sampled at one rate: where it is not all, the window's profile with some of

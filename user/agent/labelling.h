@@ -4,8 +4,8 @@
 #ifndef PYBPFPROF_LABELLING_H
 #define PYBPFPROF_LABELLING_H
 
+#include "agent/labels.h"
 #include "labelled_window.h"
-#include "labels.h"
 #include "recording.h"
 
 struct labelled;

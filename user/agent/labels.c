@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/labels.h"
 #include "cgroup.h"
-#include "labels.h"
 
 #define SERVICE ".service"
 

@@ -23,9 +23,9 @@
 
 #include <jansson.h>
 
-#include "pods.h"
+#include "agent/relabel.h"
+#include "kubernetes/pods.h"
 #include "profile.h"
-#include "relabel.h"
 
 /* What labels follow from. */
 struct labelling {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "metrics.h"
+#include "agent/metrics.h"
 #include "now.h"
 #include "xalloc.h"
 

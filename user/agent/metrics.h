@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "budget.h"
+#include "agent/budget.h"
+#include "agent/sink.h"
+#include "kubernetes/pods.h"
 #include "ledger.h"
-#include "pods.h"
-#include "sink.h"
 #include "targets.h"
 
 struct agent_state {

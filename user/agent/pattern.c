@@ -6,8 +6,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "agent/pattern.h"
 #include "log.h"
-#include "pattern.h"
 #include "xalloc.h"
 
 /* A label takes some hundred steps; so many take a millisecond. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relabel.h"
-#include "relabel_rule.h"
+#include "agent/relabel.h"
+#include "agent/relabel_rule.h"
 #include "xalloc.h"
 
 char *relabel__add(struct relabel_rules *rules, const char *text)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relabel_rule.h"
+#include "agent/relabel_rule.h"
 #include "xalloc.h"
 
 #define DIGITS	   "0123456789"

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "pattern.h"
+#include "agent/pattern.h"
 
 enum relabel_action {
 	RELABEL_REPLACE,

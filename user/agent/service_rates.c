@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/service_rates.h"
 #include "hash_table.h"
 #include "plain_text.h"
 #include "service.h"
-#include "service_rates.h"
 #include "xalloc.h"
 
 /* A service dominates that takes more than so many times what the others take on average, where all

@@ -5,11 +5,11 @@
 
 #include <jansson.h>
 
-#include "config_file.h"
-#include "config_text.h"
+#include "agent/config_file.h"
+#include "agent/config_text.h"
+#include "agent/settings.h"
 #include "log.h"
 #include "plain_text.h"
-#include "settings.h"
 #include "xalloc.h"
 
 #define ENVIRONMENT_PREFIX "PYBPFPROF_"

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "agent/sink.h"
 #include "log.h"
-#include "sink.h"
 #include "xalloc.h"
 
 void sinks__add(struct sinks *sinks, const struct sink_operations *operations, void *context)

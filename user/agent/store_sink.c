@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
 
+#include "agent/store_sink.h"
 #include "log.h"
-#include "store_sink.h"
 #include "xalloc.h"
 
 struct store_sink {

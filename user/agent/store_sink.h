@@ -3,8 +3,8 @@
 #ifndef PYBPFPROF_STORE_SINK_H
 #define PYBPFPROF_STORE_SINK_H
 
-#include "sink.h"
-#include "store.h"
+#include "agent/sink.h"
+#include "store/store.h"
 
 /* Adds to SINKS the store in FOLDER, which is kept within LIMITS; these must outlive it, and may
  * change.  NULL, or what is wrong, which the caller frees. */

@@ -7,17 +7,17 @@
 
 #include <utlist.h>
 
-#include "collector.h"
+#include "agent/collector.h"
+#include "agent/labelling.h"
+#include "agent/metrics.h"
+#include "agent/web.h"
 #include "description.h"
-#include "http_server.h"
-#include "labelling.h"
+#include "http/http_server.h"
+#include "http/status_page.h"
 #include "log.h"
-#include "metrics.h"
 #include "moment.h"
 #include "now.h"
-#include "output.h"
-#include "status_page.h"
-#include "web.h"
+#include "output/output.h"
 #include "xalloc.h"
 
 #define HTTP_OK		   200

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "agent.h"
+#include "agent/agent.h"
 
 struct web;
 

@@ -2,8 +2,8 @@
 #include <elf.h>
 #include <string.h>
 
-#include "architecture.h"
-#include "arm64_entry_gap.h"
+#include "architecture/architecture.h"
+#include "architecture/arm64_entry_gap.h"
 
 #define RETURN	  0xd65f03c0
 #define PAGE_MASK (~(uint64_t)4095)

@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "arm64_entry_gap.h"
+#include "architecture/arm64_entry_gap.h"
 
 #define REGISTERS_MAX	      32
 #define STACK_POINTER	      31

@@ -2,7 +2,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "architecture.h"
+#include "architecture/architecture.h"
 
 #define LOAD_BYTES 7
 #define RETURN	   0xc3

@@ -10,10 +10,10 @@
 
 #include <curl/curl.h>
 
-#include "agent_needs.h"
-#include "api_server.h"
-#include "credentials.h"
-#include "store.h"
+#include "check/agent_needs.h"
+#include "kubernetes/api_server.h"
+#include "push/credentials.h"
+#include "store/store.h"
 #include "unprivileged.h"
 #include "xalloc.h"
 

@@ -3,8 +3,8 @@
 #ifndef PYBPFPROF_AGENT_NEEDS_H
 #define PYBPFPROF_AGENT_NEEDS_H
 
-#include "agent_options.h"
-#include "findings.h"
+#include "agent/agent_options.h"
+#include "check/findings.h"
 
 /* Adds what is found of OPTIONS' store, backends and API server.  Gives up all privileges on the
  * way, for good, before others are talked to. */

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "checks.h"
+#include "check/checks.h"
 #include "ledger.h"
 
 static bool add_failure(struct findings *findings, int error, const char *what, const char *mend)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "checks.h"
+#include "check/checks.h"
 
 static const struct check {
 	const char *name; /* of what it adds, unless that has names of its own */

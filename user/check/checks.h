@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "findings.h"
+#include "check/findings.h"
+#include "check/trial.h"
 #include "privileges.h"
-#include "trial.h"
 
 #define NOT_STARTED "record does not start"
 

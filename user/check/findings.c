@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "findings.h"
+#include "check/findings.h"
 #include "xalloc.h"
 
 static const char *const verdicts[] = {

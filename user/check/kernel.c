@@ -9,7 +9,7 @@
 
 #include <bpf/bpf.h>
 
-#include "checks.h"
+#include "check/checks.h"
 #include "xalloc.h"
 
 #define JIT_PATH      "/proc/sys/net/core/bpf_jit_enable"

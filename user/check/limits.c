@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "checks.h"
+#include "check/checks.h"
 #include "options.h"
 #include "periods.h"
 #include "sampler.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "capabilities.h"
-#include "checks.h"
+#include "check/checks.h"
 #include "pid_namespace.h"
 #include "xalloc.h"
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check/trial.h"
 #include "clock.h"
 #include "open_files.h"
 #include "options.h"
@@ -23,7 +24,6 @@
 #include "sampler.h"
 #include "target_memory.h"
 #include "targets.h"
-#include "trial.h"
 
 /* What a sample takes is some ten milliseconds of CPU time; a busy machine may give it late. */
 #define CPU_S_ENOUGH 0.3

@@ -10,7 +10,7 @@
 
 #include <microhttpd.h>
 
-#include "http_server.h"
+#include "http/http_server.h"
 #include "log.h"
 #include "xalloc.h"
 

@@ -2,14 +2,14 @@
 #include <string.h>
 
 #include "embed.h"
-#include "status_page.h"
+#include "http/status_page.h"
 #include "xalloc.h"
 
 #define OK 200
 
-EMBED(status_html, "status/status.html");
-EMBED(status_css, "status/status.css");
-EMBED(status_js, "status/status.js");
+EMBED(status_html, "http/status/status.html");
+EMBED(status_css, "http/status/status.css");
+EMBED(status_js, "http/status/status.js");
 
 static void reply(struct http_request *request, const char *type, const char *text, uint64_t size)
 {

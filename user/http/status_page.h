@@ -3,7 +3,7 @@
 #ifndef PYBPFPROF_STATUS_PAGE_H
 #define PYBPFPROF_STATUS_PAGE_H
 
-#include "http_server.h"
+#include "http/http_server.h"
 
 /* Answer with the page, its style and its script. */
 void status_page__html(void *context, struct http_request *request);

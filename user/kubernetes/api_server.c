@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api_server.h"
-#include "credentials.h"
 #include "http_url.h"
+#include "kubernetes/api_server.h"
+#include "push/credentials.h"
 #include "xalloc.h"
 
 #define SECURE "https://"

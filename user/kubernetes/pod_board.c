@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "pod_board.h"
+#include "kubernetes/pod_board.h"
 #include "xalloc.h"
 
 /* What both processes have. */

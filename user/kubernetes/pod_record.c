@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pod_record.h"
-#include "relabel.h"
+#include "agent/relabel.h"
+#include "kubernetes/pod_record.h"
 #include "xalloc.h"
 
 #define PREFIX "__meta_kubernetes_"

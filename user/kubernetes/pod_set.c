@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-#include "pod_record.h"
-#include "pod_set.h"
+#include "kubernetes/pod_record.h"
+#include "kubernetes/pod_set.h"
 #include "xalloc.h"
 
 /* Some windows; jobs of every minute do not pile up in it. */

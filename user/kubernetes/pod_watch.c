@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "kubernetes/pod_set.h"
+#include "kubernetes/pod_watch.h"
 #include "log.h"
 #include "now.h"
 #include "own_memory.h"
-#include "pod_set.h"
-#include "pod_watch.h"
 #include "unprivileged.h"
 #include "xalloc.h"
 

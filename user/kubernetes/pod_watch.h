@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "api_server.h"
-#include "pod_board.h"
+#include "kubernetes/api_server.h"
+#include "kubernetes/pod_board.h"
 
 /* Keeps BOARD what the pods of NODE are until the other side of SOCKET is closed.  Gives up all
  * privileges first.  Returns whether it could. */

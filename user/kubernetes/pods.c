@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/relabel.h"
 #include "keeper.h"
+#include "kubernetes/pod_board.h"
+#include "kubernetes/pod_watch.h"
+#include "kubernetes/pods.h"
 #include "log.h"
-#include "pod_board.h"
-#include "pod_watch.h"
-#include "pods.h"
-#include "relabel.h"
 #include "xalloc.h"
 
 /* Of all records; memory is taken as far as they need it. */

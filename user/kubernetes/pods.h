@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "api_server.h"
+#include "kubernetes/api_server.h"
 
 struct pods;
 

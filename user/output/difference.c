@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "difference.h"
 #include "hash_table.h"
+#include "output/difference.h"
 #include "plain_text.h"
 
 /* Longer names are of no use on a terminal. */

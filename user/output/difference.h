@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "output.h"
+#include "output/output.h"
 
 /* What a sample of BEFORE counts beside one of NOW, so that both are parts of as much time. */
 double difference__scale(const struct profile *before, const struct profile *now);

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "difference.h"
 #include "log.h"
-#include "output.h"
+#include "output/difference.h"
+#include "output/output.h"
 #include "xalloc.h"
 
 /* No program's names fill that, 1,000 bytes for each of the most frames that there are; but a

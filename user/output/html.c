@@ -19,9 +19,9 @@
 
 #include <jansson.h>
 
-#include "difference.h"
 #include "embed.h"
-#include "output.h"
+#include "output/difference.h"
+#include "output/output.h"
 #include "xalloc.h"
 
 #define NONCE_BYTES 16
@@ -55,9 +55,9 @@ struct page {
 	X(keyboard)  \
 	X(app)
 
-EMBED(page_html, "page/page.html");
-EMBED(page_css, "page/page.css");
-#define X(name) EMBED(script_##name, "page/" #name ".js");
+EMBED(page_html, "output/page/page.html");
+EMBED(page_css, "output/page/page.css");
+#define X(name) EMBED(script_##name, "output/page/" #name ".js");
 SCRIPTS(X)
 #undef X
 

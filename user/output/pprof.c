@@ -16,8 +16,8 @@
 
 #include <zlib.h>
 
-#include "difference.h"
-#include "output.h"
+#include "output/difference.h"
+#include "output/output.h"
 #include "plain_text.h"
 #include "pprof.pb-c.h"
 #include "xalloc.h"

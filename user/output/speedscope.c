@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "output.h"
+#include "output/output.h"
 #include "xalloc.h"
 
 /* Digits of a weight: a nanosecond in an hour and more. */

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "difference.h"
-#include "output.h"
+#include "output/difference.h"
+#include "output/output.h"
 #include "plain_text.h"
 
 /* Longer names are of no use on a terminal. */

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "answer.h"
 #include "plain_text.h"
+#include "push/answer.h"
 #include "xalloc.h"
 
 #define NS_PER_S 1000000000LL

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend.h"
-#include "queue.h"
+#include "push/backend.h"
+#include "push/queue.h"
 
 struct push_answer {
 	bool complete;	     /* all of the answer came */

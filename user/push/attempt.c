@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attempt.h"
-#include "credentials.h"
+#include "push/attempt.h"
+#include "push/credentials.h"
 #include "xalloc.h"
 
 /* Of an answer that much is looked at, and so much is taken at all. */

@@ -5,8 +5,8 @@
 
 #include <curl/curl.h>
 
-#include "answer.h"
-#include "push_destinations.h"
+#include "push/answer.h"
+#include "push/push_destinations.h"
 
 struct attempt;
 

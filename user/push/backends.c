@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend.h"
-#include "output.h"
+#include "output/output.h"
 #include "plain_text.h"
+#include "push/backend.h"
 #include "xalloc.h"
 
 const struct push_backend *const push_backends[] = {

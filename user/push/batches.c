@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
-#include "batches.h"
 #include "hash_table.h"
+#include "push/backend.h"
+#include "push/batches.h"
 #include "service.h"
 #include "xalloc.h"
 

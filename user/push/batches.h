@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-#include "profile.h"
 #include "labelled_window.h"
+#include "profile.h"
 
 #define BATCH_PART_NS 1000000LL
 

@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-#include "body.h"
+#include "push/body.h"
 #include "xalloc.h"
 
 /* zlib: the largest window, and a gzip header. */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "body.h"
-#include "credentials.h"
+#include "push/body.h"
+#include "push/credentials.h"
 #include "xalloc.h"
 
 /* Tokens of service accounts have some 1,000. */

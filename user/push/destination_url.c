@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "destination_url.h"
 #include "http_url.h"
+#include "push/destination_url.h"
 #include "xalloc.h"
 
 /* The backend that TEXT begins with, and where its URL does. */

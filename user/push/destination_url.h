@@ -6,7 +6,7 @@
 #ifndef PYBPFPROF_DESTINATION_URL_H
 #define PYBPFPROF_DESTINATION_URL_H
 
-#include "backend.h"
+#include "push/backend.h"
 
 struct destination_url {
 	const struct push_backend *backend;

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "handover.h"
+#include "push/handover.h"
 #include "xalloc.h"
 
 #ifndef MFD_NOEXEC_SEAL

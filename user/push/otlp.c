@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
 #include "otlp.pb-c.h"
 #include "plain_text.h"
+#include "push/backend.h"
 #include "xalloc.h"
 
 #define NS_PER_MINUTE 60000000000LL

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "outcomes.h"
+#include "push/outcomes.h"
 
 static const struct {
 	const char *name, *text;

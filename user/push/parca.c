@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "backend.h"
+#include "push/backend.h"
 #include "xalloc.h"
 
 static void add_label(json_t *list, const char *name, const char *value)

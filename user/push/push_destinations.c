@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "options.h"
-#include "push_destinations.h"
+#include "push/push_destinations.h"
 #include "xalloc.h"
 
 #define QUEUE_BYTES   (32ULL << 20)

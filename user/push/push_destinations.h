@@ -3,7 +3,7 @@
 #ifndef PYBPFPROF_PUSH_DESTINATIONS_H
 #define PYBPFPROF_PUSH_DESTINATIONS_H
 
-#include "destination_url.h"
+#include "push/destination_url.h"
 
 /* One --push. */
 struct push_destination {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <inttypes.h>
 
-#include "push_metrics.h"
+#include "push/push_metrics.h"
 
 #define PREFIX "pybpfprof_push_"
 

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "outcomes.h"
-#include "push_destinations.h"
+#include "push/outcomes.h"
+#include "push/push_destinations.h"
 
 /* STATE has the counts of DESTINATIONS. */
 void push_metrics__write(const struct push_destinations *destinations,

@@ -6,13 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "handover.h"
 #include "keeper.h"
 #include "log.h"
-#include "push_metrics.h"
-#include "push_sink.h"
-#include "sender.h"
-#include "spool.h"
+#include "push/handover.h"
+#include "push/push_metrics.h"
+#include "push/push_sink.h"
+#include "push/sender.h"
+#include "push/spool.h"
 #include "xalloc.h"
 
 struct push {

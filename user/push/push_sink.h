@@ -9,8 +9,8 @@
 #ifndef PYBPFPROF_PUSH_SINK_H
 #define PYBPFPROF_PUSH_SINK_H
 
-#include "push_destinations.h"
-#include "sink.h"
+#include "agent/sink.h"
+#include "push/push_destinations.h"
 
 /* Adds to SINKS what pushes to DESTINATIONS, one or more, which must outlive it; what waits is in
  * FOLDER, the store's, NULL: in memory.  To be called before anything else is opened that a forked

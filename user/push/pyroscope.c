@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "backend.h"
+#include "push/backend.h"
 #include "pyroscope.pb-c.h"
 #include "xalloc.h"
 

@@ -2,7 +2,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "queue.h"
+#include "push/queue.h"
 #include "xalloc.h"
 
 struct push_queue {

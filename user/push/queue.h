@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "outcomes.h"
-#include "spool.h"
+#include "push/outcomes.h"
+#include "push/spool.h"
 
 struct push_limits {
 	uint64_t bytes;	    /* of all bodies */

@@ -5,13 +5,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "attempt.h"
-#include "handover.h"
 #include "log.h"
 #include "now.h"
 #include "own_memory.h"
-#include "queue.h"
-#include "sender.h"
+#include "push/attempt.h"
+#include "push/handover.h"
+#include "push/queue.h"
+#include "push/sender.h"
 #include "unprivileged.h"
 #include "xalloc.h"
 

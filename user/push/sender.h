@@ -3,8 +3,8 @@
 #ifndef PYBPFPROF_SENDER_H
 #define PYBPFPROF_SENDER_H
 
-#include "outcomes.h"
-#include "push_destinations.h"
+#include "push/outcomes.h"
+#include "push/push_destinations.h"
 
 /* How long it goes on when there is nothing more to come. */
 #define SENDER_GRACE_NS 5000000000LL

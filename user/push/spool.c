@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "queue.h"
-#include "spool.h"
+#include "push/queue.h"
+#include "push/spool.h"
 #include "xalloc.h"
 
 #define FOLDER	  "push"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "push_destinations.h"
+#include "push/push_destinations.h"
 
 struct push_request;
 struct spool;

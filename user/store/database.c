@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "database.h"
 #include "plain_text.h"
+#include "store/database.h"
 #include "xalloc.h"
 
 #define FILE_NAME "profiles.db"

@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "store.h"
+#include "store/store.h"
 
 /* What is held once each.  Each row says until which window it may be in use: what is used by a
  * later one is told so, and what no kept window can use is removed. */

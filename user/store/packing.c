@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "packing.h"
+#include "store/packing.h"
 #include "xalloc.h"
 
 #define NUMBER_BYTES_MAX 10

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "database.h"
-#include "packing.h"
 #include "service.h"
+#include "store/database.h"
+#include "store/packing.h"
 #include "xalloc.h"
 
 /* One for each so many. */

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "database.h"
 #include "hash_table.h"
-#include "packing.h"
 #include "rate_scale.h"
 #include "service.h"
+#include "store/database.h"
+#include "store/packing.h"
 #include "sums.h"
 #include "xalloc.h"
 

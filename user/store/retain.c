@@ -2,7 +2,7 @@
 /* What is removed from a store, and when. */
 #include <stdlib.h>
 
-#include "database.h"
+#include "store/database.h"
 #include "xalloc.h"
 
 /* What one call removes at most, of what is too old, of what is too much, and of the rows of a
