@@ -8,12 +8,12 @@
  * identification): what a code object says itself is one read a frame, from 3.12 on all
  * that there is; up to 3.11 what that leads to takes up to four more, several times the
  * walk.  User space says how much of it is read in each sample, as the process's rate
- * and depth allow (user/code_identification.c); another one that comes and goes between
+ * and depth allow (user/naming/code_identification.c); another one that comes and goes between
  * two looks of user space then does not do so unseen.  All of it is read once for each
  * stack, when that is defined: user space names nothing that has been replaced before it
  * came to read.  Where it finds that a code object was replaced afterwards, it doubts
  * what it counted in between unless all was read, and has it read in each sample of that
- * process for a while, as in its first second here (user/symbolizer.c).
+ * process for a while, as in its first second here (user/naming/symbolizer.c).
  */
 #ifndef CODE_BPF_H
 #define CODE_BPF_H

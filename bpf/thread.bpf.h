@@ -29,7 +29,7 @@
  * to be taken.
  *
  * Of a process with more threads than a search may take time for, user space tells
- * where each state is (user/thread_states.c).  That is a hint: it has to prove itself
+ * where each state is (user/sampling/thread_states.c).  That is a hint: it has to prove itself
  * like what is remembered.  Where newer states decide, there are none.
  */
 #ifndef THREAD_BPF_H

@@ -16,7 +16,7 @@
  * A minor version newer than all forms is read in the newest one.  That its form
  * is the same can't be known from the table: a number put in between makes most
  * of the fields behind it impossible, but not surely.  So whoever takes it has to
- * prove it by what is in the process's memory (user/soundness.c).  The same holds
+ * prove it by what is in the process's memory (user/python/soundness.c).  The same holds
  * for a micro version, or one before the release, that moved what it publishes.  What no table
  * publishes may have moved with the rest: where it does not follow from what is
  * published it is absent, such as _co_firsttraceable, without which no code object

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "check/agent_needs.h"
 #include "check/checks.h"
 #include "check/findings.h"
 #include "cmd_check.h"
-#include "log.h"
 
 enum long_only {
 	OPTION_JSON = 256,

@@ -2,7 +2,7 @@
 #ifndef PYBPFPROF_CMD_CHECK_H
 #define PYBPFPROF_CMD_CHECK_H
 
-#include "exit_status.h"
+#include "base/exit_status.h"
 
 /* The verb `check`: tells what of this machine lets `record` work and what does not.
  * ARGUMENTS[0] is the verb's name. */

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "cmd_record.h"
-#include "log.h"
-#include "options.h"
-#include "output_file.h"
-#include "recording.h"
-#include "report.h"
-#include "xalloc.h"
+#include "options/options.h"
+#include "output/output_file.h"
+#include "recording/recording.h"
+#include "recording/report.h"
 
 struct written_profile {
 	const struct profile *profile;

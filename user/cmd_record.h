@@ -2,7 +2,7 @@
 #ifndef PYBPFPROF_CMD_RECORD_H
 #define PYBPFPROF_CMD_RECORD_H
 
-#include "exit_status.h"
+#include "base/exit_status.h"
 
 /* The verb `record`: profiles processes until they end, the time is up or Ctrl-C, and writes one
  * file.  ARGUMENTS[0] is the verb's or the program's name. */

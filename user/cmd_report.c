@@ -3,16 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 #include "cmd_report.h"
-#include "log.h"
-#include "moment.h"
-#include "now.h"
-#include "option_table.h"
-#include "options.h"
+#include "options/moment.h"
+#include "options/option_table.h"
+#include "options/options.h"
 #include "output/output.h"
-#include "output_file.h"
+#include "output/output_file.h"
 #include "store/store.h"
-#include "xalloc.h"
 
 #define VERB "report"
 

@@ -3,7 +3,7 @@
 #ifndef PYBPFPROF_CMD_REPORT_H
 #define PYBPFPROF_CMD_REPORT_H
 
-#include "exit_status.h"
+#include "base/exit_status.h"
 
 enum exit_status cmd_report(int count, char **arguments);
 

@@ -7,12 +7,12 @@
 
 #include <jansson.h>
 
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "cmd_agent.h"
 #include "cmd_check.h"
 #include "cmd_record.h"
 #include "cmd_report.h"
-#include "log.h"
-#include "xalloc.h"
 
 /* The verbs; the first one may be left out. */
 static const struct {

@@ -4,7 +4,7 @@
  * far the C library's code tells.  User code may set the register itself, as the C
  * library does for a process's first thread; the task has what the register was
  * when the thread was last switched out.  So user space sees to it that it was
- * (user/cpus.h).
+ * (user/system/cpus.h).
  */
 #ifndef REGISTERS_BPF_H
 #define REGISTERS_BPF_H

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "architecture/architecture.h"
-#include "elf_image.h"
 #include "input.h"
-#include "interpreter_list.h"
 #include "offsets.h"
-#include "python_version.h"
+#include "python/interpreter_list.h"
+#include "python/python_version.h"
+#include "target/elf_image.h"
 
 #define PID	     0
 #define BUDGET_BYTES (1024 * 1024 * 1024)

@@ -3,8 +3,8 @@
  * classes and functions in it. */
 #include <stdlib.h>
 
-#include "function_search.h"
 #include "input.h"
+#include "python/function_search.h"
 
 #define PID	0
 #define STEP_NS 20000000LL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The input: which format, the first line, an instruction, a line table. */
 #include "input.h"
-#include "lines.h"
+#include "python/lines.h"
 
 #define POSITIONS 64
 

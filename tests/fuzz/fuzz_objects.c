@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code.h"
-#include "dict.h"
 #include "input.h"
-#include "lines.h"
-#include "unicode.h"
+#include "python/code.h"
+#include "python/dict.h"
+#include "python/lines.h"
+#include "python/unicode.h"
 
 #define PID 0
 

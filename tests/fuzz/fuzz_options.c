@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "input.h"
-#include "options.h"
+#include "options/options.h"
 
 #define WORDS_MAX 64
 

@@ -5,10 +5,10 @@
 
 #include <jansson.h>
 
-#include "agent/relabel.h"
-#include "agent/relabel_rule.h"
 #include "input.h"
 #include "kubernetes/pod_set.h"
+#include "services/relabel.h"
+#include "services/relabel_rule.h"
 
 #define STEP_NS 60000000000LL
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cgroup.h"
-#include "command_name.h"
-#include "identity.h"
 #include "input.h"
-#include "process.h"
+#include "processes/cgroup.h"
+#include "processes/command_name.h"
+#include "processes/identity.h"
+#include "target/process.h"
 
 #define PART_BYTES 100
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "identity.h"
 #include "input.h"
+#include "naming/symbolizer.h"
 #include "output/output.h"
-#include "slots.h"
-#include "symbolizer.h"
+#include "processes/identity.h"
+#include "sampling/slots.h"
 
 #define PID	    0
 #define RECORDS_MAX 16

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-#include "agent/relabel.h"
+#include "base/log.h"
 #include "input.h"
-#include "log.h"
+#include "services/relabel.h"
 
 #define LABELS_MAX 8
 #define VALUE_MAX  256

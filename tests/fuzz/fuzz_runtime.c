@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "input.h"
-#include "process.h"
-#include "runtime.h"
+#include "python/runtime.h"
+#include "target/process.h"
 
 #define PID 0
 

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "agent/agent_options.h"
+#include "base/xalloc.h"
 #include "cmd_report.h"
 #include "input.h"
 #include "push/credentials.h"
-#include "unicode.h"
-#include "xalloc.h"
+#include "python/unicode.h"
 
 #define WORDS_MAX  32
 #define PARTS_MAX  3

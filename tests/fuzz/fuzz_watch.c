@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "finding.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 #include "input.h"
-#include "log.h"
-#include "now.h"
-#include "xalloc.h"
+#include "watch/finding.h"
 
 /* None that there is. */
 #define FIRST_PID  0x7ffffff0

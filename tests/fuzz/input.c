@@ -4,9 +4,9 @@
 #include <time.h>
 
 #include "debug_offsets_images.h"
-#include "deputy.h"
 #include "input.h"
-#include "target_memory.h"
+#include "target/deputy.h"
+#include "target/target_memory.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -127,7 +127,7 @@ int __wrap_nanosleep(const struct timespec *requested, struct timespec *left)
 	return 0;
 }
 
-/* In place of user/deputy.c: what an input says comes at once. */
+/* In place of user/target/deputy.c: what an input says comes at once. */
 void *deputy__desk(void)
 {
 	static uint64_t desk[DEPUTY_DESK_BYTES / sizeof(uint64_t)];
@@ -176,7 +176,7 @@ void deputy__relieve(void)
 {
 }
 
-/* From here on in place of user/target_memory.c. */
+/* From here on in place of user/target/target_memory.c. */
 int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length)
 {
 	uint8_t *to = buffer;

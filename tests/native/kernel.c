@@ -11,8 +11,8 @@
 #include "../../bpf/pybpfprof.bpf.c"
 #pragma GCC diagnostic pop
 
+#include "base/xalloc.h"
 #include "kernel.h"
-#include "xalloc.h"
 
 struct map {
 	const void *definition;

@@ -2,8 +2,8 @@
 /* Code objects that are sent with the first stack that has them, as user space understands them. */
 #include <string.h>
 
-#include "code.h"
 #include "harness.h"
+#include "python/code.h"
 
 #define OBJECT_BYTES 256
 #define ISLAND_BYTES 4096 /* whole pages */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "code_identity.h"
 #include "harness.h"
+#include "naming/code_identity.h"
 
 #define LAST_WITHOUT_VERSION 0x030b0000
 #define NOT_HASHED	     UINT64_MAX

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code.h"
 #include "kernel.h"
-#include "lines.h"
 #include "offsets.h"
+#include "python/code.h"
+#include "python/lines.h"
 
 static const char *const outcomes[] = {
 #define X(id, name, text) name,

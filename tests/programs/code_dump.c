@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code.h"
-#include "unicode.h"
+#include "python/code.h"
+#include "python/unicode.h"
 
 static void print(const char *text)
 {

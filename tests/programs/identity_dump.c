@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "identity.h"
+#include "processes/identity.h"
 
 static void print(const char *name, const char *value)
 {

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lines.h"
-#include "xalloc.h"
+#include "base/xalloc.h"
+#include "python/lines.h"
 
 #define VERSION_3_6  0x03060000u
 #define VERSION_3_10 0x030a0000u

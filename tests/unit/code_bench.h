@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "code_identity.h"
 #include "fake_objects.h"
-#include "symbolizer.h"
+#include "naming/code_identity.h"
+#include "naming/symbolizer.h"
 
 #define MINOR	     13
 #define SERIAL	     7

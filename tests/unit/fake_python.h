@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "fake_objects.h"
-#include "object.h"
+#include "python/object.h"
 
 #define FAKE_MEMORY_BYTES (1024 * 1024)
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <zlib.h>
 
-#include "xalloc.h"
+#include "base/xalloc.h"
 
 /* What the SIZE BYTES, which are one whole gzip stream, stand for: *LENGTH bytes, which the caller
  * frees.  After cmocka.h. */

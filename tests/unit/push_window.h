@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-#include "labelled_window.h"
-#include "plain_text.h"
+#include "profile/plain_text.h"
 #include "push/backend.h"
+#include "services/labelled_window.h"
 #include "synthetic.h"
 
 #define WINDOW_START 1700000000000000000LL

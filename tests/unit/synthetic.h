@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "output/output.h"
-#include "profile.h"
-#include "xalloc.h"
+#include "profile/profile.h"
 
 #define SYNTHETIC_LONG_NAME 4096
 

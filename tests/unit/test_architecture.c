@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "architecture/architecture.h"
-#include "thread_area.h"
+#include "target/thread_area.h"
 
 #define FUZZ_ROUNDS 200000
 

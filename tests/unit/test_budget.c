@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/budget.h"
-#include "log.h"
+#include "base/log.h"
 
 #define SECOND 1000000000LL
 #define CPUS   4

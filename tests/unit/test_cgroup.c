@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cgroup.h"
+#include "processes/cgroup.h"
 
 #define ID     "4f0dfa1f6c6d9d7a0a9a7b8e0f5d2c61b3e4d5c6f7a8b9c0d1e2f3a4b5c6d7e8"
 #define NODE   "b4e3a0c2d1f05968778695a4b3c2d1e0f0e1d2c3b4a5968778695a4b3c2d1e0f"

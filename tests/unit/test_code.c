@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "code.h"
 #include "fake_objects.h"
+#include "python/code.h"
 
 #define FUZZ_ROUNDS 5000
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "code_identification.h"
+#include "naming/code_identification.h"
 
 #define FIRST_CHECKS 5
 #define QUIET_CHECKS 50

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "agent/collector.h"
+#include "base/xalloc.h"
 #include "synthetic.h"
-#include "xalloc.h"
 
 #define SECOND 1000000000LL
 

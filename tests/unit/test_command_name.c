@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "command_name.h"
+#include "processes/command_name.h"
 
 /* The words of a command line, each with its NUL. */
 #define LINE(words) words, sizeof(words)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "counts.h"
+#include "naming/counts.h"
 #include "synthetic.h"
 
 #define FUNCTIONS 3

@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "deputy.h"
-#include "now.h"
-#include "target_files.h"
-#include "target_memory.h"
+#include "base/now.h"
+#include "target/deputy.h"
+#include "target/target_files.h"
+#include "target/target_memory.h"
 
 #define NS_PER_MS 1000000LL
 #define NS_PER_S  1000000000LL

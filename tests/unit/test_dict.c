@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "dict.h"
 #include "fake_python.h"
+#include "python/dict.h"
 
 #define MANY 700
 

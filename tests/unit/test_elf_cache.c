@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
-#include "deputy.h"
-#include "elf_cache.h"
+#include "target/deputy.h"
+#include "target/elf_cache.h"
 
 #define BYTES_ENOUGH (1ULL << 30)
 #define FEW_BYTES    4096

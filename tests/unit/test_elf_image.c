@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "elf_image.h"
-#include "process.h"
+#include "target/elf_image.h"
+#include "target/process.h"
 
 #define FUZZ_ROUNDS 3000
 

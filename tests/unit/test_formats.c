@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "python/unicode.h"
 #include "synthetic.h"
-#include "unicode.h"
 
 static const struct output_options defaults = { .title = "test" };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "images.h"
+#include "watch/images.h"
 
 #define BIAS  0x555500000000ULL
 #define START 0x1000ULL

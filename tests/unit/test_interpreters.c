@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "interpreters.h"
+#include "python/interpreters.h"
 
 struct fake_interpreter {
 	uint64_t padding;

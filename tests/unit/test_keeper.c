@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "keeper.h"
+#include "system/keeper.h"
 
 #define WAIT_MS 120000
 

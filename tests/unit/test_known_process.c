@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "known_process.h"
+#include "naming/known_process.h"
 
 /* So many bytes of stacks, and what one takes beside its frames. */
 #define STACK_BYTES_MAX	  (256 * 1024 * 1024)

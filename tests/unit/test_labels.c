@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "agent/labels.h"
-#include "service_name.h"
+#include "processes/service_name.h"
 #include "synthetic.h"
 
 #define VARIABLES(text) text, sizeof(text) /* with the last NUL */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "ledger.h"
+#include "profile/ledger.h"
 
 static const struct ledger example = {
 	.rate_hz = 99,

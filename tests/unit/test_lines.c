@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "lines.h"
+#include "python/lines.h"
 
 #define V2_7  0x020712f0
 #define V3_6  0x03060ff0

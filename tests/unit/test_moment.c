@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "moment.h"
+#include "options/moment.h"
 
 #define NOW 1700000000000000000LL
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "log.h"
-#include "options.h"
+#include "base/log.h"
+#include "options/options.h"
 
 #define ARGUMENTS_MAX 16
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "output_file.h"
-#include "xalloc.h"
+#include "base/xalloc.h"
+#include "output/output_file.h"
 
 static char folder[] = "/tmp/test_output_file-XXXXXX";
 

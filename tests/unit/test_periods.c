@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "periods.h"
+#include "sampling/periods.h"
 
 #define UNLIMITED 1e9
 

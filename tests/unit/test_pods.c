@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "kubernetes/pod_board.h"
 #include "kubernetes/pod_record.h"
 #include "kubernetes/pod_set.h"
-#include "xalloc.h"
 
 #define MINUTE_NS 60000000000LL
 

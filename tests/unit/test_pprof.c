@@ -6,9 +6,9 @@
 #include <cmocka.h>
 
 #include "gunzip.h"
-#include "plain_text.h"
 #include "pprof.pb-c.h"
-#include "service.h"
+#include "profile/plain_text.h"
+#include "services/service.h"
 #include "synthetic.h"
 
 static const struct output_options options = { .title = "PID 100: python3 app.py" };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "process_filter.h"
+#include "processes/process_filter.h"
 
 #define ID "4f0dfa1f6c6d9d7a0a9a7b8e0f5d2c61b3e4d5c6f7a8b9c0d1e2f3a4b5c6d7e8"
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "identity.h"
-#include "passwd.h"
+#include "processes/identity.h"
+#include "system/passwd.h"
 
 #define SECOND_NS 1000000000LL
 

@@ -12,12 +12,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/xalloc.h"
 #include "push/credentials.h"
 #include "push/destination_url.h"
 #include "push/handover.h"
 #include "push/push_destinations.h"
 #include "push/push_metrics.h"
-#include "xalloc.h"
 
 static void leads_to(const char *text, const struct push_backend *backend, const char *request,
 		     bool secure)

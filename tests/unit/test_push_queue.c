@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/xalloc.h"
 #include "push/queue.h"
-#include "xalloc.h"
 
 #define SECOND 1000000000LL
 #define EPOCH  (1700000000 * SECOND)

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "log.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "push/queue.h"
-#include "xalloc.h"
 
 #define SECOND 1000000000LL
 #define FIRST  "parca+http://a"

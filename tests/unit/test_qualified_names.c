@@ -10,11 +10,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "code_identity.h"
 #include "fake_python.h"
-#include "function_search.h"
-#include "qualified_names.h"
-#include "thread_names.h"
+#include "naming/code_identity.h"
+#include "naming/qualified_names.h"
+#include "naming/thread_names.h"
+#include "python/function_search.h"
 
 #define OLDEST	    6
 #define NEWEST	    10

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "rate.h"
+#include "recording/rate.h"
 
 /* What is said of EVENTS in SECONDS of CPU time at 100 Hz. */
 static void judge(uint64_t events, double seconds, char *said, size_t size)

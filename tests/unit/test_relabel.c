@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/relabel.h"
-#include "log.h"
-#include "now.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
+#include "services/relabel.h"
 
 #define LABELS                                                                                 \
 	"{\"comm\":\"python3\",\"node\":\"n1\",\"__meta_process_user\":\"www-data\",\"team\":" \

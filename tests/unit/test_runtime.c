@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "runtime.h"
+#include "python/runtime.h"
 
 /* Handings over to the deputy, of two that there are, and pages that had to be waited for. */
 #define WAITS_MAX 8

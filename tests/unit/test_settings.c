@@ -12,8 +12,8 @@
 
 #include "agent/config_file.h"
 #include "agent/settings.h"
-#include "log.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 
 /* What the options took: "rate=19 exclude=a exclude=b". */
 struct taken {

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "agent/sink.h"
-#include "log.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 
 /* A sink that loses what comes after so many windows, up to so many. */
 struct picky {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "slots.h"
+#include "sampling/slots.h"
 
 #define SLOT 5
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/sums.h"
 #include "store/packing.h"
 #include "stores.h"
-#include "sums.h"
 
 static const struct output_options plain = { .by_process = true, .title = "test" };
 

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "architecture/architecture.h"
-#include "system_calls.h"
+#include "system/system_calls.h"
 
 /* Each returns whether it was refused. */
 static bool signal_parent(void)

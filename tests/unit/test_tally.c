@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tally.h"
+#include "naming/tally.h"
 
 #define NAMES 1000
 

@@ -19,9 +19,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "process.h"
-#include "target_files.h"
-#include "xalloc.h"
+#include "base/xalloc.h"
+#include "target/process.h"
+#include "target/target_files.h"
 
 /* No driver has that number: who opens it gets ENXIO. */
 #define NO_DRIVER makedev(4094, 0)

@@ -15,12 +15,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cpus.h"
-#include "plain_text.h"
-#include "python_version.h"
-#include "root_folder.h"
-#include "short_filename.h"
-#include "xalloc.h"
+#include "base/xalloc.h"
+#include "profile/plain_text.h"
+#include "python/python_version.h"
+#include "system/cpus.h"
+#include "target/root_folder.h"
+#include "target/short_filename.h"
 
 static void assert_text(char *got, const char *wanted)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "fake_python.h"
-#include "thread_names.h"
+#include "naming/thread_names.h"
 
 #define IDENT	    0x7f00deadb000
 #define OTHER_IDENT 0x7f00deadc000

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "fake_objects.h"
-#include "unicode.h"
+#include "python/unicode.h"
 
 #define FUZZ_ROUNDS 20000
 

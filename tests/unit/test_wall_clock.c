@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "wall_clock.h"
+#include "recording/wall_clock.h"
 
 #define SECOND 1000000000LL
 #define EPOCH  (1700000000 * SECOND)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "watched.h"
+#include "watch/watched.h"
 
 #define NS_PER_MS 1000000LL
 

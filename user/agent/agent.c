@@ -5,12 +5,12 @@
 #include "agent/agent.h"
 #include "agent/labelling.h"
 #include "agent/metrics.h"
+#include "agent/push_sink.h"
 #include "agent/store_sink.h"
 #include "agent/web.h"
-#include "log.h"
-#include "now.h"
-#include "push/push_sink.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 
 #define NS_PER_S 1000000000LL
 

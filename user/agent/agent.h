@@ -7,7 +7,7 @@
 #include "agent/budget.h"
 #include "agent/labels.h"
 #include "agent/sink.h"
-#include "recording.h"
+#include "recording/recording.h"
 
 struct web;
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "agent/agent_options.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "kubernetes/api_server.h"
-#include "log.h"
-#include "xalloc.h"
 
 #define VERB "agent"
 

@@ -8,12 +8,12 @@
 #include <sys/utsname.h>
 
 #include "agent/budget.h"
-#include "agent/relabel.h"
 #include "agent/settings.h"
-#include "exit_status.h"
-#include "log.h"
-#include "options.h"
+#include "base/exit_status.h"
+#include "base/log.h"
+#include "options/options.h"
 #include "push/push_destinations.h"
+#include "services/relabel.h"
 #include "store/store.h"
 
 struct agent_options {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "agent/budget.h"
-#include "log.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 
 /* Less tells nothing. */
 #define JUDGED_NS 2000000000LL

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "agent/collector.h"
-#include "hash_table.h"
-#include "rate_scale.h"
-#include "service.h"
-#include "sums.h"
-#include "xalloc.h"
+#include "base/hash_table.h"
+#include "base/sums.h"
+#include "base/xalloc.h"
+#include "profile/rate_scale.h"
+#include "services/service.h"
 
 /* A set of labels. */
 struct service {

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "labelled_window.h"
-#include "recording.h"
+#include "recording/recording.h"
+#include "services/labelled_window.h"
 
 struct collector;
 

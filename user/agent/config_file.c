@@ -10,7 +10,7 @@
 #include <yaml.h>
 
 #include "agent/config_file.h"
-#include "xalloc.h"
+#include "base/xalloc.h"
 
 struct reader {
 	const char *path;

@@ -6,9 +6,9 @@
 #include <jansson.h>
 
 #include "agent/config_text.h"
-#include "plain_text.h"
-#include "unicode.h"
-#include "xalloc.h"
+#include "base/xalloc.h"
+#include "profile/plain_text.h"
+#include "python/unicode.h"
 
 #define PLAIN                                                  \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \

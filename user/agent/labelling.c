@@ -5,8 +5,8 @@
 
 #include "agent/labelling.h"
 #include "agent/service_rates.h"
-#include "service.h"
-#include "xalloc.h"
+#include "base/xalloc.h"
+#include "services/service.h"
 
 /* What of a window was sampled at one rate: where it is not all, the window's profile with some of
  * the samples. */

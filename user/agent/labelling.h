@@ -5,8 +5,8 @@
 #define PYBPFPROF_LABELLING_H
 
 #include "agent/labels.h"
-#include "labelled_window.h"
-#include "recording.h"
+#include "recording/recording.h"
+#include "services/labelled_window.h"
 
 struct labelled;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/labels.h"
-#include "cgroup.h"
+#include "processes/cgroup.h"
 
 #define SERVICE ".service"
 

@@ -23,9 +23,9 @@
 
 #include <jansson.h>
 
-#include "agent/relabel.h"
 #include "kubernetes/pods.h"
-#include "profile.h"
+#include "profile/profile.h"
+#include "services/relabel.h"
 
 /* What labels follow from. */
 struct labelling {

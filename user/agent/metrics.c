@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "agent/metrics.h"
-#include "now.h"
-#include "xalloc.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 
 #define PREFIX "pybpfprof_"
 

@@ -10,8 +10,8 @@
 #include "agent/budget.h"
 #include "agent/sink.h"
 #include "kubernetes/pods.h"
-#include "ledger.h"
-#include "targets.h"
+#include "profile/ledger.h"
+#include "sampling/targets.h"
 
 struct agent_state {
 	struct ledger ledger; /* of everything so far */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "agent/service_rates.h"
-#include "hash_table.h"
-#include "plain_text.h"
-#include "service.h"
-#include "xalloc.h"
+#include "base/hash_table.h"
+#include "base/xalloc.h"
+#include "profile/plain_text.h"
+#include "services/service.h"
 
 /* A service dominates that takes more than so many times what the others take on average, where all
  * such together take that part of all: else it would be of little use to lower them alone. */

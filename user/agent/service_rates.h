@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "labelled_window.h"
+#include "services/labelled_window.h"
 
 /* No rate is halved as often as that. */
 #define SERVICE_HALVINGS_MAX 32

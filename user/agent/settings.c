@@ -8,9 +8,9 @@
 #include "agent/config_file.h"
 #include "agent/config_text.h"
 #include "agent/settings.h"
-#include "log.h"
-#include "plain_text.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "profile/plain_text.h"
 
 #define ENVIRONMENT_PREFIX "PYBPFPROF_"
 

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "exit_status.h"
-#include "option_table.h"
+#include "base/exit_status.h"
+#include "options/option_table.h"
 
 /* Flags of an option. */
 #define SETTING_LIST  1 /* may be given several times */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "agent/sink.h"
-#include "log.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 
 void sinks__add(struct sinks *sinks, const struct sink_operations *operations, void *context)
 {

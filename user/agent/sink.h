@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "labelled_window.h"
+#include "services/labelled_window.h"
 
 struct sink_operations {
 	const char *name; /* a word: "store" */

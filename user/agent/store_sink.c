@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "agent/store_sink.h"
-#include "log.h"
-#include "xalloc.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 
 struct store_sink {
 	struct store *store;

@@ -11,14 +11,14 @@
 #include "agent/labelling.h"
 #include "agent/metrics.h"
 #include "agent/web.h"
-#include "description.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 #include "http/http_server.h"
 #include "http/status_page.h"
-#include "log.h"
-#include "moment.h"
-#include "now.h"
+#include "naming/description.h"
+#include "options/moment.h"
 #include "output/output.h"
-#include "xalloc.h"
 
 #define HTTP_OK		   200
 #define HTTP_BAD_REQUEST   400

@@ -10,12 +10,12 @@
 
 #include <curl/curl.h>
 
+#include "base/xalloc.h"
 #include "check/agent_needs.h"
 #include "kubernetes/api_server.h"
 #include "push/credentials.h"
 #include "store/store.h"
-#include "unprivileged.h"
-#include "xalloc.h"
+#include "system/unprivileged.h"
 
 /* With less a window or two fit. */
 #define STORE_BYTES_MIN (16U << 20)

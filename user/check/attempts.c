@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check/checks.h"
-#include "ledger.h"
+#include "profile/ledger.h"
 
 static bool add_failure(struct findings *findings, int error, const char *what, const char *mend)
 {

@@ -7,7 +7,7 @@
 
 #include "check/findings.h"
 #include "check/trial.h"
-#include "privileges.h"
+#include "recording/privileges.h"
 
 #define NOT_STARTED "record does not start"
 

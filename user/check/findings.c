@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
+#include "base/xalloc.h"
 #include "check/findings.h"
-#include "xalloc.h"
 
 static const char *const verdicts[] = {
 	[VERDICT_OK] = "OK",

@@ -9,8 +9,8 @@
 
 #include <bpf/bpf.h>
 
+#include "base/xalloc.h"
 #include "check/checks.h"
-#include "xalloc.h"
 
 #define JIT_PATH      "/proc/sys/net/core/bpf_jit_enable"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"

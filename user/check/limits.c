@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 
 #include "check/checks.h"
-#include "options.h"
-#include "periods.h"
-#include "sampler.h"
+#include "options/options.h"
+#include "sampling/periods.h"
+#include "sampling/sampler.h"
 
 #define KERNEL_SYSCTL "/proc/sys/kernel/"
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capabilities.h"
+#include "base/xalloc.h"
 #include "check/checks.h"
-#include "pid_namespace.h"
-#include "xalloc.h"
+#include "processes/pid_namespace.h"
+#include "system/capabilities.h"
 
 #define KERNEL_SYSCTL "/proc/sys/kernel/"
 

@@ -15,15 +15,15 @@
 #include <unistd.h>
 
 #include "check/trial.h"
-#include "clock.h"
-#include "open_files.h"
-#include "options.h"
-#include "periods.h"
-#include "privileges.h"
-#include "runtime.h"
-#include "sampler.h"
-#include "target_memory.h"
-#include "targets.h"
+#include "options/options.h"
+#include "python/runtime.h"
+#include "recording/privileges.h"
+#include "sampling/clock.h"
+#include "sampling/periods.h"
+#include "sampling/sampler.h"
+#include "sampling/targets.h"
+#include "system/open_files.h"
+#include "target/target_memory.h"
 
 /* What a sample takes is some ten milliseconds of CPU time; a busy machine may give it late. */
 #define CPU_S_ENOUGH 0.3

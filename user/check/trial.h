@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "exit_status.h"
+#include "base/exit_status.h"
 #include "pybpfprof.h"
 
 /* 0 or -errno of each step; but for the last, those before which another one failed were not

@@ -10,9 +10,9 @@
 
 #include <microhttpd.h>
 
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "http/http_server.h"
-#include "log.h"
-#include "xalloc.h"
 
 #define CONNECTIONS_MAX	  32
 #define PER_ADDRESS_MAX	  16

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
-#include "embed.h"
+#include "base/embed.h"
+#include "base/xalloc.h"
 #include "http/status_page.h"
-#include "xalloc.h"
 
 #define OK 200
 

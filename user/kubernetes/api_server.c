@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "http_url.h"
+#include "base/xalloc.h"
+#include "http/http_url.h"
 #include "kubernetes/api_server.h"
 #include "push/credentials.h"
-#include "xalloc.h"
 
 #define SECURE "https://"
 

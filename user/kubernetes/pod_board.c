@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/xalloc.h"
 #include "kubernetes/pod_board.h"
-#include "xalloc.h"
 
 /* What both processes have. */
 struct shared {

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/relabel.h"
+#include "base/xalloc.h"
 #include "kubernetes/pod_record.h"
-#include "xalloc.h"
+#include "services/relabel.h"
 
 #define PREFIX "__meta_kubernetes_"
 

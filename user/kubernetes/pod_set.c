@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
+#include "base/xalloc.h"
 #include "kubernetes/pod_record.h"
 #include "kubernetes/pod_set.h"
-#include "xalloc.h"
 
 /* Some windows; jobs of every minute do not pile up in it. */
 #define KEPT_NS 600000000000LL

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 #include "kubernetes/pod_set.h"
 #include "kubernetes/pod_watch.h"
-#include "log.h"
-#include "now.h"
-#include "own_memory.h"
-#include "unprivileged.h"
-#include "xalloc.h"
+#include "system/own_memory.h"
+#include "system/unprivileged.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL

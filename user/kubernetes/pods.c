@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/relabel.h"
-#include "keeper.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "kubernetes/pod_board.h"
 #include "kubernetes/pod_watch.h"
 #include "kubernetes/pods.h"
-#include "log.h"
-#include "xalloc.h"
+#include "services/relabel.h"
+#include "system/keeper.h"
 
 /* Of all records; memory is taken as far as they need it. */
 #define BOARD_BYTES (16U << 20)

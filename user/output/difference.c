@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash_table.h"
+#include "base/hash_table.h"
 #include "output/difference.h"
-#include "plain_text.h"
+#include "profile/plain_text.h"
 
 /* Longer names are of no use on a terminal. */
 #define NAME_BYTES_MAX 400

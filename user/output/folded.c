@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "output/difference.h"
 #include "output/output.h"
-#include "xalloc.h"
 
 /* No program's names fill that, 1,000 bytes for each of the most frames that there are; but a
  * target may have made some that would fill a disk. */

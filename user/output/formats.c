@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "output/output.h"
-#include "plain_text.h"
-#include "xalloc.h"
+#include "profile/plain_text.h"
 
 /* A label is two of these at most, and a few characters of its own. */
 #define PART_BYTES_MAX (LABEL_BYTES_MAX / 2 - 64)

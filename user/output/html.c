@@ -19,10 +19,10 @@
 
 #include <jansson.h>
 
-#include "embed.h"
+#include "base/embed.h"
+#include "base/xalloc.h"
 #include "output/difference.h"
 #include "output/output.h"
-#include "xalloc.h"
 
 #define NONCE_BYTES 16
 #define NS_PER_MS   1000000

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "profile.h"
+#include "profile/profile.h"
 
 struct output_options {
 	bool threads;	     /* -t: a frame for each thread at the root */

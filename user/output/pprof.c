@@ -16,11 +16,11 @@
 
 #include <zlib.h>
 
+#include "base/xalloc.h"
 #include "output/difference.h"
 #include "output/output.h"
-#include "plain_text.h"
 #include "pprof.pb-c.h"
-#include "xalloc.h"
+#include "profile/plain_text.h"
 
 /* zlib: the largest window, and a gzip header. */
 #define GZIP_WINDOW_BITS (15 + 16)

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
+#include "base/xalloc.h"
 #include "output/output.h"
-#include "xalloc.h"
 
 /* Digits of a weight: a nanosecond in an hour and more. */
 #define WEIGHT_DIGITS 15

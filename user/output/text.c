@@ -5,7 +5,7 @@
 
 #include "output/difference.h"
 #include "output/output.h"
-#include "plain_text.h"
+#include "profile/plain_text.h"
 
 /* Longer names are of no use on a terminal. */
 #define NAME_BYTES_MAX 400

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "plain_text.h"
+#include "base/xalloc.h"
+#include "profile/plain_text.h"
 #include "push/answer.h"
-#include "xalloc.h"
 
 #define NS_PER_S 1000000000LL
 

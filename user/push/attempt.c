@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "push/attempt.h"
 #include "push/credentials.h"
-#include "xalloc.h"
 
 /* Of an answer that much is looked at, and so much is taken at all. */
 #define ANSWER_BYTES	 4096

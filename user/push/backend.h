@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "labelled_window.h"
 #include "push/batches.h"
 #include "push/body.h"
+#include "services/labelled_window.h"
 
 /* Takes the body of one request, which is the taker's to free, and how many samples are in it. */
 typedef void push_take(void *context, struct body *body, uint64_t samples);

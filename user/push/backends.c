@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/xalloc.h"
 #include "output/output.h"
-#include "plain_text.h"
+#include "profile/plain_text.h"
 #include "push/backend.h"
-#include "xalloc.h"
 
 const struct push_backend *const push_backends[] = {
 	&push_pyroscope,

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash_table.h"
+#include "base/hash_table.h"
+#include "base/xalloc.h"
 #include "push/backend.h"
 #include "push/batches.h"
-#include "service.h"
-#include "xalloc.h"
+#include "services/service.h"
 
 /* What a message of the encoded profile takes beside its strings, at most about. */
 #define STRING_BYTES   4

@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-#include "labelled_window.h"
-#include "profile.h"
+#include "profile/profile.h"
+#include "services/labelled_window.h"
 
 #define BATCH_PART_NS 1000000LL
 

@@ -5,8 +5,8 @@
 
 #include <zlib.h>
 
+#include "base/xalloc.h"
 #include "push/body.h"
-#include "xalloc.h"
 
 /* zlib: the largest window, and a gzip header. */
 #define GZIP_WINDOW_BITS (15 + 16)

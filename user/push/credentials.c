@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "push/body.h"
 #include "push/credentials.h"
-#include "xalloc.h"
 
 /* Tokens of service accounts have some 1,000. */
 #define BYTES_MAX (16 * 1024)

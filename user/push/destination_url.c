@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_url.h"
+#include "base/xalloc.h"
+#include "http/http_url.h"
 #include "push/destination_url.h"
-#include "xalloc.h"
 
 /* The backend that TEXT begins with, and where its URL does. */
 static const struct push_backend *find_backend(const char *text, const char **rest)

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "otlp.pb-c.h"
-#include "plain_text.h"
+#include "profile/plain_text.h"
 #include "push/backend.h"
-#include "xalloc.h"
 
 #define NS_PER_MINUTE 60000000000LL
 

@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 
+#include "base/xalloc.h"
 #include "push/backend.h"
-#include "xalloc.h"
 
 static void add_label(json_t *list, const char *name, const char *value)
 {

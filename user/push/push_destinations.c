@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "options.h"
+#include "base/xalloc.h"
+#include "options/options.h"
 #include "push/push_destinations.h"
-#include "xalloc.h"
 
 #define QUEUE_BYTES   (32ULL << 20)
 #define TIMEOUT_S     30.0

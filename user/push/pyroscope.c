@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 
+#include "base/xalloc.h"
 #include "push/backend.h"
 #include "pyroscope.pb-c.h"
-#include "xalloc.h"
 
 #define NS_PER_MINUTE 60000000000LL
 

@@ -2,8 +2,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/xalloc.h"
 #include "push/queue.h"
-#include "xalloc.h"
 
 struct push_queue {
 	struct push_limits limits;

@@ -5,15 +5,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "now.h"
-#include "own_memory.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 #include "push/attempt.h"
 #include "push/handover.h"
 #include "push/queue.h"
 #include "push/sender.h"
-#include "unprivileged.h"
-#include "xalloc.h"
+#include "system/own_memory.h"
+#include "system/unprivileged.h"
 
 #define NS_PER_MS 1000000LL
 

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "push/queue.h"
 #include "push/spool.h"
-#include "xalloc.h"
 
 #define FOLDER	  "push"
 #define UNWRITTEN "unwritten"

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "plain_text.h"
+#include "base/xalloc.h"
+#include "profile/plain_text.h"
 #include "store/database.h"
-#include "xalloc.h"
 
 #define FILE_NAME "profiles.db"
 

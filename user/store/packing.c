@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/xalloc.h"
 #include "store/packing.h"
-#include "xalloc.h"
 
 #define NUMBER_BYTES_MAX 10
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "service.h"
+#include "base/xalloc.h"
+#include "services/service.h"
 #include "store/database.h"
 #include "store/packing.h"
-#include "xalloc.h"
 
 /* One for each so many. */
 #define AHEAD_PART 8

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash_table.h"
-#include "rate_scale.h"
-#include "service.h"
+#include "base/hash_table.h"
+#include "base/sums.h"
+#include "base/xalloc.h"
+#include "profile/rate_scale.h"
+#include "services/service.h"
 #include "store/database.h"
 #include "store/packing.h"
-#include "sums.h"
-#include "xalloc.h"
 
 /* Of a window, Hz: a store has none beyond these. */
 #define RATE_MIN 1e-3

@@ -2,8 +2,8 @@
 /* What is removed from a store, and when. */
 #include <stdlib.h>
 
+#include "base/xalloc.h"
 #include "store/database.h"
-#include "xalloc.h"
 
 /* What one call removes at most, of what is too old, of what is too much, and of the rows of a
  * table that nobody uses: more than the one window that is added between two calls, which is as

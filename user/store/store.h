@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "labelled_window.h"
+#include "services/labelled_window.h"
 
 struct store;
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/push_sink.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "push/handover.h"
+#include "push/push_metrics.h"
+#include "push/sender.h"
+#include "push/spool.h"
+#include "system/keeper.h"
+
+struct push {
+	const struct push_destinations *destinations;
+	struct push_state *state; /* shared */
+	size_t state_bytes;
+	int spool; /* where what waits is; -1: in memory */
+	struct keeper keeper;
+	int error; /* of the last request that could not be handed over */
+};
+
+static bool send_all(void *context, int socket)
+{
+	const struct push *push = context;
+
+	return sender__run(socket, push->destinations, push->spool, push->state);
+}
+
+/* What the sending process, which has ended, took and did not settle.  One that ends by itself has
+ * settled all. */
+static void count_lost(struct push_counts *counts)
+{
+	struct push_amount lost = sender__unsettled(counts);
+
+	counts->outcomes[PUSH_SENDER_ENDED].requests += (uint64_t)lost.requests;
+	counts->outcomes[PUSH_SENDER_ENDED].samples += (uint64_t)lost.samples;
+	counts->queued_bytes = 0;
+}
+
+static void count_end(void *context, bool again)
+{
+	struct push *push = context;
+
+	/* What is on disk the next one finds, which counts what is not. */
+	for (size_t i = 0; push->spool < 0 && i < push->destinations->count; i++)
+		count_lost(&push->state->counts[i]);
+	push->state->bytes = 0;
+	push->state->restarts += again;
+}
+
+static bool start_keeper(struct push *push)
+{
+	const struct kept sender = { .name = "the process that pushes",
+				     .lost = push->spool < 0 ? ", and what waited in it is lost"
+							     : "",
+				     .run = send_all,
+				     .ended = count_end,
+				     .context = push };
+
+	return keeper__start(&push->keeper, &sender);
+}
+
+static void push__free(struct push *push)
+{
+	keeper__end(&push->keeper);
+	if (push->spool >= 0)
+		close(push->spool);
+	if (push->state)
+		munmap(push->state, push->state_bytes);
+	free(push);
+}
+
+/* What is encoded for one kind of backend goes to all destinations of that kind. */
+struct taker {
+	struct push *push;
+	const struct push_backend *backend;
+	int64_t end_unix_ns;
+};
+
+static void take_request(void *context, struct body *body, uint64_t samples)
+{
+	const struct taker *taker = context;
+	struct push *push = taker->push;
+
+	for (size_t i = 0; i < push->destinations->count; i++) {
+		const struct handover handover = { i, taker->end_unix_ns, samples, body->length };
+		int error;
+
+		if (push->destinations->list[i].url.backend != taker->backend)
+			continue;
+		push_count__add(&push->state->counts[i].handed, samples);
+		error = handover__send(push->keeper.socket, &handover, body->bytes);
+		if (error) {
+			push_count__add(&push->state->counts[i].outcomes[PUSH_SENDER_BUSY],
+					samples);
+			push->error = error;
+		}
+	}
+	free(body->bytes);
+}
+
+static bool is_used(const struct push *push, const struct push_backend *backend)
+{
+	for (size_t i = 0; i < push->destinations->count; i++)
+		if (push->destinations->list[i].url.backend == backend)
+			return true;
+	return false;
+}
+
+static char *take(void *context, const struct labelled_window *window)
+{
+	struct push *push = context;
+
+	push->error = 0;
+	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
+		struct taker taker = { push, *backend, window->end_unix_ns };
+
+		for (const struct labelled_window *rate = window; rate; rate = rate->next)
+			if (is_used(push, *backend))
+				(*backend)->encode(rate, take_request, &taker);
+	}
+	if (!push->error)
+		return NULL;
+	if (push->error == -EAGAIN)
+		return xstrdup("the process that pushes does not keep up; it needs more CPU time");
+	return xasprintf("the process that pushes takes nothing (%s); start the agent anew",
+			 strerror(-push->error));
+}
+
+/* What was handed over and not settled, now that nobody is there who could: they were killed. */
+static void count_rest(struct push_counts *counts)
+{
+	uint64_t requests = counts->handed.requests, samples = counts->handed.samples;
+
+	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
+		requests -= counts->outcomes[outcome].requests;
+		samples -= counts->outcomes[outcome].samples;
+	}
+	counts->outcomes[PUSH_UNKNOWN].requests += requests;
+	counts->outcomes[PUSH_UNKNOWN].samples += samples;
+}
+
+/* Says what was delivered and what was not; returns whether that is all. */
+static bool summarize(const struct push_destination *destination, const struct push_counts *counts)
+{
+	const struct push_count *kept = &counts->outcomes[PUSH_KEPT];
+	uint64_t delivered = counts->outcomes[PUSH_DELIVERED].samples;
+	bool all = delivered + kept->samples == counts->handed.samples;
+
+	log__info("%s: %" PRIu64 " of %" PRIu64 " samples were delivered", destination->url.given,
+		  delivered, counts->handed.samples);
+	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
+		const struct push_count *count = &counts->outcomes[outcome];
+
+		if (outcome != PUSH_DELIVERED && count->requests)
+			log__print(count == kept ? LOG_INFO : LOG_ERROR,
+				   "%s: %" PRIu64 " samples in %" PRIu64 " requests: %s",
+				   destination->url.given, count->samples, count->requests,
+				   push_outcome__text(outcome));
+	}
+	return all;
+}
+
+static bool close_push(void *context)
+{
+	struct push *push = context;
+	bool all = true;
+
+	keeper__end(&push->keeper);
+	for (size_t i = 0; i < push->destinations->count; i++) {
+		count_rest(&push->state->counts[i]);
+		all &= summarize(&push->destinations->list[i], &push->state->counts[i]);
+	}
+	push__free(push);
+	return all;
+}
+
+static void measure(const void *context, FILE *file)
+{
+	const struct push *push = context;
+
+	push_metrics__write(push->destinations, push->state, file);
+}
+
+static double cpu_seconds(const void *context)
+{
+	const struct push *push = context;
+
+	return push->state->cpu_ns / 1e9;
+}
+
+static uint64_t bytes(const void *context)
+{
+	const struct push *push = context;
+
+	return push->state->bytes;
+}
+
+static const struct sink_operations operations = {
+	.name = "push",
+	.take = take,
+	.close = close_push,
+	.measure = measure,
+	.cpu_seconds = cpu_seconds,
+	.bytes = bytes,
+};
+
+char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
+		     const char *folder)
+{
+	struct push *push = xcalloc(1, sizeof(*push));
+	char *wrong;
+	void *memory;
+
+	push->destinations = destinations;
+	push->state_bytes =
+		sizeof(*push->state) + destinations->count * sizeof(push->state->counts[0]);
+	push->keeper = KEEPER_NONE;
+	/* Where it cannot be had, the store says why. */
+	push->spool = folder ? spool__folder(folder) : -1;
+	memory = mmap(NULL, push->state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (memory != MAP_FAILED)
+		push->state = memory;
+	if (!push->state || !start_keeper(push)) {
+		wrong = xasprintf("the process that pushes cannot be started: %s", strerror(errno));
+		push__free(push);
+		return wrong;
+	}
+	sinks__add(sinks, &operations, push);
+	return NULL;
+}

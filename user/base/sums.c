@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Open addressing, one slot after another, never more than half full. */
+#include <stdlib.h>
+
+#include "base/sums.h"
+#include "base/xalloc.h"
+
+#define CAPACITY_MIN 64
+
+static struct sum *find(const struct sums *sums, uint64_t key)
+{
+	size_t at = (key * 0x9e3779b97f4a7c15ULL) >> 32;
+
+	for (;; at++) {
+		struct sum *sum = &sums->slots[at & (sums->capacity - 1)];
+
+		if (!sum->key || sum->key == key)
+			return sum;
+	}
+}
+
+static void grow(struct sums *sums)
+{
+	struct sums larger = { .count = sums->count,
+			       .capacity = sums->capacity ? 2 * sums->capacity : CAPACITY_MIN };
+
+	larger.slots = xcalloc(larger.capacity, sizeof(*larger.slots));
+	for (size_t i = 0; i < sums->capacity; i++)
+		if (sums->slots[i].key)
+			*find(&larger, sums->slots[i].key) = sums->slots[i];
+	free(sums->slots);
+	*sums = larger;
+}
+
+void sums__add(struct sums *sums, uint64_t key, double value)
+{
+	struct sum *sum;
+
+	if (2 * sums->count >= sums->capacity)
+		grow(sums);
+	sum = find(sums, key);
+	sums->count += !sum->key;
+	sum->key = key;
+	sum->value += value;
+}

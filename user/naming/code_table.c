@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A code object is copied by the kernel when the first stack with it is defined, or
+ * else read here, once, while its process most likely still lives.  Between the sample
+ * and that moment, and later on, its address may be used again for another one.  The kernel tells
+ * with each definition what identified it at the sample; here the same is read again, after the
+ * names, and once in a while for all that are known, many in one system call.
+ *
+ * Where a few take turns at an address, each comes back when its names may be gone once
+ * more, and the kernel takes it for known: those that were replaced last are kept.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/now.h"
+#include "base/xalloc.h"
+#include "naming/code_identity.h"
+#include "naming/code_table.h"
+#include "target/deputy.h"
+
+/* What all names and line tables of a process may take; a target may make one code object after
+ * another. */
+#define HELD_BYTES_MAX (256 * 1024 * 1024)
+
+/* To read them may take so much CPU time, and from then on one part of so many of the time that
+ * passes: the others wait for the next check, for each sample may bring a thousand new ones. */
+#define READING_NS   2000000000LL
+#define READING_PART 4
+
+/* So many are known of a process: each frame of each sample of a hostile one may be another's. */
+#define CODES_MAX (128 * 1024)
+
+/* So many of those that were replaced are kept. */
+#define FORMER_MAX 256
+
+struct code_table {
+	const struct target_process *target;
+	code_table__added added;
+	code_table__replaced replaced;
+	void *context;
+	struct known_code *codes;  /* by address */
+	struct known_code *former; /* by address and identity, the one replaced last at the end */
+	struct known_code surplus;
+	uint64_t objects, unnamed; /* so far */
+	size_t named;		   /* by copies, since the last check */
+	size_t held;		   /* bytes, of all */
+	int64_t start_ns, reading_ns;
+};
+
+struct code_table *code_table__new(const struct target_process *target, code_table__added added,
+				   code_table__replaced replaced, void *context)
+{
+	struct code_table *table = xcalloc(1, sizeof(*table));
+
+	table->target = target;
+	table->added = added;
+	table->replaced = replaced;
+	table->context = context;
+	table->start_ns = now_ns();
+	return table;
+}
+
+static void forget_locations(struct known_code *code)
+{
+	struct known_location *location, *next;
+
+	HASH_ITER (hh, code->locations, location, next) {
+		HASH_DEL(code->locations, location);
+		free(location);
+	}
+}
+
+static size_t bytes_of(const struct code *code)
+{
+	return (code->name ? strlen(code->name) + strlen(code->filename) : 0) +
+	       code->line_table_length;
+}
+
+static void free_code(struct code_table *table, struct known_code *code)
+{
+	table->held -= bytes_of(&code->code);
+	code__free(&code->code);
+}
+
+static void forget(struct code_table *table, struct known_code **codes, struct known_code *code)
+{
+	forget_locations(code);
+	HASH_DEL(*codes, code);
+	free_code(table, code);
+	free(code);
+}
+
+static void forget_all(struct code_table *table, struct known_code **codes)
+{
+	struct known_code *code, *next;
+
+	HASH_ITER (hh, *codes, code, next)
+		forget(table, codes, code);
+}
+
+void code_table__free(struct code_table *table)
+{
+	if (!table)
+		return;
+	forget_all(table, &table->codes);
+	forget_all(table, &table->former);
+	free(table);
+}
+
+#define FORMER_KEY_BYTES offsetof(struct known_code, code) /* address and identity */
+
+static struct known_code *find_former(const struct code_table *table, uint64_t address,
+				      uint64_t identity)
+{
+	const struct known_code key = { .address = address, .identity = identity };
+	struct known_code *code;
+
+	HASH_FIND(hh, table->former, &key, FORMER_KEY_BYTES, code);
+	return code;
+}
+
+/* CODE has given way to another one.  What has no name is better read again. */
+static void retire(struct code_table *table, struct known_code *code)
+{
+	table->replaced(table->context, code);
+	if (!code->code.name || find_former(table, code->address, code->identity)) {
+		forget(table, &table->codes, code);
+		return;
+	}
+	HASH_DEL(table->codes, code);
+	HASH_ADD(hh, table->former, address, FORMER_KEY_BYTES, code);
+	if (HASH_COUNT(table->former) > FORMER_MAX)
+		forget(table, &table->former, table->former);
+}
+
+/* The one with IDENTITY that was at ADDRESS before, and is again; NULL where none is kept. */
+static struct known_code *revive(struct code_table *table, uint64_t address, uint64_t identity)
+{
+	struct known_code *code = find_former(table, address, identity);
+
+	if (!code)
+		return NULL;
+	HASH_DEL(table->former, code);
+	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
+	return code;
+}
+
+/* Whether what has IDENTITY is not CODE.  What is hidden lives as long as the interpreter, and may
+ * be no code object: what lies where a code object's fields would be changes then. */
+static bool is_another(const struct known_code *code, uint64_t identity)
+{
+	return code_identity_differs(code->identity, identity) && !code->code.hidden;
+}
+
+/* Whether CODE, read once more, is the same.  Where code objects have no version, one may give way
+ * to others and come back, alike in all that identifies it, between two of the reads. */
+static bool is_consistent(const struct code_table *table, const struct known_code *code)
+{
+	const struct runtime *runtime = &table->target->runtime;
+	const struct code *first = &code->code;
+	struct code again;
+	bool same;
+
+	if (runtime->layout.code_version != OFFSET_ABSENT)
+		return true;
+	if (code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
+		       code->address, &again))
+		return false;
+	same = again.first_line == first->first_line && strcmp(again.name, first->name) == 0 &&
+	       strcmp(again.filename, first->filename) == 0 &&
+	       again.line_table_length == first->line_table_length &&
+	       memcmp(again.line_table, first->line_table, first->line_table_length) == 0;
+	code__free(&again);
+	return same;
+}
+
+static bool lives(const struct code_table *table, const struct known_code *code)
+{
+	return code__is_alive(table->target->process.pid, &table->target->runtime.offsets,
+			      code->address);
+}
+
+bool code_table__is_in_place(const struct code_table *table, const struct known_code *code)
+{
+	uint64_t now = code_identity__read(table->target, code->address);
+
+	return code_identity_is_whole(now) && !is_another(code, now) && lives(table, code);
+}
+
+/* Reads CODE, which has no name where what is at its address by now is another one, or freed.  That
+ * is read last: where the sample's is there and lives, so it did in between. */
+static void read_code(struct code_table *table, struct known_code *code)
+{
+	const struct runtime *runtime = &table->target->runtime;
+	bool is_whole;
+	uint64_t now;
+	int error = code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
+			       code->address, &code->code);
+	bool doubtful = !error && !code->code.hidden && !is_consistent(table, code);
+
+	table->held += bytes_of(&code->code);
+	now = code_identity__read(table->target, code->address);
+	is_whole = code_identity_is_whole(now);
+	code->gone = is_another(code, now) ||
+		     (is_whole && !code->code.hidden && (doubtful || !lives(table, code)));
+	if (!error && !code->code.hidden && (!is_whole || code->gone))
+		free_code(table, code);
+	if (!code_identity_is_whole(code->identity) && !is_another(code, now))
+		code->identity = now;
+}
+
+static bool may_read(const struct code_table *table)
+{
+	int64_t passed_ns = now_ns() - table->start_ns;
+
+	return table->held < HELD_BYTES_MAX &&
+	       table->reading_ns < READING_NS + passed_ns / READING_PART;
+}
+
+/* The same within the limits. */
+static void name_code(struct code_table *table, struct known_code *code)
+{
+	int64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	if (may_read(table))
+		read_code(table, code);
+	table->added(table->context, code);
+	table->reading_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+}
+
+static void insert(struct code_table *table, struct known_code *code)
+{
+	table->objects++;
+	table->unnamed += !code->code.name && !code->code.hidden;
+	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
+}
+
+static struct known_code *new_code(uint64_t address, uint64_t identity)
+{
+	struct known_code *code = xcalloc(1, sizeof(*code));
+
+	code->address = address;
+	code->identity = identity;
+	return code;
+}
+
+/* The one that is known at ADDRESS, and may be what has IDENTITY. */
+static struct known_code *find(struct code_table *table, uint64_t address, uint64_t identity)
+{
+	struct known_code *code;
+
+	HASH_FIND(hh, table->codes, &address, sizeof(address), code);
+	if (code && !is_another(code, identity))
+		return code;
+	if (code)
+		retire(table, code);
+	return revive(table, address, identity);
+}
+
+static bool is_full(const struct code_table *table)
+{
+	return HASH_COUNT(table->codes) >= CODES_MAX;
+}
+
+static struct known_code *get_surplus(struct code_table *table)
+{
+	if (!table->surplus.surplus) {
+		table->surplus.surplus = true;
+		table->added(table->context, &table->surplus);
+	}
+	return &table->surplus;
+}
+
+struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity)
+{
+	struct known_code *code = find(table, address, identity);
+
+	if (code)
+		return code;
+	if (is_full(table))
+		return get_surplus(table);
+	code = new_code(address, identity);
+	name_code(table, code);
+	insert(table, code);
+	return code;
+}
+
+void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,
+		       struct code *code)
+{
+	struct known_code *known = find(table, address, identity);
+
+	if ((known && (known->code.name || known->code.hidden)) || (!known && is_full(table)) ||
+	    table->held >= HELD_BYTES_MAX) {
+		code__free(code);
+		return;
+	}
+	if (known) {
+		table->unnamed--;
+		table->named++;
+		known->identity = identity;
+		forget_locations(known);
+	} else {
+		known = new_code(address, identity);
+	}
+	known->code = *code;
+	known->gone = false;
+	table->held += bytes_of(code);
+	table->added(table->context, known);
+	if (!known->hh.tbl)
+		insert(table, known);
+}
+
+/* Whether CODE, at whose address nothing can be read by now, was there. */
+static bool is_unmapped(const struct known_code *code, uint64_t identity)
+{
+	return code->identity && !identity && !code->code.hidden;
+}
+
+/* What is at CODE's address by now has IDENTITY: retires CODE where that is another one, or none
+ * though the process's memory is READABLE.  One that was not there to be read has come back where
+ * equal ones are made again and again; returns whether it has a name by now. */
+static bool check(struct code_table *table, struct known_code *code, uint64_t identity,
+		  bool readable)
+{
+	if (is_another(code, identity) || (readable && is_unmapped(code, identity))) {
+		retire(table, code);
+		return false;
+	}
+	if (!code_identity_is_whole(identity) || code->code.name || code->code.hidden)
+		return false;
+	forget_locations(code);
+	name_code(table, code);
+	table->unnamed -= !!code->code.name;
+	return code->code.name;
+}
+
+size_t code_table__check(struct code_table *table)
+{
+	size_t count = HASH_COUNT(table->codes), named = table->named, i = 0;
+	uint64_t *addresses = deputy__lend(xreallocarray(NULL, count, sizeof(*addresses)));
+	uint64_t *identities = deputy__lend(xreallocarray(NULL, count, sizeof(*identities)));
+	struct known_code *code, *next;
+	bool readable = false;
+
+	table->named = 0;
+	for (code = table->codes; code; code = code->hh.next)
+		addresses[i++] = code->address;
+	code_identity__read_each(table->target, addresses, identities, count);
+	/* Of what has ended, nothing can be read. */
+	for (i = 0; i < count && !readable; i++)
+		readable = identities[i];
+	i = 0;
+	/* In the same order. */
+	HASH_ITER (hh, table->codes, code, next)
+		named += check(table, code, identities[i++], readable);
+	free(deputy__take_back(identities));
+	free(deputy__take_back(addresses));
+	return named;
+}
+
+void code_table__account(const struct code_table *table, struct ledger *ledger)
+{
+	ledger->code_objects += table->objects;
+	ledger->unnamed_code_objects += table->unnamed;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The code objects of one process that are known, by address. */
+#ifndef PYBPFPROF_CODE_TABLE_H
+#define PYBPFPROF_CODE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash_table.h"
+#include "profile/ledger.h"
+#include "python/code.h"
+#include "sampling/targets.h"
+
+/* Which instruction it is, in which copy. */
+struct place {
+	int32_t position;
+	uint32_t copy;
+};
+
+struct known_location {
+	struct place place; /* key */
+	uint32_t location;
+	uint64_t generation; /* of the copies that it was found in */
+	UT_hash_handle hh;
+};
+
+struct known_code {
+	uint64_t address;  /* key, with the next for those that were replaced */
+	uint64_t identity; /* as a frame has it; 0: could not be read */
+	struct code code;  /* zero where it could not be read ... */
+	bool gone;	   /* ... because it had been freed, and perhaps replaced, by then */
+	bool surplus;	   /* it stands for all that there is no room for */
+	uint32_t function; /* the user's own, like the locations */
+	struct known_location *locations;
+	UT_hash_handle hh;
+};
+
+struct code_table;
+
+/* The user's word for a code object that was just read, or read again; sets CODE->function. */
+typedef void (*code_table__added)(void *context, struct known_code *code);
+
+/* The same for one that another has replaced; it may come back, and is not added anew then. */
+typedef void (*code_table__replaced)(void *context, const struct known_code *code);
+
+/* An empty table for TARGET, which must outlive it.  Free with code_table__free, NULL too. */
+struct code_table *code_table__new(const struct target_process *target, code_table__added added,
+				   code_table__replaced replaced, void *context);
+void code_table__free(struct code_table *table);
+
+/* The code object that was at ADDRESS when its identity was IDENTITY (0: not known then), read
+ * where it is not known; the surplus one where too many are.  Valid until the next call. */
+struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity);
+
+/* Whether CODE is at its address still, so that what was read there is its own. */
+bool code_table__is_in_place(const struct code_table *table, const struct known_code *code);
+
+/* Takes CODE for what is at ADDRESS and has IDENTITY, without reading it, unless that is known by
+ * name.  What CODE points to is the table's afterwards, or freed. */
+void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,
+		       struct code *code);
+
+/* Reads all identities again and forgets what is another one by now; returns how many code objects
+ * have got a name that had none before. */
+size_t code_table__check(struct code_table *table);
+
+/* Adds to CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
+void code_table__account(const struct code_table *table, struct ledger *ledger);
+
+#endif

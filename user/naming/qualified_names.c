@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * From 3.11 on a code object knows its qualified name.  Before that only the function
+ * object does, and a frame does not tell which that is.  To name the class by the type
+ * of a frame's first argument would be a guess: that may be a subclass, and costs reads
+ * in each sample.  But whose __code__ the code object is has a __qualname__, and most
+ * functions can be reached from the modules (function_search.c).  So when code objects
+ * were seen for the first time, user space goes through all functions once, and the
+ * sampling knows nothing of it.
+ *
+ * A function's name is believed to be its code's where nobody has given it another one:
+ * where __name__ is co_name, the last part of __qualname__ is, too, there is no
+ * __wrapped__, by which functools.wraps leaves a trace, and what was written within a
+ * function, as its code says, has "<locals>" in its name: each class that namedtuple makes
+ * gives its own name to functions that all of them share the code of.  Of several functions with
+ * one code object all have to say the same.  The process runs on meanwhile, so a function is read
+ * again after its names were, and after it the identity of the code object, which has to be that of
+ * the samples.
+ *
+ * The profile knows a function by its bare name, its file and its line, which several
+ * code objects may share: those of a module that was loaded anew, say, or of several
+ * processes.  It is given the qualified name when all of them were found to have that
+ * one.  What has no file of its own (<string>) is not looked for, nor what has no name
+ * (<lambda>), for there these three tell nothing.
+ *
+ * A search that its process's end cuts short names nothing: what it did not come to might have had
+ * the same code under another name.  Nor has that code a say in its function's name then.
+ *
+ * What is not found keeps its bare name: a function within a function, and all of 2.7,
+ * whose functions do not know in which class they were written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "naming/code_identity.h"
+#include "naming/qualified_names.h"
+#include "naming/thread_names.h"
+#include "python/dict.h"
+#include "python/function_search.h"
+#include "target/deputy.h"
+#include "target/target_memory.h"
+
+/* What was not found may be in a module that was just being loaded: it is looked for again. */
+#define SEARCHES 2
+
+/* A search goes on for this long at a time, for stacks wait meanwhile; at the end of a recording it
+ * comes to its own. */
+#define STEP_NS	     20000000LL
+#define LAST_STEP_NS 1000000000LL
+
+/* Of co_flags. */
+#define CODE_NESTED 0x10
+
+/* Before any moment at which a search is due. */
+#define NOTHING_IS_DUE (-1)
+
+/* Between two searches; and after each step so much that searching takes a twentieth of a core. */
+#define PAUSE_NS	 500000000LL
+#define PAUSE_A_DURATION 20
+
+/* A code object that is looked for. */
+struct wanted {
+	uint64_t address; /* key */
+	uint64_t identity;
+	uint32_t function;
+	unsigned int searches; /* in which it was looked for, the current one included */
+	char *name;	       /* co_name */
+	char *qualified;       /* NULL: not found */
+	bool contradictory;
+	UT_hash_handle hh;
+};
+
+struct searched_process {
+	uint64_t serial; /* key */
+	pid_t pid;
+	const struct target_process *target;
+	struct wanted *wanted;
+	struct function_search *search; /* NULL: none is under way */
+	int64_t due_ns;
+	UT_hash_handle hh;
+};
+
+/* A function of the profile, and what its code objects are called. */
+struct shared_name {
+	uint32_t function; /* key */
+	string_id bare, qualified;
+	uint64_t codes, found;
+	bool contradictory;
+	UT_hash_handle hh;
+};
+
+struct qualified_names {
+	struct profile *profile;
+	struct searched_process *processes;
+	struct shared_name *functions;
+};
+
+struct qualified_names *qualified_names__new(struct profile *profile)
+{
+	struct qualified_names *names = xcalloc(1, sizeof(*names));
+
+	names->profile = profile;
+	return names;
+}
+
+static void forget(struct searched_process *process, struct wanted *wanted)
+{
+	HASH_DEL(process->wanted, wanted);
+	free(wanted->qualified);
+	free(wanted->name);
+	free(wanted);
+}
+
+static void forget_all(struct searched_process *process)
+{
+	struct wanted *wanted, *next;
+
+	HASH_ITER (hh, process->wanted, wanted, next)
+		forget(process, wanted);
+	function_search__free(process->search);
+	process->search = NULL;
+}
+
+void qualified_names__free(struct qualified_names *names)
+{
+	struct searched_process *process, *next_process;
+	struct shared_name *function, *next_function;
+
+	if (!names)
+		return;
+	HASH_ITER (hh, names->processes, process, next_process) {
+		forget_all(process);
+		HASH_DEL(names->processes, process);
+		free(process);
+	}
+	HASH_ITER (hh, names->functions, function, next_function) {
+		HASH_DEL(names->functions, function);
+		free(function);
+	}
+	free(names);
+}
+
+static struct searched_process *find_process(const struct qualified_names *names,
+					     const struct target_process *target)
+{
+	struct searched_process *process;
+
+	HASH_FIND(hh, names->processes, &target->key.serial, sizeof(uint64_t), process);
+	return process;
+}
+
+/* Gives the function the name that all its code objects have; else it has the bare one. */
+static void set_name(struct qualified_names *names, const struct shared_name *shared)
+{
+	bool agreed = shared->found && shared->found == shared->codes && !shared->contradictory;
+
+	names->profile->functions[shared->function].name =
+		agreed ? shared->qualified : shared->bare;
+}
+
+static void add_code(struct qualified_names *names, uint32_t function)
+{
+	struct shared_name *shared;
+
+	HASH_FIND(hh, names->functions, &function, sizeof(function), shared);
+	if (!shared) {
+		shared = xcalloc(1, sizeof(*shared));
+		shared->function = function;
+		shared->bare = names->profile->functions[function].name;
+		HASH_ADD(hh, names->functions, function, sizeof(shared->function), shared);
+	}
+	shared->codes++;
+	set_name(names, shared);
+}
+
+static void add_name(struct qualified_names *names, uint32_t function, const char *qualified)
+{
+	string_id name = profile__string(names->profile, qualified);
+	struct shared_name *shared;
+
+	HASH_FIND(hh, names->functions, &function, sizeof(function), shared);
+	shared->contradictory |= shared->found && shared->qualified != name;
+	shared->qualified = name;
+	shared->found++;
+	set_name(names, shared);
+}
+
+void qualified_names__want(struct qualified_names *names, const struct target_process *target,
+			   const struct known_code *code)
+{
+	struct searched_process *process = find_process(names, target);
+	struct wanted *wanted;
+
+	if (target->runtime.offsets.function_qualname == OFFSET_ABSENT || !code->code.name ||
+	    *code->code.name == '<' || *code->code.filename == '<')
+		return;
+	if (!process) {
+		process = xcalloc(1, sizeof(*process));
+		process->serial = target->key.serial;
+		process->pid = target->process.pid;
+		process->target = target;
+		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
+	}
+	HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
+	if (wanted)
+		forget(process, wanted);
+	wanted = xcalloc(1, sizeof(*wanted));
+	wanted->address = code->address;
+	wanted->identity = code->identity;
+	wanted->function = code->function;
+	wanted->name = xstrdup(code->code.name);
+	HASH_ADD(hh, process->wanted, address, sizeof(wanted->address), wanted);
+	add_code(names, code->function);
+}
+
+/* Whether functools.wraps gave FUNCTION the names of another one, or may have. */
+static bool is_wrapper(struct object_reader *reader, const struct function_object *function)
+{
+	uint64_t key = 0, wrapped;
+	struct dict dict;
+
+	if (!function->dict)
+		return false;
+	if (dict__read(reader, function->dict, &dict))
+		return true;
+	wrapped = dict__find(reader, &dict, "__wrapped__", &key);
+	dict__free(&dict);
+	return wrapped;
+}
+
+/* Whether the code object says of itself that it is within a function, but QUALIFIED does not. */
+static bool was_within(const struct searched_process *process, uint64_t code, const char *qualified)
+{
+	const struct runtime *runtime = &process->target->runtime;
+	uint32_t flags;
+
+	return target_memory__read(process->pid, code + runtime->offsets.code_flags, &flags,
+				   sizeof(flags)) ||
+	       (flags & CODE_NESTED && !strstr(qualified, "<locals>"));
+}
+
+/* Whether QUALIFIED is NAME, or ends with a dot and it. */
+static bool ends_with(const char *qualified, const char *name)
+{
+	size_t length = strlen(qualified), end = strlen(name);
+
+	if (length < end || strcmp(qualified + length - end, name) != 0)
+		return false;
+	return length == end || qualified[length - end - 1] == '.';
+}
+
+static void take_name(const struct searched_process *process, struct object_reader *reader,
+		      const struct function_object *function, struct wanted *wanted)
+{
+	char *name = deputy__lend(object__text(reader, function->name));
+	char *qualified = deputy__lend(object__text(reader, function->qualified_name));
+
+	if (name && qualified && strcmp(name, wanted->name) == 0 && ends_with(qualified, name) &&
+	    !was_within(process, function->code, qualified) && !is_wrapper(reader, function) &&
+	    function_search__is_same(reader, function) &&
+	    code_identity__read(process->target, function->code) == wanted->identity) {
+		wanted->contradictory |= wanted->qualified && strcmp(wanted->qualified, qualified);
+		free(wanted->qualified);
+		wanted->qualified = deputy__take_back(qualified);
+		qualified = NULL;
+	}
+	free(deputy__take_back(qualified));
+	free(deputy__take_back(name));
+}
+
+static void look_at_function(void *context, struct object_reader *reader,
+			     const struct function_object *function)
+{
+	struct searched_process *process = context;
+	struct wanted *wanted;
+
+	HASH_FIND(hh, process->wanted, &function->code, sizeof(function->code), wanted);
+	if (wanted && wanted->identity && wanted->searches)
+		take_name(process, reader, function, wanted);
+}
+
+/* Takes the names that were found, and what is not to be looked for again off the list. */
+static void settle(struct qualified_names *names, struct searched_process *process)
+{
+	bool cut = function_search__extent(process->search)->cut;
+	struct wanted *wanted, *next;
+
+	HASH_ITER (hh, process->wanted, wanted, next) {
+		bool named = wanted->qualified && !wanted->contradictory && !cut;
+
+		if (named)
+			add_name(names, wanted->function, wanted->qualified);
+		if (named || wanted->searches == SEARCHES) {
+			forget(process, wanted);
+			continue;
+		}
+		free(wanted->qualified);
+		wanted->qualified = NULL;
+		wanted->contradictory = false;
+	}
+}
+
+static void start(struct searched_process *process)
+{
+	const struct runtime *runtime = &process->target->runtime;
+
+	for (struct wanted *wanted = process->wanted; wanted; wanted = wanted->hh.next)
+		wanted->searches++;
+	process->search = function_search__new(process->pid, &runtime->offsets,
+					       runtime->interpreters, look_at_function, process);
+}
+
+static void end(struct qualified_names *names, struct searched_process *process, int64_t now_ns)
+{
+	const struct function_search_extent *extent = function_search__extent(process->search);
+	unsigned int wanted = HASH_COUNT(process->wanted);
+
+	settle(names, process);
+	log__debug("process %d: looked for %u qualified names, in %llu classes, at %llu objects%s, "
+		   "for %.1f ms; %u are still wanted",
+		   process->pid, wanted, (unsigned long long)extent->classes,
+		   (unsigned long long)extent->objects, extent->cut ? ", and not all" : "",
+		   extent->duration_ns / 1e6, HASH_COUNT(process->wanted));
+	process->due_ns = now_ns + PAUSE_NS + PAUSE_A_DURATION * extent->duration_ns;
+	function_search__free(process->search);
+	process->search = NULL;
+}
+
+/* Goes on with the search that is under way, or with a new one, where that is due; returns false
+ * where it needs more time. */
+static bool search_on(struct qualified_names *names, struct searched_process *process,
+		      int64_t now_ns, int64_t *left_ns)
+{
+	bool due = now_ns == THREAD_NAMES_ALL || now_ns >= process->due_ns;
+	bool wanted = process->search ? due || now_ns == NOTHING_IS_DUE : due && process->wanted;
+	int64_t before_ns = *left_ns;
+
+	if (process->target->ended || !wanted)
+		return true;
+	if (!process->search)
+		start(process);
+	if (!function_search__go_on(process->search, left_ns)) {
+		process->due_ns = now_ns + PAUSE_A_DURATION * (before_ns - *left_ns);
+		return false;
+	}
+	end(names, process, now_ns);
+	return true;
+}
+
+/* The same for all processes, in turn, for LEFT_NS. */
+static void search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
+{
+	unsigned int count = HASH_COUNT(names->processes);
+
+	for (unsigned int i = 0; i < count && left_ns > 0; i++) {
+		struct searched_process *process = names->processes;
+
+		if (!search_on(names, process, now_ns, &left_ns))
+			return;
+		/* To the end of the row. */
+		HASH_DEL(names->processes, process);
+		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
+	}
+}
+
+void qualified_names__read(struct qualified_names *names, int64_t now_ns)
+{
+	if (now_ns != THREAD_NAMES_ALL) {
+		search_all(names, now_ns, STEP_NS);
+		return;
+	}
+	/* A search that is under way is not for what came since. */
+	search_all(names, NOTHING_IS_DUE, LAST_STEP_NS);
+	search_all(names, now_ns, LAST_STEP_NS);
+}
+
+bool qualified_names__are_all_found(const struct qualified_names *names)
+{
+	return !names->processes;
+}
+
+/* A code object that no search has come to, and nobody can look for any more, has no say in its
+ * function's name. */
+static void remove_code(struct qualified_names *names, const struct wanted *wanted)
+{
+	struct shared_name *shared;
+
+	HASH_FIND(hh, names->functions, &wanted->function, sizeof(wanted->function), shared);
+	shared->codes--;
+	set_name(names, shared);
+}
+
+void qualified_names__forget(struct qualified_names *names, const struct target_process *target)
+{
+	struct searched_process *process = find_process(names, target);
+	struct wanted *wanted, *next;
+
+	if (!process)
+		return;
+	/* One that is under way has not come to its end. */
+	HASH_ITER (hh, process->wanted, wanted, next)
+		if (wanted->searches <= !!process->search)
+			remove_code(names, wanted);
+	forget_all(process);
+	HASH_DEL(names->processes, process);
+	free(process);
+}
+
+void qualified_names__keep(const struct qualified_names *names, struct profile_numbers *numbers)
+{
+	const struct shared_name *shared;
+
+	for (shared = names->functions; shared; shared = shared->hh.next) {
+		numbers->strings[shared->bare] = PROFILE_KEPT;
+		numbers->strings[shared->qualified] = PROFILE_KEPT;
+	}
+}
+
+void qualified_names__renumber(struct qualified_names *names, const struct profile_numbers *numbers)
+{
+	for (struct shared_name *shared = names->functions; shared; shared = shared->hh.next) {
+		shared->bare = numbers->strings[shared->bare];
+		shared->qualified = numbers->strings[shared->qualified];
+	}
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a definition's frame records to locations of a profile. */
+#ifndef PYBPFPROF_SYMBOLIZER_H
+#define PYBPFPROF_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "naming/thread_names.h"
+#include "naming/threads_apart.h"
+#include "profile/profile.h"
+#include "pybpfprof.h"
+#include "sampling/targets.h"
+
+/* How much of a line is wanted. */
+enum line_detail {
+	LINES_CURRENT,	/* the line of the current instruction */
+	LINES_FUNCTION, /* -F: the function's first line */
+	LINES_NONE,	/* --nolineno */
+};
+
+struct symbolizer;
+
+/* Adds to PROFILE, which must outlive the symbolizer.  Free with symbolizer__free, NULL too. */
+struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines);
+void symbolizer__free(struct symbolizer *symbolizer);
+
+/* From now on; at first it is THREADS_SOME. */
+void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_detail detail);
+
+/* Makes a process known; TARGET must live until symbolizer__end_target, or as long as the
+ * symbolizer. */
+void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target);
+
+/* Whether anything of TARGET was sampled. */
+bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
+			     const struct target_process *target);
+
+/* TARGET, of which something was sampled, has another identity by now. */
+void symbolizer__describe(struct symbolizer *symbolizer, const struct target_process *target);
+
+/* Takes the names of a code object from the kernel's record of it. */
+void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record,
+		       size_t size);
+
+/* The thread and the stack in the profile that DEFINITION stands for; reads the names of code
+ * objects that were not seen before.  False where the process is not known. */
+bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
+			uint32_t *thread, uint32_t *stack);
+
+/* Names the threads and the functions that were defined, as thread_names__read and
+ * qualified_names__read do.  Returns when to do that again, as thread_names__read. */
+int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns);
+
+/* Has the code objects of TARGET identified so in each of its samples. */
+typedef void (*symbolizer__identify)(void *context, const struct target_process *target,
+				     enum identification identify);
+
+/* Reads the identities of all known code objects of what was sampled again.  Before that, all that
+ * was counted so far is to be harvested, and afterwards, what was counted since the last check and
+ * is in doubt is not to be named.  Returns whether all stacks are to be defined anew. */
+bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context);
+
+/* There were SAMPLES of THREAD with STACK: its process is to be checked. */
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
+		     uint64_t samples);
+
+/* Whether samples of THREAD with STACK since the last check may have been another stack's. */
+bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
+
+/* The stack in the profile that says OUTCOME, instead of one in doubt. */
+uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome);
+
+/* Ends all doubts: what was in doubt is counted. */
+void symbolizer__settle(struct symbolizer *symbolizer);
+
+/* TARGET has ended, or runs another program.  It is the symbolizer's from now on, which frees it
+ * once its last stacks are defined. */
+void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target);
+
+/* The first thread of TARGET, as the profile numbers it: for samples of which no more is known. */
+uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
+				  const struct target_process *target);
+
+/* Keeps all that the symbolizer refers to, in the profile; and after its compaction takes the new
+ * numbers.  There must be no doubts. */
+void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_numbers *numbers);
+void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_numbers *numbers);
+
+/* Fills CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
+void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger);
+
+#endif

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The kernel has 15 characters of a thread's name, and before 3.14 Python does
+ * not tell it any.  The name is an attribute of the Thread object, and those of
+ * all threads that live are in a dict of the module threading:
+ *
+ *	interpreter -> modules["threading"]._active[ident]._name
+ *
+ * The ident is pthread_self(), which is the thread pointer; a sample brings it
+ * along.  But it is an address, which the next thread may have again as soon as
+ * this one has ended.  So a name is believed where the Thread object has the
+ * thread's tid too, as from 3.8 on; before that, where the thread still lives
+ * after its name was read.
+ *
+ * The process runs on all the while, and what was freed may be something else
+ * by now.  So a thread is read twice, and what is not the same both times is not
+ * believed.  Whatever is not as it should be leaves the thread with the name
+ * that the kernel has.
+ *
+ * A thread is looked for with the first stack that is seen of it.  Mostly that is
+ * one of its first moments, before it is in the dict: while it waits for the GIL
+ * there, any time may pass.  So one that was not found is looked for again, soon at
+ * first, then when it is half as old again: also one that Python does not know is
+ * looked for a few times only.  All are read again once in a while and at the end,
+ * for a program may name them anew: the last name counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "base/xalloc.h"
+#include "naming/thread_names.h"
+#include "python/dict.h"
+#include "python/interpreters.h"
+#include "python/object.h"
+#include "target/deputy.h"
+#include "target/process.h"
+#include "target/target_memory.h"
+
+/* Thread._native_id. */
+#define NATIVE_ID_SINCE 0x03080000
+
+/* How often all names are read again: the seldomer, the more threads there are to read. */
+#define AGAIN_NS	  10000000000LL
+#define AGAIN_NS_A_THREAD 50000000LL
+
+/* How soon a thread that was not found is looked for again at the earliest. */
+#define RETRY_NS 2000000LL
+
+/* Who looks for one reads the idents of all that live, up to half a microsecond each: a twentieth
+ * of the time goes into that. */
+#define REST_NS_A_THREAD 10000LL
+
+/* So much of names and of new names is read of one process; then its threads keep what they have.
+ */
+#define NAMES_BYTES_MAX (64 * 1024 * 1024)
+
+/* How often it is looked whether there is another interpreter, while a thread is not found. */
+#define ACTIVES_NS 500000000LL
+
+/* A sampled thread; of several that had one ident in turn, the last. */
+struct sampled_thread {
+	uint64_t ident; /* key */
+	pid_t tid;
+	uint32_t thread;  /* in the profile */
+	int64_t since_ns; /* when it was first looked for in vain; 0: never */
+	int64_t due_ns;	  /* when it is to be looked for; THREAD_NAMES_NEVER: it was found */
+	bool wanted;	  /* just now */
+	UT_hash_handle hh;
+};
+
+struct thread_names {
+	struct profile *profile;
+	const struct target_process *target;
+	struct sampled_thread *threads;
+	bool nested;	    /* the process is in a PID namespace of its own */
+	int64_t due_ns;	    /* when the first thread is to be looked for */
+	int64_t rested_ns;  /* not before that */
+	int64_t again_ns;   /* when all are due to be read again */
+	int64_t actives_ns; /* when the next are due to be looked up anew */
+	size_t names_bytes; /* that were read and not known yet */
+	/* Where the dicts of each interpreter's threads are. */
+	uint64_t actives[INTERPRETERS_MAX];
+	size_t active_count;
+};
+
+struct thread_names *thread_names__new(struct profile *profile, const struct target_process *target)
+{
+	struct thread_names *names = xcalloc(1, sizeof(*names));
+
+	names->profile = profile;
+	names->target = target;
+	names->nested =
+		process__inner_tid(target->process.pid, target->process.pid) != target->process.pid;
+	names->due_ns = THREAD_NAMES_NEVER;
+	return names;
+}
+
+struct thread_names *thread_names__fork(const struct thread_names *parent,
+					const struct target_process *target)
+{
+	struct thread_names *names = xcalloc(1, sizeof(*names));
+
+	*names = *parent;
+	names->target = target;
+	names->threads = NULL;
+	names->due_ns = THREAD_NAMES_NEVER;
+	names->rested_ns = 0;
+	names->names_bytes = 0;
+	return names;
+}
+
+void thread_names__forget(struct thread_names *names)
+{
+	struct sampled_thread *thread, *next;
+
+	HASH_ITER (hh, names->threads, thread, next) {
+		HASH_DEL(names->threads, thread);
+		free(thread);
+	}
+	names->active_count = 0;
+	names->again_ns = 0;
+	names->due_ns = THREAD_NAMES_NEVER;
+}
+
+void thread_names__free(struct thread_names *names)
+{
+	if (!names)
+		return;
+	thread_names__forget(names);
+	free(names);
+}
+
+static struct sampled_thread *find_thread(const struct thread_names *names, uint64_t ident)
+{
+	struct sampled_thread *thread;
+
+	HASH_FIND(hh, names->threads, &ident, sizeof(ident), thread);
+	return thread;
+}
+
+bool thread_names__see(struct thread_names *names, const struct definition *definition,
+		       uint32_t thread)
+{
+	uint64_t ident = definition->thread_id;
+	struct profile_thread *entry = &names->profile->threads[thread];
+	struct sampled_thread *known = find_thread(names, ident);
+	pid_t tid = definition->tid;
+
+	/* It has one no more when it ends. */
+	if (!ident)
+		return entry->named;
+	if (!known) {
+		known = xcalloc(1, sizeof(*known));
+		known->ident = ident;
+		HASH_ADD(hh, names->threads, ident, sizeof(known->ident), known);
+	} else if (known->tid == tid) {
+		return entry->named;
+	}
+	known->tid = tid;
+	known->thread = thread;
+	known->since_ns = known->due_ns = 0;
+	entry->named = false;
+	names->due_ns = 0;
+	return false;
+}
+
+/* The dict of an interpreter's living threads; 0 where it has not imported threading. */
+static uint64_t find_active(struct object_reader *reader, uint64_t interpreter)
+{
+	uint64_t modules, threading = 0, active = 0, key = 0;
+	struct dict dict;
+
+	if (target_memory__read_pointer(reader->pid, interpreter + reader->offsets->interp_modules,
+					&modules))
+		return 0;
+	if (!dict__read(reader, modules, &dict))
+		threading = dict__find(reader, &dict, "threading", &key);
+	dict__free(&dict);
+	if (threading && !dict__read_attributes(reader, threading, &dict))
+		active = dict__find(reader, &dict, "_active", &key);
+	dict__free(&dict);
+	return active;
+}
+
+static void find_actives(struct thread_names *names, struct object_reader *reader)
+{
+	struct interpreters all;
+
+	interpreters__read(reader->pid, reader->offsets, names->target->runtime.interpreters, &all);
+	names->active_count = 0;
+	for (size_t i = 0; i < all.count; i++) {
+		names->actives[names->active_count] = find_active(reader, all.addresses[i]);
+		if (names->actives[names->active_count])
+			names->active_count++;
+	}
+}
+
+/* The attributes of a Thread object, and their names up to 2.7 and later. */
+enum attribute { IDENT, NATIVE_ID, NAME, ATTRIBUTES };
+static const char *const names_2[] = { "_Thread__ident", NULL, "_Thread__name" };
+static const char *const names_3[] = { "_ident", "_native_id", "_name" };
+
+struct attributes {
+	uint64_t ident;
+	uint64_t native_id; /* 0: there is none */
+	char *name;	    /* NULL: not readable */
+};
+
+/* Reads Thread objects, one after another. */
+struct thread_reader {
+	struct object_reader objects;
+	uint64_t keys[ATTRIBUTES]; /* of the one before */
+};
+
+static bool has_attribute(const struct thread_reader *reader, enum attribute attribute)
+{
+	return attribute != NATIVE_ID || reader->objects.offsets->version >= NATIVE_ID_SINCE;
+}
+
+static struct attributes read_attributes(struct thread_reader *reader, uint64_t address)
+{
+	struct object_reader *objects = &reader->objects;
+	const char *const *names = objects->offsets->version >> 24 == 2 ? names_2 : names_3;
+	uint64_t addresses[ATTRIBUTES] = { 0 }, ints[NAME];
+	struct attributes attributes = { 0 };
+	struct dict dict;
+
+	if (dict__read_attributes(objects, address, &dict))
+		return attributes;
+	for (enum attribute i = 0; i < ATTRIBUTES; i++)
+		if (has_attribute(reader, i))
+			addresses[i] = dict__find(objects, &dict, names[i], &reader->keys[i]);
+	dict__free(&dict);
+	object__ints(objects, addresses, NAME, ints);
+	attributes.ident = ints[IDENT];
+	attributes.native_id = has_attribute(reader, NATIVE_ID) ? ints[NATIVE_ID] : 0;
+	if (addresses[NAME])
+		attributes.name = deputy__lend(object__text(objects, addresses[NAME]));
+	return attributes;
+}
+
+static bool are_same(const struct attributes *first, const struct attributes *second)
+{
+	return first->name && second->name && strcmp(first->name, second->name) == 0 &&
+	       first->ident == second->ident && first->native_id == second->native_id;
+}
+
+/* Whether a Thread object with these attributes is that of the sampled THREAD. */
+static bool belongs_to(const struct thread_names *names, const struct sampled_thread *thread,
+		       const struct attributes *attributes)
+{
+	const struct process *process = &names->target->process;
+	/* Up to 3.13 the thread that os.fork() gives a child keeps its number in the parent. */
+	bool numbered = attributes->native_id && !(process->forked && thread->tid == process->pid);
+	pid_t inner_tid;
+
+	if (attributes->ident != thread->ident)
+		return false;
+	if (numbered && !names->nested)
+		return attributes->native_id == (uint64_t)thread->tid;
+	inner_tid = process__inner_tid(process->pid, thread->tid);
+	return inner_tid && (!numbered || attributes->native_id == (uint64_t)inner_tid);
+}
+
+/* Takes note of what a name takes that is to be kept, or changes while it is read. */
+static void spend(struct thread_names *names, const struct profile_thread *entry, const char *name)
+{
+	if (name && strcmp(name, names->profile->strings[entry->name]) != 0)
+		names->names_bytes += strlen(name);
+}
+
+static void name_thread(struct thread_names *names, struct thread_reader *reader,
+			struct sampled_thread *thread, uint64_t address)
+{
+	struct profile_thread *entry = &names->profile->threads[thread->thread];
+	struct attributes first, second;
+
+	if (names->names_bytes > NAMES_BYTES_MAX)
+		return;
+	first = read_attributes(reader, address);
+	second = read_attributes(reader, address);
+	spend(names, entry, first.name);
+	if (are_same(&first, &second) && *first.name && belongs_to(names, thread, &first)) {
+		entry->name = profile__string(names->profile, first.name);
+		entry->named = true;
+		thread->due_ns = THREAD_NAMES_NEVER;
+		thread->wanted = false;
+	}
+	free(deputy__take_back(first.name));
+	free(deputy__take_back(second.name));
+}
+
+/* Names the wanted threads that are in the dict at ACTIVE.  Returns how many are in it. */
+static size_t read_active(struct thread_names *names, struct thread_reader *reader, uint64_t active)
+{
+	struct sampled_thread *thread;
+	struct dict dict;
+	uint64_t *idents;
+	size_t count;
+
+	if (dict__read(&reader->objects, active, &dict))
+		return 0;
+	count = dict.count;
+	idents = deputy__lend(xcalloc(count, sizeof(*idents)));
+	object__ints(&reader->objects, dict.keys, count, idents);
+	for (size_t i = 0; i < count; i++) {
+		thread = find_thread(names, idents[i]);
+		if (thread && thread->wanted)
+			name_thread(names, reader, thread, dict.values[i]);
+	}
+	free(deputy__take_back(idents));
+	dict__free(&dict);
+	return count;
+}
+
+static void want_threads(struct thread_names *names, int64_t now_ns, bool all)
+{
+	struct sampled_thread *thread, *next;
+
+	HASH_ITER (hh, names->threads, thread, next)
+		thread->wanted = all || now_ns >= thread->due_ns;
+}
+
+/* Sees to it that the threads that were not found are looked for again. */
+static void put_off_rest(struct thread_names *names, int64_t now_ns)
+{
+	struct sampled_thread *thread, *next;
+	int64_t pause_ns;
+
+	names->due_ns = THREAD_NAMES_NEVER;
+	HASH_ITER (hh, names->threads, thread, next) {
+		if (thread->wanted && thread->due_ns != THREAD_NAMES_NEVER) {
+			if (!thread->since_ns)
+				thread->since_ns = now_ns;
+			pause_ns = (now_ns - thread->since_ns) / 2;
+			thread->due_ns = now_ns + (pause_ns > RETRY_NS ? pause_ns : RETRY_NS);
+		}
+		if (thread->due_ns < names->due_ns)
+			names->due_ns = thread->due_ns;
+	}
+}
+
+int64_t thread_names__due(const struct thread_names *names)
+{
+	return names->due_ns > names->rested_ns ? names->due_ns : names->rested_ns;
+}
+
+/* Names the wanted threads that are in the dicts of all interpreters.  From the main one, which is
+ * the oldest and most threads come from: its word counts.  Returns how many live. */
+static size_t read_actives(struct thread_names *names, struct thread_reader *reader)
+{
+	size_t living = 0;
+
+	for (size_t i = names->active_count; i > 0; i--)
+		living += read_active(names, reader, names->actives[i - 1]);
+	return living;
+}
+
+static bool is_any_wanted(const struct thread_names *names)
+{
+	const struct sampled_thread *thread = names->threads;
+
+	while (thread && !thread->wanted)
+		thread = thread->hh.next;
+	return thread;
+}
+
+int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t processes)
+{
+	const struct target_process *target = names->target;
+	bool all = now_ns == THREAD_NAMES_ALL || now_ns >= names->again_ns;
+	struct thread_reader reader = { 0 };
+	size_t living = 0;
+
+	if (target->ended || !names->threads)
+		return THREAD_NAMES_NEVER;
+	if (!all && now_ns < thread_names__due(names))
+		return thread_names__due(names);
+	want_threads(names, now_ns, all);
+	object_reader__init(&reader.objects, target->process.pid, &target->runtime.offsets);
+	if (!all)
+		living = read_actives(names, &reader);
+	if (all || !names->active_count || (now_ns >= names->actives_ns && is_any_wanted(names))) {
+		find_actives(names, &reader.objects);
+		names->actives_ns = now_ns + ACTIVES_NS;
+		living += read_actives(names, &reader);
+	}
+	put_off_rest(names, now_ns);
+	if (all)
+		names->again_ns = now_ns + AGAIN_NS +
+				  AGAIN_NS_A_THREAD * HASH_COUNT(names->threads) * processes;
+	names->rested_ns = now_ns + REST_NS_A_THREAD * living;
+	return thread_names__due(names);
+}
+
+void thread_names__keep(const struct thread_names *names, struct profile_numbers *numbers)
+{
+	for (const struct sampled_thread *thread = names->threads; thread; thread = thread->hh.next)
+		numbers->threads[thread->thread] = PROFILE_KEPT;
+}
+
+void thread_names__renumber(struct thread_names *names, const struct profile_numbers *numbers)
+{
+	for (struct sampled_thread *thread = names->threads; thread; thread = thread->hh.next)
+		thread->thread = numbers->threads[thread->thread];
+}

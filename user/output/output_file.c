@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "output/destination.h"
+#include "output/output_file.h"
+#include "system/sudo_user.h"
+
+static char *replace(char *text, const char *what, const char *by)
+{
+	char *at = strstr(text, what), *result;
+
+	if (!at)
+		return text;
+	result = xasprintf("%.*s%s%s", (int)(at - text), text, by, at + strlen(what));
+	free(text);
+	return replace(result, what, by);
+}
+
+char *output_file__expand(const char *pattern, pid_t pid)
+{
+	char time_text[32], pid_text[16];
+	time_t now = time(NULL);
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(time_text, sizeof(time_text), "%Y%m%d-%H%M%S", &local);
+	if (pid)
+		snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	else
+		snprintf(pid_text, sizeof(pid_text), "all");
+	return replace(replace(xstrdup(pattern), "%p", pid_text), "%t", time_text);
+}
+
+/* Both are to be written to where the shell's redirection stands, a file too. */
+static bool is_stdout(const char *path)
+{
+	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+}
+
+/* What a path names: a file, or one that may come to be in a folder. */
+struct place {
+	struct stat status; /* the file's, or its folder's */
+	char *name;	    /* in that folder; NULL where the file is there */
+};
+
+static int find_place(const char *path, struct place *place)
+{
+	struct destination destination;
+	char *folder;
+	int error;
+
+	place->name = NULL;
+	if (is_stdout(path))
+		return fstat(STDOUT_FILENO, &place->status);
+	error = destination__find(path, &destination);
+	if (!error && stat(destination.path, &place->status)) {
+		folder = destination__folder(destination.path);
+		error = stat(folder, &place->status);
+		place->name = xstrdup(basename(destination.path));
+		free(folder);
+	}
+	destination__free(&destination);
+	return error;
+}
+
+/* Devices take more than one file. */
+static bool is_same_place(const struct place *one, const struct place *other)
+{
+	return one->status.st_dev == other->status.st_dev &&
+	       one->status.st_ino == other->status.st_ino && !S_ISCHR(one->status.st_mode) &&
+	       strcmp(one->name ? one->name : "", other->name ? other->name : "") == 0;
+}
+
+bool output_file__same(const char *one, const char *other)
+{
+	struct place first = { 0 }, second = { 0 };
+	bool same = is_stdout(one) && is_stdout(other);
+
+	if (!same && !find_place(one, &first) && !find_place(other, &second))
+		same = is_same_place(&first, &second);
+	free(first.name);
+	free(second.name);
+	return same;
+}
+
+const char *output_file__shown(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
+/* A new file in FOLDER, which *TEMPORARY names; the caller frees.  Its descriptor or -errno. */
+static int open_temporary(const char *folder, char **temporary)
+{
+	int fd;
+
+	*temporary = xasprintf("%s/.pybpfprof-XXXXXX", folder);
+	fd = mkostemp(*temporary, O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Permissions alone do not tell whether a folder takes files. */
+static int try_folder(const char *folder)
+{
+	char *temporary;
+	int fd = open_temporary(folder, &temporary);
+
+	if (fd >= 0) {
+		close(fd);
+		unlink(temporary);
+	}
+	free(temporary);
+	return fd < 0 ? fd : 0;
+}
+
+/* 0, or -errno of what would go wrong with DESTINATION. */
+static int try_destination(const struct destination *destination)
+{
+	char *folder;
+	int error;
+
+	if (destination->in_place)
+		return access(destination->path, W_OK) ? -errno : 0;
+	folder = destination__folder(destination->path);
+	error = try_folder(folder);
+	free(folder);
+	return error;
+}
+
+static void explain(const char *path, const struct destination *destination, int error,
+		    const char *option)
+{
+	char *folder = destination__folder(destination->path);
+
+	if (error == -EPERM && destination->owner)
+		log__error("cannot write %s: %s is a link of user %u's, who can make it "
+			   "lead to any file: name that file, or another one, with %s",
+			   path, destination->path, destination->owner, option);
+	else if (error == -EISDIR)
+		log__error("cannot write %s: it is a folder: name a file in it with %s", path,
+			   option);
+	else if (error == -ENOENT && access(folder, F_OK))
+		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
+			   "with %s",
+			   path, folder, strerror(-error), option);
+	else
+		log__error("cannot write %s: %s: choose another place with %s", path,
+			   strerror(-error), option);
+	free(folder);
+}
+
+bool output_file__check(const char *path, const char *option)
+{
+	struct destination destination;
+	int error = 0;
+
+	if (is_stdout(path))
+		return true;
+	error = destination__find(path, &destination);
+	if (!error)
+		error = try_destination(&destination);
+	if (error)
+		explain(path, &destination, error, option);
+	destination__free(&destination);
+	return !error;
+}
+
+static int give_to_user(int fd)
+{
+	mode_t mask = umask(0);
+	struct sudo_user user;
+
+	umask(mask);
+	if (fchmod(fd, 0666 & ~mask) || (sudo_user__find(&user) && fchown(fd, user.uid, user.gid)))
+		return -errno;
+	return 0;
+}
+
+/* Writes to FD and closes it, whatever happens. */
+static int write_and_close(int fd, int (*write)(const void *what, FILE *file), const void *what)
+{
+	FILE *file = fdopen(fd, "w");
+	int error;
+
+	if (!file) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	errno = 0;
+	error = write(what, file);
+	if (!error && (fflush(file) || ferror(file)))
+		error = errno ? -errno : -EIO;
+	if (fclose(file) && !error)
+		error = -errno;
+	return error;
+}
+
+/* What is not finished yet: also where the program ends for want of memory, nothing of it stays. */
+static char *unfinished;
+
+static void remove_unfinished(void)
+{
+	if (unfinished)
+		unlink(unfinished);
+}
+
+static int replace_file(const char *path, int (*write)(const void *what, FILE *file),
+			const void *what)
+{
+	static bool prepared;
+	char *folder = destination__folder(path), *temporary;
+	int fd = open_temporary(folder, &temporary);
+	int error = fd < 0 ? fd : give_to_user(fd);
+
+	if (!prepared)
+		prepared = !atexit(remove_unfinished);
+	if (fd >= 0) {
+		unfinished = temporary;
+		if (error)
+			close(fd);
+		else
+			error = write_and_close(fd, write, what);
+		if (!error && rename(temporary, path))
+			error = -errno;
+		if (error)
+			unlink(temporary);
+		unfinished = NULL;
+	}
+	free(temporary);
+	free(folder);
+	return error;
+}
+
+static void pass_over(int number)
+{
+	(void)number;
+}
+
+/* A pipe's reader may stall for ever: while such a thing is written, one more signal is passed
+ * over, and the next one ends the program.  Those that came before were about the sampling. */
+static void let_signals_end_us(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = pass_over,
+				    .sa_flags = SA_RESETHAND | SA_RESTART };
+	const struct timespec at_once = { 0 };
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		sigaddset(&ends, numbers[i]);
+		sigaction(numbers[i], &action, NULL);
+	}
+	while (sigtimedwait(&ends, NULL, &at_once) > 0)
+		;
+	sigprocmask(SIG_UNBLOCK, &ends, NULL);
+}
+
+/* Without waiting for a pipe's reader to come. */
+static int open_in_place(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
+}
+
+static int write_in_place(int fd, int (*write)(const void *what, FILE *file), const void *what)
+{
+	sigset_t before;
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	let_signals_end_us();
+	error = write_and_close(fd, write, what);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+int output_file__write(const char *path, int (*write)(const void *what, FILE *file),
+		       const void *what)
+{
+	struct destination destination;
+	int error;
+
+	if (is_stdout(path))
+		return write_in_place(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), write, what);
+	error = destination__find(path, &destination);
+	if (!error && destination.in_place)
+		error = write_in_place(open_in_place(destination.path), write, what);
+	else if (!error)
+		error = replace_file(destination.path, write, what);
+	destination__free(&destination);
+	return error;
+}

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "processes/cgroup.h"
+
+#define DIGITS	    "0123456789"
+#define HEX	    "0123456789abcdef"
+#define HASH_LENGTH 32
+
+/* The kernel's mark of a cgroup that was removed before its last process ended. */
+#define REMOVED " (deleted)"
+
+/* A part of a path. */
+struct text {
+	const char *at;
+	size_t length;
+};
+
+/* What the names of a path tell, up to the one that is looked at; a length of 0 is nothing. */
+struct findings {
+	const char *path;
+	struct text before; /* the name above */
+	struct text id, pod, unit;
+	const char *runtime;
+};
+
+/* How runtimes begin the names of their containers' cgroups. */
+static const struct {
+	const char *prefix, *runtime;
+} runtimes[] = {
+	{ "docker", "docker" }, { "cri-containerd", "containerd" }, { "crio", "cri-o" },
+	{ "libpod", "podman" }, { "nerdctl", "containerd" },	    { "libpod-payload", "podman" },
+};
+
+static bool equals(struct text text, const char *string)
+{
+	return text.length == strlen(string) && memcmp(text.at, string, text.length) == 0;
+}
+
+/* Takes PREFIX from the beginning of TEXT, if it is there and is not all. */
+static bool take_prefix(struct text *text, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	if (text->length <= length || memcmp(text->at, prefix, length) != 0)
+		return false;
+	text->at += length;
+	text->length -= length;
+	return true;
+}
+
+/* The same at its end. */
+static bool take_suffix(struct text *text, const char *suffix)
+{
+	size_t length = strlen(suffix);
+
+	if (text->length <= length || memcmp(text->at + text->length - length, suffix, length) != 0)
+		return false;
+	text->length -= length;
+	return true;
+}
+
+static bool begins_with(struct text text, const char *prefix)
+{
+	return take_prefix(&text, prefix);
+}
+
+static struct text up_to(struct text text, const char *end)
+{
+	return (struct text){ text.at, end - text.at };
+}
+
+static struct text behind(struct text text, const char *place)
+{
+	return (struct text){ place + 1, text.at + text.length - place - 1 };
+}
+
+/* Whether all of TEXT is LENGTH of CHARACTERS. */
+static bool consists_of(struct text text, const char *characters, size_t length)
+{
+	if (text.length != length)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!text.at[i] || !strchr(characters, text.at[i]))
+			return false;
+	return true;
+}
+
+/* Whether TEXT is groups of hexadecimal digits of these lengths; systemd has an underscore in the
+ * place of a hyphen. */
+static bool has_groups(struct text text, const size_t *lengths, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (text.length < lengths[i] ||
+		    !consists_of((struct text){ text.at, lengths[i] }, HEX, lengths[i]))
+			return false;
+		text.at += lengths[i];
+		text.length -= lengths[i];
+		if (i + 1 == count)
+			return !text.length;
+		if (!take_prefix(&text, "-") && !take_prefix(&text, "_"))
+			return false;
+	}
+	return false;
+}
+
+static bool is_uuid(struct text text)
+{
+	return has_groups(text, (const size_t[]){ 8, 4, 4, 4, 12 }, 5);
+}
+
+static bool is_garden_handle(struct text text)
+{
+	return has_groups(text, (const size_t[]){ 8, 4, 4, 4, 4 }, 5);
+}
+
+/* Whether a name above that of NAME is FOLDER, written with its slashes. */
+static bool is_below(const struct findings *found, struct text name, const char *folder)
+{
+	return memmem(found->path, name.at - found->path, folder, strlen(folder));
+}
+
+static void set_container(struct findings *found, struct text id, const char *runtime)
+{
+	found->id = id;
+	found->runtime = runtime;
+	found->unit.length = 0;
+}
+
+/* "podUID", "kubepods-burstable-podUID.slice"; of a static pod the UID is a hash. */
+static bool find_pod(struct findings *found, struct text name)
+{
+	const char *hyphen;
+
+	if (take_suffix(&name, ".slice")) {
+		/* A UID for systemd has no hyphen. */
+		hyphen = memrchr(name.at, '-', name.length);
+		if (!hyphen)
+			return false;
+		name = behind(name, hyphen);
+	}
+	if (!take_prefix(&name, "pod") || !(is_uuid(name) || consists_of(name, HEX, HASH_LENGTH)))
+		return false;
+	found->pod = name;
+	set_container(found, (struct text){ 0 }, NULL);
+	return true;
+}
+
+/* A container of which only the ID is known, but for the folder above it. */
+static const char *runtime_of_folder(struct text folder)
+{
+	if (equals(folder, "docker"))
+		return "docker";
+	return equals(folder, "k8s.io") ? "containerd" : NULL;
+}
+
+/* "ID", "RUNTIME-ID", "RUNTIME-ID.scope"; but RUNTIME-conmon-ID is what watches a container. */
+static bool find_container(struct findings *found, struct text name)
+{
+	struct text id = name, unit = found->unit, prefix;
+
+	take_suffix(&id, ".scope");
+	if (id.length < CONTAINER_ID_LENGTH)
+		return false;
+	prefix = (struct text){ id.at, id.length - CONTAINER_ID_LENGTH };
+	id = (struct text){ id.at + prefix.length, CONTAINER_ID_LENGTH };
+	if (!consists_of(id, HEX, CONTAINER_ID_LENGTH))
+		return false;
+	if (!prefix.length) {
+		set_container(found, id, runtime_of_folder(found->before));
+		return true;
+	}
+	if ((!take_suffix(&prefix, "-") && !take_suffix(&prefix, ":")) ||
+	    equals(prefix, "conmon") || take_suffix(&prefix, "-conmon"))
+		return false;
+	set_container(found, id, NULL);
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (equals(prefix, runtimes[i].prefix))
+			found->runtime = runtimes[i].runtime;
+	/* The one that a service keeps within itself. */
+	if (equals(prefix, "libpod-payload"))
+		found->unit = unit;
+	return true;
+}
+
+static bool find_lxc(struct findings *found, struct text name)
+{
+	if (!take_prefix(&name, "lxc.payload.") && !equals(found->before, "lxc") &&
+	    !equals(found->before, "lxc.payload"))
+		return false;
+	set_container(found, name, "lxc");
+	return true;
+}
+
+/* systemd-machined's; those of libvirt's virtual machines are units like others. */
+static bool find_machine(struct findings *found, struct text name)
+{
+	if (!equals(found->before, "machine.slice") || !take_prefix(&name, "machine-") ||
+	    !take_suffix(&name, ".scope") || begins_with(name, "qemu\\x2d"))
+		return false;
+	set_container(found, name,
+		      begins_with(name, "lxc\\x2d") ? "libvirt-lxc" : "systemd-nspawn");
+	return true;
+}
+
+/* systemd-nspawn's own process has a cgroup beside its container's, in one unit. */
+static bool find_nspawn(struct findings *found, struct text name)
+{
+	struct text machine = found->before;
+
+	if (equals(name, "supervisor") && begins_with(found->before, "machine-")) {
+		set_container(found, (struct text){ 0 }, NULL);
+		found->unit = found->before;
+		return true;
+	}
+	if (!equals(name, "payload") || !take_prefix(&machine, "systemd-nspawn@") ||
+	    !take_suffix(&machine, ".service"))
+		return false;
+	found->id = machine;
+	found->runtime = "systemd-nspawn";
+	return true;
+}
+
+static bool find_garden(struct findings *found, struct text name)
+{
+	if (!is_below(found, name, "/garden/") || !(is_garden_handle(name) || is_uuid(name)))
+		return false;
+	set_container(found, name, "garden");
+	return true;
+}
+
+/* Of the Elastic Container Service's tasks on Fargate. */
+static bool find_ecs(struct findings *found, struct text name)
+{
+	const char *hyphen = memchr(name.at, '-', name.length);
+	struct text number;
+
+	if (!hyphen || !is_below(found, name, "/ecs/") ||
+	    !consists_of(up_to(name, hyphen), HEX, HASH_LENGTH))
+		return false;
+	number = behind(name, hyphen);
+	if (!number.length || !consists_of(number, DIGITS, number.length))
+		return false;
+	set_container(found, name, NULL);
+	return true;
+}
+
+static bool find_unit(struct findings *found, struct text name)
+{
+	static const char *const kinds[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
+	struct text stem;
+
+	/* systemd's escape of what would look like one of the kernel's own files. */
+	take_prefix(&name, "_");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		stem = name;
+		if (take_suffix(&stem, kinds[i])) {
+			found->unit = name;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A name of the path, which is not empty. */
+static void look_at(struct findings *found, struct text name)
+{
+	static bool (*const find[])(struct findings *, struct text) = {
+		find_pod,    find_container, find_lxc, find_machine,
+		find_nspawn, find_garden,    find_ecs, find_unit,
+	};
+
+	for (size_t i = 0; i < sizeof(find) / sizeof(find[0]); i++)
+		if (find[i](found, name))
+			break;
+	found->before = name;
+}
+
+/* The name of a folder.  "kubepods-podUID.slice:cri-containerd:ID" is that of two: the runtime was
+ * given it for systemd, and took it as it is. */
+static void look_at_folder(struct findings *found, struct text name)
+{
+	const char *colon = NULL;
+
+	if (name.length > CONTAINER_ID_LENGTH + 1 &&
+	    name.at[name.length - CONTAINER_ID_LENGTH - 1] == ':')
+		colon = memrchr(name.at, ':', name.length - CONTAINER_ID_LENGTH - 1);
+	if (colon && colon > name.at)
+		look_at(found, up_to(name, colon));
+	if (colon)
+		name = behind(name, colon);
+	if (name.length)
+		look_at(found, name);
+}
+
+static struct findings look_at_path(const char *path)
+{
+	struct findings found = { .path = path };
+
+	while (*path) {
+		size_t length;
+
+		path += *path == '/';
+		length = strcspn(path, "/");
+		look_at_folder(&found, (struct text){ path, length });
+		path += length;
+	}
+	return found;
+}
+
+/* How much of what is asked for the path tells. */
+static int weigh(const struct findings *found)
+{
+	return (found->id.length ? 8 : 0) + (found->pod.length ? 4 : 0) +
+	       (found->unit.length ? 2 : 0) + (found->before.length ? 1 : 0);
+}
+
+/* The lower, the sooner a hierarchy is taken: HIERARCHY is "" for version 2, else its controllers.
+ */
+static int rank(struct text hierarchy)
+{
+	static const char *const order[] = { "", "name=systemd", "memory", "cpu", "cpu,cpuacct" };
+	int place = 0;
+
+	while (place < (int)(sizeof(order) / sizeof(order[0])) && !equals(hierarchy, order[place]))
+		place++;
+	return place;
+}
+
+/* Takes the next of LINES, "NUMBER:HIERARCHY:PATH"; one without a newline was cut. */
+static bool take_line(const char **lines, struct text *hierarchy, struct text *path)
+{
+	const char *end = strchr(*lines, '\n'), *colon, *second;
+
+	if (!end)
+		return false;
+	colon = memchr(*lines, ':', end - *lines);
+	second = colon ? memchr(colon + 1, ':', end - colon - 1) : NULL;
+	*hierarchy = second ? (struct text){ colon + 1, second - colon - 1 } : (struct text){ 0 };
+	*path = second ? (struct text){ second + 1, end - second - 1 } : (struct text){ 0 };
+	take_suffix(path, REMOVED);
+	*lines = end + 1;
+	return true;
+}
+
+static char *copy(struct text text)
+{
+	return text.length ? xstrndup(text.at, text.length) : NULL;
+}
+
+static int digit(char character)
+{
+	const char *place = character ? strchr(HEX, character) : NULL;
+
+	return place ? place - HEX : -1;
+}
+
+/* Undoes systemd's \xNN, in place, but for control characters. */
+static char *unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from;) {
+		if (from[0] == '\\' && from[1] == 'x' && digit(from[2]) > 1 &&
+		    digit(from[3]) >= 0) {
+			*to++ = digit(from[2]) << 4 | digit(from[3]);
+			from += 4;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+	return text;
+}
+
+static void describe(const struct findings *found, struct cgroup *cgroup)
+{
+	cgroup->container_id = copy(found->id);
+	cgroup->container_runtime = found->runtime;
+	cgroup->pod_uid = copy(found->pod);
+	cgroup->unit = copy(found->unit);
+	for (char *at = cgroup->pod_uid; at && *at; at++)
+		if (*at == '_')
+			*at = '-';
+	if (found->runtime && strcmp(found->runtime, "systemd-nspawn") == 0)
+		unescape(cgroup->container_id);
+}
+
+void cgroup__parse(const char *lines, struct cgroup *cgroup)
+{
+	struct text hierarchy, path;
+	int best = -1, best_rank = 0;
+
+	memset(cgroup, 0, sizeof(*cgroup));
+	while (take_line(&lines, &hierarchy, &path)) {
+		char *text = copy(path);
+		struct findings found;
+
+		if (!text)
+			continue;
+		found = look_at_path(text);
+		if (weigh(&found) > best ||
+		    (weigh(&found) == best && rank(hierarchy) < best_rank)) {
+			best = weigh(&found);
+			best_rank = rank(hierarchy);
+			cgroup__free(cgroup);
+			describe(&found, cgroup);
+			cgroup->path = text;
+		} else {
+			free(text);
+		}
+	}
+}
+
+void cgroup__free(struct cgroup *cgroup)
+{
+	free(cgroup->path);
+	free(cgroup->container_id);
+	free(cgroup->pod_uid);
+	free(cgroup->unit);
+	memset(cgroup, 0, sizeof(*cgroup));
+}
+
+/* A "/" at a path's end counts for nothing. */
+static size_t path_length(const char *path)
+{
+	size_t length = strlen(path);
+
+	while (length && path[length - 1] == '/')
+		length--;
+	return length;
+}
+
+/* Whether the path WITHIN is PATH or below it. */
+static bool is_at_or_below(struct text within, const char *path)
+{
+	size_t length = path_length(path);
+
+	return within.length >= length && memcmp(within.at, path, length) == 0 &&
+	       (within.length == length || within.at[length] == '/');
+}
+
+bool cgroup__is_within(const char *lines, const char *path)
+{
+	struct text hierarchy, within;
+
+	while (take_line(&lines, &hierarchy, &within))
+		if (within.length && is_at_or_below(within, path))
+			return true;
+	return false;
+}
+
+/* Where a line of mountinfo is of a hierarchy of cgroups that FOLDER lies in: the cgroup, and in
+ * *MOUNTED how long the path is where the hierarchy is mounted. */
+static char *cgroup_of_mount(const char *line, const char *folder, size_t *mounted)
+{
+	char root[4096], point[4096], type[16];
+	const char *behind_options = strstr(line, " - ");
+	struct text within = { folder, strlen(folder) };
+
+	if (!behind_options || sscanf(behind_options, " - %15s", type) != 1 ||
+	    (strcmp(type, "cgroup") != 0 && strcmp(type, "cgroup2") != 0) ||
+	    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) != 2 ||
+	    !is_at_or_below(within, point))
+		return NULL;
+	*mounted = path_length(point);
+	return xasprintf("%s%s", strcmp(root, "/") == 0 ? "" : root, folder + *mounted);
+}
+
+char *cgroup__of_folder(const char *folder)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL, *best = NULL;
+	size_t size = 0, longest = 0, mounted;
+
+	while (mounts && getline(&line, &size, mounts) > 0) {
+		char *found = cgroup_of_mount(line, folder, &mounted);
+
+		/* One hierarchy may be mounted in another's. */
+		if (found && mounted >= longest) {
+			free(best);
+			best = found;
+			longest = mounted;
+		} else {
+			free(found);
+		}
+	}
+	free(line);
+	if (mounts)
+		fclose(mounts);
+	return best;
+}

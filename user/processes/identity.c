@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/now.h"
+#include "base/xalloc.h"
+#include "processes/cgroup.h"
+#include "processes/command_name.h"
+#include "processes/identity.h"
+#include "processes/service_name.h"
+#include "system/passwd.h"
+#include "target/deputy.h"
+#include "target/process.h"
+#include "target/target_files.h"
+
+/* More than any name takes; a process chooses how long its command line is. */
+#define COMMAND_BYTES_MAX 4096
+
+#define COMM_BYTES_MAX 64
+
+/* As many hierarchies as there were in version 1, with paths longer than systemd makes any. */
+#define CGROUPS_BYTES_MAX 16384
+
+/* Where there are thousands of services, each has some variables in every container. */
+#define ENVIRONMENT_BYTES_MAX TARGET_FILE_START_BYTES
+
+/* The kernel's mark of a file that was removed. */
+#define REMOVED " (deleted)"
+
+#define SECOND_NS 1000000000ULL
+
+/* The base name of the program's file; NULL where the kernel does not tell. */
+static char *read_executable(pid_t pid)
+{
+	char path[PATH_MAX], link[32];
+	const char *slash;
+	size_t removed;
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0)
+		return NULL;
+	path[length] = '\0';
+	removed = strlen(REMOVED);
+	if ((size_t)length > removed && strcmp(path + length - removed, REMOVED) == 0)
+		path[length - removed] = '\0';
+	slash = strrchr(path, '/');
+	return xstrdup(slash ? slash + 1 : path);
+}
+
+/* One that may be left and begun anew: what it has taken is here, to be given back. */
+struct reading {
+	pid_t pid;
+	enum identify what;
+	struct process process;
+	struct identity *identity;
+	char *bytes; /* room for what any of its files has */
+	char *executable;
+	int error;
+};
+
+/* Reads the beginning of the file NAME, of at most SIZE bytes; how many. */
+static size_t read_file(const struct reading *reading, const char *name, size_t size)
+{
+	return process__read_file(reading->pid, reading->process.reader, name, reading->bytes,
+				  size);
+}
+
+static char *read_comm(const struct reading *reading)
+{
+	size_t length = read_file(reading, "comm", COMM_BYTES_MAX);
+
+	if (length && reading->bytes[length - 1] == '\n')
+		length--;
+	return length ? xstrndup(reading->bytes, length) : NULL;
+}
+
+/* The words, each of which ends with a NUL, joined by spaces; NULL where there are none. */
+static char *join_words(const char *words, size_t length)
+{
+	char *text;
+
+	while (length && (words[length - 1] == '\0' || words[length - 1] == '\n'))
+		length--;
+	if (!length)
+		return NULL;
+	text = xmalloc(length + 1);
+	for (size_t i = 0; i < length; i++)
+		text[i] = words[i] ? words[i] : ' ';
+	text[length] = '\0';
+	return text;
+}
+
+static void read_names(struct reading *reading)
+{
+	struct identity *identity = reading->identity;
+	size_t length;
+
+	identity->comm = read_comm(reading);
+	length = read_file(reading, "cmdline", COMMAND_BYTES_MAX);
+	identity->command = join_words(reading->bytes, length);
+	if (!identity->command && identity->comm)
+		identity->command = xasprintf("[%s]", identity->comm);
+	identity->short_name = command_name__of(reading->bytes, length, reading->executable);
+	if (!identity->short_name && identity->comm)
+		identity->short_name = xstrdup(identity->comm);
+}
+
+static void read_cgroup(struct reading *reading)
+{
+	size_t length = read_file(reading, "cgroup", CGROUPS_BYTES_MAX);
+	struct identity *identity = reading->identity;
+	struct cgroup cgroup;
+
+	if (!length)
+		return;
+	/* All its lines. */
+	identity->cgroups = xstrndup(reading->bytes, length);
+	cgroup__parse(identity->cgroups, &cgroup);
+	identity->cgroup = cgroup.path;
+	identity->container_id = cgroup.container_id;
+	identity->container_runtime = cgroup.container_runtime;
+	identity->pod_uid = cgroup.pod_uid;
+	identity->unit = cgroup.unit;
+}
+
+static void read_service_name(struct reading *reading)
+{
+	size_t length = read_file(reading, "environ", ENVIRONMENT_BYTES_MAX);
+
+	reading->identity->service_name = service_name__of(reading->bytes, length);
+}
+
+/* What the folder PATH is, without asking a file system in user space, which need not answer. */
+static bool identify(const char *path, struct statx *status)
+{
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, status) == 0;
+}
+
+static bool has_our_root(pid_t pid)
+{
+	struct statx ours, theirs;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return identify("/", &ours) && identify(path, &theirs) && ours.stx_ino == theirs.stx_ino &&
+	       ours.stx_dev_major == theirs.stx_dev_major &&
+	       ours.stx_dev_minor == theirs.stx_dev_minor;
+}
+
+static char *name_user(pid_t pid, uid_t uid)
+{
+	char *name = has_our_root(pid) ? passwd__name(uid) : NULL;
+
+	return name ? name : xasprintf("%u", uid);
+}
+
+/* The real time of what was so many clock ticks after the boot. */
+static uint64_t unix_ns(uint64_t ticks)
+{
+	uint64_t per_second = sysconf(_SC_CLK_TCK);
+	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+
+	return boot_ns + ticks / per_second * SECOND_NS +
+	       ticks % per_second * SECOND_NS / per_second;
+}
+
+/* Its files, each of which is one that may have to be waited for. */
+static void read_identity(void *context)
+{
+	struct reading *reading = context;
+	struct identity *identity = reading->identity;
+	uint64_t start_time;
+
+	identity__free(identity);
+	free(reading->executable);
+	reading->executable = NULL;
+	reading->error = process__user(reading->pid, &identity->uid);
+	if (reading->error)
+		return;
+	if (reading->what != IDENTIFY_OWNER) {
+		/* Of a thread that has ended the kernel does not tell it. */
+		reading->executable = read_executable(reading->process.reader);
+		read_names(reading);
+	}
+	read_cgroup(reading);
+	if (reading->what == IDENTIFY_ALL)
+		read_service_name(reading);
+	identity->user = name_user(reading->process.reader, identity->uid);
+	identity->start_time = reading->process.start_time;
+	identity->start_unix_ns = unix_ns(identity->start_time);
+	start_time = process__start_time(reading->pid);
+	if (!start_time || start_time == identity->start_time)
+		return;
+	identity__free(identity);
+	reading->error = -ESRCH;
+}
+
+/* Reads WHAT of PROCESS into IDENTITY, which has nothing yet. */
+static int read_what(const struct process *process, enum identify what, struct identity *identity)
+{
+	struct reading reading = {
+		.pid = process->pid, .what = what, .process = *process, .identity = identity
+	};
+
+	reading.bytes = xmalloc(ENVIRONMENT_BYTES_MAX);
+	deputy__send(read_identity, &reading);
+	free(reading.bytes);
+	free(reading.executable);
+	return reading.error;
+}
+
+int identity__read(pid_t pid, struct identity *identity)
+{
+	struct process process;
+	int error = process__inspect(pid, &process);
+
+	memset(identity, 0, sizeof(*identity));
+	return error ? error : read_what(&process, IDENTIFY_ALL, identity);
+}
+
+void identity__free(struct identity *identity)
+{
+	free(identity->command);
+	free(identity->short_name);
+	free(identity->comm);
+	free(identity->service_name);
+	free(identity->user);
+	free(identity->cgroups);
+	free(identity->cgroup);
+	free(identity->container_id);
+	free(identity->pod_uid);
+	free(identity->unit);
+	memset(identity, 0, sizeof(*identity));
+}
+
+static char *copy_text(const char *text)
+{
+	return text ? xstrdup(text) : NULL;
+}
+
+void identity__copy(const struct identity *identity, struct identity *copy)
+{
+	*copy = *identity;
+	copy->command = copy_text(identity->command);
+	copy->short_name = copy_text(identity->short_name);
+	copy->comm = copy_text(identity->comm);
+	copy->service_name = copy_text(identity->service_name);
+	copy->user = copy_text(identity->user);
+	copy->cgroups = copy_text(identity->cgroups);
+	copy->cgroup = copy_text(identity->cgroup);
+	copy->container_id = copy_text(identity->container_id);
+	copy->pod_uid = copy_text(identity->pod_uid);
+	copy->unit = copy_text(identity->unit);
+}
+
+static void swap_texts(char **one, char **other)
+{
+	char *text = *one;
+
+	*one = *other;
+	*other = text;
+}
+
+int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
+			 struct identity *identity)
+{
+	struct identity now = { 0 };
+	struct process process;
+	int error = process__inspect(pid, &process);
+
+	if (!error && (process.zombie || (start_time && process.start_time != start_time)))
+		error = -ESRCH;
+	if (!error)
+		error = read_what(&process, what, &now);
+	if (error)
+		return error;
+	/* The clock that it is told by is set now and then. */
+	if (start_time)
+		now.start_unix_ns = identity->start_unix_ns;
+	if (identity->service_name)
+		swap_texts(&now.service_name, &identity->service_name);
+	if (what == IDENTIFY_OWNER) {
+		swap_texts(&now.command, &identity->command);
+		swap_texts(&now.short_name, &identity->short_name);
+		swap_texts(&now.comm, &identity->comm);
+	}
+	identity__free(identity);
+	*identity = now;
+	return 0;
+}
+
+void identity__of_words(const char *words, size_t length, struct identity *identity)
+{
+	memset(identity, 0, sizeof(*identity));
+	identity->short_name = length ? command_name__of(words, length, NULL) : NULL;
+	identity->command = join_words(words, length);
+}

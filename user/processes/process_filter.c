@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "processes/cgroup.h"
+#include "processes/process_filter.h"
+#include "system/passwd.h"
+
+#define PREFIX_LENGTH_MIN 4
+
+struct process_rule {
+	const struct kind *kind;
+	bool excludes;
+	char *text;
+	uid_t uid;
+};
+
+/* What a rule may be about. */
+struct kind {
+	const char *name;
+	/* Takes TEXT into *RULE; what is wrong with it, or NULL. */
+	char *(*parse)(struct process_rule *rule, const char *text);
+	bool (*meets)(const struct process_rule *rule, const struct identity *identity);
+};
+
+static char *parse_comm(struct process_rule *rule, const char *text)
+{
+	if (!*text)
+		return xstrdup("the pattern of names is empty");
+	rule->text = xstrdup(text);
+	return NULL;
+}
+
+static bool meets_comm(const struct process_rule *rule, const struct identity *identity)
+{
+	return (identity->short_name && fnmatch(rule->text, identity->short_name, 0) == 0) ||
+	       (identity->comm && fnmatch(rule->text, identity->comm, 0) == 0);
+}
+
+static char *parse_cgroup(struct process_rule *rule, const char *text)
+{
+	if (*text != '/')
+		return xasprintf("cgroup '%s' is not a path: it has no / at its beginning", text);
+	rule->text = cgroup__of_folder(text);
+	if (rule->text)
+		return NULL;
+	if (strncmp(text, "/sys/", strlen("/sys/")) == 0)
+		return xasprintf("cgroup '%s' is not in a hierarchy that is mounted here", text);
+	rule->text = xstrdup(text);
+	return NULL;
+}
+
+static bool meets_cgroup(const struct process_rule *rule, const struct identity *identity)
+{
+	return identity->cgroups && cgroup__is_within(identity->cgroups, rule->text);
+}
+
+static char *parse_container(struct process_rule *rule, const char *text)
+{
+	const char *runtime_end = strstr(text, "://");
+	const char *id = runtime_end ? runtime_end + strlen("://") : text;
+
+	if (!*id || strchr(id, '/'))
+		return xasprintf("container '%s' is not an ID", text);
+	rule->text = xstrdup(id);
+	return NULL;
+}
+
+/* A prefix is one of an ID of hexadecimal digits, not of a name that somebody gave. */
+static bool meets_container(const struct process_rule *rule, const struct identity *identity)
+{
+	const char *id = identity->container_id;
+	size_t length = strlen(rule->text);
+
+	if (!id)
+		return false;
+	if (strcmp(id, rule->text) == 0)
+		return true;
+	return length >= PREFIX_LENGTH_MIN && strncmp(id, rule->text, length) == 0 &&
+	       strlen(id) == CONTAINER_ID_LENGTH && !id[strspn(id, "0123456789abcdef")];
+}
+
+/* (uid_t)-1 is nobody's. */
+static bool parse_number(const char *text, uid_t *uid)
+{
+	unsigned long number;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	*uid = number;
+	return !*end && !errno && number < UINT32_MAX;
+}
+
+static char *parse_uid(struct process_rule *rule, const char *text)
+{
+	if (parse_number(text, &rule->uid) || passwd__uid(text, &rule->uid))
+		return NULL;
+	return xasprintf("user '%s' is neither a number nor a name of /etc/passwd", text);
+}
+
+static bool meets_uid(const struct process_rule *rule, const struct identity *identity)
+{
+	return rule->uid == identity->uid;
+}
+
+static const struct kind kinds[] = {
+	{ "comm", parse_comm, meets_comm },
+	{ "cgroup", parse_cgroup, meets_cgroup },
+	{ "container", parse_container, meets_container },
+	{ "uid", parse_uid, meets_uid },
+};
+
+#define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
+
+/* The kind whose name is the LENGTH bytes at NAME. */
+static const struct kind *find_kind(const char *name, size_t length)
+{
+	for (size_t i = 0; i < KIND_COUNT; i++)
+		if (strlen(kinds[i].name) == length && memcmp(kinds[i].name, name, length) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+char *process_filter__add(struct process_filter *filter, const char *kind, const char *text)
+{
+	bool excludes = strcmp(kind, "exclude") == 0;
+	const char *equals = excludes ? strchr(text, '=') : NULL;
+	const struct kind *found =
+		equals ? find_kind(text, equals - text) : find_kind(kind, strlen(kind));
+	struct process_rule *rule;
+	char *error;
+
+	if (!found)
+		return xasprintf("exclusion '%s' is not comm=GLOB, cgroup=PATH, container=ID or "
+				 "uid=USER",
+				 text);
+	filter->rules = xreallocarray(filter->rules, filter->count + 1, sizeof(*rule));
+	rule = &filter->rules[filter->count];
+	*rule = (struct process_rule){ .kind = found, .excludes = excludes };
+	error = found->parse(rule, equals ? equals + 1 : text);
+	if (!error)
+		filter->count++;
+	return error;
+}
+
+void process_filter__free(struct process_filter *filter)
+{
+	for (size_t i = 0; i < filter->count; i++)
+		free(filter->rules[i].text);
+	free(filter->rules);
+	memset(filter, 0, sizeof(*filter));
+}
+
+bool process_filter__is_empty(const struct process_filter *filter)
+{
+	return !filter->count;
+}
+
+bool process_filter__wants(const struct process_filter *filter, const struct identity *identity)
+{
+	bool asked[KIND_COUNT] = { false }, met[KIND_COUNT] = { false };
+
+	for (size_t i = 0; i < filter->count; i++) {
+		const struct process_rule *rule = &filter->rules[i];
+		bool meets = rule->kind->meets(rule, identity);
+
+		if (rule->excludes && meets)
+			return false;
+		if (rule->excludes)
+			continue;
+		asked[rule->kind - kinds] = true;
+		met[rule->kind - kinds] |= meets;
+	}
+	for (size_t i = 0; i < KIND_COUNT; i++)
+		if (asked[i] && !met[i])
+			return false;
+	return true;
+}

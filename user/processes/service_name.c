@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "processes/service_name.h"
+
+#define NAME_BYTES_MAX 255
+
+#define ATTRIBUTE "service.name="
+
+/* The value of the variable NAME, which ends with "="; NULL where it is not there whole. */
+static const char *find_variable(const char *variables, size_t length, const char *name)
+{
+	const char *at = variables, *end = variables + length, *stop;
+
+	for (; at < end && (stop = memchr(at, '\0', end - at)); at = stop + 1)
+		if (strncmp(at, name, strlen(name)) == 0)
+			return at + strlen(name);
+	return NULL;
+}
+
+static int digit_of(char character)
+{
+	return isdigit((unsigned char)character) ? character - '0'
+						 : tolower((unsigned char)character) - 'a' + 10;
+}
+
+/* Replaces %2C and the like, in place. */
+static char *decode(char *text)
+{
+	const char *from = text;
+	char *to = text;
+
+	while (*from) {
+		bool coded = *from == '%' && isxdigit((unsigned char)from[1]) &&
+			     isxdigit((unsigned char)from[2]);
+		char character = coded ? digit_of(from[1]) * 16 + digit_of(from[2]) : *from;
+
+		from += coded ? 3 : 1;
+		if (character)
+			*to++ = character;
+	}
+	*to = '\0';
+	return text;
+}
+
+/* The service's name among "key=value,key=value". */
+static char *find_attribute(const char *attributes)
+{
+	const char *at = attributes;
+
+	while (at && *at) {
+		at += strspn(at, " ,");
+		if (strncmp(at, ATTRIBUTE, strlen(ATTRIBUTE)) == 0) {
+			at += strlen(ATTRIBUTE);
+			return decode(xstrndup(at, strcspn(at, ",")));
+		}
+		at = strchr(at, ',');
+	}
+	return NULL;
+}
+
+char *service_name__of(const char *variables, size_t length)
+{
+	const char *name = find_variable(variables, length, "OTEL_SERVICE_NAME=");
+	const char *attributes = find_variable(variables, length, "OTEL_RESOURCE_ATTRIBUTES=");
+	char *found = NULL;
+
+	if (name && *name)
+		found = xstrdup(name);
+	else if (attributes)
+		found = find_attribute(attributes);
+	if (found && (!*found || strlen(found) > NAME_BYTES_MAX)) {
+		free(found);
+		found = NULL;
+	}
+	return found;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "base/xalloc.h"
+#include "profile/ledger.h"
+
+static const struct {
+	const char *name, *text;
+} outcomes[OUTCOME_COUNT] = {
+#define X(id, outcome_name, outcome_text) [OUTCOME_##id] = { outcome_name, outcome_text },
+	OUTCOMES(X)
+#undef X
+};
+
+const char *outcome__name(enum outcome outcome)
+{
+	return outcomes[outcome].name;
+}
+
+const char *outcome__text(enum outcome outcome)
+{
+	return outcomes[outcome].text;
+}
+
+uint64_t ledger__samples(const struct ledger *ledger)
+{
+	uint64_t samples = 0;
+
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+		samples += ledger->outcomes[outcome];
+	return samples;
+}
+
+uint64_t ledger__python(const struct ledger *ledger)
+{
+	return ledger->outcomes[OUTCOME_PYTHON] + ledger->outcomes[OUTCOME_TRUNCATED] +
+	       ledger->outcomes[OUTCOME_LINE_UNKNOWN] + ledger->outcomes[OUTCOME_NAME_UNKNOWN];
+}
+
+static uint64_t ledger__errors(const struct ledger *ledger)
+{
+	uint64_t errors = 0;
+
+	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++)
+		errors += ledger->outcomes[outcome];
+	return errors;
+}
+
+bool ledger__adds_up(const struct ledger *ledger)
+{
+	uint64_t samples = ledger__samples(ledger);
+
+	return ledger->events == samples + ledger->lost &&
+	       samples == ledger__python(ledger) + ledger->outcomes[OUTCOME_NO_PYTHON] +
+				  ledger__errors(ledger);
+}
+
+struct ledger ledger__since(const struct ledger *ledger, const struct ledger *before)
+{
+	struct ledger since = *ledger;
+
+	since.events -= before->events;
+	since.lost -= before->lost;
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+		since.outcomes[outcome] -= before->outcomes[outcome];
+	return since;
+}
+
+struct count {
+	const char *name;
+	uint64_t value;
+};
+
+static void add_counts(json_t *json, const struct count *counts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(json, counts[i].name, json_integer(counts[i].value));
+}
+
+#define ADD(json, counts) add_counts(json, counts, sizeof(counts) / sizeof((counts)[0]))
+
+static json_t *errors_json(const struct ledger *ledger)
+{
+	json_t *errors = json_object();
+
+	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++)
+		json_object_set_new(errors, outcome__name(outcome),
+				    json_integer(ledger->outcomes[outcome]));
+	return errors;
+}
+
+static json_t *periods_json(const struct ledger_periods *periods)
+{
+	const struct count counts[] = {
+		{ "shortest_ns", periods->shortest_ns },
+		{ "longest_ns", periods->longest_ns },
+		{ "changes", periods->changes },
+	};
+	json_t *json = json_object();
+
+	ADD(json, counts);
+	return json;
+}
+
+static json_t *ledger__json(const struct ledger *ledger)
+{
+	const struct count samples[] = {
+		{ "events", ledger->events },
+		{ "samples", ledger__samples(ledger) },
+		{ "python", ledger__python(ledger) },
+		{ "no_python", ledger->outcomes[OUTCOME_NO_PYTHON] },
+		{ "truncated", ledger->outcomes[OUTCOME_TRUNCATED] },
+		{ "line_unknown", ledger->outcomes[OUTCOME_LINE_UNKNOWN] },
+		{ "name_unknown", ledger->outcomes[OUTCOME_NAME_UNKNOWN] },
+		{ "lost", ledger->lost },
+	};
+	const struct count others[] = {
+		{ "stacks", ledger->stacks },
+		{ "code_objects", ledger->code_objects },
+		{ "unnamed_code_objects", ledger->unnamed_code_objects },
+		{ "ring_full", ledger->ring_full },
+		{ "cpus_not_sampled", ledger->cpus_not_sampled },
+		{ "samples_of_unknown_processes", ledger->not_asked },
+		{ "unreadable_processes", ledger->unreadable_processes },
+		{ "untold_processes", ledger->untold },
+		{ "processes_without_room", ledger->crowded },
+	};
+	json_t *json = json_pack("{s:f, s:f}", "rate_hz", ledger->rate_hz, "duration_s",
+				 ledger->duration_s);
+
+	ADD(json, samples);
+	json_object_set_new(json, "errors", errors_json(ledger));
+	ADD(json, others);
+	json_object_set_new(json, "periods", periods_json(&ledger->periods));
+	return json;
+}
+
+int ledger__write_json(const struct ledger *ledger, FILE *file)
+{
+	json_t *json = ledger__json(ledger);
+	int error = 0;
+
+	if (!json)
+		return -EINVAL;
+	errno = 0;
+	if (json_dumpf(json, file, JSON_INDENT(2)) || fputc('\n', file) == EOF)
+		error = errno ? -errno : -EIO;
+	json_decref(json);
+	return error;
+}
+
+/* 1234567 as "1,234,567". */
+#define GROUPED_BYTES 32
+
+static const char *grouped(uint64_t number, char text[GROUPED_BYTES])
+{
+	int at = GROUPED_BYTES - 1, digits = 0;
+
+	text[at] = '\0';
+	do {
+		if (digits && digits % 3 == 0)
+			text[--at] = ',';
+		text[--at] = '0' + number % 10;
+		number /= 10;
+		digits++;
+	} while (number);
+	return &text[at];
+}
+
+static char *rate_text(double rate_hz)
+{
+	char buffer[GROUPED_BYTES];
+
+	if (rate_hz >= 1 && rate_hz < 1e15 && rate_hz == floor(rate_hz))
+		return xasprintf("%s Hz", grouped(rate_hz, buffer));
+	return xasprintf("%g Hz", rate_hz);
+}
+
+static char *period_text(const struct ledger_periods *periods)
+{
+	double shortest_ms = periods->shortest_ns / 1e6, longest_ms = periods->longest_ns / 1e6;
+	int decimals = shortest_ms < 1 ? 3 : 1;
+
+	if (!longest_ms)
+		return xstrdup("");
+	if (!periods->changes)
+		return xasprintf(" (period %.*f ms)", decimals, longest_ms);
+	return xasprintf(" (period %.*f-%.*f ms, irregular)", decimals, shortest_ms, decimals,
+			 longest_ms);
+}
+
+/* ", 3 without WHAT", or nothing. */
+static char *lack_text(const struct ledger *ledger, enum outcome outcome, const char *what)
+{
+	uint64_t samples = ledger->outcomes[outcome];
+	char count[GROUPED_BYTES];
+
+	return samples ? xasprintf(", %s without %s", grouped(samples, count), what) : xstrdup("");
+}
+
+/* "\nerrors: frame_fault 3, thread_fault 1", or nothing. */
+static char *error_text(const struct ledger *ledger)
+{
+	char *text = xstrdup("");
+	const char *before = "\nerrors: ";
+
+	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++) {
+		char count[GROUPED_BYTES], *longer;
+
+		if (!ledger->outcomes[outcome])
+			continue;
+		longer = xasprintf("%s%s%s %s", text, before, outcome__name(outcome),
+				   grouped(ledger->outcomes[outcome], count));
+		free(text);
+		text = longer;
+		before = ", ";
+	}
+	return text;
+}
+
+char *ledger__summary(const struct ledger *ledger)
+{
+	char samples[GROUPED_BYTES], events[GROUPED_BYTES], python[GROUPED_BYTES];
+	char truncated[GROUPED_BYTES], no_python[GROUPED_BYTES], errors[GROUPED_BYTES];
+	char lost[GROUPED_BYTES];
+	char *rate = rate_text(ledger->rate_hz), *period = period_text(&ledger->periods);
+	char *by_name = error_text(ledger);
+	char *lines = lack_text(ledger, OUTCOME_LINE_UNKNOWN, "their line");
+	char *names = lack_text(ledger, OUTCOME_NAME_UNKNOWN, "a frame's name");
+	char *summary = xasprintf(
+		"%s samples of %s events in %.1f s at %s%s: %s Python (%s truncated%s%s), "
+		"%s without Python, %s errors, %s lost%s",
+		grouped(ledger__samples(ledger), samples), grouped(ledger->events, events),
+		ledger->duration_s, rate, period, grouped(ledger__python(ledger), python),
+		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated), lines, names,
+		grouped(ledger->outcomes[OUTCOME_NO_PYTHON], no_python),
+		grouped(ledger__errors(ledger), errors), grouped(ledger->lost, lost), by_name);
+
+	free(rate);
+	free(period);
+	free(by_name);
+	free(lines);
+	free(names);
+	return summary;
+}

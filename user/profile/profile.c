@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Every table of a profile is an array, for the outputs, and beside it a hash
+ * of what the array holds, for adding.  An entry of the hash carries its key's
+ * bytes; strings and stacks live in their entry and nowhere else.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "base/xalloc.h"
+#include "profile/profile.h"
+#include "python/unicode.h"
+
+struct entry {
+	UT_hash_handle hh;
+	uint32_t id;
+	uint32_t key[]; /* of u32, as a stack's is read from here */
+};
+
+struct table {
+	struct entry *entries;
+	size_t capacity; /* of the array that belongs to it */
+};
+
+struct profile_index {
+	struct table strings, functions, locations, processes, threads, stacks, samples;
+	size_t label_capacity;
+};
+
+/* Two keys are the same where their bytes are, so there must be no padding. */
+_Static_assert(sizeof(struct profile_function) == 6 * sizeof(uint32_t), "no padding in a key");
+_Static_assert(sizeof(struct profile_location) == 2 * sizeof(uint32_t), "no padding in a key");
+
+static struct entry *table__find(const struct table *table, const void *key, size_t length)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, table->entries, key, length, entry);
+	return entry;
+}
+
+/* The entry of KEY, made with the next id and *ADDED where there is none. */
+static struct entry *table__intern(struct table *table, const void *key, size_t length, bool *added)
+{
+	struct entry *entry = table__find(table, key, length);
+
+	*added = !entry;
+	if (entry)
+		return entry;
+	/* The byte after the key ends a string. */
+	entry = xcalloc(1, sizeof(*entry) + length + 1);
+	memcpy(entry->key, key, length);
+	entry->id = HASH_COUNT(table->entries);
+	HASH_ADD_KEYPTR(hh, table->entries, entry->key, length, entry);
+	return entry;
+}
+
+static void table__free(struct table *table)
+{
+	struct entry *entry, *next;
+
+	/* One by one, HASH_DEL would look each of them up. */
+	entry = table->entries;
+	HASH_CLEAR(hh, table->entries);
+	for (; entry; entry = next) {
+		next = entry->hh.next;
+		free(entry);
+	}
+}
+
+struct profile *profile__new(void)
+{
+	struct profile *profile = xcalloc(1, sizeof(*profile));
+
+	profile->index = xcalloc(1, sizeof(*profile->index));
+	profile__string(profile, "");
+	return profile;
+}
+
+void profile__free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	table__free(&profile->index->strings);
+	table__free(&profile->index->functions);
+	table__free(&profile->index->locations);
+	table__free(&profile->index->processes);
+	table__free(&profile->index->threads);
+	table__free(&profile->index->stacks);
+	table__free(&profile->index->samples);
+	free(profile->index);
+	free(profile->strings);
+	free(profile->functions);
+	free(profile->locations);
+	free(profile->processes);
+	free(profile->labels);
+	free(profile->threads);
+	free(profile->stacks);
+	free(profile->samples);
+	free(profile);
+}
+
+static string_id add_string(struct profile *profile, const char *string)
+{
+	struct table *table = &profile->index->strings;
+	bool added;
+	struct entry *entry = table__intern(table, string, strlen(string), &added);
+
+	if (added) {
+		profile->strings = xgrow(profile->strings, &table->capacity,
+					 profile->string_count + 1, sizeof(*profile->strings));
+		profile->strings[profile->string_count++] = (const char *)entry->key;
+	}
+	return entry->id;
+}
+
+string_id profile__string(struct profile *profile, const char *string)
+{
+	struct entry *entry = table__find(&profile->index->strings, string, strlen(string));
+	char *sanitized;
+	string_id id;
+
+	/* What is held is valid, so what equals it needs no look at its bytes. */
+	if (entry)
+		return entry->id;
+	sanitized = unicode__sanitize(string, strlen(string));
+	id = add_string(profile, sanitized);
+	free(sanitized);
+	return id;
+}
+
+uint32_t profile__function(struct profile *profile, const struct profile_function *function)
+{
+	struct table *table = &profile->index->functions;
+	struct profile_function key = *function;
+	bool added;
+	struct entry *entry;
+
+	if (!key.name)
+		key.name = profile__string(profile, "<unnamed>");
+	entry = table__intern(table, &key, sizeof(key), &added);
+	if (added) {
+		profile->functions =
+			xgrow(profile->functions, &table->capacity, profile->function_count + 1,
+			      sizeof(*profile->functions));
+		profile->functions[profile->function_count++] = key;
+	}
+	return entry->id;
+}
+
+uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line)
+{
+	struct table *table = &profile->index->locations;
+	struct profile_location key = { .function = function, .line = line };
+	bool added;
+	struct entry *entry = table__intern(table, &key, sizeof(key), &added);
+
+	if (added) {
+		profile->locations =
+			xgrow(profile->locations, &table->capacity, profile->location_count + 1,
+			      sizeof(*profile->locations));
+		profile->locations[profile->location_count++] = key;
+	}
+	return entry->id;
+}
+
+uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid)
+{
+	struct table *table = &profile->index->processes;
+	bool added;
+	struct entry *entry = table__intern(table, &serial, sizeof(serial), &added);
+
+	if (added) {
+		profile->processes = xgrow(profile->processes, &table->capacity,
+					   profile->process_count + 1, sizeof(*profile->processes));
+		profile->processes[profile->process_count++] =
+			(struct profile_process){ .serial = serial, .pid = pid };
+	}
+	return entry->id;
+}
+
+void profile__label(struct profile *profile, uint32_t process, const char *name, const char *value)
+{
+	struct profile_process *entry = &profile->processes[process];
+
+	if (!entry->label_count++)
+		entry->first_label = profile->label_count;
+	profile->labels = xgrow(profile->labels, &profile->index->label_capacity,
+				profile->label_count + 1, sizeof(*profile->labels));
+	profile->labels[profile->label_count++] =
+		(struct profile_label){ profile__string(profile, name),
+					profile__string(profile, value) };
+}
+
+uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid)
+{
+	struct table *table = &profile->index->threads;
+	uint32_t key[] = { process, tid };
+	bool added;
+	struct entry *entry = table__intern(table, key, sizeof(key), &added);
+
+	if (added) {
+		profile->threads = xgrow(profile->threads, &table->capacity,
+					 profile->thread_count + 1, sizeof(*profile->threads));
+		profile->threads[profile->thread_count++] =
+			(struct profile_thread){ .process = process, .tid = tid };
+	}
+	return entry->id;
+}
+
+bool profile__lacks_names(const struct profile *profile, uint32_t stack)
+{
+	const struct profile_stack *frames = &profile->stacks[stack];
+
+	for (uint32_t i = 0; i < frames->depth; i++) {
+		uint32_t function = profile->locations[frames->locations[i]].function;
+
+		if (profile->functions[function].nameless)
+			return true;
+	}
+	return false;
+}
+
+bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid)
+{
+	uint32_t key[] = { process, tid };
+
+	return table__find(&profile->index->threads, key, sizeof(key));
+}
+
+bool profile__has_stack(const struct profile *profile, const uint32_t *locations, uint32_t depth)
+{
+	return table__find(&profile->index->stacks, locations, depth * sizeof(*locations));
+}
+
+uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth)
+{
+	struct table *table = &profile->index->stacks;
+	bool added;
+	struct entry *entry = table__intern(table, locations, depth * sizeof(*locations), &added);
+
+	if (added) {
+		profile->stacks = xgrow(profile->stacks, &table->capacity, profile->stack_count + 1,
+					sizeof(*profile->stacks));
+		profile->stacks[profile->stack_count++] =
+			(struct profile_stack){ .locations = entry->key, .depth = depth };
+	}
+	return entry->id;
+}
+
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count)
+{
+	struct table *table = &profile->index->samples;
+	uint32_t key[] = { thread, stack };
+	bool added;
+	struct entry *entry = table__intern(table, key, sizeof(key), &added);
+
+	if (added) {
+		profile->samples = xgrow(profile->samples, &table->capacity,
+					 profile->sample_count + 1, sizeof(*profile->samples));
+		profile->samples[profile->sample_count++] =
+			(struct profile_sample){ .thread = thread, .stack = stack };
+	}
+	profile->samples[entry->id].count += count;
+}
+
+void profile__clear_samples(struct profile *profile)
+{
+	table__free(&profile->index->samples);
+	profile->sample_count = 0;
+}
+
+static uint32_t *new_numbers(size_t count)
+{
+	uint32_t *numbers = xreallocarray(NULL, count + 1, sizeof(*numbers));
+
+	memset(numbers, 0xff, (count + 1) * sizeof(*numbers));
+	return numbers;
+}
+
+void profile_numbers__init(struct profile_numbers *numbers, const struct profile *profile)
+{
+	numbers->strings = new_numbers(profile->string_count);
+	numbers->processes = new_numbers(profile->process_count);
+	numbers->threads = new_numbers(profile->thread_count);
+	numbers->stacks = new_numbers(profile->stack_count);
+}
+
+void profile_numbers__free(struct profile_numbers *numbers)
+{
+	free(numbers->strings);
+	free(numbers->processes);
+	free(numbers->threads);
+	free(numbers->stacks);
+}
+
+/* The strings of a process: where they are in it. */
+static const size_t process_strings[] = {
+	offsetof(struct profile_process, command),
+	offsetof(struct profile_process, short_name),
+	offsetof(struct profile_process, comm),
+	offsetof(struct profile_process, service_name),
+	offsetof(struct profile_process, python_version),
+	offsetof(struct profile_process, user),
+	offsetof(struct profile_process, cgroup),
+	offsetof(struct profile_process, container_id),
+	offsetof(struct profile_process, pod_uid),
+	offsetof(struct profile_process, pod_name),
+	offsetof(struct profile_process, unit),
+};
+
+#define PROCESS_STRINGS (sizeof(process_strings) / sizeof(process_strings[0]))
+
+static string_id *process_string(struct profile_process *process, size_t index)
+{
+	return (string_id *)((char *)process + process_strings[index]);
+}
+
+/* A function may have got another name than it is found by, which is its key's. */
+static void keep_functions(const struct profile *profile, struct profile_numbers *numbers)
+{
+	const struct entry *entry;
+
+	for (entry = profile->index->functions.entries; entry; entry = entry->hh.next) {
+		const struct profile_function *key = (const void *)entry->key;
+
+		numbers->strings[profile->functions[entry->id].name] = PROFILE_KEPT;
+		numbers->strings[key->name] = PROFILE_KEPT;
+		numbers->strings[key->filename] = PROFILE_KEPT;
+		numbers->strings[key->short_filename] = PROFILE_KEPT;
+	}
+}
+
+/* Keeps what is needed by what is kept. */
+static void keep_needed(const struct profile *profile, struct profile_numbers *numbers)
+{
+	numbers->strings[0] = PROFILE_KEPT;
+	keep_functions(profile, numbers);
+	for (size_t i = 0; i < profile->thread_count; i++) {
+		if (numbers->threads[i] == PROFILE_NOT_KEPT)
+			continue;
+		numbers->processes[profile->threads[i].process] = PROFILE_KEPT;
+		numbers->strings[profile->threads[i].name] = PROFILE_KEPT;
+	}
+	for (size_t i = 0; i < profile->process_count; i++)
+		for (size_t j = 0; j < PROCESS_STRINGS; j++)
+			if (numbers->processes[i] != PROFILE_NOT_KEPT)
+				numbers->strings[*process_string(&profile->processes[i], j)] =
+					PROFILE_KEPT;
+	for (size_t i = 0; i < profile->label_count; i++) {
+		numbers->strings[profile->labels[i].name] = PROFILE_KEPT;
+		numbers->strings[profile->labels[i].value] = PROFILE_KEPT;
+	}
+}
+
+/* Numbers anew what is kept, and moves it together in ARRAY.  Returns how much that is. */
+static size_t squeeze(void *array, size_t size, size_t count, uint32_t *numbers)
+{
+	char *elements = array;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (numbers[i] == PROFILE_NOT_KEPT)
+			continue;
+		memmove(elements + kept * size, elements + i * size, size);
+		numbers[i] = kept++;
+	}
+	return kept;
+}
+
+/* The same for the table of that array: what is not kept is freed. */
+static void table__renumber(struct table *table, const uint32_t *numbers)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, table->entries, entry, next) {
+		if (numbers[entry->id] != PROFILE_NOT_KEPT) {
+			entry->id = numbers[entry->id];
+			continue;
+		}
+		HASH_DEL(table->entries, entry);
+		free(entry);
+	}
+}
+
+static void refer_from_function(struct profile_function *function, const uint32_t *strings)
+{
+	function->name = strings[function->name];
+	function->filename = strings[function->filename];
+	function->short_filename = strings[function->short_filename];
+}
+
+/* Has functions, whose numbers stay, refer to the new numbers of strings. */
+static void refer_from_functions(struct profile *profile, const uint32_t *strings)
+{
+	struct table *table = &profile->index->functions;
+	struct entry *entry = table->entries, *next;
+
+	HASH_CLEAR(hh, table->entries);
+	for (; entry; entry = next) {
+		next = entry->hh.next;
+		refer_from_function(&profile->functions[entry->id], strings);
+		refer_from_function((void *)entry->key, strings);
+		HASH_ADD_KEYPTR(hh, table->entries, entry->key, sizeof(struct profile_function),
+				entry);
+	}
+}
+
+static void refer_from_processes(struct profile *profile, const uint32_t *strings)
+{
+	for (size_t i = 0; i < profile->process_count; i++)
+		for (size_t j = 0; j < PROCESS_STRINGS; j++) {
+			string_id *string = process_string(&profile->processes[i], j);
+
+			*string = strings[*string];
+		}
+	for (size_t i = 0; i < profile->label_count; i++) {
+		struct profile_label *label = &profile->labels[i];
+
+		*label = (struct profile_label){ strings[label->name], strings[label->value] };
+	}
+}
+
+/* A thread's key has the number of its process. */
+static void refer_from_threads(struct profile *profile, const struct profile_numbers *numbers)
+{
+	struct table *table = &profile->index->threads;
+	struct entry *entry = table->entries, *next;
+
+	HASH_CLEAR(hh, table->entries);
+	for (; entry; entry = next) {
+		struct profile_thread *thread = &profile->threads[entry->id];
+
+		next = entry->hh.next;
+		thread->process = numbers->processes[thread->process];
+		thread->name = numbers->strings[thread->name];
+		entry->key[0] = thread->process;
+		HASH_ADD_KEYPTR(hh, table->entries, entry->key, 2 * sizeof(uint32_t), entry);
+	}
+}
+
+void profile__compact(struct profile *profile, struct profile_numbers *numbers)
+{
+	struct profile_index *index = profile->index;
+
+	keep_needed(profile, numbers);
+	profile->string_count = squeeze(profile->strings, sizeof(*profile->strings),
+					profile->string_count, numbers->strings);
+	profile->process_count = squeeze(profile->processes, sizeof(*profile->processes),
+					 profile->process_count, numbers->processes);
+	profile->thread_count = squeeze(profile->threads, sizeof(*profile->threads),
+					profile->thread_count, numbers->threads);
+	profile->stack_count = squeeze(profile->stacks, sizeof(*profile->stacks),
+				       profile->stack_count, numbers->stacks);
+	table__renumber(&index->strings, numbers->strings);
+	table__renumber(&index->processes, numbers->processes);
+	table__renumber(&index->threads, numbers->threads);
+	table__renumber(&index->stacks, numbers->stacks);
+	refer_from_functions(profile, numbers->strings);
+	refer_from_processes(profile, numbers->strings);
+	refer_from_threads(profile, numbers);
+}
+
+size_t profile__compactable(const struct profile *profile)
+{
+	return profile->string_count + profile->process_count + profile->thread_count +
+	       profile->stack_count;
+}
+
+int64_t profile__period_ns(const struct profile *profile)
+{
+	return profile->rate_hz > 0 ? llround(1e9 / profile->rate_hz) : 0;
+}
+
+static int compare_totals(const void *left, const void *right)
+{
+	const struct function_total *a = left, *b = right;
+
+	if (a->self != b->self)
+		return a->self < b->self ? 1 : -1;
+	if (a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	return (a->function > b->function) - (a->function < b->function);
+}
+
+struct function_total *profile__totals(const struct profile *profile, size_t *count)
+{
+	struct function_total *totals = xcalloc(profile->function_count, sizeof(*totals));
+	/* The last stack, from 1, that was added to a function's total. */
+	uint32_t *last_stack = xcalloc(profile->function_count, sizeof(*last_stack));
+	uint64_t *stack_counts = xcalloc(profile->stack_count, sizeof(*stack_counts));
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		stack_counts[profile->samples[i].stack] += profile->samples[i].count;
+	for (size_t i = 0; i < profile->function_count; i++)
+		totals[i].function = i;
+	for (size_t i = 0; i < profile->stack_count; i++) {
+		const struct profile_stack *stack = &profile->stacks[i];
+
+		for (uint32_t frame = 0; frame < stack->depth; frame++) {
+			uint32_t function = profile->locations[stack->locations[frame]].function;
+
+			if (frame == 0)
+				totals[function].self += stack_counts[i];
+			if (last_stack[function] == i + 1)
+				continue;
+			last_stack[function] = i + 1;
+			totals[function].total += stack_counts[i];
+		}
+	}
+	qsort(totals, profile->function_count, sizeof(*totals), compare_totals);
+	*count = profile->function_count;
+	free(stack_counts);
+	free(last_stack);
+	return totals;
+}

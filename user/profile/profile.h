@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A profile: what every output reads, and nothing else.
+ *
+ * Strings, functions, locations, threads and stacks are held once each and
+ * named by index, from 0.  Strings are valid UTF-8 without NUL bytes, whatever
+ * bytes a target held; they may hold any other character.
+ */
+#ifndef PYBPFPROF_PROFILE_H
+#define PYBPFPROF_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profile/ledger.h"
+#include "pybpfprof.h"
+
+/* String 0 is "". */
+typedef uint32_t string_id;
+
+struct profile_function {
+	string_id name;		  /* qualname where there is one; a reason's text */
+	string_id filename;	  /* as the code object has it; 0 where there is none */
+	string_id short_filename; /* from the package down: "json/decoder.py" */
+	uint32_t first_line;	  /* 0: unknown */
+	enum frame_kind kind;
+	uint32_t nameless; /* a code object's whose name says why it is not known */
+};
+
+struct profile_location {
+	uint32_t function;
+	uint32_t line; /* 0: unknown or not wanted */
+};
+
+/* Of what is not known the string is 0, and the start. */
+struct profile_process {
+	uint64_t serial; /* of this process alone; a pid is used again */
+	uint32_t pid;
+	string_id command;	  /* the command line, words joined by a space */
+	string_id short_name;	  /* what it runs: "worker.py", "gunicorn" */
+	string_id comm;		  /* the kernel's name for it */
+	string_id service_name;	  /* what its environment calls it: identity.h */
+	string_id python_version; /* "3.11.7" */
+	string_id user;
+	string_id cgroup;	/* its path, from the hierarchy's root */
+	string_id container_id; /* whole, without its runtime's name */
+	string_id pod_uid;
+	string_id pod_name; /* "namespace/pod", where labels tell */
+	string_id unit;	    /* systemd's: "nginx.service" */
+	int64_t start_unix_ns;
+	uint32_t halvings; /* of the rate: how often, for the samples that there are */
+	uint32_t first_label, label_count; /* of one that is a set of labels: service.h */
+};
+
+struct profile_label {
+	string_id name, value;
+};
+
+struct profile_thread {
+	uint32_t process;
+	uint32_t tid;
+	string_id name;
+	bool named; /* by Python: not the kernel's name */
+};
+
+struct profile_stack {
+	const uint32_t *locations; /* leaf first */
+	uint32_t depth;
+};
+
+/* How often a thread was seen with a stack.  One sample for each pair. */
+struct profile_sample {
+	uint32_t thread;
+	uint32_t stack;
+	uint64_t count;
+};
+
+struct profile {
+	/* What was asked for, and when. */
+	double rate_hz;
+	int64_t start_unix_ns;
+	int64_t duration_ns;
+	struct ledger ledger;
+
+	const char **strings;
+	struct profile_function *functions;
+	struct profile_location *locations;
+	struct profile_process *processes;
+	struct profile_label *labels; /* those of a process side by side */
+	struct profile_thread *threads;
+	struct profile_stack *stacks;
+	struct profile_sample *samples;
+	size_t string_count, function_count, location_count, process_count;
+	size_t thread_count, stack_count, sample_count, label_count;
+
+	struct profile_index *index; /* of profile.c alone */
+};
+
+/* An empty profile; free with profile__free, which takes NULL too. */
+struct profile *profile__new(void);
+void profile__free(struct profile *profile);
+
+/* Each returns the index of the one entry with these values, adding it if it is new.
+ * profile__string copies; bytes that are not UTF-8 become \xNN, as Python's backslashreplace.
+ * A function without a name gets "<unnamed>".  A stack has one location at least.  A process is
+ * the one that the caller gave SERIAL; what else is known of it, the caller enters. */
+string_id profile__string(struct profile *profile, const char *string);
+uint32_t profile__function(struct profile *profile, const struct profile_function *function);
+uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line);
+uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid);
+uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid);
+uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
+
+/* Adds a label to PROCESS, the one that was added last. */
+void profile__label(struct profile *profile, uint32_t process, const char *name, const char *value);
+
+/* Whether STACK has a function whose name is not known. */
+bool profile__lacks_names(const struct profile *profile, uint32_t stack);
+
+/* Whether profile__thread would find that thread, and profile__stack that stack. */
+bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid);
+bool profile__has_stack(const struct profile *profile, const uint32_t *locations, uint32_t depth);
+
+/* Adds COUNT to the sample of THREAD and STACK. */
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count);
+
+/* Removes all samples, and nothing else. */
+void profile__clear_samples(struct profile *profile);
+
+/* What is kept of a profile, by number: at first PROFILE_NOT_KEPT, what is wanted is set to
+ * PROFILE_KEPT, and the compaction puts the new number there. */
+#define PROFILE_NOT_KEPT UINT32_MAX
+#define PROFILE_KEPT	 0
+
+struct profile_numbers {
+	uint32_t *strings, *processes, *threads, *stacks;
+};
+
+void profile_numbers__init(struct profile_numbers *numbers, const struct profile *profile);
+void profile_numbers__free(struct profile_numbers *numbers);
+
+/* Removes processes, threads, stacks and strings that are not kept, nor needed by what is; all
+ * functions and locations stay what they are.  There must be no samples. */
+void profile__compact(struct profile *profile, struct profile_numbers *numbers);
+
+/* How many there are of all that a compaction may remove. */
+size_t profile__compactable(const struct profile *profile);
+
+/* Nanoseconds of CPU time that one sample stands for. */
+int64_t profile__period_ns(const struct profile *profile);
+
+/* A function's samples: SELF with it as the leaf, TOTAL with it anywhere (once a stack). */
+struct function_total {
+	uint32_t function;
+	uint64_t self, total;
+};
+
+/* All functions with their totals, hottest first (by self, then by total); the caller frees. */
+struct function_total *profile__totals(const struct profile *profile, size_t *count);
+
+#endif

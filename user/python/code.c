@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "python/code.h"
+#include "python/unicode.h"
+#include "target/deputy.h"
+#include "target/target_memory.h"
+
+/* The part of a PyCodeObject that has what is read here ends below this (3.15: 200). */
+#define CODE_BYTES_MAX 1024
+
+#define CODE_UNIT_BYTES 2
+
+#define NONE_AS_CODE_SINCE 0x030d0000
+
+/* Where a type has its name: after the head that all objects of variable size have. */
+#define TYPE_NAME(offsets) ((offsets)->varobject_size + sizeof(uint64_t))
+
+/* A code object's own memory, up to the last field that is read. */
+struct window {
+	uint8_t bytes[CODE_BYTES_MAX];
+	size_t length;
+};
+
+static uint32_t name_offset(const struct offsets *offsets)
+{
+	return offsets->code_qualname == OFFSET_ABSENT ? offsets->code_name
+						       : offsets->code_qualname;
+}
+
+/* 0 where a field is farther off than any is. */
+static size_t window_bytes(const struct offsets *offsets)
+{
+	uint32_t fields[] = { offsets->object_type,	   offsets->code_firstlineno,
+			      offsets->code_filename,	   name_offset(offsets),
+			      offsets->code_linetable,	   offsets->varobject_size,
+			      offsets->code_firsttraceable };
+	size_t length = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i] == OFFSET_ABSENT)
+			continue;
+		if (fields[i] > CODE_BYTES_MAX - sizeof(uint64_t))
+			return 0;
+		if (fields[i] + sizeof(uint64_t) > length)
+			length = fields[i] + sizeof(uint64_t);
+	}
+	return length;
+}
+
+static int read_window(pid_t pid, const struct offsets *offsets, uint64_t address,
+		       struct window *window)
+{
+	window->length = window_bytes(offsets);
+	if (!window->length)
+		return -EINVAL;
+	return target_memory__read(pid, address, window->bytes, window->length) ? -EFAULT : 0;
+}
+
+static uint64_t pointer_at(const struct window *window, uint32_t offset)
+{
+	uint64_t pointer;
+
+	memcpy(&pointer, window->bytes + offset, sizeof(pointer));
+	return pointer;
+}
+
+/* Whether no instruction of the code object is one that may be traced: those before
+ * _co_firsttraceable may not, and ob_size is how many there are. */
+static bool is_hidden(const struct window *window, const struct offsets *offsets)
+{
+	int32_t first_traceable;
+
+	if (offsets->code_firsttraceable == OFFSET_ABSENT)
+		return false;
+	memcpy(&first_traceable, window->bytes + offsets->code_firsttraceable,
+	       sizeof(first_traceable));
+	return first_traceable >= 0 &&
+	       (uint64_t)first_traceable >= pointer_at(window, offsets->varobject_size);
+}
+
+/* Whether TYPE is None's.  From 3.13 on, None stands for the code of the frame below each entry
+ * into the eval loop.  The kernel knows such a frame by its owner, but some compilers have that
+ * written after the frame has become part of the thread's stack. */
+static bool is_type_of_none(pid_t pid, const struct offsets *offsets, uint64_t type)
+{
+	static const char none[] = "NoneType";
+	char name[sizeof(none)];
+	uint64_t address;
+
+	return offsets->version >= NONE_AS_CODE_SINCE &&
+	       !target_memory__read_pointer(pid, type + TYPE_NAME(offsets), &address) &&
+	       !target_memory__read(pid, address, name, sizeof(name)) &&
+	       !memcmp(name, none, sizeof(none));
+}
+
+static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address, uint8_t **result,
+		      size_t *length)
+{
+	uint64_t size;
+
+	if (target_memory__read(pid, address + offsets->varobject_size, &size, sizeof(size)))
+		return -EFAULT;
+	if (size > LINE_TABLE_BYTES_MAX)
+		return -EINVAL;
+	*length = size;
+	*result = deputy__lend(xmalloc(size));
+	if (size && target_memory__read(pid, address + offsets->bytes_data, *result, size))
+		return -EFAULT;
+	return 0;
+}
+
+/* Takes what WINDOW itself says of CODE. */
+static void take_head(const struct offsets *offsets, const struct window *window, struct code *code)
+{
+	memcpy(&code->first_line, window->bytes + offsets->code_firstlineno,
+	       sizeof(code->first_line));
+	code->hidden = is_hidden(window, offsets);
+	code->instructions = pointer_at(window, offsets->varobject_size);
+}
+
+/* Reads what WINDOW leads to.  Whoever is left behind meanwhile leaves nothing of it. */
+static int read_texts(pid_t pid, const struct offsets *offsets, const struct window *window,
+		      struct code *code)
+{
+	int error =
+		unicode__read(pid, offsets, pointer_at(window, name_offset(offsets)), &code->name);
+
+	deputy__lend(code->name);
+	if (!error)
+		error = unicode__read(pid, offsets, pointer_at(window, offsets->code_filename),
+				      &code->filename);
+	deputy__lend(code->filename);
+	if (!error)
+		error = read_bytes(pid, offsets, pointer_at(window, offsets->code_linetable),
+				   &code->line_table, &code->line_table_length);
+	deputy__take_back(code->name);
+	deputy__take_back(code->filename);
+	deputy__take_back(code->line_table);
+	return error;
+}
+
+int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
+	       struct code *result)
+{
+	struct code code = { 0 };
+	struct window window;
+	uint64_t type;
+	int error;
+
+	*result = code;
+	error = read_window(pid, offsets, address, &window);
+	if (error)
+		return error;
+	type = pointer_at(&window, offsets->object_type);
+	if (code_type && type != code_type) {
+		result->hidden = is_type_of_none(pid, offsets, type);
+		return result->hidden ? 0 : -EINVAL;
+	}
+	take_head(offsets, &window, &code);
+	error = read_texts(pid, offsets, &window, &code);
+	if (error)
+		code__free(&code);
+	else
+		*result = code;
+	return error;
+}
+
+/* Finds where in RECORD of SIZE bytes each piece begins; false where they are not all there. */
+static bool find_pieces(const struct code_record *record, size_t size,
+			const uint8_t *pieces[CODE_PIECES])
+{
+	size_t at = CODE_RECORD_HEADER_BYTES;
+
+	if (size < at)
+		return false;
+	for (int i = 0; i < CODE_PIECES; i++) {
+		if (record->bytes[i] > size - at)
+			return false;
+		pieces[i] = (const uint8_t *)record + at;
+		at += (record->bytes[i] + 7u) & ~7u;
+		if (at > size)
+			return false;
+	}
+	return true;
+}
+
+static int decode_bytes(const struct offsets *offsets, const uint8_t *object, size_t length,
+			uint8_t **result, size_t *result_length)
+{
+	uint64_t size;
+
+	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(size))
+		return -ERANGE;
+	memcpy(&size, object + offsets->varobject_size, sizeof(size));
+	if (size > length - offsets->bytes_data)
+		return -ERANGE;
+	*result = memcpy(xmalloc(size), object + offsets->bytes_data, size);
+	*result_length = size;
+	return 0;
+}
+
+int code__decode(const struct offsets *offsets, uint64_t code_type,
+		 const struct code_record *record, size_t size, struct code *code)
+{
+	struct window window = { .length = window_bytes(offsets) };
+	const uint8_t *pieces[CODE_PIECES];
+	int error;
+
+	memset(code, 0, sizeof(*code));
+	if (!window.length || !find_pieces(record, size, pieces) ||
+	    record->bytes[PIECE_CODE] < window.length)
+		return -ERANGE;
+	memcpy(window.bytes, pieces[PIECE_CODE], window.length);
+	if (code_type && pointer_at(&window, offsets->object_type) != code_type)
+		return -EINVAL;
+	take_head(offsets, &window, code);
+	error = unicode__decode(offsets, pieces[PIECE_NAME], record->bytes[PIECE_NAME],
+				&code->name);
+	if (!error)
+		error = unicode__decode(offsets, pieces[PIECE_FILENAME],
+					record->bytes[PIECE_FILENAME], &code->filename);
+	if (!error)
+		error = decode_bytes(offsets, pieces[PIECE_LINE_TABLE],
+				     record->bytes[PIECE_LINE_TABLE], &code->line_table,
+				     &code->line_table_length);
+	if (error)
+		code__free(code);
+	return error;
+}
+
+/* The counts lie right before the type, and are 0 when an object is freed.  Then the allocator may
+ * write an address there, which has bits where a count and its flags (3.14) have none.  In a
+ * free-threaded build it writes elsewhere; the two lowest bits of the shared count are flags. */
+bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t address)
+{
+	uint64_t type = address + offsets->object_type, count;
+	uint32_t local;
+
+	if (target_memory__read(pid, type - sizeof(count), &count, sizeof(count)))
+		return false;
+	if (!offsets->free_threaded)
+		return (uint32_t)count && !(count >> 32 & 0xffff);
+	return count >> 2 || (!target_memory__read(pid, type - sizeof(count) - sizeof(local),
+						   &local, sizeof(local)) &&
+			      local);
+}
+
+/* How many code units behind the original instructions copy INDEX begins, modulo 2^32. */
+static bool find_copy(pid_t pid, const struct offsets *offsets, uint64_t address, uint16_t index,
+		      uint32_t *distance)
+{
+	uint64_t array, size, entry;
+
+	if (target_memory__read_pointer(pid, address + offsets->code_tlbc, &array) ||
+	    target_memory__read_pointer(pid, array + offsets->tlbc_size, &size) || index >= size ||
+	    target_memory__read_pointer(pid, array + offsets->tlbc_entries + index * sizeof(entry),
+					&entry) ||
+	    !entry)
+		return false;
+	*distance = (entry - address - offsets->code_code_adaptive) / CODE_UNIT_BYTES;
+	return true;
+}
+
+bool code__position(pid_t pid, const struct offsets *offsets, uint64_t address,
+		    const struct code *code, const struct frame *frame, int32_t *position)
+{
+	uint32_t distance = 0;
+
+	if (frame->position == POSITION_UNKNOWN)
+		return false;
+	*position = frame->position;
+	if (offsets->code_tlbc == OFFSET_ABSENT)
+		return true;
+	if (frame->detail == TLBC_INDEX_MAX ||
+	    (frame->detail && !find_copy(pid, offsets, address, frame->detail, &distance)))
+		return false;
+	*position = (uint32_t)frame->position - distance;
+	return *position >= 0 && (uint64_t)*position < code->instructions;
+}
+
+void code__free(struct code *code)
+{
+	free(code->name);
+	free(code->filename);
+	free(code->line_table);
+	memset(code, 0, sizeof(*code));
+}

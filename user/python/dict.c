@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A dict is read whole, and its keys are compared as texts: their hashes are
+ * seeded with a secret of the process.
+ *
+ * 2.7 has one table of hash, key and value.  From 3.6 on there is a table of
+ * indices, and behind it the entries in the order they were made.  Instances of
+ * a class share the keys; then each has only an array of values, in the order of
+ * the keys:
+ *
+ *	up to 3.10	the instance has a pointer to a dict, and that one to the values
+ *	3.11		before the instance are a pointer to the values and, if they were
+ *			asked for as a dict, one to that instead
+ *	3.12		these share a word; its lowest bit tells values
+ *	3.13		the values are in the instance itself, behind what its class needs,
+ *			unless a dict that was asked for took them over
+ *
+ * Nothing stops while it is read, so that a table can be of two moments: who
+ * needs to be sure reads twice.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "python/dict.h"
+#include "python/unicode.h"
+#include "target/deputy.h"
+#include "target/target_memory.h"
+
+/* The words of an entry: hash, key, value; or key, value where all keys are str (from 3.11). */
+#define ENTRY_WORDS	    3
+#define UNICODE_ENTRY_WORDS 2
+
+/* The fields before a table's indices end below this (3.10: 40). */
+#define KEYS_HEAD_MAX 128
+
+/* The fields of a dict end below this (with GIL: 48), those of any object likewise. */
+#define DICT_BYTES_MAX	 128
+#define OBJECT_BYTES_MAX 128
+
+/* What is read of a key to compare it ends below this, with GIL: 48 and the text. */
+#define KEY_BYTES_MAX 256
+
+/* More indices than a dict of DICT_ENTRIES_MAX entries ever has. */
+#define INDICES_MAX    (16 * DICT_ENTRIES_MAX)
+#define LOG2_BYTES_MAX 24
+
+/* Where the entries of a table are. */
+struct table {
+	uint64_t entries;
+	uint64_t count;
+	size_t words; /* of an entry */
+};
+
+static uint64_t number_at(const uint8_t *bytes, uint32_t offset, size_t width)
+{
+	uint64_t number = 0;
+
+	memcpy(&number, bytes + offset, width);
+	return number;
+}
+
+/* How many bytes the indices of a table of SIZE entries take, up to 3.10. */
+static uint64_t index_bytes(uint64_t size)
+{
+	return size <= 0xff ? size : size <= 0xffff ? 2 * size : 4 * size;
+}
+
+static int parse_keys(const struct offsets *offsets, uint64_t address, const uint8_t *head,
+		      struct table *table)
+{
+	uint64_t bytes, size, log2_bytes;
+
+	table->words = ENTRY_WORDS;
+	table->count = number_at(head, offsets->keys_nentries, sizeof(uint64_t));
+	if (offsets->keys_size != OFFSET_ABSENT) {
+		size = number_at(head, offsets->keys_size, sizeof(uint64_t));
+		if (size > INDICES_MAX)
+			return -EINVAL;
+		bytes = index_bytes(size);
+	} else {
+		log2_bytes = head[offsets->keys_log2_index_bytes];
+		if (log2_bytes > LOG2_BYTES_MAX)
+			return -EINVAL;
+		bytes = 1ULL << log2_bytes;
+		if (head[offsets->keys_kind])
+			table->words = UNICODE_ENTRY_WORDS;
+	}
+	table->entries = address + offsets->keys_indices + bytes;
+	return table->count > DICT_ENTRIES_MAX ? -EINVAL : 0;
+}
+
+/* Where the fields of a PyDictKeysObject lie, before its indices; all others are refused. */
+static bool has_keys_layout(const struct offsets *offsets)
+{
+	uint32_t end = offsets->keys_indices;
+	bool old = offsets->keys_size != OFFSET_ABSENT;
+
+	return end <= KEYS_HEAD_MAX && offsets->keys_nentries + sizeof(uint64_t) <= end &&
+	       (old ? offsets->keys_size + sizeof(uint64_t) <= end
+		    : offsets->keys_log2_index_bytes < end && offsets->keys_kind < end);
+}
+
+static int read_keys(const struct object_reader *reader, uint64_t address, struct table *table)
+{
+	const struct offsets *offsets = reader->offsets;
+	uint8_t head[KEYS_HEAD_MAX];
+
+	if (!has_keys_layout(offsets))
+		return -EINVAL;
+	if (target_memory__read(reader->pid, address, head, offsets->keys_indices))
+		return -EFAULT;
+	return parse_keys(offsets, address, head, table);
+}
+
+/* Takes the keys and values of TABLE. */
+static int read_entries(const struct object_reader *reader, const struct table *table,
+			struct dict *dict)
+{
+	size_t words = table->words, size = words * sizeof(uint64_t);
+	uint64_t *entries = deputy__lend(xcalloc(table->count, size));
+
+	if (table->count &&
+	    target_memory__read(reader->pid, table->entries, entries, table->count * size)) {
+		free(deputy__take_back(entries));
+		return -EFAULT;
+	}
+	dict->keys = deputy__lend(xcalloc(table->count, sizeof(*dict->keys)));
+	dict->values = deputy__lend(xcalloc(table->count, sizeof(*dict->values)));
+	for (size_t i = 0; i < table->count; i++) {
+		uint64_t key = entries[(i + 1) * words - 2];
+
+		if (!key)
+			continue;
+		dict->keys[dict->count] = key;
+		dict->values[dict->count++] = entries[(i + 1) * words - 1];
+	}
+	free(deputy__take_back(entries));
+	return 0;
+}
+
+static int read_combined(const struct object_reader *reader, uint64_t keys, struct dict *dict)
+{
+	struct table table;
+	int error = read_keys(reader, keys, &table);
+
+	return error ? error : read_entries(reader, &table, dict);
+}
+
+/* Makes the keys at ADDRESS, which all instances of a class share, the reader's. */
+static int learn_shared_keys(struct object_reader *reader, uint64_t address)
+{
+	struct dict dict = { 0 };
+	int error;
+
+	if (address && reader->shared_table == address)
+		return 0;
+	error = read_combined(reader, address, &dict);
+	if (!error && dict.count > SHARED_KEYS_MAX)
+		error = -EINVAL;
+	if (!error) {
+		reader->shared_table = address;
+		reader->shared_count = dict.count;
+		memcpy(reader->shared_keys, dict.keys, dict.count * sizeof(*dict.keys));
+	}
+	dict__free(&dict);
+	return error;
+}
+
+/* Reads the dict whose keys, at KEYS, are shared, and whose own VALUES are elsewhere. */
+static int read_split(struct object_reader *reader, uint64_t keys, uint64_t values,
+		      struct dict *dict)
+{
+	const struct offsets *offsets = reader->offsets;
+	uint64_t first = offsets->values_first == OFFSET_ABSENT ? 0 : offsets->values_first;
+	int error = learn_shared_keys(reader, keys);
+	size_t size = reader->shared_count * sizeof(uint64_t);
+
+	if (error)
+		return error;
+	dict->count = reader->shared_count;
+	dict->keys = deputy__lend(xmalloc(size));
+	dict->values = deputy__lend(xmalloc(size));
+	memcpy(dict->keys, reader->shared_keys, size);
+	if (!size || !target_memory__read(reader->pid, values + first, dict->values, size))
+		return 0;
+	dict__free(dict);
+	return -EFAULT;
+}
+
+static int read_open_addressed(const struct object_reader *reader, const uint8_t *object,
+			       struct dict *dict)
+{
+	const struct offsets *offsets = reader->offsets;
+	struct table table = { .words = ENTRY_WORDS };
+
+	table.count = number_at(object, offsets->dict_mask, sizeof(uint64_t));
+	table.entries = number_at(object, offsets->dict_table, sizeof(uint64_t));
+	if (table.count++ >= DICT_ENTRIES_MAX)
+		return -EINVAL;
+	return read_entries(reader, &table, dict);
+}
+
+static bool is_open_addressed(const struct offsets *offsets)
+{
+	return offsets->dict_table != OFFSET_ABSENT;
+}
+
+/* The bytes of a dict object that have what is read here. */
+static size_t dict_bytes(const struct offsets *offsets)
+{
+	uint32_t fields[] = { offsets->object_type,
+			      is_open_addressed(offsets) ? offsets->dict_mask : offsets->dict_keys,
+			      is_open_addressed(offsets) ? offsets->dict_table
+							 : offsets->dict_values };
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i] + sizeof(uint64_t) > bytes)
+			bytes = fields[i] + sizeof(uint64_t);
+	return bytes;
+}
+
+int dict__read(struct object_reader *reader, uint64_t address, struct dict *dict)
+{
+	const struct offsets *offsets = reader->offsets;
+	const struct object_type *type;
+	uint8_t object[DICT_BYTES_MAX];
+	uint64_t keys, values;
+
+	memset(dict, 0, sizeof(*dict));
+	if (dict_bytes(offsets) > sizeof(object))
+		return -EINVAL;
+	if (target_memory__read(reader->pid, address, object, dict_bytes(offsets)))
+		return -EFAULT;
+	type = object_reader__type(reader,
+				   number_at(object, offsets->object_type, sizeof(uint64_t)));
+	if (!type || !(type->flags & TYPE_IS_DICT))
+		return -EINVAL;
+	if (is_open_addressed(offsets))
+		return read_open_addressed(reader, object, dict);
+	keys = number_at(object, offsets->dict_keys, sizeof(uint64_t));
+	values = number_at(object, offsets->dict_values, sizeof(uint64_t));
+	return values ? read_split(reader, keys, values, dict) : read_combined(reader, keys, dict);
+}
+
+/* Finds where the values of an instance with a managed dict are, or 0 and that dict.  WORDS end
+ * where the instance begins. */
+static int find_managed(const struct object_reader *reader, const struct object_type *type,
+			uint64_t address, const uint8_t *words, uint64_t *values, uint64_t *dict)
+{
+	const struct offsets *offsets = reader->offsets;
+	uint8_t valid;
+
+	*values = 0;
+	memcpy(dict, words - offsets->object_dict_before, sizeof(*dict));
+	if (offsets->object_values_before == offsets->object_dict_before) {
+		*values = *dict & 1 ? *dict + 1 : 0;
+		return 0;
+	}
+	if (offsets->object_values_before != OFFSET_ABSENT) {
+		memcpy(values, words - offsets->object_values_before, sizeof(*values));
+		return 0;
+	}
+	if (*dict || !(type->flags & TYPE_INLINE_VALUES))
+		return 0;
+	*values = address + type->basicsize;
+	if (target_memory__read(reader->pid, *values + offsets->values_valid, &valid, 1))
+		return -EFAULT;
+	return valid ? 0 : -EINVAL;
+}
+
+/* How many bytes before an instance belong to it. */
+static uint32_t bytes_before(const struct offsets *offsets)
+{
+	if (offsets->object_dict_before == OFFSET_ABSENT)
+		return 0;
+	return offsets->object_values_before == OFFSET_ABSENT ? offsets->object_dict_before
+							      : offsets->object_values_before;
+}
+
+int dict__read_attributes(struct object_reader *reader, uint64_t address, struct dict *dict)
+{
+	const struct offsets *offsets = reader->offsets;
+	uint32_t before = bytes_before(offsets);
+	uint8_t words[OBJECT_BYTES_MAX];
+	const struct object_type *type;
+	uint64_t values = 0, pointer = 0;
+	int error = 0;
+
+	memset(dict, 0, sizeof(*dict));
+	if (before + offsets->object_type + sizeof(uint64_t) > sizeof(words))
+		return -EINVAL;
+	if (target_memory__read(reader->pid, address - before, words,
+				before + offsets->object_type + sizeof(uint64_t)))
+		return -EFAULT;
+	type = object_reader__type(
+		reader, number_at(words, before + offsets->object_type, sizeof(uint64_t)));
+	if (!type)
+		return -EFAULT;
+	if (before && type->flags & TYPE_MANAGED_DICT)
+		error = find_managed(reader, type, address, words + before, &values, &pointer);
+	else if (type->dictoffset > 0)
+		error = target_memory__read_pointer(reader->pid, address + type->dictoffset,
+						    &pointer);
+	if (error)
+		return error;
+	return values ? read_split(reader, type->cached_keys, values, dict)
+		      : dict__read(reader, pointer, dict);
+}
+
+void dict__free(struct dict *dict)
+{
+	free(deputy__take_back(dict->keys));
+	free(deputy__take_back(dict->values));
+	memset(dict, 0, sizeof(*dict));
+}
+
+static uint64_t value_of(const struct dict *dict, uint64_t key)
+{
+	for (size_t i = 0; i < dict->count; i++)
+		if (dict->keys[i] == key)
+			return dict->values[i];
+	return 0;
+}
+
+/* The address of the key that is NAME; 0 where there is none. */
+static uint64_t find_key(const struct object_reader *reader, const struct dict *dict,
+			 const char *name)
+{
+	size_t size = unicode__ascii_bytes(reader->offsets, strlen(name));
+	uint64_t key = 0;
+	uint8_t *texts;
+	bool *readable;
+
+	if (size > KEY_BYTES_MAX)
+		return 0;
+	texts = deputy__lend(xcalloc(dict->count, size));
+	readable = deputy__lend(xcalloc(dict->count, sizeof(*readable)));
+	target_memory__read_each(reader->pid, dict->keys, dict->count, texts, size, readable);
+	for (size_t i = 0; i < dict->count && !key; i++)
+		if (readable[i] && unicode__is_ascii(reader->offsets, texts + i * size, name))
+			key = dict->keys[i];
+	free(deputy__take_back(readable));
+	free(deputy__take_back(texts));
+	return key;
+}
+
+uint64_t dict__find(const struct object_reader *reader, const struct dict *dict, const char *name,
+		    uint64_t *key)
+{
+	uint64_t value = *key ? value_of(dict, *key) : 0;
+
+	if (value)
+		return value;
+	*key = find_key(reader, dict, name);
+	return *key ? value_of(dict, *key) : 0;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Three formats in eleven versions:
+ *
+ * 2.7-3.9, co_lnotab: pairs of bytes.  The first says how many bytes of
+ * instructions the line so far goes on, the second (signed from 3.6 on) how far the
+ * next one is from it.  An instruction's line is the one reached before the pair that
+ * leads beyond it; the last goes on to the end.
+ *
+ * 3.10, co_linetable: pairs of bytes.  The first says how many bytes of
+ * instructions the pair covers, the second (signed) how far their line is from
+ * the one before; -128 says that they have none.
+ *
+ * 3.11 and later, the location table: entries of one byte and what belongs to
+ * it.  Bit 7 is set in the first byte of each entry and in no other; bits 3 to 6
+ * are its kind, bits 0 to 2 one less than the code units it covers.  The kind says
+ * how the line's difference is written, and which columns (not wanted here)
+ * follow.  Numbers are in groups of six bits, lowest first, bit 6 set in each but
+ * the last; a signed one has its sign in its lowest bit.
+ */
+#include <stdbool.h>
+
+#include "python/lines.h"
+
+#define VERSION(minor) (3u << 24 | (minor) << 16)
+
+#define NO_LINE_3_10 0x80
+
+#define ENTRY_START	0x80
+#define VARINT_MORE	0x40
+#define VARINT_GROUP	6
+#define VARINT_BITS_MAX 32
+
+enum location_kind {
+	/* 0-9: the line before, and a byte of columns */
+	LOCATION_ONE_LINE = 10, /* 10-12: so many lines on, less ten, and two columns */
+	LOCATION_NO_COLUMNS = 13,
+	LOCATION_LONG = 14,
+	LOCATION_NONE = 15,
+};
+
+struct reader {
+	const uint8_t *next, *end;
+	bool failed; /* the table ended too early, or a number is too long */
+};
+
+uint32_t lines__valid(uint32_t line)
+{
+	return line <= INT32_MAX ? line : LINE_NONE;
+}
+
+static uint32_t signed_byte(uint8_t byte)
+{
+	return (uint32_t)(int8_t)byte;
+}
+
+static uint32_t find_lnotab(const uint8_t *table, size_t length, uint32_t line, uint32_t position,
+			    bool is_signed)
+{
+	size_t reached = 0;
+
+	for (size_t i = 0; i + 1 < length; i += 2) {
+		reached += table[i];
+		if (reached > position)
+			break;
+		line += is_signed ? signed_byte(table[i + 1]) : table[i + 1];
+	}
+	return lines__valid(line);
+}
+
+static uint32_t find_3_10(const uint8_t *table, size_t length, uint32_t line, uint32_t position)
+{
+	size_t reached = 0;
+
+	for (size_t i = 0; i + 1 < length; i += 2) {
+		bool has_line = table[i + 1] != NO_LINE_3_10;
+
+		if (has_line)
+			line += signed_byte(table[i + 1]);
+		reached += table[i];
+		if (reached > position)
+			return has_line ? lines__valid(line) : LINE_NONE;
+	}
+	return LINE_NONE;
+}
+
+static uint8_t read_byte(struct reader *reader)
+{
+	if (reader->next == reader->end) {
+		reader->failed = true;
+		return 0;
+	}
+	return *reader->next++;
+}
+
+static uint32_t read_varint(struct reader *reader)
+{
+	uint32_t value = 0;
+
+	for (unsigned int shift = 0; shift < VARINT_BITS_MAX; shift += VARINT_GROUP) {
+		uint8_t byte = read_byte(reader);
+
+		value |= (uint32_t)(byte & (VARINT_MORE - 1)) << shift;
+		if (!(byte & VARINT_MORE))
+			return value;
+	}
+	reader->failed = true;
+	return 0;
+}
+
+static uint32_t read_signed_varint(struct reader *reader)
+{
+	uint32_t value = read_varint(reader);
+
+	return value & 1 ? -(value >> 1) : value >> 1;
+}
+
+/* Reads what follows an entry's first byte; returns how far its line is from the one before. */
+static uint32_t read_line_difference(struct reader *reader, unsigned int kind)
+{
+	uint32_t difference = 0;
+
+	switch (kind) {
+	case LOCATION_NONE:
+		break;
+	case LOCATION_LONG:
+		difference = read_signed_varint(reader);
+		read_varint(reader);
+		read_varint(reader);
+		read_varint(reader);
+		break;
+	case LOCATION_NO_COLUMNS:
+		difference = read_signed_varint(reader);
+		break;
+	default:
+		read_byte(reader);
+		if (kind >= LOCATION_ONE_LINE) {
+			read_byte(reader);
+			difference = kind - LOCATION_ONE_LINE;
+		}
+	}
+	return difference;
+}
+
+static uint32_t find_location(const uint8_t *table, size_t length, uint32_t line, uint32_t position)
+{
+	struct reader reader = { .next = table, .end = table + length };
+	size_t reached = 0;
+
+	while (reader.next < reader.end) {
+		uint8_t first = read_byte(&reader);
+		unsigned int kind = first >> 3 & 15;
+
+		line += read_line_difference(&reader, kind);
+		if (reader.failed || !(first & ENTRY_START))
+			return LINE_NONE;
+		reached += (first & 7) + 1;
+		if (reached > position)
+			return kind == LOCATION_NONE ? LINE_NONE : lines__valid(line);
+	}
+	return LINE_NONE;
+}
+
+uint32_t lines__find(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
+		     int32_t position)
+{
+	if (position < 0)
+		return lines__valid(first_line);
+	if (version >= VERSION(11))
+		return find_location(table, length, first_line, position);
+	if (version >= VERSION(10))
+		return find_3_10(table, length, first_line, 2 * (uint32_t)position);
+	return find_lnotab(table, length, first_line, position, version >= VERSION(6));
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/python_version.h"
+#include "target/target_memory.h"
+
+/* _Py_DebugOffsets begins with this and PY_VERSION_HEX (Include/internal/pycore_debug_offsets.h).
+ */
+#define DEBUG_COOKIE "xdebugpy"
+
+/* The import system's cache tag (Python/sysmodule.c), "cpython-38" for 3.8. */
+#define CACHE_TAG "cpython-"
+
+#define RELEASE_LEVEL_FINAL 0xf
+
+bool python_version__find_runtime(struct elf_image *image, uint64_t *address)
+{
+	return elf_image__symbol(image, "_PyRuntime", address) ||
+	       elf_image__section(image, ".PyRuntime", address);
+}
+
+static uint32_t version_hex(unsigned int major, unsigned int minor, unsigned int micro)
+{
+	return major << 24 | minor << 16 | (micro & 0xff) << 8 | RELEASE_LEVEL_FINAL << 4;
+}
+
+static uint32_t from_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias)
+{
+	uint64_t address, head[2];
+
+	if (!python_version__find_runtime(image, &address) ||
+	    target_memory__read(pid, address + bias, head, sizeof(head)) ||
+	    memcmp(head, DEBUG_COOKIE, sizeof(head[0])) != 0)
+		return 0;
+	return head[1];
+}
+
+static uint32_t from_symbol(pid_t pid, struct elf_image *image, uint64_t bias)
+{
+	uint64_t address, version;
+
+	if (!elf_image__symbol(image, "Py_Version", &address) ||
+	    target_memory__read(pid, address + bias, &version, sizeof(version)))
+		return 0;
+	return version;
+}
+
+/* A search for a NUL-terminated constant that begins with PREFIX and goes on in digits. */
+struct digits_search {
+	const char *prefix;
+	char digits[8];
+};
+
+static bool find_digits(const uint8_t *bytes, size_t length, void *context)
+{
+	struct digits_search *search = context;
+	size_t prefix_length = strlen(search->prefix);
+	const uint8_t *at = bytes, *end = bytes + length;
+
+	while ((at = memmem(at, end - at, search->prefix, prefix_length))) {
+		const uint8_t *digits = at + prefix_length;
+		size_t count = 0;
+
+		while (digits + count < end && isdigit(digits[count]))
+			count++;
+		if (count && count < sizeof(search->digits) && digits + count < end &&
+		    (digits[count] == '\0' || digits[count] == '+') && !isdigit(at[-1]) &&
+		    at[-1] != '.') {
+			memcpy(search->digits, digits, count);
+			search->digits[count] = '\0';
+			return true;
+		}
+		at++;
+	}
+	return false;
+}
+
+/* PY_VERSION of that minor version, "3.8.18", is a constant, or the end of a longer one. */
+static uint32_t with_micro(struct elf_image *image, unsigned int major, unsigned int minor)
+{
+	char prefix[16];
+	struct digits_search search = { .prefix = prefix };
+
+	snprintf(prefix, sizeof(prefix), "%u.%u.", major, minor);
+	if (!elf_image__search_constants(image, find_digits, &search))
+		return 0;
+	return version_hex(major, minor, atoi(search.digits));
+}
+
+static uint32_t from_constants(struct elf_image *image)
+{
+	struct digits_search tag = { .prefix = CACHE_TAG };
+	uint32_t version;
+
+	if (!elf_image__search_constants(image, find_digits, &tag))
+		return with_micro(image, 2, 7);
+	version = with_micro(image, tag.digits[0] - '0', atoi(tag.digits + 1));
+	return version ? version : version_hex(tag.digits[0] - '0', atoi(tag.digits + 1), 0);
+}
+
+/* 0 where VERSION is no CPython's, of the past or of a near future. */
+static uint32_t check(uint32_t version)
+{
+	uint32_t major = version >> 24;
+
+	return major >= 2 && major <= 4 ? version : 0;
+}
+
+uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias)
+{
+	uint32_t version = check(from_debug_offsets(pid, image, bias));
+
+	if (!version)
+		version = check(from_symbol(pid, image, bias));
+	return version ? version : check(from_constants(image));
+}
+
+void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX])
+{
+	static const char *const levels[16] = { [0xa] = "a", [0xb] = "b", [0xc] = "rc" };
+	const char *level = levels[version >> 4 & 0xf];
+	int length = snprintf(text, PYTHON_VERSION_TEXT_MAX, "%u.%u.%u", version >> 24,
+			      version >> 16 & 0xff, version >> 8 & 0xff);
+
+	if (level)
+		snprintf(text + length, PYTHON_VERSION_TEXT_MAX - length, "%s%u", level,
+			 version & 0xf);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which CPython an ELF image holds: told by its contents, never by its name. */
+#ifndef PYBPFPROF_PYTHON_VERSION_H
+#define PYBPFPROF_PYTHON_VERSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/elf_image.h"
+
+/* Room for "3.13.0rc12+". */
+#define PYTHON_VERSION_TEXT_MAX 16
+
+/* The address that IMAGE gives to _PyRuntime (3.7 and later): by its symbol, or from 3.10 on by the
+ * section of its own, which is still there where a program that exports no symbols was stripped. */
+bool python_version__find_runtime(struct elf_image *image, uint64_t *address);
+
+/* PY_VERSION_HEX of the interpreter in IMAGE, which process PID has mapped with BIAS: from
+ * _Py_DebugOffsets (3.13 and later), Py_Version (3.11 and later), or the constants that every
+ * build carries.  0 where it cannot be told. */
+uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias);
+
+/* "3.13.0", "3.15.0rc1". */
+void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Every file that a process has loaded is a candidate, whatever its name: an
+ * interpreter may be static, in libpython, embedded in a server or renamed.  What
+ * holds a CPython defines _PyRuntime (3.7 and later; in .dynsym also when
+ * stripped) or PyInterpreterState_Head (all).  Several files may: a small program
+ * and its libpython, or a plug-in that brings its own; and one file may be loaded
+ * twice.  The one that lives has an interpreter with a thread.
+ *
+ * A file is loaded where it has an executable mapping, or a writable one where its
+ * code was moved to huge pages; and its header lies in memory where that mapping
+ * says that it does.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "architecture/architecture.h"
+#include "python/interpreter_list.h"
+#include "python/runtime.h"
+#include "python/soundness.h"
+#include "system/open_files.h"
+#include "target/deputy.h"
+#include "target/elf_cache.h"
+#include "target/process.h"
+#include "target/target_memory.h"
+#include "target/thread_area.h"
+
+/* More than CPython publishes in any version (3.15: 888). */
+#define DEBUG_OFFSETS_BYTES 1024
+
+#define DEBUG_OFFSETS_SINCE 0x030d0000
+#define ENTRY_GAP_SINCE	    0x030d0000
+#define RUNTIME_SINCE	    0x03070000
+#define JIT_SINCE	    0x030d0000
+
+/* Before it, a debug build traces references. */
+#define DEBUG_ALONE_SINCE 0x03080000
+
+/* A process that loads more is not looked at to the end, so that none can keep us busy. */
+#define FILES_MAX      4096
+#define CANDIDATES_MAX 16
+#define LOADED_MAX     8 /* times the same file */
+#define BUDGET_BYTES   (1ULL << 30)
+
+#define HEADER_BYTES 64 /* of an ELF file */
+
+/* Of the eval loop, within which it has entered. */
+#define ENTRY_CODE_BYTES 512
+
+/* Where type objects have tp_flags, counted from their ob_type, in all versions; and what
+ * PyType_Ready sets there. */
+#define TP_FLAGS_AFTER_TYPE 160
+#define TP_FLAG_READY	    (1 << 12)
+
+struct search {
+	pid_t pid, reader;	  /* the thread through which its mappings are read */
+	struct mapping *mappings; /* by file */
+	ssize_t count, next;	  /* how many; the first of the file that is to be looked at */
+	int files_left[2];	  /* without and with executable mappings */
+	int candidates;
+	int result;		/* of the best candidate; -ENOEXEC where there is none */
+	struct runtime runtime; /* the best candidate */
+	uint64_t copied_type;	/* PyCode_Type in a file that holds no Python; 0: none */
+	int denied;		/* a file could not be looked at: why, -errno */
+	int error;		/* what ends the search */
+	struct elf_budget budget;
+	struct thread_area thread_area;
+};
+
+/* Whether the LENGTH bytes at ADDRESS of IMAGE are in memory as they are in the file. */
+static bool is_as_in_file(struct elf_image *image, uint64_t address, const uint8_t *bytes,
+			  size_t length)
+{
+	uint8_t initial[DEBUG_OFFSETS_BYTES];
+
+	return length <= sizeof(initial) &&
+	       elf_image__initial_bytes(image, address, initial, length) &&
+	       memcmp(initial, bytes, length) == 0;
+}
+
+/* Reads what _Py_DebugOffsets at ADDRESS of IMAGE says into *OFFSETS.  They are constants, so that
+ * what the process has has to be what the file has. */
+static int read_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t address,
+			      uint32_t version, struct runtime *runtime)
+{
+	uint8_t published[DEBUG_OFFSETS_BYTES];
+	int error = target_memory__read(pid, address + bias, published, sizeof(published));
+	int free_threaded;
+
+	if (error)
+		return error;
+	free_threaded = debug_offsets__free_threaded(published, sizeof(published));
+	if (free_threaded < 0)
+		return free_threaded;
+	error = offsets__lookup(version, free_threaded ? BUILD_FREE_THREADED : BUILD_WITH_GIL,
+				&runtime->offsets);
+	if (error && error != -ENODATA)
+		return error;
+	if (!is_as_in_file(image, address, published, debug_offsets__length(&runtime->offsets))) {
+		runtime->objection = "what it says of its layout (_Py_DebugOffsets) is not what "
+				     "its file says";
+		return -ENOTSUP;
+	}
+	return debug_offsets__apply(published, sizeof(published), &runtime->offsets);
+}
+
+/* With Py_TRACE_REFS there is a function more, for each new object to be told to. */
+static enum build find_build(struct elf_image *image, uint32_t version)
+{
+	uint64_t address;
+
+	return version < DEBUG_ALONE_SINCE &&
+			       elf_image__symbol(image, "_Py_AddToAllObjects", &address)
+		       ? BUILD_TRACING
+		       : BUILD_WITH_GIL;
+}
+
+/* Whether the interpreter in IMAGE was built with the JIT, without which there is no
+ * Python/optimizer.c, and has nothing that is known to tell what that runs. */
+static bool has_untold_jit(struct elf_image *image, const struct offsets *offsets)
+{
+	uint64_t address;
+
+	return offsets->version >= JIT_SINCE && offsets->tstate_current_executor == OFFSET_ABSENT &&
+	       elf_image__symbol(image, "_Py_Executors_InvalidateDependency", &address);
+}
+
+/* Only a process that was forked has thread states of threads that it does not have: any other one
+ * of 2.7 is like one of a later version (bpf/thread.bpf.h). */
+static void rule_out_leftovers(pid_t pid, struct layout *layout)
+{
+	struct process process;
+
+	if (layout->tstate_gilstate_counter == OFFSET_ABSENT)
+		return;
+	if (!process__inspect(pid, &process) && !process.forked)
+		layout->tstate_gilstate_counter = OFFSET_ABSENT;
+}
+
+/* Reads the layout of the interpreter in IMAGE, whose _PyRuntime is at ADDRESS. */
+static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t address,
+		       uint32_t version, struct runtime *runtime)
+{
+	int error;
+
+	if (version >= DEBUG_OFFSETS_SINCE)
+		error = read_debug_offsets(pid, image, bias, address, version, runtime);
+	else
+		error = offsets__lookup(version, find_build(image, version), &runtime->offsets);
+	if (!error)
+		error = offsets__layout(&runtime->offsets, &runtime->layout);
+	if (!error) {
+		rule_out_leftovers(pid, &runtime->layout);
+		runtime->layout.jit_untold = has_untold_jit(image, &runtime->offsets);
+	}
+	if (error == -EINVAL || error == -EFAULT) {
+		runtime->objection = "what it says of its layout (_Py_DebugOffsets) cannot "
+				     "be, or is beyond what is read";
+		error = -ENOTSUP;
+	}
+	return error;
+}
+
+/* Finds the layout and the list of interpreters; RUNTIME_ADDRESS is that of _PyRuntime, or 0. */
+static int find_interpreters(pid_t pid, struct elf_image *image, uint64_t bias, uint32_t version,
+			     uint64_t runtime_address, struct runtime *runtime)
+{
+	int error;
+
+	if (!runtime_address && version >= RUNTIME_SINCE)
+		return -ENOTSUP;
+	error = read_layout(pid, image, bias, runtime_address - bias, version, runtime);
+	if (error)
+		return error;
+	if (version >= RUNTIME_SINCE) {
+		runtime->interpreters =
+			runtime_address + runtime->offsets.runtime_interpreters_head;
+		return 0;
+	}
+	error = interpreter_list__find(pid, image, bias, &runtime->interpreters);
+	if (error != -ENODATA)
+		return error;
+	runtime->objection = "neither symbols nor code of this build tell where its interpreters "
+			     "are";
+	return -ENOTSUP;
+}
+
+/* 2.7 has the width of its unicode objects' characters in the names of its functions. */
+static uint32_t find_unicode_width(struct elf_image *image)
+{
+	uint64_t address;
+
+	if (elf_image__symbol(image, "PyUnicodeUCS4_GetMax", &address))
+		return 4;
+	return elf_image__symbol(image, "PyUnicodeUCS2_GetMax", &address) ? 2 : 0;
+}
+
+static uint64_t find_address(struct elf_image *image, uint64_t bias, const char *name)
+{
+	uint64_t address;
+
+	return elf_image__symbol(image, name, &address) ? address + bias : 0;
+}
+
+/* Until 3.12 what the eval loop enters can be proved. */
+static void find_entry_gap(pid_t pid, struct elf_image *image, uint64_t bias,
+			   struct runtime *runtime)
+{
+	uint64_t address = find_address(image, bias, "_PyEval_EvalFrameDefault");
+	uint8_t code[ENTRY_CODE_BYTES];
+
+	if (ARCHITECTURE.decode_entry_gap && address &&
+	    runtime->offsets.version >= ENTRY_GAP_SINCE &&
+	    !target_memory__read(pid, address, code, sizeof(code)) &&
+	    ARCHITECTURE.decode_entry_gap(code, sizeof(code), &runtime->layout,
+					  &runtime->entry_gap))
+		runtime->entry_gap.start += address;
+}
+
+/* Checks that the interpreter in IMAGE, if it has begun, is what it is taken for. */
+static int check(pid_t pid, struct elf_image *image, uint64_t bias, struct runtime *runtime)
+{
+	const struct known_types types = {
+		.code = runtime->code_type,
+		.type = find_address(image, bias, "PyType_Type"),
+		.str = find_address(image, bias, "PyUnicode_Type"),
+		.bytes = find_address(image, bias, "PyBytes_Type"),
+	};
+
+	if (runtime->initialized)
+		return soundness__check(pid, runtime, &types);
+	return offsets__is_newer(&runtime->offsets) ? -EAGAIN : 0;
+}
+
+/* Whether there is an interpreter, and a thread that can run in it. */
+static bool is_alive(pid_t pid, const struct runtime *runtime)
+{
+	const struct offsets *offsets = &runtime->offsets;
+	uint64_t interpreter, state, thread_id;
+
+	return !target_memory__read_pointer(pid, runtime->interpreters, &interpreter) &&
+	       interpreter &&
+	       !target_memory__read_pointer(pid, interpreter + offsets->interp_tstate_head,
+					    &state) &&
+	       state &&
+	       !target_memory__read_pointer(pid, state + offsets->tstate_thread_id, &thread_id) &&
+	       thread_id;
+}
+
+/* Tells whether IMAGE holds a Python, and which. */
+static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct runtime *runtime)
+{
+	uint64_t address;
+	bool found = python_version__find_runtime(image, &address);
+	uint32_t version;
+	int error;
+
+	memset(runtime, 0, sizeof(*runtime));
+	if (!found && !find_address(image, bias, "PyInterpreterState_Head"))
+		return -ENOEXEC;
+	version = python_version__detect(pid, image, bias);
+	if (version)
+		python_version__format(version, runtime->version);
+	if (!version)
+		return -ENOTSUP;
+	error = find_interpreters(pid, image, bias, version, found ? address + bias : 0, runtime);
+	if (error)
+		return error;
+	runtime->offsets.unicode_width = find_unicode_width(image);
+	runtime->code_type = find_address(image, bias, "PyCode_Type");
+	find_entry_gap(pid, image, bias, runtime);
+	runtime->initialized = is_alive(pid, runtime);
+	return check(pid, image, bias, runtime);
+}
+
+/* How good a candidate is: one that lives, before one that may yet, before one that we cannot walk
+ * but name. */
+enum rank { UNKNOWN, REFUSED, LOADED, ALIVE };
+
+static enum rank rank(int result, const struct runtime *runtime)
+{
+	if (result)
+		return *runtime->version ? REFUSED : UNKNOWN;
+	return runtime->initialized ? ALIVE : LOADED;
+}
+
+static void consider(struct search *search, int result, const struct runtime *candidate)
+{
+	struct runtime other = search->runtime;
+	enum rank best = rank(search->result, &search->runtime), this = rank(result, candidate);
+
+	if (search->result == -ENOEXEC || this > best ||
+	    (this == best && candidate->offsets.version > other.offsets.version)) {
+		search->result = result;
+		search->runtime = *candidate;
+	} else {
+		other = *candidate;
+	}
+	if (best == ALIVE && this == ALIVE)
+		memcpy(search->runtime.other_version, other.version, sizeof(other.version));
+}
+
+/* 0 where IMAGE, loaded with BIAS, is what the memory there holds; -ENOEXEC where not. */
+static int check_loaded(pid_t pid, const struct elf_image *image, uint64_t bias)
+{
+	uint8_t in_file[HEADER_BYTES], in_memory[HEADER_BYTES];
+	uint64_t address;
+	int error;
+
+	if (!elf_image__first_bytes(image, in_file, sizeof(in_file), &address))
+		return 0;
+	error = target_memory__read(pid, address + bias, in_memory, sizeof(in_memory));
+	if (error)
+		return error == -EFAULT ? -ENOEXEC : error;
+	return memcmp(in_file, in_memory, sizeof(in_file)) ? -ENOEXEC : 0;
+}
+
+static bool holds_python(struct elf_image *image)
+{
+	uint64_t address;
+
+	return python_version__find_runtime(image, &address) ||
+	       elf_image__symbol(image, "PyInterpreterState_Head", &address);
+}
+
+/* The address that IMAGE gives to pthread_self(), where that is to be known. */
+static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *address)
+{
+	static const char name[] = "pthread_self";
+
+	return ARCHITECTURE.decode_thread_area &&
+	       (python ? elf_image__symbol(image, name, address)
+		       : elf_image__exported_symbol(image, name, address));
+}
+
+/* Examines IMAGE once for each place where one of the COUNT mappings says that it is loaded.
+ * *USEFUL: it has something that is looked for. */
+static int examine_image(struct search *search, struct elf_image *image,
+			 const struct mapping *mappings, ssize_t count, bool *useful)
+{
+	bool python = holds_python(image);
+	uint64_t type, self, biases[LOADED_MAX];
+	bool has_self = find_pthread_self(image, python, &self);
+	bool has_type = !python && elf_image__exported_symbol(image, "PyCode_Type", &type);
+	struct runtime candidate;
+	int loaded = 0, error;
+
+	*useful = python || has_type || has_self;
+	if (!*useful)
+		return 0;
+	for (ssize_t i = 0; i < count && loaded < LOADED_MAX; i++) {
+		uint64_t *bias = &biases[loaded];
+		bool known = false;
+
+		if (!elf_image__bias(image, mappings[i].start, mappings[i].offset,
+				     mappings[i].executable, bias))
+			continue;
+		for (int j = 0; j < loaded; j++)
+			known |= biases[j] == *bias;
+		error = known ? -ENOEXEC : check_loaded(search->pid, image, *bias);
+		if (error == -ENOEXEC)
+			continue;
+		if (error)
+			return error;
+		loaded++;
+		if (has_self)
+			thread_area__learn(&search->thread_area, &ARCHITECTURE, search->pid,
+					   self + *bias);
+		if (has_type)
+			search->copied_type = type + *bias;
+		if (!python)
+			continue;
+		error = examine(search->pid, image, *bias, &candidate);
+		if (error == -ESRCH || error == -EPERM)
+			return error;
+		search->candidates++;
+		candidate.text.bias = *bias;
+		candidate.text.offset = mappings[i].offset;
+		candidate.text.start = mappings[i].executable ? mappings[i].start : 0;
+		consider(search, error, &candidate);
+	}
+	return 0;
+}
+
+/* How many mappings the file has whose first one is the next. */
+static ssize_t count_mappings(const struct search *search)
+{
+	const struct mapping *first = &search->mappings[search->next];
+	ssize_t count = 1;
+
+	while (search->next + count < search->count && first[count].inode == first->inode &&
+	       first[count].device == first->device)
+		count++;
+	return count;
+}
+
+/* Whether there is another file to be looked at, which is the next one then. */
+static bool has_next(struct search *search)
+{
+	while (search->next < search->count && !search->error &&
+	       search->candidates < CANDIDATES_MAX && !deputy__has_given_up(search->pid)) {
+		if (search->files_left[search->mappings[search->next].executable] > 0)
+			return true;
+		search->next += count_mappings(search);
+	}
+	return false;
+}
+
+/* The next file was looked at, with ERROR. */
+static void go_on(struct search *search, int error)
+{
+	search->files_left[search->mappings[search->next].executable]--;
+	search->next += count_mappings(search);
+	search->error = error;
+}
+
+/* Examines the next file, which is IMAGE; NULL: of no use. */
+static void examine_next(struct search *search, struct elf_image *image)
+{
+	bool useful = false;
+	int error = 0;
+
+	if (image)
+		error = examine_image(search, image, &search->mappings[search->next],
+				      count_mappings(search), &useful);
+	elf_cache__release(image, useful);
+	go_on(search, error);
+}
+
+/* What a container's seccomp profile, or a security module, may say of any file. */
+static void note_denial(struct search *search, int error)
+{
+	if (error == -EPERM || error == -EACCES || error == -ENOSYS)
+		search->denied = error;
+}
+
+/* Goes on as long as the files are known from other processes; nothing is opened for these. */
+static void examine_known(void *context)
+{
+	struct search *search = context;
+	struct file_identity identity;
+	struct elf_image *image;
+	int error = 0;
+
+	while (has_next(search)) {
+		error = process__identify_mapping(search->pid, search->reader,
+						  &search->mappings[search->next], &identity);
+		if (error || !elf_cache__find(&identity, &search->budget, &image))
+			break;
+		examine_next(search, image);
+	}
+	/* Where there is no such system call, the C library's own does not know all flags. */
+	note_denial(search, error == -EINVAL ? -ENOSYS : error);
+}
+
+/* Examines the next file, which may be unmapped meanwhile. */
+static void examine_new(struct search *search)
+{
+	ssize_t count = count_mappings(search);
+	int fd = -ENOENT;
+
+	for (ssize_t i = 0; fd == -ENOENT && i < count; i++)
+		fd = process__open_mapping(search->pid, search->reader,
+					   &search->mappings[search->next + i]);
+	note_denial(search, fd);
+	if (fd >= 0)
+		examine_next(search, elf_cache__open(fd, &search->budget));
+	else
+		go_on(search, open_files__ran_out(fd) ? fd : 0);
+}
+
+/* By file; then the executable ones first, whose place in the file is the surer. */
+static int compare_mappings(const void *left, const void *right)
+{
+	const struct mapping *a = left, *b = right;
+
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	if (a->executable != b->executable)
+		return a->executable ? -1 : 1;
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool is_ready(const struct search *search, uint64_t type)
+{
+	uint64_t at = type + search->runtime.offsets.object_type + TP_FLAGS_AFTER_TYPE, flags;
+
+	return !target_memory__read_pointer(search->pid, at, &flags) && flags & TP_FLAG_READY;
+}
+
+/* A program that uses libpython's PyCode_Type by its address may have been given a copy of it,
+ * which libpython then uses as well. */
+static void choose_code_type(struct search *search)
+{
+	struct runtime *runtime = &search->runtime;
+
+	if (!search->result && search->copied_type && !is_ready(search, runtime->code_type) &&
+	    is_ready(search, search->copied_type)) {
+		runtime->code_type = search->copied_type;
+		runtime->text.start = 0;
+	}
+}
+
+/* The threads of what is supported must be found, too; a program that is being loaded may not have
+ * its C library yet. */
+static void choose_thread_area(struct search *search)
+{
+	struct runtime *runtime = &search->runtime;
+
+	if (search->result)
+		return;
+	runtime->thread_area = search->thread_area.bytes;
+	runtime->objection = thread_area__objection(&search->thread_area, &ARCHITECTURE);
+	if (runtime->objection)
+		search->result = runtime->initialized ? -ENOTSUP : -EAGAIN;
+}
+
+/* Looks through all files.  What is known of them, and the process's memory, is read in one errand:
+ * most processes have only what others have, too. */
+static void search_files(struct search *search)
+{
+	if (search->count > 0)
+		qsort(search->mappings, search->count, sizeof(*search->mappings), compare_mappings);
+	while (has_next(search)) {
+		deputy__send(examine_known, search);
+		if (has_next(search))
+			examine_new(search);
+	}
+}
+
+int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count,
+			struct runtime *runtime)
+{
+	struct search search = {
+		.pid = pid,
+		.reader = reader,
+		.mappings = mappings,
+		.count = count,
+		.files_left = { FILES_MAX, FILES_MAX },
+		.result = -ENOEXEC,
+		.error = count < 0 ? count : 0,
+		.budget = { .pid = pid, .bytes = BUDGET_BYTES },
+	};
+
+	search_files(&search);
+	if (search.result == -ENOEXEC && search.denied)
+		search.result = search.denied;
+	if (search.result == -ENOEXEC && search.budget.exceeded)
+		search.result = -E2BIG;
+	choose_code_type(&search);
+	choose_thread_area(&search);
+	*runtime = search.runtime;
+	/* What was found is not all that there is. */
+	if (deputy__has_given_up(pid)) {
+		elf_cache__forget_used();
+		return -ETIMEDOUT;
+	}
+	return search.error ? search.error : search.result;
+}
+
+int runtime__find(pid_t pid, struct runtime *runtime)
+{
+	pid_t reader = process__reader(pid);
+	struct mapping *mappings;
+	ssize_t count = process__program_mappings(pid, reader, &mappings);
+	int error = runtime__find_among(pid, reader, mappings, count, runtime);
+
+	free(mappings);
+	return error;
+}
+
+void runtime__move(struct runtime *runtime, uint64_t distance)
+{
+	runtime->interpreters += distance;
+	if (runtime->code_type)
+		runtime->code_type += distance;
+	if (runtime->entry_gap.length)
+		runtime->entry_gap.start += distance;
+	runtime->text.start += distance;
+	runtime->text.bias += distance;
+}

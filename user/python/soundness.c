@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Two things can make a layout wrong without its version telling.
+ *
+ * A build with Py_TRACE_REFS, which up to 3.7 every debug build is, and from 3.8 to
+ * 3.12 one that asked for it, has two pointers more in front of each object, so that
+ * all behind is elsewhere.  (From 3.13 on it has not, and Py_DEBUG alone moves nothing
+ * that is read here.)  Those up to 3.7 have tables of their own.  Whether a table is
+ * the right one says an object whose type is known and that every process has:
+ * PyCode_Type, which is a type, and so points to PyType_Type.  The same holds for a
+ * free-threaded build that were taken for another.
+ *
+ * And a version newer than this build is read in the form of the newest that is known
+ * (offsets/debug_offsets.c).  It is believed when a thread's whole stack, read that
+ * way while it runs, makes sense: the thread's pthread_self() is one, each frame has a
+ * code object, that is of the right type, so are its names and its line table, and the
+ * current instruction is one of its.  A stack that changes while it is read fails, so
+ * there are some attempts; one that makes sense by chance there is not.
+ *
+ * The experimental JIT and the tail-calling interpreter change nothing in these
+ * structs.  While machine code of the JIT runs, the innermost frame's instruction may be
+ * an old one (bpf/python.bpf.h), but is one of its function's.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "architecture/architecture.h"
+#include "base/now.h"
+#include "python/code.h"
+#include "python/interpreters.h"
+#include "python/soundness.h"
+#include "target/target_memory.h"
+
+#define ATTEMPTS    20
+#define ATTEMPT_NS  (5 * 1000 * 1000)
+#define PATIENCE_NS (1000 * 1000 * 1000LL)
+#define INTERPS_MAX 16
+#define THREADS_MAX 64
+#define FRAMES_MAX  64
+#define CODE_UNIT   2
+#define TAGS	    3
+#define OWNER_SHOWN 3 /* from this one on it is the interpreter's own */
+
+enum verdict {
+	UNSOUND,
+	NOTHING, /* there is no frame */
+	SOUND,
+};
+
+/* A process under examination. */
+struct subject {
+	pid_t pid;
+	const struct offsets *offsets;
+	const struct known_types *types;
+	uint64_t interpreters;
+	int64_t end_ns; /* of the examination: a process may make its stacks as long as it likes */
+};
+
+static bool is_late(const struct subject *subject)
+{
+	return now_ns() > subject->end_ns;
+}
+
+static bool has_type(const struct subject *subject, uint64_t object, uint64_t type)
+{
+	uint64_t found;
+
+	return !target_memory__read_pointer(subject->pid, object + subject->offsets->object_type,
+					    &found) &&
+	       found == type;
+}
+
+/* Whether the pointer at OFFSET of a code object leads to an object of that type. */
+static bool refers_to(const struct subject *subject, uint64_t code, uint32_t offset, uint64_t type)
+{
+	uint64_t object;
+
+	return !target_memory__read_pointer(subject->pid, code + offset, &object) &&
+	       has_type(subject, object, type);
+}
+
+static bool is_code_sound(const struct subject *subject, const struct frame *frame)
+{
+	const struct offsets *offsets = subject->offsets;
+	const struct known_types *types = subject->types;
+	struct code code;
+	int32_t position;
+	bool sound;
+
+	if (!refers_to(subject, frame->address, offsets->code_name, types->str) ||
+	    !refers_to(subject, frame->address, offsets->code_qualname, types->str) ||
+	    !refers_to(subject, frame->address, offsets->code_filename, types->str) ||
+	    !refers_to(subject, frame->address, offsets->code_linetable, types->bytes) ||
+	    code__read(subject->pid, offsets, types->code, frame->address, &code))
+		return false;
+	sound = !code.hidden && *code.name && *code.filename &&
+		code__position(subject->pid, offsets, frame->address, &code, frame, &position) &&
+		position >= 0 && (uint64_t)position < code.instructions;
+	code__free(&code);
+	return sound;
+}
+
+/* Looks at the frame at *ADDRESS, and goes to its caller. */
+static enum verdict judge_frame(const struct subject *subject, uint64_t *address)
+{
+	const struct offsets *offsets = subject->offsets;
+	uint64_t start = *address, code, instruction;
+	struct frame frame = { .kind = FRAME_PYTHON };
+	uint32_t index = 0;
+	uint8_t owner;
+
+	if (target_memory__read_pointer(subject->pid, start + offsets->frame_previous, address) ||
+	    target_memory__read_pointer(subject->pid, start + offsets->frame_code, &code) ||
+	    target_memory__read_pointer(subject->pid, start + offsets->frame_lasti, &instruction) ||
+	    target_memory__read(subject->pid, start + offsets->frame_owner, &owner, sizeof(owner)))
+		return UNSOUND;
+	if (offsets->frame_tlbc_index != OFFSET_ABSENT &&
+	    target_memory__read(subject->pid, start + offsets->frame_tlbc_index, &index,
+				sizeof(index)))
+		return UNSOUND;
+	if (is_late(subject))
+		return UNSOUND;
+	if (owner >= OWNER_SHOWN)
+		return NOTHING;
+	frame.address = code & ~(uint64_t)TAGS;
+	frame.position = (instruction - frame.address - offsets->code_code_adaptive) / CODE_UNIT;
+	frame.detail = index < TLBC_INDEX_MAX ? index : TLBC_INDEX_MAX;
+	return is_code_sound(subject, &frame) ? SOUND : UNSOUND;
+}
+
+/* Whether IDENT, which a thread state has for its thread's, is a pthread_self(). */
+static bool is_thread(const struct subject *subject, uint64_t ident)
+{
+	uint64_t first;
+
+	return !target_memory__read_pointer(subject->pid, ident, &first) &&
+	       (!ARCHITECTURE.points_to_itself || first == ident);
+}
+
+static enum verdict judge_thread(const struct subject *subject, uint64_t tstate)
+{
+	const struct offsets *offsets = subject->offsets;
+	enum verdict verdict = NOTHING, found;
+	uint64_t frame, ident;
+
+	if (target_memory__read_pointer(subject->pid, tstate + offsets->tstate_current_frame,
+					&frame) ||
+	    target_memory__read_pointer(subject->pid, tstate + offsets->tstate_thread_id, &ident))
+		return UNSOUND;
+	for (int i = 0; frame && i < FRAMES_MAX; i++) {
+		found = judge_frame(subject, &frame);
+		if (found == UNSOUND)
+			return UNSOUND;
+		if (found == SOUND)
+			verdict = SOUND;
+	}
+	return verdict == NOTHING || is_thread(subject, ident) ? verdict : UNSOUND;
+}
+
+/* SOUND where a thread is, UNSOUND where one has frames, but none is sound. */
+static enum verdict judge_threads(const struct subject *subject, uint64_t interp)
+{
+	const struct offsets *offsets = subject->offsets;
+	enum verdict verdict = NOTHING, found;
+	uint64_t tstate;
+
+	if (target_memory__read_pointer(subject->pid, interp + offsets->interp_tstate_head,
+					&tstate))
+		return UNSOUND;
+	for (int i = 0; tstate && i < THREADS_MAX; i++) {
+		found = judge_thread(subject, tstate);
+		if (found == SOUND)
+			return SOUND;
+		if (found == UNSOUND)
+			verdict = UNSOUND;
+		if (target_memory__read_pointer(subject->pid, tstate + offsets->tstate_next,
+						&tstate))
+			return UNSOUND;
+	}
+	return verdict;
+}
+
+static enum verdict judge(const struct subject *subject)
+{
+	struct interpreters all;
+	int error = interpreters__read(subject->pid, subject->offsets, subject->interpreters, &all);
+	enum verdict verdict = error ? UNSOUND : NOTHING, found;
+
+	for (size_t i = 0; i < all.count && i < INTERPS_MAX; i++) {
+		found = judge_threads(subject, all.addresses[i]);
+		if (found == SOUND)
+			return SOUND;
+		if (found == UNSOUND)
+			verdict = UNSOUND;
+	}
+	return verdict;
+}
+
+static int check_newer(const struct subject *subject)
+{
+	const struct timespec pause = { .tv_nsec = ATTEMPT_NS };
+	enum verdict verdict = NOTHING;
+
+	for (int i = 0; i < ATTEMPTS && !is_late(subject); i++) {
+		verdict = judge(subject);
+		if (verdict == SOUND)
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	return verdict == NOTHING ? -EAGAIN : -ENOTSUP;
+}
+
+int soundness__check(pid_t pid, struct runtime *runtime, const struct known_types *types)
+{
+	const struct subject subject = { pid, &runtime->offsets, types, runtime->interpreters,
+					 now_ns() + PATIENCE_NS };
+	int error;
+
+	if (types->code && types->type && !has_type(&subject, types->code, types->type)) {
+		runtime->objection = "its objects are not laid out as those of any build that "
+				     "is known (a debug build that traces references?)";
+		return -ENOTSUP;
+	}
+	if (!offsets__is_newer(&runtime->offsets))
+		return 0;
+	error = types->code && types->type && types->str && types->bytes ? check_newer(&subject)
+									 : -ENOTSUP;
+	if (error == -ENOTSUP)
+		runtime->objection =
+			"its layout is not one that this build knows, and what it says of it "
+			"(_Py_DebugOffsets) leads to no sound stack";
+	return error;
+}

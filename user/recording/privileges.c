@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "processes/pid_namespace.h"
+#include "recording/privileges.h"
+#include "sampling/sampler.h"
+#include "system/capabilities.h"
+#include "system/cpus.h"
+#include "system/sudo_user.h"
+#include "system/system_calls.h"
+#include "target/deputy.h"
+
+#define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
+
+/* PROC_USER_INIT_INO of the kernel's include/linux/proc_ns.h. */
+#define FIRST_USER_NAMESPACE 0xeffffffd
+
+/* With these root writes files in other users' folders, and gives them to the user who called sudo;
+ * nobody else has them. */
+static const int to_write_as_root[] = { CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER };
+
+static const struct obstacle nothing;
+
+static struct obstacle obstacle(char *what, const char *mend)
+{
+	return (struct obstacle){ what, xstrdup(mend), false };
+}
+
+/* One that may follow from another one. */
+static struct obstacle follower(char *what, const char *mend)
+{
+	return (struct obstacle){ what, xstrdup(mend), true };
+}
+
+void obstacle__free(struct obstacle *obstacle)
+{
+	free(obstacle->what);
+	free(obstacle->mend);
+	*obstacle = nothing;
+}
+
+enum exit_status obstacle__say(struct obstacle obstacle)
+{
+	log__error("%s: %s%s", obstacle.what, obstacle.mend,
+		   obstacle.follows ? "; pybpfprof check tells what else is missing" : "");
+	obstacle__free(&obstacle);
+	return STATUS_NOT_ALLOWED;
+}
+
+bool privileges__read_number(const char *path, double *number)
+{
+	FILE *file = fopen(path, "re");
+	bool found;
+
+	if (!file)
+		return false;
+	found = fscanf(file, "%lf", number) == 1;
+	fclose(file);
+	return found;
+}
+
+double privileges__rate_limit(void)
+{
+	double limit;
+
+	return privileges__read_number(RATE_LIMIT_PATH, &limit) ? limit : 0;
+}
+
+bool privileges__kernel_is(unsigned int major, unsigned int minor)
+{
+	unsigned int found_major, found_minor;
+	struct utsname kernel;
+
+	if (uname(&kernel) || sscanf(kernel.release, "%u.%u", &found_major, &found_minor) != 2)
+		return true;
+	return found_major != major ? found_major > major : found_minor >= minor;
+}
+
+/* Where that cannot be told, what is tried next tells it. */
+static bool is_in_namespace(const char *path, ino_t number)
+{
+	struct stat status;
+
+	return stat(path, &status) || status.st_ino == number;
+}
+
+struct obstacle privileges__user_namespace(void)
+{
+	if (is_in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE))
+		return nothing;
+	return obstacle(xstrdup("this is a user namespace, whose capabilities the kernel does not "
+				"count"),
+			"run it outside, as the host's root, or in a container without one");
+}
+
+struct obstacle privileges__pid_namespace(void)
+{
+	if (pid_namespace__has_proc())
+		return nothing;
+	return obstacle(xstrdup("/proc is not the one of this PID namespace, so that its numbers "
+				"mean other processes"),
+			"mount this one's (unshare --mount-proc, nsenter with --mount as well), or "
+			"run on the host");
+}
+
+struct obstacle privileges__btf(void)
+{
+	if (access(BTF_PATH, R_OK) == 0)
+		return nothing;
+	return obstacle(xstrdup("this kernel has no BTF (" BTF_PATH ")"),
+			"boot one that was built with CONFIG_DEBUG_INFO_BTF=y, as distributions' "
+			"kernels are");
+}
+
+struct obstacle privileges__cpus(void)
+{
+	ssize_t count = cpus__array_size();
+
+	if (count > 0)
+		return nothing;
+	return obstacle(xasprintf("it cannot be read which CPUs there are (" CPUS_ONLINE_PATH
+				  ": %s)",
+				  strerror(-count)),
+			"mount sysfs at /sys, or the host's in a container; raise ulimit -n where "
+			"too many files are open");
+}
+
+/* How many bytes the kernel lets the BPF maps take, where it counts them as locked memory: before
+ * 5.11.  UINT64_MAX where there is no limit, or it can be raised. */
+static uint64_t map_bytes_allowed(void)
+{
+	struct rlimit limit;
+
+	if (privileges__kernel_is(5, 11) || getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_max == RLIM_INFINITY ||
+	    capabilities__have(capabilities__effective(), CAP_SYS_RESOURCE))
+		return UINT64_MAX;
+	return limit.rlim_max;
+}
+
+struct obstacle privileges__locked_memory(void)
+{
+	uint64_t allowed = map_bytes_allowed(), needed;
+	struct obstacle found;
+
+	if (allowed == UINT64_MAX)
+		return nothing;
+	needed = sampler__map_bytes();
+	if (allowed >= needed)
+		return nothing;
+	found.what = xasprintf("not permitted to lock %llu KiB of memory, but %llu, for want of "
+			       "CAP_SYS_RESOURCE, which this takes before Linux 5.11",
+			       (unsigned long long)needed >> 10, (unsigned long long)allowed >> 10);
+	found.mend = xstrdup("run as root, sudo pybpfprof ..., with CAP_SYS_RESOURCE, or after "
+			     "ulimit -l unlimited");
+	return found;
+}
+
+/* Whether process PID is there, and another user's.  One that /proc hides (hidepid) is. */
+static bool is_other_users(pid_t pid)
+{
+	struct stat status;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (stat(path, &status) == 0)
+		return status.st_uid != geteuid();
+	return kill(pid, 0) && errno == EPERM;
+}
+
+/* Whether one of PIDS, or a program that is started, runs as another user than this program. */
+static bool are_other_users(const pid_t *pids, size_t count)
+{
+	struct sudo_user user;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_other_users(pids[i]))
+			return true;
+	return !count && sudo_user__find(&user);
+}
+
+/* Adds WORD to LIST, behind BEFORE unless it is the first. */
+static char *add_word(char *list, const char *before, const char *word)
+{
+	char *longer = xasprintf("%s%s%s", list, *list ? before : "", word);
+
+	free(list);
+	return longer;
+}
+
+/* Whether Yama keeps even a user's own processes from each other.  At 1 it exempts what one has
+ * started, but not what that has left behind. */
+static bool is_tracing_restricted(void)
+{
+	double scope;
+
+	return privileges__read_number(PTRACE_SCOPE_PATH, &scope) && scope > 0;
+}
+
+bool privileges__needs(const struct capability *capability, bool other_users)
+{
+	return other_users || !capability->for_other_users ||
+	       (capability->number == CAP_SYS_PTRACE && is_tracing_restricted());
+}
+
+static struct obstacle find_capabilities(bool other_users)
+{
+	char *missing = xstrdup(""), *what_for = xstrdup(""), *all = xstrdup("");
+	const struct capability *needed = capabilities__needed;
+	uint64_t held = capabilities__effective();
+	struct obstacle found = nothing;
+
+	for (; needed->name; needed++) {
+		all = add_word(all, needed[1].name ? ", " : " and ", needed->name);
+		if (capability__find(needed, held) >= 0 || !privileges__needs(needed, other_users))
+			continue;
+		missing = add_word(missing, ", ", needed->name);
+		what_for = add_word(what_for, ", ", needed->what_for);
+	}
+	if (*missing) {
+		found.what = xasprintf("not permitted to %s, for want of %s", what_for, missing);
+		found.mend = xasprintf("run as root, sudo pybpfprof ..., or with %s", all);
+	}
+	free(missing);
+	free(what_for);
+	free(all);
+	return found;
+}
+
+enum exit_status privileges__check(const pid_t *pids, size_t count, bool all)
+{
+	static struct obstacle (*const look[])(void) = {
+		privileges__user_namespace, privileges__pid_namespace, privileges__btf,
+		privileges__cpus,	    privileges__locked_memory,
+	};
+	struct obstacle found = find_capabilities(all || are_other_users(pids, count));
+
+	for (size_t i = 0; i < sizeof(look) / sizeof(look[0]) && !found.what; i++)
+		found = look[i]();
+	return found.what ? obstacle__say(found) : STATUS_WRITTEN;
+}
+
+struct obstacle privileges__load(int error)
+{
+	struct utsname kernel;
+	char reason[128];
+
+	uname(&kernel);
+	switch (-error) {
+	case EPERM:
+		return obstacle(xstrdup("the kernel does not allow to load the BPF program"),
+				"run as root; in a container add CAP_BPF and CAP_PERFMON and allow "
+				"the bpf system call");
+	case EACCES:
+	case EINVAL:
+	case E2BIG:
+	case ENOSYS:
+		return follower(xasprintf("Linux %s does not accept the BPF program (%s)",
+					  kernel.release, strerror(-error)),
+				"5.10 or later is needed, and no lockdown of confidentiality; -v "
+				"tells the kernel's reasons");
+	default:
+		/* The library has errors of its own. */
+		libbpf_strerror(error, reason, sizeof(reason));
+		return follower(xasprintf("the BPF program could not be loaded (%s)", reason),
+				"-v tells the kernel's reasons");
+	}
+}
+
+struct obstacle privileges__events(int error)
+{
+	switch (-error) {
+	case EPERM:
+	case EACCES:
+		return obstacle(xstrdup("the kernel does not allow perf events of other processes"),
+				"run as root, or sysctl -w kernel.perf_event_paranoid=2; in a "
+				"container allow the perf_event_open system call");
+	case ENODEV:
+	case ENOENT:
+	case ENOSYS:
+	case EOPNOTSUPP:
+		return obstacle(xstrdup("this kernel has no CPU clock event"),
+				"one with CONFIG_PERF_EVENTS=y is needed, and no sandbox that "
+				"withholds it, as gVisor does");
+	case EMFILE:
+	case ENFILE:
+		return obstacle(xasprintf("no room for perf events (%s)", strerror(-error)),
+				"raise ulimit -n, which each CPU takes one of");
+	default:
+		return follower(
+			xasprintf("perf events could not be started (%s)", strerror(-error)),
+			"report it with the kernel's version");
+	}
+}
+
+static uint64_t bit(int number)
+{
+	return (uint64_t)1 << number;
+}
+
+void privileges__drop(bool (*works)(const void *context), const void *context)
+{
+	uint64_t held = capabilities__effective(), kept = 0;
+	int bpf = capability__find(capabilities__needed, held), error;
+
+	deputy__relieve();
+	for (size_t i = 0; i < sizeof(to_write_as_root) / sizeof(to_write_as_root[0]); i++)
+		kept |= held & bit(to_write_as_root[i]);
+	for (const struct capability *needed = capabilities__needed; needed->name; needed++) {
+		int number = capability__find(needed, held);
+
+		if (needed->to_the_end && number >= 0)
+			kept |= bit(number);
+	}
+	error = capabilities__limit(kept, true);
+	/* Older kernels forbid to touch a map without CAP_BPF, as kernel.unprivileged_bpf_disabled
+	 * has it. */
+	if (!error && bpf >= 0 && !works(context))
+		kept |= bit(bpf);
+	if (!error)
+		error = capabilities__limit(kept, false);
+	if (!error && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		error = -errno;
+	if (!error)
+		error = system_calls__confine(NETWORK_REFUSED);
+	if (error)
+		log__warning("privileges could not be given up: %s", strerror(-error));
+}

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
+#include "naming/counts.h"
+#include "naming/symbolizer.h"
+#include "recording/privileges.h"
+#include "recording/rate.h"
+#include "recording/recording.h"
+#include "recording/report.h"
+#include "recording/wall_clock.h"
+#include "sampling/sampler.h"
+#include "system/open_files.h"
+#include "watch/watch.h"
+
+#define NS_PER_S  1000000000LL
+#define NS_PER_MS 1000000LL
+
+/* New stacks are defined at once after a quiet time, then at most so often: the first of a process
+ * that will soon end are named in time, and a storm of them costs little.  What waits for nobody is
+ * taken whenever something else is due. */
+#define DRAIN_PAUSE_NS (10 * NS_PER_MS)
+
+/* So much in one pause is a storm. */
+#define STORM_MIN 8
+
+#define PROGRESS_NS (200 * NS_PER_MS)
+
+/* How often it is checked that code objects are still the ones they were. */
+#define CHECK_NS (200 * NS_PER_MS)
+
+/* When windows leave so much more behind in the profile than was there, it is compacted. */
+#define SURPLUS_FACTOR 2
+#define SURPLUS_MIN    8192
+
+struct recording {
+	const struct options *options;
+	const struct recording_windows *windows; /* NULL: none */
+	struct ledger cut;			 /* what all windows so far came to */
+	struct wall_clock clock;		 /* of the one that goes on */
+	int64_t cut_ns;				 /* when that ends */
+	size_t compacted;			 /* what the last compaction left */
+	bool untidy;				 /* what is not needed is to go at this cut */
+	double wanted_hz, limit_hz; /* the rate from the next cut on, as far as the kernel lets */
+	bool rate_changed;
+	struct profile *profile;
+	struct symbolizer *symbolizer;
+	struct counts *counts;
+	struct sampler *sampler;
+	struct watch *watch;
+	int signals; /* signalfd */
+	bool interrupted, patient;
+	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
+	int64_t first_sample_ns;
+	int64_t drain_ns;   /* when news are due that wake nobody till then; 0: such may come */
+	int64_t drained_ns; /* when some were taken last */
+	int64_t change_ns, progress_ns, check_ns, names_ns; /* when each is next due */
+	int64_t serve_ns;
+};
+
+static int block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	/* Blocked to the program's end: a second one must not cut the writing short. */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static enum exit_status open_sampler(struct recording *recording)
+{
+	const struct options *options = recording->options;
+	const struct sampler_scope scope = {
+		.processes = options->processes_max,
+		.following = options->following,
+		.adopting = process_filter__is_empty(&options->filter),
+		.merging_threads = options->threads == THREADS_MERGED,
+	};
+	struct sampler_sink sink = counts__sink(recording->counts);
+	int64_t before = now_ns();
+	int error;
+
+	sink.note = watch__note;
+	sink.watcher = recording->watch;
+	error = sampler__open(&sink, &scope, &recording->sampler);
+	if (error)
+		return obstacle__say(privileges__load(error));
+	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
+	return STATUS_WRITTEN;
+}
+
+enum exit_status recording__open(const struct options *options,
+				 const struct recording_windows *windows, struct recording **result)
+{
+	struct recording *recording = xcalloc(1, sizeof(*recording));
+	enum exit_status status;
+
+	*result = recording;
+	recording->begin_ns = now_ns();
+	recording->options = options;
+	recording->windows = windows;
+	recording->profile = profile__new();
+	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
+	symbolizer__tell_threads_apart(recording->symbolizer, options->threads);
+	recording->counts = counts__new(recording->profile, recording->symbolizer);
+	recording->watch = watch__new(options->following, &options->filter);
+	/* First: what comes while the program loads ends the run like any later one. */
+	recording->signals = block_signals();
+	status = privileges__check(options->pids, options->pid_count,
+				   options->following == FOLLOW_ALL);
+	if (!status)
+		status = open_files__allow(options->pid_count);
+	if (!status)
+		status = watch__open(recording->watch, options->pids, options->pid_count);
+	if (!status)
+		status = open_sampler(recording);
+	return status;
+}
+
+void recording__free(struct recording *recording)
+{
+	if (!recording)
+		return;
+	sampler__free(recording->sampler);
+	counts__free(recording->counts);
+	symbolizer__free(recording->symbolizer);
+	profile__free(recording->profile);
+	watch__free(recording->watch);
+	if (recording->signals >= 0)
+		close(recording->signals);
+	free(recording);
+}
+
+const struct profile *recording__profile(const struct recording *recording)
+{
+	return recording->profile;
+}
+
+pid_t recording__pid(const struct recording *recording)
+{
+	return watch__first_pid(recording->watch);
+}
+
+static enum exit_status start_events(struct recording *recording)
+{
+	double rate = rate__choose(recording->options->rate_hz, &recording->limit_hz);
+	int error;
+
+	recording->wanted_hz = rate;
+	recording->profile->rate_hz = recording->profile->ledger.rate_hz = rate;
+	error = sampler__start(recording->sampler, rate, recording->limit_hz);
+	return error ? obstacle__say(privileges__events(error)) : STATUS_WRITTEN;
+}
+
+static void note_start(struct recording *recording)
+{
+	double duration_s = recording->options->duration_s;
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	recording->profile->start_unix_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec;
+	recording->start_ns = now_ns();
+	wall_clock__begin(&recording->clock, recording->start_ns,
+			  recording->profile->start_unix_ns);
+	if (recording->windows)
+		recording->cut_ns = recording->start_ns + recording->windows->length_ns;
+	if (duration_s > 0)
+		recording->end_ns = recording->start_ns + (int64_t)(duration_s * NS_PER_S);
+	log__debug("sampling %lld ms after start",
+		   (recording->start_ns - recording->begin_ns) / NS_PER_MS);
+}
+
+static bool may_go_on(const void *sampler)
+{
+	return sampler__may_use_maps(sampler);
+}
+
+static enum exit_status start(struct recording *recording)
+{
+	char **command = recording->options->command;
+	enum exit_status status;
+	int error = watch__begin(recording->watch, recording->sampler, recording->symbolizer,
+				 recording->counts, now_ns());
+
+	if (error) {
+		log__error("the processes cannot be sampled: %s", strerror(-error));
+		return STATUS_FAILED;
+	}
+	status = start_events(recording);
+	if (status)
+		return status;
+	note_start(recording);
+	if (command)
+		status = watch__start_command(recording->watch, command, now_ns());
+	/* Last: what is started has the privileges that were found. */
+	if (!status)
+		privileges__drop(may_go_on, recording->sampler);
+	return status;
+}
+
+/* The next moment at which something is due; what is checked again waits for the next such one. */
+static int64_t next_due(const struct recording *recording)
+{
+	const int64_t due[] = { recording->drain_ns,
+				recording->change_ns,
+				recording->progress_ns,
+				recording->names_ns,
+				watch__due(recording->watch),
+				recording->end_ns ? recording->end_ns : INT64_MAX,
+				recording->cut_ns,
+				recording->serve_ns };
+	int64_t first = INT64_MAX;
+
+	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
+		if (due[i] && due[i] < first)
+			first = due[i];
+	return first;
+}
+
+void recording__set_rate(struct recording *recording, double rate_hz, bool at_once)
+{
+	recording->wanted_hz = rate__choose(rate_hz, &recording->limit_hz);
+	if (at_once)
+		recording->cut_ns = now_ns();
+}
+
+void recording__halve_rate(struct recording *recording, uint64_t serial, unsigned int halvings)
+{
+	watch__halve_rate(recording->watch, serial, halvings);
+}
+
+void recording__limit_halvings(struct recording *recording, unsigned int most)
+{
+	watch__limit_halvings(recording->watch, most);
+}
+
+/* Ctrl-C reaches a started program as well, which may take its time to end: the first one waits for
+ * it. */
+static void take_signal(struct recording *recording)
+{
+	pid_t child = watch__child(recording->watch);
+	struct signalfd_siginfo info;
+
+	if (read(recording->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP && recording->windows && recording->windows->hang_up) {
+		recording->windows->hang_up(recording->windows->context);
+		return;
+	}
+	recording->interrupted = !child || info.ssi_signo != SIGINT || recording->patient;
+	if (recording->interrupted)
+		return;
+	recording->patient = true;
+	log__info("waiting for process %d to end; Ctrl-C again to leave it", child);
+}
+
+/* What has just come waits for its turn where other news came just now. */
+static void put_off(struct recording *recording)
+{
+	int64_t turn_ns = recording->drained_ns + DRAIN_PAUSE_NS;
+
+	if (now_ns() < turn_ns)
+		recording->drain_ns = turn_ns;
+}
+
+/* Waits for a signal, a new stack, what became of a process, or for what is due. */
+static void wait_for_news(struct recording *recording)
+{
+	struct pollfd signals = { .fd = recording->signals, .events = POLLIN };
+	struct pollfd stacks = { .fd = recording->drain_ns ? -1 : sampler__fd(recording->sampler),
+				 .events = POLLIN };
+	struct pollfd served = { .fd = recording->windows ? recording->windows->fd : -1,
+				 .events = POLLIN };
+	struct pollfd fds[] = { signals, stacks, served };
+	int64_t left = next_due(recording) - now_ns();
+	struct timespec timeout;
+
+	left = left > 0 ? left : 0;
+	timeout.tv_sec = left / NS_PER_S;
+	timeout.tv_nsec = left % NS_PER_S;
+	if (ppoll(fds, sizeof(fds) / sizeof(fds[0]), &timeout, NULL) <= 0)
+		return;
+	if (fds[0].revents)
+		take_signal(recording);
+	if (fds[1].revents)
+		put_off(recording);
+	if (fds[2].revents)
+		recording->serve_ns = 1;
+}
+
+static void note_first_sample(struct recording *recording, int64_t now)
+{
+	if (recording->first_sample_ns || !sampler__events(recording->sampler))
+		return;
+	recording->first_sample_ns = now;
+	log__debug("first sample at most %lld ms after start",
+		   (now - recording->begin_ns) / NS_PER_MS);
+}
+
+static void show_progress(struct recording *recording, int64_t now)
+{
+	report__progress((double)(now - recording->start_ns) / NS_PER_S,
+			 recording->options->duration_s, sampler__events(recording->sampler),
+			 sampler__lost(recording->sampler));
+	recording->progress_ns = now + PROGRESS_NS;
+}
+
+/* What was sampled since the last cut, of which LEDGER has what all came to. */
+static struct window window_of(const struct recording *recording, const struct ledger *ledger,
+			       int64_t now)
+{
+	struct window window = { .start_unix_ns = recording->clock.begin_unix_ns,
+				 .end_unix_ns = wall_clock__tell(&recording->clock, now),
+				 .profile = recording->profile,
+				 .ledger = ledger__since(ledger, &recording->cut) };
+
+	window.ledger.duration_s = (double)(now - recording->clock.begin_ns) / NS_PER_S;
+	return window;
+}
+
+static void say_clock_was_set(int64_t by_ns)
+{
+	if (by_ns > 0)
+		log__info(
+			"the clock was set forward by %.1f s, or the machine slept: no window has "
+			"that time",
+			(double)by_ns / NS_PER_S);
+	else if (by_ns < 0)
+		log__warning(
+			"the clock was set back by %.1f s: windows stay in order, ahead of it, "
+			"and are told half of their length until it has caught up; it has at "
+			"once where the agent is started anew",
+			(double)-by_ns / NS_PER_S);
+}
+
+/* Hands the samples since the last cut over, of which LEDGER has what all came to, and clears them.
+ */
+static void hand_over(struct recording *recording, const struct ledger *ledger)
+{
+	int64_t now = now_ns(), unix_ns = clock_ns(CLOCK_REALTIME);
+	struct window window = window_of(recording, ledger, now);
+
+	recording->windows->take(recording->windows->context, &window);
+	recording->cut = *ledger;
+	say_clock_was_set(wall_clock__cut(&recording->clock, now, unix_ns));
+	profile__clear_samples(recording->profile);
+}
+
+int64_t recording__ahead_ns(const struct recording *recording)
+{
+	return recording->clock.ahead_ns;
+}
+
+/* Has the kernel sample at the wanted rate, before a cut: what comes until then, in a moment, is
+ * the last window's. */
+static void change_rate(struct recording *recording, int64_t now)
+{
+	if (recording->wanted_hz == recording->profile->rate_hz)
+		return;
+	recording->change_ns = now + sampler__set_rate(recording->sampler, recording->wanted_hz,
+						       recording->limit_hz);
+	recording->rate_changed = true;
+}
+
+/* The same for processes that have a rate of their own. */
+static void change_rates(struct recording *recording, int64_t now)
+{
+	change_rate(recording, now);
+	watch__tell_rates(recording->watch);
+}
+
+/* What the kernel has counted, but not told yet whose it is, will come, and its events with it:
+ * they are as many as were told. */
+struct ledger recording__ledger(const struct recording *recording)
+{
+	struct ledger ledger = recording->profile->ledger;
+
+	sampler__account(recording->sampler, &ledger);
+	symbolizer__account(recording->symbolizer, &ledger);
+	watch__account(recording->watch, &ledger);
+	ledger.lost += counts__unnamed(recording->counts);
+	ledger.events = ledger__samples(&ledger) + ledger.lost;
+	return ledger;
+}
+
+void recording__look(struct recording *recording, struct window *window)
+{
+	struct ledger ledger;
+
+	counts__settle(recording->counts, recording->sampler);
+	symbolizer__read_names(recording->symbolizer, now_ns());
+	ledger = recording__ledger(recording);
+	*window = window_of(recording, &ledger, now_ns());
+}
+
+size_t recording__targets(const struct recording *recording, struct target_process ***targets)
+{
+	return watch__targets(recording->watch, targets);
+}
+
+static void compact(struct recording *recording)
+{
+	counts__compact(recording->counts, recording->sampler);
+	recording->compacted = profile__compactable(recording->profile);
+	log__debug("compacted to %zu entries", recording->compacted);
+	if (recording->untidy)
+		xtrim();
+	recording->untidy = false;
+}
+
+void recording__tidy(struct recording *recording)
+{
+	recording->untidy = true;
+}
+
+/* Ends a window. */
+static void cut(struct recording *recording, int64_t now)
+{
+	struct profile *profile = recording->profile;
+	struct ledger ledger = recording__ledger(recording);
+	double rate_hz = recording->wanted_hz;
+
+	hand_over(recording, &ledger);
+	watch__take_rates(recording->watch);
+	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
+	if (recording->untidy ||
+	    profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN)
+		compact(recording);
+	while (recording->cut_ns <= now)
+		recording->cut_ns += recording->windows->length_ns;
+}
+
+static void serve(struct recording *recording)
+{
+	int64_t wait_ns = recording->windows->serve(recording->windows->context);
+
+	recording->serve_ns = wait_ns == INT64_MAX ? 0 : now_ns() + wait_ns;
+}
+
+/* Takes what was told, unless that is put off: a storm of it comes one draining after another. */
+static void take_news(struct recording *recording, int64_t now)
+{
+	bool was_put_off = recording->drain_ns;
+	size_t taken;
+
+	if (now < recording->drain_ns)
+		return;
+	note_first_sample(recording, now);
+	taken = sampler__drain(recording->sampler);
+	recording->drain_ns = was_put_off && taken >= STORM_MIN ? now + DRAIN_PAUSE_NS : 0;
+	if (taken)
+		recording->drained_ns = recording->names_ns = now;
+}
+
+/* Does what is due. */
+static void work(struct recording *recording)
+{
+	int64_t now = now_ns();
+	bool cutting = recording->cut_ns && now >= recording->cut_ns;
+
+	take_news(recording, now);
+	if (now >= recording->change_ns)
+		recording->change_ns = now + sampler__change_periods(recording->sampler);
+	if (recording->progress_ns && now >= recording->progress_ns)
+		show_progress(recording, now);
+	if (cutting)
+		change_rates(recording, now);
+	if (now >= recording->check_ns || cutting) {
+		recording->check_ns = now + CHECK_NS;
+		counts__settle(recording->counts, recording->sampler);
+		recording->names_ns = now;
+		sampler__look_at_cpus(recording->sampler);
+	}
+	if (cutting)
+		cut(recording, now);
+	if (recording->names_ns <= now)
+		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
+	watch__look(recording->watch, now);
+	if (recording->serve_ns && now >= recording->serve_ns)
+		serve(recording);
+}
+
+static bool is_over(const struct recording *recording)
+{
+	return recording->interrupted || watch__is_over(recording->watch) ||
+	       (recording->end_ns && now_ns() >= recording->end_ns);
+}
+
+/* Stops sampling and brings everything into the profile. */
+static void finish(struct recording *recording)
+{
+	struct profile *profile = recording->profile;
+	struct ledger *ledger = &profile->ledger;
+	double cpu_s = watch__cpu_seconds(recording->watch);
+	pid_t child = watch__child(recording->watch);
+
+	sampler__stop(recording->sampler);
+	profile->duration_ns = now_ns() - recording->start_ns;
+	counts__settle_all(recording->counts, recording->sampler);
+	watch__end(recording->watch);
+	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);
+	sampler__account(recording->sampler, ledger);
+	symbolizer__account(recording->symbolizer, ledger);
+	watch__account(recording->watch, ledger);
+	ledger->lost += counts__unnamed(recording->counts);
+	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
+	ledger->stacks = profile->stack_count;
+	if (!ledger__adds_up(ledger) || !counts__agree(recording->counts, recording->sampler))
+		log__warning("the ledger does not add up: this is a mistake of pybpfprof's");
+	if (!recording->rate_changed)
+		rate__judge(ledger, cpu_s);
+	if (recording->windows)
+		hand_over(recording, ledger);
+	if (child)
+		log__info("process %d goes on running", child);
+	/* What is written needs some of the files that this had open, and no kernel memory. */
+	sampler__free(recording->sampler);
+	recording->sampler = NULL;
+}
+
+enum exit_status recording__run(struct recording *recording)
+{
+	enum exit_status status = start(recording);
+
+	if (status)
+		return status;
+	if (!recording->windows && report__shows_progress())
+		recording->progress_ns = now_ns() + PROGRESS_NS;
+	recording->check_ns = now_ns() + CHECK_NS;
+	recording->change_ns = now_ns() + sampler__change_periods(recording->sampler);
+	while (!is_over(recording)) {
+		wait_for_news(recording);
+		work(recording);
+	}
+	log__progress("");
+	finish(recording);
+	return recording->profile->ledger.events ? STATUS_WRITTEN
+						 : watch__explain_empty(recording->watch);
+}

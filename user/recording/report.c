@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "profile/plain_text.h"
+#include "recording/report.h"
+
+#define HOTTEST 10
+
+/* Longer names are of no use on a terminal. */
+#define NAME_BYTES_MAX 400
+
+bool report__shows_progress(void)
+{
+	return log__level() >= LOG_INFO && isatty(STDERR_FILENO);
+}
+
+void report__progress(double elapsed_s, double duration_s, uint64_t events, uint64_t lost)
+{
+	char line[160], end[32] = "";
+
+	if (duration_s > 0)
+		snprintf(end, sizeof(end), " of %g", duration_s);
+	snprintf(line, sizeof(line), "%.1f%s s, %" PRIu64 " samples (%.0f/s), %" PRIu64 " lost%s",
+		 elapsed_s, end, events - lost,
+		 elapsed_s > 0 ? (double)(events - lost) / elapsed_s : 0, lost,
+		 duration_s > 0 ? "" : "; Ctrl-C ends and writes the profile");
+	log__progress(line);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static void print_function(const struct profile *profile, const struct function_total *total,
+			   uint64_t samples)
+{
+	const struct profile_function *function = &profile->functions[total->function];
+	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX);
+	char *filename =
+		plain_text__escape(profile->strings[function->short_filename], NAME_BYTES_MAX);
+
+	fprintf(stderr, "%7.1f%% %7.1f%%  %s", percent(total->self, samples),
+		percent(total->total, samples), name);
+	if (function->first_line)
+		fprintf(stderr, " (%s:%" PRIu32 ")", filename, function->first_line);
+	fputc('\n', stderr);
+	free(filename);
+	free(name);
+}
+
+void report__profile(const struct profile *profile)
+{
+	uint64_t samples = ledger__samples(&profile->ledger);
+	char *summary = ledger__summary(&profile->ledger);
+	struct function_total *totals;
+	size_t count;
+
+	log__progress("");
+	if (log__level() >= LOG_INFO) {
+		totals = profile__totals(profile, &count);
+		fprintf(stderr, "%8s %8s  %s\n", "self", "total", "function");
+		for (size_t i = 0; i < count && i < HOTTEST; i++)
+			print_function(profile, &totals[i], samples);
+		free(totals);
+	}
+	log__info("%s", summary);
+	if (profile->ledger.not_asked)
+		log__info("%" PRIu64 " samples more are of processes that ended before it was "
+			  "known whether they ran a Python: in no stack",
+			  profile->ledger.not_asked);
+	free(summary);
+}

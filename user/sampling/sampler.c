@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
+#include "processes/pid_namespace.h"
+#include "sampling/clock.h"
+#include "sampling/sampler.h"
+#include "sampling/target_map.h"
+#include "system/cpus.h"
+#include "pybpfprof.skel.h" /* after what declares its types */
+
+/* One draining takes little longer, unless it is the last one. */
+#define DRAIN_NS (100 * 1000 * 1000LL)
+
+/* In which the kernel tells perf of mappings (bpf/processes.bpf.h). */
+#define MAPPING_FUNCTION "perf_event_mmap"
+
+struct sampler {
+	struct pybpfprof_bpf *bpf;
+	struct ring_buffer *ring;
+	struct clock *clock;
+	struct slots *slots;
+	struct target_map *targets;
+	uint32_t cpus;
+	const volatile struct bucket *buckets;	      /* [cpus * STACK_BUCKETS], the kernel's */
+	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
+	size_t buckets_size, counters_size;
+	bool running;
+	int64_t drain_end_ns;
+	size_t taken; /* by the last draining */
+};
+
+/* Does not let itself be kept from what else is due by a target whose stacks come faster than they
+ * are taken. */
+static int take_record(void *context, void *data, size_t size)
+{
+	struct sampler *sampler = context;
+
+	sampler->taken++;
+	slots__take(sampler->slots, data, size);
+	return sampler->running && now_ns() > sampler->drain_end_ns ? -EAGAIN : 0;
+}
+
+size_t sampler__drain(struct sampler *sampler)
+{
+	sampler->taken = 0;
+	sampler->drain_end_ns = now_ns() + DRAIN_NS;
+	ring_buffer__consume(sampler->ring);
+	return sampler->taken;
+}
+
+void sampler__harvest(struct sampler *sampler)
+{
+	slots__harvest(sampler->slots);
+}
+
+static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
+{
+	const struct sampler *sampler = context;
+
+	/* What is passed over shows as well that the CPU is busy. */
+	return cpu < sampler->cpus ? sampler->counters[cpu].events + sampler->counters[cpu].passed
+				   : 0;
+}
+
+int64_t sampler__change_periods(struct sampler *sampler)
+{
+	return clock__change_periods(sampler->clock, interruptions_of_cpu, sampler);
+}
+
+int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz)
+{
+	clock__set_rate(sampler->clock, rate_hz, limit_hz);
+	return sampler__change_periods(sampler);
+}
+
+void sampler__look_at_cpus(struct sampler *sampler)
+{
+	clock__look_at_cpus(sampler->clock);
+}
+
+/* The sum of what all CPUs have in the counter at OFFSET of struct cpu_counters. */
+static uint64_t sum(const struct sampler *sampler, size_t offset)
+{
+	uint64_t count = 0;
+
+	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
+		count += *(
+			const volatile uint64_t *)((const volatile char *)&sampler->counters[cpu] +
+						   offset);
+	return count;
+}
+
+uint64_t sampler__events(const struct sampler *sampler)
+{
+	return sum(sampler, offsetof(struct cpu_counters, events));
+}
+
+uint64_t sampler__lost(const struct sampler *sampler)
+{
+	return sum(sampler, offsetof(struct cpu_counters, lost));
+}
+
+uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
+{
+	return sum(sampler, offsetof(struct cpu_counters, outcomes) + outcome * sizeof(uint64_t));
+}
+
+uint64_t sampler__untold(const struct sampler *sampler)
+{
+	return sum(sampler, offsetof(struct cpu_counters, untold));
+}
+
+uint64_t sampler__crowded(const struct sampler *sampler)
+{
+	return sum(sampler, offsetof(struct cpu_counters, crowded));
+}
+
+void sampler__account(const struct sampler *sampler, struct ledger *ledger)
+{
+	ledger->events = sampler__events(sampler);
+	ledger->lost = sampler__lost(sampler);
+	/* What is on its way is not lost: it is in a later window. */
+	if (sampler->running)
+		ledger->lost += slots__never_defined(sampler->slots);
+	else
+		ledger->lost += slots__undefined(sampler->slots);
+	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
+	ledger->cpus_not_sampled = clock__look_at_cpus(sampler->clock);
+	ledger->periods = *clock__periods(sampler->clock);
+}
+
+void sampler__begin_epoch(struct sampler *sampler)
+{
+	sampler->bpf->bss->epoch++;
+}
+
+void sampler__age(struct sampler *sampler)
+{
+	slots__age(sampler->slots);
+	sampler__begin_epoch(sampler);
+}
+
+void sampler__rename(struct sampler *sampler, uint64_t (*rename)(void *context, uint64_t name),
+		     void *context)
+{
+	slots__rename(sampler->slots, rename, context);
+}
+
+static int forward_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	char *text;
+
+	if (level == LIBBPF_DEBUG || log__level() < LOG_DEBUG ||
+	    vasprintf(&text, format, arguments) < 0)
+		return 0;
+	/* The verifier's word comes in many lines. */
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			log__debug("%s", line);
+	free(text);
+	return 0;
+}
+
+static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processes)
+{
+	int error = bpf_map__set_max_entries(bpf->maps.walks, cpus);
+
+	if (!error)
+		error = bpf_map__set_max_entries(bpf->maps.targets, processes);
+	if (!error)
+		error = bpf_map__set_max_entries(bpf->maps.counters, cpus);
+	if (!error)
+		error = bpf_map__set_max_entries(bpf->maps.stacks, cpus * STACK_BUCKETS);
+	return error;
+}
+
+uint64_t sampler__map_bytes(void)
+{
+	struct pybpfprof_bpf *bpf = pybpfprof_bpf__open();
+	ssize_t cpus = cpus__array_size();
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX) == 0) {
+		/* A ring buffer has neither keys nor values, but so many bytes. */
+		bpf_object__for_each_map (map, bpf->obj)
+			bytes += (uint64_t)bpf_map__max_entries(map) *
+				 (bpf_map__value_size(map) ?: 1);
+	}
+	pybpfprof_bpf__destroy(bpf);
+	return bytes;
+}
+
+static const volatile void *map_read_only(struct bpf_map *map, size_t size, size_t *mapped)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *memory;
+
+	*mapped = (size + page - 1) & ~(page - 1);
+	memory = mmap(NULL, *mapped, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Leaves out what is not for this run, or this kernel. */
+static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
+			   bool with_mappings)
+{
+	bool follows = scope->following != FOLLOW_NONE;
+	const struct {
+		struct bpf_program *program;
+		bool wanted;
+	} choices[] = {
+		{ bpf->progs.find_process, !pid_namespace__is_first() },
+		{ bpf->progs.follow_fork, follows },
+		{ bpf->progs.follow_mapping, follows && with_mappings },
+	};
+	int error = 0;
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
+		error = bpf_program__set_autoload(choices[i].program, choices[i].wanted);
+	return error;
+}
+
+static int load(struct sampler *sampler, const struct sampler_scope *scope, bool with_mappings)
+{
+	struct pybpfprof_bpf *bpf = sampler->bpf = pybpfprof_bpf__open();
+	int error;
+
+	if (!bpf)
+		return -errno;
+	if (getrandom((void *)&bpf->rodata->config.hash_seed, sizeof(__u64), 0) < 0)
+		return -errno;
+	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
+	bpf->bss->following = scope->following;
+	bpf->bss->adopting = scope->adopting;
+	bpf->bss->unseen_thread_bits = scope->merging_threads ? UINT32_MAX : 0;
+	error = size_maps(bpf, sampler->cpus, scope->processes);
+	if (!error)
+		error = choose_programs(bpf, scope, with_mappings);
+	return error ? error : pybpfprof_bpf__load(bpf);
+}
+
+int sampler__try_mappings(void)
+{
+	struct bpf_prog_load_opts options = { .sz = sizeof(options),
+					      .expected_attach_type = BPF_TRACE_FENTRY };
+	const struct bpf_insn nothing[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+					    { .code = BPF_JMP | BPF_EXIT } };
+	int id = libbpf_find_vmlinux_btf_id(MAPPING_FUNCTION, BPF_TRACE_FENTRY), fd;
+
+	if (id < 0)
+		return id;
+	options.attach_btf_id = id;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2, &options);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static int map_counters(struct sampler *sampler)
+{
+	sampler->buckets =
+		map_read_only(sampler->bpf->maps.stacks,
+			      (size_t)sampler->cpus * STACK_BUCKETS * sizeof(struct bucket),
+			      &sampler->buckets_size);
+	sampler->counters =
+		map_read_only(sampler->bpf->maps.counters,
+			      sampler->cpus * sizeof(struct cpu_counters), &sampler->counters_size);
+	return sampler->buckets && sampler->counters ? 0 : -errno;
+}
+
+int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *scope,
+		  struct sampler **result)
+{
+	ssize_t cpus = cpus__array_size();
+	struct sampler *sampler;
+	int error;
+
+	if (cpus < 0)
+		return cpus;
+	sampler = xcalloc(1, sizeof(*sampler));
+	sampler->cpus = cpus;
+	libbpf_set_print(forward_libbpf);
+	error = load(sampler, scope, scope->following != FOLLOW_NONE && !sampler__try_mappings());
+	if (!error)
+		error = map_counters(sampler);
+	if (!error) {
+		sampler->targets = target_map__new(sampler->bpf);
+		sampler->slots = slots__new(sink, sampler->buckets, sampler->cpus);
+		sampler->ring = ring_buffer__new(bpf_map__fd(sampler->bpf->maps.definitions),
+						 take_record, sampler, NULL);
+		error = sampler->ring ? 0 : -errno;
+	}
+	if (error)
+		sampler__free(sampler);
+	else
+		*result = sampler;
+	return error;
+}
+
+void sampler__free(struct sampler *sampler)
+{
+	if (!sampler)
+		return;
+	clock__free(sampler->clock);
+	ring_buffer__free(sampler->ring);
+	if (sampler->buckets)
+		munmap((void *)sampler->buckets, sampler->buckets_size);
+	if (sampler->counters)
+		munmap((void *)sampler->counters, sampler->counters_size);
+	target_map__free(sampler->targets);
+	pybpfprof_bpf__destroy(sampler->bpf);
+	slots__free(sampler->slots);
+	free(sampler);
+}
+
+bool sampler__is_compiled(const struct sampler *sampler)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(bpf_program__fd(sampler->bpf->progs.sample), &info, &size) ==
+		       0 &&
+	       info.jited_prog_len;
+}
+
+bool sampler__may_use_maps(const struct sampler *sampler)
+{
+	struct layout layout;
+	uint32_t first = 0;
+
+	return bpf_map__lookup_elem(sampler->bpf->maps.layouts, &first, sizeof(first), &layout,
+				    sizeof(layout), 0) != -EPERM;
+}
+
+/* Has the kernel call find_process for each thread of this PID namespace. */
+static int go_through_threads(const struct sampler *sampler)
+{
+	struct bpf_link *link = bpf_program__attach_iter(sampler->bpf->progs.find_process, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	int error = fd < 0 ? -errno : 0;
+	char nothing;
+
+	/* It pauses after very many. */
+	while (!error && read(fd, &nothing, sizeof(nothing)) < 0)
+		error = errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return error;
+}
+
+int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid, pid_t *namesake)
+{
+	volatile struct pid_search *search = &sampler->bpf->bss->pid_search;
+	int error;
+
+	*kernel_pid = pid;
+	*namesake = 0;
+	if (pid_namespace__is_first())
+		return 0;
+	search->pid = pid;
+	search->kernel_pid = search->namesake = 0;
+	error = go_through_threads(sampler);
+	if (error)
+		return error;
+	*kernel_pid = search->kernel_pid;
+	*namesake = search->namesake;
+	return *kernel_pid ? 0 : -ESRCH;
+}
+
+struct target_map *sampler__targets(struct sampler *sampler)
+{
+	return sampler->targets;
+}
+
+/* What was left out is passed over. */
+static int attach(struct bpf_program *program, struct bpf_link **link)
+{
+	if (bpf_program__autoload(program))
+		*link = bpf_program__attach(program);
+	return *link || !bpf_program__autoload(program) ? 0 : -errno;
+}
+
+int sampler__follow(struct sampler *sampler)
+{
+	struct pybpfprof_bpf *bpf = sampler->bpf;
+	int error = attach(bpf->progs.follow_exec, &bpf->links.follow_exec);
+
+	if (!error)
+		error = attach(bpf->progs.follow_exit, &bpf->links.follow_exit);
+	if (!error)
+		error = attach(bpf->progs.follow_fork, &bpf->links.follow_fork);
+	if (!error && attach(bpf->progs.follow_mapping, &bpf->links.follow_mapping))
+		log__debug("this kernel does not tell what is mapped: processes are asked");
+	return error;
+}
+
+bool sampler__sees_mappings(const struct sampler *sampler)
+{
+	return sampler->bpf->links.follow_mapping;
+}
+
+int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)
+{
+	int error = clock__open(rate_hz, limit_hz, &sampler->clock);
+
+	sampler->running = true;
+	return error ? error : clock__start(sampler->clock, sampler->bpf->progs.sample);
+}
+
+void sampler__stop(struct sampler *sampler)
+{
+	clock__stop(sampler->clock);
+	sampler->running = false;
+}
+
+int sampler__fd(const struct sampler *sampler)
+{
+	return ring_buffer__epoll_fd(sampler->ring);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel side, from user space: loads it, tells it what to sample, starts
+ * it, and drains what it counted.
+ */
+#ifndef PYBPFPROF_SAMPLER_H
+#define PYBPFPROF_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profile/ledger.h"
+#include "pybpfprof.h"
+#include "python/runtime.h"
+#include "sampling/slots.h"
+#include "sampling/target_map.h"
+
+struct sampler;
+
+/* What is sampled. */
+struct sampler_scope {
+	uint32_t processes; /* room for so many at a time */
+	enum following following;
+	bool adopting; /* what maps a file that is known to hold a Python is a target at once */
+	bool merging_threads; /* those of a process count as one */
+};
+
+/* Loads the program for SCOPE; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the
+ * -errno of the kernel's refusal (privileges__load). */
+int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *scope,
+		  struct sampler **sampler);
+void sampler__free(struct sampler *sampler);
+
+/* How much the kernel's maps take at least, on this machine: bytes. */
+uint64_t sampler__map_bytes(void);
+
+/* Whether the kernel compiles the program, and does not interpret it. */
+bool sampler__is_compiled(const struct sampler *sampler);
+
+/* Whether the kernel lets the maps be read and written, with the capabilities of now. */
+bool sampler__may_use_maps(const struct sampler *sampler);
+
+/* What the kernel calls process PID, and as *NAMESAKE what this program's PID namespace calls the
+ * process that is PID to the kernel; 0: it has none.  0, or -errno: -ESRCH where it has ended. */
+int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid,
+			     pid_t *namesake);
+
+/* What the kernel side knows of processes; the sampler's. */
+struct target_map *sampler__targets(struct sampler *sampler);
+
+/* Begins to take note of what becomes of processes.  0 or the -errno of the kernel's refusal. */
+int sampler__follow(struct sampler *sampler);
+
+/* Whether the kernel lets a program be loaded that it tells what processes map: 0 or -errno.  To
+ * attach one would tell more, but that takes seconds to undo. */
+int sampler__try_mappings(void);
+
+/* Whether the kernel tells what processes map; else they are to be asked. */
+bool sampler__sees_mappings(const struct sampler *sampler);
+
+/* Interrupts every CPU at RATE_HZ on average, never faster than LIMIT_HZ.  0 or the -errno of the
+ * kernel's refusal (privileges__events). */
+int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz);
+/* After this no more samples come. */
+void sampler__stop(struct sampler *sampler);
+
+/* Readable when there are new stacks. */
+int sampler__fd(const struct sampler *sampler);
+
+/* Defines the new stacks: all of them once it is stopped; before, what can be in a moment.  Returns
+ * how many there were, with other news. */
+size_t sampler__drain(struct sampler *sampler);
+
+/* Counts what was sampled since the last harvest; drain first. */
+void sampler__harvest(struct sampler *sampler);
+
+/* Every stack is defined again with its next sample: what its addresses mean has changed. */
+void sampler__begin_epoch(struct sampler *sampler);
+
+/* Forgets the stacks that were not defined since the last time that this was called, and begins an
+ * epoch: what is still in use is defined again.  Harvest first, and a while after the last time:
+ * samples that were on their way then are to be over. */
+void sampler__age(struct sampler *sampler);
+
+/* Gives each stack that is known the name that RENAME returns for its own (struct sampler_sink). */
+void sampler__rename(struct sampler *sampler, uint64_t (*rename)(void *context, uint64_t name),
+		     void *context);
+
+/* How many samples came to OUTCOME so far, as the kernel counted them. */
+uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome);
+
+/* To be called again after the returned number of nanoseconds: keeps the period irregular. */
+int64_t sampler__change_periods(struct sampler *sampler);
+
+/* From now on RATE_HZ, as sampler__start has it; returns as sampler__change_periods does. */
+int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz);
+
+/* Notices CPUs that go online, which are not sampled, and says so. */
+void sampler__look_at_cpus(struct sampler *sampler);
+
+/* Fills EVENTS, LOST, RING_FULL, CPUS_NOT_SAMPLED and PERIODS. */
+void sampler__account(const struct sampler *sampler, struct ledger *ledger);
+
+/* How often something that became of a process could not be told, and how often there was no room
+ * for a process: such are not sampled. */
+uint64_t sampler__untold(const struct sampler *sampler);
+uint64_t sampler__crowded(const struct sampler *sampler);
+
+/* Events so far, and those of them that were lost for want of a slot. */
+uint64_t sampler__events(const struct sampler *sampler);
+uint64_t sampler__lost(const struct sampler *sampler);
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * User space sees the kernel's counters in place and follows each slot's owners
+ * through the definitions: those come in order, and each says at which count its
+ * stack took the slot.  What the slot counted from there to the next owner's
+ * beginning, or to now, is that stack's.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "sampling/slots.h"
+
+/* Who a slot belongs to, as far as the definitions were drained. */
+struct owner {
+	uint64_t hash; /* 0: nobody yet */
+	uint64_t name;
+	uint64_t base;	  /* the slot's count at which it became the owner ... */
+	uint64_t counted; /* ... and up to which it was given away */
+	enum outcome outcome;
+	bool old; /* since before the last time that owners were aged */
+};
+
+struct slots {
+	struct sampler_sink sink;
+	uint32_t cpus;
+	const volatile struct bucket *buckets; /* [cpus * STACK_BUCKETS], the kernel's */
+	struct owner *owners;		       /* [cpus * STACK_SLOTS] */
+	uint64_t undefined;
+};
+
+struct slots *slots__new(const struct sampler_sink *sink, const volatile struct bucket *buckets,
+			 uint32_t cpus)
+{
+	struct slots *slots = xcalloc(1, sizeof(*slots));
+
+	slots->sink = *sink;
+	slots->cpus = cpus;
+	slots->buckets = buckets;
+	slots->owners = xcalloc((size_t)cpus * STACK_SLOTS, sizeof(*slots->owners));
+	return slots;
+}
+
+void slots__free(struct slots *slots)
+{
+	if (!slots)
+		return;
+	free(slots->owners);
+	free(slots);
+}
+
+static const volatile struct slot *slot_at(const struct slots *slots, size_t index)
+{
+	return &slots->buckets[index / SLOTS_PER_BUCKET].slots[index % SLOTS_PER_BUCKET];
+}
+
+static uint64_t slot_count(const volatile struct slot *slot)
+{
+	return __atomic_load_n(&slot->count, __ATOMIC_ACQUIRE);
+}
+
+/* Gives the owner what the slot counted up to COUNT. */
+static void give(struct slots *slots, struct owner *owner, uint64_t count)
+{
+	uint64_t samples = count - owner->counted;
+
+	owner->counted = count;
+	if (!samples)
+		return;
+	if (owner->hash)
+		slots->sink.count(slots->sink.context, owner->name, samples, owner->outcome);
+	else
+		slots->undefined += samples;
+}
+
+static bool is_frame(const struct frame *frame)
+{
+	return frame->kind == FRAME_PYTHON ||
+	       (frame->kind == FRAME_REASON && frame->detail < OUTCOME_COUNT);
+}
+
+static bool is_definition(const struct slots *slots, const struct definition *definition,
+			  size_t size)
+{
+	bool sound = size >= DEFINITION_HEADER_BYTES && definition->kind == RECORD_DEFINITION &&
+		     definition->cpu < slots->cpus && definition->slot < STACK_SLOTS &&
+		     definition->outcome < OUTCOME_COUNT && definition->depth <= STACK_FRAMES_MAX &&
+		     size >= DEFINITION_HEADER_BYTES + definition->depth * sizeof(struct frame);
+
+	for (uint32_t i = 0; sound && i < definition->depth; i++)
+		sound = is_frame(&definition->frames[i]);
+	return sound;
+}
+
+static bool is_code(const struct code_record *record, size_t size)
+{
+	return size >= CODE_RECORD_HEADER_BYTES && record->kind == RECORD_CODE;
+}
+
+static bool is_process(const struct process_record *record, size_t size)
+{
+	return size >= PROCESS_RECORD_HEADER_BYTES && record->kind == RECORD_PROCESS &&
+	       record->argument_bytes <= ARGUMENT_BYTES_MAX &&
+	       size >= PROCESS_RECORD_HEADER_BYTES + record->argument_bytes;
+}
+
+void slots__take(struct slots *slots, const void *record, size_t size)
+{
+	const struct definition *definition = record;
+	struct owner *owner;
+
+	if (is_process(record, size))
+		slots->sink.note(slots->sink.watcher, record);
+	if (is_code(record, size))
+		slots->sink.learn(slots->sink.context, record, size);
+	if (!is_definition(slots, definition, size))
+		return;
+	owner = &slots->owners[(size_t)definition->cpu * STACK_SLOTS + definition->slot];
+	give(slots, owner, definition->base);
+	owner->hash = definition->hash;
+	owner->base = definition->base;
+	owner->outcome = definition->outcome;
+	owner->name = slots->sink.define(slots->sink.context, definition);
+	owner->old = false;
+}
+
+static bool is_owner(const struct owner *owner, const volatile struct slot *slot)
+{
+	return __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE) == owner->hash &&
+	       __atomic_load_n(&slot->defined, __ATOMIC_ACQUIRE) == owner->base + 1;
+}
+
+static void harvest_slot(struct slots *slots, struct owner *owner, const volatile struct slot *slot)
+{
+	bool was_owner = is_owner(owner, slot);
+	uint64_t count = slot_count(slot);
+
+	/* Taken over just now: the definition on its way says what was whose. */
+	if (was_owner && is_owner(owner, slot))
+		give(slots, owner, count);
+}
+
+void slots__harvest(struct slots *slots)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+
+	for (size_t i = 0; i < count; i++)
+		if (slots->owners[i].hash)
+			harvest_slot(slots, &slots->owners[i], slot_at(slots, i));
+}
+
+uint64_t slots__never_defined(const struct slots *slots)
+{
+	return slots->undefined;
+}
+
+uint64_t slots__undefined(const struct slots *slots)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+	uint64_t samples = slots__never_defined(slots);
+
+	for (size_t i = 0; i < count; i++)
+		if (!slots->owners[i].hash)
+			samples += slot_count(slot_at(slots, i)) - slots->owners[i].counted;
+	return samples;
+}
+
+void slots__age(struct slots *slots)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+
+	for (size_t i = 0; i < count; i++) {
+		struct owner *owner = &slots->owners[i];
+
+		if (owner->old)
+			owner->hash = 0;
+		owner->old = owner->hash;
+	}
+}
+
+void slots__rename(struct slots *slots, uint64_t (*rename)(void *context, uint64_t name),
+		   void *context)
+{
+	size_t count = (size_t)slots->cpus * STACK_SLOTS;
+
+	for (size_t i = 0; i < count; i++)
+		if (slots->owners[i].hash)
+			slots->owners[i].name = rename(context, slots->owners[i].name);
+}

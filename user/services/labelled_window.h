@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What was sampled in one window, by whose it is. */
+#ifndef PYBPFPROF_LABELLED_WINDOW_H
+#define PYBPFPROF_LABELLED_WINDOW_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "profile/profile.h"
+
+struct labelled_window {
+	int64_t start_unix_ns, end_unix_ns;
+	const struct profile *profile; /* its samples, but not its ledger, are the window's */
+	const struct ledger *ledger;
+	/* Of each process of the profile: an object of strings; of one without samples NULL, maybe.
+	 */
+	json_t *const *labels;
+	/* The same of each thread, with what tells it from others; NULL: nothing does. */
+	json_t *const *thread_labels;
+	/* Of each of its samples: which of the window's it was before some were left out; NULL:
+	 * none was.
+	 */
+	const uint32_t *numbers;
+	/* Where some of it was sampled at another rate, which the ledger tells: the rest of the
+	 * window, with the same time, labels, and profile but for the samples.  The ledgers add up
+	 * to the window's; what was lost is in the first one. */
+	const struct labelled_window *next;
+	unsigned int rate, rates; /* which of them it is, from 0, and of how many; 0: of one */
+};
+
+/* The labels of THREAD, which has samples. */
+static inline json_t *labelled_window__labels(const struct labelled_window *window, uint32_t thread)
+{
+	return window->thread_labels ? window->thread_labels[thread]
+				     : window->labels[window->profile->threads[thread].process];
+}
+
+#endif

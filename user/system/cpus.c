@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "system/cpus.h"
+
+/* The kernel's own limit is 8,192. */
+#define CPUS_MAX 65536
+
+/* A file of sysfs has one page, which some kernels have of this size. */
+#define LIST_BYTES_MAX 65536
+
+size_t cpus__parse_list(const char *list, uint32_t **numbers)
+{
+	size_t count = 0, capacity = 0;
+	unsigned long first, last;
+	char *end;
+
+	*numbers = NULL;
+	while (*list >= '0' && *list <= '9') {
+		first = last = strtoul(list, &end, 10);
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		for (; first <= last && first < CPUS_MAX; first++) {
+			*numbers = xgrow(*numbers, &capacity, count + 1, sizeof(**numbers));
+			(*numbers)[count++] = first;
+		}
+		list = *end == ',' ? end + 1 : end;
+	}
+	return count;
+}
+
+/* As the kernel has it, in LIST; 0, or -errno. */
+static int read_list(char *list, size_t size)
+{
+	int fd = open(CPUS_ONLINE_PATH, O_RDONLY | O_CLOEXEC), error;
+	ssize_t length;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		length = read(fd, list, size - 1);
+	} while (length < 0 && errno == EINTR);
+	error = length < 0 ? -errno : 0;
+	close(fd);
+	list[length > 0 ? length : 0] = '\0';
+	return error;
+}
+
+ssize_t cpus__online(uint32_t **numbers)
+{
+	char list[LIST_BYTES_MAX];
+	ssize_t count;
+
+	*numbers = NULL;
+	count = read_list(list, sizeof(list));
+	if (!count)
+		count = (ssize_t)cpus__parse_list(list, numbers) ?: -ENODATA;
+	return count;
+}
+
+ssize_t cpus__array_size(void)
+{
+	uint32_t *numbers;
+	ssize_t count = cpus__online(&numbers);
+
+	if (count > 0)
+		count = (ssize_t)numbers[count - 1] + 1;
+	free(numbers);
+	return count;
+}
+
+size_t cpus__visit(void)
+{
+	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], one[CPUS_MAX / CPU_SETSIZE];
+	uint32_t *numbers;
+	size_t visited = 0;
+	ssize_t count;
+
+	if (sched_getaffinity(0, sizeof(before), before))
+		return 0;
+	count = cpus__online(&numbers);
+	for (ssize_t i = 0; i < count; i++) {
+		CPU_ZERO_S(sizeof(one), one);
+		CPU_SET_S(numbers[i], sizeof(one), one);
+		visited += !sched_setaffinity(0, sizeof(one), one);
+	}
+	sched_setaffinity(0, sizeof(before), before);
+	free(numbers);
+	return visited;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/now.h"
+#include "system/capabilities.h"
+#include "system/keeper.h"
+
+#define NS_PER_MS 1000000LL
+
+/* Waits for MS at most; returns whether the agent has closed its side by then. */
+static bool is_over(int socket, int ms)
+{
+	struct pollfd closed = { .fd = socket };
+
+	return poll(&closed, 1, ms) > 0;
+}
+
+static void begin(int socket, const struct kept *kept, pid_t keeper)
+{
+	/* Nobody would wait for it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != keeper)
+		_exit(1);
+	/* Without what the agent has registered for its own end. */
+	_exit(kept->run(kept->context, socket) ? 0 : 1);
+}
+
+/* Runs one, and waits for its end; -errno where there can be none. */
+static int run_one(int socket, const struct kept *kept, int *status)
+{
+	pid_t keeper = getpid(), pid = fork();
+
+	if (!pid)
+		begin(socket, kept, keeper);
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+static void say(const struct kept *kept, int error, int status, int pause_ms)
+{
+	if (error)
+		log__error("%s cannot be started (%s); it is tried again in %g s", kept->name,
+			   strerror(-error), pause_ms / 1e3);
+	else if (WIFSIGNALED(status))
+		log__error("%s was ended by signal %d (%s)%s; another one begins in %g s",
+			   kept->name, WTERMSIG(status), strsignal(WTERMSIG(status)), kept->lost,
+			   pause_ms / 1e3);
+	else
+		log__error("%s has ended; another one begins in %g s", kept->name, pause_ms / 1e3);
+}
+
+void keeper__run(int socket, const struct kept *kept)
+{
+	int pause_ms = KEEPER_PAUSE_MIN_MS;
+
+	prctl(PR_SET_NAME, "pybpfprof-keep");
+	capabilities__limit(0, false);
+	for (;;) {
+		int64_t began_ns = now_ns();
+		int status = 0, error = run_one(socket, kept, &status);
+		bool over = is_over(socket, 0);
+
+		kept->ended(kept->context, !over);
+		if (over)
+			return;
+		/* One that worked for a while did not fail on what it is. */
+		if (now_ns() - began_ns > KEEPER_PAUSE_MAX_MS * NS_PER_MS)
+			pause_ms = KEEPER_PAUSE_MIN_MS;
+		say(kept, error, status, pause_ms);
+		/* What still came is settled, where the agent ends meanwhile. */
+		is_over(socket, pause_ms);
+		pause_ms = 2 * pause_ms < KEEPER_PAUSE_MAX_MS ? 2 * pause_ms : KEEPER_PAUSE_MAX_MS;
+	}
+}
+
+/* Leaves all that is open but stderr and SOCKET, which becomes the one behind it; or -errno. */
+static int leave_files(int socket)
+{
+	int kept = STDERR_FILENO + 1;
+
+	if (socket != kept && dup2(socket, kept) < 0)
+		return -errno;
+	return close_range(kept + 1, ~0U, 0) ? -errno : kept;
+}
+
+/* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
+ * terminal sends to both. */
+static void keep(int socket, const struct kept *kept)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	if (kept->alone)
+		socket = leave_files(socket);
+	if (socket < 0)
+		_exit(1);
+	keeper__run(socket, kept);
+	/* Without what the agent has registered for its own end. */
+	_exit(0);
+}
+
+bool keeper__start(struct keeper *keeper, const struct kept *kept)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return false;
+	keeper->pid = fork();
+	if (!keeper->pid) {
+		close(sockets[0]);
+		keep(sockets[1], kept);
+	}
+	close(sockets[1]);
+	keeper->socket = sockets[0];
+	if (keeper->pid > 0)
+		return true;
+	keeper->pid = 0;
+	return false;
+}
+
+bool keeper__has_ended(struct keeper *keeper)
+{
+	if (!keeper->pid || waitpid(keeper->pid, NULL, WNOHANG) != keeper->pid)
+		return false;
+	keeper->pid = 0;
+	return true;
+}
+
+void keeper__end(struct keeper *keeper)
+{
+	if (keeper->socket >= 0)
+		close(keeper->socket);
+	while (keeper->pid && waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*keeper = KEEPER_NONE;
+}

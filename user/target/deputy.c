@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A read of a target's memory brings in the page that it finds missing, and waits
+ * for it.  Where that is to come from userfaultfd(2), or from a FUSE server, the
+ * target can see to it that it never comes; and an honest one's network file system
+ * may hang.  So may any call for one of its files.  Such a wait ends with the
+ * thread alone.
+ *
+ * So another thread does all that, in memory of its own, while its caller waits for
+ * a time.  One that does not come back is left where it is, with its memory, and
+ * the next begins with new; the process that it was left for is not asked again.  So
+ * there are never more of them than processes to read.  One that comes back after all,
+ * for the process has ended, say, ends itself, and is freed when another one is left.
+ *
+ * What counts is the time for which the thread is seen asleep: not that in which
+ * it, or all of this program, was stopped or had no CPU.
+ *
+ * Handing over costs 7 us a time, and more where no CPU is idle.  So what reads many times
+ * is handed over as a whole, and uses everything that its caller does, for that waits.
+ * Only while it waits for a target may it be left behind, and then it never gets beyond
+ * that: who sets the phase first, the one that comes back or the one that gives up, has it.
+ * So it says what memory nobody else knows of by then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/hash_table.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
+#include "target/deputy.h"
+
+#define NS_PER_S 1000000000LL
+#define SLICE_NS (NS_PER_S / 50)
+
+/* How many slices of time one piece of work may sleep: three seconds, for a disk that is busy with
+ * a machine that has too little memory keeps a page waiting for one. */
+#define SLICES_A_WORK 150
+
+/* And how many all of a process's, beyond a tenth of the time: else it could have us wait for each
+ * of its pages just not too long. */
+#define SLICES_MAX	(4 * SLICES_A_WORK)
+#define SLICES_INTERVAL 10
+
+/* So often is one made again that a signal ended, as a FUSE server may say of each. */
+#define INTERRUPTIONS_MAX 100
+
+/* Of so many processes it is noted at first what is left of their patience, before those of whom
+ * nothing needs to be are looked for. */
+#define PATIENCES_MIN 1024
+
+/* A deputy's phase: odd while it is at one piece of work, which a target may make take for ever. */
+#define LEFT UINT64_MAX
+
+struct patience {
+	pid_t pid; /* key */
+	int slices;
+	int64_t since_ns; /* when the last of them was added */
+	UT_hash_handle hh;
+};
+
+struct deputy {
+	pthread_t thread;
+	bool started;
+	pid_t tid;
+	sem_t asked, done;
+	_Atomic uint64_t phase;
+	struct patience *patience; /* on whose account it is at work */
+	int64_t (*work)(void *desk);
+	int64_t result;
+	void (*errand)(void *context); /* in place of one piece of work; neither: it is to end */
+	void *context;
+	void **lent; /* by the errand, the last one last */
+	size_t lent_count, lent_capacity;
+	int held;	     /* a descriptor that is what came of its work; -1: none */
+	struct deputy *next; /* of those left behind */
+	jmp_buf end;	     /* where one that was goes when it comes back after all */
+	_Atomic bool gone;   /* it has, and touches nothing here any more */
+	alignas(max_align_t) uint8_t desk[DEPUTY_DESK_BYTES];
+};
+
+static struct deputy *deputy, *left_behind;
+static struct patience *patiences;
+static unsigned int patiences_max = PATIENCES_MIN;
+
+/* In a deputy's thread, itself. */
+static _Thread_local struct deputy *own;
+
+static struct patience *find_patience(pid_t pid)
+{
+	struct patience *patience;
+
+	HASH_FIND(hh, patiences, &pid, sizeof(pid), patience);
+	return patience;
+}
+
+static struct patience *patience_with(pid_t pid)
+{
+	struct patience *patience = find_patience(pid);
+
+	if (patience)
+		return patience;
+	patience = xcalloc(1, sizeof(*patience));
+	patience->pid = pid;
+	patience->slices = SLICES_MAX;
+	HASH_ADD(hh, patiences, pid, sizeof(patience->pid), patience);
+	return patience;
+}
+
+/* Adds what it has become in the time; once lost, it is for good. */
+static void renew(struct patience *patience)
+{
+	int64_t now, gained;
+
+	if (!patience->slices || patience->slices == SLICES_MAX)
+		return;
+	now = now_ns();
+	gained = (now - patience->since_ns) / (SLICES_INTERVAL * SLICE_NS);
+	if (!gained)
+		return;
+	patience->since_ns = now;
+	patience->slices = gained < SLICES_MAX - patience->slices ? patience->slices + (int)gained
+								  : SLICES_MAX;
+}
+
+static bool has_ended(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return access(path, F_OK) && errno == ENOENT;
+}
+
+/* Forgets those who have all of it, and those who are no more: some were asked for when their end
+ * had been told already.  For whom no deputy is at work. */
+static void forget_the_patient(void)
+{
+	struct patience *patience, *next;
+
+	if (HASH_COUNT(patiences) < patiences_max)
+		return;
+	HASH_ITER (hh, patiences, patience, next) {
+		renew(patience);
+		if (patience->slices != SLICES_MAX && !has_ended(patience->pid))
+			continue;
+		HASH_DEL(patiences, patience);
+		free(patience);
+	}
+	patiences_max = PATIENCES_MIN + 2 * HASH_COUNT(patiences);
+}
+
+/* Does WORK on PATIENCE's account; does not return where the deputy was left behind meanwhile. */
+static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
+{
+	uint64_t at_work = own->phase + 1;
+	int64_t result = -EINTR;
+
+	own->patience = patience;
+	own->held = -1;
+	own->phase = at_work;
+	for (int i = 0; i < INTERRUPTIONS_MAX && result == -EINTR; i++)
+		result = work(own->desk);
+	/* Not by pthread_exit(), which wants a library that a small system does not have. */
+	if (!atomic_compare_exchange_strong(&own->phase, &at_work, at_work + 1))
+		longjmp(own->end, 1);
+	return result;
+}
+
+static void *serve(void *context)
+{
+	own = context;
+	own->tid = gettid();
+	if (setjmp(own->end)) {
+		if (own->held >= 0)
+			close(own->held);
+		own->gone = true;
+		return NULL;
+	}
+	for (;;) {
+		while (sem_wait(&own->asked))
+			;
+		if (own->work)
+			own->result = do_work(own->patience, own->work);
+		else if (own->errand)
+			own->errand(own->context);
+		else
+			return NULL;
+		sem_post(&own->done);
+	}
+}
+
+/* No signal is to be its own: the caller reads them as they come. */
+static bool start(void)
+{
+	sigset_t all, before;
+
+	deputy__desk();
+	if (deputy->started)
+		return true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	deputy->started = !pthread_create(&deputy->thread, NULL, serve, deputy);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return deputy->started;
+}
+
+/* Whether it waits for something, which at work is not us. */
+static bool is_asleep(void)
+{
+	char path[64], line[256];
+	const char *rest;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", deputy->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[length > 0 ? length : 0] = '\0';
+	/* The name stands in parentheses and may hold any character. */
+	rest = strrchr(line, ')');
+	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;
+}
+
+static void free_deputy(struct deputy *gone)
+{
+	sem_destroy(&gone->asked);
+	sem_destroy(&gone->done);
+	free(gone->lent);
+	free(gone);
+}
+
+/* Frees those left behind that have come back. */
+static void free_the_gone(void)
+{
+	for (struct deputy **at = &left_behind, *gone; (gone = *at);) {
+		if (!gone->gone) {
+			at = &gone->next;
+			continue;
+		}
+		*at = gone->next;
+		free_deputy(gone);
+	}
+}
+
+/* It never gets beyond what it waits for, should that come after all, but ends. */
+static bool leave(uint64_t at_work)
+{
+	free_the_gone();
+	if (!atomic_compare_exchange_strong(&deputy->phase, &at_work, LEFT))
+		return false;
+	pthread_detach(deputy->thread);
+	while (deputy->lent_count)
+		free(deputy->lent[--deputy->lent_count]);
+	deputy->next = left_behind;
+	left_behind = deputy;
+	deputy = NULL;
+	return true;
+}
+
+/* Waits until all is done; NULL, or on whose account it waited for too long and was left. */
+static struct patience *wait_for_it(void)
+{
+	uint64_t before = 0;
+
+	for (int slices = 0;;) {
+		int64_t now = now_ns(), until = now + SLICE_NS;
+		struct timespec end = { until / NS_PER_S, until % NS_PER_S };
+		struct patience *patience;
+		uint64_t phase;
+		bool same;
+
+		if (!sem_clockwait(&deputy->done, CLOCK_MONOTONIC, &end))
+			return NULL;
+		phase = deputy->phase;
+		same = phase == before;
+		before = phase;
+		slices = same ? slices : 0;
+		/* Of one that has lasted for a slice: each may have to wait for a moment. */
+		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep())
+			continue;
+		slices++;
+		patience = deputy->patience;
+		if (patience->slices == SLICES_MAX)
+			patience->since_ns = now;
+		patience->slices -= patience->slices > 0;
+		if ((slices == SLICES_A_WORK || !patience->slices) && leave(phase))
+			return patience;
+	}
+}
+
+static void give_up(struct patience *patience)
+{
+	patience->slices = 0;
+	log__warning(
+		"process %d is not read any more: its memory, or a file of its, does not answer "
+		"(userfaultfd, FUSE, a network file system); what is not known of it yet has "
+		"no names",
+		patience->pid);
+}
+
+void *deputy__desk(void)
+{
+	if (own)
+		return own->desk;
+	if (!deputy) {
+		deputy = xcalloc(1, sizeof(*deputy));
+		sem_init(&deputy->asked, 0, 0);
+		sem_init(&deputy->done, 0, 0);
+	}
+	return deputy->desk;
+}
+
+int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
+{
+	struct patience *patience;
+
+	if (!own)
+		forget_the_patient();
+	patience = patience_with(pid);
+	renew(patience);
+	if (!patience->slices)
+		return -ETIMEDOUT;
+	if (own)
+		return do_work(patience, work);
+	if (!start())
+		return -ENOMEM;
+	deputy->patience = patience;
+	deputy->work = work;
+	sem_post(&deputy->asked);
+	patience = wait_for_it();
+	if (!patience)
+		return deputy->result;
+	give_up(patience);
+	return -ETIMEDOUT;
+}
+
+void deputy__send(void (*errand)(void *context), void *context)
+{
+	struct patience *patience;
+
+	/* Whose patience was used up is not waited for again. */
+	do {
+		if (own || !start()) {
+			errand(context);
+			return;
+		}
+		deputy->work = NULL;
+		deputy->errand = errand;
+		deputy->context = context;
+		sem_post(&deputy->asked);
+		patience = wait_for_it();
+		if (patience)
+			give_up(patience);
+	} while (patience);
+}
+
+void *deputy__lend(void *memory)
+{
+	if (!own || !memory)
+		return memory;
+	own->lent = xgrow(own->lent, &own->lent_capacity, own->lent_count + 1, sizeof(*own->lent));
+	own->lent[own->lent_count++] = memory;
+	return memory;
+}
+
+void *deputy__take_back(void *memory)
+{
+	size_t i = own && memory ? own->lent_count : 0;
+
+	while (i && own->lent[i - 1] != memory)
+		i--;
+	if (i)
+		own->lent[i - 1] = own->lent[--own->lent_count];
+	return memory;
+}
+
+void deputy__hold(int fd)
+{
+	own->held = fd;
+}
+
+bool deputy__has_given_up(pid_t pid)
+{
+	const struct patience *patience = find_patience(pid);
+
+	return patience && !patience->slices;
+}
+
+void deputy__forget(pid_t pid)
+{
+	struct patience *patience = find_patience(pid);
+
+	if (!patience)
+		return;
+	HASH_DEL(patiences, patience);
+	free(patience);
+}
+
+void deputy__relieve(void)
+{
+	if (!deputy)
+		return;
+	if (deputy->started) {
+		deputy->work = NULL;
+		deputy->errand = NULL;
+		sem_post(&deputy->asked);
+		pthread_join(deputy->thread, NULL);
+	}
+	free_deputy(deputy);
+	deputy = NULL;
+}

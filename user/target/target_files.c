@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "system/capabilities.h"
+#include "target/deputy.h"
+#include "target/target_files.h"
+
+#define BLOCK_BYTES (DEPUTY_DESK_BYTES / 2)
+
+/* So often a signal may interrupt the reading of one file. */
+#define INTERRUPTIONS_MAX 100
+
+struct path_request {
+	int root;
+	char path[PATH_MAX];
+	struct file_identity identity;
+};
+
+struct block_request {
+	int fd;
+	uint64_t offset;
+	size_t length;
+	uint8_t bytes[BLOCK_BYTES];
+};
+
+struct start_request {
+	char path[64];
+	size_t length;
+	int fd; /* -1 where all was read */
+	uint8_t bytes[TARGET_FILE_START_BYTES];
+};
+
+_Static_assert(sizeof(struct start_request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
+
+static int64_t open_regular(void *desk)
+{
+	const struct path_request *request = desk;
+	int place = open(request->path, O_PATH | O_CLOEXEC);
+	int fd = -EINVAL;
+	struct stat status;
+	char again[32];
+
+	if (place < 0)
+		return -errno;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+	/* O_NONBLOCK: someone may have a lease on it. */
+	if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			fd = -errno;
+		else
+			deputy__hold(fd);
+	}
+	close(place);
+	return fd;
+}
+
+/* 0 or -errno. */
+static int identify(int at, const char *path, struct file_identity *identity, bool *regular)
+{
+	struct statx status;
+
+	memset(identity, 0, sizeof(*identity));
+	if (statx(at, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status))
+		return -errno;
+	identity->device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
+	identity->inode = status.stx_ino;
+	identity->size = status.stx_size;
+	identity->modified_s = status.stx_mtime.tv_sec;
+	identity->modified_ns = status.stx_mtime.tv_nsec;
+	identity->changed_s = status.stx_ctime.tv_sec;
+	identity->changed_ns = status.stx_ctime.tv_nsec;
+	*regular = S_ISREG(status.stx_mode);
+	return 0;
+}
+
+static int64_t identify_regular(void *desk)
+{
+	struct path_request *request = desk;
+	bool regular;
+	int error = identify(AT_FDCWD, request->path, &request->identity, &regular);
+
+	return error || regular ? error : -ENOTSUP;
+}
+
+static int64_t look_below(void *desk)
+{
+	const struct path_request *request = desk;
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = syscall(SYS_openat2, request->root, request->path, &how, sizeof(how));
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static int64_t read_block(void *desk)
+{
+	struct block_request *request = desk;
+
+	ssize_t got = pread(request->fd, request->bytes, request->length, request->offset);
+
+	return got < 0 ? -errno : got;
+}
+
+static int64_t read_next(void *desk)
+{
+	struct block_request *request = desk;
+
+	ssize_t got = read(request->fd, request->bytes, request->length);
+
+	return got < 0 ? -errno : got;
+}
+
+/* Reads as far as there is something; one that was interrupted goes on. */
+static int64_t read_start(void *desk)
+{
+	struct start_request *request = desk;
+	int fd = open(request->path, O_RDONLY | O_CLOEXEC), interruptions = 0;
+	size_t done = 0;
+	ssize_t got = 1;
+
+	if (fd < 0)
+		return -errno;
+	deputy__hold(fd);
+	while (done < request->length && got > 0) {
+		got = read(fd, request->bytes + done, request->length - done);
+		if (got > 0)
+			done += got;
+		else if (got < 0 && errno == EINTR && ++interruptions < INTERRUPTIONS_MAX)
+			got = 1;
+	}
+	request->fd = got > 0 ? fd : -1;
+	if (got <= 0) {
+		deputy__hold(-1);
+		close(fd);
+	}
+	return done;
+}
+
+static int64_t measure(void *desk)
+{
+	const struct block_request *request = desk;
+	struct stat status;
+
+	return fstat(request->fd, &status) ? -errno : status.st_size;
+}
+
+static int64_t close_file(void *desk)
+{
+	const struct block_request *request = desk;
+
+	return close(request->fd);
+}
+
+/* Does WORK with PATH below ROOT. */
+static int64_t run_with_path(pid_t pid, int64_t (*work)(void *desk), int root, const char *path)
+{
+	struct path_request *request = deputy__desk();
+
+	if (strlen(path) >= sizeof(request->path))
+		return -ENAMETOOLONG;
+	request->root = root;
+	strcpy(request->path, path);
+	return deputy__run(pid, work);
+}
+
+int target_file__open(pid_t pid, const char *path)
+{
+	return run_with_path(pid, open_regular, -1, path);
+}
+
+bool target_file__exists(pid_t pid, int root, const char *path)
+{
+	return run_with_path(pid, look_below, root, path) > 0;
+}
+
+bool target_file__identify(int fd, struct file_identity *identity)
+{
+	bool regular;
+
+	return !identify(fd, "", identity, &regular);
+}
+
+int target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity)
+{
+	const struct path_request *request = deputy__desk();
+	int error = run_with_path(pid, identify_regular, -1, path);
+
+	if (!error)
+		*identity = request->identity;
+	return error;
+}
+
+int64_t target_file__size(pid_t pid, int fd)
+{
+	struct block_request *request = deputy__desk();
+
+	request->fd = fd;
+	return deputy__run(pid, measure);
+}
+
+/* What is in the kernel's cache waits for nobody; a file system in user space is not asked. Returns
+ * how much of it that was. */
+static size_t read_cached(int fd, void *buffer, size_t length, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < length) {
+		struct iovec part = { (uint8_t *)buffer + done, length - done };
+		ssize_t got = preadv2(fd, &part, 1, offset + done, RWF_NOWAIT);
+
+		if (got <= 0)
+			break;
+		done += got;
+	}
+	return done;
+}
+
+bool target_file__read(pid_t pid, int fd, void *buffer, size_t length, uint64_t offset)
+{
+	size_t done = read_cached(fd, buffer, length, offset);
+
+	for (size_t part; done < length; done += part) {
+		struct block_request *request = deputy__desk();
+
+		part = length - done < BLOCK_BYTES ? length - done : BLOCK_BYTES;
+		request->fd = fd;
+		request->offset = offset + done;
+		request->length = part;
+		if (deputy__run(pid, read_block) != (int64_t)part)
+			return false;
+		memcpy((uint8_t *)buffer + done, request->bytes, part);
+	}
+	return true;
+}
+
+/*
+ * The files of processes for which nothing is done any more are closed as well, by a thread of
+ * their own, that may take as long as it likes: should one of them never be, the others stay open
+ * with it until whoever keeps it waiting has ended.
+ */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	bool started;
+	int *fds;
+	size_t count, capacity;
+} late = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
+
+static void *close_late(void *context)
+{
+	(void)context;
+	/* It may begin before they are given up. */
+	capabilities__limit(0, false);
+	pthread_mutex_lock(&late.lock);
+	for (;;) {
+		int fd;
+
+		while (!late.count)
+			pthread_cond_wait(&late.more, &late.lock);
+		fd = late.fds[--late.count];
+		pthread_mutex_unlock(&late.lock);
+		close(fd);
+		pthread_mutex_lock(&late.lock);
+	}
+	return NULL;
+}
+
+/* No signal is to be its own: this program reads them as they come. */
+static bool start_closing(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	late.started = !pthread_create(&thread, NULL, close_late, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (late.started)
+		pthread_detach(thread);
+	return late.started;
+}
+
+static void leave_closing(int fd)
+{
+	pthread_mutex_lock(&late.lock);
+	late.fds = xgrow(late.fds, &late.capacity, late.count + 1, sizeof(*late.fds));
+	late.fds[late.count++] = fd;
+	if (late.started || start_closing())
+		pthread_cond_signal(&late.more);
+	pthread_mutex_unlock(&late.lock);
+}
+
+void target_file__close(pid_t pid, int fd)
+{
+	struct block_request *request;
+
+	if (deputy__has_given_up(pid)) {
+		leave_closing(fd);
+		return;
+	}
+	request = deputy__desk();
+	request->fd = fd;
+	deputy__run(pid, close_file);
+}
+
+ssize_t target_file__begin(pid_t pid, const char *path, void *buffer, size_t length, int *fd)
+{
+	struct start_request *request = deputy__desk();
+	int64_t got;
+
+	*fd = -1;
+	if (strlen(path) >= sizeof(request->path))
+		return -ENAMETOOLONG;
+	strcpy(request->path, path);
+	request->length = length < sizeof(request->bytes) ? length : sizeof(request->bytes);
+	got = deputy__run(pid, read_start);
+	if (got < 0)
+		return got;
+	*fd = request->fd;
+	memcpy(buffer, request->bytes, got);
+	return got;
+}
+
+size_t target_file__read_start(pid_t pid, const char *path, void *buffer, size_t length)
+{
+	int fd;
+	ssize_t got = target_file__begin(pid, path, buffer, length, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return got > 0 ? got : 0;
+}
+
+ssize_t target_file__read_on(pid_t pid, int fd, void *buffer, size_t length)
+{
+	struct block_request *request = deputy__desk();
+	int64_t got;
+
+	request->fd = fd;
+	request->length = length < BLOCK_BYTES ? length : BLOCK_BYTES;
+	got = deputy__run(pid, read_next);
+	if (got > 0)
+		memcpy(buffer, request->bytes, got);
+	return got;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+
+#include "watch/choice.h"
+
+#define NS_PER_MS 1000000LL
+
+#define AGAIN_NS     (100 * NS_PER_MS)
+#define AGAIN_NS_MAX (10000 * NS_PER_MS)
+
+static void ask_later(struct watch *watch, struct watched *watched, int64_t wait_ns, int64_t now)
+{
+	watched->look_wait_ns = wait_ns < AGAIN_NS_MAX ? wait_ns : AGAIN_NS_MAX;
+	watched__look_at(&watch->watched, watched, now + watched->look_wait_ns);
+}
+
+void choice__begin(struct watch *watch, struct watched *watched, int64_t now)
+{
+	if (process_filter__is_empty(watch->filter))
+		watched__look_at(&watch->watched, watched, INT64_MAX);
+	else
+		ask_later(watch, watched, AGAIN_NS, now);
+}
+
+void choice__set_aside(struct watch *watch, struct watched *watched, struct target_process *target,
+		       int64_t now)
+{
+	int error;
+
+	target->key = watched->key;
+	watched->unwanted = target;
+	error = target_map__follow(watch->map, watched->key);
+	if (!error) {
+		ask_later(watch, watched, AGAIN_NS, now);
+		/* Nobody tells the end of what was put there again after it. */
+		finding__drop_ended(watch, watched);
+		return;
+	}
+	if (error == -E2BIG)
+		finding__note_crowd(watch);
+	finding__drop(watch, watched);
+}
+
+/* What WATCHED runs is not wanted any more; what was sampled of it stays. */
+static void give_up(struct watch *watch, struct watched *watched)
+{
+	target_map__follow(watch->map, watched->key);
+	watched__look_at(&watch->watched, watched, INT64_MAX);
+	symbolizer__end_target(watch->symbolizer, watched->target);
+	watched->target = NULL;
+	watch->some_ended = true;
+	finding__drop_ended(watch, watched);
+}
+
+void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
+{
+	struct target_process *target = watched->target ? watched->target : watched->unwanted;
+	/* What cannot be read is what it was. */
+	bool is_known = target__identify(target, IDENTIFY_ALL);
+	bool is_wanted = process_filter__wants(watch->filter, &target->identity);
+
+	if (is_known && is_wanted && watched->unwanted) {
+		watched->unwanted = NULL;
+		finding__take_python(watch, watched, target, now);
+		return;
+	}
+	if (is_known && !is_wanted && watched->target) {
+		give_up(watch, watched);
+		return;
+	}
+	ask_later(watch, watched, 2 * watched->look_wait_ns, now);
+	/* What it has mapped since may have made it one that is looked at. */
+	if (watched->unwanted) {
+		watched->file_count = 0;
+		target_map__follow(watch->map, watched->key);
+		finding__drop_ended(watch, watched);
+	}
+}

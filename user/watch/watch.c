@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "architecture/architecture.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
+#include "target/deputy.h"
+#include "watch/choice.h"
+#include "watch/command.h"
+#include "watch/finding.h"
+
+#define NS_PER_S  1000000000LL
+#define NS_PER_MS 1000000LL
+
+/* How often all processes are asked what they map, where the kernel does not tell. */
+#define ASK_NS (10 * NS_PER_S)
+
+/* How soon after a process has ended it is looked whom there was no room for. */
+#define CROWD_NS (500 * NS_PER_MS)
+
+/* How often it is read again whose a process is. */
+#define DESCRIBE_NS (10 * NS_PER_S)
+
+/* How often the kernel is made to note thread pointers anew, where that is needed. */
+#define NOTE_NS	    (100 * NS_PER_MS)
+#define NOTE_NS_MAX (10 * NS_PER_S)
+
+struct watch *watch__new(enum following following, const struct process_filter *filter)
+{
+	struct watch *watch = xcalloc(1, sizeof(*watch));
+
+	watch->following = following;
+	watch->filter = filter;
+	return watch;
+}
+
+void watch__free(struct watch *watch)
+{
+	if (!watch)
+		return;
+	for (size_t i = 0; i < watch->named_count; i++)
+		target__free(watch->named[i].target);
+	free(watch->named);
+	watched__free(&watch->watched);
+	target__free(watch->refused);
+	images__free(watch->images);
+	thread_states__free(watch->thread_states);
+	free(watch);
+}
+
+enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t count)
+{
+	enum exit_status status = STATUS_WRITTEN;
+	size_t silent = 0;
+
+	watch->named = xcalloc(count + 1, sizeof(*watch->named));
+	for (size_t i = 0; i < count && !status; i++) {
+		struct named *named = &watch->named[watch->named_count];
+		bool is_silent;
+
+		named->pid = pids[i];
+		status = target__open(pids[i], watch->following == FOLLOW_NONE, &is_silent,
+				      &named->target);
+		if (!status)
+			watch->named_count++;
+		if (!is_silent)
+			continue;
+		status = STATUS_WRITTEN;
+		silent++;
+	}
+	if (watch->named_count)
+		watch->first_pid = watch->named[0].pid;
+	if (!silent || watch->named_count || status)
+		return status;
+	log__error("no process answers that could be profiled: name others, or look what these "
+		   "wait for: cat /proc/PID/stack");
+	return STATUS_FAILED;
+}
+
+/* Has a process sampled that the user named. */
+static int sample_named(struct watch *watch, struct named *named, int64_t now)
+{
+	struct target_process *target = named->target;
+	struct watched *watched;
+	int error = finding__watch(watch, named->pid, now, &watched);
+
+	if (error)
+		return error == -ESRCH ? 0 : error;
+	named->target = NULL;
+	if (target)
+		error = target_map__put(watch->map, watched->key, &target->runtime,
+					&(uint64_t){ 0 });
+	else
+		error = target_map__follow(watch->map, watched->key);
+	if (error) {
+		target__free(target);
+		return error;
+	}
+	if (target)
+		finding__take_target(watch, watched, target, 0);
+	else if (!sampler__sees_mappings(watch->sampler))
+		/* It may map a Python yet. */
+		watched__look_at(&watch->watched, watched, now);
+	finding__drop_ended(watch, watched);
+	return 0;
+}
+
+static void tell_thread_states(struct watch *watch, int64_t now)
+{
+	struct target_process **targets;
+	size_t count;
+
+	if (!thread_states__are_due(watch->thread_states, now))
+		return;
+	count = watched__targets(&watch->watched, &targets);
+	thread_states__look(watch->thread_states, targets, count, now);
+	free(targets);
+}
+
+int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer *symbolizer,
+		 struct counts *counts, int64_t now)
+{
+	int error;
+
+	watch->sampler = sampler;
+	watch->map = sampler__targets(sampler);
+	watch->symbolizer = symbolizer;
+	watch->counts = counts;
+	watch->images = images__new(watch->map);
+	watch->thread_states = thread_states__new(sampler);
+	watch->note_wait_ns = NOTE_NS;
+	/* Before the first process is a target: nothing that becomes of it is to be missed. */
+	error = sampler__follow(sampler);
+	for (size_t i = 0; i < watch->named_count && !error; i++)
+		error = sample_named(watch, &watch->named[i], now);
+	if (!error)
+		finding__scan(watch, now);
+	tell_thread_states(watch, now);
+	return error;
+}
+
+/* Has the process of a command watched from before it begins. */
+static int watch_command(struct watch *watch, const struct command *started, int64_t now)
+{
+	struct watched *watched;
+	int error = finding__watch(watch, started->pid, now, &watched);
+
+	if (error)
+		return error;
+	watch->child = watch->first_pid = started->pid;
+	watched__look_at(&watch->watched, watched, now);
+	return target_map__follow(watch->map, watched->key);
+}
+
+enum exit_status watch__start_command(struct watch *watch, char **command, int64_t now)
+{
+	struct command started;
+	int error = command__prepare(command, &started);
+
+	if (!error) {
+		int not_watched = watch_command(watch, &started, now);
+
+		error = command__run(&started);
+		if (!error)
+			error = not_watched;
+	}
+	if (error) {
+		log__error("cannot start %s: %s: what follows -- is to be a program's path, or a "
+			   "name in PATH",
+			   command[0], strerror(-error));
+		return STATUS_FAILED;
+	}
+	watch->command = command;
+	return STATUS_WRITTEN;
+}
+
+/* The process of a RECORD, which is added where it is new; what ran in it before has ended. */
+static struct watched *watched_of(struct watch *watch, const struct process_record *record)
+{
+	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
+	struct watched *watched = watched__find(&watch->watched, record->serial), *before;
+
+	if (watched)
+		return watched;
+	/* What ran in it before; or a process of that number, whose end was not told.  User space
+	 * may have put it in the new one's place just now. */
+	before = watched__of_pid(&watch->watched, record->pid);
+	if (before)
+		finding__remove(watch, before);
+	watched = watched__add(&watch->watched, key, record->pid, now_ns());
+	watched->halvings = record->halvings;
+	return watched;
+}
+
+static void note_fork(struct watch *watch, const struct process_record *record)
+{
+	struct watched *child = watched_of(watch, record);
+	const struct watched *parent = watched__find(&watch->watched, record->before);
+
+	if (child->target)
+		return;
+	if (parent && parent->target)
+		finding__take_target(watch, child, target__fork(parent->target, record->pid), 0);
+	else if (parent && parent->unwanted)
+		choice__set_aside(watch, child, target__fork(parent->unwanted, record->pid),
+				  now_ns());
+	else if (record->state == TARGET_OTHER)
+		finding__leave_out(watch, child);
+	else
+		watched__look_at(&watch->watched, child, now_ns());
+}
+
+/* Whether what /proc has of WATCHED is another one's by now: of what has ended, the kernel side
+ * holds nothing, before its number can be given away. */
+static bool has_namesake(const struct watch *watch, const struct watched *watched)
+{
+	struct process now;
+
+	return !target_map__holds(watch->map, watched->key) &&
+	       !process__inspect(watched->pid, &now) && !now.zombie;
+}
+
+/* The kernel side has found its Python by itself. */
+static void adopt(struct watch *watch, struct watched *watched, const struct process_record *record)
+{
+	struct target_process *target;
+	struct runtime runtime;
+
+	/* The file is looked into again, and known by another number then. */
+	if (!images__runtime(watch->images, record->image, record->bias, &runtime)) {
+		watched__ask(&watch->watched, watched, record, now_ns());
+		return;
+	}
+	target = target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes);
+	if (has_namesake(watch, watched))
+		target__disown(target, record->arguments, record->argument_bytes);
+	finding__take_target(watch, watched, target, record->waiting);
+}
+
+/* Reads again what a process is called, and whose it is. */
+static void identify(struct watch *watch, struct target_process *target, enum identify what)
+{
+	if (target__identify(target, what) && symbolizer__has_sampled(watch->symbolizer, target))
+		symbolizer__describe(watch->symbolizer, target);
+}
+
+static void note_exec(struct watch *watch, const struct process_record *record)
+{
+	struct watched *watched = watched_of(watch, record);
+
+	if (watched->target) {
+		/* What was known of it when its file was mapped had no command line yet. */
+		if (has_namesake(watch, watched))
+			target__disown(watched->target, record->arguments, record->argument_bytes);
+		else
+			identify(watch, watched->target, IDENTIFY_ALL);
+		finding__confirm(watch, watched, record);
+	} else if (record->state == TARGET_PYTHON) {
+		adopt(watch, watched, record);
+	} else if (record->state == TARGET_OTHER) {
+		finding__leave_out(watch, watched);
+	} else {
+		watched__ask(&watch->watched, watched, record, now_ns());
+	}
+}
+
+static void note_mapping(struct watch *watch, const struct process_record *record)
+{
+	struct watched *watched = watched_of(watch, record);
+
+	if (watched->target)
+		finding__confirm(watch, watched, record);
+	else if (record->state == TARGET_PYTHON)
+		adopt(watch, watched, record);
+	else if (record->state == TARGET_WAITING)
+		watched__ask(&watch->watched, watched, record, now_ns());
+}
+
+static void note_end(struct watch *watch, const struct process_record *record)
+{
+	struct watched *watched = watched__find(&watch->watched, record->serial);
+
+	if (record->state == TARGET_WAITING || record->state == TARGET_LOADING ||
+	    record->state == TARGET_UNTOLD)
+		watch->not_asked += record->waiting;
+	if (!watched) {
+		deputy__forget(record->pid);
+		return;
+	}
+	watch->child_ends |= watched->pid == watch->child;
+	if (watch->full)
+		watch->scan_ns = now_ns() + CROWD_NS;
+	watch->full = false;
+	/* User space may have put it there again just now. */
+	finding__remove(watch, watched);
+	deputy__forget(record->pid);
+}
+
+void watch__note(void *context, const struct process_record *record)
+{
+	static void (*const notes[])(struct watch *, const struct process_record *) = {
+		[PROCESS_FORKED] = note_fork,
+		[PROCESS_EXECUTED] = note_exec,
+		[PROCESS_MAPPED] = note_mapping,
+		[PROCESS_ENDED] = note_end,
+	};
+
+	if (record->event < sizeof(notes) / sizeof(notes[0]))
+		notes[record->event](context, record);
+}
+
+/* Looks at what is due, which may take others from the table. */
+static void look_at_due(struct watch *watch, int64_t now)
+{
+	struct watched *watched, *next;
+
+	for (watched = watch->watched.due; watched; watched = next) {
+		next = watched->next;
+		if (now >= watched->look_ns)
+			finding__look_at(watch, watched, now);
+	}
+}
+
+/* Something was not told: looks what has ended, and what there is. */
+static void make_good(struct watch *watch, int64_t now)
+{
+	uint64_t untold = sampler__untold(watch->sampler);
+	uint64_t crowded = sampler__crowded(watch->sampler);
+	struct watched *watched, *next;
+
+	if (crowded != watch->crowded)
+		finding__note_crowd(watch);
+	watch->crowded = crowded;
+	if (untold == watch->untold && (!watch->scan_ns || now < watch->scan_ns))
+		return;
+	watch->scan_ns = 0;
+	watch->untold = untold;
+	HASH_ITER (hh, watch->watched.all, watched, next)
+		if (!target_map__has_told(watch->map, watched->key))
+			finding__drop(watch, watched);
+	finding__scan(watch, now);
+}
+
+/* What maps a Python late in its life tells nobody where the kernel does not. */
+static void ask_all(struct watch *watch, int64_t now)
+{
+	if (watch->following == FOLLOW_NONE || sampler__sees_mappings(watch->sampler) ||
+	    now < watch->ask_ns)
+		return;
+	if (watch->ask_ns)
+		finding__scan(watch, now);
+	watch->ask_ns = now + ASK_NS;
+}
+
+/* Reads again whose the processes are that were sampled. */
+static void describe_all(struct watch *watch)
+{
+	struct watched *watched, *next;
+
+	HASH_ITER (hh, watch->watched.all, watched, next)
+		if (watched->target && symbolizer__has_sampled(watch->symbolizer, watched->target))
+			identify(watch, watched->target, IDENTIFY_OWNER);
+}
+
+static void describe_again(struct watch *watch, int64_t now)
+{
+	if (now < watch->describe_ns)
+		return;
+	if (watch->describe_ns)
+		describe_all(watch);
+	watch->describe_ns = now + DESCRIBE_NS;
+}
+
+/* A thread that was not noted yet is like one that runs no Python. */
+static void note_late_threads(struct watch *watch, int64_t now)
+{
+	uint64_t threadless = sampler__outcomes(watch->sampler, OUTCOME_NO_PYTHON);
+
+	if (!ARCHITECTURE.is_noted_late || now < watch->note_ns || threadless == watch->threadless)
+		return;
+	watch->threadless = threadless;
+	finding__note_threads();
+	watch->note_ns = now + watch->note_wait_ns;
+	watch->note_wait_ns =
+		2 * watch->note_wait_ns > NOTE_NS_MAX ? NOTE_NS_MAX : 2 * watch->note_wait_ns;
+}
+
+/* Takes note of the child's end. */
+static void reap(struct watch *watch)
+{
+	int status;
+
+	if (!watch->child ||
+	    waitpid(watch->child, &status, watch->child_ends ? 0 : WNOHANG) != watch->child)
+		return;
+	if (WIFSIGNALED(status))
+		log__info("process %d was ended by signal %d (%s)", watch->child, WTERMSIG(status),
+			  strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		log__info("process %d ended with status %d", watch->child, WEXITSTATUS(status));
+	watch->child = 0;
+}
+
+int64_t watch__due(const struct watch *watch)
+{
+	return watched__due(&watch->watched);
+}
+
+void watch__look(struct watch *watch, int64_t now)
+{
+	look_at_due(watch, now);
+	make_good(watch, now);
+	ask_all(watch, now);
+	describe_again(watch, now);
+	note_late_threads(watch, now);
+	tell_thread_states(watch, now);
+	reap(watch);
+}
+
+bool watch__is_over(const struct watch *watch)
+{
+	return watch->refused ||
+	       (watch->following != FOLLOW_ALL && !watched__count(&watch->watched));
+}
+
+pid_t watch__first_pid(const struct watch *watch)
+{
+	return watch->first_pid;
+}
+
+pid_t watch__child(const struct watch *watch)
+{
+	return watch->child;
+}
+
+double watch__cpu_seconds(const struct watch *watch)
+{
+	double used_s = -watch->cpu_before_s;
+	const struct watched *watched;
+
+	if (watch->some_ended)
+		return -1;
+	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+		double now_s = watched->target ? target__cpu_seconds(watched->target) : 0;
+
+		if (now_s < 0)
+			return -1;
+		used_s += now_s;
+	}
+	return used_s;
+}
+
+size_t watch__targets(const struct watch *watch, struct target_process ***targets)
+{
+	return watched__targets(&watch->watched, targets);
+}
+
+void watch__halve_rate(struct watch *watch, uint64_t serial, unsigned int halvings)
+{
+	const struct watched *watched = watched__find(&watch->watched, serial);
+
+	if (watched && watched->target)
+		watched->target->next_halvings = halvings;
+}
+
+void watch__limit_halvings(struct watch *watch, unsigned int most)
+{
+	struct watched *watched;
+
+	for (watched = watch->watched.all; watched; watched = watched->hh.next)
+		if (watched->target && watched->target->next_halvings > most)
+			watched->target->next_halvings = most;
+}
+
+void watch__tell_rates(struct watch *watch)
+{
+	struct watched *watched;
+
+	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+		struct target_process *target = watched->target;
+
+		if (target && target->next_halvings != watched->halvings &&
+		    target_map__halve_rate(watch->map, watched->key, target->next_halvings))
+			watched->halvings = target->next_halvings;
+	}
+}
+
+void watch__take_rates(struct watch *watch)
+{
+	struct watched *watched;
+
+	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+		struct target_process *target = watched->target;
+
+		if (!target || watched->halvings == target->halvings)
+			continue;
+		target->halvings = watched->halvings;
+		if (symbolizer__has_sampled(watch->symbolizer, target))
+			symbolizer__describe(watch->symbolizer, target);
+	}
+}
+
+void watch__end(struct watch *watch)
+{
+	finding__name_unknown(watch);
+	describe_all(watch);
+}
+
+void watch__account(const struct watch *watch, struct ledger *ledger)
+{
+	ledger->events += watch->waited;
+	ledger->not_asked = watch->not_asked;
+	ledger->unreadable_processes = watch->unreadable;
+	ledger->untold = sampler__untold(watch->sampler);
+	ledger->crowded = sampler__crowded(watch->sampler);
+}
+
+enum exit_status watch__explain_empty(const struct watch *watch)
+{
+	if (watch->refused)
+		return target__explain(watch->first_pid, &watch->refused->runtime, -ENOTSUP);
+	if (watch->command && !watch->found && watch->following == FOLLOW_NONE) {
+		log__error("%s is not a Python, or ended before it ran any: name an interpreter, "
+			   "as in -- python3 app.py",
+			   watch->command[0]);
+		return STATUS_NOT_PYTHON;
+	}
+	if (watch->warned_of_crowd) {
+		log__warning("no samples of the processes that there was room for: "
+			     "--max-processes makes more");
+		return STATUS_WRITTEN;
+	}
+	if (watch->following == FOLLOW_ALL) {
+		log__warning("no samples: no Python used any CPU in that time, or too little for "
+			     "the rate, which -r raises");
+		return STATUS_WRITTEN;
+	}
+	if (!watched__count(&watch->watched)) {
+		log__error("process %d ended before a sample came: it used no CPU since %s, or "
+			   "too little for the rate, which -r raises",
+			   watch->first_pid, watch->command ? "its start" : "sampling began");
+		return STATUS_NO_SAMPLE;
+	}
+	log__warning("no samples: %s", watch__cpu_seconds(watch) > 0
+					       ? "the time was too short for the rate"
+					       : "the process used no CPU in that time");
+	return STATUS_WRITTEN;
+}
