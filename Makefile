@@ -310,6 +310,7 @@ lint:
 		--include=/usr/include/uthash.h --include=/usr/include/jansson.h \
 		$(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
 	shellcheck deploy/*.sh deploy/debian/p* tests/programs/*.sh tests/interpreters/*.sh tests/kernels/init .ci/run
+	tests/rooms.py
 	codespell --skip "*/corpus/*" --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
 
 install: all
