@@ -260,14 +260,15 @@ vmtest:
 	@tests/run tests/e2e/test_kernels.py
 
 # With the servers that profiles are pushed to, or that name pods, and what is deployed: images, packages,
-# charts.  To build all of that takes some 50 minutes, once; what is not built in BUILD_SECONDS is skipped.
+# charts.  To build all of that takes some 30 minutes, once; what is not built in BUILD_SECONDS is skipped.
 BUILD_SECONDS ?= 7200
 
 test-backends:
 	@deploy/packages.sh test
 	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)
-	@BUILD_SECONDS=$(BUILD_SECONDS) tests/backends/build_backends.py || echo "what is not there is skipped"
+	@BUILD_SECONDS=$(BUILD_SECONDS) tests/backends/build_backends.py || \
+		if [ $$? -eq 1 ] || [ "$$CI" != true ]; then echo "what is not there is skipped"; else exit 1; fi
 	@tests/run tests/e2e -m deployed
 
 SECONDS ?= 600

@@ -138,9 +138,10 @@ def build_program(go, server, package, program, source, deadline):
     variables = ["-X %s=%s" % each for each in server.variables.items()]
     command = [go, "build", "-trimpath", "-ldflags=" + " ".join(["-s", "-w", *variables]), "-o",
                program, package]
-    left_s = deadline - time.monotonic()
+    # Over when the deadline is, not just before.
+    left_s = max(deadline - time.monotonic(), 0) + 0.1
     try:
-        debian.run(["timeout", "%d" % max(left_s, 1), *command], Failure, timeout=None, cwd=source,
+        debian.run(["timeout", "%.1f" % left_s, *command], Failure, timeout=None, cwd=source,
                    env=environment())
     except Failure:
         if time.monotonic() < deadline:

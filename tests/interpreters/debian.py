@@ -332,13 +332,15 @@ def find_c_library_headers():
 
 
 def run_as_program(known, provide_all, usage):
-    """Provides what the arguments name, of KNOWN; without, all.  The exit status."""
+    """Provides what the arguments name, of KNOWN; without, all.  The exit status: 1 where some could
+    not be reached, 2 where more than that is wrong."""
     if set(sys.argv[1:]) - set(known):
         return usage.strip()
     results = provide_all(sys.argv[1:] or known)
     for result in results:
         say(" ".join(filter(None, result)))
-    return any(result.outcome != "there" for result in results)
+    outcomes = {result.outcome for result in results}
+    return 2 if "failed" in outcomes else int("unreachable" in outcomes)
 
 
 if __name__ == "__main__":
