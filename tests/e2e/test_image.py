@@ -30,7 +30,9 @@ def files(root):
 
 
 def test_what_is_in_it(image):
-    """The binary, and libraries: nothing that could be run, or be anybody else's."""
+    """The binary, and libraries: nothing that could be run, or be anybody else's.  Most of their size is
+    libcurl's, which in Debian has all its protocols: two TLS libraries (OpenSSL for https, GnuTLS for
+    LDAP and RTMP), Kerberos, SSH.  They add up to 23 MiB."""
     found = files(image.last.root)
     others = set(found) - {"/usr/bin/pybpfprof"}
     assert all(os.path.basename(path).split(".so")[0].startswith(("lib", "ld-linux"))
@@ -39,7 +41,7 @@ def test_what_is_in_it(image):
     for status in found.values():
         assert stat.S_ISREG(status.st_mode) and status.st_uid == status.st_gid == 0
         assert not status.st_mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWGRP | stat.S_IWOTH)
-    assert sum(status.st_size for status in found.values()) < 20 << 20
+    assert sum(status.st_size for status in found.values()) < 28 << 20
 
 
 def test_it_was_not_built_by_root(image):
