@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # deploy/image-root.sh BINARY FOLDER: makes FOLDER a root with the binary, as /usr/bin/pybpfprof, the libraries
-# that it is linked to, and nothing else.
+# that it is linked to, the authorities by which backends of the internet are known, and nothing else.
 set -eu
 
 [ $# -eq 2 ] || {
@@ -10,6 +10,13 @@ set -eu
 	exit 2
 }
 binary=$1 root=$2
+# Where Debian's libcurl looks for them.
+authorities=/etc/ssl/certs/ca-certificates.crt
+
+[ -s "$authorities" ] || {
+	echo "deploy/image-root.sh: no $authorities here: sudo apt-get install ca-certificates" >&2
+	exit 1
+}
 
 install -D -m 755 -s "$binary" "$root/usr/bin/pybpfprof"
 libraries=$(ldd "$binary")
@@ -22,3 +29,4 @@ esac
 echo "$libraries" | sed -n 's/^.*[[:space:]]\(\/[^ ]*\) (0x[0-9a-f]*)$/\1/p' | while read -r library; do
 	install -D -m 755 "$library" "$root$library"
 done
+install -D -m 644 "$authorities" "$root$authorities"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/packages.sh {build|demo|bench|fuzz|vmtest|test|test-all}: installs what is missing for that from
+# deploy/packages.sh {build|image|demo|bench|fuzz|vmtest|test|test-all}: installs what is missing for that from
 # Debian's packages, and says what.  Nothing is touched when all is there.
 set -eu
 
@@ -10,14 +10,15 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin
 
 case ${1-} in
 build) sets="build" ;;
+image) sets="build image" ;;
 demo) sets="build demo" ;;
 bench) sets="build demo bench" ;;
 fuzz) sets="build fuzz" ;;
 vmtest) sets="build vmtest" ;;
-test) sets="build demo fuzz vmtest test" ;;
-test-all) sets="build demo fuzz vmtest test test-all" ;;
+test) sets="build image demo fuzz vmtest test" ;;
+test-all) sets="build image demo fuzz vmtest test test-all" ;;
 *)
-	echo "usage: deploy/packages.sh {build|demo|bench|fuzz|vmtest|test|test-all}" >&2
+	echo "usage: deploy/packages.sh {build|image|demo|bench|fuzz|vmtest|test|test-all}" >&2
 	exit 2
 	;;
 esac
@@ -67,6 +68,7 @@ build    libyaml-dev            -                  reads the agent's configurati
 build    libpcre2-dev           -                  compares labels with rules
 build    libcurl4-openssl-dev   -                  pushes profiles
 build    uthash-dev             -                  hash tables
+image    ca-certificates        -                  whom the image trusts
 demo     python3                -                  runs the sample program
 bench    python3-venv           -                  has pip, which fetches other profilers
 bench    linux-perf             perf               one of them

@@ -61,6 +61,12 @@ class Pod:
         # An API server: what the kubelet tells each container of it, and gives it to ask.
         self.server = None
 
+    def push(self, url):
+        """Has it push to a server of this machine, whose network it then has."""
+        said = yaml.safe_load(self.configuration["data"]["agent.yaml"])
+        self.configuration["data"]["agent.yaml"] = yaml.safe_dump(dict(said, push=[url]))
+        self.namespaces.remove("network")
+
     def write_config_map(self, volume):
         name = volume["configMap"]["name"]
         assert self.configuration["metadata"]["name"] == name

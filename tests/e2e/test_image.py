@@ -9,10 +9,13 @@ import subprocess
 import pytest
 
 from conftest import ROOT
+from debian_root import copy
 from deploy_tools import BUILD_TIMEOUT_S
 from dockerfile import Image
-from pods import Pod, build, objects, run_beside, samples_in_leaf, start_busy
+from pods import Pod, build, objects, own_service, run_beside, samples_in_leaf, start_busy
+from test_push import authority, backend  # noqa: F401 (fixtures)
 
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 DOCKERFILE = os.path.join(ROOT, "deploy", "Dockerfile")
 
 pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.alone, pytest.mark.deployed]
@@ -30,11 +33,11 @@ def files(root):
 
 
 def test_what_is_in_it(image):
-    """The binary, and libraries: nothing that could be run, or be anybody else's.  Most of their size is
+    """The binary, libraries, and authorities: nothing that could be run, or be anybody else's.  Most of their size is
     libcurl's, which in Debian has all its protocols: two TLS libraries (OpenSSL for https, GnuTLS for
     LDAP and RTMP), Kerberos, SSH.  They add up to 23 MiB."""
     found = files(image.last.root)
-    others = set(found) - {"/usr/bin/pybpfprof"}
+    others = set(found) - {"/usr/bin/pybpfprof", AUTHORITIES}
     assert all(os.path.basename(path).split(".so")[0].startswith(("lib", "ld-linux"))
                and ".so" in path for path in others)
     assert "/usr/bin/pybpfprof" in found
@@ -63,3 +66,21 @@ def test_the_agent_works_in_its_pod(image, require, tmp_path, any_python, target
     said = run_beside(pod, require, image.last.root, busy)
     assert "cannot" not in said, said
     assert samples_in_leaf(profile, pod) > 10
+
+
+def test_it_pushes_to_who_is_known_to_the_public(image, require, tmp_path, any_python, target,
+                                                 backend, authority):  # noqa: F811
+    """By https, and without being told of an authority."""
+    root = str(tmp_path / "root")
+    copy(image.last.root, root)
+    ours = authority("ours")
+    with open(root + AUTHORITIES, encoding="ascii") as file:
+        assert file.read().count("BEGIN CERTIFICATE") > 50
+    with open(root + AUTHORITIES, "a", encoding="ascii") as known, \
+            open(ours.certificate, encoding="ascii") as file:
+        known.write(file.read())
+    server = backend("pyroscope", ours.sign("IP:127.0.0.1"))
+    pod = Pod(objects(build()), tmp_path)
+    pod.push(server.url())
+    said = run_beside(pod, require, root, start_busy(any_python, target))
+    assert own_service() in {row[0] for row in server.rows()}, said
