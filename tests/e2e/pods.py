@@ -60,6 +60,8 @@ class Pod:
         self.namespaces = [name for name in NAMESPACES if name != "pid"]
         # An API server: what the kubelet tells each container of it, and gives it to ask.
         self.server = None
+        # A Secret: {key: text}.
+        self.secret = {}
 
     def push(self, url):
         """Has it push to a server of this machine, whose network it then has."""
@@ -70,10 +72,14 @@ class Pod:
     def write_config_map(self, volume):
         name = volume["configMap"]["name"]
         assert self.configuration["metadata"]["name"] == name
-        folder = self.folder / "config"
+        return self.write_files("config", self.configuration["data"])
+
+    def write_files(self, name, texts, mode=0o644):
+        folder = self.folder / name
         folder.mkdir()
-        for key, text in self.configuration["data"].items():
+        for key, text in texts.items():
             (folder / key).write_text(text)
+            (folder / key).chmod(mode)
         return str(folder)
 
     def source(self, name):
@@ -81,6 +87,8 @@ class Pod:
         volume, = (each for each in self.spec["volumes"] if each["name"] == name)
         if "configMap" in volume:
             return self.write_config_map(volume)
+        if "secret" in volume:
+            return self.write_files("secret", self.secret, volume["secret"]["defaultMode"])
         assert volume["hostPath"] == {"path": "/var/lib/pybpfprof", "type": "DirectoryOrCreate"}
         os.mkdir(self.store, 0o755)
         return self.store

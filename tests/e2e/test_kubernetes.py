@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +18,10 @@ from api_servers import pod as pod_object
 from conftest import CAPABILITIES, ROOT
 from containers import Container
 from deploy_tools import BUILD_TIMEOUT_S, KUBERNETES, find_tool, write_schemas
-from pods import (NAME, NODE, Pod, build, objects, output_of, run_beside, running, samples_in_leaf,
-                  start_busy, yaml)
+from pods import (NAME, NODE, Pod, build, objects, output_of, own_service, run_beside, running,
+                  samples_in_leaf, start_busy, yaml)
 from test_pods import cluster  # noqa: F401 (a fixture)
-from test_push import authority  # noqa: F401 (a fixture)
+from test_push import authority, backend  # noqa: F401 (fixtures)
 
 CHART = os.path.join(ROOT, "deploy", "helm", "pybpfprof")
 # What helm adds for itself.
@@ -31,6 +32,7 @@ HASH = re.compile(NAME + r"-[0-9a-z]{10}")
 # A helm that Go has installed takes an old one for granted.
 KUBERNETES_VERSION = KUBERNETES.rpartition("@")[2]
 
+SECRETS = "/run/secrets/pybpfprof"
 ADDRESS = "192.0.2.1"
 GET = ("import sys, urllib.request\n"
        "print(urllib.request.urlopen(sys.argv[1], timeout=30).read().decode(), end='')\n")
@@ -55,9 +57,11 @@ def plain(value):
 
 
 def listed(value):
-    """With no order among a container's variables, which have none."""
-    for container in value["DaemonSet"]["spec"]["template"]["spec"]["containers"]:
-        container["env"].sort(key=lambda variable: variable["name"])
+    """With no order among variables, volumes and their mounts, which have none."""
+    pod = value["DaemonSet"]["spec"]["template"]["spec"]
+    for container in pod["containers"]:
+        for some in container["env"], container["volumeMounts"], pod["volumes"]:
+            some.sort(key=lambda one: one["name"])
     return value
 
 
@@ -112,6 +116,15 @@ def test_both_say_the_same_without_pod_names(customized):
     pod = objects(text)["DaemonSet"]["spec"]["template"]["spec"]
     assert pod["automountServiceAccountToken"] is False
     assert {"name": "PYBPFPROF_KUBERNETES", "value": "off"} in pod["containers"][0]["env"]
+
+
+def test_both_say_the_same_with_a_secret(customized):
+    text = customized("secret")
+    check_same(text, template("--set", "secretName=" + NAME))
+    pod = objects(text)["DaemonSet"]["spec"]["template"]["spec"]
+    assert {"name": "secret", "secret": {"secretName": NAME, "defaultMode": 0o400}} in pod["volumes"]
+    assert {"name": "secret", "mountPath": SECRETS,
+            "readOnly": True} in pod["containers"][0]["volumeMounts"]
 
 
 def test_the_agent_may_do_nothing_but_ask_for_pods(customized):
@@ -255,6 +268,21 @@ def test_pods_are_named(image, require, tmp_path, any_python, target, cluster): 
         labels = [json.loads(text) for text, in database.execute("SELECT labels FROM label_sets")]
     found, = (each for each in labels if each.get("container_id") == other.name)
     assert (found["pod"], found["namespace"], found["service_name"]) == ("web-0", "shop", "web")
+
+
+def test_it_pushes_with_a_secret(image, require, tmp_path, busy, backend, authority):  # noqa: F811
+    """As the README has it: a token, and by which the backend is known."""
+    ours = authority("ours")
+    server = backend("pyroscope", ours.sign("IP:127.0.0.1"))
+    kinds = objects(template("--set", "secretName=backend", "--set",
+                             "config.push[0]=%s token=%s/token ca=%s/ca.crt" % (
+                                 server.url(), SECRETS, SECRETS)))
+    pod = Pod(kinds, tmp_path)
+    pod.secret = {"token": "of-the-secret\n", "ca.crt": Path(ours.certificate).read_text(encoding="ascii")}
+    pod.namespaces.remove("network")
+    said = run_beside(pod, require, image, busy)
+    assert own_service() in {row[0] for row in server.rows()}, said
+    assert {request.headers["Authorization"] for request in server.seen} == {"Bearer of-the-secret"}
 
 
 def test_prometheus_and_the_kubelet_are_answered(monitored, image, require, tmp_path):
