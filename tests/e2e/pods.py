@@ -23,6 +23,12 @@ NODE = "a-node"
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
+def in_bytes(quantity):
+    """Of what Kubernetes calls Mi."""
+    assert quantity.endswith("Mi")
+    return int(quantity[:-len("Mi")]) << 20
+
+
 def output_of(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True)
@@ -128,7 +134,10 @@ class Pod:
         process["noNewPrivileges"] = not context["allowPrivilegeEscalation"]
         process["env"] = list(self.environment())
         assert self.spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        memory = in_bytes(self.agent["resources"]["limits"]["memory"])
         config["linux"].update(
+            # A node has no swap for it.
+            resources={"memory": {"limit": memory, "swap": memory}},
             seccomp=runtime_default(process["capabilities"]["bounding"]),
             # What the runtimes close of /proc.
             maskedPaths=["/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys",

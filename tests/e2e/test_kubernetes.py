@@ -142,6 +142,34 @@ def test_the_agent_may_do_nothing_but_ask_for_pods(customized):
     assert pod["automountServiceAccountToken"] is True
 
 
+def test_what_holds_the_pod():
+    """Each clause as it is meant: what is wrong in manifests and chart at once is equal, too."""
+    kinds = objects(build())
+    name = kinds["PriorityClass"]["metadata"]["name"]
+    assert (kinds["PriorityClass"]["value"], kinds["PriorityClass"]["preemptionPolicy"]) == (
+        1000, "Never")
+    assert kinds["DaemonSet"]["spec"]["updateStrategy"] == {
+        "type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}}
+    pod = dict(kinds["DaemonSet"]["spec"]["template"]["spec"])
+    agent, = pod.pop("containers")
+    volumes = pod.pop("volumes")
+    assert pod == {
+        "serviceAccountName": NAME, "automountServiceAccountToken": True,
+        "enableServiceLinks": False, "priorityClassName": name, "hostPID": True,
+        "nodeSelector": {"kubernetes.io/os": "linux"}, "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"},
+                            "appArmorProfile": {"type": "Unconfined"}}}
+    assert agent["securityContext"] == {
+        "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True, "capabilities": {
+            "drop": ["ALL"], "add": ["BPF", "PERFMON", "SYS_PTRACE", "CHECKPOINT_RESTORE",
+                                     "DAC_READ_SEARCH"]}}
+    assert agent["resources"] == {"requests": {"cpu": "50m", "memory": "128Mi"},
+                                  "limits": {"memory": "512Mi"}}
+    assert [sorted(volume) for volume in volumes] == [["configMap", "name"], ["hostPath", "name"]]
+
+
 def test_the_service_is_configured_the_same():
     with open(os.path.join(ROOT, "deploy", "agent.yaml"), encoding="utf-8") as file:
         service = yaml.safe_load(file)
