@@ -13,8 +13,9 @@ import pytest
 
 from agents import end, wait_for
 from conftest import ROOT
-from pods import NAME, NODE, build, yaml
-from test_kubernetes import template
+from deploy_tools import find_tool
+from pods import NAME, NODE, build, output_of, yaml
+from test_kubernetes import CHART, template
 from test_pods import WINDOW, contained, is_named, labels_of  # noqa: F401 (a fixture among them)
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
@@ -63,7 +64,7 @@ def account(cluster, tmp_path_factory):
 
 
 @pytest.mark.parametrize("said", [build, template, lambda: template(
-    "--set", "podMonitor.enabled=true", "--set", "podNames=false")],
+    "--set", "podMonitor.enabled=true", "--set", "podNames=false", "--set", "secretName=backend")],
     ids=["manifests", "chart", "chart-with-more"])
 def test_it_would_take_all(said, cluster):
     for one in objects(said()):
@@ -78,6 +79,61 @@ def test_it_would_not_take_mistakes(right, wrong, cluster):
     one, = (each for each in objects(build().replace(right, wrong)) if each["kind"] == "DaemonSet")
     status, answer = cluster.apply(one, dry_run=True)
     assert 400 <= status <= 500, answer
+
+
+@pytest.fixture
+def helm(cluster):
+    """helm(NAMESPACE, WORD...): what it does with that cluster."""
+    def run(namespace, *words):
+        return output_of(find_tool("helm"), *words, "--namespace", namespace, "--kube-apiserver",
+                         cluster.url, "--kube-token", kube_servers.ADMINISTRATOR, "--kube-ca-file",
+                         os.path.join(cluster.certificates, "apiserver.crt"))
+    return run
+
+
+def names_of(cluster, *namespaces):
+    """{(kind, namespace or None, name)} of all that the chart could have made, or helm."""
+    everywhere = ("rbac.authorization.k8s.io/v1/clusterroles",
+                  "rbac.authorization.k8s.io/v1/clusterrolebindings",
+                  "scheduling.k8s.io/v1/priorityclasses")
+    places = ["/apis/" + kind for kind in everywhere]
+    for space in namespaces:
+        places += ["/apis/apps/v1/namespaces/%s/daemonsets" % space]
+        places += ["/api/v1/namespaces/%s/%s" % (space, kind)
+                   for kind in ("configmaps", "secrets", "serviceaccounts")]
+    return {(place.rpartition("/")[2], one["metadata"].get("namespace"), one["metadata"]["name"])
+            for place in places for one in cluster.ask("GET", place)[1]["items"]}
+
+
+def priority_of(cluster, namespace):
+    """What the agent's pods there would have."""
+    daemon_set = cluster.ask("GET", "/apis/apps/v1/namespaces/%s/daemonsets/%s" % (
+        namespace, NAME))[1]
+    name = daemon_set["spec"]["template"]["spec"]["priorityClassName"]
+    return cluster.ask("GET", "/apis/scheduling.k8s.io/v1/priorityclasses/" + name)[1]["value"]
+
+
+def test_a_release_lives_beside_another(cluster, helm):
+    """Of the same name in another namespace, until either goes."""
+    spaces = "one", "two"
+    for space in spaces:
+        cluster.make_namespace(space)
+    before = names_of(cluster, *spaces)
+    for space in spaces:
+        helm(space, "install", NAME, CHART)
+    both = names_of(cluster, *spaces)
+    assert priority_of(cluster, "one") == priority_of(cluster, "two") == 1000
+    # A class keeps its value, whatever is asked for.
+    helm("one", "upgrade", NAME, CHART, "--set", "priority=2000")
+    helm("two", "upgrade", NAME, CHART, "--set", "priority=-1000000")
+    assert (priority_of(cluster, "one"), priority_of(cluster, "two")) == (2000, -1000000)
+    # Helm keeps what it did in a Secret each time.
+    assert len(names_of(cluster, *spaces)) == len(both) + 2
+    helm("two", "uninstall", NAME)
+    assert priority_of(cluster, "one") == 2000
+    assert ("clusterroles", None, "one." + NAME) in names_of(cluster, *spaces)
+    helm("one", "uninstall", NAME)
+    assert names_of(cluster, *spaces) == before
 
 
 def test_the_account_may_nothing_else(cluster, account):

@@ -27,8 +27,8 @@ CHART = os.path.join(ROOT, "deploy", "helm", "pybpfprof")
 # What helm adds for itself.
 OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart",
            "checksum/config"}
-# What kustomize adds to a ConfigMap's name.
-HASH = re.compile(NAME + r"-[0-9a-z]{10}")
+# What is added to names: by kustomize to a ConfigMap's, by the chart to those that are the cluster's.
+ADDED = re.compile(r"(?<={0})(-[0-9a-z]{{10}}|\.{0}(\.priority-1000)?)$".format(NAME))
 # A helm that Go has installed takes an old one for granted.
 KUBERNETES_VERSION = KUBERNETES.rpartition("@")[2]
 
@@ -53,7 +53,7 @@ def plain(value):
         return {key: each for key, each in kept.items() if (key, each) != ("annotations", {})}
     if isinstance(value, list):
         return [plain(each) for each in value]
-    return HASH.sub(NAME, value) if isinstance(value, str) else value
+    return ADDED.sub("", value) if isinstance(value, str) else value
 
 
 def listed(value):

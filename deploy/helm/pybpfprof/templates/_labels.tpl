@@ -3,6 +3,14 @@
 app.kubernetes.io/name: pybpfprof
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
+{{/* Of what is the whole cluster's: another namespace may have a release of that name, too. */}}
+{{- define "pybpfprof.clusterName" -}}
+{{ .Release.Namespace }}.{{ .Release.Name }}
+{{- end }}
+{{/* The value of a class cannot be changed: another one has another name. */}}
+{{- define "pybpfprof.priorityClass" -}}
+{{ include "pybpfprof.clusterName" . }}.priority-{{ int64 .Values.priority }}
+{{- end }}
 {{- define "pybpfprof.labels" -}}
 {{ include "pybpfprof.selector" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
