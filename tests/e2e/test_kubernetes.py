@@ -18,7 +18,7 @@ from api_servers import pod as pod_object
 from conftest import CAPABILITIES, ROOT
 from containers import Container
 from deploy_tools import BUILD_TIMEOUT_S, KUBERNETES, find_tool, write_schemas
-from pods import (NAME, NODE, Pod, build, objects, output_of, own_service, run_beside, running,
+from pods import (NAME, NODE, Pod, build, in_bytes, objects, output_of, own_service, run_beside, running,
                   samples_in_leaf, start_busy, yaml)
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
@@ -174,6 +174,18 @@ def test_the_service_is_configured_the_same():
     with open(os.path.join(ROOT, "deploy", "agent.yaml"), encoding="utf-8") as file:
         service = yaml.safe_load(file)
     assert service == yaml.safe_load(objects(build())["ConfigMap"]["data"]["agent.yaml"])
+
+
+def test_it_takes_less_before_the_kernel_kills_it():
+    """A quarter more is the kernel's: BPF maps, and what is read and written."""
+    kinds = objects(build())
+    limits = kinds["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    unit = Path(ROOT, "deploy", "systemd", "pybpfprof-agent.service").read_text(encoding="utf-8")
+    service = Path(ROOT, "deploy", "agent.yaml").read_text(encoding="utf-8")
+    for text, kills in ((kinds["ConfigMap"]["data"]["agent.yaml"], limits["memory"]),
+                        (service, re.search("^MemoryMax=(.*)$", unit, re.MULTILINE)[1] + "i")):
+        limit = yaml.safe_load(text)["memory-limit"]
+        assert in_bytes(limit + "i") * 5 // 4 <= in_bytes(kills)
 
 
 def test_lint():
