@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,8 +19,8 @@ from api_servers import pod as pod_object
 from conftest import CAPABILITIES, ROOT
 from containers import Container
 from deploy_tools import BUILD_TIMEOUT_S, KUBERNETES, find_tool, write_schemas
-from pods import (NAME, NODE, Pod, build, in_bytes, objects, output_of, own_service, run_beside, running,
-                  samples_in_leaf, start_busy, yaml)
+from pods import (BASE, NAME, NODE, Pod, build, in_bytes, objects, output_of, own_service, run_beside,
+                  running, samples_in_leaf, start_busy, yaml)
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
@@ -238,10 +239,24 @@ def test_off_is_off(tmp_path):
     assert said["quiet"] is False
 
 
-def test_a_change_replaces_the_pods():
-    first, second = (objects(template("--set", "config.rate=%d" % rate))["DaemonSet"]
-                     for rate in (19, 49))
-    assert first["spec"]["template"] != second["spec"]["template"]
+@pytest.fixture
+def with_rate(tmp_path):
+    """{tool: what says the objects, with that rate}"""
+    def build_with(rate):
+        folder = tmp_path / str(rate)
+        shutil.copytree(BASE, folder)
+        text = (folder / "agent.yaml").read_text(encoding="utf-8")
+        (folder / "agent.yaml").write_text(re.sub("(?m)^rate: .*$", "rate: %d" % rate, text))
+        return build(folder)
+    return {"kustomize": build_with, "helm": lambda rate: template("--set", "config.rate=%d" % rate)}
+
+
+@pytest.mark.parametrize("tool", ["kustomize", "helm"])
+def test_a_change_replaces_the_pods(tool, with_rate):
+    first, second = (objects(with_rate[tool](rate)) for rate in (19, 49))
+    assert yaml.safe_load(second["ConfigMap"]["data"]["agent.yaml"])["rate"] == 49
+    first, second = (one["DaemonSet"]["spec"]["template"] for one in (first, second))
+    assert first != second
 
 
 def test_capabilities(tmp_path):
