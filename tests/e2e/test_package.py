@@ -15,6 +15,11 @@ from deploy_tools import BUILD_TIMEOUT_S
 
 DEB = os.path.join(ROOT, "deploy", "deb.sh")
 CONFIG, UNIT = "/etc/pybpfprof/agent.yaml", "/usr/lib/systemd/system/pybpfprof-agent.service"
+SERVICE = os.path.basename(UNIT)
+ENABLED = "/etc/systemd/system/multi-user.target.wants/" + SERVICE
+KNOWN_ENABLED = "/var/lib/systemd/deb-systemd-helper-enabled/%s.dsh-also" % SERVICE
+# It says what it was told, one line each.
+SYSTEMCTL, TOLD = "#!/bin/sh\necho \"$@\" >>/tmp/told\n", "/tmp/told"
 
 pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.deployed]
 
@@ -45,8 +50,11 @@ def root(require, tmp_path_factory):
 
 
 @pytest.fixture
-def apt(root):
-    """apt(ARGUMENT...) in that root, without a question."""
+def apt(root, binary, tmp_path):
+    """apt(ARGUMENT...) in that root, without a question; it has versions 1 and 2 of the package."""
+    for version in "1", "2":
+        shutil.copy(make(binary, version, tmp_path / version), root + "/tmp/%s.deb" % version)
+
     def run(*words):
         return run_in(root, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "
                             "-o Dpkg::Options::=--force-confold " + " ".join(words))
@@ -57,7 +65,8 @@ def apt(root):
 def owned(root):
     """What of it is left."""
     return [path for path in (CONFIG, UNIT, "/usr/bin/pybpfprof", "/usr/share/doc/pybpfprof",
-                              "/var/lib/pybpfprof") if os.path.exists(root + path)]
+                              ENABLED, KNOWN_ENABLED,
+                              "/var/lib/pybpfprof") if os.path.lexists(root + path)]
 
 
 def test_make_deb(require, binary):
@@ -79,10 +88,8 @@ def test_same_input_same_package(require, binary, tmp_path):
     assert made[0] == made[1]
 
 
-def test_life(root, apt, binary, tmp_path):
+def test_life(root, apt, binary):
     """It brings what it needs, keeps what was changed, and leaves nothing."""
-    for version in "1", "2":
-        shutil.copy(make(binary, version, tmp_path / version), root + "/tmp/%s.deb" % version)
     apt("install", "/tmp/1.deb")
     assert run_in(root, "pybpfprof --version") == subprocess.check_output(
         [binary, "--version"]).decode()
@@ -96,13 +103,56 @@ def test_life(root, apt, binary, tmp_path):
     with open(root + CONFIG, encoding="utf-8") as file:
         assert "with-pid: true" in file.read()
     apt("remove", "pybpfprof")
-    assert owned(root) == [CONFIG, "/var/lib/pybpfprof"]
+    assert owned(root) == [CONFIG, KNOWN_ENABLED, "/var/lib/pybpfprof"]
     apt("purge", "pybpfprof")
     assert not owned(root)
 
 
-def test_the_service_starts_what_is_installed(root, apt, binary, tmp_path):
-    shutil.copy(make(binary, "1", tmp_path / "1"), root + "/tmp/1.deb")
+def test_enabled_until_purged(require, root, apt):
+    """Where systemd does not run, too, as in an image that is being made."""
+    apt("install", "/tmp/1.deb")
+    assert not os.path.lexists(root + ENABLED)
+    subprocess.run([require("systemctl"), "--root=" + root, "enable", SERVICE], check=True,
+                   stderr=subprocess.DEVNULL)
+    for step in ("install", "/tmp/2.deb"), ("remove", "pybpfprof"), ("install", "/tmp/2.deb"):
+        assert os.path.lexists(root + ENABLED)
+        apt(*step)
+    assert os.path.lexists(root + ENABLED)
+    apt("purge", "pybpfprof")
+    assert not owned(root)
+
+
+@pytest.fixture
+def told(root):
+    """told(): what systemctl was told since it was asked last, where systemd is taken to run."""
+    stub = root + "/usr/bin/systemctl"
+    assert not os.path.exists(stub)
+    with open(stub, "w", encoding="ascii") as file:
+        file.write(SYSTEMCTL)
+    os.chmod(stub, 0o755)
+    os.makedirs(root + "/run/systemd/system")
+
+    def read():
+        with open(root + TOLD, encoding="ascii") as file:
+            lines = file.read().splitlines()
+        os.unlink(root + TOLD)
+        return lines
+    yield read
+    os.unlink(stub)
+    os.rmdir(root + "/run/systemd/system")
+
+
+def test_what_systemd_is_told(told, apt):
+    """That there is another unit; and to run what is installed, if it runs, but not to start it."""
+    installed = ["--system daemon-reload", "try-restart " + SERVICE]
+    for version in "1", "2":
+        apt("install", "/tmp/%s.deb" % version)
+        assert told() == installed
+    apt("remove", "pybpfprof")
+    assert told() == ["stop " + SERVICE, "--system daemon-reload"]
+
+
+def test_the_service_starts_what_is_installed(root, apt):
     apt("install", "/tmp/1.deb")
     with open(root + UNIT, encoding="utf-8") as unit:
         command = re.search("^ExecStart=(.*)$", unit.read(), re.MULTILINE)[1].split()
