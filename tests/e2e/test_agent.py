@@ -313,6 +313,25 @@ def test_a_folder_that_cannot_be_written(folder, says, profile):
     assert says in run.stderr and len(run.stderr.splitlines()) == 1, run.stderr
 
 
+def test_one_agent_writes_at_a_time(any_python, target, agent, profile, report, store):
+    """Another one is refused, but for one that comes when the first one ends; reports are not."""
+    target(any_python, "busy.py", environment=named("web"))
+    words = ("agent", "--store", store.folder, "--window", "0.2s", "--listen", "off")
+    run = agent("--window", "0.2s", "--listen", "off")
+    wait_for(store.windows)
+    refused = profile.attempt(*words)
+    assert refused.status == 1 and "another agent writes to the store" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1, refused.stderr
+    assert report()
+    following = profile.start(*words, files=False)
+    end(run)
+    following.wait_sampling()
+    end(following)
+    store.check()
+    times = store.select("SELECT start_ns, end_ns FROM windows ORDER BY id")
+    assert all(end_ns <= start_ns for (_, end_ns), (start_ns, _) in zip(times, times[1:]))
+
+
 def test_a_broken_store(profile, store):
     os.mkdir(store.folder)
     with open(store.path, "wb") as file:

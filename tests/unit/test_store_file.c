@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <cmocka.h>
 
@@ -164,6 +165,39 @@ static void a_full_disk_costs_a_window(void **state)
 	remove_place(&place);
 }
 
+struct ending {
+	struct store *store;
+	_Atomic bool ended;
+};
+
+static void *end_soon(void *context)
+{
+	struct ending *ending = context;
+
+	usleep(300000);
+	ending->ended = true;
+	store__close(ending->store);
+	return NULL;
+}
+
+/* Who comes next waits until the one before has ended; who reads waits for nobody. */
+static void one_writes_at_a_time(void **state)
+{
+	struct place place = make_place();
+	struct ending ending = { .store = open_store(&place) };
+	struct store *next;
+	pthread_t thread;
+
+	(void)state;
+	profile__free(read_all(&place));
+	assert_false(pthread_create(&thread, NULL, end_soon, &ending));
+	next = open_store(&place);
+	assert_true(ending.ended);
+	pthread_join(thread, NULL);
+	store__close(next);
+	remove_place(&place);
+}
+
 static void refused(const struct place *place, enum store_access access, const char *text)
 {
 	struct store *store;
@@ -301,6 +335,7 @@ int main(void)
 		cmocka_unit_test(a_size_that_is_soon_reached_is_kept),
 		cmocka_unit_test(it_is_nobody_elses),
 		cmocka_unit_test(a_full_disk_costs_a_window),
+		cmocka_unit_test(one_writes_at_a_time),
 		cmocka_unit_test(what_is_no_store_is_refused),
 		cmocka_unit_test(another_database_is_refused),
 		cmocka_unit_test(missing_parts_are_noticed),

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/folder_lock.h"
 #include "base/log.h"
-#include "base/xalloc.h"
 #include "push/queue.h"
 #include "push/spool.h"
+#include "base/xalloc.h"
 
 #define FOLDER	  "push"
 #define UNWRITTEN "unwritten"
@@ -21,10 +21,6 @@
 
 /* Changes with the files, and with what requests to a kind of backend are made of. */
 #define MAGIC 0x31687375706e7970ULL
-
-/* The one before may still be at its end. */
-#define PATIENCE_MS 8000
-#define LOOK_MS	    50
 
 /* What a file begins with; the destination's URL and the body follow. */
 struct head {
@@ -66,22 +62,6 @@ int spool__folder(const char *folder)
 	return fd;
 }
 
-/* A lock is the file description's: one of this process's own. */
-static int lock(int folder)
-{
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), waited_ms = 0;
-
-	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-		if (errno != EINTR && (errno != EWOULDBLOCK || waited_ms > PATIENCE_MS)) {
-			close(fd);
-			return -1;
-		}
-		usleep(1000 * LOOK_MS);
-		waited_ms += LOOK_MS;
-	}
-	return fd;
-}
-
 struct spool *spool__open(int folder, const struct push_destinations *destinations)
 {
 	struct spool *spool;
@@ -89,7 +69,7 @@ struct spool *spool__open(int folder, const struct push_destinations *destinatio
 
 	if (folder < 0)
 		return NULL;
-	fd = lock(folder);
+	fd = folder_lock__take(folder, ".");
 	if (fd < 0) {
 		log__warning("what is to be pushed waits in memory alone, for the store's folder "
 			     "\"" FOLDER "\" cannot be had: %s",

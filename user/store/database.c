@@ -6,9 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/xalloc.h"
-#include "profile/plain_text.h"
 #include "store/database.h"
+#include "store/folder_lock.h"
+#include "profile/plain_text.h"
+#include "base/xalloc.h"
 
 #define FILE_NAME "profiles.db"
 
@@ -233,6 +234,20 @@ static char *prepare_folder(const char *folder, enum store_access wanted, const 
 	return NULL;
 }
 
+/* Windows of two agents would overlap, and count what runs twice. */
+static char *lock_folder(struct store *store, const char *folder)
+{
+	store->lock = folder_lock__take(AT_FDCWD, folder);
+	if (store->lock >= 0)
+		return NULL;
+	if (errno == EWOULDBLOCK)
+		return xasprintf("another agent writes to the store in %s: end that, or name "
+				 "another folder with --store",
+				 folder);
+	return xasprintf("folder %s cannot be locked (%s): name another one with --store", folder,
+			 strerror(errno));
+}
+
 char *store__open(const char *folder, enum store_access wanted, struct store **result)
 {
 	struct store *store = *result = xcalloc(1, sizeof(*store));
@@ -241,7 +256,10 @@ char *store__open(const char *folder, enum store_access wanted, struct store **r
 	char *wrong;
 
 	store->path = xasprintf("%s/" FILE_NAME, folder);
+	store->lock = -1;
 	wrong = prepare_folder(folder, wanted, store->path);
+	if (!wrong && wanted == STORE_WRITE)
+		wrong = lock_folder(store, folder);
 	if (!wrong && sqlite3_open_v2(store->path, &store->database, flags, NULL))
 		wrong = database__explain(store);
 	if (wrong)
@@ -266,6 +284,8 @@ void store__close(struct store *store)
 	sqlite3_finalize(store->put_window);
 	sqlite3_finalize(store->put_service);
 	sqlite3_close(store->database);
+	if (store->lock >= 0)
+		close(store->lock);
 	free(store->path);
 	free(store);
 }

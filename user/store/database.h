@@ -31,6 +31,7 @@ extern const struct store_table_layout store_tables[STORE_TABLES];
 struct store {
 	char *path; /* of the database */
 	sqlite3 *database;
+	int lock; /* of the folder, where it is written to; else -1 */
 	/* Of each table, made when the first window is written: to find a row, to add it, and to
 	 * say that it is used for longer. */
 	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];

@@ -21,7 +21,7 @@ struct store;
 
 enum store_access {
 	STORE_READ,  /* what there is */
-	STORE_WRITE, /* folder and database are made where they are not there */
+	STORE_WRITE, /* by one at a time; folder and database are made where they are not there */
 };
 
 /* Opens the store in FOLDER; *STORE is for store__close, also where it fails. */
