@@ -4,6 +4,7 @@
 `make test-backends` builds them first; without that, what is not there is skipped.
 """
 
+import json
 import os
 import sys
 import time
@@ -92,6 +93,41 @@ def test_all_is_there(name, kind, types, rate, window_s, load, server, agent, re
     assert len(stored(report, "many")) > (5000 if rate == 9999 else 20)
     for of_type in types:
         assert comes_true(lambda: is_same(backend, report, of_type, rate)), of_type
+
+
+def labels_more(count):
+    """A rule that gives the service "many" COUNT labels more."""
+    return [word for i in range(count) for word in ("--relabel", json.dumps(
+        {"source_labels": ["service_name"], "regex": own("many"), "target_label": "more_%02d" % i,
+         "replacement": "x"}))]
+
+
+def test_some_is_refused(load, server, agent, report, store):
+    """Of a request of several series the others are taken: what is counted is what is there."""
+    backend = server("pyroscope", "-validation.max-label-names-per-series=20")
+    run = agent("-r", "199", "--window", "1s", "--push", backend.url("pyroscope"),
+                *labels_more(19))
+    wait_for(lambda: len(store.windows()) >= 3)
+    end(run)
+    assert run.status == 1
+    everything = sum(row[1] for row in store.check().values())
+    refused = sum(stored(report, "many").values())
+    assert refused and summary(run, backend.url("pyroscope")) == (everything - refused, everything)
+    assert " label names; limit 20" in run.stderr
+    wanted = stored(report, "web")
+    assert comes_true(lambda: backend.stacks(own("web"), "samples:count") == wanted)
+    assert not backend.stacks(own("many"), "samples:count")
+
+
+@pytest.mark.parametrize("kind", ["pyroscope", "otlp"])
+def test_no_more_labels_than_it_takes(kind, load, server, agent, report, store):
+    backend = server("pyroscope")
+    run = agent("-r", "199", "--window", "1s", "--push", backend.url(kind), *labels_more(40))
+    wait_for(lambda: len(store.windows()) >= 2)
+    end(run)
+    assert run.status == 0, run.stderr
+    assert run.stderr.count("are sent without more_") == 1
+    assert comes_true(lambda: is_same(backend, report, "cpu:nanoseconds", 199))
 
 
 def test_a_tenant(load, server, agent, store):

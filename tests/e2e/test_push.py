@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from push_servers import PATHS, Backend
+from push_servers import PATHS, Backend, read_pyroscope
 from agents import end, named, own, total, wait_for
 from conftest import wait_used
 
@@ -269,12 +269,55 @@ def test_what_is_refused_is_not_sent_again(status, outcome, busy, backend, agent
     assert run.status == 1
     assert len({request.body for request in server.seen}) == len(server.seen)
     windows = windows_with_samples(store)
-    assert len(server.seen) == len(windows)
+    series = [len(list(read_pyroscope(request.body))) for request in server.seen]
+    several = [count for count in series if count > 1]
+    if status in (400, 413):
+        # Each series of a request of several once more, alone.
+        assert len(series) == len(windows) + sum(several)
+    else:
+        assert len(series) == len(windows)
+        several = []
     samples = sum(row[1] for row in windows)
     assert summary(run, server.url()) == (0, samples)
-    assert "%d samples in %d requests: %s" % (samples, len(windows), outcome) in run.stderr
+    assert "%d samples in %d requests: %s" % (samples, len(series) - len(several), outcome) \
+        in run.stderr
     assert r"answered %d: no \x1b[2J" % status in run.stderr
     assert len(re.findall("answered %d" % status, run.stderr)) == 1
+
+
+@pytest.mark.parametrize("with_store", [True, False], ids=["store", "memory"])
+def test_one_series_is_refused(with_store, busy, any_python, target, backend, agent, profile):
+    """Pyroscope takes the others of a request, and says no word of that."""
+    target(any_python, "busy.py", environment=named("bad"))
+    server = backend("pyroscope")
+    bad, all_series = [], []
+
+    def answer(handler, request):
+        refused = [one for one in read_pyroscope(request.body)
+                   if dict(one.labels)["service_name"] == own("bad")]
+        all_series.append(len(list(read_pyroscope(request.body))))
+        bad.extend(refused if all_series[-1] == 1 else [])
+        if refused:
+            handler.reply(400, body=b"series 1 is bad")
+        else:
+            server.take(handler, request)
+    server.answer = answer
+    if with_store:
+        run = agent(*WINDOW, "--push", server.url())
+    else:
+        run = profile.start("agent", *WINDOW, "--push", server.url(), files=False)
+        run.wait_sampling()
+    wait_for(lambda: len(bad) >= 3)
+    end(run)
+    assert run.status == 1
+    refused = sum(sum(one.stacks.values()) for one in bad)
+    delivered, handed = summary(run, server.url())
+    assert max(all_series) > 1 and refused
+    assert delivered == total(server.rows()) == handed - refused
+    assert own("web") in {row[0] for row in server.rows()}
+    assert "%d samples in %d requests: refused by the backend" % (refused, len(bad)) in run.stderr
+    assert len(re.findall("series 1 is bad", run.stderr)) == 1
+    assert "delivered again" not in run.stderr
 
 
 def test_a_page_is_no_answer(busy, backend, agent):

@@ -106,6 +106,24 @@ static void what_may_pass_is_tried_again(void **state)
 	}
 }
 
+/* Of a request of several series it may be one. */
+static void a_refusal_may_be_of_a_part(void **state)
+{
+	static const long whole[] = { 302, 401, 403, 404, 405, 415, 429, 503 };
+	static const long parts[] = { 400, 413, 422, 500 };
+	char *why;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		assert_false(judged(&push_pyroscope, whole[i], "text/plain", "", &why).of_a_part);
+		free(why);
+	}
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		assert_true(judged(&push_pyroscope, parts[i], "text/plain", "", &why).of_a_part);
+		free(why);
+	}
+}
+
 static struct push_verdict unanswered(const struct push_backend *backend, bool sent, long status)
 {
 	const struct push_answer answer = {
@@ -165,6 +183,7 @@ int main(void)
 		cmocka_unit_test(what_otlp_rejects_was_refused),
 		cmocka_unit_test(what_cannot_be_mended_is_final),
 		cmocka_unit_test(what_may_pass_is_tried_again),
+		cmocka_unit_test(a_refusal_may_be_of_a_part),
 		cmocka_unit_test(nobody_knows_without_an_answer),
 		cmocka_unit_test(what_is_said_cannot_harm),
 	};

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "gunzip.h"
+#include "push/backend.h"
+#include "base/log.h"
 #include "otlp.pb-c.h"
 #include "pprof.pb-c.h"
 #include "push/backend.h"
@@ -323,6 +325,123 @@ static void otlp_has_all(void **state)
 	check_all(&push_otlp, read_otlp);
 }
 
+/* The same, of each series of a request alone. */
+static void take_split(void *context, struct body *body, uint64_t samples)
+{
+	struct received *received = context;
+	struct received alone = { .read = read_pyroscope,
+				  .sums = received->sums,
+				  .times = received->times };
+	uint64_t before = received->samples;
+
+	push_pyroscope.split(body->bytes, body->length, take, &alone);
+	received->samples += alone.samples;
+	received->requests += alone.requests;
+	assert_int_equal(received->samples, before + samples);
+	free(body->bytes);
+}
+
+static void each_series_goes_to_pyroscope_alone(void **state)
+{
+	struct push_window made = push_window__of(synthetic__machine());
+	struct received received = { .sums = json_object(), .times = json_object() };
+	json_t *wanted = sums__of_window(&made);
+
+	(void)state;
+	push_pyroscope.encode(&made.window, take_split, &received);
+	assert_int_equal(received.requests, 3);
+	assert_int_equal(received.samples, ledger__samples(made.window.ledger));
+	assert_true(json_equal(wanted, received.sums));
+	push_pyroscope.split("no request", 10, take, &received);
+	assert_int_equal(received.requests, 3);
+	json_decref(wanted);
+	json_decref(received.sums);
+	json_decref(received.times);
+	push_window__free(&made);
+}
+
+static void count_pyroscope_labels(struct received *received, const uint8_t *bytes, size_t length)
+{
+	Pyroscope__PushRequest *request = pyroscope__push_request__unpack(NULL, length, bytes);
+
+	for (size_t i = 0; i < request->n_series; i++)
+		for (size_t j = 0; j < request->series[i]->n_labels; j++)
+			sums__count(received->sums, xstrdup(request->series[i]->labels[j]->name),
+				    1);
+	pyroscope__push_request__free_unpacked(request, NULL);
+}
+
+static void count_parca_labels(struct received *received, const uint8_t *bytes, size_t length)
+{
+	json_t *request = json_loadb((const char *)bytes, length, 0, NULL), *series, *label;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(request, "series"), i, series) json_array_foreach(
+		json_object_get(json_object_get(series, "labels"), "labels"), j, label)
+		sums__count(received->sums,
+			    xstrdup(json_string_value(json_object_get(label, "name"))), 1);
+	json_decref(request);
+}
+
+static void count_otlp_labels(struct received *received, const uint8_t *bytes, size_t size)
+{
+	size_t length;
+	uint8_t *message = gunzip(bytes, size, &length);
+	Otlp__Request *request = otlp__request__unpack(NULL, length, message);
+
+	for (size_t i = 0; i < request->n_resource_profiles; i++) {
+		const Otlp__Resource *resource = request->resource_profiles[i]->resource;
+
+		for (size_t j = 0; j < resource->n_attributes; j++)
+			sums__count(received->sums, xstrdup(resource->attributes[j]->key), 1);
+	}
+	otlp__request__free_unpacked(request, NULL);
+	free(message);
+}
+
+/* {label: of how many series} of what BACKEND is sent of processes with 40 labels more. */
+static json_t *labels_sent(const struct push_backend *backend,
+			   void (*reading)(struct received *received, const uint8_t *bytes,
+					   size_t length))
+{
+	struct push_window made = push_window__of(synthetic__machine());
+	struct received received = { .read = reading, .sums = json_object() };
+	char name[2000];
+
+	for (size_t i = 0; i < made.profile->process_count; i++) {
+		for (int j = 0; j < 40; j++) {
+			snprintf(name, sizeof(name), "label_%02d", j);
+			json_object_set_new(made.labels[i], name, json_string("x"));
+		}
+		/* It would be the first of those that rules make. */
+		memset(name, 'a', LABEL_NAME_BYTES_MAX + 1);
+		name[LABEL_NAME_BYTES_MAX + 1] = '\0';
+		json_object_set_new(made.labels[i], name, json_string("x"));
+	}
+	backend->encode(&made.window, take, &received);
+	assert_int_equal(received.samples, ledger__samples(made.window.ledger));
+	push_window__free(&made);
+	return received.sums;
+}
+
+static void has_labels(json_t *sent_labels, size_t count, const char *last, const char *service)
+{
+	assert_int_equal(json_object_size(sent_labels), count);
+	assert_non_null(json_object_get(sent_labels, last));
+	assert_int_equal(json_integer_value(json_object_get(sent_labels, service)), 3);
+	json_decref(sent_labels);
+}
+
+static void no_more_labels_than_a_backend_takes(void **state)
+{
+	(void)state;
+	log__set_level(LOG_ERROR);
+	has_labels(labels_sent(&push_pyroscope, count_pyroscope_labels), 30, "label_26",
+		   "service_name");
+	has_labels(labels_sent(&push_otlp, count_otlp_labels), 26, "label_23", "service.name");
+	has_labels(labels_sent(&push_parca, count_parca_labels), 44, "label_39", "service_name");
+}
+
 static void what_otlp_rejects_is_understood(void **state)
 {
 	static const uint8_t nothing[] = { 0x0a, 0x00 };
@@ -365,6 +484,8 @@ int main(void)
 		cmocka_unit_test(pyroscope_gets_all),
 		cmocka_unit_test(parca_gets_all),
 		cmocka_unit_test(otlp_has_all),
+		cmocka_unit_test(each_series_goes_to_pyroscope_alone),
+		cmocka_unit_test(no_more_labels_than_a_backend_takes),
 		cmocka_unit_test(what_otlp_rejects_is_understood),
 		cmocka_unit_test(values_of_labels_are_short_and_plain),
 	};

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "push/batches.h"
+#include "base/log.h"
 #include "push_window.h"
 
 /* What was seen of one series. */
@@ -53,14 +54,12 @@ static void note_times(struct seen *seen, const struct batch *batch)
 	seen->batches++;
 }
 
-/* How many batches of LIMITS the window of PROFILE, which is freed, makes; nothing is lost or
- * counted twice. */
-static size_t take_apart(struct profile *profile, const struct batch_limits *limits)
+/* How many batches of LIMITS a window makes; nothing is lost or counted twice. */
+static size_t take_window_apart(const struct push_window *made, const struct batch_limits *limits)
 {
-	struct push_window made = push_window__of(profile);
-	struct batches *batches = batches__new(&made.window, limits);
+	struct batches *batches = batches__new(&made->window, limits);
 	struct seen seen = { .times = json_object() };
-	json_t *wanted = sums__of_window(&made), *got = json_object();
+	json_t *wanted = sums__of_window(made), *got = json_object();
 	const struct batch *batch;
 
 	while ((batch = batches__next(batches))) {
@@ -79,8 +78,17 @@ static size_t take_apart(struct profile *profile, const struct batch_limits *lim
 	json_decref(seen.times);
 	json_decref(wanted);
 	json_decref(got);
-	push_window__free(&made);
 	return seen.batches;
+}
+
+/* The same of the window of PROFILE, which is freed. */
+static size_t take_apart(struct profile *profile, const struct batch_limits *limits)
+{
+	struct push_window made = push_window__of(profile);
+	size_t count = take_window_apart(&made, limits);
+
+	push_window__free(&made);
+	return count;
 }
 
 static void a_series_is_what_has_the_same_labels(void **state)
@@ -88,11 +96,12 @@ static void a_series_is_what_has_the_same_labels(void **state)
 	(void)state;
 	/* worker.py, report.py and one that is only known by its command. */
 	assert_int_equal(
-		take_apart(synthetic__machine(), &(struct batch_limits){ 1, 1000, 1000000 }), 3);
+		take_apart(synthetic__machine(), &(struct batch_limits){ 1, 1000, 1000000, 0 }), 3);
 	assert_int_equal(
-		take_apart(synthetic__machine(), &(struct batch_limits){ 100, 1000, 1000000 }), 1);
+		take_apart(synthetic__machine(), &(struct batch_limits){ 100, 1000, 1000000, 0 }),
+		1);
 	assert_int_equal(
-		take_apart(synthetic__machine(), &(struct batch_limits){ 2, 1000, 1000000 }), 2);
+		take_apart(synthetic__machine(), &(struct batch_limits){ 2, 1000, 1000000, 0 }), 2);
 }
 
 /* Labels that differ where a backend is not sent them are one series: it would drop one of two. */
@@ -111,13 +120,30 @@ static void what_is_sent_alike_is_one_series(void **state)
 		profile->processes[i].short_name = profile__string(profile, name);
 		profile->processes[i].python_version = profile__string(profile, "3.12.1");
 	}
-	assert_int_equal(take_apart(profile, &(struct batch_limits){ 1, 1000, 1000000 }), 1);
+	assert_int_equal(take_apart(profile, &(struct batch_limits){ 1, 1000, 1000000, 0 }), 1);
+}
+
+/* So are those that differ where a label is left out. */
+static void labels_that_are_left_out_make_no_series(void **state)
+{
+	const struct batch_limits few = { 1, 1000, 1000000, 2 };
+	struct push_window made = push_window__of(synthetic__machine());
+
+	(void)state;
+	log__set_level(LOG_ERROR);
+	for (size_t i = 0; i < made.profile->process_count; i++) {
+		json_object_set_new(made.labels[i], "service_name", json_string("web"));
+		json_object_set_new(made.labels[i], "python_version", json_string("3.12.1"));
+		json_object_set_new(made.labels[i], "number", json_string(i % 2 ? "odd" : "even"));
+	}
+	assert_int_equal(take_window_apart(&made, &few), 1);
+	push_window__free(&made);
 }
 
 /* What was sampled of a series at another rate has another time, in each of its parts. */
 static void rates_have_times_of_their_own(void **state)
 {
-	const struct batch_limits limits = { 100, 100, 100000000 };
+	const struct batch_limits limits = { 100, 100, 100000000, 0 };
 	int64_t times[2][2], start;
 
 	(void)state;
@@ -144,13 +170,14 @@ static void limits_are_kept(void **state)
 {
 	(void)state;
 	assert_int_equal(take_apart(synthetic__tree(5000, 8, 4),
-				    &(struct batch_limits){ 1, 100, 100000000 }),
+				    &(struct batch_limits){ 1, 100, 100000000, 0 }),
 			 50);
 	assert_in_range(take_apart(synthetic__tree(5000, 8, 4),
-				   &(struct batch_limits){ 100, 100000, 20000 }),
+				   &(struct batch_limits){ 100, 100000, 20000, 0 }),
 			20, 200);
 	/* A sample that is larger than all. */
-	assert_int_equal(take_apart(synthetic__machine(), &(struct batch_limits){ 9, 1000, 1 }), 4);
+	assert_int_equal(take_apart(synthetic__machine(), &(struct batch_limits){ 9, 1000, 1, 0 }),
+			 4);
 }
 
 static void many_processes_are_few_series(void **state)
@@ -158,14 +185,14 @@ static void many_processes_are_few_series(void **state)
 	(void)state;
 	/* 20 processes a command. */
 	assert_int_equal(take_apart(synthetic__tree(3000, 200, 100),
-				    &(struct batch_limits){ 1, 100000, 100000000 }),
+				    &(struct batch_limits){ 1, 100000, 100000000, 0 }),
 			 5);
 }
 
 static void nothing_is_no_batch(void **state)
 {
 	(void)state;
-	assert_int_equal(take_apart(synthetic__new(), &(struct batch_limits){ 1, 10, 10 }), 0);
+	assert_int_equal(take_apart(synthetic__new(), &(struct batch_limits){ 1, 10, 10, 0 }), 0);
 	batches__free(NULL);
 }
 
@@ -173,7 +200,7 @@ static void hostile_names_are_kept(void **state)
 {
 	(void)state;
 	assert_in_range(
-		take_apart(synthetic__hostile(), &(struct batch_limits){ 1, 1000, 1000000 }), 10,
+		take_apart(synthetic__hostile(), &(struct batch_limits){ 1, 1000, 1000000, 0 }), 10,
 		100);
 }
 
@@ -182,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_series_is_what_has_the_same_labels),
 		cmocka_unit_test(what_is_sent_alike_is_one_series),
+		cmocka_unit_test(labels_that_are_left_out_make_no_series),
 		cmocka_unit_test(rates_have_times_of_their_own),
 		cmocka_unit_test(limits_are_kept),
 		cmocka_unit_test(many_processes_are_few_series),

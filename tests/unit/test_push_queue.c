@@ -213,6 +213,78 @@ static void the_last_may_fail_and_another_come(void **state)
 	assert_int_equal(take(test, &delivered), 4);
 }
 
+/* Parts of so many samples each, up to 0. */
+static struct push_request *make_parts(const struct test *test, const uint64_t *samples)
+{
+	struct push_request *first = NULL, **end = &first;
+
+	for (; *samples; samples++) {
+		*end = xcalloc(1, sizeof(**end));
+		(*end)->length = 10;
+		(*end)->samples = *samples;
+		(*end)->end_unix_ns = test->now.unix_ns;
+		end = &(*end)->next;
+	}
+	return first;
+}
+
+/* Before all others, and each counts for itself. */
+static void parts_are_sent_in_place_of_the_whole(void **state)
+{
+	static const uint64_t parts[] = { 1, 2, 3, 0 };
+	static const struct push_verdict refused = { .action = PUSH_SETTLE,
+						     .outcome = PUSH_REFUSED };
+	struct test *test = *state;
+
+	add(test, 33, 6);
+	add(test, 10, 7);
+	push_queue__split(test->queue, push_queue__take(test->queue, &test->now),
+			  make_parts(test, parts));
+	assert_int_equal(push_queue__length(test->queue), 4);
+	assert_int_equal(test->counts.queued_bytes, 40);
+	adds_up(test, 4);
+	assert_int_equal(take(test, &delivered), 1);
+	assert_int_equal(take(test, &refused), 2);
+	assert_int_equal(take(test, &again), 3);
+	wait(test);
+	assert_int_equal(take(test, &delivered), 3);
+	assert_int_equal(take(test, &delivered), 7);
+	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].samples, 11);
+	assert_int_equal(test->counts.outcomes[PUSH_REFUSED].samples, 2);
+	/* With nothing behind them. */
+	add(test, 33, 6);
+	push_queue__split(test->queue, push_queue__take(test->queue, &test->now),
+			  make_parts(test, parts));
+	add(test, 10, 8);
+	for (uint64_t i = 1; i <= 3; i++)
+		assert_int_equal(take(test, &delivered), i);
+	assert_int_equal(take(test, &delivered), 8);
+}
+
+/* What the backend failed on as a whole is not tried so often again in parts. */
+static void parts_have_failed_as_often(void **state)
+{
+	static const uint64_t parts[] = { 1, 2, 0 };
+	struct test *test = *state;
+	struct push_request *whole;
+
+	add(test, 20, 3);
+	for (int i = 1; i < PUSH_FAILURES_MAX; i++) {
+		wait(test);
+		whole = push_queue__take(test->queue, &test->now);
+		assert_false(push_queue__is_final(whole, &failed));
+		push_queue__settle(test->queue, whole, &failed, &test->now);
+	}
+	wait(test);
+	whole = push_queue__take(test->queue, &test->now);
+	assert_true(push_queue__is_final(whole, &failed));
+	push_queue__split(test->queue, whole, make_parts(test, parts));
+	assert_int_equal(take(test, &failed), 1);
+	assert_int_equal(take(test, &failed), 2);
+	assert_int_equal(push_queue__length(test->queue), 0);
+	assert_int_equal(test->counts.outcomes[PUSH_FAILED].requests, 2);
+}
+
 static void the_oldest_give_way(void **state)
 {
 	struct test *test = *state;
@@ -283,6 +355,8 @@ int main(void)
 		TEST(the_backend_says_when),
 		TEST(one_that_fails_lets_others_pass),
 		TEST(the_last_may_fail_and_another_come),
+		TEST(parts_are_sent_in_place_of_the_whole),
+		TEST(parts_have_failed_as_often),
 		TEST(the_oldest_give_way),
 		TEST(what_is_too_old_is_not_sent),
 		TEST(what_is_left_is_counted),

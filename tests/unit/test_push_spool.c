@@ -164,6 +164,37 @@ static void what_was_on_its_way_is_marked(void **state)
 	free_request(two);
 }
 
+/* The whole counts as long as it is there, then they do. */
+static void parts_are_kept_in_place_of_the_whole(void **state)
+{
+	struct test *test = *state;
+	struct push_request *whole = put(test, 1, 6, "all"), *later = put(test, 1, 9, "later");
+	struct push_request *parts[3];
+
+	for (unsigned int i = 0; i < 3; i++) {
+		parts[i] = make(1, i + 1, "part");
+		spool__put_part(test->spool, parts[i], whole, i + 1);
+		assert_null(parts[i]->body);
+	}
+	assert_string_equal(found(test), "6 9 ");
+	for (unsigned int i = 0; i < 3; i++) {
+		parts[i]->body = xstrdup("part");
+		spool__put_part(test->spool, parts[i], whole, i + 1);
+	}
+	spool__remove(test->spool, whole);
+	assert_string_equal(found(test), "1 2 3 9 ");
+	assert_true(spool__load(test->spool, parts[2]));
+	spool__remove(test->spool, parts[0]);
+	spool__remove(test->spool, later);
+	assert_string_equal(found(test), "2 3 ");
+	free_request(put(test, 1, 10, "the next one is none of them"));
+	assert_string_equal(found(test), "2 3 10 ");
+	for (unsigned int i = 0; i < 3; i++)
+		free_request(parts[i]);
+	free_request(whole);
+	free_request(later);
+}
+
 static void damage(struct test *test, uint64_t number, const char *how)
 {
 	char *command = xasprintf("cd %s/push && f=%016llx && %s", test->folder,
@@ -272,9 +303,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_put_is_found),	    TEST(what_was_on_its_way_is_marked),
-		TEST(what_is_broken_is_not_taken),  TEST(what_is_gone_is_not_loaded),
-		TEST(what_cannot_be_written_stays), TEST(backends_that_are_gone),
+		TEST(what_is_put_is_found),
+		TEST(what_was_on_its_way_is_marked),
+		TEST(parts_are_kept_in_place_of_the_whole),
+		TEST(what_is_broken_is_not_taken),
+		TEST(what_is_gone_is_not_loaded),
+		TEST(what_cannot_be_written_stays),
+		TEST(backends_that_are_gone),
 		TEST(a_queue_keeps_what_is_left),
 	};
 

@@ -9,14 +9,21 @@
 
 #define NS_PER_S 1000000000LL
 
-/* Of what a backend says about its refusal. */
-#define QUOTED_BYTES_MAX 200
+/* Of what a backend says about its refusal: Pyroscope begins with all labels. */
+#define QUOTED_BYTES_MAX 1000
 
 static const struct push_verdict again = { .action = PUSH_AGAIN };
 
 static struct push_verdict settle(enum push_outcome outcome)
 {
 	return (struct push_verdict){ .action = PUSH_SETTLE, .outcome = outcome };
+}
+
+static struct push_verdict of_a_part(enum push_outcome outcome)
+{
+	return (struct push_verdict){ .action = PUSH_SETTLE,
+				      .outcome = outcome,
+				      .of_a_part = true };
 }
 
 static bool is_of_type(const char *content_type, const char *wanted)
@@ -99,12 +106,15 @@ static struct push_verdict judge_status(const struct push_backend *backend,
 		return again;
 	case 504:
 		return judge_silence(backend, answer);
+	case 400:
+	case 422:
+		return of_a_part(PUSH_REFUSED);
 	case 413:
-		return settle(PUSH_TOO_LARGE);
+		return of_a_part(PUSH_TOO_LARGE);
 	default:
 		if (answer->status < 500)
 			return settle(PUSH_REFUSED);
-		return (struct push_verdict){ .action = PUSH_AGAIN_OR_FAIL };
+		return (struct push_verdict){ .action = PUSH_AGAIN_OR_FAIL, .of_a_part = true };
 	}
 }
 

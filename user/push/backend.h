@@ -28,6 +28,9 @@ struct push_backend {
 	bool repeatable;
 	/* Has TAKE take all of WINDOW, as requests of some REQUEST_BYTES at most. */
 	void (*encode)(const struct labelled_window *window, push_take *take, void *context);
+	/* Has TAKE take each series of such a request as one of its own, where the backend may
+	 * refuse some and take the others; NULL: it takes all or none, or nobody may send again. */
+	void (*split)(const void *request, size_t length, push_take *take, void *context);
 	/* How many profiles an answer with status 200 says were not taken; NULL: none ever.
 	 * *WHY is for the caller to free. */
 	int64_t (*rejected)(const void *answer, size_t length, char **why);
@@ -39,7 +42,10 @@ struct push_backend {
 #define PROFILE_BYTES 600000
 #define SAMPLES_MAX   15000
 
-/* Pyroscope refuses a value of more than 2,048 bytes. */
+/* Pyroscope refuses a series with more than 30 labels, a name of more than 1,024 bytes, and a value
+ * of more than 2,048. */
+#define LABELS_MAX	      30
+#define LABEL_NAME_BYTES_MAX  1024
 #define LABEL_VALUE_BYTES_MAX 1024
 
 /* What a backend that wants one calls these profiles. */

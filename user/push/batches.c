@@ -2,11 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash_table.h"
-#include "base/xalloc.h"
 #include "push/backend.h"
 #include "push/batches.h"
+#include "push/few_labels.h"
+#include "base/hash_table.h"
 #include "services/service.h"
+#include "base/xalloc.h"
 
 /* What a message of the encoded profile takes beside its strings, at most about. */
 #define STRING_BYTES   4
@@ -18,7 +19,7 @@
 struct series {
 	UT_hash_handle hh;
 	uint32_t number;
-	const json_t *labels;
+	json_t *labels;
 	char *text; /* key */
 };
 
@@ -67,14 +68,16 @@ static char *series_key(const json_t *labels)
 	return key;
 }
 
-static uint32_t find_series(struct batches *batches, const json_t *labels)
+static uint32_t find_series(struct batches *batches, json_t *all_labels)
 {
+	json_t *labels = few_labels__of(all_labels, batches->limits.labels);
 	char *text = series_key(labels);
 	struct series *series;
 
 	HASH_FIND_STR(batches->series, text, series);
 	if (series) {
 		free(text);
+		json_decref(labels);
 		return series->number;
 	}
 	series = xcalloc(1, sizeof(*series));
@@ -165,6 +168,7 @@ void batches__free(struct batches *batches)
 	clear_batch(batches);
 	HASH_ITER (hh, batches->series, series, next) {
 		HASH_DEL(batches->series, series);
+		json_decref(series->labels);
 		free(series->text);
 		free(series);
 	}

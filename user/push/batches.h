@@ -21,10 +21,11 @@ struct batch_limits {
 	size_t series;	/* in one batch */
 	size_t samples; /* distinct ones */
 	size_t bytes;	/* about, of what they take when encoded; one sample more may be in it */
+	size_t labels;	/* of a series; 0: any */
 };
 
 struct batch_series {
-	const json_t *labels; /* of strings; the window's */
+	const json_t *labels; /* of strings: the window's, or fewer */
 	int64_t start_unix_ns;
 };
 

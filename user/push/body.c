@@ -12,6 +12,8 @@
 #define GZIP_WINDOW_BITS (15 + 16)
 #define GZIP_MEMORY	 8
 
+#define GUNZIP_BYTES 65536
+
 uint8_t *body__extend(struct body *body, size_t length)
 {
 	uint8_t *room;
@@ -71,4 +73,21 @@ void body__gzip(struct body *body)
 	deflateEnd(&stream);
 	free(body->bytes);
 	*body = packed;
+}
+
+bool body__gunzip(struct body *body, const void *bytes, size_t length)
+{
+	z_stream stream = { .next_in = (Bytef *)bytes, .avail_in = length };
+	int result;
+
+	if (inflateInit2(&stream, GZIP_WINDOW_BITS) != Z_OK)
+		out_of_memory();
+	do {
+		stream.next_out = body__extend(body, GUNZIP_BYTES);
+		stream.avail_out = GUNZIP_BYTES;
+		result = inflate(&stream, Z_NO_FLUSH);
+		body->length -= stream.avail_out;
+	} while (result == Z_OK);
+	inflateEnd(&stream);
+	return result == Z_STREAM_END;
 }

@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_BODY_H
 #define PYBPFPROF_BODY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,5 +22,8 @@ void body__add_base64(struct body *body, const void *bytes, size_t length);
 
 /* All of BODY, gzipped, in place of what it was. */
 void body__gzip(struct body *body);
+
+/* Adds what LENGTH gzipped BYTES stand for; false where they are broken. */
+bool body__gunzip(struct body *body, const void *bytes, size_t length);
 
 #endif

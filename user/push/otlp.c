@@ -18,6 +18,10 @@
 /* One dictionary holds the names for all of them. */
 #define SERIES_MAX 1000
 
+/* What Pyroscope, which it may be, makes labels of besides: the name, two of its own, and the
+ * service's name once more. */
+#define OTHER_LABELS 4
+
 #define TRACE_ID_BYTES 16
 #define SPAN_ID_BYTES  8
 
@@ -271,7 +275,8 @@ static Otlp__Request *make_request(const struct batch *batch)
 
 static void encode(const struct labelled_window *window, push_take *take, void *context)
 {
-	const struct batch_limits limits = { SERIES_MAX, SAMPLES_MAX, PROFILE_BYTES };
+	const struct batch_limits limits = { SERIES_MAX, SAMPLES_MAX, PROFILE_BYTES,
+					     LABELS_MAX - OTHER_LABELS };
 	struct batches *batches = batches__new(window, &limits);
 	const struct batch *batch;
 

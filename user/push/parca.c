@@ -56,7 +56,7 @@ static void add_series(struct pieces *pieces, const struct batch *batch)
 
 static void encode(const struct labelled_window *window, push_take *take, void *context)
 {
-	const struct batch_limits limits = { 1, SAMPLES_MAX, PROFILE_BYTES };
+	const struct batch_limits limits = { 1, SAMPLES_MAX, PROFILE_BYTES, 0 };
 	struct batches *batches = batches__new(window, &limits);
 	struct pieces pieces = { take,	context, "{\"normalized\":true,\"series\":[", ",", "]}",
 				 { 0 }, 0 };

@@ -4,11 +4,14 @@
  *
  * A message that is written in parts, one after another, is to its reader the message
  * of all their fields: so requests are put together of messages with one series each.
+ *
+ * Of a request of several series it takes those that it can, and says 400 if there is one that it
+ * cannot, but not which.
  */
 #include <stdlib.h>
 
-#include "base/xalloc.h"
 #include "push/backend.h"
+#include "pprof.pb-c.h"
 #include "pyroscope.pb-c.h"
 
 #define NS_PER_MINUTE 60000000000LL
@@ -68,7 +71,8 @@ static void add_series(struct pieces *pieces, const struct batch *batch)
 
 static void encode(const struct labelled_window *window, push_take *take, void *context)
 {
-	const struct batch_limits limits = { 1, SAMPLES_MAX, PROFILE_BYTES };
+	/* One more is the profile's name. */
+	const struct batch_limits limits = { 1, SAMPLES_MAX, PROFILE_BYTES, LABELS_MAX - 1 };
 	struct batches *batches = batches__new(window, &limits);
 	struct pieces pieces = { take, context, "", "", "", { 0 }, 0 };
 	const struct batch *batch;
@@ -77,6 +81,42 @@ static void encode(const struct labelled_window *window, push_take *take, void *
 		add_series(&pieces, batch);
 	pieces__end(&pieces);
 	batches__free(batches);
+}
+
+/* How many samples there are in a gzipped pprof file. */
+static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
+{
+	struct body body = { 0 };
+	Pprof__Profile *profile = NULL;
+	uint64_t samples = 0;
+
+	if (body__gunzip(&body, gzipped->data, gzipped->len))
+		profile = pprof__profile__unpack(NULL, body.length, body.bytes);
+	for (size_t i = 0; profile && i < profile->n_sample; i++)
+		samples += (uint64_t)profile->sample[i]->value[0];
+	if (profile)
+		pprof__profile__free_unpacked(profile, NULL);
+	free(body.bytes);
+	return samples;
+}
+
+static void split(const void *bytes, size_t length, push_take *take, void *context)
+{
+	Pyroscope__PushRequest *request = pyroscope__push_request__unpack(NULL, length, bytes);
+
+	for (size_t i = 0; request && i < request->n_series; i++) {
+		Pyroscope__PushRequest alone = PYROSCOPE__PUSH_REQUEST__INIT;
+		struct body body = { 0 };
+
+		alone.n_series = 1;
+		alone.series = &request->series[i];
+		pyroscope__push_request__pack(
+			&alone,
+			body__extend(&body, pyroscope__push_request__get_packed_size(&alone)));
+		take(context, &body, samples_of(&alone.series[0]->samples[0]->raw_profile));
+	}
+	if (request)
+		pyroscope__push_request__free_unpacked(request, NULL);
 }
 
 static const char *const answers[] = { "application/proto", NULL };
@@ -89,4 +129,5 @@ const struct push_backend push_pyroscope = {
 	.age_max_ns = 59 * NS_PER_MINUTE, /* it refuses what is an hour old */
 	.repeatable = true,		  /* the same labels and time count once */
 	.encode = encode,
+	.split = split,
 };

@@ -146,6 +146,39 @@ static int64_t pause_ns(struct push_queue *queue, unsigned int failures, int64_t
 	return half + (int64_t)(draw(queue) % (uint64_t)half);
 }
 
+bool push_queue__is_final(const struct push_request *request, const struct push_verdict *verdict)
+{
+	return verdict->action == PUSH_SETTLE || (verdict->action == PUSH_AGAIN_OR_FAIL &&
+						  request->failures + 1 == PUSH_FAILURES_MAX);
+}
+
+void push_queue__split(struct push_queue *queue, struct push_request *request,
+		       struct push_request *parts)
+{
+	struct push_counts *counts = queue->counts;
+	struct push_request **end = &parts;
+	uint64_t more = 0;
+
+	queue->on_its_way = NULL;
+	counts->queued_bytes -= request->length;
+	for (; *end; end = &(*end)->next) {
+		/* A backend that fails on all does so once more on each. */
+		(*end)->failures = request->failures;
+		counts->queued_bytes += (*end)->length;
+		queue->length++;
+		more += *end != parts;
+	}
+	counts->taken.requests += more;
+	counts->handed.requests += more;
+	*end = queue->first;
+	if (!queue->first)
+		queue->last = end;
+	queue->first = parts;
+	spool__remove(queue->limits.spool, request);
+	free(request->body);
+	free(request);
+}
+
 void push_queue__settle(struct push_queue *queue, struct push_request *request,
 			const struct push_verdict *verdict, const struct push_moment *now)
 {
@@ -162,10 +195,11 @@ void push_queue__settle(struct push_queue *queue, struct push_request *request,
 		put_first(queue, request);
 		return;
 	case PUSH_AGAIN_OR_FAIL:
-		if (++request->failures == PUSH_FAILURES_MAX) {
+		if (push_queue__is_final(request, verdict)) {
 			end_request(queue, request, PUSH_FAILED);
 			return;
 		}
+		request->failures++;
 		request->not_before_ns = now->monotonic_ns + pause_ns(queue, request->failures,
 								      verdict->retry_after_ns);
 		put_last(queue, request);

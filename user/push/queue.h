@@ -10,6 +10,7 @@
 #ifndef PYBPFPROF_PUSH_QUEUE_H
 #define PYBPFPROF_PUSH_QUEUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ struct push_request {
 	int64_t end_unix_ns; /* of its window */
 	int64_t not_before_ns;
 	unsigned int failures; /* of its own */
+	bool is_part;	       /* of one that the backend did not take as a whole */
 };
 
 /* Since some moment in the past, and since 1970. */
@@ -53,6 +55,7 @@ struct push_verdict {
 	enum push_action action;
 	enum push_outcome outcome; /* of PUSH_SETTLE */
 	int64_t retry_after_ns;	   /* not sooner than that, by the backend's own word; 0: none */
+	bool of_a_part;		   /* it may be true of some of its series alone */
 };
 
 #define PUSH_PAUSE_MIN_NS	500000000LL
@@ -76,6 +79,13 @@ void push_queue__add(struct push_queue *queue, struct push_request *request);
 struct push_request *push_queue__take(struct push_queue *queue, const struct push_moment *now);
 void push_queue__settle(struct push_queue *queue, struct push_request *request,
 			const struct push_verdict *verdict, const struct push_moment *now);
+
+/* Whether VERDICT is the last one of REQUEST. */
+bool push_queue__is_final(const struct push_request *request, const struct push_verdict *verdict);
+
+/* In place of push_queue__settle: PARTS, which are all of REQUEST, are sent before all others. */
+void push_queue__split(struct push_queue *queue, struct push_request *request,
+		       struct push_request *parts);
 
 /* The monotonic time at which there is one to take, or one is too old; INT64_MAX: none. */
 int64_t push_queue__due(const struct push_queue *queue);

@@ -5,15 +5,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "base/now.h"
-#include "base/xalloc.h"
 #include "push/attempt.h"
 #include "push/handover.h"
+#include "base/log.h"
+#include "base/now.h"
+#include "system/own_memory.h"
+#include "push/parts.h"
 #include "push/queue.h"
 #include "push/sender.h"
-#include "system/own_memory.h"
 #include "system/unprivileged.h"
+#include "base/xalloc.h"
 
 #define NS_PER_MS 1000000LL
 
@@ -167,12 +168,15 @@ static void receive(struct sender *sender)
 	sender->end_ns = now_ns() + SENDER_GRACE_NS;
 }
 
-/* Says what goes wrong when that begins, and when it is over. */
+/* Says what goes wrong when that begins, and when it is over: not while parts are sent of what was
+ * refused. */
 static void judge(struct line *line, const struct push_verdict *verdict, const char *why)
 {
 	const char *url = line->destination->url.given;
 	bool delivered = verdict->action == PUSH_SETTLE && verdict->outcome == PUSH_DELIVERED;
 
+	if (delivered && line->request->is_part)
+		return;
 	if (delivered && line->failing)
 		log__info("%s: profiles are delivered again", url);
 	if (!delivered && !line->failing)
@@ -185,11 +189,33 @@ static void judge(struct line *line, const struct push_verdict *verdict, const c
 	line->failing = !delivered;
 }
 
+/* Has each series be sent alone, where all that is known is that one was not taken. */
+static bool split(struct sender *sender, struct line *line, const struct push_verdict *verdict,
+		  const char *why)
+{
+	const struct push_destination *destination = line->destination;
+	struct push_request *parts;
+
+	if (!verdict->of_a_part || !push_queue__is_final(line->request, verdict))
+		return false;
+	parts = push_parts__of(destination->url.backend, sender->spool, line->request);
+	if (!parts)
+		return false;
+	log__debug("%s: %s; each series is sent alone", destination->url.given, why);
+	push_queue__split(line->queue, line->request, parts);
+	line->request = NULL;
+	return true;
+}
+
 static void settle(struct sender *sender, struct line *line, const struct push_verdict *verdict,
 		   char *why)
 {
 	struct push_moment now = moment();
 
+	if (split(sender, line, verdict, why)) {
+		free(why);
+		return;
+	}
 	if (verdict->action != PUSH_SETTLE)
 		spool__rest(sender->spool, line->request);
 	judge(line, verdict, why ? why : "nothing was said");

@@ -20,12 +20,15 @@
 #define SENT	  ".sent"
 
 /* Changes with the files, and with what requests to a kind of backend are made of. */
-#define MAGIC 0x31687375706e7970ULL
+#define MAGIC 0x32687375706e7970ULL
+
+/* A request's number is a multiple of this, to which its parts add theirs. */
+#define PARTS 0x10000ULL
 
 /* What a file begins with; the destination's URL and the body follow. */
 struct head {
 	uint64_t magic;
-	uint64_t number; /* counts up */
+	uint64_t number; /* counts up, by PARTS */
 	uint64_t samples;
 	int64_t end_unix_ns;
 	uint64_t url_length, length;
@@ -193,19 +196,27 @@ static struct push_request *read_head(const struct spool *spool, const char *nam
 	return request;
 }
 
+static bool is_part_of(uint64_t number, uint64_t whole)
+{
+	return !(whole % PARTS) && number != whole && number - number % PARTS == whole;
+}
+
 void spool__find(struct spool *spool,
 		 void (*take)(void *context, struct push_request *request, bool sent),
 		 void *context)
 {
 	size_t count = 0, removed = 0;
 	struct name *names = spool ? list(spool, &count) : NULL;
+	uint64_t whole = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct push_request *request = read_head(spool, names[i].text);
 		bool sent = strstr(names[i].text, SENT);
 
-		if (request && strcmp(name_of(request->file, sent).text, names[i].text) == 0) {
+		if (request && strcmp(name_of(request->file, sent).text, names[i].text) == 0 &&
+		    !is_part_of(request->file, whole)) {
 			spool->last = request->file;
+			whole = request->file;
 			request->marked = sent;
 			take(context, request, sent);
 			continue;
@@ -241,11 +252,9 @@ static bool write_file(const struct spool *spool, const struct push_request *req
 				    name_of(request->file, false).text);
 }
 
-void spool__put(struct spool *spool, struct push_request *request)
+static void put(struct spool *spool, struct push_request *request, uint64_t number)
 {
-	if (!spool)
-		return;
-	request->file = ++spool->last;
+	request->file = number;
 	if (write_file(spool, request)) {
 		free(request->body);
 		request->body = NULL;
@@ -259,6 +268,21 @@ void spool__put(struct spool *spool, struct push_request *request)
 	unlinkat(spool->folder, UNWRITTEN, 0);
 	request->file = 0;
 	spool->failing = true;
+}
+
+void spool__put(struct spool *spool, struct push_request *request)
+{
+	if (!spool)
+		return;
+	spool->last += PARTS - spool->last % PARTS;
+	put(spool, request, spool->last);
+}
+
+void spool__put_part(struct spool *spool, struct push_request *part,
+		     const struct push_request *whole, unsigned int number)
+{
+	if (spool && whole->file)
+		put(spool, part, whole->file + number);
 }
 
 bool spool__load(struct spool *spool, struct push_request *request)

@@ -34,6 +34,11 @@ void spool__find(struct spool *spool,
 /* Takes REQUEST's body to disk; where it cannot, that is said when it begins, and it stays. */
 void spool__put(struct spool *spool, struct push_request *request);
 
+/* The same of a part of WHOLE, where that is on disk: NUMBER, from 1.  Parts count once WHOLE is
+ * removed. */
+void spool__put_part(struct spool *spool, struct push_request *part,
+		     const struct push_request *whole, unsigned int number);
+
 /* Brings the body of a request that is on disk back; false where it is not to be had. */
 bool spool__load(struct spool *spool, struct push_request *request);
 
