@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import time
 import urllib.request
 
@@ -152,6 +153,33 @@ def test_what_is_left_is_kept(busy, backend, agent, store):
     stored = sum(row[1] for row in store.check().values())
     assert summary(run, server.url()) == (stored, stored)
     assert total(server.rows()) == stored and not spooled(store)
+
+
+# What a file begins with: magic, number, samples, start of the window, lengths.
+HEAD = struct.Struct("=QQQqQQ")
+
+
+def test_what_began_too_long_ago_is_not_sent(busy, backend, agent, store):
+    """Pyroscope looks at when a profile begins."""
+    server = backend("pyroscope")
+    server.stop()
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(store.windows()) >= 3)
+    end(run)
+    path = os.path.join(store.folder, "push", min(spooled(store)))
+    with open(path, "r+b") as file:
+        magic, number, samples, start, *lengths = HEAD.unpack(file.read(HEAD.size))
+        assert start == store.select("SELECT min(start_ns) FROM windows WHERE samples")[0][0]
+        file.seek(0)
+        file.write(HEAD.pack(magic, number, samples, start - 59 * 60 * 10**9, *lengths))
+    server.start()
+    run = agent(*WINDOW, "--push", server.url())
+    wait_for(lambda: len(server.taken) > 4)
+    end(run)
+    assert run.status == 1
+    assert "%d samples in 1 requests: too old for the backend" % samples in run.stderr
+    stored = sum(row[1] for row in store.check().values())
+    assert summary(run, server.url()) == (stored - samples, stored)
 
 
 def test_what_nobody_wants_any_more_is_removed(busy, backend, agent, store):

@@ -116,6 +116,28 @@ static void what_is_behind_a_url_is_its_own(void **state)
 	assert_int_equal(list.count, 0);
 }
 
+static void windows_that_are_too_long_are_refused(void **state)
+{
+	static const char *const limited[] = { "pyroscope+http://a", "otlp+http://a" };
+	const int64_t minute_ns = 60000000000;
+	struct push_destinations list = { 0 };
+	char *wrong;
+
+	(void)state;
+	assert_null(push_destinations__check_window(&list, 60 * minute_ns));
+	assert_null(push_destinations__add(&list, "parca+http://a"));
+	assert_null(push_destinations__check_window(&list, 60 * minute_ns));
+	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
+		assert_null(push_destinations__add(&list, limited[i]));
+		assert_null(push_destinations__check_window(&list, 58 * minute_ns));
+		wrong = push_destinations__check_window(&list, 59 * minute_ns);
+		assert_non_null(strstr(wrong, limited[i]));
+		assert_non_null(strstr(wrong, "began 59 minutes ago"));
+		free(wrong);
+		push_destinations__free(&list);
+	}
+}
+
 static void what_is_wrong_behind_it_is_said(void **state)
 {
 	static const char *const cases[][2] = {
@@ -286,6 +308,7 @@ int main(void)
 		cmocka_unit_test(urls_are_completed),
 		cmocka_unit_test(what_is_no_url_is_refused),
 		cmocka_unit_test(what_is_behind_a_url_is_its_own),
+		cmocka_unit_test(windows_that_are_too_long_are_refused),
 		cmocka_unit_test(what_is_wrong_behind_it_is_said),
 		cmocka_unit_test(metrics_have_all_of_it),
 		cmocka_unit_test(credentials_are_read),

@@ -67,7 +67,7 @@ static void add(struct test *test, size_t length, uint64_t samples)
 	request->body = xmalloc(length);
 	request->length = length;
 	request->samples = samples;
-	request->end_unix_ns = test->now.unix_ns;
+	request->start_unix_ns = test->now.unix_ns;
 	push_count__add(&test->counts.handed, samples);
 	push_queue__add(test->queue, request);
 }
@@ -222,7 +222,7 @@ static struct push_request *make_parts(const struct test *test, const uint64_t *
 		*end = xcalloc(1, sizeof(**end));
 		(*end)->length = 10;
 		(*end)->samples = *samples;
-		(*end)->end_unix_ns = test->now.unix_ns;
+		(*end)->start_unix_ns = test->now.unix_ns;
 		end = &(*end)->next;
 	}
 	return first;

@@ -80,7 +80,7 @@ static struct push_request *make(uint32_t destination, uint64_t samples, const c
 
 	request->destination = destination;
 	request->samples = samples;
-	request->end_unix_ns = 5 * SECOND;
+	request->start_unix_ns = 5 * SECOND;
 	request->body = xstrdup(body);
 	request->length = strlen(body);
 	return request;
@@ -131,7 +131,7 @@ static void what_is_put_is_found(void **state)
 	free_request(put(test, 1, 2, "two, of another backend"));
 	assert_string_equal(found(test), "1 2 ");
 	assert_int_equal(test->last->destination, 1);
-	assert_int_equal(test->last->end_unix_ns, 5 * SECOND);
+	assert_int_equal(test->last->start_unix_ns, 5 * SECOND);
 	assert_int_equal(test->last->length, strlen("two, of another backend"));
 	assert_true(spool__load(test->spool, test->last));
 	assert_memory_equal(test->last->body, "two, of another backend", test->last->length);

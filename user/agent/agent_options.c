@@ -303,9 +303,17 @@ static bool is_to_be_asked(const struct agent_options *options)
 /* What is neither an option's nor a default. */
 static enum exit_status complete(struct agent_options *options)
 {
+	char *wrong = push_destinations__check_window(&options->pushed,
+						      (int64_t)(options->window_s * NS_PER_S));
+
 	uname(&options->machine);
 	if (!options->node)
 		options->node = options->machine.nodename;
+	if (wrong) {
+		log__error("%s", wrong);
+		free(wrong);
+		return STATUS_USAGE;
+	}
 	if (options->help || options->print_config || options->folder || options->pushed.count ||
 	    is_to_be_asked(options))
 		return STATUS_WRITTEN;

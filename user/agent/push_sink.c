@@ -79,7 +79,7 @@ static void push__free(struct push *push)
 struct taker {
 	struct push *push;
 	const struct push_backend *backend;
-	int64_t end_unix_ns;
+	int64_t start_unix_ns;
 };
 
 static void take_request(void *context, struct body *body, uint64_t samples)
@@ -88,7 +88,7 @@ static void take_request(void *context, struct body *body, uint64_t samples)
 	struct push *push = taker->push;
 
 	for (size_t i = 0; i < push->destinations->count; i++) {
-		const struct handover handover = { i, taker->end_unix_ns, samples, body->length };
+		const struct handover handover = { i, taker->start_unix_ns, samples, body->length };
 		int error;
 
 		if (push->destinations->list[i].url.backend != taker->backend)
@@ -118,7 +118,7 @@ static char *take(void *context, const struct labelled_window *window)
 
 	push->error = 0;
 	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
-		struct taker taker = { push, *backend, window->end_unix_ns };
+		struct taker taker = { push, *backend, window->start_unix_ns };
 
 		for (const struct labelled_window *rate = window; rate; rate = rate->next)
 			if (is_used(push, *backend))

@@ -23,7 +23,7 @@ struct push_backend {
 	const char *content_type;
 	const char *content_encoding; /* NULL: none */
 	const char *const *answers;   /* the content types of its answers, up to NULL */
-	int64_t age_max_ns;	      /* of a window's end, for it to be taken; 0: any */
+	int64_t age_max_ns;	      /* of a window's start, for it to be taken; 0: any */
 	/* Whether what was sent twice counts once. */
 	bool repeatable;
 	/* Has TAKE take all of WINDOW, as requests of some REQUEST_BYTES at most. */

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct handover {
-	uint32_t destination; /* its number */
-	int64_t end_unix_ns;  /* of the window */
+	uint32_t destination;  /* its number */
+	int64_t start_unix_ns; /* of the window */
 	uint64_t samples;
 	uint64_t length; /* of the body */
 };

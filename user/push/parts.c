@@ -20,7 +20,7 @@ static void take_part(void *context, struct body *body, uint64_t samples)
 	part->length = body->length;
 	part->destination = parts->whole->destination;
 	part->samples = samples;
-	part->end_unix_ns = parts->whole->end_unix_ns;
+	part->start_unix_ns = parts->whole->start_unix_ns;
 	part->is_part = true;
 	*parts->end = part;
 	parts->end = &part->next;

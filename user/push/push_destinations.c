@@ -13,6 +13,8 @@
 #define TIMEOUT_S_MIN 0.1
 #define TIMEOUT_S_MAX 600.0
 
+#define NS_PER_MINUTE 60e9
+
 /* What is in a file may change; that it can be read is wanted from the start. */
 static char *take_file(const char **file, const char *value)
 {
@@ -119,6 +121,23 @@ char *push_destinations__add(struct push_destinations *destinations, const char 
 	destinations->list = xreallocarray(destinations->list, destinations->count + 1,
 					   sizeof(*destinations->list));
 	destinations->list[destinations->count++] = added;
+	return NULL;
+}
+
+/* A profile has the time at which its window begins. */
+char *push_destinations__check_window(const struct push_destinations *destinations,
+				      int64_t length_ns)
+{
+	for (size_t i = 0; i < destinations->count; i++) {
+		const struct destination_url *url = &destinations->list[i].url;
+		int64_t age_max_ns = url->backend->age_max_ns;
+
+		if (age_max_ns && length_ns >= age_max_ns)
+			return xasprintf("%s takes nothing that began %g minutes ago, as each "
+					 "window of that length did at its end: --window has to "
+					 "be shorter",
+					 url->given, (double)age_max_ns / NS_PER_MINUTE);
+	}
 	return NULL;
 }
 

@@ -26,6 +26,10 @@ struct push_destinations {
  * be, and its limits: token=FILE user=FILE ca=FILE tenant=ID queue=SIZE timeout=TIME.  NULL, or
  * what is wrong and what mends it, which the caller frees. */
 char *push_destinations__add(struct push_destinations *destinations, const char *text);
+
+/* NULL, or why no window of LENGTH_NS can be pushed to one of them, which the caller frees. */
+char *push_destinations__check_window(const struct push_destinations *destinations,
+				      int64_t length_ns);
 void push_destinations__free(struct push_destinations *destinations);
 
 #endif

@@ -106,7 +106,7 @@ static void drop_too_old(struct push_queue *queue, int64_t now_unix_ns)
 	struct push_request **at = &queue->first;
 
 	while (queue->limits.age_max_ns && *at) {
-		if (now_unix_ns - (*at)->end_unix_ns > queue->limits.age_max_ns)
+		if (now_unix_ns - (*at)->start_unix_ns > queue->limits.age_max_ns)
 			end_request(queue, unlink_at(queue, at), PUSH_TOO_OLD);
 		else
 			at = &(*at)->next;

@@ -19,7 +19,7 @@
 
 struct push_limits {
 	uint64_t bytes;	    /* of all bodies */
-	int64_t age_max_ns; /* of a window's end when it is sent; 0: any */
+	int64_t age_max_ns; /* of a window's start when it is sent; 0: any */
 	/* Where they wait; NULL: in memory. */
 	struct spool *spool;
 	bool repeatable; /* whether what was on its way may be sent again */
@@ -33,7 +33,7 @@ struct push_request {
 	bool marked;	      /* and its name says that it is on its way */
 	size_t length;
 	uint64_t samples;
-	int64_t end_unix_ns; /* of its window */
+	int64_t start_unix_ns; /* of its window */
 	int64_t not_before_ns;
 	unsigned int failures; /* of its own */
 	bool is_part;	       /* of one that the backend did not take as a whole */

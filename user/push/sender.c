@@ -142,7 +142,7 @@ static void queue_up(struct sender *sender, const struct handover *handover, voi
 	request->destination = handover->destination;
 	request->length = handover->length;
 	request->samples = handover->samples;
-	request->end_unix_ns = handover->end_unix_ns;
+	request->start_unix_ns = handover->start_unix_ns;
 	push_count__add(&line->counts->taken, handover->samples);
 	spool__put(sender->spool, request);
 	push_queue__add(line->queue, request);

@@ -30,7 +30,7 @@ struct head {
 	uint64_t magic;
 	uint64_t number; /* counts up, by PARTS */
 	uint64_t samples;
-	int64_t end_unix_ns;
+	int64_t start_unix_ns;
 	uint64_t url_length, length;
 };
 
@@ -189,7 +189,7 @@ static struct push_request *read_head(const struct spool *spool, const char *nam
 			request->file = head.number;
 			request->length = head.length;
 			request->samples = head.samples;
-			request->end_unix_ns = head.end_unix_ns;
+			request->start_unix_ns = head.start_unix_ns;
 		}
 	}
 	close(fd);
@@ -236,7 +236,7 @@ static bool write_file(const struct spool *spool, const struct push_request *req
 {
 	const char *url = spool->destinations->list[request->destination].url.given;
 	const struct head head = {
-		MAGIC,	     request->file,  request->samples, request->end_unix_ns,
+		MAGIC,	     request->file,  request->samples, request->start_unix_ns,
 		strlen(url), request->length
 	};
 	int fd = openat(spool->folder, UNWRITTEN,
