@@ -263,7 +263,7 @@ def test_slow_clients_delay_nothing(any_python, target, site, store):
             # Less than what one of the others may take.
             assert time.monotonic() - started < 10
         wait_for(lambda: len(store.windows()) > before + 3)
-        # More than one address may have: the rest is refused, and the agent goes on.
+        # More than there may be: the first ones go, and the agent goes on.
         for _ in range(40):
             with contextlib.suppress(OSError):
                 stack.enter_context(socket.create_connection(("127.0.0.1", pages.port), 1))
@@ -272,6 +272,60 @@ def test_slow_clients_delay_nothing(any_python, target, site, store):
     wait_for(lambda: pages.status_of("healthz") == 200)
     end(pages.run)
     assert pages.run.status == 0, pages.run.stderr
+
+
+# Of one: a request that does not end, or answers, of some megabytes together, that nobody reads.
+SLOW_REQUESTS = {"asking": b"GET /",
+                 "taking": b"GET /flamegraph HTTP/1.1\r\nHost: localhost\r\n\r\n" * 300}
+
+
+@pytest.mark.parametrize("slow", SLOW_REQUESTS)
+def test_slow_clients_keep_nobody_out(slow, site):
+    """More than may be connected, from several addresses, each with a byte now and then."""
+    pages = site()
+    with contextlib.ExitStack() as stack:
+        def connect(number):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.bind(("127.0.0.%d" % (2 + number % 16), 0))
+            client.settimeout(30)
+            client.connect(("127.0.0.1", pages.port))
+            client.sendall(SLOW_REQUESTS[slow])
+            if slow == "taking":
+                assert client.recv(1)
+            client.setblocking(False)
+            return client
+
+        clients = [connect(number) for number in range(80)]
+        for _ in range(5):
+            # As the kubelet waits for it.
+            assert pages.get("healthz", timeout=5) == b"ok\n"
+            for number, client in enumerate(clients):
+                try:
+                    client.send(b"x")
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    clients[number] = connect(number)
+    end(pages.run)
+    assert pages.run.status == 0, pages.run.stderr
+
+
+def test_a_request_has_so_long_to_be_complete(site):
+    """In all: each byte of it is not one more beginning."""
+    pages = site()
+    with socket.create_connection(("127.0.0.1", pages.port)) as client:
+        client.sendall(b"GET /")
+        client.settimeout(1)
+        deadline = time.monotonic() + 120
+        answer = None
+        while answer is None:
+            assert time.monotonic() < deadline
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                client.sendall(b"x")
+                answer = client.recv(1)
+        assert answer == b""
+    end(pages.run)
 
 
 @pytest.mark.parametrize("request_bytes", [

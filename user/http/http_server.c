@@ -10,29 +10,28 @@
 
 #include <microhttpd.h>
 
+#include "http/http_connections.h"
+#include "http/http_server.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "http/http_server.h"
 
-#define CONNECTIONS_MAX	  32
-#define PER_ADDRESS_MAX	  16
+/* The library's own limit, at which it takes nobody: those that are made to go are still counted
+ * there for a turn, in which it takes up to ten. */
+#define CONNECTIONS_LIMIT (2 * HTTP_CONNECTIONS_MAX)
 #define REQUEST_BYTES_MAX (16 * 1024)
-
-/* Of a client that sends, or takes, nothing. */
-#define IDLE_S 15
-
-#define NS_PER_MS 1000000LL
 
 struct http_server {
 	const struct http_route *routes;
 	void *context;
 	struct MHD_Daemon *daemon;
+	struct http_connections connections;
 	int fd; /* the daemon's */
 	bool is_local;
 };
 
 /* From its first line to the end of its answer. */
 struct http_request {
+	struct http_server *server;
 	struct MHD_Connection *connection;
 	bool waiting; /* it is answered later */
 	struct MHD_Response *response;
@@ -44,6 +43,14 @@ struct http_request {
 const char *http_request__parameter(const struct http_request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static void enter(struct http_request *request, enum http_stage stage)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	http_connections__enter(&request->server->connections, info->socket_context, stage);
 }
 
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
@@ -72,6 +79,7 @@ void http_request__reply(struct http_request *request, unsigned int status, cons
 	if (!request->waiting)
 		return;
 	request->waiting = false;
+	enter(request, HTTP_TAKING);
 	MHD_resume_connection(request->connection);
 }
 
@@ -87,6 +95,7 @@ void http_request__wait(struct http_request *request, void (*gone)(void *context
 	request->waiting = true;
 	request->gone = gone;
 	request->context = context;
+	enter(request, HTTP_WAITING);
 	MHD_suspend_connection(request->connection);
 }
 
@@ -113,12 +122,13 @@ static bool is_read(const char *method)
 	       strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
-static void dispatch(const struct http_server *server, struct http_request *request,
-		     const char *path)
+static void dispatch(struct http_request *request, const char *path)
 {
+	const struct http_server *server = request->server;
 	const char *host = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND,
 						       MHD_HTTP_HEADER_HOST);
 
+	enter(request, HTTP_TAKING);
 	if (server->is_local && host && !is_own_name(host)) {
 		refuse(request, MHD_HTTP_FORBIDDEN, "name an address, or localhost");
 		return;
@@ -156,6 +166,7 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 	(void)body;
 	if (!request) {
 		request = *state = xcalloc(1, sizeof(*request));
+		request->server = context;
 		request->connection = connection;
 		if (is_read(method))
 			return MHD_YES;
@@ -166,7 +177,7 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 	if (*body_length)
 		return MHD_NO;
 	if (!request->response && !request->waiting)
-		dispatch(context, request, path);
+		dispatch(request, path);
 	return request->waiting ? MHD_YES : send_answer(request);
 }
 
@@ -180,12 +191,29 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 	(void)how;
 	if (!request)
 		return;
+	/* For the next one. */
+	enter(request, HTTP_ASKING);
 	if (request->waiting)
 		request->gone(request->context);
 	if (request->response)
 		MHD_destroy_response(request->response);
 	free(request);
 	*state = NULL;
+}
+
+/* What the library calls when somebody has come, or gone. */
+static void note_connection(void *context, struct MHD_Connection *connection, void **state,
+			    enum MHD_ConnectionNotificationCode what)
+{
+	struct http_server *server = context;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		*state = http_connections__begin(
+			&server->connections,
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+				->connect_fd);
+	else
+		http_connections__end(&server->connections, *state);
 }
 
 static void log_problem(void *context, const char *format, va_list arguments)
@@ -218,7 +246,7 @@ static int listen_on(const struct addrinfo *address)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, address->ai_addr, address->ai_addrlen) && !listen(fd, CONNECTIONS_MAX))
+	if (!bind(fd, address->ai_addr, address->ai_addrlen) && !listen(fd, SOMAXCONN))
 		return fd;
 	error = errno;
 	close(fd);
@@ -273,10 +301,9 @@ static char *start_daemon(struct http_server *server, int fd)
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
 		take_request, server, MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)PER_ADDRESS_MAX,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S, MHD_OPTION_END);
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, server, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)CONNECTIONS_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)REQUEST_BYTES_MAX, MHD_OPTION_END);
 	if (!server->daemon) {
 		close(fd);
 		return xstrdup("the HTTP server cannot be started");
@@ -330,9 +357,12 @@ int http_server__fd(const struct http_server *server)
 int64_t http_server__serve(struct http_server *server)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
+	int64_t wait_ns;
 
 	MHD_run(server->daemon);
-	if (MHD_get_timeout(server->daemon, &wait_ms) != MHD_YES)
-		return INT64_MAX;
-	return wait_ms < INT32_MAX ? (int64_t)wait_ms * NS_PER_MS : INT64_MAX;
+	wait_ns = http_connections__expire(&server->connections);
+	/* There is more to do at once. */
+	if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES && !wait_ms)
+		return 0;
+	return wait_ns;
 }
