@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "push/backend.h"
+#include "base/xalloc.h"
 #include "pprof.pb-c.h"
 #include "pyroscope.pb-c.h"
 
