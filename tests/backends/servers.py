@@ -121,11 +121,11 @@ def field(which, value):
 class Server:
     """A server of NAME that runs in FOLDER, ready."""
 
-    def __init__(self, name, folder, options=(), headers=()):
+    def __init__(self, name, folder, options=(), headers=(), parca_config=PARCA_CONFIG):
         self.name, self.folder, self.headers = name, str(folder), dict(headers)
         self.port = free_port()
         with open(os.path.join(self.folder, "parca.yaml"), "w", encoding="ascii") as config:
-            config.write(PARCA_CONFIG)
+            config.write(parca_config)
         write_collector_config(self.folder, self.port)
         self.log = open(os.path.join(self.folder, "log"), "wb")
         self.process = subprocess.Popen([build_backends.program_of(name), *ARGUMENTS[name](self.port, options)],
@@ -188,11 +188,14 @@ class Server:
                               field(1, which) + field(2, selector) +
                               field(3, now_ms - HOUR_S * 1000) + field(4, now_ms + 60000))
             return push_servers.read_merged(merged)
+        return self.parca_stacks(query % (of_type, ":delta", service))
+
+    def parca_stacks(self, query):
+        """The same of what a Parca has, by its own query."""
         moments = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
                    for seconds in (-HOUR_S, 60)]
         answer = self.get("/api/profiles/query?" + urllib.parse.urlencode({
-            "mode": "MODE_MERGE", "report_type": "REPORT_TYPE_PPROF",
-            "merge.query": query % (of_type, ":delta", service),
+            "mode": "MODE_MERGE", "report_type": "REPORT_TYPE_PPROF", "merge.query": query,
             "merge.start": moments[0], "merge.end": moments[1]}))
         # What it does not have is answered with a page.
         return push_servers.read_merged(base64.b64decode(json.loads(answer)["pprof"])) \

@@ -207,18 +207,6 @@ def test_profile(any_python, target, site, require, tmp_path):
     end(pages.run)
 
 
-def test_go_fetches_a_profile(any_python, target, site, require, tmp_path):
-    target(any_python, "busy.py", environment=named("web"))
-    pages = site("-r", "199")
-    text = subprocess.check_output(
-        [require("go"), "tool", "pprof", "-top",
-         "http://%s/debug/pprof/profile?seconds=1" % pages.address],
-        env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)),
-        stderr=subprocess.DEVNULL).decode("utf-8")
-    assert "Type: cpu" in text
-    end(pages.run)
-
-
 def test_too_many_profiles(site):
     pages = site()
     answers = []

@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The examples of deploy/examples, with the very programs that they are for."""
 
-import json
 import os
 import re
 import shutil
 import signal
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
 import pytest
 
-from agents import named, own, wait_for
-from conftest import PATIENCE, PROGRAMS, ROOT
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpreters"))
-from debian import CACHE  # noqa: E402
+from agents import end, named, own, wait_for
+from conftest import PROGRAMS, ROOT
+from scrapes import asking, lived_inside
+from test_agent_http import site  # noqa: F401 (fixture)
+from test_push import summed
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import build_backends  # noqa: E402
@@ -30,46 +23,37 @@ pytestmark = pytest.mark.deployed
 
 EXAMPLES = os.path.join(ROOT, "deploy", "examples")
 CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{job="pybpfprof"}'
+PARCA_S = 10
+RATE = 499
 
 
-def free_address():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return "127.0.0.1:%d" % free.getsockname()[1]
-
-
-@pytest.fixture
-def agent(profile, any_python, target, tmp_path):
-    """Where one is listening that has something to tell."""
-    target(any_python, "busy.py")
-    address = free_address()
-    run = profile.start("agent", "--store", tmp_path / "store", "--listen", address, files=False)
-    run.wait_sampling()
-    yield address
-    run.process.send_signal(signal.SIGTERM)
-    assert run.finish().status == 0, run.stderr
-
-
-@pytest.fixture
-def parca(agent, tmp_path):
-    """A Parca with the example's configuration, but for the address and the times."""
-    path = os.pathsep.join(os.path.join(CACHE, "backends", name) for name in ("parca", "bin"))
-    program = shutil.which("parca", path=os.environ["PATH"] + os.pathsep + path)
-    if not program:
-        pytest.skip("no parca here")
-    with open(os.path.join(EXAMPLES, "parca.yaml"), encoding="utf-8") as file:
+def example(name, *changes):
+    """The text of one, but for CHANGES: what it has once, and what is in its place."""
+    with open(os.path.join(EXAMPLES, name), encoding="utf-8") as file:
         text = file.read()
-    for old, new in (("127.0.0.1:7117", agent), (": 30s", ": 3s"), ("seconds: 30", "seconds: 3"),
-                     (": 60s", ": 20s")):
+    for old, new in changes:
         assert text.count(old) == 1
         text = text.replace(old, new)
-    (tmp_path / "parca.yaml").write_text(text)
-    address = free_address()
-    process = subprocess.Popen([program, "--config-path=parca.yaml", "--http-address=" + address,
-                                "--debuginfod-upstream-servers="], cwd=tmp_path,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    yield address
-    process.kill()
-    process.wait()
+    return text
+
+
+@pytest.fixture
+def parca(tmp_path):
+    """parca(ADDRESS): one with the example's configuration, but for the agent's address and the times."""
+    if not build_backends.is_there("parca"):
+        pytest.skip("no parca here: make test-backends builds it")
+    running = []
+
+    def start(address):
+        folder = tmp_path / "parca"
+        folder.mkdir()
+        config = example("parca.yaml", ("127.0.0.1:7117", address), (": 30s", ": %ds" % PARCA_S),
+                         ("seconds: 30", "seconds: %d" % PARCA_S), (": 60s", ": %ds" % (3 * PARCA_S)))
+        running.append(servers.Server("parca", folder, parca_config=config))
+        return running[-1]
+    yield start
+    for one in running:
+        one.end()
 
 
 @pytest.fixture
@@ -85,13 +69,9 @@ def pyroscope(tmp_path):
 def test_pyroscope(pyroscope, profile, any_python, target, tmp_path):
     """The agent as the example has it, but for the addresses."""
     target(any_python, "busy.py", environment=named("web"))
-    with open(os.path.join(EXAMPLES, "pyroscope.yaml"), encoding="utf-8") as file:
-        text = file.read()
-    for old, new in (("127.0.0.1:4040", pyroscope[0]),
-                     ("store: /var/lib/pybpfprof", "store: %s/store" % tmp_path)):
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    (tmp_path / "pyroscope.yaml").write_text(text)
+    (tmp_path / "pyroscope.yaml").write_text(
+        example("pyroscope.yaml", ("127.0.0.1:4040", pyroscope[0]),
+                ("store: /var/lib/pybpfprof", "store: %s/store" % tmp_path)))
     run = profile.start("agent", "--config", tmp_path / "pyroscope.yaml", "--window", "1s",
                         "--listen", "off", files=False)
     run.wait_sampling()
@@ -102,8 +82,7 @@ def test_pyroscope(pyroscope, profile, any_python, target, tmp_path):
 
 def test_alloy():
     """There is none here that could run it: that it fits together, and the agent's URL to it."""
-    with open(os.path.join(EXAMPLES, "alloy.alloy"), encoding="utf-8") as file:
-        lines = [line for line in file.read().splitlines() if line]
+    lines = [line for line in example("alloy.alloy").splitlines() if line]
     code = "\n".join(line for line in lines if not line.startswith("//"))
     assert code.count("{") == code.count("}") and code.count('"') % 2 == 0
     component, name = re.search(r"forward_to = \[([\w.]+)\.(\w+)\.receiver\]", code).groups()
@@ -113,29 +92,32 @@ def test_alloy():
     assert "//   pybpfprof agent --push pyroscope+http://" + address in lines
 
 
-def top(address):
-    """Parca's functions of the last hour: {(name, file)}."""
-    moment = "%Y-%m-%dT%H:%M:%SZ"
-    now = time.time()
-    query = {"mode": "MODE_MERGE", "merge.query": CPU, "report_type": "REPORT_TYPE_TOP",
-             "merge.start": time.strftime(moment, time.gmtime(now - 3600)),
-             "merge.end": time.strftime(moment, time.gmtime(now + 60))}
-    try:
-        with urllib.request.urlopen("http://%s/api/profiles/query?%s" % (
-                address, urllib.parse.urlencode(query)), timeout=30) as answer:
-            # What it does not have is answered by a page.
-            if "json" not in answer.headers["Content-Type"]:
-                return set()
-            found = json.load(answer)["top"]["list"]
-    except urllib.error.URLError:
-        return set()
-    functions = [each["meta"]["function"] or {} for each in found]
-    return {(each.get("name"), each.get("filename")) for each in functions}
+def test_parca(parca, any_python, target, site, store, report, tmp_path):  # noqa: F811
+    """What it fetched of a program that lived within one of its profiles, to the last sample."""
+    pages = site("-r", str(RATE), "--window", "0.5s")
+    server, asked = parca(pages.address), []
 
+    def path_of(attempt):
+        return str(tmp_path / ("%d" % attempt) / "busy.py")
 
-def test_parca(parca):
-    deadline = time.monotonic() + PATIENCE
-    wanted = ("leaf", os.path.join(PROGRAMS, "busy.py"))
-    while wanted not in top(parca):
-        assert time.monotonic() < deadline, top(parca)
-        time.sleep(0.5)
+    def ask(attempt):
+        before = asking(pages.port)
+        wait_for(lambda: asking(pages.port) - before)
+        asked[:] = asking(pages.port) - before
+        assert pages.status_of("healthz") == 200
+        os.mkdir(os.path.dirname(path_of(attempt)))
+        shutil.copy(os.path.join(PROGRAMS, "busy.py"), path_of(attempt))
+        return [target(any_python, path_of(attempt), environment=named("web"))]
+
+    def of_attempt(stacks):
+        # What came before its first line is told by other files.
+        return {frames: value for frames, value in (stacks or {}).items()
+                if any("(%s:" % path_of(attempt) in frame for frame in frames)}
+    attempt = lived_inside(ask, lambda: asking(pages.port) >= set(asked), store)
+    wait_for(lambda: of_attempt(server.parca_stacks(CPU)))
+    found = of_attempt(server.parca_stacks(CPU))
+    end(pages.run)
+    sums = summed(report("--full-filenames", "--label", "service_name=" + own("web")))
+    wanted = of_attempt({frames: count * round(1e9 / RATE) for (_, frames), count in sums.items()})
+    assert len(wanted) > 1 and sum(wanted.values()) > 100 * round(1e9 / RATE)
+    assert found == wanted

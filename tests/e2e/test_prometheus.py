@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent's metrics, as a real Prometheus takes them."""
 
+import collections
 import json
 import os
+import shutil
 import subprocess
 import sys
 import urllib.error
@@ -11,8 +13,8 @@ import urllib.request
 
 import pytest
 
-from agents import named, wait_for
-from conftest import ROOT, missing
+from agents import end, named, own, wait_for
+from conftest import PROGRAMS, ROOT, missing, wait_used
 from test_agent_http import free_port, site  # noqa: F401 (a fixture)
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
@@ -50,30 +52,68 @@ def test_promtool_has_nothing_to_say(pages):
 
 
 @pytest.fixture
-def scraping(pages, tmp_path):
-    """Asks a Prometheus that scrapes it: {labels: value}."""
-    folder = tmp_path / "prometheus"
-    folder.mkdir()
-    server = prometheus.Prometheus(folder, pages.address, "127.0.0.1:%d" % free_port())
+def scraping(tmp_path):
+    """scraping(PAGES): asks a Prometheus that scrapes them, {labels: value}."""
+    running = []
 
-    def ask(query):
-        url = "http://%s/api/v1/query?%s" % (server.address, urllib.parse.urlencode({"query": query}))
-        try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                found = json.load(answer)["data"]["result"]
-        except (urllib.error.URLError, ConnectionError):
-            return {}
-        return {tuple(sorted(one["metric"].items())): float(one["value"][1]) for one in found}
-    yield ask
-    server.end()
+    def start(pages):
+        folder = tmp_path / "prometheus"
+        folder.mkdir()
+        server = prometheus.Prometheus(folder, pages.address, "127.0.0.1:%d" % free_port())
+        running.append(server)
+        return lambda query: ask(server, query)
+    yield start
+    for server in running:
+        server.end()
+
+
+def ask(server, query):
+    url = "http://%s/api/v1/query?%s" % (server.address, urllib.parse.urlencode({"query": query}))
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            found = json.load(answer)["data"]["result"]
+    except (urllib.error.URLError, ConnectionError):
+        return {}
+    return {tuple(sorted(one["metric"].items())): float(one["value"][1]) for one in found}
 
 
 def test_it_is_scraped(pages, scraping):
     """All of it, and what is told at one time adds up."""
-    wait_for(lambda: list(scraping("up").values()) == [1])
-    wait_for(lambda: sum(scraping("pybpfprof_events_total").values()) > 0)
-    added = scraping("sum(pybpfprof_samples_total) + sum(pybpfprof_samples_lost_total)"
-                     " - sum(pybpfprof_events_total)")
+    query = scraping(pages)
+    wait_for(lambda: list(query("up").values()) == [1])
+    wait_for(lambda: sum(query("pybpfprof_events_total").values()) > 0)
+    added = query("sum(pybpfprof_samples_total) + sum(pybpfprof_samples_lost_total)"
+                  " - sum(pybpfprof_events_total)")
     assert list(added.values()) == [0]
-    names = {dict(labels)["__name__"] for labels in scraping('{job="agent"}')}
+    names = {dict(labels)["__name__"] for labels in query('{job="agent"}')}
     assert names >= set(pages.metrics())
+
+
+def test_its_last_values_are_the_stores(any_python, target, site, store, scraping, tmp_path):  # noqa: F811
+    """Of each reason, once those that alone are sampled have ended."""
+    program = shutil.copy(os.path.join(PROGRAMS, "busy.py"), tmp_path / (own("only") + ".py"))
+    pages = site("--window", "0.5s", "-r", "499", "--comm", own("only") + ".py")
+    query = scraping(pages)
+    wait_for(lambda: list(query("up").values()) == [1])
+    for _ in range(3):
+        running = target(any_python, program)
+        wait_used(0.5, running.pid)
+        running.end()
+
+    def stored():
+        sums = collections.Counter()
+        for events, _, lost, outcomes in store.windows().values():
+            sums["events"] += events
+            sums["lost"] += lost
+            sums.update(json.loads(outcomes))
+        return +sums
+
+    def scraped():
+        values = {dict(labels)["outcome"]: value
+                  for labels, value in query("pybpfprof_samples_total").items()}
+        values["events"], values["lost"] = (
+            sum(query("pybpfprof_%s_total" % name).values()) for name in ("events", "samples_lost"))
+        return +collections.Counter(values)
+    wait_for(lambda: stored()["python"] > 400 and stored() == scraped())
+    end(pages.run)
+    assert stored() == scraped()
