@@ -130,21 +130,23 @@ def test_no_more_labels_than_it_takes(kind, load, server, agent, report, store):
     assert comes_true(lambda: is_same(backend, report, "cpu:nanoseconds", 199))
 
 
-def test_a_tenant(load, server, agent, store):
+def test_tenants(load, server, agent, report, store):
     """Without one it says so, and nothing is sent again."""
     backend = server("pyroscope", "-auth.multitenancy-enabled=true",
                      headers={"X-Scope-OrgID": "us"})
     url = backend.url("pyroscope")
-    run = agent("-r", "199", "--window", "1s", "--push", url,
-                "--push", url + "/ tenant=us")
+    run = agent("-r", "199", "--window", "1s", "--push", url, "--push", url + " tenant=us",
+                "--push", url + " tenant=eu")
     wait_for(lambda: len(store.windows()) >= 2)
     end(run)
     assert run.status == 1
     assert "%s: answered 401" % url in run.stderr
     everything = sum(row[1] for row in store.check().values())
     assert summary(run, url + ":") == (0, everything)
-    assert summary(run, url + "/:") == (everything, everything)
-    assert comes_true(lambda: sum(backend.stacks(own("web"), "samples:count").values()))
+    for tenant in "us", "eu":
+        assert summary(run, "%s tenant=%s:" % (url, tenant)) == (everything, everything)
+        backend.headers["X-Scope-OrgID"] = tenant
+        assert comes_true(lambda: is_same(backend, report, "samples:count", 199))
 
 
 def test_parca_does_not_know_the_path(load, server, agent):

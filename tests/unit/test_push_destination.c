@@ -89,6 +89,8 @@ static void what_is_no_url_is_refused(void **state)
 
 static void what_is_behind_a_url_is_its_own(void **state)
 {
+	static const char *const twice[] = { "parca+https://b/c", "parca+https://b/c queue=3M",
+					     "parca+https://b/c timeout=1s tenant=us" };
 	struct push_destinations list = { 0 };
 	char *wrong;
 
@@ -97,10 +99,19 @@ static void what_is_behind_a_url_is_its_own(void **state)
 	assert_null(push_destinations__add(&list, "parca+https://b/c token=/dev/null  ca=/dev/zero "
 						  "tenant=us queue=2M timeout=0.5s"));
 	assert_null(push_destinations__add(&list, "otlp+http://c user=/dev/null"));
-	wrong = push_destinations__add(&list, "parca+https://b/c tenant=eu");
-	assert_string_equal(wrong, "it is given twice");
-	free(wrong);
-	assert_int_equal(list.count, 3);
+	/* As another tenant it is another one. */
+	assert_null(push_destinations__add(&list, "parca+https://b/c tenant=eu"));
+	assert_null(push_destinations__add(&list, "parca+https://b/c"));
+	for (size_t i = 0; i < sizeof(twice) / sizeof(twice[0]); i++) {
+		wrong = push_destinations__add(&list, twice[i]);
+		assert_string_equal(wrong, "it is given twice");
+		free(wrong);
+	}
+	assert_int_equal(list.count, 5);
+	assert_string_equal(list.list[0].name, "pyroscope+http://a:1");
+	assert_string_equal(list.list[1].name, "parca+https://b/c tenant=us");
+	assert_string_equal(list.list[3].name, "parca+https://b/c tenant=eu");
+	assert_string_equal(list.list[4].name, "parca+https://b/c");
 	assert_null(list.list[0].token_file);
 	assert_null(list.list[0].tenant);
 	assert_int_equal(list.list[0].queue_bytes, 32 << 20);
@@ -176,7 +187,7 @@ static void metrics_have_all_of_it(void **state)
 	FILE *file = open_memstream(&text, &length);
 
 	(void)state;
-	assert_null(push_destinations__add(&list, "parca+http://a"));
+	assert_null(push_destinations__add(&list, "parca+http://a tenant=us"));
 	assert_null(push_destinations__add(&list, "otlp+http://b/\"x"));
 	push_count__add(&counts[0].outcomes[PUSH_DELIVERED], 7);
 	push_count__add(&counts[1].outcomes[PUSH_QUEUE_FULL], 9);
@@ -186,10 +197,12 @@ static void metrics_have_all_of_it(void **state)
 	push->cpu_ns = 1500000000;
 	push_metrics__write(&list, push, file);
 	fclose(file);
-	assert_non_null(strstr(text, "\npybpfprof_push_requests_total{backend=\"parca+http://a\","
-				     "outcome=\"delivered\"} 1\n"));
-	assert_non_null(strstr(text, "\npybpfprof_push_samples_total{backend=\"parca+http://a\","
-				     "outcome=\"delivered\"} 7\n"));
+	assert_non_null(
+		strstr(text, "\npybpfprof_push_requests_total{backend=\"parca+http://a tenant=us\","
+			     "outcome=\"delivered\"} 1\n"));
+	assert_non_null(
+		strstr(text, "\npybpfprof_push_samples_total{backend=\"parca+http://a tenant=us\","
+			     "outcome=\"delivered\"} 7\n"));
 	assert_non_null(
 		strstr(text, "{backend=\"otlp+http://b/\\\"x\",outcome=\"queue_full\"} 9\n"));
 	assert_non_null(strstr(text,

@@ -276,6 +276,25 @@ static void backends_that_are_gone(void **state)
 	assert_memory_equal(test->last->body, "two", 3);
 }
 
+/* Tenants share a URL, and nothing else. */
+static void tenants_have_their_own(void **state)
+{
+	struct test *test = *state;
+
+	push_destinations__free(&test->destinations);
+	assert_null(push_destinations__add(&test->destinations, FIRST " tenant=us"));
+	assert_null(push_destinations__add(&test->destinations, FIRST " tenant=eu"));
+	free_request(put(test, 0, 1, "of us"));
+	free_request(put(test, 1, 2, "of eu"));
+	push_destinations__free(&test->destinations);
+	assert_null(push_destinations__add(&test->destinations, FIRST));
+	assert_null(push_destinations__add(&test->destinations, FIRST " tenant=eu"));
+	assert_string_equal(found(test), "2 ");
+	assert_int_equal(test->last->destination, 1);
+	assert_true(spool__load(test->spool, test->last));
+	assert_memory_equal(test->last->body, "of eu", 5);
+}
+
 /* What a queue leaves, and what it has done with. */
 static void a_queue_keeps_what_is_left(void **state)
 {
@@ -310,6 +329,7 @@ int main(void)
 		TEST(what_is_gone_is_not_loaded),
 		TEST(what_cannot_be_written_stays),
 		TEST(backends_that_are_gone),
+		TEST(tenants_have_their_own),
 		TEST(a_queue_keeps_what_is_left),
 	};
 

@@ -156,11 +156,11 @@ static void say_what(const struct agent_options *options)
 	for (size_t i = 0; i < options->pushed.count; i++) {
 		const struct push_destination *pushed = &options->pushed.list[i];
 
-		log__info("pushing to %s", pushed->url.given);
+		log__info("pushing to %s", pushed->name);
 		if ((pushed->token_file || pushed->user_file) && !pushed->url.secure)
 			log__warning("%s is told a secret that everybody on the way can read; "
 				     "https keeps it",
-				     pushed->url.given);
+				     pushed->name);
 	}
 }
 

@@ -152,7 +152,7 @@ static bool summarize(const struct push_destination *destination, const struct p
 	uint64_t delivered = counts->outcomes[PUSH_DELIVERED].samples;
 	bool all = delivered + kept->samples == counts->handed.samples;
 
-	log__info("%s: %" PRIu64 " of %" PRIu64 " samples were delivered", destination->url.given,
+	log__info("%s: %" PRIu64 " of %" PRIu64 " samples were delivered", destination->name,
 		  delivered, counts->handed.samples);
 	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
 		const struct push_count *count = &counts->outcomes[outcome];
@@ -160,7 +160,7 @@ static bool summarize(const struct push_destination *destination, const struct p
 		if (outcome != PUSH_DELIVERED && count->requests)
 			log__print(count == kept ? LOG_INFO : LOG_ERROR,
 				   "%s: %" PRIu64 " samples in %" PRIu64 " requests: %s",
-				   destination->url.given, count->samples, count->requests,
+				   destination->name, count->samples, count->requests,
 				   push_outcome__text(outcome));
 	}
 	return all;

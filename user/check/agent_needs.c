@@ -156,11 +156,10 @@ static void check_destination(const struct push_destination *destination, struct
 	if (!wrong)
 		wrong = reach(destination);
 	if (!wrong) {
-		findings__add_ok(findings, "%s can be reached", destination->url.given);
+		findings__add_ok(findings, "%s can be reached", destination->name);
 		return;
 	}
-	findings__add(findings, VERDICT_MISSING, LOST_THERE, "%s: %s", destination->url.given,
-		      wrong);
+	findings__add(findings, VERDICT_MISSING, LOST_THERE, "%s: %s", destination->name, wrong);
 	findings__mend(findings, reached ? "start it, or mend the URL, the way to it, or ca=FILE"
 					 : "make the file readable for the agent's user");
 	free(wrong);

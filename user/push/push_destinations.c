@@ -15,6 +15,8 @@
 
 #define NS_PER_MINUTE 60e9
 
+#define TENANT "tenant="
+
 /* What is in a file may change; that it can be read is wanted from the start. */
 static char *take_file(const char **file, const char *value)
 {
@@ -66,8 +68,8 @@ static const struct {
 	const char *name;
 	char *(*take)(struct push_destination *destination, const char *value);
 } keys[] = {
-	{ "token=", take_token },   { "user=", take_user },   { "ca=", take_ca },
-	{ "tenant=", take_tenant }, { "queue=", take_queue }, { "timeout=", take_timeout },
+	{ "token=", take_token }, { "user=", take_user },   { "ca=", take_ca },
+	{ TENANT, take_tenant },  { "queue=", take_queue }, { "timeout=", take_timeout },
 };
 
 static char *take_word(struct push_destination *destination, const char *word)
@@ -84,11 +86,18 @@ static char *take_word(struct push_destination *destination, const char *word)
 		word);
 }
 
-/* Metrics tell them apart by their URLs. */
-static bool is_known(const struct push_destinations *destinations, const char *url)
+static char *make_name(const struct push_destination *destination)
+{
+	const char *tenant = destination->tenant;
+
+	return xasprintf("%s%s%s", destination->url.given, tenant ? " " TENANT : "",
+			 tenant ? tenant : "");
+}
+
+static bool is_known(const struct push_destinations *destinations, const char *name)
 {
 	for (size_t i = 0; i < destinations->count; i++)
-		if (strcmp(destinations->list[i].url.given, url) == 0)
+		if (strcmp(destinations->list[i].name, name) == 0)
 			return true;
 	return false;
 }
@@ -96,6 +105,7 @@ static bool is_known(const struct push_destinations *destinations, const char *u
 static void free_destination(struct push_destination *destination)
 {
 	destination_url__free(&destination->url);
+	free(destination->name);
 	free(destination->words);
 }
 
@@ -112,8 +122,11 @@ char *push_destinations__add(struct push_destinations *destinations, const char 
 			wrong = take_word(&added, word);
 	if (!wrong && added.token_file && added.user_file)
 		wrong = xstrdup("it has a token and a user: give one of them");
-	if (!wrong && is_known(destinations, added.url.given))
-		wrong = xstrdup("it is given twice");
+	if (!wrong) {
+		added.name = make_name(&added);
+		if (is_known(destinations, added.name))
+			wrong = xstrdup("it is given twice");
+	}
 	if (wrong) {
 		free_destination(&added);
 		return wrong;
@@ -129,14 +142,14 @@ char *push_destinations__check_window(const struct push_destinations *destinatio
 				      int64_t length_ns)
 {
 	for (size_t i = 0; i < destinations->count; i++) {
-		const struct destination_url *url = &destinations->list[i].url;
-		int64_t age_max_ns = url->backend->age_max_ns;
+		const struct push_destination *destination = &destinations->list[i];
+		int64_t age_max_ns = destination->url.backend->age_max_ns;
 
 		if (age_max_ns && length_ns >= age_max_ns)
 			return xasprintf("%s takes nothing that began %g minutes ago, as each "
 					 "window of that length did at its end: --window has to "
 					 "be shorter",
-					 url->given, (double)age_max_ns / NS_PER_MINUTE);
+					 destination->name, (double)age_max_ns / NS_PER_MINUTE);
 	}
 	return NULL;
 }

@@ -9,6 +9,7 @@
 struct push_destination {
 	char *words; /* what the strings below are in */
 	struct destination_url url;
+	char *name; /* the URL, and the tenant behind it, where there is one: no other has it */
 	const char *token_file, *user_file; /* NULL: none; not both */
 	const char *ca_file;		    /* NULL: the system's */
 	const char *tenant;		    /* NULL: none */

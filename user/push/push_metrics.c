@@ -14,7 +14,7 @@ static void head(FILE *file, const char *name, const char *type, const char *hel
 static void begin(FILE *file, const char *name, const struct push_destination *destination)
 {
 	fprintf(file, PREFIX "%s{backend=\"", name);
-	for (const char *at = destination->url.given; *at; at++) {
+	for (const char *at = destination->name; *at; at++) {
 		if (*at == '"' || *at == '\\')
 			fputc('\\', file);
 		fputc(*at, file);

@@ -172,7 +172,7 @@ static void receive(struct sender *sender)
  * refused. */
 static void judge(struct line *line, const struct push_verdict *verdict, const char *why)
 {
-	const char *url = line->destination->url.given;
+	const char *url = line->destination->name;
 	bool delivered = verdict->action == PUSH_SETTLE && verdict->outcome == PUSH_DELIVERED;
 
 	if (delivered && line->request->is_part)
@@ -201,7 +201,7 @@ static bool split(struct sender *sender, struct line *line, const struct push_ve
 	parts = push_parts__of(destination->url.backend, sender->spool, line->request);
 	if (!parts)
 		return false;
-	log__debug("%s: %s; each series is sent alone", destination->url.given, why);
+	log__debug("%s: %s; each series is sent alone", destination->name, why);
 	push_queue__split(line->queue, line->request, parts);
 	line->request = NULL;
 	return true;

@@ -25,13 +25,13 @@
 /* A request's number is a multiple of this, to which its parts add theirs. */
 #define PARTS 0x10000ULL
 
-/* What a file begins with; the destination's URL and the body follow. */
+/* What a file begins with; the destination's name and the body follow. */
 struct head {
 	uint64_t magic;
 	uint64_t number; /* counts up, by PARTS */
 	uint64_t samples;
 	int64_t start_unix_ns;
-	uint64_t url_length, length;
+	uint64_t name_length, length;
 };
 
 struct spool {
@@ -145,18 +145,18 @@ static struct name *list(const struct spool *spool, size_t *count)
 	return names;
 }
 
-/* The destination with that URL, or as many as there are. */
+/* The destination with that name, or as many as there are. */
 static size_t find_destination(const struct spool *spool, int fd, const struct head *head)
 {
 	const struct push_destinations *destinations = spool->destinations;
-	char *url = xcalloc(1, head->url_length + 1);
+	char *name = xcalloc(1, head->name_length + 1);
 	size_t i = destinations->count;
 
-	if (read_all(fd, url, head->url_length, sizeof(*head)))
+	if (read_all(fd, name, head->name_length, sizeof(*head)))
 		for (i = 0; i < destinations->count; i++)
-			if (strcmp(destinations->list[i].url.given, url) == 0)
+			if (strcmp(destinations->list[i].name, name) == 0)
 				break;
-	free(url);
+	free(name);
 	return i;
 }
 
@@ -165,8 +165,8 @@ static bool is_whole(const struct head *head, uint64_t size)
 {
 	uint64_t rest = size - sizeof(*head);
 
-	return size >= sizeof(*head) && head->magic == MAGIC && head->url_length <= rest &&
-	       head->length == rest - head->url_length;
+	return size >= sizeof(*head) && head->magic == MAGIC && head->name_length <= rest &&
+	       head->length == rest - head->name_length;
 }
 
 /* The request in the file NAME; NULL: none of DESTINATIONS has such. */
@@ -234,10 +234,10 @@ void spool__find(struct spool *spool,
 
 static bool write_file(const struct spool *spool, const struct push_request *request)
 {
-	const char *url = spool->destinations->list[request->destination].url.given;
+	const char *name = spool->destinations->list[request->destination].name;
 	const struct head head = {
-		MAGIC,	     request->file,  request->samples, request->start_unix_ns,
-		strlen(url), request->length
+		MAGIC,	      request->file,  request->samples, request->start_unix_ns,
+		strlen(name), request->length
 	};
 	int fd = openat(spool->folder, UNWRITTEN,
 			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -245,7 +245,7 @@ static bool write_file(const struct spool *spool, const struct push_request *req
 
 	if (fd < 0)
 		return false;
-	written = write_all(fd, &head, sizeof(head)) && write_all(fd, url, head.url_length) &&
+	written = write_all(fd, &head, sizeof(head)) && write_all(fd, name, head.name_length) &&
 		  write_all(fd, request->body, request->length);
 	close(fd);
 	return written && !renameat(spool->folder, UNWRITTEN, spool->folder,
@@ -300,7 +300,7 @@ bool spool__load(struct spool *spool, struct push_request *request)
 		return false;
 	request->body = xmalloc(request->length);
 	got = read_all(fd, request->body, request->length,
-		       (off_t)(sizeof(struct head) + strlen(destination->url.given)));
+		       (off_t)(sizeof(struct head) + strlen(destination->name)));
 	close(fd);
 	return got;
 }
