@@ -30,6 +30,12 @@ static void the_environment_names_a_service(void **state)
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=api\0OTEL_SERVICE_NAME=web"), "web");
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=api\0OTEL_SERVICE_NAME="), "api");
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=a=b, service.name=api"), "api");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES= service.name = spaced "), "spaced");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=a = b ,\tservice.name\t=\tan api\t, c=d"),
+	      "an api");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name= %20api%20 "), " api ");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=a=b"), "a=b");
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=api\0OTEL_SERVICE_NAME= \t"), "api");
 }
 
 static void other_environments_do_not(void **state)
@@ -43,6 +49,11 @@ static void other_environments_do_not(void **state)
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name="), NULL);
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=my.service.name=web"), NULL);
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=,,,"), NULL);
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name, = ,service.name"), NULL);
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name= "), NULL);
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name= ,a=b"), NULL);
+	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=%20"), NULL);
+	named(VARIABLES("OTEL_SERVICE_NAME= "), NULL);
 	/* Cut in the middle. */
 	named("OTEL_SERVICE_NAME=we", 20, NULL);
 	memset(longest, 'x', 4096);

@@ -9,7 +9,9 @@
 
 #define NAME_BYTES_MAX 255
 
-#define ATTRIBUTE "service.name="
+#define ATTRIBUTE "service.name"
+
+#define SPACES " \t\n\v\f\r"
 
 /* The value of the variable NAME, which ends with "="; NULL where it is not there whole. */
 static const char *find_variable(const char *variables, size_t length, const char *name)
@@ -47,20 +49,47 @@ static char *decode(char *text)
 	return text;
 }
 
+/* What LENGTH bytes are without the spaces around them, as OpenTelemetry's SDKs read them. */
+static char *strip(const char *text, size_t length)
+{
+	size_t before = strspn(text, SPACES);
+
+	if (before >= length)
+		return xstrdup("");
+	while (strchr(SPACES, text[length - 1]))
+		length--;
+	return xstrndup(text + before, length - before);
+}
+
+/* The value of ENTRY of LENGTH bytes, " service.name = value "; NULL: it has another key. */
+static char *value_of(const char *entry, size_t length)
+{
+	size_t key_length = strcspn(entry, "=,");
+	char *key = strip(entry, key_length);
+	bool is_it = key_length < length && strcmp(key, ATTRIBUTE) == 0;
+
+	free(key);
+	return is_it ? decode(strip(entry + key_length + 1, length - key_length - 1)) : NULL;
+}
+
 /* The service's name among "key=value,key=value". */
 static char *find_attribute(const char *attributes)
 {
 	const char *at = attributes;
+	char *value = NULL;
 
-	while (at && *at) {
-		at += strspn(at, " ,");
-		if (strncmp(at, ATTRIBUTE, strlen(ATTRIBUTE)) == 0) {
-			at += strlen(ATTRIBUTE);
-			return decode(xstrndup(at, strcspn(at, ",")));
-		}
-		at = strchr(at, ',');
+	while (*at && !value) {
+		size_t length = strcspn(at, ",");
+
+		value = value_of(at, length);
+		at += length + (at[length] == ',');
 	}
-	return NULL;
+	return value;
+}
+
+static bool is_empty(const char *name)
+{
+	return !name[strspn(name, SPACES)];
 }
 
 char *service_name__of(const char *variables, size_t length)
@@ -69,11 +98,11 @@ char *service_name__of(const char *variables, size_t length)
 	const char *attributes = find_variable(variables, length, "OTEL_RESOURCE_ATTRIBUTES=");
 	char *found = NULL;
 
-	if (name && *name)
+	if (name && !is_empty(name))
 		found = xstrdup(name);
 	else if (attributes)
 		found = find_attribute(attributes);
-	if (found && (!*found || strlen(found) > NAME_BYTES_MAX)) {
+	if (found && (is_empty(found) || strlen(found) > NAME_BYTES_MAX)) {
 		free(found);
 		found = NULL;
 	}
