@@ -182,16 +182,21 @@ def test_what_began_too_long_ago_is_not_sent(busy, backend, agent, store):
     assert summary(run, server.url()) == (stored - samples, stored)
 
 
-def test_what_nobody_wants_any_more_is_removed(busy, backend, agent, store):
+@pytest.mark.parametrize("pushing", [True, False], ids=["to-another", "to-none"])
+def test_what_nobody_wants_any_more_is_removed(pushing, busy, backend, agent, store):
     gone, server = backend("parca"), backend("otlp")
     gone.stop()
     end(agent(*WINDOW, "--push", gone.url()))
-    count = len(spooled(store))
-    run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: server.taken)
+    count, windows = len(spooled(store)), len(store.windows())
+    run = agent(*WINDOW, *(["--push", server.url()] if pushing else []))
+    wait_for(lambda: server.taken or not pushing and len(store.windows()) > windows + 1)
     end(run)
-    assert count and not spooled(store)
-    assert "removed %d requests that waited for backends" % count in run.stderr
+    assert run.status == 0, run.stderr
+    assert count and "removed %d requests that waited for backends" % count in run.stderr
+    if pushing:
+        assert not spooled(store)
+    else:
+        assert not os.path.exists(os.path.join(store.folder, "push"))
 
 
 def test_it_and_who_keeps_it_are_killed(busy, backend, agent, store):

@@ -276,6 +276,23 @@ static void backends_that_are_gone(void **state)
 	assert_memory_equal(test->last->body, "two", 3);
 }
 
+static void nothing_is_pushed_any_more(void **state)
+{
+	struct test *test = *state;
+	char *path = xasprintf("%s/push", test->folder);
+
+	free_request(put(test, 0, 1, "one"));
+	free_request(put(test, 1, 2, "two"));
+	spool__close(test->spool);
+	test->spool = NULL;
+	spool__clear(test->folder);
+	assert_int_equal(access(path, F_OK), -1);
+	/* There is nothing to clear. */
+	spool__clear(test->folder);
+	assert_int_equal(access(path, F_OK), -1);
+	free(path);
+}
+
 /* Tenants share a URL, and nothing else. */
 static void tenants_have_their_own(void **state)
 {
@@ -329,6 +346,7 @@ int main(void)
 		TEST(what_is_gone_is_not_loaded),
 		TEST(what_cannot_be_written_stays),
 		TEST(backends_that_are_gone),
+		TEST(nothing_is_pushed_any_more),
 		TEST(tenants_have_their_own),
 		TEST(a_queue_keeps_what_is_left),
 	};

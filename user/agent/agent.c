@@ -4,12 +4,13 @@
 
 #include "agent/agent.h"
 #include "agent/labelling.h"
+#include "base/log.h"
 #include "agent/metrics.h"
+#include "base/now.h"
 #include "agent/push_sink.h"
+#include "push/spool.h"
 #include "agent/store_sink.h"
 #include "agent/web.h"
-#include "base/log.h"
-#include "base/now.h"
 #include "base/xalloc.h"
 
 #define NS_PER_S 1000000000LL
@@ -145,6 +146,8 @@ static char *open_ends(struct agent *agent)
 		wrong = open_pods(agent);
 	if (!wrong && options->folder)
 		wrong = store_sink__add(&agent->sinks, options->folder, &options->limits);
+	if (!wrong && options->folder && !options->pushed.count)
+		spool__clear(options->folder);
 	return wrong ? wrong : web__open(agent, &agent->web);
 }
 

@@ -232,6 +232,22 @@ void spool__find(struct spool *spool,
 	free(names);
 }
 
+void spool__clear(const char *folder)
+{
+	const struct push_destinations none = { 0 };
+	char *path = xasprintf("%s/" FOLDER, folder);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct spool *spool = spool__open(fd, &none);
+
+	spool__find(spool, NULL, NULL);
+	if (spool)
+		rmdir(path);
+	spool__close(spool);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+}
+
 static bool write_file(const struct spool *spool, const struct push_request *request)
 {
 	const char *name = spool->destinations->list[request->destination].name;

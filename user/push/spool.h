@@ -24,6 +24,9 @@ int spool__folder(const char *folder);
 struct spool *spool__open(int folder, const struct push_destinations *destinations);
 void spool__close(struct spool *spool);
 
+/* Removes what FOLDER has in its folder "push", which is said, and that: nothing is pushed now. */
+void spool__clear(const char *folder);
+
 /* All of the others take NULL, as what has nothing and takes nothing. */
 
 /* Has TAKE take all that is there, oldest first, without its bodies; SENT: it was on its way. */
