@@ -276,6 +276,29 @@ def test_a_full_disk_costs_windows_only(any_python, target, profile, report, tmp
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+def test_a_full_disk_is_too_much(any_python, target, agent, store):
+    """The oldest windows go, which is said once, and none is lost: also with a limit that the disk
+    does not have, and where it is lowered."""
+    os.mkdir(store.folder)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", store.folder], check=True)
+    try:
+        target(any_python, "many_stacks.py", 300, environment=named("many"))
+        said = []
+        for size in "1G", "1M":
+            run = agent("--window", "0.2s", "-r", "1999", "--listen", "off", "--store-size", size)
+            oldest = min(store.windows(), default=1)
+            wait_for(lambda: min(store.windows(), default=1) > oldest + 20 and
+                     len(store.windows()) > 10)
+            end(run)
+            assert run.status == 0, run.stderr
+            said.append(run.stderr.count("the oldest windows go to make room"))
+            assert store.check()
+        assert said[0] == 1 and said[1] <= 1
+        assert os.path.getsize(store.path) < 1.5 * (1 << 20)
+    finally:
+        subprocess.run(["umount", "-l", store.folder], check=True)
+
+
 def resources(pid):
     with open("/proc/%d/status" % pid, encoding="ascii") as status:
         resident = int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of a store's file: its limits, whose it is, a full disk, damage. */
+/* What becomes of a store's file: whose it is, and damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,99 +9,6 @@
 #include <cmocka.h>
 
 #include "stores.h"
-
-static void old_windows_go(void **state)
-{
-	const struct store_limits limits = { UINT64_MAX, 100 * SECOND };
-	struct place place = make_place();
-	struct store *store = open_store(&place);
-	struct profile *first = synthetic__plain(), *later = synthetic__machine();
-
-	(void)state;
-	works(put(store, first, 0));
-	for (int i = 1; i < 300; i++) {
-		works(put(store, later, i));
-		works(store__retain(store, &limits, EPOCH + i * SECOND));
-	}
-	assert_in_range(count_rows(store, "windows"), 100, 102);
-	assert_int_equal(count_rows(store, "services"), 3 * count_rows(store, "windows"));
-	/* What only the first window had is gone. */
-	assert_int_equal(count_rows(store, "stacks"), 3);
-	assert_int_equal(count_rows(store, "label_sets"), 3);
-	profile__free(first);
-	profile__free(later);
-	store__close(store);
-	remove_place(&place);
-}
-
-/* Windows of COUNT stacks that have little in common. */
-static struct profile *other_tree(uint32_t number, uint32_t count)
-{
-	struct profile *profile = synthetic__new();
-	uint32_t thread = synthetic__thread(profile, 1, "python3 app.py", 1, "");
-	char name[32];
-
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t locations[2];
-
-		snprintf(name, sizeof(name), "name_%u_%u", number, i);
-		locations[0] = synthetic__location(profile, name, "/srv/", "app.py", i, i);
-		locations[1] = synthetic__location(profile, "main", "/srv/", "app.py", 1, 1);
-		synthetic__add(profile, OUTCOME_PYTHON, thread, locations, 2, 1);
-	}
-	return profile;
-}
-
-static void size_is_kept(void **state)
-{
-	const struct store_limits limits = { 1 << 20, INT64_MAX };
-	struct place place = make_place();
-	struct store *store = open_store(&place);
-	uint64_t largest = 0, file = 0;
-	struct stat status;
-
-	(void)state;
-	for (uint32_t i = 0; i < 300; i++) {
-		struct profile *profile = other_tree(i, 100);
-
-		works(put(store, profile, i));
-		works(store__retain(store, &limits, EPOCH + i * SECOND));
-		profile__free(profile);
-		if (store__bytes(store) > largest)
-			largest = store__bytes(store);
-		assert_int_equal(stat(place.path, &status), 0);
-		if ((uint64_t)status.st_size > file)
-			file = status.st_size;
-	}
-	assert_in_range(largest, 1 << 19, (1 << 20) + (1 << 18));
-	assert_in_range(file, 0, (1 << 20) + (1 << 18));
-	assert_in_range(count_rows(store, "windows"), 10, 150);
-	store__close(store);
-	remove_place(&place);
-}
-
-/* So it is where each window adds more than what else is removed at a time. */
-static void a_size_that_is_soon_reached_is_kept(void **state)
-{
-	const struct store_limits limits = { 8 << 20, INT64_MAX };
-	struct place place = make_place();
-	struct store *store = open_store(&place);
-	uint64_t largest = 0;
-
-	(void)state;
-	for (uint32_t i = 0; i < 24; i++) {
-		struct profile *profile = other_tree(i, 16000);
-
-		works(put(store, profile, i));
-		works(store__retain(store, &limits, EPOCH + i * SECOND));
-		profile__free(profile);
-		if (store__bytes(store) > largest)
-			largest = store__bytes(store);
-	}
-	assert_in_range(largest, 4 << 20, 14 << 20);
-	store__close(store);
-	remove_place(&place);
-}
 
 /* What is there already keeps its permissions. */
 static void it_is_nobody_elses(void **state)
@@ -132,36 +39,6 @@ static void it_is_nobody_elses(void **state)
 	assert_int_equal(status.st_mode & 07777, 0640);
 	umask(before);
 	profile__free(profile);
-	remove_place(&place);
-}
-
-/* No room for a window: it alone is missing. */
-static void a_full_disk_costs_a_window(void **state)
-{
-	struct place place = make_place();
-	struct store *store = open_store(&place);
-	struct profile *profile = synthetic__machine(), *large = synthetic__tree(5000, 1, 1), *back;
-	struct store_found found;
-	int64_t pages;
-	char *limit;
-
-	(void)state;
-	works(put(store, profile, 0));
-	assert_int_equal(database__number(store, "PRAGMA page_count", 0, &pages), SQLITE_OK);
-	limit = xasprintf("PRAGMA max_page_count = %d", (int)pages + 10);
-	assert_int_equal(database__run(store, limit), SQLITE_OK);
-	free(limit);
-	fails_with(put(store, large, 1), "no room");
-	works(put(store, profile, 2));
-	assert_int_equal(database__run(store, "PRAGMA max_page_count = 100000"), SQLITE_OK);
-	works(put(store, large, 3));
-	back = read_some(&place, 0, 3, NULL, 0, &found);
-	assert_int_equal(found.windows, 2);
-	assert_int_equal(samples_of(back), 200);
-	profile__free(back);
-	profile__free(large);
-	profile__free(profile);
-	store__close(store);
 	remove_place(&place);
 }
 
@@ -330,11 +207,7 @@ static void nothing_runs_in_a_database(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(old_windows_go),
-		cmocka_unit_test(size_is_kept),
-		cmocka_unit_test(a_size_that_is_soon_reached_is_kept),
 		cmocka_unit_test(it_is_nobody_elses),
-		cmocka_unit_test(a_full_disk_costs_a_window),
 		cmocka_unit_test(one_writes_at_a_time),
 		cmocka_unit_test(what_is_no_store_is_refused),
 		cmocka_unit_test(another_database_is_refused),

@@ -9,6 +9,7 @@
 #include "store/database.h"
 #include "store/folder_lock.h"
 #include "profile/plain_text.h"
+#include "store/room.h"
 #include "base/xalloc.h"
 
 #define FILE_NAME "profiles.db"
@@ -19,9 +20,6 @@
 /* Raised with every change after which older programs would read something wrong, also of the names
  * of outcomes. */
 #define SCHEMA_VERSION 1
-
-/* Who writes at the same time does not do so for long. */
-#define PATIENCE_MS 5000
 
 /* Of what SQLite says. */
 #define WORDS_BYTES_MAX 200
@@ -75,8 +73,7 @@ static char *explain(const struct store *store, const char *words)
 				 "sqlite3 %s .recover",
 				 store->path, words, store->path);
 	case SQLITE_FULL:
-		return xasprintf("no room to write %s (%s): free some, or lower --store-size",
-				 store->path, words);
+		return xasprintf("no room to write %s (%s): free some", store->path, words);
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
@@ -126,6 +123,44 @@ int database__number(struct store *store, const char *sql, int64_t argument, int
 	return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
+int database__measure(struct store *store, struct database_size *size)
+{
+	int64_t page_size, pages, unused;
+	int code = database__number(store, "PRAGMA page_size", 0, &page_size);
+
+	if (!code)
+		code = database__number(store, "PRAGMA page_count", 0, &pages);
+	if (!code)
+		code = database__number(store, "PRAGMA freelist_count", 0, &unused);
+	*size = (struct database_size){ 0 };
+	if (!code)
+		*size = (struct database_size){ pages * page_size, unused * page_size, page_size };
+	return code;
+}
+
+int database__give_back(struct store *store, int64_t pages)
+{
+	char *sql = xasprintf("PRAGMA incremental_vacuum(%lld)", (long long)pages);
+	int code = database__run(store, sql);
+
+	free(sql);
+	return code;
+}
+
+void database__roll_back(struct store *store)
+{
+	if (!sqlite3_get_autocommit(store->database))
+		database__run(store, "ROLLBACK");
+}
+
+char *database__fail(struct store *store)
+{
+	char *wrong = database__explain(store);
+
+	database__roll_back(store);
+	return wrong;
+}
+
 /* Makes an empty database a store. */
 static char *create_schema(struct store *store)
 {
@@ -133,17 +168,13 @@ static char *create_schema(struct store *store)
 				  APPLICATION_ID, SCHEMA_VERSION);
 	/* The first before there is a table. */
 	int code = database__run(store, "PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE;");
-	char *wrong;
 
 	if (!code)
 		code = database__run(store, schema);
 	if (!code)
 		code = database__run(store, numbers);
-	wrong = code ? database__explain(store) : NULL;
-	if (code)
-		database__run(store, "ROLLBACK;");
 	free(numbers);
-	return wrong;
+	return code ? database__fail(store) : NULL;
 }
 
 /* A folder may be written by others than who reads it: what is in the database is rows alone, never
@@ -256,7 +287,7 @@ char *store__open(const char *folder, enum store_access wanted, struct store **r
 	char *wrong;
 
 	store->path = xasprintf("%s/" FILE_NAME, folder);
-	store->lock = -1;
+	store->lock = store->reserve = -1;
 	wrong = prepare_folder(folder, wanted, store->path);
 	if (!wrong && wanted == STORE_WRITE)
 		wrong = lock_folder(store, folder);
@@ -265,10 +296,12 @@ char *store__open(const char *folder, enum store_access wanted, struct store **r
 	if (wrong)
 		return wrong;
 	trust_nothing(store->database);
-	sqlite3_busy_timeout(store->database, PATIENCE_MS);
+	sqlite3_busy_timeout(store->database, DATABASE_PATIENCE_MS);
 	wrong = check_kind(store, wanted);
 	if (!wrong && wanted == STORE_WRITE)
 		wrong = prepare_writing(store);
+	if (!wrong && wanted == STORE_WRITE)
+		room__reserve(store);
 	return wrong;
 }
 
@@ -284,6 +317,8 @@ void store__close(struct store *store)
 	sqlite3_finalize(store->put_window);
 	sqlite3_finalize(store->put_service);
 	sqlite3_close(store->database);
+	if (store->reserve >= 0)
+		close(store->reserve);
 	if (store->lock >= 0)
 		close(store->lock);
 	free(store->path);

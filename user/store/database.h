@@ -9,6 +9,9 @@
 
 #include "store/store.h"
 
+/* Who writes at the same time does not do so for long. */
+#define DATABASE_PATIENCE_MS 5000
+
 /* What is held once each.  Each row says until which window it may be in use: what is used by a
  * later one is told so, and what no kept window can use is removed. */
 enum store_table {
@@ -37,8 +40,12 @@ struct store {
 	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];
 	sqlite3_stmt *put_window, *put_service;
 	/* By the window that was written last: */
-	int64_t added[STORE_TABLES]; /* rows */
+	uint64_t added_bytes;
 	int64_t rates;
+	/* room.h: */
+	int reserve;	     /* a file's descriptor; -1: there is none */
+	uint64_t reserved;   /* bytes */
+	uint64_t full_bytes; /* the most that was in use when the disk was full */
 };
 
 /* Says what went wrong last; the caller frees. */
@@ -52,5 +59,21 @@ int database__run(struct store *store, const char *sql);
 
 /* The number that SQL selects, with ARGUMENT for its ?1; 0 where there is none.  An SQLite code. */
 int database__number(struct store *store, const char *sql, int64_t argument, int64_t *number);
+
+struct database_size {
+	uint64_t bytes, unused, page;
+};
+
+/* An SQLite code. */
+int database__measure(struct store *store, struct database_size *size);
+
+/* Gives so many free pages back to the file system, at most; an SQLite code. */
+int database__give_back(struct store *store, int64_t pages);
+
+/* Ends the transaction that failed, if there is one still. */
+void database__roll_back(struct store *store);
+
+/* The same, and says what went wrong last; the caller frees. */
+char *database__fail(struct store *store);
 
 #endif

@@ -4,16 +4,17 @@
  *
  * What the window uses is looked up once, and added where it is new.  Each row of it
  * says until which window it may be in use.  To write that with each window would
- * cost more than all else, so it is said for some windows to come: an eighth more
- * than there are.  What is not used any more stays that much longer.
+ * cost more than all else, so of what is used again it is said for some windows to
+ * come: an eighth more than there are.  What is not used any more stays that much longer.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/xalloc.h"
-#include "services/service.h"
 #include "store/database.h"
 #include "store/packing.h"
+#include "store/room.h"
+#include "services/service.h"
+#include "base/xalloc.h"
 
 /* One for each so many. */
 #define AHEAD_PART 8
@@ -22,9 +23,10 @@
 struct writer {
 	struct store *store;
 	const struct labelled_window *window;
-	int64_t number, until;
+	int64_t number, last, until;
 	int64_t *strings, *functions, *locations, *stacks;
-	char *wrong; /* what went wrong first */
+	int code;    /* of what went wrong first, */
+	char *wrong; /* which is that */
 };
 
 static int prepare_table(struct store *store, enum store_table table)
@@ -88,8 +90,10 @@ static int prepare(struct store *store)
 /* Takes note of what went wrong just now. */
 static void check(struct writer *writer, int code)
 {
-	if (code && !writer->wrong)
-		writer->wrong = database__explain(writer->store);
+	if (!code || writer->wrong)
+		return;
+	writer->code = code;
+	writer->wrong = database__explain(writer->store);
 }
 
 /* Runs STATEMENT; returns whether there is a row, which is there until it is reset. */
@@ -125,7 +129,7 @@ static void bind_bytes(struct writer *writer, enum store_table table, int key,
 
 static void add_row(struct writer *writer, sqlite3_stmt *insert, int keys)
 {
-	sqlite3_bind_int64(insert, keys + 1, writer->until);
+	sqlite3_bind_int64(insert, keys + 1, writer->last);
 	step(writer, insert);
 	sqlite3_reset(insert);
 }
@@ -155,7 +159,6 @@ static int64_t intern(struct writer *writer, enum store_table table)
 	if (id || writer->wrong)
 		return id;
 	add_row(writer, store->insert[table], store_tables[table].key_count);
-	store->added[table]++;
 	return sqlite3_last_insert_rowid(store->database);
 }
 
@@ -354,8 +357,8 @@ static void look_ahead(struct writer *writer)
 		check(writer,
 		      database__number(writer->store, "SELECT min(id) FROM windows", 0, &oldest));
 	/* What one rate has looked up the others of the window use. */
-	writer->until =
-		writer->number + writer->window->rates + (writer->number - oldest) / AHEAD_PART;
+	writer->last = writer->number + writer->window->rates;
+	writer->until = writer->last + (writer->number - oldest) / AHEAD_PART;
 }
 
 /* Writes what was sampled at one rate. */
@@ -382,7 +385,28 @@ static void put_all(struct writer *writer)
 	}
 }
 
-char *store__put(struct store *store, const struct labelled_window *window)
+/* In one transaction. */
+static void write_window(struct writer *writer)
+{
+	struct store *store = writer->store;
+	uint64_t before = store__bytes(store), after;
+
+	check(writer, prepare(store));
+	if (!writer->wrong)
+		check(writer, database__run(store, "BEGIN IMMEDIATE"));
+	if (!writer->wrong)
+		put_all(writer);
+	after = store__bytes(store);
+	if (!writer->wrong)
+		check(writer, database__run(store, "COMMIT"));
+	if (writer->wrong)
+		database__roll_back(store);
+	else
+		store->added_bytes = after > before ? after - before : 0;
+}
+
+/* *CODE gets SQLite's. */
+static char *try_to_put(struct store *store, const struct labelled_window *window, int *code)
 {
 	const struct profile *profile = window->profile;
 	struct writer writer = { .store = store, .window = window };
@@ -391,19 +415,23 @@ char *store__put(struct store *store, const struct labelled_window *window)
 	writer.functions = xcalloc(profile->function_count + 1, sizeof(int64_t));
 	writer.locations = xcalloc(profile->location_count + 1, sizeof(int64_t));
 	writer.stacks = xcalloc(profile->stack_count + 1, sizeof(int64_t));
-	memset(store->added, 0, sizeof(store->added));
-	check(&writer, prepare(store));
-	if (!writer.wrong)
-		check(&writer, database__run(store, "BEGIN IMMEDIATE"));
-	if (!writer.wrong)
-		put_all(&writer);
-	if (!writer.wrong)
-		check(&writer, database__run(store, "COMMIT"));
-	if (writer.wrong)
-		database__run(store, "ROLLBACK");
+	write_window(&writer);
 	free(writer.strings);
 	free(writer.functions);
 	free(writer.locations);
 	free(writer.stacks);
+	*code = writer.code;
 	return writer.wrong;
+}
+
+char *store__put(struct store *store, const struct labelled_window *window)
+{
+	int code;
+	char *wrong = try_to_put(store, window, &code);
+
+	if (code != SQLITE_FULL)
+		return wrong;
+	free(wrong);
+	wrong = room__make(store);
+	return wrong ? wrong : try_to_put(store, window, &code);
 }

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a store may have: its age, its size, the disk's. */
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "stores.h"
+
+static void old_windows_go(void **state)
+{
+	const struct store_limits limits = { UINT64_MAX, 100 * SECOND };
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct profile *first = synthetic__plain(), *later = synthetic__machine();
+
+	(void)state;
+	works(put(store, first, 0));
+	for (int i = 1; i < 300; i++) {
+		works(put(store, later, i));
+		works(store__retain(store, &limits, EPOCH + i * SECOND));
+	}
+	assert_in_range(count_rows(store, "windows"), 100, 102);
+	assert_int_equal(count_rows(store, "services"), 3 * count_rows(store, "windows"));
+	/* What only the first window had is gone. */
+	assert_int_equal(count_rows(store, "stacks"), 3);
+	assert_int_equal(count_rows(store, "label_sets"), 3);
+	profile__free(first);
+	profile__free(later);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* Windows of COUNT stacks that have little in common. */
+static struct profile *other_tree(uint32_t number, uint32_t count)
+{
+	struct profile *profile = synthetic__new();
+	uint32_t thread = synthetic__thread(profile, 1, "python3 app.py", 1, "");
+	char name[32];
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t locations[2];
+
+		snprintf(name, sizeof(name), "name_%u_%u", number, i);
+		locations[0] = synthetic__location(profile, name, "/srv/", "app.py", i, i);
+		locations[1] = synthetic__location(profile, "main", "/srv/", "app.py", 1, 1);
+		synthetic__add(profile, OUTCOME_PYTHON, thread, locations, 2, 1);
+	}
+	return profile;
+}
+
+/* Puts COUNT windows of so many STACKS from FIRST on, each of which EACH of them have; the most
+ * that was in use. */
+static uint64_t put_trees(struct store *store, const struct store_limits *limits, uint32_t first,
+			  uint32_t count, uint32_t stacks, uint32_t each)
+{
+	uint64_t largest = 0;
+
+	for (uint32_t i = first; i < first + count; i++) {
+		struct profile *profile = other_tree(i / each, stacks);
+
+		works(put(store, profile, i));
+		works(store__retain(store, limits, EPOCH + i * SECOND));
+		profile__free(profile);
+		if (store__bytes(store) > largest)
+			largest = store__bytes(store);
+	}
+	return largest;
+}
+
+static void size_is_kept(void **state)
+{
+	const struct store_limits limits = { 1 << 20, INT64_MAX };
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	uint64_t largest = 0, file = 0;
+	struct stat status;
+
+	(void)state;
+	for (uint32_t i = 0; i < 300; i++) {
+		struct profile *profile = other_tree(i, 100);
+
+		works(put(store, profile, i));
+		works(store__retain(store, &limits, EPOCH + i * SECOND));
+		profile__free(profile);
+		if (store__bytes(store) > largest)
+			largest = store__bytes(store);
+		assert_int_equal(stat(place.path, &status), 0);
+		if ((uint64_t)status.st_size > file)
+			file = status.st_size;
+	}
+	assert_in_range(largest, 1 << 19, (1 << 20) + (1 << 18));
+	assert_in_range(file, 0, (1 << 20) + (1 << 18));
+	assert_in_range(count_rows(store, "windows"), 10, 150);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* So it is where each window adds more than what else is removed at a time. */
+static void a_size_that_is_soon_reached_is_kept(void **state)
+{
+	const struct store_limits limits = { 8 << 20, INT64_MAX };
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+
+	(void)state;
+	assert_in_range(put_trees(store, &limits, 0, 24, 16000, 1), 4 << 20, 14 << 20);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* Many of the small ones go for each large one. */
+static void large_windows_follow_small_ones(void **state)
+{
+	const struct store_limits limits = { 4 << 20, INT64_MAX };
+
+	for (uint32_t each = 1; each <= 3; each++) {
+		struct place place = make_place();
+		struct store *store = open_store(&place);
+
+		(void)state;
+		put_trees(store, &limits, 0, 1500, 1, each);
+		assert_in_range(put_trees(store, &limits, 1500, 45, 2000, each), 3 << 20, 6 << 20);
+		assert_in_range(store__bytes(store), 0, (4 << 20) + (1 << 19));
+		assert_in_range(count_rows(store, "windows"), 2, 100);
+		store__close(store);
+		remove_place(&place);
+	}
+}
+
+/* Soon, and no lower than it is. */
+static void a_lowered_limit_is_reached(void **state)
+{
+	const struct store_limits high = { UINT64_MAX, INT64_MAX }, low = { 1 << 20, INT64_MAX };
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct stat status;
+	int steps = 0;
+
+	(void)state;
+	put_trees(store, &high, 0, 2000, 10, 1);
+	assert_true(store__bytes(store) > 3 << 20);
+	do {
+		works(store__retain(store, &low, EPOCH));
+		assert_int_equal(stat(place.path, &status), 0);
+	} while ((store__bytes(store) > 1 << 20 || status.st_size > 3 << 19) && ++steps < 300);
+	assert_in_range(steps, 0, 299);
+	assert_in_range(store__bytes(store), 3 << 18, 1 << 20);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* No room for a window: it alone is missing. */
+static void a_full_disk_costs_a_window(void **state)
+{
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct profile *profile = synthetic__machine(), *large = synthetic__tree(5000, 1, 1), *back;
+	struct store_found found;
+	int64_t pages;
+	char *limit;
+
+	(void)state;
+	works(put(store, profile, 0));
+	assert_int_equal(database__number(store, "PRAGMA page_count", 0, &pages), SQLITE_OK);
+	limit = xasprintf("PRAGMA max_page_count = %d", (int)pages + 10);
+	assert_int_equal(database__run(store, limit), SQLITE_OK);
+	free(limit);
+	fails_with(put(store, large, 1), "no room");
+	works(put(store, profile, 2));
+	assert_int_equal(database__run(store, "PRAGMA max_page_count = 100000"), SQLITE_OK);
+	works(put(store, large, 3));
+	back = read_some(&place, 0, 3, NULL, 0, &found);
+	assert_int_equal(found.windows, 2);
+	assert_int_equal(samples_of(back), 200);
+	profile__free(back);
+	profile__free(large);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* Mounts a disk of SIZE at PLACE, for this process alone; false: it may not. */
+static bool mount_disk(const struct place *place, const char *size)
+{
+	char *options = xasprintf("size=%s", size);
+	bool mounted = !unshare(CLONE_NEWNS) &&
+		       !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		       !mount("none", place->folder, "tmpfs", 0, options);
+
+	free(options);
+	return mounted;
+}
+
+static void unmount_disk(const struct place *place)
+{
+	assert_int_equal(umount2(place->folder, MNT_DETACH), 0);
+	remove_place(place);
+}
+
+/* Where the disk is smaller than what the store may have, it is as that were less: no window is
+ * lost but the oldest.  So it is where that is told only then. */
+static void a_full_disk_is_too_much(void **state)
+{
+	const struct store_limits high = { UINT64_MAX, INT64_MAX }, low = { 1 << 20, INT64_MAX };
+	struct place place = make_place();
+	struct store_found found;
+	struct store *store;
+	struct stat status;
+
+	(void)state;
+	if (!mount_disk(&place, "3m"))
+		skip();
+	store = open_store(&place);
+	assert_in_range(put_trees(store, &high, 0, 600, 50, 1), 1 << 19, 3 << 20);
+	assert_in_range(count_rows(store, "windows"), 20, 300);
+	profile__free(read_some(&place, 590, 600, NULL, 0, &found));
+	assert_int_equal(found.windows, 10);
+	store__close(store);
+	store = open_store(&place);
+	put_trees(store, &low, 600, 200, 50, 1);
+	assert_in_range(store__bytes(store), 1 << 19, 1 << 20);
+	assert_int_equal(stat(place.path, &status), 0);
+	assert_in_range(status.st_size, 0, 3 << 19);
+	store__close(store);
+	unmount_disk(&place);
+}
+
+/* Takes all that is left of the disk at PLACE. */
+static void fill_disk(const struct place *place)
+{
+	char *path = xasprintf("%s/others", place->folder);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	static const char bytes[4096];
+
+	assert_true(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	close(fd);
+	free(path);
+}
+
+static void others_fill_the_disk(void **state)
+{
+	const struct store_limits limits = { UINT64_MAX, INT64_MAX };
+	struct place place = make_place();
+	struct store *store;
+
+	(void)state;
+	if (!mount_disk(&place, "16m"))
+		skip();
+	store = open_store(&place);
+	put_trees(store, &limits, 0, 200, 50, 1);
+	assert_int_equal(count_rows(store, "windows"), 200);
+	fill_disk(&place);
+	put_trees(store, &limits, 200, 200, 50, 1);
+	assert_in_range(count_rows(store, "windows"), 50, 300);
+	store__close(store);
+	unmount_disk(&place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(old_windows_go),
+		cmocka_unit_test(size_is_kept),
+		cmocka_unit_test(a_size_that_is_soon_reached_is_kept),
+		cmocka_unit_test(large_windows_follow_small_ones),
+		cmocka_unit_test(a_lowered_limit_is_reached),
+		cmocka_unit_test(a_full_disk_costs_a_window),
+		cmocka_unit_test(a_full_disk_is_too_much),
+		cmocka_unit_test(others_fill_the_disk),
+	};
+
+	log__set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

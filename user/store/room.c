@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "store/database.h"
+#include "base/log.h"
+#include "store/removal.h"
+#include "store/room.h"
+
+#define RESERVE_NAME  "reserve"
+#define RESERVE_BYTES (1U << 20)
+#define LOGGED	      2 /* windows as the last one */
+
+/* Of what is in use, so much is given up at a time, within bounds: so many windows as large as the
+ * last one find room, and no call takes long. */
+#define PART	  16
+#define WINDOWS	  4
+#define BYTES_MIN (256U << 10)
+#define BYTES_MAX (16U << 20)
+
+/* What one transaction removes of each table at first, and moves to the file's begin; less where
+ * even for that there is no room. */
+#define ROWS_A_PASS  128
+#define PAGES_A_PASS 64
+#define LESS	     4
+
+/* Whoever reads keeps the log from being begun anew. */
+#define PATIENCE_MS 500
+
+/* As much as the log may have grown by since there was no room to merge it. */
+void room__reserve(struct store *store)
+{
+	uint64_t window = LOGGED * store->added_bytes;
+	uint64_t wanted = window > RESERVE_BYTES ? window : RESERVE_BYTES;
+
+	if (store->reserved >= wanted)
+		return;
+	if (store->reserve < 0)
+		store->reserve = openat(store->lock, RESERVE_NAME,
+					O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (store->reserve < 0)
+		return;
+	if (!posix_fallocate(store->reserve, 0, (off_t)wanted))
+		store->reserved = wanted;
+	else if (ftruncate(store->reserve, (off_t)store->reserved))
+		log__debug("what was reserved of the disk's room is not given back");
+}
+
+static void give_up_reserve(struct store *store)
+{
+	if (store->reserve >= 0 && !ftruncate(store->reserve, 0))
+		store->reserved = 0;
+}
+
+/* Brings what is in the log into the database, and empties that. */
+static int empty_log(struct store *store)
+{
+	int code = sqlite3_wal_checkpoint_v2(store->database, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+					     NULL, NULL);
+
+	return code == SQLITE_BUSY ? SQLITE_OK : code;
+}
+
+/* How much has to go. */
+static uint64_t choose(const struct store *store, uint64_t in_use)
+{
+	uint64_t wanted = in_use / PART, windows = WINDOWS * store->added_bytes;
+
+	wanted = wanted < BYTES_MIN ? BYTES_MIN : wanted > BYTES_MAX ? BYTES_MAX : wanted;
+	return (wanted > windows ? wanted : windows) + (store->reserved ? 0 : RESERVE_BYTES);
+}
+
+/* Removes the oldest until WANTED bytes of the file are unused, or there is nothing more. */
+static int remove_oldest(struct store *store, uint64_t wanted)
+{
+	struct database_size size;
+	bool more = true;
+	int rows = ROWS_A_PASS, code = database__measure(store, &size);
+
+	while (!code && more && size.unused < wanted) {
+		code = removal__pass(store, size.bytes > wanted ? size.bytes - wanted : 0, rows,
+				     &more);
+		if (code == SQLITE_FULL && rows > 1) {
+			database__roll_back(store);
+			code = empty_log(store);
+			rows /= LESS;
+		}
+		if (!code)
+			code = database__measure(store, &size);
+	}
+	return code;
+}
+
+static int give_back(struct store *store, uint64_t wanted)
+{
+	struct database_size size, before;
+	int pages = PAGES_A_PASS, code = database__measure(store, &before);
+
+	for (size = before; !code && size.unused && before.bytes - size.bytes < wanted;) {
+		code = database__give_back(store, pages);
+		if (code == SQLITE_FULL && pages > 1) {
+			database__roll_back(store);
+			code = empty_log(store);
+			pages /= LESS;
+		}
+		if (!code)
+			code = database__measure(store, &size);
+	}
+	return code;
+}
+
+/* Once, until there has been much more room in between. */
+static void say(struct store *store, uint64_t in_use)
+{
+	if (in_use > 2 * store->full_bytes)
+		log__warning("the disk is full: of %s the oldest windows go to make room, however "
+			     "much --store-size allows",
+			     store->path);
+	if (in_use > store->full_bytes)
+		store->full_bytes = in_use;
+}
+
+char *room__make(struct store *store)
+{
+	uint64_t in_use = store__bytes(store), wanted = choose(store, in_use);
+	char *wrong;
+	int code;
+
+	say(store, in_use);
+	give_up_reserve(store);
+	sqlite3_busy_timeout(store->database, PATIENCE_MS);
+	code = empty_log(store);
+	if (!code)
+		code = remove_oldest(store, wanted);
+	if (!code)
+		code = give_back(store, wanted);
+	if (!code)
+		code = empty_log(store);
+	wrong = code ? database__fail(store) : NULL;
+	sqlite3_busy_timeout(store->database, DATABASE_PATIENCE_MS);
+	room__reserve(store);
+	return wrong;
+}
