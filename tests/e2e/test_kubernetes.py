@@ -239,6 +239,44 @@ def test_off_is_off(tmp_path):
     assert said["quiet"] is False
 
 
+def is_refused(*words):
+    with pytest.raises(AssertionError, match="don't meet the specifications of the schema"):
+        template(*words)
+
+
+@pytest.mark.parametrize("value", ["config.rat=3", "tolerationz=3", "image.tagg=1",
+                                   "podMonitor.enable=true", "priority=high", "podNames=yes",
+                                   "config.listen=true", "config.rate=fast",
+                                   "config.relabel[0].regexp=x"])
+def test_mistakes_are_refused(value):
+    is_refused("--set", value)
+
+
+@pytest.mark.parametrize("config", ["node: no", "comm: [worker, y]", "store-age: 1.10",
+                                    "relabel: [{source_labels: [comm], regex: off, action: drop}]"])
+def test_words_that_are_none_to_helm_are_refused(config, tmp_path):
+    """But not what the agent would be told without Helm."""
+    values = tmp_path / "values.yaml"
+    values.write_text("config: {%s}\n" % config)
+    is_refused("-f", str(values))
+    quoted = re.sub(r"\b(no|y|off|1\.10)\b", r'"\1"', config)
+    values.write_text("config: {%s}\n" % quoted)
+    said = yaml.safe_load(objects(template("-f", str(values)))["ConfigMap"]["data"]["agent.yaml"])
+    wanted = yaml.safe_load(quoted)
+    assert {key: said[key] for key in wanted} == wanted
+
+
+def test_the_charts_options_are_the_agents(binary, tmp_path):
+    with open(os.path.join(CHART, "values.schema.json"), encoding="utf-8") as file:
+        options = json.load(file)["properties"]["config"]["properties"]
+    known = output_of(binary, "agent", "--store", str(tmp_path), "--print-config")
+    assert sorted(options) == sorted(re.findall(r"(?m)^(?:# )?([\w-]+):", known))
+    rule = dict.fromkeys(options["relabel"]["items"]["properties"], "x")
+    rule.update(source_labels=["comm"], action="replace")
+    output_of(binary, "agent", "--store", str(tmp_path), "--relabel", json.dumps(rule),
+              "--print-config")
+
+
 @pytest.fixture
 def with_rate(tmp_path):
     """{tool: what says the objects, with that rate}"""
