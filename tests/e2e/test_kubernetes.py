@@ -160,7 +160,8 @@ def test_what_holds_the_pod():
         "nodeSelector": {"kubernetes.io/os": "linux"}, "tolerations": [{"operator": "Exists"}],
         "terminationGracePeriodSeconds": 30,
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"},
-                            "appArmorProfile": {"type": "Unconfined"}}}
+                            "appArmorProfile": {"type": "Unconfined"},
+                            "seLinuxOptions": {"type": "spc_t"}}}
     assert agent["securityContext"] == {
         "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True, "capabilities": {
