@@ -13,6 +13,7 @@ import pytest
 
 from agents import end, named, own, wait_for
 from conftest import ROOT
+from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summary, summed
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
@@ -51,6 +52,7 @@ def load(any_python, target):
     """One service with few stacks, one with ever new ones."""
     target(any_python, "busy.py", environment=named("web"))
     target(any_python, "many_stacks.py", 2000, environment=named("many"))
+    return target
 
 
 def stored(report, name):
@@ -71,6 +73,14 @@ def is_same(backend, report, of_type, rate):
     return True
 
 
+def is_all_delivered(pages, url, store):
+    """Whether nothing waits to be sent, and what was stored so far is there."""
+    samples = sum(row[1] for row in store.windows().values())
+    metrics, backend = pages.metrics(), 'backend="%s"' % url
+    return (metrics["pybpfprof_push_samples_total"][backend + ',outcome="delivered"'] >= samples
+            and metrics["pybpfprof_push_queued_bytes"][backend] == 0)
+
+
 def comes_true(condition):
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
@@ -82,14 +92,19 @@ def comes_true(condition):
 
 @pytest.mark.parametrize("name,kind,types", WAYS, ids=["%s-as-%s" % way[:2] for way in WAYS])
 @pytest.mark.parametrize("rate,window_s", [(199, 1), (9999, 3)], ids=["small", "in-parts"])
-def test_all_is_there(name, kind, types, rate, window_s, load, server, agent, report, store):
+def test_all_is_there(name, kind, types, rate, window_s, load, server, site, report, store):  # noqa: F811
     backend = server(name)
-    run = agent("-r", rate, "--window", "%ds" % window_s, "--push", backend.url(kind))
+    url = backend.url(kind)
+    pages = site("-r", str(rate), "--window", "%ds" % window_s, "--push", url)
     wait_for(lambda: len(store.windows()) >= 2)
-    end(run)
+    # The end waits for some seconds alone, in which a busy machine may not send much.
+    load.end()
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count and is_all_delivered(pages, url, store))
+    run = end(pages.run)
     assert run.status == 0, run.stderr + backend.said()
     everything = sum(row[1] for row in store.check().values())
-    assert summary(run, backend.url(kind)) == (everything, everything)
+    assert summary(run, url) == (everything, everything)
     assert len(stored(report, "many")) > (5000 if rate == 9999 else 20)
     for of_type in types:
         assert comes_true(lambda: is_same(backend, report, of_type, rate)), of_type
