@@ -2,6 +2,8 @@
 """What the agent pushes arrives to the last sample, and what stands at the other end delays nothing."""
 
 import collections
+import email.utils
+import math
 import os
 import re
 import shutil
@@ -218,15 +220,21 @@ def test_a_name_that_is_not_found_delays_nothing(busy, backend, agent, store, si
     assert max(gaps) < WINDOW_S + 15, gaps
 
 
-def test_it_is_told_when(busy, backend, agent, store):
+def in_two_seconds():
+    """As a date, which has whole seconds: in more than two."""
+    return email.utils.formatdate(math.ceil(time.time()) + 2, usegmt=True)
+
+
+@pytest.mark.parametrize("say_when", [lambda: "2", in_two_seconds], ids=["seconds", "date"])
+def test_it_is_told_when(say_when, busy, backend, agent, store):
     """429 with Retry-After: not before, and then all."""
     server = backend("otlp")
     waits = []
 
     def answer(handler, request):
         if len(waits) < 2:
-            waits.append(request.time)
-            handler.reply(429, Retry_After="2")
+            waits.append(time.monotonic())
+            handler.reply(429, Retry_After=say_when())
         else:
             server.take(handler, request)
     server.answer = answer
