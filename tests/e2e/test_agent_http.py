@@ -3,6 +3,7 @@
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import re
@@ -288,15 +289,52 @@ def test_slow_clients_keep_nobody_out(slow, site):
         for _ in range(5):
             # As the kubelet waits for it.
             assert pages.get("healthz", timeout=5) == b"ok\n"
-            for number, client in enumerate(clients):
-                try:
+            for client in clients:
+                with contextlib.suppress(OSError):
                     client.send(b"x")
-                except BlockingIOError:
-                    pass
-                except OSError:
-                    clients[number] = connect(number)
     end(pages.run)
     assert pages.run.status == 0, pages.run.stderr
+
+
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("path", ["flamegraph", "flamegraph?service=%d", "status", "metrics", "healthz",
+                                  "debug/pprof/profile?seconds=0.001"])
+def test_who_asks_much_costs_little(path, site):
+    pages = site()
+    codes = []
+    before, started = cpu_seconds(pages.run.pid), time.monotonic()
+    while time.monotonic() - started < 6:
+        codes.append(pages.status_of(path.replace("%d", str(len(codes)))))
+    used = cpu_seconds(pages.run.pid) - before
+    # A percent of a CPU, what was saved up for it, and what the agent does besides; else it is more than a third.
+    assert used < 0.15 * (time.monotonic() - started)
+    assert codes[0] == 200 and set(codes) <= {200, 503}
+    end(pages.run)
+
+
+def test_what_cannot_be_made_is_put_off(site):
+    """What was made is still shown, and probes have their answer."""
+    pages = site()
+    shown = pages.get("metrics")
+    wait_for(lambda: pages.get("metrics") == pages.get("metrics") != shown)
+
+    def refusal(number=itertools.count()):
+        try:
+            pages.get("flamegraph?service=%d" % next(number))
+        except urllib.error.HTTPError as error:
+            return error
+        return None
+
+    refused = []
+    wait_for(lambda: refused.append(refusal()) or refused[-1])
+    assert refused[-1].code == 503 and 1 <= int(refused[-1].headers["Retry-After"]) <= 60
+    assert pages.get("healthz") == b"ok\n" and pages.metrics()["pybpfprof_http_cpu_seconds_total"][""] > 0
+    end(pages.run)
 
 
 def test_a_request_has_so_long_to_be_complete(site):

@@ -32,7 +32,8 @@ static void keep_budget(struct agent *agent)
 	const struct agent_options *options = agent->options;
 	const struct budget_use use = {
 		.now_ns = now_ns(),
-		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 +
+		/* Who asks much over HTTP, for which there are limits, lowers no rate. */
+		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 - web__cpu_seconds(agent->web) +
 			 sinks__cpu_seconds(&agent->sinks) + pods__cpu_seconds(agent->pods),
 		.bytes = metrics__resident_bytes() + sinks__bytes(&agent->sinks) +
 			 pods__bytes(agent->pods),

@@ -162,7 +162,7 @@ static void write_budget(const struct agent_state *state, FILE *file)
 			budget->lowered[i / 2][i % 2]);
 	write_number(file, PREFIX "cpu_used_ratio", "gauge",
 		     "CPU time of the agent and the process that sends, of all CPUs', at the last "
-		     "judgement.",
+		     "judgement, without what was asked over HTTP.",
 		     budget->share);
 	write_number(file, PREFIX "cpu_budget_ratio", "gauge",
 		     "What it may be; 0: as much as it takes.", state->budget_limits->cpu);
@@ -199,6 +199,9 @@ static void write_process(const struct agent_state *state, FILE *file)
 		file, "process_cpu_seconds_total", "counter",
 		"CPU time that the agent used, without what its samples take in their targets.",
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+	write_number(file, PREFIX "http_cpu_seconds_total", "counter",
+		     "CPU time of that which went into what was asked over HTTP.",
+		     state->http_cpu_s);
 	write_number(file, "process_resident_memory_bytes", "gauge", "Memory of the agent.",
 		     metrics__resident_bytes());
 	write_number(file, "process_open_fds", "gauge", "Open files of the agent.", open_files());

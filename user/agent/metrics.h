@@ -19,7 +19,8 @@ struct agent_state {
 	int64_t start_unix_ns;
 	uint64_t windows, dropped_samples;
 	const struct pods *pods;
-	double ahead_s; /* of the clock */
+	double ahead_s;	   /* of the clock */
+	double http_cpu_s; /* that went into what was asked */
 	const struct sinks *sinks;
 	const struct budget *budget;
 	const struct budget_limits *budget_limits;

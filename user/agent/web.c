@@ -4,21 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <utlist.h>
 
 #include "agent/collector.h"
-#include "agent/labelling.h"
-#include "agent/metrics.h"
-#include "agent/web.h"
-#include "base/log.h"
-#include "base/now.h"
-#include "base/xalloc.h"
-#include "http/http_server.h"
-#include "http/status_page.h"
 #include "naming/description.h"
+#include "http/http_server.h"
+#include "agent/labelling.h"
+#include "base/log.h"
+#include "agent/made_pages.h"
+#include "agent/metrics.h"
 #include "options/moment.h"
+#include "base/now.h"
 #include "output/output.h"
+#include "http/status_page.h"
+#include "agent/web.h"
+#include "base/xalloc.h"
 
 #define HTTP_OK		   200
 #define HTTP_BAD_REQUEST   400
@@ -39,6 +41,20 @@
 
 #define TARGETS_SHOWN_MAX 500
 
+/* What all that is asked for may take: such a part of the budget, that of the default where there
+ * is none, or of one CPU, where that is more.  Half of it is for the connections, and an eighth for
+ * what is made of each kind. */
+#define SHARE_OF_BUDGET 0.2
+#define BUDGET_DEFAULT	0.01
+#define SHARE_MIN	0.01
+
+/* The longest that it does not even look who asks, so that a probe has its answer in time. */
+#define REST_NS (NS_PER_S / 5)
+
+/* The longest that nothing is made: what a probe or Prometheus asks for is to be had. */
+#define METRICS_PATIENCE_NS (5 * NS_PER_S)
+#define PAGE_PATIENCE_NS    (60 * NS_PER_S)
+
 /* A profile that is waited for. */
 struct scrape {
 	struct web *web;
@@ -55,11 +71,23 @@ struct web {
 	int64_t recent_unix_ns;	     /* when the newer one begins */
 	struct scrape *scrapes;
 	size_t scrape_count;
+	struct made_pages flame_graphs, status, metrics;
+	struct allowance profiles, serving;
+	int64_t made_ns, served_ns; /* CPU time, for what is made, and for the connections */
 };
 
-static void reply_text(struct http_request *request, const char *type, char *text, size_t size)
+/* What is made of a kind may take so much of a CPU; the connections, four times as much. */
+static double share_of(const struct web *web)
 {
-	http_request__reply(request, HTTP_OK, type, text, size);
+	double budget = web->agent->options->budget.cpu ?: BUDGET_DEFAULT;
+
+	return fmax(SHARE_MIN, SHARE_OF_BUDGET * budget * sysconf(_SC_NPROCESSORS_ONLN)) / 8;
+}
+
+static void answer_made(struct web *web, struct made_pages *pages, struct http_request *request,
+			const char *query)
+{
+	web->made_ns += made_pages__answer(pages, web, share_of(web), request, query);
 }
 
 static void answer_health(void *context, struct http_request *request)
@@ -113,6 +141,7 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 		.dropped_samples = agent->dropped_samples,
 		.pods = agent->pods,
 		.ahead_s = (double)recording__ahead_ns(agent->recording) / NS_PER_S,
+		.http_cpu_s = web__cpu_seconds(web),
 		.sinks = &agent->sinks,
 		.budget = &agent->budget,
 		.budget_limits = &agent->options->budget,
@@ -123,8 +152,9 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 	return state;
 }
 
-static void answer_metrics(void *context, struct http_request *request)
+static struct http_page *make_metrics(void *context, const char *query)
 {
+	struct web *web = context;
 	struct target_process **targets;
 	struct agent_state state;
 	struct window window;
@@ -132,13 +162,21 @@ static void answer_metrics(void *context, struct http_request *request)
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
 
+	(void)query;
 	/* So that what was counted is told. */
-	recording__look(((struct web *)context)->agent->recording, &window);
-	state = state_of(context, &targets);
+	recording__look(web->agent->recording, &window);
+	state = state_of(web, &targets);
 	metrics__write(&state, file);
 	fclose(file);
 	free(targets);
-	reply_text(request, "text/plain; version=0.0.4; charset=utf-8", text, size);
+	return http_page__new("text/plain; version=0.0.4; charset=utf-8", text, size);
+}
+
+static void answer_metrics(void *context, struct http_request *request)
+{
+	struct web *web = context;
+
+	answer_made(web, &web->metrics, request, NULL);
 }
 
 static json_t *target_json(const struct agent *agent, const struct target_process *target)
@@ -161,7 +199,7 @@ static json_t *target_json(const struct agent *agent, const struct target_proces
 	return json;
 }
 
-static void answer_status(void *context, struct http_request *request)
+static struct http_page *make_status(void *context, const char *query)
 {
 	const struct web *web = context;
 	struct target_process **list;
@@ -169,6 +207,7 @@ static void answer_status(void *context, struct http_request *request)
 	json_t *targets = json_array(), *json;
 	char *text;
 
+	(void)query;
 	for (size_t i = 0; i < state.target_count && i < TARGETS_SHOWN_MAX; i++)
 		json_array_append_new(targets, target_json(web->agent, list[i]));
 	json = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o}", "version", PYBPFPROF_VERSION,
@@ -179,10 +218,15 @@ static void answer_status(void *context, struct http_request *request)
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	json_decref(json);
 	free(list);
-	if (text)
-		reply_text(request, "application/json", text, strlen(text));
-	else
-		http_request__say(request, HTTP_ERROR, "the node's name is no text");
+	/* There is none where the node's name is no text. */
+	return text ? http_page__new("application/json", text, strlen(text)) : NULL;
+}
+
+static void answer_status(void *context, struct http_request *request)
+{
+	struct web *web = context;
+
+	answer_made(web, &web->status, request, NULL);
 }
 
 static char *title_of(const struct agent *agent, const struct profile *profile, const char *service)
@@ -195,31 +239,29 @@ static char *title_of(const struct agent *agent, const struct profile *profile, 
 	return title;
 }
 
-/* Answers with the sum of COLLECTOR, in FORMAT. */
-static void reply_profile(struct web *web, struct http_request *request,
-			  struct collector *collector, const struct output_format *format,
-			  const char *type)
+/* The sum of COLLECTOR in FORMAT, of *SIZE bytes; NULL: it cannot be written. */
+static char *write_profile(struct web *web, struct collector *collector,
+			   const struct output_format *format, size_t *size)
 {
 	const struct profile *profile = collector__profile(collector);
 	char *title = title_of(web->agent, profile, collector__service(collector)), *text;
 	const struct output_options shown = { .by_process = true, .title = title };
-	size_t size;
-	FILE *file = open_memstream(&text, &size);
+	FILE *file = open_memstream(&text, size);
 	int error = format->write(profile, &shown, file);
 
 	free(title);
-	if (fclose(file) || error) {
-		free(text);
-		http_request__say(request, HTTP_ERROR, "the profile cannot be written");
-	} else {
-		reply_text(request, type, text, size);
-	}
+	if (!fclose(file) && !error)
+		return text;
+	free(text);
+	return NULL;
 }
 
-static void answer_flame_graph(void *context, struct http_request *request)
+static struct http_page *make_flame_graph(void *context, const char *service)
 {
 	struct web *web = context;
-	struct collector *sum = collector__new(http_request__parameter(request, "service"));
+	struct collector *sum = collector__new(service);
+	char *text;
+	size_t size;
 
 	for (int i = 0; i < 2; i++) {
 		struct labelled_window window;
@@ -230,8 +272,16 @@ static void answer_flame_graph(void *context, struct http_request *request)
 		collector__add(sum, &window);
 	}
 	add_current(web, sum);
-	reply_profile(web, request, sum, &output_html, "text/html; charset=utf-8");
+	text = write_profile(web, sum, &output_html, &size);
 	collector__free(sum);
+	return text ? http_page__new("text/html; charset=utf-8", text, size) : NULL;
+}
+
+static void answer_flame_graph(void *context, struct http_request *request)
+{
+	struct web *web = context;
+
+	answer_made(web, &web->flame_graphs, request, http_request__parameter(request, "service"));
 }
 
 static void end_scrape(void *context)
@@ -257,10 +307,21 @@ static double seconds_of(const struct http_request *request)
 	return *end || !(seconds > 0 && seconds <= PROFILE_S_MAX) ? 0 : seconds;
 }
 
+/* What was made since BEGIN_NS of this thread's CPU time is of profiles. */
+static void charge_profiles(struct web *web, int64_t begin_ns)
+{
+	int64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+
+	allowance__charge(&web->profiles, cost_ns, share_of(web));
+	web->made_ns += cost_ns;
+}
+
 static void answer_profile(void *context, struct http_request *request)
 {
 	struct web *web = context;
 	double seconds = seconds_of(request);
+	int64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int64_t wait_ns = allowance__wait_ns(&web->profiles);
 	struct scrape *scrape;
 	struct window window;
 
@@ -270,6 +331,10 @@ static void answer_profile(void *context, struct http_request *request)
 	}
 	if (web->scrape_count == SCRAPES_MAX) {
 		http_request__say(request, HTTP_NOT_AVAILABLE, "too many profiles at a time");
+		return;
+	}
+	if (wait_ns) {
+		http_request__put_off(request, wait_ns, "profiles take too much CPU time by now");
 		return;
 	}
 	scrape = xcalloc(1, sizeof(*scrape));
@@ -282,6 +347,7 @@ static void answer_profile(void *context, struct http_request *request)
 	DL_APPEND(web->scrapes, scrape);
 	web->scrape_count++;
 	http_request__wait(request, end_scrape, scrape);
+	charge_profiles(web, begin_ns);
 }
 
 static const struct http_route routes[] = {
@@ -308,6 +374,14 @@ char *web__open(struct agent *agent, struct web **result)
 		return NULL;
 	web = xcalloc(1, sizeof(*web));
 	web->agent = agent;
+	web->flame_graphs.make = make_flame_graph;
+	web->status.make = make_status;
+	web->metrics.make = make_metrics;
+	web->flame_graphs.allowance.patience_ns = PAGE_PATIENCE_NS;
+	web->status.allowance.patience_ns = PAGE_PATIENCE_NS;
+	web->profiles.patience_ns = PAGE_PATIENCE_NS;
+	web->metrics.allowance.patience_ns = METRICS_PATIENCE_NS;
+	web->serving.patience_ns = REST_NS;
 	wrong = http_server__open(options->address, routes, web, &web->server);
 	if (wrong) {
 		web__close(web);
@@ -325,6 +399,13 @@ char *web__open(struct agent *agent, struct web **result)
 	return NULL;
 }
 
+static void forget_pages(struct web *web)
+{
+	made_pages__forget(&web->flame_graphs);
+	made_pages__forget(&web->status);
+	made_pages__forget(&web->metrics);
+}
+
 void web__close(struct web *web)
 {
 	if (!web)
@@ -335,6 +416,7 @@ void web__close(struct web *web)
 		end_scrape(web->scrapes);
 	}
 	http_server__close(web->server);
+	forget_pages(web);
 	collector__free(web->recent[0]);
 	collector__free(web->recent[1]);
 	free(web);
@@ -343,6 +425,7 @@ void web__close(struct web *web)
 void web__take(struct web *web, const struct labelled_window *window)
 {
 	struct scrape *scrape;
+	int64_t begin_ns;
 
 	if (!web)
 		return;
@@ -353,8 +436,10 @@ void web__take(struct web *web, const struct labelled_window *window)
 		web->recent_unix_ns = window->start_unix_ns;
 	}
 	collector__add(web->recent[1], window);
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (scrape = web->scrapes; scrape; scrape = scrape->next)
 		collector__add(scrape->collector, window);
+	charge_profiles(web, begin_ns);
 }
 
 void web__forget(struct web *web)
@@ -365,6 +450,7 @@ void web__forget(struct web *web)
 		collector__free(web->recent[i]);
 		web->recent[i] = NULL;
 	}
+	forget_pages(web);
 }
 
 int web__fd(const struct web *web)
@@ -372,14 +458,44 @@ int web__fd(const struct web *web)
 	return web ? http_server__fd(web->server) : -1;
 }
 
+double web__cpu_seconds(const struct web *web)
+{
+	return web ? (double)(web->made_ns + web->served_ns) / NS_PER_S : 0;
+}
+
 static void finish(struct scrape *scrape)
 {
+	int64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct web *web = scrape->web;
+	char *text;
+	size_t size;
 
 	add_current(web, scrape->collector);
-	reply_profile(web, scrape->request, scrape->collector, &output_pprof,
-		      "application/octet-stream");
+	text = write_profile(web, scrape->collector, &output_pprof, &size);
+	if (text)
+		http_request__reply(scrape->request, HTTP_OK, "application/octet-stream", text,
+				    size);
+	else
+		http_request__say(scrape->request, HTTP_ERROR, "the profile cannot be written");
 	end_scrape(scrape);
+	charge_profiles(web, begin_ns);
+}
+
+/* Serves who asks, unless that has taken too much.  Returns after how long to do so again. */
+static int64_t serve_clients(struct web *web)
+{
+	int64_t rest_ns = allowance__wait_ns(&web->serving), wait_ns, cost_ns;
+
+	if (rest_ns)
+		return rest_ns;
+	cost_ns = web->made_ns - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	wait_ns = http_server__serve(web->server);
+	cost_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - web->made_ns;
+	web->served_ns += cost_ns;
+	allowance__charge(&web->serving, cost_ns, 4 * share_of(web));
+	rest_ns = allowance__wait_ns(&web->serving);
+	http_server__rest(web->server, rest_ns);
+	return rest_ns ?: wait_ns;
 }
 
 int64_t web__serve(struct web *web)
@@ -390,7 +506,7 @@ int64_t web__serve(struct web *web)
 	DL_FOREACH_SAFE(web->scrapes, scrape, next)
 	if (now >= scrape->end_ns)
 		finish(scrape);
-	wait_ns = http_server__serve(web->server);
+	wait_ns = serve_clients(web);
 	for (scrape = web->scrapes; scrape; scrape = scrape->next)
 		if (scrape->end_ns - now < wait_ns)
 			wait_ns = scrape->end_ns > now ? scrape->end_ns - now : 0;

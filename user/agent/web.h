@@ -31,6 +31,9 @@ void web__take(struct web *web, const struct labelled_window *window);
 /* Gives up what it has of the last minute, where memory is short. */
 void web__forget(struct web *web);
 
+/* CPU time that went into what was asked. */
+double web__cpu_seconds(const struct web *web);
+
 /* As a recording's loop has it: recording.h. */
 int web__fd(const struct web *web);
 int64_t web__serve(struct web *web);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,12 +21,18 @@
 #define CONNECTIONS_LIMIT (2 * HTTP_CONNECTIONS_MAX)
 #define REQUEST_BYTES_MAX (16 * 1024)
 
+/* Waiting to be taken. */
+#define BACKLOG 128
+
+#define NS_PER_S 1000000000LL
+
 struct http_server {
 	const struct http_route *routes;
 	void *context;
 	struct MHD_Daemon *daemon;
 	struct http_connections connections;
-	int fd; /* the daemon's */
+	int fd; /* that has the daemon's, unless it rests */
+	bool rests;
 	bool is_local;
 };
 
@@ -35,6 +42,7 @@ struct http_request {
 	struct MHD_Connection *connection;
 	bool waiting; /* it is answered later */
 	struct MHD_Response *response;
+	bool is_page; /* the response is that of one */
 	unsigned int status;
 	void (*gone)(void *context);
 	void *context;
@@ -58,23 +66,29 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
 	MHD_add_response_header(response, name, value);
 }
 
-void http_request__reply(struct http_request *request, unsigned int status, const char *type,
-			 char *body, size_t length)
+/* NULL: there is no memory. */
+static struct MHD_Response *respond(const char *type, char *body, size_t length)
 {
 	struct MHD_Response *response =
 		MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
 
-	/* No memory: the connection ends. */
-	if (response) {
-		add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-		add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-		add_header(response, "X-Content-Type-Options", "nosniff");
-		/* No other site shows this in a frame of its own. */
-		add_header(response, "Content-Security-Policy", "frame-ancestors 'self'");
-	} else {
+	if (!response) {
 		free(body);
+		return NULL;
 	}
-	request->response = response;
+	add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	add_header(response, "X-Content-Type-Options", "nosniff");
+	/* No other site shows this in a frame of its own. */
+	add_header(response, "Content-Security-Policy", "frame-ancestors 'self'");
+	return response;
+}
+
+void http_request__reply(struct http_request *request, unsigned int status, const char *type,
+			 char *body, size_t length)
+{
+	/* Without one the connection ends. */
+	request->response = respond(type, body, length);
 	request->status = status;
 	if (!request->waiting)
 		return;
@@ -88,6 +102,47 @@ void http_request__say(struct http_request *request, unsigned int status, const 
 	char *line = xasprintf("%s\n", text);
 
 	http_request__reply(request, status, "text/plain; charset=utf-8", line, strlen(line));
+}
+
+void http_request__put_off(struct http_request *request, int64_t wait_ns, const char *text)
+{
+	char *seconds = xasprintf("%lld", (long long)(wait_ns + NS_PER_S - 1) / NS_PER_S);
+
+	http_request__say(request, MHD_HTTP_SERVICE_UNAVAILABLE, text);
+	if (request->response)
+		add_header(request->response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	free(seconds);
+}
+
+/* It counts who is answered with it. */
+struct http_page {
+	struct MHD_Response *response;
+};
+
+struct http_page *http_page__new(const char *type, char *body, size_t length)
+{
+	struct MHD_Response *response = respond(type, body, length);
+	struct http_page *page;
+
+	if (!response)
+		return NULL;
+	page = xcalloc(1, sizeof(*page));
+	page->response = response;
+	return page;
+}
+
+void http_page__free(struct http_page *page)
+{
+	if (page)
+		MHD_destroy_response(page->response);
+	free(page);
+}
+
+void http_request__show(struct http_request *request, const struct http_page *page)
+{
+	request->response = page->response;
+	request->is_page = true;
+	request->status = MHD_HTTP_OK;
 }
 
 void http_request__wait(struct http_request *request, void (*gone)(void *context), void *context)
@@ -142,6 +197,13 @@ static void dispatch(struct http_request *request, const char *path)
 	refuse(request, MHD_HTTP_NOT_FOUND, "there is no such page");
 }
 
+static void drop_answer(struct http_request *request)
+{
+	if (request->response && !request->is_page)
+		MHD_destroy_response(request->response);
+	request->response = NULL;
+}
+
 /* Sends the answer that there is. */
 static enum MHD_Result send_answer(struct http_request *request)
 {
@@ -150,8 +212,7 @@ static enum MHD_Result send_answer(struct http_request *request)
 	if (!request->response)
 		return MHD_NO;
 	result = MHD_queue_response(request->connection, request->status, request->response);
-	MHD_destroy_response(request->response);
-	request->response = NULL;
+	drop_answer(request);
 	return result;
 }
 
@@ -195,8 +256,7 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 	enter(request, HTTP_ASKING);
 	if (request->waiting)
 		request->gone(request->context);
-	if (request->response)
-		MHD_destroy_response(request->response);
+	drop_answer(request);
 	free(request);
 	*state = NULL;
 }
@@ -246,7 +306,7 @@ static int listen_on(const struct addrinfo *address)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, address->ai_addr, address->ai_addrlen) && !listen(fd, SOMAXCONN))
+	if (!bind(fd, address->ai_addr, address->ai_addrlen) && !listen(fd, BACKLOG))
 		return fd;
 	error = errno;
 	close(fd);
@@ -293,10 +353,17 @@ static char *parse_address(const char *text, struct addrinfo **found)
 	return wrong;
 }
 
+static int watch_daemon(const struct http_server *server, int operation, uint32_t events)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	struct epoll_event event = { .events = events };
+
+	return epoll_ctl(server->fd, operation, info->epoll_fd, &event);
+}
+
 static char *start_daemon(struct http_server *server, int fd)
 {
-	const union MHD_DaemonInfo *info;
-
 	server->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
 		take_request, server, MHD_OPTION_EXTERNAL_LOGGER, log_problem, NULL,
@@ -308,9 +375,10 @@ static char *start_daemon(struct http_server *server, int fd)
 		close(fd);
 		return xstrdup("the HTTP server cannot be started");
 	}
-	info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	server->fd = info->epoll_fd;
-	return NULL;
+	server->fd = epoll_create1(EPOLL_CLOEXEC);
+	return server->fd < 0 || watch_daemon(server, EPOLL_CTL_ADD, EPOLLIN)
+		       ? xasprintf("the HTTP server cannot be started: %s", strerror(errno))
+		       : NULL;
 }
 
 char *http_server__open(const char *address, const struct http_route *routes, void *context,
@@ -323,6 +391,7 @@ char *http_server__open(const char *address, const struct http_route *routes, vo
 
 	server->routes = routes;
 	server->context = context;
+	server->fd = -1;
 	if (wrong)
 		return wrong;
 	server->is_local = is_loopback(found->ai_addr);
@@ -341,6 +410,8 @@ void http_server__close(struct http_server *server)
 		MHD_run(server->daemon);
 		MHD_stop_daemon(server->daemon);
 	}
+	if (server && server->fd >= 0)
+		close(server->fd);
 	free(server);
 }
 
@@ -352,6 +423,13 @@ bool http_server__is_local(const struct http_server *server)
 int http_server__fd(const struct http_server *server)
 {
 	return server->fd;
+}
+
+void http_server__rest(struct http_server *server, bool rests)
+{
+	if (server->rests != rests)
+		watch_daemon(server, EPOLL_CTL_MOD, rests ? 0 : EPOLLIN);
+	server->rests = rests;
 }
 
 int64_t http_server__serve(struct http_server *server)

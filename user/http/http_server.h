@@ -16,6 +16,7 @@
 
 struct http_server;
 struct http_request;
+struct http_page;
 
 /* Answers, at once or later, what was asked for under PATH. */
 struct http_route {
@@ -39,6 +40,9 @@ int http_server__fd(const struct http_server *server);
 /* Serves what can be in a moment.  Returns after how many nanoseconds to call it at the latest. */
 int64_t http_server__serve(struct http_server *server);
 
+/* Whether there is nothing to serve for now, whoever asks: http_server__fd is not readable. */
+void http_server__rest(struct http_server *server, bool rests);
+
 /* The value of a parameter; NULL: there is none. */
 const char *http_request__parameter(const struct http_request *request, const char *name);
 
@@ -48,6 +52,19 @@ void http_request__reply(struct http_request *request, unsigned int status, cons
 
 /* Answers with STATUS and a line of text. */
 void http_request__say(struct http_request *request, unsigned int status, const char *text);
+
+/* The same with 503: nothing more is served for WAIT_NS. */
+void http_request__put_off(struct http_request *request, int64_t wait_ns, const char *text);
+
+/* What several requests may be answered with, at a time: as http_request__reply has it.  NULL:
+ * there is no memory. */
+struct http_page *http_page__new(const char *type, char *body, size_t length);
+
+/* Who is answered with it keeps it for as long as that takes.  Takes NULL, too. */
+void http_page__free(struct http_page *page);
+
+/* Answers at once with PAGE. */
+void http_request__show(struct http_request *request, const struct http_page *page);
 
 /* Answers later; GONE is called where the client, or the server, ends before that. */
 void http_request__wait(struct http_request *request, void (*gone)(void *context), void *context);
