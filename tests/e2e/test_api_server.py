@@ -64,7 +64,7 @@ def account(cluster, tmp_path_factory):
 
 
 @pytest.mark.parametrize("said", [build, template, lambda: template(
-    "--set", "podMonitor.enabled=true", "--set", "podNames=false", "--set", "secretName=backend")],
+    "--set", "podMonitor.enabled=true,podNames=false,secretName=backend,sysAdmin=true")],
     ids=["manifests", "chart", "chart-with-more"])
 def test_it_would_take_all(said, cluster):
     for one in objects(said()):

@@ -302,6 +302,12 @@ def test_capabilities(tmp_path):
     assert Pod(objects(build()), tmp_path).capabilities == CAPABILITIES
 
 
+def test_one_more_where_the_kernel_wants_it(customized, tmp_path):
+    text = customized("sys-admin")
+    check_same(text, template("--set", "sysAdmin=true"))
+    assert Pod(objects(text), tmp_path).capabilities == CAPABILITIES | {"sys_admin"}
+
+
 @pytest.fixture(scope="module")
 def image(binary, tmp_path_factory):
     """The root of an image with this binary; test_image.py makes a whole one."""
