@@ -15,7 +15,7 @@ from servers import free_port
 PATIENCE_S = 120
 NEEDED = "etcd", "kube-apiserver"
 ADMINISTRATOR = "administrators-token"
-NAMESPACED = {"ServiceAccount", "ConfigMap", "DaemonSet", "Pod"}
+NAMESPACED = {"ServiceAccount", "ConfigMap", "DaemonSet", "Pod", "PodMonitor"}
 
 
 def is_there():

@@ -23,6 +23,9 @@ PACKAGES = {
     "kustomize": "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1",
 }
 KUBERNETES = "k8s.io/kubernetes@v1.36.3"
+# Whose operator has the kind PodMonitor.
+OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
+POD_MONITORS = "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"
 CONTAINERD = "github.com/containerd/containerd/v2@v2.1.4"
 # Their go.mod want it.
 GO_MINOR_MIN = 26
@@ -96,21 +99,46 @@ def runtime_default(capabilities):
     return json.loads(subprocess.check_output([path, *capabilities]))
 
 
-def write_schemas(folder):
-    """Kubernetes' own description of its objects, as kubeconform reads it.  Its --schema-location."""
-    if not os.path.isdir(os.path.join(FOLDER, "kubernetes")):
-        module = json.loads(run_go("mod", "download", "-json", KUBERNETES))["Dir"]
-        os.makedirs(os.path.join(FOLDER, "kubernetes"))
-        shutil.copy(os.path.join(module, "api", "openapi-spec", "swagger.json"),
-                    os.path.join(FOLDER, "kubernetes"))
-    with open(os.path.join(FOLDER, "kubernetes", "swagger.json"), encoding="utf-8") as file:
+def find_file(module, path):
+    """Where a file of a Go module is."""
+    kept = os.path.join(FOLDER, "files", module, path)
+    if not os.path.exists(kept):
+        folder = json.loads(run_go("mod", "download", "-json", module))["Dir"]
+        os.makedirs(os.path.dirname(kept), exist_ok=True)
+        shutil.copy(os.path.join(folder, path), kept + ".new")
+        os.rename(kept + ".new", kept)
+    return kept
+
+
+def close(schema):
+    """Nothing may have properties that are not described."""
+    if "properties" in schema:
+        schema["additionalProperties"] = False
+        for each in schema["properties"].values():
+            close(each)
+    if "items" in schema:
+        close(schema["items"])
+
+
+def write_schemas(folder, *customs):
+    """Kubernetes' own description of its objects, and those of CustomResourceDefinitions, as kubeconform
+    reads them.  Its --schema-location."""
+    with open(find_file(KUBERNETES, "api/openapi-spec/swagger.json"), encoding="utf-8") as file:
         found = json.load(file)["definitions"]
+    metadata = {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+    for custom in customs:
+        names, group = custom["spec"]["names"], custom["spec"]["group"]
+        for version in custom["spec"]["versions"]:
+            schema = version["schema"]["openAPIV3Schema"]
+            schema["properties"]["metadata"] = metadata
+            schema["x-kubernetes-group-version-kind"] = [
+                {"group": group, "kind": names["kind"], "version": version["name"]}]
+            found["%s.%s.%s" % (group, version["name"], names["kind"])] = schema
     # Not said there: these are text or numbers.
     found["io.k8s.apimachinery.pkg.api.resource.Quantity"] = {"type": ["string", "number"]}
     found["io.k8s.apimachinery.pkg.util.intstr.IntOrString"] = {"type": ["string", "integer"]}
     for schema in found.values():
-        if "properties" in schema:
-            schema["additionalProperties"] = False
+        close(schema)
     text = json.dumps({"definitions": found}).replace("#/definitions/",
                                                       "definitions.json#/definitions/")
     (folder / "definitions.json").write_text(text)

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 from contained_agent import ContainedAgent
 from containers import NAMESPACES, bind
-from deploy_tools import find_tool, runtime_default
+from deploy_tools import OPERATOR, POD_MONITORS, find_file, find_tool, runtime_default
 
 yaml = pytest.importorskip("yaml", reason="no python3-yaml here")
 
@@ -41,6 +41,12 @@ def build(folder=BASE):
     if shutil.which("kubectl"):
         return output_of("kubectl", "kustomize", str(folder))
     return output_of(find_tool("kustomize"), "build", str(folder))
+
+
+def pod_monitors():
+    """The CustomResourceDefinition of Prometheus' operator."""
+    with open(find_file(OPERATOR, POD_MONITORS), encoding="utf-8") as file:
+        return yaml.safe_load(file)
 
 
 def objects(text):

@@ -14,7 +14,7 @@ import pytest
 from agents import end, wait_for
 from conftest import ROOT
 from deploy_tools import find_tool
-from pods import NAME, NODE, build, output_of, yaml
+from pods import NAME, NODE, build, output_of, pod_monitors, yaml
 from test_kubernetes import CHART, template
 from test_pods import WINDOW, contained, is_named, labels_of  # noqa: F401 (a fixture among them)
 
@@ -23,6 +23,7 @@ import kube_servers  # noqa: E402
 
 pytestmark = pytest.mark.deployed
 
+MONITORING = "monitoring.coreos.com/v1"
 # What each token may do anyway.
 OF_EVERYBODY = {("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
                 ("authorization.k8s.io", "selfsubjectrulesreviews", "create"),
@@ -31,21 +32,23 @@ OF_EVERYBODY = {("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A cluster with the namespaces of the agent and of a shop."""
+    """A cluster with the namespaces of the agent and of a shop, and what Prometheus' operator knows."""
     if not kube_servers.is_there():
         pytest.skip("no kube-apiserver here: make test-backends builds it")
     server = kube_servers.Kubernetes(tmp_path_factory.mktemp("kubernetes"))
     try:
         for name in NAME, "shop":
             server.make_namespace(name)
+        server.make(pod_monitors())
+        wait_for(lambda: server.ask("GET", "/apis/" + MONITORING)[0] == 200)
         yield server
     finally:
         server.end()
 
 
 def objects(text):
-    """All but the operator's own kind, in the agent's namespace."""
-    found = [one for one in yaml.safe_load_all(text) if one and one["kind"] != "PodMonitor"]
+    """All, in the agent's namespace."""
+    found = [one for one in yaml.safe_load_all(text) if one]
     for one in found:
         if one["kind"] in kube_servers.NAMESPACED:
             one["metadata"].setdefault("namespace", NAME)
@@ -73,10 +76,11 @@ def test_it_would_take_all(said, cluster):
 
 
 @pytest.mark.parametrize("right,wrong", [("hostPID:", "hostPid:"), ("IfNotPresent", "Sometimes"),
-                                         ("- ALL", "- [ALL]")])
+                                         ("- ALL", "- [ALL]"), ("interval:", "every:")])
 def test_it_would_not_take_mistakes(right, wrong, cluster):
     """So that it counts that it takes the rest."""
-    one, = (each for each in objects(build().replace(right, wrong)) if each["kind"] == "DaemonSet")
+    text = template("--set", "podMonitor.enabled=true")
+    one, = (each for each in objects(text.replace(right, wrong)) if each not in objects(text))
     status, answer = cluster.apply(one, dry_run=True)
     assert 400 <= status <= 500, answer
 
