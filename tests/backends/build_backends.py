@@ -12,6 +12,7 @@ suffice (7200 for all together); Go keeps what it has compiled of them.
 
 import collections
 import fcntl
+import glob
 import json
 import os
 import re
@@ -35,6 +36,8 @@ BUILD_SECONDS = int(os.environ.get("BUILD_SECONDS", "7200"))
 Server = collections.namedtuple("Server", "module edits packages files replaced variables",
                                 defaults=({}, None, {}))
 NONE = ""
+# A folder that one is built in; where the build was killed, it is left.
+BUILDING = "building-"
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLLECTOR = {"go.opentelemetry.io/collector/" + name: version for names, version in (
     (("component", "confmap", "confmap/provider/envprovider", "confmap/provider/fileprovider",
@@ -173,7 +176,7 @@ def build_one(name, deadline):
     if started >= deadline:
         raise Unreachable("$BUILD_SECONDS are over")
     say("%s: building; this takes some ten minutes" % name)
-    with tempfile.TemporaryDirectory(prefix="building-", dir=os.path.join(CACHE, "backends")) as folder:
+    with tempfile.TemporaryDirectory(prefix=BUILDING, dir=os.path.join(CACHE, "backends")) as folder:
         compile_server(name, folder, deadline)
     say("%s: there, after %.0f s" % (name, time.monotonic() - started))
 
@@ -184,6 +187,8 @@ def provide(name, deadline):
     try:
         with open(os.path.join(CACHE, "backends", "lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            for left in glob.glob(os.path.join(CACHE, "backends", BUILDING + "*")):
+                shutil.rmtree(left)
             if not is_there(name):
                 build_one(name, deadline)
         return Outcome(name, "there", "")
