@@ -90,6 +90,8 @@ test     python3-yaml           -                  reads what Kubernetes is told
 test     iproute2               ip                 gives a container an address
 test     debootstrap            debootstrap        makes the root that the image and the package are tried in
 test     dpkg-dev               dpkg-shlibdeps     tells what the Debian package depends on
+test     lintian                lintian            looks for faults of the Debian package
+test     man-db                 man                shows the manual page
 test     libcmocka-dev          -                  unit tests
 test     libpython3-dev         -                  its headers are what the offset tables must match
 test     openssl                openssl            makes certificates

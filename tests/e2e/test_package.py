@@ -14,6 +14,8 @@ from debian_root import copy, provide, run_in
 from deploy_tools import BUILD_TIMEOUT_S
 
 DEB = os.path.join(ROOT, "deploy", "deb.sh")
+MANUAL = os.path.join(ROOT, "deploy", "pybpfprof.1")
+CHANGELOG = os.path.join(ROOT, "deploy", "debian", "changelog")
 CONFIG, UNIT = "/etc/pybpfprof/agent.yaml", "/usr/lib/systemd/system/pybpfprof-agent.service"
 SERVICE = os.path.basename(UNIT)
 ENABLED = "/etc/systemd/system/multi-user.target.wants/" + SERVICE
@@ -37,6 +39,10 @@ def make(binary, version, folder, **variables):
                    stderr=subprocess.DEVNULL, env=dict(os.environ, **variables))
     path, = glob.glob("%s/pybpfprof_%s_*.deb" % (folder, version))
     return path
+
+
+def version_of(binary):
+    return subprocess.check_output([binary, "--version"]).decode().split()[1]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +71,7 @@ def apt(root, binary, tmp_path):
 def owned(root):
     """What of it is left."""
     return [path for path in (CONFIG, UNIT, "/usr/bin/pybpfprof", "/usr/share/doc/pybpfprof",
-                              ENABLED, KNOWN_ENABLED,
+                              "/usr/share/man/man1/pybpfprof.1.gz", ENABLED, KNOWN_ENABLED,
                               "/var/lib/pybpfprof") if os.path.lexists(root + path)]
 
 
@@ -73,10 +79,37 @@ def test_make_deb(require, binary):
     require("dpkg-shlibdeps")
     subprocess.run(["make", "-s", "deb"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
-    version = subprocess.check_output([binary, "--version"]).decode().split()[1]
+    version = version_of(binary)
     made = glob.glob(os.path.join(ROOT, ".output", "pybpfprof_%s_*.deb" % version))
     assert len(made) == 1
     assert subprocess.check_output(["dpkg-deb", "-f", made[0], "Version"]).decode().strip() == version
+    assert subprocess.check_output(["dpkg-parsechangelog", "-l", CHANGELOG, "-S", "Version"]
+                                   ).decode().strip() == version
+
+
+def test_manual_page(require, binary):
+    """Its commands are those of --help, and its exit statuses all that there are."""
+    shown = subprocess.run([require("man"), "--warnings", "-l", MANUAL], check=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, universal_newlines=True,
+                           env=dict(os.environ, LC_ALL="C", MANWIDTH="120")).stdout
+    assert "warning" not in shown, shown
+    helps = [subprocess.check_output([binary, *command, "--help"], universal_newlines=True)
+             for command in ([], ["check"], ["agent"], ["report"])]
+    usage = re.search("^Usage: (.*?)\n\n", helps[0], re.MULTILINE | re.DOTALL)[1]
+    synopsis = re.search("\nSYNOPSIS\n(.*?)\n\n", shown, re.DOTALL)[1]
+    assert [line.strip() for line in synopsis.splitlines()] == \
+        [re.split("  +", line.strip())[0] for line in usage.splitlines()]
+    told = {status for text in helps
+            for status in re.findall(r"\b\d\b", text.partition("Exit status:")[2])}
+    assert told == set(re.findall(r"^ +(\d) ", shown.partition("EXIT STATUS")[2], re.MULTILINE))
+
+
+def test_lintian(require, binary, tmp_path):
+    """Nothing that Debian calls an error or a warning; and no hardening that it misses."""
+    said = subprocess.run([require("lintian"), "--allow-root", "--display-info", "--fail-on", "none",
+                           make(binary, version_of(binary), tmp_path)], check=True,
+                          stdout=subprocess.PIPE, universal_newlines=True).stdout
+    assert not re.findall("^(?:[EW]:|I: .*hardening).*", said, re.MULTILINE), said
 
 
 def test_same_input_same_package(require, binary, tmp_path):
