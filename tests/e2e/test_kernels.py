@@ -50,9 +50,17 @@ OUTPUTS = ["-f", "folded", "-o", "/tmp/profile", "--stats", "/tmp/stats"]
 OF_ALL = [PROFILER, "-f", "html", *OUTPUTS[2:], "-r", str(RATE), "-a", "-d"]
 # Linux's own highest value; Debian's kernels begin with 3.
 ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
+REFUSE_EVENTS = "echo 3 >/proc/sys/kernel/perf_event_paranoid"
 # What the profiler has kept when it has given up the rest.
 SHOW_KEPT = '"$@" & while kill -0 $! && ! grep -q "NoNewPrivs:.1" /proc/$!/status; ' \
-    'do sleep 0.01; done; grep CapPrm /proc/$!/status; wait $!'
+    'do sleep 0.01; done; grep CapPrm /proc/$!/status; '
+THEN_WAIT = SHOW_KEPT + "wait $!"
+# The agent beside a program, which is ended as systemd does it, and what it has stored.
+STORE = "/var/lib/pybpfprof"
+THEN_REPORT = "/agent /programs/busy.py & busy=$!; " + SHOW_KEPT + "sleep 3; kill $! $busy; wait $! && " \
+    "exec %s report --store %s -f folded -o /tmp/profile" % (PROFILER, STORE)
+MAKE_STORE = "mkdir -p %s; chown 65534:65534 %s" % (STORE, STORE)
+CONFIG, CONFIG_THERE = os.path.join(ROOT, "deploy", "agent.yaml"), "/etc/pybpfprof/agent.yaml"
 # Until the machine is turned off; that is the same for every kernel.
 OLDEST = next(iter(debian_kernels.SUITES))
 LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
@@ -111,7 +119,7 @@ KNOWN_WITHIN_S = 0.02
 # Where no function can be traced, it is said with -v.
 ASKED = "does not tell what is mapped"
 KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
-CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_RESOURCE = 2, 19, 24
+CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 2, 19, 21, 24
 CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 38, 39, 40
 TO_READ = [CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE]
 FEWEST = TO_READ + [CAP_PERFMON, CAP_BPF]
@@ -164,7 +172,7 @@ def make_jobs(contents, has_newer):
         deep.append(describe(command + ["/programs/deep.py"], 0))
     busy = describe(["/agent", "/programs/busy.py"], 0)
     everything = [PROFILER, *OUTPUTS, "-d", str(SECONDS_A_PYTHON * len(pythons)), "-r", str(RATE)]
-    short = ["sh", "-c", SHOW_KEPT, "sh", PROFILER, *OUTPUTS, "-d", "0.5"]
+    short = ["sh", "-c", THEN_WAIT, "sh", PROFILER, *OUTPUTS, "-d", "0.5"]
     inner = ["unshare", "-m", "-p", "-f", "--mount-proc", PROFILER, *OUTPUTS, "-t", "-d", "3", "--",
              "/agent", "/programs/busy.py"]
     started = [PROFILER, *OUTPUTS, "-r", str(RATE), "--", "/agent", "-c", WORK]
@@ -178,6 +186,7 @@ def make_jobs(contents, has_newer):
     containers, of_them = make_containers(contents)
     from_within = contained.then_end(containers, contained.start(contained.with_profiler(of_them)))
     with_runc = contents.ARCHITECTURE if containers else "none"
+    service = ["sh", "-c", THEN_REPORT, "sh", PROFILER, "agent", "--config", CONFIG_THERE]
     not_begun = once_all_are_profiled("echo of what") + [PROFILER, "-p", "1", "--wrong"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
@@ -194,6 +203,8 @@ def make_jobs(contents, has_newer):
                          environment={"LD_PRELOAD": "/hardware_clock.so"}),
             describe_job(of_them, first=contained.begin(containers), architecture=with_runc),
             describe_job(from_within, first=ALLOW_EVENTS, architecture=with_runc),
+            describe_job(service, first="; ".join((REFUSE_EVENTS, MAKE_STORE)),
+                         capabilities=FEWEST + [CAP_SYS_ADMIN, CAP_SYS_RESOURCE]),
             describe_job(not_begun, release=OLDEST),
             describe_job(check, first=LOCK_DOWN, release=OLDEST)]
 
@@ -216,7 +227,7 @@ class Kernel:
         self.time = "%s %.1f %.1f" % (self.release, began, time.monotonic())
         (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
          self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.beside,
-         self.within, self.not_begun, self.locked) = (results + [None] * 16)[:16]
+         self.within, self.service, self.not_begun, self.locked) = (results + [None] * 17)[:17]
         self.pythons = described.contents.pythons()
 
     def succeeded(self, result):
@@ -245,7 +256,7 @@ def initrd(binary, tmp_path_factory):
     def make(contents):
         output = os.path.join(os.path.dirname(binary), contents.OUTPUT)
         has_newer = os.path.exists(os.path.join(output, NEWER))
-        files = {"/usr/bin/pybpfprof": os.path.join(output, "pybpfprof"),
+        files = {"/usr/bin/pybpfprof": os.path.join(output, "pybpfprof"), CONFIG_THERE: CONFIG,
                  **{"/" + name: os.path.join(output, name) for name in (*PRELOADED, *[NEWER] * has_newer)}}
         containers, of_them = make_containers(contents)
         texts = {"/jobs.json": json.dumps(make_jobs(contents, has_newer)),
@@ -444,13 +455,24 @@ def test_check_with_fewest_privileges(kernel):
                                         **without_mappings(kernel, "BPF program" in missing))
 
 
+def check_fewest(kernel, result, samples):
+    """More than so many samples came, and no more is held than is needed to the end."""
+    stacks = parse_folded(kernel.succeeded(result)["profile"])
+    assert sum(count for frames, count in stacks
+               if any(frame.name == "spin" for frame in frames)) > samples, result["output"]
+    kept = TO_READ + [CAP_BPF] * (version(kernel.release) < [5, 19])
+    assert int(KEPT.search(result["output"]).group(1), 16) == sum(1 << bit for bit in kept)
+
+
 def test_fewest_privileges(kernel):
     """They are else enough, and what is still needed later is kept: CAP_BPF by old kernels alone."""
-    nobody = kernel.succeeded(kernel.nobody)
-    stacks = parse_folded(nobody["profile"])
-    assert sum(count for frames, count in stacks if frames[1].name == "spin") > 10
-    kept = TO_READ + [CAP_BPF] * (version(kernel.release) < [5, 19])
-    assert int(KEPT.search(nobody["output"]).group(1), 16) == sum(1 << bit for bit in kept)
+    check_fewest(kernel, kernel.nobody, 10)
+
+
+def test_service(kernel):
+    """The agent as Debian's package has it started, with perf_event_paranoid as Debian's kernels have it:
+    with CAP_SYS_ADMIN, which it gives up."""
+    check_fewest(kernel, kernel.service, 3)
 
 
 @with_cycles
