@@ -318,10 +318,10 @@ lint:
 
 install: all
 	@$(OWNERS)
-	install -D -m 755 $(OUTPUT)/pybpfprof $(DESTDIR)$(PREFIX)/bin/pybpfprof
+	@deploy/install.sh install $(OUTPUT)/pybpfprof "$(PREFIX)" "$(DESTDIR)"
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/pybpfprof
+	@deploy/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 # For the Debian that it is built on.
 deb: all

@@ -20,15 +20,11 @@ trap 'rm -rf "$work"' EXIT
 root=$work/root
 umask 022
 
-install -D -m 755 "$binary" "$root/usr/bin/pybpfprof"
+deploy/install.sh install "$binary" /usr "$root" >/dev/null
 strip --remove-section=.comment --remove-section=.note "$root/usr/bin/pybpfprof"
-install -D -m 644 deploy/agent.yaml "$root/etc/pybpfprof/agent.yaml"
-install -D -m 644 deploy/systemd/pybpfprof-agent.service \
-	"$root/usr/lib/systemd/system/pybpfprof-agent.service"
 install -D -m 644 LICENSE "$root/usr/share/doc/pybpfprof/copyright"
 install -D -m 644 README.md "$root/usr/share/doc/pybpfprof/README.md"
 install -D -m 644 deploy/debian/changelog "$root/usr/share/doc/pybpfprof/changelog"
-install -D -m 644 deploy/pybpfprof.1 "$root/usr/share/man/man1/pybpfprof.1"
 # Without a name or a time: the same each time.
 gzip -9n "$root/usr/share/doc/pybpfprof/changelog" "$root/usr/share/man/man1/pybpfprof.1"
 

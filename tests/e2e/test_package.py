@@ -87,6 +87,41 @@ def test_make_deb(require, binary):
                                    ).decode().strip() == version
 
 
+def files_below(folder):
+    return sorted(os.path.relpath(os.path.join(path, name), folder)
+                  for path, _, names in os.walk(folder) for name in names)
+
+
+def paths_in(unit):
+    """Those that its command has."""
+    with open(unit, encoding="utf-8") as file:
+        command = re.search("^ExecStart=(.*)$", file.read(), re.MULTILINE)[1].split()
+    return command, [word for word in command if word.startswith("/")]
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_make_install(tmp_path, is_changed):
+    """Its unit starts what is beside it; a configuration that is somebody's own is kept."""
+    def run_make(what):
+        subprocess.run(["make", "-s", what, "PREFIX=/opt/tools", "DESTDIR=%s" % tmp_path], cwd=ROOT, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    run_make("install")
+    assert files_below(tmp_path) == [
+        CONFIG[1:], "opt/tools/bin/pybpfprof", "opt/tools/lib/systemd/system/" + SERVICE,
+        "opt/tools/share/man/man1/pybpfprof.1"]
+    _, paths = paths_in("%s/opt/tools/lib/systemd/system/%s" % (tmp_path, SERVICE))
+    assert paths == ["/opt/tools/bin/pybpfprof", CONFIG]
+    if is_changed:
+        with open(str(tmp_path) + CONFIG, "a", encoding="utf-8") as file:
+            file.write("with-pid: true\n")
+        run_make("install")
+        with open(str(tmp_path) + CONFIG, encoding="utf-8") as file:
+            assert "with-pid: true" in file.read()
+    run_make("uninstall")
+    assert files_below(tmp_path) == [CONFIG[1:]] * is_changed
+
+
 def test_manual_page(require, binary):
     """Its commands are those of --help, and its exit statuses all that there are."""
     shown = subprocess.run([require("man"), "--warnings", "-l", MANUAL], check=True, stdout=subprocess.PIPE,
@@ -187,8 +222,6 @@ def test_what_systemd_is_told(told, apt):
 
 def test_the_service_starts_what_is_installed(root, apt):
     apt("install", "/tmp/1.deb")
-    with open(root + UNIT, encoding="utf-8") as unit:
-        command = re.search("^ExecStart=(.*)$", unit.read(), re.MULTILINE)[1].split()
-    paths = [word for word in command if word.startswith("/")]
+    command, paths = paths_in(root + UNIT)
     assert len(paths) == 2 and all(os.path.isfile(root + path) for path in paths)
     run_in(root, " ".join([*command, "--print-config"]))
