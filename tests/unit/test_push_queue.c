@@ -196,6 +196,40 @@ static void one_that_fails_lets_others_pass(void **state)
 	assert_int_equal(test->counts.attempts, PUSH_FAILURES_MAX + 1);
 }
 
+/* One request, with SEED's chance. */
+static void outlive_a_minute_of_500(struct test *test, uint64_t seed)
+{
+	const struct push_limits limits = { .bytes = 100, .age_max_ns = 3600 * SECOND };
+	int64_t minute = test->now.monotonic_ns + 60 * SECOND, longest = PUSH_PAUSE_MIN_NS;
+
+	push_queue__free(test->queue);
+	test->queue = push_queue__new(&limits, &test->counts, seed);
+	add(test, 10, 1);
+	while (test->now.monotonic_ns < minute) {
+		assert_int_equal(take(test, &failed), 1);
+		assert_int_equal(push_queue__length(test->queue), 1);
+		assert_in_range(wait(test), longest / 2, longest);
+		longest = longest * 2 < PUSH_PAUSE_MAX_NS ? longest * 2 : PUSH_PAUSE_MAX_NS;
+	}
+	assert_int_equal(take(test, &delivered), 1);
+}
+
+static void a_minute_of_500_loses_nothing(void **state)
+{
+	struct test *test = *state;
+	int64_t longest = PUSH_PAUSE_MIN_NS, least = 0;
+
+	for (uint64_t seed = 1; seed < 10000; seed++)
+		outlive_a_minute_of_500(test, seed << 32);
+	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].requests, 9999);
+	/* And with the shortest of all these pauses, which no seed has. */
+	for (int i = 1; i < PUSH_FAILURES_MAX; i++) {
+		least += longest / 2;
+		longest = longest * 2 < PUSH_PAUSE_MAX_NS ? longest * 2 : PUSH_PAUSE_MAX_NS;
+	}
+	assert_true(least >= 60 * SECOND);
+}
+
 static void the_last_may_fail_and_another_come(void **state)
 {
 	struct test *test = *state;
@@ -354,6 +388,7 @@ int main(void)
 		TEST(all_wait_for_a_backend),
 		TEST(the_backend_says_when),
 		TEST(one_that_fails_lets_others_pass),
+		TEST(a_minute_of_500_loses_nothing),
 		TEST(the_last_may_fail_and_another_come),
 		TEST(parts_are_sent_in_place_of_the_whole),
 		TEST(parts_have_failed_as_often),
