@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Backends that take their time, or for ever, of each kind: nothing else waits for them."""
+
+import re
+import time
+
+import pytest
+
+from agents import end, total, wait_for
+from test_push import (KINDS, WINDOW, backend, busy, drip, flood, hang, summary,  # noqa: F401 (fixtures
+                       windows_came_in_time, windows_with_samples)                # among them)
+
+pytestmark = pytest.mark.timed
+
+SLOW_S = 3
+NOT_ANSWERED = "sent, but not answered: delivered or not"
+KEPT = "kept in the store until the agent starts again"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_slow_one_has_all(kind, busy, backend, agent, store):  # noqa: F811
+    """Each request once, late: what it has not answered yet is waited for."""
+    slow, good = backend(kind), backend("pyroscope")
+    times = []
+
+    def answer(handler, request):
+        if len(times) < 3:
+            times.append(request.time)
+            time.sleep(SLOW_S)
+        slow.take(handler, request)
+    slow.answer = answer
+    run = agent(*WINDOW, "--push", slow.url(), "--push", good.url())
+    wait_for(lambda: len(slow.taken) > 3 and len(slow.taken) >= len(store.windows()) - 1)
+    end(run)
+    assert run.status == 0, run.stderr
+    # One at a time.
+    assert all(late - early >= SLOW_S for early, late in zip(times, times[1:])), times
+    stored = sum(row[1] for row in store.check().values())
+    for one in slow, good:
+        assert total(one.rows()) == stored
+        assert summary(run, one.url()) == (stored, stored)
+        assert len(one.seen) == len(windows_with_samples(store))
+    # Meanwhile the other one had every window.
+    assert len([request for request in good.seen if request.time < times[-1] + SLOW_S]) >= 3 * SLOW_S
+    windows_came_in_time(store)
+
+
+@pytest.mark.parametrize("before,answer", [(None, hang), (hang, None), (None, drip), (None, flood)],
+                         ids=["silent", "hung", "dripping", "flooding"])
+def test_one_that_hangs_delays_nothing(before, answer, busy, backend, agent, store):  # noqa: F811
+    """Nor the other kinds, of which each may hang; Pyroscope alone is sent again what it may have."""
+    hanging, good = [backend(kind) for kind in KINDS], backend("otlp")
+    for one in hanging:
+        one.before, one.answer = before, answer
+    pushed = [word for one in hanging for word in ("--push", one.url() + " timeout=0.5s")]
+    run = agent(*WINDOW, *pushed, "--push", good.url())
+    wait_for(lambda: len(store.windows()) >= 6)
+    end(run)
+    stored = sum(row[1] for row in store.check().values())
+    assert total(good.rows()) == stored
+    assert summary(run, good.url()) == (stored, stored)
+    windows_came_in_time(store)
+    for one in hanging:
+        assert summary(run, one.url()) == (0, stored)
+        became = re.findall(re.escape(one.url()) + r": (\d+) samples in \d+ requests: (.*)", run.stderr)
+        assert sum(int(samples) for samples, _ in became) == stored, run.stderr
+        outcomes = [what for _, what in became]
+        if one.kind == "pyroscope":
+            assert outcomes == [KEPT]
+        else:
+            assert NOT_ANSWERED in outcomes
+            assert len({request.body for request in one.seen}) == len(one.seen)
