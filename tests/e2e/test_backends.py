@@ -23,7 +23,8 @@ import servers  # noqa: E402
 pytestmark = pytest.mark.deployed
 
 PATIENCE_S = 60
-SERVICES = "web", "many"
+# Each with the file of its hottest function.
+SERVICES = {"web": "/busy.py:", "many": " (many_"}
 
 # server, what it is sent, the types that it has then
 WAYS = [("pyroscope", "pyroscope", ("samples:count", "cpu:nanoseconds")),
@@ -66,8 +67,9 @@ def is_same(backend, report, of_type, rate):
     # Parca takes counts of what has a period for what they stand for.
     counts = of_type == "samples:count" and backend.name != "parca"
     period = 1 if counts else round(1e9 / rate)
-    for name in SERVICES:
+    for name, file in SERVICES.items():
         wanted = {frames: count * period for frames, count in stored(report, name).items()}
+        assert any(file in frames[-1] for frames in wanted), name
         if backend.stacks(own(name), of_type) != wanted:
             return False
     return True
