@@ -80,16 +80,100 @@ def test_pyroscope(pyroscope, profile, any_python, target, tmp_path):
     assert run.finish().status == 0, run.stderr
 
 
+# Of Alloy's syntax, what the example may have: blocks with a label or none, arguments that are a text, a
+# number, or a list of references.
+ALLOY_TOKEN = re.compile(r'\s*(?:(?P<text>"[^"\\\n]*")|(?P<number>\d+)|(?P<name>[a-z_]\w*(?:\.[a-z_]\w*)*)'
+                         r'|(?P<mark>[{}\[\]=,]))')
+
+# Of those that it uses, by Alloy's reference: each block's arguments, with their types, and blocks.
+ALLOY = {
+    "pyroscope.receive_http": {"forward_to": list, "http": {"listen_address": str, "listen_port": int}},
+    "pyroscope.write": {"endpoint": {"url": str}}}
+ALLOY_REQUIRED = {"pyroscope.receive_http": {"forward_to"}, "endpoint": {"url"}}
+
+
+def alloy_tokens(text):
+    """[(kind, token, line)]"""
+    code = "\n".join("" if line.startswith("//") else line for line in text.splitlines()).rstrip()
+    tokens, at = [], 0
+    while at < len(code):
+        match = ALLOY_TOKEN.match(code, at)
+        assert match, code[at:at + 40]
+        at = match.end()
+        tokens.append((match.lastgroup, match[match.lastgroup], code.count("\n", 0, at)))
+    return tokens
+
+
+def read_alloy_value(tokens):
+    kind, token, _ = tokens.pop(0)
+    if kind == "text":
+        return token[1:-1]
+    if kind == "number":
+        return int(token)
+    assert token == "[", token
+    found = []
+    while tokens[0][1] != "]":
+        kind, token, _ = tokens.pop(0)
+        assert kind == "name" and tokens[0][1] in (",", "]"), token
+        found.append(token)
+        if tokens[0][1] == ",":
+            tokens.pop(0)
+    tokens.pop(0)
+    return found
+
+
+def read_alloy(tokens, allowed, closing=()):
+    """{name: value} of arguments and {(name, label): body} of blocks, up to CLOSING; each on lines of its
+    own, and no other than ALLOWED."""
+    found, line = {}, -1
+    while tokens and tokens[0][1] not in closing:
+        kind, name, begins = tokens.pop(0)
+        assert kind == "name" and name in allowed and begins > line, name
+        wanted, label = allowed[name], ""
+        if isinstance(wanted, dict):
+            # A component has a label, what is in one has none.
+            if allowed is ALLOY:
+                kind, label, _ = tokens.pop(0)
+                assert kind == "text" and re.fullmatch(r'"[a-z_]\w*"', label), label
+            assert tokens.pop(0)[1:] == ("{", begins), name
+            value = read_alloy(tokens, wanted, ("}",))
+            assert {key[0] if isinstance(key, tuple) else key for key in value} >= ALLOY_REQUIRED.get(
+                name, set()), name
+            key, line = (name, label.strip('"')), tokens.pop(0)[2]
+        else:
+            assert tokens.pop(0)[1] == "=", name
+            key, value, line = name, read_alloy_value(tokens), begins
+            assert isinstance(value, wanted), name
+        assert key not in found, key
+        found[key] = value
+    return found
+
+
 def test_alloy():
-    """There is none here that could run it: that it fits together, and the agent's URL to it."""
-    lines = [line for line in example("alloy.alloy").splitlines() if line]
-    code = "\n".join(line for line in lines if not line.startswith("//"))
-    assert code.count("{") == code.count("}") and code.count('"') % 2 == 0
-    component, name = re.search(r"forward_to = \[([\w.]+)\.(\w+)\.receiver\]", code).groups()
-    assert re.search(r'^%s "%s" \{$' % (re.escape(component), name), code, re.MULTILINE)
-    address = "%s:%s" % (re.search('listen_address = "(.*)"', code)[1],
-                         re.search(r"listen_port += (\d+)", code)[1])
-    assert "//   pybpfprof agent --push pyroscope+http://" + address in lines
+    """There is none here that could run it: that it is what the reference has, and the agent's URL it."""
+    text = example("alloy.alloy")
+    components = read_alloy(alloy_tokens(text), ALLOY)
+    (_, receiver), (_, writer) = components
+    receiving = components["pyroscope.receive_http", receiver]
+    assert receiving["forward_to"] == ["pyroscope.write.%s.receiver" % writer]
+    assert components["pyroscope.write", writer]["endpoint", ""]["url"] == "http://127.0.0.1:4040"
+    http = receiving["http", ""]
+    assert "//   pybpfprof agent --push pyroscope+http://%s:%d" % (
+        http["listen_address"], http["listen_port"]) in text.splitlines()
+
+
+@pytest.mark.parametrize("old,new", [
+    ("pyroscope.receive_http", "pyroscope.recieve_http"), ("listen_port ", "listen_prot "),
+    ("= 9999", '= "9999'), ("= 9999", "= 9999\n}"), ("endpoint {", "endpoint"), ("url = ", "url "),
+    ('write "pyroscope"', "write"), ('write "pyroscope"', 'write "elsewhere"'), ("forward_to", "forwards_to"),
+    ("[pyroscope.write.pyroscope.receiver]", '"pyroscope.write.pyroscope.receiver"'),
+    ("\thttp {", '\thttp "x" {'), ("\turl = ", "\t// url = "), ("listen_port    = 9999", "listen_port = 9998")])
+def test_what_alloy_would_not_take(old, new, monkeypatch):
+    """Nor does test_alloy."""
+    changed = example("alloy.alloy", (old, new))
+    monkeypatch.setattr(sys.modules[__name__], "example", lambda name: changed)
+    with pytest.raises((AssertionError, KeyError, ValueError, IndexError)):
+        test_alloy()
 
 
 def test_parca(parca, any_python, target, site, store, report, tmp_path):  # noqa: F811
