@@ -412,6 +412,26 @@ def test_an_address_that_is_taken(agent, profile, store):
     assert len(run.stderr.splitlines()) == 1
 
 
+def test_the_default_address_that_is_taken(agent, profile, store):
+    """It is an error only where somebody names it."""
+    address = "127.0.0.1", 7117
+
+    def take(listener):
+        with contextlib.suppress(OSError):
+            listener.bind(address)
+            listener.listen()
+        return listener.getsockname() == address
+
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Another test's agent may have it.
+        wait_for(lambda: take(listener))
+        run = profile.attempt("agent", "--store", store.folder, "--listen", "127.0.0.1:7117")
+        assert run.status == 1 and "cannot listen on 127.0.0.1:7117" in run.stderr
+        run = end(agent())
+    assert run.status == 0 and "nothing is told by HTTP" in run.stderr
+
+
 @pytest.mark.parametrize("address", ["x", "127.0.0.1", "localhost:80", "127.0.0.1:70000", "[::1]"])
 def test_what_is_no_address(address, profile, store):
     run = profile.attempt("agent", "--store", store.folder, "--listen", address)

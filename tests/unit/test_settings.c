@@ -277,6 +277,24 @@ static void fixed_ones_stay(void **state)
 }
 
 /* What is printed is a file that says the same. */
+static void what_is_chosen(void **state)
+{
+	static const char *const words[3] = { "--rate", "19" };
+	struct settings *settings;
+
+	(void)state;
+	assert_int_equal(find("", none, &settings), STATUS_WRITTEN);
+	assert_false(settings__is_chosen(settings, "rate"));
+	assert_false(settings__is_chosen(settings, "store-size"));
+	settings__free(settings);
+	assert_int_equal(find("", words, &settings), STATUS_WRITTEN);
+	assert_true(settings__is_chosen(settings, "rate"));
+	settings__free(settings);
+	assert_int_equal(find("rate: 19\n", none, &settings), STATUS_WRITTEN);
+	assert_true(settings__is_chosen(settings, "rate"));
+	settings__free(settings);
+}
+
 static void printed(void **state)
 {
 	const char *const words[] = { "--store-size=-\"\x01\\ :#", "-q", NULL };
@@ -351,6 +369,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_found),
 		cmocka_unit_test(rules),
 		cmocka_unit_test(fixed_ones_stay),
+		cmocka_unit_test(what_is_chosen),
 		cmocka_unit_test(printed),
 		cmocka_unit_test(printed_in_quotes),
 	};

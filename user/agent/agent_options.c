@@ -98,12 +98,9 @@ static char *take_push(void *options, const char *value)
 	return wrong;
 }
 
-static char *take_listen(void *context, const char *value)
+static char *take_listen(void *options, const char *value)
 {
-	struct agent_options *options = context;
-
-	options->address = value;
-	options->listens_by_default = strcmp(value, LISTEN) == 0;
+	((struct agent_options *)options)->address = value;
 	return NULL;
 }
 
@@ -306,6 +303,7 @@ static enum exit_status complete(struct agent_options *options)
 	char *wrong = push_destinations__check_window(&options->pushed,
 						      (int64_t)(options->window_s * NS_PER_S));
 
+	options->listens_by_default = !settings__is_chosen(options->settings, "listen");
 	uname(&options->machine);
 	if (!options->node)
 		options->node = options->machine.nodename;

@@ -340,6 +340,13 @@ enum exit_status settings__apply(const struct settings *settings, void *context)
 	return STATUS_WRITTEN;
 }
 
+bool settings__is_chosen(const struct settings *settings, const char *name)
+{
+	const struct setting *setting = find(settings, find_option(settings->options, name));
+
+	return setting && setting->origin != ORIGIN_DEFAULT;
+}
+
 static void print_option(const struct settings *settings, const struct option_entry *option,
 			 FILE *file)
 {

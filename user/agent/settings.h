@@ -41,6 +41,9 @@ void settings__keep_fixed(struct settings *settings, const struct settings *old)
  * said. */
 enum exit_status settings__apply(const struct settings *settings, void *context);
 
+/* Whether somebody has chosen the option NAME's value, be it that of the default. */
+bool settings__is_chosen(const struct settings *settings, const char *name);
+
 /* Prints what counts as a configuration file, each line with where it is from. */
 void settings__print(const struct settings *settings, FILE *file);
 
