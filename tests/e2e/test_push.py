@@ -23,6 +23,7 @@ pytestmark = pytest.mark.timed
 
 KINDS = sorted(PATHS)
 WINDOW_S = 0.5
+SENDER_GRACE_S = 5
 WINDOW = ("--window", "%gs" % WINDOW_S, "-r", "199")
 SUMMARY = re.compile(r"(\d+) of (\d+) samples were delivered")
 
@@ -354,6 +355,22 @@ def test_what_may_have_arrived_is_not_sent_again(kind, busy, backend, agent, sto
     assert len({request.body for request in server.seen}) == len(server.seen)
     assert "sent, but not answered" in run.stderr
     assert len(server.seen) == len(windows_with_samples(store))
+
+
+def test_an_answer_is_waited_for_at_the_end(busy, backend, profile):
+    """Longer than what was not sent yet is tried for; that is given up."""
+    server = backend("parca")
+
+    def answer(handler, request):
+        time.sleep(SENDER_GRACE_S + 2)
+        server.take(handler, request)
+    server.answer = answer
+    run = profile.start("agent", *WINDOW, "--push", server.url(), files=False)
+    wait_for(lambda: server.seen)
+    end(run)
+    assert "sent, but not answered" not in run.stderr
+    delivered, handed_over = summary(run, server.url())
+    assert handed_over > delivered == total(server.rows()) > 0
 
 
 def test_a_connection_that_died_does_not_repeat(busy, backend, agent, store):

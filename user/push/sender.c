@@ -224,6 +224,12 @@ static void settle(struct sender *sender, struct line *line, const struct push_v
 	free(why);
 }
 
+/* Whether only answers are waited for. */
+static bool is_to_begin_nothing(const struct sender *sender)
+{
+	return sender->socket < 0 && now_ns() >= sender->end_ns;
+}
+
 static void begin(struct sender *sender, struct line *line)
 {
 	struct push_moment now = moment();
@@ -232,7 +238,7 @@ static void begin(struct sender *sender, struct line *line)
 						 .outcome = PUSH_UNREADABLE };
 	char *wrong;
 
-	if (line->request)
+	if (line->request || is_to_begin_nothing(sender))
 		return;
 	line->request = push_queue__take(line->queue, &now);
 	if (!line->request)
@@ -271,6 +277,16 @@ static void take_ends(struct sender *sender)
 	}
 }
 
+/* When it ends, though something is left. */
+static int64_t end_ns(const struct sender *sender)
+{
+	bool asked = false;
+
+	for (size_t i = 0; i < sender->count; i++)
+		asked |= sender->lines[i].request != NULL;
+	return sender->end_ns + (asked ? SENDER_ANSWER_NS : 0);
+}
+
 static bool is_over(const struct sender *sender)
 {
 	size_t waiting = 0;
@@ -279,15 +295,15 @@ static bool is_over(const struct sender *sender)
 		return false;
 	for (size_t i = 0; i < sender->count; i++)
 		waiting += push_queue__length(sender->lines[i].queue);
-	return !waiting || now_ns() >= sender->end_ns;
+	return !waiting || now_ns() >= end_ns(sender);
 }
 
-/* Milliseconds to the next moment at which a request may be sent. */
+/* Milliseconds to the next moment at which a request may be sent, or it is over. */
 static int time_left_ms(const struct sender *sender)
 {
-	int64_t due = sender->socket < 0 ? sender->end_ns : INT64_MAX, left;
+	int64_t due = sender->socket < 0 ? end_ns(sender) : INT64_MAX, left;
 
-	for (size_t i = 0; i < sender->count; i++) {
+	for (size_t i = 0; i < sender->count && !is_to_begin_nothing(sender); i++) {
 		int64_t next = push_queue__due(sender->lines[i].queue);
 
 		due = next < due ? next : due;
