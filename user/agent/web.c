@@ -277,11 +277,19 @@ static struct http_page *make_flame_graph(void *context, const char *service)
 	return text ? http_page__new("text/html; charset=utf-8", text, size) : NULL;
 }
 
+/* NULL: all, which an empty one is, too. */
+static const char *service_of(const struct http_request *request)
+{
+	const char *service = http_request__parameter(request, "service");
+
+	return service && *service ? service : NULL;
+}
+
 static void answer_flame_graph(void *context, struct http_request *request)
 {
 	struct web *web = context;
 
-	answer_made(web, &web->flame_graphs, request, http_request__parameter(request, "service"));
+	answer_made(web, &web->flame_graphs, request, service_of(request));
 }
 
 static void end_scrape(void *context)
@@ -340,7 +348,7 @@ static void answer_profile(void *context, struct http_request *request)
 	scrape = xcalloc(1, sizeof(*scrape));
 	scrape->web = web;
 	scrape->request = request;
-	scrape->collector = collector__new(http_request__parameter(request, "service"));
+	scrape->collector = collector__new(service_of(request));
 	recording__look(web->agent->recording, &window);
 	collector__begin(scrape->collector, &window);
 	scrape->end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
