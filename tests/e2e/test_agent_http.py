@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import select
 import socket
 import subprocess
 import threading
@@ -224,6 +225,28 @@ def test_too_many_profiles(site):
     for thread in asking:
         thread.join()
     assert sorted(answers) == [200] * 8 + [503] * 2
+    end(pages.run)
+
+
+def test_long_profiles_give_way_to_shorter_ones(site):
+    """Else who asks for the longest ones has everybody else wait for them."""
+    pages = site()
+    with contextlib.ExitStack() as stack:
+        asking = [stack.enter_context(socket.create_connection(("127.0.0.1", pages.port)))
+                  for _ in range(8)]
+        for client in asking:
+            client.sendall(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answered = []
+
+        def is_full():
+            assert pages.status_of("debug/pprof/profile?seconds=0.5") == 200
+            answered.extend(select.select(asking, [], [], 0)[0])
+            return answered
+
+        wait_for(is_full)
+        answer = answered[0].recv(1000)
+        assert answer.startswith(b"HTTP/1.1 503 ") and b"\r\nRetry-After: " in answer
+        assert pages.status_of("debug/pprof/profile?seconds=1") == 200
     end(pages.run)
 
 

@@ -324,12 +324,36 @@ static void charge_profiles(struct web *web, int64_t begin_ns)
 	web->made_ns += cost_ns;
 }
 
+/* Whether there is room for one more profile that is wanted at END_NS: the last one of all gives
+ * way to what is wanted sooner.  Else *WAIT_NS is for how long there is none. */
+static bool make_room(struct web *web, int64_t end_ns, int64_t *wait_ns)
+{
+	struct scrape *first = web->scrapes, *last = web->scrapes, *scrape;
+	int64_t now = now_ns();
+
+	if (web->scrape_count < SCRAPES_MAX)
+		return true;
+	for (scrape = web->scrapes; scrape; scrape = scrape->next) {
+		if (scrape->end_ns < first->end_ns)
+			first = scrape;
+		if (scrape->end_ns > last->end_ns)
+			last = scrape;
+	}
+	*wait_ns = first->end_ns > now ? first->end_ns - now : 0;
+	if (last->end_ns <= end_ns)
+		return false;
+	http_request__put_off(last->request, *wait_ns, "others want a profile sooner");
+	end_scrape(last);
+	return true;
+}
+
 static void answer_profile(void *context, struct http_request *request)
 {
 	struct web *web = context;
 	double seconds = seconds_of(request);
 	int64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int64_t wait_ns = allowance__wait_ns(&web->profiles);
+	int64_t end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
 	struct scrape *scrape;
 	struct window window;
 
@@ -337,12 +361,12 @@ static void answer_profile(void *context, struct http_request *request)
 		http_request__say(request, HTTP_BAD_REQUEST, "seconds is a number up to 300");
 		return;
 	}
-	if (web->scrape_count == SCRAPES_MAX) {
-		http_request__say(request, HTTP_NOT_AVAILABLE, "too many profiles at a time");
-		return;
-	}
 	if (wait_ns) {
 		http_request__put_off(request, wait_ns, "profiles take too much CPU time by now");
+		return;
+	}
+	if (!make_room(web, end_ns, &wait_ns)) {
+		http_request__put_off(request, wait_ns, "too many profiles at a time");
 		return;
 	}
 	scrape = xcalloc(1, sizeof(*scrape));
@@ -351,7 +375,7 @@ static void answer_profile(void *context, struct http_request *request)
 	scrape->collector = collector__new(service_of(request));
 	recording__look(web->agent->recording, &window);
 	collector__begin(scrape->collector, &window);
-	scrape->end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
+	scrape->end_ns = end_ns;
 	DL_APPEND(web->scrapes, scrape);
 	web->scrape_count++;
 	http_request__wait(request, end_scrape, scrape);
