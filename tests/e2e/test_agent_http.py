@@ -468,6 +468,16 @@ def test_what_is_no_address(address, profile, store):
     assert run.status == 1 and "'%s' is not ADDRESS:PORT" % address in run.stderr
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_it_says_which_port_it_has(host, agent):
+    run = agent("--listen", host + ":0")
+    address = re.search(r"telling by HTTP at http://(.*)/$", run.said(), re.MULTILINE).group(1)
+    assert address.startswith(host + ":")
+    with urllib.request.urlopen("http://%s/healthz" % address, timeout=30) as answer:
+        assert answer.read() == b"ok\n"
+    end(run)
+
+
 def test_others_may_reach_it(agent):
     port = free_port()
     run = agent("--listen", "0.0.0.0:%d" % port)

@@ -395,6 +395,18 @@ static const struct http_route routes[] = {
 	{ 0 },
 };
 
+static void say_where(const struct web *web)
+{
+	char *address = http_server__address(web->server);
+
+	log__info("telling by HTTP at http://%s/", address);
+	if (!http_server__is_local(web->server))
+		log__warning("whoever can reach %s may read there what runs here: nobody is asked "
+			     "who he is",
+			     address);
+	free(address);
+}
+
 char *web__open(struct agent *agent, struct web **result)
 {
 	const struct agent_options *options = agent->options;
@@ -423,10 +435,7 @@ char *web__open(struct agent *agent, struct web **result)
 		free(wrong);
 		return NULL;
 	}
-	if (!http_server__is_local(web->server))
-		log__warning("whoever can reach %s may read there what runs here: nobody is asked "
-			     "who he is",
-			     options->address);
+	say_where(web);
 	*result = web;
 	return NULL;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -418,6 +419,20 @@ void http_server__close(struct http_server *server)
 bool http_server__is_local(const struct http_server *server)
 {
 	return server->is_local;
+}
+
+char *http_server__address(const struct http_server *server)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_LISTEN_FD);
+	char host[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?", port[sizeof("65535")] = "?";
+	struct sockaddr_storage address = { 0 };
+	socklen_t length = sizeof(address);
+
+	getsockname(info->listen_fd, (struct sockaddr *)&address, &length);
+	getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV);
+	return xasprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 int http_server__fd(const struct http_server *server)

@@ -34,6 +34,9 @@ void http_server__close(struct http_server *server);
 /* Whether only this machine can reach it. */
 bool http_server__is_local(const struct http_server *server);
 
+/* Where it listens, as ADDRESS was, with the port that it has; the caller's to free. */
+char *http_server__address(const struct http_server *server);
+
 /* Readable when there is something to serve. */
 int http_server__fd(const struct http_server *server);
 
