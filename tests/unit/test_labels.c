@@ -115,6 +115,10 @@ static void services_are_named_by_rules(void **state)
 	process->unit = profile__string(profile, "user@1000.service");
 	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
 			  "\"service_name\":\"worker.py\"}");
+	/* It had ended before anybody could look. */
+	process->short_name = process->unit = 0;
+	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
+			  "\"service_name\":\"unknown_service\"}");
 	profile__free(profile);
 }
 

@@ -81,7 +81,9 @@ static void set_hidden(json_t *labels, const struct profile *profile,
 	    pods__container_text(pod, container, "image"));
 }
 
-static void remove_hidden(json_t *labels)
+/* What a service has, after rules or without: no label that rules alone see, and a name, which
+ * backends want: what has none is called so by OpenTelemetry. */
+static void finish(json_t *labels)
 {
 	const char *name;
 	json_t *value;
@@ -92,7 +94,6 @@ static void remove_hidden(json_t *labels)
 		if (strncmp(name, RELABEL_HIDDEN, strlen(RELABEL_HIDDEN)) == 0)
 			json_object_del(labels, name);
 	}
-	/* Backends want one; so OpenTelemetry calls what has none. */
 	if (!json_object_get(labels, "service_name"))
 		set(labels, "service_name", "unknown_service");
 }
@@ -120,13 +121,13 @@ json_t *labels__of(const struct profile *profile, uint32_t index, const char *th
 		set(labels, "pid", pid);
 	if (thread)
 		set(labels, "thread", thread);
-	if (!labelling->rules->count)
-		return labels;
-	set_hidden(labels, profile, process, pod);
-	if (relabel__apply(labelling->rules, labels)) {
-		remove_hidden(labels);
-		return labels;
+	if (labelling->rules->count) {
+		set_hidden(labels, profile, process, pod);
+		if (!relabel__apply(labelling->rules, labels)) {
+			json_decref(labels);
+			return NULL;
+		}
 	}
-	json_decref(labels);
-	return NULL;
+	finish(labels);
+	return labels;
 }

@@ -67,8 +67,9 @@ int capabilities__limit(uint64_t set, bool kept)
 
 void capabilities__disown(void)
 {
-	/* Before 5.11 it may have been given that one, too. */
+	/* Some kernels want these as well. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_RESOURCE, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_ADMIN, 0, 0);
 	for (const struct capability *needed = capabilities__needed; needed->name; needed++)
 		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, needed->number, 0, 0);
 }
