@@ -181,6 +181,12 @@ $(OUTPUT)/synthetic_profile: tests/programs/synthetic_profile.c tests/unit/synth
 	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
+# Makes a store as it is after a day: soon, so without sanitizers.
+$(OUTPUT)/synthetic_day: tests/programs/synthetic_day.c tests/unit/synthetic.h $(OBJECTS)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit $< \
+		$(filter-out %/user/main.o,$(OBJECTS)) $(LIBS) -o $@
+
 # The BPF program in an ordinary one: its headers are those of tests/native.
 $(NATIVE_TESTS): $(OUTPUT)/unit/%: tests/native/%.c $(NATIVE_SOURCES) \
 		$(wildcard tests/native/*.h tests/native/bpf/*.h bpf/*.[ch] bpf/*/*.h) \
@@ -213,7 +219,8 @@ $(PRELOADED) $(FAULTS): | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@
 
-unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/line_check \
+unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/synthetic_day \
+	$(OUTPUT)/line_check \
 	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(IN_MACHINES) $(FAULTS)
 
 fuzzers: $(FUZZERS)

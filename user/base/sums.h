@@ -19,6 +19,9 @@ struct sums {
 	size_t count, capacity;
 };
 
+/* The sum of KEY; NULL: there is none. */
+const struct sum *sums__find(const struct sums *sums, uint64_t key);
+
 /* Adds VALUE to the sum of KEY, which is not 0. */
 void sums__add(struct sums *sums, uint64_t key, double value);
 

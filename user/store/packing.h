@@ -14,7 +14,19 @@ struct packed {
 
 void packed__add(struct packed *packed, uint64_t number);
 
-/* Takes the next number from the bytes between *AT and END; false where none is whole there. */
-bool packed__take(const uint8_t **at, const uint8_t *end, uint64_t *number);
+/* Takes the next number from the bytes between *AT and END; false where none is whole there.  Here,
+ * for a day has tens of millions. */
+static inline bool packed__take(const uint8_t **at, const uint8_t *end, uint64_t *number)
+{
+	*number = 0;
+	for (int shift = 0; *at < end && shift < 64; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		*number |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
 
 #endif

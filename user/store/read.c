@@ -21,11 +21,10 @@
 #define RATE_MIN 1e-3
 #define RATE_MAX 1e6
 
-/* What a row of the database is in the profile. */
-struct known {
+/* A set of labels. */
+struct known_labels {
 	int64_t id; /* key */
-	uint32_t index;
-	/* Of a set of labels: */
+	uint32_t thread;
 	bool wanted;
 	struct sums sums; /* samples of each stack, by its ID */
 	UT_hash_handle hh;
@@ -37,7 +36,10 @@ struct reader {
 	struct profile *profile;
 	struct store_found *found;
 	sqlite3_stmt *select[STORE_TABLES];
-	struct known *known[STORE_TABLES];
+	/* What a row of each of the others is in the profile, by its ID: a number, as the sum of
+	 * one. */
+	struct sums numbers[STORE_TABLES];
+	struct known_labels *labels;
 	struct rate_scale scale;
 	int64_t start_ns, end_ns;  /* of the last window */
 	double lost, line_unknown; /* sums of all that the windows had */
@@ -53,22 +55,24 @@ static const char *const selects[STORE_TABLES] = {
 	[TABLE_LABEL_SETS] = "SELECT labels FROM label_sets WHERE id = ?1",
 };
 
-static struct known *find(const struct reader *reader, enum store_table table, int64_t id)
+/* Whether the row ID of TABLE is in the profile already; *NUMBER gets which it is. */
+static bool is_known(const struct reader *reader, enum store_table table, int64_t id,
+		     uint32_t *number)
 {
-	struct known *known;
+	const struct sum *known = sums__find(&reader->numbers[table], id);
 
-	HASH_FIND(hh, reader->known[table], &id, sizeof(id), known);
+	if (known)
+		*number = known->value;
 	return known;
 }
 
-static struct known *add(struct reader *reader, enum store_table table, int64_t id, uint32_t index)
+/* Takes note that the row ID of TABLE is that NUMBER, and returns that. */
+static uint32_t know(struct reader *reader, enum store_table table, int64_t id, uint32_t number)
 {
-	struct known *known = xcalloc(1, sizeof(*known));
-
-	known->id = id;
-	known->index = index;
-	HASH_ADD(hh, reader->known[table], id, sizeof(known->id), known);
-	return known;
+	/* None is 0, but where somebody has put it there, who has it looked up each time. */
+	if (id)
+		sums__add(&reader->numbers[table], id, number);
+	return number;
 }
 
 /* Takes note of what went wrong just now; returns whether anything did. */
@@ -121,32 +125,32 @@ static void take_blob(sqlite3_stmt *row, int column, const uint8_t **at, const u
 
 static string_id get_string(struct reader *reader, int64_t id)
 {
-	struct known *known = find(reader, TABLE_STRINGS, id);
+	string_id string;
 	const char *text;
 	sqlite3_stmt *row;
 
-	if (known)
-		return known->index;
+	if (is_known(reader, TABLE_STRINGS, id, &string))
+		return string;
 	row = select_row(reader, TABLE_STRINGS, id);
 	if (!row)
 		return 0;
 	text = (const char *)sqlite3_column_text(row, 0);
 	if (!text)
 		take_for_broken(reader);
-	known = add(reader, TABLE_STRINGS, id, text ? profile__string(reader->profile, text) : 0);
+	string = text ? profile__string(reader->profile, text) : 0;
 	sqlite3_reset(row);
-	return known->index;
+	return know(reader, TABLE_STRINGS, id, string);
 }
 
 static uint32_t get_function(struct reader *reader, int64_t id)
 {
-	struct known *known = find(reader, TABLE_FUNCTIONS, id);
 	struct profile_function function;
 	sqlite3_stmt *row;
+	uint32_t number;
 	int kind;
 
-	if (known)
-		return known->index;
+	if (is_known(reader, TABLE_FUNCTIONS, id, &number))
+		return number;
 	row = select_row(reader, TABLE_FUNCTIONS, id);
 	if (!row)
 		return 0;
@@ -162,18 +166,16 @@ static uint32_t get_function(struct reader *reader, int64_t id)
 		.nameless = sqlite3_column_int(row, 5),
 	};
 	sqlite3_reset(row);
-	return add(reader, TABLE_FUNCTIONS, id, profile__function(reader->profile, &function))
-		->index;
+	return know(reader, TABLE_FUNCTIONS, id, profile__function(reader->profile, &function));
 }
 
 static uint32_t get_location(struct reader *reader, int64_t id)
 {
-	struct known *known = find(reader, TABLE_LOCATIONS, id);
-	uint32_t function, line;
+	uint32_t number, function, line;
 	sqlite3_stmt *row;
 
-	if (known)
-		return known->index;
+	if (is_known(reader, TABLE_LOCATIONS, id, &number))
+		return number;
 	row = select_row(reader, TABLE_LOCATIONS, id);
 	if (!row)
 		return 0;
@@ -182,8 +184,8 @@ static uint32_t get_location(struct reader *reader, int64_t id)
 	sqlite3_reset(row);
 	if (reader->wrong)
 		return 0;
-	return add(reader, TABLE_LOCATIONS, id, profile__location(reader->profile, function, line))
-		->index;
+	return know(reader, TABLE_LOCATIONS, id,
+		    profile__location(reader->profile, function, line));
 }
 
 /* The stack whose locations ROW has. */
@@ -203,18 +205,17 @@ static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
 
 static uint32_t get_stack(struct reader *reader, int64_t id)
 {
-	struct known *known = find(reader, TABLE_STACKS, id);
 	uint32_t stack;
 	sqlite3_stmt *row;
 
-	if (known)
-		return known->index;
+	if (is_known(reader, TABLE_STACKS, id, &stack))
+		return stack;
 	row = select_row(reader, TABLE_STACKS, id);
 	if (!row)
 		return 0;
 	stack = unpack_stack(reader, row);
 	sqlite3_reset(row);
-	return add(reader, TABLE_STACKS, id, stack)->index;
+	return know(reader, TABLE_STACKS, id, stack);
 }
 
 /* Whether LABELS have one of the values that are asked for, for each name. */
@@ -234,12 +235,13 @@ static bool matches(const struct store_query *query, const json_t *labels)
 	return true;
 }
 
-static struct known *get_labels(struct reader *reader, int64_t id)
+static struct known_labels *get_labels(struct reader *reader, int64_t id)
 {
-	struct known *known = find(reader, TABLE_LABEL_SETS, id);
+	struct known_labels *known;
 	json_t *labels;
 	sqlite3_stmt *row;
 
+	HASH_FIND(hh, reader->labels, &id, sizeof(id), known);
 	if (known)
 		return known;
 	row = select_row(reader, TABLE_LABEL_SETS, id);
@@ -249,10 +251,12 @@ static struct known *get_labels(struct reader *reader, int64_t id)
 	sqlite3_reset(row);
 	if (!json_is_object(labels))
 		take_for_broken(reader);
-	known = add(reader, TABLE_LABEL_SETS, id, 0);
+	known = xcalloc(1, sizeof(*known));
+	known->id = id;
+	HASH_ADD(hh, reader->labels, id, sizeof(known->id), known);
 	known->wanted = json_is_object(labels) && matches(reader->query, labels);
 	if (known->wanted) {
-		known->index = service__add(reader->profile, id, labels);
+		known->thread = service__add(reader->profile, id, labels);
 		reader->found->services++;
 	}
 	json_decref(labels);
@@ -279,7 +283,7 @@ static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *
 }
 
 /* Brings the sums of a service into the profile. */
-static void settle_service(struct reader *reader, const struct known *labels)
+static void settle_service(struct reader *reader, const struct known_labels *labels)
 {
 	double rest = 0;
 
@@ -289,16 +293,16 @@ static void settle_service(struct reader *reader, const struct known *labels)
 
 		if (!sum->key || reader->wrong)
 			continue;
-		profile__add(reader->profile, labels->index, stack,
+		profile__add(reader->profile, labels->thread, stack,
 			     rate_scale__count(&reader->scale, sum->value, &rest));
 	}
 }
 
 static void settle(struct reader *reader)
 {
-	const struct known *labels;
+	const struct known_labels *labels;
 
-	for (labels = reader->known[TABLE_LABEL_SETS]; labels; labels = labels->hh.next)
+	for (labels = reader->labels; labels; labels = labels->hh.next)
 		settle_service(reader, labels);
 }
 
@@ -383,7 +387,7 @@ static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *s
 		return;
 	sqlite3_bind_int64(services, 1, sqlite3_column_int64(row, 0));
 	while ((code = sqlite3_step(services)) == SQLITE_ROW && !reader->wrong) {
-		struct known *labels = get_labels(reader, sqlite3_column_int64(services, 0));
+		struct known_labels *labels = get_labels(reader, sqlite3_column_int64(services, 0));
 
 		if (labels && labels->wanted)
 			add_samples(reader, &labels->sums, services, rate_hz);
@@ -462,15 +466,16 @@ static int find_extent(struct reader *reader)
 
 static void forget(struct reader *reader)
 {
-	for (int table = 0; table < STORE_TABLES; table++) {
-		struct known *known = reader->known[table], *next;
+	struct known_labels *labels = reader->labels, *next;
 
-		HASH_CLEAR(hh, reader->known[table]);
-		for (; known; known = next) {
-			next = known->hh.next;
-			free(known->sums.slots);
-			free(known);
-		}
+	HASH_CLEAR(hh, reader->labels);
+	for (; labels; labels = next) {
+		next = labels->hh.next;
+		free(labels->sums.slots);
+		free(labels);
+	}
+	for (int table = 0; table < STORE_TABLES; table++) {
+		free(reader->numbers[table].slots);
 		sqlite3_finalize(reader->select[table]);
 	}
 }
