@@ -76,7 +76,7 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all foreign clean install uninstall deb demo test test-all test-backends vmtest vmshell unit-tests \
-	fuzzers fuzz churn bench bench-versions bench-scale format-check lint
+	fuzzers fuzz churn life bench bench-versions bench-scale format-check lint
 
 all: $(OUTPUT)/pybpfprof
 	@:
@@ -295,6 +295,13 @@ churn:
 	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)
 	@CHURN_SECONDS=1800 tests/run tests/e2e/test_churn.py
+
+# An hour of an agent among services that come and go; `make test` has a minute of it.
+life:
+	@deploy/packages.sh test
+	+@$(MAKE) $(JOBS) --no-print-directory all
+	@$(OWNERS)
+	@LIFE_SECONDS=3600 tests/run tests/e2e/test_agent_life.py
 
 KERNEL ?= newest
 
