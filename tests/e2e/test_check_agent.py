@@ -6,7 +6,9 @@ import contextlib
 import errno
 import json
 import os
+import pathlib
 import sqlite3
+import subprocess
 
 import pytest
 
@@ -88,6 +90,28 @@ def test_a_store_that_has_some_already(binary, require, agent, store):
         rows = found(binary, "--store", "/mnt/store", "--store-size", size, prefix=prefix)
         assert rows[0][:2] == ("store", verdict), rows
     assert "--store-size is 40 MiB, of which 11 MiB are used" in rows[0][2]
+
+
+def make_newer(store):
+    with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as database:
+        database.execute("PRAGMA user_version = 99")
+
+
+@pytest.mark.parametrize("damage,says", [
+    (lambda store: pathlib.Path(store.path).write_bytes(b"no database" * 1000), "is broken"),
+    (make_newer, "made by a newer pybpfprof")])
+def test_a_store_that_the_agent_refuses(damage, says, binary, tool, store):
+    """With its reason; one that is empty yet it takes."""
+    options = ("--store", store.folder, "--store-size", "1M")
+    os.mkdir(store.folder)
+    open(store.path, "wb").close()
+    assert verdicts(binary, *options)[0] == ("store", "OK")
+    os.unlink(store.path)
+    subprocess.run([tool("synthetic_day"), store.folder, "1", "2", "1000"], check=True)
+    assert verdicts(binary, *options)[0] == ("store", "OK")
+    damage(store)
+    name, verdict, said = found(binary, *options)[0]
+    assert (name, verdict) == ("store", "MISSING") and says in said
 
 
 def test_it_says_more(binary, tmp_path):

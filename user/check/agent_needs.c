@@ -22,6 +22,7 @@
 
 #define ASK_S	   10L
 #define STATUS_OK  200
+#define UNSTARTED  "the agent does not start"
 #define LOST_THERE "nothing is pushed there"
 #define WITHOUT	   "there are no labels pod and namespace"
 
@@ -51,22 +52,10 @@ static int try_to_write(const char *folder)
 	return 0;
 }
 
-/* What the store in FOLDER has already, as far as it is one. */
-static uint64_t store_has(const char *folder)
+/* Room for WANTED bytes, of which the store HAS some. */
+static void check_room(const char *folder, uint64_t wanted, uint64_t has, struct findings *findings)
 {
-	struct store *store;
-	char *wrong = store__open(folder, STORE_READ, &store);
-	uint64_t bytes = wrong ? 0 : store__bytes(store);
-
-	free(wrong);
-	store__close(store);
-	return bytes;
-}
-
-/* Room for WANTED bytes, of which the store has some. */
-static void check_room(const char *folder, uint64_t wanted, struct findings *findings)
-{
-	uint64_t has = store_has(folder), more = wanted > has ? wanted - has : 0;
+	uint64_t more = wanted > has ? wanted - has : 0;
 	struct statvfs status;
 	uint64_t free_bytes;
 
@@ -90,6 +79,21 @@ static void check_room(const char *folder, uint64_t wanted, struct findings *fin
 	findings__mend(findings, "make room there, or lower --store-size");
 }
 
+static void check_database(const struct agent_options *options, const char *folder,
+			   struct findings *findings)
+{
+	uint64_t has;
+	char *wrong = store__look(options->folder, &has);
+
+	if (wrong) {
+		findings__add(findings, VERDICT_MISSING, UNSTARTED, "%s", wrong);
+		findings__mend(findings, "do so, or choose another --store");
+	} else {
+		check_room(folder, options->limits.bytes, has, findings);
+	}
+	free(wrong);
+}
+
 static void check_store(const struct agent_options *options, struct findings *findings)
 {
 	char *folder;
@@ -103,13 +107,13 @@ static void check_store(const struct agent_options *options, struct findings *fi
 	folder = find_folder(options->folder);
 	error = try_to_write(folder);
 	if (error) {
-		findings__add(findings, VERDICT_MISSING, "the agent does not start", "%s: %s",
-			      folder, strerror(-error));
+		findings__add(findings, VERDICT_MISSING, UNSTARTED, "%s: %s", folder,
+			      strerror(-error));
 		findings__mend(findings,
 			       "make the folder, and let this user write to it; or choose "
 			       "another --store");
 	} else {
-		check_room(folder, options->limits.bytes, findings);
+		check_database(options, folder, findings);
 	}
 	free(folder);
 }

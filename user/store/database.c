@@ -211,6 +211,8 @@ static char *check_kind(struct store *store, enum store_access wanted)
 		return database__explain(store);
 	if (empty && wanted == STORE_WRITE)
 		return create_schema(store);
+	if (empty && wanted == STORE_LOOK)
+		return NULL;
 	if (empty)
 		return xasprintf("%s is empty: pybpfprof agent --store fills it", store->path);
 	if (application != APPLICATION_ID)
@@ -248,7 +250,7 @@ static void make_private(const char *path)
 
 static char *prepare_folder(const char *folder, enum store_access wanted, const char *path)
 {
-	if (wanted == STORE_READ)
+	if (wanted != STORE_WRITE)
 		return access(path, F_OK) == 0
 			       ? NULL
 			       : xasprintf("there is no store in %s (%s): pybpfprof agent --store "
@@ -282,8 +284,8 @@ static char *lock_folder(struct store *store, const char *folder)
 char *store__open(const char *folder, enum store_access wanted, struct store **result)
 {
 	struct store *store = *result = xcalloc(1, sizeof(*store));
-	int flags = wanted == STORE_READ ? SQLITE_OPEN_READONLY
-					 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	int flags = wanted == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+					  : SQLITE_OPEN_READONLY;
 	char *wrong;
 
 	store->path = xasprintf("%s/" FILE_NAME, folder);
@@ -302,6 +304,21 @@ char *store__open(const char *folder, enum store_access wanted, struct store **r
 		wrong = prepare_writing(store);
 	if (!wrong && wanted == STORE_WRITE)
 		room__reserve(store);
+	return wrong;
+}
+
+char *store__look(const char *folder, uint64_t *bytes)
+{
+	char *path = xasprintf("%s/" FILE_NAME, folder), *wrong = NULL;
+	struct store *store = NULL;
+
+	*bytes = 0;
+	if (!access(path, F_OK))
+		wrong = store__open(folder, STORE_LOOK, &store);
+	if (store && !wrong)
+		*bytes = store__bytes(store);
+	store__close(store);
+	free(path);
 	return wrong;
 }
 

@@ -21,12 +21,17 @@ struct store;
 
 enum store_access {
 	STORE_READ,  /* what there is */
+	STORE_LOOK,  /* the same, which may be nothing */
 	STORE_WRITE, /* by one at a time; folder and database are made where they are not there */
 };
 
 /* Opens the store in FOLDER; *STORE is for store__close, also where it fails. */
 char *store__open(const char *folder, enum store_access access, struct store **store);
 void store__close(struct store *store);
+
+/* Looks whether what is in FOLDER is a store that can be written to, or nothing yet, and changes
+ * nothing.  *BYTES of it are in use. */
+char *store__look(const char *folder, uint64_t *bytes);
 
 /* Writes a window: all of it, or nothing. */
 char *store__put(struct store *store, const struct labelled_window *window);
