@@ -27,6 +27,9 @@
 /* How soon it is tried again, where it could not be seen what there is. */
 #define SCAN_AGAIN_NS (100 * NS_PER_MS)
 
+/* By then the kernel side has told what ended, where it knew it. */
+#define TOLD_NS NS_PER_S
+
 /* Has the kernel take note of the thread pointers of threads that it did not have to switch out
  * yet. */
 void finding__note_threads(void)
@@ -302,14 +305,29 @@ static int look(struct watched *watched, struct target_process **target)
 	return error;
 }
 
+/* It has ended, of which the kernel side is about to tell: but not where it was put there just
+ * after that, for it was still in /proc then. */
+static void take_gone(struct watch *watch, struct watched *watched, bool before, int64_t now)
+{
+	if (before) {
+		watch->child_ends |= watched->pid == watch->child;
+		finding__remove(watch, watched);
+		return;
+	}
+	watched__look_at(&watch->watched, watched, now + TOLD_NS);
+	if (!target_map__has(watch->map, watched->key.kernel_pid))
+		finding__drop(watch, watched);
+}
+
 /* Looks what it runs. */
 static void look_what_runs(struct watch *watch, struct watched *watched, int64_t now)
 {
 	struct target_process *target = NULL;
 	uint64_t before = watched->signature;
 	int error = look(watched, &target);
-	bool changed = watched->signature != before;
+	bool changed = watched->signature != before, was_gone = watched->is_gone;
 
+	watched->is_gone = error == -ESRCH;
 	if (error == -EAGAIN && !changed && watched->is_other)
 		error = -ENOEXEC;
 	watched->is_other = error == -ENOEXEC;
@@ -330,9 +348,7 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 		watched__wait(&watch->watched, watched, changed, now);
 		break;
 	case -ESRCH:
-		watched__look_at(&watch->watched, watched, INT64_MAX);
-		if (!target_map__has(watch->map, watched->key.kernel_pid))
-			finding__drop(watch, watched);
+		take_gone(watch, watched, was_gone, now);
 		break;
 	case -EMFILE:
 	case -ENFILE:

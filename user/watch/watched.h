@@ -32,6 +32,7 @@ struct watched {
 	size_t file_count, file_capacity;
 	unsigned int halvings; /* of its rate, as the kernel has it */
 	bool is_other;	       /* what it mapped when it was looked at last was no Python */
+	bool is_gone;	       /* it was not there any more when it was looked at last */
 	bool warned;
 	UT_hash_handle hh, by_pid;
 	struct watched *prev, *next; /* of those that are to be looked at */
