@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gunzip.h"
-#include "push/backend.h"
 #include "base/log.h"
+#include "gunzip.h"
 #include "otlp.pb-c.h"
 #include "pprof.pb-c.h"
+#include "push/backend.h"
 #include "push/backend.h"
 #include "push_window.h"
 #include "pyroscope.pb-c.h"

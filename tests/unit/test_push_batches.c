@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "push/batches.h"
 #include "base/log.h"
+#include "push/batches.h"
 #include "push_window.h"
 
 /* What was seen of one series. */

@@ -4,14 +4,14 @@
 
 #include "agent/agent.h"
 #include "agent/labelling.h"
-#include "base/log.h"
 #include "agent/metrics.h"
-#include "base/now.h"
 #include "agent/push_sink.h"
-#include "push/spool.h"
 #include "agent/store_sink.h"
 #include "agent/web.h"
+#include "base/log.h"
+#include "base/now.h"
 #include "base/xalloc.h"
+#include "push/spool.h"
 
 #define NS_PER_S 1000000000LL
 

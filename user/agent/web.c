@@ -9,18 +9,18 @@
 #include <utlist.h>
 
 #include "agent/collector.h"
-#include "naming/description.h"
-#include "http/http_server.h"
 #include "agent/labelling.h"
-#include "base/log.h"
 #include "agent/made_pages.h"
 #include "agent/metrics.h"
-#include "options/moment.h"
-#include "base/now.h"
-#include "output/output.h"
-#include "http/status_page.h"
 #include "agent/web.h"
+#include "base/log.h"
+#include "base/now.h"
 #include "base/xalloc.h"
+#include "http/http_server.h"
+#include "http/status_page.h"
+#include "naming/description.h"
+#include "options/moment.h"
+#include "output/output.h"
 
 #define HTTP_OK		   200
 #define HTTP_BAD_REQUEST   400

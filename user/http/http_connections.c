@@ -4,9 +4,9 @@
 
 #include <utlist.h>
 
-#include "http/http_connections.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "http/http_connections.h"
 
 #define NS_PER_S 1000000000LL
 

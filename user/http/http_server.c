@@ -12,10 +12,10 @@
 
 #include <microhttpd.h>
 
-#include "http/http_connections.h"
-#include "http/http_server.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "http/http_connections.h"
+#include "http/http_server.h"
 
 /* The library's own limit, at which it takes nobody: those that are made to go are still counted
  * there for a turn, in which it takes up to ten. */

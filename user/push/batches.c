@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash_table.h"
+#include "base/xalloc.h"
 #include "push/backend.h"
 #include "push/batches.h"
 #include "push/few_labels.h"
-#include "base/hash_table.h"
 #include "services/service.h"
-#include "base/xalloc.h"
 
 /* What a message of the encoded profile takes beside its strings, at most about. */
 #define STRING_BYTES   4

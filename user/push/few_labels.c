@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "output/output.h"
 #include "push/backend.h"
 #include "push/few_labels.h"
-#include "base/log.h"
-#include "output/output.h"
-#include "base/xalloc.h"
 
 /* Of the names that are said. */
 #define SAID_BYTES_MAX 1000

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
 
-#include "push/parts.h"
 #include "base/xalloc.h"
+#include "push/parts.h"
 
 struct parts {
 	const struct push_request *whole;

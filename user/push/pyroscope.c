@@ -10,9 +10,9 @@
  */
 #include <stdlib.h>
 
-#include "push/backend.h"
 #include "base/xalloc.h"
 #include "pprof.pb-c.h"
+#include "push/backend.h"
 #include "pyroscope.pb-c.h"
 
 #define NS_PER_MINUTE 60000000000LL

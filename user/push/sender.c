@@ -5,16 +5,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "push/attempt.h"
-#include "push/handover.h"
 #include "base/log.h"
 #include "base/now.h"
-#include "system/own_memory.h"
+#include "base/xalloc.h"
+#include "push/attempt.h"
+#include "push/handover.h"
 #include "push/parts.h"
 #include "push/queue.h"
 #include "push/sender.h"
+#include "system/own_memory.h"
 #include "system/unprivileged.h"
-#include "base/xalloc.h"
 
 #define NS_PER_MS 1000000LL
 

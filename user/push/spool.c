@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/folder_lock.h"
 #include "base/log.h"
+#include "base/xalloc.h"
 #include "push/queue.h"
 #include "push/spool.h"
-#include "base/xalloc.h"
+#include "store/folder_lock.h"
 
 #define FOLDER	  "push"
 #define UNWRITTEN "unwritten"

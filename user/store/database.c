@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
+#include "profile/plain_text.h"
 #include "store/database.h"
 #include "store/folder_lock.h"
-#include "profile/plain_text.h"
 #include "store/room.h"
-#include "base/xalloc.h"
 
 #define FILE_NAME "profiles.db"
 

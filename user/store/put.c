@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
+#include "services/service.h"
 #include "store/database.h"
 #include "store/packing.h"
 #include "store/room.h"
-#include "services/service.h"
-#include "base/xalloc.h"
 
 /* One for each so many. */
 #define AHEAD_PART 8

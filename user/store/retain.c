@@ -10,11 +10,11 @@
  */
 #include <stdlib.h>
 
-#include "store/database.h"
 #include "base/now.h"
+#include "base/xalloc.h"
+#include "store/database.h"
 #include "store/removal.h"
 #include "store/room.h"
-#include "base/xalloc.h"
 
 #define STEP_NS	     100000000LL
 #define ADDED_FACTOR 2

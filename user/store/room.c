@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "store/database.h"
 #include "base/log.h"
+#include "store/database.h"
 #include "store/removal.h"
 #include "store/room.h"
 
