@@ -76,7 +76,8 @@ static void check(const struct agent_options *options)
 	CHECK(options->limits.bytes && options->limits.age_ns > 0);
 	CHECK(options->budget.cpu >= 0 && options->budget.cpu <= 1);
 	CHECK(options->node && options->address);
-	CHECK(options->help || options->print_config || options->folder || options->pushed.count);
+	CHECK(options->help || options->print_config || options->folder || options->pushed.count ||
+	      (!options->listens_by_default && strcmp(options->address, "off") != 0));
 }
 
 /* What is printed as a file; the caller frees. */
