@@ -182,7 +182,7 @@ def test_parca(parca, any_python, target, site, store, report, tmp_path):  # noq
     server, asked = parca(pages.address), []
 
     def path_of(attempt):
-        return str(tmp_path / ("%d" % attempt) / "busy.py")
+        return str(tmp_path / ("%d" % attempt) / "many_stacks.py")
 
     def ask(attempt):
         before = asking(pages.port)
@@ -190,8 +190,8 @@ def test_parca(parca, any_python, target, site, store, report, tmp_path):  # noq
         asked[:] = asking(pages.port) - before
         assert pages.status_of("healthz") == 200
         os.mkdir(os.path.dirname(path_of(attempt)))
-        shutil.copy(os.path.join(PROGRAMS, "busy.py"), path_of(attempt))
-        return [target(any_python, path_of(attempt), environment=named("web"))]
+        shutil.copy(os.path.join(PROGRAMS, "many_stacks.py"), path_of(attempt))
+        return [target(any_python, path_of(attempt), 20, environment=named("web"))]
 
     def of_attempt(stacks):
         # What came before its first line is told by other files.
