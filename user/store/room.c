@@ -70,6 +70,17 @@ static uint64_t choose(const struct store *store, uint64_t in_use)
 	return (wanted > windows ? wanted : windows) + (store->reserved ? 0 : RESERVE_BYTES);
 }
 
+/* Where CODE says that there was no room for a transaction of AMOUNT, empties the log for a smaller
+ * one. */
+static int try_less(struct store *store, int code, int *amount)
+{
+	if (code != SQLITE_FULL || *amount == 1)
+		return code;
+	database__roll_back(store);
+	*amount = *amount > LESS ? *amount / LESS : 1;
+	return empty_log(store);
+}
+
 /* Removes the oldest until WANTED bytes of the file are unused, or there is nothing more. */
 static int remove_oldest(struct store *store, uint64_t wanted)
 {
@@ -80,11 +91,7 @@ static int remove_oldest(struct store *store, uint64_t wanted)
 	while (!code && more && size.unused < wanted) {
 		code = removal__pass(store, size.bytes > wanted ? size.bytes - wanted : 0, rows,
 				     &more);
-		if (code == SQLITE_FULL && rows > 1) {
-			database__roll_back(store);
-			code = empty_log(store);
-			rows /= LESS;
-		}
+		code = try_less(store, code, &rows);
 		if (!code)
 			code = database__measure(store, &size);
 	}
@@ -98,11 +105,7 @@ static int give_back(struct store *store, uint64_t wanted)
 
 	for (size = before; !code && size.unused && before.bytes - size.bytes < wanted;) {
 		code = database__give_back(store, pages);
-		if (code == SQLITE_FULL && pages > 1) {
-			database__roll_back(store);
-			code = empty_log(store);
-			pages /= LESS;
-		}
+		code = try_less(store, code, &pages);
 		if (!code)
 			code = database__measure(store, &size);
 	}
