@@ -353,6 +353,8 @@ static void each_series_goes_to_pyroscope_alone(void **state)
 	assert_int_equal(received.samples, ledger__samples(made.window.ledger));
 	assert_true(json_equal(wanted, received.sums));
 	push_pyroscope.split("no request", 10, take, &received);
+	/* A series without anything. */
+	push_pyroscope.split("\x0a\x00", 2, take, &received);
 	assert_int_equal(received.requests, 3);
 	json_decref(wanted);
 	json_decref(received.sums);

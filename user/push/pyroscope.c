@@ -94,7 +94,8 @@ static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
 	if (body__gunzip(&body, gzipped->data, gzipped->len))
 		profile = pprof__profile__unpack(NULL, body.length, body.bytes);
 	for (size_t i = 0; profile && i < profile->n_sample; i++)
-		samples += (uint64_t)profile->sample[i]->value[0];
+		if (profile->sample[i]->n_value)
+			samples += (uint64_t)profile->sample[i]->value[0];
 	if (profile)
 		pprof__profile__free_unpacked(profile, NULL);
 	free(body.bytes);
@@ -109,6 +110,9 @@ static void split(const void *bytes, size_t length, push_take *take, void *conte
 		Pyroscope__PushRequest alone = PYROSCOPE__PUSH_REQUEST__INIT;
 		struct body body = { 0 };
 
+		/* It comes from the disk, too, where it may have been damaged. */
+		if (!request->series[i]->n_samples)
+			continue;
 		alone.n_series = 1;
 		alone.series = &request->series[i];
 		pyroscope__push_request__pack(
