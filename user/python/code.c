@@ -192,13 +192,11 @@ static int decode_bytes(const struct offsets *offsets, const uint8_t *object, si
 			uint8_t **result, size_t *result_length)
 {
 	uint64_t size;
+	const uint8_t *bytes = unicode__bytes(offsets, object, length, &size);
 
-	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(size))
+	if (!bytes)
 		return -ERANGE;
-	memcpy(&size, object + offsets->varobject_size, sizeof(size));
-	if (size > length - offsets->bytes_data)
-		return -ERANGE;
-	*result = memcpy(xmalloc(size), object + offsets->bytes_data, size);
+	*result = memcpy(xmalloc(size), bytes, size);
 	*result_length = size;
 	return 0;
 }

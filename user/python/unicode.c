@@ -327,17 +327,24 @@ int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, ch
 				   : read_compact(pid, offsets, address, result);
 }
 
+const uint8_t *unicode__bytes(const struct offsets *offsets, const uint8_t *object, size_t length,
+			      uint64_t *size)
+{
+	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(*size))
+		return NULL;
+	memcpy(size, object + offsets->varobject_size, sizeof(*size));
+	return *size <= length - offsets->bytes_data ? object + offsets->bytes_data : NULL;
+}
+
 static int decode_python2(const struct offsets *offsets, const uint8_t *object, size_t length,
 			  char **result)
 {
 	uint64_t size;
+	const uint8_t *bytes = unicode__bytes(offsets, object, length, &size);
 
-	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(size))
+	if (!bytes)
 		return -ERANGE;
-	memcpy(&size, object + offsets->varobject_size, sizeof(size));
-	if (size > length - offsets->bytes_data)
-		return -ERANGE;
-	*result = spell_python2(object + offsets->bytes_data, size, 1);
+	*result = spell_python2(bytes, size, 1);
 	return 0;
 }
 
