@@ -9,4 +9,9 @@
 
 #include <uthash.h>
 
+/* A bucket is split when it has so many.  Of ten, each is a read from somewhere else, which is what
+ * a large table's time goes into; below six the table itself costs more than that. */
+#undef HASH_BKT_CAPACITY_THRESH
+#define HASH_BKT_CAPACITY_THRESH 6U
+
 #endif

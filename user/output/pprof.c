@@ -314,8 +314,9 @@ static int write_pprof(const struct profile *profile, const struct output_option
 {
 	struct writer writer = { .profile = profile, .file = file };
 
-	if (deflateInit2(&writer.stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
-			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+	/* The default takes three times as long, for a twentieth less. */
+	if (deflateInit2(&writer.stream, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	writer.string_indices = xcalloc(profile->string_count, sizeof(*writer.string_indices));
 	writer.value_indices = xcalloc(profile->string_count, sizeof(*writer.value_indices));

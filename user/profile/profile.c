@@ -44,8 +44,11 @@ static struct entry *table__find(const struct table *table, const void *key, siz
 /* The entry of KEY, made with the next id and *ADDED where there is none. */
 static struct entry *table__intern(struct table *table, const void *key, size_t length, bool *added)
 {
-	struct entry *entry = table__find(table, key, length);
+	struct entry *entry;
+	unsigned int hash;
 
+	HASH_VALUE(key, length, hash);
+	HASH_FIND_BYHASHVALUE(hh, table->entries, key, length, hash, entry);
 	*added = !entry;
 	if (entry)
 		return entry;
@@ -53,7 +56,7 @@ static struct entry *table__intern(struct table *table, const void *key, size_t 
 	entry = xcalloc(1, sizeof(*entry) + length + 1);
 	memcpy(entry->key, key, length);
 	entry->id = HASH_COUNT(table->entries);
-	HASH_ADD_KEYPTR(hh, table->entries, entry->key, length, entry);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, table->entries, entry->key, length, hash, entry);
 	return entry;
 }
 
@@ -169,8 +172,9 @@ uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t 
 uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid)
 {
 	struct table *table = &profile->index->processes;
+	uint64_t key[] = { serial };
 	bool added;
-	struct entry *entry = table__intern(table, &serial, sizeof(serial), &added);
+	struct entry *entry = table__intern(table, key, sizeof(key), &added);
 
 	if (added) {
 		profile->processes = xgrow(profile->processes, &table->capacity,

@@ -62,7 +62,8 @@ void body__gzip(struct body *body)
 	struct body packed = { 0 };
 	z_stream stream = { .next_in = body->bytes, .avail_in = body->length };
 
-	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
+	/* As in pprof.c. */
+	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		out_of_memory();
 	stream.avail_out = deflateBound(&stream, body->length);
