@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pybpfprof check --agent: its store, its backends, the API server, each as it can be and as it can
-not."""
+"""pybpfprof check --agent: its store, where it listens, its backends, the API server, each as it can
+be and as it can not."""
 
 import contextlib
 import errno
 import json
 import os
 import pathlib
+import socket
 import sqlite3
 import subprocess
 
@@ -19,8 +20,9 @@ from test_push import authority, backend  # noqa: F401 (fixtures)
 
 
 def found(binary, *options, prefix=()):
-    """[(name, verdict, all that is said)] of what the agent needs besides."""
-    answer = run(binary, "--json", "--agent", *options, prefix=prefix)
+    """[(name, verdict, all that is said)] of what the agent needs besides; it listens nowhere, but
+    as OPTIONS have it."""
+    answer = run(binary, "--json", "--agent", "--listen", "off", *options, prefix=prefix)
     assert answer.stderr == "", answer.stderr
     told = json.loads(answer.stdout)
     assert [check["name"] for check in told["checks"]][:len(NAMES)] == NAMES
@@ -43,8 +45,8 @@ def test_all_is_there(binary, tmp_path, backend, cluster, authority):  # noqa: F
                  "--push", "%s ca=%s" % (pushed.url(), proof.certificate),
                  "--push", backend("pyroscope").url(), "--kubernetes", server.url,
                  "--kubernetes-credentials", server.credentials)
-    assert [row[:2] for row in rows] == [("store", "OK"), ("backend", "OK"), ("backend", "OK"),
-                                         ("Kubernetes", "OK")], rows
+    assert [row[:2] for row in rows] == [("store", "OK"), ("HTTP", "OK"), ("backend", "OK"),
+                                         ("backend", "OK"), ("Kubernetes", "OK")], rows
     # Nothing is made, nothing pushed, and one list asked for.
     assert not (tmp_path / "store").exists() and not pushed.seen
     asked, = server.asked
@@ -54,7 +56,8 @@ def test_all_is_there(binary, tmp_path, backend, cluster, authority):  # noqa: F
 def test_as_it_is_configured(binary, tmp_path):
     config = tmp_path / "agent.yaml"
     config.write_text("store: /proc/none\nkubernetes: off\n")
-    assert verdicts(binary, "--config", config) == [("store", "MISSING"), ("Kubernetes", "OK")]
+    assert verdicts(binary, "--config", config) == [
+        ("store", "MISSING"), ("HTTP", "OK"), ("Kubernetes", "OK")]
     config.write_text("store: /tmp\nrat: 1\n")
     answer = run(binary, "--agent", "--config", config)
     assert answer.returncode == USAGE and "agent.yaml:2: there is no key 'rat'" in answer.stderr
@@ -71,7 +74,7 @@ def test_the_table_says_the_same(binary, tmp_path):
 def test_a_store_without_room(size, verdict, binary, require, tmp_path):
     require("unshare")
     prefix = with_shell("mount -t tmpfs -o size=%s none %s" % (size, tmp_path))
-    (name, found_verdict, said), _ = found(binary, "--store", tmp_path / "store", prefix=prefix)
+    name, found_verdict, said = found(binary, "--store", tmp_path / "store", prefix=prefix)[0]
     assert (name, found_verdict) == ("store", verdict)
     assert "--store-size is 1024 MiB" in said
 
@@ -123,8 +126,41 @@ def test_it_says_more(binary, tmp_path):
 def test_a_store_that_cannot_be_written_to(binary, require, tmp_path):
     require("unshare")
     prefix = with_shell("mount -t tmpfs -o ro none %s" % tmp_path)
-    (name, verdict, said), _ = found(binary, "--store", tmp_path, prefix=prefix)
+    name, verdict, said = found(binary, "--store", tmp_path, prefix=prefix)[0]
     assert (name, verdict) == ("store", "MISSING") and "Read-only" in said
+
+
+def listening(binary, *options, **more):
+    row, = [row for row in found(binary, *options, **more) if row[0] == "HTTP"]
+    return row[1:]
+
+
+def test_where_it_listens(binary, tmp_path):
+    """Nothing is left there; only what was chosen is needed."""
+    options = ("--store", tmp_path, "--store-size", "1M", "--listen")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        verdict, said = listening(binary, *options, address)
+        assert verdict == "MISSING" and "the agent does not start" in said
+        assert "cannot listen on %s: Address already in use" % address in said
+    for _ in range(2):
+        verdict, said = listening(binary, *options, address)
+        assert verdict == "OK" and "can listen on %s " % address in said, said
+    assert "whoever reaches it" not in said
+    verdict, said = listening(binary, *options, ":0")
+    assert verdict == "OK" and "whoever reaches it may read" in said
+    assert "not wanted" in listening(binary, *options, "off")[1]
+
+
+def test_it_cannot_listen_by_default(binary, tmp_path):
+    """The agent does without, then."""
+    bind = 49
+    answer = run(binary, "--json", "--agent", "--store", tmp_path, "--store-size", "1M",
+                 prefix=deny(bind, errno.EACCES))
+    row, = [row for row in json.loads(answer.stdout)["checks"] if row["name"] == "HTTP"]
+    assert row["verdict"] == "LIMITED" and row["costs"] == "nothing is told by HTTP"
+    assert "127.0.0.1:7117: Permission denied" in row["found"]
+    assert answer.returncode == 0
 
 
 def test_backends_that_cannot_be_had(binary, tmp_path, backend, authority):  # noqa: F811
@@ -138,7 +174,7 @@ def test_backends_that_cannot_be_had(binary, tmp_path, backend, authority):  # n
     token.chmod(0o600)
     rows = found(binary, "--push", gone.url(), "--push",
                  "%s ca=%s" % (unproved.url(), proof.certificate), "--push",
-                 "%s token=%s" % (backend("pyroscope").url(), token))[1:]
+                 "%s token=%s" % (backend("pyroscope").url(), token))[2:]
     assert [row[:2] for row in rows[:3]] == [("backend", "MISSING")] * 3
     for (_, _, said), wanted in zip(rows, ("connect", "certificate", "token cannot be read")):
         assert wanted in said

@@ -12,6 +12,7 @@
 
 #include "base/xalloc.h"
 #include "check/agent_needs.h"
+#include "http/http_server.h"
 #include "kubernetes/api_server.h"
 #include "push/credentials.h"
 #include "store/store.h"
@@ -116,6 +117,36 @@ static void check_store(const struct agent_options *options, struct findings *fi
 		check_database(options, folder, findings);
 	}
 	free(folder);
+}
+
+static void check_listening(const struct agent_options *options, struct findings *findings)
+{
+	static const struct http_route none[1];
+	struct http_server *server;
+	char *wrong;
+
+	findings->name = "HTTP";
+	if (strcmp(options->address, "off") == 0) {
+		findings__add_ok(findings, "not wanted");
+		return;
+	}
+	wrong = http_server__open(options->address, none, NULL, &server);
+	if (wrong) {
+		findings__add(findings,
+			      options->listens_by_default ? VERDICT_LIMITED : VERDICT_MISSING,
+			      options->listens_by_default ? "nothing is told by HTTP" : UNSTARTED,
+			      "%s", wrong);
+		findings__mend(findings,
+			       "do so, or --listen off; or end what listens there, which may be "
+			       "an agent");
+	} else {
+		findings__add_ok(findings, "can listen on %s%s", options->address,
+				 http_server__is_local(server)
+					 ? ""
+					 : ", where whoever reaches it may read what runs here");
+	}
+	http_server__close(server);
+	free(wrong);
 }
 
 /* NULL, or why what authorizes DESTINATION's requests cannot be had. */
@@ -227,6 +258,7 @@ static void check_pods(const struct agent_options *options, struct findings *fin
 void check_agent(const struct agent_options *options, struct findings *findings)
 {
 	check_store(options, findings);
+	check_listening(options, findings);
 	/* As what sends and asks is. */
 	findings->name = "network";
 	if (!unprivileged__become("pybpfprof-check") || curl_global_init(CURL_GLOBAL_DEFAULT)) {

@@ -6,8 +6,8 @@
 #include "agent/agent_options.h"
 #include "check/findings.h"
 
-/* Adds what is found of OPTIONS' store, backends and API server.  Gives up all privileges on the
- * way, for good, before others are talked to. */
+/* Adds what is found of OPTIONS' store, address, backends and API server.  Gives up all privileges
+ * on the way, for good, before others are talked to. */
 void check_agent(const struct agent_options *options, struct findings *findings);
 
 #endif
