@@ -112,10 +112,16 @@ static uint32_t check(uint32_t version)
 uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias)
 {
 	uint32_t version = check(from_debug_offsets(pid, image, bias));
+	uint32_t *known = elf_image__note(image);
 
 	if (!version)
 		version = check(from_symbol(pid, image, bias));
-	return version ? version : check(from_constants(image));
+	if (version)
+		return version;
+	/* The file alone says it, in some megabytes: once is enough. */
+	if (!*known)
+		*known = check(from_constants(image));
+	return *known;
 }
 
 void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX])

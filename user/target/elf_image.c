@@ -65,6 +65,7 @@ struct elf_image {
 	struct dynamic dynamic;
 	struct known_symbol *symbols;
 	uint8_t *room; /* for what is being read: who waits for that may be left behind */
+	uint32_t note;
 };
 
 static bool read_at(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length)
@@ -455,6 +456,11 @@ static void remember_symbol(struct elf_image *image, const char *name, bool foun
 	symbol->found = found;
 	symbol->address = address;
 	HASH_ADD_STR(image->symbols, name, symbol);
+}
+
+uint32_t *elf_image__note(struct elf_image *image)
+{
+	return &image->note;
 }
 
 bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address)
