@@ -65,6 +65,41 @@ static void changes_when_it_is_worth_it(void **state)
 	assert_int_equal(settled(&identification, 100, 150, false), IDENTIFIED_WHOLLY);
 }
 
+/* Whether it is settled after these checks, where a stack is DEPTH deep. */
+static bool is_settled(struct code_identification *identification, uint32_t depth, bool replaced)
+{
+	const struct identified_process process = { 100, false, replaced };
+
+	code_identification__see(identification, depth, 100000);
+	for (int i = 0; i < 2; i++)
+		code_identification__choose(identification, &process);
+	return code_identification__is_settled(identification, &process);
+}
+
+static void is_settled_where_it_is_always_whole(void **state)
+{
+	const struct identified_process process = { 100, false, false };
+	struct code_identification identification;
+
+	(void)state;
+	code_identification__begin(&identification);
+	assert_true(is_settled(&identification, 150, true));
+	/* Wholly as long as code is replaced, and as it was so till now. */
+	assert_false(is_settled(&identification, 200, true));
+	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
+	for (int i = 0; i < QUIET_CHECKS; i++)
+		assert_false(is_settled(&identification, 200, false));
+	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
+	assert_false(is_settled(&identification, 300, false));
+	assert_int_equal(identification.now, IDENTIFIED_BY_WORDS);
+	/* What came in between may have been told by words. */
+	code_identification__see(&identification, 150, 100000);
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
+	assert_false(code_identification__is_settled(&identification, &process));
+	assert_true(is_settled(&identification, 150, false));
+}
+
 static void is_whole_for_a_while(void **state)
 {
 	struct code_identification identification;
@@ -143,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_at_most_its_part),
 		cmocka_unit_test(changes_when_it_is_worth_it),
+		cmocka_unit_test(is_settled_where_it_is_always_whole),
 		cmocka_unit_test(is_whole_for_a_while),
 		cmocka_unit_test(never_takes_all),
 		cmocka_unit_test(goes_by_the_samples),

@@ -53,7 +53,8 @@ bool code_identification__was_whole(const struct code_identification *identifica
 	return identification->least == IDENTIFIED_WHOLLY;
 }
 
-static bool affords(const struct code_identification *identification, enum identification kind,
+/* What it takes, as a part of what it may take in general. */
+static double price(const struct code_identification *identification, enum identification kind,
 		    const struct identified_process *process)
 {
 	double depth = identification->samples
@@ -62,11 +63,27 @@ static bool affords(const struct code_identification *identification, enum ident
 	double most = kind == IDENTIFIED_WHOLLY && !process->has_version ? FRAMES_WHOLLY
 									 : FRAMES_BY_WORDS;
 
+	return process->rate_hz * depth / most;
+}
+
+static bool affords(const struct code_identification *identification, enum identification kind,
+		    const struct identified_process *process)
+{
+	double most = 1;
+
 	if (kind == IDENTIFIED_WHOLLY && identification->checks_to_go)
-		most *= EXCEPTION;
+		most = EXCEPTION;
 	else if (identification->now >= kind)
-		most *= KEPT;
-	return process->rate_hz * depth <= most;
+		most = KEPT;
+	return price(identification, kind, process) <= most;
+}
+
+bool code_identification__is_settled(const struct code_identification *identification,
+				     const struct identified_process *process)
+{
+	return identification->now == IDENTIFIED_WHOLLY &&
+	       code_identification__was_whole(identification) &&
+	       price(identification, IDENTIFIED_WHOLLY, process) <= 1;
 }
 
 static enum identification choose(const struct code_identification *identification,

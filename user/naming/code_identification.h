@@ -33,6 +33,10 @@ struct identified_process {
  * check waits for the next one. */
 bool code_identification__was_whole(const struct code_identification *identification);
 
+/* Whether they are, and are to be on, whatever a check finds. */
+bool code_identification__is_settled(const struct code_identification *identification,
+				     const struct identified_process *process);
+
 /* Chooses anew, in NOW; returns whether that is another one than before. */
 bool code_identification__choose(struct code_identification *identification,
 				 const struct identified_process *process);

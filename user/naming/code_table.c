@@ -43,6 +43,7 @@ struct code_table {
 	struct known_code surplus;
 	uint64_t objects, unnamed; /* so far */
 	size_t named;		   /* by copies, since the last check */
+	uint64_t checked;	   /* of OBJECTS, at the last check */
 	size_t held;		   /* bytes, of all */
 	int64_t start_ns, reading_ns;
 };
@@ -335,6 +336,12 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 	return code->code.name;
 }
 
+bool code_table__is_checked(const struct code_table *table)
+{
+	return table->checked == table->objects && !table->unnamed && !table->named &&
+	       !is_full(table);
+}
+
 size_t code_table__check(struct code_table *table)
 {
 	size_t count = HASH_COUNT(table->codes), named = table->named, i = 0;
@@ -344,6 +351,7 @@ size_t code_table__check(struct code_table *table)
 	bool readable = false;
 
 	table->named = 0;
+	table->checked = table->objects;
 	for (code = table->codes; code; code = code->hh.next)
 		addresses[i++] = code->address;
 	code_identity__read_each(table->target, addresses, identities, count);

@@ -61,6 +61,9 @@ bool code_table__is_in_place(const struct code_table *table, const struct known_
 void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,
 		       struct code *code);
 
+/* Whether nothing is new since the last check, and nothing waits for one. */
+bool code_table__is_checked(const struct code_table *table);
+
 /* Reads all identities again and forgets what is another one by now; returns how many code objects
  * have got a name that had none before. */
 size_t code_table__check(struct code_table *table);

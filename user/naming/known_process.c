@@ -275,15 +275,19 @@ uint32_t known_process__stack(struct known_process *process, const uint32_t *loc
 bool known_process__check(struct known_process *process, symbolizer__identify identify,
 			  void *context)
 {
-	bool changed = code_table__check(process->codes);
-	bool freed = has_freed_codes(process);
-	const struct identified_process identified = {
+	struct identified_process identified = {
 		.rate_hz =
 			ldexp(process->shared->profile->rate_hz, -(int)process->target->halvings),
 		.has_version = process->target->runtime.layout.code_version != OFFSET_ABSENT,
-		.replaced = process->replaced || freed,
 	};
+	bool changed;
 
+	/* What would be found that way is told by the samples. */
+	if (code_identification__is_settled(&process->identification, &identified) &&
+	    code_table__is_checked(process->codes))
+		return false;
+	changed = code_table__check(process->codes);
+	identified.replaced = process->replaced | has_freed_codes(process);
 	process->replaced = false;
 	if (!code_identification__choose(&process->identification, &identified))
 		return changed;
