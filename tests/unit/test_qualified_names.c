@@ -32,6 +32,7 @@ struct fake_process {
 	struct profile *profile;
 	struct qualified_names *names;
 	uint64_t interpreters, function_type, static_method_type, class_type;
+	const char *lines; /* the line table of what is looked for */
 };
 
 /* A type that is built in. */
@@ -58,6 +59,7 @@ static struct fake_process *make_process(int minor)
 	process->target.process.pid = getpid();
 	process->profile = profile__new();
 	process->names = qualified_names__new(process->profile);
+	process->lines = "";
 	process->function_type = make_type(&process->python, "function");
 	process->static_method_type = make_type(&process->python, "staticmethod");
 	process->class_type = fake_type(&process->python, IS_CLASS, 0, 0, 0);
@@ -156,7 +158,10 @@ static uint32_t want_in(struct fake_process *process, uint64_t code, const char 
 	struct known_code known = {
 		.address = code,
 		.identity = code_identity__read(&process->target, code),
-		.code = { .name = (char *)name, .filename = (char *)filename },
+		.code = { .name = (char *)name,
+			  .filename = (char *)filename,
+			  .line_table = (uint8_t *)process->lines,
+			  .line_table_length = strlen(process->lines) },
 		.function = profile__function(process->profile, &function),
 	};
 
@@ -287,6 +292,38 @@ static void all_codes_of_a_function_have_to_agree(void **state)
 	set_module(process, values, 3);
 	read_names(process);
 	check(process, function, "f");
+	free_process(process);
+}
+
+/* The name of a code object with LINES of the process SERIAL, before any search. */
+static void check_another(struct fake_process *process, uint64_t serial, const char *lines,
+			  const char *expected)
+{
+	uint64_t code = make_code(process, "f", 1);
+
+	process->target.key.serial = serial;
+	process->lines = lines;
+	check(process, want(process, code, "f"), expected);
+}
+
+static void another_process_of_the_same_is_not_searched(void **state)
+{
+	struct fake_process *process = make_process(NEWEST);
+	uint64_t code = make_code(process, "f", 1);
+	uint64_t value = make_function(process, code, "f", "C.f");
+	uint32_t function;
+
+	(void)state;
+	set_module(process, &value, 1);
+	process->lines = "its own";
+	function = want(process, code, "f");
+	read_names(process);
+	check(process, function, "C.f");
+	check_another(process, 1, "its own", "C.f");
+	/* Till it is found, what is not the same may be anything; and for good where it is not. */
+	check_another(process, 2, "another's", "f");
+	read_names(process);
+	check_another(process, 3, "its own", "f");
 	free_process(process);
 }
 
@@ -426,6 +463,7 @@ int main(void)
 		cmocka_unit_test(what_may_be_anothers_name_is_not_taken),
 		cmocka_unit_test(what_wraps_is_not_believed_but_what_it_wraps),
 		cmocka_unit_test(all_codes_of_a_function_have_to_agree),
+		cmocka_unit_test(another_process_of_the_same_is_not_searched),
 		cmocka_unit_test(another_code_object_is_not_named),
 		cmocka_unit_test(a_function_that_changed_is_noticed),
 		cmocka_unit_test(it_is_looked_for_again_but_not_for_ever),

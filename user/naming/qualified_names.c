@@ -20,8 +20,11 @@
  * The profile knows a function by its bare name, its file and its line, which several
  * code objects may share: those of a module that was loaded anew, say, or of several
  * processes.  It is given the qualified name when all of them were found to have that
- * one.  What has no file of its own (<string>) is not looked for, nor what has no name
- * (<lambda>), for there these three tell nothing.
+ * one; where one was not found, or has another, no more are looked for.  One with the line
+ * table of one that was found in another process is taken for that one: a program that is begun
+ * again and again, or has many processes, is searched once.  What has no file of its own
+ * (<string>) is not looked for, nor what has no name (<lambda>), for there these three tell
+ * nothing.
  *
  * A search that its process's end cuts short names nothing: what it did not come to might have had
  * the same code under another name.  Nor has that code a say in its function's name then.
@@ -57,7 +60,8 @@
 /* Before any moment at which a search is due. */
 #define NOTHING_IS_DUE (-1)
 
-/* Between two searches; and after each step so much that searching takes a twentieth of a core. */
+/* Between two searches of a process; and after each step, of any, so much that searching takes a
+ * twentieth of a core. */
 #define PAUSE_NS	 500000000LL
 #define PAUSE_A_DURATION 20
 
@@ -65,7 +69,7 @@
 struct wanted {
 	uint64_t address; /* key */
 	uint64_t identity;
-	uint32_t function;
+	uint32_t function, lines;
 	unsigned int searches; /* in which it was looked for, the current one included */
 	char *name;	       /* co_name */
 	char *qualified;       /* NULL: not found */
@@ -86,9 +90,12 @@ struct searched_process {
 /* A function of the profile, and what its code objects are called. */
 struct shared_name {
 	uint32_t function; /* key */
+	bool is_bare;	   /* for good */
 	string_id bare, qualified;
 	uint64_t codes, found;
-	bool contradictory;
+	/* Of the one that was found first: its process, and a hash of its line table. */
+	uint64_t serial;
+	uint32_t lines;
 	UT_hash_handle hh;
 };
 
@@ -96,6 +103,7 @@ struct qualified_names {
 	struct profile *profile;
 	struct searched_process *processes;
 	struct shared_name *functions;
+	int64_t due_ns; /* when searching may go on */
 };
 
 struct qualified_names *qualified_names__new(struct profile *profile)
@@ -155,47 +163,89 @@ static struct searched_process *find_process(const struct qualified_names *names
 /* Gives the function the name that all its code objects have; else it has the bare one. */
 static void set_name(struct qualified_names *names, const struct shared_name *shared)
 {
-	bool agreed = shared->found && shared->found == shared->codes && !shared->contradictory;
+	bool agreed = shared->found && shared->found == shared->codes && !shared->is_bare;
 
 	names->profile->functions[shared->function].name =
 		agreed ? shared->qualified : shared->bare;
 }
 
-static void add_code(struct qualified_names *names, uint32_t function)
+static struct shared_name *find_name(const struct qualified_names *names, uint32_t function)
 {
 	struct shared_name *shared;
 
 	HASH_FIND(hh, names->functions, &function, sizeof(function), shared);
+	return shared;
+}
+
+/* Whether a code object with LINES of the process SERIAL, one more of FUNCTION, is to be looked
+ * for. */
+static bool add_code(struct qualified_names *names, uint64_t serial, uint32_t function,
+		     uint32_t lines)
+{
+	struct shared_name *shared = find_name(names, function);
+	bool known;
+
 	if (!shared) {
 		shared = xcalloc(1, sizeof(*shared));
 		shared->function = function;
 		shared->bare = names->profile->functions[function].name;
 		HASH_ADD(hh, names->functions, function, sizeof(shared->function), shared);
 	}
+	known = shared->found && shared->serial != serial && shared->lines == lines;
 	shared->codes++;
+	shared->found += known;
+	set_name(names, shared);
+	return !known && !shared->is_bare;
+}
+
+/* The bare name is FUNCTION's for good. */
+static void give_up(struct qualified_names *names, uint32_t function)
+{
+	struct shared_name *shared = find_name(names, function);
+
+	shared->is_bare = true;
 	set_name(names, shared);
 }
 
-static void add_name(struct qualified_names *names, uint32_t function, const char *qualified)
+static void add_name(struct qualified_names *names, uint64_t serial, const struct wanted *wanted)
 {
-	string_id name = profile__string(names->profile, qualified);
-	struct shared_name *shared;
+	string_id name = profile__string(names->profile, wanted->qualified);
+	struct shared_name *shared = find_name(names, wanted->function);
 
-	HASH_FIND(hh, names->functions, &function, sizeof(function), shared);
-	shared->contradictory |= shared->found && shared->qualified != name;
+	shared->is_bare |= shared->found && shared->qualified != name;
+	if (!shared->found) {
+		shared->serial = serial;
+		shared->lines = wanted->lines;
+	}
 	shared->qualified = name;
 	shared->found++;
 	set_name(names, shared);
+}
+
+static uint32_t hash_lines(const struct code *code)
+{
+	uint32_t hash;
+
+	HASH_VALUE(code->line_table, code->line_table_length, hash);
+	return hash;
 }
 
 void qualified_names__want(struct qualified_names *names, const struct target_process *target,
 			   const struct known_code *code)
 {
 	struct searched_process *process = find_process(names, target);
+	uint32_t lines = hash_lines(&code->code);
 	struct wanted *wanted;
 
 	if (target->runtime.offsets.function_qualname == OFFSET_ABSENT || !code->code.name ||
 	    *code->code.name == '<' || *code->code.filename == '<')
+		return;
+	if (process) {
+		HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
+		if (wanted)
+			forget(process, wanted);
+	}
+	if (!add_code(names, target->key.serial, code->function, lines))
 		return;
 	if (!process) {
 		process = xcalloc(1, sizeof(*process));
@@ -204,16 +254,13 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 		process->target = target;
 		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
 	}
-	HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
-	if (wanted)
-		forget(process, wanted);
 	wanted = xcalloc(1, sizeof(*wanted));
 	wanted->address = code->address;
 	wanted->identity = code->identity;
 	wanted->function = code->function;
+	wanted->lines = lines;
 	wanted->name = xstrdup(code->code.name);
 	HASH_ADD(hh, process->wanted, address, sizeof(wanted->address), wanted);
-	add_code(names, code->function);
 }
 
 /* Whether functools.wraps gave FUNCTION the names of another one, or may have. */
@@ -292,7 +339,9 @@ static void settle(struct qualified_names *names, struct searched_process *proce
 		bool named = wanted->qualified && !wanted->contradictory && !cut;
 
 		if (named)
-			add_name(names, wanted->function, wanted->qualified);
+			add_name(names, process->serial, wanted);
+		else if (wanted->searches == SEARCHES)
+			give_up(names, wanted->function);
 		if (named || wanted->searches == SEARCHES) {
 			forget(process, wanted);
 			continue;
@@ -350,8 +399,8 @@ static bool search_on(struct qualified_names *names, struct searched_process *pr
 	return true;
 }
 
-/* The same for all processes, in turn, for LEFT_NS. */
-static void search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
+/* The same for all processes, in turn, for LEFT_NS; returns how much of that is left. */
+static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
 {
 	unsigned int count = HASH_COUNT(names->processes);
 
@@ -359,17 +408,21 @@ static void search_all(struct qualified_names *names, int64_t now_ns, int64_t le
 		struct searched_process *process = names->processes;
 
 		if (!search_on(names, process, now_ns, &left_ns))
-			return;
+			return left_ns;
 		/* To the end of the row. */
 		HASH_DEL(names->processes, process);
 		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
 	}
+	return left_ns;
 }
 
 void qualified_names__read(struct qualified_names *names, int64_t now_ns)
 {
 	if (now_ns != THREAD_NAMES_ALL) {
-		search_all(names, now_ns, STEP_NS);
+		if (now_ns >= names->due_ns)
+			names->due_ns =
+				now_ns +
+				PAUSE_A_DURATION * (STEP_NS - search_all(names, now_ns, STEP_NS));
 		return;
 	}
 	/* A search that is under way is not for what came since. */
@@ -386,9 +439,8 @@ bool qualified_names__are_all_found(const struct qualified_names *names)
  * function's name. */
 static void remove_code(struct qualified_names *names, const struct wanted *wanted)
 {
-	struct shared_name *shared;
+	struct shared_name *shared = find_name(names, wanted->function);
 
-	HASH_FIND(hh, names->functions, &wanted->function, sizeof(wanted->function), shared);
 	shared->codes--;
 	set_name(names, shared);
 }
@@ -404,6 +456,8 @@ void qualified_names__forget(struct qualified_names *names, const struct target_
 	HASH_ITER (hh, process->wanted, wanted, next)
 		if (wanted->searches <= !!process->search)
 			remove_code(names, wanted);
+		else
+			give_up(names, wanted->function);
 	forget_all(process);
 	HASH_DEL(names->processes, process);
 	free(process);
