@@ -30,8 +30,9 @@
 /* So many are known of a process: each frame of each sample of a hostile one may be another's. */
 #define CODES_MAX (128 * 1024)
 
-/* So many of those that were replaced are kept. */
-#define FORMER_MAX 256
+/* So many of those that were replaced are kept: a CPU does not copy again what it remembers to have
+ * copied, and a process that comes back to one may show what was replaced there long ago. */
+#define FORMER_MAX (4 * COPIED_CODES)
 
 struct code_table {
 	const struct target_process *target;
