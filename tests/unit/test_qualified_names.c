@@ -32,7 +32,7 @@ struct fake_process {
 	struct profile *profile;
 	struct qualified_names *names;
 	uint64_t interpreters, function_type, static_method_type, class_type;
-	const char *lines; /* the line table of what is looked for */
+	const struct target_process *wanting;
 };
 
 /* A type that is built in. */
@@ -59,7 +59,7 @@ static struct fake_process *make_process(int minor)
 	process->target.process.pid = getpid();
 	process->profile = profile__new();
 	process->names = qualified_names__new(process->profile);
-	process->lines = "";
+	process->wanting = &process->target;
 	process->function_type = make_type(&process->python, "function");
 	process->static_method_type = make_type(&process->python, "staticmethod");
 	process->class_type = fake_type(&process->python, IS_CLASS, 0, 0, 0);
@@ -158,14 +158,11 @@ static uint32_t want_in(struct fake_process *process, uint64_t code, const char 
 	struct known_code known = {
 		.address = code,
 		.identity = code_identity__read(&process->target, code),
-		.code = { .name = (char *)name,
-			  .filename = (char *)filename,
-			  .line_table = (uint8_t *)process->lines,
-			  .line_table_length = strlen(process->lines) },
+		.code = { .name = (char *)name, .filename = (char *)filename },
 		.function = profile__function(process->profile, &function),
 	};
 
-	qualified_names__want(process->names, &process->target, &known);
+	qualified_names__want(process->names, process->wanting, &known);
 	return known.function;
 }
 
@@ -295,35 +292,41 @@ static void all_codes_of_a_function_have_to_agree(void **state)
 	free_process(process);
 }
 
-/* The name of a code object with LINES of the process SERIAL, before any search. */
-static void check_another(struct fake_process *process, uint64_t serial, const char *lines,
-			  const char *expected)
+/* Has CODE looked for as a child of PROCESS has it, of which nothing more can be read. */
+static uint32_t want_in_child(struct fake_process *process, struct target_process *child,
+			      uint64_t serial, uint64_t code)
 {
-	uint64_t code = make_code(process, "f", 1);
+	uint32_t function;
 
-	process->target.key.serial = serial;
-	process->lines = lines;
-	check(process, want(process, code, "f"), expected);
+	*child = process->target;
+	child->key.serial = serial;
+	child->runtime.interpreters = 0;
+	process->wanting = child;
+	function = want(process, code, "f");
+	process->wanting = &process->target;
+	return function;
 }
 
-static void another_process_of_the_same_is_not_searched(void **state)
+/* It is found once, for those that want it by then and later on; what is not the same is not. */
+static void what_was_forked_is_named_with_its_parent(void **state)
 {
 	struct fake_process *process = make_process(NEWEST);
-	uint64_t code = make_code(process, "f", 1);
-	uint64_t value = make_function(process, code, "f", "C.f");
-	uint32_t function;
+	struct target_process children[3];
+	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 1) };
+	uint64_t value = make_function(process, codes[0], "f", "C.f");
+	uint32_t function = want_in_child(process, &children[0], 1, codes[0]);
 
 	(void)state;
 	set_module(process, &value, 1);
-	process->lines = "its own";
-	function = want(process, code, "f");
+	assert_int_equal(want(process, codes[0], "f"), function);
 	read_names(process);
 	check(process, function, "C.f");
-	check_another(process, 1, "its own", "C.f");
-	/* Till it is found, what is not the same may be anything; and for good where it is not. */
-	check_another(process, 2, "another's", "f");
+	want_in_child(process, &children[1], 2, codes[0]);
 	read_names(process);
-	check_another(process, 3, "its own", "f");
+	check(process, function, "C.f");
+	want_in_child(process, &children[2], 3, codes[1]);
+	read_names(process);
+	check(process, function, "f");
 	free_process(process);
 }
 
@@ -463,7 +466,7 @@ int main(void)
 		cmocka_unit_test(what_may_be_anothers_name_is_not_taken),
 		cmocka_unit_test(what_wraps_is_not_believed_but_what_it_wraps),
 		cmocka_unit_test(all_codes_of_a_function_have_to_agree),
-		cmocka_unit_test(another_process_of_the_same_is_not_searched),
+		cmocka_unit_test(what_was_forked_is_named_with_its_parent),
 		cmocka_unit_test(another_code_object_is_not_named),
 		cmocka_unit_test(a_function_that_changed_is_noticed),
 		cmocka_unit_test(it_is_looked_for_again_but_not_for_ever),

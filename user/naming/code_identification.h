@@ -33,7 +33,7 @@ struct identified_process {
  * check waits for the next one. */
 bool code_identification__was_whole(const struct code_identification *identification);
 
-/* Whether they are, and are to be on, whatever a check finds. */
+/* Whether they are, and will be from now on, whatever a check finds. */
 bool code_identification__is_settled(const struct code_identification *identification,
 				     const struct identified_process *process);
 

@@ -30,8 +30,9 @@
 /* So many are known of a process: each frame of each sample of a hostile one may be another's. */
 #define CODES_MAX (128 * 1024)
 
-/* So many of those that were replaced are kept: a CPU does not copy again what it remembers to have
- * copied, and a process that comes back to one may show what was replaced there long ago. */
+/* So many of those that were replaced are kept, if they take no more than half of that: a CPU does
+ * not copy again what it remembers to have copied, and a process that comes back to one of the few
+ * that it runs on may show what was replaced there long ago. */
 #define FORMER_MAX (4 * COPIED_CODES)
 
 struct code_table {
@@ -43,6 +44,7 @@ struct code_table {
 	struct known_code *former; /* by address and identity, the one replaced last at the end */
 	struct known_code surplus;
 	uint64_t objects, unnamed; /* so far */
+	size_t unnamed_now;	   /* of those in CODES */
 	size_t named;		   /* by copies, since the last check */
 	uint64_t checked;	   /* of OBJECTS, at the last check */
 	size_t held;		   /* bytes, of all */
@@ -121,17 +123,24 @@ static struct known_code *find_former(const struct code_table *table, uint64_t a
 	return code;
 }
 
+static bool is_unnamed(const struct known_code *code)
+{
+	return !code->code.name && !code->code.hidden;
+}
+
 /* CODE has given way to another one.  What has no name is better read again. */
 static void retire(struct code_table *table, struct known_code *code)
 {
 	table->replaced(table->context, code);
+	table->unnamed_now -= is_unnamed(code);
 	if (!code->code.name || find_former(table, code->address, code->identity)) {
 		forget(table, &table->codes, code);
 		return;
 	}
 	HASH_DEL(table->codes, code);
 	HASH_ADD(hh, table->former, address, FORMER_KEY_BYTES, code);
-	if (HASH_COUNT(table->former) > FORMER_MAX)
+	while (HASH_COUNT(table->former) > FORMER_MAX ||
+	       (table->former && table->held > HELD_BYTES_MAX / 2))
 		forget(table, &table->former, table->former);
 }
 
@@ -233,7 +242,8 @@ static void name_code(struct code_table *table, struct known_code *code)
 static void insert(struct code_table *table, struct known_code *code)
 {
 	table->objects++;
-	table->unnamed += !code->code.name && !code->code.hidden;
+	table->unnamed += is_unnamed(code);
+	table->unnamed_now += is_unnamed(code);
 	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
 }
 
@@ -299,6 +309,7 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 	}
 	if (known) {
 		table->unnamed--;
+		table->unnamed_now--;
 		table->named++;
 		known->identity = identity;
 		forget_locations(known);
@@ -333,13 +344,14 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 		return false;
 	forget_locations(code);
 	name_code(table, code);
-	table->unnamed -= !!code->code.name;
+	table->unnamed -= !is_unnamed(code);
+	table->unnamed_now -= !is_unnamed(code);
 	return code->code.name;
 }
 
 bool code_table__is_checked(const struct code_table *table)
 {
-	return table->checked == table->objects && !table->unnamed && !table->named &&
+	return table->checked == table->objects && !table->unnamed_now && !table->named &&
 	       !is_full(table);
 }
 

@@ -282,10 +282,12 @@ bool known_process__check(struct known_process *process, symbolizer__identify id
 	};
 	bool changed;
 
-	/* What would be found that way is told by the samples. */
+	/* What would be found that way is told by the samples; and is no news at the next check. */
 	if (code_identification__is_settled(&process->identification, &identified) &&
-	    code_table__is_checked(process->codes))
+	    code_table__is_checked(process->codes)) {
+		has_freed_codes(process);
 		return false;
+	}
 	changed = code_table__check(process->codes);
 	identified.replaced = process->replaced | has_freed_codes(process);
 	process->replaced = false;

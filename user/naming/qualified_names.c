@@ -20,11 +20,10 @@
  * The profile knows a function by its bare name, its file and its line, which several
  * code objects may share: those of a module that was loaded anew, say, or of several
  * processes.  It is given the qualified name when all of them were found to have that
- * one; where one was not found, or has another, no more are looked for.  One with the line
- * table of one that was found in another process is taken for that one: a program that is begun
- * again and again, or has many processes, is searched once.  What has no file of its own
- * (<string>) is not looked for, nor what has no name (<lambda>), for there these three tell
- * nothing.
+ * one; where one was not found, or has another, no more are looked for.  What was forked has its
+ * parent's code objects, at their addresses and the same in all that identifies them: what was
+ * found in one of these processes goes for all.  What has no file of its own (<string>) is not
+ * looked for, nor what has no name (<lambda>), for there these three tell nothing.
  *
  * A search that its process's end cuts short names nothing: what it did not come to might have had
  * the same code under another name.  Nor has that code a say in its function's name then.
@@ -65,11 +64,22 @@
 #define PAUSE_NS	 500000000LL
 #define PAUSE_A_DURATION 20
 
+/* So many that were found are remembered. */
+#define FOUND_MAX 16384
+
+#define NEWS_NOT_LOOKED_AT UINT64_MAX
+
+/* A code object that was found. */
+struct found {
+	uint64_t address, identity; /* key */
+	UT_hash_handle hh;
+};
+
 /* A code object that is looked for. */
 struct wanted {
 	uint64_t address; /* key */
 	uint64_t identity;
-	uint32_t function, lines;
+	uint32_t function;
 	unsigned int searches; /* in which it was looked for, the current one included */
 	char *name;	       /* co_name */
 	char *qualified;       /* NULL: not found */
@@ -83,6 +93,7 @@ struct searched_process {
 	const struct target_process *target;
 	struct wanted *wanted;
 	struct function_search *search; /* NULL: none is under way */
+	uint64_t news;			/* when it was looked what is known */
 	int64_t due_ns;
 	UT_hash_handle hh;
 };
@@ -93,9 +104,6 @@ struct shared_name {
 	bool is_bare;	   /* for good */
 	string_id bare, qualified;
 	uint64_t codes, found;
-	/* Of the one that was found first: its process, and a hash of its line table. */
-	uint64_t serial;
-	uint32_t lines;
 	UT_hash_handle hh;
 };
 
@@ -103,7 +111,9 @@ struct qualified_names {
 	struct profile *profile;
 	struct searched_process *processes;
 	struct shared_name *functions;
-	int64_t due_ns; /* when searching may go on */
+	struct found *found; /* the one that was found last at the end */
+	uint64_t news;	     /* what was found, and what is not to be, so far */
+	int64_t due_ns;	     /* when searching may go on */
 };
 
 struct qualified_names *qualified_names__new(struct profile *profile)
@@ -132,6 +142,12 @@ static void forget_all(struct searched_process *process)
 	process->search = NULL;
 }
 
+static void forget_found(struct qualified_names *names, struct found *found)
+{
+	HASH_DEL(names->found, found);
+	free(found);
+}
+
 void qualified_names__free(struct qualified_names *names)
 {
 	struct searched_process *process, *next_process;
@@ -148,6 +164,8 @@ void qualified_names__free(struct qualified_names *names)
 		HASH_DEL(names->functions, function);
 		free(function);
 	}
+	while (names->found)
+		forget_found(names, names->found);
 	free(names);
 }
 
@@ -177,13 +195,10 @@ static struct shared_name *find_name(const struct qualified_names *names, uint32
 	return shared;
 }
 
-/* Whether a code object with LINES of the process SERIAL, one more of FUNCTION, is to be looked
- * for. */
-static bool add_code(struct qualified_names *names, uint64_t serial, uint32_t function,
-		     uint32_t lines)
+/* One more code object of FUNCTION. */
+static void add_code(struct qualified_names *names, uint32_t function)
 {
 	struct shared_name *shared = find_name(names, function);
-	bool known;
 
 	if (!shared) {
 		shared = xcalloc(1, sizeof(*shared));
@@ -191,50 +206,95 @@ static bool add_code(struct qualified_names *names, uint64_t serial, uint32_t fu
 		shared->bare = names->profile->functions[function].name;
 		HASH_ADD(hh, names->functions, function, sizeof(shared->function), shared);
 	}
-	known = shared->found && shared->serial != serial && shared->lines == lines;
 	shared->codes++;
-	shared->found += known;
 	set_name(names, shared);
-	return !known && !shared->is_bare;
 }
 
-/* The bare name is FUNCTION's for good. */
-static void give_up(struct qualified_names *names, uint32_t function)
+#define FOUND_KEY_BYTES offsetof(struct found, hh)
+
+/* Whether that code object, or the one that it was forked from, was found. */
+static bool was_found(const struct qualified_names *names, const struct wanted *wanted)
 {
-	struct shared_name *shared = find_name(names, function);
+	const struct found key = { .address = wanted->address, .identity = wanted->identity };
+	struct found *found;
 
-	shared->is_bare = true;
-	set_name(names, shared);
+	HASH_FIND(hh, names->found, &key, FOUND_KEY_BYTES, found);
+	return found && code_identity_is_whole(wanted->identity);
 }
 
-static void add_name(struct qualified_names *names, uint64_t serial, const struct wanted *wanted)
+static void remember(struct qualified_names *names, const struct wanted *wanted)
+{
+	struct found *found;
+
+	if (was_found(names, wanted))
+		return;
+	found = xcalloc(1, sizeof(*found));
+	found->address = wanted->address;
+	found->identity = wanted->identity;
+	HASH_ADD(hh, names->found, address, FOUND_KEY_BYTES, found);
+	names->news++;
+	if (HASH_COUNT(names->found) > FOUND_MAX)
+		forget_found(names, names->found);
+}
+
+/* SHARED's name is the bare one, for good. */
+static void leave_bare(struct qualified_names *names, struct shared_name *shared)
+{
+	names->news += !shared->is_bare;
+	shared->is_bare = true;
+}
+
+static void add_name(struct qualified_names *names, const struct wanted *wanted)
 {
 	string_id name = profile__string(names->profile, wanted->qualified);
 	struct shared_name *shared = find_name(names, wanted->function);
 
-	shared->is_bare |= shared->found && shared->qualified != name;
-	if (!shared->found) {
-		shared->serial = serial;
-		shared->lines = wanted->lines;
-	}
+	if (shared->found && shared->qualified != name)
+		leave_bare(names, shared);
 	shared->qualified = name;
 	shared->found++;
 	set_name(names, shared);
+	remember(names, wanted);
 }
 
-static uint32_t hash_lines(const struct code *code)
+/* Takes off the list what is known from another process, or would be of no use. */
+static void leave_known(struct qualified_names *names, struct searched_process *process)
 {
-	uint32_t hash;
+	struct wanted *wanted, *next;
 
-	HASH_VALUE(code->line_table, code->line_table_length, hash);
-	return hash;
+	if (process->search || process->news == names->news)
+		return;
+	process->news = names->news;
+	HASH_ITER (hh, process->wanted, wanted, next) {
+		struct shared_name *shared = find_name(names, wanted->function);
+		bool known = shared->found && was_found(names, wanted);
+
+		shared->found += known;
+		set_name(names, shared);
+		if (known || shared->is_bare)
+			forget(process, wanted);
+	}
+}
+
+/* Nobody can look for WANTED any more.  Where no search has come to its end, it has no say in its
+ * function's name; else that is bare, for good. */
+static void give_up(struct qualified_names *names, struct searched_process *process,
+		    struct wanted *wanted)
+{
+	struct shared_name *shared = find_name(names, wanted->function);
+
+	if (wanted->searches <= !!process->search)
+		shared->codes--;
+	else
+		leave_bare(names, shared);
+	set_name(names, shared);
+	forget(process, wanted);
 }
 
 void qualified_names__want(struct qualified_names *names, const struct target_process *target,
 			   const struct known_code *code)
 {
 	struct searched_process *process = find_process(names, target);
-	uint32_t lines = hash_lines(&code->code);
 	struct wanted *wanted;
 
 	if (target->runtime.offsets.function_qualname == OFFSET_ABSENT || !code->code.name ||
@@ -243,10 +303,8 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 	if (process) {
 		HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
 		if (wanted)
-			forget(process, wanted);
+			give_up(names, process, wanted);
 	}
-	if (!add_code(names, target->key.serial, code->function, lines))
-		return;
 	if (!process) {
 		process = xcalloc(1, sizeof(*process));
 		process->serial = target->key.serial;
@@ -258,9 +316,10 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 	wanted->address = code->address;
 	wanted->identity = code->identity;
 	wanted->function = code->function;
-	wanted->lines = lines;
 	wanted->name = xstrdup(code->code.name);
 	HASH_ADD(hh, process->wanted, address, sizeof(wanted->address), wanted);
+	add_code(names, code->function);
+	process->news = NEWS_NOT_LOOKED_AT;
 }
 
 /* Whether functools.wraps gave FUNCTION the names of another one, or may have. */
@@ -336,19 +395,16 @@ static void settle(struct qualified_names *names, struct searched_process *proce
 	struct wanted *wanted, *next;
 
 	HASH_ITER (hh, process->wanted, wanted, next) {
-		bool named = wanted->qualified && !wanted->contradictory && !cut;
-
-		if (named)
-			add_name(names, process->serial, wanted);
-		else if (wanted->searches == SEARCHES)
-			give_up(names, wanted->function);
-		if (named || wanted->searches == SEARCHES) {
+		if (wanted->qualified && !wanted->contradictory && !cut) {
+			add_name(names, wanted);
 			forget(process, wanted);
-			continue;
+		} else if (wanted->searches == SEARCHES) {
+			give_up(names, process, wanted);
+		} else {
+			free(wanted->qualified);
+			wanted->qualified = NULL;
+			wanted->contradictory = false;
 		}
-		free(wanted->qualified);
-		wanted->qualified = NULL;
-		wanted->contradictory = false;
 	}
 }
 
@@ -378,25 +434,24 @@ static void end(struct qualified_names *names, struct searched_process *process,
 	process->search = NULL;
 }
 
-/* Goes on with the search that is under way, or with a new one, where that is due; returns false
- * where it needs more time. */
-static bool search_on(struct qualified_names *names, struct searched_process *process,
+/* Goes on with the search that is under way, or with a new one, where that is due. */
+static void search_on(struct qualified_names *names, struct searched_process *process,
 		      int64_t now_ns, int64_t *left_ns)
 {
 	bool due = now_ns == THREAD_NAMES_ALL || now_ns >= process->due_ns;
-	bool wanted = process->search ? due || now_ns == NOTHING_IS_DUE : due && process->wanted;
 	int64_t before_ns = *left_ns;
 
-	if (process->target->ended || !wanted)
-		return true;
+	if (process->target->ended)
+		return;
+	leave_known(names, process);
+	if (process->search ? !due && now_ns != NOTHING_IS_DUE : !due || !process->wanted)
+		return;
 	if (!process->search)
 		start(process);
-	if (!function_search__go_on(process->search, left_ns)) {
+	if (function_search__go_on(process->search, left_ns))
+		end(names, process, now_ns);
+	else
 		process->due_ns = now_ns + PAUSE_A_DURATION * (before_ns - *left_ns);
-		return false;
-	}
-	end(names, process, now_ns);
-	return true;
 }
 
 /* The same for all processes, in turn, for LEFT_NS; returns how much of that is left. */
@@ -407,8 +462,7 @@ static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t
 	for (unsigned int i = 0; i < count && left_ns > 0; i++) {
 		struct searched_process *process = names->processes;
 
-		if (!search_on(names, process, now_ns, &left_ns))
-			return left_ns;
+		search_on(names, process, now_ns, &left_ns);
 		/* To the end of the row. */
 		HASH_DEL(names->processes, process);
 		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
@@ -418,6 +472,8 @@ static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t
 
 void qualified_names__read(struct qualified_names *names, int64_t now_ns)
 {
+	struct searched_process *process;
+
 	if (now_ns != THREAD_NAMES_ALL) {
 		if (now_ns >= names->due_ns)
 			names->due_ns =
@@ -428,21 +484,13 @@ void qualified_names__read(struct qualified_names *names, int64_t now_ns)
 	/* A search that is under way is not for what came since. */
 	search_all(names, NOTHING_IS_DUE, LAST_STEP_NS);
 	search_all(names, now_ns, LAST_STEP_NS);
+	for (process = names->processes; process; process = process->hh.next)
+		leave_known(names, process);
 }
 
 bool qualified_names__are_all_found(const struct qualified_names *names)
 {
 	return !names->processes;
-}
-
-/* A code object that no search has come to, and nobody can look for any more, has no say in its
- * function's name. */
-static void remove_code(struct qualified_names *names, const struct wanted *wanted)
-{
-	struct shared_name *shared = find_name(names, wanted->function);
-
-	shared->codes--;
-	set_name(names, shared);
 }
 
 void qualified_names__forget(struct qualified_names *names, const struct target_process *target)
@@ -452,12 +500,8 @@ void qualified_names__forget(struct qualified_names *names, const struct target_
 
 	if (!process)
 		return;
-	/* One that is under way has not come to its end. */
 	HASH_ITER (hh, process->wanted, wanted, next)
-		if (wanted->searches <= !!process->search)
-			remove_code(names, wanted);
-		else
-			give_up(names, wanted->function);
+		give_up(names, process, wanted);
 	forget_all(process);
 	HASH_DEL(names->processes, process);
 	free(process);

@@ -3,14 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zlib.h>
-
+#include "base/gzip.h"
 #include "base/xalloc.h"
 #include "push/body.h"
-
-/* zlib: the largest window, and a gzip header. */
-#define GZIP_WINDOW_BITS (15 + 16)
-#define GZIP_MEMORY	 8
 
 #define GUNZIP_BYTES 65536
 
@@ -62,8 +57,7 @@ void body__gzip(struct body *body)
 	struct body packed = { 0 };
 	z_stream stream = { .next_in = body->bytes, .avail_in = body->length };
 
-	/* As in pprof.c. */
-	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
+	if (deflateInit2(&stream, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		out_of_memory();
 	stream.avail_out = deflateBound(&stream, body->length);

@@ -41,7 +41,7 @@ bool elf_image__section(struct elf_image *image, const char *name, uint64_t *add
 bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
 		     bool executable, uint64_t *bias);
 
-/* What who reads IMAGE found and does not want to look for again, of his choice; 0 at first. */
+/* A number that who reads IMAGE keeps with it, of his choice; 0 at first. */
 uint32_t *elf_image__note(struct elf_image *image);
 
 /* Whether the file's first SIZE bytes, to be copied to BYTES, are loaded, and the address that the
