@@ -18,7 +18,7 @@ static const struct budget_limits limits = { .cpu = 0.01, .bytes = 100 << 20 };
 struct run {
 	struct budget budget;
 	struct budget_use use;
-	double wanted_hz;
+	double wanted_hz, rate_hz;
 };
 
 /* The rate after 10 s more, in which it took SHARE of all CPUs. */
@@ -27,7 +27,8 @@ static double pass_once(struct run *run, double share, uint64_t bytes)
 	run->use.now_ns += 10 * SECOND;
 	run->use.cpu_s += share * CPUS * 10;
 	run->use.bytes = bytes;
-	return budget__judge(&run->budget, &limits, &run->use, run->wanted_hz, CPUS);
+	run->rate_hz = budget__judge(&run->budget, &limits, &run->use, run->wanted_hz, CPUS);
+	return run->rate_hz;
 }
 
 /* The same; where that is another rate, as much time more: what had that rate for a part of its
@@ -73,9 +74,11 @@ static void too_much_halves_it(void **state)
 	assert_true(pass(&run, 0, 101 << 20) == 2.375);
 	assert_int_equal(run.budget.lowered[0][0], 2);
 	assert_int_equal(run.budget.lowered[1][0], 1);
+	run = begin(19);
+	for (double share = 1; share > 0.03; share /= 2)
+		pass(&run, share, 0);
 	for (int i = 0; i < 100; i++)
-		pass(&run, 1, 0);
-	assert_true(pass(&run, 1, 0) == BUDGET_RATE_MIN);
+		assert_true(pass(&run, 0.03, 0) == BUDGET_RATE_MIN);
 }
 
 static void what_cannot_be_kept_is_told_until_it_is(void **state)
@@ -83,17 +86,72 @@ static void what_cannot_be_kept_is_told_until_it_is(void **state)
 	struct run run = begin(2);
 
 	(void)state;
-	assert_true(pass(&run, 0.02, 0) == BUDGET_RATE_MIN);
+	assert_true(pass(&run, 0.03, 0) == BUDGET_RATE_MIN);
 	assert_false(run.budget.unkept);
-	pass(&run, 0.02, 0);
+	assert_true(pass(&run, 0.02, 0) == BUDGET_RATE_MIN);
 	assert_true(run.budget.unkept);
 	pass(&run, 0.005, 0);
 	assert_false(run.budget.unkept);
-	pass(&run, 0, 101 << 20);
+	/* For memory it stays as low as it can, though that saves nothing. */
+	assert_true(pass(&run, 0, 101 << 20) == BUDGET_RATE_MIN);
 	assert_true(run.budget.unkept);
 	run.wanted_hz = 4;
 	assert_true(pass(&run, 0.02, 0) < 4);
 	assert_false(run.budget.unkept);
+}
+
+/* Passes with a cost of which PER_HZ goes with the rate, until SHARE of all CPUs at 16 Hz; the rate
+ * after that. */
+static double pass_at(struct run *run, double share, double per_hz)
+{
+	return pass(run, share - per_hz * (16 - run->rate_hz), 0);
+}
+
+/* What it costs is not samples: they are taken as before, and it is tried again now and then, or
+ * where it costs much more. */
+static void lowering_in_vain_is_undone(void **state)
+{
+	struct run run = begin(16);
+	unsigned int passes = 0;
+
+	(void)state;
+	while (!run.budget.unkept) {
+		assert_in_range(++passes, 1, 10);
+		pass_at(&run, 0.02, 0.0003);
+	}
+	assert_true(run.rate_hz == 16);
+	assert_true(run.budget.lowered[0][0] == 4);
+	for (passes = 0; pass_at(&run, 0.02, 0.0003) == 16; passes++)
+		assert_true(run.budget.unkept);
+	assert_in_range(passes, 20, 100);
+	while (run.rate_hz < 16)
+		pass_at(&run, 0.02, 0.0003);
+	assert_true(pass_at(&run, 0.029, 0.0003) == 16);
+	assert_true(pass_at(&run, 0.031, 0.0003) == 8);
+	/* Now it is samples. */
+	for (int i = 0; i < 10; i++)
+		pass_at(&run, 0.031, 0.001);
+	assert_true(run.rate_hz == BUDGET_RATE_MIN);
+	assert_true(run.budget.unkept);
+	/* What keeps its limit is no more in vain. */
+	run.wanted_hz = 17;
+	pass(&run, 0.005, 0);
+	assert_false(run.budget.unkept);
+	assert_true(pass(&run, 0.02, 0) == 8.5);
+}
+
+/* Much of what it costs may be none of its samples: the rate is raised in spite of it, though not
+ * as soon as where it costs little. */
+static void it_comes_back_beside_what_it_costs_anyway(void **state)
+{
+	struct run run = begin(16);
+	unsigned int passes = 1;
+
+	(void)state;
+	assert_true(pass_at(&run, 0.03, 0) == 8);
+	while (pass_at(&run, 0.009, 0.0001) != 16)
+		assert_in_range(++passes, 1, 100);
+	assert_in_range(passes, 12, 100);
 }
 
 static void it_is_never_raised_over_what_is_wanted(void **state)
@@ -295,6 +353,8 @@ int main(void)
 		cmocka_unit_test(little_changes_nothing),
 		cmocka_unit_test(too_much_halves_it),
 		cmocka_unit_test(what_cannot_be_kept_is_told_until_it_is),
+		cmocka_unit_test(lowering_in_vain_is_undone),
+		cmocka_unit_test(it_comes_back_beside_what_it_costs_anyway),
 		cmocka_unit_test(it_is_never_raised_over_what_is_wanted),
 		cmocka_unit_test(it_comes_back_later_and_later),
 		cmocka_unit_test(it_comes_back_from_too_much_memory),

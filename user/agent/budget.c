@@ -14,8 +14,17 @@
 #define LITTLE_CPU    0.4
 #define LITTLE_MEMORY 0.8
 
+/* What costs more than that, and yet keeps its budget, is to do so for so many times as long: much
+ * of it may go into no samples, or twice the rate may be too much. */
+#define CAUTION 4
+
 #define PATIENCE_MIN 3
 #define PATIENCE_MAX 96
+
+/* Lower rates are in vain that save less than that part of the cost at the wanted ones, and are not
+ * tried again before it is so many times as much, or patience is at its end. */
+#define SAVED_MIN 0.25
+#define GROWN	  1.5
 
 #define MIB (1024.0 * 1024)
 
@@ -58,6 +67,29 @@ static void note_lowered(struct budget *budget, bool of_memory, bool of_services
 	budget->lowered[of_memory][of_services]++;
 }
 
+static bool saves_too_little(const struct budget *budget)
+{
+	return budget->wanted_share - budget->share < SAVED_MIN * budget->wanted_share;
+}
+
+/* At the lowest rates.  Memory that is not kept may end the agent: it stays at them for that. */
+static void give_up(struct budget *budget, const char *cost, bool of_memory)
+{
+	bool first = !budget->unkept;
+
+	budget->unkept = true;
+	if (!of_memory && budget__is_lowered(budget) && saves_too_little(budget)) {
+		budget->vain_share = budget->wanted_share;
+		budget->steps = 0;
+		budget->changing = true;
+		service_rates__limit(budget->services, 0);
+		log__warning("lower rates save too little, and are %g Hz again: %s: raise that",
+			     budget->wanted_hz, cost);
+	} else if (first) {
+		log__warning("no rate can be lowered any more, and %s: raise that", cost);
+	}
+}
+
 static void lower(struct budget *budget, const struct budget_limits *limits,
 		  const struct budget_use *use, bool of_memory)
 {
@@ -75,9 +107,8 @@ static void lower(struct budget *budget, const struct budget_limits *limits,
 		service_rates__limit(budget->services, service_rates__most_halvings(
 							       rate_of(budget), BUDGET_RATE_MIN));
 		log__warning("rate lowered from %g to %g Hz: %s", before, rate_of(budget), cost);
-	} else if (!budget->unkept) {
-		budget->unkept = true;
-		log__warning("no rate can be lowered any more, and %s: raise that", cost);
+	} else {
+		give_up(budget, cost, of_memory);
 	}
 	free(services);
 	free(cost);
@@ -115,6 +146,7 @@ static void begin(struct budget *budget, double wanted_hz)
 	budget->wanted_hz = wanted_hz;
 	budget->steps = budget->quiet = 0;
 	budget->changing = budget->unkept = false;
+	budget->vain_share = 0;
 	service_rates__limit(budget->services, 0);
 	/* The first lowering doubles it. */
 	budget->patience = (PATIENCE_MIN + 1) / 2;
@@ -125,6 +157,31 @@ bool budget__lacks_memory(const struct budget *budget, const struct budget_limit
 {
 	return budget->last.now_ns == use->now_ns && limits->bytes &&
 	       use->bytes > LITTLE_MEMORY * limits->bytes;
+}
+
+/* What costs too much is not lowered where that was in vain, for as long as that may be so. */
+static void exceed(struct budget *budget, const struct budget_limits *limits,
+		   const struct budget_use *use, struct strain part)
+{
+	bool of_memory = part.memory > part.cpu;
+
+	if (budget->vain_share && !of_memory && budget->share < GROWN * budget->vain_share &&
+	    ++budget->quiet < budget->patience)
+		return;
+	budget->vain_share = 0;
+	lower(budget, limits, use, of_memory);
+}
+
+/* What costs less than it may is raised after a while. */
+static void rest(struct budget *budget, struct strain part)
+{
+	if (!budget__is_lowered(budget) || part.memory > LITTLE_MEMORY) {
+		budget->quiet = 0;
+		return;
+	}
+	budget->quiet += part.cpu > LITTLE_CPU ? 1 : CAUTION;
+	if (budget->quiet >= CAUTION * budget->patience)
+		raise(budget);
 }
 
 double budget__judge(struct budget *budget, const struct budget_limits *limits,
@@ -144,15 +201,16 @@ double budget__judge(struct budget *budget, const struct budget_limits *limits,
 	budget->last = *use;
 	part = strain(budget, limits, use);
 	budget->unkept &= part.cpu > 1 || part.memory > 1;
-	if (budget->changing)
+	if (budget->changing) {
 		/* Some of that time was at the rates before. */
 		budget->changing = false;
-	else if (part.cpu > 1 || part.memory > 1)
-		lower(budget, limits, use, part.memory > part.cpu);
-	else if (!budget__is_lowered(budget) || part.cpu > LITTLE_CPU ||
-		 part.memory > LITTLE_MEMORY)
-		budget->quiet = 0;
-	else if (++budget->quiet >= budget->patience)
-		raise(budget);
+		return rate_of(budget);
+	}
+	if (!budget__is_lowered(budget))
+		budget->wanted_share = budget->share;
+	if (part.cpu > 1 || part.memory > 1)
+		exceed(budget, limits, use, part);
+	else
+		rest(budget, part);
 	return rate_of(budget);
 }

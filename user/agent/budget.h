@@ -2,9 +2,10 @@
 /*
  * What the agent may cost, and the rates that keep it: where it costs more, that of the
  * services that cost most is halved, or where none does, that of all, down to
- * BUDGET_RATE_MIN; and doubled again where it costs much less for a while, each time
- * for longer where that did not do.  No sample is dropped.  Where all that is not enough,
- * that is said, once.
+ * BUDGET_RATE_MIN; and doubled again where it costs less for a while, each time for
+ * longer where that did not do.  No sample is dropped.  Where all that is not enough,
+ * that is said; and where it saves hardly any CPU time, which then goes into something
+ * else than samples, the rates are as wanted again.
  */
 #ifndef PYBPFPROF_BUDGET_H
 #define PYBPFPROF_BUDGET_H
@@ -35,10 +36,12 @@ struct budget {
 	unsigned int steps;		/* halvings of the rate of all */
 	struct service_rates *services; /* with rates of their own; NULL: there are none */
 	bool changing;	       /* what was judged last changed a rate, as from the next cut on */
-	unsigned int quiet;    /* judgements in a row that cost little */
-	unsigned int patience; /* so many are to be until the rate is doubled */
+	unsigned int quiet;    /* judgements in a row that changed nothing, by what they count */
+	unsigned int patience; /* so many that cost little are to be until the rate is doubled */
 	double share;	       /* of all CPUs' time, at the last judgement */
-	bool unkept;	       /* a limit is exceeded at the lowest rates */
+	double wanted_share;   /* at the last one with all at the wanted rate */
+	double vain_share;     /* at the wanted rate, where the lowest ones saved little; or 0 */
+	bool unkept;	       /* a limit is exceeded, and lower rates are none, or no help */
 	/* How often, for CPU time and for memory, and of these that of all and that of services. */
 	uint64_t lowered[2][2];
 };

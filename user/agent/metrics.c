@@ -169,9 +169,11 @@ static void write_budget(const struct agent_state *state, FILE *file)
 	write_number(file, PREFIX "memory_limit_bytes", "gauge",
 		     "What the agent's memory may be; 0: as much as it takes.",
 		     state->budget_limits->bytes);
-	write_number(file, PREFIX "budget_unkept", "gauge",
-		     "1: a limit is exceeded, and no rate can be lowered any more.",
-		     state->budget->unkept);
+	write_number(
+		file, PREFIX "budget_unkept", "gauge",
+		"1: a limit is exceeded, and no rate can be lowered any more, or that saves too "
+		"little.",
+		state->budget->unkept);
 }
 
 /* There are no more of these rates than halvings. */
