@@ -173,22 +173,6 @@ def test_cpu_budget(any_python, target, site, store, report):
         assert 0.1 * seconds < samples / rate < 1.3 * os.cpu_count() * seconds + 0.3
 
 
-def test_lowering_in_vain(any_python, target, site, store):
-    """What an idle program costs is not its samples: they are taken at the rate that was asked for."""
-    target(any_python, "idle.py", environment=named("idle"))
-    ours = json.dumps({"source_labels": ["service_name"], "regex": own("idle"), "action": "keep"})
-    pages = site("--window", "1s", "-r", "4", "--cpu-budget", "0.001%", "--relabel", ours)
-    wait_for(lambda: pages.metrics()["pybpfprof_rate_hertz"][""] == 1)
-    wait_for(lambda: pages.metrics()["pybpfprof_rate_hertz"][""] == 4)
-    metrics = pages.metrics()
-    assert metrics["pybpfprof_budget_unkept"][""] == 1
-    assert metrics["pybpfprof_rate_lowered_total"]['limit="cpu",of="all"'] == 2
-    end(pages.run)
-    assert re.search(r"lower rates save too little, and are 4 Hz again: the agent took [0-9.]+ % of all CPUs,"
-                     r" and may take 0.001 % \(--cpu-budget\): raise that", pages.run.stderr), pages.run.stderr
-    store.check()
-
-
 def test_memory_limit(any_python, target, site, store):
     """Where there is too little, what is not needed is given back, and no sample with it."""
     target(any_python, "busy.py", environment=named("web"))

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -79,3 +80,22 @@ def test_the_busiest_service_is_lowered_first(any_python, target, site, store, r
     moderate = sum(parts[name] for name in MODERATE)
     expected = used["busy"] / sum(used[name] for name in MODERATE)
     assert 0.75 * expected < parts["busy"] / moderate < 1.33 * expected, (parts, used)
+
+
+def test_a_reload_of_something_else_keeps_what_was_lowered(any_python, target, site, store, tmp_path):  # noqa: F811
+    for name in MODERATE[:3]:
+        target(any_python, "busy.py", environment=named(name))
+    config = tmp_path / "agent.yaml"
+    config.write_text("window: 1s\n")
+    pages = site("--config", str(config), "-r", "400", "--cpu-budget", "0.01%", "--relabel", ONLY_OURS)
+    wait_for(lambda: pages.metrics()["pybpfprof_rate_hertz"][""] <= 100)
+    config.write_text("window: 0.5s\n")
+    os.kill(pages.run.process.pid, signal.SIGHUP)
+    wait_for(lambda: store.select("SELECT id FROM windows WHERE end_ns - start_ns < 700e6 AND start_ns >"
+                                  " (SELECT min(start_ns) + 3e9 FROM windows)"))
+    time.sleep(2)
+    end(pages.run)
+    assert "agent.yaml again" in pages.run.stderr
+    rates = [rate for rate, in store.select("SELECT rate_hz FROM windows ORDER BY id")]
+    assert rates == sorted(rates, reverse=True) and rates[0] == 400
+    store.check()

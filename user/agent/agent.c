@@ -29,7 +29,6 @@ struct labelling agent__labelling(const struct agent *agent)
 /* Has the next windows sampled at what the budget lets. */
 static void keep_budget(struct agent *agent)
 {
-	const struct agent_options *options = agent->options;
 	const struct budget_use use = {
 		.now_ns = now_ns(),
 		/* Who asks much over HTTP, for which there are limits, lowers no rate. */
@@ -38,13 +37,12 @@ static void keep_budget(struct agent *agent)
 		.bytes = metrics__resident_bytes() + sinks__bytes(&agent->sinks) +
 			 pods__bytes(agent->pods),
 	};
-	double rate_hz = budget__judge(&agent->budget, &options->budget, &use,
-				       options->sampled.rate_hz, sysconf(_SC_NPROCESSORS_ONLN));
+	double rate_hz = budget__judge(&agent->budget, &use, sysconf(_SC_NPROCESSORS_ONLN));
 
 	recording__set_rate(agent->recording, rate_hz, false);
 	recording__limit_halvings(agent->recording,
 				  service_rates__most_halvings(rate_hz, BUDGET_RATE_MIN));
-	if (!budget__lacks_memory(&agent->budget, &options->budget, &use))
+	if (!budget__lacks_memory(&agent->budget, &use))
 		return;
 	recording__tidy(agent->recording);
 	if (budget__is_lowered(&agent->budget))
@@ -98,6 +96,13 @@ static void take_rules(struct agent *agent)
 	agent->options->rules = (struct relabel_rules){ 0 };
 }
 
+static double aim(struct agent *agent)
+{
+	const struct agent_options *options = agent->options;
+
+	return budget__aim(&agent->budget, &options->budget, options->sampled.rate_hz);
+}
+
 static void reload(void *context)
 {
 	struct agent *agent = context;
@@ -108,9 +113,9 @@ static void reload(void *context)
 		return;
 	}
 	agent->windows.length_ns = window_ns(options);
-	budget__begin_anew(&agent->budget);
-	recording__set_rate(agent->recording, options->sampled.rate_hz, true);
-	recording__limit_halvings(agent->recording, 0);
+	recording__set_rate(agent->recording, aim(agent), true);
+	if (!budget__is_lowered(&agent->budget))
+		recording__limit_halvings(agent->recording, 0);
 	take_rules(agent);
 	log__info("read %s again", settings__file(options->settings));
 }
@@ -197,6 +202,7 @@ enum exit_status agent__run(struct agent_options *options)
 	char *wrong;
 
 	agent.budget.services = service_rates__new();
+	aim(&agent);
 	take_rules(&agent);
 	wrong = open_ends(&agent);
 	if (wrong)

@@ -100,7 +100,7 @@ static char *take_push(void *options, const char *value)
 
 static char *take_listen(void *options, const char *value)
 {
-	((struct agent_options *)options)->address = value;
+	((struct agent_options *)options)->address = strcmp(value, OFF) != 0 ? value : NULL;
 	return NULL;
 }
 
@@ -294,7 +294,7 @@ void agent_options__print_help(void)
 /* Whether somebody is to fetch the profiles, where they are wanted nowhere else. */
 static bool is_to_be_asked(const struct agent_options *options)
 {
-	return !options->listens_by_default && strcmp(options->address, OFF) != 0;
+	return !options->listens_by_default && options->address;
 }
 
 /* What is neither an option's nor a default. */

@@ -23,7 +23,7 @@ struct agent_options {
 	struct push_destinations pushed;
 	double window_s;
 	struct budget_limits budget;
-	const char *address;	 /* to listen on; "off": none */
+	const char *address;	 /* to listen on; NULL: none */
 	bool listens_by_default; /* nobody chose that address */
 	const char *node;	 /* what this machine is called */
 	bool with_pid;

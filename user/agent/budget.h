@@ -2,10 +2,9 @@
 /*
  * What the agent may cost, and the rates that keep it: where it costs more, that of the
  * services that cost most is halved, or where none does, that of all, down to
- * BUDGET_RATE_MIN; and doubled again where it costs less for a while, each time for
- * longer where that did not do.  No sample is dropped.  Where all that is not enough,
- * that is said; and where it saves hardly any CPU time, which then goes into something
- * else than samples, the rates are as wanted again.
+ * BUDGET_RATE_MIN; and doubled again where it costs less for a while, for longer where
+ * that did not do the last time.  No sample is dropped.  Where all that is not enough,
+ * that is said, once.
  */
 #ifndef PYBPFPROF_BUDGET_H
 #define PYBPFPROF_BUDGET_H
@@ -29,37 +28,36 @@ struct budget_use {
 	uint64_t bytes;
 };
 
-/* All zero at first. */
+/* All zero at first, but for SERVICES; to be aimed before it is judged. */
 struct budget {
 	struct budget_use last; /* when it was judged last; 0: never */
+	struct budget_limits limits;
 	double wanted_hz;
 	unsigned int steps;		/* halvings of the rate of all */
 	struct service_rates *services; /* with rates of their own; NULL: there are none */
 	bool changing;	       /* what was judged last changed a rate, as from the next cut on */
-	unsigned int quiet;    /* judgements in a row that changed nothing, by what they count */
+	unsigned int quiet;    /* judgements since then, as many times as they count */
 	unsigned int patience; /* so many that cost little are to be until the rate is doubled */
+	bool raised;	       /* so it was, as the last change */
 	double share;	       /* of all CPUs' time, at the last judgement */
-	double wanted_share;   /* at the last one with all at the wanted rate */
-	double vain_share;     /* at the wanted rate, where the lowest ones saved little; or 0 */
-	bool unkept;	       /* a limit is exceeded, and lower rates are none, or no help */
+	bool unkept;	       /* a limit is exceeded at the lowest rates */
 	/* How often, for CPU time and for memory, and of these that of all and that of services. */
 	uint64_t lowered[2][2];
 };
 
-/* The rate of all from now on, where WANTED_HZ is asked for: judges what was used since the last
- * time, on CPUS CPUs, unless that is too short a while ago.  Says so where it changes. */
-double budget__judge(struct budget *budget, const struct budget_limits *limits,
-		     const struct budget_use *use, double wanted_hz, unsigned int cpus);
+/* Aims at WANTED_HZ within LIMITS, which has all at that rate where either is new; returns the rate
+ * of all from now on. */
+double budget__aim(struct budget *budget, const struct budget_limits *limits, double wanted_hz);
+
+/* The same rate: judges what was used since the last time, on CPUS CPUs, unless that is too short a
+ * while ago.  Says so where it changes. */
+double budget__judge(struct budget *budget, const struct budget_use *use, unsigned int cpus);
 
 /* Whether that use was judged, and is so much memory that the rate is not raised: what is not
  * needed is to be given back. */
-bool budget__lacks_memory(const struct budget *budget, const struct budget_limits *limits,
-			  const struct budget_use *use);
+bool budget__lacks_memory(const struct budget *budget, const struct budget_use *use);
 
 /* Whether any rate is lower than what is wanted. */
 bool budget__is_lowered(const struct budget *budget);
-
-/* The next judgement is the first: all at the wanted rate. */
-void budget__begin_anew(struct budget *budget);
 
 #endif

@@ -160,20 +160,19 @@ static void write_budget(const struct agent_state *state, FILE *file)
 		fprintf(file, PREFIX "rate_lowered_total{limit=\"%s\",of=\"%s\"} %" PRIu64 "\n",
 			i / 2 ? "memory" : "cpu", i % 2 ? "services" : "all",
 			budget->lowered[i / 2][i % 2]);
-	write_number(file, PREFIX "cpu_used_ratio", "gauge",
-		     "CPU time of the agent and the process that sends, of all CPUs', at the last "
-		     "judgement, without what was asked over HTTP.",
-		     budget->share);
+	write_number(
+		file, PREFIX "cpu_used_ratio", "gauge",
+		"CPU time of the agent and of the processes that push and ask for pods, of all "
+		"CPUs', at the last judgement, without what was asked over HTTP.",
+		budget->share);
 	write_number(file, PREFIX "cpu_budget_ratio", "gauge",
-		     "What it may be; 0: as much as it takes.", state->budget_limits->cpu);
+		     "What it may be; 0: as much as it takes.", budget->limits.cpu);
 	write_number(file, PREFIX "memory_limit_bytes", "gauge",
 		     "What the agent's memory may be; 0: as much as it takes.",
-		     state->budget_limits->bytes);
-	write_number(
-		file, PREFIX "budget_unkept", "gauge",
-		"1: a limit is exceeded, and no rate can be lowered any more, or that saves too "
-		"little.",
-		state->budget->unkept);
+		     budget->limits.bytes);
+	write_number(file, PREFIX "budget_unkept", "gauge",
+		     "1: a limit is exceeded, and no rate can be lowered any more.",
+		     budget->unkept);
 }
 
 /* There are no more of these rates than halvings. */

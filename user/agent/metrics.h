@@ -23,7 +23,6 @@ struct agent_state {
 	double http_cpu_s; /* that went into what was asked */
 	const struct sinks *sinks;
 	const struct budget *budget;
-	const struct budget_limits *budget_limits;
 	struct target_process *const *targets;
 	size_t target_count;
 };

@@ -144,7 +144,6 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 		.http_cpu_s = web__cpu_seconds(web),
 		.sinks = &agent->sinks,
 		.budget = &agent->budget,
-		.budget_limits = &agent->options->budget,
 	};
 
 	state.target_count = recording__targets(agent->recording, targets);
@@ -414,7 +413,7 @@ char *web__open(struct agent *agent, struct web **result)
 	char *wrong;
 
 	*result = NULL;
-	if (strcmp(options->address, "off") == 0)
+	if (!options->address)
 		return NULL;
 	web = xcalloc(1, sizeof(*web));
 	web->agent = agent;

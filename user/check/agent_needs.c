@@ -126,7 +126,7 @@ static void check_listening(const struct agent_options *options, struct findings
 	char *wrong;
 
 	findings->name = "HTTP";
-	if (strcmp(options->address, "off") == 0) {
+	if (!options->address) {
 		findings__add_ok(findings, "not wanted");
 		return;
 	}

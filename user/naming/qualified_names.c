@@ -304,8 +304,7 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 		HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
 		if (wanted)
 			give_up(names, process, wanted);
-	}
-	if (!process) {
+	} else {
 		process = xcalloc(1, sizeof(*process));
 		process->serial = target->key.serial;
 		process->pid = target->process.pid;
