@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent and its store: windows add up, survive what ends the agent, and stay small."""
 
+import contextlib
 import json
 import os
 import random
@@ -318,6 +319,41 @@ def test_a_full_disk_is_too_much(any_python, target, agent, store):
             assert store.check()
         assert said[0] == 1 and said[1] <= 1
         assert os.path.getsize(store.path) < 1.5 * (1 << 20)
+    finally:
+        subprocess.run(["umount", "-l", store.folder], check=True)
+
+
+def fill(folder):
+    """Takes all the room that is left there."""
+    with open(os.path.join(folder, "of somebody else"), "wb", buffering=0) as file, \
+            contextlib.suppress(OSError):
+        while file.write(b"x" * 4096):
+            pass
+
+
+def test_it_starts_on_a_full_disk(any_python, target, agent, profile, store):
+    """By what an earlier one kept for that; who has nothing is told what mends it."""
+    os.mkdir(store.folder)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", store.folder], check=True)
+    try:
+        target(any_python, "busy.py", environment=named("web"))
+        run = agent("--window", "0.2s", "--listen", "off")
+        wait_for(lambda: len(store.windows()) > 5)
+        end(run)
+        fill(store.folder)
+        asked = profile.attempt("report", "--store", store.folder)
+        assert asked.status == 1 and re.search("no room to write .*: free some", asked.stderr), asked.stderr
+        run = agent("--window", "0.2s", "--listen", "off")
+        newest = max(store.windows())
+        wait_for(lambda: max(store.windows()) > newest + 5)
+        end(run)
+        assert run.status == 0, run.stderr
+        store.check()
+        fill(store.folder)
+        os.truncate(os.path.join(store.folder, "reserve"), 0)
+        fill(store.folder)
+        run = profile.attempt("agent", "--store", store.folder, "--listen", "off")
+        assert run.status == 1 and re.search("no room to write .*: free some", run.stderr), run.stderr
     finally:
         subprocess.run(["umount", "-l", store.folder], check=True)
 

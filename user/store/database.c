@@ -61,19 +61,29 @@ static const char schema[] =
 	"CREATE INDEX stacks_by_use ON stacks (until);"
 	"CREATE INDEX label_sets_by_use ON label_sets (until);";
 
+bool database__lacks_room(const struct store *store, int code)
+{
+	int error = sqlite3_system_errno(store->database);
+
+	/* SQLite knows of the disk's end in a file that it writes, but not in one that it maps, nor
+	 * of a quota's. */
+	return code == SQLITE_FULL ||
+	       (code == SQLITE_IOERR && (error == ENOSPC || error == EDQUOT));
+}
+
 /* SQLite's words, which may have some of a broken database's in them. */
 static char *explain(const struct store *store, const char *words)
 {
 	int code = store->database ? sqlite3_errcode(store->database) : SQLITE_NOMEM;
 
+	if (database__lacks_room(store, code))
+		return xasprintf("no room to write %s (%s): free some", store->path, words);
 	switch (code) {
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
 		return xasprintf("%s is broken (%s): move it away, or save what can be read with "
 				 "sqlite3 %s .recover",
 				 store->path, words, store->path);
-	case SQLITE_FULL:
-		return xasprintf("no room to write %s (%s): free some", store->path, words);
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
@@ -207,6 +217,10 @@ static char *check_kind(struct store *store, enum store_access wanted)
 	bool empty;
 	int code = identify(store, &application, &version, &empty);
 
+	if (wanted == STORE_WRITE && database__lacks_room(store, code)) {
+		room__give_up_reserve(store);
+		code = identify(store, &application, &version, &empty);
+	}
 	if (code)
 		return database__explain(store);
 	if (empty && wanted == STORE_WRITE)

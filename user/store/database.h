@@ -51,6 +51,9 @@ struct store {
 /* Says what went wrong last; the caller frees. */
 char *database__explain(const struct store *store);
 
+/* Whether CODE, of what was done last, says that the disk or a quota is full. */
+bool database__lacks_room(const struct store *store, int code);
+
 /* Prepares SQL; an SQLite code. */
 int database__prepare(struct store *store, const char *sql, sqlite3_stmt **statement);
 

@@ -429,7 +429,7 @@ char *store__put(struct store *store, const struct labelled_window *window)
 	int code;
 	char *wrong = try_to_put(store, window, &code);
 
-	if (code != SQLITE_FULL)
+	if (!database__lacks_room(store, code))
 		return wrong;
 	free(wrong);
 	wrong = room__make(store);

@@ -191,7 +191,7 @@ char *store__retain(struct store *store, const struct store_limits *limits, int6
 		code = removal__pass(store, limits->bytes, ROWS_A_PASS, &more);
 	if (!code)
 		code = shrink(store, limits->bytes, end_ns);
-	if (code == SQLITE_FULL) {
+	if (database__lacks_room(store, code)) {
 		database__roll_back(store);
 		return room__make(store);
 	}

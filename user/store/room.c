@@ -27,6 +27,13 @@
 /* Whoever reads keeps the log from being begun anew. */
 #define PATIENCE_MS 500
 
+static void open_reserve(struct store *store, int flags)
+{
+	if (store->reserve < 0)
+		store->reserve = openat(store->lock, RESERVE_NAME,
+					O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+}
+
 /* As much as the log may have grown by since there was no room to merge it. */
 void room__reserve(struct store *store)
 {
@@ -35,9 +42,7 @@ void room__reserve(struct store *store)
 
 	if (store->reserved >= wanted)
 		return;
-	if (store->reserve < 0)
-		store->reserve = openat(store->lock, RESERVE_NAME,
-					O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	open_reserve(store, O_CREAT);
 	if (store->reserve < 0)
 		return;
 	if (!posix_fallocate(store->reserve, 0, (off_t)wanted))
@@ -46,8 +51,9 @@ void room__reserve(struct store *store)
 		log__debug("what was reserved of the disk's room is not given back");
 }
 
-static void give_up_reserve(struct store *store)
+void room__give_up_reserve(struct store *store)
 {
+	open_reserve(store, 0);
 	if (store->reserve >= 0 && !ftruncate(store->reserve, 0))
 		store->reserved = 0;
 }
@@ -74,7 +80,7 @@ static uint64_t choose(const struct store *store, uint64_t in_use)
  * one. */
 static int try_less(struct store *store, int code, int *amount)
 {
-	if (code != SQLITE_FULL || *amount == 1)
+	if (!database__lacks_room(store, code) || *amount == 1)
 		return code;
 	database__roll_back(store);
 	*amount = *amount > LESS ? *amount / LESS : 1;
@@ -130,7 +136,7 @@ char *room__make(struct store *store)
 	int code;
 
 	say(store, in_use);
-	give_up_reserve(store);
+	room__give_up_reserve(store);
 	sqlite3_busy_timeout(store->database, PATIENCE_MS);
 	code = empty_log(store);
 	if (!code)

@@ -14,6 +14,9 @@ struct store;
 /* Has that file hold its room, where it does not; as far as there is any. */
 void room__reserve(struct store *store);
 
+/* Gives that up, where an earlier agent has left it, too: until room is reserved again. */
+void room__give_up_reserve(struct store *store);
+
 /* Makes room for some windows; says so when that begins.  NULL, or what is wrong, which the caller
  * frees. */
 char *room__make(struct store *store);
