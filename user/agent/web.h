@@ -2,7 +2,7 @@
 /*
  * What the agent tells over HTTP:
  *
- *	/		a page with the processes and a flame graph of the last minute
+ *	/		a page with the processes and a flame graph of the last minute or two
  *	/flamegraph	that flame graph alone; ?service=NAME: of that service
  *	/status		what the page shows, as JSON
  *	/metrics	for Prometheus
@@ -28,7 +28,7 @@ void web__close(struct web *web);
 /* Takes note of a window, before it is cleared. */
 void web__take(struct web *web, const struct labelled_window *window);
 
-/* Gives up what it has of the last minute, where memory is short. */
+/* Gives up what the flame graph is of, where memory is short. */
 void web__forget(struct web *web);
 
 /* CPU time that went into what was asked. */

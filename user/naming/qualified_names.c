@@ -36,6 +36,7 @@
 
 #include "base/hash_table.h"
 #include "base/log.h"
+#include "base/now.h"
 #include "base/xalloc.h"
 #include "naming/code_identity.h"
 #include "naming/qualified_names.h"
@@ -453,8 +454,8 @@ static void search_on(struct qualified_names *names, struct searched_process *pr
 		process->due_ns = now_ns + PAUSE_A_DURATION * (before_ns - *left_ns);
 }
 
-/* The same for all processes, in turn, for LEFT_NS; returns how much of that is left. */
-static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
+/* The same for all processes, in turn, for LEFT_NS. */
+static void search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
 {
 	unsigned int count = HASH_COUNT(names->processes);
 
@@ -466,7 +467,18 @@ static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t
 		HASH_DEL(names->processes, process);
 		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
 	}
-	return left_ns;
+}
+
+/* The same for a moment, where that is due. */
+static void search_in_passing(struct qualified_names *names, int64_t now_ns)
+{
+	int64_t begin_ns;
+
+	if (now_ns < names->due_ns)
+		return;
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	search_all(names, now_ns, STEP_NS);
+	names->due_ns = now_ns + PAUSE_A_DURATION * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
 }
 
 void qualified_names__read(struct qualified_names *names, int64_t now_ns)
@@ -474,10 +486,7 @@ void qualified_names__read(struct qualified_names *names, int64_t now_ns)
 	struct searched_process *process;
 
 	if (now_ns != THREAD_NAMES_ALL) {
-		if (now_ns >= names->due_ns)
-			names->due_ns =
-				now_ns +
-				PAUSE_A_DURATION * (STEP_NS - search_all(names, now_ns, STEP_NS));
+		search_in_passing(names, now_ns);
 		return;
 	}
 	/* A search that is under way is not for what came since. */

@@ -227,7 +227,7 @@ void spool__find(struct spool *spool,
 	}
 	if (removed)
 		log__warning("removed %zu requests that waited for backends that are not given any "
-			     "more",
+			     "more, or were not whole",
 			     removed);
 	free(names);
 }
