@@ -46,7 +46,7 @@ def test_address_used_again_for_a_moment(python, kind, target, profile):
     run.wait_sampling()
     wait_used(4, program.pid)
     run.interrupt().load()
-    assert 10 < run.count_name("brief") < 40
+    assert 5 < run.count_name("brief") < 40
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.count_name("heavy") > 0.9 * run.samples
 

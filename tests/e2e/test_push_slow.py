@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Backends that take their time, or for ever, of each kind: nothing else waits for them."""
 
+import collections
 import re
 import time
 
@@ -70,3 +71,26 @@ def test_one_that_hangs_delays_nothing(before, answer, busy, backend, agent, sto
         else:
             assert NOT_ANSWERED in outcomes
             assert len({request.body for request in one.seen}) == len(one.seen)
+
+
+def test_a_minute_of_500(busy, backend, agent, store):  # noqa: F811
+    """Each kind has all of it afterwards, once, and knew nothing of the others' trouble."""
+    broken, good = [backend(kind) for kind in KINDS], backend("otlp")
+    for one in broken:
+        one.answer = lambda handler, request: handler.reply(500, body=b"out of order")
+    pushed = [word for one in broken for word in ("--push", one.url())]
+    run = agent("--window", "2s", "-r", "199", *pushed, "--push", good.url())
+    wait_for(lambda: all(one.seen for one in broken))
+    time.sleep(60)
+    for one in broken:
+        one.answer = None
+    wait_for(lambda: all(len(one.taken) == len(good.taken) for one in broken))
+    end(run)
+    assert run.status == 0, run.stderr
+    stored = sum(row[1] for row in store.check().values())
+    for one in *broken, good:
+        assert total(one.rows()) == stored
+        assert summary(run, one.url()) == (stored, stored)
+        assert len({request.body for request in one.taken}) == len(one.taken)
+        # Each time after a longer pause.
+        assert max(collections.Counter(request.body for request in one.seen).values()) <= 10

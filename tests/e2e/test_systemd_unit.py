@@ -5,6 +5,7 @@ There need be no running systemd.  What the unit says about user, capabilities a
 made a container's configuration, in which the kernel enforces it.
 """
 
+import errno
 import glob
 import os
 import re
@@ -14,9 +15,11 @@ import time
 
 import pytest
 
+from agents import Store, named, own, total
 from conftest import CAPABILITIES, ROOT
 from contained_agent import ContainedAgent
 from containers import NAMESPACES, bind, wait_for
+from test_push import backend  # noqa: F401 (fixture)
 
 UNIT = os.path.join(ROOT, "deploy", "systemd", "pybpfprof-agent.service")
 CONFIG = os.path.join(ROOT, "deploy", "agent.yaml")
@@ -28,7 +31,7 @@ CAP_SYS_ADMIN = 21
 
 PROT_WRITE, PROT_EXEC = 2, 4
 FAMILIES = {"AF_INET": 2, "AF_INET6": 10}
-ALLOW, KILL = "SCMP_ACT_ALLOW", "SCMP_ACT_KILL_PROCESS"
+ALLOW, REFUSE, KILL = "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO", "SCMP_ACT_KILL_PROCESS"
 
 
 # What administrators may take over.
@@ -128,7 +131,8 @@ def without_bits(index, bits):
 
 def seccomp(unit, calls):
     """SystemCallFilter, MemoryDenyWriteExecute and RestrictAddressFamilies.  What is not allowed
-    ends the process here, in place of an error that it may pass over."""
+    ends the process here, in place of an error that it may pass over; but for other families, which
+    the C library tries when it looks up a name."""
     conditions = {
         "mmap": [[without_bits(2, PROT_WRITE)], [without_bits(2, PROT_EXEC)]],
         "mprotect": [[without_bits(2, PROT_EXEC)]],
@@ -141,6 +145,9 @@ def seccomp(unit, calls):
     for name, alternatives in conditions.items():
         rules += [{"names": [name], "action": ALLOW, "args": arguments}
                   for arguments in alternatives if name in calls]
+    rules += [{"names": ["socket"], "action": REFUSE, "errnoRet": errno.EAFNOSUPPORT,
+               "args": [{"index": 0, "value": value, "op": op}]}
+              for value, op in ((min(FAMILIES.values()), "SCMP_CMP_LT"), (max(FAMILIES.values()), "SCMP_CMP_GT"))]
     return {"defaultAction": KILL, "syscalls": rules,
             "architectures": ["SCMP_ARCH_X86_64" if os.uname().machine == "x86_64"
                               else "SCMP_ARCH_AARCH64"]}
@@ -152,34 +159,34 @@ def place(source, destination):
 
 @pytest.fixture
 def service(require, binary, analyze, tmp_path):
-    """service(CALLS): the agent as the unit starts it, with these system calls taken away."""
+    """service(CALLS, CONFIG, MOUNTS): the agent as the unit starts it, with these system calls taken away."""
     running = []
 
-    def start(without=()):
+    def start(without=(), config=CONFIG, mounts=()):
         unit, state = read_unit(), tmp_path / "state"
         state.mkdir()
         os.chown(state, NOBODY, NOBODY)
         held = capabilities(unit, "AmbientCapabilities")
 
-        def adapt(config):
-            config["mounts"] = [mount for mount in config["mounts"]
-                                if mount["destination"] != "/programs"]
-            config["root"]["readonly"] = unit["ProtectSystem"] == ["strict"]
-            process = config["process"]
+        def adapt(container):
+            container["mounts"] = [mount for mount in container["mounts"]
+                                   if mount["destination"] != "/programs"]
+            container["root"]["readonly"] = unit["ProtectSystem"] == ["strict"]
+            process = container["process"]
             process["user"] = {"uid": NOBODY, "gid": NOBODY, "umask": int(unit["UMask"][0], 8)}
             process["noNewPrivileges"] = unit["NoNewPrivileges"] == ["yes"]
             process["capabilities"] = {name: held for name in (
                 "bounding", "effective", "permitted", "inheritable", "ambient")}
-            config["linux"]["seccomp"] = seccomp(unit, allowed_calls(unit, analyze) - set(without))
+            container["linux"]["seccomp"] = seccomp(unit, allowed_calls(unit, analyze) - set(without))
 
-        mounts = [{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
+        places = [{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
                   place(binary, "/usr/bin/pybpfprof"),
-                  place(CONFIG, "/etc/pybpfprof/agent.yaml"), place(state, "/var/lib/pybpfprof")]
+                  place(config, "/etc/pybpfprof/agent.yaml"), place(state, "/var/lib/pybpfprof"), *mounts]
         command, = unit["ExecStart"]
         namespaces = [name for name in NAMESPACES if name not in ("pid", "network", "cgroup")]
         folder = tmp_path / "container"
         folder.mkdir()
-        running.append(ContainedAgent(require, folder, "/", command.split(), mounts=mounts,
+        running.append(ContainedAgent(require, folder, "/", command.split(), mounts=places,
                                       namespaces=namespaces, adapt=adapt))
         running[-1].begin()
         return running[-1], state
@@ -216,6 +223,32 @@ def test_the_agent_works_within(service, any_python, target, profile):
                           "service_name=busy-%d" % os.getpid(), "-f", "folded", "-o", "-")
     stacks = [line for line in run.stdout.decode().splitlines() if ";leaf (" in line]
     assert sum(int(line.rpartition(" ")[2]) for line in stacks) > 10, run.stderr
+
+
+def test_it_pushes_from_within(service, backend, any_python, target, tmp_path):  # noqa: F811
+    """By a name that has to be looked up, and with what LoadCredential copies for its user alone."""
+    target(any_python, "busy.py", environment=named("busy"))
+    server = backend("pyroscope")
+    secrets, hosts, config = tmp_path / "secrets", tmp_path / "hosts", tmp_path / "agent.yaml"
+    secrets.mkdir()
+    (secrets / "token").write_text("a secret\n")
+    for path, mode in (secrets, 0o500), (secrets / "token", 0o400):
+        os.chown(path, NOBODY, NOBODY)
+        path.chmod(mode)
+    hosts.write_text("127.0.0.1 profiles.example\n")
+    with open(CONFIG, encoding="utf-8") as file:
+        text = file.read()
+    folder = "/run/credentials/pybpfprof-agent.service"
+    url = server.url().replace("127.0.0.1", "profiles.example")
+    config.write_text(re.sub("^window:.*", "window: 0.5s", text, flags=re.MULTILINE)
+                      + 'push: ["%s token=%s/token"]\n' % (url, folder))
+    agent, state = service(config=config, mounts=[place(secrets, folder), place(hosts, "/etc/hosts")])
+    wait_for(lambda: len(server.taken) >= 3)
+    status, said = agent.stop()
+    assert status == 0, said
+    assert all(request.headers["Authorization"] == "Bearer a secret" for request in server.taken)
+    assert total(server.rows()) == sum(row[1] for row in Store(state).check().values())
+    assert own("busy") in {row[0] for row in server.rows()}
 
 
 def test_the_filter_is_in_force(service):
