@@ -86,8 +86,10 @@ static double add_profile(struct row **rows, const struct profile *profile, int 
 	return all;
 }
 
-static int compare_rows(struct row *left, struct row *right)
+static int compare_rows(const void *one, const void *other)
 {
+	const struct row *left = *(const struct row *const *)one;
+	const struct row *right = *(const struct row *const *)other;
 	double self = fabs(right->self[1] - right->self[0]) - fabs(left->self[1] - left->self[0]);
 	double total =
 		fabs(right->total[1] - right->total[0]) - fabs(left->total[1] - left->total[0]);
@@ -99,10 +101,39 @@ static int compare_rows(struct row *left, struct row *right)
 	return self != 0 ? (self > 0 ? 1 : -1) : strcmp(left->name, right->name);
 }
 
+/* All of ROWS, what changed most first; the caller frees. */
+static struct row **sort(struct row *rows)
+{
+	struct row **sorted = xcalloc(HASH_COUNT(rows) + 1, sizeof(*sorted));
+	size_t count = 0;
+
+	for (struct row *row = rows; row; row = row->hh.next)
+		sorted[count++] = row;
+	qsort(sorted, count, sizeof(*sorted), compare_rows);
+	return sorted;
+}
+
+static void write_row(const struct row *row, FILE *file)
+{
+	fprintf(file, "%8.2f%% %8.2f%% %+8.2f%% %+8.2f%%  %s\n", row->self[0], row->self[1],
+		row->self[1] - row->self[0], row->total[1] - row->total[0], row->name);
+}
+
+static void free_rows(struct row *rows)
+{
+	struct row *row, *next;
+
+	HASH_ITER (hh, rows, row, next) {
+		HASH_DEL(rows, row);
+		free(row->name);
+		free(row);
+	}
+}
+
 void difference__write(const struct profile *before, const struct profile *now,
 		       const struct output_options *options, FILE *file)
 {
-	struct row *rows = NULL, *row, *next;
+	struct row *rows = NULL, **sorted;
 	double was = add_profile(&rows, before, 0, options);
 	double is = add_profile(&rows, now, 1, options);
 
@@ -111,12 +142,9 @@ void difference__write(const struct profile *before, const struct profile *now,
 		"%9s %9s %9s %9s  %s\n",
 		options->title, was, is, is - was, "self was", "self is", "change", "of total",
 		"function");
-	HASH_SORT(rows, compare_rows);
-	HASH_ITER (hh, rows, row, next) {
-		fprintf(file, "%8.2f%% %8.2f%% %+8.2f%% %+8.2f%%  %s\n", row->self[0], row->self[1],
-			row->self[1] - row->self[0], row->total[1] - row->total[0], row->name);
-		HASH_DEL(rows, row);
-		free(row->name);
-		free(row);
-	}
+	sorted = sort(rows);
+	for (size_t i = 0; sorted[i]; i++)
+		write_row(sorted[i], file);
+	free(sorted);
+	free_rows(rows);
 }
