@@ -131,8 +131,8 @@ def without_bits(index, bits):
 
 def seccomp(unit, calls):
     """SystemCallFilter, MemoryDenyWriteExecute and RestrictAddressFamilies.  What is not allowed
-    ends the process here, in place of an error that it may pass over; but for other families, which
-    the C library tries when it looks up a name."""
+    ends the process here, in place of an error that it may pass over; but for families which
+    the C library tries when it looks up a name, as AF_UNIX and AF_NETLINK."""
     conditions = {
         "mmap": [[without_bits(2, PROT_WRITE)], [without_bits(2, PROT_EXEC)]],
         "mprotect": [[without_bits(2, PROT_EXEC)]],

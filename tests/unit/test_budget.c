@@ -12,6 +12,9 @@
 #define SECOND 1000000000LL
 #define CPUS   4
 
+/* So much in 10 s that the rate is lowered at once. */
+#define TOO_MUCH 0.05
+
 /* What has been used, as time goes on. */
 struct run {
 	struct budget budget;
@@ -68,8 +71,8 @@ static void too_much_halves_it(void **state)
 	struct run run = begin(19);
 
 	(void)state;
-	assert_true(pass(&run, 0.011, 0) == 9.5);
-	assert_true(pass(&run, 0.011, 0) == 4.75);
+	assert_true(pass(&run, TOO_MUCH, 0) == 9.5);
+	assert_true(pass(&run, TOO_MUCH, 0) == 4.75);
 	assert_true(pass(&run, 0.009, 0) == 4.75);
 	assert_true(pass(&run, 0, 101 << 20) == 2.375);
 	assert_int_equal(run.budget.lowered[0][0], 2);
@@ -84,17 +87,61 @@ static void what_cannot_be_kept_is_told_until_it_is(void **state)
 	struct run run = begin(2);
 
 	(void)state;
-	assert_true(pass(&run, 0.02, 0) == BUDGET_RATE_MIN);
+	assert_true(pass(&run, TOO_MUCH, 0) == BUDGET_RATE_MIN);
 	assert_false(run.budget.unkept);
-	pass(&run, 0.02, 0);
+	pass(&run, TOO_MUCH, 0);
 	assert_true(run.budget.unkept);
-	pass(&run, 0.005, 0);
+	/* Not as soon as it is a bit less. */
+	pass(&run, 0.009, 0);
+	assert_true(run.budget.unkept);
+	for (int i = 0; i < 6; i++)
+		pass(&run, 0.004, 0);
 	assert_false(run.budget.unkept);
+	assert_true(pass(&run, 0, 101 << 20) == BUDGET_RATE_MIN);
 	pass(&run, 0, 101 << 20);
 	assert_true(run.budget.unkept);
 	run.wanted_hz = 4;
-	assert_true(pass_once(&run, 0.02, 0) == 4);
+	assert_true(pass_once(&run, TOO_MUCH, 0) == 4);
 	assert_false(run.budget.unkept);
+}
+
+/* As a job once a minute may cause it: on average it is less than it may be. */
+static void now_and_then_changes_nothing(void **state)
+{
+	struct run run = begin(16);
+
+	(void)state;
+	for (int i = 0; i < 600; i++) {
+		assert_true(pass(&run, 0.035, 0) == 16);
+		for (int quiet = 0; quiet < 5; quiet++)
+			assert_true(pass(&run, 0.002, 0) == 16);
+	}
+	/* A little too much does in time. */
+	for (int i = 0; i < 12; i++)
+		assert_true(pass(&run, 0.012, 0) == 16);
+	for (int i = 0; i < 12; i++)
+		pass(&run, 0.012, 0);
+	assert_true(run.rate_hz == 8);
+	/* Nor does it keep the rate low. */
+	for (int i = 0; i < 12; i++) {
+		pass(&run, 0.012, 0);
+		for (int quiet = 0; quiet < 2; quiet++)
+			pass(&run, 0.002, 0);
+	}
+	assert_true(run.rate_hz == 16);
+}
+
+/* Memory that is used at any rate does not keep the rate where time had it lowered. */
+static void it_comes_back_beside_much_memory(void **state)
+{
+	struct run run = begin(16);
+
+	(void)state;
+	assert_true(pass(&run, TOO_MUCH, 90 << 20) == 8);
+	assert_false(budget__is_lowered_for_memory(&run.budget));
+	for (int i = 0; i < 6; i++)
+		pass(&run, 0.001, 90 << 20);
+	assert_true(run.rate_hz == 16);
 }
 
 /* Much of what it costs may be none of its samples: the rate is raised in spite of it, though not
@@ -105,7 +152,7 @@ static void it_comes_back_beside_what_it_costs_anyway(void **state)
 	unsigned int passes = 1;
 
 	(void)state;
-	assert_true(pass(&run, 0.03, 0) == 8);
+	assert_true(pass(&run, TOO_MUCH, 0) == 8);
 	while (pass(&run, 0.009, 0) != 16)
 		assert_in_range(++passes, 1, 100);
 	assert_in_range(passes, 12, 20);
@@ -127,7 +174,7 @@ static void it_comes_back_soon_from_afar(void **state)
 	for (int i = 0; i < 1000; i++)
 		pass(&run, 0.001, 0);
 	for (int i = 0; i < 10; i++) {
-		assert_true(pass(&run, 0.02, 0) == 8);
+		assert_true(pass(&run, TOO_MUCH, 0) == 8);
 		for (passes = 0; run.rate_hz < 16; passes++)
 			pass(&run, 0.001, 0);
 		assert_in_range(passes, 3, 6);
@@ -161,13 +208,13 @@ static void it_comes_back_later_and_later(void **state)
 	unsigned int first, second;
 
 	(void)state;
-	assert_true(pass(&run, 0.02, 0) == 8);
+	assert_true(pass(&run, TOO_MUCH, 0) == 8);
 	first = wait_for(&run, 16);
-	assert_true(pass(&run, 0.02, 0) == 8);
+	assert_true(pass(&run, TOO_MUCH, 0) == 8);
 	second = wait_for(&run, 16);
 	assert_true(first >= 3 && second == 2 * first);
 	for (int i = 0; i < 20; i++) {
-		assert_true(pass(&run, 0.02, 0) == 8);
+		assert_true(pass(&run, TOO_MUCH, 0) == 8);
 		assert_in_range(wait_for(&run, 16), second, 100);
 	}
 }
@@ -185,6 +232,7 @@ static void it_comes_back_from_too_much_memory(void **state)
 	assert_true(passes >= 3);
 	/* Near the limit it stays. */
 	assert_true(pass(&run, 0.001, 101 << 20) == 8);
+	assert_true(budget__is_lowered_for_memory(&run.budget));
 	for (int i = 0; i < 100; i++)
 		assert_true(pass(&run, 0.001, 90 << 20) == 8);
 	assert_true(budget__lacks_memory(&run.budget, &run.use));
@@ -229,18 +277,18 @@ static void the_busiest_is_lowered_first(void **state)
 	(void)state;
 	run.budget.services = service_rates__new();
 	assert_int_equal(take(&run, busy, 4), 0);
-	assert_true(pass(&run, 0.02, 0) == 19);
+	assert_true(pass(&run, TOO_MUCH, 0) == 19);
 	assert_int_equal(take(&run, less, 4), 1);
-	assert_true(pass(&run, 0.02, 0) == 19);
+	assert_true(pass(&run, TOO_MUCH, 0) == 19);
 	assert_int_equal(take(&run, even, 4), 2);
 	assert_int_equal(run.budget.lowered[0][1], 2);
-	assert_true(pass(&run, 0.02, 0) == 9.5);
+	assert_true(pass(&run, TOO_MUCH, 0) == 9.5);
 	assert_int_equal(run.budget.lowered[0][0], 1);
 	/* Its own rate is not less than the least. */
 	assert_int_equal(take(&run, busy, 4), 2);
-	assert_true(pass(&run, 0.02, 0) == 9.5);
+	assert_true(pass(&run, TOO_MUCH, 0) == 9.5);
 	assert_int_equal(take(&run, busy, 4), 3);
-	assert_true(pass(&run, 0.02, 0) == 4.75);
+	assert_true(pass(&run, TOO_MUCH, 0) == 4.75);
 	assert_int_equal(take(&run, busy, 4), 2);
 	wait_for(&run, 19);
 	assert_int_equal(take(&run, even, 4), 2);
@@ -273,7 +321,7 @@ static void who_dominates(void **state)
 
 		run.budget.services = service_rates__new();
 		take(&run, cases[i].samples, cases[i].count);
-		rate_hz = pass(&run, 0.02, 0);
+		rate_hz = pass(&run, TOO_MUCH, 0);
 		assert_true(rate_hz == (cases[i].lowered ? 19 : 9.5));
 		assert_int_equal(take(&run, cases[i].samples, cases[i].count), cases[i].lowered);
 		service_rates__free(run.budget.services);
@@ -290,7 +338,7 @@ static void services_are_forgotten(void **state)
 	(void)state;
 	run.budget.services = service_rates__new();
 	take(&run, alone, 1);
-	pass(&run, 0.02, 0);
+	pass(&run, TOO_MUCH, 0);
 	assert_int_equal(take(&run, alone, 1), 1);
 	service_rates__tell(run.budget.services, counts);
 	assert_int_equal(counts[1], 1);
@@ -308,17 +356,35 @@ static void another_aim_begins_anew(void **state)
 	struct run run = begin(16);
 
 	(void)state;
-	assert_true(pass(&run, 0.02, 0) == 8);
+	assert_true(pass(&run, TOO_MUCH, 0) == 8);
 	run.wanted_hz = 100;
 	/* That was still at the other rate. */
-	assert_true(pass_once(&run, 0.02, 0) == 100);
-	assert_true(pass(&run, 0.02, 0) == 50);
-	run.limits.cpu = 0.03;
-	assert_true(pass_once(&run, 0.02, 0) == 100);
-	assert_true(pass(&run, 0.02, 0) == 100);
-	assert_true(pass(&run, 0.04, 0) == 50);
-	/* The same one does not. */
+	assert_true(pass_once(&run, TOO_MUCH, 0) == 100);
+	assert_true(pass(&run, TOO_MUCH, 0) == 50);
+	/* Neither the same one does, nor a lower limit. */
 	assert_true(budget__aim(&run.budget, &run.limits, 100) == 50);
+	run.limits.cpu = 0.005;
+	assert_true(pass_once(&run, 0.004, 0) == 50);
+	run.limits.cpu = 0.006;
+	assert_true(pass_once(&run, TOO_MUCH, 0) == 100);
+	assert_true(pass(&run, TOO_MUCH, 0) == 50);
+	run.limits.cpu = 0;
+	assert_true(pass_once(&run, 1, 0) == 100);
+	assert_true(pass(&run, 1, 0) == 100);
+	run.limits.bytes = 0;
+	assert_true(pass(&run, 1, 101 << 20) == 100);
+}
+
+/* What the first interval cost is judged, where the aim did not change in it. */
+static void another_aim_before_the_first_judgement(void **state)
+{
+	struct run run = { .wanted_hz = 16, .limits.cpu = 0.01 };
+
+	(void)state;
+	assert_true(budget__aim(&run.budget, &run.limits, 8) == 8);
+	assert_true(budget__aim(&run.budget, &run.limits, 16) == 16);
+	assert_true(pass_once(&run, 1, 0) == 16);
+	assert_true(pass_once(&run, TOO_MUCH, 0) == 8);
 }
 
 static void moments_are_not_judged(void **state)
@@ -341,6 +407,9 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_kept_is_told_until_it_is),
 		cmocka_unit_test(it_comes_back_beside_what_it_costs_anyway),
 		cmocka_unit_test(it_comes_back_soon_from_afar),
+		cmocka_unit_test(it_comes_back_beside_much_memory),
+		cmocka_unit_test(now_and_then_changes_nothing),
+		cmocka_unit_test(another_aim_before_the_first_judgement),
 		cmocka_unit_test(it_is_never_raised_over_what_is_wanted),
 		cmocka_unit_test(it_comes_back_later_and_later),
 		cmocka_unit_test(it_comes_back_from_too_much_memory),

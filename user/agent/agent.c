@@ -45,7 +45,7 @@ static void keep_budget(struct agent *agent)
 	if (!budget__lacks_memory(&agent->budget, &use))
 		return;
 	recording__tidy(agent->recording);
-	if (budget__is_lowered(&agent->budget))
+	if (budget__is_lowered_for_memory(&agent->budget))
 		web__forget(agent->web);
 }
 

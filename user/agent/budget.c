@@ -18,8 +18,12 @@
  * of it may go into no samples, or twice the rate may be too much. */
 #define CAUTION 4
 
-#define PATIENCE_MIN 3
-#define PATIENCE_MAX 96
+#define PATIENCE_MIN_S 30.0
+#define PATIENCE_MAX_S 1000.0
+
+/* It may take twice its budget for so long, or three times for half of that, and so on; and again
+ * when it has taken as much less: what happens now and then lowers no rate. */
+#define DEBT_MAX_S 30.0
 
 #define MIB (1024.0 * 1024)
 
@@ -58,17 +62,19 @@ static char *cost_text(const struct budget *budget, bool of_memory)
 /* A lowering that the last change, a doubling, led to. */
 static bool is_setback(const struct budget *budget)
 {
-	return budget->raised && budget->quiet < CAUTION * budget->patience;
+	return budget->raised && budget->quiet_s < CAUTION * budget->patience_s;
 }
 
 static void note_lowered(struct budget *budget, bool of_memory, bool of_services)
 {
 	if (is_setback(budget))
-		budget->patience = fmin(2 * budget->patience, PATIENCE_MAX);
+		budget->patience_s = fmin(2 * budget->patience_s, PATIENCE_MAX_S);
 	else if (budget->raised)
-		budget->patience = PATIENCE_MIN;
+		budget->patience_s = PATIENCE_MIN_S;
 	budget->raised = false;
+	budget->of_memory = of_memory;
 	budget->changing = true;
+	budget->debt_s = budget->quiet_s = 0;
 	budget->lowered[of_memory][of_services]++;
 }
 
@@ -91,7 +97,6 @@ static void lower(struct budget *budget, bool of_memory)
 		budget->unkept = true;
 		log__warning("no rate can be lowered any more, and %s: raise that", cost);
 	}
-	budget->quiet = 0;
 	free(services);
 	free(cost);
 }
@@ -101,15 +106,20 @@ bool budget__is_lowered(const struct budget *budget)
 	return budget->steps || service_rates__has_lowered(budget->services);
 }
 
+bool budget__is_lowered_for_memory(const struct budget *budget)
+{
+	return budget->of_memory && budget__is_lowered(budget);
+}
+
 static void raise(struct budget *budget)
 {
 	char *services;
 
 	/* The one before did. */
 	if (budget->raised)
-		budget->patience = PATIENCE_MIN;
+		budget->patience_s = PATIENCE_MIN_S;
 	budget->raised = true;
-	budget->quiet = 0;
+	budget->quiet_s = 0;
 	budget->changing = true;
 	if (budget->steps) {
 		budget->steps--;
@@ -121,16 +131,25 @@ static void raise(struct budget *budget)
 	free(services);
 }
 
+/* Of two limits, 0 being none. */
+static bool is_looser(double limit, double other)
+{
+	return other > 0 && (limit == 0 || limit > other);
+}
+
 double budget__aim(struct budget *budget, const struct budget_limits *limits, double wanted_hz)
 {
-	if (wanted_hz == budget->wanted_hz && limits->cpu == budget->limits.cpu &&
-	    limits->bytes == budget->limits.bytes)
+	bool anew = wanted_hz != budget->wanted_hz || is_looser(limits->cpu, budget->limits.cpu) ||
+		    is_looser(limits->bytes, budget->limits.bytes);
+
+	budget->limits = *limits;
+	if (!anew)
 		return rate_of(budget);
 	budget->wanted_hz = wanted_hz;
-	budget->limits = *limits;
-	budget->steps = budget->quiet = 0;
+	budget->steps = 0;
+	budget->debt_s = budget->quiet_s = 0;
 	budget->raised = budget->unkept = false;
-	budget->patience = PATIENCE_MIN;
+	budget->patience_s = PATIENCE_MIN_S;
 	/* What was used until now was so at other rates. */
 	budget->changing = budget->last.now_ns;
 	service_rates__limit(budget->services, 0);
@@ -144,22 +163,33 @@ bool budget__lacks_memory(const struct budget *budget, const struct budget_use *
 }
 
 /* What keeps its limits is raised after a while, where it is lowered. */
-static void rest(struct budget *budget, struct strain part)
+static void rest(struct budget *budget, struct strain part, double seconds)
 {
-	unsigned int enough = CAUTION * budget->patience;
-
-	if (part.memory > LITTLE_MEMORY)
-		budget->quiet = 0;
-	else if (budget->quiet < enough)
-		budget->quiet += part.cpu > LITTLE_CPU ? 1 : CAUTION;
-	if (budget->quiet >= enough && budget__is_lowered(budget))
+	if (budget->of_memory && part.memory > LITTLE_MEMORY)
+		return;
+	if (part.cpu <= 1)
+		budget->quiet_s += seconds * (part.cpu > LITTLE_CPU ? 1 : CAUTION);
+	if (budget->quiet_s >= CAUTION * budget->patience_s && budget->debt_s == 0 &&
+	    budget__is_lowered(budget))
 		raise(budget);
+}
+
+static void judge(struct budget *budget, double seconds)
+{
+	struct strain part = strain(budget);
+	double debt_s = budget->debt_s + (part.cpu - 1) * seconds;
+
+	budget->debt_s = fmax(0, fmin(debt_s, DEBT_MAX_S));
+	budget->unkept &= budget->debt_s > 0 || part.memory > 1;
+	if (part.memory > 1 || debt_s >= DEBT_MAX_S)
+		lower(budget, part.memory > 1);
+	else
+		rest(budget, part, seconds);
 }
 
 double budget__judge(struct budget *budget, const struct budget_use *use, unsigned int cpus)
 {
 	int64_t time_ns = use->now_ns - budget->last.now_ns;
-	struct strain part;
 
 	/* What the start cost is not judged: it is over. */
 	if (!budget->last.now_ns)
@@ -168,14 +198,10 @@ double budget__judge(struct budget *budget, const struct budget_use *use, unsign
 		return rate_of(budget);
 	budget->share = (use->cpu_s - budget->last.cpu_s) / (time_ns / 1e9) / cpus;
 	budget->last = *use;
-	part = strain(budget);
-	budget->unkept &= part.cpu > 1 || part.memory > 1;
-	if (budget->changing)
-		/* Some of that time was at the rates before. */
-		budget->changing = false;
-	else if (part.cpu > 1 || part.memory > 1)
-		lower(budget, part.memory > part.cpu);
+	/* Some of that time may have been at the rates before. */
+	if (!budget->changing)
+		judge(budget, time_ns / 1e9);
 	else
-		rest(budget, part);
+		budget->changing = false;
 	return rate_of(budget);
 }

@@ -454,8 +454,8 @@ static void search_on(struct qualified_names *names, struct searched_process *pr
 		process->due_ns = now_ns + PAUSE_A_DURATION * (before_ns - *left_ns);
 }
 
-/* The same for all processes, in turn, for LEFT_NS. */
-static void search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
+/* The same for all processes, in turn, for LEFT_NS; returns how much of that is left. */
+static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
 {
 	unsigned int count = HASH_COUNT(names->processes);
 
@@ -467,18 +467,21 @@ static void search_all(struct qualified_names *names, int64_t now_ns, int64_t le
 		HASH_DEL(names->processes, process);
 		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
 	}
+	return left_ns;
 }
 
-/* The same for a moment, where that is due. */
+/* The same for a moment, where that is due.  What goes through the lists takes time of its own; and
+ * reading what is swapped out takes time, but hardly of this CPU. */
 static void search_in_passing(struct qualified_names *names, int64_t now_ns)
 {
-	int64_t begin_ns;
+	int64_t begin_ns, used_ns, passed_ns;
 
 	if (now_ns < names->due_ns)
 		return;
 	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	search_all(names, now_ns, STEP_NS);
-	names->due_ns = now_ns + PAUSE_A_DURATION * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+	passed_ns = STEP_NS - search_all(names, now_ns, STEP_NS);
+	used_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	names->due_ns = now_ns + PAUSE_A_DURATION * (used_ns > passed_ns ? used_ns : passed_ns);
 }
 
 void qualified_names__read(struct qualified_names *names, int64_t now_ns)
