@@ -75,9 +75,9 @@ static void check(const struct agent_options *options)
 	CHECK(options->window_s >= 0.1 && options->window_s <= 3600);
 	CHECK(options->limits.bytes && options->limits.age_ns > 0);
 	CHECK(options->budget.cpu >= 0 && options->budget.cpu <= 1);
-	CHECK(options->node && options->address);
+	CHECK(options->node);
 	CHECK(options->help || options->print_config || options->folder || options->pushed.count ||
-	      (!options->listens_by_default && strcmp(options->address, "off") != 0));
+	      (!options->listens_by_default && options->address));
 }
 
 /* What is printed as a file; the caller frees. */
