@@ -59,22 +59,22 @@ static char *cost_text(const struct budget *budget, bool of_memory)
 			 100 * budget->share, 100 * budget->limits.cpu);
 }
 
-/* A lowering that the last change, a doubling, led to. */
-static bool is_setback(const struct budget *budget)
+/* A rate changes, and is RAISED or not: by now it is known whether the doubling before did. */
+static void note_change(struct budget *budget, bool raised)
 {
-	return budget->raised && budget->quiet_s < CAUTION * budget->patience_s;
+	if (budget->raised && budget->quiet_s < CAUTION * budget->patience_s)
+		budget->patience_s = fmin(2 * budget->patience_s, PATIENCE_MAX_S);
+	else if (budget->raised)
+		budget->patience_s = PATIENCE_MIN_S;
+	budget->raised = raised;
+	budget->changing = true;
+	budget->debt_s = budget->quiet_s = 0;
 }
 
 static void note_lowered(struct budget *budget, bool of_memory, bool of_services)
 {
-	if (is_setback(budget))
-		budget->patience_s = fmin(2 * budget->patience_s, PATIENCE_MAX_S);
-	else if (budget->raised)
-		budget->patience_s = PATIENCE_MIN_S;
-	budget->raised = false;
+	note_change(budget, false);
 	budget->of_memory = of_memory;
-	budget->changing = true;
-	budget->debt_s = budget->quiet_s = 0;
 	budget->lowered[of_memory][of_services]++;
 }
 
@@ -115,12 +115,7 @@ static void raise(struct budget *budget)
 {
 	char *services;
 
-	/* The one before did. */
-	if (budget->raised)
-		budget->patience_s = PATIENCE_MIN_S;
-	budget->raised = true;
-	budget->quiet_s = 0;
-	budget->changing = true;
+	note_change(budget, true);
 	if (budget->steps) {
 		budget->steps--;
 		log__info("rate raised again to %g Hz", rate_of(budget));
@@ -147,11 +142,12 @@ double budget__aim(struct budget *budget, const struct budget_limits *limits, do
 		return rate_of(budget);
 	budget->wanted_hz = wanted_hz;
 	budget->steps = 0;
-	budget->debt_s = budget->quiet_s = 0;
-	budget->raised = budget->unkept = false;
+	note_change(budget, false);
+	/* Nothing was used yet. */
+	if (!budget->last.now_ns)
+		budget->changing = false;
 	budget->patience_s = PATIENCE_MIN_S;
-	/* What was used until now was so at other rates. */
-	budget->changing = budget->last.now_ns;
+	budget->unkept = false;
 	service_rates__limit(budget->services, 0);
 	return rate_of(budget);
 }

@@ -239,11 +239,17 @@ static void name_code(struct code_table *table, struct known_code *code)
 	table->reading_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 }
 
+/* Of those in CODES, so many more have no name: less than 0 where some have one by now. */
+static void count_unnamed(struct code_table *table, int more)
+{
+	table->unnamed += more;
+	table->unnamed_now += more;
+}
+
 static void insert(struct code_table *table, struct known_code *code)
 {
 	table->objects++;
-	table->unnamed += is_unnamed(code);
-	table->unnamed_now += is_unnamed(code);
+	count_unnamed(table, is_unnamed(code));
 	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
 }
 
@@ -308,8 +314,7 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 		return;
 	}
 	if (known) {
-		table->unnamed--;
-		table->unnamed_now--;
+		count_unnamed(table, -1);
 		table->named++;
 		known->identity = identity;
 		forget_locations(known);
@@ -344,8 +349,7 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 		return false;
 	forget_locations(code);
 	name_code(table, code);
-	table->unnamed -= !is_unnamed(code);
-	table->unnamed_now -= !is_unnamed(code);
+	count_unnamed(table, is_unnamed(code) - 1);
 	return code->code.name;
 }
 
