@@ -348,7 +348,7 @@ def test_it_starts_on_a_full_disk(any_python, target, agent, profile, store):
         assert run.status == 0, run.stderr
         store.check()
         fill(store.folder)
-        os.truncate(os.path.join(store.folder, "reserve"), 0)
+        os.truncate(os.path.join(store.folder, "pybpfprof.reserve"), 0)
         fill(store.folder)
         run = profile.attempt("agent", "--store", store.folder, "--listen", "off")
         assert run.status == 1 and re.search("no room to write .*: free some", run.stderr), run.stderr

@@ -7,7 +7,8 @@
 #include "store/removal.h"
 #include "store/room.h"
 
-#define RESERVE_NAME  "reserve"
+/* Nobody else's file has that name. */
+#define RESERVE_NAME  "pybpfprof.reserve"
 #define RESERVE_BYTES (1U << 20)
 #define LOGGED	      2 /* windows as the last one */
 
