@@ -61,6 +61,11 @@ class Store:
         assert set(counted) <= set(windows)
         return windows
 
+    def rates(self):
+        """Of all services, in the windows' order: of several in one window the highest."""
+        return [rate for _, rate in self.select(
+            "SELECT start_ns, max(rate_hz) FROM windows GROUP BY start_ns ORDER BY 1")]
+
     def check(self):
         assert self.select("PRAGMA integrity_check") == [("ok",)]
         return self.windows()

@@ -15,6 +15,8 @@ from totals import Totals
 # step for as long as their period is kept.
 SMALLEST, LARGEST = 2500, 7500
 size = LARGEST
+# How fast what is usual may change, with each cycle; and how far from that it may be.
+NEARER, UNUSUAL = 1.02, 1.5
 
 
 def unused_before():
@@ -64,7 +66,7 @@ exec(compile(DISTANT.format(gap="\n" * GAP), "distant.py", "exec"))  # noqa: S10
 def main():
     totals = Totals(sys.argv[1], 4)
     global size
-    total, shortest = [0.0] * 4, 1.0
+    total, usual = [0.0] * 4, None
     print("ready")
     while True:
         size = random.randint(SMALLEST, LARGEST)
@@ -72,10 +74,12 @@ def main():
         worker(used)
         distant_worker(used)
         each = sum(used) / size
-        shortest = min(shortest, each)
-        # What takes longer, the machine itself was not there for: a thread's clock goes on then,
-        # and there are no samples.
-        if each < 2 * shortest:
+        # The median of what it took so far, or near it.
+        usual = usual or each
+        usual *= NEARER if each > usual else 1 / NEARER
+        # In what takes longer the machine itself was not there: a thread's clock goes on then, and there
+        # are no samples.  In what takes less, that time is taken from it afterwards.
+        if usual / UNUSUAL < each < usual * UNUSUAL:
             total = [before + now for before, now in zip(total, used)]
             totals.store(total)
 
