@@ -23,8 +23,8 @@ from folded import parse_folded
 from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
 from standins import build_standin
 
-# Before a test imports it: what it asserts is explained, too.
-pytest.register_assert_rewrite("embedding")
+# Before a test imports them: what they assert is explained, too.
+pytest.register_assert_rewrite("embedding", "machine_jobs")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")

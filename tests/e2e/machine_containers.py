@@ -16,7 +16,7 @@ from conftest import CAPABILITIES
 from containers import NAMESPACES, bind, describe, run_arguments
 from folded import Frame
 
-import image  # its folder is in the path by now: test_kernels.py
+import image  # its folder is in the path by now: machine_jobs.py
 
 FOLDER = "/containers"
 # What the kernel has unpacked is its first root, which cannot be changed for another one.

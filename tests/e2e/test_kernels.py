@@ -2,7 +2,8 @@
 """Debian's kernels, from the oldest that is supported to the newest, each in a machine of its own;
 and two for aarch64, with pages of 4 and of 16 KiB.
 
-All Pythons run three programs there, which one profile has all of; tests/kernels/ makes it happen.
+All Pythons run three programs there, which one profile has all of; machine_jobs.py says what else is done
+there, and tests/kernels/ makes it happen.
 """
 
 import concurrent.futures
@@ -12,117 +13,37 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
 from conftest import ROOT, check_ledger, missing, parse_folded, whole_at_least
 from legal import DeepLegal
+from machine_jobs import (
+    CAP_BPF, CONFIG, CONFIG_THERE, CONTAINERS, DEPTH, GROUPS, HOLDERS, NEWER, NEWER_COMPILER, NUMBER,
+    OLDEST, POD, PRELOADED, RATE, TO_READ, WITH_CYCLES, Kernel, make_containers, make_jobs, stacks_of,
+    what_is_missing)
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
-import debian_kernels  # noqa: E402
-import image  # noqa: E402
-import machine  # noqa: E402
-import machine_containers as contained  # noqa: E402
+import debian_kernels  # its folder is in the path by now: machine_jobs.py
+import image
+import machine
+import machine_containers as contained
 
 pytestmark = pytest.mark.timeout(1800)
 
 AT_ONCE = 2
-SECONDS_A_PYTHON, RATE = 1.35, 999
-DEPTH = 1000
-CONTAINED_SECONDS = 1.5
-WORK = "def work(): return sum(range(1000))\nfor _ in range(1000): work()"
 FUNCTIONS = ("alpha", "beta", "gamma", "delta", "epsilon")
 BASELINE = os.path.join(ROOT, "tests", "kernels", "verifier_cost.json")
 MOST_OF_BASELINE = 1.10
 VERIFIED = re.compile(r"^verifier: (\w+) (\d+)$", re.MULTILINE)
-
-PROFILER = "/usr/bin/pybpfprof"
-PRELOADED = "verifier_cost.so", "hardware_clock.so"
-# The BPF program, as a newer compiler made it.
-NEWER, NEWER_COMPILER = "newer.bpf.o", "clang 19"
-OUTPUTS = ["-f", "folded", "-o", "/tmp/profile", "--stats", "/tmp/stats"]
-OF_ALL = [PROFILER, "-f", "html", *OUTPUTS[2:], "-r", str(RATE), "-a", "-d"]
-# Linux's own highest value; Debian's kernels begin with 3.
-ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
-REFUSE_EVENTS = "echo 3 >/proc/sys/kernel/perf_event_paranoid"
-# What the profiler has kept when it has given up the rest.
-SHOW_KEPT = '"$@" & while kill -0 $! && ! grep -q "NoNewPrivs:.1" /proc/$!/status; ' \
-    'do sleep 0.01; done; grep CapPrm /proc/$!/status; '
-THEN_WAIT = SHOW_KEPT + "wait $!"
-# The agent beside a program, which is ended as systemd does it, and what it has stored.
-STORE = "/var/lib/pybpfprof"
-THEN_REPORT = "/agent /programs/busy.py & busy=$!; " + SHOW_KEPT + "sleep 3; kill $! $busy; wait $! && " \
-    "exec %s report --store %s -f folded -o /tmp/profile" % (PROFILER, STORE)
-MAKE_STORE = "mkdir -p %s; chown 65534:65534 %s" % (STORE, STORE)
-CONFIG, CONFIG_THERE = os.path.join(ROOT, "deploy", "agent.yaml"), "/etc/pybpfprof/agent.yaml"
-# Until the machine is turned off; that is the same for every kernel.
-OLDEST = next(iter(debian_kernels.SUITES))
-LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
-    "echo confidentiality >/sys/kernel/security/lockdown; echo 0 >/proc/sys/net/core/bpf_jit_enable"
-# Only this architecture's processor, as QEMU has it, counts its cycles; and Debian's kernels do without
-# what makes an NMI of that.
-WITH_CYCLES = "aarch64"
-# Where an interrupt takes as long as in an emulator, the kernel would soon allow but few of them.
-ALLOW_ANY_RATE = "echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent"
-# In a shell, whose process the profiler will be: it gives up what it needs no more once it samples.  Where
-# it has ended before, it is there until its output is closed, which this shell has, too.
-UNTIL_SAMPLING = ("until grep -q 'NoNewPrivs:.1' /proc/$$/status; do "
-                  "grep -q 'State:.[^Z]' /proc/$$/status || exit; sleep 0.1; done")
-# Once all are profiled: another time of day, and a CPU that the machine began without, which goes again,
-# and comes again.
-CPU = "/sys/devices/system/cpu/cpu1/online"
-CHANGE = "(" + UNTIL_SAMPLING + "; date -s 2001-01-01; " \
-    'for state in 1 0 1; do echo $state >%s; sleep 0.5; done) & exec "$@"' % CPU
-# As Kubernetes has it, with cgroup v2 alone.
-GROUP = "/sys/fs/cgroup/kubepods.slice/pod.slice"
-LIMIT = ("mount -t cgroup2 cgroup2 /sys/fs/cgroup; mkdir -p %s; for folder in %s/../.. %s/..; do "
-         "echo +memory >$folder/cgroup.subtree_control; done; echo 67108864 >%s/memory.max" % (4 * (GROUP,)))
-IN_GROUP = ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % GROUP, "sh"]
-
-
-def once_all_are_profiled(work, environment=""):
-    """A command that begins with it is done as long as that shell's WORK, which waits for it to sample, takes."""
-    return ["sh", "-c", '(%s; %s; kill $$) & %s exec "$@"' % (UNTIL_SAMPLING, work, environment), "sh"]
-
-
-SECONDS_MAX = "90"
-# A CPU that is sampled goes, and comes back.
-LEAVE = once_all_are_profiled("for state in 0 1; do echo $state >%s; sleep 0.7; done" % CPU)
-# A program that comes, and comes again.
-THREE_TIMES = once_all_are_profiled('for i in 1 2 3; do /agent -c "$WORK"; done', "LD_PRELOAD=/verifier_cost.so")
-# Two containers of a pod, as Kubernetes has them, and what is in neither: each in its control group, and
-# with a PID namespace and others of its own, from before its Python begins.
-POD = "12345678-9abc-def0-1234-56789abcdef0"
-CONTAINERS = [digit * 64 for digit in "ab"]
-POD_GROUP = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice" % POD.replace("-", "_")
-GROUPS = ["%s/cri-containerd-%s.scope" % (POD_GROUP, container) for container in CONTAINERS] + ["/system.slice"]
-MAKE_GROUPS = "; ".join("mkdir -p /sys/fs/cgroup" + group for group in GROUPS)
-IN_GROUPS = once_all_are_profiled(
-    "for group in %s; do sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec unshare -m -p -n -i -u -f "
-    "--mount-proc /agent -c \"$WORK\"' & done; wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
-# It does nothing where its number there is another one.
-WORK_WITHIN = "import os; assert os.getpid() == 1\n" + WORK
-# One number of a process for several, one after the other, each of which runs a program of its own.
-NUMBER, HOLDERS = 4000, 6
-HAND_ON = once_all_are_profiled(
-    "for i in $(seq %d); do echo %d >/proc/sys/kernel/ns_last_pid; /agent -S /programs/reborn.py child $i; done"
-    % (HOLDERS, NUMBER - 1))
 # By when after its exec a program whose file is known is walked: what comes before is counted, but has no
 # stack.
 KNOWN_WITHIN_S = 0.02
 # Where no function can be traced, it is said with -v.
 ASKED = "does not tell what is mapped"
 KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
-CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 2, 19, 21, 24
-CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 38, 39, 40
-TO_READ = [CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE]
-FEWEST = TO_READ + [CAP_PERFMON, CAP_BPF]
 
 each_python = pytest.mark.parametrize("kernel,python", [
     pytest.param(name, python, id="%s-%s" % (name, python.name))
@@ -139,116 +60,6 @@ with_cycles = pytest.mark.parametrize("kernel", [
     if described.contents.ARCHITECTURE == WITH_CYCLES], indirect=True, scope="session")
 
 
-def describe(command, nice, totals=None):
-    return {"command": command, "nice": nice, "totals": totals}
-
-
-def describe_job(command, programs=(), first="", capabilities=None, environment=(), release="",
-                 architecture=""):
-    return {"command": command, "programs": list(programs), "first": first,
-            "capabilities": capabilities, "environment": dict(environment), "release": release,
-            "machine": architecture}
-
-
-def make_containers(contents):
-    """Those with a Python, none where no runc is; and how these are profiled."""
-    made = [contained.with_python(contents, python) for python in contained.pythons_within(contents)]
-    return made, once_all_are_profiled(contained.let_run(made, CONTAINED_SECONDS)) + OF_ALL + [SECONDS_MAX]
-
-
-def make_jobs(contents, has_newer):
-    """The profile of everything, in which shares need most samples; then nobody's, one within a PID
-    namespace, with what loading costs, and a program from its start on; that of containers by what a newer
-    compiler made, if it is there; near the end those of runc's."""
-    pythons = contents.pythons()
-    newer = {"BPF_OBJECT": "/" + NEWER} if has_newer else {}
-    programs, deep = [], []
-    for python in pythons:
-        command = image.guest_command(python)
-        totals = "/tmp/totals-" + python.name
-        programs += [describe(command + ["/programs/shares.py", totals, "10", "free"], 0, totals),
-                     describe(command + ["/programs/deep.py"], 5),
-                     describe(command + ["/programs/depth.py", str(DEPTH)], 10)]
-        deep.append(describe(command + ["/programs/deep.py"], 0))
-    busy = describe(["/agent", "/programs/busy.py"], 0)
-    everything = [PROFILER, *OUTPUTS, "-d", str(SECONDS_A_PYTHON * len(pythons)), "-r", str(RATE)]
-    short = ["sh", "-c", THEN_WAIT, "sh", PROFILER, *OUTPUTS, "-d", "0.5"]
-    inner = ["unshare", "-m", "-p", "-f", "--mount-proc", PROFILER, *OUTPUTS, "-t", "-d", "3", "--",
-             "/agent", "/programs/busy.py"]
-    started = [PROFILER, *OUTPUTS, "-r", str(RATE), "--", "/agent", "-c", WORK]
-    check = [PROFILER, "check", "--json"]
-    changing = ["sh", "-c", CHANGE, "sh", PROFILER, *OUTPUTS, "-d", "6"]
-    leaving = LEAVE + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX]
-    every = THREE_TIMES + [PROFILER, *OUTPUTS, "-v", "-a", "-d", SECONDS_MAX, "-r", str(RATE)]
-    chosen = IN_GROUPS + OF_ALL + [SECONDS_MAX, "--cgroup", "/kubepods.slice", "--exclude",
-                                   "container=containerd://" + CONTAINERS[1]]
-    reborn = HAND_ON + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX, "-r", str(RATE), "-a"]
-    containers, of_them = make_containers(contents)
-    from_within = contained.then_end(containers, contained.start(contained.with_profiler(of_them)))
-    with_runc = contents.ARCHITECTURE if containers else "none"
-    service = ["sh", "-c", THEN_REPORT, "sh", PROFILER, "agent", "--config", CONFIG_THERE]
-    not_begun = once_all_are_profiled("echo of what") + [PROFILER, "-p", "1", "--wrong"]
-    return [describe_job(everything, programs),
-            describe_job(check, capabilities=FEWEST),
-            describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
-            describe_job(inner, environment={"LD_PRELOAD": "/verifier_cost.so"}),
-            describe_job(started),
-            describe_job(changing, [busy]),
-            describe_job(leaving, [busy, busy], first="echo 1 >%s" % CPU),
-            describe_job(every, environment={"WORK": WORK}),
-            describe_job(IN_GROUP + check, first=LIMIT),
-            describe_job(chosen, first=MAKE_GROUPS, environment=dict(newer, WORK=WORK_WITHIN)),
-            describe_job(reborn),
-            describe_job(everything, deep, ALLOW_ANY_RATE, architecture=WITH_CYCLES,
-                         environment={"LD_PRELOAD": "/hardware_clock.so"}),
-            describe_job(of_them, first=contained.begin(containers), architecture=with_runc),
-            describe_job(from_within, first=ALLOW_EVENTS, architecture=with_runc),
-            describe_job(service, first="; ".join((REFUSE_EVENTS, MAKE_STORE)),
-                         capabilities=FEWEST + [CAP_SYS_ADMIN, CAP_SYS_RESOURCE]),
-            describe_job(not_begun, release=OLDEST),
-            describe_job(check, first=LOCK_DOWN, release=OLDEST)]
-
-
-def stacks_of(result, part):
-    """The stacks of one program of several, each without its process."""
-    root = "process %d:" % part["pid"]
-    return [(frames[1:], count) for frames, count in parse_folded(result["profile"])
-            if frames[0].label.startswith(root)]
-
-
-class Kernel:
-    """What a machine with one kernel has done."""
-
-    def __init__(self, described, initrd):
-        self.machine = described
-        self.release = debian_kernels.release(machine.fetch_kernel(described))
-        began = time.monotonic()
-        results, self.console = machine.run_jobs(described, initrd)
-        self.time = "%s %.1f %.1f" % (self.release, began, time.monotonic())
-        (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
-         self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.beside,
-         self.within, self.service, self.not_begun, self.locked) = (results + [None] * 17)[:17]
-        self.pythons = described.contents.pythons()
-
-    def succeeded(self, result):
-        """A job's result; the profiler must have ended well."""
-        assert result, "did not run to its end: " + self.console[:2000]
-        assert result["status"] == 0, result["output"]
-        return result
-
-    def ledger(self):
-        return json.loads(self.succeeded(self.profile)["stats"])
-
-    def stacks(self, python, program):
-        """The stacks of one program, each without its process, and the CPU time of its parts."""
-        result = self.succeeded(self.profile)
-        part = result["programs"][3 * self.pythons.index(python) +
-                                  ("shares", "deep", "depth").index(program)]
-        stacks = stacks_of(result, part)
-        assert stacks, (part, result["output"], result["stats"], self.console[-2000:])
-        return stacks, part["used"]
-
-
 @pytest.fixture(scope="session")
 def initrd(binary, tmp_path_factory):
     """initrd(CONTENTS): the image of what machines have (own.py, foreign.py), made once."""
@@ -263,16 +74,6 @@ def initrd(binary, tmp_path_factory):
                  **contained.files([*containers, contained.with_profiler(of_them)])}
         return image.build(str(tmp_path_factory.mktemp("image")), contents, files, texts)
     return make
-
-
-def what_is_missing(described, binary):
-    """What the machine cannot be without; "" where all is there."""
-    output = os.path.join(os.path.dirname(binary), described.contents.OUTPUT)
-    built = [os.path.join(output, name) for name in PRELOADED]
-    return ", ".join([os.path.basename(path) for path in (described.architecture.EMULATOR[0],)
-                      if not shutil.which(path)] +
-                     described.contents.missing() +
-                     [path for path in built if not os.path.exists(path)])
 
 
 @pytest.fixture(scope="session")

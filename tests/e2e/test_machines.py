@@ -9,11 +9,12 @@ import subprocess
 
 import pytest
 
-import test_kernels
 from conftest import ROOT, missing
+from machine_jobs import OLDEST, what_is_missing
 from test_interpreters import FAKE_APT_GET
+from test_kernels import check_cost
 
-import guest  # its folder is in the path by now: test_kernels.py
+import guest  # its folder is in the path by now: machine_jobs.py
 import machine
 
 Kernel = collections.namedtuple("Kernel", "machine release")
@@ -26,8 +27,8 @@ Kernel = collections.namedtuple("Kernel", "machine release")
 ], ids=["unreachable", "failed"])
 def test_kernel_that_cannot_be_had_is_named_and_counted(tmp_path, binary, word, said):
     """In CI, too, it is a skip where the mirror cannot be reached, and that alone is one."""
-    kernel = test_kernels.OLDEST
-    lacking = test_kernels.what_is_missing(machine.MACHINES[kernel], binary)
+    kernel = OLDEST
+    lacking = what_is_missing(machine.MACHINES[kernel], binary)
     if lacking:
         missing(lacking)
     apt_get = tmp_path / "apt-get"
@@ -53,8 +54,8 @@ def test_job_that_does_not_end_tells_what_was_said(monkeypatch):
 
 def test_compiler_of_which_nothing_is_known():
     """That is no success, nor a skip; what it takes is told."""
-    kernel = Kernel(machine.MACHINES[test_kernels.OLDEST], "5.10.0-1-cloud-amd64")
+    kernel = Kernel(machine.MACHINES[OLDEST], "5.10.0-1-cloud-amd64")
     told = re.escape('verifier_cost.json has no numbers of clang 1: add to them, for %s, "5.10": '
                      '{"sample": 41214}' % kernel.machine.architecture.__name__)
     with pytest.raises(AssertionError, match=told):
-        test_kernels.check_cost(kernel, "clang 1", "verifier: sample 41214\n")
+        check_cost(kernel, "clang 1", "verifier: sample 41214\n")

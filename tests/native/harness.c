@@ -121,6 +121,14 @@ uint64_t harness__python_thread(struct image *image, uint64_t interp, uint32_t n
 	return tstate;
 }
 
+unsigned long harness__reads_to_frame(const struct image *image)
+{
+	unsigned long newest_interpreter = image->offsets.version < STATUS_SINCE;
+	bool has_leftovers = image->layout.tstate_gilstate_counter != OFFSET_ABSENT;
+
+	return newest_interpreter + has_leftovers + (image__has_cframes(image) ? 3 : 1);
+}
+
 void harness__assert_frame(struct last_sample sample, uint32_t i, uint64_t code, int32_t position)
 {
 	assert_true(i < sample.depth);

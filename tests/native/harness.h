@@ -33,6 +33,9 @@ struct check {
  * one. */
 #define OWNERS_SINCE 0x030c0000
 
+/* Since when a state says that it is the one its thread attached last. */
+#define STATUS_SINCE 0x030c0000
+
 #define CHECK(function)			CHECK_SINCE(0, function)
 #define CHECK_SINCE(version, function)	CHECK_IN(version, UINT32_MAX, function)
 #define CHECK_IN(first, last, function) ((struct check){ #function, function, first, last })
@@ -48,6 +51,10 @@ uint64_t harness__thread_pointer(uint32_t number);
  * position I. */
 uint64_t harness__python_thread(struct image *image, uint64_t interp, uint32_t number,
 				uint32_t depth);
+
+/* Reads that lead from a known thread state to its innermost frame.  2.7 may have states left over,
+ * and looks first whether the newest is still the same one. */
+unsigned long harness__reads_to_frame(const struct image *image);
 
 /* The whole stack of such a thread. */
 void harness__assert_stack(struct last_sample sample, uint32_t depth);

@@ -8,22 +8,9 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* From then on, a thread state says itself that it is the current one. */
-#define STATUS_SINCE 0x030c0000
-
 static bool has_blocks(const struct image *image)
 {
 	return image->offsets.version >= NEW_VERSION_HEX;
-}
-
-/* Reads that lead from a known thread state to its innermost frame.  2.7 may have states left over,
- * and looks first whether the newest is still the same one. */
-static unsigned long reads_to_frame(const struct image *image)
-{
-	unsigned long newest_interpreter = image->offsets.version < STATUS_SINCE;
-	bool has_leftovers = image->layout.tstate_gilstate_counter != OFFSET_ABSENT;
-
-	return newest_interpreter + has_leftovers + (image__has_cframes(image) ? 3 : 1);
 }
 
 static void finds_stack(void **state)
@@ -159,9 +146,10 @@ static void reads_little(void **state)
 	harness__assert_whole(kernel__sample(), 49);
 	harness__assert_whole(kernel__sample(), 49);
 	if (has_blocks(image))
-		assert_in_range(kernel.reads, 1, reads_to_frame(image) + 5);
+		assert_in_range(kernel.reads, 1, harness__reads_to_frame(image) + 5);
 	else
-		assert_int_equal(kernel.reads, reads_to_frame(image) + 49 + looks_at_root(image));
+		assert_int_equal(kernel.reads,
+				 harness__reads_to_frame(image) + 49 + looks_at_root(image));
 }
 
 /* Its flags say what a root is that 3.9's throw() makes one. */
@@ -347,233 +335,6 @@ static void takes_what_the_rate_makes_samples(void **state)
 	assert_int_equal(counters->events + counters->passed, 8100);
 }
 
-/* A new thread's state carries its parent's id until it runs (to 3.11), and has no frames. */
-static void prefers_states_with_frames(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image);
-
-	harness__python_thread(image, interp, 0, 4);
-	image__take(image, harness__python_thread(image, interp, 0, 0), 0);
-	harness__python_thread(image, interp, 1, 9);
-	image__take(image, harness__python_thread(image, interp, 0, 0), 0);
-	harness__assert_whole(kernel__sample(), 4);
-}
-
-/* The interrupted code is what TSTATE's innermost frame runs. */
-static void stand_in(const struct image *image, uint64_t tstate)
-{
-	bool cframes = image__has_cframes(image);
-
-	kernel.registers.sp = cframes ? image__cframe(image, tstate) : image->next;
-	kernel.registers.bx = image__frame(image, tstate);
-}
-
-static void finds_other_interpreters_threads(void **state)
-{
-	struct image *image = *state;
-	uint64_t older = harness__python_thread(image, image__interp(image), 0, 4), newer;
-
-	image__interp(image);
-	image__begin_c_stack(image);
-	newer = harness__python_thread(image, image__interp(image), 1, 6);
-	stand_in(image, older);
-	harness__assert_whole(kernel__sample(), 4);
-	harness__enter_thread(1);
-	stand_in(image, newer);
-	harness__assert_whole(kernel__sample(), 6);
-}
-
-static void remembers_threads(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image);
-
-	for (uint32_t i = 0; i < 200; i++)
-		harness__python_thread(image, interp, i, 1 + i % 3);
-	for (uint32_t i = 0; i < 400; i++) {
-		harness__enter_thread(i % 200);
-		harness__assert_whole(kernel__sample(), 1 + i % 200 % 3);
-		if (i >= 200)
-			assert_in_range(kernel.reads, 0, reads_to_frame(image) + 4);
-	}
-}
-
-static void is_not_fooled_by_used_tids(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image), old = harness__python_thread(image, interp, 0, 3);
-
-	harness__assert_whole(kernel__sample(), 3);
-
-	/* Another thread: the same tid, but neither start time nor thread pointer. */
-	harness__python_thread(image, interp, 1, 5);
-	harness__enter_thread(1);
-	kernel.tid = TGID;
-	harness__assert_whole(kernel__sample(), 5);
-
-	/* The start time is the same: the thread pointer decides. */
-	kernel.thread_pointer = THREAD_POINTER;
-	harness__assert_whole(kernel__sample(), 3);
-
-	/* The state is now another thread's. */
-	image__set(old, image->offsets.tstate_thread_id, harness__thread_pointer(9));
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-
-	/* A tid with the same place in the cache. */
-	harness__enter_thread(THREAD_CACHE_ENTRIES);
-	harness__python_thread(image, interp, THREAD_CACHE_ENTRIES, 2);
-	harness__assert_whole(kernel__sample(), 2);
-}
-
-static void remembers_that_there_is_none(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image);
-	unsigned long first_reads, searches = 0;
-
-	for (uint32_t i = 1; i <= 100; i++)
-		harness__python_thread(image, interp, i, 1);
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-	first_reads = kernel.reads;
-	for (int i = 0; i < 100; i++) {
-		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-		searches += kernel.reads >= first_reads;
-	}
-	assert_in_range(searches, 1, 10);
-}
-
-static void sees_a_new_state_at_once(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image), tstate;
-
-	harness__python_thread(image, interp, 1, 1);
-	for (uint32_t i = 0; i < 5; i++) {
-		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-		tstate = harness__python_thread(image, interp, 0, 2 + i);
-		harness__assert_whole(kernel__sample(), 2 + i);
-
-		/* It goes again, as PyGILState_Release has it. */
-		image__set(interp, image->offsets.interp_tstate_head,
-			   image__get(tstate, image->offsets.tstate_next));
-		image__unwind(image, tstate);
-	}
-}
-
-/* That there is no state says nothing of states that could be elsewhere or about to run. */
-static void sees_what_the_newest_state_does_not_show(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image), tstate;
-
-	/* One that had no frames begins to run. */
-	tstate = harness__python_thread(image, interp, 0, 0);
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-	image__call(image, tstate, CODE(0), 0);
-	harness__assert_whole(kernel__sample(), 1);
-
-	/* A thread with the same place in the cache, and of the same age. */
-	harness__python_thread(image, interp, 1 + THREAD_CACHE_ENTRIES, 3);
-	harness__enter_thread(1);
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-	harness__enter_thread(1 + THREAD_CACHE_ENTRIES);
-	kernel.start_time = 1000001;
-	harness__assert_whole(kernel__sample(), 3);
-
-	/* A new state of an older interpreter. */
-	harness__python_thread(image, image__interp(image), 9, 1);
-	harness__enter_thread(2);
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-	image__begin_c_stack(image);
-	tstate = harness__python_thread(image, interp, 2, 4);
-	stand_in(image, tstate);
-	harness__assert_whole(kernel__sample(), 4);
-}
-
-/* That a thread has no state says nothing of one that gets its tid later, and whose state is older
- * than the newest, in threads that have been remembered. */
-static void remembers_nothing_of_the_thread_before(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image);
-
-	harness__python_thread(image, interp, 1, 3);
-	harness__python_thread(image, interp, 9, 1);
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-	kernel.thread_pointer = harness__thread_pointer(1);
-	kernel.start_time++;
-	harness__assert_whole(kernel__sample(), 3);
-}
-
-/* A thread that has freed its state runs on for a while. */
-static void forgets_a_state_that_was_freed(void **state)
-{
-	struct image *image = *state;
-	uint64_t interp = image__interp(image);
-	uint64_t tstate = harness__python_thread(image, interp, 0, 3);
-
-	harness__assert_whole(kernel__sample(), 3);
-	image__set(interp, image->offsets.interp_tstate_head, 0);
-	image__set(tstate, image->offsets.tstate_interp, tstate);
-	image__set_frame(image, tstate, tstate);
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-}
-
-/* A state that is new in the list but not at new memory. */
-static void sees_a_state_in_used_memory(void **state)
-{
-	struct image *image = *state;
-	uint64_t tstate = harness__python_thread(image, image__interp(image), 1, 3);
-
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-	image__set(tstate, image->offsets.tstate_thread_id, THREAD_POINTER);
-	harness__assert_whole(kernel__sample(), 3);
-}
-
-/* Kernels from 5.11 on give the task itself, older ones its address. */
-static void takes_the_task_either_way(void **state)
-{
-	struct image *image = *state;
-
-	harness__python_thread(image, image__interp(image), 0, 2);
-	kernel.old = true;
-	harness__assert_whole(kernel__sample(), 2);
-	harness__enter_thread(1);
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-}
-
-static void finds_no_python_in_a_thread_that_ends(void **state)
-{
-	struct image *image = *state;
-
-	harness__python_thread(image, image__interp(image), 0, 2);
-	for (int old = 0; old < 2; old++) {
-		kernel.old = old;
-		kernel.ends = true;
-		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-		assert_int_equal(kernel.reads, 0);
-		assert_int_equal(kernel.definitions[0]->thread_id, 0);
-		kernel.ends = false;
-		harness__assert_whole(kernel__sample(), 2);
-	}
-}
-
-/* As where a C library keeps what it has of a thread below the thread pointer. */
-static void finds_threads_below_their_pointer(void **state)
-{
-	struct image *image = *state;
-
-	harness__python_thread(image, image__interp(image), 0, 2);
-	kernel.thread_pointer += 0x740;
-	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
-	kernel__set_thread_area(TGID, 0x740);
-	kernel.tid++;
-	harness__assert_whole(kernel__sample(), 2);
-	assert_int_equal(kernel.definitions[1]->thread_id, THREAD_POINTER);
-}
-
 int main(void)
 {
 	const struct check checks[] = {
@@ -594,19 +355,6 @@ int main(void)
 		CHECK(has_no_python),
 		CHECK(ignores_other_processes),
 		CHECK(takes_what_the_rate_makes_samples),
-		CHECK(prefers_states_with_frames),
-		CHECK(finds_other_interpreters_threads),
-		CHECK(remembers_threads),
-		CHECK(is_not_fooled_by_used_tids),
-		CHECK(remembers_that_there_is_none),
-		CHECK(sees_a_new_state_at_once),
-		CHECK(sees_what_the_newest_state_does_not_show),
-		CHECK(remembers_nothing_of_the_thread_before),
-		CHECK_IN(0, 0x030b0000, forgets_a_state_that_was_freed),
-		CHECK(sees_a_state_in_used_memory),
-		CHECK(takes_the_task_either_way),
-		CHECK(finds_threads_below_their_pointer),
-		CHECK(finds_no_python_in_a_thread_that_ends),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -7,9 +7,6 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Since when a state says that it is the one its thread attached last. */
-#define STATUS_SINCE 0x030c0000
-
 /* Of the C stack that a thread uses below its innermost activation. */
 #define LEAF_BYTES 64
 
