@@ -191,6 +191,33 @@ static void what_it_is_called_is_read_again(void **state)
 	identity__free(&identity);
 }
 
+static void an_owner_is_read_again_where_that_is_another(void **state)
+{
+	pid_t pid = start(change_name);
+	struct identity identity;
+	char *cgroups;
+
+	(void)state;
+	assert_int_equal(identity__read(pid, &identity), 0);
+	cgroups = strdup(identity.cgroups);
+	assert_int_equal(identity__read_again(pid, identity.start_time, IDENTIFY_OWNER, &identity),
+			 -EALREADY);
+	identity.uid++;
+	assert_int_equal(identity__read_again(pid, identity.start_time, IDENTIFY_OWNER, &identity),
+			 0);
+	assert_int_equal(identity.uid, geteuid());
+	identity.cgroups[0]++;
+	assert_int_equal(identity__read_again(pid, identity.start_time, IDENTIFY_OWNER, &identity),
+			 0);
+	assert_string_equal(identity.cgroups, cgroups);
+	identity.start_time++;
+	assert_int_equal(identity__read_again(pid, 0, IDENTIFY_OWNER, &identity), 0);
+	assert_string_equal(identity.comm, "a\n)b (deleted)");
+	end(pid);
+	free(cgroups);
+	identity__free(&identity);
+}
+
 static void what_is_not_there_leaves_what_was_known(void **state)
 {
 	struct identity identity;
@@ -236,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_user_without_a_name),
 		cmocka_unit_test(test_zombie),
 		cmocka_unit_test(what_it_is_called_is_read_again),
+		cmocka_unit_test(an_owner_is_read_again_where_that_is_another),
 		cmocka_unit_test(what_is_not_there_leaves_what_was_known),
 		cmocka_unit_test(test_passwd),
 	};

@@ -116,7 +116,8 @@ static void read_names(struct reading *reading)
 
 static void read_cgroup(struct reading *reading)
 {
-	size_t length = read_file(reading, "cgroup", CGROUPS_BYTES_MAX);
+	size_t length =
+		process__cgroups(reading->process.reader, reading->bytes, CGROUPS_BYTES_MAX);
 	struct identity *identity = reading->identity;
 	struct cgroup cgroup;
 
@@ -270,6 +271,19 @@ static void swap_texts(char **one, char **other)
 	*other = text;
 }
 
+/* Whether somebody else's is PROCESS, of which IDENTITY was known, or elsewhere: what tells that
+ * nobody ever has to wait for. */
+static bool has_new_owner(const struct process *process, const struct identity *identity)
+{
+	char cgroups[CGROUPS_BYTES_MAX];
+	uid_t uid;
+
+	return identity->start_time != process->start_time || !identity->cgroups ||
+	       process__user(process->pid, &uid) || uid != identity->uid ||
+	       !process__cgroups(process->reader, cgroups, sizeof(cgroups)) ||
+	       strcmp(cgroups, identity->cgroups) != 0;
+}
+
 int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 			 struct identity *identity)
 {
@@ -279,6 +293,8 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 
 	if (!error && (process.zombie || (start_time && process.start_time != start_time)))
 		error = -ESRCH;
+	if (!error && what == IDENTIFY_OWNER && !has_new_owner(&process, identity))
+		error = -EALREADY;
 	if (!error)
 		error = read_what(&process, what, &now);
 	if (error)

@@ -44,8 +44,8 @@ void identity__free(struct identity *identity);
 void identity__copy(const struct identity *identity, struct identity *copy);
 
 /* Reads again WHAT of IDENTITY may have changed, of process PID that was started at START_TIME; 0:
- * that is not known.  As identity__read, but one that has ended tells no more of itself either;
- * where it fails, IDENTITY is what it was.
+ * that is not known.  As identity__read, but one that has ended tells no more of itself either, and
+ * -EALREADY says that its owner has not changed; where it fails, IDENTITY is what it was.
  *
  * What its environment calls its service is kept where it was known: the program began with that,
  * and may have written something else over it, as for a title. */

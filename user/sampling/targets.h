@@ -55,7 +55,7 @@ struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 void target__disown(struct target_process *target, const char *arguments, size_t bytes);
 
 /* Reads again whose TARGET is, WHAT of it may have changed.  False, with what was known before,
- * where it cannot be read any more. */
+ * where it cannot be read any more, or its owner is the same. */
 bool target__identify(struct target_process *target, enum identify what);
 
 /* Says what of a process the profile will not show. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,15 @@
 /* The kernel's default limit of mappings is 65,530. */
 #define MAPPINGS_MAX (1024 * 1024)
 
-static FILE *open_proc(pid_t pid, const char *name)
-{
-	char path[64];
+/* More than a status has, but for who is in very many groups. */
+#define STATUS_BYTES 4096
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return fopen(path, "re");
+#define PATH_BYTES 64
+
+/* Of the file NAME in the folder of process PID. */
+static void write_path(pid_t pid, const char *name, char path[PATH_BYTES])
+{
+	snprintf(path, PATH_BYTES, "/proc/%d/%s", pid, name);
 }
 
 /* Why a file in a process's folder could not be opened. */
@@ -37,22 +41,37 @@ static int explain_missing(void)
 	return open_files__ran_out(-errno) ? -errno : -ESRCH;
 }
 
+/* The beginning of the file NAME in the folder of process PID, which the kernel writes at once,
+ * with a NUL after it.  How long it is, or as explain_missing(). */
+static ssize_t read_proc(pid_t pid, const char *name, char *bytes, size_t size)
+{
+	char path[PATH_BYTES];
+	ssize_t length;
+	int fd;
+
+	write_path(pid, name, path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return explain_missing();
+	length = read(fd, bytes, size - 1);
+	close(fd);
+	if (length < 0)
+		return -ESRCH;
+	bytes[length] = '\0';
+	return length;
+}
+
 /* *HAS_ENDED: the thread PID, of which this is but a remnant. */
 static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 {
-	FILE *file = open_proc(pid, "stat");
-	char line[1024];
+	char line[1024], state;
 	uint64_t user_ticks, system_ticks;
+	ssize_t length = read_proc(pid, "stat", line, sizeof(line));
 	const char *rest;
 	unsigned int flags;
-	size_t length;
-	char state;
 
-	if (!file)
-		return explain_missing();
-	length = fread(line, 1, sizeof(line) - 1, file);
-	fclose(file);
-	line[length] = '\0';
+	if (length < 0)
+		return length;
 	/* The name stands in parentheses and may hold any character. */
 	rest = strrchr(line, ')');
 	if (!rest || sscanf(rest,
@@ -72,12 +91,17 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
  * of which it reads SIZE bytes.  0; or as explain_missing(). */
 static int read_status(pid_t pid, const char *name, const char *field, char *line, int size)
 {
-	FILE *file = open_proc(pid, name);
+	char path[PATH_BYTES], bytes[STATUS_BYTES];
 	size_t length = strlen(field);
 	bool found = false;
+	FILE *file;
 
+	write_path(pid, name, path);
+	file = fopen(path, "re");
 	if (!file)
 		return explain_missing();
+	/* Else it asks first how large it is. */
+	setvbuf(file, bytes, _IOFBF, sizeof(bytes));
 	while (!found && fgets(line, size, file))
 		found = strncmp(line, field, length) == 0;
 	fclose(file);
@@ -92,12 +116,12 @@ static pid_t find_living_thread(pid_t pid)
 {
 	struct process thread;
 	struct dirent *entry;
-	char path[64];
+	char path[PATH_BYTES];
 	pid_t found = 0;
 	bool has_ended;
 	DIR *threads;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	write_path(pid, "task", path);
 	threads = opendir(path);
 	if (!threads && open_files__ran_out(-errno))
 		return -errno;
@@ -200,11 +224,18 @@ pid_t process__inner_tid(pid_t pid, pid_t tid)
 	return count ? numbers[count - 1] : 0;
 }
 
+size_t process__cgroups(pid_t pid, char *bytes, size_t size)
+{
+	ssize_t length = read_proc(pid, "cgroup", bytes, size);
+
+	return length > 0 ? length : 0;
+}
+
 size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size)
 {
-	char path[64];
+	char path[PATH_BYTES];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", reader, name);
+	write_path(reader, name, path);
 	return target_file__read_start(pid, path, bytes, size);
 }
 
@@ -263,11 +294,11 @@ ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mapp
 	struct line_file file = { .pid = pid };
 	size_t count = 0, capacity = 0;
 	struct mapping mapping;
-	char path[64], *line;
+	char path[PATH_BYTES], *line;
 	ssize_t got;
 
 	*mappings = NULL;
-	snprintf(path, sizeof(path), "/proc/%d/maps", reader);
+	write_path(reader, "maps", path);
 	got = target_file__begin(pid, path, file.bytes, sizeof(file.bytes), &file.fd);
 	if (got < 0)
 		return got == -ENOENT ? -ESRCH : got;

@@ -46,6 +46,10 @@ size_t process__numbers(pid_t pid, pid_t numbers[PID_NAMESPACES_MAX]);
  * 0 where there is no such thread. */
 pid_t process__inner_tid(pid_t pid, pid_t tid);
 
+/* The control groups of process PID, as its file has them: the first SIZE - 1 bytes, and a NUL. How
+ * many; 0 where there is no such process. */
+size_t process__cgroups(pid_t pid, char *bytes, size_t size);
+
 /* The beginning of the file NAME in the folder of READER, a thread of process PID, of at most SIZE
  * bytes. Its length; 0 where there is nothing to read. */
 size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size);
