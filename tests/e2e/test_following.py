@@ -148,6 +148,15 @@ class TestChildren:
         assert named >= 0.99 * sum(samples for _, samples in of_python)
         assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
 
+    def test_what_is_sampled_last_has_its_command(self, target, profile, any_python):
+        """Where /proc has none of its words any more, by that time."""
+        parent, run, processes = self.follow(target, profile, any_python, "brief", 400)
+        children = {pid for pid, stacks in processes.items() if count(stacks, "in_child")}
+        assert len(children) > 200
+        commands = {frames[0].label.partition(":")[2] for frames, _ in run.stacks}
+        assert len(commands) == 1, commands
+        assert "family.py brief 400" in commands.pop()
+
     def profile_with_no_room(self, profile, parent, wait):
         """What becomes of PARENT does not fit beside the stacks, until WAIT() has returned: the profiler
         does not come to read them."""

@@ -10,6 +10,7 @@ its own name.
   exec         a shell that execs this program again
   shell        a shell that stays
   storm        COUNT children, two at a time, which have 0.1 s of work each
+  brief        COUNT children, one after the other, which have some milliseconds of work each
   deeply       as `fork`, after stacks of every depth from 900 down, and children that do nothing
   deeply_twice the same, as `fork_twice`
   deeply_exec  the same, but this process executes this program again
@@ -102,6 +103,15 @@ def storm(count, seconds="0.1"):
         started.wait()
 
 
+def brief(count):
+    for _ in range(int(count)):
+        pid = os.fork()
+        if not pid:
+            in_child(0.003)
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+
 def burn_below(depth):
     if depth:
         burn_below(depth - 1)
@@ -135,7 +145,7 @@ def child(seconds):
 
 if __name__ == "__main__":
     how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn,
-           "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm,
+           "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm, "brief": brief,
            "deeply": deeply, "deeply_twice": deeply_twice,
            "deeply_exec": deeply_exec, "child": child}[sys.argv[1]]
     if sys.argv[1] != "child":

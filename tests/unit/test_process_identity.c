@@ -218,6 +218,28 @@ static void an_owner_is_read_again_where_that_is_another(void **state)
 	identity__free(&identity);
 }
 
+/* A thread of the kernel's, which never had one, as a process that is about to end has none any
+ * more. */
+static void what_has_no_word_is_called_as_it_was(void **state)
+{
+	static const char words[] = "python3\0app.py";
+	struct identity identity;
+	pid_t kthreadd = 2;
+
+	(void)state;
+	if (getpgid(kthreadd))
+		skip();
+	assert_int_equal(identity__read(kthreadd, &identity), 0);
+	assert_true(identity.wordless);
+	assert_string_equal(identity.command, "[kthreadd]");
+	identity__take_words(words, sizeof(words), &identity);
+	assert_int_equal(identity__read_again(kthreadd, 0, IDENTIFY_FORKED, &identity), 0);
+	assert_string_equal(identity.command, "python3 app.py");
+	assert_string_equal(identity.short_name, "app.py");
+	assert_false(identity.wordless);
+	identity__free(&identity);
+}
+
 static void what_is_not_there_leaves_what_was_known(void **state)
 {
 	struct identity identity;
@@ -264,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_zombie),
 		cmocka_unit_test(what_it_is_called_is_read_again),
 		cmocka_unit_test(an_owner_is_read_again_where_that_is_another),
+		cmocka_unit_test(what_has_no_word_is_called_as_it_was),
 		cmocka_unit_test(what_is_not_there_leaves_what_was_known),
 		cmocka_unit_test(test_passwd),
 	};

@@ -106,6 +106,7 @@ static void read_names(struct reading *reading)
 
 	identity->comm = read_comm(reading);
 	length = read_file(reading, "cmdline", COMMAND_BYTES_MAX);
+	identity->wordless = !length;
 	identity->command = join_words(reading->bytes, length);
 	if (!identity->command && identity->comm)
 		identity->command = xasprintf("[%s]", identity->comm);
@@ -304,10 +305,12 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 		now.start_unix_ns = identity->start_unix_ns;
 	if (identity->service_name)
 		swap_texts(&now.service_name, &identity->service_name);
-	if (what == IDENTIFY_OWNER) {
+	if (what == IDENTIFY_OWNER)
+		swap_texts(&now.comm, &identity->comm);
+	if (what == IDENTIFY_OWNER || (now.wordless && !identity->wordless)) {
 		swap_texts(&now.command, &identity->command);
 		swap_texts(&now.short_name, &identity->short_name);
-		swap_texts(&now.comm, &identity->comm);
+		now.wordless = identity->wordless;
 	}
 	identity__free(identity);
 	*identity = now;
@@ -317,6 +320,14 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 void identity__of_words(const char *words, size_t length, struct identity *identity)
 {
 	memset(identity, 0, sizeof(*identity));
+	identity__take_words(words, length, identity);
+}
+
+void identity__take_words(const char *words, size_t length, struct identity *identity)
+{
+	free(identity->short_name);
+	free(identity->command);
 	identity->short_name = length ? command_name__of(words, length, NULL) : NULL;
 	identity->command = join_words(words, length);
+	identity->wordless = !length;
 }

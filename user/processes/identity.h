@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_IDENTITY_H
 #define PYBPFPROF_IDENTITY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,6 +13,7 @@ struct identity {
 	char *command;	    /* the command line, words joined by a space */
 	char *short_name;   /* the script or module that it runs: command_name.h */
 	char *comm;	    /* the kernel's name for it, of at most 15 bytes */
+	bool wordless;	    /* that is all that tells what it runs: no word is there (any more) */
 	char *service_name; /* by which its environment calls it: service_name.h */
 	uid_t uid;	    /* the effective one, as this user namespace numbers it */
 	char *user;	    /* its name, else its number: see below */
@@ -48,12 +50,17 @@ void identity__copy(const struct identity *identity, struct identity *copy);
  * -EALREADY says that its owner has not changed; where it fails, IDENTITY is what it was.
  *
  * What its environment calls its service is kept where it was known: the program began with that,
- * and may have written something else over it, as for a title. */
+ * and may have written something else over it, as for a title.  So is its command where no word of
+ * it is left, as in what is about to end. */
 int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 			 struct identity *identity);
 
 /* What is known of one that has ended, by the LENGTH bytes of the WORDS that it was started with,
  * each with a NUL; for identity__free. */
 void identity__of_words(const char *words, size_t length, struct identity *identity);
+
+/* It runs another program, which was started with such words: of its names these alone are known.
+ */
+void identity__take_words(const char *words, size_t length, struct identity *identity);
 
 #endif

@@ -270,6 +270,8 @@ struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 	target->runtime = *runtime;
 	if (identity__read(pid, &target->identity))
 		identity__of_words(arguments, bytes, &target->identity);
+	else if (target->identity.wordless && bytes)
+		identity__take_words(arguments, bytes, &target->identity);
 	return target;
 }
 

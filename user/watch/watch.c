@@ -251,13 +251,17 @@ static void identify(struct watch *watch, struct target_process *target, enum id
 static void note_exec(struct watch *watch, const struct process_record *record)
 {
 	struct watched *watched = watched_of(watch, record);
+	struct target_process *target = watched->target;
 
-	if (watched->target) {
+	if (target) {
 		/* What was known of it when its file was mapped had no command line yet. */
-		if (has_namesake(watch, watched))
-			target__disown(watched->target, record->arguments, record->argument_bytes);
-		else
-			identify(watch, watched->target, IDENTIFY_ALL);
+		if (has_namesake(watch, watched)) {
+			target__disown(target, record->arguments, record->argument_bytes);
+		} else {
+			identity__take_words(record->arguments, record->argument_bytes,
+					     &target->identity);
+			identify(watch, target, IDENTIFY_ALL);
+		}
 		finding__confirm(watch, watched, record);
 	} else if (record->state == TARGET_PYTHON) {
 		adopt(watch, watched, record);
