@@ -53,7 +53,9 @@ static ssize_t read_proc(pid_t pid, const char *name, char *bytes, size_t size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return explain_missing();
-	length = read(fd, bytes, size - 1);
+	do {
+		length = read(fd, bytes, size - 1);
+	} while (length < 0 && errno == EINTR);
 	close(fd);
 	if (length < 0)
 		return -ESRCH;
