@@ -159,7 +159,7 @@ static struct http_page *make_metrics(void *context, const char *query)
 	struct window window;
 	char *text;
 	size_t size;
-	FILE *file = open_memstream(&text, &size);
+	FILE *file = xopen_memstream(&text, &size);
 
 	(void)query;
 	/* So that what was counted is told. */
@@ -245,11 +245,12 @@ static char *write_profile(struct web *web, struct collector *collector,
 	const struct profile *profile = collector__profile(collector);
 	char *title = title_of(web->agent, profile, collector__service(collector)), *text;
 	const struct output_options shown = { .by_process = true, .title = title };
-	FILE *file = open_memstream(&text, size);
+	FILE *file = xopen_memstream(&text, size);
 	int error = format->write(profile, &shown, file);
 
 	free(title);
-	if (!fclose(file) && !error)
+	fclose(file);
+	if (!error)
 		return text;
 	free(text);
 	return NULL;

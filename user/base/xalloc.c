@@ -66,6 +66,39 @@ void *xgrow(void *array, size_t *capacity, size_t needed, size_t size)
 	return xreallocarray(array, *capacity, size);
 }
 
+struct memory_stream {
+	char **text;
+	size_t *size, capacity;
+};
+
+static ssize_t append(void *cookie, const char *bytes, size_t count)
+{
+	struct memory_stream *stream = cookie;
+
+	*stream->text = xgrow(*stream->text, &stream->capacity, *stream->size + count + 1, 1);
+	memcpy(*stream->text + *stream->size, bytes, count);
+	*stream->size += count;
+	(*stream->text)[*stream->size] = '\0';
+	return count;
+}
+
+static int close_stream(void *cookie)
+{
+	free(cookie);
+	return 0;
+}
+
+FILE *xopen_memstream(char **text, size_t *size)
+{
+	const cookie_io_functions_t functions = { .write = append, .close = close_stream };
+	struct memory_stream *stream = xmalloc(sizeof(*stream));
+
+	*stream = (struct memory_stream){ .text = text, .size = size, .capacity = 1 };
+	*text = xstrdup("");
+	*size = 0;
+	return must(fopencookie(stream, "w", functions));
+}
+
 void xtrim(void)
 {
 #ifdef __GLIBC__

@@ -23,12 +23,13 @@ char *push_label_value(const json_t *value)
 void push_add_pprof(struct body *body, const struct batch *batch)
 {
 	const struct output_options options = { .title = NULL };
-	char *bytes = NULL;
+	char *bytes;
 	size_t length;
-	FILE *file = open_memstream(&bytes, &length);
+	FILE *file = xopen_memstream(&bytes, &length);
 
-	if (!file || output_pprof.write(batch->profile, &options, file) || fclose(file))
+	if (output_pprof.write(batch->profile, &options, file))
 		out_of_memory();
+	fclose(file);
 	body__add(body, bytes, length);
 	free(bytes);
 }

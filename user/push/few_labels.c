@@ -45,18 +45,17 @@ static int compare_names(const void *left, const void *right)
 static void say(const json_t *labels, size_t count, const char *const *left_out, size_t left)
 {
 	static bool said;
-	char *names = NULL;
+	char *names;
 	size_t length;
 	FILE *file;
 
 	if (said)
 		return;
 	said = true;
-	file = open_memstream(&names, &length);
-	for (size_t i = 0; file && i < left; i++)
+	file = xopen_memstream(&names, &length);
+	for (size_t i = 0; i < left; i++)
 		fprintf(file, "%s%s", i ? ", " : "", left_out[i]);
-	if (!file || fclose(file))
-		out_of_memory();
+	fclose(file);
 	names = output__shorten(names, SAID_BYTES_MAX);
 	log__warning("backends take %zu labels of a service, with names of %d bytes; %s and maybe "
 		     "others are sent without %s: a rule that drops labels chooses",

@@ -143,7 +143,7 @@ char *pattern__expand(const struct pattern *pattern, const char *text, const cha
 {
 	char *expanded;
 	size_t size;
-	FILE *file = open_memstream(&expanded, &size);
+	FILE *file = xopen_memstream(&expanded, &size);
 
 	while (*template) {
 		size_t plain = strcspn(template, "$");

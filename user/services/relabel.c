@@ -49,7 +49,7 @@ static char *source_of(const struct relabel_rule *rule, const json_t *labels)
 {
 	char *text;
 	size_t size, i;
-	FILE *file = open_memstream(&text, &size);
+	FILE *file = xopen_memstream(&text, &size);
 	json_t *name;
 
 	json_array_foreach(rule->sources, i, name)
