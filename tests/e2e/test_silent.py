@@ -3,6 +3,7 @@
 
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -17,7 +18,16 @@ NOT_READ = "process %d is not read any more"
 # Beyond what was asked for: a second until it is given up, and what a busy machine takes.
 PATIENCE = 24
 
-DEVICES = {"userfaultfd": "/dev/userfaultfd", "fuse": "/dev/fuse"}
+DEVICES = {"userfaultfd": "/dev/userfaultfd", "late": "/dev/userfaultfd", "fuse": "/dev/fuse"}
+
+# Ends after so many seconds of CPU time.
+SHORT = """
+import time
+def short():
+    while time.process_time() < 0.05:
+        pass
+short()
+"""
 
 
 @pytest.fixture
@@ -29,7 +39,7 @@ def silent(any_python, target, tmp_path):
         if any_python.version < (3, 11):
             pytest.skip("no data stack before 3.11")
         folder = tmp_path / "mounted"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         # Else the program itself looks for symbols in the first page of its file.
         return target(any_python, "silent.py", what, by, folder, *words, environment={"LD_BIND_NOW": "1"})
     return start
@@ -52,7 +62,7 @@ def check(run, program, duration):
     assert run.count_name("leaf") > 0
 
 
-@pytest.mark.parametrize("by", DEVICES)
+@pytest.mark.parametrize("by", ["userfaultfd", "fuse"])
 def test_memory(silent, healthy, profile, by):
     """What is sampled meanwhile is not lost."""
     program = silent("later", by)
@@ -87,7 +97,7 @@ def test_without_a_first_thread(silent, healthy, profile):
     check(run.load(), program, 1)
 
 
-@pytest.mark.parametrize("by", DEVICES)
+@pytest.mark.parametrize("by", ["userfaultfd", "fuse"])
 def test_command_line(silent, healthy, profile, by):
     """Without a first thread, too.  Linux waits for nobody to have it; the process is known by its name."""
     program = silent("command", by, "leaderless")
@@ -107,17 +117,49 @@ def test_alone(silent, profile):
     assert "no process answers that could be profiled" in run.stderr
 
 
-def test_among_all(silent, healthy, profile):
-    """It is in the profile by its name, with why it has no stacks."""
+@pytest.mark.parametrize("duration, ends", [
+    (1, {"[not yet known to be a Python]"}),
+    (6, {"[not yet known to be a Python]", "[not readable: perhaps a Python]"})], ids=["shortly", "for-long"])
+def test_among_all(silent, healthy, profile, duration, ends):
+    """It is in the profile by its name, with why it has no stacks, also where it was not given up yet."""
     program = silent("header", "userfaultfd")
-    run = profile.start("-a", "-d", 2, "-r", 199)
+    run = profile.start("-a", "-d", duration, "-r", 199)
     run.load()
-    assert NOT_READ % program.pid in run.stderr
+    assert run.stderr.count(NOT_READ % program.pid) == 1
     assert run.ledger["unreadable_processes"] >= 1
-    ends = {frames[-1].label for frames, _ in run.stacks
-            if frames[0].label.startswith("process %d:" % program.pid)}
-    assert ends == {"[not readable: perhaps a Python]"}
+    assert {frames[-1].label for frames, _ in run.stacks
+            if frames[0].label.startswith("process %d:" % program.pid)} == ends
     assert run.count_name("leaf") > 0
+
+
+def test_others_are_looked_at_meanwhile(any_python, silent, profile):
+    """What is there already, and what begins and ends in the seconds in which several do not answer."""
+    programs = [silent("header", "userfaultfd") for _ in range(3)]
+    before = time.monotonic()
+    run = profile.start("-a", "-r", 999)
+    run.wait_sampling()
+    assert time.monotonic() - before < 6
+    short = []
+    for _ in range(3):
+        programs.append(silent("frame", "userfaultfd"))
+        for _ in range(8):
+            short.append(subprocess.Popen([*any_python.command, "-c", SHORT]))
+            time.sleep(0.05)
+    assert not any(process.wait() for process in short)
+    run.process.send_signal(signal.SIGINT)
+    run.load()
+    found = {frames[0].label for frames, _ in run.stacks if any(frame.name == "short" for frame in frames)}
+    assert len(found) >= 22, run.stderr
+    assert all(run.stderr.count(NOT_READ % program.pid) == 1 for program in programs), run.stderr
+
+
+def test_who_answers_late_is_profiled(silent, profile):
+    """It is looked at again once what was awaited has come."""
+    program = silent("header", "late")
+    run = profile.start("-a", "-d", 4, "-r", 199)
+    run.load()
+    assert run.stderr.count(NOT_READ % program.pid) == 0
+    assert run.count_name("spin") > 0
 
 
 def test_interrupted(silent, healthy, profile):

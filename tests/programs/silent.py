@@ -5,8 +5,8 @@ files, waits for ever.
 WHAT is `header`, the first page of the program's file; `frame`, a page of the data stack (3.11 and
 later) that only calling frames lie in, or `later`, the same once a line has come; `name`, a
 function's file; or `command`, the page of the command line.  Who is asked for it, and does not
-answer, is `userfaultfd`, or `fuse`, a file system on FOLDER, of which a file is mapped there.  A
-`leaderless` process goes on without its first thread.
+answer, is `userfaultfd`, `late`, the same but for that it answers after LATE_S, or `fuse`, a file
+system on FOLDER, of which a file is mapped there.  A `leaderless` process goes on without its first thread.
 """
 
 import ctypes
@@ -18,8 +18,10 @@ import select
 import struct
 import sys
 import threading
+import time
 
 DEPTH = 400
+LATE_S = 0.5
 PRIVATE, FIXED = 2, 16
 CLONE_NEWNS = 0x20000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
@@ -28,7 +30,8 @@ SYS_USERFAULTFD = {"x86_64": 323, "aarch64": 282}[platform.machine()]
 SYS_EXIT = {"x86_64": 60, "aarch64": 93}[platform.machine()]  # exit(2), which ends one thread
 ARG_START = 45  # in /proc/PID/stat, behind the name
 O_CLOEXEC = 0x80000
-UFFD_API, UFFDIO_API, UFFDIO_REGISTER = 0xaa, 0xc018aa3f, 0xc020aa00
+UFFD_API, UFFDIO_API, UFFDIO_REGISTER, UFFDIO_COPY = 0xaa, 0xc018aa3f, 0xc020aa00, 0xc028aa03
+UFFD_MESSAGE_BYTES = 32
 UFFDIO_REGISTER_MODE_MISSING = 1
 
 library = ctypes.CDLL(None, use_errno=True)
@@ -61,6 +64,20 @@ def silence_by_userfaultfd(page):
     region = ctypes.create_string_buffer(
         struct.pack("QQQQ", page, mmap.PAGESIZE, UFFDIO_REGISTER_MODE_MISSING, 0))
     check(library.ioctl(fd, ctypes.c_ulong(UFFDIO_REGISTER), region) == 0, "UFFDIO_REGISTER")
+    return fd
+
+
+def silence_for_a_while(page):
+    content = ctypes.create_string_buffer(ctypes.string_at(page, mmap.PAGESIZE), mmap.PAGESIZE)
+    fd = silence_by_userfaultfd(page)
+
+    def answer():
+        os.read(fd, UFFD_MESSAGE_BYTES)
+        time.sleep(LATE_S)
+        copy = ctypes.create_string_buffer(
+            struct.pack("QQQQq", page, ctypes.addressof(content), mmap.PAGESIZE, 0, 0))
+        check(library.ioctl(fd, ctypes.c_ulong(UFFDIO_COPY), copy) == 0, "UFFDIO_COPY")
+    threading.Thread(target=answer).start()
 
 
 class Server(threading.Thread):
@@ -122,7 +139,7 @@ def silence_by_fuse(page):
     server.join()
 
 
-SILENCE = {"userfaultfd": silence_by_userfaultfd, "fuse": silence_by_fuse}
+SILENCE = {"userfaultfd": silence_by_userfaultfd, "late": silence_for_a_while, "fuse": silence_by_fuse}
 
 
 def address_of(frame):

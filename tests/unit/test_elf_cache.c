@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,6 +21,9 @@
 #define BYTES_ENOUGH (1ULL << 30)
 #define FEW_BYTES    4096
 #define ANSWER_MS    20000
+
+/* So late that nobody waits for it. */
+#define ANSWER_LATE_US 300000
 
 static struct elf_budget budget;
 
@@ -252,7 +256,7 @@ static void leave_behind(const char *path, bool silent_at_end)
 	elf_cache__release(open_file(path), true);
 	deputy__send(use_known, &use);
 	assert_true(use.found);
-	assert_true(deputy__has_given_up(getpid()));
+	assert_false(deputy__answers(getpid()));
 	elf_cache__forget_used();
 	silent = -1;
 	deputy__forget(getpid());
@@ -285,6 +289,32 @@ static void who_is_left_behind_leaves_nothing_in_use(void **state)
 	unlink(path);
 }
 
+static int64_t sleep_long(void *desk)
+{
+	(void)desk;
+	return usleep(ANSWER_LATE_US);
+}
+
+/* Though it answers by the time when the use ends. */
+static void what_was_read_while_it_did_not_answer_is_not_remembered(void **state)
+{
+	char path[] = "/tmp/elf-cache-XXXXXX";
+	struct file_identity identity;
+	struct elf_image *image;
+
+	(void)state;
+	copy_self(path);
+	image = open_file(path);
+	assert_int_equal(target_file__identify_path(getpid(), path, &identity), 0);
+	assert_int_equal(deputy__run(getpid(), sleep_long), -ETIMEDOUT);
+	deputy__wait(getpid());
+	assert_true(deputy__answers(getpid()));
+	elf_cache__release(image, true);
+	assert_false(elf_cache__find(&identity, &budget, &image));
+	deputy__forget(getpid());
+	unlink(path);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -296,6 +326,7 @@ int main(void)
 		TEST(what_has_changed_is_read_again),
 		TEST(what_was_not_read_whole_is_not_remembered),
 		TEST(who_is_left_behind_leaves_nothing_in_use),
+		TEST(what_was_read_while_it_did_not_answer_is_not_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <pwd.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -218,25 +221,43 @@ static void an_owner_is_read_again_where_that_is_another(void **state)
 	identity__free(&identity);
 }
 
-/* A thread of the kernel's, which never had one, as a process that is about to end has none any
- * more. */
-static void what_has_no_word_is_called_as_it_was(void **state)
+/* Gives back the memory of its words, as a process does that is about to end; and what is above it,
+ * or the stack would grow down to there. */
+static int lose_words(void *ready)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), words = (uintptr_t)program_invocation_name;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!munmap((void *)(words & ~(page - 1)), 1 << 20) && write(*(int *)ready, "y", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static void what_has_no_word_left_is_called_as_it_was(void **state)
 {
 	static const char words[] = "python3\0app.py";
+	/* Its words are on the stack that it has else. */
+	static alignas(16) char stack[256 * 1024];
+	static int ready[2];
 	struct identity identity;
-	pid_t kthreadd = 2;
+	char did;
+	pid_t pid;
 
 	(void)state;
-	if (getpgid(kthreadd))
-		skip();
-	assert_int_equal(identity__read(kthreadd, &identity), 0);
+	assert_int_equal(pipe(ready), 0);
+	pid = clone(lose_words, stack + sizeof(stack), SIGCHLD, &ready[1]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &did, 1), 1);
+	close(ready[0]);
+	assert_int_equal(identity__read(pid, &identity), 0);
 	assert_true(identity.wordless);
-	assert_string_equal(identity.command, "[kthreadd]");
+	assert_string_equal(identity.command, "[test_process_id]");
 	identity__take_words(words, sizeof(words), &identity);
-	assert_int_equal(identity__read_again(kthreadd, 0, IDENTIFY_FORKED, &identity), 0);
+	assert_int_equal(identity__read_again(pid, 0, IDENTIFY_FORKED, &identity), 0);
 	assert_string_equal(identity.command, "python3 app.py");
 	assert_string_equal(identity.short_name, "app.py");
 	assert_false(identity.wordless);
+	end(pid);
 	identity__free(&identity);
 }
 
@@ -286,7 +307,7 @@ int main(void)
 		cmocka_unit_test(test_zombie),
 		cmocka_unit_test(what_it_is_called_is_read_again),
 		cmocka_unit_test(an_owner_is_read_again_where_that_is_another),
-		cmocka_unit_test(what_has_no_word_is_called_as_it_was),
+		cmocka_unit_test(what_has_no_word_left_is_called_as_it_was),
 		cmocka_unit_test(what_is_not_there_leaves_what_was_known),
 		cmocka_unit_test(test_passwd),
 	};

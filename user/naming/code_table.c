@@ -364,6 +364,7 @@ size_t code_table__check(struct code_table *table)
 	size_t count = HASH_COUNT(table->codes), named = table->named, i = 0;
 	uint64_t *addresses = deputy__lend(xreallocarray(NULL, count, sizeof(*addresses)));
 	uint64_t *identities = deputy__lend(xreallocarray(NULL, count, sizeof(*identities)));
+	uint64_t missed = deputy__missed(table->target->process.pid);
 	struct known_code *code, *next;
 	bool readable = false;
 
@@ -372,9 +373,10 @@ size_t code_table__check(struct code_table *table)
 	for (code = table->codes; code; code = code->hh.next)
 		addresses[i++] = code->address;
 	code_identity__read_each(table->target, addresses, identities, count);
-	/* Of what has ended, nothing can be read. */
+	/* Of what has ended, nothing can be read; of what does not answer for a while, not all. */
 	for (i = 0; i < count && !readable; i++)
 		readable = identities[i];
+	readable &= deputy__missed(table->target->process.pid) == missed;
 	i = 0;
 	/* In the same order. */
 	HASH_ITER (hh, table->codes, code, next)

@@ -94,6 +94,7 @@ struct searched_process {
 	const struct target_process *target;
 	struct wanted *wanted;
 	struct function_search *search; /* NULL: none is under way */
+	uint64_t missed;		/* of what deputy.h counts, when it began */
 	uint64_t news;			/* when it was looked what is known */
 	int64_t due_ns;
 	UT_hash_handle hh;
@@ -388,6 +389,14 @@ static void look_at_function(void *context, struct object_reader *reader,
 		take_name(process, reader, function, wanted);
 }
 
+/* What was found is not believed. */
+static void take_back(struct wanted *wanted)
+{
+	free(wanted->qualified);
+	wanted->qualified = NULL;
+	wanted->contradictory = false;
+}
+
 /* Takes the names that were found, and what is not to be looked for again off the list. */
 static void settle(struct qualified_names *names, struct searched_process *process)
 {
@@ -401,9 +410,7 @@ static void settle(struct qualified_names *names, struct searched_process *proce
 		} else if (wanted->searches == SEARCHES) {
 			give_up(names, process, wanted);
 		} else {
-			free(wanted->qualified);
-			wanted->qualified = NULL;
-			wanted->contradictory = false;
+			take_back(wanted);
 		}
 	}
 }
@@ -412,10 +419,11 @@ static void start(struct searched_process *process)
 {
 	const struct runtime *runtime = &process->target->runtime;
 
-	for (struct wanted *wanted = process->wanted; wanted; wanted = wanted->hh.next)
-		wanted->searches++;
+	process->missed = deputy__missed(process->pid);
 	process->search = function_search__new(process->pid, &runtime->offsets,
 					       runtime->interpreters, look_at_function, process);
+	for (struct wanted *wanted = process->wanted; wanted; wanted = wanted->hh.next)
+		wanted->searches++;
 }
 
 static void end(struct qualified_names *names, struct searched_process *process, int64_t now_ns)
@@ -434,6 +442,20 @@ static void end(struct qualified_names *names, struct searched_process *process,
 	process->search = NULL;
 }
 
+/* Its process did not answer once.  The search was left amid a step, and does not count: what it
+ * would have come to might have had the same code under another name. */
+static void abandon(struct searched_process *process)
+{
+	struct wanted *wanted;
+
+	for (wanted = process->wanted; wanted; wanted = wanted->hh.next) {
+		wanted->searches -= wanted->searches > 0;
+		take_back(wanted);
+	}
+	function_search__free(process->search);
+	process->search = NULL;
+}
+
 /* Goes on with the search that is under way, or with a new one, where that is due. */
 static void search_on(struct qualified_names *names, struct searched_process *process,
 		      int64_t now_ns, int64_t *left_ns)
@@ -442,6 +464,10 @@ static void search_on(struct qualified_names *names, struct searched_process *pr
 	int64_t before_ns = *left_ns;
 
 	if (process->target->ended)
+		return;
+	if (process->search && deputy__missed(process->pid) != process->missed)
+		abandon(process);
+	if (!deputy__answers(process->pid))
 		return;
 	leave_known(names, process);
 	if (process->search ? !due && now_ns != NOTHING_IS_DUE : !due || !process->wanted)

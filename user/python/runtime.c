@@ -395,11 +395,17 @@ static ssize_t count_mappings(const struct search *search)
 	return count;
 }
 
+/* Whether the process did not answer once since the search began, though it may by now. */
+static bool has_missed(const struct search *search)
+{
+	return deputy__missed(search->pid) != search->budget.missed;
+}
+
 /* Whether there is another file to be looked at, which is the next one then. */
 static bool has_next(struct search *search)
 {
 	while (search->next < search->count && !search->error &&
-	       search->candidates < CANDIDATES_MAX && !deputy__has_given_up(search->pid)) {
+	       search->candidates < CANDIDATES_MAX && !has_missed(search)) {
 		if (search->files_left[search->mappings[search->next].executable] > 0)
 			return true;
 		search->next += count_mappings(search);
@@ -542,7 +548,7 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 		.files_left = { FILES_MAX, FILES_MAX },
 		.result = -ENOEXEC,
 		.error = count < 0 ? count : 0,
-		.budget = { .pid = pid, .bytes = BUDGET_BYTES },
+		.budget = { .pid = pid, .bytes = BUDGET_BYTES, .missed = deputy__missed(pid) },
 	};
 
 	search_files(&search);
@@ -554,14 +560,14 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 	choose_thread_area(&search);
 	*runtime = search.runtime;
 	/* What was found is not all that there is. */
-	if (deputy__has_given_up(pid)) {
+	if (has_missed(&search) || search.error == -ETIMEDOUT) {
 		elf_cache__forget_used();
-		return -ETIMEDOUT;
+		return deputy__has_given_up(pid) ? -ETIMEDOUT : -EINPROGRESS;
 	}
 	return search.error ? search.error : search.result;
 }
 
-int runtime__find(pid_t pid, struct runtime *runtime)
+static int find_once(pid_t pid, struct runtime *runtime)
 {
 	pid_t reader = process__reader(pid);
 	struct mapping *mappings;
@@ -569,6 +575,15 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	int error = runtime__find_among(pid, reader, mappings, count, runtime);
 
 	free(mappings);
+	return error;
+}
+
+int runtime__find(pid_t pid, struct runtime *runtime)
+{
+	int error;
+
+	while ((error = find_once(pid, runtime)) == -EINPROGRESS)
+		deputy__wait(pid);
 	return error;
 }
 

@@ -37,11 +37,12 @@ struct runtime {
  * read within bounds; -ENOTSUP where it is a version that is not supported (RUNTIME->version names
  * it, "" where it cannot be told); -EAGAIN where it is newer than this build and has run nothing
  * yet that it could be checked by, or where it has no C library yet; -ETIMEDOUT where it does not
- * answer (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
+ * answer, for which it waits (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
 /* The same among MAPPINGS, COUNT of them, as process__program_mappings() gives both for PID by way
- * of READER; they may be sorted anew. */
+ * of READER; they may be sorted anew.  It does not wait: -EINPROGRESS where the process does not
+ * answer for now. */
 int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count,
 			struct runtime *runtime);
 

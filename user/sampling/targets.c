@@ -224,8 +224,8 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 	/* What ends meanwhile maps nothing any more, which says nothing of its files. */
 	if (error == -ENOEXEC && target__has_ended(&target))
 		error = -ESRCH;
-	/* What it has run since may be enough next time. */
-	if (error == -EAGAIN || open_files__ran_out(error))
+	/* What it has run since may be enough next time; and what is awaited may have come. */
+	if (error == -EAGAIN || error == -EINPROGRESS || open_files__ran_out(error))
 		*signature = before;
 	if (error && error != -ENOTSUP)
 		return error;

@@ -35,8 +35,9 @@ void target__free(struct target_process *target);
 
 /* Looks once for the Python of process PID, and says nothing.  *SIGNATURE, at first 0, tells what
  * it maps: where that has not changed, nothing is read again.  0 with *TARGET for target__free;
- * -EAGAIN where that may come; -ENOEXEC where there is none; -ENOTSUP with *TARGET, of which the
- * version is told; -ESRCH; -EPERM and others where it cannot be read. */
+ * -EAGAIN where that may come, -EINPROGRESS where it does not answer for now; -ENOEXEC where there
+ * is none; -ENOTSUP with *TARGET, of which the version is told; -ESRCH; -EPERM and others where it
+ * cannot be read. */
 int target__look(pid_t pid, uint64_t *signature, struct target_process **target);
 
 /* The process PID, of which nothing is known but whose it is; for target__free. */

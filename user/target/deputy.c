@@ -7,13 +7,15 @@
  * thread alone.
  *
  * So another thread does all that, in memory of its own, while its caller waits for
- * a time.  One that does not come back is left where it is, with its memory, and
- * the next begins with new; the process that it was left for is not asked again.  So
- * there are never more of them than processes to read.  One that comes back after all,
- * for the process has ended, say, ends itself, and is freed when another one is left.
+ * a moment, for others wait for that one.  A deputy that does not come back by then is left where
+ * it is, with its memory, and the next begins with new; the process that it was left for is not
+ * asked again until that one has come back.  So there are never more of them than processes to
+ * read.  What comes too late is not used: the deputy ends itself, is freed when another one is
+ * left, and the process is asked once more.  Where it stays away for long, that is given up.
  *
  * What counts is the time for which the thread is seen asleep: not that in which
- * it, or all of this program, was stopped or had no CPU.
+ * it, or all of this program, was stopped or had no CPU.  And all of a process's waits count
+ * together, else it could have us wait for each of its pages just not too long.
  *
  * Handing over costs 7 us a time, and more where no CPU is idle.  So what reads many times
  * is handed over as a whole, and uses everything that its caller does, for that waits.
@@ -45,13 +47,15 @@
 #define NS_PER_S 1000000000LL
 #define SLICE_NS (NS_PER_S / 50)
 
-/* How many slices of time one piece of work may sleep: three seconds, for a disk that is busy with
- * a machine that has too little memory keeps a page waiting for one. */
-#define SLICES_A_WORK 150
+/* How many slices of time one piece of work may sleep while others wait. */
+#define SLICES_A_WORK 2
 
-/* And how many all of a process's, beyond a tenth of the time: else it could have us wait for each
- * of its pages just not too long. */
-#define SLICES_MAX	(4 * SLICES_A_WORK)
+/* After so long a process that does not answer is given up: a disk that is busy with a machine that
+ * has too little memory keeps a page waiting for a second. */
+#define SILENCE_NS (3 * NS_PER_S)
+
+/* How many slices all of a process's work may sleep, beyond a tenth of the time. */
+#define SLICES_MAX	600
 #define SLICES_INTERVAL 10
 
 /* So often is one made again that a signal ended, as a FUSE server may say of each. */
@@ -65,9 +69,12 @@
 #define LEFT UINT64_MAX
 
 struct patience {
-	pid_t pid; /* key */
-	int slices;
-	int64_t since_ns; /* when the last of them was added */
+	pid_t pid;		/* key */
+	int slices;		/* 0: it was given up */
+	int64_t since_ns;	/* when the last of them was added */
+	struct deputy *awaited; /* that was left for it, and has not come back; NULL: it answers */
+	int64_t left_ns;	/* when that was */
+	uint64_t missed;	/* pieces of work that were left, or not begun */
 	UT_hash_handle hh;
 };
 
@@ -77,7 +84,7 @@ struct deputy {
 	pid_t tid;
 	sem_t asked, done;
 	_Atomic uint64_t phase;
-	struct patience *patience; /* on whose account it is at work */
+	struct patience *patience; /* on whose account it is at work; left: of who awaits it */
 	int64_t (*work)(void *desk);
 	int64_t result;
 	void (*errand)(void *context); /* in place of one piece of work; neither: it is to end */
@@ -143,6 +150,21 @@ static bool has_ended(pid_t pid)
 	return access(path, F_OK) && errno == ENOENT;
 }
 
+/* It is not waited for any more whether that one comes back which was left for it. */
+static void stop_awaiting(struct patience *patience)
+{
+	if (patience->awaited)
+		patience->awaited->patience = NULL;
+	patience->awaited = NULL;
+}
+
+static void forget(struct patience *patience)
+{
+	stop_awaiting(patience);
+	HASH_DEL(patiences, patience);
+	free(patience);
+}
+
 /* Forgets those who have all of it, and those who are no more: some were asked for when their end
  * had been told already.  For whom no deputy is at work. */
 static void forget_the_patient(void)
@@ -153,10 +175,9 @@ static void forget_the_patient(void)
 		return;
 	HASH_ITER (hh, patiences, patience, next) {
 		renew(patience);
-		if (patience->slices != SLICES_MAX && !has_ended(patience->pid))
-			continue;
-		HASH_DEL(patiences, patience);
-		free(patience);
+		if ((patience->slices == SLICES_MAX && !patience->awaited) ||
+		    has_ended(patience->pid))
+			forget(patience);
 	}
 	patiences_max = PATIENCES_MIN + 2 * HASH_COUNT(patiences);
 }
@@ -216,15 +237,15 @@ static bool start(void)
 	return deputy->started;
 }
 
-/* Whether it waits for something, which at work is not us. */
-static bool is_asleep(void)
+/* Whether WHO waits for something, which at work is not us. */
+static bool is_asleep(const struct deputy *who)
 {
 	char path[64], line[256];
 	const char *rest;
 	ssize_t length;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", deputy->tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", who->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return true;
@@ -253,16 +274,21 @@ static void free_the_gone(void)
 			continue;
 		}
 		*at = gone->next;
+		if (gone->patience)
+			stop_awaiting(gone->patience);
 		free_deputy(gone);
 	}
 }
 
 /* It never gets beyond what it waits for, should that come after all, but ends. */
-static bool leave(uint64_t at_work)
+static bool leave(uint64_t at_work, int64_t now)
 {
-	free_the_gone();
 	if (!atomic_compare_exchange_strong(&deputy->phase, &at_work, LEFT))
 		return false;
+	free_the_gone();
+	deputy->patience->awaited = deputy;
+	deputy->patience->left_ns = now;
+	deputy->patience->missed++;
 	pthread_detach(deputy->thread);
 	while (deputy->lent_count)
 		free(deputy->lent[--deputy->lent_count]);
@@ -272,8 +298,27 @@ static bool leave(uint64_t at_work)
 	return true;
 }
 
-/* Waits until all is done; NULL, or on whose account it waited for too long and was left. */
-static struct patience *wait_for_it(void)
+static void give_up(struct patience *patience)
+{
+	stop_awaiting(patience);
+	patience->slices = 0;
+	log__warning(
+		"process %d is not read any more: its memory, or a file of its, does not answer "
+		"(userfaultfd, FUSE, a network file system); what is not known of it yet has "
+		"no names",
+		patience->pid);
+}
+
+/* One slice more was waited for it. */
+static void spend(struct patience *patience, int64_t now)
+{
+	if (patience->slices == SLICES_MAX)
+		patience->since_ns = now;
+	patience->slices -= patience->slices > 0;
+}
+
+/* Waits until all is done; false where it waited for too long, and the deputy was left. */
+static bool wait_for_it(void)
 {
 	uint64_t before = 0;
 
@@ -285,32 +330,36 @@ static struct patience *wait_for_it(void)
 		bool same;
 
 		if (!sem_clockwait(&deputy->done, CLOCK_MONOTONIC, &end))
-			return NULL;
+			return true;
 		phase = deputy->phase;
 		same = phase == before;
 		before = phase;
 		slices = same ? slices : 0;
 		/* Of one that has lasted for a slice: each may have to wait for a moment. */
-		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep())
+		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep(deputy))
 			continue;
-		slices++;
 		patience = deputy->patience;
-		if (patience->slices == SLICES_MAX)
-			patience->since_ns = now;
-		patience->slices -= patience->slices > 0;
-		if ((slices == SLICES_A_WORK || !patience->slices) && leave(phase))
-			return patience;
+		spend(patience, now);
+		if ((++slices < SLICES_A_WORK && patience->slices) || !leave(phase, now))
+			continue;
+		if (!patience->slices)
+			give_up(patience);
+		return false;
 	}
 }
 
-static void give_up(struct patience *patience)
+/* Whether something may be done on PATIENCE's account. */
+static bool is_answered(struct patience *patience)
 {
-	patience->slices = 0;
-	log__warning(
-		"process %d is not read any more: its memory, or a file of its, does not answer "
-		"(userfaultfd, FUSE, a network file system); what is not known of it yet has "
-		"no names",
-		patience->pid);
+	struct deputy *awaited = patience->awaited;
+
+	renew(patience);
+	if (awaited && awaited->gone)
+		stop_awaiting(patience);
+	else if (awaited && now_ns() - patience->left_ns >= SILENCE_NS && is_asleep(awaited) &&
+		 !awaited->gone)
+		give_up(patience);
+	return patience->slices && !patience->awaited;
 }
 
 void *deputy__desk(void)
@@ -332,9 +381,10 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 	if (!own)
 		forget_the_patient();
 	patience = patience_with(pid);
-	renew(patience);
-	if (!patience->slices)
+	if (!is_answered(patience)) {
+		patience->missed++;
 		return -ETIMEDOUT;
+	}
 	if (own)
 		return do_work(patience, work);
 	if (!start())
@@ -342,18 +392,12 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 	deputy->patience = patience;
 	deputy->work = work;
 	sem_post(&deputy->asked);
-	patience = wait_for_it();
-	if (!patience)
-		return deputy->result;
-	give_up(patience);
-	return -ETIMEDOUT;
+	return wait_for_it() ? deputy->result : -ETIMEDOUT;
 }
 
 void deputy__send(void (*errand)(void *context), void *context)
 {
-	struct patience *patience;
-
-	/* Whose patience was used up is not waited for again. */
+	/* Who was left is not waited for again. */
 	do {
 		if (own || !start()) {
 			errand(context);
@@ -363,10 +407,7 @@ void deputy__send(void (*errand)(void *context), void *context)
 		deputy->errand = errand;
 		deputy->context = context;
 		sem_post(&deputy->asked);
-		patience = wait_for_it();
-		if (patience)
-			give_up(patience);
-	} while (patience);
+	} while (!wait_for_it());
 }
 
 void *deputy__lend(void *memory)
@@ -401,14 +442,45 @@ bool deputy__has_given_up(pid_t pid)
 	return patience && !patience->slices;
 }
 
+bool deputy__answers(pid_t pid)
+{
+	struct patience *patience = find_patience(pid);
+
+	return !patience || is_answered(patience);
+}
+
+uint64_t deputy__missed(pid_t pid)
+{
+	const struct patience *patience = find_patience(pid);
+
+	return patience ? patience->missed : 0;
+}
+
+void deputy__wait(pid_t pid)
+{
+	struct patience *patience = find_patience(pid);
+
+	while (patience && !is_answered(patience) && patience->slices) {
+		usleep(SLICE_NS / 1000);
+		spend(patience, now_ns());
+		if (!patience->slices)
+			give_up(patience);
+	}
+}
+
+void deputy__give_up(void)
+{
+	for (struct patience *patience = patiences; patience; patience = patience->hh.next)
+		if (!is_answered(patience) && patience->slices)
+			give_up(patience);
+}
+
 void deputy__forget(pid_t pid)
 {
 	struct patience *patience = find_patience(pid);
 
-	if (!patience)
-		return;
-	HASH_DEL(patiences, patience);
-	free(patience);
+	if (patience)
+		forget(patience);
 }
 
 void deputy__relieve(void)

@@ -15,8 +15,8 @@ void *deputy__desk(void);
 
 /* Has WORK done, on account of process PID, and returns its result.  It may use nothing but the
  * desk that it is given: what it waits for may come when nobody waits any more.  -ETIMEDOUT where
- * it took too long, and from then on for all that is on that process's account; -ENOMEM where no
- * thread can be started. */
+ * it took too long, and from then on for all that is on that process's account, until this one has
+ * come back after all, or for good; -ENOMEM where no thread can be started. */
 int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk));
 
 /* Within that work: FD is what came of it; -1: nothing after all.  Should it come when nobody waits
@@ -34,8 +34,20 @@ void deputy__send(void (*errand)(void *context), void *context);
 void *deputy__lend(void *memory);
 void *deputy__take_back(void *memory);
 
-/* Whether PID is a process that nothing is done for any more. */
+/* Whether process PID answers: not while what was asked last is awaited, nor ever once it was given
+ * up. */
+bool deputy__answers(pid_t pid);
 bool deputy__has_given_up(pid_t pid);
+
+/* How much of what was to be done on its account was not.  It may answer again at any time: what
+ * began with another number has not seen all there is. */
+uint64_t deputy__missed(pid_t pid);
+
+/* Waits until process PID answers, or is given up. */
+void deputy__wait(pid_t pid);
+
+/* There is no more time: gives up all that do not answer. */
+void deputy__give_up(void);
 
 /* The process PID has ended: its number may be another's. */
 void deputy__forget(pid_t pid);

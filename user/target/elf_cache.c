@@ -57,7 +57,7 @@ static void forget_oldest(bool image)
 /* Whether all was read that was asked for: what was left out may be what is looked for. */
 static bool is_whole(const struct elf_budget *budget)
 {
-	return !budget->exceeded && !deputy__has_given_up(budget->pid);
+	return !budget->exceeded && deputy__missed(budget->pid) == budget->missed;
 }
 
 /* Has FILE at the end of the row. */

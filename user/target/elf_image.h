@@ -14,7 +14,8 @@ struct elf_image;
 struct elf_budget {
 	pid_t pid;
 	uint64_t bytes;
-	bool exceeded; /* a part was left out, for it was more than that */
+	bool exceeded;	 /* a part was left out, for it was more than that */
+	uint64_t missed; /* what deputy.h had counted when the search began */
 };
 
 /* Takes over FD.  NULL where it is no 64-bit ELF file of this machine.  BUDGET must outlive it. */

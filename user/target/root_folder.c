@@ -92,6 +92,7 @@ void root_folder__close(struct root_folder **all, struct root_folder *folder)
 char *root_folder__shorten(struct root_folder *folder, pid_t pid, const char *filename)
 {
 	struct short_name *name = NULL;
+	uint64_t missed;
 	char *text;
 
 	if (!folder)
@@ -99,9 +100,10 @@ char *root_folder__shorten(struct root_folder *folder, pid_t pid, const char *fi
 	HASH_FIND_STR(folder->names, filename, name);
 	if (name)
 		return xstrdup(name->text);
+	missed = deputy__missed(pid);
 	text = short_filename__of(pid, folder->root, filename);
 	/* What one process cannot be told, the next may. */
-	if (HASH_COUNT(folder->names) == NAMES_MAX || deputy__has_given_up(pid))
+	if (HASH_COUNT(folder->names) == NAMES_MAX || deputy__missed(pid) != missed)
 		return text;
 	name = xcalloc(1, sizeof(*name));
 	name->filename = xstrdup(filename);

@@ -313,7 +313,7 @@ void target_file__close(pid_t pid, int fd)
 {
 	struct block_request *request;
 
-	if (deputy__has_given_up(pid)) {
+	if (!deputy__answers(pid)) {
 		leave_closing(fd);
 		return;
 	}

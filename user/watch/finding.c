@@ -10,6 +10,7 @@
 #include "processes/process_list.h"
 #include "system/cpus.h"
 #include "system/open_files.h"
+#include "target/deputy.h"
 #include "target/elf_cache.h"
 #include "watch/choice.h"
 #include "watch/finding.h"
@@ -62,8 +63,10 @@ void finding__take_target(struct watch *watch, struct watched *watched,
 /* Nothing more comes of it. */
 void finding__drop(struct watch *watch, struct watched *watched)
 {
-	struct target_process *target = watched__remove(&watch->watched, watched);
+	struct target_process *target;
 
+	watch->set_aside -= watched->unwanted != NULL;
+	target = watched__remove(&watch->watched, watched);
 	if (!target)
 		return;
 	watch->some_ended = true;
@@ -231,19 +234,29 @@ static void take_unreadable(struct watch *watch, struct watched *watched)
 		finding__drop_ended(watch, watched);
 }
 
+/* It is not known what it runs; its samples are counted as such. */
+static void name_unknown(struct watch *watch, struct watched *watched)
+{
+	uint64_t samples = target_map__awaited(watch->map, watched->key);
+	struct target_process *target = samples ? target__unknown(watched->pid) : NULL;
+
+	if (target && process_filter__wants(watch->filter, &target->identity))
+		finding__take_target(watch, watched, target, samples);
+	else
+		target__free(target);
+}
+
 void finding__name_unknown(struct watch *watch)
 {
 	struct watched *watched, *next;
 
 	HASH_ITER (hh, watch->watched.all, watched, next) {
-		uint64_t samples =
-			watched->target ? 0 : target_map__awaited(watch->map, watched->key);
-		struct target_process *target = samples ? target__unknown(watched->pid) : NULL;
-
-		if (target && process_filter__wants(watch->filter, &target->identity))
-			finding__take_target(watch, watched, target, samples);
+		if (watched->target)
+			continue;
+		if (deputy__has_given_up(watched->pid))
+			take_unreadable(watch, watched);
 		else
-			target__free(target);
+			name_unknown(watch, watched);
 	}
 }
 
@@ -344,6 +357,7 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 		take_refused(watch, watched, target);
 		break;
 	case -EAGAIN:
+	case -EINPROGRESS:
 		target_map__await(watch->map, watched->key);
 		watched__wait(&watch->watched, watched, changed, now);
 		break;
