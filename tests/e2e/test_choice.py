@@ -4,6 +4,7 @@
 import gzip
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -17,6 +18,7 @@ UID = 33
 USER = b"www-data"
 RATE = 199
 SECONDS = 3
+PLACES = 256
 
 
 def user_of(pid):
@@ -95,10 +97,40 @@ class TestFewPlaces:
         assert "--max-processes makes more" in run.stderr
         assert run.stderr.count("more processes than room") == 1
 
-    def test_no_samples_for_want_of_room(self, target, binary, any_python):
-        pids = [target(any_python, "busy.py").pid for _ in range(3)]
+    IDLE = ("import ctypes, os, signal, sys\n"
+            "for count in map(int, sys.argv[1:]):\n"
+            "    for i in range(count):\n"
+            "        if not os.fork():\n"
+            "            ctypes.CDLL(None).prctl(1, signal.SIGKILL)\n"
+            "            signal.pause()\n"
+            "    print('ready')\n"
+            "    sys.stdout.flush()\n"
+            "    sys.stdin.readline()\n")
+
+    @pytest.fixture
+    def idle(self, target, any_python, tmp_path):
+        """idle(COUNT...): a Python with so many children that do nothing, and so many more at each line."""
+        program = tmp_path / "idle_of_this_test.py"
+        program.write_text(self.IDLE)
+        return lambda *counts: target.start([*any_python.command, str(program), *map(str, counts)])
+
+    def test_what_is_not_wanted_keeps_nobody_out(self, target, idle, profile, any_python):
+        """What is there already, and what comes later.  Any process may have a place for a moment."""
+        parent = idle(PLACES, PLACES)
+        run = profile.start("-a", "-r", RATE, "--max-processes", PLACES, "--comm", "deep.py")
+        run.wait_sampling()
+        parent.go()
+        parent.process.stdout.readline()
+        wanted = target(any_python, "deep.py", 10)
+        time.sleep(2)
+        run.interrupt().load()
+        assert count(by_process(run)[wanted.pid], "descend") > 0
+        assert run.ledger["processes_without_room"] == 0
+
+    def test_no_samples_for_want_of_room(self, idle, binary):
+        assert idle(3)
         result = subprocess.run(
-            [binary, "-a", "--max-processes", "1", "--comm", "nothing-has-this-name", "-d", "0.5",
+            [binary, "-a", "--max-processes", "1", "--comm", "idle_of*", "-d", "0.5",
              "-f", "folded", "-o", os.devnull], stderr=subprocess.PIPE, timeout=120)
-        assert pids and result.returncode == 0
+        assert result.returncode == 0
         assert b"no samples of the processes that there was room for" in result.stderr

@@ -371,7 +371,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	input = (struct input){ bytes, size };
 	memory__set(bytes, size, 0);
 	kernel.sees_mappings = input__number(&input, 1) % 2;
-	watch = watch__new(input__number(&input, 1) % 3, &filter);
+	watch = watch__new(input__number(&input, 1) % 3, &filter, PIDS);
 	CHECK(!watch__open(watch, NULL, 0));
 	CHECK(!watch__begin(watch, NULL, symbolizer, counts, now_ns()));
 	go_through(watch, symbolizer);

@@ -118,7 +118,7 @@ enum exit_status recording__open(const struct options *options,
 	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
 	symbolizer__tell_threads_apart(recording->symbolizer, options->threads);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
-	recording->watch = watch__new(options->following, &options->filter);
+	recording->watch = watch__new(options->following, &options->filter, options->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */
 	recording->signals = block_signals();
 	status = privileges__check(options->pids, options->pid_count,

@@ -8,6 +8,10 @@
 #define AGAIN_NS     (100 * NS_PER_MS)
 #define AGAIN_NS_MAX (10000 * NS_PER_MS)
 
+/* What is not wanted takes at most this part of the places; the other ones of these are not
+ * followed, and heard of again when they execute another program. */
+#define UNWANTED_PART 2
+
 static void ask_later(struct watch *watch, struct watched *watched, int64_t wait_ns, int64_t now)
 {
 	watched->look_wait_ns = wait_ns < AGAIN_NS_MAX ? wait_ns : AGAIN_NS_MAX;
@@ -29,6 +33,11 @@ void choice__set_aside(struct watch *watch, struct watched *watched, struct targ
 
 	target->key = watched->key;
 	watched->unwanted = target;
+	watch->set_aside++;
+	if (watch->following == FOLLOW_ALL && watch->set_aside > watch->places / UNWANTED_PART) {
+		finding__remove(watch, watched);
+		return;
+	}
 	error = target_map__follow(watch->map, watched->key);
 	if (!error) {
 		ask_later(watch, watched, AGAIN_NS, now);
@@ -61,6 +70,7 @@ void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
 
 	if (is_known && is_wanted && watched->unwanted) {
 		watched->unwanted = NULL;
+		watch->set_aside--;
 		finding__take_python(watch, watched, target, now);
 		return;
 	}

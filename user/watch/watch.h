@@ -24,8 +24,10 @@
 struct watch;
 
 /* Watches nothing yet; FOLLOWING and FILTER, which must outlive it, tell what it will besides the
- * processes that are named.  Free with watch__free, NULL too, after the symbolizer. */
-struct watch *watch__new(enum following following, const struct process_filter *filter);
+ * processes that are named, and PLACES for how many the kernel side has room at a time.  Free with
+ * watch__free, NULL too, after the symbolizer. */
+struct watch *watch__new(enum following following, const struct process_filter *filter,
+			 size_t places);
 void watch__free(struct watch *watch);
 
 /* Opens the processes PIDS.  STATUS_WRITTEN, or how the program is to end after what is wrong was
