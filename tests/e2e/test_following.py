@@ -204,6 +204,21 @@ class TestChildren:
         assert run.count_name("in_child")
         assert all(PROCESS.fullmatch(frames[0].label) for frames, _ in run.stacks)
 
+    def test_what_ended_before_it_was_known(self, profile, any_python, tmp_path):
+        """Each a file that nobody has seen yet, gone when user space looks: in no stack, but named."""
+        paths = [tmp_path / str(number) / "short_of_this_test" for number in range(300)]
+        for path in paths:
+            path.parent.mkdir()
+            shutil.copy("/bin/true", path)
+        python = [any_python.path, os.path.join(PROGRAMS, "family.py"), "child", "0.5"]
+        run = profile("-s", "-r", 999, command=[
+            "sh", "-c", 'for each; do case $each in *_test) $each;; esac; done; shift 300; "$@"; true', "sh",
+            *map(str, paths), *python])
+        named = run.ledger["unknown_commands"]["short_of_this_test"]
+        assert 0 < named <= run.ledger["samples_of_unknown_processes"]
+        assert re.search(r"in no stack: .*\bshort_of_this_test %d\b" % named, run.stderr)
+        assert run.count_name("in_child")
+
     def test_of_what_is_no_python(self, profile, any_python):
         shell = subprocess.Popen(
             ["sh", "-c", 'read line; "$@"; true', "sh", any_python.path,

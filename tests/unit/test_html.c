@@ -125,6 +125,27 @@ static void no_name_leaves_its_script(void **state)
 	profile__free(profile);
 }
 
+static void no_command_leaves_its_script(void **state)
+{
+	static const char command[] = "</script><b onload=x>\xc3\xa9";
+	struct profile *profile = synthetic__plain();
+	char *text, *json;
+	json_t *parsed, *commands;
+
+	(void)state;
+	unknown_processes__add(&profile->ledger.unknown, command, 5);
+	text = page(profile, &titled);
+	json = data_text(text);
+	assert_non_null(strstr(json, "\\u003c/script>\\u003cb onload=x>\\u00E9"));
+	parsed = json_loads(json, 0, NULL);
+	commands = json_object_get(json_object_get(parsed, "ledger"), "unknown_commands");
+	assert_int_equal(json_integer_value(json_object_get(commands, command)), 5);
+	json_decref(parsed);
+	free(json);
+	free(text);
+	profile__free(profile);
+}
+
 static void filenames_are_short_unless_asked(void **state)
 {
 	struct profile *profile = synthetic__plain();
@@ -308,6 +329,7 @@ int main(void)
 		cmocka_unit_test(a_stack_may_begin_another),
 		cmocka_unit_test(names_come_back_as_they_were),
 		cmocka_unit_test(no_name_leaves_its_script),
+		cmocka_unit_test(no_command_leaves_its_script),
 		cmocka_unit_test(filenames_are_short_unless_asked),
 		cmocka_unit_test(whose_the_processes_are_is_there),
 		cmocka_unit_test(one_process_is_told_when_asked),

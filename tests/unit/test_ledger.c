@@ -27,7 +27,7 @@ static const struct ledger example = {
 	.unnamed_code_objects = 1,
 	.ring_full = 6,
 	.cpus_not_sampled = 2,
-	.not_asked = 11,
+	.unknown = { .samples = 11, .commands = { { "grep", 3 }, { "app.py", 7 } } },
 	.unreadable_processes = 12,
 	.untold = 13,
 	.crowded = 14,
@@ -90,6 +90,7 @@ static void json_has_every_field(void **state)
 		"  'not_supported': 0, 'unreadable': 0, 'not_known_yet': 0, 'code_replaced': 0},"
 		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
 		" 'cpus_not_sampled': 2, 'samples_of_unknown_processes': 11,"
+		" 'unknown_commands': {'grep': 3, 'app.py': 7},"
 		" 'unreadable_processes': 12, 'untold_processes': 13,"
 		" 'processes_without_room': 14,"
 		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300}}";
@@ -105,6 +106,38 @@ static void json_has_every_field(void **state)
 	json_decref(json);
 	json_decref(wanted);
 	free(quoted);
+}
+
+static void unknown_processes_have_their_commands(void **state)
+{
+	struct unknown_processes unknown = { 0 };
+	char *text = unknown_processes__text(&unknown, 3);
+	char name[] = "command_a";
+
+	(void)state;
+	assert_string_equal(text, "");
+	free(text);
+	unknown_processes__add(&unknown, "grep", 3);
+	unknown_processes__add(&unknown, "app\n.py", 5);
+	unknown_processes__add(&unknown, NULL, 2);
+	unknown_processes__add(&unknown, "idle", 0);
+	unknown_processes__add(&unknown, "grep", 4);
+	text = unknown_processes__text(&unknown, 3);
+	assert_string_equal(text, "grep 7, app\\x0a.py 5");
+	free(text);
+	text = unknown_processes__text(&unknown, 1);
+	assert_string_equal(text, "grep 7");
+	free(text);
+	/* What is no text, as argv[0] may be, is shown as such. */
+	unknown_processes__add(&unknown, "\xf0\x9f", 9);
+	text = unknown_processes__text(&unknown, 1);
+	assert_true(*text && !strchr(text, '\xf0'));
+	free(text);
+	/* The first of them have room. */
+	for (; name[8] <= 'z'; name[8]++)
+		unknown_processes__add(&unknown, name, 1);
+	assert_int_equal(unknown.samples, 23 + 26);
+	assert_string_equal(unknown.commands[UNKNOWN_COMMANDS - 1].name, "command_m");
 }
 
 static void large_counts_keep_every_digit(void **state)
@@ -205,6 +238,7 @@ int main(void)
 		cmocka_unit_test(sums_hold),
 		cmocka_unit_test(a_missing_sample_shows),
 		cmocka_unit_test(json_has_every_field),
+		cmocka_unit_test(unknown_processes_have_their_commands),
 		cmocka_unit_test(large_counts_keep_every_digit),
 		cmocka_unit_test(a_failed_write_is_told),
 		cmocka_unit_test(the_summary_is_for_people),

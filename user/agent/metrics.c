@@ -44,7 +44,7 @@ static void write_outcomes(const struct ledger *ledger, FILE *file)
 	write_count(file, PREFIX "unknown_process_samples_total",
 		    "Samples, not among the events, of processes that ended before it was known "
 		    "what they run.",
-		    ledger->not_asked);
+		    ledger->unknown.samples);
 	write_count(file, PREFIX "ring_full_total",
 		    "Stacks that had to be sent a second time; no sample is lost by that.",
 		    ledger->ring_full);

@@ -101,18 +101,24 @@ static int write_escaped(const char *text, size_t size, void *file)
 	return 0;
 }
 
-static int write_string(const char *text, FILE *file)
+/* Takes VALUE over; NULL, of what is no text or has no memory, is an error. */
+static int write_json(json_t *value, FILE *file)
 {
-	json_t *string = json_string(text);
+	/* ASCII alone: no browser can take it for another encoding. */
+	const size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_INDENT(2);
 	int error = 0;
 
-	if (!string)
+	if (!value)
 		return -EILSEQ;
-	/* ASCII alone: no browser can take it for another encoding. */
-	if (json_dump_callback(string, write_escaped, file, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
+	if (json_dump_callback(value, write_escaped, file, flags))
 		error = -EINVAL;
-	json_decref(string);
+	json_decref(value);
 	return error;
+}
+
+static int write_string(const char *text, FILE *file)
+{
+	return write_json(json_string(text), file);
 }
 
 static int write_strings(const struct profile *profile, FILE *file)
@@ -265,7 +271,7 @@ static int write_recording(const struct page *page)
 		"\"tells_processes\":%s,\n\"ledger\":",
 		page->profile->start_unix_ns / NS_PER_MS, page->options->threads ? "true" : "false",
 		output__shows_processes(page->profile, page->options) ? "true" : "false");
-	return error ? error : ledger__write_json(&page->profile->ledger, page->file);
+	return error ? error : write_json(ledger__json(&page->profile->ledger), page->file);
 }
 
 static int write_reasons(FILE *file)

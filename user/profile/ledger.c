@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
 #include "base/xalloc.h"
 #include "profile/ledger.h"
+#include "profile/plain_text.h"
 
 static const struct {
 	const char *name, *text;
@@ -94,6 +97,16 @@ static json_t *errors_json(const struct ledger *ledger)
 	return errors;
 }
 
+static json_t *unknown_json(const struct unknown_processes *unknown)
+{
+	json_t *json = json_object();
+
+	for (size_t i = 0; i < UNKNOWN_COMMANDS && unknown->commands[i].samples; i++)
+		json_object_set_new(json, unknown->commands[i].name,
+				    json_integer(unknown->commands[i].samples));
+	return json;
+}
+
 static json_t *periods_json(const struct ledger_periods *periods)
 {
 	const struct count counts[] = {
@@ -107,7 +120,7 @@ static json_t *periods_json(const struct ledger_periods *periods)
 	return json;
 }
 
-static json_t *ledger__json(const struct ledger *ledger)
+json_t *ledger__json(const struct ledger *ledger)
 {
 	const struct count samples[] = {
 		{ "events", ledger->events },
@@ -125,7 +138,7 @@ static json_t *ledger__json(const struct ledger *ledger)
 		{ "unnamed_code_objects", ledger->unnamed_code_objects },
 		{ "ring_full", ledger->ring_full },
 		{ "cpus_not_sampled", ledger->cpus_not_sampled },
-		{ "samples_of_unknown_processes", ledger->not_asked },
+		{ "samples_of_unknown_processes", ledger->unknown.samples },
 		{ "unreadable_processes", ledger->unreadable_processes },
 		{ "untold_processes", ledger->untold },
 		{ "processes_without_room", ledger->crowded },
@@ -136,6 +149,7 @@ static json_t *ledger__json(const struct ledger *ledger)
 	ADD(json, samples);
 	json_object_set_new(json, "errors", errors_json(ledger));
 	ADD(json, others);
+	json_object_set_new(json, "unknown_commands", unknown_json(&ledger->unknown));
 	json_object_set_new(json, "periods", periods_json(&ledger->periods));
 	return json;
 }
@@ -148,10 +162,63 @@ int ledger__write_json(const struct ledger *ledger, FILE *file)
 	if (!json)
 		return -EINVAL;
 	errno = 0;
-	if (json_dumpf(json, file, JSON_INDENT(2)) || fputc('\n', file) == EOF)
+	if (json_dumpf(json, file, JSON_INDENT(2) | JSON_ENSURE_ASCII) || fputc('\n', file) == EOF)
 		error = errno ? -errno : -EIO;
 	json_decref(json);
 	return error;
+}
+
+void unknown_processes__add(struct unknown_processes *unknown, const char *command,
+			    uint64_t samples)
+{
+	char *name;
+	size_t i = 0;
+
+	unknown->samples += samples;
+	if (!command || !samples)
+		return;
+	name = plain_text__of_bytes(command, strlen(command),
+				    UNKNOWN_COMMAND_BYTES - sizeof("..."));
+	while (i < UNKNOWN_COMMANDS && unknown->commands[i].samples &&
+	       strcmp(unknown->commands[i].name, name) != 0)
+		i++;
+	if (i < UNKNOWN_COMMANDS) {
+		snprintf(unknown->commands[i].name, UNKNOWN_COMMAND_BYTES, "%s", name);
+		unknown->commands[i].samples += samples;
+	}
+	free(name);
+}
+
+/* Of the commands that are not SHOWN yet, which has most samples; UNKNOWN_COMMANDS: there is none.
+ */
+static size_t largest_unknown(const struct unknown_processes *unknown, const bool *shown)
+{
+	size_t largest = UNKNOWN_COMMANDS;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < UNKNOWN_COMMANDS; i++) {
+		if (shown[i] || unknown->commands[i].samples <= most)
+			continue;
+		largest = i;
+		most = unknown->commands[i].samples;
+	}
+	return largest;
+}
+
+char *unknown_processes__text(const struct unknown_processes *unknown, size_t count)
+{
+	bool shown[UNKNOWN_COMMANDS] = { false };
+	char *text = xstrdup("");
+
+	for (size_t i; count && (i = largest_unknown(unknown, shown)) < UNKNOWN_COMMANDS; count--) {
+		char *longer = xasprintf("%s%s%s %" PRIu64, text, *text ? ", " : "",
+					 unknown->commands[i].name, unknown->commands[i].samples);
+
+		shown[i] = true;
+		free(text);
+		text = longer;
+	}
+	return text;
 }
 
 /* 1234567 as "1,234,567". */

@@ -23,6 +23,19 @@ struct ledger_periods {
 	uint64_t changes;
 };
 
+#define UNKNOWN_COMMANDS      16
+#define UNKNOWN_COMMAND_BYTES 64
+
+/* Samples of processes that ended before it was known what they ran, and of those that the first
+ * commands of these came to.  Of some no command is known; and there may be more than have room. */
+struct unknown_processes {
+	uint64_t samples;
+	struct {
+		char name[UNKNOWN_COMMAND_BYTES]; /* as printable text, perhaps cut */
+		uint64_t samples;
+	} commands[UNKNOWN_COMMANDS]; /* the unused ones are behind them, and have 0 */
+};
+
 struct ledger {
 	double rate_hz; /* asked for, after the kernel's limit */
 	double duration_s;
@@ -35,7 +48,7 @@ struct ledger {
 	uint64_t ring_full;	       /* definitions that had to be sent again */
 	uint64_t cpus_not_sampled;     /* they went online while sampling */
 	/* Of processes that are followed: */
-	uint64_t not_asked; /* samples of those that ended before it was known what they ran */
+	struct unknown_processes unknown;
 	uint64_t unreadable_processes; /* closed to us, so that nobody knows what they run */
 	uint64_t untold, crowded;      /* not sampled: no room to tell of them, or for them */
 	struct ledger_periods periods;
@@ -54,11 +67,24 @@ bool ledger__adds_up(const struct ledger *ledger);
  * LEDGER's. */
 struct ledger ledger__since(const struct ledger *ledger, const struct ledger *before);
 
+/* Counts SAMPLES of a process that was started as COMMAND, in any bytes; NULL: not known. */
+void unknown_processes__add(struct unknown_processes *unknown, const char *command,
+			    uint64_t samples);
+
+/* "grep 380, sed 12", of at most COUNT commands, those with most samples first; "" where none is
+ * known.  The caller frees. */
+char *unknown_processes__text(const struct unknown_processes *unknown, size_t count);
+
 /* The name of an outcome in the ledger ("frame_fault"), and its text in the profile. */
 const char *outcome__name(enum outcome outcome);
 const char *outcome__text(enum outcome outcome);
 
-/* One JSON object and a newline; 0 or -errno. */
+struct json_t;
+
+/* The ledger as a JSON object, of which the caller has the reference; NULL: no memory. */
+struct json_t *ledger__json(const struct ledger *ledger);
+
+/* The same written in ASCII, and a newline; 0 or -errno. */
 int ledger__write_json(const struct ledger *ledger, FILE *file);
 
 /* One or two lines for people, without a newline at the end; the caller frees. */

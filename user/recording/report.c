@@ -10,6 +10,9 @@
 
 #define HOTTEST 10
 
+/* So many commands of processes that ended before it was known what they are. */
+#define UNKNOWN_SHOWN 3
+
 /* Longer names are of no use on a terminal. */
 #define NAME_BYTES_MAX 400
 
@@ -53,6 +56,18 @@ static void print_function(const struct profile *profile, const struct function_
 	free(name);
 }
 
+/* What is in no stack, for nobody knows whether it ran a Python. */
+static void report_unknown(const struct unknown_processes *unknown)
+{
+	char *commands = unknown_processes__text(unknown, UNKNOWN_SHOWN);
+
+	if (unknown->samples)
+		log__info("%" PRIu64 " samples more are of processes that ended before it was "
+			  "known whether they ran a Python, in no stack%s%s",
+			  unknown->samples, *commands ? ": " : "", commands);
+	free(commands);
+}
+
 void report__profile(const struct profile *profile)
 {
 	uint64_t samples = ledger__samples(&profile->ledger);
@@ -69,9 +84,6 @@ void report__profile(const struct profile *profile)
 		free(totals);
 	}
 	log__info("%s", summary);
-	if (profile->ledger.not_asked)
-		log__info("%" PRIu64 " samples more are of processes that ended before it was "
-			  "known whether they ran a Python: in no stack",
-			  profile->ledger.not_asked);
+	report_unknown(&profile->ledger.unknown);
 	free(summary);
 }

@@ -24,15 +24,16 @@ struct watch {
 	struct images *images;
 	struct thread_states *thread_states;
 	struct watched_table watched;
-	struct named *named; /* until sampling begins */
+	size_t places, set_aside; /* the kernel side's; and those that are not wanted */
+	struct named *named;	  /* until sampling begins */
 	size_t named_count;
 	pid_t first_pid;
 	double cpu_before_s;
 	bool some_ended;
-	uint64_t waited;     /* samples that came before it was known that they were a Python's */
-	uint64_t not_asked;  /* samples of what ended before it was known what it is */
-	uint64_t unreadable; /* processes that are closed to us */
-	uint64_t untold, crowded; /* what was taken note of, of the sampler's */
+	uint64_t waited; /* samples that came before it was known that they were a Python's */
+	struct unknown_processes unknown; /* what ended before it was known what it is */
+	uint64_t unreadable;		  /* processes that are closed to us */
+	uint64_t untold, crowded;	  /* what was taken note of, of the sampler's */
 	uint64_t threadless;
 	int64_t note_ns, note_wait_ns, ask_ns;
 	int64_t describe_ns;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "processes/command_name.h"
 #include "target/deputy.h"
 #include "watch/choice.h"
 #include "watch/command.h"
@@ -29,12 +30,14 @@
 #define NOTE_NS	    (100 * NS_PER_MS)
 #define NOTE_NS_MAX (10 * NS_PER_S)
 
-struct watch *watch__new(enum following following, const struct process_filter *filter)
+struct watch *watch__new(enum following following, const struct process_filter *filter,
+			 size_t places)
 {
 	struct watch *watch = xcalloc(1, sizeof(*watch));
 
 	watch->following = following;
 	watch->filter = filter;
+	watch->places = places;
 	return watch;
 }
 
@@ -196,6 +199,14 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 	return watched;
 }
 
+/* It has its PARENT's memory, of which it is not known yet what it is. */
+static void look_at_child(struct watch *watch, struct watched *child, const struct watched *parent)
+{
+	if (!child->command && parent && parent->command)
+		child->command = xstrdup(parent->command);
+	watched__look_at(&watch->watched, child, now_ns());
+}
+
 static void note_fork(struct watch *watch, const struct process_record *record)
 {
 	struct watched *child = watched_of(watch, record);
@@ -211,7 +222,7 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 	else if (record->state == TARGET_OTHER)
 		finding__leave_out(watch, child);
 	else
-		watched__look_at(&watch->watched, child, now_ns());
+		look_at_child(watch, child, parent);
 }
 
 /* Whether what /proc has of WATCHED is another one's by now: of what has ended, the kernel side
@@ -268,6 +279,9 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 	} else if (record->state == TARGET_OTHER) {
 		finding__leave_out(watch, watched);
 	} else {
+		free(watched->command);
+		watched->command =
+			command_name__of(record->arguments, record->argument_bytes, NULL);
 		watched__ask(&watch->watched, watched, record, now_ns());
 	}
 }
@@ -290,7 +304,8 @@ static void note_end(struct watch *watch, const struct process_record *record)
 
 	if (record->state == TARGET_WAITING || record->state == TARGET_LOADING ||
 	    record->state == TARGET_UNTOLD)
-		watch->not_asked += record->waiting;
+		unknown_processes__add(&watch->unknown, watched ? watched->command : NULL,
+				       record->waiting);
 	if (!watched) {
 		deputy__forget(record->pid);
 		return;
@@ -510,6 +525,7 @@ void watch__take_rates(struct watch *watch)
 
 void watch__end(struct watch *watch)
 {
+	deputy__give_up();
 	finding__name_unknown(watch);
 	describe_all(watch);
 }
@@ -517,7 +533,7 @@ void watch__end(struct watch *watch)
 void watch__account(const struct watch *watch, struct ledger *ledger)
 {
 	ledger->events += watch->waited;
-	ledger->not_asked = watch->not_asked;
+	ledger->unknown = watch->unknown;
 	ledger->unreadable_processes = watch->unreadable;
 	ledger->untold = sampler__untold(watch->sampler);
 	ledger->crowded = sampler__crowded(watch->sampler);

@@ -55,6 +55,7 @@ struct target_process *watched__remove(struct watched_table *table, struct watch
 	HASH_DELETE(by_pid, table->by_pid, watched);
 	target__free(watched->unwanted);
 	free(watched->files);
+	free(watched->command);
 	free(watched);
 	return target;
 }

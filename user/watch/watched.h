@@ -31,6 +31,7 @@ struct watched {
 	struct asked_file *files;
 	size_t file_count, file_capacity;
 	unsigned int halvings; /* of its rate, as the kernel has it */
+	char *command;	       /* what it was started as, in short; NULL: not told */
 	bool is_other;	       /* what it mapped when it was looked at last was no Python */
 	bool is_gone;	       /* it was not there any more when it was looked at last */
 	bool warned;
