@@ -32,6 +32,7 @@ Load = collections.namedtuple("Load", "processes threads stacks busy starts rate
 BASE = Load(processes=32, threads=10, stacks=16, busy=0.5, starts=0, rate=99)
 WHOLE = BASE._replace(processes=500, starts=100)
 AGENT_RATE = 19
+LONG = 5
 
 DOUBLED = {
     "processes": [BASE._replace(processes=32 << i, threads=1) for i in range(5)],
@@ -49,7 +50,8 @@ TEXT = """\
 
 Made by `make bench-scale` on %(date)s: %(cpus)d CPUs, Linux %(kernel)s. Forked Pythons whose threads
 sleep most of the time, and together work half a second a second, in so many ways (stacks without their
-threads). *CPU*: the profiler's own, of one core, in the window after its first %(settling)d s.
+threads). *CPU*: the profiler's own, of one core, in the window after its first %(settling)d s; in the last
+line after its first %(long)d s, when it has seen most of these processes work.
 *Followed*: what forks, execs, mappings and ends cost in the kernel, of one core. *A sample*: the walk in
 the kernel. *Memory*: at most.
 
@@ -213,17 +215,18 @@ def main():
     settling, seconds = (2, 3) if arguments.quick else (4, 6)
     loads = [load for name, doubled in DOUBLED.items() for load in doubled
              if name in (arguments.only or DOUBLED)]
+    loads = [(load, 1) for load in loads]
     if "all" in (arguments.only or ["all"]):
-        loads.append(WHOLE)
+        loads += [(WHOLE, 1), (WHOLE, LONG)]
     found = []
     print("  ".join(HEAD))
     with kernel_cost.statistics():
-        for load in loads:
-            found.append(measure(load, settling, seconds))
+        for load, times in loads:
+            found.append(measure(load, times * settling, times * seconds))
             print("  ".join(line(found[-1])), flush=True)
         other = measure_others(seconds)
         # Some windows, whose ends cost most.
-        agent = measure_agent(5 * settling, 10 * seconds)
+        agent = measure_agent(LONG * settling, 2 * LONG * seconds)
     print("a sample of no Python: %.0f ns" % other)
     print("the agent: %(agent_cpu).2f %% of all CPUs, %(agent_walk).2f %% in the kernel, "
           "%(agent_memory).0f MiB" % agent)
@@ -231,7 +234,8 @@ def main():
     if arguments.quick or arguments.only:
         return
     text = TEXT % {"date": time.strftime("%Y-%m-%d"), "cpus": len(os.sched_getaffinity(0)),
-                   "kernel": os.uname().release, "settling": settling, "other": other,
+                   "kernel": os.uname().release, "settling": settling,
+                   "long": LONG * settling, "other": other,
                    "table": results.table([HEAD] + [line(figures) for figures in found]), **agent}
     results.keep_part(os.path.join(HERE, "RESULTS.md"), text)
 
