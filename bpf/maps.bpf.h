@@ -86,13 +86,14 @@ struct walk {
 	/* The walk over the frames. */
 	struct frame_words words;
 	__u64 frame;
+	__u64 innermost; /* of the frames that are walked */
 	__u64 cframe;	 /* of the activation of the eval loop that the walk began in */
 	__u64 caller;	 /* the frame that called this activation ... */
 	__u64 proving;	 /* ... until it is proved that the walk leads there */
 	__u64 refuted;	 /* it was found that it leads elsewhere */
 	__u64 nearest;	 /* activation above, when the walk is to begin there */
-	__u64 generator; /* object of the innermost frame, where that is not linked ... */
-	__u64 resumer;	 /* ... a frame that resumes it ... */
+	__u64 generator; /* object of the innermost frame, where that is not linked, 0: none ... */
+	__u64 resumer;	 /* ... a frame that resumes or calls it ... */
 	__u64 entry;	 /* ... the interpreter's own frame of this activation */
 	__u32 resumers;	 /* how many of the registers' frames do, and ... */
 	__u32 running;	 /* ... how many may run */

@@ -34,6 +34,11 @@
  *   in its place and was called from the same frame: that one lies above the data
  *   stack's top now.  (A frame that returns to Python lies there for a moment as
  *   well, but did not enter from C.)
+ * - In 3.12, a call from Python to Python that has the new frame as the innermost, but not linked:
+ *   its link is still that of the frame that was there before.  Where this one was called from C,
+ *   that is to an interpreter's own frame of an activation that has ended, which C code has written
+ *   over since, so that it may look like one of Python's.  But those of the data stack are called
+ *   from below.
  * - A generator that yields loses its link to its caller, perhaps before it is no
  *   longer the thread's frame.  From 3.11 on a stack begins with a frame that
  *   entered from C, so such a stack is known to be incomplete.
@@ -245,6 +250,24 @@ static __always_inline bool is_proved(struct walk *walk, __u64 start, const stru
 	return !role->by_thread || walk->depth || !is_popped(walk, start);
 }
 
+/* Where a chunk of the data stack has its first frame, at most. */
+#define CHUNK_HEAD_BYTES 40
+
+/* Whether the frame at START, which the innermost one's link leads to, cannot have called that:
+ * both say that they lie in the data stack. */
+static __always_inline bool is_stray(const struct walk *walk, __u64 start,
+				     const struct frame_role *role)
+{
+	__u64 chunk, depth;
+
+	if (!walk->proving || walk->depth != 1 || !walk->words.internal_is_entry ||
+	    !walk->by_thread || !role->by_thread)
+		return false;
+	chunk = tstate_field(walk, walk->layout.tstate_datastack_chunk);
+	depth = walk->innermost - chunk;
+	return depth > CHUNK_HEAD_BYTES && depth < CHUNK_BYTES && start - chunk >= depth;
+}
+
 /* Ends the walk with OUTCOME; one that has not proved itself has seen nothing. */
 static __always_inline int fail(struct walk *walk, __u32 outcome)
 {
@@ -343,6 +366,8 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 			return fail(walk, OUTCOME_FRAME_UNLINKED);
 		}
 	}
+	if (is_stray(walk, start, &role))
+		return fail(walk, OUTCOME_FRAME_UNLINKED);
 	walk->at_root = role.entry;
 	walk->by_thread = role.by_thread;
 	if (role.internal) {
@@ -408,6 +433,7 @@ __noinline int walk_frames(__u32 cpu)
 		return 0;
 	walk->depth = 0;
 	walk->hash = walk->hash_seed;
+	walk->innermost = walk->frame;
 	return walk_on(cpu);
 }
 

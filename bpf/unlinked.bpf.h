@@ -21,6 +21,10 @@
  *
  * It has to be the only one, and to prove that it leads to where the activation was
  * called from.
+ *
+ * So it is with a call from Python to Python, whose frame is the innermost for up to ten
+ * instructions before it has its link.  Nothing of the call has run, and the caller's
+ * frame is in a register, too: the one of this activation that may run.
  */
 #ifndef UNLINKED_BPF_H
 #define UNLINKED_BPF_H
@@ -56,7 +60,8 @@ static __always_inline bool may_run(struct walk *walk, __u64 frame)
 	       !(frame_role(walk, 0).by_thread && is_popped(walk, frame));
 }
 
-/* Weighs whether register I points to what resumed walk->generator. */
+/* Weighs whether register I points to what resumed walk->generator, or, where that is 0, to what
+ * called the innermost frame. */
 __noinline int weigh_register(__u32 cpu, __u32 i)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -67,16 +72,16 @@ __noinline int weigh_register(__u32 cpu, __u32 i)
 		return 0;
 	frame = walk->registers[i];
 	size = walk->layout.frame_bytes;
-	if (frame == walk->generator + walk->layout.generator_frame || frame == walk->caller ||
-	    frame == walk->resumer || frame == walk->entry || frame % sizeof(__u64) ||
-	    size > BLOCK_BYTES || !read_user(walk->block, size, frame))
+	if (frame == walk->innermost || frame == walk->caller || frame == walk->resumer ||
+	    frame == walk->entry || frame % sizeof(__u64) || size > BLOCK_BYTES ||
+	    !read_user(walk->block, size, frame))
 		return 0;
 	if (frame_role(walk, 0).internal) {
 		if (frame_word(walk, 0, walk->words.previous) == walk->caller)
 			walk->entry = frame;
 	} else if (may_run(walk, frame)) {
 		walk->running++;
-		if (resumes(walk, frame, walk->generator)) {
+		if (!walk->generator || resumes(walk, frame, walk->generator)) {
 			walk->resumers++;
 			walk->resumer = frame;
 		}
@@ -100,19 +105,32 @@ static __always_inline bool is_generator_alone(const struct walk *walk)
 	       !walk->at_root && !walk->by_thread;
 }
 
-/* Walks the stack of what resumes the generator whose frame, at FRAME, is the innermost. */
-static __always_inline void walk_resumer(struct walk *walk, __u32 cpu, __u64 frame)
+/* Whether the innermost frame is one of the data stack that has not begun. */
+static __always_inline bool is_beginning(struct walk *walk)
 {
-	walk->generator = frame - walk->layout.generator_frame;
+	__u32 size = walk->layout.frame_bytes;
+
+	return walk->words.internal_is_entry && size <= BLOCK_BYTES &&
+	       read_user(walk->block, size, walk->innermost) && frame_role(walk, 0).by_thread &&
+	       frame_position(walk, 0, frame_word(walk, 0, walk->words.code)) < 0;
+}
+
+/* Walks the stack of what resumes GENERATOR, or, where that is 0, of what calls the innermost
+ * frame.
+ */
+static __always_inline void walk_resumer(struct walk *walk, __u32 cpu, __u64 generator)
+{
+	walk->generator = generator;
 	walk->resumer = 0;
 	walk->resumers = 0;
 	walk->running = 0;
 	walk->entry = 0;
+	walk->frame = 0;
 	for (__u32 i = 0; i < REGISTERS; i++)
 		weigh_register(cpu, i);
 	if (walk->resumers == 1)
 		walk->frame = walk->resumer;
-	else if (!walk->running && is_suspended(walk))
+	else if (generator && !walk->running && is_suspended(walk))
 		walk->frame = walk->entry;
 	if (walk->frame)
 		walk_frames(cpu);
@@ -132,19 +150,28 @@ static __always_inline void walk_callers(struct walk *walk, __u32 cpu)
 	}
 }
 
+/* Walks the stack of what the innermost frame was called from. */
+static __always_inline void walk_linked(struct walk *walk, __u32 cpu)
+{
+	if (is_generator_alone(walk)) {
+		walk_resumer(walk, cpu, walk->innermost - walk->layout.generator_frame);
+		return;
+	}
+	walk->resumers = 0;
+	if (is_beginning(walk))
+		walk_resumer(walk, cpu, 0);
+	/* It may be one of several that called, and not an activation that is not linked. */
+	if (walk->outcome == OUTCOME_FRAME_ENTERING && walk->resumers <= 1)
+		walk_callers(walk, cpu);
+}
+
 /* Walks the stack of a thread whose innermost frame is walk->frame. */
 static __always_inline void walk_python(struct walk *walk, __u32 cpu,
 					struct bpf_perf_event_data *context)
 {
-	__u64 innermost = walk->frame;
-
 	walk_frames(cpu);
-	if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context)) {
-		if (is_generator_alone(walk))
-			walk_resumer(walk, cpu, innermost);
-		else
-			walk_callers(walk, cpu);
-	}
+	if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context))
+		walk_linked(walk, cpu);
 	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
 		walk->depth = 0;
 		walk->hash = walk->hash_seed;
