@@ -157,7 +157,7 @@ $(OUTPUT)/fuzz/fuzz_settings: FUZZ_WRAPPED += fopen store__open store__close
 $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access
 $(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await \
 	awaited remove has has_told has_untold claim holds know_python know_other) \
-	$(addprefix sampler__,targets follow sees_mappings untold crowded outcomes find_kernel_pid) \
+	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid) \
 	process_list__read process__inspect identity__read identity__read_again target__look
 
 $(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \

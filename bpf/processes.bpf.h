@@ -10,7 +10,8 @@
  * where in memory what is needed lies.  So the second process of a binary is walked as
  * soon as it has loaded that, without waiting for user space; a file that is not known
  * yet is told to user space, and the samples meanwhile are counted until it is clear
- * whether they were a Python's.
+ * whether they were a Python's.  Where not every process is wanted, user space asks about
+ * what is walked already, and takes back the samples of the others.
  *
  * The kernel reports mappings to perf in one function, of which this takes note.  What
  * user space is told comes through the ring buffer, in order with the definitions of
@@ -27,10 +28,6 @@
 
 /* Set by user space before any process is followed. */
 enum following following;
-
-/* A process that maps a known file is a target at once; else user space has to say whether it is
- * wanted. */
-bool adopting;
 
 /* A page's size, as a power of two. */
 __u32 page_shift;
@@ -230,7 +227,7 @@ static __always_inline void take_program(struct target *target, const struct fil
 	const struct known_file *known = bpf_map_lookup_elem(&known_files, file);
 
 	target->state = TARGET_WAITING;
-	if (known && known->target.state == TARGET_PYTHON && adopting)
+	if (known && known->target.state == TARGET_PYTHON)
 		take_image(target, known, program_start(memory) - known->text_address);
 	else if (known && known->target.state == TARGET_OTHER)
 		target->state = TARGET_OTHER;
@@ -314,7 +311,7 @@ static __always_inline void take_mapping(struct task_struct *task, struct mm_str
 	struct process_record *record;
 	struct target target = { 0 };
 
-	if (known && adopting && offset == known->text_offset) {
+	if (known && offset == known->text_offset) {
 		take_image(&target, known, start - known->text_address);
 		target.state = complete ? TARGET_PYTHON : TARGET_LOADING;
 	} else {

@@ -3,13 +3,16 @@
 
 import gzip
 import os
+import signal
 import subprocess
 import time
 
 import pytest
 
 from agents import wait_for
-from conftest import PATIENCE, children_of
+from conftest import PATIENCE, children_of, missing
+from embedding import dependencies
+from pythons import own_pythons
 from test_following import by_process, count
 
 pytestmark = pytest.mark.timed
@@ -66,6 +69,93 @@ class TestUserIsGivenUp:
         with gzip.open(output) as file:
             content = file.read()
         assert USER in content and b"root" in content
+
+
+class TestKnownFile:
+    """What runs it is walked from its exec on, and whether it is wanted is asked meanwhile."""
+
+    RATE = 997
+    COUNT = 40
+    ONE_FILE = ("import os, sys, time\n"
+                "def spin(seconds):\n"
+                "    end = time.process_time() + seconds\n"
+                "    while time.process_time() < end: sum(range(100))\n"
+                "for words in sys.argv[1:]:\n"
+                "    uid, seconds = words.split(':')\n"
+                "    os.setuid(int(uid))\n"
+                "    spin(float(seconds))\n")
+
+    @pytest.fixture
+    def shell(self, tmp_path):
+        """shell(TEXT): one that waits for a line, then makes the file of $python known and runs TEXT; there
+        are the scripts wanted.py and unwanted.py."""
+        pythons = [python for python in own_pythons() if "libpython" not in dependencies(python.path)]
+        if not pythons:
+            missing("Python that is one file")
+        running = []
+        for name in ("wanted.py", "unwanted.py"):
+            (tmp_path / name).write_text(self.ONE_FILE)
+
+        def start(text):
+            script = "read line; run() { name=$1; shift; %s -S -E $name \"$@\"; }; run unwanted.py 0:0.3; %s" % (
+                pythons[-1].path, text)
+            running.append(subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, cwd=str(tmp_path)))
+            return running[0]
+
+        yield start
+        for process in running:
+            process.kill()
+            process.wait()
+
+    def record(self, profile, shell, *options, meanwhile=lambda run: None):
+        """Of the scripts wanted.py, as {pid: stacks}, while SHELL runs to its end."""
+        run = profile.start("-a", "-r", self.RATE, *options)
+        run.wait_sampling()
+        shell.stdin.write(b"\n")
+        shell.stdin.close()
+        meanwhile(run)
+        shell.wait(PATIENCE)
+        run.interrupt().load()
+        commands = {frames[0].label for frames, _ in run.stacks}
+        assert not any("unwanted.py" in command for command in commands)
+        assert "does not add up" not in run.stderr
+        assert run.ledger["lost"] == 0
+        return run, by_process(run)
+
+    def test_short_ones(self, profile, shell):
+        """All of them, and all of each."""
+        run, processes = self.record(profile, shell(
+            "for i in $(seq %d); do run wanted.py 0:0.003; run unwanted.py 0:0.003; done" % self.COUNT),
+            "--comm", "wanted.py")
+        assert len(processes) >= 0.95 * self.COUNT
+        assert run.ledger["errors"]["not_known_yet"] <= 0.02 * run.samples
+        assert "wanted.py" not in run.ledger["unknown_commands"]
+        assert run.ledger["events"] == run.samples
+
+    def test_what_is_wanted_later(self, profile, shell):
+        """The same stack before and after."""
+        seconds = 1.5
+        run, processes = self.record(profile, shell("run wanted.py 0:0.05 %d:%g" % (UID, seconds)), "--uid", UID)
+        (stacks,) = processes.values()
+        assert 0.8 * (seconds - 0.4) * self.RATE < count(stacks, "spin") < 1.1 * (seconds + 0.05) * self.RATE
+
+    def whose_is_gone(self, profile, shell, *options):
+        def sleep_through_it(run):
+            time.sleep(1)
+            run.process.send_signal(signal.SIGSTOP)
+            shell.wait(PATIENCE)
+            run.process.send_signal(signal.SIGCONT)
+        return self.record(profile, shell, *options, meanwhile=sleep_through_it)
+
+    def test_what_is_gone_before_it_is_asked(self, profile, shell):
+        run, processes = self.whose_is_gone(profile, shell("sleep 1; run wanted.py 0:0.1"), "--uid", UID)
+        assert not processes
+        assert run.ledger["samples_of_unknown_processes"] > 0.05 * self.RATE
+
+    def test_what_is_gone_is_known_by_its_words(self, profile, shell):
+        run, processes = self.whose_is_gone(profile, shell("sleep 1; run wanted.py 0:0.1"), "--comm", "wanted.py")
+        (stacks,) = processes.values()
+        assert sum(samples for _, samples in stacks) > 0.05 * self.RATE
 
 
 class TestFewPlaces:

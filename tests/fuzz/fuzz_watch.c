@@ -180,6 +180,11 @@ WRAP(int, sampler__follow, struct sampler *sampler)
 	return 0;
 }
 
+WRAP(void, sampler__begin_epoch, struct sampler *sampler)
+{
+	(void)sampler;
+}
+
 WRAP(bool, sampler__sees_mappings, const struct sampler *sampler)
 {
 	(void)sampler;
@@ -238,7 +243,12 @@ WRAP(int, process__inspect, pid_t pid, struct process *process)
 WRAP(int, identity__read, pid_t pid, struct identity *identity)
 {
 	(void)pid;
-	*identity = (struct identity){ .short_name = xstrdup("fuzzed") };
+	*identity = (struct identity){ 0 };
+	if (input__number(&input, 1) % 2)
+		return -ESRCH;
+	identity->short_name = xstrdup("fuzzed");
+	identity->user = xstrdup("somebody");
+	identity->uid = input__number(&input, 1) % 2;
 	return 0;
 }
 
@@ -247,6 +257,7 @@ WRAP(int, identity__read_again, pid_t pid, uint64_t start_time, enum identify wh
 {
 	(void)pid, (void)start_time, (void)what;
 	identity->start_time = 1 + input__number(&input, 1) % 2;
+	identity->uid = input__number(&input, 1) % 2;
 	return 0;
 }
 
@@ -268,7 +279,7 @@ static void check_tables(const struct watch *watch)
 {
 	const struct watched_table *table = &watch->watched;
 	const struct watched *watched;
-	size_t due = 0, to_look_at = 0;
+	size_t due = 0, to_look_at = 0, set_aside = 0;
 
 	CHECK(HASH_COUNT(table->all) <= PIDS);
 	CHECK(HASH_CNT(by_pid, table->by_pid) == HASH_COUNT(table->all));
@@ -278,12 +289,16 @@ static void check_tables(const struct watch *watch)
 		CHECK(watched->file_count <= FILES_MAX);
 		CHECK(!watched->target || watched->target->key.serial == watched->key.serial);
 		CHECK(!watched->target || !watched->target->ended);
-		CHECK(!watched->target || watched->look_ns == INT64_MAX);
+		CHECK(!watched->target || watched->look_ns == INT64_MAX ||
+		      !process_filter__is_empty(watch->filter));
+		CHECK(!watched->target || !watched->unwanted);
+		set_aside += watched->unwanted != NULL;
 		to_look_at += watched->look_ns != INT64_MAX;
 	}
 	for (watched = table->due; watched; watched = watched->next)
 		due++;
 	CHECK(due == to_look_at);
+	CHECK(set_aside == watch->set_aside);
 }
 
 /* What the kernel has of a process is what it tells, mostly. */
@@ -371,6 +386,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	input = (struct input){ bytes, size };
 	memory__set(bytes, size, 0);
 	kernel.sees_mappings = input__number(&input, 1) % 2;
+	if (input__number(&input, 1) % 2)
+		CHECK(!process_filter__add(&filter, "uid", "1"));
 	watch = watch__new(input__number(&input, 1) % 3, &filter, PIDS);
 	CHECK(!watch__open(watch, NULL, 0));
 	CHECK(!watch__begin(watch, NULL, symbolizer, counts, now_ns()));
@@ -384,5 +401,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	symbolizer__free(symbolizer);
 	profile__free(profile);
 	watch__free(watch);
+	process_filter__free(&filter);
 	return 0;
 }

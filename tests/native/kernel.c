@@ -186,10 +186,9 @@ void kernel__know_file(const struct file_key *key, const struct known_file *file
 	update(&maps[KNOWN_FILES], key, file);
 }
 
-void kernel__follow(__u32 how, bool at_once)
+void kernel__follow(__u32 how)
 {
 	following = how;
-	adopting = at_once;
 	page_shift = 12;
 }
 

@@ -103,7 +103,7 @@ const struct target *kernel__target(__u32 tgid);
 /* Tells what a mapped file holds, and which processes are followed (enum following), and whether
  * what maps a known file is a target AT_ONCE. */
 void kernel__know_file(const struct file_key *key, const struct known_file *file);
-void kernel__follow(__u32 how, bool at_once);
+void kernel__follow(__u32 how);
 
 /* What processes do. */
 void kernel__fork(__u32 parent, __u32 child, struct mm_struct *mm);

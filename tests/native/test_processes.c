@@ -37,7 +37,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	kernel__load(1);
-	kernel__follow(FOLLOW_ALL, true);
+	kernel__follow(FOLLOW_ALL);
 	return 0;
 }
 
@@ -240,7 +240,7 @@ static void a_stranger_is_not_followed_among_children(void **state)
 {
 	(void)state;
 	know_python();
-	kernel__follow(FOLLOW_CHILDREN, true);
+	kernel__follow(FOLLOW_CHILDREN);
 	kernel__exec(STRANGE, &after, &file);
 	map_file(STRANGE, &after);
 	assert_null(kernel__target(STRANGE));
@@ -250,7 +250,7 @@ static void a_child_that_runs_no_python_is_followed(void **state)
 {
 	(void)state;
 	know_other(TARGET_OTHER);
-	kernel__follow(FOLLOW_CHILDREN, true);
+	kernel__follow(FOLLOW_CHILDREN);
 	kernel__add_target(PARENT, 0x1234, 2, 0);
 	kernel__fork(PARENT, CHILD, &before);
 	kernel__exec(CHILD, &after, &file);
@@ -294,16 +294,6 @@ static void what_is_mapped_in_an_exec_is_complete_with_it(void **state)
 	assert_int_equal(kernel__target(STRANGE)->state, TARGET_PYTHON);
 	assert_int_equal(last_record()->event, PROCESS_EXECUTED);
 	assert_int_equal(last_record()->serial, last_record()[-1].serial);
-}
-
-/* Where user space chooses, each is asked about. */
-static void nothing_is_taken_at_once_where_it_is_chosen(void **state)
-{
-	(void)state;
-	know_python();
-	kernel__follow(FOLLOW_ALL, false);
-	kernel__exec(STRANGE, &after, &file);
-	assert_int_equal(kernel__target(STRANGE)->state, TARGET_WAITING);
 }
 
 /* From the moment at which it has other memory, what was known of it is not true. */
@@ -370,7 +360,7 @@ static void it_does_before_the_ring_is_full(void **state)
 static void an_end_that_may_end_the_run_wakes(void **state)
 {
 	(void)state;
-	kernel__follow(FOLLOW_CHILDREN, true);
+	kernel__follow(FOLLOW_CHILDREN);
 	kernel__add_target(PARENT, 0x1234, 0, 0);
 	kernel__end(PARENT);
 	assert_int_equal(kernel.wakings, 1);
@@ -404,7 +394,6 @@ int main(void)
 		TEST(a_child_that_runs_no_python_is_followed),
 		TEST(a_known_library_is_walked_from_its_mapping_on),
 		TEST(what_is_mapped_in_an_exec_is_complete_with_it),
-		TEST(nothing_is_taken_at_once_where_it_is_chosen),
 		TEST(what_has_called_exec_is_not_walked_as_before),
 		TEST(equal_numbers_are_told_apart),
 		TEST(what_nothing_waits_for_wakes_nobody),

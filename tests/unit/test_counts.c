@@ -280,14 +280,85 @@ static void leaves_nothing_at_the_end(void **state)
 	assert_int_equal(counted(bench, "one"), 6);
 }
 
+static uint64_t define(const struct bench *bench, uint64_t serial)
+{
+	const struct definition definition = { .serial = serial };
+
+	return bench->sampler.sink.define(bench->sampler.sink.context, &definition);
+}
+
+static struct ledger account(const struct bench *bench, uint64_t events)
+{
+	struct ledger ledger = { .events = events };
+
+	counts__account(bench->counts, &ledger);
+	return ledger;
+}
+
+static void takes_back_what_is_left_out(void **state)
+{
+	const struct sampler_sink *sink;
+	struct bench *bench = *state;
+	struct ledger ledger;
+
+	sink = &bench->sampler.sink;
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
+	counts__leave_out(bench->counts, 6, LEFT_UNKNOWN);
+	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON);
+	sink->count(sink->context, define(bench, 6), 20, OUTCOME_NO_PYTHON);
+	sink->count(sink->context, define(bench, 7), 40, OUTCOME_PYTHON);
+	settle(bench, (uint64_t[]){ 1, 0, 0 }, nothing, false, no_doubt);
+	ledger = account(bench, 71);
+	assert_int_equal(ledger.events, 41);
+	assert_int_equal(ledger.lost, 40);
+	assert_int_equal(ledger.unknown.samples, 20);
+	assert_int_equal(bench->profile->sample_count, 1);
+}
+
+/* In what was defined before, too, through a compaction. */
+static void takes_back_no_more_of_what_is_taken_in(void **state)
+{
+	const struct sampler_sink *sink;
+	struct bench *bench = *state;
+	uint64_t name;
+
+	sink = &bench->sampler.sink;
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
+	name = define(bench, 5);
+	settle(bench, nothing, nothing, false, no_doubt);
+	counts__compact(bench->counts, &bench->sampler);
+	assert_int_equal(define(bench, 5), name);
+	sink->count(sink->context, name, 10, OUTCOME_PYTHON);
+	counts__take_in(bench->counts, 5);
+	sink->count(sink->context, define(bench, 5), 20, OUTCOME_PYTHON);
+	assert_int_equal(account(bench, 30).events, 20);
+	assert_int_equal(account(bench, 30).lost, 20);
+}
+
+/* Nothing of it can come by then. */
+static void forgets_what_is_left_out(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t name;
+
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
+	name = define(bench, 5);
+	settle(bench, nothing, nothing, false, no_doubt);
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
+	settle(bench, nothing, nothing, false, no_doubt);
+	assert_int_equal(define(bench, 5), name);
+	settle(bench, nothing, nothing, false, no_doubt);
+	assert_int_not_equal(define(bench, 5), name);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(names_what_was_checked),
-		TEST(waits_with_what_came_meanwhile),
-		TEST(keeps_it_through_a_compaction),
-		TEST(leaves_nothing_at_the_end),
+		TEST(names_what_was_checked),	     TEST(waits_with_what_came_meanwhile),
+		TEST(keeps_it_through_a_compaction), TEST(leaves_nothing_at_the_end),
+		TEST(takes_back_what_is_left_out),   TEST(takes_back_no_more_of_what_is_taken_in),
+		TEST(forgets_what_is_left_out),
 	};
 #undef TEST
 

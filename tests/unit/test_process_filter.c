@@ -15,15 +15,16 @@ static const struct identity web = {
 	.short_name = "gunicorn",
 	.comm = "python3",
 	.uid = 1000,
+	.user = "web",
 	.cgroups = "4:memory:/batch\n0::/kubepods/pod1/" ID "\n",
 	.cgroup = "/kubepods/pod1/" ID,
 	.container_id = ID,
 };
 
 /* Nothing is known but who runs it. */
-static const struct identity dark = { .uid = 7 };
+static const struct identity dark = { .uid = 7, .user = "7" };
 
-static const struct identity named = { .container_id = "feed5", .uid = 7 };
+static const struct identity named = { .container_id = "feed5", .uid = 7, .user = "7" };
 
 /* A filter of KIND, TEXT and so on, up to NULL. */
 static struct process_filter make(const char *kind, ...)
@@ -101,7 +102,7 @@ static void test_container(void **state)
 
 static void test_uid(void **state)
 {
-	static const struct identity roots = { .uid = 0 };
+	static const struct identity roots = { .uid = 0, .user = "root" };
 
 	(void)state;
 	assert_true(wants(make("uid", "1000", NULL), &web));
@@ -135,6 +136,34 @@ static void test_excluded(void **state)
 	assert_false(wants(make("comm", "gunicorn", "exclude", "uid=1000", NULL), &web));
 	assert_true(wants(make("exclude", "comm=*", "exclude", "cgroup=/", NULL), &dark));
 	assert_true(wants(make("exclude", "comm=a=b", NULL), &web));
+}
+
+/* What has ended before it was read is known by the words that it was started with. */
+static void test_ended(void **state)
+{
+	const struct identity ended = { .short_name = "job.py" };
+	const struct {
+		const char *kind, *text;
+		bool wants, can_tell;
+	} cases[] = {
+		{ "comm", "job*", true, true },	     { "comm", "python*", false, false },
+		{ "uid", "0", false, false },	     { "cgroup", "/", false, false },
+		{ "exclude", "uid=0", true, false }, { "exclude", "comm=job*", false, false },
+	};
+	struct process_filter filter = { 0 };
+
+	(void)state;
+	assert_true(process_filter__can_tell(&filter, &ended));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		filter = make(cases[i].kind, cases[i].text, NULL);
+		assert_int_equal(process_filter__wants(&filter, &ended), cases[i].wants);
+		assert_int_equal(process_filter__can_tell(&filter, &ended), cases[i].can_tell);
+		assert_true(process_filter__can_tell(&filter, &web));
+		process_filter__free(&filter);
+	}
+	filter = make("comm", "job*", "uid", "0", NULL);
+	assert_false(process_filter__can_tell(&filter, &ended));
+	process_filter__free(&filter);
 }
 
 static void check_refused(const char *kind, const char *text, const char *error)
@@ -182,7 +211,8 @@ int main(void)
 		cmocka_unit_test(test_none),	 cmocka_unit_test(test_comm),
 		cmocka_unit_test(test_cgroup),	 cmocka_unit_test(test_container),
 		cmocka_unit_test(test_uid),	 cmocka_unit_test(test_several),
-		cmocka_unit_test(test_excluded), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_excluded), cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

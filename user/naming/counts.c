@@ -5,12 +5,19 @@
 #include "naming/counts.h"
 #include "naming/tally.h"
 
-#define NO_NAME UINT64_MAX
+/* What stands for no stack of the profile. */
+#define NO_NAME	       UINT64_MAX /* of no known process: never happens, and never a guess */
+#define UNWANTED       (UINT64_MAX - 1)
+#define UNKNOWN	       (UINT64_MAX - 2)
+#define IS_STACK(name) ((name) < UNKNOWN)
 
 struct counts {
 	struct profile *profile;
 	struct symbolizer *symbolizer;
 	struct tally *tally;
+	struct left_out *left_out;
+	uint64_t taken_back[OUTCOME_COUNT]; /* of what is left out ... */
+	uint64_t unknown;		    /* ... of these, of what is for want of knowledge */
 	uint64_t unnamed;
 };
 
@@ -21,6 +28,7 @@ struct counts *counts__new(struct profile *profile, struct symbolizer *symbolize
 	counts->profile = profile;
 	counts->symbolizer = symbolizer;
 	counts->tally = tally__new();
+	counts->left_out = left_out__new();
 	return counts;
 }
 
@@ -29,6 +37,7 @@ void counts__free(struct counts *counts)
 	if (!counts)
 		return;
 	tally__free(counts->tally);
+	left_out__free(counts->left_out);
 	free(counts);
 }
 
@@ -45,11 +54,25 @@ static uint64_t name_of(uint32_t thread, uint32_t stack)
 	return (uint64_t)thread << 32 | stack;
 }
 
+void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why)
+{
+	left_out__add(counts->left_out, serial, why);
+}
+
+void counts__take_in(struct counts *counts, uint64_t serial)
+{
+	left_out__take_in(counts->left_out, serial);
+}
+
 static uint64_t define_stack(void *context, const struct definition *definition)
 {
+	static const uint64_t left[] = { [LEFT_UNWANTED] = UNWANTED, [LEFT_UNKNOWN] = UNKNOWN };
 	struct counts *counts = context;
+	enum leaving why = left_out__find(counts->left_out, definition->serial);
 	uint32_t thread, stack;
 
+	if (why)
+		return left[why];
 	if (!symbolizer__define(counts->symbolizer, definition, &thread, &stack))
 		return NO_NAME;
 	return name_of(thread, stack);
@@ -60,10 +83,14 @@ static void count_stack(void *context, uint64_t name, uint64_t samples, enum out
 	const struct tally_entry entry = { name, outcome, samples };
 	struct counts *counts = context;
 
-	if (name == NO_NAME) {
+	if (name == NO_NAME)
 		counts->unnamed += samples;
+	else if (!IS_STACK(name))
+		counts->taken_back[outcome] += samples;
+	if (name == UNKNOWN)
+		counts->unknown += samples;
+	if (!IS_STACK(name))
 		return;
-	}
 	symbolizer__see(counts->symbolizer, name >> 32, name, samples);
 	tally__add(counts->tally, &entry);
 }
@@ -145,6 +172,7 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 	tally__free(checked);
 	tally__settle(counts->tally, take_doubted, counts);
 	symbolizer__settle(counts->symbolizer);
+	left_out__settle(counts->left_out);
 }
 
 void counts__settle_all(struct counts *counts, struct sampler *sampler)
@@ -157,7 +185,7 @@ static uint64_t keep_name(void *numbers, uint64_t name)
 {
 	struct profile_numbers *kept = numbers;
 
-	if (name != NO_NAME) {
+	if (IS_STACK(name)) {
 		kept->threads[name >> 32] = PROFILE_KEPT;
 		kept->stacks[(uint32_t)name] = PROFILE_KEPT;
 	}
@@ -168,8 +196,8 @@ static uint64_t renumber_name(void *numbers, uint64_t name)
 {
 	const struct profile_numbers *kept = numbers;
 
-	return name == NO_NAME ? name
-			       : name_of(kept->threads[name >> 32], kept->stacks[(uint32_t)name]);
+	return IS_STACK(name) ? name_of(kept->threads[name >> 32], kept->stacks[(uint32_t)name])
+			      : name;
 }
 
 void counts__compact(struct counts *counts, struct sampler *sampler)
@@ -188,9 +216,12 @@ void counts__compact(struct counts *counts, struct sampler *sampler)
 	profile_numbers__free(&numbers);
 }
 
-uint64_t counts__unnamed(const struct counts *counts)
+void counts__account(const struct counts *counts, struct ledger *ledger)
 {
-	return counts->unnamed;
+	ledger->lost += counts->unnamed;
+	ledger->unknown.samples += counts->unknown;
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		ledger->events -= counts->taken_back[i];
 }
 
 bool counts__agree(const struct counts *counts, const struct sampler *sampler)
@@ -199,7 +230,7 @@ bool counts__agree(const struct counts *counts, const struct sampler *sampler)
 	uint64_t in_kernel = 0, in_profile = 0;
 
 	for (int i = 0; i < OUTCOME_COUNT; i++) {
-		uint64_t counted = sampler__outcomes(sampler, i);
+		uint64_t counted = sampler__outcomes(sampler, i) - counts->taken_back[i];
 
 		/* What came before its process was known is counted apart. */
 		if (i == OUTCOME_NOT_KNOWN_YET)

@@ -6,10 +6,14 @@
  * all the time (symbolizer.c), and then comes into the profile under that name, or
  * under the reason why it has none.  A check takes its time: what is counted in the
  * meantime, and is not in doubt by then, waits for the next one.
+ *
+ * What is counted of a process that is left out (left_out.h) is taken back: it never comes into the
+ * profile, and the ledger's events are without it.
  */
 #ifndef PYBPFPROF_COUNTS_H
 #define PYBPFPROF_COUNTS_H
 
+#include "naming/left_out.h"
 #include "naming/symbolizer.h"
 #include "profile/profile.h"
 #include "sampling/sampler.h"
@@ -25,6 +29,11 @@ void counts__free(struct counts *counts);
 void counts__add_waited(struct counts *counts, const struct target_process *target,
 			uint64_t samples);
 
+/* What was sampled of the process SERIAL, and still comes, is not to be in the profile, because of
+ * WHY; and what comes from now on is, once all stacks are defined anew (sampler__begin_epoch). */
+void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why);
+void counts__take_in(struct counts *counts, uint64_t serial);
+
 /* Where the sampler is to define and count. */
 struct sampler_sink counts__sink(struct counts *counts);
 
@@ -38,8 +47,8 @@ void counts__settle_all(struct counts *counts, struct sampler *sampler);
  * counts__settle, and as seldom as sampler__age wants it. */
 void counts__compact(struct counts *counts, struct sampler *sampler);
 
-/* Samples of no known process: never happens, and never a guess. */
-uint64_t counts__unnamed(const struct counts *counts);
+/* Has LEDGER, which has what the sampler counted, tell what of it is not in the profile. */
+void counts__account(const struct counts *counts, struct ledger *ledger);
 
 /* Whether the kernel's own count of every outcome is the profile's, but for what was lost. */
 bool counts__agree(const struct counts *counts, const struct sampler *sampler);

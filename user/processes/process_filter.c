@@ -107,7 +107,7 @@ static char *parse_uid(struct process_rule *rule, const char *text)
 
 static bool meets_uid(const struct process_rule *rule, const struct identity *identity)
 {
-	return rule->uid == identity->uid;
+	return identity->user && rule->uid == identity->uid;
 }
 
 static const struct kind kinds[] = {
@@ -182,4 +182,15 @@ bool process_filter__wants(const struct process_filter *filter, const struct ide
 		if (asked[i] && !met[i])
 			return false;
 	return true;
+}
+
+bool process_filter__can_tell(const struct process_filter *filter, const struct identity *identity)
+{
+	if (identity->user)
+		return true;
+	/* By its name alone where nothing else is asked for, and that is enough. */
+	for (size_t i = 0; i < filter->count; i++)
+		if (filter->rules[i].excludes || filter->rules[i].kind->meets != meets_comm)
+			return false;
+	return process_filter__wants(filter, identity);
 }

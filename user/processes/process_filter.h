@@ -41,4 +41,7 @@ bool process_filter__is_empty(const struct process_filter *filter);
 
 bool process_filter__wants(const struct process_filter *filter, const struct identity *identity);
 
+/* Whether that can be told of what may have ended before it was read. */
+bool process_filter__can_tell(const struct process_filter *filter, const struct identity *identity);
+
 #endif

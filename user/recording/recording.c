@@ -88,7 +88,6 @@ static enum exit_status open_sampler(struct recording *recording)
 	const struct sampler_scope scope = {
 		.processes = options->processes_max,
 		.following = options->following,
-		.adopting = process_filter__is_empty(&options->filter),
 		.merging_threads = options->threads == THREADS_MERGED,
 	};
 	struct sampler_sink sink = counts__sink(recording->counts);
@@ -393,7 +392,7 @@ struct ledger recording__ledger(const struct recording *recording)
 	sampler__account(recording->sampler, &ledger);
 	symbolizer__account(recording->symbolizer, &ledger);
 	watch__account(recording->watch, &ledger);
-	ledger.lost += counts__unnamed(recording->counts);
+	counts__account(recording->counts, &ledger);
 	ledger.events = ledger__samples(&ledger) + ledger.lost;
 	return ledger;
 }
@@ -517,7 +516,7 @@ static void finish(struct recording *recording)
 	sampler__account(recording->sampler, ledger);
 	symbolizer__account(recording->symbolizer, ledger);
 	watch__account(recording->watch, ledger);
-	ledger->lost += counts__unnamed(recording->counts);
+	counts__account(recording->counts, ledger);
 	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
 	ledger->stacks = profile->stack_count;
 	if (!ledger__adds_up(ledger) || !counts__agree(recording->counts, recording->sampler))

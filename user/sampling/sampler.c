@@ -244,7 +244,6 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 		return -errno;
 	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	bpf->bss->following = scope->following;
-	bpf->bss->adopting = scope->adopting;
 	bpf->bss->unseen_thread_bits = scope->merging_threads ? UINT32_MAX : 0;
 	error = size_maps(bpf, sampler->cpus, scope->processes);
 	if (!error)

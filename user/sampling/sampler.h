@@ -22,7 +22,6 @@ struct sampler;
 struct sampler_scope {
 	uint32_t processes; /* room for so many at a time */
 	enum following following;
-	bool adopting; /* what maps a file that is known to hold a Python is a target at once */
 	bool merging_threads; /* those of a process count as one */
 };
 

@@ -50,6 +50,45 @@ void choice__set_aside(struct watch *watch, struct watched *watched, struct targ
 	finding__drop(watch, watched);
 }
 
+void choice__leave_out(struct watch *watch, struct watched *watched, enum leaving why)
+{
+	counts__leave_out(watch->counts, watched->key.serial, why);
+	watched->is_left_out = true;
+}
+
+void choice__take_in(struct watch *watch, struct watched *watched)
+{
+	if (!watched->is_left_out)
+		return;
+	watched->is_left_out = false;
+	counts__take_in(watch->counts, watched->key.serial);
+	/* What was sampled of it stands for no stack of the profile. */
+	sampler__begin_epoch(watch->sampler);
+}
+
+void choice__judge(struct watch *watch, struct watched *watched, struct target_process *target,
+		   uint64_t waited, int64_t now)
+{
+	if (!process_filter__can_tell(watch->filter, &target->identity)) {
+		unknown_processes__add(&watch->unknown, target->identity.short_name, waited);
+		choice__leave_out(watch, watched, LEFT_UNKNOWN);
+		target__free(target);
+		/* Where it could only not be read just now. */
+		watched__look_at(&watch->watched, watched, now);
+	} else if (!process_filter__wants(watch->filter, &target->identity)) {
+		choice__leave_out(watch, watched, LEFT_UNWANTED);
+		choice__set_aside(watch, watched, target, now);
+	} else {
+		finding__take_target(watch, watched, target, waited);
+	}
+}
+
+void choice__confirm(struct watch *watch, struct watched *watched)
+{
+	choice__leave_out(watch, watched, LEFT_UNWANTED);
+	target_map__follow(watch->map, watched->key);
+}
+
 /* What WATCHED runs is not wanted any more; what was sampled of it stays. */
 static void give_up(struct watch *watch, struct watched *watched)
 {

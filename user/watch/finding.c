@@ -270,6 +270,7 @@ void finding__take_python(struct watch *watch, struct watched *watched,
 		choice__set_aside(watch, watched, target, now);
 		return;
 	}
+	choice__take_in(watch, watched);
 	error = target_map__put(watch->map, watched->key, &target->runtime, &waited);
 
 	if (error) {

@@ -212,8 +212,12 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 	struct watched *child = watched_of(watch, record);
 	const struct watched *parent = watched__find(&watch->watched, record->before);
 
-	if (child->target)
+	if (child->target || child->unwanted)
 		return;
+	/* It was forked before its parent was not sampled any more. */
+	if (record->state == TARGET_PYTHON && (!parent || !parent->target))
+		choice__leave_out(watch, child,
+				  parent && parent->unwanted ? LEFT_UNWANTED : LEFT_UNKNOWN);
 	if (parent && parent->target)
 		finding__take_target(watch, child, target__fork(parent->target, record->pid), 0);
 	else if (parent && parent->unwanted)
@@ -241,6 +245,10 @@ static void adopt(struct watch *watch, struct watched *watched, const struct pro
 	struct target_process *target;
 	struct runtime runtime;
 
+	if (watched->unwanted) {
+		choice__confirm(watch, watched);
+		return;
+	}
 	/* The file is looked into again, and known by another number then. */
 	if (!images__runtime(watch->images, record->image, record->bias, &runtime)) {
 		watched__ask(&watch->watched, watched, record, now_ns());
@@ -249,7 +257,7 @@ static void adopt(struct watch *watch, struct watched *watched, const struct pro
 	target = target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes);
 	if (has_namesake(watch, watched))
 		target__disown(target, record->arguments, record->argument_bytes);
-	finding__take_target(watch, watched, target, record->waiting);
+	choice__judge(watch, watched, target, record->waiting, now_ns());
 }
 
 /* Reads again what a process is called, and whose it is. */

@@ -33,6 +33,7 @@ struct watched {
 	unsigned int halvings; /* of its rate, as the kernel has it */
 	char *command;	       /* what it was started as, in short; NULL: not told */
 	bool is_other;	       /* what it mapped when it was looked at last was no Python */
+	bool is_left_out;      /* the kernel side has sampled what is not wanted, or was not */
 	bool is_gone;	       /* it was not there any more when it was looked at last */
 	bool warned;
 	UT_hash_handle hh, by_pid;
