@@ -49,7 +49,7 @@ NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/na
 	$(OUTPUT)/unit/walker
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow_disk.so interrupted.so \
-	claim_capabilities.so)
+	claim_capabilities.so fail_starts.so)
 # Debian 13's, whose BPF program old kernels are to take as well; where it is there.
 NEWER_CLANG := $(shell command -v clang-19)
 PRELOADED := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
@@ -147,6 +147,12 @@ $(OUTPUT)/fuzzed/libpybpfprof.a: $(FUZZED)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# What is asked of the kernel side and of processes, where the watch is tested.
+WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside await \
+	awaited remove has has_told has_untold claim holds samples halve_rate know_python know_other) \
+	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid) \
+	process_list__read process__inspect process__program_mappings identity__read identity__read_again target__look
+
 # What a fuzzer gives its own answers to, instead of the system or another module.
 FUZZ_WRAPPED := clock_gettime nanosleep
 $(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__begin target_file__read_on target_file__read_start
@@ -155,24 +161,29 @@ $(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,ahead_ns look 
 	bind curl_easy_init
 $(OUTPUT)/fuzz/fuzz_settings: FUZZ_WRAPPED += fopen store__open store__close
 $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access
-$(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(addprefix target_map__,new_serial put refuse follow await \
-	awaited remove has has_told has_untold claim holds know_python know_other) \
-	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid) \
-	process_list__read process__inspect identity__read identity__read_again target__look
+$(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(WATCH_WRAPPED)
 
 $(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \
-		tests/unit/debug_offsets_images.h $(OUTPUT)/fuzzed/libpybpfprof.a
+		$(wildcard tests/unit/*.h) $(OUTPUT)/fuzzed/libpybpfprof.a
 	$(call say,FUZZER,$@)
 	$(Q)mkdir -p $(@D)/corpus/$(@F)
 	$(Q)$(CLANG) -O1 -g $(SANITIZE) -fsanitize=fuzzer $(HOUSE_CFLAGS) -Itests/unit -Itests/fuzz \
 		$(HOUSE_CPPFLAGS) $(FUZZ_WRAPPED:%=-Wl,--wrap=%) $< tests/fuzz/input.c \
 		$(OUTPUT)/fuzzed/libpybpfprof.a $(LIBS) -o $@
 
+$(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
+$(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
+$(addprefix $(OUTPUT)/unit/test_,watch scan): UNIT_WRAPPED := $(WATCH_WRAPPED) sampler__drain \
+	sampler__harvest program__identify target__open
+$(OUTPUT)/unit/test_news: UNIT_WRAPPED := clock_gettime $(addprefix sampler__,drain urges fd mappings_fd \
+	heralds_fd take_heralds)
+
 $(OUTPUT)/unit/%: tests/unit/%.c $(OUTPUT)/sanitized/libpybpfprof.a $(wildcard tests/unit/*.h)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit $< \
-		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lelf -lcmocka -o $@
+	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit \
+		$(UNIT_WRAPPED:%=-Wl,--wrap=%) $< $(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lelf \
+		-lcmocka -o $@
 
 # Writes profiles made by hand, for the tests of what reads them.
 $(OUTPUT)/synthetic_profile: tests/programs/synthetic_profile.c tests/unit/synthetic.h \
@@ -206,8 +217,8 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: t
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
 # Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
-# processor's cycles, runs out of memory, writes to a slow disk, has its system calls interrupted, or takes
-# itself to hold every capability.
+# processor's cycles, runs out of memory, writes to a slow disk, has its system calls interrupted, takes
+# itself to hold every capability, or cannot start threads or processes.
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
 $(OUTPUT)/hardware_clock.so: tests/kernels/hardware_clock.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
@@ -215,6 +226,7 @@ $(OUTPUT)/fail_each_allocation.so: tests/programs/fail_each_allocation.c
 $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
 $(OUTPUT)/interrupted.so: tests/programs/interrupted.c
 $(OUTPUT)/claim_capabilities.so: tests/programs/claim_capabilities.c
+$(OUTPUT)/fail_starts.so: tests/programs/fail_starts.c
 $(PRELOADED) $(FAULTS): | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@

@@ -31,8 +31,7 @@
 /* A global function is gone through once by the verifier, a round of it costs it so many times. */
 #define SCAN_ROUND 8
 
-/* Enough for what calls back with most on the stack, list.sort().  A thread's first activation is
- * near the end of its C stack: a larger block would be less often there as a whole. */
+/* Enough for what calls back with most on the stack, list.sort(). */
 #define SCAN_BYTES  2048
 #define SCAN_BLOCKS 4
 
@@ -179,6 +178,13 @@ static __always_inline __u64 frame_behind(const struct walk *walk, __u64 frame)
 		       : NO_ADDRESS;
 }
 
+/* Whether ADDRESS is so near to walk->cframe that it may be that function's own frame. */
+static __always_inline bool is_beside_cframe(const struct walk *walk, __u64 address)
+{
+	return address - walk->cframe < SAME_FUNCTION_BYTES ||
+	       walk->cframe - address < SAME_FUNCTION_BYTES;
+}
+
 /* Where register I points to a frame that is called from the interpreter's own frame beside
  * walk->cframe, has it point to that one's caller. */
 __noinline int follow_register(__u32 cpu, __u32 i)
@@ -189,7 +195,7 @@ __noinline int follow_register(__u32 cpu, __u32 i)
 	if (!walk || i >= REGISTERS)
 		return 0;
 	own = frame_behind(walk, walk->registers[i]);
-	if (own - walk->cframe < SAME_FUNCTION_BYTES || walk->cframe - own < SAME_FUNCTION_BYTES)
+	if (is_beside_cframe(walk, own))
 		walk->registers[i] = frame_behind(walk, own);
 	return 0;
 }
@@ -215,12 +221,22 @@ __noinline int scan_round(__u32 cpu, __u32 first)
 	return 0;
 }
 
+/* Reads a block of the C stack, from FROM on; returns whether there is any of it.  A thread's first
+ * activation is near the stack's end, beyond which nothing may be mapped: the block has 0 there. */
+static __always_inline bool read_c_stack(struct walk *walk, __u64 from)
+{
+	__u32 left = PAGE_BYTES - from % PAGE_BYTES;
+
+	return read_user(walk->block, SCAN_BYTES, from) ||
+	       (left < SCAN_BYTES && read_user(walk->block, left, from));
+}
+
 /* The same for a whole block of the C stack, from FROM on. */
 __noinline int scan_block(__u32 cpu, __u64 from)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 
-	if (!walk || !read_user(walk->block, SCAN_BYTES, from))
+	if (!walk || !read_c_stack(walk, from))
 		return 1;
 	walk->block_start = from;
 	for (__u32 i = 0; i < SCAN_BYTES / sizeof(__u64) / SCAN_ROUND; i++)

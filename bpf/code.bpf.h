@@ -5,10 +5,10 @@
  * A stack is told from another by the addresses of its code objects.  Those are
  * freed, and their addresses used again: by what is imported, exec'd, made from a
  * template.  So there is more that tells them apart, at a price (enum
- * identification): what a code object says itself is one read a frame, from 3.12 on all
- * that there is; up to 3.11 what that leads to takes up to four more, several times the
- * walk.  User space says how much of it is read in each sample, as the process's rate
- * and depth allow (user/naming/code_identification.c); another one that comes and goes between
+ * identification): what a code object says itself is one read a frame, and from 3.12 on
+ * enough as long as there is one interpreter; what that leads to takes up to four more,
+ * several times the walk.  User space says how much of it is read in each sample, as the process's
+ * rate and depth allow (user/naming/code_identification.c); another one that comes and goes between
  * two looks of user space then does not do so unseen.  All of it is read once for each
  * stack, when that is defined: user space names nothing that has been replaced before it
  * came to read.  Where it finds that a code object was replaced afterwards, it doubts
@@ -85,6 +85,8 @@ __noinline __u64 digest_line_table(__u32 cpu, __u64 address)
 	    !read_user(walk->text_head, sizeof(walk->text_head),
 		       address + walk->layout.object_size))
 		return 0;
+	if (codes_have_versions(&walk->layout))
+		text_forget_hash(walk->text_head);
 	ends = line_table_ends(walk->text_head);
 	begin = address + walk->layout.bytes_data;
 	/* The last word may not be filled. */
@@ -98,12 +100,20 @@ __noinline __u64 digest_line_table(__u32 cpu, __u64 address)
 	return line_table_digest(walk->text_head, ends, walk->line_table);
 }
 
+/* Whether code objects that say the same of themselves may be others: versions are counted, and
+ * begin anew with each interpreter. */
+static __always_inline bool versions_repeat(const struct walk *walk)
+{
+	return !codes_have_versions(&walk->layout) || walk->several || walk->target.repeats;
+}
+
 /* IDENTITY, of the code object whose words were just read, with what its objects are; not whole
  * where these cannot be read.  Frames next to each other often have one file name. */
 static __always_inline __u64 identify_objects(struct walk *walk, __u32 cpu, __u64 identity)
 {
 	__u64 filename = code_field(walk, walk->layout.code_filename);
-	__u64 name = digest_text(cpu, code_field(walk, walk->layout.code_shown_name), 1);
+	__u64 name = digest_text(cpu, code_field(walk, walk->layout.code_shown_name),
+				 !codes_have_versions(&walk->layout));
 	__u64 line_table = digest_line_table(cpu, code_field(walk, walk->layout.code_line_table));
 
 	if (filename != walk->filename) {
@@ -126,8 +136,8 @@ __noinline int identify_frame(__u32 cpu, __u32 at)
 	if (frame->kind != FRAME_PYTHON)
 		return 0;
 	frame->identity = identify_code(walk, frame->address);
-	if (frame->identity && walk->layout.code_version == OFFSET_ABSENT &&
-	    (walk->defining || walk->identify == IDENTIFIED_WHOLLY))
+	if (frame->identity &&
+	    (walk->defining || (walk->identify == IDENTIFIED_WHOLLY && versions_repeat(walk))))
 		frame->identity = identify_objects(walk, cpu, frame->identity);
 	if (!walk->defining)
 		walk->hash =

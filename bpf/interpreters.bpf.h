@@ -15,10 +15,16 @@
  *   say who made a state; but there, what runs in it has to be on the thread's C stack.
  * - Up to 3.11 it is the thread's only one, of the only interpreter.
  * - What runs in a state is on the C stack of the thread that runs it: the
- *   activation's C frame (3.11, 3.12), or pointers to the innermost frame, which the
+ *   activation's C frame (3.10 to 3.12), or pointers to the innermost frame, which the
  *   eval loop and what it calls keep in registers and on the stack.  The nearest to
  *   the stack pointer is where the thread stands, or what called it where the
  *   state it has just entered has no frames yet.
+ *
+ * From 3.13 on, a thread that has no state of its own may also stand in the main
+ * interpreter's first one, for a host may begin in one thread and go on in another.  It does
+ * where the stack that this leads to was entered on the thread's C stack; and a state that
+ * was once seen to be run like that is no proof any more that the thread that it names runs
+ * it, so that this is asked then as well.
  *
  * Where neither tells, nothing is guessed.
  */
@@ -54,9 +60,16 @@ static __always_inline bool is_own(const struct walk *walk)
 	return tstate_field(walk, walk->layout.tstate_thread_id) == walk->thread_id;
 }
 
+/* Whether each activation has a C frame on the C stack. */
 static __always_inline bool has_cframes(const struct walk *walk)
 {
 	return walk->layout.tstate_cframe != OFFSET_ABSENT;
+}
+
+/* Whether these, not the thread state, lead to Python frames. */
+static __always_inline bool frames_in_cframes(const struct walk *walk)
+{
+	return walk->layout.cframe_current_frame != OFFSET_ABSENT;
 }
 
 static __always_inline bool has_status(const struct walk *walk)
@@ -88,12 +101,23 @@ static __always_inline bool has_frames(const struct walk *walk)
 	const struct layout *layout = &walk->layout;
 	__u64 innermost;
 
-	if (has_cframes(walk)) {
+	if (frames_in_cframes(walk)) {
 		innermost = tstate_field(walk, layout->tstate_cframe);
 		return innermost && !is_root(walk, innermost);
 	}
 	innermost = tstate_field(walk, layout->tstate_frame);
 	return innermost && innermost != tstate_field(walk, layout->tstate_base_frame);
+}
+
+/* Begins the walk at the innermost frame of the thread state in tstate_words, whose newest C frame
+ * is at CFRAME, where the version has these. */
+static __always_inline void enter_state(struct walk *walk, __u32 cpu, __u64 cframe)
+{
+	walk->proving = 0;
+	walk->cframe = cframe;
+	walk->frame = tstate_field(walk, walk->layout.tstate_frame);
+	if (frames_in_cframes(walk))
+		enter_activation(cpu, cframe);
 }
 
 /* Whether the thread state says that it may be lent: it is not the main interpreter's, which is the
@@ -105,6 +129,21 @@ static __always_inline bool may_be_lent(const struct walk *walk)
 	if (walk->layout.tstate_whence != OFFSET_ABSENT)
 		return whence == WHENCE_UNKNOWN || (walk->interp && whence < WHENCE_THREADING);
 	return walk->interp && !tstate_field(walk, walk->layout.tstate_next);
+}
+
+/* Notes that the thread state, another's, which does not say that it may be lent, may have been
+ * handed to this thread: it is the main interpreter's first one, or what runs in it runs HERE.  A
+ * global function: the verifier goes through it once. */
+__noinline int note_handed_on(__u32 cpu, __u32 here)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
+	if (here || (walk->layout.tstate_whence != OFFSET_ABSENT && has_frames(walk) &&
+		     tstate_int(walk, walk->layout.tstate_whence) < WHENCE_THREADING))
+		walk->handed = walk->tstate;
+	return 0;
 }
 
 /* A thread's C stack ends where what pthread_self() points to begins, but the main thread's, which
@@ -182,11 +221,13 @@ static __always_inline bool is_decisive(const struct walk *walk, bool here)
 }
 
 /* Looks at the thread state in tstate_words; returns whether it is the thread's for certain. */
-static __always_inline bool weigh_state(struct walk *walk)
+static __always_inline bool weigh_state(struct walk *walk, __u32 cpu)
 {
 	bool own = is_own(walk), lent = may_be_lent(walk), current = may_be_current(walk);
 	bool certain = is_certain(walk), here = runs_here(walk);
 
+	if (!own && !lent)
+		note_handed_on(cpu, here);
 	if (!own && !(lent && current) && !here)
 		return false;
 	walk->rivals |= own && walk->seen_own;
@@ -241,7 +282,7 @@ __noinline int choose_block(__u32 cpu, __u64 from)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 
-	if (!walk || !read_user(walk->block, SCAN_BYTES, from))
+	if (!walk || !read_c_stack(walk, from))
 		return 1;
 	for (__u32 i = 0; i < SCAN_BYTES / sizeof(__u64) / SCAN_ROUND; i++)
 		if (choose_round(cpu, i * SCAN_ROUND))
@@ -284,6 +325,10 @@ static __always_inline void choose_state(struct walk *walk, __u32 cpu)
 		choose_on_c_stack(walk, cpu);
 	if (is_elsewhere(walk))
 		walk->best = 0;
+	if (!walk->best && !walk->seen_own && !walk->frameless) {
+		walk->best = walk->handed;
+		walk->ties = 0;
+	}
 	walk->certain = walk->only_certain && !walk->rivals && !walk->ties;
 }
 

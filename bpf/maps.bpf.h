@@ -22,7 +22,8 @@ struct cached_thread {
 			   * newest interpreter */
 	__u32 tid;
 	__u32 trusted; /* samples for which having none is believed without another search */
-	__u64 several; /* there were several interpreters */
+	__u32 several; /* there were several interpreters */
+	__u32 borrows; /* not 0: it was seen in a state that is another's */
 };
 
 /* A frame's layout in words, and what is to be shifted and masked out of them: the same for a whole
@@ -32,7 +33,7 @@ struct frame_words {
 	__u32 previous, code, instruction, owner, tlbc;
 	__u32 instruction_shift, owner_shift, entry_shift, tlbc_shift;
 	__u32 tlbc_mask;
-	__u64 code_mask, code_adaptive, pointer_mask;
+	__u64 code_mask, code_adaptive, pointer_mask, own_code_bytes;
 	__u64 owner_mask, entry_mask;
 	bool internal_is_entry, each_is_entry;
 };
@@ -46,6 +47,7 @@ struct walk {
 			 */
 	__u64 code_type;
 	__u64 thread_id; /* the thread's pthread_self() */
+	__u64 thread_start;
 
 	/* The search for the thread state. */
 	__u64 interp;
@@ -63,6 +65,8 @@ struct walk {
 	__u32 only_certain; /* ... or else it is certain */
 	__u32 certain;	    /* the state that was found is the thread's as long as it says so */
 	__u32 several;	    /* there are several interpreters */
+	__u64 handed; /* one of another thread that this one may run, and of no more than that */
+	__u64 lent;   /* as in the target, as it is after this sample */
 
 	/* The choice between several states (interpreters.bpf.h). */
 	__u64 best, best_rank;
@@ -86,14 +90,14 @@ struct walk {
 	/* The walk over the frames. */
 	struct frame_words words;
 	__u64 frame;
-	__u64 innermost; /* of the frames that are walked */
+	__u64 innermost; /* that the walk began with */
 	__u64 cframe;	 /* of the activation of the eval loop that the walk began in */
 	__u64 caller;	 /* the frame that called this activation ... */
 	__u64 proving;	 /* ... until it is proved that the walk leads there */
 	__u64 refuted;	 /* it was found that it leads elsewhere */
 	__u64 nearest;	 /* activation above, when the walk is to begin there */
-	__u64 generator; /* object of the innermost frame, where that is not linked, 0: none ... */
-	__u64 resumer;	 /* ... a frame that resumes or calls it ... */
+	__u64 generator; /* object of the innermost frame, where that is not linked ... */
+	__u64 resumer;	 /* ... a frame that resumes it, or calls the innermost ... */
 	__u64 entry;	 /* ... the interpreter's own frame of this activation */
 	__u32 resumers;	 /* how many of the registers' frames do, and ... */
 	__u32 running;	 /* ... how many may run */
@@ -103,6 +107,7 @@ struct walk {
 	__u64 program_counter;
 	__u64 at_root;	     /* the last frame is one that a stack may begin with */
 	__u64 by_thread;     /* the last frame lies in the thread's data stack */
+	__u64 own_code;	     /* of the interpreter, seen in this walk */
 	__u64 unseen_thread; /* the part of the thread's number that does not count */
 	__u64 hash_seed;
 	__u64 chunk; /* the data stack's newest; 0 once it was found not readable */
@@ -195,5 +200,12 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);
 } definitions SEC(".maps");
+
+/* Has something in it when a program begins that has had a Python in one of its libraries before
+ * (processes.bpf.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, HERALDS_BYTES);
+} heralds SEC(".maps");
 
 #endif

@@ -5,8 +5,8 @@
  * A thread that goes from one interpreter into another (concurrent.interpreters, or C
  * code by PyThreadState_Swap) has a state with frames in each, and what it stands in
  * ends at the bottom of its own state.  Nothing leads from there to the caller's: but
- * both run on one C stack.  From 3.11 on each activation of the eval loop has something
- * there that its state leads to, the C frame (3.11, 3.12) or the interpreter's own frame.
+ * both run on one C stack.  From 3.10 on each activation of the eval loop has something
+ * there that its state leads to, the C frame (3.10 to 3.12) or the interpreter's own frame.
  * So where a state's newest activation lies above the oldest of what was walked, on this
  * thread's C stack, its frames are what called; of several, the nearest.  Whatever else
  * a thread may have, of itself or lent, idle or run by another thread, has no frames, or
@@ -15,7 +15,7 @@
  * C code may also change back to a state below the one it is in, whose calls then lie
  * on both sides of the other's.  Their order is not in any state's list, and nothing is
  * joined: such a stack has the reason that its callers are unclear.  So it has up to
- * 3.10, which has nothing on the C stack, where the thread has for certain frames in
+ * 3.9, which has nothing on the C stack, where the thread has for certain frames in
  * another interpreter as well.
  *
  * A process of one interpreter pays nothing: that there are several is noted when a
@@ -217,7 +217,7 @@ __noinline int find_bottom(__u32 cpu)
 
 	if (!walk)
 		return 0;
-	if (walk->layout.frame_is_entry != OFFSET_ABSENT) {
+	if (has_cframes(walk) && !has_status(walk)) {
 		walk->bottom = walk->cframe;
 		for (int i = 0; i < NESTING_ROUNDS; i++)
 			if (outermost_round(cpu))
@@ -274,10 +274,7 @@ __noinline int join_caller(__u32 cpu)
 	walk->tstate = walk->best;
 	if (!read_tstate(walk, walk->tstate))
 		return 0;
-	walk->frame = tstate_field(walk, walk->layout.tstate_frame);
-	walk->proving = 0;
-	if (has_cframes(walk))
-		enter_activation(cpu, walk->best_rank);
+	enter_state(walk, cpu, walk->best_rank);
 	walk_on(cpu);
 	if (walk->outcome != OUTCOME_PYTHON)
 		return 0;

@@ -11,12 +11,15 @@
  * soon as it has loaded that, without waiting for user space; a file that is not known
  * yet is told to user space, and the samples meanwhile are counted until it is clear
  * whether they were a Python's.  Where not every process is wanted, user space asks about
- * what is walked already, and takes back the samples of the others.
+ * what is walked already, and takes back the samples of the others; what those fork may be
+ * wanted, so that its samples are counted until user space has asked.
  *
  * The kernel reports mappings to perf in one function, of which this takes note.  What
  * user space is told comes through the ring buffer, in order with the definitions of
- * stacks.  Where there is no room in it, that is counted, and the process left for user
- * space to find, which then looks through all processes.
+ * stacks: room to tell of a process is reserved before it is a target, for a sample that
+ * interrupts in between would be told of first.  Where there is no room in it, that is
+ * counted, and the process left for user space to find, which then looks through all
+ * processes.
  *
  * All this runs in the process concerned, and none of it in an interrupt, so that it
  * may write to the hash table.
@@ -32,7 +35,10 @@ enum following following;
 /* A page's size, as a power of two. */
 __u32 page_shift;
 
-/* A number that no other process has; those of user space are small. */
+/* Set by user space where it is told itself what is mapped, and takes heralds. */
+bool heeding;
+
+/* A number that no other process has. */
 static __always_inline __u64 new_serial(void)
 {
 	return bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 0xff);
@@ -79,6 +85,7 @@ static __always_inline void fill_record(struct process_record *record, enum proc
 	record->serial = target->serial;
 	record->before = target->before;
 	record->waiting = target->waiting;
+	record->abandoned = 0;
 	record->state = target->state;
 	record->bias = target->bias;
 	record->image = target->image;
@@ -124,7 +131,8 @@ int follow_fork(__u64 *context)
 	target.memory = (__u64)child->mm;
 	target.identify = IDENTIFIED_WHOLLY;
 	target.waiting = 0;
-	if (target.state == TARGET_UNTOLD)
+	target.lent = 0;
+	if (target.state == TARGET_UNTOLD || target.state == TARGET_UNWANTED)
 		target.state = TARGET_WAITING;
 	if (!put_target(tgid, &target))
 		return 0;
@@ -189,6 +197,7 @@ static __always_inline void take_image(struct target *target, const struct known
 				       __u64 bias)
 {
 	*target = known->target;
+	target->begins = true;
 	target->bias = bias;
 	target->interpreters += bias;
 	if (target->code_type)
@@ -203,21 +212,50 @@ static __always_inline __u64 program_start(struct mm_struct *memory)
 	return BPF_CORE_READ(memory, start_code) >> page_shift << page_shift;
 }
 
-/* Tells that the current process runs another program, from FILE, and is TARGET. */
-static __always_inline void tell_exec(struct task_struct *task, struct target *target,
-				      const struct file_key *file)
+/* Samples of FOUND, which ends here as another program takes its place, of which nobody has told
+ * yet what they are of. */
+static __always_inline __u64 abandoned_samples(const struct target *found)
 {
+	return found->state == TARGET_WAITING || found->state == TARGET_LOADING ||
+			       found->state == TARGET_UNTOLD
+		       ? found->waiting
+		       : 0;
+}
+
+/* Makes TARGET that of the current process, which runs another program by now, from FILE, and has
+ * ABANDONED samples of the one before. */
+static __always_inline void take_exec(struct task_struct *task, struct target *target,
+				      const struct file_key *file, __u64 abandoned)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid);
 	struct process_record *record = reserve_record(true);
 
 	if (!record) {
-		leave_untold(BPF_CORE_READ(task, tgid), target);
+		target->waiting += abandoned;
+		leave_untold(tgid, target);
+		return;
+	}
+	if (!put_target(tgid, target)) {
+		bpf_ringbuf_discard(record, 0);
 		return;
 	}
 	fill_record(record, PROCESS_EXECUTED, task, target);
+	record->abandoned = abandoned;
 	record->start = program_start(BPF_CORE_READ(task, mm));
 	record->file = *file;
 	copy_arguments(record, BPF_CORE_READ(task, mm));
 	bpf_ringbuf_submit(record, wake());
+}
+
+/* A program begins that has had a Python in one of its libraries before: it is about to map that.
+ */
+static __always_inline void herald(void)
+{
+	const __u32 something = 0;
+
+	if (heeding)
+		bpf_ringbuf_output(&heralds, (void *)&something, sizeof(something),
+				   BPF_RB_FORCE_WAKEUP);
 }
 
 /* Makes TARGET, which is zero, what a process is that has begun to run FILE. */
@@ -231,6 +269,8 @@ static __always_inline void take_program(struct target *target, const struct fil
 		take_image(target, known, program_start(memory) - known->text_address);
 	else if (known && known->target.state == TARGET_OTHER)
 		target->state = TARGET_OTHER;
+	else if (known)
+		herald();
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -242,12 +282,14 @@ int follow_exec(__u64 *context)
 	__u32 tgid = task->tgid;
 	struct target *found = bpf_map_lookup_elem(&targets, &tgid), target = { 0 };
 	struct file_key file;
+	__u64 abandoned = 0;
 
 	if ((!found && following != FOLLOW_ALL) || !is_within(task))
 		return 0;
 	file = key_of(program->file);
-	if (found && found->memory == (__u64)memory) {
-		/* Its files were seen while they were mapped. */
+	if (found && found->memory == (__u64)memory && found->serial >> USER_SERIAL_BITS) {
+		/* Its files were seen while they were mapped; not only a sample of it, which tells
+		 * the memory of what user space has found before. */
 		target = *found;
 		if (target.state == TARGET_LOADING)
 			target.state = TARGET_PYTHON;
@@ -258,11 +300,11 @@ int follow_exec(__u64 *context)
 		if (!found && target.state == TARGET_OTHER)
 			return 0;
 		target.before = found ? found->serial : 0;
+		abandoned = found ? abandoned_samples(found) : 0;
 		target.serial = new_serial();
 		target.memory = (__u64)memory;
 	}
-	if (put_target(tgid, &target))
-		tell_exec(task, &target, &file);
+	take_exec(task, &target, &file, abandoned);
 	return 0;
 }
 
@@ -306,8 +348,9 @@ static __always_inline void take_mapping(struct task_struct *task, struct mm_str
 					 const struct file_key *file, __u64 start, __u64 offset)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
-	bool complete = BPF_CORE_READ(memory, arg_end);
+	bool complete = is_complete((__u64)memory);
 	bool renewed = !found || found->memory != (__u64)memory;
+	__u64 abandoned = found && renewed ? abandoned_samples(found) : 0;
 	struct process_record *record;
 	struct target target = { 0 };
 
@@ -321,14 +364,18 @@ static __always_inline void take_mapping(struct task_struct *task, struct mm_str
 	target.before = found && renewed ? found->serial : found ? found->before : 0;
 	target.serial = renewed ? new_serial() : found->serial;
 	target.waiting = renewed ? 0 : found->waiting;
-	if (!put_target(tgid, &target))
-		return;
 	record = reserve_record(true);
 	if (!record) {
+		target.waiting += abandoned;
 		leave_untold(tgid, &target);
 		return;
 	}
+	if (!put_target(tgid, &target)) {
+		bpf_ringbuf_discard(record, 0);
+		return;
+	}
 	fill_record(record, PROCESS_MAPPED, task, &target);
+	record->abandoned = abandoned;
 	record->start = start;
 	record->file = *file;
 	if (complete)

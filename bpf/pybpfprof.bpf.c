@@ -11,7 +11,8 @@
 #include <bpf/bpf_core_read.h>
 
 #include "pybpfprof.h"
-#include "registers.bpf.h" /* the architecture's */
+#include "registers.bpf.h"    /* the architecture's, ... */
+#include "instructions.bpf.h" /* ... as well */
 #include "maps.bpf.h"
 #include "wake.bpf.h"
 #include "user_memory.bpf.h"
@@ -40,7 +41,8 @@ __u32 epoch;
  * before the first sample where a process's threads are counted as one. */
 __u64 unseen_thread_bits;
 
-static __always_inline void begin_walk(struct walk *walk, __u64 thread)
+static __always_inline void begin_walk(struct walk *walk, __u64 thread,
+				       const struct task_view *task)
 {
 	walk->thread_id = 0;
 	walk->frame = 0;
@@ -48,9 +50,11 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 	walk->depth = 0;
 	walk->defining = 0;
 	walk->several = walk->target.several;
+	walk->lent = walk->target.lent;
 	walk->unseen_thread = thread & unseen_thread_bits;
+	walk->thread_start = unseen_thread_bits ? 0 : task->start_time;
 	walk->hash_seed = ((thread & ~unseen_thread_bits) ^ config.hash_seed ^ (__u64)epoch << 32 ^
-			   walk->target.serial * 0x9e3779b97f4a7c15ULL) *
+			   (walk->target.serial + walk->thread_start) * 0x9e3779b97f4a7c15ULL) *
 			  0xff51afd7ed558ccdULL;
 	walk->hash = walk->hash_seed;
 }
@@ -60,14 +64,18 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread)
 static __always_inline bool take_target(struct walk *walk, struct target *target)
 {
 	__u64 memory = current_memory();
+	bool complete;
 
 	walk->target = *target;
 	/* An entry may be another process's as soon as its own is gone. */
-	if (target->serial != walk->target.serial || walk->target.state == TARGET_OTHER)
+	if (target->serial != walk->target.serial || walk->target.state >= TARGET_OTHER)
 		return false;
-	if (!walk->target.memory)
+	/* In the midst of an exec it is that of another program already. */
+	complete = walk->target.memory || is_complete(memory);
+	if (!walk->target.memory && complete)
 		target->memory = memory;
-	if (walk->target.state == TARGET_PYTHON || walk->target.state == TARGET_REFUSED)
+	if (complete &&
+	    (walk->target.state == TARGET_PYTHON || walk->target.state == TARGET_REFUSED))
 		return !walk->target.memory || !memory || walk->target.memory == memory;
 	__sync_fetch_and_add(&target->waiting, 1);
 	return false;
@@ -82,6 +90,7 @@ static __always_inline bool passes_over(const struct target *target)
 
 /* Walks the current thread's stack, in so far as its process has one. */
 static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
+				       const struct task_view *task,
 				       struct bpf_perf_event_data *context)
 {
 	const struct target *target = &walk->target;
@@ -93,10 +102,14 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	}
 	walk->layout = *layout;
 	walk->code_type = target->code_type;
-	find_thread(walk, cpu, thread, target, context);
+	find_thread(walk, cpu, thread, task, target, context);
 	if (walk->outcome == OUTCOME_PYTHON) {
 		leave_entry_gap(walk, cpu, &target->entry_gap, context);
 		walk_python(walk, cpu, context);
+		if (is_doubted(walk)) {
+			read_stack_pointer(walk, cpu, context);
+			prove_state(cpu, thread);
+		}
 	}
 	/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
 	 * thread's root. */
@@ -130,6 +143,7 @@ int sample(struct bpf_perf_event_data *context)
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 tgid = thread >> 32;
 	struct cpu_counters *counter;
+	struct task_view task;
 	struct target *target;
 	struct walk *walk;
 
@@ -146,10 +160,15 @@ int sample(struct bpf_perf_event_data *context)
 	}
 	counter->events++;
 	walk->identify = walk->target.identify;
-	begin_walk(walk, thread);
-	walk_stack(walk, cpu, thread, context);
+	task = view_task();
+	begin_walk(walk, thread, &task);
+	walk_stack(walk, cpu, thread, &task, context);
 	if (walk->several != walk->target.several)
 		target->several = walk->several;
+	if (walk->lent != walk->target.lent)
+		target->lent = walk->lent;
+	if (walk->target.begins && walk->outcome != OUTCOME_NO_INTERPRETER)
+		target->begins = false;
 	if (walk->outcome != OUTCOME_PYTHON && walk->outcome != OUTCOME_LINE_UNKNOWN)
 		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);
 	if (walk->identify)

@@ -71,7 +71,8 @@
 #define STACK_SLOTS	 (STACK_BUCKETS * SLOTS_PER_BUCKET)
 
 #define RING_BYTES	 (8 * 1024 * 1024)
-#define TARGETS_MAX	 4096 /* unless the user wants another number */
+#define HERALDS_BYTES	 (64 * 1024) /* the largest page that there is */
+#define TARGETS_MAX	 4096	     /* unless the user wants another number */
 #define LAYOUTS_MAX	 64
 #define KNOWN_FILES_MAX	 16384
 #define COMMAND_NAME_MAX 16
@@ -107,7 +108,7 @@
 	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
 	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
 	X(FRAME_ENTERING, "frame_entering", "[a call that has not begun]")                  \
-	X(NOT_SUPPORTED, "not_supported", "[a Python version that is not supported]")       \
+	X(NOT_SUPPORTED, "not_supported", "[a Python that is not supported]")               \
 	X(UNREADABLE, "unreadable", "[not readable: perhaps a Python]")                     \
 	X(NOT_KNOWN_YET, "not_known_yet", "[not yet known to be a Python]")                 \
 	X(CODE_REPLACED, "code_replaced", "[code object replaced while it was counted]")
@@ -165,8 +166,8 @@ struct layout {
 	__u16 tstate_gilstate_counter; /* 2.7, an int: not 0 once the thread has taken its state;
 					* absent also where the process was not forked */
 	__u16 tstate_frame;	       /* 2.7-3.10: PyFrameObject *; 3.13+: current_frame */
-	__u16 tstate_cframe;	       /* 3.11, 3.12 */
-	__u16 tstate_root_cframe;      /* 3.11, 3.12 */
+	__u16 tstate_cframe;	       /* 3.10-3.12 */
+	__u16 tstate_root_cframe;      /* 3.10-3.12 */
 	__u16 tstate_datastack_chunk;  /* 3.11+ */
 	__u16 tstate_datastack_top;    /* 3.11, 3.12 */
 	__u16 tstate_base_frame;       /* 3.15: below all calls */
@@ -176,7 +177,7 @@ struct layout {
 	__u16 jit_untold;   /* 1: it has a JIT and does not tell when the code of that runs */
 	__u16 tstate_bytes; /* the part of a thread state that is read */
 	__u16 cframe_current_frame; /* 3.11, 3.12 */
-	__u16 cframe_previous;	    /* 3.11, 3.12 */
+	__u16 cframe_previous;	    /* 3.10-3.12 */
 	__u16 frame_previous;
 	__u16 frame_code;
 	__u16 frame_instruction; /* f_lasti (an int) where code_adaptive is absent, else a pointer
@@ -190,7 +191,9 @@ struct layout {
 	__u16 generator_frame;	 /* 3.12: in the object */
 	__u16 frame_bytes;	 /* the part of a frame that is read, from its beginning */
 	__u16 object_type;
-	__u16 code_flags;      /* 3.9, 3.10: where a root's are looked at */
+	__u16 code_flags;	    /* 3.9, 3.10: where a root's are looked at */
+	__u16 code_first_traceable; /* 3.13+, an int: of the interpreter's own code, as many as
+				     * there are instructions */
 	__u16 code_bytes;      /* the part of a code object that is copied, from its beginning */
 	__u16 code_shown_name; /* co_qualname from 3.11 on, else co_name */
 	__u16 code_name;
@@ -211,7 +214,7 @@ struct layout {
 	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 100, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 102, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has
@@ -233,6 +236,7 @@ enum target_state {
 	TARGET_UNTOLD,	/* the same, but user space was not asked, and has to find it by itself */
 	TARGET_REFUSED, /* a Python that cannot be walked; `refusal` says why */
 	TARGET_OTHER,	/* no Python: followed for what it starts */
+	TARGET_UNWANTED, /* a Python that is not wanted: followed for what it forks may be */
 };
 
 /* Which processes are looked at besides those that user space tells. */
@@ -247,8 +251,11 @@ enum identification {
 	IDENTIFIED_NOT,	     /* nothing: it is taken for the same */
 	IDENTIFIED_BY_WORDS, /* what it says itself: where its names and its line table are, its
 			      * first line, and from 3.12 on its version */
-	IDENTIFIED_WHOLLY,   /* and, where it has no version, what these are */
+	IDENTIFIED_WHOLLY,   /* and, where it has no version of its own, what these are */
 };
+
+/* Serial numbers that user space gives have no more; the kernel side's do, soon after a boot. */
+#define USER_SERIAL_BITS 32
 
 /* A process to sample: the value of the map `targets`, keyed by the kernel's tgid. */
 struct target {
@@ -260,6 +267,7 @@ struct target {
 	__u64 waiting;	    /* samples in TARGET_WAITING and TARGET_UNTOLD */
 	__u64 interpreters; /* address of the pointer to the newest interpreter */
 	__u64 code_type;    /* address of PyCode_Type */
+	__u64 lent;	    /* address of a thread state that another thread was seen in; or 0 */
 	__u64 thread_area;  /* pthread_self() is so many bytes below the thread pointer */
 	struct entry_gap entry_gap;
 	__u32 layout;	/* index into the map `layouts` */
@@ -269,7 +277,10 @@ struct target {
 	__u32 refusal;	/* enum outcome */
 	__u64 bias;	/* where what the file has at 0 is, for ... */
 	__u32 image;	/* ... the file that user space knows by this number; 0: it was not asked */
-	__u32 several;	/* not 0: a sample has seen that it has several interpreters */
+	__u16 several;	/* not 0: a sample has seen that it has several interpreters */
+	__u16 begins;	/* not 0: nobody has seen yet that it has any */
+	__u32 repeats;	/* not 0: user space has seen that one version is several code objects' */
+	__u32 padding;
 };
 
 /* What the kernel knows a file by that is mapped: its inode's number may be used again, and another
@@ -328,6 +339,18 @@ static inline bool text_is_hashed(const __u64 *head)
 	return head[1] != ~0ULL;
 }
 
+static inline bool codes_have_versions(const struct layout *layout)
+{
+	return layout->code_version != OFFSET_ABSENT;
+}
+
+/* HEAD as if nobody had asked for the hash.  Where code objects have versions, what tells apart two
+ * with the same one must not depend on that: to be taken for replaced costs more there. */
+static inline void text_forget_hash(__u64 *head)
+{
+	head[1] = ~0ULL;
+}
+
 /* What tells a str from another at its address: its hash, or without that its END, zeros behind.
  * Never 0. */
 static inline __u64 text_digest(const __u64 *head, bool hashed, const __u64 *end)
@@ -370,12 +393,12 @@ static inline __u64 line_table_digest(const __u64 *head, struct line_table_ends 
 /*
  * What tells a code object from another that lies at its address at another time:
  * the addresses of its name, file name and line table, its first line, and from 3.12
- * on its version, a number that the interpreter gives to no other one; before that
+ * on its version, a number that its interpreter gives to no other one; before that
  * VERSION is 0.  A new one has these objects before it is itself, so that they are
  * not the old one's unless that was gone before.  But then, up to 3.11, all three may
  * have got its addresses, as they mostly do where one is made, called and thrown away
- * after another: there, code_identity_with() goes on with what they are.  Whole, and
- * never 0.
+ * after another; and later ones, too, where one interpreter follows another:
+ * code_identity_with() goes on with what they are.  Whole, and never 0.
  */
 static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line,
 				  __u32 version)
@@ -407,7 +430,7 @@ static inline bool code_identity_differs(__u64 one, __u64 other)
 	return code_identity_is_whole(one) && code_identity_is_whole(other) && one != other;
 }
 
-/* The identity of one without a version, that IDENTITY is so far, from the digests of its NAME, the
+/* The identity of what IDENTITY is so far, from the digests of its NAME, the
  * one that is shown, its FILENAME and its LINE_TABLE; not whole where one of these is 0: it could
  * not be read. */
 static inline __u64 code_identity_with(__u64 identity, __u64 name, __u64 filename, __u64 line_table)
@@ -455,18 +478,21 @@ struct definition {
 	__u32 cpu;
 	__u64 hash;
 	__u64 base;
-	__u64 serial;	 /* of the target */
-	__u64 thread_id; /* pthread_self(), Python's ident of it; 0: it had none any more */
+	__u64 serial;	    /* of the target */
+	__u64 thread_id;    /* pthread_self(), Python's ident of it; 0: it had none any more */
+	__u64 thread_start; /* when it began, in the kernel's time: what has its TID later is
+			       another */
 	__u32 slot;
 	__u32 tgid; /* in user space's PID namespace, as the next */
 	__u32 tid;
-	__u16 outcome;
-	__u16 depth; /* frames that follow */
+	__u8 outcome;
+	__u8 several; /* as in the target */
+	__u16 depth;  /* frames that follow */
 	char thread_name[COMMAND_NAME_MAX];
 	struct frame frames[STACK_FRAMES_MAX];
 };
 
-#define DEFINITION_HEADER_BYTES 72
+#define DEFINITION_HEADER_BYTES 80
 _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
 	       "the header is hashed and sent without padding");
 
@@ -508,8 +534,10 @@ struct process_record {
 	__u32 pid; /* in user space's PID namespace */
 	__u32 kernel_pid;
 	__u64 serial, before;
-	__u64 waiting; /* as in the target, which ends with this */
-	__u64 start;   /* address of the mapping of the code of ... */
+	__u64 waiting;	 /* as in the target, which ends with this */
+	__u64 abandoned; /* of what `before` stands for, if user space has not told yet what that is
+			  */
+	__u64 start;	 /* address of the mapping of the code of ... */
 	struct file_key file;
 	__u64 bias; /* as in the target, which has ... */
 	__u32 image;

@@ -18,6 +18,11 @@
  * learn; so only its index is recorded, beside a position that is as far off as the
  * copy is from the original, and user space, which knows each copy once, mends it.
  *
+ * From 3.13 on, each call of an __init__ that Python has specialized has a frame of the
+ * interpreter's own between the two, which only its code tells from others.  That is the
+ * interpreter's own, too: it lies near PyCode_Type in its file, where no other code object
+ * of these versions does, so that such a frame is skipped after two reads a walk.
+ *
  * The machine code of the JIT stores a frame's position only before what may enter
  * other code.  In between, the innermost frame still has that of an instruction lines
  * or loops away.  The thread state has the current executor while such code runs, and
@@ -29,16 +34,11 @@
  * still: what is read here is one moment's state.  It may be a moment in the
  * middle of a change, a few instructions wide:
  *
- * - In 3.11 and 3.12, an activation of the eval loop that is not linked yet, or, in
- *   3.12, a generator (unlinked.bpf.h).  In 3.11, what it points to may be the frame that last ran
- *   in its place and was called from the same frame: that one lies above the data
- *   stack's top now.  (A frame that returns to Python lies there for a moment as
- *   well, but did not enter from C.)
- * - In 3.12, a call from Python to Python that has the new frame as the innermost, but not linked:
- *   its link is still that of the frame that was there before.  Where this one was called from C,
- *   that is to an interpreter's own frame of an activation that has ended, which C code has written
- *   over since, so that it may look like one of Python's.  But those of the data stack are called
- *   from below.
+ * - In 3.11 and 3.12, an activation of the eval loop or a call that is not linked yet,
+ *   or, in 3.12, a generator (unlinked.bpf.h).  In 3.11, what it points to may be the
+ *   frame that last ran in its place and was called from the same frame: that one lies
+ *   above the data stack's top now.  (A frame that returns to Python lies there for a
+ *   moment as well, but did not enter from C.)
  * - A generator that yields loses its link to its caller, perhaps before it is no
  *   longer the thread's frame.  From 3.11 on a stack begins with a frame that
  *   entered from C, so such a stack is known to be incomplete.
@@ -71,7 +71,13 @@
 /* A data stack's chunk of the usual size; a larger one is read by pages. */
 #define CHUNK_BYTES (16 * 1024)
 
-/* Frames that are skipped (the interpreter's own) count here too, at most one for each C call. */
+/* How far below PyCode_Type code is looked at whether it is the interpreter's own: further than it
+ * lies in CPython's own builds, and not as far as to what is mapped below their library.  Where it
+ * is not found, it takes room in the stack; where other code lies there, that is looked at in vain.
+ */
+#define OWN_CODE_BYTES (4 << 20)
+
+/* Frames that are skipped (the interpreter's own) count here too, at most one for each other. */
 #define WALK_ROUNDS (2 * STACK_FRAMES_MAX / WALK_ROUND)
 
 /* Address and position are mixed apart: with the seed, which a target does not know, no two frames
@@ -178,6 +184,7 @@ static __always_inline struct frame_words words_of(const struct layout *layout)
 		.tlbc_mask = mask_of(layout->frame_tlbc_index),
 		.code_mask = ~(__u64)layout->tag_mask,
 		.code_adaptive = layout->code_adaptive,
+		.own_code_bytes = OWN_CODE_BYTES & mask_of(layout->code_first_traceable),
 	};
 }
 
@@ -250,24 +257,6 @@ static __always_inline bool is_proved(struct walk *walk, __u64 start, const stru
 	return !role->by_thread || walk->depth || !is_popped(walk, start);
 }
 
-/* Where a chunk of the data stack has its first frame, at most. */
-#define CHUNK_HEAD_BYTES 40
-
-/* Whether the frame at START, which the innermost one's link leads to, cannot have called that:
- * both say that they lie in the data stack. */
-static __always_inline bool is_stray(const struct walk *walk, __u64 start,
-				     const struct frame_role *role)
-{
-	__u64 chunk, depth;
-
-	if (!walk->proving || walk->depth != 1 || !walk->words.internal_is_entry ||
-	    !walk->by_thread || !role->by_thread)
-		return false;
-	chunk = tstate_field(walk, walk->layout.tstate_datastack_chunk);
-	depth = walk->innermost - chunk;
-	return depth > CHUNK_HEAD_BYTES && depth < CHUNK_BYTES && start - chunk >= depth;
-}
-
 /* Ends the walk with OUTCOME; one that has not proved itself has seen nothing. */
 static __always_inline int fail(struct walk *walk, __u32 outcome)
 {
@@ -309,26 +298,60 @@ static __always_inline int reach_root(struct walk *walk)
 		       : 1;
 }
 
-/* Ends the walk where there is no room for more.  A stack that deep in one activation cannot prove
- * itself; that its code is code, at both ends, is as much as can be told. */
-static __always_inline int give_up(struct walk *walk)
+/* Whether the frame that the walk began with has returned already. */
+static __always_inline bool is_left_over(struct walk *walk)
+{
+	__u8 owner = OWNED_BY_THREAD;
+
+	read_user(&owner, sizeof(owner), walk->innermost + walk->layout.frame_owner);
+	return owner == OWNED_BY_THREAD && is_popped(walk, walk->innermost);
+}
+
+/* Ends a walk that is too long.  A stack that deep in one activation cannot prove itself; that it
+ * begins with no frame that has returned, and that its code is code, at both ends, is as much as
+ * can be told. */
+static __always_inline void give_up(struct walk *walk)
 {
 	const struct frame *frames = walk->definition.frames;
 
-	if (walk->proving && is_code(walk, frames[0].address) &&
-	    is_code(walk, frames[STACK_FRAMES_MAX - 2].address))
+	if (walk->proving && walk->outcome == OUTCOME_TRUNCATED && !is_left_over(walk) &&
+	    is_code(walk, frames[0].address) && is_code(walk, frames[STACK_FRAMES_MAX - 2].address))
 		walk->proving = 0;
-	return fail(walk, OUTCOME_TRUNCATED);
+	fail(walk, OUTCOME_TRUNCATED);
+}
+
+/* Whether CODE, which lies where the interpreter's own does, is that: none of its instructions may
+ * be traced.  Then it is remembered for this walk.  A global function: it is called seldom. */
+__noinline int is_own_code(__u32 cpu, __u64 code)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	__u64 instructions;
+	__s32 first;
+
+	if (!walk)
+		return 0;
+	if (code == walk->own_code)
+		return 1;
+	if (!read_user(&first, sizeof(first), code + walk->layout.code_first_traceable) ||
+	    !read_user(&instructions, sizeof(instructions), code + walk->layout.object_size) ||
+	    first < 0 || first < (__s64)instructions)
+		return 0;
+	walk->own_code = code;
+	return 1;
 }
 
 /* Records the frame that begins with word AT of the block; returns whether to stop, for there is
- * no room. */
-static __always_inline int record_frame(struct walk *walk, __u32 at)
+ * no room: not before the walk has proved itself. */
+static __always_inline int record_frame(struct walk *walk, __u32 cpu, __u32 at)
 {
 	__u64 code = frame_word(walk, at, walk->words.code) & walk->words.code_mask;
 
-	if (walk->depth >= STACK_FRAMES_MAX - 1)
-		return give_up(walk);
+	if (walk->code_type - code < walk->words.own_code_bytes && is_own_code(cpu, code))
+		return 0;
+	if (walk->depth >= STACK_FRAMES_MAX - 1) {
+		walk->outcome = OUTCOME_TRUNCATED;
+		return !walk->proving;
+	}
 	if (walk->in_jit && !walk->depth)
 		push_frame(walk, code, POSITION_UNKNOWN, FRAME_PYTHON, 0);
 	else
@@ -366,8 +389,6 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 			return fail(walk, OUTCOME_FRAME_UNLINKED);
 		}
 	}
-	if (is_stray(walk, start, &role))
-		return fail(walk, OUTCOME_FRAME_UNLINKED);
 	walk->at_root = role.entry;
 	walk->by_thread = role.by_thread;
 	if (role.internal) {
@@ -377,7 +398,7 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 		walk->bottom = start;
 		return 0;
 	}
-	return record_frame(walk, at);
+	return record_frame(walk, cpu, at);
 }
 
 /* A global function: the verifier goes through it once, however often it is called. */
@@ -402,6 +423,7 @@ __noinline int walk_on(__u32 cpu)
 	if (!walk)
 		return 0;
 	walk->outcome = OUTCOME_PYTHON;
+	walk->innermost = walk->frame;
 	walk->words = words_of(&walk->layout);
 	walk->unreadable = 0;
 	walk->refuted = 0;
@@ -411,6 +433,7 @@ __noinline int walk_on(__u32 cpu)
 	walk->bottom_before = 0;
 	walk->first_entry = 0;
 	walk->chunk = tstate_field(walk, walk->layout.tstate_datastack_chunk);
+	walk->own_code = 0;
 	walk->at_root = 1;
 	for (int i = 0; i < WALK_ROUNDS; i++) {
 		if (!walk_round(cpu))
@@ -433,7 +456,6 @@ __noinline int walk_frames(__u32 cpu)
 		return 0;
 	walk->depth = 0;
 	walk->hash = walk->hash_seed;
-	walk->innermost = walk->frame;
 	return walk_on(cpu);
 }
 

@@ -28,7 +28,7 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	if (!walk || !counter)
 		return 0;
 	walk->defining = 1;
-	if (walk->identify != IDENTIFIED_WHOLLY)
+	if (walk->identify != IDENTIFIED_WHOLLY || !versions_repeat(walk))
 		identify_frames(cpu);
 	definition = &walk->definition;
 	name_thread(definition);
@@ -38,9 +38,11 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	definition->base = base;
 	definition->serial = walk->target.serial;
 	definition->thread_id = walk->thread_id;
+	definition->thread_start = walk->thread_start;
 	definition->cpu = cpu;
 	definition->slot = slot;
 	definition->outcome = walk->outcome;
+	definition->several = walk->several;
 	bpf_get_current_comm(definition->thread_name, sizeof(definition->thread_name));
 	depth = walk->depth;
 	definition->depth = depth;

@@ -37,6 +37,12 @@ static __always_inline __u64 current_memory(void)
 	return (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
 }
 
+/* Whether the program that has MEMORY has begun: no exec is at work on it any more; 0: on none. */
+static __always_inline bool is_complete(__u64 memory)
+{
+	return !memory || BPF_CORE_READ((struct mm_struct *)memory, arg_end);
+}
+
 /* Takes the registers of the user code for which the kernel was at work, mostly on a page fault.
  * Apart from what reads the context's: the verifier does not let them share an instruction. */
 __noinline int read_task_registers(__u32 cpu)

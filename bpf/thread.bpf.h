@@ -12,7 +12,8 @@
  * A walk over the lists costs a read a thread, so each CPU remembers what it
  * found, by tid and the task's start time, and proves it again on each use by
  * reading thread_id.  That a thread has no state (a native worker) is remembered
- * too, for a few samples and as long as no newer state has appeared.
+ * too, for a few samples and as long as no newer state has appeared; but not of a thread
+ * that this CPU has seen in another one's state, which it may leave and enter at any time.
  *
  * Several states may carry one thread_id: a new thread's has its parent's until
  * it runs (to 3.11), but no frames; and a thread has one in each interpreter it
@@ -51,14 +52,9 @@ static __always_inline bool read_tstate(struct walk *walk, __u64 tstate)
  * Python. */
 static __always_inline void find_newest_frame(struct walk *walk, __u32 cpu)
 {
-	walk->frame = 0;
-	walk->proving = 0;
 	walk->in_jit =
 		tstate_field(walk, walk->layout.tstate_current_executor) | walk->layout.jit_untold;
-	if (walk->layout.tstate_cframe == OFFSET_ABSENT)
-		walk->frame = tstate_field(walk, walk->layout.tstate_frame);
-	else
-		enter_activation(cpu, tstate_field(walk, walk->layout.tstate_cframe));
+	enter_state(walk, cpu, tstate_field(walk, walk->layout.tstate_cframe));
 }
 
 /* Ends the search, for what is at ADDRESS could not be read. */
@@ -115,7 +111,7 @@ __noinline int search_step(__u32 cpu)
 		return next_interp(walk);
 	if (!read_tstate(walk, walk->tstate))
 		return stop_at(walk, walk->tstate, OUTCOME_THREAD_FAULT);
-	if (weigh_state(walk)) {
+	if (weigh_state(walk, cpu)) {
 		walk->outcome = OUTCOME_PYTHON;
 		return 1;
 	}
@@ -131,7 +127,10 @@ __noinline int search_round(__u32 cpu)
 	return 0;
 }
 
-/* Goes to the newest interpreter; returns whether there is one, else walk->outcome says why not. */
+/* Goes to the newest interpreter; returns whether there is one, else walk->outcome says why not.
+ * The page that has it is not there before Python begins and first touches it, and where it was
+ * paged out: of a process in which nobody has seen an interpreter yet, it is taken for the former.
+ */
 static __always_inline bool begin_search(struct walk *walk, __u64 interpreters)
 {
 	walk->tstate = 0;
@@ -149,7 +148,8 @@ static __always_inline bool begin_search(struct walk *walk, __u64 interpreters)
 	walk->candidates = 0;
 	walk->interp = 0;
 	if (!read_user(&walk->interp, sizeof(__u64), interpreters)) {
-		stop_at(walk, interpreters, OUTCOME_INTERPRETER_FAULT);
+		stop_at(walk, interpreters,
+			walk->target.begins ? OUTCOME_NO_INTERPRETER : OUTCOME_INTERPRETER_FAULT);
 		return false;
 	}
 	walk->newest_interp = walk->interp;
@@ -276,36 +276,80 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 	bool by_interp = found && !has_leftovers(walk);
 	bool none = walk->outcome == OUTCOME_NO_PYTHON && !walk->frameless;
 
+	if (cached->tid != tid || cached->start_time != start_time)
+		cached->borrows = 0;
 	cached->tid = tid;
 	cached->start_time = start_time;
 	cached->tstate = found ? walk->tstate : 0;
 	cached->newest = by_interp ? walk->newest_interp : walk->newest_tstate;
-	cached->trusted = none && walk->interps == 1 ? NONE_TRUSTED : 0;
+	cached->trusted = none && !cached->borrows && walk->interps == 1 ? NONE_TRUSTED : 0;
 	cached->several = walk->several;
 }
 
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
  * else the reason. */
 static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thread,
-					const struct target *target,
+					const struct task_view *task, const struct target *target,
 					struct bpf_perf_event_data *context)
 {
 	__u64 interpreters = target->interpreters;
 	__u32 tgid = thread >> 32, tid = thread;
 	struct cached_thread *cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
-	struct task_view task = view_task();
 
-	if (task.ends) {
+	if (task->ends) {
 		walk->outcome = OUTCOME_NO_PYTHON;
 		return;
 	}
-	walk->thread_id = task.thread_pointer - target->thread_area;
-	if (cached->tid == tid && cached->start_time == task.start_time &&
+	walk->handed = 0;
+	walk->thread_id = task->thread_pointer - target->thread_area;
+	if (cached->tid == tid && cached->start_time == task->start_time &&
 	    recall_thread(walk, cpu, cached, interpreters))
 		return;
 	read_registers(walk, cpu, context);
 	search_thread(walk, cpu, tgid, interpreters);
-	remember_thread(walk, cached, tid, task.start_time);
+	remember_thread(walk, cached, tid, task->start_time);
+}
+
+/* Whether it is to be proved that the thread runs the state that was found for it. */
+static __always_inline bool is_doubted(const struct walk *walk)
+{
+	return walk->tstate == walk->handed || walk->tstate == walk->target.lent;
+}
+
+/* Whether what was walked was entered on this thread's C stack. */
+static __always_inline bool was_entered_here(const struct walk *walk)
+{
+	__u64 entry = has_cframes(walk) ? walk->cframe : walk->first_entry;
+
+	return entry && is_on_c_stack(walk, entry);
+}
+
+/* Looks, after the walk, whether the thread TID runs the state that it was taken to run; else what
+ * was walked is another thread's.  A global function: it is called seldom. */
+__noinline int prove_state(__u32 cpu, __u32 tid)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct cached_thread *cached;
+	bool foreign;
+
+	if (!walk)
+		return 0;
+	cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
+	foreign = walk->tstate == walk->handed;
+	if (was_entered_here(walk)) {
+		if (foreign)
+			walk->lent = walk->tstate;
+		cached->borrows |= foreign;
+		return 0;
+	}
+	if (foreign && !cached->borrows && walk->interps == 1)
+		cached->trusted = NONE_TRUSTED;
+	walk->outcome = foreign ? OUTCOME_NO_PYTHON : OUTCOME_THREAD_UNCLEAR;
+	walk->depth = 0;
+	walk->hash = walk->hash_seed;
+	walk->unreadable = 0;
+	walk->in_jit = 0;
+	return 0;
 }
 
 #endif

@@ -22,9 +22,15 @@
  * It has to be the only one, and to prove that it leads to where the activation was
  * called from.
  *
- * So it is with a call from Python to Python, whose frame is the innermost for up to ten
- * instructions before it has its link.  Nothing of the call has run, and the caller's
- * frame is in a register, too: the one of this activation that may run.
+ * A call from Python to Python is one more frame of the activation as well, and in 3.11
+ * and 3.12 compilers may make it the innermost before they store its link to the
+ * caller, some ten instructions further on.  Until then it has that of the frame that
+ * was there before, to anything: a frame that has returned, or one of this very stack,
+ * so that the walk may well end where it should.  Such a frame has not begun, and so
+ * what the thread is about to do is looked at: where one of the next instructions
+ * stores a register to the link, that is the caller, and its stack is the true one.
+ * Compilers move a store within a few instructions without a branch, so that few are
+ * enough.  That costs a read of one sample in a hundred.
  */
 #ifndef UNLINKED_BPF_H
 #define UNLINKED_BPF_H
@@ -34,6 +40,10 @@
 
 /* What a frame's variables and stack take at most of it, in words. */
 #define STACK_WORDS_MAX (1 << 16)
+
+/* So many bytes of machine code are looked at; a round of them costs the verifier so many times. */
+#define CODE_AHEAD_BYTES 128
+#define CODE_ROUND	 8
 
 /* Whether the frame in the block, at FRAME, runs, or waits for the generator at GENERATOR. */
 static __always_inline bool resumes(struct walk *walk, __u64 frame, __u64 generator)
@@ -60,8 +70,90 @@ static __always_inline bool may_run(struct walk *walk, __u64 frame)
 	       !(frame_role(walk, 0).by_thread && is_popped(walk, frame));
 }
 
-/* Weighs whether register I points to what resumed walk->generator, or, where that is 0, to what
- * called the innermost frame. */
+/* Whether the instruction at byte AT of the machine code in the block stores the innermost frame's
+ * link; then that is in walk->resumer. */
+static __always_inline bool links(struct walk *walk, __u32 at)
+{
+	const __u8 *ahead = (const __u8 *)walk->block;
+	__u8 code[INSTRUCTION_BYTES];
+	__u32 source = REGISTERS, base = REGISTERS;
+
+	for (__u32 i = 0; i < INSTRUCTION_BYTES; i++)
+		code[i] = ahead[(at + i) % BLOCK_BYTES];
+	if (!is_store(code, walk->layout.frame_previous, &source, &base) || source >= REGISTERS ||
+	    base >= REGISTERS || walk->registers[base] != walk->innermost)
+		return false;
+	walk->resumer = walk->registers[source];
+	return true;
+}
+
+/* The same for each that may begin in the next CODE_ROUND steps; returns whether one does. */
+__noinline int link_round(__u32 cpu, __u32 first)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
+	for (__u32 i = 0; i < CODE_ROUND; i++)
+		if (links(walk, first + i * INSTRUCTION_STEP))
+			return 1;
+	return 0;
+}
+
+/* Whether one of the instructions in the block, which the thread is about to run, stores the
+ * innermost frame's link. */
+static __always_inline bool is_about_to_link(__u32 cpu)
+{
+	for (__u32 i = 0; i < CODE_AHEAD_BYTES; i += CODE_ROUND * INSTRUCTION_STEP)
+		if (link_round(cpu, i))
+			return true;
+	return false;
+}
+
+/* Whether the innermost frame, which FRAME calls, is the first of its activation. */
+static __always_inline bool is_from_c(const struct walk *walk, __u64 frame)
+{
+	return frame == walk->caller || is_beside_cframe(walk, frame);
+}
+
+/* Whether FRAME may run; it is in the block then. */
+static __always_inline bool read_running(struct walk *walk, __u64 frame)
+{
+	__u32 size = walk->layout.frame_bytes;
+
+	return frame % sizeof(__u64) == 0 && size <= BLOCK_BYTES &&
+	       read_user(walk->block, size, frame) && may_run(walk, frame);
+}
+
+/* Whether the innermost frame has not begun, and may lack its link. */
+static __always_inline bool is_beginning(const struct walk *walk)
+{
+	return frames_in_cframes(walk) && walk->depth && !walk->in_jit &&
+	       walk->definition.frames[0].position < 0;
+}
+
+/* Walks the stack of what calls the innermost frame, which has not begun, where it is not linked
+ * yet; returns whether that can be told, and whether what called can. */
+static __always_inline bool walk_caller(struct walk *walk, __u32 cpu,
+					struct bpf_perf_event_data *context)
+{
+	if (!read_registers(walk, cpu, context) ||
+	    !read_user(walk->block, CODE_AHEAD_BYTES, walk->program_counter))
+		return false;
+	if (!is_about_to_link(cpu))
+		return true;
+	walk->outcome = OUTCOME_FRAME_ENTERING;
+	if (is_from_c(walk, walk->resumer))
+		return true;
+	if (!read_running(walk, walk->resumer))
+		return false;
+	walk->frame = walk->resumer;
+	walk->proving = 1;
+	walk_frames(cpu);
+	return walk->outcome != OUTCOME_FRAME_ENTERING;
+}
+
+/* Weighs whether register I points to what resumed walk->generator. */
 __noinline int weigh_register(__u32 cpu, __u32 i)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -81,7 +173,7 @@ __noinline int weigh_register(__u32 cpu, __u32 i)
 			walk->entry = frame;
 	} else if (may_run(walk, frame)) {
 		walk->running++;
-		if (!walk->generator || resumes(walk, frame, walk->generator)) {
+		if (resumes(walk, frame, walk->generator)) {
 			walk->resumers++;
 			walk->resumer = frame;
 		}
@@ -105,32 +197,19 @@ static __always_inline bool is_generator_alone(const struct walk *walk)
 	       !walk->at_root && !walk->by_thread;
 }
 
-/* Whether the innermost frame is one of the data stack that has not begun. */
-static __always_inline bool is_beginning(struct walk *walk)
+/* Walks the stack of what resumes the generator whose frame is the innermost. */
+static __always_inline void walk_resumer(struct walk *walk, __u32 cpu)
 {
-	__u32 size = walk->layout.frame_bytes;
-
-	return walk->words.internal_is_entry && size <= BLOCK_BYTES &&
-	       read_user(walk->block, size, walk->innermost) && frame_role(walk, 0).by_thread &&
-	       frame_position(walk, 0, frame_word(walk, 0, walk->words.code)) < 0;
-}
-
-/* Walks the stack of what resumes GENERATOR, or, where that is 0, of what calls the innermost
- * frame.
- */
-static __always_inline void walk_resumer(struct walk *walk, __u32 cpu, __u64 generator)
-{
-	walk->generator = generator;
+	walk->generator = walk->innermost - walk->layout.generator_frame;
 	walk->resumer = 0;
 	walk->resumers = 0;
 	walk->running = 0;
 	walk->entry = 0;
-	walk->frame = 0;
 	for (__u32 i = 0; i < REGISTERS; i++)
 		weigh_register(cpu, i);
 	if (walk->resumers == 1)
 		walk->frame = walk->resumer;
-	else if (generator && !walk->running && is_suspended(walk))
+	else if (!walk->running && is_suspended(walk))
 		walk->frame = walk->entry;
 	if (walk->frame)
 		walk_frames(cpu);
@@ -150,18 +229,12 @@ static __always_inline void walk_callers(struct walk *walk, __u32 cpu)
 	}
 }
 
-/* Walks the stack of what the innermost frame was called from. */
+/* Walks the stack of what called or resumed what the walk began with, which has no link at all. */
 static __always_inline void walk_linked(struct walk *walk, __u32 cpu)
 {
-	if (is_generator_alone(walk)) {
-		walk_resumer(walk, cpu, walk->innermost - walk->layout.generator_frame);
-		return;
-	}
-	walk->resumers = 0;
-	if (is_beginning(walk))
-		walk_resumer(walk, cpu, 0);
-	/* It may be one of several that called, and not an activation that is not linked. */
-	if (walk->outcome == OUTCOME_FRAME_ENTERING && walk->resumers <= 1)
+	if (is_generator_alone(walk))
+		walk_resumer(walk, cpu);
+	else
 		walk_callers(walk, cpu);
 }
 
@@ -169,8 +242,13 @@ static __always_inline void walk_linked(struct walk *walk, __u32 cpu)
 static __always_inline void walk_python(struct walk *walk, __u32 cpu,
 					struct bpf_perf_event_data *context)
 {
+	bool is_told;
+
 	walk_frames(cpu);
-	if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context))
+	is_told = !is_beginning(walk) || walk_caller(walk, cpu, context);
+	if (!is_told)
+		walk->outcome = OUTCOME_FRAME_ENTERING;
+	else if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context))
 		walk_linked(walk, cpu);
 	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
 		walk->depth = 0;

@@ -18,7 +18,7 @@ static bool in_frame(uint32_t offset)
 	return offset <= FRAME_FIELD_MAX - 8;
 }
 
-/* _PyCFrame has three words in 3.11, two in 3.12. */
+/* A C frame has two words in 3.10 and 3.12, three in 3.11. */
 static bool in_cframe(uint32_t offset)
 {
 	return offset <= 2 * sizeof(uint64_t);
@@ -47,8 +47,10 @@ static bool is_as_expected(uint32_t offset, bool expected, bool in_bounds)
 static bool reaches_frames(const struct offsets *offsets)
 {
 	bool before_3 = offsets->version < VERSION(0);
-	bool cframes = offsets->version >= VERSION(11) && offsets->version < VERSION(13);
+	bool before_313 = offsets->version < VERSION(13);
+	bool cframes = offsets->version >= VERSION(10) && before_313;
 	bool since_311 = offsets->version >= VERSION(11);
+	bool frames_in_cframes = since_311 && before_313;
 
 	return is_present(offsets->object_type) && is_present(offsets->interp_next) &&
 	       is_present(offsets->interp_tstate_head) && in_thread_state(offsets->tstate_next) &&
@@ -57,18 +59,18 @@ static bool reaches_frames(const struct offsets *offsets)
 			      in_thread_state(offsets->tstate_interp)) &&
 	       is_as_expected(offsets->tstate_gilstate_counter, before_3,
 			      in_thread_state(offsets->tstate_gilstate_counter)) &&
-	       (cframes || in_thread_state(tstate_frame(offsets))) &&
+	       (frames_in_cframes || in_thread_state(tstate_frame(offsets))) &&
 	       is_as_expected(offsets->tstate_cframe, cframes,
 			      in_thread_state(offsets->tstate_cframe)) &&
 	       is_as_expected(offsets->tstate_root_cframe, cframes,
 			      is_present(offsets->tstate_root_cframe)) &&
-	       is_as_expected(offsets->cframe_current_frame, cframes,
+	       is_as_expected(offsets->cframe_current_frame, frames_in_cframes,
 			      in_cframe(offsets->cframe_current_frame)) &&
 	       is_as_expected(offsets->cframe_previous, cframes,
 			      in_cframe(offsets->cframe_previous)) &&
 	       is_as_expected(offsets->tstate_datastack_chunk, since_311,
 			      in_thread_state(offsets->tstate_datastack_chunk)) &&
-	       is_as_expected(offsets->tstate_datastack_top, cframes,
+	       is_as_expected(offsets->tstate_datastack_top, frames_in_cframes,
 			      in_thread_state(offsets->tstate_datastack_top)) &&
 	       is_as_expected(offsets->tstate_base_frame, offsets->version >= VERSION(15),
 			      in_thread_state(offsets->tstate_base_frame)) &&
@@ -232,6 +234,9 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.generator_frame = offsets->generator_frame,
 		.object_type = offsets->object_type,
 		.code_flags = offsets->version >= VERSION(9) ? offsets->code_flags : OFFSET_ABSENT,
+		.code_first_traceable = offsets->version >= VERSION(13)
+						? offsets->code_firsttraceable
+						: OFFSET_ABSENT,
 		.code_shown_name = is_present(offsets->code_qualname) ? offsets->code_qualname
 								      : offsets->code_name,
 		.code_name = offsets->code_name,

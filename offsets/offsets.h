@@ -28,8 +28,8 @@
 	X(tstate_thread_id)                                                                        \
 	X(tstate_gilstate_counter) /* 2.7 */                                                       \
 	X(tstate_frame)		   /* 2.7-3.10 */                                                  \
-	X(tstate_cframe)	   /* 3.11, 3.12 */                                                \
-	X(tstate_root_cframe)	   /* 3.11, 3.12 */                                                \
+	X(tstate_cframe)	   /* 3.10-3.12 */                                                 \
+	X(tstate_root_cframe)	   /* 3.10-3.12 */                                                 \
 	X(tstate_datastack_chunk)  /* 3.11 and later */                                            \
 	X(tstate_datastack_top)	   /* 3.11, 3.12 */                                                \
 	X(tstate_current_frame)	   /* 3.13 and later */                                            \
@@ -38,7 +38,7 @@
 	X(tstate_whence)	   /* 3.13 and later */                                            \
 	X(tstate_current_executor) /* 3.14 and later */                                            \
 	X(cframe_current_frame)	   /* 3.11, 3.12 */                                                \
-	X(cframe_previous)	   /* 3.11, 3.12 */                                                \
+	X(cframe_previous)	   /* 3.10-3.12 */                                                 \
 	X(frame_previous)                                                                          \
 	X(frame_code)                                                                              \
 	X(frame_lasti)	    /* f_lasti, prev_instr or instr_ptr */                                 \
@@ -53,7 +53,7 @@
 	X(code_name)                                                                               \
 	X(code_qualname) /* 3.11 and later */                                                      \
 	X(code_firstlineno)                                                                        \
-	X(code_flags) /* 3.6 to 3.10 */                                                            \
+	X(code_flags) /* 2.7-3.10 */                                                               \
 	X(code_linetable)                                                                          \
 	X(code_code_adaptive)  /* 3.11 and later */                                                \
 	X(code_firsttraceable) /* 3.11 and later */                                                \
@@ -68,12 +68,15 @@
 	X(type_basicsize) /* 3.13 and later */                                                     \
 	X(type_dictoffset)                                                                         \
 	X(type_cached_keys)	 /* 3.11 and later */                                              \
-	X(type_dict)		 /* 3.6-3.10 */                                                    \
-	X(function_code)	 /* 3.6-3.10 */                                                    \
-	X(function_name)	 /* 3.6-3.10 */                                                    \
+	X(type_dict)		 /* 2.7-3.10 */                                                    \
+	X(function_code)	 /* 2.7-3.10 */                                                    \
+	X(function_name)	 /* 2.7-3.10 */                                                    \
 	X(function_qualname)	 /* 3.6-3.10 */                                                    \
-	X(function_dict)	 /* 3.6-3.10 */                                                    \
-	X(function_closure)	 /* 3.6-3.10 */                                                    \
+	X(function_dict)	 /* 2.7-3.10 */                                                    \
+	X(function_closure)	 /* 2.7-3.10 */                                                    \
+	X(function_globals)	 /* 2.7 */                                                         \
+	X(class_name)		 /* 2.7 */                                                         \
+	X(class_dict)		 /* 2.7 */                                                         \
 	X(dict_mask)		 /* 2.7 */                                                         \
 	X(dict_table)		 /* 2.7 */                                                         \
 	X(dict_keys)		 /* 3.6 and later */                                               \

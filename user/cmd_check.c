@@ -80,7 +80,10 @@ enum exit_status cmd_check(int count, char **arguments)
 {
 	struct request request = { 0 };
 	enum exit_status status = parse(count, arguments, &request);
-	struct findings findings = { .verb = request.agent ? "agent" : "record" };
+	struct findings findings = { .verb = "record",
+				     .without_company = "record -- COMMAND does not start; record "
+							"-p and -a do" };
+	unsigned int company = 1;
 
 	if (status)
 		return status;
@@ -90,7 +93,14 @@ enum exit_status cmd_check(int count, char **arguments)
 			agent_options__free(&request.options);
 		return STATUS_WRITTEN;
 	}
-	checks__run(&findings);
+	if (request.agent) {
+		findings.verb = "agent";
+		findings.everybody = true;
+		findings.without_company = "the agent does not start, or does not push, or asks "
+					   "for no pods";
+		company = check_agent__company(&request.options);
+	}
+	checks__run(&findings, company);
 	if (request.agent) {
 		check_agent(&request.options, &findings);
 		agent_options__free(&request.options);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -10,6 +13,9 @@
 #include "output/output_file.h"
 #include "recording/recording.h"
 #include "recording/report.h"
+
+/* Where a profile is saved that nothing else took. */
+#define LAST_FOLDER "/tmp"
 
 struct written_profile {
 	const struct profile *profile;
@@ -78,19 +84,56 @@ static char *title_of(const struct profile *profile, const struct options *optio
 			 profile->process_count > 1 ? " and others" : "");
 }
 
-/* Saves what could not be written where it should be: the disk may be full, the samples are not to
- * be had again. */
-static void save_elsewhere(const struct written_profile *written, pid_t pid)
+/* Where in FOLDER, which anybody may write to, a profile can be saved: under a name that nobody can
+ * have taken before, for a link of theirs would be refused.  0, or -errno; the caller frees. */
+static int other_path(const struct options *options, const char *folder, pid_t pid, char **path)
 {
-	const char *folder = getenv("TMPDIR");
-	char *pattern = xasprintf("%s/pybpfprof-%%p-%%t.%s", folder && *folder ? folder : "/tmp",
-				  written->options->format->suffix);
-	char *path = output_file__expand(pattern, pid);
+	char *pattern, *name;
+	uint64_t chance;
 
-	if (output_file__write(path, write_profile, written) == 0)
+	if (getrandom(&chance, sizeof(chance), 0) != sizeof(chance))
+		return -errno;
+	pattern = xasprintf("pybpfprof-%%p-%%t-%016" PRIx64 ".%s", chance, options->format->suffix);
+	name = output_file__expand(pattern, pid);
+	*path = xasprintf("%s/%s", folder, name);
+	free(name);
+	free(pattern);
+	return 0;
+}
+
+/* Saves what could not be written where it should be in FOLDER, if it can be.  0 or -errno.  Others
+ * may look into that folder, unlike perhaps the one that was asked for. */
+static int save_in(const char *folder, const struct written_profile *written, pid_t pid)
+{
+	char *path = NULL;
+	int error = other_path(written->options, folder, pid, &path);
+	mode_t mask = umask(0077);
+
+	if (!error)
+		error = output_file__write(path, write_profile, written);
+	umask(mask);
+	if (!error)
 		log__error("the profile was written to %s instead", path);
 	free(path);
-	free(pattern);
+	return error;
+}
+
+/* The disk may be full, the samples are not to be had again. */
+static void save_elsewhere(const struct written_profile *written, pid_t pid)
+{
+	const char *variable = getenv("TMPDIR");
+	int error;
+
+	if (variable && *variable && strcmp(variable, LAST_FOLDER) != 0) {
+		error = save_in(variable, written, pid);
+		if (!error)
+			return;
+		log__error("it cannot be saved in %s either: %s", variable, strerror(-error));
+	}
+	error = save_in(LAST_FOLDER, written, pid);
+	if (error)
+		log__error("the profile is lost: it cannot be saved in %s either: %s", LAST_FOLDER,
+			   strerror(-error));
 }
 
 /* Writes the ledger to PATH, unless the profile is there: what is a link by now, or was named with
@@ -149,7 +192,8 @@ static enum exit_status record(const struct options *options)
 	if (!status)
 		status = recording__run(recording);
 	if (!status) {
-		report__profile(recording__profile(recording));
+		report__profile(recording__profile(recording),
+				!process_filter__is_empty(&options->filter));
 		status = write_outputs(recording, options);
 	}
 	recording__free(recording);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -25,18 +28,32 @@ static const struct {
 	{ "report", cmd_report },
 };
 
-/* How the program ends after a verb ended with STATUS: what was printed has yet to arrive. */
+/* How the program ends after a verb ended with STATUS: what was printed has yet to arrive, and
+ * where it does not, nobody knows what else there was to tell. */
 static enum exit_status close_output(enum exit_status status)
 {
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
 	log__error("cannot write to standard output: %s", strerror(errno ? errno : EIO));
-	return status ? status : STATUS_FAILED;
+	return STATUS_FAILED;
+}
+
+/* Else what is opened next, a profile too, would take the place of a closed stdout or stderr, and
+ * get what is said.  Neither reads nor writes do with such a descriptor, as with none; nor has a
+ * program that is started one. */
+static void keep_places(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_CLOEXEC) != fd)
+			return;
 }
 
 int main(int count, char **arguments)
 {
+	keep_places();
+	/* What is too large for ulimit -f is told where it is written. */
+	signal(SIGXFSZ, SIG_IGN);
 	/* Lines of two processes, of which the agent may have another, are not to be mixed. */
 	setvbuf(stderr, NULL, _IOLBF, 0);
 	/* Else what there was no memory for would be missing in what is written, without a word. */

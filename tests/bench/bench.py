@@ -30,8 +30,7 @@ import pythons  # noqa: E402
 
 DEFAULT_LEAD_S = 0.5
 NEWEST = (3, 15)
-BUDGET_S, QUICK_BUDGET_S = 12 * 60, 3 * 60
-KEYS = [row.key for row in rows.ROWS] + ["names", "children"]
+KEYS = [row.key for row in (*rows.ROWS, rows.CHILDREN)] + ["names"]
 
 
 def say(text):
@@ -55,9 +54,6 @@ def measure_specials(found, python, compared, wanted, quick):
     if "names" in wanted:
         say("names")
         found["names"] = specials.measure_names(python, compared)
-    if "children" in wanted:
-        say("processes that live shortly")
-        found["children"] = specials.measure_children(python, compared, leads, 40 if quick else 200)
     return leads
 
 
@@ -83,22 +79,32 @@ def summarize(row, cell):
     }
 
 
-def compare(python, compared, chosen, wanted, quick, budget):
-    """What was found under one Python; no row takes much more than its part of BUDGET seconds."""
+def compare_children(python, compared, leads, quick):
+    """The same of processes that live shortly."""
+    row = rows.CHILDREN
+    cells = specials.measure_children(python, compared, leads, 1 if quick else row.rounds,
+                                      row.arguments[0])
+    found = {str(name): summarize(row, cell) for name, cell in cells.items()}
+    for name, cell in cells.items():
+        found[str(name)]["named"], found[str(name)]["obtained"] = cell.shares()
+    return found
+
+
+def compare(python, compared, chosen, wanted, quick):
+    """What was found under one Python."""
     found = {"rows": {}}
-    end = time.monotonic() + budget
     leads = measure_specials(found, python, compared, wanted, quick)
-    for number, row in enumerate(chosen):
+    for row in chosen:
         say("%s, Python %s" % (row.title, python.name))
-        now = time.monotonic()
-        deadline = now + (end - now) / (len(chosen) - number)
-        rounds = min(row.rounds, 2) if quick else row.rounds
         try:
-            cells = measure.measure_row(row, python, compared, leads, rounds, deadline)
+            cells = measure.measure_row(row, python, compared, leads, 1 if quick else row.rounds)
         except Failed as reason:
             say("left out: %s" % reason)
             continue
         found["rows"][row.key] = {str(name): summarize(row, cell) for name, cell in cells.items()}
+    if rows.CHILDREN.key in wanted:
+        say("%s, Python %s" % (rows.CHILDREN.title, python.name))
+        found["rows"][rows.CHILDREN.key] = compare_children(python, compared, leads, quick)
     return found
 
 
@@ -112,7 +118,7 @@ def processor():
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--quick", action="store_true", help="one round of each row")
     parser.add_argument("--only", action="append", choices=KEYS, help="only this row, and the "
                         "first sample, which all need (may be repeated)")
     parser.add_argument("--tool", action="append", metavar="NAME", help="beside pybpfprof, only "
@@ -136,7 +142,6 @@ def main():
     debian.fetch(("trixie", "sid"))
     peers.install()
     started = time.monotonic()
-    budget = QUICK_BUDGET_S if arguments.quick else BUDGET_S
     common, newest = choose_pythons()
     wanted = arguments.only or KEYS
     chosen = [row for row in rows.ROWS if row.key in wanted]
@@ -148,7 +153,7 @@ def main():
               "quick": arguments.quick, "pythons": []}
     for python, compared in plan:
         compared = select(compared, arguments.tool)
-        found = compare(python, compared, chosen, wanted, arguments.quick, budget / len(plan))
+        found = compare(python, compared, chosen, wanted, arguments.quick)
         report["pythons"].append({"name": python.name, "found": found,
                                   "versions": {tool.name: tool.version for tool in compared}})
     report["seconds"] = time.monotonic() - started

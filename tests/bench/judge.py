@@ -66,6 +66,28 @@ def nest(depth):
     return judge
 
 
+def children(python):
+    """spawn.py and what it starts, child.py, whose function is made of a text: library frames may lie
+    anywhere in between, but not frames of both."""
+    ways = [[("spawn.py", "<module>"), ("spawn.py", "main")]]
+    ways += [[("child.py", "<module>"), ("child.py", "main"), ("<string>", name)]
+             for name in ("<module>", "child_")]
+
+    def why_not(frames, lines):
+        own = [(os.path.basename(frame.file), frame.short.rstrip("0123456789"))
+               for frame in frames if is_childs(frame)]
+        if not any(own == way[:len(own)] for way in ways):
+            return ", ".join(names_of(frames))
+        return None
+
+    return why_not
+
+
+def is_childs(frame):
+    """Whether children() knows what may call it: what begins and ends an interpreter it does not."""
+    return any(is_of(frame, program) for program in ("spawn.py", "child.py", "<string>"))
+
+
 def calls(program, ways):
     """A program whose own functions call each other in one of WAYS, or in a part of one from its
     beginning; library frames may lie anywhere in between."""

@@ -146,10 +146,13 @@ def mark(run, target):
     return Mark(time.monotonic(), target.read(), cpu_seconds(target.pid), cpu_seconds(run.pid))
 
 
-def measure_row(row, python, tools, leads, rounds, deadline):
-    """{profiler's name: Cell}, and the workload's own ratios, under None, for the noise.
+def in_turn(tools, number):
+    """The tools in the order of a round: each is the first one as often as the others."""
+    return tools[number % len(tools):] + tools[:number % len(tools)]
 
-    After DEADLINE only the first round is done."""
+
+def measure_row(row, python, tools, leads, rounds):
+    """{profiler's name: Cell}, and the workload's own ratios, under None, for the noise."""
     cells = {tool.name: Cell() for tool in tools}
     why_not = row.judge(python)
     speeds = []
@@ -157,9 +160,8 @@ def measure_row(row, python, tools, leads, rounds, deadline):
         bed = Bed(row, python, folder)
         try:
             for number in range(rounds):
-                turned = tools[number % len(tools):] + tools[:number % len(tools)]
-                for tool in turned:
-                    if cells[tool.name].cannot or (number and time.monotonic() > deadline):
+                for tool in in_turn(tools, number):
+                    if cells[tool.name].cannot:
                         continue
                     if row.turns:
                         speeds.append((None, bed.target().speed(ALONE_SECONDS)))

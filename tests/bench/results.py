@@ -21,9 +21,10 @@ Every figure is from this one run. A row's profilers take turns, with the worklo
 after each, so that what else the machine does meets them all.
 
 - *Speed kept*: the workload's turns a second under the profiler, of those of the two windows without
-  beside it; the median over the rounds, and its interval of 95 % by order statistics (of the whole
-  range where the rounds are fewer than six). "No profiler" is the workload alone against its own
-  neighbours: the noise. For `-X perf` it includes what that option costs the target.
+  beside it; the median over six rounds, and its interval of 95 % by order statistics. Where some
+  failed, and in the quick form, "rounds" are those that there are, and the interval is all of their
+  range, which has less than 95 %. "No profiler" is the workload alone against its own neighbours: the
+  noise. For `-X perf` it includes what that option costs the target.
 - *Impossible*: stacks that the program cannot have, of all that were shown as Python's. With lines, a
   call must come from a line that makes it; and a thread that sleeps is on no CPU. *Cut*: stacks
   without their outermost frames; they are not judged.
@@ -36,6 +37,9 @@ after each, so that what else the machine does meets them all.
 - *profiling.sampling* runs as it does by default, without stopping its target: its `--blocking` finds
   no thread on a CPU. *perf* keeps 127 frames of a stack, as the kernel is set by default; some four of
   them are one of Python's.
+- Of the processes of 50 ms the turns are those that have ended, which takes in the start and the end of
+  an interpreter. *Named* are those whose function is in the profile; *samples*, those in these
+  functions. Judged are stacks in which something is of the two programs.
 - *Cannot*: it was tried.
 - Under *where pybpfprof is not ahead* stands each row of the summary in which a peer is ahead, or
   pybpfprof has no figure. Of the speed kept a peer is ahead whose whole interval lies above that of
@@ -61,6 +65,8 @@ WHY = {
     "end": "the kernel verifies and compiles the BPF program first",
     "names": "unexpected",
     "children": "what a start does before its Python is known has no stack",
+    "following-speed": "the kernel side sees each fork, exec, mapping and end, too",
+    "following-cpu": "it reads of each process what it runs and whose it is, as long as that is there",
 }
 
 NO_FIGURE = "unexpected: there is no figure of its own"
@@ -92,6 +98,7 @@ FORMATS = {
     "wrong": lambda cell: (cell["wrong"], percent(cell["wrong"], 2)),
     "cut": lambda cell: (cell["cut"], percent(cell["cut"], 2)),
     "distance": distance,
+    "named": lambda cell: (cell["named"], percent(cell["named"], 0)),
     "obtained": lambda cell: (min(cell["obtained"], 1), percent(cell["obtained"], 0)),
     "cpu": lambda cell: (cell["cpu"], percent(cell["cpu"])),
     "memory": lambda cell: (cell["memory"], "%.0f MiB" % cell["memory"]),
@@ -124,7 +131,8 @@ def figure(title, key, part, more, slack, get=None):
 
 COLUMNS = (
     ("Speed kept", "speed"), ("Impossible", "wrong"), ("Cut", "cut"), ("Distance", "distance"),
-    ("Samples", "obtained"), ("CPU", "cpu"), ("Memory", "memory"), ("Depth", "depth"),
+    ("Named", "named"), ("Samples", "obtained"), ("CPU", "cpu"), ("Memory", "memory"),
+    ("Depth", "depth"),
 )
 
 SUMMARY = (
@@ -146,8 +154,13 @@ SUMMARY = (
            lambda cell: (cell[1], "%.2f s" % cell[1])),
     figure("names", "names", "names", True, 0, names_text),
     figure("processes of 50 ms that have samples", "children", "children", True, 0.005,
-           lambda cell: (cell[0], "%s, %s of those due" % (percent(cell[0], 0),
-                                                           percent(cell[1], 0)))),
+           lambda cell: (cell["named"], "%s, %s of those due" % (percent(cell["named"], 0),
+                                                                 percent(cell["obtained"], 0)))),
+    figure("speed kept, processes of 50 ms", "following-speed", "children", True, None,
+           of_row("speed")),
+    figure("impossible stacks, processes of 50 ms", "wrong", "children", False, 0.0),
+    figure("profiler's CPU, processes of 50 ms", "following-cpu", "children", False, 0.002,
+           of_row("cpu")),
 )
 
 
@@ -251,7 +264,7 @@ def summary(report):
     return text.rstrip("\n") + "\n"
 
 
-TITLES = {row.key: row.title for row in rows.ROWS}
+TITLES = {row.key: row.title for row in (*rows.ROWS, rows.CHILDREN)}
 
 
 def whole(report):
@@ -269,8 +282,7 @@ def whole(report):
             text += "\n### %s\n\n" % TITLES[key]
             text += row_table(cells, python["versions"])
             text += remarks(cells, python["versions"])
-        for key, title in (("start", "First sample"), ("names", "Names"),
-                           ("children", "Processes of 50 ms")):
+        for key, title in ("start", "First sample"), ("names", "Names"):
             cannot = remarks(python["found"].get(key, {}), python["versions"])
             text += "\n### %s\n%s" % (title, cannot) if cannot else ""
     return text.rstrip("\n") + "\n"

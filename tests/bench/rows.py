@@ -9,13 +9,15 @@ from processes import PROGRAMS, WORKLOADS
 
 # judge: Python -> what judge.py describes; roots: what every whole stack begins with; functions:
 # those whose CPU time the workload shows; turns: whether its turns tell its speed; rounds: runs of
-# each profiler, of so many seconds.
+# each profiler, of so many seconds; with fewer than ROUNDS there is no interval of 95 %.
 Row = collections.namedtuple("Row", "key title path arguments rate pinned judge roots functions "
                              "turns seconds rounds")
 
+ROUNDS = 6
+
 
 def row(key, title, program, rate, judged, arguments=(), folder=WORKLOADS, pinned=True,
-        roots=("<module>",), functions=(), turns=True, seconds=1, rounds=6):
+        roots=("<module>",), functions=(), turns=True, seconds=1, rounds=ROUNDS):
     return Row(key, title, os.path.join(folder, program), arguments, rate, pinned, judged,
                roots, functions, turns, seconds, rounds)
 
@@ -49,3 +51,8 @@ ROWS = (
             for leaf in (["make_text", "<listcomp>"], ["<lambda>", "compress_text"])]),
         pinned=False, roots=("<module>", "_bootstrap"), functions=("make_text", "compress_text")),
 )
+
+# As many in each round; the turns are processes that end.
+CHILD_SECONDS = 0.05
+CHILDREN = row("children", "%d times 40 processes of 50 ms, two at a time, 100 Hz" % ROUNDS, "spawn.py",
+               100, judge.children, arguments=(40, CHILD_SECONDS), pinned=False)

@@ -53,7 +53,7 @@ sleep most of the time, and together work half a second a second, in so many way
 threads). *CPU*: the profiler's own, of one core, in the window after its first %(settling)d s; in the last
 line after its first %(long)d s, when it has seen most of these processes work.
 *Followed*: what forks, execs, mappings and ends cost in the kernel, of one core. *A sample*: the walk in
-the kernel. *Memory*: at most.
+the kernel. *Memory*: at most. *Starts*: of each ten, seven fork, one runs Python, and two what is none.
 
 %(table)s
 A sample of a process that is no Python: %(other).0f ns, one look-up.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows of a kind of their own: the first sample, names, and processes that live shortly."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -8,7 +9,10 @@ import tempfile
 import time
 
 import figures
-from processes import PROGRAMS, WORKLOADS, Failed, Run, Target
+import judge
+import measure
+import rows
+from processes import PROGRAMS, WORKLOADS, Failed, Run, Target, cpu_seconds, peak_mib
 from tools import Wanted
 
 RATE = 1000
@@ -23,9 +27,8 @@ NAMES = ("plain", "Outer.method", "Outer.class_method", "Outer.static_method", "
          "functions.<locals>.関数", "functions.<locals>.𐌰𐌱", "functions.<locals>.Größe.測る")
 
 CHILD = re.compile(r"child_(\d+)")
-CHILD_RATE = 100
-CHILD_SECONDS = 0.05
 CHILDREN_TIMEOUT_S = 60
+LOOK_SECONDS = 0.1
 
 
 def run_for(tool, target, rate, seconds, timeout):
@@ -89,43 +92,120 @@ def measure_names(python, tools):
     return found
 
 
-def spawn_under(tool, target, folder, lead):
-    wanted = Wanted(target.pid, CHILD_RATE, None, folder, True)
-    run = Run(tool.command(wanted), tool.prefix)
-    try:
-        run.watch(run.go() + lead)
-        target.go()
+def spawn(python, count, flags, folder):
+    return Target(python, folder, rows.CHILDREN.path, (count, rows.CHILD_SECONDS), pinned=False,
+                  flags=flags)
+
+
+def spawn_alone(python, count):
+    """Processes a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = spawn(python, count, (), folder)
         try:
+            target.go()
             target.process.wait(CHILDREN_TIMEOUT_S)
+            return count / target.read()[0]
+        finally:
+            target.end()
+
+
+def watch_children(run, target, cell):
+    """Waits for the last of them; what of a core the profiler used until shortly before goes to CELL.
+
+    It looks seldom, for nobody looks at those that are alone."""
+    start, before = time.monotonic(), cpu_seconds(run.pid)
+    seconds = used = 0
+    target.go()
+    while target.process.poll() is None:
+        if seconds > CHILDREN_TIMEOUT_S:
+            raise Failed("the children were not over after %d s" % CHILDREN_TIMEOUT_S)
+        if run.process.poll() is None:
+            seconds, used = time.monotonic() - start, cpu_seconds(run.pid) - before
+            run.peak = max(run.peak, peak_mib(run.pid))
+        try:
+            target.process.wait(LOOK_SECONDS)
         except subprocess.TimeoutExpired:
-            raise Failed("the children were not over after %d s" % CHILDREN_TIMEOUT_S) from None
-        run.finish(START_TIMEOUT_S)
-        return run.stacks(tool.read, wanted)
-    finally:
-        run.end()
+            continue
+    if seconds:
+        cell.cpu.append(used / seconds)
 
 
-def measure_children(python, tools, leads, count):
-    """{profiler's name: (share of the processes that it named, of the samples due in them)}, or
-    the reason."""
-    found = {}
-    for tool in tools:
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as files:
-            target = Target(python, files, os.path.join(WORKLOADS, "spawn.py"),
-                            (count, CHILD_SECONDS), pinned=False, flags=tool.options)
+def spawn_under(tool, python, count, lead, cell):
+    """One run of a profiler: its stacks, and processes a second."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as files:
+        target = spawn(python, count, tool.options, files)
+        wanted = Wanted(target.pid, rows.CHILDREN.rate, None, folder, True)
+        try:
+            run = Run(tool.command(wanted), tool.prefix)
             try:
-                samples = {}
-                for frames, number, _ in spawn_under(tool, target, folder, leads[tool.name] + 0.3):
-                    for frame in frames:
-                        match = CHILD.fullmatch(frame.short)
-                        if match:
-                            samples[match[1]] = samples.get(match[1], 0) + number
-                if not samples:
-                    raise Failed("does not follow the processes that a target starts")
-                due = count * CHILD_SECONDS * CHILD_RATE
-                found[tool.name] = len(samples) / count, sum(samples.values()) / due
-            except (Failed, OSError, ValueError) as reason:
-                found[tool.name] = str(reason)
+                run.watch(run.go() + lead)
+                watch_children(run, target, cell)
+                run.finish(START_TIMEOUT_S)
+                return run.stacks(tool.read, wanted), count / target.read()[0]
             finally:
-                target.end()
-    return found
+                run.end()
+                cell.peak = max(cell.peak, run.peak)
+        finally:
+            target.end()
+
+
+def without_process(frames):
+    """Without what some profilers put before a process's frames, which is of no file."""
+    return list(itertools.dropwhile(lambda frame: frame.file is None, frames))
+
+
+def add_children(found, cell, why_not, lines):
+    """Adds to CELL what was found of one round; of how many children there was a sample."""
+    samples = {}
+    for frames, number, _ in found:
+        for frame in frames:
+            match = CHILD.fullmatch(frame.short)
+            if match:
+                samples[match[1]] = samples.get(match[1], 0) + number
+    if not samples:
+        raise Failed("does not follow the processes that a target starts")
+    judged = [(without_process(frames), number, weight) for frames, number, weight in found
+              if any(map(judge.is_childs, frames))]
+    cell.add_stacks(judged, rows.CHILDREN, why_not, lines)
+    cell.named += len(samples)
+    cell.in_children += sum(samples.values())
+
+
+class Cell(measure.Cell):
+    """Of children, too: those that have samples, those samples, and how many there were."""
+
+    def __init__(self):
+        super().__init__()
+        self.named = self.in_children = self.count = 0
+
+    def shares(self):
+        """Of the processes, those that it named; of the samples due in them, those that it has."""
+        due = self.count * rows.CHILD_SECONDS * rows.CHILDREN.rate
+        return (self.named / self.count, self.in_children / due) if due else (None, None)
+
+
+def measure_children(python, tools, leads, rounds, count):
+    """{profiler's name: Cell}, and what there is without, under None, for the noise."""
+    cells = {tool.name: Cell() for tool in tools}
+    why_not = rows.CHILDREN.judge(python)
+    speeds = []
+    for number in range(rounds):
+        for tool in measure.in_turn(tools, number):
+            cell = cells[tool.name]
+            if cell.cannot:
+                continue
+            speeds.append((None, spawn_alone(python, count)))
+            try:
+                found, speed = spawn_under(tool, python, count, leads[tool.name] + 0.3, cell)
+                add_children(found, cell, why_not, tool.lines)
+                cell.count += count
+                speeds.append((tool.name, speed))
+            except (Failed, OSError, ValueError) as reason:
+                cell.fail(str(reason))
+    speeds.append((None, spawn_alone(python, count)))
+    for cell in cells.values():
+        cell.conclude()
+    cells[None] = Cell()
+    for name, ratios in figures.paired_ratios(speeds).items():
+        cells[name].ratios = ratios
+    return cells

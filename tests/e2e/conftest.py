@@ -163,10 +163,11 @@ def public_binary(binary):
         yield shutil.copy(binary, folder)
 
 
-def as_nobody(capabilities):
-    """What, before a command, runs it as nobody with just these capabilities."""
+def as_nobody(capabilities, uid=65534):
+    """What, before a command, runs it as nobody, or as who has that number, with just these
+    capabilities."""
     held = ",".join(["-all"] + ["+" + name for name in sorted(capabilities)])
-    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=" + held,
+    return ["setpriv", "--reuid=%d" % uid, "--regid=65534", "--clear-groups", "--inh-caps=" + held,
             "--ambient-caps=" + held, "--bounding-set=" + held]
 
 

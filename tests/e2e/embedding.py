@@ -164,10 +164,33 @@ def link_static_for_modules(parts):
 
 
 @pytest.fixture
+def unnamed(embeddable):
+    """One of those that a stripped program does not name, and its Parts."""
+    found = [pair for pair in embeddable if (3,) <= pair[0].version < (3, 10) and pair[1].static]
+    return found[-1] if found else missing("libpython.a before 3.10")
+
+
+@pytest.fixture
+def home(tmp_path_factory):
+    """home(PYTHON, PARTS): the PYTHONHOME of a program that exports nothing to modules."""
+    def find(python, parts):
+        if python.version >= (3,):
+            return parts.home
+        # What 2.7 starts with needs modules that need the shared library.
+        folder = tmp_path_factory.mktemp("home")
+        library = folder / "lib" / "python2.7"
+        library.mkdir(parents=True)
+        for name in "os.py", "site.py":
+            (library / name).write_text("")
+        return str(folder)
+    return find
+
+
+@pytest.fixture
 def embed(build, target, tmp_path_factory):
-    """embed(PYTHON, HOW, SCRIPT): a Target, the program that has the Python in it "shared" or
+    """embed(PYTHON, HOW, SCRIPT, SOURCE): a Target, the program that has the Python in it "shared" or
     "static"; None where there is no such library."""
-    def start(python, how, script):
+    def start(python, how, script, source="embed.c"):
         parts, prefix = parts_of(python), ()
         environment = {"PYTHON_JIT": "1"} if python.kind == JIT else {}
         if not getattr(parts, how):
@@ -179,7 +202,7 @@ def embed(build, target, tmp_path_factory):
         if not prefix:
             environment["PYTHONHOME"] = parts.home
         link = link_shared if how == "shared" else link_static_for_modules
-        return target.start([*prefix, build("embed.c", *link(parts)), script], environment=environment)
+        return target.start([*prefix, build(source, *link(parts)), script], environment=environment)
     return start
 
 

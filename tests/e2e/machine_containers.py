@@ -29,6 +29,17 @@ FROM_ANOTHER = "/../.."
 # In the place of CAP_SYS_RESOURCE, which kernels before 5.11 want else.
 LOCKED_MEMORY = {"type": "RLIMIT_MEMLOCK", "soft": 1 << 40, "hard": 1 << 40}
 
+# Runs its own executable's copy, which no folder has any more.
+DELETED = """
+import os, sys
+with open(sys.executable, "rb") as executable, open("/tmp/python", "wb") as copy:
+    copy.write(executable.read())
+os.chmod("/tmp/python", 0o755)
+opened = os.open("/tmp/python", os.O_RDONLY)
+os.unlink("/tmp/python")
+os.execv("/proc/self/fd/%d" % opened, ["python", "-S"] + sys.argv[1:])
+"""
+
 # In a page, before its profile; and how many fields these have there.
 DATA = '<script type="application/json" id="profile">'
 FUNCTION_FIELDS, LOCATION_FIELDS, PROCESS_FIELDS, THREAD_FIELDS, SAMPLE_FIELDS = 5, 2, 11, 3, 3
@@ -57,10 +68,12 @@ def pythons_within(contents):
 
 
 def with_python(contents, python):
-    """The container that it runs deep.py in."""
+    """The container that it runs deep.py in: the second is in a user namespace, too, and the third one's
+    Python is a file that was deleted."""
+    index = pythons_within(contents).index(python)
     root = image.guest_command(python)[1] if python.root else "/"
-    digit = "abc"[pythons_within(contents).index(python)]
-    return make(digit, root, [python.path, "/programs/deep.py"])
+    words = ["-c", DELETED] * (index == 2) + ["/programs/deep.py"]
+    return make("abc"[index], root, [python.path, "-S", *words], NAMESPACES + ("user",) * (index == 1))
 
 
 def with_profiler(command):

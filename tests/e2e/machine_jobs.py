@@ -20,9 +20,13 @@ import machine_containers as contained  # noqa: E402
 SECONDS_A_PYTHON, RATE = 1.35, 999
 DEPTH = 1000
 CONTAINED_SECONDS = 1.5
+# Time enough for what changes meanwhile.
+CHANGING_SECONDS = 3
 WORK = "def work(): return sum(range(1000))\nfor _ in range(1000): work()"
 
 PROFILER = "/usr/bin/pybpfprof"
+# Without its module `site`, a Python begins in half the time, of which an emulator takes much.
+BUSY = ["/agent", "-S", "/programs/busy.py"]
 PRELOADED = "verifier_cost.so", "hardware_clock.so"
 # The BPF program, as a newer compiler made it.
 NEWER, NEWER_COMPILER = "newer.bpf.o", "clang 19"
@@ -31,18 +35,23 @@ OF_ALL = [PROFILER, "-f", "html", *OUTPUTS[2:], "-r", str(RATE), "-a", "-d"]
 # Linux's own highest value; Debian's kernels begin with 3.
 ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
 REFUSE_EVENTS = "echo 3 >/proc/sys/kernel/perf_event_paranoid"
+# So that /proc shows a user his own processes alone, but to who has CAP_SYS_PTRACE.
+HIDE, SHOW_ALL = ("mount -t proc -o remount,hidepid=%d proc /proc" % hidden for hidden in (2, 0))
+# Yama's values that can be taken back, what Debian's kernels begin with at last, and the one that cannot.
+SCOPES, NOBODY_TRACES = (1, 2, 0), 3
+RESTRICT_TRACING = "echo %d >/proc/sys/kernel/yama/ptrace_scope"
 # What the profiler has kept when it has given up the rest.
 SHOW_KEPT = '"$@" & while kill -0 $! && ! grep -q "NoNewPrivs:.1" /proc/$!/status; ' \
     'do sleep 0.01; done; grep CapPrm /proc/$!/status; '
-THEN_WAIT = SHOW_KEPT + "wait $!"
+THEN_WAIT = SHOW_KEPT + "grep -o hidepid=.* /proc/mounts; wait $!"
 # The agent beside a program, which is ended as systemd does it, and what it has stored.
 STORE = "/var/lib/pybpfprof"
-THEN_REPORT = "/agent /programs/busy.py & busy=$!; " + SHOW_KEPT + "sleep 3; kill $! $busy; wait $! && " \
+THEN_REPORT = "/agent -S /programs/busy.py & busy=$!; " + SHOW_KEPT + "sleep 2; kill $! $busy; wait $! && " \
     "exec %s report --store %s -f folded -o /tmp/profile" % (PROFILER, STORE)
 MAKE_STORE = "mkdir -p %s; chown 65534:65534 %s" % (STORE, STORE)
 CONFIG, CONFIG_THERE = os.path.join(ROOT, "deploy", "agent.yaml"), "/etc/pybpfprof/agent.yaml"
 # Until the machine is turned off; that is the same for every kernel.
-OLDEST = next(iter(debian_kernels.SUITES))
+OLDEST, *_, NEWEST = debian_kernels.SUITES
 LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
     "echo confidentiality >/sys/kernel/security/lockdown; echo 0 >/proc/sys/net/core/bpf_jit_enable"
 # Only this architecture's processor, as QEMU has it, counts its cycles; and Debian's kernels do without
@@ -75,7 +84,8 @@ SECONDS_MAX = "90"
 # A CPU that is sampled goes, and comes back.
 LEAVE = once_all_are_profiled("for state in 0 1; do echo $state >%s; sleep 0.7; done" % CPU)
 # A program that comes, and comes again.
-THREE_TIMES = once_all_are_profiled('for i in 1 2 3; do /agent -c "$WORK"; done', "LD_PRELOAD=/verifier_cost.so")
+THREE_TIMES = once_all_are_profiled('for i in 1 2 3; do /agent -S -c "$WORK"; done',
+                                    "LD_PRELOAD=/verifier_cost.so")
 # Two containers of a pod, as Kubernetes has them, and what is in neither: each in its control group, and
 # with a PID namespace and others of its own, from before its Python begins.
 POD = "12345678-9abc-def0-1234-56789abcdef0"
@@ -85,7 +95,7 @@ GROUPS = ["%s/cri-containerd-%s.scope" % (POD_GROUP, container) for container in
 MAKE_GROUPS = "; ".join("mkdir -p /sys/fs/cgroup" + group for group in GROUPS)
 IN_GROUPS = once_all_are_profiled(
     "for group in %s; do sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec unshare -m -p -n -i -u -f "
-    "--mount-proc /agent -c \"$WORK\"' & done; wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
+    "--mount-proc /agent -S -c \"$WORK\"' & done; wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
 # It does nothing where its number there is another one.
 WORK_WITHIN = "import os; assert os.getpid() == 1\n" + WORK
 # One number of a process for several, one after the other, each of which runs a program of its own.
@@ -97,17 +107,33 @@ CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 2, 19, 21
 CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 38, 39, 40
 TO_READ = [CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE]
 FEWEST = TO_READ + [CAP_PERFMON, CAP_BPF]
+# Before 5.11, where maps are locked memory, and nowhere else.
+TO_LOCK_MEMORY = {OLDEST: [CAP_SYS_RESOURCE]}
 
 
-def describe(command, nice, totals=None):
-    return {"command": command, "nice": nice, "totals": totals}
+def describe(command, nice, totals=None, capabilities=None):
+    return {"command": command, "nice": nice, "totals": totals, "capabilities": capabilities}
 
 
-def describe_job(command, programs=(), first="", capabilities=None, environment=(), release="",
+def describe_job(command, programs=(), first="", capabilities=None, besides=(), environment=(), kernel="",
                  architecture=""):
+    """BESIDES: {a kernel: the capabilities that are held there as well}."""
     return {"command": command, "programs": list(programs), "first": first,
-            "capabilities": capabilities, "environment": dict(environment), "release": release,
-            "machine": architecture}
+            "capabilities": capabilities, "besides": dict(besides), "environment": dict(environment),
+            "kernel": kernel, "machine": architecture}
+
+
+def make_yama_jobs(short, check):
+    """With each value of Yama's: nobody's profile of a process of his own, and what he is told to be missing,
+    without CAP_SYS_PTRACE; then, but for 0, with which he has one already, his profile of that and of one of
+    root's, with it."""
+    own, roots = (describe(BUSY, 0, capabilities=held) for held in ([], None))
+    without = [number for number in FEWEST if number != CAP_SYS_PTRACE]
+    return [describe_job(command, programs, "; ".join((ALLOW_EVENTS, RESTRICT_TRACING % scope)), held,
+                         kernel=NEWEST)
+            for scope in SCOPES
+            for command, programs, held in ((short, [own], without), (check, [], without),
+                                            (short, [own, roots], FEWEST))[:3 if scope else 2]]
 
 
 def make_containers(contents):
@@ -124,20 +150,19 @@ def make_jobs(contents, has_newer):
     newer = {"BPF_OBJECT": "/" + NEWER} if has_newer else {}
     programs, deep = [], []
     for python in pythons:
-        command = image.guest_command(python)
+        command = image.guest_command(python) + ["-S"]
         totals = "/tmp/totals-" + python.name
         programs += [describe(command + ["/programs/shares.py", totals, "10", "free"], 0, totals),
                      describe(command + ["/programs/deep.py"], 5),
                      describe(command + ["/programs/depth.py", str(DEPTH)], 10)]
         deep.append(describe(command + ["/programs/deep.py"], 0))
-    busy = describe(["/agent", "/programs/busy.py"], 0)
+    busy = describe(BUSY, 0)
     everything = [PROFILER, *OUTPUTS, "-d", str(SECONDS_A_PYTHON * len(pythons)), "-r", str(RATE)]
     short = ["sh", "-c", THEN_WAIT, "sh", PROFILER, *OUTPUTS, "-d", "0.5"]
-    inner = ["unshare", "-m", "-p", "-f", "--mount-proc", PROFILER, *OUTPUTS, "-t", "-d", "3", "--",
-             "/agent", "/programs/busy.py"]
+    inner = ["unshare", "-m", "-p", "-f", "--mount-proc", PROFILER, *OUTPUTS, "-t", "-d", "3", "--", *BUSY]
     started = [PROFILER, *OUTPUTS, "-r", str(RATE), "--", "/agent", "-c", WORK]
     check = [PROFILER, "check", "--json"]
-    changing = ["sh", "-c", CHANGE, "sh", PROFILER, *OUTPUTS, "-d", "6"]
+    changing = ["sh", "-c", CHANGE, "sh", PROFILER, *OUTPUTS, "-d", str(CHANGING_SECONDS)]
     leaving = LEAVE + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX]
     every = THREE_TIMES + [PROFILER, *OUTPUTS, "-v", "-a", "-d", SECONDS_MAX, "-r", str(RATE)]
     chosen = IN_GROUPS + OF_ALL + [SECONDS_MAX, "--cgroup", "/kubepods.slice", "--exclude",
@@ -150,8 +175,8 @@ def make_jobs(contents, has_newer):
     not_begun = once_all_are_profiled("echo of what") + [PROFILER, "-p", "1", "--wrong"]
     return [describe_job(everything, programs),
             describe_job(check, capabilities=FEWEST),
-            describe_job(short, [busy], ALLOW_EVENTS, FEWEST + [CAP_SYS_RESOURCE]),
-            describe_job(inner, environment={"LD_PRELOAD": "/verifier_cost.so"}),
+            describe_job(short, [busy], "; ".join((ALLOW_EVENTS, HIDE)), FEWEST, TO_LOCK_MEMORY),
+            describe_job(inner, first=SHOW_ALL, environment={"LD_PRELOAD": "/verifier_cost.so"}),
             describe_job(started),
             describe_job(changing, [busy]),
             describe_job(leaving, [busy, busy], first="echo 1 >%s" % CPU),
@@ -164,9 +189,12 @@ def make_jobs(contents, has_newer):
             describe_job(of_them, first=contained.begin(containers), architecture=with_runc),
             describe_job(from_within, first=ALLOW_EVENTS, architecture=with_runc),
             describe_job(service, first="; ".join((REFUSE_EVENTS, MAKE_STORE)),
-                         capabilities=FEWEST + [CAP_SYS_ADMIN, CAP_SYS_RESOURCE]),
-            describe_job(not_begun, release=OLDEST),
-            describe_job(check, first=LOCK_DOWN, release=OLDEST)]
+                         capabilities=FEWEST + [CAP_SYS_ADMIN], besides=TO_LOCK_MEMORY),
+            *make_yama_jobs([PROFILER, *OUTPUTS, "-d", "0.5"], check),
+            describe_job([PROFILER, *OUTPUTS, "-d", "1", "-a"], first=RESTRICT_TRACING % NOBODY_TRACES,
+                         kernel=NEWEST),
+            describe_job(not_begun, kernel=OLDEST),
+            describe_job(check, first=LOCK_DOWN, kernel=OLDEST)]
 
 
 def what_is_missing(described, binary):
@@ -197,7 +225,10 @@ class Kernel:
         self.time = "%s %.1f %.1f" % (self.release, began, time.monotonic())
         (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
          self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.beside,
-         self.within, self.service, self.not_begun, self.locked) = (results + [None] * 17)[:17]
+         self.within, self.service, *yama, self.no_tracing, self.not_begun, self.locked) = \
+            (results + [None] * 26)[:26]
+        # {scope: nobody's profile, what is told to be missing, and, but for 0, his profile with CAP_SYS_PTRACE}
+        self.yama = {scope: yama[3 * i:3 * i + 3] for i, scope in enumerate(SCOPES)}
         self.pythons = described.contents.pythons()
 
     def succeeded(self, result):

@@ -247,13 +247,14 @@ def cpu_seconds_of(*command):
 @pytest.mark.timed
 @pytest.mark.alone
 def test_a_busy_day_is_answered_soon(binary, tool, store, tmp_path):
-    """24 hours of 200 services, in CPU time: about a second on a machine that does nothing else."""
-    subprocess.run([tool("synthetic_day"), store.folder, "200", "8640", str(int(time.time()))], check=True)
+    """24 hours of 200 services: about a second of CPU time on a quick machine that does nothing else, where
+    to make that day takes some four."""
+    made = cpu_seconds_of(tool("synthetic_day"), store.folder, "200", "8640", str(int(time.time())))
     assert os.path.getsize(store.path) < 120 << 20
     command = [binary, "report", "-q", "--store", store.folder, "-o", tmp_path / "report", "--since"]
     for words in (["25h", "-f", "text"], ["25h", "-f", "html"], ["25h", "-f", "pprof"], ["25h", "-f", "folded"],
                   ["12h", "--diff", "12h"]):
-        assert min(cpu_seconds_of(*command, *words) for _ in range(2)) < 2, words
+        assert min(cpu_seconds_of(*command, *words) for _ in range(2)) < 0.6 * made, words
         assert os.path.getsize(tmp_path / "report") > 100000
 
 

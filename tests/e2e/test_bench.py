@@ -10,6 +10,7 @@ from conftest import ROOT
 from folded import Frame
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
+import bench  # noqa: E402
 import figures  # noqa: E402
 import judge  # noqa: E402
 import measure  # noqa: E402
@@ -18,6 +19,7 @@ import rows  # noqa: E402
 import specials  # noqa: E402
 import stacks  # noqa: E402
 import tools  # noqa: E402
+from processes import Failed  # noqa: E402
 
 
 def labels(found):
@@ -125,6 +127,41 @@ def test_judge_of_recursion(any_python):
     assert why_not(recursive(any_python, 20)[2:], True) == "turn_forever above the recursion"
 
 
+class Workload:
+    """In the place of measure.Bed: it takes no time."""
+
+    def __init__(self, *_):
+        self.speed = {measure.ALONE_SECONDS: 100}.get
+
+    def target(self):
+        return self
+
+    def end(self):
+        pass
+
+
+def test_each_profiler_has_all_rounds(monkeypatch):
+    """However long they take, and whichever comes first; but for runs that fail."""
+    order = []
+
+    def run_once(tool, bed, lead, cell):
+        order.append(tool.name)
+        if tool.name == "c" and len(order) > 4:
+            raise Failed("once in a while")
+        return [([Frame("<module> (x.py:1)")], 1, 1)], 50
+
+    monkeypatch.setattr(measure, "run_once", run_once)
+    monkeypatch.setattr(measure, "Bed", Workload)
+    compared = [tools.pybpfprof()._replace(name=name) for name in "abc"]
+    row = rows.row("key", "title", "x.py", 100, judge.calls("x.py", [["<module>"]]))
+    cells = measure.measure_row(row, None, compared, dict.fromkeys("abc", 0), row.rounds)
+    assert order[:9] == ["a", "b", "c", "b", "c", "a", "c", "a", "b"]
+    assert {name: cell.ratios for name, cell in cells.items() if name in ("a", "b")} == \
+        dict.fromkeys("ab", [0.5] * 6)
+    assert len(cells[None].ratios) == 3 * 6 - 1
+    assert cells["c"].failures == {"once in a while": 5} and cells["c"].ratios == [0.5]
+
+
 def cell(**fields):
     """As bench.py summarizes one."""
     usual = dict(cannot=None, failures={}, speed=0.99, lower=0.98, upper=1.0, confidence=0.96,
@@ -161,7 +198,7 @@ def test_intervals_that_overlap_are_level():
 
 
 def test_few_rounds_are_no_excuse():
-    """What was measured counts, in our own cell as in a peer's: else such a cell were always level."""
+    """As where runs failed.  What was measured counts, in our own cell as in a peer's: else such a cell were always level."""
     start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
     sentence = "- speed kept, recursion, 1,000 Hz, CPython 3.13.0: "
     few, better = dict(confidence=0.5, rounds=2), dict(speed=1.1, lower=1.05, upper=1.2)
@@ -236,15 +273,36 @@ def test_only_what_is_between_the_marks_is_replaced():
 def test_rows_are_complete():
     """Each row's program is there, and every figure of the summary is one of a row."""
     assert len({row.key for row in rows.ROWS}) == len(rows.ROWS)
-    for row in rows.ROWS:
+    for row in (*rows.ROWS, rows.CHILDREN):
         assert os.path.exists(row.path), row.path
-    parts = {row.key for row in rows.ROWS} | {"start", "names", "children"}
+        # An interval of 95 % needs them.
+        assert not row.turns or figures.interval(range(row.rounds))[2] >= figures.CONFIDENCE
+    parts = {row.key for row in (*rows.ROWS, rows.CHILDREN)} | {"start", "names"}
     assert {figure.part for figure in results.SUMMARY} <= parts
+
+
+def test_judge_of_children():
+    why_not = judge.children(None)
+
+    def judged(*labels):
+        return why_not([Frame(label) for label in labels], True)
+
+    spawning = ("<module> (/a/spawn.py:9)", "main (/a/spawn.py:3)")
+    child = ("<module> (/a/child.py:9)", "main (/a/child.py:3)")
+    assert judged(*spawning, "Popen.__init__ (/a/subprocess.py:1)") is None
+    assert judged(*child, "child_17 (<string>:3)") is None
+    assert judged(*child, "<module> (<string>:1)") is None
+    for wrong in ((*child, "child_17 (<string>:3)", "child_17 (<string>:3)"),
+                  (*spawning, "child_17 (<string>:3)"), (child[0], "child_17 (<string>:3)"),
+                  spawning + child, child[1:]):
+        assert judged(*wrong), wrong
 
 
 def test_processes_that_a_target_starts(any_python):
     """pybpfprof is asked for them, as its peers are."""
     # It has begun in a tenth of that, where nobody else has the CPUs.
-    found = specials.measure_children(any_python, [tools.pybpfprof()], {"pybpfprof": 3}, 5)
-    named, obtained = found["pybpfprof"]
-    assert named > 0 and obtained > 0
+    cells = specials.measure_children(any_python, [tools.pybpfprof()], {"pybpfprof": 3}, 1, 5)
+    found = bench.summarize(rows.CHILDREN, cells["pybpfprof"])
+    assert cells["pybpfprof"].failures == {} and min(cells["pybpfprof"].shares()) > 0
+    assert found["wrong"] == found["cut"] == 0
+    assert found["speed"] and found["cpu"] and found["memory"]

@@ -51,6 +51,23 @@ def test_address_used_again_for_a_moment(python, kind, target, profile):
     assert run.count_name("heavy") > 0.9 * run.samples
 
 
+@pytest.mark.proves("code churn")
+@pytest.mark.pythons(which=with_a_heap_of_objects)
+def test_address_used_again_too_deep_to_tell(python, target, profile):
+    """Two functions take turns of 300 ms, and to tell them apart would take more than half of a CPU.
+
+    What runs first has its name until it is replaced; from then on none has one."""
+    program = target(python, "reuse.py", "elsewhere", 0.3, 0.3, 150 if python.version < (3, 12) else 900)
+    program.go()
+    run = profile("-p", program.pid, "-r", 9999, cpu=4)
+    named = run.count_name("brief"), run.count_name("heavy")
+    # What calls them, from so deep, has its own name throughout.
+    assert run.ledger["errors"]["code_replaced"] + run.ledger["python"] >= 0.99 * run.samples
+    # The other one only in the first moment, in which all are told apart.
+    assert min(named) <= 0.1 * run.samples
+    assert max(named) <= 0.3 * run.samples
+
+
 @pytest.mark.timed
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)

@@ -14,7 +14,8 @@ import subprocess
 import pytest
 
 from agents import end, wait_for
-from test_check import NAMES, NOT_ALLOWED, USAGE, deny, run, with_shell
+from conftest import CAPABILITIES, as_nobody
+from test_check import NAMES, NOT_ALLOWED, USAGE, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
@@ -63,6 +64,17 @@ def test_as_it_is_configured(binary, tmp_path):
     assert answer.returncode == USAGE and "agent.yaml:2: there is no key 'rat'" in answer.stderr
     answer = run(binary, "--agent")
     assert answer.returncode == USAGE and "nowhere to keep profiles" in answer.stderr
+
+
+def test_it_is_to_see_everybody(public_binary):
+    """The agent does not start where record does, for this user's own processes alone."""
+    prefix = as_nobody(CAPABILITIES - {"dac_read_search"})
+    words = ("--listen", "off", "--push", "pyroscope+http://127.0.0.1:9")
+    answer = run(public_binary, "--agent", *words, prefix=prefix)
+    assert answer.returncode == NOT_ALLOWED
+    assert "MISSING  CAP_DAC_READ_SEARCH " in answer.stdout
+    agent = execute(*prefix, public_binary, "agent", *words)
+    assert agent.returncode == NOT_ALLOWED and "for want of CAP_DAC_READ_SEARCH" in agent.stderr
 
 
 def test_the_table_says_the_same(binary, tmp_path):

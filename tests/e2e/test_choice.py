@@ -13,7 +13,7 @@ from agents import wait_for
 from conftest import PATIENCE, children_of, missing
 from embedding import dependencies
 from pythons import own_pythons
-from test_following import by_process, count
+from test_following import by_process, count, process_of
 
 pytestmark = pytest.mark.timed
 
@@ -59,16 +59,79 @@ class TestUserIsGivenUp:
         assert count(own, "as_root") > 0.05 * SECONDS * RATE
         assert count(worker, "as_user") < 0.5 * SECONDS * RATE
 
-    def test_whose_it_is_in_the_end(self, profile, server, tmp_path):
+    @pytest.mark.parametrize("options", [("--uid", str(UID)), ("--comm", "wanted-*")])
+    def test_who_is_wanted_again(self, target, profile, any_python, options):
+        """It is asked until 0.7 s of the clock, then from 0.1 s after that on, at most 1.6 s later."""
+        comes_back = target(any_python, "comes_back.py", UID, 0.3, 1.5, SECONDS)
+        recording = profile.start("-a", "-r", RATE, *options)
+        recording.wait_sampling()
+        comes_back.go()
+        comes_back.process.wait(PATIENCE)
+        run = recording.interrupt().load()
+        stacks = by_process(run)[comes_back.pid]
+        assert count(stacks, "as_wanted") > 0
+        assert count(stacks, "as_other") < 0.7 * 1.5 * RATE
+        assert count(stacks, "again_as_wanted") > 0.1 * SECONDS * RATE
+        assert len({frames[0].label for frames, _ in run.stacks if process_of(frames)[0] == comes_back.pid}) == 1
+
+    @pytest.mark.parametrize("options, seconds", [((), 0), (("--comm", "gives_up*"), 2)])
+    def test_whose_it_is_in_the_end(self, profile, server, tmp_path, options, seconds):
+        """Whether it was asked about meanwhile or not."""
         output = str(tmp_path / "all.pb.gz")
-        recording = profile.start("-p", server.pid, "-s", "-o", output, files=False)
+        recording = profile.start("-p", server.pid, "-s", "-o", output, *options, files=False)
         recording.wait_sampling()
         server.go()
         wait_for(lambda: UID in map(user_of, children_of(server.pid)))
+        time.sleep(seconds)
         assert recording.interrupt().finish().status == 0, recording.stderr
         with gzip.open(output) as file:
             content = file.read()
         assert USER in content and b"root" in content
+
+    ONE_SHOTS = ("import os, sys, time\n"
+                 "def spin(seconds):\n"
+                 "    end = time.process_time() + seconds\n"
+                 "    while time.process_time() < end: sum(range(100))\n"
+                 "print('ready')\n"
+                 "sys.stdout.flush()\n"
+                 "sys.stdin.readline()\n"
+                 "for _ in range(int(sys.argv[2])):\n"
+                 "    pid = os.fork()\n"
+                 "    if not pid:\n"
+                 "        os.setuid(int(sys.argv[1]))\n"
+                 "        spin(float(sys.argv[3]))\n"
+                 "        os._exit(0)\n"
+                 "    os.waitpid(pid, 0)\n")
+
+    @pytest.mark.parametrize("seconds, part", [(0.06, 0.4), (0.005, 0)])
+    def test_who_does_not_live_until_it_is_asked_again(self, target, profile, any_python, tmp_path, seconds, part):
+        """What there was of it is in the profile, or among what is unknown by its name."""
+        program = tmp_path / "one_shots.py"
+        program.write_text(self.ONE_SHOTS)
+        children, rate = 25, 997
+        parent = target.start([*any_python.command, str(program), str(UID), str(children), str(seconds)])
+        recording = profile.start("-a", "-r", rate, "--uid", UID)
+        recording.wait_sampling()
+        parent.go()
+        parent.process.wait(PATIENCE)
+        run = recording.interrupt().load()
+        due = children * seconds * rate
+        unknown = run.ledger["unknown_commands"].get("one_shots.py", 0)
+        assert parent.pid not in by_process(run)
+        assert run.samples + unknown > 0.8 * due
+        assert run.count_name("spin") >= part * due
+
+    def test_whose_it_was_that_did_not_live_long(self, profile, server, tmp_path):
+        """It has ended long before the recording does."""
+        output = str(tmp_path / "all.pb.gz")
+        recording = profile.start("-a", "-r", RATE, "-o", output, files=False)
+        recording.wait_sampling()
+        server.go()
+        server.process.wait(PATIENCE)
+        assert recording.interrupt().finish().status == 0, recording.stderr
+        with gzip.open(output) as file:
+            content = file.read()
+        assert USER in content and b"worker-of-test" in content
 
 
 class TestKnownFile:
@@ -151,6 +214,8 @@ class TestKnownFile:
         run, processes = self.whose_is_gone(profile, shell("sleep 1; run wanted.py 0:0.1"), "--uid", UID)
         assert not processes
         assert run.ledger["samples_of_unknown_processes"] > 0.05 * self.RATE
+        assert run.ledger["unknown_commands"]["wanted.py"] > 0.05 * self.RATE
+        assert "or whether that is wanted" in run.stderr
 
     def test_what_is_gone_is_known_by_its_words(self, profile, shell):
         run, processes = self.whose_is_gone(profile, shell("sleep 1; run wanted.py 0:0.1"), "--comm", "wanted.py")
@@ -217,6 +282,25 @@ class TestFewPlaces:
         assert count(by_process(run)[wanted.pid], "descend") > 0
         assert run.ledger["processes_without_room"] == 0
 
+    SPINNING = ("import os, subprocess, sys\n"
+                "for _ in range(int(sys.argv[1])):\n"
+                "    if not os.fork():\n"
+                "        while True: pass\n"
+                "sys.exit(subprocess.call(sys.argv[2:]))\n")
+
+    @pytest.mark.parametrize("options", [(), ("-q",)])
+    def test_who_runs_already_and_has_no_room_is_counted(self, profile, any_python, require, tmp_path, options):
+        """Also where nothing is said.  What there is of a PID namespace, in which the profiler is, too."""
+        program = tmp_path / "spinning.py"
+        program.write_text(self.SPINNING)
+        children, places = 6, 3
+        prefix = [require("unshare"), "-m", "-p", "-f", "--kill-child", "--mount-proc",
+                  *any_python.command, str(program), str(children)]
+        run = profile("-a", "-r", RATE, "-d", 2, "--max-processes", places, *options, prefix=prefix)
+        assert len(by_process(run)) <= places
+        assert run.ledger["processes_without_room"] == children + 1 - places
+        assert ("processes without room: 4" in run.stderr) == (not options)
+
     def test_no_samples_for_want_of_room(self, idle, binary):
         assert idle(3)
         result = subprocess.run(
@@ -224,3 +308,12 @@ class TestFewPlaces:
              "-f", "folded", "-o", os.devnull], stderr=subprocess.PIPE, timeout=120)
         assert result.returncode == 0
         assert b"no samples of the processes that there was room for" in result.stderr
+
+
+class TestNoneIsChosen:
+    def test_it_is_said(self, target, any_python, binary):
+        assert target(any_python, "deep.py", 10)
+        result = subprocess.run([binary, "-a", "--container", "abcd", "-d", "0.5", "-f", "folded", "-o", os.devnull],
+                                stderr=subprocess.PIPE, timeout=120)
+        assert result.returncode == 0
+        assert b"the filter left out" in result.stderr

@@ -13,18 +13,31 @@ import subprocess
 
 import pytest
 
+import conftest
 from conftest import PROGRAMS, missing
 from containers import FIRST_UID, NAMESPACES, Container, Namespace, bind, innermost, numbers
 from pythons import RELEASE, find_pythons, musl_pythons, wants_all
+from test_check import NO_PROGRAM, Checks
 
-FAILED, NOT_PYTHON, NOT_ALLOWED = 1, 3, 4
+FAILED, USAGE, NOT_PYTHON, NOT_ALLOWED = 1, 2, 3, 4
 BUSY = os.path.join(PROGRAMS, "busy.py")
 THREADS = os.path.join(PROGRAMS, "numbered_threads.py")
+# What this machine may have of its own, if it is a container itself; and the root of one is laid over its.
+WITHOUT_FILES = ["sh", "-c", 'rm -f /.dockerenv /run/.containerenv /run/systemd/container; exec "$@"', "sh"]
 WAIT = ["/bin/sh", "-c", "echo ready; exec sleep infinity"]
 THREAD = re.compile(r"thread \((\d+)\): (.*)")
 
 # Of root's processes; those of others take CAP_DAC_READ_SEARCH, too.
 CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore"}
+
+# It says which child of it has ended, and takes no notice.
+ZOMBIE = """
+import os, time
+child = os.fork() or os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+print("ready %d" % child, flush=True)
+time.sleep(1000)
+"""
 
 COPY = """
 import os, shutil, sys
@@ -241,19 +254,22 @@ class TestAmongAll:
 class TestProfiler:
     """The profiler in a container, with the capabilities that it needs and no others."""
 
-    def inside(self, container, binary, tmp_path, command, namespaces):
-        mounts = [{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
-                  *map(bind, {os.path.dirname(binary), str(tmp_path.parent)})]
-        return container("/", command, namespaces=namespaces, mounts=mounts,
-                         capabilities=CAPABILITIES)
+    SYSFS = {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]}
+    NO_BTF = {"destination": "/sys/kernel/btf", "type": "tmpfs", "source": "tmpfs"}
+    WITH_HOSTS = [name for name in NAMESPACES if name != "pid"]
+
+    def inside(self, container, binary, tmp_path, command, namespaces, capabilities=CAPABILITIES,
+               mounts=(SYSFS,), **options):
+        folders = map(bind, {os.path.dirname(binary), str(tmp_path.parent)})
+        return container("/", command, namespaces=namespaces, mounts=[*mounts, *folders],
+                         capabilities=capabilities, **options)
 
     def test_with_the_hosts_processes(self, container, binary, tmp_path, any_python, target,
                                       expect_whole):
         """As with --pid=host: the host's processes, and those of another container."""
         on_host = target(any_python, BUSY)
         beside = container("/", [any_python.path, "/programs/busy.py"])
-        names = [name for name in NAMESPACES if name != "pid"]
-        inside = self.inside(container, binary, tmp_path, WAIT, names)
+        inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS)
         for pid in on_host.pid, beside.pid:
             assert threads(expect_whole(pid, prefix=inside.enter)).keys() == {pid}
 
@@ -262,6 +278,66 @@ class TestProfiler:
                              [any_python.path, "/programs/numbered_threads.py"], NAMESPACES)
         found = threads(expect_whole(1, prefix=inside.enter))
         assert found.items() <= said_threads(inside.said).items()
+
+    def test_check(self, container, binary, tmp_path, any_python, target, expect_whole):
+        """It finds all that is needed where a profile can be had."""
+        inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS, conftest.CAPABILITIES)
+        checks = Checks(binary, inside.enter).expect()
+        assert checks.checks["container"]["found"].startswith("yes")
+        assert checks.checks["PID namespace"]["found"] == "the machine's first"
+        expect_whole(target(any_python, BUSY).pid, prefix=inside.enter)
+
+    @pytest.mark.parametrize("without, cgroup, sign", [
+        ({"pid"}, "/kubepods/burstable/pod{pod}/{id}", "namespace of control groups"),
+        ({"pid", "cgroup"}, "/kubepods/burstable/pod{pod}/{id}", "control group's name"),
+        ({"cgroup"}, "/pybpfprof-{id}-test", "PID namespace"),
+    ], ids=["cgroup-namespace", "cgroup", "pid-namespace"])
+    def test_check_knows_a_container(self, without, cgroup, sign, container, binary, tmp_path):
+        """Also one whose runtime has left no file that says so."""
+        names = [name for name in NAMESPACES if name not in without]
+        inside = self.inside(container, binary, tmp_path, WAIT, names, cgroup=cgroup)
+        found = Checks(binary, inside.enter + WITHOUT_FILES).checks["container"]["found"]
+        assert found == "yes: by its " + sign
+
+    @pytest.mark.parametrize("lacking, mounts, unmet", [
+        ("bpf", (SYSFS,), {"CAP_BPF", "ring buffer"} | NO_PROGRAM),
+        ("perfmon", (SYSFS,), {"CAP_PERFMON", "perf events"} | NO_PROGRAM),
+        ("checkpoint_restore", (SYSFS,), {"CAP_CHECKPOINT_RESTORE", "processes"}),
+        ("", (SYSFS, NO_BTF), {"BTF"} | NO_PROGRAM),
+        ("", (), {"BTF", "perf events"} | NO_PROGRAM),
+    ], ids=["bpf", "perfmon", "checkpoint_restore", "btf", "sysfs"])
+    def test_check_names_what_is_missing(self, lacking, mounts, unmet, container, binary, tmp_path,
+                                         any_python, target, profile):
+        """And then there is no profile either."""
+        inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS,
+                             conftest.CAPABILITIES - {lacking}, mounts)
+        checks = Checks(binary, inside.enter).expect(unmet)
+        assert not lacking or "--cap-add=" + lacking.upper() in checks.words("CAP_" + lacking.upper())
+        run = profile.attempt("-p", target(any_python, BUSY).pid, "-d", 1, prefix=inside.enter)
+        assert run.status == NOT_ALLOWED, run.stderr
+
+    @pytest.mark.parametrize("lacking, status", [("sys_ptrace", NOT_ALLOWED), ("dac_read_search", 0)])
+    def test_check_names_what_limits(self, lacking, status, container, binary, tmp_path, any_python, target,
+                                     profile):
+        """Where profiles can be had of some processes alone.  To the host's root this one is the same user, with
+        fewer rights."""
+        name = "CAP_" + lacking.upper()
+        inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS,
+                             conftest.CAPABILITIES - {lacking})
+        Checks(binary, inside.enter).expect((), {name})
+        run = profile.attempt("-p", target(any_python, BUSY).pid, "-d", 1, "-f", "folded", "-o", "-",
+                              prefix=inside.enter)
+        assert run.status == status, run.stderr
+        assert status == 0 or "cannot be read" in run.stderr and name in run.stderr
+
+
+def start_as(space, number, python):
+    """Starts a Python with that NUMBER in the namespace; its numbers."""
+    choose = "echo %d >/proc/sys/kernel/ns_last_pid; %s %s; exit" % (number - 1, python.path, BUSY)
+    found, _ = space.start("sh", "-c", choose)
+    if found[-1] != number:
+        missing("a process's number of one's choice")
+    return found
 
 
 class TestNumbers:
@@ -301,6 +377,30 @@ class TestNumbers:
         assert "process 1 is not a Python" in run.stderr
         assert "what a container knows as 1 is process %d here" % known in run.stderr
 
+    @pytest.mark.alone  # else other containers have a process 2, and not all are named
+    def test_that_of_a_container_and_a_kernel_thread(self, namespace, any_python, profile):
+        space = namespace()
+        (known, number), _ = space.start(any_python.path, BUSY)
+        if number != 2:
+            missing("a container whose second process is a Python")
+        run = profile.attempt("-p", number, "-d", 30)
+        assert run.status == NOT_PYTHON and "process 2 is a kernel thread" in run.stderr
+        assert re.search(r"what a container knows as 2 is process .*\b%d\b" % known, run.stderr)
+
+    def test_that_of_a_container_and_no_process(self, namespace, any_python, profile):
+        """Nor of one any more, nor of the first thread of one."""
+        outer = namespace()
+        inner = namespace(outer.enter)
+        _, tids = outer.start(any_python.path, THREADS)
+        _, zombie = outer.start(any_python.path, "-c", ZOMBIE)
+        for number, status, words in ((4321, FAILED, "there is no process 4321"),
+                                      (zombie, NOT_PYTHON, "process %d is a zombie" % zombie),
+                                      (tids["first"], USAGE, "is a thread of process")):
+            known = start_as(inner, number, any_python)[1]
+            run = profile.attempt("-p", number, "-d", 30, prefix=outer.enter)
+            assert run.status == status and words in run.stderr, run.stderr
+            assert "what a container knows as %d is process %d here" % (number, known) in run.stderr
+
     def test_that_of_no_process(self, namespace, profile):
         run = profile.attempt("-p", 4321, "-d", 30, prefix=namespace().enter)
         assert run.status == FAILED
@@ -310,10 +410,7 @@ class TestNumbers:
         """One here, another one on the host: a number that was chosen so."""
         space = namespace()
         (on_host, here), _ = space.start(any_python.path, BUSY)
-        choose = "echo %d >/proc/sys/kernel/ns_last_pid; %s %s; exit"
-        (_, same), _ = space.start("sh", "-c", choose % (on_host - 1, any_python.path, BUSY))
-        if same != on_host:
-            missing("a process's number of one's choice")
+        same = start_as(space, on_host, any_python)[-1]
         run = expect_whole(same, prefix=space.enter)
         assert threads(run).keys() == {same}
         assert "the one that is %d on the host is process %d here" % (on_host, here) in run.stderr

@@ -8,13 +8,21 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAMS, missing, wait_used, whole_at_least
+from conftest import PATIENCE, PROGRAMS, missing, wait_used, whole_at_least
 from embedding import (BUSY, SPIN, copy, expect_refusal, fetched_pythons, find_fetched_parts, link_shared,
                        link_static, load, pythons_with_libraries)
 from legal import DeepLegal
 from pythons import debian
 
 pytest_plugins = ["embedding"]
+
+
+UNCLEAR, NO_PYTHON = "[in one of several interpreters]", "[no Python on this thread]"
+
+
+def that_tell_by_the_c_stack():
+    """Where what runs in a thread state is, says whose it is."""
+    return [python for python in pythons_with_libraries() if python.version >= (3, 10)]
 
 
 class TestEmbedding:
@@ -36,6 +44,20 @@ class TestEmbedding:
                 ways.append(how)
         figure(", ".join(ways) or missing("libpython of " + python.name))
 
+    @pytest.mark.pythons(which=that_tell_by_the_c_stack)
+    def test_state_that_goes_to_another_thread(self, python, embed, profile):
+        """It names its first thread for ever, which runs no Python any more: that is not known before the
+        other one has been seen in it."""
+        program = embed(python, "shared", BUSY, "handed_on.c") or embed(python, "static", BUSY, "handed_on.c")
+        run = profile("-p", program.pid, "-r", 1999, "-t", cpu=2)
+        first, other = collections.Counter(), collections.Counter()
+        for frames, count in run.stacks:
+            of_first = "thread (%d)" % program.pid in frames[0].label
+            (first if of_first else other)[frames[-1].name] += count
+        assert sum(first.values()) > 1000 and sum(other.values()) > 1000
+        assert sum(first.values()) - first[UNCLEAR] <= 20, first
+        assert other[UNCLEAR] + other[NO_PYTHON] <= 0.02 * sum(other.values()), other
+
     def test_linked(self, embeddable, build, target, expect_whole):
         for _, parts in embeddable:
             expect_whole(target.start([build("embed.c", *link_shared(parts)), BUSY],
@@ -55,7 +77,7 @@ class TestEmbedding:
     @pytest.mark.parametrize("options", [
         ["-pie"], ["-no-pie", "-s"], ["-pie", "-s", "-rdynamic"]
     ], ids=["symbols", "stripped", "exported"])
-    def test_static(self, embeddable, build, target, expect_whole, profile, options):
+    def test_static(self, embeddable, build, target, expect_whole, options):
         # 2.7 starts with modules that need the shared one.
         linkable = [(python, parts, parts.pic if "-pie" in options else parts.static)
                     for python, parts in embeddable if python.version >= (3,)]
@@ -64,13 +86,29 @@ class TestEmbedding:
             missing("libpython.a that can be linked so")
         for python, parts, library in linkable[:1] + linkable[1:][-1:]:
             path = build("embed.c", *options, *link_static(parts, library))
-            started = target.start([path, BUSY], environment={"PYTHONHOME": parts.home})
-            if python.version < (3, 10) and options == ["-no-pie", "-s"]:
-                # Nothing is left that says what it is: not even the section .PyRuntime.
-                expect_refusal(profile.attempt("-p", started.pid, "-d", 5), "no file that it maps")
-            else:
-                expect_whole(started)
+            expect_whole(target.start([path, BUSY], environment={"PYTHONHOME": parts.home}))
             target.end()
+
+    @pytest.mark.parametrize("pie", ["-no-pie", "-pie"])
+    def test_unnamed(self, embeddable, build, target, expect_whole, home, pie):
+        """Nothing is left that says what it is: not even, before 3.10, the section .PyRuntime."""
+        found = [(python, parts, parts.pic if pie == "-pie" else parts.static)
+                 for python, parts in embeddable if python.version < (3, 10)]
+        found = [(python, parts, library) for python, parts, library in found if library]
+        if not found:
+            missing("libpython.a before 3.10 that can be linked so")
+        for python, parts, library in found:
+            path = build("embed.c", pie, "-s", *link_static(parts, library))
+            expect_whole(target.start([path, BUSY],
+                                      environment={"PYTHONHOME": home(python, parts)}))
+            target.end()
+
+    def test_unnamed_not_begun(self, unnamed, build, host, profile):
+        python, parts = unnamed
+        path = build("host.c", "-DOWN_COPY", "-no-pie", "-s", *link_static(parts, parts.static))
+        started = host("ready", "wait", path=path)
+        expect_refusal(profile.attempt("-p", started.pid, "-d", 5),
+                       "Python %d.%d.%d, stripped: " % python.version, "-rdynamic")
 
     @pytest.mark.pythons(which=fetched_pythons, since=(3, 13))
     @pytest.mark.parametrize("how", ["linked", "loaded"])
@@ -137,6 +175,16 @@ class TestLoading:
 
 PROCESS = "process %d:"
 
+# Less than it takes until all are asked.
+WORK_S = 1.5
+WORK = """
+import time
+def spin_long_enough():
+    end = time.process_time() + %g
+    while time.process_time() < end: sum(range(1000))
+spin_long_enough()
+""" % WORK_S
+
 
 def samples_of(run, pid, name):
     """Samples of process PID, in a profile of several, that have a frame NAME."""
@@ -150,6 +198,8 @@ class TestAmongAll:
 
     # Beyond the 10 s after which all are asked where the kernel does not tell.
     KNOWN_WITHIN_S = 11
+
+    RATE = 499
 
     def late(self, newest, host):
         _, parts = newest
@@ -167,6 +217,38 @@ class TestAmongAll:
         started = self.late(newest, host)
         run = profile("-p", started.pid, "-s", "-r", 199, cpu=2)
         assert samples_of(run, started.pid, "spin")
+
+    @pytest.fixture
+    def twice(self, newest, build, target):
+        """A shell that runs a program without a Python, and then with one from its beginning on."""
+        _, parts = newest
+        words = 'echo ready; read line; "$0" sleep=0.6; "$0" "$@"; true'
+        return target.start(["sh", "-c", words, build("host.c"), *load(parts), "start", "main=" + WORK])
+
+    @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
+    def test_file_that_had_none(self, twice, profile, everything):
+        """What is known of the file of the first one says nothing of the second."""
+        scope = ("-a",) if everything else ("-p", twice.pid, "-s")
+        run = profile.start(*scope, "-r", self.RATE)
+        run.wait_sampling()
+        twice.go()
+        twice.process.wait(PATIENCE)
+        if everything:
+            run.interrupt()
+        run.load()
+        samples = run.count_name("spin_long_enough")
+        assert samples > 0.5 * WORK_S * self.RATE, run.stderr
+
+    def test_worker_of_one_that_has_none(self, newest, host, profile):
+        """Forked when it was known that its parent has none."""
+        _, parts = newest
+        started = host("ready", "line", "sleep=0.5", "fork", "sleep=0.1", *load(parts), "start",
+                       "main=" + WORK)
+        run = profile.start("-p", started.pid, "-s", "-r", self.RATE)
+        run.wait_sampling()
+        started.go()
+        run.load()
+        assert run.count_name("spin_long_enough") > 0.5 * WORK_S * self.RATE, run.stderr
 
     def test_never_known(self, build, host, profile):
         """What may become a Python, and does not as long as it is looked at, is not left out."""

@@ -361,6 +361,20 @@ class TestOpenFiles:
         assert run.stdout == b"12\n"
 
 
+@pytest.mark.parametrize("ending", ["html", "pb.gz"])
+def test_little_stack(profile, busy, tmp_path, ending):
+    """So little as programs that start very many threads allow them."""
+    prefix = ["sh", "-c", 'ulimit -s 64 && exec "$@"', "sh"]
+    run = profile.attempt("-p", busy.pid, "-d", 0.3, "-o", tmp_path / ("out." + ending), prefix=prefix)
+    assert run.status == 0, run.stderr
+
+
+def test_little_address_space(profile, busy):
+    """No thread has room: not for their number, which is named behind."""
+    prefix = ["sh", "-c", 'ulimit -v 30000 && exec "$@"', "sh"]
+    check(profile.attempt("-p", busy.pid, "-d", 30, prefix=prefix), NOT_ALLOWED, ": raise ulimit -v, ", " or ulimit -u")
+
+
 def test_rate_above_the_limit(profile, busy):
     with open("/proc/sys/kernel/perf_event_max_sample_rate", encoding="ascii") as sysctl:
         limit = int(sysctl.read())

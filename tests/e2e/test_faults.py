@@ -327,6 +327,8 @@ class TestMemory:
         assert not page.exists() or page.read_text().rstrip().endswith("</html>"), number
         assert run.status == 0 or "pybpfprof: " in run.stderr, number
         assert "Unknown error" not in run.stderr, number
+        # What ends for want of it says so, and what mends that; 5: this machine was busy elsewhere.
+        assert run.status in (0, 5) or "memory" in run.stderr, (number, run.status, run.stderr)
 
     @staticmethod
     def count(attempt):

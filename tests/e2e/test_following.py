@@ -5,16 +5,18 @@ Other processes of the machine are in the profiles of -a as well: only what a te
 looked at, by its PID or its program's name.
 """
 
+import collections
 import glob
 import os
 import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, cpu_seconds, missing, wait_used
+from conftest import PATIENCE, PROGRAMS, children_of, cpu_seconds, missing, wait_used
 from containers import wait_for
 from embedding import dependencies
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
@@ -26,9 +28,8 @@ PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 # exec's event, a look, and the loading of libraries; on a busy machine.
 UNKNOWN_S = 0.15
 
-# Before a Python has begun, and after its end; what of it has not been touched yet is in no memory.
-NO_PYTHON = ("[Python is starting or has ended]", "[no Python on this thread]",
-             "[interpreter state not readable]")
+# Before a Python has begun, and after its end.
+NO_PYTHON = ("[Python is starting or has ended]", "[no Python on this thread]")
 
 
 def process_of(frames):
@@ -48,6 +49,17 @@ def count(stacks, name):
     return sum(samples for frames, samples in stacks if any(frame.name == name for frame in frames))
 
 
+def check_named(children, share=0.99):
+    """At least that SHARE of the samples of their Python is named, and has a line."""
+    of_python = [(frames, samples) for stacks in children for frames, samples in stacks
+                 if frames[-1].label not in NO_PYTHON]
+    others = collections.Counter()
+    for frames, samples in of_python:
+        if not all(frame.file and frame.line for frame in frames):
+            others[frames[-1].label] += samples
+    assert sum(others.values()) <= (1 - share) * sum(samples for _, samples in of_python), others
+
+
 def others_like(pid):
     """What else runs with the command line of PID."""
     paths = {path: int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/cmdline")}
@@ -61,6 +73,41 @@ def command_line(path):
             return file.read()
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+class TestExecMeanwhile:
+    """What is found, and written to the kernel's map, may be of a program before by then."""
+
+    CHAINS, STAGES, SECONDS, PAUSE_S = 30, 4, 0.15, 0.1
+    CHAIN = ("import os, sys, time\n"
+             "left = int(sys.argv[1])\n"
+             "if left: os.execv(sys.executable, [sys.executable, '-S', '-E', __file__, str(left - 1)])\n"
+             "def last_stage():\n"
+             "    end = time.process_time() + %g\n"
+             "    while time.process_time() < end:\n"
+             "        sum(range(2000))\n"
+             "        time.sleep(0.02)\n"
+             "last_stage()\n")
+
+    def test_chains(self, profile, tmp_path):
+        """Each ends with one that is walked, whenever it was executed."""
+        chain = tmp_path / "chain.py"
+        chain.write_text(self.CHAIN % self.SECONDS)
+        run = profile.start("-a", "-r", 999, "--comm", "chain.py")
+        run.wait_sampling()
+        # Its library is another file, of which the exec does not tell.
+        python = max(own_pythons(), key=lambda python: (python.name.endswith("-pyenv"), python.version)).path
+        chains = []
+        for _ in range(self.CHAINS):
+            chains.append(subprocess.Popen([python, "-S", "-E", str(chain), str(self.STAGES)]))
+            time.sleep(self.PAUSE_S)
+        for process in chains:
+            process.wait(PATIENCE)
+        run.interrupt().load()
+        processes = by_process(run)
+        assert [process.pid for process in chains
+                if not count(processes.get(process.pid, []), "last_stage")] == []
+        assert "does not add up" not in run.stderr
 
 
 def family(target, python, how, seconds):
@@ -141,11 +188,7 @@ class TestChildren:
         _, run, processes = self.follow(target, profile, any_python, "storm", lives)
         children = [stacks for stacks in processes.values() if count(stacks, "in_child")]
         assert len(children) >= 0.99 * lives
-        of_python = [(frames, samples) for stacks in children for frames, samples in stacks
-                     if frames[-1].label not in NO_PYTHON]
-        named = sum(samples for frames, samples in of_python
-                    if all(frame.file and frame.line for frame in frames))
-        assert named >= 0.99 * sum(samples for _, samples in of_python)
+        check_named(children)
         assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
 
     def test_what_is_sampled_last_has_its_command(self, target, profile, any_python):
@@ -156,6 +199,30 @@ class TestChildren:
         commands = {frames[0].label.partition(":")[2] for frames, _ in run.stacks}
         assert len(commands) == 1, commands
         assert "family.py brief 400" in commands.pop()
+
+    def test_what_executes_soon_has_its_command(self, target, profile, any_python):
+        """Where /proc has the words of what it has executed, by that time."""
+        _, run, _ = self.follow(target, profile, any_python, "brief_exec", 100)
+        children = {process_of(frames) for frames, _ in run.stacks
+                    if any(frame.name == "in_child" for frame in frames)}
+        assert len(children) > 50
+        assert [command for _, command in children if "family.py brief_exec" not in command] == []
+
+    def test_a_title_that_comes_late(self, target, profile, any_python):
+        """After the first sample: it counts for all of them."""
+        parent = target(any_python, "titled_later.py", "gunicorn: worker")
+        run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
+        run.wait_sampling()
+        parent.go()
+        wait_for(lambda: children_of(parent.pid))
+        (worker,) = children_of(parent.pid)
+        wait_used(0.3, worker)
+        parent.go()
+        wait_used(0.3, worker)
+        run.interrupt().load()
+        assert run.count_name("untitled") and run.count_name("titled")
+        assert {process_of(frames)[1] for frames, _ in run.stacks
+                if process_of(frames)[0] == worker} == {"gunicorn: worker"}
 
     def profile_with_no_room(self, profile, parent, wait):
         """What becomes of PARENT does not fit beside the stacks, until WAIT() has returned: the profiler
@@ -275,6 +342,77 @@ class TestAll:
         assert wanted.pid not in by_process(run)
 
 
+def of_one_file_and_several():
+    """A Python that holds itself, one of this machine's that has it in a library, and one that was
+    fetched."""
+    kinds = {}
+    for python in own_and_fetched_pythons():
+        kind = "fetched" if python.root else "libpython" in dependencies(python.path)
+        kinds[kind] = python
+    return list(kinds.values())
+
+
+@pytest.mark.timed
+class TestExecuted:
+    """-a: Pythons that are executed and have 0.1 s of work each."""
+
+    RATE = 997
+    LIVES, SECONDS = 200, 0.1
+
+    @pytest.mark.alone
+    @pytest.mark.pythons(which=of_one_file_and_several)
+    @pytest.mark.parametrize("at_a_time", (1, os.cpu_count()))
+    def test_200_short_ones(self, profile, python, at_a_time):
+        """At least 99 % of the samples of their Python are named, and have a line; where no CPU is left to
+        look what they are, 95 %.  And there are as many as they ran."""
+        run = self.record(profile, self.RATE, at_a_time, *python.command, "-S", "-E", "-c", IN_CHILD,
+                          str(self.SECONDS))
+        children = [stacks for stacks in by_process(run).values() if count(stacks, "in_child")]
+        assert len(children) >= 0.99 * self.LIVES
+        check_named(children, 0.99 if at_a_time == 1 else 0.95)
+        assert sum(count(stacks, "in_child") for stacks in children) >= \
+            0.9 * self.LIVES * self.SECONDS * self.RATE
+
+    def test_nothing_is_lost_where_samples_interrupt_an_exec(self, profile, any_python):
+        """At such a rate a sample comes between that a process is a target, and what else exec does."""
+        run = self.record(profile, 20000, os.cpu_count(), *any_python.command, "-S", "-E", "-c", "pass")
+        assert run.samples > 10 * self.LIVES
+        assert run.ledger["lost"] == 0
+
+    def test_what_was_another_before_it_was_known(self, profile, any_python, tmp_path):
+        """A file that nobody has seen yet, which has executed another when user space looks."""
+        path = tmp_path / "other_of_this_test"
+        shutil.copy("/bin/sh", path)
+        run = profile.start("-a", "-r", self.RATE)
+        run.wait_sampling()
+        run.process.send_signal(signal.SIGSTOP)
+        used = subprocess.run(
+            [path, "-c", 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec "$@"', path, *any_python.command,
+             "-S", "-E", "-c", "import time; print(time.process_time())"], stdout=subprocess.PIPE, check=True)
+        run.process.send_signal(signal.SIGCONT)
+        run.interrupt().load()
+        # That other one's, but for what it took to begin.
+        expected = float(used.stdout) * self.RATE
+        assert expected > 100
+        assert run.ledger["unknown_commands"]["other_of_this_test"] > 0.6 * expected
+
+    def record(self, profile, rate, at_a_time, *command):
+        """COMMAND is run LIVES times, so many AT_A_TIME."""
+        storm = 'read line; for i in $(seq %d); do %s "$@"; wait; done' % (self.LIVES // at_a_time,
+                                                                         '"$@" & ' * (at_a_time - 1))
+        shell = subprocess.Popen(["sh", "-c", storm, "sh", *command], stdin=subprocess.PIPE)
+        try:
+            run = profile.start("-a", "-r", rate)
+            run.wait_sampling()
+            shell.stdin.write(b"\n")
+            shell.stdin.close()
+            shell.wait(PATIENCE)
+        finally:
+            shell.kill()
+            shell.wait()
+        return run.interrupt().load()
+
+
 IN_CHILD = ("import sys, time\n"
             "def in_child():\n"
             "    end = time.process_time() + float(sys.argv[1])\n"
@@ -368,12 +506,30 @@ class TestNumbersAgain:
     FEW = 'echo %d >/proc/sys/kernel/pid_max; "$0" "$1" & program=$!; shift; "$@" & ' \
         'wait $program; kill $!; wait $!' % NUMBERS
 
-    def test_of_others(self, profile, any_python, require):
-        """Nobody gets what another one of the same number had: its command, or its stacks."""
+    def with_few(self, require, python, program):
+        """A prefix: what it is put before runs until PROGRAM has ended."""
         if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < self.SINCE:
             pytest.skip("numbers of PID namespaces are limited one by one from Linux 6.14 on")
-        prefix = [require("unshare"), "-m", "-p", "-f", "--mount-proc", "sh", "-c", self.FEW,
-                  any_python.path, os.path.join(PROGRAMS, "reborn.py")]
+        return [require("unshare"), "-m", "-p", "-f", "--mount-proc", "sh", "-c", self.FEW, python.path, os.path.join(PROGRAMS, program)]
+
+    def test_of_threads(self, profile, any_python, require):
+        """Nor does a thread get the samples of another one that had its number."""
+        prefix = self.with_few(require, any_python, "threads_again.py")
+        run = profile("-a", "-t", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)
+        named, numbers = 0, {}
+        for frames, samples in run.stacks:
+            work = {frame.name for frame in frames if re.fullmatch(r"spin_\d+", frame.name)}
+            thread = re.fullmatch(r"thread \((\d+)\): (spin_\d+)", frames[1].label)
+            if work and thread:
+                assert work == {thread[2]}, frames
+                named += samples
+                numbers.setdefault(thread[1], set()).add(thread[2])
+        assert named > 1000
+        assert sum(len(names) > 1 for names in numbers.values()) >= 3, numbers
+
+    def test_of_others(self, profile, any_python, require):
+        """Nobody gets what another one of the same number had: its command, or its stacks."""
+        prefix = self.with_few(require, any_python, "reborn.py")
         run = profile("-a", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)
         children = {}
         for frames, _ in run.stacks:
@@ -402,3 +558,13 @@ class TestNumbersAgain:
                  if any(frame.name == "child_1" for frame in frames)}
         assert [pid for pid, _ in found] == [4001], found
         assert re.search(r"reborn\.py child 1$", found.pop()[1])
+
+    def test_of_a_child_that_is_told_of_late(self, profile, any_python, require):
+        """The same of one that was forked, and has its parent's command."""
+        prefix = [require("unshare"), "-m", "-p", "-f", "--mount-proc", any_python.path,
+                  os.path.join(PROGRAMS, "heir.py")]
+        run = profile("-a", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)
+        found = {process_of(frames) for frames, _ in run.stacks
+                 if any(frame.name == "forked" for frame in frames)}
+        assert [pid for pid, _ in found] == [4001], found
+        assert "heir.py" in found.pop()[1]

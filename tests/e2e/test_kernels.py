@@ -22,9 +22,9 @@ import pytest
 from conftest import ROOT, check_ledger, missing, parse_folded, whole_at_least
 from legal import DeepLegal
 from machine_jobs import (
-    CAP_BPF, CONFIG, CONFIG_THERE, CONTAINERS, DEPTH, GROUPS, HOLDERS, NEWER, NEWER_COMPILER, NUMBER,
-    OLDEST, POD, PRELOADED, RATE, TO_READ, WITH_CYCLES, Kernel, make_containers, make_jobs, stacks_of,
-    what_is_missing)
+    CAP_BPF, CHANGING_SECONDS, CONFIG, CONFIG_THERE, CONTAINERS, DEPTH, GROUPS, HOLDERS, NEWER,
+    NEWER_COMPILER, NEWEST, NUMBER, OLDEST, POD, PRELOADED, RATE, SCOPES, TO_READ, WITH_CYCLES, Kernel,
+    make_containers, make_jobs, stacks_of, what_is_missing)
 
 import debian_kernels  # its folder is in the path by now: machine_jobs.py
 import image
@@ -78,14 +78,15 @@ def initrd(binary, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def kernels(request, binary, initrd):
-    """{name: the Kernel to come} of all that are selected and can be had, some at once."""
+    """{name: the Kernel to come} of all that are selected and can be had, some at once; the newest, which has
+    most to do, first."""
     names = {item.callspec.params["kernel"] for item in request.session.items
              if "kernels" in item.fixturenames}
     machines = {name: described for name, described in machine.MACHINES.items()
                 if name in names and not what_is_missing(described, binary)}
     pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
     yield {name: pool.submit(Kernel, described, initrd(described.contents))
-           for name, described in machines.items()}
+           for name, described in sorted(machines.items(), key=lambda item: item[0] != NEWEST)}
     pool.shutdown(cancel_futures=True)
 
 
@@ -145,13 +146,25 @@ def test_shares(kernel, python, figure):
     figure(kernel.release.partition("-")[0])
 
 
-def check_legal(stacks, python):
-    """Of a run of deep.py: none was never there, nearly all are whole."""
+# What comes before a Python has begun, where it is one of all that are profiled.
+BEGINNINGS = "[Python is starting or has ended]", "[not yet known to be a Python]"
+
+
+# What is said where the caller could not be told; and the first kernel that tells the registers of what
+# waits for it, on a page of its stack that it has not touched before, for one.
+NOT_BEGUN, TELLS_REGISTERS, UNTOLD_PART = "[a call that has not begun]", [5, 15], 0.1
+
+
+def check_legal(stacks, python, kernel):
+    """Of a run of deep.py: none was never there, nearly all are whole once it has begun."""
     legal = DeepLegal(python, roots=("<module>", "work"))
-    wrong = {}
+    wrong, lacking = {}, {}
     whole = 0
     for frames, count in stacks:
+        if frames[0].label in BEGINNINGS:
+            continue
         if frames[0].file is None:
+            lacking[frames[0].label] = lacking.get(frames[0].label, 0) + count
             continue
         whole += count
         reason = legal.why_not(frames)
@@ -160,12 +173,14 @@ def check_legal(stacks, python):
     assert wrong == {}
     # With one CPU and 2.7's lock, a new thread may wait long before it first runs any Python.
     wanted = 0.9 if python.version < (3,) else 0.98
-    assert whole >= wanted * sum(count for _, count in stacks) > 50
+    if version(kernel.release) < TELLS_REGISTERS and lacking.get(NOT_BEGUN, 0) < UNTOLD_PART * whole:
+        lacking.pop(NOT_BEGUN, None)
+    assert whole >= wanted * (whole + sum(lacking.values())) > 50, lacking
 
 
 @each_python
 def test_no_stack_that_never_was(kernel, python):
-    check_legal(kernel.stacks(python, "deep")[0], python)
+    check_legal(kernel.stacks(python, "deep")[0], python, kernel)
 
 
 @each_python
@@ -181,11 +196,12 @@ def test_1000_frames_are_whole(kernel, python):
 
 
 def test_in_a_pid_namespace(kernel):
-    """The profiler and what it starts are the first processes of a namespace of their own."""
+    """The profiler, its thread that reads processes, and what it starts have the first numbers of a
+    namespace of their own."""
     stacks = parse_folded(kernel.succeeded(kernel.inner)["profile"])
     assert sum(count for frames, count in stacks
                if any(frame.name == "spin" for frame in frames)) > 20
-    assert {frames[0].label.split(":")[0] for frames, _ in stacks} == {"thread (2)"}
+    assert {frames[0].label.split(":")[0] for frames, _ in stacks} == {"thread (3)"}
 
 
 def test_program_from_its_start(kernel):
@@ -222,7 +238,7 @@ def test_while_cpus_and_the_clock_change(kernel):
     result = kernel.succeeded(kernel.changing)
     ledger = json.loads(result["stats"])
     check_ledger(ledger)
-    assert 5.9 < ledger["duration_s"] < 8
+    assert CHANGING_SECONDS - 0.1 < ledger["duration_s"] < CHANGING_SECONDS + 2
     assert ledger["samples"] > 10
     check_that_cpu_1_is_missed(result)
 
@@ -233,6 +249,10 @@ def test_while_a_cpu_goes_and_comes_back(kernel):
     check_ledger(json.loads(result["stats"]))
     assert any(frame.name == "leaf" for frames, _ in parse_folded(result["profile"]) for frame in frames)
     check_that_cpu_1_is_missed(result)
+
+
+def has_name(stacks, name):
+    return any(frame.name == name for frames, _ in stacks for frame in frames)
 
 
 def version(text):
@@ -266,14 +286,51 @@ def check_fewest(kernel, result, samples):
 
 
 def test_fewest_privileges(kernel):
-    """They are else enough, and what is still needed later is kept: CAP_BPF by old kernels alone."""
+    """They are else enough, before 5.11 with CAP_SYS_RESOURCE, and what is still needed later is kept:
+    CAP_BPF by old kernels alone; also where /proc hides other users' processes."""
     check_fewest(kernel, kernel.nobody, 10)
+    assert "hidepid=" in kernel.nobody["output"]
 
 
 def test_service(kernel):
     """The agent as Debian's package has it started, with perf_event_paranoid as Debian's kernels have it:
-    with CAP_SYS_ADMIN, which it gives up."""
+    with CAP_SYS_ADMIN, which it gives up.  Before 5.11 CAP_SYS_RESOURCE is in the place of the package's
+    limit of locked memory."""
     check_fewest(kernel, kernel.service, 3)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("kernel", [NEWEST], indirect=True)
+def test_ptrace_scope(kernel, scope):
+    """Yama's own: at 0 alone one's own processes take no CAP_SYS_PTRACE, which is said; and it passes the
+    others.  At 1 what `check` tries is read all the same, for it has started that itself."""
+    assert all(kernel.yama[scope]), kernel.console[:2000]
+    alone, check, *passing = kernel.yama[scope]
+    found = {told["name"]: told["found"] for told in json.loads(check["output"])["checks"]}
+    assert found["ptrace_scope"] == "%d; CAP_SYS_PTRACE passes it" % scope
+    if scope:
+        assert alone["status"] == 4 and "for want of CAP_SYS_PTRACE: run as root, " in alone["output"]
+        assert alone["profile"] is None
+        assert not_ok(check) == dict({"CAP_SYS_PTRACE": "MISSING"}, **without_mappings(kernel),
+                                     **{"processes": "MISSING"} if scope > 1 else {})
+    else:
+        assert has_name(parse_folded(kernel.succeeded(alone)["profile"]), "spin")
+        limited = json.loads(kernel.succeeded(check)["output"])["checks"]
+        assert {told["name"]: told["verdict"] for told in limited if told["verdict"] != "OK"} == \
+            dict({"CAP_SYS_PTRACE": "LIMITED"}, **without_mappings(kernel))
+    assert len(passing) == bool(scope)
+    for result in passing:
+        for part in kernel.succeeded(result)["programs"]:
+            assert has_name(stacks_of(result, part), "spin"), result["output"]
+
+
+@pytest.mark.parametrize("kernel", [NEWEST], indirect=True)
+def test_ptrace_scope_that_nothing_passes(kernel):
+    """Not even root, who is told so in place of a profile without a stack."""
+    assert kernel.no_tracing, kernel.console[:2000]
+    assert kernel.no_tracing["status"] == 4, kernel.no_tracing["output"]
+    assert "ptrace_scope is 3" in kernel.no_tracing["output"]
+    assert kernel.no_tracing["profile"] is None
 
 
 @with_cycles
@@ -286,7 +343,7 @@ def test_hardware_event(kernel):
     assert ledger["lost"] == 0
     assert ledger["python"] >= 0.98 * ledger["samples"] > 1000, ledger
     for python, part in zip(kernel.pythons, result["programs"]):
-        check_legal(stacks_of(result, part), python)
+        check_legal(stacks_of(result, part), python, kernel)
 
 
 @pytest.mark.parametrize("kernel", [OLDEST], indirect=True)
@@ -365,7 +422,7 @@ def test_of_a_container(kernel):
     assert any(function == "work" for function in data["strings"])
 
 
-def check_container(result, python, wanted):
+def check_container(kernel, result, python, wanted):
     """What the profile of a machine has of one: that it is there once, whose it is, and its stacks.  WANTED:
     its control group, its name and its pod."""
     data = contained.page_data(result["profile"])
@@ -373,16 +430,17 @@ def check_container(result, python, wanted):
     assert [process[1:] for process in found.values()] == [("deep.py", *wanted)], result["output"]
     row, = found
     assert found[row][0] > 1
-    check_legal(contained.page_stacks(data)[row], python)
+    check_legal(contained.page_stacks(data)[row], python, kernel)
 
 
 @each_contained_python
 def test_container_of_runc(kernel, python):
-    """With an overlay for a root, another C library but for one, and where Kubernetes has it."""
+    """With an overlay for a root, another C library but for one, and where Kubernetes has it; one of the others
+    in a user namespace, the other one from a file that was deleted."""
     container = contained.with_python(kernel.machine.contents, python)
     result = kernel.succeeded(kernel.beside)
     check_ledger(json.loads(result["stats"]))
-    check_container(result, python, (contained.GROUPS + container.group, container.name, container.pod))
+    check_container(kernel, result, python, (contained.GROUPS + container.group, container.name, container.pod))
 
 
 @each_contained_python
@@ -392,7 +450,7 @@ def test_container_from_another(kernel, python):
     container = contained.with_python(kernel.machine.contents, python)
     result = kernel.succeeded(kernel.within)
     check_ledger(json.loads(result["stats"]))
-    check_container(result, python, (contained.FROM_ANOTHER + container.group, container.name, container.pod))
+    check_container(kernel, result, python, (contained.FROM_ANOTHER + container.group, container.name, container.pod))
 
 
 def test_a_number_again(kernel):

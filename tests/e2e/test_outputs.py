@@ -11,6 +11,7 @@ import re
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -119,6 +120,50 @@ class TestPlaces:
         assert path.stat().st_uid == os.getuid()
 
 
+def closed(which):
+    """What, before a command, closes what WHICH redirects."""
+    return ["sh", "-c", 'exec "$@" ' + which, "-"]
+
+
+class TestClosedDescriptors:
+    """What is opened in their place would get what is said."""
+
+    # At the end of a stack so long a warning is told while the profile is written.
+    LONG = "def %s(n):\n  if n: %s(n - 1)\n  while True: pass\nprint('ready', flush=True)\n%s(40)"
+
+    @pytest.mark.parametrize("which", [">&- 2>&-", "<&- >&- 2>&-"])
+    def test_nothing_is_mixed_into_the_profile(self, which, profile, any_python, target, tmp_path):
+        name, path = "f" * 4000, tmp_path / "out.folded"
+        deep = target.start([*any_python.command, "-c", self.LONG % (name, name, name)])
+        told = profile.attempt("-p", deep.pid, "-o", path, cpu=0.3)
+        assert "a folded stack takes" in told.stderr
+        run = profile.attempt("-p", deep.pid, "-o", path, prefix=closed(which), cpu=0.3)
+        assert run.status == 0 and not run.stdout and not run.stderr
+        assert "pybpfprof" not in path.read_text() and parse_folded(path.read_text())
+
+    def test_standard_output(self, profile, busy):
+        """That is told before anything is sampled."""
+        run = profile.attempt("-p", busy.pid, "-d", 1000, "-f", "folded", "-o", "-", prefix=closed(">&-"))
+        assert run.status == 1
+        assert run.stderr == ("pybpfprof: cannot write standard output: it is closed, or open for reading alone: "
+                              "choose another place with -o\n")
+
+    def test_what_is_started(self, any_python, profile, tmp_path):
+        """It has none of them, as without the profiler."""
+        script = ("import os, time\nlinks = [os.path.realpath('/proc/self/fd/%%d' %% fd) for fd in range(3)]\n"
+                  "open(%r, 'w').write(' '.join(links))\nwhile time.process_time() < 0.3: pass")
+        run = profile.attempt("-o", tmp_path / "out.folded", prefix=closed("<&- >&-"),
+                              command=[*any_python.command, "-c", script % str(tmp_path / "links")])
+        assert run.status == 0, run.stderr
+        assert "/" not in (tmp_path / "links").read_text().split()
+
+    def test_what_is_printed(self, binary):
+        for words in ["--version"], ["check"], ["check", "--json"]:
+            run = subprocess.run([*closed(">&-"), binary, *words], stderr=subprocess.PIPE, check=False)
+            assert run.returncode == 1
+            assert run.stderr == b"pybpfprof: cannot write to standard output: Bad file descriptor\n"
+
+
 class TestFailedWrites:
     def test_full_device(self, profile, busy):
         run = profile.attempt("-p", busy.pid, "-f", "html", "-o", "/dev/full", cpu=1)
@@ -152,7 +197,37 @@ class TestFailedWrites:
         assert run.status == 1
         saved, = tmp_path.iterdir()
         assert "written to %s instead" % saved in run.stderr
+        assert stat.S_IMODE(saved.stat().st_mode) == 0o600
         assert parse_folded(saved.read_text())
+
+    def test_nobody_can_take_the_name_before(self, profile, busy, tmp_path):
+        """Where all may write, another user's links have the names that it could be expected to have."""
+        now = time.time()
+        for second in range(120):
+            words = time.strftime("%Y%m%d-%H%M%S", time.localtime(now + second))
+            link = tmp_path / ("pybpfprof-%d-%s.folded" % (busy.pid, words))
+            link.symlink_to(tmp_path / "another")
+            os.lchown(link, 12345, 12345)
+        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full",
+                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=1)
+        saved, = (path for path in tmp_path.iterdir() if not path.is_symlink())
+        assert "written to %s instead" % saved in run.stderr
+        assert saved.name != "another" and parse_folded(saved.read_text())
+
+    @pytest.mark.parametrize("variable", ["missing", None])
+    def test_what_is_saved_last(self, profile, busy, tmp_path, variable):
+        """Where TMPDIR leads nowhere, or is not there, /tmp is."""
+        environment = dict(os.environ)
+        environment.pop("TMPDIR", None)
+        if variable:
+            environment["TMPDIR"] = str(tmp_path / variable)
+        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full", env=environment, cpu=1)
+        assert run.status == 1
+        assert ("saved in %s/" % tmp_path in run.stderr) == bool(variable)
+        saved = re.search("the profile was written to (/tmp/pybpfprof-[^/]+) instead", run.stderr)[1]
+        with open(saved, encoding="ascii") as file:
+            assert parse_folded(file.read())
+        os.unlink(saved)
 
     def test_limit_of_a_files_size(self, profile, busy, tmp_path):
         """What is too large for `ulimit -f` is told, and does not end the profiler."""
@@ -160,7 +235,9 @@ class TestFailedWrites:
                               prefix=["sh", "-c", 'ulimit -f 8; exec "$@"', "-"],
                               env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=1)
         assert run.status == 1, run.stderr
-        assert "File too large" in run.stderr
+        assert run.stderr.endswith(
+            "pybpfprof: it cannot be saved in %s either: File too large\n"
+            "pybpfprof: the profile is lost: it cannot be saved in /tmp either: File too large\n" % tmp_path)
         assert os.listdir(str(tmp_path)) == []
 
     def test_full_ledger(self, profile, busy, tmp_path):
@@ -317,6 +394,11 @@ def test_hostile_command_line(any_python, target, profile):
     assert len(roots) == 2 and len(label) < 280
     assert " ... xxx" in label and re.search(
         r'xxx semi:colon "\' \\xff\\xfe li\\x0ane\\x0d \\x1b\[1m\\u202e --last 99"$', label)
+    shown = profile.attempt("-p", hostile.pid, "-f", "text", "-o", "-", cpu=0.3).stdout.decode()
+    assert r"li\x0ane\x0d" in shown.splitlines()[0] and "\x1b" not in shown
+    shown = profile.attempt("-p", hostile.pid, "-f", "pprof", "-o", "-", cpu=0.3).stdout
+    shown = gzip.decompress(shown)
+    assert rb" li\x0ane\x0d \x1b[1m\u202e " in shown and b"\x1b[" not in shown
 
 
 class TestHostileNames:

@@ -247,3 +247,21 @@ def test_one_that_is_stopped(busy, backend, agent, store):
         os.kill(pid, signal.SIGCONT)
     end(run)
     store.check()
+
+
+def test_it_cannot_be_started(busy, backend, binary, agent, store):
+    """What it would have sent was not sent, and why is said."""
+    server = backend("pyroscope")
+    environment = dict(os.environ, FAIL_PROCESSES="1000000",
+                       LD_PRELOAD=os.path.join(os.path.dirname(binary), "fail_starts.so"))
+    run = agent(*WINDOW, "--push", server.url(), env=environment)
+    wait_for(lambda: len(store.windows()) > 2)
+    end(run)
+    assert run.status == 1
+    delivered, handed = summary(run, server.url())
+    assert delivered == 0 < handed and not server.taken
+    assert re.search(re.escape(server.url()) + r": %d samples in \d+ requests: not taken by the sending process"
+                     % handed, run.stderr), run.stderr
+    assert "sent, but not answered" not in run.stderr
+    assert re.search("nothing was sent since: the process that pushes cannot be started .*: raise ulimit -u, ",
+                     run.stderr), run.stderr

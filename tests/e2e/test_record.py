@@ -40,7 +40,7 @@ NAMES_3 = [
     ("𐌰𐌱", "functions.<locals>.𐌰𐌱"),
     ("測る", "functions.<locals>.Größe.測る"),
 ]
-NAMES_2_7 = [("café", None), ("caf\\xe9", None), ("nul\\x00byte", None)]
+NAMES_2_7 = [(name, name) for name in ("café", "caf\\xe9", "nul\\x00byte")]
 COMPREHENSIONS = [
     ("<listcomp>", "comprehend.<locals>.<listcomp>"),
     ("<setcomp>", "set_comprehend.<locals>.<setcomp>"),
@@ -52,10 +52,9 @@ def names_of(python):
 
 
 def expected_name(python, names):
-    """Before 3.11 what no module leads to has its bare name; in 2.7 everything has."""
+    """Before 3.11 what no module leads to has its bare name."""
     bare, qualified = names
-    told = python.version >= (3, 11) or (python.version >= (3,) and "<locals>" not in qualified)
-    return qualified if told else bare
+    return qualified if python.version >= (3, 11) or "<locals>" not in qualified else bare
 
 
 @pytest.mark.proves("names, Unicode")

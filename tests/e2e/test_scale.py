@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Many processes at once: make bench-scale's load in small."""
 
+import os
 import re
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -20,6 +23,12 @@ RATE = 99
 CPU_PART, AGENT_PART = 0.15, 0.04
 MEMORY_MIB = 60
 
+# What one costs that is no Python; on a machine that does nothing else it is a third of that. And
+# how often it wakes the profiler, which it does as often as it maps files if it is not kept from that.
+STARTS_SHORT = 100
+SHORT_S = 0.0002
+WAKES_SHORT = 4
+
 
 def peak_mib(pid):
     with open("/proc/%d/status" % pid, encoding="ascii") as status:
@@ -31,6 +40,15 @@ def use(pid, seconds):
     used, start = cpu_seconds(pid), time.monotonic()
     time.sleep(seconds)
     return (cpu_seconds(pid) - used) / (time.monotonic() - start)
+
+
+def wakes(pid):
+    """How often its threads have begun to run of their own accord."""
+    count = 0
+    for thread in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, thread), encoding="ascii") as status:
+            count += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read(), re.M)[1])
+    return count
 
 
 @pytest.mark.alone
@@ -56,6 +74,34 @@ def test_a_crowd(target, profile, any_python):
     assert len({frames[0].label for frames, _ in crowd}) > PROCESSES / 4
     # Those that are forked meanwhile are walked as well.
     assert any(frame.name == "in_child" for frames, _ in crowd for frame in frames)
+
+
+def start_short_ones(path, seconds):
+    """Runs what ends within 0.2 s, so many times a second as STARTS_SHORT has it; how many it were."""
+    end, started = time.monotonic() + seconds, []
+    while time.monotonic() < end:
+        started.append(subprocess.Popen([path, "0.15"]))
+        time.sleep(1 / STARTS_SHORT)
+    for program in started:
+        program.wait()
+    return len(started)
+
+
+@pytest.mark.alone
+def test_what_is_no_python(profile, tmp_path):
+    """Programs that end soon cost next to nothing, however many of them there are."""
+    path = shutil.copy("/bin/sleep", str(tmp_path))
+    run = profile.start("-a", "-r", RATE)
+    run.wait_sampling()
+    time.sleep(SETTLING_S)
+    before = use(run.pid, SECONDS)
+    used, woken, begin = cpu_seconds(run.pid), wakes(run.pid), time.monotonic()
+    starts = start_short_ones(path, SECONDS)
+    used = cpu_seconds(run.pid) - used - before * (time.monotonic() - begin)
+    woken = wakes(run.pid) - woken
+    run.interrupt().load()
+    assert used / starts < SHORT_S, (used, starts, before)
+    assert woken / starts < WAKES_SHORT
 
 
 @pytest.mark.alone

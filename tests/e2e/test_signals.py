@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every way a run can end: by time, by a signal, by its target's end.  A profile is written."""
 
+import errno
 import fcntl
 import os
 import pwd
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -240,6 +242,20 @@ def test_signal_while_the_program_loads(any_python, target, profile):
         time.sleep(delay)
         run.process.send_signal(signal.SIGINT)
         run.load()
+
+
+@pytest.mark.parametrize("verb", [["record", "-a"], ["agent", "--listen", "off", "--store"]],
+                         ids=lambda verb: verb[0])
+def test_signals_that_cannot_be_read(verb, profile, tmp_path):
+    """Nothing could end it then."""
+    signalfd4 = "289"
+    store = [tmp_path / "store"] if verb[-1] == "--store" else []
+    run = profile.attempt(*verb, *store, prefix=[
+        sys.executable, os.path.join(PROGRAMS, "deny.py"), signalfd4, str(errno.EPERM)])
+    assert run.status == 4 and not run.stdout
+    assert "pybpfprof: signals, such as Ctrl-C's, cannot be read (signalfd: Operation not permitted): " \
+        "allow the system call signalfd4: " in run.stderr
+    assert run.stderr.count("\n") == 1 or store
 
 
 def test_command_that_goes_on(any_python, profile):

@@ -89,6 +89,14 @@ def test_of_a_name(silent, healthy, profile):
     assert run.count_name("spin") > 0
 
 
+def test_root(silent, healthy, profile):
+    """What its root folder is, which who looks below it asks first."""
+    program = silent("root", "fuse")
+    run = profile.start("-p", pair(program, healthy), "-d", 3, "-r", 499)
+    check(run.load(), program, 3)
+    assert run.count_name("spin") > 0
+
+
 def test_without_a_first_thread(silent, healthy, profile):
     """Then its files are opened by way of another one, on the process's account."""
     program = silent("frame", "fuse", "leaderless")

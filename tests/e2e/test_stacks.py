@@ -2,13 +2,19 @@
 """Stacks of every kind: how a function may come to be called, how deep, and by what."""
 
 import os
+import re
+import sys
 
 import pytest
 
 from conftest import PROGRAMS, whole_at_least
 from legal import Legal, owners
-from pythons import one_of_each_minor
+from pythons import one_of_each_minor, own_and_fetched_pythons
 
+sys.path.insert(0, PROGRAMS)
+import call_graph  # noqa: E402
+
+NUMBERED = re.compile(r"f\d+")
 SAMPLES_WANTED = 50_000
 RUNS_AT_MOST = 40  # of 5 s: one or two are enough unless others keep the CPUs busy
 
@@ -55,6 +61,22 @@ def test_990_frames_are_whole(python, target, profile):
         own = [frame.name for frame in frames if frame.file.endswith("depth.py")]
         assert own == ["descend"] * 990 + ["bottom"]
         assert frames[0].short.lstrip("_") == "bootstrap"
+
+
+def with_frames_for_init():
+    return [python for python in one_of_each_minor() if python.version >= (3, 13)]
+
+
+@pytest.mark.proves("depth")
+@pytest.mark.pythons(which=with_frames_for_init)
+def test_990_objects_are_whole(python, target, profile):
+    """Between each and the next, which it makes, the interpreter has a frame of its own."""
+    run = profile("-p", target(python, "depth.py", 990, "objects").pid, "-r", 999, cpu=1)
+    assert run.ledger["truncated"] == 0
+    assert run.ledger["python"] == run.samples > 10
+    for frames, _ in run.stacks:
+        own = [frame.short for frame in frames if frame.file.endswith("depth.py")]
+        assert own == ["__init__"] * 990 + ["bottom"]
 
 
 @pytest.mark.proves("depth")
@@ -106,6 +128,13 @@ BEGINNINGS = {
     "share": [["share"], ["share", "consume"], ["share", "consume", "numbers"],
               ["share", "consume", "skip"], ["share", "consume", "skip", "numbers"],
               ["share", "numbers"]],
+    "keywords": [["keywords"], ["keywords", "turns"], ["keywords", "turns", "other"],
+                 ["keywords", "brief"]],
+    "nested": [["nested"], ["nested", "outer"], ["nested", "outer", "other"],
+               ["nested", "outer", "inner"], ["nested", "outer", "inner", "brief"]],
+    "coroutines": [["coroutines"], ["coroutines", "awaiting"], ["coroutines", "awaiting", "other"],
+                   ["coroutines", "awaiting", "awaited"],
+                   ["coroutines", "awaiting", "awaited", "brief"]],
 }
 
 
@@ -117,6 +146,22 @@ def test_calls_that_begin_and_end(python, target, profile, way):
     for frames, _ in run.stacks:
         if frames[-1].file:
             assert [frame.short for frame in frames[1:]] in [[], *BEGINNINGS[way]], frames
+    assert run.ledger["python"] >= whole_at_least(run.samples), run.ledger
+
+
+@pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 6))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_calls_by_chance(python, target, profile, seed):
+    """None but those that the program makes, whatever other calls have left where a frame comes to lie."""
+    edges = call_graph.edges(seed)
+    run = profile("-p", target(python, "call_graph.py", seed).pid, "-r", 9999, cpu=2)
+    for frames, _ in run.stacks:
+        if not frames[-1].file:
+            continue
+        assert frames[0].short == "<module>", frames
+        numbers = [int(frame.short[1:]) for frame in frames if NUMBERED.fullmatch(frame.short)]
+        for caller, callee in zip(numbers, numbers[1:]):
+            assert callee in edges[caller], frames
     assert run.ledger["python"] >= whole_at_least(run.samples), run.ledger
 
 

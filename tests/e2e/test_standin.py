@@ -153,13 +153,13 @@ HOSTILITIES = [
 HOSTILE_SECONDS = collections.defaultdict(lambda: 2, {"names-for-ever": 8, "codes-for-ever": 8})
 # What a sample may cost, us: of its target's time, in the kernel, where nothing but another virtual
 # machine comes between; and of the profiler's own CPU time, which others do change.  Each is some four
-# times what was measured, more where that is little, and twice of the profiler's own in the last, most
-# expensive one: a thousand code objects a sample that are new.
+# times what was measured, more where that is little, and twice of the profiler's own in the last two, most
+# expensive ones: names of a hundred MiB a second, and a thousand code objects a sample that are new.
 Cost = collections.namedtuple("Cost", "kernel user")
 HOSTILE_COST = collections.defaultdict(lambda: Cost(50, 200), {
     "frame-loop": Cost(200, 200), "state-loop": Cost(500, 200), "interpreter-loop": Cost(500, 200),
     "10000-states": Cost(500, 200), "10000-threads": Cost(500, 200),
-    "names-for-ever": Cost(50, 600), "codes-for-ever": Cost(2500, 1500),
+    "names-for-ever": Cost(50, 2000), "codes-for-ever": Cost(2500, 3000),
 })
 LOADING_CPU_S = 1
 HOSTILE_DELAY_S = 20

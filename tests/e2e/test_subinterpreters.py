@@ -10,15 +10,15 @@ import subprocess
 import pytest
 
 from conftest import PROGRAMS
-from pythons import one_of_each_minor, own_and_fetched_pythons
+from pythons import DEBUG, one_of_each_minor, own_and_fetched_pythons
 
 TURN = re.compile(r"(?:turn|spin)_(\d)_(\d)")
 THREADS = 3
 LEVELS = 3
 SAMPLES_WANTED = 10000
 RUNS_AT_MOST = 15  # of 2 s: one or two are enough unless others keep the CPUs busy
-# Up to 3.10 it is known that another interpreter has called, but not from where.
-JOINED_SINCE = (3, 11)
+# Up to 3.9 it is known that another interpreter has called, but not from where.
+JOINED_SINCE = (3, 10)
 CALLED = "[called from another interpreter]"
 
 
@@ -102,7 +102,7 @@ def test_interpreters_of_the_library(python, target, profile):
     check_each_thread(python, target, profile, "thread", 1, "public")
 
 
-@pytest.mark.pythons(which=one_of_each_minor, since=(3, 11))
+@pytest.mark.pythons(which=one_of_each_minor, since=JOINED_SINCE)
 def test_interpreters_that_come_and_go(python, target, profile):
     """Their creator runs in each for a while, and has the id of those that others run."""
     run = profile("-p", target(python, "coming_interpreters.py").pid, "-r", 4999, cpu=3)
@@ -116,6 +116,25 @@ def test_interpreters_that_come_and_go(python, target, profile):
     assert seen == {"create", *map(str, range(THREADS))}
     for reason in "thread_unclear", "caller_unclear":
         assert run.ledger["errors"][reason] <= 0.001 * run.samples, run.ledger
+
+
+IN_TURN = re.compile(r"(call|run|leaf)_(\d)")
+
+
+@pytest.mark.proves("sub-interpreters")
+@pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 14))
+@pytest.mark.parametrize("rate", [99, 999])
+def test_interpreters_in_turn(python, target, profile, rate):
+    """One after another, whose code objects have the addresses and the versions of the last one's."""
+    run = profile("-p", target(python, "interpreters_in_turn.py").pid, "-r", rate, "-d", 5)
+    counts = collections.Counter()
+    for frames, count in run.stacks:
+        seen = [match.groups() for match in (IN_TURN.fullmatch(frame.name) for frame in frames) if match]
+        assert len({number for _, number in seen}) <= 1, frames
+        if any(kind == "run" for kind, _ in seen):
+            counts[seen[0][1]] += count
+    assert sorted(counts) == ["0", "1", "2"], counts
+    assert max(counts.values()) < 1.6 * min(counts.values()), counts
 
 
 POOL = ("call", "do_call", "<module>", "pool_spin")
@@ -221,8 +240,16 @@ def test_back_in_the_first_interpreter(python, target, profile, library):
     assert run.ledger["errors"]["caller_unclear"] <= 1.1 * seen["innermost"]
 
 
+def with_states_for_other_threads():
+    """All but the debug builds up to 3.11, which ask at each allocation whether the thread has made its
+    state itself, and end."""
+    return [python for python in own_and_fetched_pythons()
+            if python.kind != DEBUG or not (3, 6) <= python.version < (3, 12)]
+
+
+@pytest.mark.pythons(which=with_states_for_other_threads)
 def test_state_that_another_thread_has_made(python, target, profile, library):
-    """Whose it says it is, is not who runs it.  Up to 3.10 nothing tells who does."""
+    """Whose it says it is, is not who runs it.  Up to 3.9 nothing tells who does."""
     program = target(python, "made_state.py", library("made_state"))
     run = profile("-p", program.pid, "-r", 1999, "-t", cpu=2)
     seen = collections.defaultdict(collections.Counter)
@@ -233,7 +260,7 @@ def test_state_that_another_thread_has_made(python, target, profile, library):
         seen[of_maker].update({shown.pop() if len(shown) == 1 else str(shown): count})
     assert set(seen[True]) == {"maker"}, seen
     assert seen[True]["maker"] > 0.1 * run.samples
-    if python.version >= (3, 11):
+    if python.version >= JOINED_SINCE:
         assert seen[False]["runner"] > 0.1 * run.samples and "maker" not in seen[False], seen
     else:
         assert set(seen[False]) == {str(set())}, seen

@@ -197,11 +197,14 @@ def service(require, binary, analyze, tmp_path):
 
 
 def held_by_any(pid):
-    """The capabilities of all threads of a process."""
+    """The capabilities of all threads of a process that have not ended meanwhile."""
     found = 0
     for path in glob.glob("/proc/%d/task/*/status" % pid):
-        with open(path, encoding="ascii") as status:
-            found |= int(re.search(r"^CapPrm:\t(\w+)$", status.read(), re.MULTILINE)[1], 16)
+        try:
+            with open(path, encoding="ascii") as status:
+                found |= int(re.search(r"^CapPrm:\t(\w+)$", status.read(), re.MULTILINE)[1], 16)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
     return found
 
 

@@ -81,6 +81,35 @@ def test_the_last_name_counts(python, target, speedscope):
     assert names == {tid: expected[tid] for tid in names}
 
 
+RENAMED = """
+import threading, time
+def work():
+    for name, seconds in ("early", 0.5), ("late", 3):
+        threading.current_thread().name = name
+        end = time.time() + seconds
+        while time.time() < end:
+            pass
+# A thread that is sampled just as the interpreter ends has no name any more.
+begin = time.time()
+while time.time() < begin + 0.2:
+    pass
+time.sleep(0.8)
+thread = threading.Thread(target=work, name="made")
+thread.start()
+thread.join()
+time.sleep(0.5)
+"""
+
+
+@pytest.mark.proves("thread names")
+def test_the_last_name_of_what_has_ended(python, speedscope):
+    """Long before the recording does."""
+    run, path = speedscope("-r", 99, command=[*python.command, "-c", RENAMED])
+    assert run.finish().status == 0, run.stderr
+    assert "late" in names_in(path).values()
+    assert not {"early", "made"} & set(names_in(path).values())
+
+
 @pytest.mark.proves("thread names")
 @pytest.mark.parametrize("way", ["fork", "thread"])
 def test_forked_childs_thread(python, target, speedscope, way):

@@ -15,7 +15,7 @@ static void look_at_function(void *context, struct object_reader *reader,
 {
 	(void)context;
 	function_search__is_same(reader, function);
-	free(object__text(reader, function->qualified_name));
+	free(function_search__qualified_name(reader, function));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	unsigned int changes;
 	int64_t left_ns;
 
-	if (!input__take_offsets(&input, &offsets) || offsets.function_qualname == OFFSET_ABSENT)
+	if (!input__take_offsets(&input, &offsets) || offsets.function_code == OFFSET_ABSENT)
 		return 0;
 	interpreters = input__number(&input, 2);
 	changes = input__number(&input, 1);

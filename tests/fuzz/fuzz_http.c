@@ -15,6 +15,7 @@
 #include "input.h"
 #include "push/attempt.h"
 #include "synthetic.h"
+#include "wrap.h"
 
 #define TEXT_MAX   (32 * 1024)
 #define TURNS	   8
@@ -28,10 +29,6 @@ static struct profile *profile;
 static struct input input;
 static int listening = -1, server_end = -1;
 static bool is_fake; /* nobody listens on the addresses of inputs */
-
-#define WRAP(type, name, ...)            \
-	type __wrap_##name(__VA_ARGS__); \
-	type __wrap_##name(__VA_ARGS__)
 
 /* The linker has those who mean these functions call them (see the Makefile). */
 WRAP(void, recording__look, struct recording *recording, struct window *window)

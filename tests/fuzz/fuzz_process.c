@@ -72,7 +72,8 @@ ssize_t __wrap_target_file__begin(pid_t pid, const char *path, void *buffer, siz
 static void check_mappings(void)
 {
 	struct mapping *mappings;
-	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings);
+	bool cut;
+	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings, &cut);
 
 	for (ssize_t i = 0; i < count; i++)
 		CHECK(mappings[i].inode);
@@ -84,12 +85,14 @@ static void check_cgroups(const uint8_t *bytes, size_t size)
 {
 	char *lines = strndup((const char *)bytes, size);
 	struct cgroup cgroup;
+	char *hierarchy;
 
 	cgroup__parse(lines, &cgroup);
-	CHECK(!cgroup.path || cgroup__is_within(lines, cgroup.path));
+	CHECK(!cgroup.path || cgroup__is_within(lines, NULL, cgroup.path));
 	CHECK(!cgroup.container_runtime || cgroup.container_id);
 	cgroup__free(&cgroup);
-	free(cgroup__of_folder(lines));
+	free(cgroup__of_folder(lines, &hierarchy));
+	free(hierarchy);
 	free(lines);
 }
 

@@ -14,7 +14,8 @@
 static struct input file;
 
 int __wrap_process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping);
-ssize_t __wrap_process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings);
+ssize_t __wrap_process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings,
+					 bool *cut);
 
 /* The linker has those who mean the functions without __wrap_ call these (see the Makefile). */
 int __wrap_process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping)
@@ -28,10 +29,12 @@ int __wrap_process__open_mapping(pid_t pid, pid_t reader, const struct mapping *
 	return fd;
 }
 
-ssize_t __wrap_process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings)
+ssize_t __wrap_process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings,
+					 bool *cut)
 {
 	(void)pid;
 	(void)reader;
+	*cut = false;
 	*mappings = calloc(2, sizeof(**mappings));
 	for (int i = 0; i < 2; i++)
 		(*mappings)[i] = (struct mapping){

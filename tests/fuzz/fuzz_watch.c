@@ -10,205 +10,18 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "fake_kernel.h"
 #include "input.h"
 #include "watch/finding.h"
 
-/* None that there is. */
-#define FIRST_PID  0x7ffffff0
-#define PIDS	   8
 #define SERIALS	   32
 #define EVENTS_MAX 256
 #define FILES_MAX  256
 #define NS_PER_MS  1000000LL
 
-enum step { LOOK, LOSE_SOME, RECORD };
-
-/* What stands for the kernel side. */
-static struct {
-	struct target targets[PIDS]; /* serial 0: none */
-	uint64_t serial, untold;
-	bool sees_mappings;
-} kernel;
+enum step { LOOK, LOSE_SOME, MAP_FILE, RECORD };
 
 static struct input input;
-
-static struct target *entry_of(pid_t kernel_pid)
-{
-	CHECK(kernel_pid >= FIRST_PID && kernel_pid - FIRST_PID < PIDS);
-	return &kernel.targets[kernel_pid - FIRST_PID];
-}
-
-static int put(struct target_key key, enum target_state state, uint64_t *waited)
-{
-	struct target *target = entry_of(key.kernel_pid);
-
-	CHECK(key.serial);
-	if (target->serial && target->serial != key.serial)
-		return -ESTALE;
-	*waited = target->state == TARGET_WAITING ? target->waiting : 0;
-	*target = (struct target){ .serial = key.serial, .state = state };
-	return 0;
-}
-
-#define MAP struct target_map *map
-#define WRAP(type, name, ...)            \
-	type __wrap_##name(__VA_ARGS__); \
-	type __wrap_##name(__VA_ARGS__)
-
-/* The linker has those who mean these functions call them (see the Makefile). */
-WRAP(uint64_t, target_map__new_serial, MAP)
-{
-	(void)map;
-	return ++kernel.serial;
-}
-
-WRAP(int, target_map__put, MAP, struct target_key key, const struct runtime *runtime,
-     uint64_t *waited)
-{
-	(void)map;
-	(void)runtime;
-	*waited = 0;
-	return put(key, TARGET_PYTHON, waited);
-}
-
-WRAP(int, target_map__refuse, MAP, struct target_key key, enum outcome outcome, uint64_t *waited)
-{
-	(void)map;
-	(void)outcome;
-	return put(key, TARGET_REFUSED, waited);
-}
-
-WRAP(int, target_map__follow, MAP, struct target_key key)
-{
-	uint64_t waited;
-
-	(void)map;
-	return put(key, TARGET_OTHER, &waited);
-}
-
-WRAP(void, target_map__await, MAP, struct target_key key)
-{
-	uint64_t waited;
-
-	(void)map;
-	if (!entry_of(key.kernel_pid)->serial)
-		put(key, TARGET_WAITING, &waited);
-}
-
-WRAP(uint64_t, target_map__awaited, const MAP, struct target_key key)
-{
-	const struct target *target = entry_of(key.kernel_pid);
-
-	(void)map;
-	return target->serial == key.serial && target->state == TARGET_WAITING ? target->waiting
-									       : 0;
-}
-
-WRAP(void, target_map__remove, MAP, struct target_key key)
-{
-	struct target *target = entry_of(key.kernel_pid);
-
-	(void)map;
-	if (target->serial == key.serial)
-		memset(target, 0, sizeof(*target));
-}
-
-WRAP(bool, target_map__has, const MAP, pid_t kernel_pid)
-{
-	(void)map;
-	return entry_of(kernel_pid)->serial;
-}
-
-WRAP(bool, target_map__has_untold, const MAP, pid_t kernel_pid)
-{
-	(void)map;
-	return entry_of(kernel_pid)->serial && entry_of(kernel_pid)->state == TARGET_UNTOLD;
-}
-
-WRAP(bool, target_map__has_told, const MAP, struct target_key key)
-{
-	const struct target *target = entry_of(key.kernel_pid);
-
-	(void)map;
-	return target->serial == key.serial && target->state != TARGET_UNTOLD;
-}
-
-WRAP(bool, target_map__claim, MAP, struct target_key key, unsigned int *halvings)
-{
-	struct target *target = entry_of(key.kernel_pid);
-
-	if (!target_map__has_untold(map, key.kernel_pid))
-		return false;
-	target->state = TARGET_WAITING;
-	target->serial = key.serial;
-	*halvings = target->halvings;
-	return true;
-}
-
-WRAP(bool, target_map__holds, const MAP, struct target_key key)
-{
-	(void)map;
-	return entry_of(key.kernel_pid)->serial == key.serial;
-}
-
-WRAP(void, target_map__know_python, MAP, const struct file_key *key, struct text_place text,
-     uint32_t image, const struct runtime *runtime)
-{
-	(void)map;
-	(void)key;
-	(void)text;
-	(void)runtime;
-	CHECK(image);
-}
-
-WRAP(void, target_map__know_other, MAP, const struct file_key *key, bool leads_to_one)
-{
-	(void)map;
-	(void)key;
-	(void)leads_to_one;
-}
-
-WRAP(struct target_map *, sampler__targets, struct sampler *sampler)
-{
-	(void)sampler;
-	return NULL;
-}
-
-WRAP(int, sampler__follow, struct sampler *sampler)
-{
-	(void)sampler;
-	return 0;
-}
-
-WRAP(void, sampler__begin_epoch, struct sampler *sampler)
-{
-	(void)sampler;
-}
-
-WRAP(bool, sampler__sees_mappings, const struct sampler *sampler)
-{
-	(void)sampler;
-	return kernel.sees_mappings;
-}
-
-WRAP(uint64_t, sampler__untold, const struct sampler *sampler)
-{
-	(void)sampler;
-	return kernel.untold;
-}
-
-WRAP(uint64_t, sampler__crowded, const struct sampler *sampler)
-{
-	(void)sampler;
-	return 0;
-}
-
-WRAP(uint64_t, sampler__outcomes, const struct sampler *sampler, enum outcome outcome)
-{
-	(void)sampler;
-	(void)outcome;
-	return 0;
-}
 
 WRAP(int, sampler__find_kernel_pid, struct sampler *sampler, pid_t pid, pid_t *kernel_pid,
      pid_t *namesake)
@@ -238,6 +51,16 @@ WRAP(int, process__inspect, pid_t pid, struct process *process)
 				     .zombie = choice % 16 == 1,
 				     .start_time = 1 + choice % 2 };
 	return choice % 16 == 2 ? -ESRCH : choice % 16 == 3 ? -EMFILE : 0;
+}
+
+WRAP(ssize_t, process__program_mappings, pid_t pid, pid_t reader, struct mapping **mappings,
+     bool *cut)
+{
+	(void)pid, (void)reader;
+	*cut = false;
+	*mappings = xcalloc(1, sizeof(**mappings));
+	(*mappings)->end = input__number(&input, 1) % 4;
+	return (*mappings)->end ? 1 : 0;
 }
 
 WRAP(int, identity__read, pid_t pid, struct identity *identity)
@@ -286,12 +109,15 @@ static void check_tables(const struct watch *watch)
 	for (watched = table->all; watched; watched = watched->hh.next) {
 		CHECK(watched__of_pid(table, watched->pid) == watched);
 		CHECK(watched__find(table, watched->key.serial) == watched);
-		CHECK(watched->file_count <= FILES_MAX);
+		CHECK(watched->file_count <= FILES_MAX && watched->mapped_count <= FILES_MAX);
 		CHECK(!watched->target || watched->target->key.serial == watched->key.serial);
 		CHECK(!watched->target || !watched->target->ended);
 		CHECK(!watched->target || watched->look_ns == INT64_MAX ||
 		      !process_filter__is_empty(watch->filter));
 		CHECK(!watched->target || !watched->unwanted);
+		/* Where there is a filter, each is asked about again. */
+		CHECK((!watched->target && !watched->unwanted) || watched->look_ns != INT64_MAX ||
+		      process_filter__is_empty(watch->filter));
 		set_aside += watched->unwanted != NULL;
 		to_look_at += watched->look_ns != INT64_MAX;
 	}
@@ -332,6 +158,18 @@ static void take_record(struct watch *watch)
 	watch__note(watch, &record);
 }
 
+/* What is mapped, told by the other way. */
+static void take_file(struct watch *watch)
+{
+	const struct mapped_file file = { .part.inode = input__number(&input, 1) % 4,
+					  .start = input__number(&input, 1) % 4 };
+
+	pid_t pid = FIRST_PID + input__number(&input, 1) % PIDS;
+
+	watch__urges_file(watch, pid, &file);
+	watch__note_file(watch, pid, &file);
+}
+
 static void end_all(struct watch *watch)
 {
 	while (watch->watched.all) {
@@ -361,7 +199,9 @@ static void go_through(struct watch *watch, struct symbolizer *symbolizer)
 
 		if (step == LOSE_SOME)
 			kernel.untold++;
-		if (step < RECORD) {
+		if (step == MAP_FILE) {
+			take_file(watch);
+		} else if (step < RECORD) {
 			pause_ms(input__number(&input, 1));
 			watch__look(watch, now_ns());
 			symbolizer__settle(symbolizer);
@@ -396,7 +236,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	watch__end(watch);
 	watch__account(watch, &ledger);
 	CHECK(ledger.outcomes[OUTCOME_NOT_KNOWN_YET] == 0);
-	CHECK(ledger.events == profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET]);
+	CHECK(ledger.events == profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET] +
+				       profile->ledger.outcomes[OUTCOME_NO_INTERPRETER] +
+				       profile->ledger.outcomes[OUTCOME_NOT_SUPPORTED]);
 	counts__free(counts);
 	symbolizer__free(symbolizer);
 	profile__free(profile);

@@ -128,6 +128,11 @@ int __wrap_nanosleep(const struct timespec *requested, struct timespec *left)
 }
 
 /* In place of user/target/deputy.c: what an input says comes at once. */
+int deputy__begin(void)
+{
+	return 0;
+}
+
 void *deputy__desk(void)
 {
 	static uint64_t desk[DEPUTY_DESK_BYTES / sizeof(uint64_t)];

@@ -11,11 +11,9 @@ and links with, and a shell.
 
 import os
 import sys
-import tempfile
-import time
 
 import debian
-from debian import CACHE, Failure, say
+from debian import CACHE
 
 ARCHITECTURE = "arm64"
 PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
@@ -42,18 +40,7 @@ def is_there(suite):
 
 
 def fetch_one(suite):
-    started = time.monotonic()
-    say("%s for %s: fetching Python %s" % (suite, ARCHITECTURE, PYTHONS[suite]))
-    with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
-        apt = debian.Apt(suite, tempfile.mkdtemp(dir=folder), ARCHITECTURE)
-        root = os.path.join(folder, "root")
-        debian.make_root(root)
-        debian.unpack(apt.closure(packages_of(suite)), root)
-        if not os.path.exists(os.path.join(root, "usr", "bin", "python" + PYTHONS[suite])):
-            raise Failure("its packages have no Python " + PYTHONS[suite])
-        debian.write_recipe(root, recipe_of(suite))
-        debian.move_into_place(root, root_of(suite), folder)
-    say("%s for %s: there, after %.0f s" % (suite, ARCHITECTURE, time.monotonic() - started))
+    debian.fetch_root(suite, ARCHITECTURE, PYTHONS[suite], packages_of(suite), root_of(suite))
 
 
 def fetch(suites=tuple(PYTHONS)):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Does the jobs of /jobs.json, inside a machine of tests/kernels.
+"""guest.py KERNEL: does the jobs of /jobs.json, inside a machine of tests/kernels.
 
 A job is one run of the profiler: after what root does first, on programs, if any, that are all
-running, and with all of root's privileges or as nobody with some capabilities; the job may be one for
-some kernels only, and has no result in others.  The result is a line of standard output: JSON, deflated
-and in base64, for a serial port is slow.  What is right or wrong, the host says.
+running, and with all of root's privileges or as nobody with some capabilities, to which some kernels
+may add; the job may be one for some kernels only, and has no result in others.  The result is a line of
+standard output: JSON, deflated and in base64, for a serial port is slow.  What is right or wrong, the
+host says.
 """
 
 import base64
@@ -14,6 +15,7 @@ import os
 import signal
 import struct
 import subprocess
+import sys
 import zlib
 
 PATIENCE_S = 120
@@ -43,7 +45,8 @@ class Program:
     def __init__(self, description):
         self.totals = description["totals"]
         self.process = subprocess.Popen(description["command"], stdout=subprocess.PIPE,
-                                        preexec_fn=lambda: os.nice(description["nice"]))
+                                        preexec_fn=lambda: begin(description["nice"],
+                                                                 description["capabilities"]))
         self.said = self.process.stdout.readline().decode("utf-8", "replace")
         self.process.send_signal(signal.SIGSTOP)
 
@@ -84,12 +87,11 @@ def become_nobody(capabilities):
         libc.prctl(AMBIENT, RAISE, capability, 0, 0)
 
 
-def prepare(job):
-    """What the profiler's process does before it is the profiler."""
-    # The programs leave it little time to load, else.
-    os.nice(-20)
-    if job["capabilities"] is not None:
-        become_nobody(job["capabilities"])
+def begin(nice, capabilities):
+    """What a process does before it is a program, or the profiler."""
+    os.nice(nice)
+    if capabilities is not None:
+        become_nobody(capabilities)
 
 
 def run_profiler(job, pids):
@@ -99,7 +101,8 @@ def run_profiler(job, pids):
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, timeout=PATIENCE_S,
                                env=dict(os.environ, **job["environment"]),
-                               preexec_fn=lambda: prepare(job))
+                               # The programs leave it little time to load, else.
+                               preexec_fn=lambda: begin(-20, job["capabilities"]))
     except subprocess.TimeoutExpired as reason:
         said = (reason.stdout or b"").decode("utf-8", "replace")
         return None, "%snot over after %d s" % (said, PATIENCE_S)
@@ -116,15 +119,17 @@ def run(job):
             "profile": read(PROFILE), "stats": read(STATS)}
 
 
-def is_for_this_kernel(job):
-    kernel = os.uname()
-    return kernel.release.startswith(job["release"]) and kernel.machine.startswith(job["machine"])
+def is_for(kernel, job):
+    return job["kernel"] in ("", kernel) and os.uname().machine.startswith(job["machine"])
 
 
 def main():
+    kernel, = sys.argv[1:]
     with open("/jobs.json", encoding="utf-8") as jobs:
         for job in json.load(jobs):
-            result = json.dumps(run(job) if is_for_this_kernel(job) else None).encode("ascii")
+            if job["capabilities"] is not None:
+                job["capabilities"] += job["besides"].get(kernel, [])
+            result = json.dumps(run(job) if is_for(kernel, job) else None).encode("ascii")
             print(base64.b64encode(zlib.compress(result)).decode("ascii"), flush=True)
 
 

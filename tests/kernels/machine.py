@@ -51,12 +51,13 @@ def fetch_kernel(machine):
 
 
 def start(machine, initrd, folder, what, cpus, *arguments, **options):
-    """Starts the emulator with CPUS of its two CPUs online.  WHAT is init's argument; FOLDER is there
-    until it ends."""
+    """Starts the emulator with CPUS of its two CPUs online.  WHAT is init's first argument; FOLDER is
+    there until it ends."""
     architecture = machine.architecture
     kernel = fetch_kernel(machine)
     initrd = image.with_module(initrd, debian_kernels.module_of(kernel), folder)
-    append = "console=%s panic=-1 quiet maxcpus=%d -- %s" % (architecture.CONSOLE, cpus, what)
+    append = "console=%s panic=-1 quiet maxcpus=%d -- %s %s" % (architecture.CONSOLE, cpus, what,
+                                                               machine.kernel)
     return subprocess.Popen([*architecture.EMULATOR, "-m", str(MEMORY_MB), "-smp", "2", "-nodefaults",
                              "-display", "none", "-no-reboot", "-kernel", kernel,
                              "-initrd", initrd, "-append", append, *arguments], **options)

@@ -25,6 +25,9 @@ static const struct interpreter {
 
 #define INTERPRETER_COUNT (sizeof(interpreters) / sizeof(interpreters[0]))
 
+/* What the interrupted thread runs, and is about to: nothing of interest. */
+static const uint8_t machine_code[4096];
+
 static int set_up(void **state)
 {
 	const struct interpreter *interpreter = *state;
@@ -35,6 +38,7 @@ static int set_up(void **state)
 	kernel__set_layout(0, &image.layout);
 	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
 	kernel.tgid = TGID;
+	kernel.registers.ip = (uint64_t)machine_code;
 	harness__enter_thread(0);
 	*state = &image;
 	return 0;
@@ -126,7 +130,7 @@ unsigned long harness__reads_to_frame(const struct image *image)
 	unsigned long newest_interpreter = image->offsets.version < STATUS_SINCE;
 	bool has_leftovers = image->layout.tstate_gilstate_counter != OFFSET_ABSENT;
 
-	return newest_interpreter + has_leftovers + (image__has_cframes(image) ? 3 : 1);
+	return newest_interpreter + has_leftovers + (image__frames_in_cframes(image) ? 3 : 1);
 }
 
 void harness__assert_frame(struct last_sample sample, uint32_t i, uint64_t code, int32_t position)
@@ -154,7 +158,7 @@ void harness__assert_whole(struct last_sample sample, uint32_t depth)
 
 enum outcome harness__unproved(const struct image *image, enum outcome outcome)
 {
-	return image__has_cframes(image) ? OUTCOME_FRAME_ENTERING : outcome;
+	return image__frames_in_cframes(image) ? OUTCOME_FRAME_ENTERING : outcome;
 }
 
 void harness__assert_ends(struct last_sample sample, uint32_t depth, enum outcome outcome)

@@ -15,6 +15,7 @@
 #define TGID		1000
 #define THREAD_POINTER	0x7f1234567740ULL
 #define NEW_VERSION_HEX 0x030b0000 /* frames lie in a data stack */
+#define JOINED_SINCE	0x030a0000 /* the C stack has what a thread state leads to */
 #define CODE(number)	(0x7f0000001000ULL + 0x100 * (uint64_t)(number))
 
 /* No sample may read more often: all thread states with their cframe, and a block and a code object

@@ -106,7 +106,7 @@ static uint64_t frame_pointer(const struct image *image, uint64_t tstate)
 {
 	const struct layout *layout = &image->layout;
 
-	if (layout->tstate_cframe == OFFSET_ABSENT)
+	if (!image__frames_in_cframes(image))
 		return tstate + layout->tstate_frame;
 	return image__get(tstate, layout->tstate_cframe) + layout->cframe_current_frame;
 }
@@ -206,6 +206,11 @@ bool image__has_cframes(const struct image *image)
 	return image->layout.tstate_cframe != OFFSET_ABSENT;
 }
 
+bool image__frames_in_cframes(const struct image *image)
+{
+	return image->layout.cframe_current_frame != OFFSET_ABSENT;
+}
+
 uint64_t image__cframe(const struct image *image, uint64_t tstate)
 {
 	return image__get(tstate, image->layout.tstate_cframe);
@@ -215,7 +220,8 @@ void image__write_cframe(const struct image *image, uint64_t cframe, uint64_t pr
 			 uint64_t frame)
 {
 	image__set(cframe, image->layout.cframe_previous, previous);
-	image__set(cframe, image->layout.cframe_current_frame, frame);
+	if (image__frames_in_cframes(image))
+		image__set(cframe, image->layout.cframe_current_frame, frame);
 }
 
 uint64_t image__enter(struct image *image, uint64_t tstate)
@@ -240,7 +246,7 @@ void image__unwind(const struct image *image, uint64_t tstate)
 {
 	if (image__has_cframes(image))
 		image__set(tstate, image->layout.tstate_cframe, root_cframe(image, tstate));
-	else
+	if (!image__frames_in_cframes(image))
 		image__set_frame(image, tstate, 0);
 }
 
@@ -273,7 +279,7 @@ static uint64_t first_caller(struct image *image, uint64_t tstate)
 {
 	uint64_t cframe;
 
-	if (!image__has_cframes(image) ||
+	if (!image__frames_in_cframes(image) ||
 	    image__cframe(image, tstate) == root_cframe(image, tstate))
 		return image__enter(image, tstate);
 	cframe = image__cframe(image, tstate);
@@ -288,6 +294,8 @@ uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_
 
 	if (first)
 		caller = first_caller(image, tstate);
+	else if (image__has_cframes(image) && !image__frames_in_cframes(image))
+		image__enter(image, tstate);
 	frame = image__allocate(image, IMAGE_FRAME_BYTES);
 	image__write_frame(image, frame, caller, code, position, 0);
 	if (first)

@@ -68,8 +68,10 @@ bool image__has_executors(const struct image *image);
 /* Sets the COUNTER by which 2.7 says whether the thread has taken TSTATE: 0 until then. */
 void image__take(const struct image *image, uint64_t tstate, uint32_t counter);
 
-/* Whether the version's eval loop has C frames (3.11, 3.12). */
+/* Whether the version's eval loop has C frames (3.10 to 3.12). */
 bool image__has_cframes(const struct image *image);
+/* Whether these lead to Python frames (3.11, 3.12). */
+bool image__frames_in_cframes(const struct image *image);
 
 /* The C frame of TSTATE's innermost activation of the eval loop. */
 uint64_t image__cframe(const struct image *image, uint64_t tstate);
@@ -93,8 +95,8 @@ void image__mark_entry(const struct image *image, uint64_t frame);
 void image__write_frame(const struct image *image, uint64_t address, uint64_t previous,
 			uint64_t code, int32_t position, uint8_t owner);
 
-/* A call in the thread TSTATE, from C where it is the first one: a frame behind what was last
- * allocated.  Its address. */
+/* A call in the thread TSTATE, from C where it is the first one, and in 3.10 always: a frame behind
+ * what was last allocated.  Its address. */
 uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_t position);
 
 /* The innermost frame of TSTATE; 0 where its innermost activation has none.  The data stack is all

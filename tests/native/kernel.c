@@ -29,7 +29,7 @@ struct kernel kernel;
 static struct map maps[MAP_COUNT];
 static struct pid current_pid, leader_pid;
 static struct task_struct leader = { .thread_pid = &leader_pid };
-static struct mm_struct memory;
+static struct mm_struct memory = { .arg_start = 1, .arg_end = 2 };
 static struct task_struct current_task = { .group_leader = &leader, .thread_pid = &current_pid };
 static __u32 cpu_count;
 
@@ -62,6 +62,7 @@ void kernel__load(__u32 cpus)
 	unannounced = false;
 	kernel.registers.cs = SELECTOR_LEVEL;
 	kernel.pid = getpid();
+	kernel.time_ns = 1000000000; /* it runs for a while */
 	cpu_count = cpus;
 	LOAD_MAP(TARGETS, targets, MAP_CAPACITY(targets));
 	LOAD_MAP(KNOWN_FILES, known_files, MAP_CAPACITY(known_files));
@@ -111,6 +112,13 @@ void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code
 	update(&maps[TARGETS], &tgid, &target);
 }
 
+void kernel__add_unwanted(__u32 tgid)
+{
+	const struct target target = { .serial = tgid, .state = TARGET_UNWANTED };
+
+	update(&maps[TARGETS], &tgid, &target);
+}
+
 void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address)
 {
 	const struct thread_key key = { .thread_id = thread_id, .tgid = tgid };
@@ -124,6 +132,14 @@ void kernel__identify(__u32 tgid, enum identification identify)
 
 	if (target)
 		target->identify = identify;
+}
+
+void kernel__begin(__u32 tgid)
+{
+	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
+
+	if (target)
+		target->begins = true;
 }
 
 void kernel__halve(__u32 tgid, __u16 halvings)
@@ -410,6 +426,13 @@ void bpf_ringbuf_submit(void *data, __u64 flags)
 {
 	note_waking(flags);
 	kernel.process_record_count += !!data;
+}
+
+/* The next one takes its place. */
+void bpf_ringbuf_discard(void *data, __u64 flags)
+{
+	(void)data;
+	note_waking(flags);
 }
 
 __u64 bpf_ktime_get_ns(void)

@@ -77,6 +77,9 @@ void kernel__unload(void);
 
 /* Makes process TGID a target, with layout number LAYOUT and PyCode_Type at CODE_TYPE. */
 void kernel__add_target(__u32 tgid, __u64 interpreters, __u32 layout, __u64 code_type);
+
+/* One that is not wanted. */
+void kernel__add_unwanted(__u32 tgid);
 void kernel__set_layout(__u32 number, const struct layout *layout);
 
 /* Tells that the state of the thread of process TGID with THREAD_POINTER is at ADDRESS. */
@@ -84,6 +87,9 @@ void kernel__tell_state(__u32 tgid, __u64 thread_id, __u64 address);
 
 /* Has the code objects of process TGID identified so in each sample. */
 void kernel__identify(__u32 tgid, enum identification identify);
+
+/* Nobody has seen yet that it has an interpreter. */
+void kernel__begin(__u32 tgid);
 
 /* Halves its rate so often. */
 void kernel__halve(__u32 tgid, __u16 halvings);

@@ -26,6 +26,8 @@
 /* Nothing else is so near to a thread state. */
 #define TSTATE_ROOM 8192
 
+#define PAGE_BYTES 4096
+
 /* How far apart an activation and its caller's are found by the C stack between them. */
 #define SEARCHED_BYTES 8000
 #define TOO_FAR_BYTES  8256
@@ -316,6 +318,18 @@ static void finds_the_caller_by_its_frame(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
+/* Beyond which nothing is mapped: a thread's first activations are there. */
+static void finds_the_caller_near_the_stacks_end(void **state)
+{
+	struct image *image = *state;
+	struct entering entering;
+
+	image->c_stack = image__island(image, PAGE_BYTES) + PAGE_BYTES;
+	entering = begin_entering(image);
+	kernel.registers.r12 = entering.caller_frame;
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+}
+
 /* What points to the frame but is in no C frame. */
 static void passes_over_other_pointers_to_the_frame(void **state)
 {
@@ -359,6 +373,54 @@ static void believes_no_frame_that_has_returned(void **state)
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH + 1);
 }
 
+/* Makes the caller's activation DEPTH frames deep, together with what called it. */
+static void deepen(struct entering *entering, uint32_t depth)
+{
+	struct image *image = entering->image;
+	uint64_t tstate = entering->tstate;
+
+	image__set(tstate, image->layout.tstate_cframe, entering->caller);
+	for (uint32_t i = CALLER_DEPTH; i < depth; i++)
+		entering->caller_frame = image__call(image, tstate, CODE(i % STACK_FRAMES_MAX), i);
+	image__set(tstate, image->layout.tstate_cframe, entering->unlinked);
+}
+
+/* A frame that has returned to Python, to a caller with DEPTH frames. */
+static void check_returned_to(struct image *image, uint32_t depth)
+{
+	struct entering entering = begin_entering(image);
+	uint32_t last = depth - 1, cut = STACK_FRAMES_MAX - 1;
+	uint64_t old;
+	struct last_sample sample;
+
+	deepen(&entering, depth);
+	old = image__allocate(image, IMAGE_FRAME_BYTES);
+	image__write_frame(image, old, entering.caller_frame, CODE(7), 7, 0);
+	image__write_cframe(image, entering.unlinked, entering.caller, old);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
+	kernel.registers.r15 = entering.caller;
+	sample = kernel__sample();
+	harness__assert_ends(sample, cut, OUTCOME_TRUNCATED);
+	harness__assert_frame(sample, 0, CODE(last % STACK_FRAMES_MAX), last);
+
+	/* One that is there. */
+	image__set(entering.tstate, image->layout.tstate_cframe, entering.caller);
+	image__set_frame(image, entering.tstate, old);
+	sample = kernel__sample();
+	harness__assert_ends(sample, cut, OUTCOME_TRUNCATED);
+	harness__assert_frame(sample, 0, CODE(7), 7);
+}
+
+static void believes_no_frame_that_has_returned_to_one_too_deep_to_record(void **state)
+{
+	check_returned_to(*state, STACK_FRAMES_MAX + 100);
+}
+
+static void believes_no_frame_that_has_returned_to_one_too_deep_to_prove_itself(void **state)
+{
+	check_returned_to(*state, 3 * STACK_FRAMES_MAX);
+}
+
 static void believes_a_frame_that_returns_to_python(void **state)
 {
 	struct image *image = *state;
@@ -380,9 +442,9 @@ static void tells_a_generator_without_its_caller(void **state)
 
 	image__write_frame(image, generator, 0, CODE(3), 3, OWNED_BY_GENERATOR);
 	sample = kernel__sample();
-	harness__assert_ends(sample, image__has_cframes(image) ? 0 : 1,
+	harness__assert_ends(sample, image__frames_in_cframes(image) ? 0 : 1,
 			     harness__unproved(image, OUTCOME_FRAME_UNLINKED));
-	if (!image__has_cframes(image))
+	if (!image__frames_in_cframes(image))
 		harness__assert_frame(sample, 0, CODE(3), 3);
 
 	/* As a caller. */
@@ -553,8 +615,13 @@ int main(void)
 		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_what_is_none),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_nothing_from_below),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_its_frame),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_near_the_stacks_end),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_other_pointers_to_the_frame),
 		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_no_frame_that_has_returned),
+		CHECK_IN(VERSION_3_11, VERSION_3_12,
+			 believes_no_frame_that_has_returned_to_one_too_deep_to_record),
+		CHECK_IN(VERSION_3_11, VERSION_3_12,
+			 believes_no_frame_that_has_returned_to_one_too_deep_to_prove_itself),
 		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_a_frame_that_returns_to_python),
 		CHECK_SINCE(VERSION_3_11, tells_a_generator_without_its_caller),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, knows_a_greenlets_root),

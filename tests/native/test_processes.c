@@ -27,8 +27,9 @@ static struct inode inode = { .i_ino = 7,
 			      .i_ctime_sec = 5,
 			      .i_ctime_nsec = 0x80000009 };
 static struct file file = { .f_inode = &inode };
-static struct mm_struct before,
-	after = { .start_code = TEXT_ADDRESS + BIAS + 0x40, .arg_start = 1, .arg_end = 2 };
+static struct mm_struct before = { .arg_start = 1, .arg_end = 2 }, after = {
+	.start_code = TEXT_ADDRESS + BIAS + 0x40, .arg_start = 1, .arg_end = 2
+};
 static const struct file_key key = {
 	.inode = 7, .size = 4096, .changed = 5000000009, .device = 0x800001, .generation = 3
 };
@@ -94,6 +95,7 @@ static void assert_moved(const struct target *target)
 	assert_int_equal(target->entry_gap.start, 0x403000 + BIAS);
 	assert_int_equal(target->layout, 5);
 	assert_int_equal(target->bias, BIAS);
+	assert_true(target->begins);
 }
 
 static void a_child_is_a_target_from_its_fork_on(void **state)
@@ -262,6 +264,21 @@ static void a_child_that_runs_no_python_is_followed(void **state)
 	assert_moved(kernel__target(STRANGE));
 }
 
+static void a_child_of_what_is_not_wanted_waits(void **state)
+{
+	(void)state;
+	kernel__add_unwanted(PARENT);
+	kernel.tgid = PARENT;
+	kernel__sample();
+	assert_int_equal(kernel__target(PARENT)->waiting, 0);
+	kernel__fork(PARENT, CHILD, &before);
+	assert_int_equal(kernel__target(CHILD)->state, TARGET_WAITING);
+	kernel.tgid = CHILD;
+	kernel__sample();
+	assert_int_equal(kernel__target(CHILD)->waiting, 1);
+	assert_int_equal(kernel__counters(0)->events, 0);
+}
+
 static void a_known_library_is_walked_from_its_mapping_on(void **state)
 {
 	__u64 serial;
@@ -296,6 +313,31 @@ static void what_is_mapped_in_an_exec_is_complete_with_it(void **state)
 	assert_int_equal(last_record()->serial, last_record()[-1].serial);
 }
 
+/* What user space has found is not what comes next, though all that was sampled since is of that.
+ */
+static void what_was_found_before_an_exec_is_not_what_it_executes(void **state)
+{
+	struct mm_struct coming = after;
+
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel.tgid = PARENT;
+	kernel.memory = &coming;
+	coming.arg_end = 0;
+	kernel__sample();
+	assert_int_equal(kernel__counters(0)->events, 0);
+	assert_int_equal(kernel__target(PARENT)->memory, 0);
+
+	/* At the very end of the exec it looks like any other. */
+	coming.arg_end = 2;
+	kernel__sample();
+	assert_int_equal(kernel__counters(0)->events, 1);
+	know_other(TARGET_OTHER);
+	kernel__exec(PARENT, &coming, &file);
+	assert_int_equal(kernel__target(PARENT)->state, TARGET_OTHER);
+	assert_int_not_equal(last_record()->serial, last_record()->before);
+}
+
 /* From the moment at which it has other memory, what was known of it is not true. */
 static void what_has_called_exec_is_not_walked_as_before(void **state)
 {
@@ -308,6 +350,51 @@ static void what_has_called_exec_is_not_walked_as_before(void **state)
 	kernel.memory = &after;
 	kernel__sample();
 	assert_int_equal(kernel__counters(0)->events, 1);
+}
+
+/* Nobody has told of it what it was. */
+static void what_waited_before_an_exec_is_told_with_it(void **state)
+{
+	struct mm_struct loading = after;
+
+	(void)state;
+	kernel__exec(STRANGE, &before, &file);
+	assert_int_equal(last_record()->abandoned, 0);
+	kernel.tgid = STRANGE;
+	kernel.memory = &before;
+	kernel__sample();
+	kernel__sample();
+	kernel__exec(STRANGE, &after, &file);
+	assert_int_equal(last_record()->abandoned, 2);
+	assert_int_equal(last_record()->waiting, 0);
+
+	/* Where it maps a file before it has begun, with that. */
+	kernel.memory = &after;
+	kernel__sample();
+	loading.arg_end = 0;
+	map_file(STRANGE, &loading);
+	assert_int_equal(last_record()->event, PROCESS_MAPPED);
+	assert_int_equal(last_record()->abandoned, 1);
+	loading.arg_end = 2;
+	kernel__exec(STRANGE, &loading, &file);
+	assert_int_equal(last_record()->event, PROCESS_EXECUTED);
+	assert_int_equal(last_record()->abandoned, 0);
+}
+
+static void what_was_told_before_an_exec_did_not_wait(void **state)
+{
+	(void)state;
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel__exec(PARENT, &after, &file);
+	assert_int_equal(last_record()->abandoned, 0);
+	know_other(TARGET_OTHER);
+	kernel__exec(PARENT, &before, &file);
+	assert_int_equal(kernel__target(PARENT)->state, TARGET_OTHER);
+	kernel.tgid = PARENT;
+	kernel.memory = &before;
+	kernel__sample();
+	kernel__exec(PARENT, &after, &file);
+	assert_int_equal(last_record()->abandoned, 0);
 }
 
 /* The number of a process that has ended may be another's at once. */
@@ -392,9 +479,13 @@ int main(void)
 		TEST(what_leads_to_one_is_asked_each_time),
 		TEST(a_stranger_is_not_followed_among_children),
 		TEST(a_child_that_runs_no_python_is_followed),
+		TEST(a_child_of_what_is_not_wanted_waits),
 		TEST(a_known_library_is_walked_from_its_mapping_on),
 		TEST(what_is_mapped_in_an_exec_is_complete_with_it),
+		TEST(what_was_found_before_an_exec_is_not_what_it_executes),
 		TEST(what_has_called_exec_is_not_walked_as_before),
+		TEST(what_waited_before_an_exec_is_told_with_it),
+		TEST(what_was_told_before_an_exec_did_not_wait),
 		TEST(equal_numbers_are_told_apart),
 		TEST(what_nothing_waits_for_wakes_nobody),
 		TEST(it_does_before_the_ring_is_full),

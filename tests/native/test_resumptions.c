@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * 3.12: the moments at which the eval loop has made a generator the innermost frame
- * without a link to what resumes it, or no longer has one; or a function's frame, with
- * the link of what was there before.  The stack of what resumes or calls it or none.
+ * without a link to what resumes it, or no longer has one.  The stack of what resumes
+ * it or none.
  */
 #include <string.h>
 
@@ -14,16 +14,13 @@
 /* In front of struct pt_regs: all that C code computes with, but for the stack pointer. */
 #define GENERAL_REGISTERS 15
 
-#define OUTER_DEPTH	     3
-#define DEPTH		     5
-#define OWNED_BY_THREAD	     0
-#define OWNED_BY_GENERATOR   1
-#define OWNED_BY_INTERPRETER 3
-#define CHUNK_HEAD	     24
-#define ACTIVATION_BYTES     256
-#define RUNS		     (-1)
-#define SUSPENDED	     (-1)
-#define EXECUTING	     0
+#define OUTER_DEPTH	   3
+#define DEPTH		   5
+#define OWNED_BY_THREAD	   0
+#define OWNED_BY_GENERATOR 1
+#define RUNS		   (-1)
+#define SUSPENDED	   (-1)
+#define EXECUTING	   0
 
 /* A thread with an activation of two frames, or none, that resumes a generator. */
 struct resumption {
@@ -221,70 +218,6 @@ static void believes_no_frame_of_another_activation(void **state)
 	harness__assert_stack(kernel__sample(), DEPTH);
 }
 
-/* A call from RESUMER: its frame is the innermost, and has a link to the interpreter's own frame of
- * an activation below that has ended, which was called from there, too.  Returns that link. */
-static uint64_t begin_call(struct resumption *resumption, uint64_t *stale)
-{
-	struct image *image = resumption->image;
-	uint64_t frame = image__call(image, resumption->tstate, CODE(DEPTH), -1);
-
-	*stale = resumption->entry - ACTIVATION_BYTES;
-	image__write_frame(image, *stale, resumption->resumer, CODE(0), 0, OWNED_BY_INTERPRETER);
-	image__write_frame(image, frame, *stale, CODE(DEPTH), -1, OWNED_BY_THREAD);
-	image__set_frame(image, resumption->tstate, frame);
-	image__set(resumption->tstate, image->layout.tstate_datastack_chunk,
-		   resumption->first - CHUNK_HEAD);
-	return frame;
-}
-
-static void finds_the_caller_by_any_register(void **state)
-{
-	struct resumption resumption = begin_resumption(*state, false);
-	uint64_t stale, frame = begin_call(&resumption, &stale);
-
-	for (uint8_t owner = OWNED_BY_THREAD; owner <= OWNED_BY_INTERPRETER; owner += 3) {
-		/* C code has written over the rest of that frame. */
-		image__write_frame(*state, stale, resumption.resumer, CODE(0), 0, owner);
-		assert_nothing_found();
-		for (uint32_t number = 0; number < GENERAL_REGISTERS; number++) {
-			uint64_t *other = register_number((number + 1) % GENERAL_REGISTERS);
-
-			*other = frame;
-			*register_number(number) = resumption.resumer;
-			harness__assert_stack(kernel__sample(), DEPTH);
-			*register_number(number) = *other = 0;
-		}
-	}
-}
-
-/* Once it is linked, what registers point to is nobody's business. */
-static void takes_a_call_that_is_linked(void **state)
-{
-	struct resumption resumption = begin_resumption(*state, false);
-	uint64_t stale, frame = begin_call(&resumption, &stale);
-
-	kernel.registers.bx = resumption.first;
-	image__set(frame, resumption.image->layout.frame_previous, resumption.resumer);
-	assert_int_equal(kernel__sample().depth, DEPTH + 1);
-	/* The first frame of a new chunk is called from an older one. */
-	image__set(resumption.tstate, resumption.image->layout.tstate_datastack_chunk,
-		   frame - CHUNK_HEAD);
-	assert_int_equal(kernel__sample().depth, DEPTH + 1);
-}
-
-static void believes_no_caller_of_two(void **state)
-{
-	struct resumption resumption = begin_resumption(*state, false);
-	uint64_t stale;
-
-	begin_call(&resumption, &stale);
-	kernel.registers.bx = resumption.resumer;
-	kernel.registers.r15 = resumption.first;
-	assert_nothing_found();
-	kernel.registers.r15 = 0;
-	harness__assert_stack(kernel__sample(), DEPTH);
-}
-
 int main(void)
 {
 	const struct check checks[] = {
@@ -297,9 +230,6 @@ int main(void)
 		CHECK_3_12(believes_no_frame_that_does_not_run),
 		CHECK_3_12(believes_none_of_two),
 		CHECK_3_12(believes_no_frame_of_another_activation),
-		CHECK_3_12(finds_the_caller_by_any_register),
-		CHECK_3_12(takes_a_call_that_is_linked),
-		CHECK_3_12(believes_no_caller_of_two),
 #undef CHECK_3_12
 	};
 

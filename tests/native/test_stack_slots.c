@@ -173,6 +173,12 @@ static void keeps_cpus_and_threads_apart(void **state)
 	assert_true(sample_stack(1));
 	assert_int_equal(kernel.definition_count, 3);
 	assert_int_equal(kernel.definitions[2]->tid, kernel.tid);
+	/* And in one that has its number later. */
+	kernel.start_time++;
+	assert_true(sample_stack(1));
+	assert_int_equal(kernel.definition_count, 4);
+	assert_int_equal(kernel.definitions[3]->tid, kernel.tid);
+	assert_int_equal(kernel.definitions[3]->thread_start, kernel.start_time);
 	assert_accounts_are_true();
 }
 
@@ -183,6 +189,7 @@ static void counts_threads_as_one_where_that_is_wanted(void **state)
 	assert_true(sample_stack(1));
 	harness__enter_thread(1);
 	kernel.thread_pointer = THREAD_POINTER;
+	kernel.start_time++;
 	assert_true(sample_stack(1));
 	assert_int_equal(kernel.definition_count, 1);
 	assert_accounts_are_true();

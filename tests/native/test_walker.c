@@ -4,7 +4,8 @@
 
 #include "harness.h"
 
-#define COPIES_SINCE 0x030e0000
+#define COPIES_SINCE   0x030e0000
+#define OWN_CODE_SINCE 0x030d0000
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -269,6 +270,39 @@ static void skips_the_interpreters_own(void **state)
 	harness__assert_whole(kernel__sample(), 100);
 }
 
+/* That only its code tells: it lies below PyCode_Type, and may not be traced.  What lies there and
+ * may be is a function's. */
+static void skips_the_interpreters_own_code(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
+	uint64_t own = image__island(image, 4096), other = own + 1024, type = own + 4000;
+	uint32_t calls = STACK_FRAMES_MAX - 2;
+	struct last_sample sample;
+
+	kernel__add_target(TGID, image->interpreters, 0, type);
+	image__set(own, image->layout.object_size, 4);
+	image__set(own, image->offsets.code_firsttraceable, 4);
+	image__set(other, image->layout.object_size, 5);
+	image__set(other, image->offsets.code_firsttraceable, 4);
+	image__call(image, tstate, other, 7);
+	for (uint32_t i = 0; i < calls; i++) {
+		image__call(image, tstate, own, 0);
+		image__call(image, tstate, CODE(i), i);
+	}
+	sample = kernel__sample();
+	assert_int_equal(sample.outcome, OUTCOME_PYTHON);
+	assert_int_equal(sample.depth, calls + 1);
+	harness__assert_frame(sample, 0, CODE(calls - 1), calls - 1);
+	harness__assert_frame(sample, calls - 1, CODE(0), 0);
+	harness__assert_frame(sample, calls, other, 7);
+	/* As far away as other files are. */
+	kernel__add_target(TGID, image->interpreters, 0, own + (4 << 20));
+	sample = kernel__sample();
+	assert_int_equal(sample.outcome, OUTCOME_TRUNCATED);
+	harness__assert_frame(sample, 1, own, 0);
+}
+
 /* From 3.15 on, each thread has such a frame at its root. */
 static void has_only_the_interpreters_own(void **state)
 {
@@ -350,6 +384,7 @@ int main(void)
 		CHECK(leaves_its_block),
 		CHECK(goes_upwards),
 		CHECK_SINCE(OWNERS_SINCE, skips_the_interpreters_own),
+		CHECK_SINCE(OWN_CODE_SINCE, skips_the_interpreters_own_code),
 		CHECK_SINCE(OWNERS_SINCE, has_only_the_interpreters_own),
 		CHECK(strips_tags),
 		CHECK(has_no_python),

@@ -178,6 +178,31 @@ static void finds_no_interpreter(void **state)
 	assert_unreadable(image->interpreters);
 }
 
+/* What nobody has touched is in no memory: it is no fault until there was an interpreter. */
+static void begins_without_its_first_page(void **state)
+{
+	struct image *image = *state;
+	void *page = (void *)(image->interpreters & ~4095UL);
+	uint64_t interp;
+
+	kernel__begin(TGID);
+	munmap(page, 4096);
+	for (int i = 0; i < 2; i++) {
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_INTERPRETER);
+		assert_unreadable(image->interpreters);
+	}
+	assert_ptr_equal(mmap(page, 4096, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 page);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_INTERPRETER);
+	interp = image__interp(image);
+	harness__python_thread(image, interp, 0, 1);
+	harness__assert_whole(kernel__sample(), 1);
+	munmap(page, 4096);
+	kernel.start_time++; /* another thread: nothing is remembered of it */
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
+}
+
 static void finds_a_bad_thread_state(void **state)
 {
 	struct image *image = *state;
@@ -254,6 +279,7 @@ int main(void)
 		CHECK(leaves_a_cycle_of_interpreters),
 		CHECK(gives_up_on_long_lists),
 		CHECK(finds_no_interpreter),
+		CHECK(begins_without_its_first_page),
 		CHECK(finds_a_bad_thread_state),
 		CHECK(forgets_a_state_that_is_gone),
 		CHECK(knows_no_layout),

@@ -28,7 +28,7 @@ static void follows_into_interpreters(void **state)
 	third = thread__run_in(image, main, 2);
 	image__set_current(image, second, false);
 	thread__stand(image);
-	if (image->offsets.version >= NEW_VERSION_HEX)
+	if (image->offsets.version >= JOINED_SINCE)
 		ASSERT_JOINED(image, 2, 6, 4);
 	else
 		thread__assert_twice(2);
@@ -92,6 +92,45 @@ static void knows_whose_a_lent_state_is(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
+/* The main interpreter's first state names the thread that began, and is run by one that has none.
+ */
+static void knows_who_has_a_state_that_was_handed_on(void **state)
+{
+	struct image *image = *state;
+	struct thread first = thread__begin(image, 1), other;
+	uint64_t handed = thread__run_in(image, image__interp(image), 0);
+
+	image__set_maker(image, handed, IMAGE_MADE_WITH_INTERPRETER);
+	thread__stand(image);
+	first.stack_pointer = image->c_stack;
+	other = thread__begin(image, 2);
+	thread__call_in(image, handed, 5);
+	thread__stand(image);
+	other.stack_pointer = image->c_stack;
+	thread__assert_twice(5);
+	for (int i = 0; i < 2; i++) {
+		thread__enter(&first);
+		harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_UNCLEAR);
+		thread__enter(&other);
+		thread__assert_twice(5);
+	}
+	/* Nor does one that only knows where its innermost frame is, as what reads frames itself.
+	 */
+	thread__begin(image, 3);
+	image->c_stack -= 64;
+	image__set(image->c_stack, 0, image__frame(image, handed));
+	thread__stand(image);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	thread__enter(&other);
+	image->c_stack = other.stack_pointer;
+	/* It may leave it at any time, and be in it again in the next sample. */
+	image__unwind(image, handed);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	thread__call_in(image, handed, 4);
+	thread__stand(image);
+	thread__assert_twice(4);
+}
+
 /* It has created several, and now another one, in which it runs what that begins with. */
 static void follows_into_an_interpreter_beside_lent_states(void **state)
 {
@@ -143,12 +182,12 @@ static void takes_no_lent_state_for_its_own(void **state)
 }
 
 /* C code in one thread makes a state of the only interpreter (PyThreadState_New) that another
- * thread runs: from 3.11 on what is on the C stack tells, or who made it; up to 3.10 it is
+ * thread runs: from 3.10 on what is on the C stack tells, or who made it; up to 3.9 it is
  * nobody's. */
 static void knows_whose_a_state_of_c_code_is(void **state)
 {
 	struct image *image = *state;
-	bool tells = image->offsets.version >= NEW_VERSION_HEX;
+	bool tells = image->offsets.version >= JOINED_SINCE;
 	uint64_t main = image__interp(image), own, lent;
 	struct thread creator = thread__begin(image, 1), runner;
 
@@ -262,8 +301,9 @@ int main(void)
 		CHECK(follows_into_interpreters),
 		CHECK(shows_the_caller_of_an_interpreter),
 		CHECK(knows_whose_a_lent_state_is),
+		CHECK_SINCE(JOINED_SINCE, knows_who_has_a_state_that_was_handed_on),
 		CHECK(follows_into_an_interpreter_beside_lent_states),
-		CHECK_SINCE(NEW_VERSION_HEX, takes_no_lent_state_for_its_own),
+		CHECK_SINCE(JOINED_SINCE, takes_no_lent_state_for_its_own),
 		CHECK_SINCE(PYTHON_3, knows_whose_a_state_of_c_code_is),
 		CHECK_SINCE(PYTHON_3, follows_into_another_state),
 		CHECK(does_not_guess),

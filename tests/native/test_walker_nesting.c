@@ -209,7 +209,7 @@ static void call_from_c(struct image *image, uint64_t tstate, uint32_t calls)
 	image__set(image->c_stack, 0, image__frame(image, tstate));
 }
 
-/* In 3.11 more than are gone through for the oldest of them; a caller is known to be one. */
+/* Up to 3.11 more than are gone through for the oldest of them; a caller is known to be one. */
 static void says_that_nested_calls_are_too_many(void **state)
 {
 	struct image *image = *state;
@@ -343,20 +343,20 @@ static void forgets_that_there_were_several(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK_SINCE(NEW_VERSION_HEX, does_not_join_in_no_order),
+		CHECK_SINCE(JOINED_SINCE, does_not_join_in_no_order),
 		CHECK_SINCE(PYTHON_3, joins_what_called_alone),
-		CHECK_SINCE(NEW_VERSION_HEX, says_that_there_are_too_many_callers),
-		CHECK_SINCE(NEW_VERSION_HEX, cuts_deep_callers),
-		CHECK_SINCE(NEW_VERSION_HEX, says_that_a_caller_is_too_deep),
+		CHECK_SINCE(JOINED_SINCE, says_that_there_are_too_many_callers),
+		CHECK_SINCE(JOINED_SINCE, cuts_deep_callers),
+		CHECK_SINCE(JOINED_SINCE, says_that_a_caller_is_too_deep),
 		CHECK_SINCE(MAKERS_SINCE, says_that_a_caller_of_c_code_is_too_deep),
 		CHECK_SINCE(MAKERS_SINCE, leaves_an_endless_caller),
 		CHECK_SINCE(MAKERS_SINCE, leaves_endless_lent_states),
-		CHECK_SINCE(NEW_VERSION_HEX, says_that_nested_calls_are_too_many),
+		CHECK_SINCE(JOINED_SINCE, says_that_nested_calls_are_too_many),
 		CHECK_SINCE(MAKERS_SINCE, says_that_it_may_have_callers_in_a_switch),
 		CHECK_IN(STATUS_SINCE, STATUS_SINCE, joins_none_twice),
 		CHECK_SINCE(STATUS_SINCE, does_not_join_in_no_order_in_the_kernel),
 		CHECK_SINCE(STATUS_SINCE, remembers_that_there_are_several),
-		CHECK_SINCE(NEW_VERSION_HEX, forgets_that_there_were_several),
+		CHECK_SINCE(JOINED_SINCE, forgets_that_there_were_several),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -40,7 +40,7 @@ void thread__assert_joined(const struct image *image, struct last_sample sample,
 		harness__assert_whole(sample, depths[0]);
 		return;
 	}
-	if (image->offsets.version < NEW_VERSION_HEX) {
+	if (image->offsets.version < JOINED_SINCE) {
 		harness__assert_ends(sample, depths[0], OUTCOME_CALLER_UNCLEAR);
 		return;
 	}

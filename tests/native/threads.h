@@ -36,7 +36,7 @@ uint64_t thread__run_in(struct image *image, uint64_t interp, uint32_t depth);
 void thread__assert_twice(uint32_t depth);
 
 /* The sample has the DEPTHS of calls in one interpreter and those that called from others, the
- * innermost first.  Up to 3.10 only that something called is known; in a process that 2.7 forked,
+ * innermost first.  Up to 3.9 only that something called is known; in a process that 2.7 forked,
  * that may be a state left over. */
 void thread__assert_joined(const struct image *image, struct last_sample sample,
 			   const uint32_t depths[], size_t count);

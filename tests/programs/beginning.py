@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Spends its time on the first and last instructions of calls from C, and of generators, in the WAY
-it is told."""
+"""Spends its time on the first and last instructions of calls from C, of generators, and of calls that
+pass keywords, in the WAY it is told."""
 
 import sys
 
@@ -75,6 +75,59 @@ def skip(source):
 
 def share():
     consume(numbers())
+
+
+def brief(x=0, *, z=1):
+    pass
+
+
+def other(x=0, *, z=1):
+    pass
+
+
+def turns():
+    for number in NUMBERS:
+        other(z=2)
+        yield number
+
+
+def keywords():
+    for _ in turns():
+        brief(z=2)
+
+
+def inner():
+    for number in NUMBERS:
+        brief(z=2)
+        yield number
+
+
+def outer():
+    for number in inner():
+        other(z=2)
+        yield number
+
+
+def nested():
+    for _ in outer():
+        pass
+
+
+async def awaited():
+    brief(z=2)
+
+
+async def awaiting():
+    other(z=2)
+    await awaited()
+
+
+def coroutines():
+    for _ in NUMBERS:
+        try:
+            awaiting().send(None)
+        except StopIteration:
+            pass
 
 
 way = globals()[sys.argv[1]]

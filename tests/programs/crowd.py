@@ -3,8 +3,8 @@
 
 All are forked from this one.  A thread sleeps most of the time; the threads together work BUSY
 seconds a second, in one of STACKS ways, each of which is a stack of its own.  STARTS times a second a
-process is forked that works 2 ms and ends; of each ten, one runs a new Python.  All end with this one, which
-ends with its standard input.
+process is forked that works 2 ms and ends; of each ten, one runs a new Python, and two a program that is none
+and ends soon.  All end with this one, which ends with its standard input.
 """
 
 import ctypes
@@ -20,6 +20,7 @@ WORK_S = 0.0005
 CHILD_WORK_S = 0.002
 STACK_BYTES = 128 * 1024
 EXECS_PART = 10
+OTHERS = 3, 6
 
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None)
@@ -70,6 +71,8 @@ def in_child():
 def start(number):
     if number % EXECS_PART == EXECS_PART - 1:
         return subprocess.Popen([sys.executable, "-I", "-S", "-c", "sum(range(100000))"])
+    if number % EXECS_PART in OTHERS:
+        return subprocess.Popen(["sleep", "0.05"])
     pid = os.fork()
     if not pid:
         in_child()

@@ -11,6 +11,7 @@ its own name.
   shell        a shell that stays
   storm        COUNT children, two at a time, which have 0.1 s of work each
   brief        COUNT children, one after the other, which have some milliseconds of work each
+  brief_exec   the same, and then execute `sleep`
   deeply       as `fork`, after stacks of every depth from 900 down, and children that do nothing
   deeply_twice the same, as `fork_twice`
   deeply_exec  the same, but this process executes this program again
@@ -103,13 +104,17 @@ def storm(count, seconds="0.1"):
         started.wait()
 
 
-def brief(count):
+def brief(count, end=lambda: os._exit(0)):
     for _ in range(int(count)):
         pid = os.fork()
         if not pid:
             in_child(0.003)
-            os._exit(0)
+            end()
         os.waitpid(pid, 0)
+
+
+def brief_exec(count):
+    brief(count, lambda: os.execvp("sleep", ["sleep", "0.02"]))
 
 
 def burn_below(depth):
@@ -146,7 +151,7 @@ def child(seconds):
 if __name__ == "__main__":
     how = {"fork": fork, "fork_twice": fork_twice, "pool": pool, "spawn": spawn,
            "forkserver": forkserver, "exec": exec_, "shell": shell, "storm": storm, "brief": brief,
-           "deeply": deeply, "deeply_twice": deeply_twice,
+           "brief_exec": brief_exec, "deeply": deeply, "deeply_twice": deeply_twice,
            "deeply_exec": deeply_exec, "child": child}[sys.argv[1]]
     if sys.argv[1] != "child":
         print("ready")

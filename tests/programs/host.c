@@ -10,6 +10,8 @@
  *	run=CODE       runs it in a new native thread, through PyGILState_Ensure
  *	main=CODE      runs it in the main thread, the only one that a libc of its own knows
  *	sleep=SECONDS
+ *	line	   reads one
+ *	fork	   goes on in a child, and waits for its end
  *	ready          says so, with the numbers of the threads that run code
  *	spin           uses the CPU without Python
  *	wait           for ever
@@ -23,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define THREADS_MAX 8
@@ -124,6 +127,21 @@ static void spin(void)
 		turns++;
 }
 
+static void read_line(void)
+{
+	while (getchar() != '\n')
+		if (feof(stdin))
+			fail("no line");
+}
+
+static void fork_once(void)
+{
+	if (!fork())
+		return;
+	wait(NULL);
+	exit(0);
+}
+
 static void take_step(const char *step)
 {
 	const char *value = strchr(step, '=') ? strchr(step, '=') + 1 : "";
@@ -142,6 +160,10 @@ static void take_step(const char *step)
 		run_in_main(value);
 	else if (strncmp(step, "sleep=", 6) == 0)
 		usleep(atof(value) * 1e6);
+	else if (strcmp(step, "line") == 0)
+		read_line();
+	else if (strcmp(step, "fork") == 0)
+		fork_once();
 	else if (strcmp(step, "ready") == 0)
 		say_ready();
 	else if (strcmp(step, "spin") == 0)

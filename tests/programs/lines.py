@@ -74,6 +74,9 @@ def main():
         worker(used)
         distant_worker(used)
         each = sum(used) / size
+        # More was taken from the clock than it took (below).
+        if each <= 0:
+            continue
         # The median of what it took so far, or near it.
         usual = usual or each
         usual *= NEARER if each > usual else 1 / NEARER

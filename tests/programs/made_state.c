@@ -16,8 +16,11 @@ void PyEval_AcquireThread(struct state *state);
 void PyEval_ReleaseThread(struct state *state);
 int PyRun_SimpleString(const char *source);
 
-/* Runs SOURCE in a new thread, in a state that this one makes; with the GIL. */
-int run_elsewhere(const char *source);
+typedef int start_thread(pthread_t *thread, const pthread_attr_t *attributes,
+			 void *(*run)(void *context), void *context);
+
+/* Runs SOURCE in a new thread, which START makes, in a state that this one makes; with the GIL. */
+int run_elsewhere(start_thread *start, const char *source);
 
 struct work {
 	struct state *state;
@@ -36,12 +39,12 @@ static void *run(void *context)
 	return NULL;
 }
 
-int run_elsewhere(const char *source)
+int run_elsewhere(start_thread *start, const char *source)
 {
 	struct work *work = malloc(sizeof(*work));
 	pthread_t thread;
 
 	work->state = PyThreadState_New(PyInterpreterState_Head());
 	work->source = strdup(source);
-	return pthread_create(&thread, NULL, run, work);
+	return start(&thread, NULL, run, work);
 }

@@ -27,7 +27,10 @@ def runner():
 
 
 def main():
-    assert ctypes.PyDLL(sys.argv[1]).run_elsewhere(b"import __main__; __main__.runner()") == 0
+    # What the library is linked with may be newer than this Python's C library.
+    start_thread = ctypes.CDLL(None).pthread_create
+    library = ctypes.PyDLL(sys.argv[1])
+    assert library.run_elsewhere(start_thread, b"import __main__; __main__.runner()") == 0
     print("ready")
     sys.stdout.flush()
     maker()

@@ -4,7 +4,7 @@
 import sys
 import threading
 
-from portable import thread_time
+from portable import start_thread, thread_time
 
 go = threading.Event()
 
@@ -24,8 +24,8 @@ def early():
     spin()
 
 
-print("ready", flush=True)
-threading.Thread(target=wait, daemon=True).start()
+print("ready")
+start_thread(wait)
 while not go.is_set():
     early()
 

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""qualified_part.py: what qualified_later.py imports."""
+"""qualified_part.py: what qualified_later.py and qualified_2_7.py import."""
 
 
 class Part(object):
     def method(self, function):
+        function()
+
+
+class OldPart:
+    def old_method(self, function):
         function()

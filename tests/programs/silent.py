@@ -4,9 +4,10 @@ files, waits for ever.
 
 WHAT is `header`, the first page of the program's file; `frame`, a page of the data stack (3.11 and
 later) that only calling frames lie in, or `later`, the same once a line has come; `name`, a
-function's file; or `command`, the page of the command line.  Who is asked for it, and does not
-answer, is `userfaultfd`, `late`, the same but for that it answers after LATE_S, or `fuse`, a file
-system on FOLDER, of which a file is mapped there.  A `leaderless` process goes on without its first thread.
+function's file; `root`, its root folder, as which it takes FOLDER; or `command`, the page of the
+command line.  Who is asked for it, and does not answer, is `userfaultfd`, `late`, the same but for that
+it answers after LATE_S, or `fuse`, a file system on FOLDER, of which a file is mapped there.  A
+`leaderless` process goes on without its first thread.
 """
 
 import ctypes
@@ -91,8 +92,10 @@ class Server(threading.Thread):
     ROOT_MODE, FILE_MODE = 0o40755, 0o100755
     ENOSYS = 38
 
-    def __init__(self, folder):
+    def __init__(self, folder, known_s):
         super().__init__(daemon=True)
+        # For so long nobody has to ask again what a folder is.
+        self.known_s = known_s
         self.stopped = threading.Event()
         self.fd = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK)
         # For this process alone, with which it goes.
@@ -111,7 +114,7 @@ class Server(threading.Thread):
         if kind == self.LOOKUP:
             return struct.pack("<4Q2I", self.FILE, 0, 60, 60, 0, 0) + self.attributes(self.FILE)
         if kind == self.GETATTR:
-            return struct.pack("<Q2I", 60, 0, 0) + self.attributes(node)
+            return struct.pack("<Q2I", self.known_s, 0, 0) + self.attributes(node)
         if kind == self.OPEN:
             return struct.pack("<Q2I", 1, 0, 0)
         return b"" if kind in (self.FLUSH, self.RELEASE) else None
@@ -128,9 +131,12 @@ class Server(threading.Thread):
 
 def silence_by_fuse(page):
     """Mounts it, and maps a file of it where PAGE is, if that is given."""
-    server = Server(sys.argv[3])
+    is_root = sys.argv[1] == "root"
+    server = Server(sys.argv[3], 0 if is_root else 60)
     server.start()
     fd = os.open(os.path.join(sys.argv[3], "file"), os.O_RDONLY)
+    if is_root:
+        os.chroot(sys.argv[3])
     if page:
         replace(page, fd)
     # While it is answered.
@@ -150,7 +156,7 @@ def address_of(frame):
 def page_of(what):
     if what in ("frame", "later"):
         return address_of(sys._getframe(DEPTH // 2)) & -mmap.PAGESIZE
-    if what == "name":
+    if what in ("name", "root"):
         return None
     if what == "command":
         with open("/proc/self/stat", encoding="utf-8") as stat:

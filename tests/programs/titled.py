@@ -5,11 +5,17 @@ import ctypes
 import sys
 import time
 
-with open("/proc/self/stat") as stat:
-    # Behind the name: arg_start and arg_end are the fields 48 and 49.
-    fields = stat.read().rpartition(")")[2].split()
-start, end = int(fields[45]), int(fields[46])
-title = sys.argv[1].encode("ascii")[:end - start - 1]
-ctypes.memmove(start, title + b"\0" * (end - start - len(title)), end - start)
-print("ready")
-time.sleep(3600)
+
+def take_title(title):
+    with open("/proc/self/stat") as stat:
+        # Behind the name: arg_start and arg_end are the fields 48 and 49.
+        fields = stat.read().rpartition(")")[2].split()
+    start, end = int(fields[45]), int(fields[46])
+    title = title.encode("ascii")[:end - start - 1]
+    ctypes.memmove(start, title + b"\0" * (end - start - len(title)), end - start)
+
+
+if __name__ == "__main__":
+    take_title(sys.argv[1])
+    print("ready")
+    time.sleep(3600)

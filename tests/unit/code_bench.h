@@ -24,6 +24,7 @@ struct bench {
 	uint32_t thread; /* of the last definition */
 	struct profile *profile;
 	struct symbolizer *symbolizer;
+	bool several; /* seen in what is defined */
 	int identify; /* enum identification that the kernel was told last, -1: none */
 };
 
@@ -73,12 +74,19 @@ static inline void replace_code(struct bench *bench, int number, uint32_t first_
 	fake_put(fake->object, fake->offsets.code_firstlineno, first_line, 4);
 }
 
+/* Of what has these names, with another first line. */
 static inline uint64_t identity_of(const struct bench *bench, int number, uint32_t first_line)
 {
-	const struct fake_code *fake = &bench->codes[number];
+	struct fake_code *fake = (struct fake_code *)&bench->codes[number];
+	uint16_t offset = fake->offsets.code_firstlineno;
+	uint64_t identity;
+	uint32_t line;
 
-	return code_identity((uintptr_t)fake->name, (uintptr_t)fake->filename,
-			     (uintptr_t)fake->table, first_line, FAKE_CODE_VERSION);
+	memcpy(&line, fake->object + offset, sizeof(line));
+	fake_put(fake->object, offset, first_line, sizeof(line));
+	identity = code_identity__read(&bench->target, (uintptr_t)fake->object);
+	fake_put(fake->object, offset, line, sizeof(line));
+	return identity;
 }
 
 static inline int set_up_minor(void **state, unsigned int minor)
@@ -128,6 +136,7 @@ static inline uint32_t define_at(struct bench *bench, uint64_t serial, const uin
 	uint32_t stack;
 
 	definition->serial = serial;
+	definition->several = bench->several;
 	definition->tgid = definition->tid = getpid();
 	for (int i = 0; i < depth; i++)
 		definition->frames[definition->depth++] = (struct frame){

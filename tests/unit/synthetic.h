@@ -78,7 +78,7 @@ static inline uint32_t synthetic__thread(struct profile *profile, uint32_t pid, 
 					 uint32_t tid, const char *name)
 {
 	uint32_t process = profile__process(profile, pid, pid);
-	uint32_t thread = profile__thread(profile, process, tid);
+	uint32_t thread = profile__thread(profile, process, tid, 0);
 
 	profile->processes[process].command = profile__string(profile, command);
 	profile->processes[process].python_version = profile__string(profile, "3.11.7");
@@ -167,7 +167,7 @@ static inline uint32_t synthetic__main_thread(struct profile *profile, uint64_t 
 					      const char *command)
 {
 	uint32_t process = profile__process(profile, serial, pid);
-	uint32_t thread = profile__thread(profile, process, pid);
+	uint32_t thread = profile__thread(profile, process, pid, 0);
 
 	profile->processes[process].short_name = profile__string(profile, short_name);
 	profile->processes[process].command = profile__string(profile, command);

@@ -128,6 +128,42 @@ static void other_aarch64_code_is_refused(void **state)
 	CHECK_REFUSED(arm64_architecture, no_end);
 }
 
+/* The same of what returns the first word at its argument. */
+static bool returns_first(const struct architecture *architecture, const void *code, size_t length)
+{
+	uint8_t *copy = malloc(length ? length : 1);
+	bool does;
+
+	memcpy(copy, code, length);
+	does = architecture->returns_first(copy, length);
+	free(copy);
+	return does;
+}
+
+static void what_returns_the_first_word_is_known(void **state)
+{
+	static const uint8_t plain[] = { 0x48, 0x8b, 0x07, 0xc3 };
+	static const uint8_t framed[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89,
+					  0xe5, 0x48, 0x8b, 0x07, 0x5d, 0xc3 };
+	static const uint8_t second[] = { 0x48, 0x8b, 0x47, 0x08, 0xc3 };
+	static const uint8_t twice[] = { 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x07, 0xc3 };
+	static const uint32_t arm64[] = { 0xd503245f, 0xf9400000, 0xd65f03c0 };
+	static const uint32_t arm64_second[] = { 0xf9400400, 0xd65f03c0 };
+	static const uint32_t arm64_twice[] = { 0xf9400000, 0xf9400000, 0xd65f03c0 };
+
+	(void)state;
+	assert_true(returns_first(&x86_architecture, plain, sizeof(plain)));
+	assert_true(returns_first(&x86_architecture, framed, sizeof(framed)));
+	assert_false(returns_first(&x86_architecture, second, sizeof(second)));
+	assert_false(returns_first(&x86_architecture, twice, sizeof(twice)));
+	assert_false(returns_first(&x86_architecture, plain, sizeof(plain) - 1));
+	assert_false(returns_first(&x86_architecture, plain + 3, 1));
+	assert_true(returns_first(&arm64_architecture, arm64, sizeof(arm64)));
+	assert_false(returns_first(&arm64_architecture, arm64_second, sizeof(arm64_second)));
+	assert_false(returns_first(&arm64_architecture, arm64_twice, sizeof(arm64_twice)));
+	assert_false(returns_first(&arm64_architecture, arm64, sizeof(arm64) - 4));
+}
+
 #define CHECK_SELF(code, expected)                                    \
 	do {                                                          \
 		uint64_t bytes = 0;                                   \
@@ -250,6 +286,7 @@ int main(void)
 		cmocka_unit_test(other_x86_64_code_is_refused),
 		cmocka_unit_test(aarch64_is_decoded),
 		cmocka_unit_test(other_aarch64_code_is_refused),
+		cmocka_unit_test(what_returns_the_first_word_is_known),
 		cmocka_unit_test(pthread_self_is_decoded),
 		cmocka_unit_test(another_pthread_self_is_refused),
 		cmocka_unit_test(thread_area_is_what_all_files_say),

@@ -255,9 +255,10 @@ static int take(struct run *run, const uint64_t *samples, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "s%zu", i);
 		labels[i] = json_pack("{s:s}", "service_name", name);
-		profile__add(profile,
-			     profile__thread(profile, profile__process(profile, i + 1, i + 1), 1),
-			     stack, samples[i]);
+		profile__add(
+			profile,
+			profile__thread(profile, profile__process(profile, i + 1, i + 1), 1, 0),
+			stack, samples[i]);
 	}
 	window.labels = labels;
 	service_rates__count(run->budget.services, &window);

@@ -246,16 +246,36 @@ static void test_within(void **state)
 	const char *lines = "4:memory:/batch/nightly\n0::/system.slice/a.service (deleted)\n";
 
 	(void)state;
-	assert_true(cgroup__is_within(lines, "/batch"));
-	assert_true(cgroup__is_within(lines, "/batch/"));
-	assert_true(cgroup__is_within(lines, "/batch/nightly"));
-	assert_true(cgroup__is_within(lines, "/system.slice/a.service"));
-	assert_true(cgroup__is_within(lines, "/"));
-	assert_false(cgroup__is_within(lines, "/bat"));
-	assert_false(cgroup__is_within(lines, "/batch/night"));
-	assert_false(cgroup__is_within(lines, "/batch/nightly/deeper"));
-	assert_false(cgroup__is_within(lines, "/nightly"));
-	assert_false(cgroup__is_within("", "/"));
+	assert_true(cgroup__is_within(lines, NULL, "/batch"));
+	assert_true(cgroup__is_within(lines, NULL, "/batch/"));
+	assert_true(cgroup__is_within(lines, NULL, "/batch/nightly"));
+	assert_true(cgroup__is_within(lines, NULL, "/system.slice/a.service"));
+	assert_true(cgroup__is_within(lines, NULL, "/"));
+	assert_false(cgroup__is_within(lines, NULL, "/bat"));
+	assert_false(cgroup__is_within(lines, NULL, "/batch/night"));
+	assert_false(cgroup__is_within(lines, NULL, "/batch/nightly/deeper"));
+	assert_false(cgroup__is_within(lines, NULL, "/nightly"));
+	assert_false(cgroup__is_within("", NULL, "/"));
+}
+
+/* What was named in one hierarchy is not another one's of the same path. */
+static void test_within_a_hierarchy(void **state)
+{
+	const char *lines = "7:cpu,cpuacct:/batch\n4:memory:/web\n1:name=systemd:/web/a.service\n"
+			    "0::/system.slice\n";
+
+	(void)state;
+	assert_true(cgroup__is_within(lines, "rw,memory", "/web"));
+	assert_true(cgroup__is_within(lines, "rw,xattr,name=systemd", "/web"));
+	assert_true(cgroup__is_within(lines, "rw,cpu,cpuacct", "/batch"));
+	assert_true(cgroup__is_within(lines, "rw,cpu,cpuacct,clone_children", "/batch"));
+	assert_true(cgroup__is_within(lines, "", "/system.slice"));
+	assert_false(cgroup__is_within(lines, "rw,cpu,cpuacct", "/web"));
+	assert_false(cgroup__is_within(lines, "rw,memory", "/batch"));
+	assert_false(cgroup__is_within(lines, "rw,memory", "/system.slice"));
+	assert_false(cgroup__is_within(lines, "", "/web"));
+	assert_false(cgroup__is_within(lines, "rw,pids", "/web"));
+	assert_false(cgroup__is_within(lines, "rw,name=system", "/web"));
 }
 
 /* On this machine's own mounts. */
@@ -263,29 +283,36 @@ static void test_folders(void **state)
 {
 	char line[1024], root[512], point[512], type[16], folder[600];
 	FILE *mounts = fopen("/proc/self/mountinfo", "r");
+	char *hierarchy;
 	size_t count = 0;
 
 	(void)state;
 	while (fgets(line, sizeof(line), mounts)) {
 		char *found, *wanted;
+		bool is_second;
 
 		if (sscanf(line, "%*s %*s %*s %511s %511s", root, point) != 2 ||
 		    sscanf(strstr(line, " - "), " - %15s", type) != 1 ||
 		    strncmp(type, "cgroup", strlen("cgroup")) != 0)
 			continue;
 		snprintf(folder, sizeof(folder), "%s/a/b", point);
-		found = cgroup__of_folder(folder);
+		found = cgroup__of_folder(folder, &hierarchy);
 		wanted = found + strlen(found) - strlen("/a/b");
 		assert_string_equal(wanted, "/a/b");
 		assert_int_equal(wanted - found, strcmp(root, "/") == 0 ? 0 : strlen(root));
+		is_second = strcmp(type, "cgroup2") == 0;
+		assert_int_equal(!*hierarchy, is_second);
+		assert_int_equal(!!strstr(line, hierarchy), true);
+		free(hierarchy);
 		free(found);
 		count++;
 	}
 	fclose(mounts);
 	if (!count)
 		skip();
-	assert_null(cgroup__of_folder("/a/b"));
-	assert_null(cgroup__of_folder("/sys/kernel"));
+	assert_null(cgroup__of_folder("/a/b", &hierarchy));
+	assert_null(hierarchy);
+	assert_null(cgroup__of_folder("/sys/kernel", &hierarchy));
 }
 
 int main(void)
@@ -299,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_tell),
 		cmocka_unit_test(test_which_line_tells_most),
 		cmocka_unit_test(test_within),
+		cmocka_unit_test(test_within_a_hierarchy),
 		cmocka_unit_test(test_folders),
 	};
 

@@ -55,7 +55,7 @@ static void every_version_is_read(void **state)
 static bool lives(struct fake_code *fake, uint64_t count)
 {
 	fake_put(fake->object, fake->offsets.object_type - 8, count, 8);
-	return code__is_alive(getpid(), &fake->offsets, (uintptr_t)fake->object);
+	return code__is_alive(getpid(), &fake->offsets, 0, (uintptr_t)fake->object);
 }
 
 /* By the word before its type, as the versions count, and as allocators use it afterwards. */
@@ -71,7 +71,14 @@ static void freed_code_is_told(void **state)
 		assert_true(lives(&fake, living[i]));
 	for (int i = 0; i < 4; i++)
 		assert_false(lives(&fake, freed[i]));
-	assert_false(code__is_alive(getpid(), &fake.offsets, 4096));
+	assert_false(code__is_alive(getpid(), &fake.offsets, 0, 4096));
+	/* Two addresses of a heap that lies low. */
+	fake_put(fake.object, fake.offsets.object_type - 8, 0xf0860d0, 8);
+	assert_true(
+		code__is_alive(getpid(), &fake.offsets, FAKE_CODE_TYPE, (uintptr_t)fake.object));
+	fake_put(fake.object, fake.offsets.object_type, 0xf086210, 8);
+	assert_false(
+		code__is_alive(getpid(), &fake.offsets, FAKE_CODE_TYPE, (uintptr_t)fake.object));
 }
 
 /* Two counts, of which the upper one has flags in its lowest bits. */
@@ -89,7 +96,7 @@ static void freed_code_is_told_without_a_gil(void **state)
 	assert_true(lives(&fake, 1 << 2 | 3));
 	fake_put(fake.object, 12, 1, 4);
 	assert_true(lives(&fake, 0));
-	assert_true(code__is_alive(getpid(), &fake.offsets, object));
+	assert_true(code__is_alive(getpid(), &fake.offsets, 0, object));
 }
 
 /* The record that the kernel makes of FAKE: its objects, whole. */

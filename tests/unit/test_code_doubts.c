@@ -19,6 +19,9 @@
 #define WHOLLY_HZ 10000
 #define WORDS_HZ  50000
 
+/* With or without one: what tells them apart would take more than it ever may. */
+#define ANY_MORE_HZ 10000000
+
 /* Of an identity: what makes it another one's. */
 #define OTHER_WORDS   (1ULL << 40)
 #define OTHER_OBJECTS 2
@@ -134,6 +137,73 @@ static void does_not_doubt_what_is_told_apart(void **state)
 	assert_false(doubts(bench, stack));
 }
 
+/* Another interpreter's, which counts its versions anew and has the same addresses. */
+static void doubts_what_has_the_same_version(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack = define(bench, 0, 0, identity_of(bench, 0, 42));
+
+	assert_false(check(bench));
+	rename_code(bench, 0, "other");
+	assert_true(check(bench));
+	assert_true(bench->target.versions_repeat);
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
+	assert_true(doubts(bench, stack));
+	symbolizer__settle(bench->symbolizer);
+	/* By now they are told apart by what they are. */
+	rename_code(bench, 0, "third");
+	check(bench);
+	symbolizer__settle(bench->symbolizer);
+	rename_code(bench, 0, "fourth");
+	check(bench);
+	assert_false(doubts(bench, define(bench, 0, 0, 0)));
+}
+
+/* It says still what it was, but its name was freed with it, and is another's. */
+static void does_not_take_what_was_freed_for_another_one(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_code *fake = &bench->codes[0];
+
+	define(bench, 0, 0, identity_of(bench, 0, 42));
+	assert_false(check(bench));
+	fake_put(fake->object, fake->offsets.object_type - 8, 0, 8);
+	rename_code(bench, 0, "other");
+	assert_true(check(bench));
+	assert_false(bench->target.versions_repeat);
+}
+
+/* The words were read before it was replaced, the rest after that. */
+static void does_not_take_what_was_read_in_part_for_another_one(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t torn;
+
+	define(bench, 0, 0, identity_of(bench, 0, 42));
+	rename_code(bench, 0, "other");
+	torn = identity_of(bench, 0, 42);
+	replace_code(bench, 0, 7);
+	define(bench, 0, 0, torn);
+	assert_false(bench->target.versions_repeat);
+}
+
+/* From that sample on, all are told apart. */
+static void does_not_doubt_where_several_interpreters_were_seen(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack;
+
+	symbolizer__free(bench->symbolizer);
+	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	symbolizer__add_target(bench->symbolizer, &bench->target);
+	bench->several = true;
+	stack = define(bench, 0, 0, identity_of(bench, 0, 42));
+	assert_true(bench->target.versions_repeat);
+	rename_code(bench, 0, "other");
+	check(bench);
+	assert_false(doubts(bench, stack));
+}
+
 /* What a start makes, runs and throws away. */
 static void does_not_doubt_a_new_process(void **state)
 {
@@ -183,6 +253,41 @@ static void tells_apart_wholly_at_low_rates(void **state)
 	for (int i = 0; i < 2 * QUIET_CHECKS; i++) {
 		check(bench);
 		assert_int_equal(bench->identify, -1);
+	}
+}
+
+/* Stacks that were defined before have the name of what was there. */
+static void defines_anew_what_cannot_be_told_apart(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack = define(bench, 0, 0, identity_of(bench, 0, 42));
+
+	bench->profile->rate_hz = ANY_MORE_HZ;
+	assert_false(check(bench));
+	replace_code(bench, 0, 7);
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, -1);
+	assert_true(doubts(bench, stack));
+	symbolizer__settle(bench->symbolizer);
+	assert_false(check(bench));
+}
+
+/* There two may have taken turns, and the same one be seen each time. */
+static void doubts_for_a_while_what_cannot_be_told_apart(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t zero, one = define(bench, 1, 1, identity_of(bench, 1, 42));
+
+	bench->profile->rate_hz = ANY_MORE_HZ;
+	define(bench, 0, 0, identity_of(bench, 0, 42));
+	replace_code(bench, 0, 7);
+	check(bench);
+	for (int i = 0; i < QUIET_CHECKS; i++) {
+		symbolizer__settle(bench->symbolizer);
+		zero = define(bench, 0, 0, identity_of(bench, 0, 7));
+		assert_false(check(bench));
+		assert_int_equal(doubts(bench, zero), i < QUIET_CHECKS - 1);
+		assert_false(doubts(bench, one));
 	}
 }
 
@@ -282,9 +387,15 @@ int main(void)
 	cmocka_unit_test_setup_teardown(name, set_up_without_version, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(doubts_what_was_replaced),
+		TEST(doubts_what_has_the_same_version),
+		TEST(does_not_take_what_was_freed_for_another_one),
+		TEST(does_not_take_what_was_read_in_part_for_another_one),
+		TEST(does_not_doubt_where_several_interpreters_were_seen),
 		TEST(does_not_doubt_what_is_told_apart),
 		TEST(does_not_doubt_a_new_process),
 		TEST(tells_apart_until_it_is_quiet),
+		TEST(defines_anew_what_cannot_be_told_apart),
+		TEST(doubts_for_a_while_what_cannot_be_told_apart),
 		TEST(doubts_what_came_during_a_check),
 		TEST(doubts_what_is_unmapped),
 		TEST(does_not_doubt_another_process),

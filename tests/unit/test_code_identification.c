@@ -123,6 +123,26 @@ static void is_whole_for_a_while(void **state)
 	assert_int_equal(identification.now, IDENTIFIED_NOT);
 }
 
+/* More than wholly may take: what comes to an address is still noticed, if it has other words. */
+static void is_by_words_for_a_while(void **state)
+{
+	struct code_identification identification;
+	struct identified_process process = { 9999, false, false };
+
+	(void)state;
+	code_identification__begin(&identification);
+	code_identification__see(&identification, 150, 1);
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_BY_WORDS);
+	for (int i = 2; i < FIRST_CHECKS; i++)
+		assert_false(code_identification__choose(&identification, &process));
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_NOT);
+	process.replaced = true;
+	assert_true(code_identification__choose(&identification, &process));
+	assert_int_equal(identification.now, IDENTIFIED_BY_WORDS);
+}
+
 static void never_takes_all(void **state)
 {
 	struct code_identification identification;
@@ -180,6 +200,7 @@ int main(void)
 		cmocka_unit_test(changes_when_it_is_worth_it),
 		cmocka_unit_test(is_settled_where_it_is_always_whole),
 		cmocka_unit_test(is_whole_for_a_while),
+		cmocka_unit_test(is_by_words_for_a_while),
 		cmocka_unit_test(never_takes_all),
 		cmocka_unit_test(goes_by_the_samples),
 		cmocka_unit_test(was_whole_between_two_checks),

@@ -69,6 +69,58 @@ static void test_scripts(void **state)
 		{ LINE("/usr/libexec/platform-python\0-Es\0/usr/sbin/tuned\0-l"),
 		  "platform-python3.6", "tuned" },
 		{ LINE("python3-dbg\0web.py"), "python3.11d", "web.py" },
+		{ LINE("./python3.13-nogil\0web.py"), "python3.13-nogil", "web.py" },
+		{ LINE("python3.13-freethreaded\0web.py"), NULL, "web.py" },
+		{ LINE("python3.13t-dbg\0web.py"), NULL, "web.py" },
+		{ LINE("python3.13-nogil-dbg\0web.py"), NULL, "web.py" },
+		{ LINE("python3-config\0web.py"), NULL, "python3-config" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_folders_of_applications(void **state)
+{
+	static const struct named table[] = {
+		{ LINE("python3\0app/__main__.py"), "python3.12", "app" },
+		{ LINE("python3\0/srv/app/__main__.py"), "python3.12", "app" },
+		{ LINE("python3\0/srv/app/.//./__main__.py"), "python3.12", "app" },
+		{ LINE("python3\0./app/__main__.py"), "python3.12", "app" },
+		{ LINE("python3\0.app/__main__.py"), "python3.12", ".app" },
+		{ LINE("python3\0a/__main__.py"), "python3.12", "a" },
+		{ LINE("python3\0app./__main__.py"), "python3.12", "app." },
+		{ LINE("python3\0__main__.py"), "python3.12", "__main__.py" },
+		{ LINE("python3\0./__main__.py"), "python3.12", "__main__.py" },
+		{ LINE("python3\0././/__main__.py"), "python3.12", "__main__.py" },
+		{ LINE("python3\0../__main__.py"), "python3.12", "__main__.py" },
+		{ LINE("python3\0app/../__main__.py"), "python3.12", "__main__.py" },
+		{ LINE("python3\0/__main__.py"), "python3.12", "__main__.py" },
+		{ LINE("python3\0/./__main__.py"), "python3.12", "__main__.py" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+#define LOADER "/lib64/ld-linux-x86-64.so.2"
+
+static void test_dynamic_linkers(void **state)
+{
+	static const struct named table[] = {
+		{ LINE(LOADER "\0/usr/bin/python3\0web.py"), "ld-linux-x86-64.so.2", "web.py" },
+		{ LINE(LOADER "\0/usr/bin/python3\0-m\0http.server"), NULL, "http.server" },
+		{ LINE(LOADER "\0--inhibit-cache\0--library-path\0/opt/lib\0--preload\0x.so\0"
+			      "--argv0\0python3\0/usr/bin/python3\0web.py"),
+		  "ld-linux-x86-64.so.2", "web.py" },
+		{ LINE("/lib/ld-musl-x86_64.so.1\0--library-path=/opt/lib\0--\0"
+		       "/usr/bin/python3\0web.py"),
+		  "ld-musl-x86_64.so.1", "web.py" },
+		{ LINE(LOADER "\0/usr/bin/python3"), "ld-linux-x86-64.so.2", "python3" },
+		{ LINE(LOADER "\0./worker\0web.py"), "ld-linux-x86-64.so.2", "worker" },
+		{ LINE(LOADER "\0--preload"), "ld-linux-x86-64.so.2", "ld-linux-x86-64.so.2" },
+		{ LINE(LOADER), "ld-linux-x86-64.so.2", "ld-linux-x86-64.so.2" },
+		{ LINE(LOADER), NULL, "ld-linux-x86-64.so.2" },
 	};
 
 	(void)state;
@@ -190,6 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scripts),
+		cmocka_unit_test(test_folders_of_applications),
+		cmocka_unit_test(test_dynamic_linkers),
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_texts_of_programs),
 		cmocka_unit_test(test_standard_input),

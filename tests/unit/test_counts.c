@@ -302,17 +302,74 @@ static void takes_back_what_is_left_out(void **state)
 	struct ledger ledger;
 
 	sink = &bench->sampler.sink;
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
-	counts__leave_out(bench->counts, 6, LEFT_UNKNOWN);
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
+	counts__leave_out(bench->counts, 6, LEFT_UNKNOWN, "gone.py");
 	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON);
 	sink->count(sink->context, define(bench, 6), 20, OUTCOME_NO_PYTHON);
 	sink->count(sink->context, define(bench, 7), 40, OUTCOME_PYTHON);
+	counts__add_unknown(bench->counts, 6, 3);
 	settle(bench, (uint64_t[]){ 1, 0, 0 }, nothing, false, no_doubt);
 	ledger = account(bench, 71);
 	assert_int_equal(ledger.events, 41);
 	assert_int_equal(ledger.lost, 40);
-	assert_int_equal(ledger.unknown.samples, 20);
+	/* It may turn out to be unwanted yet. */
+	assert_int_equal(ledger.unknown.samples, 0);
+	settle(bench, nothing, nothing, false, no_doubt);
+	ledger = account(bench, 71);
+	assert_int_equal(ledger.unknown.samples, 23);
+	assert_string_equal(ledger.unknown.commands[0].name, "gone.py");
+	assert_int_equal(ledger.unknown.commands[0].samples, 23);
 	assert_int_equal(bench->profile->sample_count, 1);
+}
+
+/* What came before that was known, too; what it was named before stays taken back. */
+static void what_is_unwanted_after_all_is_not_unknown(void **state)
+{
+	const struct sampler_sink *sink;
+	struct bench *bench = *state;
+	struct ledger ledger;
+	uint64_t name;
+
+	sink = &bench->sampler.sink;
+	counts__leave_out(bench->counts, 5, LEFT_UNKNOWN, "app.py");
+	name = define(bench, 5);
+	sink->count(sink->context, name, 10, OUTCOME_PYTHON);
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
+	sink->count(sink->context, name, 20, OUTCOME_PYTHON);
+	counts__settle_all(bench->counts, &bench->sampler);
+	ledger = account(bench, 30);
+	assert_int_equal(ledger.events, 0);
+	assert_int_equal(ledger.unknown.samples, 0);
+}
+
+/* What was taken back of it before stays so. */
+static void what_is_wanted_after_all_was_unknown(void **state)
+{
+	const struct sampler_sink *sink;
+	struct bench *bench = *state;
+	struct ledger ledger;
+
+	sink = &bench->sampler.sink;
+	counts__leave_out(bench->counts, 5, LEFT_UNKNOWN, "app.py");
+	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON);
+	counts__take_in(bench->counts, 5);
+	counts__settle_all(bench->counts, &bench->sampler);
+	ledger = account(bench, 10);
+	assert_int_equal(ledger.events, 0);
+	assert_int_equal(ledger.unknown.samples, 10);
+	assert_string_equal(ledger.unknown.commands[0].name, "app.py");
+}
+
+/* It is the ledger's, and none of the kernel's count of that outcome. */
+static void what_waited_is_counted_apart(void **state)
+{
+	struct bench *bench = *state;
+
+	counts__add_waited(bench->counts, NULL, OUTCOME_NO_INTERPRETER, 4);
+	counts__add_waited(bench->counts, NULL, OUTCOME_NOT_KNOWN_YET, 2);
+	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_NO_INTERPRETER], 4);
+	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET], 2);
+	assert_true(counts__agree(bench->counts, &bench->sampler));
 }
 
 /* In what was defined before, too, through a compaction. */
@@ -323,7 +380,7 @@ static void takes_back_no_more_of_what_is_taken_in(void **state)
 	uint64_t name;
 
 	sink = &bench->sampler.sink;
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
 	name = define(bench, 5);
 	settle(bench, nothing, nothing, false, no_doubt);
 	counts__compact(bench->counts, &bench->sampler);
@@ -341,10 +398,10 @@ static void forgets_what_is_left_out(void **state)
 	struct bench *bench = *state;
 	uint64_t name;
 
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
 	name = define(bench, 5);
 	settle(bench, nothing, nothing, false, no_doubt);
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED);
+	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
 	settle(bench, nothing, nothing, false, no_doubt);
 	assert_int_equal(define(bench, 5), name);
 	settle(bench, nothing, nothing, false, no_doubt);
@@ -355,10 +412,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(names_what_was_checked),	     TEST(waits_with_what_came_meanwhile),
-		TEST(keeps_it_through_a_compaction), TEST(leaves_nothing_at_the_end),
-		TEST(takes_back_what_is_left_out),   TEST(takes_back_no_more_of_what_is_taken_in),
+		TEST(names_what_was_checked),
+		TEST(waits_with_what_came_meanwhile),
+		TEST(keeps_it_through_a_compaction),
+		TEST(leaves_nothing_at_the_end),
+		TEST(takes_back_what_is_left_out),
+		TEST(takes_back_no_more_of_what_is_taken_in),
 		TEST(forgets_what_is_left_out),
+		TEST(what_is_unwanted_after_all_is_not_unknown),
+		TEST(what_is_wanted_after_all_was_unknown),
+		TEST(what_waited_is_counted_apart),
 	};
 #undef TEST
 

@@ -54,14 +54,35 @@ static int64_t sleep_shortly(void *desk)
 	return nanosleep(&short_time, NULL);
 }
 
-static int64_t compute_long(void *desk)
+static int64_t compute_for(int64_t duration_ns)
 {
-	int64_t until = now_ns() + 9 * NS_PER_S / 2;
+	int64_t until = now_ns() + duration_ns;
 
-	(void)desk;
 	while (now_ns() < until)
 		;
 	return 0;
+}
+
+static int64_t compute_long(void *desk)
+{
+	(void)desk;
+	return compute_for(9 * NS_PER_S / 2);
+}
+
+static int64_t compute_shortly(void *desk)
+{
+	(void)desk;
+	return compute_for(12 * NS_PER_MS);
+}
+
+/* For so many milliseconds, which is never long enough to be seen asleep; how long it was. */
+static int64_t sleep_for(void *desk)
+{
+	struct timespec time = { .tv_nsec = *(int *)desk * NS_PER_MS };
+	int64_t before_ns = now_ns();
+
+	nanosleep(&time, NULL);
+	return now_ns() - before_ns;
 }
 
 /* As often as its caller says, 0: always. */
@@ -107,6 +128,31 @@ static void what_it_is_asked_is_done(void **state)
 	assert_int_equal(add_one_for(2, -4), -3);
 	assert_true(deputy__run(1, show_blocked));
 	assert_false(deputy__has_given_up(1));
+}
+
+static int64_t tell_thread(void *desk)
+{
+	(void)desk;
+	return gettid();
+}
+
+static void ask_for_thread(void *context)
+{
+	*(int64_t *)context = deputy__run(1, tell_thread);
+}
+
+/* Where no thread may be begun for it. */
+static void a_caller_may_do_it_alone(void **state)
+{
+	int64_t thread;
+
+	(void)state;
+	deputy__relieve();
+	deputy__do_alone(ask_for_thread, &thread);
+	assert_int_equal(thread, gettid());
+	assert_int_equal(deputy__begin(), 0);
+	deputy__send(ask_for_thread, &thread);
+	assert_int_not_equal(thread, gettid());
 }
 
 static void what_is_interrupted_is_done_again(void **state)
@@ -254,6 +300,49 @@ static void many_long_waits_are_one_too_long(void **state)
 	/* More where there is no CPU to see that it sleeps. */
 	assert_true(done >= 40 && done < 300);
 	assert_true(now_ns() - before < 4 * LONG_NS);
+}
+
+struct waits {
+	pid_t pid;
+	int64_t slept_ns;
+};
+
+static void add_wait(struct waits *waits, int milliseconds)
+{
+	int64_t slept_ns;
+
+	*(int *)deputy__desk() = milliseconds;
+	slept_ns = deputy__run(waits->pid, sleep_for);
+	waits->slept_ns += slept_ns > 0 ? slept_ns : 0;
+}
+
+static void wait_shortly_and_compute(void *context)
+{
+	struct waits *waits = context;
+
+	for (int i = 0; i < 3; i++)
+		add_wait(waits, 12);
+	add_wait(waits, 35);
+	for (int i = 0; i < 2; i++)
+		deputy__run(waits->pid, compute_shortly);
+}
+
+/* Also those of which none can be seen, but not the time in which it computes. */
+static void many_short_waits_are_one_too_long(void **state)
+{
+	struct waits waits = { .pid = 22 };
+
+	(void)state;
+	for (int i = 0; !deputy__has_given_up(22); i++) {
+		assert_true(waits.slept_ns < 20 * NS_PER_S);
+		if (i % 2)
+			wait_shortly_and_compute(&waits);
+		else
+			deputy__send(wait_shortly_and_compute, &waits);
+	}
+	assert_true(waits.slept_ns > 23 * NS_PER_S / 2);
+	assert_int_equal(add_one_for(22, 4), -ETIMEDOUT);
+	assert_int_equal(add_one_for(23, 4), 5);
 }
 
 static void who_computes_does_not_wait(void **state)
@@ -450,6 +539,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_is_asked_is_done),
+		cmocka_unit_test(a_caller_may_do_it_alone),
 		cmocka_unit_test(what_is_interrupted_is_done_again),
 		cmocka_unit_test(who_does_not_answer_is_given_up_alone),
 		cmocka_unit_test(others_wait_for_a_moment),
@@ -457,6 +547,7 @@ int main(void)
 		cmocka_unit_test(an_errand_is_handed_over_once),
 		cmocka_unit_test(an_errand_waits_for_nobody_twice),
 		cmocka_unit_test(many_long_waits_are_one_too_long),
+		cmocka_unit_test(many_short_waits_are_one_too_long),
 		cmocka_unit_test(who_computes_does_not_wait),
 		cmocka_unit_test(it_is_relieved_by_another),
 		cmocka_unit_test(who_comes_back_after_all_ends),

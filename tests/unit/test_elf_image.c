@@ -103,7 +103,8 @@ static char *copy_library(void)
 static struct mapping find_mapping(uint64_t address)
 {
 	struct mapping *mappings, found = { 0 };
-	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings);
+	bool cut;
+	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings, &cut);
 
 	for (ssize_t i = 0; i < count; i++)
 		if (mappings[i].executable && mappings[i].start <= address &&

@@ -34,10 +34,11 @@ static bool run(void *context, int socket)
 	return poll(&other, 1, WAIT_MS) == 1;
 }
 
-static void count(void *context, bool again)
+static void count(void *context, int error, bool again)
 {
 	struct shared *shared = context;
 
+	assert_int_equal(error, 0);
 	shared->ended++;
 	shared->again += again;
 }
@@ -89,9 +90,10 @@ static bool look(void *context, int socket)
 	return send(socket, "", 1, 0) == 1 && poll(&other, 1, WAIT_MS) == 1;
 }
 
-static void count_nothing(void *context, bool again)
+static void count_nothing(void *context, int error, bool again)
 {
 	(void)context;
+	(void)error;
 	(void)again;
 }
 

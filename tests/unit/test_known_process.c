@@ -4,15 +4,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "naming/known_process.h"
 
-/* So many bytes of stacks, and what one takes beside its frames. */
-#define STACK_BYTES_MAX	  (256 * 1024 * 1024)
-#define STACK_EXTRA_BYTES 256
-#define LEAF		  7
-#define STACKS_MAX	  (STACK_BYTES_MAX / (STACK_EXTRA_BYTES + sizeof(uint32_t) * STACK_FRAMES_MAX) + 1)
+/* So many bytes of stacks, and what one takes. */
+#define STACK_BYTES_MAX (256 * 1024 * 1024)
+#define STACK_BYTES	(256 + sizeof(uint32_t) * STACK_FRAMES_MAX)
+#define LEAF		7
+#define STACKS_MAX	(STACK_BYTES_MAX / STACK_BYTES + 1)
 
 /* A stack of LEAF and as many others as can be, unlike that of another NUMBER. */
 static uint32_t add_stack(struct known_process *process, uint32_t number)
@@ -22,6 +23,26 @@ static uint32_t add_stack(struct known_process *process, uint32_t number)
 	return known_process__stack(process, locations, STACK_FRAMES_MAX);
 }
 
+static void add_locations(struct profile *profile)
+{
+	for (uint32_t i = 0; i <= LEAF; i++)
+		profile__location(
+			profile,
+			profile__function(profile,
+					  &(struct profile_function){ .kind = FRAME_PYTHON }),
+			i);
+}
+
+/* Whether the stack NUMBER has its leaf alone, and the root WHY. */
+static bool is_cut(const struct profile *profile, uint32_t number, const char *why)
+{
+	const struct profile_stack *cut = &profile->stacks[number];
+	uint32_t root = profile->locations[cut->locations[cut->depth - 1]].function;
+
+	return cut->depth == 2 && cut->locations[0] == LEAF &&
+	       strcmp(profile->strings[profile->functions[root].name], why) == 0;
+}
+
 static void cuts_the_callers_of_too_many_stacks(void **state)
 {
 	struct naming_context shared = { .profile = profile__new() };
@@ -29,24 +50,13 @@ static void cuts_the_callers_of_too_many_stacks(void **state)
 	struct target_process target = { .key.serial = 1 };
 	struct known_process *process = known_process__new(&shared, &target);
 	struct known_process *other = known_process__new(&shared, &target);
-	const struct profile_stack *cut;
-	const struct profile_function *root;
 
 	(void)state;
-	for (uint32_t i = 0; i <= LEAF; i++)
-		profile__location(
-			profile,
-			profile__function(profile,
-					  &(struct profile_function){ .kind = FRAME_PYTHON }),
-			i);
+	add_locations(profile);
 	for (uint32_t i = 0; i < STACKS_MAX; i++)
 		assert_int_equal(add_stack(process, i), i);
-	cut = &profile->stacks[add_stack(process, STACKS_MAX)];
-	assert_int_equal(cut->depth, 2);
-	assert_int_equal(cut->locations[0], LEAF);
-	root = &profile->functions[profile->locations[cut->locations[1]].function];
-	assert_string_equal(profile->strings[root->name],
-			    "[callers, of a process with too many stacks]");
+	assert_true(is_cut(profile, add_stack(process, STACKS_MAX),
+			   "[callers, of a process with too many stacks]"));
 	assert_true(profile__lacks_names(profile, STACKS_MAX));
 	assert_int_equal(add_stack(process, STACKS_MAX + 1), STACKS_MAX);
 	/* What is there takes no more room. */
@@ -57,10 +67,38 @@ static void cuts_the_callers_of_too_many_stacks(void **state)
 	profile__free(profile);
 }
 
+/* Each of them has but a few, as the children of a program that forks ever anew. */
+static void cuts_the_callers_of_too_many_processes(void **state)
+{
+	const uint64_t stacks = 1000, all_max = 4LL * STACK_BYTES_MAX;
+	struct naming_context shared = { .profile = profile__new() };
+	struct profile *profile = shared.profile;
+	struct target_process target = { .key.serial = 1 };
+	struct known_process *process;
+
+	(void)state;
+	add_locations(profile);
+	/* What those before had. */
+	shared.stack_bytes = all_max - stacks * STACK_BYTES;
+	for (uint32_t i = 0; i < stacks; i++) {
+		process = known_process__new(&shared, &target);
+		assert_int_equal(add_stack(process, i), i);
+		assert_int_equal(profile->stacks[i].depth, STACK_FRAMES_MAX);
+		known_process__free(process);
+	}
+	process = known_process__new(&shared, &target);
+	assert_true(is_cut(profile, add_stack(process, stacks),
+			   "[callers, of processes with too many stacks in all]"));
+	assert_int_equal(add_stack(process, 3), 3);
+	known_process__free(process);
+	profile__free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cuts_the_callers_of_too_many_stacks),
+		cmocka_unit_test(cuts_the_callers_of_too_many_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,7 @@ static void layout_of_2_7(void **state)
 		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
+		.code_first_traceable = OFFSET_ABSENT,
 		.code_bytes = 112,
 		.code_shown_name = 88,
 		.code_name = 88,
@@ -101,6 +102,7 @@ static void layout_of_3_8(void **state)
 		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
+		.code_first_traceable = OFFSET_ABSENT,
 		.code_bytes = 128,
 		.code_shown_name = 112,
 		.code_name = 112,
@@ -158,6 +160,7 @@ static void layout_of_3_11(void **state)
 		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
+		.code_first_traceable = OFFSET_ABSENT,
 		.code_bytes = 176,
 		.code_shown_name = 128,
 		.code_name = 120,
@@ -216,6 +219,7 @@ static void layout_of_3_12(void **state)
 		.generator_frame = 72,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
+		.code_first_traceable = OFFSET_ABSENT,
 		.code_bytes = 184,
 		.code_shown_name = 128,
 		.code_name = 120,
@@ -274,6 +278,7 @@ static void layout_of_3_14(void **state)
 		.generator_frame = OFFSET_ABSENT,
 		.object_type = 8,
 		.code_flags = OFFSET_ABSENT,
+		.code_first_traceable = 192,
 		.code_bytes = 200,
 		.code_shown_name = 128,
 		.code_name = 120,
@@ -343,16 +348,17 @@ static void thread_states_are_read_to_their_last_field(void **state)
 					 layout.tstate_status,
 					 layout.tstate_whence,
 					 layout.tstate_current_executor };
-		bool cframes = minor == 11 || minor == 12;
+		bool cframes = minor >= 10 && minor <= 12, frames_there = cframes && minor >= 11;
 
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 			if (fields[i] != OFFSET_ABSENT)
 				assert_true(fields[i] + 8 <= layout.tstate_bytes);
-		assert_int_equal(layout.tstate_frame != OFFSET_ABSENT, !cframes);
+		assert_int_equal(layout.tstate_frame != OFFSET_ABSENT, !frames_there);
 		assert_int_equal(layout.tstate_cframe != OFFSET_ABSENT, cframes);
 		assert_int_equal(layout.cframe_previous != OFFSET_ABSENT, cframes);
+		assert_int_equal(layout.cframe_current_frame != OFFSET_ABSENT, frames_there);
 		assert_int_equal(layout.tstate_datastack_chunk != OFFSET_ABSENT, minor >= 11);
-		assert_int_equal(layout.tstate_datastack_top != OFFSET_ABSENT, cframes);
+		assert_int_equal(layout.tstate_datastack_top != OFFSET_ABSENT, frames_there);
 		assert_int_equal(layout.tstate_bytes % 8, 0);
 		assert_true(layout.tstate_bytes <= THREAD_STATE_BYTES);
 		assert_int_equal(layout.object_type, 8);
@@ -392,6 +398,11 @@ static const struct {
 	CASE(13, code_firstlineno, OFFSET_ABSENT),
 	CASE(13, code_linetable, CODE_IDENTITY_BYTES + 72),
 	CASE(8, cframe_previous, 8),
+	CASE(10, tstate_cframe, OFFSET_ABSENT),
+	CASE(10, tstate_root_cframe, OFFSET_ABSENT),
+	CASE(10, cframe_previous, OFFSET_ABSENT),
+	CASE(10, cframe_current_frame, 0),
+	CASE(10, tstate_frame, OFFSET_ABSENT),
 	CASE(8, frame_is_entry, 68),
 	CASE(11, cframe_current_frame, 17),
 	CASE(11, cframe_previous, OFFSET_ABSENT),

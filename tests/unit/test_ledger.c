@@ -27,7 +27,8 @@ static const struct ledger example = {
 	.unnamed_code_objects = 1,
 	.ring_full = 6,
 	.cpus_not_sampled = 2,
-	.unknown = { .samples = 11, .commands = { { "grep", 3 }, { "app.py", 7 } } },
+	.unknown = { .samples = 11,
+		     .commands = { { "grep", 3 }, { "app.py", 7 }, { "[unknown]", 1 } } },
 	.unreadable_processes = 12,
 	.untold = 13,
 	.crowded = 14,
@@ -90,7 +91,7 @@ static void json_has_every_field(void **state)
 		"  'not_supported': 0, 'unreadable': 0, 'not_known_yet': 0, 'code_replaced': 0},"
 		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
 		" 'cpus_not_sampled': 2, 'samples_of_unknown_processes': 11,"
-		" 'unknown_commands': {'grep': 3, 'app.py': 7},"
+		" 'unknown_commands': {'grep': 3, 'app.py': 7, '[unknown]': 1},"
 		" 'unreadable_processes': 12, 'untold_processes': 13,"
 		" 'processes_without_room': 14,"
 		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300}}";
@@ -123,7 +124,7 @@ static void unknown_processes_have_their_commands(void **state)
 	unknown_processes__add(&unknown, "idle", 0);
 	unknown_processes__add(&unknown, "grep", 4);
 	text = unknown_processes__text(&unknown, 3);
-	assert_string_equal(text, "grep 7, app\\x0a.py 5");
+	assert_string_equal(text, "grep 7, app\\x0a.py 5, [unknown] 2");
 	free(text);
 	text = unknown_processes__text(&unknown, 1);
 	assert_string_equal(text, "grep 7");
@@ -137,7 +138,43 @@ static void unknown_processes_have_their_commands(void **state)
 	for (; name[8] <= 'z'; name[8]++)
 		unknown_processes__add(&unknown, name, 1);
 	assert_int_equal(unknown.samples, 23 + 26);
-	assert_string_equal(unknown.commands[UNKNOWN_COMMANDS - 1].name, "command_m");
+	assert_string_equal(unknown.commands[UNKNOWN_COMMANDS - 1].name, "command_l");
+}
+
+static uint64_t count_named(const struct unknown_processes *unknown)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < UNKNOWN_COMMANDS; i++)
+		samples += unknown->commands[i].samples;
+	return samples;
+}
+
+/* Where all commands have room. */
+static void every_unknown_sample_has_a_command(void **state)
+{
+	struct unknown_processes unknown = { 0 }, others = { 0 };
+	char name[] = "command_a";
+
+	(void)state;
+	unknown_processes__add(&others, NULL, 2);
+	unknown_processes__add(&others, "grep", 3);
+	unknown_processes__add(&unknown, "grep", 4);
+	unknown_processes__add(&unknown, NULL, 5);
+	unknown_processes__add_all(&unknown, &others);
+	assert_int_equal(unknown.samples, 14);
+	assert_int_equal(count_named(&unknown), 14);
+	assert_string_equal(unknown.commands[0].name, "grep");
+	assert_int_equal(unknown.commands[0].samples, 7);
+	assert_string_equal(unknown.commands[1].name, "[unknown]");
+	assert_int_equal(unknown.commands[1].samples, 7);
+	/* What has no room is not taken for what has no command. */
+	for (; name[8] <= 'z'; name[8]++)
+		unknown_processes__add(&others, name, 1);
+	unknown_processes__add_all(&unknown, &others);
+	assert_int_equal(unknown.samples, 14 + 5 + 26);
+	assert_int_equal(count_named(&unknown), 14 + 5 + UNKNOWN_COMMANDS - 2);
+	assert_int_equal(unknown.commands[1].samples, 9);
 }
 
 static void large_counts_keep_every_digit(void **state)
@@ -239,6 +276,7 @@ int main(void)
 		cmocka_unit_test(a_missing_sample_shows),
 		cmocka_unit_test(json_has_every_field),
 		cmocka_unit_test(unknown_processes_have_their_commands),
+		cmocka_unit_test(every_unknown_sample_has_a_command),
 		cmocka_unit_test(large_counts_keep_every_digit),
 		cmocka_unit_test(a_failed_write_is_told),
 		cmocka_unit_test(the_summary_is_for_people),

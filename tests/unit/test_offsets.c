@@ -118,6 +118,7 @@ static void tracing_builds_have_their_own(void **state)
 		assert_int_equal(offsets.object_type, other.object_type + 16);
 		assert_int_equal(offsets.frame_lasti, other.frame_lasti + 16);
 		assert_int_equal(offsets.bytes_data, other.bytes_data + 16);
+		assert_int_equal(offsets.function_code, other.function_code + 16);
 		assert_int_equal(offsets.tstate_frame, other.tstate_frame);
 		assert_int_equal(offsets.interp_modules, other.interp_modules);
 		assert_int_equal(offsets.free_threaded, 0);
@@ -147,7 +148,7 @@ static void absent_fields_are_absent(void **state)
 	(void)state;
 	for (unsigned int minor = OLDEST_MINOR; minor <= NEWEST_MINOR; minor++) {
 		struct offsets offsets = look_up(minor);
-		bool cframe = minor == 11 || minor == 12;
+		bool cframe = minor >= 10 && minor <= 12, frames_there = cframe && minor >= 11;
 
 		assert_int_equal(offsets.runtime_interpreters_head != OFFSET_ABSENT, minor >= 7);
 		assert_int_equal(offsets.tstate_interp != OFFSET_ABSENT, minor <= 11);
@@ -157,10 +158,10 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.tstate_frame != OFFSET_ABSENT, minor <= 10);
 		assert_int_equal(offsets.tstate_cframe != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.tstate_root_cframe != OFFSET_ABSENT, cframe);
-		assert_int_equal(offsets.cframe_current_frame != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.cframe_current_frame != OFFSET_ABSENT, frames_there);
 		assert_int_equal(offsets.cframe_previous != OFFSET_ABSENT, cframe);
 		assert_int_equal(offsets.tstate_datastack_chunk != OFFSET_ABSENT, minor >= 11);
-		assert_int_equal(offsets.tstate_datastack_top != OFFSET_ABSENT, cframe);
+		assert_int_equal(offsets.tstate_datastack_top != OFFSET_ABSENT, frames_there);
 		assert_int_equal(offsets.frame_stacktop != OFFSET_ABSENT, minor == 12);
 		assert_int_equal(offsets.frame_localsplus != OFFSET_ABSENT, minor == 12);
 		assert_int_equal(offsets.generator_state != OFFSET_ABSENT, minor == 12);
@@ -175,6 +176,14 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.frame_owner != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.code_qualname != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.code_code_adaptive != OFFSET_ABSENT, minor >= 11);
+		assert_int_equal(offsets.code_flags != OFFSET_ABSENT, minor <= 10);
+		assert_int_equal(offsets.type_dict != OFFSET_ABSENT, minor <= 10);
+		assert_int_equal(offsets.function_code != OFFSET_ABSENT, minor <= 10);
+		assert_int_equal(offsets.function_qualname != OFFSET_ABSENT,
+				 minor <= 10 && minor != PYTHON_2_7);
+		assert_int_equal(offsets.function_globals != OFFSET_ABSENT, minor == PYTHON_2_7);
+		assert_int_equal(offsets.class_name != OFFSET_ABSENT, minor == PYTHON_2_7);
+		assert_int_equal(offsets.class_dict != OFFSET_ABSENT, minor == PYTHON_2_7);
 	}
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,26 @@
 
 #include "base/xalloc.h"
 #include "output/output_file.h"
+#include "wrap.h"
+
+/* As a file system says that has neither owners nor modes, or a kernel to root without CAP_CHOWN.
+ */
+static bool handing_over_is_refused;
+
+int __real_fchown(int fd, uid_t user, gid_t group);
+int __real_fchmod(int fd, mode_t mode);
+
+WRAP(int, fchown, int fd, uid_t user, gid_t group)
+{
+	errno = EPERM;
+	return handing_over_is_refused ? -1 : __real_fchown(fd, user, group);
+}
+
+WRAP(int, fchmod, int fd, mode_t mode)
+{
+	errno = EPERM;
+	return handing_over_is_refused ? -1 : __real_fchmod(fd, mode);
+}
 
 static char folder[] = "/tmp/test_output_file-XXXXXX";
 
@@ -213,6 +234,53 @@ static void test_belongs_to_the_sudo_user(void **state)
 	assert_int_equal(unlink("a"), 0);
 }
 
+/* Has stderr come to FILE; what it was. */
+static int redirect_stderr(FILE *file)
+{
+	int before = dup(STDERR_FILENO);
+
+	fflush(stderr);
+	dup2(fileno(file), STDERR_FILENO);
+	return before;
+}
+
+static void restore_stderr(int before)
+{
+	fflush(stderr);
+	dup2(before, STDERR_FILENO);
+	close(before);
+}
+
+static void test_stays_where_it_cannot_be_handed_over(void **state)
+{
+	char said[512] = "";
+	FILE *file = tmpfile();
+	int before, error;
+
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	umask(022);
+	setenv("SUDO_UID", "1234", 1);
+	setenv("SUDO_GID", "2345", 1);
+	before = redirect_stderr(file);
+	handing_over_is_refused = true;
+	error = output_file__write("a", write_text, "x");
+	handing_over_is_refused = false;
+	restore_stderr(before);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	assert_int_equal(error, 0);
+	assert_content("a", "x");
+	assert_int_equal(unlink("a"), 0);
+	rewind(file);
+	said[fread(said, 1, sizeof(said) - 1, file)] = '\0';
+	fclose(file);
+	assert_non_null(strstr(said, "a is root's"));
+	assert_non_null(strstr(said, "user 1234: Operation not permitted: chown 1234:2345 a, "));
+	assert_non_null(strstr(said, ": chmod 644 a, "));
+}
+
 static void test_expands_names(void **state)
 {
 	char *path;
@@ -240,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_another_users_link_is_not_followed),
 		cmocka_unit_test(test_missing_folder),
 		cmocka_unit_test(test_belongs_to_the_sudo_user),
+		cmocka_unit_test(test_stays_where_it_cannot_be_handed_over),
 		cmocka_unit_test(test_expands_names),
 	};
 

@@ -26,6 +26,8 @@ static const struct identity dark = { .uid = 7, .user = "7" };
 
 static const struct identity named = { .container_id = "feed5", .uid = 7, .user = "7" };
 
+static const struct identity short_named = { .container_id = "web", .uid = 7, .user = "7" };
+
 /* A filter of KIND, TEXT and so on, up to NULL. */
 static struct process_filter make(const char *kind, ...)
 {
@@ -92,12 +94,16 @@ static void test_container(void **state)
 	assert_true(wants(make("container", "4f0d", NULL), &web));
 	assert_true(wants(make("container", "docker://" ID, NULL), &web));
 	assert_true(wants(make("container", "containerd://4f0dfa1f6c6d", NULL), &web));
-	assert_false(wants(make("container", "4f0", NULL), &web));
+	assert_false(wants(make("container", "docker://4f0", NULL), &web));
 	assert_false(wants(make("container", "4f0e", NULL), &web));
 	assert_false(wants(make("container", ID "0", NULL), &web));
 	assert_false(wants(make("container", "4f0d", NULL), &dark));
 	assert_true(wants(make("container", "feed5", NULL), &named));
 	assert_false(wants(make("container", "feed", NULL), &named));
+	/* Names that somebody gave. */
+	assert_true(wants(make("container", "web", NULL), &short_named));
+	assert_false(wants(make("container", "we", NULL), &short_named));
+	assert_false(wants(make("container", "lxc://db", NULL), &short_named));
 }
 
 static void test_uid(void **state)
@@ -192,6 +198,12 @@ static void test_refused(void **state)
 	check_refused("container", "", "container '' is not an ID");
 	check_refused("container", "docker://", "container 'docker://' is not an ID");
 	check_refused("container", "docker/web", "container 'docker/web' is not an ID");
+	check_refused("container", "4f0",
+		      "container '4f0' has too few digits of an ID: at least 4 digits, or "
+		      "lxc://4f0 where it is a whole name");
+	check_refused("exclude", "container=db",
+		      "container 'db' has too few digits of an ID: at least 4 digits, or lxc://db "
+		      "where it is a whole name");
 	check_refused("uid", "", "user '" NO_USER);
 	check_refused("uid", "no one", "user 'no one" NO_USER);
 	check_refused("uid", "-1", "user '-1" NO_USER);

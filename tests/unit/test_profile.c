@@ -91,10 +91,17 @@ static void the_rest_is_held_once(void **state)
 	assert_int_equal(profile__location(profile, 7, 2), 1);
 	assert_int_equal(profile__location(profile, 7, 1), 0);
 	assert_int_equal(profile->locations[1].line, 2);
-	assert_int_equal(profile__thread(profile, 0, 5), 0);
-	assert_int_equal(profile__thread(profile, 1, 5), 1);
-	assert_int_equal(profile__thread(profile, 0, 5), 0);
+	assert_int_equal(profile__thread(profile, 0, 5, 0), 0);
+	assert_int_equal(profile__thread(profile, 1, 5, 0), 1);
+	assert_int_equal(profile__thread(profile, 0, 5, 0), 0);
 	assert_int_equal(profile->threads[1].process, 1);
+	/* The kernel gives TIDs again. */
+	assert_int_equal(profile__thread(profile, 0, 5, 1), 2);
+	assert_int_equal(profile__thread(profile, 0, 5, UINT64_C(1) << 32), 3);
+	assert_int_equal(profile__thread(profile, 0, 5, 1), 2);
+	assert_true(profile__has_thread(profile, 0, 5, 1));
+	assert_false(profile__has_thread(profile, 0, 5, 2));
+	assert_true(profile->threads[3].start == UINT64_C(1) << 32);
 	assert_int_equal(profile__stack(profile, first, 3), 0);
 	assert_int_equal(profile__stack(profile, second, 2), 1);
 	first[0] = 8;
@@ -118,8 +125,8 @@ static void processes_differ_though_their_pids_do_not(void **state)
 	assert_int_equal(profile->processes[1].pid, 100);
 	assert_true(profile->processes[1].serial == UINT64_C(7) << 32);
 	assert_int_equal(profile->processes[2].pid, 200);
-	assert_int_equal(profile__thread(profile, 0, 100), 0);
-	assert_int_equal(profile__thread(profile, 1, 100), 1);
+	assert_int_equal(profile__thread(profile, 0, 100, 0), 0);
+	assert_int_equal(profile__thread(profile, 1, 100, 0), 1);
 	profile__free(profile);
 }
 
@@ -237,7 +244,7 @@ static void a_compaction_keeps_what_is_wanted(void **state)
 	assert_string_equal(profile->strings[profile->functions[1].name], "given.later");
 	/* All is found by what it was. */
 	assert_int_equal(profile__process(profile, 3, 20), 0);
-	assert_int_equal(profile__thread(profile, 0, 20), 0);
+	assert_int_equal(profile__thread(profile, 0, 20, 0), 0);
 	assert_int_equal(
 		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 20), 1);
 	assert_int_equal(profile->function_count, functions);

@@ -215,6 +215,19 @@ static void what_is_broken_is_not_taken(void **state)
 		/* The length of the URL, and of the body. */
 		"printf '\\377\\377' | dd of=$f conv=notrunc bs=1 seek=38 2>/dev/null",
 		"printf '\\377\\377' | dd of=$f conv=notrunc bs=1 seek=46 2>/dev/null",
+		/* Its number, and its samples; when its window began. */
+		"dd if=/dev/zero of=$f conv=notrunc bs=1 seek=8 count=8 2>/dev/null; mv $f "
+		"0000000000000000",
+		"printf '\\377\\377\\377\\377\\377\\377\\377\\377' | dd of=$f conv=notrunc bs=1 "
+		"seek=8 2>/dev/null; mv $f ffffffffffffffff",
+		"printf '\\177' | dd of=$f conv=notrunc bs=1 seek=23 2>/dev/null",
+		"printf '\\377' | dd of=$f conv=notrunc bs=1 seek=31 2>/dev/null",
+		/* 1 TiB, all of the URL, or of the body. */
+		"printf '\\312\\377\\377\\377\\377' | dd of=$f conv=notrunc bs=1 seek=32 "
+		"2>/dev/null; truncate -s 1T $f",
+		"printf '\\302\\377\\377\\377\\377' | dd of=$f conv=notrunc bs=1 seek=40 "
+		"2>/dev/null; truncate -s 1T $f",
+		"rm $f; mkfifo $f",
 		"mv $f 0000000000000001x",
 		"ln -sf /etc/passwd $f",
 		"cp $f unwritten; rm $f",
@@ -259,6 +272,27 @@ static void what_cannot_be_written_stays(void **state)
 	spool__rest(test->spool, request);
 	assert_non_null(request->body);
 	damage(test, 0, "rmdir unwritten");
+	free_request(request);
+}
+
+/* A pipe that nobody reads would be waited for. */
+static void what_is_in_the_way_of_writing(void **state)
+{
+	struct test *test = *state;
+
+	damage(test, 0, "mkfifo unwritten");
+	free_request(put(test, 0, 1, "one"));
+	assert_string_equal(found(test), "1 ");
+	assert_true(spool__load(test->spool, test->last));
+}
+
+static void what_became_a_pipe_is_not_loaded(void **state)
+{
+	struct test *test = *state;
+	struct push_request *request = put(test, 0, 1, "one");
+
+	damage(test, request->file, "rm $f; mkfifo $f");
+	assert_false(spool__load(test->spool, request));
 	free_request(request);
 }
 
@@ -345,6 +379,8 @@ int main(void)
 		TEST(what_is_broken_is_not_taken),
 		TEST(what_is_gone_is_not_loaded),
 		TEST(what_cannot_be_written_stays),
+		TEST(what_is_in_the_way_of_writing),
+		TEST(what_became_a_pipe_is_not_loaded),
 		TEST(backends_that_are_gone),
 		TEST(nothing_is_pushed_any_more),
 		TEST(tenants_have_their_own),

@@ -4,128 +4,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
-#include "fake_python.h"
-#include "naming/code_identity.h"
-#include "naming/qualified_names.h"
-#include "naming/thread_names.h"
+#include "fake_process.h"
 #include "python/function_search.h"
 
 #define OLDEST	    6
 #define NEWEST	    10
-#define NAMES_MAX   8
 #define FUZZ_ROUNDS 300
 #define NS_PER_S    1000000000LL
-
-/* Of tp_flags. */
-#define IS_CLASS (1u << 31)
-
-/* A process, which is this one, with one interpreter and one module. */
-struct fake_process {
-	struct fake_python python;
-	struct target_process target;
-	struct profile *profile;
-	struct qualified_names *names;
-	uint64_t interpreters, function_type, static_method_type, class_type;
-	const struct target_process *wanting;
-};
-
-/* A type that is built in. */
-static uint64_t make_type(struct fake_python *python, const char *name)
-{
-	uint64_t type = fake_type(python, 0, 0, 0, 0);
-	uint8_t *text = fake_object(python, 32);
-
-	memcpy(text, name, strlen(name));
-	fake_put((uint8_t *)type, python->offsets.varobject_size + 8, (uintptr_t)text, 8);
-	return type;
-}
-
-static struct fake_process *make_process(int minor)
-{
-	struct fake_process *process = calloc(1, sizeof(*process));
-	struct offsets offsets = fake_offsets(minor);
-	struct runtime *runtime = &process->target.runtime;
-
-	fake_python__init(&process->python, &offsets);
-	runtime->offsets = offsets;
-	assert_int_equal(offsets__layout(&runtime->offsets, &runtime->layout), 0);
-	runtime->interpreters = (uintptr_t)&process->interpreters;
-	process->target.process.pid = getpid();
-	process->profile = profile__new();
-	process->names = qualified_names__new(process->profile);
-	process->wanting = &process->target;
-	process->function_type = make_type(&process->python, "function");
-	process->static_method_type = make_type(&process->python, "staticmethod");
-	process->class_type = fake_type(&process->python, IS_CLASS, 0, 0, 0);
-	return process;
-}
-
-static void free_process(struct fake_process *process)
-{
-	qualified_names__free(process->names);
-	profile__free(process->profile);
-	fake_python__free(&process->python);
-	free(process);
-}
-
-/* A dict of COUNT values, with some keys. */
-static uint64_t make_dict(struct fake_process *process, const uint64_t *values, size_t count)
-{
-	uint64_t keys[NAMES_MAX];
-	char key[32];
-
-	for (size_t i = 0; i < count; i++) {
-		snprintf(key, sizeof(key), "key%zu", i);
-		keys[i] = fake_text(&process->python, key);
-	}
-	return fake_dict(&process->python, keys, values, count, true);
-}
-
-/* Makes the interpreter's only module one with these values. */
-static void set_module(struct fake_process *process, const uint64_t *values, size_t count)
-{
-	struct fake_python *python = &process->python;
-	uint64_t module = fake_module(python, make_dict(process, values, count));
-	uint8_t *interpreter = fake_object(python, 2048);
-
-	fake_put(interpreter, python->offsets.interp_modules, make_dict(process, &module, 1), 8);
-	process->interpreters = (uintptr_t)interpreter;
-}
-
-/* A line table without a byte, which zeros are. */
-#define EMPTY_TABLE_BYTES 64
-
-static uint64_t make_code(struct fake_process *process, const char *name, uint32_t line)
-{
-	const struct offsets *offsets = &process->python.offsets;
-	uint8_t *object = fake_object(&process->python, 256);
-
-	fake_put(object, offsets->code_name, fake_text(&process->python, name), 8);
-	fake_put(object, offsets->code_filename, fake_text(&process->python, "/file.py"), 8);
-	fake_put(object, offsets->code_linetable,
-		 (uintptr_t)fake_object(&process->python, EMPTY_TABLE_BYTES), 8);
-	fake_put(object, offsets->code_firstlineno, line, 4);
-	return (uintptr_t)object;
-}
-
-static uint64_t make_function(struct fake_process *process, uint64_t code, const char *name,
-			      const char *qualified)
-{
-	const struct offsets *offsets = &process->python.offsets;
-	uint8_t *object = fake_object(&process->python, 256);
-
-	fake_put(object, offsets->object_type, process->function_type, 8);
-	fake_put(object, offsets->function_code, code, 8);
-	fake_put(object, offsets->function_name, fake_text(&process->python, name), 8);
-	fake_put(object, offsets->function_qualname, fake_text(&process->python, qualified), 8);
-	return (uintptr_t)object;
-}
 
 static uint64_t make_class(struct fake_process *process, const uint64_t *values, size_t count)
 {
@@ -135,52 +24,6 @@ static uint64_t make_class(struct fake_process *process, const uint64_t *values,
 	fake_put(object, offsets->object_type, process->class_type, 8);
 	fake_put(object, offsets->type_dict, make_dict(process, values, count), 8);
 	return (uintptr_t)object;
-}
-
-static uint64_t make_static_method(struct fake_process *process, uint64_t function)
-{
-	uint8_t *object = fake_object(&process->python, 64);
-
-	fake_put(object, process->python.offsets.object_type, process->static_method_type, 8);
-	fake_put(object, process->python.offsets.object_type + 8, function, 8);
-	return (uintptr_t)object;
-}
-
-/* Has CODE looked for, whose function in the profile is returned. */
-static uint32_t want_in(struct fake_process *process, uint64_t code, const char *name,
-			const char *filename)
-{
-	struct profile_function function = {
-		.name = profile__string(process->profile, name),
-		.filename = profile__string(process->profile, filename),
-		.first_line = 1,
-	};
-	struct known_code known = {
-		.address = code,
-		.identity = code_identity__read(&process->target, code),
-		.code = { .name = (char *)name, .filename = (char *)filename },
-		.function = profile__function(process->profile, &function),
-	};
-
-	qualified_names__want(process->names, process->wanting, &known);
-	return known.function;
-}
-
-static uint32_t want(struct fake_process *process, uint64_t code, const char *name)
-{
-	return want_in(process, code, name, "/file.py");
-}
-
-static void check(const struct fake_process *process, uint32_t function, const char *expected)
-{
-	const struct profile *profile = process->profile;
-
-	assert_string_equal(profile->strings[profile->functions[function].name], expected);
-}
-
-static void read_names(struct fake_process *process)
-{
-	qualified_names__read(process->names, THREAD_NAMES_ALL);
 }
 
 static void methods_have_their_class(void **state)
@@ -440,7 +283,6 @@ static void anything_is_safe(void **state)
 	srandom(1);
 	for (int i = 0; i < FUZZ_ROUNDS; i++) {
 		struct fake_process *process = make_process(OLDEST + i % (NEWEST - OLDEST + 1));
-		struct fake_python *python = &process->python;
 		uint64_t code = make_code(process, "f", 1);
 		uint64_t method = make_function(process, code, "f", "C.f");
 		uint64_t values[] = { make_class(process, &method, 1),
@@ -448,12 +290,7 @@ static void anything_is_safe(void **state)
 
 		set_module(process, values, 2);
 		want(process, code, "f");
-		for (int j = 0; j < 20; j++) {
-			uint64_t *word = (uint64_t *)python->memory + random() % (python->used / 8);
-
-			*word = random() % 2 ? (uintptr_t)python->memory + random() % python->used
-					     : (uint64_t)random() << random() % 33;
-		}
+		spoil_memory(process);
 		read_names(process);
 		free_process(process);
 	}

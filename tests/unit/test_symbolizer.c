@@ -30,6 +30,7 @@ static void forgets_what_ran_before_an_exec(void **state)
 	assert_string_equal(leaf_of(bench, define_in(bench, SERIAL + 1, 0, 0, identity)), "zero");
 	rename_code(bench, 0, "after");
 	symbolizer__end_target(bench->symbolizer, before);
+	identity = identity_of(bench, 0, 42);
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "after");
 }
 
@@ -98,13 +99,15 @@ static void names_what_is_gone_by_its_copy(void **state)
 	struct bench *bench = *state;
 	struct fake_code *fake = &bench->codes[0];
 	struct ledger ledger;
+	uint64_t identity;
 
 	fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "a.py", 4, 1);
+	identity = identity_of(bench, 0, 42);
 	learn(bench, SERIAL, 0, 42);
 	learn(bench, SERIAL + 1, 1, 42); /* of no target */
 	memset(fake->object, 0, FAKE_CODE_BYTES);
 	memset(fake->qualname, 0, FAKE_STR_BYTES);
-	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "zero");
 	symbolizer__account(bench->symbolizer, &ledger);
 	assert_int_equal(ledger.code_objects, 1);
 	assert_int_equal(ledger.unnamed_code_objects, 0);
@@ -220,16 +223,16 @@ static void names_what_comes_back(void **state)
 static void names_what_takes_turns(void **state)
 {
 	struct bench *bench = *state;
+	uint64_t zero = identity_of(bench, 0, 42), other;
 	struct ledger ledger;
 
-	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))), "zero");
+	assert_string_equal(leaf_of(bench, define(bench, 0, 0, zero)), "zero");
 	replace_code(bench, 0, 7);
 	rename_code(bench, 0, "other");
+	other = identity_of(bench, 0, 7);
 	for (int turn = 0; turn < 2; turn++) {
-		assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 7))),
-				    "other");
-		assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 42))),
-				    "zero");
+		assert_string_equal(leaf_of(bench, define(bench, 0, 0, other)), "other");
+		assert_string_equal(leaf_of(bench, define(bench, 0, 0, zero)), "zero");
 	}
 	symbolizer__account(bench->symbolizer, &ledger);
 	assert_int_equal(ledger.code_objects, 2);
@@ -288,6 +291,26 @@ static void counts_further_threads_as_one(void **state)
 	assert_int_equal(bench->profile->threads[bench->thread].tid, NO_TID + 2);
 }
 
+static void tells_threads_apart_whose_number_comes_again(void **state)
+{
+	struct bench *bench = *state;
+	struct definition definition = { .serial = SERIAL, .tgid = 1, .tid = NO_TID, .depth = 1 };
+	uint32_t threads[3], stack;
+
+	definition.frames[0] = (struct frame){ .kind = FRAME_PYTHON,
+					       .address = (uintptr_t)bench->codes[0].object };
+	for (int i = 0; i < 3; i++) {
+		definition.thread_start = i % 2;
+		symbolizer__define(bench->symbolizer, &definition, &threads[i], &stack);
+	}
+	assert_int_not_equal(threads[0], threads[1]);
+	assert_int_equal(threads[0], threads[2]);
+	/* What waited has the process's first one, and no start. */
+	definition.tid = definition.tgid = bench->target.process.pid;
+	symbolizer__define(bench->symbolizer, &definition, &threads[0], &stack);
+	assert_int_equal(threads[0], symbolizer__first_thread(bench->symbolizer, &bench->target));
+}
+
 static void tells_all_threads_apart(void **state)
 {
 	struct bench *bench = *state;
@@ -328,6 +351,7 @@ int main(void)
 		TEST(forgets_what_ran_before_an_exec),
 		TEST(keeps_what_has_ended_for_a_while),
 		TEST(counts_further_threads_as_one),
+		TEST(tells_threads_apart_whose_number_comes_again),
 		TEST(tells_all_threads_apart),
 		TEST(tells_no_threads_apart),
 	};

@@ -54,6 +54,24 @@ static bool write_to_own_memory(void)
 	return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) < 0 && errno == EPERM;
 }
 
+static bool hold_parent(void)
+{
+	return syscall(SYS_pidfd_open, getppid(), 0) < 0 && errno == EPERM;
+}
+
+/* Where that is not refused, there is no such file. */
+static bool open_by_handle(void)
+{
+	struct file_handle none = { 0 };
+
+	return open_by_handle_at(AT_FDCWD, &none, O_RDONLY) < 0 && errno == EPERM;
+}
+
+static bool remove_module(void)
+{
+	return syscall(SYS_delete_module, "no such module", O_NONBLOCK) < 0 && errno == EPERM;
+}
+
 static bool start_program(void)
 {
 	char *arguments[] = { "/bin/true", NULL };
@@ -149,7 +167,8 @@ static void what_a_recording_never_does_is_refused(void **state)
 	static bool (*const attempts[])(void) = {
 		signal_parent,		 signal_parents_thread, trace_parent, write_to_own_memory,
 		start_program,		 start_process,		open_socket,  limit_parent,
-		start_process_otherwise, call_by_other_numbers,
+		start_process_otherwise, call_by_other_numbers, hold_parent,  open_by_handle,
+		remove_module,
 	};
 
 	(void)state;

@@ -57,9 +57,8 @@ static int enter_folder(void **state)
 
 static int leave_folder(void **state)
 {
-	static const char *const names[] = {
-		"regular", "fifo", "socket", "device", "disk", "link"
-	};
+	static const char *const names[] = { "regular", "fifo", "socket", "device",
+					     "disk",	"link", "below" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(names[i]);
@@ -98,6 +97,23 @@ static void regular_files_are_identified(void **state)
 	assert_int_equal(target_file__identify_path(getpid(), ".", &again), -ENOTSUP);
 }
 
+static void folders_are_opened_to_look_below(void **state)
+{
+	struct file_identity folder, same;
+	int fd = target_file__open_directory(getpid(), ".", &folder);
+
+	(void)state;
+	close(open("below", O_CREAT | O_WRONLY, 0600));
+	assert_true(fd >= 0);
+	assert_true(target_file__exists(getpid(), fd, "below"));
+	assert_true(target_file__identify(fd, &same));
+	assert_int_equal(folder.inode, same.inode);
+	assert_int_equal(folder.device, same.device);
+	close(fd);
+	assert_int_equal(target_file__open_directory(getpid(), "below", &same), -ENOTDIR);
+	assert_int_equal(target_file__open_directory(getpid(), "nothing", &same), -ENOENT);
+}
+
 static void others_are_not(void **state)
 {
 	assert_int_equal(mkfifo("fifo", 0600), 0);
@@ -126,7 +142,8 @@ static void devices_are_not(void **state)
 static struct mapping find_mapping(const void *start)
 {
 	struct mapping *mappings, found = { 0 };
-	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings);
+	bool cut;
+	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings, &cut);
 
 	for (ssize_t i = 0; i < count; i++)
 		if (mappings[i].start == (uintptr_t)start)
@@ -162,6 +179,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(regular_files_are_opened, enter_folder,
 						leave_folder),
 		cmocka_unit_test_setup_teardown(regular_files_are_identified, enter_folder,
+						leave_folder),
+		cmocka_unit_test_setup_teardown(folders_are_opened_to_look_below, enter_folder,
 						leave_folder),
 		cmocka_unit_test_setup_teardown(others_are_not, enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(devices_are_not, enter_folder, leave_folder),

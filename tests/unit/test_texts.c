@@ -21,6 +21,20 @@
 #include "system/cpus.h"
 #include "target/root_folder.h"
 #include "target/short_filename.h"
+#include "target/target_files.h"
+#include "wrap.h"
+
+#define LEVELS_ENOUGH 32
+
+static size_t asked;
+
+bool __real_target_file__exists(pid_t pid, int root, const char *path);
+
+WRAP(bool, target_file__exists, pid_t pid, int root, const char *path)
+{
+	asked++;
+	return __real_target_file__exists(pid, root, path);
+}
 
 static void assert_text(char *got, const char *wanted)
 {
@@ -148,12 +162,12 @@ static void test_root_folders(void **state)
 static void test_short_filenames(void **state)
 {
 	char folder[] = "/tmp/test_texts-XXXXXX";
-	int root = short_filename__open_root(getpid());
+	int root = short_filename__open_root(getpid(), &(struct file_identity){ 0 });
 	char *filename;
 
 	(void)state;
 	assert_true(root >= 0);
-	assert_true(short_filename__open_root(0x7fffffff) < 0);
+	assert_true(short_filename__open_root(0x7fffffff, &(struct file_identity){ 0 }) < 0);
 	assert_text(short_filename__of(getpid(), root, "<string>"), "<string>");
 	assert_text(short_filename__of(getpid(), root, "relative/x.py"), "relative/x.py");
 	assert_text(short_filename__of(getpid(), root, "/no/such/folder/x.py"), "x.py");
@@ -187,6 +201,59 @@ static void test_short_filenames(void **state)
 	unlink("package/__init__.py");
 	rmdir("package/part");
 	rmdir("package");
+	assert_int_equal(rmdir(folder), 0);
+	close(root);
+}
+
+/* FOLDER with COUNT times PART below it, and a file there. */
+static char *repeat(const char *folder, const char *part, size_t count)
+{
+	size_t length = strlen(folder), step = strlen(part);
+	char *filename = xcalloc(1, length + count * step + sizeof("/x.py"));
+
+	memcpy(filename, folder, length);
+	for (size_t i = 0; i < count; i++)
+		memcpy(filename + length + i * step, part, step);
+	strcpy(filename + length + count * step, "/x.py");
+	return filename;
+}
+
+/* A target chooses its names: few levels of each are asked for. */
+static void test_levels_without_end(void **state)
+{
+	char folder[] = "/tmp/test_texts-XXXXXX";
+	const char *name = folder + strlen("/tmp/");
+	int root = short_filename__open_root(getpid(), &(struct file_identity){ 0 });
+	char *filename, *text;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	make_file("__init__.py");
+	assert_int_equal(symlink(".", "link"), 0);
+	for (size_t i = 0; i < 2; i++) {
+		filename = repeat(folder, i ? "/" : "/.", 1000);
+		asked = 0;
+		text = short_filename__of(getpid(), root, filename);
+		assert_int_equal(strncmp(text, name, strlen(name)), 0);
+		assert_int_equal(asked, 2);
+		free(text);
+		free(filename);
+	}
+	filename = repeat(folder, "/link", 38);
+	asked = 0;
+	text = short_filename__of(getpid(), root, filename);
+	assert_int_equal(strncmp(text, "link/link/", strlen("link/link/")), 0);
+	assert_int_equal(asked, LEVELS_ENOUGH);
+	free(text);
+	free(filename);
+	filename = xasprintf("/tmp/./%s//./x.py", name);
+	text = short_filename__of(getpid(), root, filename);
+	assert_string_equal(text, filename + strlen("/tmp/./"));
+	free(text);
+	free(filename);
+	unlink("link");
+	unlink("__init__.py");
 	assert_int_equal(rmdir(folder), 0);
 	close(root);
 }
@@ -235,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_cpus_are_visited),
 		cmocka_unit_test(test_version_texts),
 		cmocka_unit_test(test_short_filenames),
+		cmocka_unit_test(test_levels_without_end),
 		cmocka_unit_test(test_root_folders),
 		cmocka_unit_test(test_links_out_of_a_root),
 		cmocka_unit_test(test_cpus_that_cannot_be_read),

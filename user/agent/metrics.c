@@ -42,8 +42,8 @@ static void write_outcomes(const struct ledger *ledger, FILE *file)
 	write_count(file, PREFIX "samples_lost_total",
 		    "Events that could not be counted under their own stack.", ledger->lost);
 	write_count(file, PREFIX "unknown_process_samples_total",
-		    "Samples, not among the events, of processes that ended before it was known "
-		    "what they run.",
+		    "Samples, not among the events, of processes that ended, or executed another "
+		    "program, before it was known what they run.",
 		    ledger->unknown.samples);
 	write_count(file, PREFIX "ring_full_total",
 		    "Stacks that had to be sent a second time; no sample is lost by that.",
@@ -58,7 +58,7 @@ static void write_processes(const struct ledger *ledger, FILE *file)
 	write_count(file, PREFIX "untold_processes_total",
 		    "What became of a process and could not be told.", ledger->untold);
 	write_count(file, PREFIX "processes_without_room_total",
-		    "Processes beyond --max-processes.", ledger->crowded);
+		    "Processes beyond --max-processes, each time that one comes.", ledger->crowded);
 	write_count(file, PREFIX "code_objects_total", "Code objects that were seen.",
 		    ledger->code_objects);
 	write_number(file, PREFIX "unnamed_code_objects", "gauge",

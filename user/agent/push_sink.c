@@ -14,6 +14,7 @@
 #include "push/sender.h"
 #include "push/spool.h"
 #include "system/keeper.h"
+#include "system/mends.h"
 
 struct push {
 	const struct push_destinations *destinations;
@@ -42,10 +43,11 @@ static void count_lost(struct push_counts *counts)
 	counts->queued_bytes = 0;
 }
 
-static void count_end(void *context, bool again)
+static void count_end(void *context, int error, bool again)
 {
 	struct push *push = context;
 
+	push->state->start_error = error;
 	/* What is on disk the next one finds, which counts what is not. */
 	for (size_t i = 0; push->spool < 0 && i < push->destinations->count; i++)
 		count_lost(&push->state->counts[i]);
@@ -112,6 +114,14 @@ static bool is_used(const struct push *push, const struct push_backend *backend)
 	return false;
 }
 
+/* NULL where it could be, without ERROR. */
+static char *explain_start(int error)
+{
+	return error ? xasprintf("the process that pushes cannot be started (%s): %s",
+				 strerror(-error), mends__start(error))
+		     : NULL;
+}
+
 static char *take(void *context, const struct labelled_window *window)
 {
 	struct push *push = context;
@@ -126,23 +136,26 @@ static char *take(void *context, const struct labelled_window *window)
 	}
 	if (!push->error)
 		return NULL;
+	if (push->state->start_error)
+		return explain_start(push->state->start_error);
 	if (push->error == -EAGAIN)
 		return xstrdup("the process that pushes does not keep up; it needs more CPU time");
 	return xasprintf("the process that pushes takes nothing (%s); start the agent anew",
 			 strerror(-push->error));
 }
 
-/* What was handed over and not settled, now that nobody is there who could: they were killed. */
+/* What was handed over and not settled, now that nobody is there who could: they were killed, or
+ * never began. */
 static void count_rest(struct push_counts *counts)
 {
-	uint64_t requests = counts->handed.requests, samples = counts->handed.samples;
+	const struct push_count *handed = &counts->handed, *taken = &counts->taken;
+	struct push_count *busy = &counts->outcomes[PUSH_SENDER_BUSY];
+	struct push_amount sent = sender__unsettled(counts);
 
-	for (int outcome = 0; outcome < PUSH_OUTCOME_COUNT; outcome++) {
-		requests -= counts->outcomes[outcome].requests;
-		samples -= counts->outcomes[outcome].samples;
-	}
-	counts->outcomes[PUSH_UNKNOWN].requests += requests;
-	counts->outcomes[PUSH_UNKNOWN].samples += samples;
+	busy->requests = handed->requests - taken->requests;
+	busy->samples = handed->samples - taken->samples;
+	counts->outcomes[PUSH_UNKNOWN].requests += (uint64_t)sent.requests;
+	counts->outcomes[PUSH_UNKNOWN].samples += (uint64_t)sent.samples;
 }
 
 /* Says what was delivered and what was not; returns whether that is all. */
@@ -170,8 +183,13 @@ static bool close_push(void *context)
 {
 	struct push *push = context;
 	bool all = true;
+	char *wrong;
 
 	keeper__end(&push->keeper);
+	wrong = explain_start(push->state->start_error);
+	if (wrong)
+		log__error("nothing was sent since: %s", wrong);
+	free(wrong);
 	for (size_t i = 0; i < push->destinations->count; i++) {
 		count_rest(&push->state->counts[i]);
 		all &= summarize(&push->destinations->list[i], &push->state->counts[i]);
@@ -228,7 +246,7 @@ char *push_sink__add(struct sinks *sinks, const struct push_destinations *destin
 	if (memory != MAP_FAILED)
 		push->state = memory;
 	if (!push->state || !start_keeper(push)) {
-		wrong = xasprintf("the process that pushes cannot be started: %s", strerror(errno));
+		wrong = explain_start(-errno);
 		push__free(push);
 		return wrong;
 	}

@@ -12,12 +12,15 @@
 #define STARTING_CALLS_MAX 2
 
 struct architecture {
-	uint16_t machine; /* ELF's number */
+	uint16_t machine, narrow_machine; /* ELF's numbers, the latter of 32-bit programs */
 
 	/* The address of the variable that the function in the LENGTH bytes at CODE, which lie at
 	 * ADDRESS, returns; false where they do something else.  Any bytes are safe to pass. */
 	bool (*decode_variable)(const uint8_t *code, size_t length, uint64_t address,
 				uint64_t *variable);
+
+	/* Whether the function, likewise, returns the first word at where its argument points. */
+	bool (*returns_first)(const uint8_t *code, size_t length);
 
 	/* How far below the thread pointer what the function, likewise, returns lies.  NULL where
 	 * pthread_self() is the thread pointer in every C library. */

@@ -80,6 +80,15 @@ static bool decode_variable(const uint8_t *code, size_t length, uint64_t address
 	return next_instruction(code, length, &at) == RETURN;
 }
 
+static bool returns_first(const uint8_t *code, size_t length)
+{
+	size_t at = 0;
+	uint32_t word = next_instruction(code, length, &at);
+
+	return is_load_of_x0(word, 0) && !load_offset(word) &&
+	       next_instruction(code, length, &at) == RETURN;
+}
+
 /* mrs x0, tpidr_el0 */
 #define LOAD_OF_THREAD_POINTER 0xd53bd040
 
@@ -112,7 +121,9 @@ static bool decode_thread_area(const uint8_t *code, size_t length, uint64_t *byt
 /* The ABI leaves the words below the thread pointer to the C library, and 16 bytes above. */
 const struct architecture arm64_architecture = {
 	.machine = EM_AARCH64,
+	.narrow_machine = EM_ARM,
 	.decode_variable = decode_variable,
+	.returns_first = returns_first,
 	.decode_thread_area = decode_thread_area,
 	.decode_entry_gap = arm64__decode_entry_gap,
 	.is_noted_late = true,

@@ -58,6 +58,25 @@ static bool decode_variable(const uint8_t *code, size_t length, uint64_t address
 	return loaded && at < length;
 }
 
+/* mov (%rdi),%rax, and nothing else. */
+static bool returns_first(const uint8_t *code, size_t length)
+{
+	static const uint8_t load[] = { 0x48, 0x8b, 0x07 };
+	bool loaded = false;
+	size_t at = 0, step;
+
+	for (; at < length && code[at] != RETURN; at += step) {
+		step = frame(code + at, length - at);
+		if (step)
+			continue;
+		step = sizeof(load);
+		if (loaded || length - at < step || memcmp(code + at, load, step) != 0)
+			return false;
+		loaded = true;
+	}
+	return loaded && at < length;
+}
+
 /* By number, for this is compiled on other architectures as well. */
 #define FORK  57
 #define VFORK 58
@@ -68,7 +87,9 @@ static bool decode_variable(const uint8_t *code, size_t length, uint64_t address
 /* The ABI says that the thread pointer points to itself; in glibc and musl it is pthread_self(). */
 const struct architecture x86_architecture = {
 	.machine = EM_X86_64,
+	.narrow_machine = EM_386,
 	.decode_variable = decode_variable,
+	.returns_first = returns_first,
 	.points_to_itself = true,
 	.starting_calls = { FORK, VFORK },
 	.starting_call_count = 2,

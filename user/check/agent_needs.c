@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -253,6 +254,38 @@ static void check_pods(const struct agent_options *options, struct findings *fin
 	}
 	free(wrong);
 	api_server__free(&server);
+}
+
+/* Whether libcurl has a thread find out where URL is. */
+static bool takes_a_thread(const char *url)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	CURLU *parts = curl_url();
+	char *host = NULL;
+	bool takes = false;
+
+	if (!curl_url_set(parts, CURLUPART_URL, url, 0) &&
+	    !curl_url_get(parts, CURLUPART_HOST, &host, 0))
+		takes = *host != '[' && strcmp(host, "localhost") != 0 &&
+			inet_pton(AF_INET, host, address) != 1;
+	curl_free(host);
+	curl_url_cleanup(parts);
+	return takes;
+}
+
+/* What sends, and what asks for pods, is kept running by one more each. */
+unsigned int check_agent__company(const struct agent_options *options)
+{
+	unsigned int company = options->pushed.count ? 2 : 0;
+	struct api_server server;
+
+	for (size_t i = 0; i < options->pushed.count; i++)
+		company += takes_a_thread(options->pushed.list[i].url.request);
+	api_server__find(options->kubernetes, options->credentials, &server);
+	if (server.url)
+		company += 2 + takes_a_thread(server.url);
+	api_server__free(&server);
+	return company;
 }
 
 void check_agent(const struct agent_options *options, struct findings *findings)

@@ -26,16 +26,18 @@ static const struct check {
 	{ "locked memory", check_locked_memory },
 	{ "memory", check_memory },
 	{ "open files", check_open_files },
+	{ "file size", check_file_size },
 	{ "processes", check_processes },
+	{ "signals", check_signals },
 	{ "BPF program", check_program },
 	{ "sample", check_sample },
 };
 
-void checks__run(struct findings *findings)
+void checks__run(struct findings *findings, unsigned int company)
 {
 	struct trial trial;
 
-	trial__run(&trial);
+	trial__run(&trial, company);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		findings->name = checks[i].name;
 		checks[i].run(&trial, findings);

@@ -11,8 +11,8 @@
 
 #define NOT_STARTED "record does not start"
 
-/* Runs all of them, after a trial that they look at. */
-void checks__run(struct findings *findings);
+/* Runs all of them, after a trial that they look at, for what has COMPANY (trial.h). */
+void checks__run(struct findings *findings, unsigned int company);
 
 /* Adds OBSTACLE as missing, and frees it; returns whether there was one. */
 bool checks__add_obstacle(struct findings *findings, struct obstacle obstacle);
@@ -43,9 +43,11 @@ void check_cpu_time(const struct trial *trial, struct findings *findings);
 void check_locked_memory(const struct trial *trial, struct findings *findings);
 void check_memory(const struct trial *trial, struct findings *findings);
 void check_open_files(const struct trial *trial, struct findings *findings);
+void check_file_size(const struct trial *trial, struct findings *findings);
 
 /* attempts.c */
 void check_processes(const struct trial *trial, struct findings *findings);
+void check_signals(const struct trial *trial, struct findings *findings);
 void check_program(const struct trial *trial, struct findings *findings);
 void check_sample(const struct trial *trial, struct findings *findings);
 

@@ -88,8 +88,11 @@ void findings__print(const struct findings *findings, FILE *file)
 				finding->mend);
 	}
 	if (findings__work(findings))
-		fprintf(file, "\npybpfprof %s works here%s.\n", findings->verb,
-			findings->own_alone ? ", for this user's own processes alone" : "");
+		fprintf(file, "\npybpfprof %s works here%s%s.\n", findings->verb,
+			findings->own_alone ? ", for this user's own processes alone" : "",
+			findings->less_able_alone
+				? ", those without capabilities that this one lacks"
+				: "");
 	else
 		fprintf(file, "\npybpfprof %s does not work here: see what is MISSING, %zu.\n",
 			findings->verb, count_missing(findings));

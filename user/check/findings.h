@@ -21,9 +21,12 @@ struct finding {
 };
 
 struct findings {
-	const char *verb; /* what works, or does not */
-	const char *name; /* of the check that runs */
-	bool own_alone;	  /* it works, but not on other users' processes */
+	const char *verb;	     /* what works, or does not */
+	const char *without_company; /* what it costs that less runs at once than it starts */
+	const char *name;	     /* of the check that runs */
+	bool everybody;		     /* it is to work on all users' processes */
+	bool own_alone;		     /* it works, but not on other users' processes ... */
+	bool less_able_alone;	     /* ... nor on those with capabilities that this one lacks */
 	struct finding *list;
 	size_t count, capacity;
 };

@@ -71,8 +71,10 @@ void check_ring_buffer(const struct trial *trial, struct findings *findings)
 	}
 	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "cannot be made: %s",
 		      strerror(error));
-	findings__mend(findings, error == EPERM ? "see CAP_BPF and locked memory"
-						: "boot Linux 5.10 or newer");
+	findings__mend(findings, "%s",
+		       error == EPERM	 ? "see CAP_BPF and locked memory"
+		       : error == ENOMEM ? "see memory"
+					 : "boot Linux 5.10 or newer");
 }
 
 /* The word in brackets of "none [integrity] confidentiality"; "" where it is not told. */
@@ -204,10 +206,12 @@ void check_mappings(const struct trial *trial, struct findings *findings)
 		return;
 	}
 	findings__add(findings, VERDICT_LIMITED,
-		      "with -a, -s and -- an unknown Python, or one that a process loads later, is "
-		      "found up to 50 ms later; with -a, the latter up to 10 s",
-		      "processes are asked: %s",
-		      trial->child ? "not tried without one" : strerror(-trial->mappings));
+		      "with -a and -s a Python that is loaded from a library is known some "
+		      "milliseconds later, and not sampled before; with -- alone up to 50 ms later",
+		      "told to the profiler, not to its program: %s",
+		      trial->child		  ? "not tried without one"
+		      : trial->mappings == -ESRCH ? "BTF could not be read"
+						  : strerror(-trial->mappings));
 	findings__mend(findings,
 		       "see BPF program; else a newer kernel, with CONFIG_FUNCTION_TRACER=y "
 		       "and CONFIG_DYNAMIC_FTRACE=y, that lets functions be traced");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "check/checks.h"
 #include "options/options.h"
@@ -19,6 +20,10 @@
 
 /* What the profiler takes besides its maps: with hundreds of thousands of stacks. */
 #define PROFILE_MIB 100
+
+/* What a page has without a stack, and one of very many stacks. */
+#define PAGE_BYTES	 (128 << 10)
+#define LARGE_PAGE_BYTES (64 << 20)
 
 /* Version 1 has a number of that size for no limit. */
 #define NO_LIMIT 0x1p62
@@ -75,105 +80,160 @@ void check_locked_memory(const struct trial *trial, struct findings *findings)
 								: "as much as is needed");
 }
 
-static bool read_limit(const char *folder, const char *path, const char *name, uint64_t *limit)
-{
-	char whole[PATH_MAX];
-	double found;
+/* How much memory this process's control group may have. */
+struct group_limit {
+	uint64_t bytes; /* UINT64_MAX: there is no limit */
+	bool told;	/* its files are to be seen here, or of a group that it lies in */
+};
 
-	if (snprintf(whole, sizeof(whole), "%s%s/%s", folder, path, name) >= (int)sizeof(whole) ||
-	    !privileges__read_number(whole, &found) || found >= NO_LIMIT)
-		return false;
-	if (found < *limit)
-		*limit = found;
-	return true;
+/* Whether the control group PATH has a file NAME here, whose path is WHOLE then. */
+static bool find_file(const char *folder, const char *path, const char *name, char *whole)
+{
+	return snprintf(whole, PATH_MAX, "%s%s/%s", folder, path, name) < PATH_MAX &&
+	       access(whole, F_OK) == 0;
 }
 
-/* The lowest limit of the control group PATH and all that it lies in. */
-static uint64_t lowest_limit(const char *folder, char *path, const char *name)
+/* Adds the lowest limit of the control group PATH and all that it lies in. */
+static void add_lowest(const char *folder, char *path, const char *name, struct group_limit *limit)
 {
-	uint64_t lowest = UINT64_MAX;
-	char *slash;
+	char whole[PATH_MAX], *slash;
+	double found;
 
+	/* The first group of version 2 has no limit, nor a file for it. */
+	limit->told |= find_file(folder, path, "cgroup.procs", whole);
 	do {
-		read_limit(folder, path, name, &lowest);
+		if (find_file(folder, path, name, whole)) {
+			limit->told = true;
+			if (privileges__read_number(whole, &found) && found < NO_LIMIT &&
+			    found < limit->bytes)
+				limit->bytes = found;
+		}
 		slash = strrchr(path, '/');
 		if (slash)
 			*slash = '\0';
 	} while (slash);
-	return lowest;
 }
 
-/* How much memory this process's control group may have: UINT64_MAX where there is no limit. */
-static uint64_t memory_limit(void)
+static struct group_limit group_limit(void)
 {
+	struct group_limit limit = { .bytes = UINT64_MAX };
 	FILE *file = fopen("/proc/self/cgroup", "re");
-	uint64_t limit = UINT64_MAX;
 	char line[PATH_MAX];
 
 	/* NUMBER:CONTROLLERS:PATH, without controllers in version 2. */
 	while (file && fgets(line, sizeof(line), file)) {
 		char *controllers = strchr(line, ':');
 		char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-		uint64_t found = UINT64_MAX;
 
 		if (!path)
 			continue;
 		*path++ = '\0';
 		path[strcspn(path, "\n")] = '\0';
 		if (!controllers[1])
-			found = lowest_limit("/sys/fs/cgroup", path, "memory.max");
+			add_lowest("/sys/fs/cgroup", path, "memory.max", &limit);
 		else if (strcmp(controllers + 1, "memory") == 0)
-			found = lowest_limit("/sys/fs/cgroup/memory", path,
-					     "memory.limit_in_bytes");
-		if (found < limit)
-			limit = found;
+			add_lowest("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", &limit);
 	}
 	if (file)
 		fclose(file);
 	return limit;
 }
 
-/* Adds what a limit of the process's own, in MiB, costs, where it is less than NEEDED_MIB; returns
- * whether it is. */
-static bool add_address_space(const struct trial *trial, uint64_t needed_mib,
-			      struct findings *findings)
+/* Adds one that is too low; the program could not be loaded then, or may have to do with less. */
+static void add_limit(const struct trial *trial, const char *limited, struct findings *findings,
+		      const char *who, uint64_t mib, const char *of_what)
 {
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur >> 20 >= needed_mib)
-		return false;
 	findings__add(findings, trial->loading ? VERDICT_MISSING : VERDICT_LIMITED,
-		      trial->loading ? NOT_STARTED
-				     : "a recording of a program with very many stacks ends",
-		      "the process may have %" PRIu64 " MiB of addresses",
-		      (uint64_t)limit.rlim_cur >> 20);
-	findings__mend(findings, "ulimit -v unlimited, or at least %" PRIu64, needed_mib << 10);
-	return true;
+		      trial->loading ? NOT_STARTED : limited, "%s may have %" PRIu64 " MiB%s", who,
+		      mib, of_what);
 }
 
-void check_memory(const struct trial *trial, struct findings *findings)
+/* Adds what limits of the process's own cost that are lower than is needed, with MAP_MIB of maps;
+ * returns whether one is. */
+static bool add_own_limits(const struct trial *trial, uint64_t map_mib, struct findings *findings)
 {
-	uint64_t limit = memory_limit(), limit_mib = limit >> 20;
-	uint64_t needed_mib = (sampler__map_bytes() >> 20) + PROFILE_MIB;
+	const struct {
+		int resource;
+		uint64_t needed_mib;
+		const char *of_what, *option;
+	} limits[] = {
+		{ RLIMIT_AS, map_mib + PROFILE_MIB, " of addresses", "-v" },
+		/* Which the maps are none of. */
+		{ RLIMIT_DATA, PROFILE_MIB, " of data", "-d" },
+	};
+	bool added = false;
 
-	if (add_address_space(trial, needed_mib, findings))
-		return;
-	if (limit == UINT64_MAX) {
-		findings__add_ok(findings, "no limit of the control group's");
-		return;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct rlimit limit;
+
+		if (getrlimit(limits[i].resource, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+		    limit.rlim_cur >> 20 >= limits[i].needed_mib || added)
+			continue;
+		add_limit(trial, "a recording of a program with very many stacks ends", findings,
+			  "the process", limit.rlim_cur >> 20, limits[i].of_what);
+		findings__mend(findings, "ulimit %s unlimited, or at least %" PRIu64,
+			       limits[i].option, limits[i].needed_mib << 10);
+		added = true;
 	}
-	if (limit_mib >= needed_mib) {
-		findings__add_ok(findings, "the control group may have %" PRIu64 " MiB", limit_mib);
-		return;
-	}
-	findings__add(findings, VERDICT_LIMITED,
-		      "the kernel may end a recording of a program with very many stacks",
-		      "the control group may have %" PRIu64 " MiB", limit_mib);
+	return added;
+}
+
+static void mend_group_limit(struct findings *findings, uint64_t needed_mib)
+{
 	findings__mend(findings,
 		       "allow it %" PRIu64 " MiB: its memory.max, systemd's MemoryMax=, "
 		       "a container's --memory",
 		       needed_mib);
+}
+
+/* Adds that the kernel ended the trial; for what else that runs in the control group has taken
+ * before, where its LIMIT would do. */
+static void add_killed(struct findings *findings, const struct group_limit *limit,
+		       uint64_t needed_mib)
+{
+	uint64_t limit_mib = limit->bytes >> 20;
+
+	if (limit->bytes == UINT64_MAX) {
+		findings__add(findings, VERDICT_MISSING, NOT_STARTED,
+			      "the trial was killed, as the kernel does where memory is short");
+		findings__mend(findings,
+			       "have %" PRIu64 " MiB free; where they are, somebody else killed "
+			       "it: try again",
+			       needed_mib);
+		return;
+	}
+	findings__add(findings, VERDICT_MISSING, NOT_STARTED,
+		      "the trial was killed: the control group may have %" PRIu64
+		      " MiB, with all that runs in it",
+		      limit_mib);
+	mend_group_limit(findings, needed_mib + (limit_mib < needed_mib ? 0 : limit_mib));
+}
+
+void check_memory(const struct trial *trial, struct findings *findings)
+{
+	uint64_t map_mib = sampler__map_bytes() >> 20, needed_mib = map_mib + PROFILE_MIB;
+	struct group_limit limit = group_limit();
+
+	if (trial->killed) {
+		add_killed(findings, &limit, needed_mib);
+		return;
+	}
+	if (add_own_limits(trial, map_mib, findings))
+		return;
+	if (limit.bytes == UINT64_MAX) {
+		findings__add_ok(findings, limit.told ? "no limit of the control group's"
+						      : "it cannot be told here what the control "
+							"group may have");
+		return;
+	}
+	if (limit.bytes >> 20 >= needed_mib) {
+		findings__add_ok(findings, "the control group may have %" PRIu64 " MiB",
+				 limit.bytes >> 20);
+		return;
+	}
+	add_limit(trial, "the kernel may end a recording of a program with very many stacks",
+		  findings, "the control group", limit.bytes >> 20, "");
+	mend_group_limit(findings, needed_mib);
 }
 
 void check_open_files(const struct trial *trial, struct findings *findings)
@@ -184,4 +244,25 @@ void check_open_files(const struct trial *trial, struct findings *findings)
 	}
 	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "too few are allowed");
 	findings__mend(findings, "ulimit -n 1024, as root; more where there are very many CPUs");
+}
+
+void check_file_size(const struct trial *trial, struct findings *findings)
+{
+	struct rlimit limit;
+
+	(void)trial;
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= LARGE_PAGE_BYTES) {
+		findings__add_ok(findings, "as much as is needed");
+		return;
+	}
+	if (limit.rlim_cur < PAGE_BYTES)
+		findings__add(findings, VERDICT_MISSING,
+			      "what is recorded cannot be written to a file",
+			      "a file may have %" PRIu64 " KiB", (uint64_t)limit.rlim_cur >> 10);
+	else
+		findings__add(findings, VERDICT_LIMITED,
+			      "a profile that is larger cannot be written to a file, nor what the "
+			      "agent's store has beyond",
+			      "a file may have %" PRIu64 " KiB", (uint64_t)limit.rlim_cur >> 10);
+	findings__mend(findings, "ulimit -f unlimited, or systemd's LimitFSIZE=infinity");
 }

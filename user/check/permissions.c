@@ -1,42 +1,116 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
 #include "check/checks.h"
+#include "processes/cgroup.h"
 #include "processes/pid_namespace.h"
 #include "system/capabilities.h"
 
 #define KERNEL_SYSCTL "/proc/sys/kernel/"
 
-/* Yama's: not even CAP_SYS_PTRACE passes it, and it stays until the next boot. */
-#define PTRACE_SCOPE_NOBODY 3
+/* As much of /proc/self/cgroup as is read. */
+#define CGROUP_BYTES 16384
 
 /* Beyond what Linux itself knows: distributions' kernels then want CAP_SYS_ADMIN for any event. */
 #define PARANOID_MAX 2
 
-void check_container(const struct trial *trial, struct findings *findings)
+/* PROC_CGROUP_INIT_INO of the kernel's include/linux/proc_ns.h. */
+#define FIRST_CGROUP_NAMESPACE 0xeffffffb
+
+/* Whether this process's control groups have a container's name; then *RUNTIME is what made it, to
+ * be freed, or NULL. */
+static bool is_in_containers_cgroup(char **runtime)
+{
+	char *lines = xcalloc(1, CGROUP_BYTES);
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	struct cgroup cgroup;
+	bool is_so;
+
+	if (file) {
+		lines[fread(lines, 1, CGROUP_BYTES - 1, file)] = '\0';
+		fclose(file);
+	}
+	cgroup__parse(lines, &cgroup);
+	is_so = cgroup.container_id || cgroup.pod_uid || cgroup.container_runtime;
+	*runtime = cgroup.container_runtime ? xstrdup(cgroup.container_runtime) : NULL;
+	cgroup__free(&cgroup);
+	free(lines);
+	return is_so;
+}
+
+static bool is_in_cgroup_namespace(void)
+{
+	struct stat status;
+
+	return stat("/proc/self/ns/cgroup", &status) == 0 &&
+	       status.st_ino != FIRST_CGROUP_NAMESPACE;
+}
+
+/* What runtimes leave within, but others may, too, or have left there: the first that is there. */
+static const char *find_mark(const char **name)
 {
 	static const struct {
 		const char *path, *name;
-	} signs[] = {
+	} marks[] = {
 		{ "/run/.containerenv", "Podman" },
 		{ "/run/systemd/container", "systemd's" },
 		{ "/var/run/secrets/kubernetes.io", "Kubernetes" },
 		{ "/.dockerenv", "Docker" },
 	};
 
-	(void)trial;
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-		if (access(signs[i].path, F_OK) == 0) {
-			findings__add_ok(findings, "yes, %s", signs[i].name);
-			return;
+	*name = NULL;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		if (access(marks[i].path, F_OK) == 0) {
+			*name = marks[i].name;
+			return marks[i].path;
 		}
 	}
-	findings__add_ok(findings, getenv("container") ? "yes" : "no sign of one");
+	return getenv("container") ? "$container" : NULL;
+}
+
+static bool is_root_overlay(void)
+{
+	struct statfs status;
+
+	return !statfs("/", &status) && status.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+void check_container(const struct trial *trial, struct findings *findings)
+{
+	const char *name, *mark = find_mark(&name), *sign = NULL;
+	char *runtime;
+	bool overlay = is_root_overlay();
+
+	(void)trial;
+	if (is_in_containers_cgroup(&runtime)) {
+		sign = "control group's name";
+		name = runtime;
+	} else if (is_in_cgroup_namespace()) {
+		sign = "namespace of control groups";
+	} else if (!pid_namespace__is_first()) {
+		sign = "PID namespace";
+	} else if (overlay && mark) {
+		sign = "root and a mark";
+	}
+	if (sign)
+		findings__add_ok(findings, "yes%s%s: by its %s", name ? ", " : "", name ?: "",
+				 sign);
+	else if (mark)
+		findings__add_ok(findings, "perhaps%s%s: by %s alone", name ? ", " : "", name ?: "",
+				 mark);
+	else
+		findings__add_ok(findings, overlay ? "perhaps: by its root, an overlay, alone"
+						   : "no sign of one");
+	free(runtime);
 }
 
 void check_pid_namespace(const struct trial *trial, struct findings *findings)
@@ -55,11 +129,24 @@ void check_user_namespace(const struct trial *trial, struct findings *findings)
 		findings__add_ok(findings, "the machine's first");
 }
 
+/* Whom the kernel lets be read without NEEDED: with CAP_SYS_PTRACE who can do more than this one,
+ * too, as most of root's processes can. */
+static char *explain_own(const struct capability *needed)
+{
+	return xasprintf("only this user's own processes can be profiled%s%s",
+			 needed->number == CAP_SYS_PTRACE
+				 ? ", and of them none with capabilities that this one lacks"
+				 : "",
+			 needed->number == CAP_SYS_PTRACE && !geteuid()
+				 ? "; record -- COMMAND does not start"
+				 : "");
+}
+
 static void check_capability(const struct capability *needed, uint64_t held,
 			     struct findings *findings)
 {
 	int number = capability__find(needed, held);
-	bool needed_for_own;
+	bool is_needed;
 	char *costs;
 
 	if (number == needed->number) {
@@ -71,12 +158,12 @@ static void check_capability(const struct capability *needed, uint64_t held,
 				 number == CAP_SYS_ADMIN ? "CAP_SYS_ADMIN" : "CAP_DAC_OVERRIDE");
 		return;
 	}
-	needed_for_own = privileges__needs(needed, false);
-	findings->own_alone |= !needed_for_own;
-	costs = needed_for_own ? xasprintf(NOT_STARTED ", for it cannot %s", needed->what_for)
-			       : xstrdup("only this user's own processes can be profiled");
-	findings__add(findings, needed_for_own ? VERDICT_MISSING : VERDICT_LIMITED, costs,
-		      "not held");
+	is_needed = privileges__needs(needed, findings->everybody);
+	findings->own_alone |= !is_needed;
+	findings->less_able_alone |= !is_needed && needed->number == CAP_SYS_PTRACE;
+	costs = is_needed ? xasprintf(NOT_STARTED ", for it cannot %s", needed->what_for)
+			  : explain_own(needed);
+	findings__add(findings, is_needed ? VERDICT_MISSING : VERDICT_LIMITED, costs, "not held");
 	findings__mend(findings, "sudo pybpfprof ...; in a container --cap-add=%s",
 		       needed->name + strlen("CAP_"));
 	free(costs);
@@ -98,17 +185,13 @@ void check_ptrace_scope(const struct trial *trial, struct findings *findings)
 	double scope;
 
 	(void)trial;
-	if (!privileges__read_number(PTRACE_SCOPE_PATH, &scope)) {
-		findings__add_ok(findings, "none, without Yama");
+	if (checks__add_obstacle(findings, privileges__ptrace_scope()))
 		return;
-	}
-	if (scope < PTRACE_SCOPE_NOBODY) {
+	if (privileges__read_number(PTRACE_SCOPE_PATH, &scope))
 		findings__add_ok(findings, "%g; CAP_SYS_PTRACE passes it", scope);
-		return;
-	}
-	findings__add(findings, VERDICT_MISSING, "nobody may read another process's memory", "%g",
-		      scope);
-	findings__mend(findings, "set kernel.yama.ptrace_scope=2 in /etc/sysctl.d and boot again");
+	else
+		findings__add_ok(findings,
+				 access(KERNEL_SYSCTL, F_OK) ? "not told" : "none, without Yama");
 }
 
 static bool is_refused(int error)
@@ -121,9 +204,7 @@ void check_perf_event_paranoid(const struct trial *trial, struct findings *findi
 	double paranoid;
 
 	if (!privileges__read_number(KERNEL_SYSCTL "perf_event_paranoid", &paranoid)) {
-		findings__add(findings, VERDICT_MISSING, NOT_STARTED,
-			      "not there: this kernel has no perf events");
-		findings__mend(findings, "boot one with CONFIG_PERF_EVENTS=y");
+		findings__add_ok(findings, "not told; see perf events");
 		return;
 	}
 	if (paranoid <= PARANOID_MAX || !is_refused(trial->opening)) {
@@ -143,5 +224,5 @@ void check_unprivileged_bpf(const struct trial *trial, struct findings *findings
 	if (privileges__read_number(KERNEL_SYSCTL "unprivileged_bpf_disabled", &disabled))
 		findings__add_ok(findings, "%g; CAP_BPF passes it", disabled);
 	else
-		findings__add_ok(findings, "not there");
+		findings__add_ok(findings, "not told");
 }

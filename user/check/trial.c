@@ -4,11 +4,22 @@
  * yet: its pointer to the newest one is there to be read, and is NULL.  A sample
  * that says so went all the way: event, program, the target's memory, counter,
  * ring buffer, and back.
+ *
+ * It ends when its parent closes a pipe, which the kernel does for one that crashes, be
+ * it before the child has begun: that takes no signal, which a security module or a
+ * container's seccomp profile may refuse, here or there.
+ *
+ * All that takes memory is tried by a process of its own, which the kernel ends first where a
+ * control group has too little: who asks is to be told, not killed.  Where there may be no more
+ * processes, it is tried without.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
-#include <string.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,6 +34,7 @@
 #include "sampling/sampler.h"
 #include "sampling/targets.h"
 #include "system/open_files.h"
+#include "target/deputy.h"
 #include "target/target_memory.h"
 
 /* What a sample takes is some ten milliseconds of CPU time; a busy machine may give it late. */
@@ -30,25 +42,46 @@
 #define LOOKS	     1000
 #define LOOK_NS	     10000000
 
+/* How often it goes round before it looks whether it is to end: some milliseconds. */
+#define ROUNDS 1000000
+
 /* What the child has in the place of a Python's interpreters; at the same address, as it is forked.
  */
 static volatile uint64_t newest_interpreter;
 
-static void spin(void)
+/* Until nobody has the other end of the pipe END; or it cannot be told. */
+static void spin(int end)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		newest_interpreter = 0;
+	struct pollfd closed = { .fd = end };
+
+	do {
+		for (int i = 0; i < ROUNDS; i++)
+			newest_interpreter = 0;
+	} while (!poll(&closed, 1, 0));
+	/* Without what its parent has registered for its own end. */
+	_exit(0);
 }
 
-/* The child's process ID, or -errno. */
-static pid_t start_child(void)
+/* The child's process ID, or -errno.  It ends when *END is closed. */
+static pid_t start_child(int *end)
 {
-	pid_t child = fork();
+	int ends[2], error;
+	pid_t child;
 
-	if (child == 0)
-		spin();
-	return child < 0 ? -errno : child;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	error = -errno;
+	if (child == 0) {
+		close(ends[1]);
+		spin(ends[0]);
+	}
+	close(ends[0]);
+	*end = ends[1];
+	if (child > 0)
+		return child;
+	close(*end);
+	return error;
 }
 
 static void note(void *context, const struct process_record *record)
@@ -169,32 +202,159 @@ static void sample_child(struct trial *trial, pid_t child)
 	sampler__free(sampler);
 }
 
-static void look_at_child(struct trial *trial, pid_t child)
+struct look {
+	struct trial *trial;
+	pid_t child;
+};
+
+static void look_at_child(void *context)
 {
+	struct look *look = context;
+	struct trial *trial = look->trial;
 	struct runtime runtime;
 	uint64_t word;
 
-	trial->finding = runtime__find(child, &runtime);
+	trial->finding = runtime__find(look->child, &runtime);
 	/* That it is no Python is what is to be found. */
 	if (trial->finding == -ENOEXEC)
 		trial->finding = 0;
-	trial->reading =
-		target_memory__read(child, (uintptr_t)&newest_interpreter, &word, sizeof(word));
+	trial->reading = target_memory__read(look->child, (uintptr_t)&newest_interpreter, &word,
+					     sizeof(word));
 }
 
-void trial__run(struct trial *trial)
+/* It waits until nobody has the other end of the pipe END. */
+static void idle(int end)
 {
-	pid_t child;
+	struct pollfd closed = { .fd = end };
 
-	memset(trial, 0, sizeof(*trial));
-	child = start_child();
-	if (child < 0) {
-		trial->child = child;
-		return;
+	while (poll(&closed, 1, -1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
+static void await_ends(unsigned int count)
+{
+	while (count)
+		if (waitpid(-1, NULL, 0) >= 0 || errno != EINTR)
+			count--;
+}
+
+/* Whether COUNT processes can be there at once: 0 or -errno. */
+static int start_company(unsigned int count)
+{
+	unsigned int started = 0;
+	int ends[2], error = 0;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	while (started < count && !error) {
+		pid_t child = fork();
+
+		error = child < 0 ? -errno : 0;
+		if (child == 0) {
+			close(ends[1]);
+			idle(ends[0]);
+		}
+		started += child > 0;
 	}
-	trial->files = open_files__allow(1);
-	look_at_child(trial, child);
-	sample_child(trial, child);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
+	await_ends(started);
+	return error;
+}
+
+static void try_all(struct trial *trial)
+{
+	struct look look = { .trial = trial };
+	int end = -1;
+
+	look.child = start_child(&end);
+	trial->child = look.child < 0 ? look.child : 0;
+	if (trial->child)
+		return;
+	/* Where one more is all that is allowed, it is there when the child is no more. */
+	if (!deputy__begin())
+		look_at_child(&look);
+	else
+		deputy__do_alone(look_at_child, &look);
+	sample_child(trial, look.child);
+	close(end);
+	await_ends(1);
+}
+
+/* Has the kernel end this process before others of its control group; anybody may ask for that. */
+static void come_first(void)
+{
+	FILE *file = fopen("/proc/self/oom_score_adj", "we");
+
+	if (!file)
+		return;
+	fputs("1000", file);
+	fclose(file);
+}
+
+/* Tries all in a process that ends with PARENT, the one that asks. */
+static void try_for(pid_t parent, struct trial *trial)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	come_first();
+	try_all(trial);
+	/* Without what its parent has registered for its own end. */
+	_exit(trial->child ? 1 : 0);
+}
+
+/* Whether that could be tried apart, in SHARED memory; else it is to be tried here. */
+static bool try_apart(struct trial *shared)
+{
+	pid_t parent = getpid(), child = fork();
+	int status = 0;
+
+	if (child < 0)
+		return false;
+	if (child == 0)
+		try_for(parent, shared);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	shared->killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	return shared->killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void try_guarded(struct trial *trial)
+{
+	struct trial *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool told = false;
+
+	if (shared != MAP_FAILED) {
+		/* What it does not come to, where it is killed. */
+		*shared = (struct trial){ .finding = -ENOMEM,
+					  .reading = -ENOMEM,
+					  .opening = -ENOMEM,
+					  .loading = -ENOMEM,
+					  .mappings = -ENOMEM };
+		told = try_apart(shared);
+		if (told)
+			*trial = *shared;
+		munmap(shared, sizeof(*shared));
+	}
+	if (!told)
+		try_all(trial);
+}
+
+void trial__run(struct trial *trial, unsigned int company)
+{
+	enum exit_status files = open_files__allow(1);
+
+	*trial = (struct trial){ 0 };
+	try_guarded(trial);
+	trial->files = files;
+	trial->company_count = company;
+	if (trial->child)
+		return;
+	trial->thread = deputy__begin();
+	if (!trial->thread)
+		trial->company = start_company(company);
 }

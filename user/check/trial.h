@@ -16,16 +16,21 @@ struct trial {
 	int child;		/* a process could be started ... */
 	int finding;		/* ... its files can be looked for a Python ... */
 	int reading;		/* ... and its memory can be read */
+	int thread;		/* what reads others could be started, once that had ended ... */
+	int company;		/* ... and what runs beside it */
 	int opening;		/* the perf events */
 	int loading;		/* the BPF program */
 	int following;		/* ... to which the kernel tells what becomes of processes */
 	int starting;		/* the events with the program */
 	int mappings;		/* a program that is told what processes map */
 	bool compiled;		/* the program, by the kernel */
+	bool killed;		/* what tried that, as the kernel does where memory is short */
 	uint64_t samples;
 	enum outcome outcome; /* of the last sample; that of a Python that has not begun is good */
+	unsigned int company_count;
 };
 
-void trial__run(struct trial *trial);
+/* With COMPANY processes beside the thread that reads others. */
+void trial__run(struct trial *trial, unsigned int company);
 
 #endif

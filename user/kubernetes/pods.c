@@ -11,6 +11,7 @@
 #include "kubernetes/pods.h"
 #include "services/relabel.h"
 #include "system/keeper.h"
+#include "system/mends.h"
 
 /* Of all records; memory is taken as far as they need it. */
 #define BOARD_BYTES (16U << 20)
@@ -38,10 +39,11 @@ static bool ask(void *context, int socket)
 	return pod_watch__run(socket, asker->server, asker->node, asker->board);
 }
 
-static void count_end(void *context, bool again)
+static void count_end(void *context, int error, bool again)
 {
 	const struct asker *asker = context;
 
+	(void)error;
 	pod_board__end_writer(asker->board, again);
 }
 
@@ -72,6 +74,7 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 {
 	struct pods *pods;
 	char *wrong;
+	int error;
 
 	*result = NULL;
 	if (!server->url)
@@ -85,7 +88,9 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 		*result = pods;
 		return NULL;
 	}
-	wrong = xasprintf("the process that asks for pods cannot be started: %s", strerror(errno));
+	error = -errno;
+	wrong = xasprintf("the process that asks for pods cannot be started (%s): %s",
+			  strerror(-error), mends__start(error));
 	pods__free(pods);
 	return wrong;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where the interpreter gives code objects no version, their names and line tables are part
- * of what identifies them.  These are read in three steps, each for all: the code objects,
- * the heads of their names and line tables, and the ends of those that have no hash.
+ * The names and line tables of code objects are part of what identifies them.  These are read in
+ * three steps, each for all: the code objects, the heads of their names and line tables, and the
+ * ends of those that have no hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +113,8 @@ static void read_heads(const struct reading *reading)
 			struct object *object = &reading->subjects[i].objects[j];
 
 			object->readable = (part++)->readable;
+			if (codes_have_versions(layout))
+				text_forget_hash(object->head);
 			object->by_hash = j != FILENAME && text_is_hashed(object->head);
 		}
 }
@@ -217,8 +219,7 @@ static void read_some(const struct target_process *target, const uint64_t *addre
 	};
 
 	read_codes(&reading, addresses, identities);
-	if (reading.layout->code_version == OFFSET_ABSENT)
-		add_objects(&reading, identities);
+	add_objects(&reading, identities);
 	free(deputy__take_back(reading.parts));
 	free(deputy__take_back(reading.subjects));
 }

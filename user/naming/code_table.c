@@ -16,11 +16,15 @@
 #include "base/xalloc.h"
 #include "naming/code_identity.h"
 #include "naming/code_table.h"
+#include "naming/reused_addresses.h"
 #include "target/deputy.h"
 
 /* What all names and line tables of a process may take; a target may make one code object after
  * another. */
 #define HELD_BYTES_MAX (256 * 1024 * 1024)
+
+/* The same of all processes: a program that forks ever anew would have as much for each child. */
+#define HELD_BY_ALL_MAX (4LL * HELD_BYTES_MAX)
 
 /* To read them may take so much CPU time, and from then on one part of so many of the time that
  * passes: the others wait for the next check, for each sample may bring a thousand new ones. */
@@ -35,6 +39,9 @@
  * that it runs on may show what was replaced there long ago. */
 #define FORMER_MAX (4 * COPIED_CODES)
 
+/* So many that stacks began with are asked about between checks. */
+#define ROOTS 8
+
 struct code_table {
 	const struct target_process *target;
 	code_table__added added;
@@ -42,14 +49,20 @@ struct code_table {
 	void *context;
 	struct known_code *codes;  /* by address */
 	struct known_code *former; /* by address and identity, the one replaced last at the end */
+	struct reused_addresses reused;
 	struct known_code surplus;
 	uint64_t objects, unnamed; /* so far */
 	size_t unnamed_now;	   /* of those in CODES */
 	size_t named;		   /* by copies, since the last check */
-	uint64_t checked;	   /* of OBJECTS, at the last check */
-	size_t held;		   /* bytes, of all */
+	uint64_t roots[ROOTS];	   /* addresses of those that stacks began with of late */
+	size_t last_root;
+	uint64_t checked; /* of OBJECTS, at the last check */
+	size_t held;	  /* bytes, of all */
 	int64_t start_ns, reading_ns;
 };
+
+/* Bytes, of all tables that there are. */
+static int64_t held_by_all;
 
 struct code_table *code_table__new(const struct target_process *target, code_table__added added,
 				   code_table__replaced replaced, void *context)
@@ -80,9 +93,22 @@ static size_t bytes_of(const struct code *code)
 	       code->line_table_length;
 }
 
+/* TABLE has CODE from now on. */
+static void hold(struct code_table *table, const struct code *code)
+{
+	table->held += bytes_of(code);
+	held_by_all += bytes_of(code);
+}
+
+static bool may_hold_more(const struct code_table *table)
+{
+	return table->held < HELD_BYTES_MAX && held_by_all < HELD_BY_ALL_MAX;
+}
+
 static void free_code(struct code_table *table, struct known_code *code)
 {
 	table->held -= bytes_of(&code->code);
+	held_by_all -= bytes_of(&code->code);
 	code__free(&code->code);
 }
 
@@ -108,6 +134,7 @@ void code_table__free(struct code_table *table)
 		return;
 	forget_all(table, &table->codes);
 	forget_all(table, &table->former);
+	reused_addresses__forget_all(&table->reused);
 	free(table);
 }
 
@@ -128,10 +155,29 @@ static bool is_unnamed(const struct known_code *code)
 	return !code->code.name && !code->code.hidden;
 }
 
-/* CODE has given way to another one.  What has no name is better read again. */
-static void retire(struct code_table *table, struct known_code *code)
+static bool lives(const struct code_table *table, const struct known_code *code)
 {
-	table->replaced(table->context, code);
+	const struct runtime *runtime = &table->target->runtime;
+
+	return code__is_alive(table->target->process.pid, &runtime->offsets, runtime->code_type,
+			      code->address);
+}
+
+/* Whether what has IDENTITY is at CODE's address by now, and by its own words is CODE.  What was
+ * freed may say still what it was, when its names are others' by now; and of what was replaced amid
+ * the reading of IDENTITY, the words may be the old one's alone: that does not happen twice. */
+static bool is_alike(const struct code_table *table, const struct known_code *code,
+		     uint64_t identity)
+{
+	return code_identity_words(code->identity) == code_identity_words(identity) &&
+	       code_identity__read(table->target, code->address) == identity && lives(table, code);
+}
+
+/* CODE has given way to one with IDENTITY.  What has no name is better read again. */
+static void retire(struct code_table *table, struct known_code *code, uint64_t identity)
+{
+	table->replaced(table->context, code, is_alike(table, code, identity));
+	reused_addresses__add(&table->reused, code->address);
 	table->unnamed_now -= is_unnamed(code);
 	if (!code->code.name || find_former(table, code->address, code->identity)) {
 		forget(table, &table->codes, code);
@@ -172,7 +218,7 @@ static bool is_consistent(const struct code_table *table, const struct known_cod
 	struct code again;
 	bool same;
 
-	if (runtime->layout.code_version != OFFSET_ABSENT)
+	if (codes_have_versions(&runtime->layout))
 		return true;
 	if (code__read(table->target->process.pid, &runtime->offsets, runtime->code_type,
 		       code->address, &again))
@@ -183,12 +229,6 @@ static bool is_consistent(const struct code_table *table, const struct known_cod
 	       memcmp(again.line_table, first->line_table, first->line_table_length) == 0;
 	code__free(&again);
 	return same;
-}
-
-static bool lives(const struct code_table *table, const struct known_code *code)
-{
-	return code__is_alive(table->target->process.pid, &table->target->runtime.offsets,
-			      code->address);
 }
 
 bool code_table__is_in_place(const struct code_table *table, const struct known_code *code)
@@ -209,7 +249,7 @@ static void read_code(struct code_table *table, struct known_code *code)
 			       code->address, &code->code);
 	bool doubtful = !error && !code->code.hidden && !is_consistent(table, code);
 
-	table->held += bytes_of(&code->code);
+	hold(table, &code->code);
 	now = code_identity__read(table->target, code->address);
 	is_whole = code_identity_is_whole(now);
 	code->gone = is_another(code, now) ||
@@ -224,8 +264,7 @@ static bool may_read(const struct code_table *table)
 {
 	int64_t passed_ns = now_ns() - table->start_ns;
 
-	return table->held < HELD_BYTES_MAX &&
-	       table->reading_ns < READING_NS + passed_ns / READING_PART;
+	return may_hold_more(table) && table->reading_ns < READING_NS + passed_ns / READING_PART;
 }
 
 /* The same within the limits. */
@@ -271,7 +310,7 @@ static struct known_code *find(struct code_table *table, uint64_t address, uint6
 	if (code && !is_another(code, identity))
 		return code;
 	if (code)
-		retire(table, code);
+		retire(table, code, identity);
 	return revive(table, address, identity);
 }
 
@@ -309,7 +348,7 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 	struct known_code *known = find(table, address, identity);
 
 	if ((known && (known->code.name || known->code.hidden)) || (!known && is_full(table)) ||
-	    table->held >= HELD_BYTES_MAX) {
+	    !may_hold_more(table)) {
 		code__free(code);
 		return;
 	}
@@ -323,7 +362,7 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 	}
 	known->code = *code;
 	known->gone = false;
-	table->held += bytes_of(code);
+	hold(table, code);
 	table->added(table->context, known);
 	if (!known->hh.tbl)
 		insert(table, known);
@@ -342,7 +381,7 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 		  bool readable)
 {
 	if (is_another(code, identity) || (readable && is_unmapped(code, identity))) {
-		retire(table, code);
+		retire(table, code, identity);
 		return false;
 	}
 	if (!code_identity_is_whole(identity) || code->code.name || code->code.hidden)
@@ -351,6 +390,34 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 	name_code(table, code);
 	count_unnamed(table, is_unnamed(code) - 1);
 	return code->code.name;
+}
+
+void code_table__note_root(struct code_table *table, uint64_t address)
+{
+	for (size_t i = 0; i < ROOTS; i++)
+		if (table->roots[i] == address)
+			return;
+	table->last_root = (table->last_root + 1) % ROOTS;
+	table->roots[table->last_root] = address;
+}
+
+bool code_table__has_other_roots(const struct code_table *table)
+{
+	uint64_t addresses[ROOTS], identities[ROOTS];
+	const struct known_code *codes[ROOTS];
+	size_t count = 0;
+
+	for (size_t i = 0; i < ROOTS; i++) {
+		HASH_FIND(hh, table->codes, &table->roots[i], sizeof(table->roots[i]),
+			  codes[count]);
+		if (codes[count])
+			addresses[count++] = table->roots[i];
+	}
+	code_identity__read_each(table->target, addresses, identities, count);
+	for (size_t i = 0; i < count; i++)
+		if (!identities[i] || is_another(codes[i], identities[i]))
+			return true;
+	return false;
 }
 
 bool code_table__is_checked(const struct code_table *table)
@@ -383,7 +450,18 @@ size_t code_table__check(struct code_table *table)
 		named += check(table, code, identities[i++], readable);
 	free(deputy__take_back(identities));
 	free(deputy__take_back(addresses));
+	reused_addresses__check(&table->reused);
 	return named;
+}
+
+void code_table__visit_reused(const struct code_table *table, code_table__visit visit,
+			      void *context)
+{
+	const struct known_code *code;
+
+	for (code = table->codes; code; code = code->hh.next)
+		if (reused_addresses__has(&table->reused, code->address))
+			visit(context, code);
 }
 
 void code_table__account(const struct code_table *table, struct ledger *ledger)

@@ -41,8 +41,9 @@ struct code_table;
 /* The user's word for a code object that was just read, or read again; sets CODE->function. */
 typedef void (*code_table__added)(void *context, struct known_code *code);
 
-/* The same for one that another has replaced; it may come back, and is not added anew then. */
-typedef void (*code_table__replaced)(void *context, const struct known_code *code);
+/* The same for one that another has replaced, which is ALIKE: it lives, and by its own words is the
+ * same; or that was freed.  It may come back, and is not added anew then. */
+typedef void (*code_table__replaced)(void *context, const struct known_code *code, bool alike);
 
 /* An empty table for TARGET, which must outlive it.  Free with code_table__free, NULL too. */
 struct code_table *code_table__new(const struct target_process *target, code_table__added added,
@@ -61,12 +62,25 @@ bool code_table__is_in_place(const struct code_table *table, const struct known_
 void code_table__learn(struct code_table *table, uint64_t address, uint64_t identity,
 		       struct code *code);
 
+/* Whether one that a stack began with of late is another by now, or cannot be read: some are asked
+ * about, where all would take too long. */
+bool code_table__has_other_roots(const struct code_table *table);
+
+/* A stack began with the code object at ADDRESS. */
+void code_table__note_root(struct code_table *table, uint64_t address);
+
 /* Whether nothing is new since the last check, and nothing waits for one. */
 bool code_table__is_checked(const struct code_table *table);
 
 /* Reads all identities again and forgets what is another one by now; returns how many code objects
  * have got a name that had none before. */
 size_t code_table__check(struct code_table *table);
+
+/* Calls VISIT for each that lies where another one gave way within the last REUSED_CHECKS checks.
+ */
+typedef void (*code_table__visit)(void *context, const struct known_code *code);
+void code_table__visit_reused(const struct code_table *table, code_table__visit visit,
+			      void *context);
 
 /* Adds to CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
 void code_table__account(const struct code_table *table, struct ledger *ledger);

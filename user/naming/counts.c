@@ -6,18 +6,19 @@
 #include "naming/tally.h"
 
 /* What stands for no stack of the profile. */
-#define NO_NAME	       UINT64_MAX /* of no known process: never happens, and never a guess */
-#define UNWANTED       (UINT64_MAX - 1)
-#define UNKNOWN	       (UINT64_MAX - 2)
-#define IS_STACK(name) ((name) < UNKNOWN)
+#define NO_NAME		 UINT64_MAX /* of no known process: never happens, and never a guess */
+#define UNWANTED	 (UINT64_MAX - 1)
+#define UNKNOWN		 ((uint64_t)UINT32_MAX << 32) /* and the process's number in left_out.h */
+#define IS_STACK(name)	 ((name) < UNKNOWN)
+#define IS_UNKNOWN(name) (!IS_STACK(name) && (name) < UNWANTED)
 
 struct counts {
 	struct profile *profile;
 	struct symbolizer *symbolizer;
 	struct tally *tally;
 	struct left_out *left_out;
-	uint64_t taken_back[OUTCOME_COUNT]; /* of what is left out ... */
-	uint64_t unknown;		    /* ... of these, of what is for want of knowledge */
+	uint64_t taken_back[OUTCOME_COUNT]; /* of what is left out */
+	uint64_t waited[OUTCOME_COUNT];	    /* that the kernel has counted apart */
 	uint64_t unnamed;
 };
 
@@ -54,9 +55,10 @@ static uint64_t name_of(uint32_t thread, uint32_t stack)
 	return (uint64_t)thread << 32 | stack;
 }
 
-void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why)
+void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why,
+		       const char *command)
 {
-	left_out__add(counts->left_out, serial, why);
+	left_out__add(counts->left_out, serial, why, command);
 }
 
 void counts__take_in(struct counts *counts, uint64_t serial)
@@ -64,15 +66,21 @@ void counts__take_in(struct counts *counts, uint64_t serial)
 	left_out__take_in(counts->left_out, serial);
 }
 
+void counts__add_unknown(struct counts *counts, uint64_t serial, uint64_t samples)
+{
+	left_out__count(counts->left_out, left_out__number(counts->left_out, serial), samples);
+}
+
 static uint64_t define_stack(void *context, const struct definition *definition)
 {
-	static const uint64_t left[] = { [LEFT_UNWANTED] = UNWANTED, [LEFT_UNKNOWN] = UNKNOWN };
 	struct counts *counts = context;
 	enum leaving why = left_out__find(counts->left_out, definition->serial);
 	uint32_t thread, stack;
 
-	if (why)
-		return left[why];
+	if (why == LEFT_UNWANTED)
+		return UNWANTED;
+	if (why == LEFT_UNKNOWN)
+		return UNKNOWN | left_out__number(counts->left_out, definition->serial);
 	if (!symbolizer__define(counts->symbolizer, definition, &thread, &stack))
 		return NO_NAME;
 	return name_of(thread, stack);
@@ -87,8 +95,8 @@ static void count_stack(void *context, uint64_t name, uint64_t samples, enum out
 		counts->unnamed += samples;
 	else if (!IS_STACK(name))
 		counts->taken_back[outcome] += samples;
-	if (name == UNKNOWN)
-		counts->unknown += samples;
+	if (IS_UNKNOWN(name))
+		left_out__count(counts->left_out, name, samples);
 	if (!IS_STACK(name))
 		return;
 	symbolizer__see(counts->symbolizer, name >> 32, name, samples);
@@ -96,15 +104,16 @@ static void count_stack(void *context, uint64_t name, uint64_t samples, enum out
 }
 
 void counts__add_waited(struct counts *counts, const struct target_process *target,
-			uint64_t samples)
+			enum outcome outcome, uint64_t samples)
 {
 	uint32_t thread, stack;
 
 	if (!samples)
 		return;
 	thread = symbolizer__first_thread(counts->symbolizer, target);
-	stack = symbolizer__reason(counts->symbolizer, OUTCOME_NOT_KNOWN_YET);
-	counts->profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET] += samples;
+	stack = symbolizer__reason(counts->symbolizer, outcome);
+	counts->waited[outcome] += samples;
+	counts->profile->ledger.outcomes[outcome] += samples;
 	profile__add(counts->profile, thread, stack, samples);
 }
 
@@ -123,7 +132,8 @@ static void identify_codes(void *context, const struct target_process *target,
 {
 	struct sampler *sampler = context;
 
-	target_map__identify_codes(sampler__targets(sampler), target->key, identify);
+	target_map__identify_codes(sampler__targets(sampler), target->key, identify,
+				   target->versions_repeat);
 }
 
 static bool is_in_doubt(const struct counts *counts, const struct tally_entry *entry)
@@ -179,6 +189,7 @@ void counts__settle_all(struct counts *counts, struct sampler *sampler)
 {
 	counts__settle(counts, sampler);
 	counts__settle(counts, sampler);
+	left_out__end(counts->left_out);
 }
 
 static uint64_t keep_name(void *numbers, uint64_t name)
@@ -219,7 +230,7 @@ void counts__compact(struct counts *counts, struct sampler *sampler)
 void counts__account(const struct counts *counts, struct ledger *ledger)
 {
 	ledger->lost += counts->unnamed;
-	ledger->unknown.samples += counts->unknown;
+	left_out__account(counts->left_out, &ledger->unknown);
 	for (int i = 0; i < OUTCOME_COUNT; i++)
 		ledger->events -= counts->taken_back[i];
 }
@@ -231,17 +242,14 @@ bool counts__agree(const struct counts *counts, const struct sampler *sampler)
 
 	for (int i = 0; i < OUTCOME_COUNT; i++) {
 		uint64_t counted = sampler__outcomes(sampler, i) - counts->taken_back[i];
+		uint64_t named = ledger->outcomes[i] - counts->waited[i];
 
-		/* What came before its process was known is counted apart. */
-		if (i == OUTCOME_NOT_KNOWN_YET)
-			continue;
 		/* Only what has no name, or not for certain, comes to another outcome than in the
 		 * kernel. */
-		if (i != OUTCOME_CODE_REPLACED && i != OUTCOME_NAME_UNKNOWN &&
-		    counted < ledger->outcomes[i])
+		if (i != OUTCOME_CODE_REPLACED && i != OUTCOME_NAME_UNKNOWN && counted < named)
 			return false;
 		in_kernel += counted;
-		in_profile += ledger->outcomes[i];
+		in_profile += named;
 	}
 	return in_kernel - in_profile == ledger->lost;
 }

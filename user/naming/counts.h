@@ -25,14 +25,20 @@ struct counts;
 struct counts *counts__new(struct profile *profile, struct symbolizer *symbolizer);
 void counts__free(struct counts *counts);
 
-/* Counts samples of TARGET that came before it was known what that is. */
+/* Counts samples of TARGET that came before it was known what that is, and are OUTCOME. */
 void counts__add_waited(struct counts *counts, const struct target_process *target,
-			uint64_t samples);
+			enum outcome outcome, uint64_t samples);
 
 /* What was sampled of the process SERIAL, and still comes, is not to be in the profile, because of
- * WHY; and what comes from now on is, once all stacks are defined anew (sampler__begin_epoch). */
-void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why);
+ * WHY; and what comes from now on is, once all stacks are defined anew (sampler__begin_epoch).  It
+ * was started as COMMAND; NULL: that is not known. */
+void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why,
+		       const char *command);
 void counts__take_in(struct counts *counts, uint64_t serial);
+
+/* The same of samples of process SERIAL, which is left out, that came before it was known what that
+ * is; unless it is found to be unwanted. */
+void counts__add_unknown(struct counts *counts, uint64_t serial, uint64_t samples);
 
 /* Where the sampler is to define and count. */
 struct sampler_sink counts__sink(struct counts *counts);

@@ -20,6 +20,7 @@
 #define NOT_KEPT_TEXT	"[code object of a process with too many names]"
 #define SURPLUS_TEXT	"[code object of a process with too many of them]"
 #define CALLERS_TEXT	"[callers, of a process with too many stacks]"
+#define OF_ALL_TEXT	"[callers, of processes with too many stacks in all]"
 
 /* What one process may add to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)
@@ -27,6 +28,10 @@
 /* The same in stacks: one takes some 256 bytes beside its frames, with its sample. */
 #define STACK_BYTES_MAX	   (256 * 1024 * 1024)
 #define STACK_BYTES(depth) (256 + (depth) * sizeof(uint32_t))
+
+/* A program that forks ever anew would have as much for each child; four that are as large as one
+ * may be have room beside each other. */
+#define ALL_STACK_BYTES_MAX (4LL * STACK_BYTES_MAX)
 
 /* So many places of a process's code are remembered; to find one again takes but longer. */
 #define PLACES_MAX (256 * 1024)
@@ -115,9 +120,40 @@ static void doubt_code(void *context, const struct known_code *code)
 {
 	struct known_process *process = context;
 
-	process->replaced = true;
 	if (!code_identification__was_whole(&process->identification) && !code->code.hidden)
 		doubts__add(process->shared->doubts, process->process, code->function);
+}
+
+static bool has_versions(const struct known_process *process)
+{
+	return codes_have_versions(&process->target->runtime.layout) &&
+	       !process->target->versions_repeat;
+}
+
+void known_process__see_several(struct known_process *process)
+{
+	process->target->versions_repeat |= has_versions(process);
+}
+
+/* Unlike several interpreters, the kernel side has not seen that. */
+static void repeat_versions(struct known_process *process)
+{
+	if (!has_versions(process))
+		return;
+	process->target->versions_repeat = true;
+	/* That is what it was worth till now. */
+	process->identification.now = process->identification.least = IDENTIFIED_BY_WORDS;
+	process->replaced = true;
+}
+
+static void note_replaced(void *context, const struct known_code *code, bool alike)
+{
+	struct known_process *process = context;
+
+	if (alike)
+		repeat_versions(process);
+	process->replaced = true;
+	doubt_code(process, code);
 }
 
 /* Whether code objects were freed since the last time that this was asked; false where that is not
@@ -167,12 +203,13 @@ void known_process__begin(struct known_process *process, struct known_process *p
 	process->begun = true;
 	if (!process->thread_names)
 		look_around(process, parent);
-	process->codes = code_table__new(process->target, name_code, doubt_code, process);
+	process->codes = code_table__new(process->target, name_code, note_replaced, process);
 	process->process = profile__process(profile, process->serial, process->pid);
 	code_identification__begin(&process->identification);
-	/* What was forked has its parent's till then. */
-	if (process->target->parent)
-		target__identify(process->target, IDENTIFY_FORKED);
+	/* What was forked has its parent's till then; and keeps it where that is all that is sure:
+	 * its number may be another's by now, or it runs something else. */
+	if (process->target->parent && !process->ended)
+		target__identify(process->target, process->shared->map, IDENTIFY_FORKED);
 	target__describe(process->target, profile, process->process);
 	has_freed_codes(process); /* from now on */
 }
@@ -253,22 +290,32 @@ bool known_process__locate(struct known_process *process, const struct frame *fr
 	return true;
 }
 
+/* Why PROCESS may have no more stacks; NULL where it may. */
+static const char *why_cut(const struct known_process *process)
+{
+	if (process->stack_bytes >= STACK_BYTES_MAX)
+		return CALLERS_TEXT;
+	return process->shared->stack_bytes >= ALL_STACK_BYTES_MAX ? OF_ALL_TEXT : NULL;
+}
+
 uint32_t known_process__stack(struct known_process *process, const uint32_t *locations,
 			      uint32_t depth)
 {
 	struct profile *profile = process->shared->profile;
 	size_t before = profile->stack_count;
+	const char *why = depth > 2 ? why_cut(process) : NULL;
 	uint32_t cut[2], stack;
 
-	if (depth > 2 && process->stack_bytes >= STACK_BYTES_MAX &&
-	    !profile__has_stack(profile, locations, depth)) {
+	if (why && !profile__has_stack(profile, locations, depth)) {
 		cut[0] = locations[0];
-		cut[1] = profile__location(profile, add_unnamed(profile, CALLERS_TEXT), LINE_NONE);
+		cut[1] = profile__location(profile, add_unnamed(profile, why), LINE_NONE);
 		return profile__stack(profile, cut, 2);
 	}
 	stack = profile__stack(profile, locations, depth);
-	if (profile->stack_count > before)
+	if (profile->stack_count > before) {
 		process->stack_bytes += STACK_BYTES(depth);
+		process->shared->stack_bytes += STACK_BYTES(depth);
+	}
 	return stack;
 }
 
@@ -278,21 +325,30 @@ bool known_process__check(struct known_process *process, symbolizer__identify id
 	struct identified_process identified = {
 		.rate_hz =
 			ldexp(process->shared->profile->rate_hz, -(int)process->target->halvings),
-		.has_version = process->target->runtime.layout.code_version != OFFSET_ABSENT,
+		.has_version = has_versions(process),
 	};
-	bool changed;
+	bool changed, replaced, is_new;
 
 	/* What would be found that way is told by the samples; and is no news at the next check. */
 	if (code_identification__is_settled(&process->identification, &identified) &&
-	    code_table__is_checked(process->codes)) {
+	    code_table__is_checked(process->codes) &&
+	    !(identified.has_version && code_table__has_other_roots(process->codes))) {
 		has_freed_codes(process);
 		return false;
 	}
 	changed = code_table__check(process->codes);
-	identified.replaced = process->replaced | has_freed_codes(process);
+	if (process->identification.now != IDENTIFIED_WHOLLY)
+		code_table__visit_reused(process->codes, doubt_code, process);
+	replaced = process->replaced;
+	identified.replaced = replaced | has_freed_codes(process);
+	identified.has_version = has_versions(process);
 	process->replaced = false;
-	if (!code_identification__choose(&process->identification, &identified))
-		return changed;
+	is_new = code_identification__choose(&process->identification, &identified) ||
+		 process->told_repeats != process->target->versions_repeat;
+	process->told_repeats = process->target->versions_repeat;
+	/* Unless they are told apart, what came there is counted with the stacks of what was. */
+	if (!is_new)
+		return changed || (replaced && process->identification.now != IDENTIFIED_WHOLLY);
 	identify(context, process->target, process->identification.now);
 	return true;
 }

@@ -24,10 +24,12 @@
 /* What the processes of a symbolizer have in common. */
 struct naming_context {
 	struct profile *profile;
+	const struct target_map *map;
 	enum line_detail lines;
 	struct qualified_names *qualified_names;
 	struct root_folder *roots;
 	struct doubts *doubts;
+	uint64_t stack_bytes; /* of all of them, those that have ended, too */
 };
 
 struct known_process {
@@ -40,6 +42,7 @@ struct known_process {
 	uint32_t process;
 	size_t threads;		  /* in the profile */
 	bool sampled;		  /* since the last check */
+	bool has_news;		  /* the same, since its identity was read last */
 	bool begun;		  /* something of it was sampled: only then is it looked at */
 	struct root_folder *root; /* NULL after its end */
 	uint64_t generation;	  /* of its threads' copies of instructions */
@@ -50,9 +53,12 @@ struct known_process {
 	size_t places;	    /* that were found, and are remembered */
 	size_t stack_bytes; /* of its stacks, that the profile did not have yet */
 	bool replaced;	    /* since the last check, one was */
+	bool told_repeats;  /* the kernel side knows that its versions repeat */
 	struct code_identification identification;
 	UT_hash_handle hh;
 	bool is_nameless; /* in that list of the symbolizer's */
+	bool is_new;	  /* and in this one */
+	struct known_process *new_prev, *new_next;
 	struct known_process *prev, *next;
 };
 
@@ -72,12 +78,16 @@ void known_process__end(struct known_process *process, struct target_process *ta
 /* Notices whether threads began or ended, to be called before the frames of a stack are located. */
 void known_process__update(struct known_process *process);
 
+/* The kernel side has seen that it has, or had, several interpreters: a version is no code object's
+ * own any more.  From that sample on, it tells them apart without. */
+void known_process__see_several(struct known_process *process);
+
 /* The location of a Python FRAME in *LOCATION; false where Python hides such. */
 bool known_process__locate(struct known_process *process, const struct frame *frame,
 			   uint32_t *location);
 
-/* The profile's stack of DEPTH LOCATIONS, leaf first; where it has too many, its leaf alone, with a
- * root that says so. */
+/* The profile's stack of DEPTH LOCATIONS, leaf first; where it has too many, or all of
+ * them have, its leaf alone, with a root that says so. */
 uint32_t known_process__stack(struct known_process *process, const uint32_t *locations,
 			      uint32_t depth);
 

@@ -28,8 +28,11 @@
  * A search that its process's end cuts short names nothing: what it did not come to might have had
  * the same code under another name.  Nor has that code a say in its function's name then.
  *
- * What is not found keeps its bare name: a function within a function, and all of 2.7,
- * whose functions do not know in which class they were written.
+ * In 2.7 no function knows in which class it was written: its name is the path that leads to it, of
+ * which each part says so itself (function_owner.c).  Where two paths do, nothing is believed; nor
+ * of what was written within a function, whose path would have no "<locals>".
+ *
+ * What is not found keeps its bare name: a function within a function.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -299,7 +302,7 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 	struct searched_process *process = find_process(names, target);
 	struct wanted *wanted;
 
-	if (target->runtime.offsets.function_qualname == OFFSET_ABSENT || !code->code.name ||
+	if (target->runtime.offsets.function_code == OFFSET_ABSENT || !code->code.name ||
 	    *code->code.name == '<' || *code->code.filename == '<')
 		return;
 	if (process) {
@@ -363,7 +366,7 @@ static void take_name(const struct searched_process *process, struct object_read
 		      const struct function_object *function, struct wanted *wanted)
 {
 	char *name = deputy__lend(object__text(reader, function->name));
-	char *qualified = deputy__lend(object__text(reader, function->qualified_name));
+	char *qualified = deputy__lend(function_search__qualified_name(reader, function));
 
 	if (name && qualified && strcmp(name, wanted->name) == 0 && ends_with(qualified, name) &&
 	    !was_within(process, function->code, qualified) && !is_wrapper(reader, function) &&

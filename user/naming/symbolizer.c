@@ -8,7 +8,9 @@
  * whose code objects these were are doubted: what was counted in that time with
  * them is not named.  From then on the kernel tells that process's code objects
  * apart in each sample, until none was replaced for a while.  So it does from the
- * first sample of a process on: what a start runs once and throws away is named.
+ * first sample of a process on: what a start runs once and throws away is named.  Where
+ * that would take too much, all stacks are defined anew whenever one was replaced, and
+ * what is at its address stays in doubt for that while (reused_addresses.h).
  *
  * Two that take turns at an address, with the same places of the stack, may both times
  * be seen as the first one.  So where rate and depth allow it (code_identification.c) the
@@ -47,6 +49,7 @@ struct symbolizer {
 	size_t index_capacity;
 	struct known_process *nameless; /* whose threads' names are looked for */
 	int64_t again_ns;		/* when those of all are */
+	struct known_process *new_ones; /* that nobody has asked for yet */
 	struct ledger forgotten;	/* what the code objects of forgotten processes came to */
 };
 
@@ -68,6 +71,11 @@ void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_d
 	symbolizer->threads = detail;
 }
 
+void symbolizer__use_map(struct symbolizer *symbolizer, const struct target_map *map)
+{
+	symbolizer->shared.map = map;
+}
+
 /* Its threads' names are to be looked for. */
 static void want_names(struct symbolizer *symbolizer, struct known_process *process)
 {
@@ -85,6 +93,13 @@ static void stop_naming(struct symbolizer *symbolizer, struct known_process *pro
 	DL_DELETE(symbolizer->nameless, process);
 }
 
+static void be_old(struct symbolizer *symbolizer, struct known_process *process)
+{
+	if (process->is_new)
+		DL_DELETE2(symbolizer->new_ones, process, new_prev, new_next);
+	process->is_new = false;
+}
+
 /* What a process's code objects came to is kept. */
 static void forget_process(struct symbolizer *symbolizer, struct known_process *process)
 {
@@ -94,6 +109,7 @@ static void forget_process(struct symbolizer *symbolizer, struct known_process *
 			symbolizer->by_index[process->process] = NULL;
 	}
 	stop_naming(symbolizer, process);
+	be_old(symbolizer, process);
 	HASH_DEL(symbolizer->processes, process);
 	known_process__free(process);
 }
@@ -121,10 +137,20 @@ static struct known_process *find_process(const struct symbolizer *symbolizer, u
 	return process;
 }
 
+bool symbolizer__knows(const struct symbolizer *symbolizer, const struct target_process *target)
+{
+	const struct known_process *process = find_process(symbolizer, target->key.serial);
+
+	return process && process->target == target && !process->ended;
+}
+
 void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target)
 {
-	struct known_process *process = known_process__new(&symbolizer->shared, target);
+	struct known_process *process;
 
+	if (symbolizer__knows(symbolizer, target))
+		return;
+	process = known_process__new(&symbolizer->shared, target);
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
 }
 
@@ -141,6 +167,29 @@ static void begin_process(struct symbolizer *symbolizer, struct known_process *p
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
 	symbolizer->by_index[process->process] = process;
+	process->is_new = process->has_news = true;
+	DL_APPEND2(symbolizer->new_ones, process, new_prev, new_next);
+}
+
+bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial)
+{
+	struct known_process *process = symbolizer->new_ones;
+
+	if (!process)
+		return false;
+	*serial = process->serial;
+	be_old(symbolizer, process);
+	return true;
+}
+
+bool symbolizer__take_news(struct symbolizer *symbolizer, const struct target_process *target)
+{
+	struct known_process *process = find_process(symbolizer, target->key.serial);
+	bool had_news = process && process->has_news;
+
+	if (had_news)
+		process->has_news = false;
+	return had_news;
 }
 
 bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
@@ -176,8 +225,14 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *
 	struct profile *profile = symbolizer->shared.profile;
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
 	bool merged;
-	uint32_t thread = threads_apart__add(profile, process->process, definition->tid,
-					     symbolizer->threads, &process->threads, &merged);
+	/* The first one's TID is the process's number: no other one gets it. */
+	const struct profile_thread seen = {
+		.process = process->process,
+		.tid = definition->tid,
+		.start = definition->tid == definition->tgid ? 0 : definition->thread_start,
+	};
+	uint32_t thread =
+		threads_apart__add(profile, &seen, symbolizer->threads, &process->threads, &merged);
 
 	if (merged || thread_names__see(process->thread_names, definition, thread))
 		return thread;
@@ -211,6 +266,14 @@ void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *
 	code_table__learn(process->codes, record->address, record->identity, &code);
 }
 
+static void note_root(struct known_process *process, const struct definition *definition)
+{
+	uint32_t depth = definition->depth;
+
+	if (depth && definition->frames[depth - 1].kind == FRAME_PYTHON)
+		code_table__note_root(process->codes, definition->frames[depth - 1].address);
+}
+
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack)
 {
@@ -220,10 +283,14 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
 	begin_process(symbolizer, process);
+	process->has_news = true;
 	known_process__update(process);
+	if (definition->several)
+		known_process__see_several(process);
 	for (uint32_t i = 0; i < definition->depth; i++)
 		depth += add_location(symbolizer, process, &definition->frames[i],
 				      &locations[depth]);
+	note_root(process, definition);
 	*thread = add_thread(symbolizer, process, definition);
 	*stack = known_process__stack(process, locations, depth);
 	return true;
@@ -314,7 +381,7 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t st
 
 	if (!process)
 		return;
-	process->sampled = true;
+	process->sampled = process->has_news = true;
 	code_identification__see(&process->identification, profile->stacks[stack].depth, samples);
 }
 
@@ -356,24 +423,25 @@ void symbolizer__settle(struct symbolizer *symbolizer)
 
 void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target)
 {
-	struct known_process *process = find_process(symbolizer, target->key.serial);
+	bool is_known = symbolizer__knows(symbolizer, target);
 
 	target->ended = true;
-	if (!process) {
+	if (is_known)
+		known_process__end(find_process(symbolizer, target->key.serial), target);
+	else
 		target__free(target);
-		return;
-	}
-	known_process__end(process, target);
 }
 
 uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 				  const struct target_process *target)
 {
 	struct known_process *process = find_process(symbolizer, target->key.serial);
+	struct profile_thread first = { .tid = process->pid };
 
 	begin_process(symbolizer, process);
-	return threads_apart__add(symbolizer->shared.profile, process->process, process->pid,
-				  symbolizer->threads, &process->threads, &(bool){ false });
+	first.process = process->process;
+	return threads_apart__add(symbolizer->shared.profile, &first, symbolizer->threads,
+				  &process->threads, &(bool){ false });
 }
 
 void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_numbers *numbers)
@@ -394,6 +462,7 @@ void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_nu
 	const struct profile *profile = symbolizer->shared.profile;
 	struct known_process *process;
 
+	symbolizer->shared.stack_bytes = 0;
 	for (size_t i = 0; i < symbolizer->index_capacity; i++)
 		symbolizer->by_index[i] = NULL;
 	for (process = symbolizer->processes; process; process = process->hh.next) {

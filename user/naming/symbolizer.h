@@ -28,13 +28,26 @@ void symbolizer__free(struct symbolizer *symbolizer);
 /* From now on; at first it is THREADS_SOME. */
 void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_detail detail);
 
-/* Makes a process known; TARGET must live until symbolizer__end_target, or as long as the
- * symbolizer. */
+/* What the kernel side holds is in MAP, which must outlive the last definition; before any process
+ * is made known that was forked. */
+void symbolizer__use_map(struct symbolizer *symbolizer, const struct target_map *map);
+
+/* Makes a process known, unless it is; TARGET must live until symbolizer__end_target, or as long as
+ * the symbolizer. */
 void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target);
+
+/* Whether TARGET was made known, and has not ended since. */
+bool symbolizer__knows(const struct symbolizer *symbolizer, const struct target_process *target);
 
 /* Whether anything of TARGET was sampled. */
 bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
 			     const struct target_process *target);
+
+/* Whether there is a process of which the first sample has come since the last time that this told
+ * of it: that with *SERIAL.  And whether any sample of TARGET has come since the last time that
+ * this was asked for it. */
+bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial);
+bool symbolizer__take_news(struct symbolizer *symbolizer, const struct target_process *target);
 
 /* TARGET, of which something was sampled, has another identity by now. */
 void symbolizer__describe(struct symbolizer *symbolizer, const struct target_process *target);
@@ -75,7 +88,7 @@ uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 void symbolizer__settle(struct symbolizer *symbolizer);
 
 /* TARGET has ended, or runs another program.  It is the symbolizer's from now on, which frees it
- * once its last stacks are defined. */
+ * once its last stacks are defined; at once where it was not made known. */
 void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target);
 
 /* The first thread of TARGET, as the profile numbers it: for samples of which no more is known. */

@@ -21,8 +21,9 @@
  * one of its first moments, before it is in the dict: while it waits for the GIL
  * there, any time may pass.  So one that was not found is looked for again, soon at
  * first, then when it is half as old again: also one that Python does not know is
- * looked for a few times only.  All are read again once in a while and at the end,
- * for a program may name them anew: the last name counts.
+ * looked for a few times only.  All are read again a second after a thread came, then when
+ * twice as much has passed, then once in a while, and at the end, for a program may name
+ * them anew: the last name counts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,9 @@
 /* Thread._native_id. */
 #define NATIVE_ID_SINCE 0x03080000
 
-/* How often all names are read again: the seldomer, the more threads there are to read. */
+/* How soon all names are read again after a new thread's, and how often at last: the seldomer, the
+ * more threads there are to read. */
+#define SOON_NS		  1000000000LL
 #define AGAIN_NS	  10000000000LL
 #define AGAIN_NS_A_THREAD 50000000LL
 
@@ -76,6 +79,7 @@ struct thread_names {
 	bool nested;	    /* the process is in a PID namespace of its own */
 	int64_t due_ns;	    /* when the first thread is to be looked for */
 	int64_t rested_ns;  /* not before that */
+	int64_t pause_ns;   /* how long that was put off last; 0: there is a new thread since */
 	int64_t again_ns;   /* when all are due to be read again */
 	int64_t actives_ns; /* when the next are due to be looked up anew */
 	size_t names_bytes; /* that were read and not known yet */
@@ -145,7 +149,6 @@ bool thread_names__see(struct thread_names *names, const struct definition *defi
 	uint64_t ident = definition->thread_id;
 	struct profile_thread *entry = &names->profile->threads[thread];
 	struct sampled_thread *known = find_thread(names, ident);
-	pid_t tid = definition->tid;
 
 	/* It has one no more when it ends. */
 	if (!ident)
@@ -154,14 +157,15 @@ bool thread_names__see(struct thread_names *names, const struct definition *defi
 		known = xcalloc(1, sizeof(*known));
 		known->ident = ident;
 		HASH_ADD(hh, names->threads, ident, sizeof(known->ident), known);
-	} else if (known->tid == tid) {
+	} else if (known->thread == thread) {
 		return entry->named;
 	}
-	known->tid = tid;
+	known->tid = definition->tid;
 	known->thread = thread;
 	known->since_ns = known->due_ns = 0;
 	entry->named = false;
 	names->due_ns = 0;
+	names->pause_ns = 0;
 	return false;
 }
 
@@ -366,6 +370,16 @@ static bool is_any_wanted(const struct thread_names *names)
 	return thread;
 }
 
+/* When all are to be read again, from NOW_NS on; of PROCESSES. */
+static void put_off_all(struct thread_names *names, int64_t now_ns, size_t processes)
+{
+	names->pause_ns = names->pause_ns ? 2 * names->pause_ns : SOON_NS;
+	if (names->pause_ns > AGAIN_NS)
+		names->pause_ns = AGAIN_NS;
+	names->again_ns = now_ns + names->pause_ns +
+			  AGAIN_NS_A_THREAD * HASH_COUNT(names->threads) * processes;
+}
+
 int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t processes)
 {
 	const struct target_process *target = names->target;
@@ -387,9 +401,8 @@ int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t pr
 		living += read_actives(names, &reader);
 	}
 	put_off_rest(names, now_ns);
-	if (all)
-		names->again_ns = now_ns + AGAIN_NS +
-				  AGAIN_NS_A_THREAD * HASH_COUNT(names->threads) * processes;
+	if (all || !names->pause_ns)
+		put_off_all(names, now_ns, processes);
 	names->rested_ns = now_ns + REST_NS_A_THREAD * living;
 	return thread_names__due(names);
 }

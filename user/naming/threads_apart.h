@@ -17,9 +17,10 @@ enum thread_detail {
 	THREADS_MERGED,
 };
 
-/* The profile's number of the thread TID of PROCESS, of which it has *COUNT so far.  Where that
- * stands for several, by DETAIL, *MERGED is set: it has no name to be looked for. */
-uint32_t threads_apart__add(struct profile *profile, uint32_t process, uint32_t tid,
+/* The profile's number of the thread that SEEN tells the process, the TID and the start of; of that
+ * process it has *COUNT so far.  Where the number stands for several, by DETAIL, *MERGED is set: it
+ * has no name to be looked for. */
+uint32_t threads_apart__add(struct profile *profile, const struct profile_thread *seen,
 			    enum thread_detail detail, size_t *count, bool *merged);
 
 #endif

@@ -133,6 +133,7 @@ static void free_rows(struct row *rows)
 void difference__write(const struct profile *before, const struct profile *now,
 		       const struct output_options *options, FILE *file)
 {
+	char *title = plain_text__escape(options->title, SIZE_MAX);
 	struct row *rows = NULL, **sorted;
 	double was = add_profile(&rows, before, 0, options);
 	double is = add_profile(&rows, now, 1, options);
@@ -140,11 +141,11 @@ void difference__write(const struct profile *before, const struct profile *now,
 	fprintf(file,
 		"%s\nbefore: %.2f %% of a CPU; now: %.2f %% (%+.2f)\n\n"
 		"%9s %9s %9s %9s  %s\n",
-		options->title, was, is, is - was, "self was", "self is", "change", "of total",
-		"function");
+		title, was, is, is - was, "self was", "self is", "change", "of total", "function");
 	sorted = sort(rows);
 	for (size_t i = 0; sorted[i]; i++)
 		write_row(sorted[i], file);
 	free(sorted);
 	free_rows(rows);
+	free(title);
 }

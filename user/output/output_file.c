@@ -157,13 +157,31 @@ static void explain(const char *path, const struct destination *destination, int
 	free(folder);
 }
 
+/* One that was closed is a place that takes nothing (user/main.c). */
+static bool stdout_is_open(void)
+{
+	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+static bool check_stdout(const char *option)
+{
+	if (stdout_is_open())
+		return true;
+	log__error("cannot write standard output: it is closed, or open for reading alone: choose "
+		   "another place with %s",
+		   option);
+	return false;
+}
+
 bool output_file__check(const char *path, const char *option)
 {
 	struct destination destination;
 	int error = 0;
 
 	if (is_stdout(path))
-		return true;
+		return check_stdout(option);
 	error = destination__find(path, &destination);
 	if (!error)
 		error = try_destination(&destination);
@@ -173,15 +191,38 @@ bool output_file__check(const char *path, const char *option)
 	return !error;
 }
 
-static int give_to_user(int fd)
+/* What was done for those who are to read a file: 0 or -errno of each. */
+struct handover {
+	mode_t mode;
+	struct sudo_user user;
+	int opening; /* to those whom the umask lets read */
+	int giving;  /* to the user who called sudo */
+};
+
+static void give_to_user(int fd, struct handover *handover)
 {
 	mode_t mask = umask(0);
-	struct sudo_user user;
 
 	umask(mask);
-	if (fchmod(fd, 0666 & ~mask) || (sudo_user__find(&user) && fchown(fd, user.uid, user.gid)))
-		return -errno;
-	return 0;
+	*handover = (struct handover){ .mode = 0666 & ~mask };
+	if (fchmod(fd, handover->mode))
+		handover->opening = -errno;
+	if (sudo_user__find(&handover->user) && fchown(fd, handover->user.uid, handover->user.gid))
+		handover->giving = -errno;
+}
+
+/* The file is there all the same: it can be handed over later, but not written again. */
+static void explain_handover(const char *path, const struct handover *handover)
+{
+	if (handover->opening)
+		log__warning("%s has not the mode of other new files: %s: chmod %o %s, where its "
+			     "file system has modes, mends that",
+			     path, strerror(-handover->opening), handover->mode, path);
+	if (handover->giving)
+		log__warning("%s is root's, for it cannot be given to user %u: %s: chown %u:%u %s, "
+			     "as root with CAP_CHOWN, mends that where its file system has owners",
+			     path, handover->user.uid, strerror(-handover->giving),
+			     handover->user.uid, handover->user.gid, path);
 }
 
 /* Writes to FD and closes it, whatever happens. */
@@ -219,20 +260,21 @@ static int replace_file(const char *path, int (*write)(const void *what, FILE *f
 	static bool prepared;
 	char *folder = destination__folder(path), *temporary;
 	int fd = open_temporary(folder, &temporary);
-	int error = fd < 0 ? fd : give_to_user(fd);
+	int error = fd < 0 ? fd : 0;
+	struct handover handover;
 
 	if (!prepared)
 		prepared = !atexit(remove_unfinished);
 	if (fd >= 0) {
 		unfinished = temporary;
-		if (error)
-			close(fd);
-		else
-			error = write_and_close(fd, write, what);
+		give_to_user(fd, &handover);
+		error = write_and_close(fd, write, what);
 		if (!error && rename(temporary, path))
 			error = -errno;
 		if (error)
 			unlink(temporary);
+		else
+			explain_handover(path, &handover);
 		unfinished = NULL;
 	}
 	free(temporary);
@@ -295,6 +337,8 @@ int output_file__write(const char *path, int (*write)(const void *what, FILE *fi
 	struct destination destination;
 	int error;
 
+	if (is_stdout(path) && !stdout_is_open())
+		return -EBADF;
 	if (is_stdout(path))
 		return write_in_place(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), write, what);
 	error = destination__find(path, &destination);

@@ -27,6 +27,8 @@
 /* Of a sample, beside a service's own. */
 #define LABELS_MAX 10
 
+#define COMPRESSED_BYTES (16 * 1024)
+
 /* Those of one sample. */
 struct labels {
 	Pprof__Label *labels, **list;
@@ -38,7 +40,7 @@ struct writer {
 	struct labels labels;
 	FILE *file;
 	z_stream stream;
-	uint8_t *packed;
+	uint8_t *packed, *compressed;
 	size_t packed_capacity;
 	int64_t *string_indices; /* of the profile's strings; 0: not written, but for "" */
 	int64_t *value_indices;	 /* of those that are too long for a label's value */
@@ -51,15 +53,14 @@ struct writer {
 
 static void compress_bytes(struct writer *writer, uint8_t *bytes, size_t length, int flush)
 {
-	uint8_t output[16 * 1024];
-
 	writer->stream.next_in = bytes;
 	writer->stream.avail_in = length;
 	do {
-		writer->stream.next_out = output;
-		writer->stream.avail_out = sizeof(output);
+		writer->stream.next_out = writer->compressed;
+		writer->stream.avail_out = COMPRESSED_BYTES;
 		deflate(&writer->stream, flush);
-		fwrite(output, 1, sizeof(output) - writer->stream.avail_out, writer->file);
+		fwrite(writer->compressed, 1, COMPRESSED_BYTES - writer->stream.avail_out,
+		       writer->file);
 	} while (!writer->stream.avail_out);
 }
 
@@ -314,6 +315,7 @@ static int write_pprof(const struct profile *profile, const struct output_option
 		return -ENOMEM;
 	writer.string_indices = xcalloc(profile->string_count, sizeof(*writer.string_indices));
 	writer.value_indices = xcalloc(profile->string_count, sizeof(*writer.value_indices));
+	writer.compressed = xmalloc(COMPRESSED_BYTES);
 	make_labels(&writer);
 	put_header(&writer);
 	if (options->title)
@@ -333,6 +335,7 @@ static int write_pprof(const struct profile *profile, const struct output_option
 	free(writer.labels.labels);
 	free(writer.labels.list);
 	free(writer.packed);
+	free(writer.compressed);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ static int write_text(const struct profile *profile, const struct output_options
 {
 	struct function_total *totals;
 	uint64_t samples = 0;
-	char *summary;
+	char *summary, *title;
 	size_t count;
 
 	if (options->before) {
@@ -49,12 +49,14 @@ static int write_text(const struct profile *profile, const struct output_options
 
 	for (size_t i = 0; i < profile->sample_count; i++)
 		samples += profile->samples[i].count;
-	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", options->title, summary, "self", "total",
-		"samples", "function");
+	title = plain_text__escape(options->title, SIZE_MAX);
+	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", title, summary, "self", "total", "samples",
+		"function");
 	for (size_t i = 0; i < count; i++)
 		if (totals[i].total)
 			write_function(profile, options, &totals[i], samples, file);
 	free(totals);
+	free(title);
 	free(summary);
 	return 0;
 }

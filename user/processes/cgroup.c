@@ -10,6 +10,9 @@
 #define HEX	    "0123456789abcdef"
 #define HASH_LENGTH 32
 
+/* More than a hierarchy has options that it is mounted with. */
+#define OPTIONS_BYTES 1024
+
 /* The kernel's mark of a cgroup that was removed before its last process ended. */
 #define REMOVED " (deleted)"
 
@@ -443,46 +446,79 @@ static bool is_at_or_below(struct text within, const char *path)
 	       (within.length == length || within.at[length] == '/');
 }
 
-bool cgroup__is_within(const char *lines, const char *path)
+/* Whether WORD is one of those in LIST, which are separated by commas. */
+static bool is_among(struct text word, const char *list)
 {
-	struct text hierarchy, within;
+	while (*list) {
+		size_t length = strcspn(list, ",");
 
-	while (take_line(&lines, &hierarchy, &within))
-		if (within.length && is_at_or_below(within, path))
+		if (length == word.length && memcmp(list, word.at, length) == 0)
+			return true;
+		list += length;
+		list += *list == ',';
+	}
+	return false;
+}
+
+/* Whether a line with CONTROLLERS is of the hierarchy that is mounted with OPTIONS: each of its
+ * controllers is in no other one. */
+static bool is_of_hierarchy(struct text controllers, const char *options)
+{
+	const char *comma = memchr(controllers.at, ',', controllers.length);
+
+	if (!*options || !controllers.length)
+		return !*options && !controllers.length;
+	return is_among(comma ? up_to(controllers, comma) : controllers, options);
+}
+
+bool cgroup__is_within(const char *lines, const char *hierarchy, const char *path)
+{
+	struct text controllers, within;
+
+	while (take_line(&lines, &controllers, &within))
+		if (within.length && is_at_or_below(within, path) &&
+		    (!hierarchy || is_of_hierarchy(controllers, hierarchy)))
 			return true;
 	return false;
 }
 
-/* Where a line of mountinfo is of a hierarchy of cgroups that FOLDER lies in: the cgroup, and in
- * *MOUNTED how long the path is where the hierarchy is mounted. */
-static char *cgroup_of_mount(const char *line, const char *folder, size_t *mounted)
+/* Where a line of mountinfo is of a hierarchy of cgroups that FOLDER lies in: the cgroup, in
+ * *MOUNTED how long the path is where the hierarchy is mounted, and in OPTIONS with what. */
+static char *cgroup_of_mount(const char *line, const char *folder, size_t *mounted,
+			     char options[OPTIONS_BYTES])
 {
 	char root[4096], point[4096], type[16];
 	const char *behind_options = strstr(line, " - ");
 	struct text within = { folder, strlen(folder) };
 
-	if (!behind_options || sscanf(behind_options, " - %15s", type) != 1 ||
+	if (!behind_options || sscanf(behind_options, " - %15s %*s %1023s", type, options) != 2 ||
 	    (strcmp(type, "cgroup") != 0 && strcmp(type, "cgroup2") != 0) ||
 	    sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) != 2 ||
 	    !is_at_or_below(within, point))
 		return NULL;
+	if (strcmp(type, "cgroup2") == 0)
+		*options = '\0';
 	*mounted = path_length(point);
 	return xasprintf("%s%s", strcmp(root, "/") == 0 ? "" : root, folder + *mounted);
 }
 
-char *cgroup__of_folder(const char *folder)
+char *cgroup__of_folder(const char *folder, char **hierarchy)
 {
+	char options[OPTIONS_BYTES];
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL, *best = NULL;
 	size_t size = 0, longest = 0, mounted;
 
+	*hierarchy = NULL;
 	while (mounts && getline(&line, &size, mounts) > 0) {
-		char *found = cgroup_of_mount(line, folder, &mounted);
+		char *found = cgroup_of_mount(line, folder, &mounted, options);
 
 		/* One hierarchy may be mounted in another's. */
 		if (found && mounted >= longest) {
 			free(best);
+			free(*hierarchy);
 			best = found;
+			*hierarchy = xstrdup(options);
 			longest = mounted;
 		} else {
 			free(found);

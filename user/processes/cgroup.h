@@ -47,11 +47,14 @@ struct cgroup {
 void cgroup__parse(const char *lines, struct cgroup *cgroup);
 void cgroup__free(struct cgroup *cgroup);
 
-/* Whether one of LINES is of the cgroup PATH, or one below it. */
-bool cgroup__is_within(const char *lines, const char *path);
+/* Whether one of LINES is of the cgroup PATH, or one below it: of HIERARCHY's, as cgroup__of_folder
+ * has it; NULL: of any. */
+bool cgroup__is_within(const char *lines, const char *hierarchy, const char *path);
 
 /* The cgroup whose folder, in any hierarchy that is mounted here, FOLDER is: the path as in
- * /proc/PID/cgroup, which the caller frees.  NULL where it is none's. */
-char *cgroup__of_folder(const char *folder);
+ * /proc/PID/cgroup, which the caller frees, as *HIERARCHY, what that is mounted with: its
+ * controllers, or its name, among other options; of version 2 it is empty.  NULL, both, where it is
+ * none's. */
+char *cgroup__of_folder(const char *folder, char **hierarchy);
 
 #endif

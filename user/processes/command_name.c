@@ -14,6 +14,24 @@
 
 #define MULTIPROCESSING "from multiprocessing."
 
+/* Which a whole application has, whose name is its folder's. */
+#define MAIN_FILE "__main__.py"
+
+/* What names of builds end with. */
+static const char *const builds[] = {
+	"-dbg", "-debug", "-nogil", "-freethreaded", "-freethreading", "-free-threaded", "-jit",
+};
+
+/* What names of dynamic linkers begin with, and those of their options that take an argument in
+ * the next word: glibc's, musl's. */
+static const char *const loaders[] = { "ld-linux", "ld-musl-", "ld.so", "ld-2." };
+static const char *const loader_options[] = {
+	"--argv0",   "--audit",	       "--glibc-hwcaps-mask", "--glibc-hwcaps-prepend",
+	"--preload", "--library-path", "--inhibit-rpath",
+};
+
+#define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
+
 struct words {
 	const char *next, *end;
 };
@@ -54,10 +72,28 @@ static char *copy_base(const char *path, size_t length)
 	return copy(slash + 1, path + length - slash - 1);
 }
 
-/* "python", "python3.14t", "python2.7-dbg", and Red Hat's "platform-python3.6". */
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The length of that one of COUNT PREFIXES which TEXT begins with; 0: none. */
+static size_t match_prefix(const char *text, const char *const *prefixes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
+			return strlen(prefixes[i]);
+	return 0;
+}
+
+/* "python", "python3.14t", "python2.7-dbg", "python3.13-nogil", and Red Hat's
+ * "platform-python3.6". */
 static bool is_interpreter(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = base_of(path);
+	size_t length;
 
 	if (strncmp(name, "platform-", strlen("platform-")) == 0)
 		name += strlen("platform-");
@@ -66,7 +102,35 @@ static bool is_interpreter(const char *path)
 	name += strlen("python");
 	name += strspn(name, "0123456789.");
 	name += strspn(name, "dmtu");
-	return !*name || strcmp(name, "-dbg") == 0 || strcmp(name, "-debug") == 0;
+	while ((length = match_prefix(name, builds, COUNT_OF(builds))))
+		name += length;
+	return !*name;
+}
+
+static bool is_loader(const char *path)
+{
+	return match_prefix(base_of(path), loaders, COUNT_OF(loaders));
+}
+
+/* The program that a dynamic linker was told to run, whose own words follow; NULL where there is
+ * none. */
+static const char *take_loaded(struct words *words)
+{
+	const char *word;
+
+	while ((word = take(words))) {
+		bool has_argument = false;
+
+		if (strncmp(word, "--", 2) != 0)
+			return word;
+		if (!word[2])
+			return take(words);
+		for (size_t i = 0; i < COUNT_OF(loader_options); i++)
+			has_argument |= strcmp(word, loader_options[i]) == 0;
+		if (has_argument)
+			take(words);
+	}
+	return NULL;
 }
 
 /* Short options in one word.  What is behind one with an argument is that. */
@@ -119,6 +183,26 @@ static char *name_of_text(const char *text)
 	return copy(text, strcspn(text, " "));
 }
 
+/* The name of an application's folder, where PATH is the file in it that is run; else PATH's. */
+static char *name_of_script(const char *path)
+{
+	const char *base = base_of(path);
+	size_t length = base - path;
+	const char *folder;
+
+	if (strcmp(base, MAIN_FILE) != 0)
+		return copy_base(path, strlen(path));
+	while (length > 1 &&
+	       (path[length - 1] == '/' || (path[length - 1] == '.' && path[length - 2] == '/')))
+		length--;
+	folder = length ? memrchr(path, '/', length) : NULL;
+	folder = folder ? folder + 1 : path;
+	length -= folder - path;
+	if (!length || (length <= 2 && strncmp(folder, "..", length) == 0))
+		return copy(base, strlen(base));
+	return copy(folder, length);
+}
+
 /* What an interpreter runs; NULL where it reads its standard input, or that was cut. */
 static char *name_of_run(struct words words)
 {
@@ -128,7 +212,7 @@ static char *name_of_run(struct words words)
 	case SCRIPT:
 		if (!name || strcmp(name, "-") == 0)
 			return NULL;
-		return copy_base(name, strlen(name));
+		return name_of_script(name);
 	case MODULE:
 		return name ? copy(name, strlen(name)) : NULL;
 	case TEXT:
@@ -161,11 +245,19 @@ static bool has_ended(const struct words *words)
 char *command_name__of(const char *bytes, size_t length, const char *executable)
 {
 	struct words words = { bytes, bytes + length };
-	const char *program = take(&words);
-	bool python = executable && is_interpreter(executable);
-	bool named = program && is_interpreter(program);
+	const char *program = take(&words), *loaded = NULL;
+	bool python, named;
 	char *name = NULL;
 
+	if (program && is_loader(program))
+		loaded = take_loaded(&words);
+	/* Which was started as an argument of what is the executable then. */
+	if (loaded) {
+		program = loaded;
+		executable = NULL;
+	}
+	python = executable && is_interpreter(executable);
+	named = program && is_interpreter(program);
 	if (program && (named || (python && !has_ended(&words))))
 		name = name_of_run(words);
 	else if (program)

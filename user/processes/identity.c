@@ -141,21 +141,24 @@ static void read_service_name(struct reading *reading)
 	reading->identity->service_name = service_name__of(reading->bytes, length);
 }
 
-/* What the folder PATH is, without asking a file system in user space, which need not answer. */
-static bool identify(const char *path, struct statx *status)
+/* What the folder PATH is that process PID can make wait. */
+static bool identify(pid_t pid, const char *path, struct file_identity *identity)
 {
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, status) == 0;
+	int fd = target_file__open_directory(pid, path, identity);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 static bool has_our_root(pid_t pid)
 {
-	struct statx ours, theirs;
+	struct file_identity ours, theirs;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	return identify("/", &ours) && identify(path, &theirs) && ours.stx_ino == theirs.stx_ino &&
-	       ours.stx_dev_major == theirs.stx_dev_major &&
-	       ours.stx_dev_minor == theirs.stx_dev_minor;
+	return identify(pid, "/", &ours) && identify(pid, path, &theirs) &&
+	       ours.inode == theirs.inode && ours.device == theirs.device;
 }
 
 static char *name_user(pid_t pid, uid_t uid)
@@ -276,13 +279,18 @@ static void swap_texts(char **one, char **other)
  * nobody ever has to wait for. */
 static bool has_new_owner(const struct process *process, const struct identity *identity)
 {
-	char cgroups[CGROUPS_BYTES_MAX];
+	char *cgroups;
 	uid_t uid;
+	bool is_new;
 
-	return identity->start_time != process->start_time || !identity->cgroups ||
-	       process__user(process->pid, &uid) || uid != identity->uid ||
-	       !process__cgroups(process->reader, cgroups, sizeof(cgroups)) ||
-	       strcmp(cgroups, identity->cgroups) != 0;
+	if (identity->start_time != process->start_time || !identity->cgroups ||
+	    process__user(process->pid, &uid) || uid != identity->uid)
+		return true;
+	cgroups = xmalloc(CGROUPS_BYTES_MAX);
+	is_new = !process__cgroups(process->reader, cgroups, CGROUPS_BYTES_MAX) ||
+		 strcmp(cgroups, identity->cgroups) != 0;
+	free(cgroups);
+	return is_new;
 }
 
 int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,

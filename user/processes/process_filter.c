@@ -11,11 +11,13 @@
 #include "system/passwd.h"
 
 #define PREFIX_LENGTH_MIN 4
+#define HEX		  "0123456789abcdef"
 
 struct process_rule {
 	const struct kind *kind;
 	bool excludes;
 	char *text;
+	char *hierarchy; /* of a cgroup; NULL: any */
 	uid_t uid;
 };
 
@@ -45,7 +47,7 @@ static char *parse_cgroup(struct process_rule *rule, const char *text)
 {
 	if (*text != '/')
 		return xasprintf("cgroup '%s' is not a path: it has no / at its beginning", text);
-	rule->text = cgroup__of_folder(text);
+	rule->text = cgroup__of_folder(text, &rule->hierarchy);
 	if (rule->text)
 		return NULL;
 	if (strncmp(text, "/sys/", strlen("/sys/")) == 0)
@@ -56,7 +58,8 @@ static char *parse_cgroup(struct process_rule *rule, const char *text)
 
 static bool meets_cgroup(const struct process_rule *rule, const struct identity *identity)
 {
-	return identity->cgroups && cgroup__is_within(identity->cgroups, rule->text);
+	return identity->cgroups &&
+	       cgroup__is_within(identity->cgroups, rule->hierarchy, rule->text);
 }
 
 static char *parse_container(struct process_rule *rule, const char *text)
@@ -66,6 +69,11 @@ static char *parse_container(struct process_rule *rule, const char *text)
 
 	if (!*id || strchr(id, '/'))
 		return xasprintf("container '%s' is not an ID", text);
+	/* With its runtime it is one's whole name, which may be as short. */
+	if (id == text && strlen(id) < PREFIX_LENGTH_MIN && !id[strspn(id, HEX)])
+		return xasprintf("container '%s' has too few digits of an ID: at least %d digits, "
+				 "or lxc://%s where it is a whole name",
+				 text, PREFIX_LENGTH_MIN, text);
 	rule->text = xstrdup(id);
 	return NULL;
 }
@@ -81,7 +89,7 @@ static bool meets_container(const struct process_rule *rule, const struct identi
 	if (strcmp(id, rule->text) == 0)
 		return true;
 	return length >= PREFIX_LENGTH_MIN && strncmp(id, rule->text, length) == 0 &&
-	       strlen(id) == CONTAINER_ID_LENGTH && !id[strspn(id, "0123456789abcdef")];
+	       strlen(id) == CONTAINER_ID_LENGTH && !id[strspn(id, HEX)];
 }
 
 /* (uid_t)-1 is nobody's. */
@@ -152,8 +160,10 @@ char *process_filter__add(struct process_filter *filter, const char *kind, const
 
 void process_filter__free(struct process_filter *filter)
 {
-	for (size_t i = 0; i < filter->count; i++)
+	for (size_t i = 0; i < filter->count; i++) {
 		free(filter->rules[i].text);
+		free(filter->rules[i].hierarchy);
+	}
 	free(filter->rules);
 	memset(filter, 0, sizeof(*filter));
 }

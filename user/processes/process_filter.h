@@ -5,9 +5,9 @@
  *	comm		a pattern, as the shell has them: of the short name, which profiles
  *			show, or of the kernel's, which ps and top show, of at most 15 bytes
  *	cgroup		one and all below it: a folder of a mounted hierarchy, or a path as in
- *			/proc/PID/cgroup
+ *			/proc/PID/cgroup, which is one of any hierarchy
  *	container	its ID, or at least 4 hexadecimal digits that it begins with; behind
- *			RUNTIME://, as kubectl has it, too
+ *			RUNTIME://, as kubectl has it, too, where it may be a shorter name
  *	uid		a user of /etc/passwd or a number: the effective one
  *	exclude		KIND=TEXT, of those above
  *

@@ -168,17 +168,13 @@ int ledger__write_json(const struct ledger *ledger, FILE *file)
 	return error;
 }
 
-void unknown_processes__add(struct unknown_processes *unknown, const char *command,
-			    uint64_t samples)
+/* Has the entry of COMMAND SAMPLES more, where there is one or room for it. */
+static void add_to_command(struct unknown_processes *unknown, const char *command, uint64_t samples)
 {
-	char *name;
+	char *name = plain_text__of_bytes(command, strlen(command),
+					  UNKNOWN_COMMAND_BYTES - sizeof("..."));
 	size_t i = 0;
 
-	unknown->samples += samples;
-	if (!command || !samples)
-		return;
-	name = plain_text__of_bytes(command, strlen(command),
-				    UNKNOWN_COMMAND_BYTES - sizeof("..."));
 	while (i < UNKNOWN_COMMANDS && unknown->commands[i].samples &&
 	       strcmp(unknown->commands[i].name, name) != 0)
 		i++;
@@ -187,6 +183,22 @@ void unknown_processes__add(struct unknown_processes *unknown, const char *comma
 		unknown->commands[i].samples += samples;
 	}
 	free(name);
+}
+
+void unknown_processes__add(struct unknown_processes *unknown, const char *command,
+			    uint64_t samples)
+{
+	unknown->samples += samples;
+	if (samples)
+		add_to_command(unknown, command ? command : "[unknown]", samples);
+}
+
+void unknown_processes__add_all(struct unknown_processes *unknown,
+				const struct unknown_processes *others)
+{
+	unknown->samples += others->samples;
+	for (size_t i = 0; i < UNKNOWN_COMMANDS && others->commands[i].samples; i++)
+		add_to_command(unknown, others->commands[i].name, others->commands[i].samples);
 }
 
 /* Of the commands that are not SHOWN yet, which has most samples; UNKNOWN_COMMANDS: there is none.

@@ -26,8 +26,9 @@ struct ledger_periods {
 #define UNKNOWN_COMMANDS      16
 #define UNKNOWN_COMMAND_BYTES 64
 
-/* Samples of processes that ended before it was known what they ran, and of those that the first
- * commands of these came to.  Of some no command is known; and there may be more than have room. */
+/* Samples of processes that ended, or executed another program, before it was known what they ran,
+ * and of those that the first commands of these came to: there may be more than have room.  What
+ * has no command that is known is one of them, by the name "[unknown]". */
 struct unknown_processes {
 	uint64_t samples;
 	struct {
@@ -71,8 +72,12 @@ struct ledger ledger__since(const struct ledger *ledger, const struct ledger *be
 void unknown_processes__add(struct unknown_processes *unknown, const char *command,
 			    uint64_t samples);
 
-/* "grep 380, sed 12", of at most COUNT commands, those with most samples first; "" where none is
- * known.  The caller frees. */
+/* The same of all that OTHERS has. */
+void unknown_processes__add_all(struct unknown_processes *unknown,
+				const struct unknown_processes *others);
+
+/* "grep 380, sed 12", of at most COUNT commands, those with most samples first; "" where there
+ * is none.  The caller frees. */
 char *unknown_processes__text(const struct unknown_processes *unknown, size_t count);
 
 /* The name of an outcome in the ledger ("frame_fault"), and its text in the profile. */

@@ -29,6 +29,13 @@ struct profile_index {
 	size_t label_capacity;
 };
 
+/* A thread's key; its first word is renumbered with the processes. */
+#define THREAD_KEY(process, tid, start)                                        \
+	{                                                                      \
+		(process), (tid), (uint32_t)(start), (uint32_t)((start) >> 32) \
+	}
+#define THREAD_KEY_BYTES (4 * sizeof(uint32_t))
+
 /* Two keys are the same where their bytes are, so there must be no padding. */
 _Static_assert(sizeof(struct profile_function) == 6 * sizeof(uint32_t), "no padding in a key");
 _Static_assert(sizeof(struct profile_location) == 2 * sizeof(uint32_t), "no padding in a key");
@@ -198,10 +205,10 @@ void profile__label(struct profile *profile, uint32_t process, const char *name,
 					profile__string(profile, value) };
 }
 
-uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid)
+uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid, uint64_t start)
 {
 	struct table *table = &profile->index->threads;
-	uint32_t key[] = { process, tid };
+	uint32_t key[] = THREAD_KEY(process, tid, start);
 	bool added;
 	struct entry *entry = table__intern(table, key, sizeof(key), &added);
 
@@ -209,7 +216,7 @@ uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid
 		profile->threads = xgrow(profile->threads, &table->capacity,
 					 profile->thread_count + 1, sizeof(*profile->threads));
 		profile->threads[profile->thread_count++] =
-			(struct profile_thread){ .process = process, .tid = tid };
+			(struct profile_thread){ .process = process, .tid = tid, .start = start };
 	}
 	return entry->id;
 }
@@ -227,9 +234,10 @@ bool profile__lacks_names(const struct profile *profile, uint32_t stack)
 	return false;
 }
 
-bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid)
+bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid,
+			 uint64_t start)
 {
-	uint32_t key[] = { process, tid };
+	uint32_t key[] = THREAD_KEY(process, tid, start);
 
 	return table__find(&profile->index->threads, key, sizeof(key));
 }
@@ -441,7 +449,7 @@ static void refer_from_threads(struct profile *profile, const struct profile_num
 		thread->process = numbers->processes[thread->process];
 		thread->name = numbers->strings[thread->name];
 		entry->key[0] = thread->process;
-		HASH_ADD_KEYPTR(hh, table->entries, entry->key, 2 * sizeof(uint32_t), entry);
+		HASH_ADD_KEYPTR(hh, table->entries, entry->key, THREAD_KEY_BYTES, entry);
 	}
 }
 

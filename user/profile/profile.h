@@ -61,6 +61,7 @@ struct profile_label {
 struct profile_thread {
 	uint32_t process;
 	uint32_t tid;
+	uint64_t start; /* in the kernel's time, to tell it from another with its TID; or 0 */
 	string_id name;
 	bool named; /* by Python: not the kernel's name */
 };
@@ -110,7 +111,7 @@ string_id profile__string(struct profile *profile, const char *string);
 uint32_t profile__function(struct profile *profile, const struct profile_function *function);
 uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line);
 uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid);
-uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid);
+uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid, uint64_t start);
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
 
 /* Adds a label to PROCESS, the one that was added last. */
@@ -120,7 +121,8 @@ void profile__label(struct profile *profile, uint32_t process, const char *name,
 bool profile__lacks_names(const struct profile *profile, uint32_t stack);
 
 /* Whether profile__thread would find that thread, and profile__stack that stack. */
-bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid);
+bool profile__has_thread(const struct profile *profile, uint32_t process, uint32_t tid,
+			 uint64_t start);
 bool profile__has_stack(const struct profile *profile, const uint32_t *locations, uint32_t depth);
 
 /* Adds COUNT to the sample of THREAD and STACK. */

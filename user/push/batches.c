@@ -212,7 +212,7 @@ static void begin_series(struct batches *batches, uint32_t number)
 	series->start_unix_ns = part_start(batches->window, batches->parts);
 	if (batch->series_count == 1)
 		batch->profile->start_unix_ns = series->start_unix_ns;
-	profile__thread(batch->profile, profile__process(batch->profile, batch->series_count, 0),
+	profile__thread(batch->profile, profile__process(batch->profile, batch->series_count, 0), 0,
 			0);
 }
 

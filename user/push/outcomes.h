@@ -55,6 +55,7 @@ struct push_state {
 	_Atomic uint64_t cpu_ns;   /* that all sending processes have used */
 	_Atomic uint64_t bytes;	   /* memory that this one has of its own */
 	_Atomic uint64_t restarts; /* sending processes that had to be replaced */
+	_Atomic int start_error;   /* why the last one could not begin, -errno; 0: it could */
 	struct push_counts counts[];
 };
 

@@ -23,7 +23,12 @@
 #define MAGIC 0x32687375706e7970ULL
 
 /* A request's number is a multiple of this, to which its parts add theirs. */
-#define PARTS 0x10000ULL
+#define PARTS	   0x10000ULL
+#define NUMBER_MAX ((uint64_t)INT64_MAX)
+
+/* No request has more, and their sums have room. */
+#define BODY_BYTES_MAX	    (256ULL << 20)
+#define REQUEST_SAMPLES_MAX (1ULL << 40)
 
 /* What a file begins with; the destination's name and the body follow. */
 struct head {
@@ -145,43 +150,71 @@ static struct name *list(const struct spool *spool, size_t *count)
 	return names;
 }
 
-/* The destination with that name, or as many as there are. */
+/* To be read, as far as it is a file: a pipe would be waited for. */
+static int open_file(const struct spool *spool, const char *name, uint64_t *size)
+{
+	int fd = openat(spool->folder, name,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
+		close(fd);
+		return -1;
+	}
+	*size = (uint64_t)status.st_size;
+	return fd;
+}
+
+static bool is_named(int fd, const struct head *head, const char *name)
+{
+	char *read;
+	bool same;
+
+	if (head->name_length != strlen(name))
+		return false;
+	read = xmalloc(head->name_length + 1);
+	same = read_all(fd, read, head->name_length, sizeof(*head)) &&
+	       memcmp(read, name, head->name_length) == 0;
+	free(read);
+	return same;
+}
+
+/* The destination that HEAD names, or as many as there are. */
 static size_t find_destination(const struct spool *spool, int fd, const struct head *head)
 {
 	const struct push_destinations *destinations = spool->destinations;
-	char *name = xcalloc(1, head->name_length + 1);
-	size_t i = destinations->count;
+	size_t i = 0;
 
-	if (read_all(fd, name, head->name_length, sizeof(*head)))
-		for (i = 0; i < destinations->count; i++)
-			if (strcmp(destinations->list[i].name, name) == 0)
-				break;
-	free(name);
+	while (i < destinations->count && !is_named(fd, head, destinations->list[i].name))
+		i++;
 	return i;
 }
 
-/* Whether a file of SIZE may be what HEAD says. */
+/* Whether a file of SIZE may be what HEAD says, and that be a request. */
 static bool is_whole(const struct head *head, uint64_t size)
 {
 	uint64_t rest = size - sizeof(*head);
 
 	return size >= sizeof(*head) && head->magic == MAGIC && head->name_length <= rest &&
-	       head->length == rest - head->name_length;
+	       head->length == rest - head->name_length && head->length <= BODY_BYTES_MAX &&
+	       head->number && head->number <= NUMBER_MAX && head->samples <= REQUEST_SAMPLES_MAX &&
+	       head->start_unix_ns >= 0;
 }
 
 /* The request in the file NAME; NULL: none of DESTINATIONS has such. */
 static struct push_request *read_head(const struct spool *spool, const char *name)
 {
-	int fd = openat(spool->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct push_request *request = NULL;
 	struct head head = { 0 };
-	struct stat status;
+	uint64_t size = 0;
 	size_t destination;
+	int fd = open_file(spool, name, &size);
 
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &status) && read_all(fd, &head, sizeof(head), 0) &&
-	    is_whole(&head, (uint64_t)status.st_size)) {
+	if (read_all(fd, &head, sizeof(head), 0) && is_whole(&head, size)) {
 		destination = find_destination(spool, fd, &head);
 		if (destination < spool->destinations->count) {
 			request = xcalloc(1, sizeof(*request));
@@ -255,10 +288,16 @@ static bool write_file(const struct spool *spool, const struct push_request *req
 		MAGIC,	      request->file,  request->samples, request->start_unix_ns,
 		strlen(name), request->length
 	};
-	int fd = openat(spool->folder, UNWRITTEN,
-			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool written;
+	int fd;
 
+	if (request->length > BODY_BYTES_MAX || request->file > NUMBER_MAX) {
+		errno = EFBIG;
+		return false;
+	}
+	/* One of its own: what has that name may be a pipe. */
+	unlinkat(spool->folder, UNWRITTEN, 0);
+	fd = openat(spool->folder, UNWRITTEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
 	written = write_all(fd, &head, sizeof(head)) && write_all(fd, name, head.name_length) &&
@@ -304,14 +343,14 @@ void spool__put_part(struct spool *spool, struct push_request *part,
 bool spool__load(struct spool *spool, struct push_request *request)
 {
 	const struct push_destination *destination;
+	uint64_t size;
 	bool got;
 	int fd;
 
 	if (!spool || !request->file || request->body)
 		return request->body;
 	destination = &spool->destinations->list[request->destination];
-	fd = openat(spool->folder, name_of(request->file, request->marked).text,
-		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open_file(spool, name_of(request->file, request->marked).text, &size);
 	if (fd < 0)
 		return false;
 	request->body = xmalloc(request->length);

@@ -231,15 +231,19 @@ int code__decode(const struct offsets *offsets, uint64_t code_type,
 }
 
 /* The counts lie right before the type, and are 0 when an object is freed.  Then the allocator may
- * write an address there, which has bits where a count and its flags (3.14) have none.  In a
- * free-threaded build it writes elsewhere; the two lowest bits of the shared count are flags. */
-bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t address)
+ * write an address there, which has bits where a count and its flags (3.14) have none; but for one
+ * below 4 GiB, in the heap of an executable that is not PIE, where malloc() writes over the type,
+ * too.  In a free-threaded build it writes elsewhere; the two lowest bits of the shared count are
+ * flags. */
+bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address)
 {
-	uint64_t type = address + offsets->object_type, count;
+	uint64_t type = address + offsets->object_type, head[2], count;
 	uint32_t local;
 
-	if (target_memory__read(pid, type - sizeof(count), &count, sizeof(count)))
+	if (target_memory__read(pid, type - sizeof(count), head, sizeof(head)) ||
+	    (code_type && head[1] != code_type))
 		return false;
+	count = head[0];
 	if (!offsets->free_threaded)
 		return (uint32_t)count && !(count >> 32 & 0xffff);
 	return count >> 2 || (!target_memory__read(pid, type - sizeof(count) - sizeof(local),

@@ -35,9 +35,9 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 int code__decode(const struct offsets *offsets, uint64_t code_type,
 		 const struct code_record *record, size_t size, struct code *code);
 
-/* Whether the object at ADDRESS lives, as far as its count of references tells; a freed one keeps
- * its other fields until its memory is used again. */
-bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t address);
+/* Whether the code object at ADDRESS lives, as far as its count of references tells, and its type,
+ * by CODE_TYPE as above; a freed one keeps its other fields until its memory is used again. */
+bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address);
 
 /* The position in the code object at ADDRESS, which CODE was read from, of the instruction that
  * FRAME (bpf/pybpfprof.h) records: the same, but where threads have their own copies of the

@@ -231,6 +231,7 @@ int dict__read(struct object_reader *reader, uint64_t address, struct dict *dict
 	uint64_t keys, values;
 
 	memset(dict, 0, sizeof(*dict));
+	dict->address = address;
 	if (dict_bytes(offsets) > sizeof(object))
 		return -EINVAL;
 	if (target_memory__read(reader->pid, address, object, dict_bytes(offsets)))

@@ -13,6 +13,7 @@
 
 /* The addresses of a dict's keys and values; a value may be 0. */
 struct dict {
+	uint64_t address; /* 0: what has the values has no dict */
 	uint64_t *keys, *values;
 	size_t count;
 };

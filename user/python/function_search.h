@@ -8,10 +8,15 @@
 
 #include "python/object.h"
 
+struct function_owner;
+
 /* A function object as it was read. */
 struct function_object {
 	uint64_t address;
 	uint64_t code, name, qualified_name, dict, closure;
+	/* 2.7: in place of the qualified name what has it, and as which str. */
+	uint64_t globals, key;
+	const struct function_owner *owner;
 };
 
 /* What is to be done with each function; one that has several names comes several times. */
@@ -42,5 +47,10 @@ const struct function_search_extent *function_search__extent(const struct functi
 /* Reads FUNCTION again; false where it is another one by now, or not readable. */
 bool function_search__is_same(const struct object_reader *reader,
 			      const struct function_object *function);
+
+/* What FUNCTION, of a search that goes on, says that it is called, in 2.7 where it was found; NULL
+ * where nothing can be said.  The caller frees. */
+char *function_search__qualified_name(struct object_reader *reader,
+				      const struct function_object *function);
 
 #endif

@@ -65,6 +65,15 @@ const struct object_type *object_reader__type(struct object_reader *reader, uint
 	return NULL;
 }
 
+uint64_t object_reader__type_name(const struct object_reader *reader, uint64_t address)
+{
+	/* The first field behind the head, which has a size in it. */
+	uint32_t offset = reader->offsets->varobject_size + sizeof(uint64_t);
+	uint64_t name;
+
+	return target_memory__read_pointer(reader->pid, address + offset, &name) ? 0 : name;
+}
+
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
 {
 	uint64_t word;

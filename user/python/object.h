@@ -49,6 +49,9 @@ void object_reader__init(struct object_reader *reader, pid_t pid, const struct o
 /* The type at ADDRESS, until the next call; NULL where it is not readable. */
 const struct object_type *object_reader__type(struct object_reader *reader, uint64_t address);
 
+/* The address of the name of the type at ADDRESS, a C string; 0 where it is not readable. */
+uint64_t object_reader__type_name(const struct object_reader *reader, uint64_t address);
+
 /* The ints at COUNT addresses; what is no int from 0 to 2^60 - 1 becomes INT_UNKNOWN. */
 #define INT_UNKNOWN UINT64_MAX
 void object__ints(struct object_reader *reader, const uint64_t *addresses, size_t count,

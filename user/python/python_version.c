@@ -14,6 +14,18 @@
 /* The import system's cache tag (Python/sysmodule.c), "cpython-38" for 3.8. */
 #define CACHE_TAG "cpython-"
 
+/* What every CPython says before it aborts (Python/pythonrun.c, pylifecycle.c). */
+#define LAST_WORDS "Fatal Python error: "
+
+/* From this version on there is the section .PyRuntime. */
+#define SECTION_SINCE 0x030a0000
+
+/* A program with more constants is not searched for a Python that nothing names. */
+#define CONSTANTS_BYTES_MAX (256 * 1024 * 1024)
+
+/* An image's note where its constants are no Python's; else it is the version. */
+#define NO_PYTHON 1
+
 #define RELEASE_LEVEL_FINAL 0xf
 
 bool python_version__find_runtime(struct elf_image *image, uint64_t *address)
@@ -107,6 +119,56 @@ static uint32_t check(uint32_t version)
 	uint32_t major = version >> 24;
 
 	return major >= 2 && major <= 4 ? version : 0;
+}
+
+static bool find_last_words(const uint8_t *bytes, size_t length, void *context)
+{
+	(void)context;
+	return memmem(bytes, length, LAST_WORDS, strlen(LAST_WORDS));
+}
+
+static bool has_many_constants(const struct elf_image *image)
+{
+	size_t count;
+	const Elf64_Phdr *segments = elf_image__segments(image, &count);
+	uint64_t left = CONSTANTS_BYTES_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		if (segments[i].p_type != PT_LOAD || segments[i].p_flags & PF_W)
+			continue;
+		if (segments[i].p_filesz > left)
+			return true;
+		left -= segments[i].p_filesz;
+	}
+	return false;
+}
+
+static uint32_t look_for_unnamed(struct elf_image *image)
+{
+	uint32_t version = 0;
+
+	if (elf_image__is_program(image) && !has_many_constants(image) &&
+	    elf_image__search_constants(image, find_last_words, NULL))
+		version = check(from_constants(image));
+	return version && version < SECTION_SINCE ? version : NO_PYTHON;
+}
+
+bool python_version__is_named(struct elf_image *image)
+{
+	uint64_t address;
+
+	return python_version__find_runtime(image, &address) ||
+	       elf_image__symbol(image, "PyInterpreterState_Head", &address);
+}
+
+bool python_version__is_unnamed(struct elf_image *image)
+{
+	uint32_t *known = elf_image__note(image);
+
+	/* As below. */
+	if (!*known)
+		*known = look_for_unnamed(image);
+	return *known != NO_PYTHON;
 }
 
 uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias)

@@ -16,6 +16,13 @@
  * section of its own, which is still there where a program that exports no symbols was stripped. */
 bool python_version__find_runtime(struct elf_image *image, uint64_t *address);
 
+/* Whether IMAGE holds a CPython by its symbols or sections. */
+bool python_version__is_named(struct elf_image *image);
+
+/* Whether IMAGE, of which the former is not true, is a program with a CPython that nothing in the
+ * file names but its constants: of a version without such a section, and stripped. */
+bool python_version__is_unnamed(struct elf_image *image);
+
 /* PY_VERSION_HEX of the interpreter in IMAGE, which process PID has mapped with BIAS: from
  * _Py_DebugOffsets (3.13 and later), Py_Version (3.11 and later), or the constants that every
  * build carries.  0 where it cannot be told. */

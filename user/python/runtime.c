@@ -19,6 +19,7 @@
 #include "python/interpreter_list.h"
 #include "python/runtime.h"
 #include "python/soundness.h"
+#include "python/unnamed.h"
 #include "system/open_files.h"
 #include "target/deputy.h"
 #include "target/elf_cache.h"
@@ -28,19 +29,17 @@
 
 /* More than CPython publishes in any version (3.15: 888). */
 #define DEBUG_OFFSETS_BYTES 1024
-
 #define DEBUG_OFFSETS_SINCE 0x030d0000
 #define ENTRY_GAP_SINCE	    0x030d0000
 #define RUNTIME_SINCE	    0x03070000
 #define JIT_SINCE	    0x030d0000
-
-/* Before it, a debug build traces references. */
-#define DEBUG_ALONE_SINCE 0x03080000
+#define DEBUG_ALONE_SINCE   0x03080000 /* before it, a debug build traces references */
 
 /* A process that loads more is not looked at to the end, so that none can keep us busy. */
 #define FILES_MAX      4096
 #define CANDIDATES_MAX 16
-#define LOADED_MAX     8 /* times the same file */
+#define LOADED_MAX     8    /* times the same file */
+#define PLACES_MAX     1024 /* where any of them may be */
 #define BUDGET_BYTES   (1ULL << 30)
 
 #define HEADER_BYTES 64 /* of an ELF file */
@@ -54,16 +53,16 @@
 #define TP_FLAG_READY	    (1 << 12)
 
 struct search {
-	pid_t pid, reader;	  /* the thread through which its mappings are read */
-	struct mapping *mappings; /* by file */
-	ssize_t count, next;	  /* how many; the first of the file that is to be looked at */
-	int files_left[2];	  /* without and with executable mappings */
-	int candidates;
-	int result;		/* of the best candidate; -ENOEXEC where there is none */
-	struct runtime runtime; /* the best candidate */
-	uint64_t copied_type;	/* PyCode_Type in a file that holds no Python; 0: none */
-	int denied;		/* a file could not be looked at: why, -errno */
-	int error;		/* what ends the search */
+	pid_t pid, reader;	     /* the thread through which its mappings are read */
+	struct mapping *mappings;    /* by file */
+	ssize_t count, next;	     /* how many; the first of the file that is to be looked at */
+	int files_left[2];	     /* without and with executable mappings */
+	int candidates, places_left; /* negative: not all places were looked at */
+	int result;		     /* of the best candidate; -ENOEXEC where there is none */
+	struct runtime runtime;	     /* the best candidate */
+	uint64_t copied_type;	     /* PyCode_Type in a file that holds no Python; 0: none */
+	int denied;		     /* a file could not be looked at: why, -errno */
+	int error;		     /* what ends the search */
 	struct elf_budget budget;
 	struct thread_area thread_area;
 };
@@ -146,6 +145,8 @@ static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64
 
 	if (version >= DEBUG_OFFSETS_SINCE)
 		error = read_debug_offsets(pid, image, bias, address, version, runtime);
+	else if (runtime->stripped)
+		error = unnamed__find(pid, image, bias, version, runtime);
 	else
 		error = offsets__lookup(version, find_build(image, version), &runtime->offsets);
 	if (!error)
@@ -168,10 +169,10 @@ static int find_interpreters(pid_t pid, struct elf_image *image, uint64_t bias, 
 {
 	int error;
 
-	if (!runtime_address && version >= RUNTIME_SINCE)
+	if (!runtime_address && version >= RUNTIME_SINCE && !runtime->stripped)
 		return -ENOTSUP;
 	error = read_layout(pid, image, bias, runtime_address - bias, version, runtime);
-	if (error)
+	if (error || runtime->stripped)
 		return error;
 	if (version >= RUNTIME_SINCE) {
 		runtime->interpreters =
@@ -233,19 +234,22 @@ static int check(pid_t pid, struct elf_image *image, uint64_t bias, struct runti
 	return offsets__is_newer(&runtime->offsets) ? -EAGAIN : 0;
 }
 
-/* Whether there is an interpreter, and a thread that can run in it. */
-static bool is_alive(pid_t pid, const struct runtime *runtime)
+/* Finds out whether there is an interpreter, and a thread that can run in it. */
+static void look_for_life(pid_t pid, struct runtime *runtime)
 {
 	const struct offsets *offsets = &runtime->offsets;
 	uint64_t interpreter, state, thread_id;
 
-	return !target_memory__read_pointer(pid, runtime->interpreters, &interpreter) &&
-	       interpreter &&
-	       !target_memory__read_pointer(pid, interpreter + offsets->interp_tstate_head,
-					    &state) &&
-	       state &&
-	       !target_memory__read_pointer(pid, state + offsets->tstate_thread_id, &thread_id) &&
-	       thread_id;
+	if (target_memory__read_pointer(pid, runtime->interpreters, &interpreter))
+		return;
+	runtime->begins = !interpreter;
+	runtime->initialized =
+		interpreter &&
+		!target_memory__read_pointer(pid, interpreter + offsets->interp_tstate_head,
+					     &state) &&
+		state &&
+		!target_memory__read_pointer(pid, state + offsets->tstate_thread_id, &thread_id) &&
+		thread_id;
 }
 
 /* Tells whether IMAGE holds a Python, and which. */
@@ -253,16 +257,15 @@ static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct run
 {
 	uint64_t address;
 	bool found = python_version__find_runtime(image, &address);
-	uint32_t version;
+	uint32_t version = python_version__detect(pid, image, bias);
 	int error;
 
 	memset(runtime, 0, sizeof(*runtime));
-	if (!found && !find_address(image, bias, "PyInterpreterState_Head"))
-		return -ENOEXEC;
-	version = python_version__detect(pid, image, bias);
+	runtime->narrow = elf_image__is_narrow(image);
+	runtime->stripped = !python_version__is_named(image);
 	if (version)
 		python_version__format(version, runtime->version);
-	if (!version)
+	if (!version || runtime->narrow)
 		return -ENOTSUP;
 	error = find_interpreters(pid, image, bias, version, found ? address + bias : 0, runtime);
 	if (error)
@@ -270,7 +273,7 @@ static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct run
 	runtime->offsets.unicode_width = find_unicode_width(image);
 	runtime->code_type = find_address(image, bias, "PyCode_Type");
 	find_entry_gap(pid, image, bias, runtime);
-	runtime->initialized = is_alive(pid, runtime);
+	look_for_life(pid, runtime);
 	return check(pid, image, bias, runtime);
 }
 
@@ -316,20 +319,12 @@ static int check_loaded(pid_t pid, const struct elf_image *image, uint64_t bias)
 	return memcmp(in_file, in_memory, sizeof(in_file)) ? -ENOEXEC : 0;
 }
 
-static bool holds_python(struct elf_image *image)
-{
-	uint64_t address;
-
-	return python_version__find_runtime(image, &address) ||
-	       elf_image__symbol(image, "PyInterpreterState_Head", &address);
-}
-
 /* The address that IMAGE gives to pthread_self(), where that is to be known. */
 static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *address)
 {
 	static const char name[] = "pthread_self";
 
-	return ARCHITECTURE.decode_thread_area &&
+	return ARCHITECTURE.decode_thread_area && !elf_image__is_narrow(image) &&
 	       (python ? elf_image__symbol(image, name, address)
 		       : elf_image__exported_symbol(image, name, address));
 }
@@ -339,7 +334,7 @@ static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *ad
 static int examine_image(struct search *search, struct elf_image *image,
 			 const struct mapping *mappings, ssize_t count, bool *useful)
 {
-	bool python = holds_python(image);
+	bool python = python_version__is_named(image) || python_version__is_unnamed(image);
 	uint64_t type, self, biases[LOADED_MAX];
 	bool has_self = find_pthread_self(image, python, &self);
 	bool has_type = !python && elf_image__exported_symbol(image, "PyCode_Type", &type);
@@ -358,6 +353,7 @@ static int examine_image(struct search *search, struct elf_image *image,
 			continue;
 		for (int j = 0; j < loaded; j++)
 			known |= biases[j] == *bias;
+		known |= --search->places_left < 0;
 		error = known ? -ENOEXEC : check_loaded(search->pid, image, *bias);
 		if (error == -ENOEXEC)
 			continue;
@@ -377,7 +373,9 @@ static int examine_image(struct search *search, struct elf_image *image,
 		search->candidates++;
 		candidate.text.bias = *bias;
 		candidate.text.offset = mappings[i].offset;
-		candidate.text.start = mappings[i].executable ? mappings[i].start : 0;
+		/* What one process has in memory says nothing of others. */
+		if (mappings[i].executable && !candidate.stripped)
+			candidate.text.start = mappings[i].start;
 		consider(search, error, &candidate);
 	}
 	return 0;
@@ -537,7 +535,7 @@ static void search_files(struct search *search)
 	}
 }
 
-int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count,
+int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count, bool cut,
 			struct runtime *runtime)
 {
 	struct search search = {
@@ -546,6 +544,7 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 		.mappings = mappings,
 		.count = count,
 		.files_left = { FILES_MAX, FILES_MAX },
+		.places_left = PLACES_MAX,
 		.result = -ENOEXEC,
 		.error = count < 0 ? count : 0,
 		.budget = { .pid = pid, .bytes = BUDGET_BYTES, .missed = deputy__missed(pid) },
@@ -554,7 +553,7 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 	search_files(&search);
 	if (search.result == -ENOEXEC && search.denied)
 		search.result = search.denied;
-	if (search.result == -ENOEXEC && search.budget.exceeded)
+	if (search.result == -ENOEXEC && (cut || search.places_left < 0 || search.budget.exceeded))
 		search.result = -E2BIG;
 	choose_code_type(&search);
 	choose_thread_area(&search);
@@ -571,8 +570,9 @@ static int find_once(pid_t pid, struct runtime *runtime)
 {
 	pid_t reader = process__reader(pid);
 	struct mapping *mappings;
-	ssize_t count = process__program_mappings(pid, reader, &mappings);
-	int error = runtime__find_among(pid, reader, mappings, count, runtime);
+	bool cut;
+	ssize_t count = process__program_mappings(pid, reader, &mappings, &cut);
+	int error = runtime__find_among(pid, reader, mappings, count, cut, runtime);
 
 	free(mappings);
 	return error;

@@ -26,7 +26,10 @@ struct runtime {
 	struct {
 		uint64_t start, offset, bias;
 	} text;
+	bool narrow;	       /* a 32-bit one, of which no more than the version is told */
+	bool stripped;	       /* its file names nothing: unnamed.h finds it where it runs */
 	bool initialized;      /* there is an interpreter, with a thread */
+	bool begins;	       /* there is none at all: not yet, or not any more */
 	const char *objection; /* why it is not supported, where it is not for its version alone */
 	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of one that lives beside it; "": none */
 };
@@ -35,15 +38,16 @@ struct runtime {
  * could hold one; of several that have, the newest.
  * 0; -ENOEXEC where no mapped file holds a Python; -E2BIG where none does of those that could be
  * read within bounds; -ENOTSUP where it is a version that is not supported (RUNTIME->version names
- * it, "" where it cannot be told); -EAGAIN where it is newer than this build and has run nothing
- * yet that it could be checked by, or where it has no C library yet; -ETIMEDOUT where it does not
- * answer, for which it waits (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
+ * it, "" where it cannot be told), or a 32-bit one (RUNTIME->narrow); -EAGAIN where it is newer
+ * than this build and has run nothing yet that it could be checked by, or where it has no C library
+ * yet; -ETIMEDOUT where it does not answer, for which it waits (deputy.h); -ESRCH, -EPERM, -EACCES,
+ * -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
-/* The same among MAPPINGS, COUNT of them, as process__program_mappings() gives both for PID by way
- * of READER; they may be sorted anew.  It does not wait: -EINPROGRESS where the process does not
- * answer for now. */
-int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count,
+/* The same among MAPPINGS, COUNT of them, CUT or not, as process__program_mappings() gives them for
+ * PID by way of READER; they may be sorted anew.  It does not wait: -EINPROGRESS where the process
+ * does not answer for now. */
+int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count, bool cut,
 			struct runtime *runtime);
 
 /* Moves all addresses of RUNTIME by DISTANCE, as its file is. */

@@ -129,12 +129,11 @@ static enum verdict judge_frame(const struct subject *subject, uint64_t *address
 	return is_code_sound(subject, &frame) ? SOUND : UNSOUND;
 }
 
-/* Whether IDENT, which a thread state has for its thread's, is a pthread_self(). */
-static bool is_thread(const struct subject *subject, uint64_t ident)
+bool soundness__is_thread(pid_t pid, uint64_t ident)
 {
 	uint64_t first;
 
-	return !target_memory__read_pointer(subject->pid, ident, &first) &&
+	return !target_memory__read_pointer(pid, ident, &first) &&
 	       (!ARCHITECTURE.points_to_itself || first == ident);
 }
 
@@ -155,7 +154,7 @@ static enum verdict judge_thread(const struct subject *subject, uint64_t tstate)
 		if (found == SOUND)
 			verdict = SOUND;
 	}
-	return verdict == NOTHING || is_thread(subject, ident) ? verdict : UNSOUND;
+	return verdict == NOTHING || soundness__is_thread(subject->pid, ident) ? verdict : UNSOUND;
 }
 
 /* SOUND where a thread is, UNSOUND where one has frames, but none is sound. */

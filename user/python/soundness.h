@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_SOUNDNESS_H
 #define PYBPFPROF_SOUNDNESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,5 +19,8 @@ struct known_types {
  * 0; -ENOTSUP, with RUNTIME->objection, where they have not; -EAGAIN where there is no stack yet by
  * which a newer version could be checked. */
 int soundness__check(pid_t pid, struct runtime *runtime, const struct known_types *types);
+
+/* Whether IDENT, which a thread state of process PID has for its thread's, is a pthread_self(). */
+bool soundness__is_thread(pid_t pid, uint64_t ident);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
@@ -20,11 +22,16 @@
 #include "sampling/sampler.h"
 #include "system/capabilities.h"
 #include "system/cpus.h"
+#include "system/mends.h"
+#include "system/open_files.h"
 #include "system/sudo_user.h"
 #include "system/system_calls.h"
 #include "target/deputy.h"
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
+
+/* Yama's: not even CAP_SYS_PTRACE passes it. */
+#define PTRACE_SCOPE_NOBODY 3
 
 /* PROC_USER_INIT_INO of the kernel's include/linux/proc_ns.h. */
 #define FIRST_USER_NAMESPACE 0xeffffffd
@@ -51,6 +58,11 @@ void obstacle__free(struct obstacle *obstacle)
 	free(obstacle->what);
 	free(obstacle->mend);
 	*obstacle = nothing;
+}
+
+static struct obstacle short_of_memory(const char *what_for)
+{
+	return obstacle(xasprintf("there is not enough memory for %s", what_for), MEMORY_MENDS);
 }
 
 enum exit_status obstacle__say(struct obstacle obstacle)
@@ -119,8 +131,14 @@ struct obstacle privileges__pid_namespace(void)
 
 struct obstacle privileges__btf(void)
 {
+	struct statfs status;
+
 	if (access(BTF_PATH, R_OK) == 0)
 		return nothing;
+	if (statfs("/sys", &status) || status.f_type != SYSFS_MAGIC)
+		return obstacle(xstrdup("sysfs is not mounted at /sys, where the kernel's BTF "
+					"is (" BTF_PATH ")"),
+				"mount -t sysfs sysfs /sys; or mount the host's in a container");
 	return obstacle(xstrdup("this kernel has no BTF (" BTF_PATH ")"),
 			"boot one that was built with CONFIG_DEBUG_INFO_BTF=y, as distributions' "
 			"kernels are");
@@ -170,6 +188,29 @@ struct obstacle privileges__locked_memory(void)
 	return found;
 }
 
+struct obstacle privileges__ptrace_scope(void)
+{
+	double scope;
+
+	if (!privileges__read_number(PTRACE_SCOPE_PATH, &scope) || scope < PTRACE_SCOPE_NOBODY)
+		return nothing;
+	return obstacle(xasprintf("kernel.yama.ptrace_scope is %g, so that nobody may read another "
+				  "process's memory until the next boot",
+				  scope),
+			"set kernel.yama.ptrace_scope=2 in /etc/sysctl.d and boot again");
+}
+
+struct obstacle privileges__thread(void)
+{
+	int error = deputy__begin();
+
+	if (!error)
+		return nothing;
+	return obstacle(xasprintf("the thread that reads processes cannot be started (%s)",
+				  strerror(-error)),
+			mends__start(error));
+}
+
 /* Whether process PID is there, and another user's.  One that /proc hides (hidepid) is. */
 static bool is_other_users(pid_t pid)
 {
@@ -217,7 +258,9 @@ bool privileges__needs(const struct capability *capability, bool other_users)
 	       (capability->number == CAP_SYS_PTRACE && is_tracing_restricted());
 }
 
-static struct obstacle find_capabilities(bool other_users)
+/* BY_ROOT: root starts a program, which has capabilities then that this one gives up: without
+ * CAP_SYS_PTRACE the kernel keeps that closed, whosever it is. */
+static struct obstacle find_capabilities(bool other_users, bool by_root)
 {
 	char *missing = xstrdup(""), *what_for = xstrdup(""), *all = xstrdup("");
 	const struct capability *needed = capabilities__needed;
@@ -226,7 +269,10 @@ static struct obstacle find_capabilities(bool other_users)
 
 	for (; needed->name; needed++) {
 		all = add_word(all, needed[1].name ? ", " : " and ", needed->name);
-		if (capability__find(needed, held) >= 0 || !privileges__needs(needed, other_users))
+		bool closed = by_root && needed->number == CAP_SYS_PTRACE;
+
+		if (capability__find(needed, held) >= 0 ||
+		    !(closed || privileges__needs(needed, other_users)))
 			continue;
 		missing = add_word(missing, ", ", needed->name);
 		what_for = add_word(what_for, ", ", needed->what_for);
@@ -245,9 +291,11 @@ enum exit_status privileges__check(const pid_t *pids, size_t count, bool all)
 {
 	static struct obstacle (*const look[])(void) = {
 		privileges__user_namespace, privileges__pid_namespace, privileges__btf,
-		privileges__cpus,	    privileges__locked_memory,
+		privileges__cpus,	    privileges__locked_memory, privileges__ptrace_scope,
+		privileges__thread,
 	};
-	struct obstacle found = find_capabilities(all || are_other_users(pids, count));
+	struct obstacle found =
+		find_capabilities(all || are_other_users(pids, count), !count && !geteuid());
 
 	for (size_t i = 0; i < sizeof(look) / sizeof(look[0]) && !found.what; i++)
 		found = look[i]();
@@ -273,11 +321,17 @@ struct obstacle privileges__load(int error)
 					  kernel.release, strerror(-error)),
 				"5.10 or later is needed, and no lockdown of confidentiality; -v "
 				"tells the kernel's reasons");
+	case ENOMEM:
+		return short_of_memory("the BPF program and its maps");
+	case ESRCH:
+		/* So the library has it, whatever the reason. */
+		return follower(xstrdup("the kernel's BTF (" BTF_PATH ") could not be read"),
+				"-v tells why; where memory is short, " MEMORY_MENDS);
 	default:
 		/* The library has errors of its own. */
 		libbpf_strerror(error, reason, sizeof(reason));
 		return follower(xasprintf("the BPF program could not be loaded (%s)", reason),
-				"-v tells the kernel's reasons");
+				"-v tells the kernel's reasons, unless it is for want of memory");
 	}
 }
 
@@ -300,11 +354,23 @@ struct obstacle privileges__events(int error)
 	case ENFILE:
 		return obstacle(xasprintf("no room for perf events (%s)", strerror(-error)),
 				"raise ulimit -n, which each CPU takes one of");
+	case ENOMEM:
+		return short_of_memory("perf events");
 	default:
 		return follower(
 			xasprintf("perf events could not be started (%s)", strerror(-error)),
 			"report it with the kernel's version");
 	}
+}
+
+struct obstacle privileges__signals(int error)
+{
+	return obstacle(xasprintf("signals, such as Ctrl-C's, cannot be read (signalfd: %s)",
+				  strerror(-error)),
+			open_files__ran_out(error)
+				? "raise ulimit -n"
+				: "allow the system call signalfd4: a container's seccomp "
+				  "profile may not");
 }
 
 static uint64_t bit(int number)

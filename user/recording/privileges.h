@@ -13,6 +13,11 @@
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
 #define PTRACE_SCOPE_PATH "/proc/sys/kernel/yama/ptrace_scope"
 
+/* Where memory is short. */
+#define MEMORY_MENDS                                                                              \
+	"free some, or raise what limits it: ulimit -v, ulimit -d, a control group's memory.max " \
+	"(systemd's MemoryMax=, a container's --memory)"
+
 /* What stands in the way, and what mends it. */
 struct obstacle {
 	char *what, *mend; /* what: NULL where nothing does */
@@ -34,13 +39,17 @@ struct obstacle privileges__pid_namespace(void);
 struct obstacle privileges__btf(void);
 struct obstacle privileges__cpus(void);
 struct obstacle privileges__locked_memory(void);
+struct obstacle privileges__ptrace_scope(void);
+struct obstacle privileges__thread(void);
 
 /* Whether CAPABILITY is needed to profile OTHER_USERS' processes, or only this user's own. */
 bool privileges__needs(const struct capability *capability, bool other_users);
 
-/* Why the kernel refused the BPF program, or its perf events, with ERROR (negative errno). */
+/* Why the kernel refused the BPF program, its perf events, or to have signals read, with ERROR
+ * (negative errno). */
 struct obstacle privileges__load(int error);
 struct obstacle privileges__events(int error);
+struct obstacle privileges__signals(int error);
 
 /* Whether the kernel is MAJOR.MINOR or newer. */
 bool privileges__kernel_is(unsigned int major, unsigned int minor);

@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "naming/counts.h"
 #include "naming/symbolizer.h"
+#include "recording/news.h"
 #include "recording/privileges.h"
 #include "recording/rate.h"
 #include "recording/recording.h"
@@ -24,14 +25,6 @@
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
-
-/* New stacks are defined at once after a quiet time, then at most so often: the first of a process
- * that will soon end are named in time, and a storm of them costs little.  What waits for nobody is
- * taken whenever something else is due. */
-#define DRAIN_PAUSE_NS (10 * NS_PER_MS)
-
-/* So much in one pause is a storm. */
-#define STORM_MIN 8
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 
@@ -57,19 +50,20 @@ struct recording {
 	struct counts *counts;
 	struct sampler *sampler;
 	struct watch *watch;
+	struct news news;
 	int signals; /* signalfd */
 	bool interrupted, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
-	int64_t drain_ns;   /* when news are due that wake nobody till then; 0: such may come */
-	int64_t drained_ns; /* when some were taken last */
 	int64_t change_ns, progress_ns, check_ns, names_ns; /* when each is next due */
 	int64_t serve_ns;
 };
 
+/* A descriptor that they are read from, or -errno, with none blocked that nobody would read. */
 static int block_signals(void)
 {
 	sigset_t set;
+	int fd, error;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
@@ -78,8 +72,12 @@ static int block_signals(void)
 	/* Blocked to the program's end: a second one must not cut the writing short. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd >= 0)
+		return fd;
+	error = -errno;
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	return error;
 }
 
 static enum exit_status open_sampler(struct recording *recording)
@@ -95,10 +93,13 @@ static enum exit_status open_sampler(struct recording *recording)
 	int error;
 
 	sink.note = watch__note;
+	sink.map = watch__note_file;
+	sink.urges = watch__urges_file;
 	sink.watcher = recording->watch;
 	error = sampler__open(&sink, &scope, &recording->sampler);
 	if (error)
 		return obstacle__say(privileges__load(error));
+	recording->news.sampler = recording->sampler;
 	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
 	return STATUS_WRITTEN;
 }
@@ -120,8 +121,11 @@ enum exit_status recording__open(const struct options *options,
 	recording->watch = watch__new(options->following, &options->filter, options->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */
 	recording->signals = block_signals();
-	status = privileges__check(options->pids, options->pid_count,
-				   options->following == FOLLOW_ALL);
+	if (recording->signals < 0)
+		status = obstacle__say(privileges__signals(recording->signals));
+	else
+		status = privileges__check(options->pids, options->pid_count,
+					   options->following == FOLLOW_ALL);
 	if (!status)
 		status = open_files__allow(options->pid_count);
 	if (!status)
@@ -215,7 +219,7 @@ static enum exit_status start(struct recording *recording)
 /* The next moment at which something is due; what is checked again waits for the next such one. */
 static int64_t next_due(const struct recording *recording)
 {
-	const int64_t due[] = { recording->drain_ns,
+	const int64_t due[] = { news__due(&recording->news),
 				recording->change_ns,
 				recording->progress_ns,
 				recording->names_ns,
@@ -268,38 +272,27 @@ static void take_signal(struct recording *recording)
 	log__info("waiting for process %d to end; Ctrl-C again to leave it", child);
 }
 
-/* What has just come waits for its turn where other news came just now. */
-static void put_off(struct recording *recording)
-{
-	int64_t turn_ns = recording->drained_ns + DRAIN_PAUSE_NS;
-
-	if (now_ns() < turn_ns)
-		recording->drain_ns = turn_ns;
-}
-
 /* Waits for a signal, a new stack, what became of a process, or for what is due. */
 static void wait_for_news(struct recording *recording)
 {
-	struct pollfd signals = { .fd = recording->signals, .events = POLLIN };
-	struct pollfd stacks = { .fd = recording->drain_ns ? -1 : sampler__fd(recording->sampler),
-				 .events = POLLIN };
-	struct pollfd served = { .fd = recording->windows ? recording->windows->fd : -1,
-				 .events = POLLIN };
-	struct pollfd fds[] = { signals, stacks, served };
+	struct pollfd fds[2 + NEWS_FDS] = {
+		{ .fd = recording->signals, .events = POLLIN },
+		{ .fd = recording->windows ? recording->windows->fd : -1, .events = POLLIN },
+	};
 	int64_t left = next_due(recording) - now_ns();
 	struct timespec timeout;
 
 	left = left > 0 ? left : 0;
 	timeout.tv_sec = left / NS_PER_S;
 	timeout.tv_nsec = left % NS_PER_S;
+	news__await(&recording->news, fds + 2);
 	if (ppoll(fds, sizeof(fds) / sizeof(fds[0]), &timeout, NULL) <= 0)
 		return;
 	if (fds[0].revents)
 		take_signal(recording);
 	if (fds[1].revents)
-		put_off(recording);
-	if (fds[2].revents)
 		recording->serve_ns = 1;
+	news__note(&recording->news, fds + 2);
 }
 
 static void note_first_sample(struct recording *recording, int64_t now)
@@ -451,28 +444,15 @@ static void serve(struct recording *recording)
 	recording->serve_ns = wait_ns == INT64_MAX ? 0 : now_ns() + wait_ns;
 }
 
-/* Takes what was told, unless that is put off: a storm of it comes one draining after another. */
-static void take_news(struct recording *recording, int64_t now)
-{
-	bool was_put_off = recording->drain_ns;
-	size_t taken;
-
-	if (now < recording->drain_ns)
-		return;
-	note_first_sample(recording, now);
-	taken = sampler__drain(recording->sampler);
-	recording->drain_ns = was_put_off && taken >= STORM_MIN ? now + DRAIN_PAUSE_NS : 0;
-	if (taken)
-		recording->drained_ns = recording->names_ns = now;
-}
-
 /* Does what is due. */
 static void work(struct recording *recording)
 {
 	int64_t now = now_ns();
 	bool cutting = recording->cut_ns && now >= recording->cut_ns;
 
-	take_news(recording, now);
+	note_first_sample(recording, now);
+	if (news__take(&recording->news, now))
+		recording->names_ns = now;
 	if (now >= recording->change_ns)
 		recording->change_ns = now + sampler__change_periods(recording->sampler);
 	if (recording->progress_ns && now >= recording->progress_ns)

@@ -10,7 +10,8 @@
 
 #define HOTTEST 10
 
-/* So many commands of processes that ended before it was known what they are. */
+/* So many commands of processes that ended, or were another's, before it was known what they are.
+ */
 #define UNKNOWN_SHOWN 3
 
 /* Longer names are of no use on a terminal. */
@@ -56,19 +57,30 @@ static void print_function(const struct profile *profile, const struct function_
 	free(name);
 }
 
-/* What is in no stack, for nobody knows whether it ran a Python. */
-static void report_unknown(const struct unknown_processes *unknown)
+/* What is in no stack, for nobody knows whether it ran a Python, or one that is wanted. */
+static void report_unknown(const struct unknown_processes *unknown, bool filtered)
 {
 	char *commands = unknown_processes__text(unknown, UNKNOWN_SHOWN);
 
 	if (unknown->samples)
-		log__info("%" PRIu64 " samples more are of processes that ended before it was "
-			  "known whether they ran a Python, in no stack%s%s",
-			  unknown->samples, *commands ? ": " : "", commands);
+		log__info("%" PRIu64 " samples more are of processes that ended, or executed "
+			  "another program, before it was known whether they ran a Python%s, in "
+			  "no stack: %s",
+			  unknown->samples, filtered ? ", or whether that is wanted" : "",
+			  commands);
 	free(commands);
 }
 
-void report__profile(const struct profile *profile)
+/* The warning came with the first one. */
+static void report_crowd(uint64_t crowded)
+{
+	if (crowded)
+		log__info("processes without room: %" PRIu64 ", not sampled as long as there "
+			  "was none: --max-processes makes more",
+			  crowded);
+}
+
+void report__profile(const struct profile *profile, bool filtered)
 {
 	uint64_t samples = ledger__samples(&profile->ledger);
 	char *summary = ledger__summary(&profile->ledger);
@@ -84,6 +96,7 @@ void report__profile(const struct profile *profile)
 		free(totals);
 	}
 	log__info("%s", summary);
-	report_unknown(&profile->ledger.unknown);
+	report_unknown(&profile->ledger.unknown, filtered);
+	report_crowd(profile->ledger.crowded);
 	free(summary);
 }

@@ -14,7 +14,7 @@ bool report__shows_progress(void);
  * (0: no end). */
 void report__progress(double elapsed_s, double duration_s, uint64_t events, uint64_t lost);
 
-/* The ten hottest functions and the ledger. */
-void report__profile(const struct profile *profile);
+/* The ten hottest functions and the ledger; FILTERED: not all processes were wanted. */
+void report__profile(const struct profile *profile, bool filtered);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
 #include "sampling/clock.h"
+#include "sampling/mappings.h"
 #include "sampling/sampler.h"
 #include "sampling/target_map.h"
 #include "system/cpus.h"
@@ -28,10 +29,12 @@
 
 struct sampler {
 	struct pybpfprof_bpf *bpf;
-	struct ring_buffer *ring;
+	struct ring_buffer *ring, *heralds; /* heralds: NULL where there are no mappings */
 	struct clock *clock;
 	struct slots *slots;
 	struct target_map *targets;
+	struct sampler_sink sink;
+	struct mappings *mappings; /* NULL: they are told to the program, or to nobody */
 	uint32_t cpus;
 	const volatile struct bucket *buckets;	      /* [cpus * STACK_BUCKETS], the kernel's */
 	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
@@ -56,8 +59,31 @@ size_t sampler__drain(struct sampler *sampler)
 {
 	sampler->taken = 0;
 	sampler->drain_end_ns = now_ns() + DRAIN_NS;
-	ring_buffer__consume(sampler->ring);
+	mappings__mark(sampler->mappings);
+	/* Who maps is known by now, unless it was too much to take. */
+	if (ring_buffer__consume(sampler->ring) >= 0)
+		sampler->taken += mappings__take(sampler->mappings);
 	return sampler->taken;
+}
+
+bool sampler__urges(const struct sampler *sampler)
+{
+	return mappings__urge(sampler->mappings);
+}
+
+int sampler__mappings_fd(const struct sampler *sampler)
+{
+	return mappings__fd(sampler->mappings);
+}
+
+int sampler__heralds_fd(const struct sampler *sampler)
+{
+	return sampler->heralds ? ring_buffer__epoll_fd(sampler->heralds) : -1;
+}
+
+bool sampler__take_heralds(struct sampler *sampler)
+{
+	return sampler->heralds && ring_buffer__consume(sampler->heralds) > 0;
 }
 
 void sampler__harvest(struct sampler *sampler)
@@ -119,7 +145,8 @@ uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
 
 uint64_t sampler__untold(const struct sampler *sampler)
 {
-	return sum(sampler, offsetof(struct cpu_counters, untold));
+	return sum(sampler, offsetof(struct cpu_counters, untold)) +
+	       mappings__lost(sampler->mappings);
 }
 
 uint64_t sampler__crowded(const struct sampler *sampler)
@@ -288,15 +315,16 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 	struct sampler *sampler;
 	int error;
 
+	libbpf_set_print(forward_libbpf);
 	if (cpus < 0)
 		return cpus;
 	sampler = xcalloc(1, sizeof(*sampler));
 	sampler->cpus = cpus;
-	libbpf_set_print(forward_libbpf);
 	error = load(sampler, scope, scope->following != FOLLOW_NONE && !sampler__try_mappings());
 	if (!error)
 		error = map_counters(sampler);
 	if (!error) {
+		sampler->sink = *sink;
 		sampler->targets = target_map__new(sampler->bpf);
 		sampler->slots = slots__new(sink, sampler->buckets, sampler->cpus);
 		sampler->ring = ring_buffer__new(bpf_map__fd(sampler->bpf->maps.definitions),
@@ -315,7 +343,9 @@ void sampler__free(struct sampler *sampler)
 	if (!sampler)
 		return;
 	clock__free(sampler->clock);
+	mappings__free(sampler->mappings);
 	ring_buffer__free(sampler->ring);
+	ring_buffer__free(sampler->heralds);
 	if (sampler->buckets)
 		munmap((void *)sampler->buckets, sampler->buckets_size);
 	if (sampler->counters)
@@ -394,6 +424,33 @@ static int attach(struct bpf_program *program, struct bpf_link **link)
 	return *link || !bpf_program__autoload(program) ? 0 : -errno;
 }
 
+static int take_herald(void *context, void *data, size_t size)
+{
+	(void)context;
+	(void)data;
+	(void)size;
+	return 0;
+}
+
+/* Has user space itself told what is mapped. */
+static void listen_to_mappings(struct sampler *sampler)
+{
+	const struct mappings_sink sink = { sampler->sink.map, sampler->sink.urges,
+					    sampler->sink.watcher };
+	int error = mappings__open(&sink, sampler__fd(sampler), &sampler->mappings);
+
+	if (error) {
+		log__warning("the kernel does not tell what is mapped (%s): what is loaded late is "
+			     "found late",
+			     strerror(-error));
+		return;
+	}
+	/* Where there are none, what is loaded is found as soon as any other news are taken. */
+	sampler->heralds =
+		ring_buffer__new(bpf_map__fd(sampler->bpf->maps.heralds), take_herald, NULL, NULL);
+	sampler->bpf->bss->heeding = sampler->heralds;
+}
+
 int sampler__follow(struct sampler *sampler)
 {
 	struct pybpfprof_bpf *bpf = sampler->bpf;
@@ -403,14 +460,17 @@ int sampler__follow(struct sampler *sampler)
 		error = attach(bpf->progs.follow_exit, &bpf->links.follow_exit);
 	if (!error)
 		error = attach(bpf->progs.follow_fork, &bpf->links.follow_fork);
-	if (!error && attach(bpf->progs.follow_mapping, &bpf->links.follow_mapping))
-		log__debug("this kernel does not tell what is mapped: processes are asked");
-	return error;
+	if (error || !bpf_program__autoload(bpf->progs.follow_fork))
+		return error;
+	if (attach(bpf->progs.follow_mapping, &bpf->links.follow_mapping) ||
+	    !bpf->links.follow_mapping)
+		listen_to_mappings(sampler);
+	return 0;
 }
 
 bool sampler__sees_mappings(const struct sampler *sampler)
 {
-	return sampler->bpf->links.follow_mapping;
+	return sampler->bpf->links.follow_mapping || sampler->mappings;
 }
 
 int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)

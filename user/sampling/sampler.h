@@ -71,6 +71,16 @@ int sampler__fd(const struct sampler *sampler);
  * how many there were, with other news. */
 size_t sampler__drain(struct sampler *sampler);
 
+/* Whether there are news that cannot wait; and what is readable when there may be new ones, since
+ * something was mapped, -1: what sampler__fd tells is all. */
+bool sampler__urges(const struct sampler *sampler);
+int sampler__mappings_fd(const struct sampler *sampler);
+
+/* Readable when a program has begun that will map soon what cannot wait, -1: none is told of.  To
+ * take that returns whether there was one. */
+int sampler__heralds_fd(const struct sampler *sampler);
+bool sampler__take_heralds(struct sampler *sampler);
+
 /* Counts what was sampled since the last harvest; drain first. */
 void sampler__harvest(struct sampler *sampler);
 

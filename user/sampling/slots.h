@@ -7,13 +7,18 @@
 #include <stdint.h>
 
 #include "pybpfprof.h"
+#include "sampling/mappings.h"
 
 /* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
  * which COUNT is given with every number of samples of that stack; LEARN, before that, for a code
  * object, with a record of at least its header.  All may be hostile.  NOTE is told what became of a
- * process, before any definition of what it led to. */
+ * process, before any definition of what it led to; MAP, where the kernel side is not, what one
+ * maps to be executed, after what became of that before; URGES, before that, whether that cannot
+ * wait. */
 struct sampler_sink {
 	void (*note)(void *watcher, const struct process_record *record);
+	void (*map)(void *watcher, pid_t pid, const struct mapped_file *file);
+	bool (*urges)(void *watcher, pid_t pid, const struct mapped_file *file);
 	void *watcher;
 	void (*learn)(void *context, const struct code_record *record, size_t size);
 	uint64_t (*define)(void *context, const struct definition *definition);

@@ -35,14 +35,15 @@ uint64_t target_map__new_serial(struct target_map *map)
 	return ++map->serial;
 }
 
-/* The index of LAYOUT in the kernel's table, adding it where it is new. */
+/* The index of LAYOUT in the kernel's table, adding it where it is new; -ENOSPC: there is no room.
+ */
 static int layout_index(struct target_map *map, const struct layout *layout, uint32_t *index)
 {
 	for (*index = 0; *index < map->layouts; (*index)++)
 		if (memcmp(&map->known_layouts[*index], layout, sizeof(*layout)) == 0)
 			return 0;
 	if (*index == LAYOUTS_MAX)
-		return -E2BIG;
+		return -ENOSPC;
 	map->known_layouts[map->layouts++] = *layout;
 	return bpf_map__update_elem(map->bpf->maps.layouts, index, sizeof(*index), layout,
 				    sizeof(*layout), BPF_ANY);
@@ -78,6 +79,7 @@ static int put(struct target_map *map, struct target_key key, struct target *tar
 	target->before = before.before;
 	target->memory = before.memory;
 	target->several = before.several;
+	target->lent = before.lent;
 	target->halvings = before.halvings;
 	return update(map, key.kernel_pid, target);
 }
@@ -89,6 +91,7 @@ static int fill(struct target_map *map, const struct runtime *runtime, struct ta
 				   .thread_area = runtime->thread_area,
 				   .entry_gap = runtime->entry_gap,
 				   .identify = IDENTIFIED_WHOLLY,
+				   .begins = runtime->begins,
 				   .state = TARGET_PYTHON };
 	return layout_index(map, &runtime->layout, &target->layout);
 }
@@ -111,12 +114,23 @@ int target_map__refuse(struct target_map *map, struct target_key key, enum outco
 	return put(map, key, &target, waited);
 }
 
-int target_map__follow(struct target_map *map, struct target_key key)
+/* It is followed, in STATE, and not sampled. */
+static int put_followed(struct target_map *map, struct target_key key, enum target_state state)
 {
-	struct target target = { .state = TARGET_OTHER };
+	struct target target = { .state = state };
 	uint64_t waited;
 
 	return put(map, key, &target, &waited);
+}
+
+int target_map__follow(struct target_map *map, struct target_key key)
+{
+	return put_followed(map, key, TARGET_OTHER);
+}
+
+int target_map__set_aside(struct target_map *map, struct target_key key)
+{
+	return put_followed(map, key, TARGET_UNWANTED);
 }
 
 void target_map__await(struct target_map *map, struct target_key key)
@@ -187,14 +201,24 @@ bool target_map__holds(const struct target_map *map, struct target_key key)
 	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial;
 }
 
+bool target_map__samples(const struct target_map *map, struct target_key key)
+{
+	struct target target;
+
+	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial &&
+	       (target.state == TARGET_PYTHON || target.state == TARGET_LOADING ||
+		target.state == TARGET_REFUSED);
+}
+
 void target_map__identify_codes(struct target_map *map, struct target_key key,
-				enum identification identify)
+				enum identification identify, bool versions_repeat)
 {
 	struct target target;
 
 	if (!look_up(map, key.kernel_pid, &target) || target.serial != key.serial)
 		return;
 	target.identify = identify;
+	target.repeats = versions_repeat;
 	update(map, key.kernel_pid, &target);
 }
 

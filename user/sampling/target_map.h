@@ -28,7 +28,8 @@ uint64_t target_map__new_serial(struct target_map *map);
 
 /* Samples of the process are taken from now on, with what RUNTIME says.  *WAITED: how many came
  * before, since it was seen.  0; -ESTALE where the kernel side knows another process, or program,
- * by that number, and has told so; -E2BIG where there is no room; or -errno. */
+ * by that number, and has told so; -E2BIG where there is no room for it; -ENOSPC where LAYOUTS_MAX
+ * others have a layout each that is not its own; or -errno. */
 int target_map__put(struct target_map *map, struct target_key key, const struct runtime *runtime,
 		    uint64_t *waited);
 
@@ -38,6 +39,9 @@ int target_map__refuse(struct target_map *map, struct target_key key, enum outco
 
 /* It is no Python, and only followed. */
 int target_map__follow(struct target_map *map, struct target_key key);
+
+/* It is not wanted, and followed; what it forks is awaited from then on. */
+int target_map__set_aside(struct target_map *map, struct target_key key);
 
 /* It may become a Python: its samples are counted meanwhile, as far as they are not already. */
 void target_map__await(struct target_map *map, struct target_key key);
@@ -64,9 +68,13 @@ bool target_map__has_told(const struct target_map *map, struct target_key key);
 /* Whether it knows that very process, which so has not ended yet. */
 bool target_map__holds(const struct target_map *map, struct target_key key);
 
-/* Has its code objects identified so in each of its samples. */
+/* Whether it takes samples of that very process. */
+bool target_map__samples(const struct target_map *map, struct target_key key);
+
+/* Has its code objects identified so in each of its samples; where their VERSIONS_REPEAT, these do
+ * not count. */
 void target_map__identify_codes(struct target_map *map, struct target_key key,
-				enum identification identify);
+				enum identification identify, bool versions_repeat);
 
 /* Has it sampled at the rate of all halved so often; returns whether it is. */
 bool target_map__halve_rate(struct target_map *map, struct target_key key, unsigned int halvings);

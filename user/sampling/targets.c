@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "architecture/architecture.h"
@@ -10,8 +13,42 @@
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
 #include "sampling/targets.h"
+#include "system/capabilities.h"
+#include "system/mends.h"
 #include "system/open_files.h"
 #include "target/deputy.h"
+
+/* How often the names of what was forked are read again, the last time apart.  A worker takes its
+ * own once it has loaded what it serves, well after its first sample, which may come just before
+ * the first time.  But some change theirs all the time, and these cost more to read than the rest.
+ */
+#define RENAMINGS_MAX 2
+
+/* A named process in which there is no Python is looked at again for a time in which one that is
+ * executed is loaded, on a busy machine too; where it changes all the time, not for ever, nor in
+ * step with that. */
+#define CHANGE_NS     1000000000
+#define LOOK_NS	      5000000000
+#define PAUSE_NS      20000000
+#define PAUSE_STEP_NS 1000000
+
+static void explain_stripped(pid_t pid, const struct runtime *runtime)
+{
+	log__error("process %d holds Python %s, %s", pid, runtime->version, runtime->objection);
+}
+
+static void explain_not_supported(pid_t pid, const struct runtime *runtime)
+{
+	if (runtime->narrow)
+		log__error("process %d runs a 32-bit Python %s, which is not supported: "
+			   "pybpfprof supports 64-bit ones",
+			   pid, runtime->version);
+	else
+		log__error("process %d runs Python %s, which is not supported%s%s; supported are "
+			   "%s",
+			   pid, runtime->version, runtime->objection ? ": " : "",
+			   runtime->objection ? runtime->objection : "", offsets__versions());
+}
 
 enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error)
 {
@@ -22,24 +59,25 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 			   pid);
 		return STATUS_NOT_PYTHON;
 	case -E2BIG:
-		log__error("process %d maps files with so many symbols that not all were read, and "
-			   "no CPython was found in the others: strip them",
+		log__error("process %d has so many mappings, or its files have so many symbols, "
+			   "that not all were read, and no CPython was found in what was: have it "
+			   "map less, or strip the files",
 			   pid);
 		return STATUS_NOT_PYTHON;
 	case -ENOTSUP:
-		if (*runtime->version)
-			log__error("process %d runs Python %s, which is not supported%s%s; "
-				   "supported are %s",
-				   pid, runtime->version, runtime->objection ? ": " : "",
-				   runtime->objection ? runtime->objection : "",
-				   offsets__versions());
+		if (runtime->stripped && runtime->objection)
+			explain_stripped(pid, runtime);
+		else if (*runtime->version)
+			explain_not_supported(pid, runtime);
 		else
 			log__error("process %d holds what has CPython's symbols, but its version "
 				   "cannot be told; supported are %s",
 				   pid, offsets__versions());
 		return STATUS_NOT_PYTHON;
 	case -EAGAIN:
-		if (offsets__is_newer(&runtime->offsets))
+		if (runtime->stripped && runtime->objection)
+			explain_stripped(pid, runtime);
+		else if (offsets__is_newer(&runtime->offsets))
 			log__error("process %d runs Python %s, whose layout is not one that this "
 				   "build knows, and has no stack yet to check by whether it can "
 				   "be read",
@@ -58,15 +96,17 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 			   pid, strerror(-error));
 		return STATUS_NOT_ALLOWED;
 	case -ENOMEM:
-		log__error("process %d cannot be read: no thread can be started for that: ulimit "
-			   "-u, or a container's pids.max, allows no more",
-			   pid);
+		log__error("process %d cannot be read, for want of memory or of a thread: %s", pid,
+			   mends__start(error));
 		return STATUS_FAILED;
 	default:
 		log__error("process %d cannot be read (%s): it has rights that this one lacks, or "
 			   "a security module guards it: run as root of the host, outside of any "
-			   "container",
-			   pid, strerror(-error));
+			   "container%s",
+			   pid, strerror(-error),
+			   capabilities__have(capabilities__effective(), CAP_SYS_PTRACE)
+				   ? ""
+				   : ", or with CAP_SYS_PTRACE");
 		return STATUS_NOT_ALLOWED;
 	}
 }
@@ -126,10 +166,83 @@ static void say_namesakes(pid_t pid)
 	free(namesakes);
 }
 
+/* Tells apart what a process maps before and after an exec or a dlopen. */
+static uint64_t mapping_signature(const struct mapping *mappings, ssize_t count)
+{
+	uint64_t signature = 1;
+
+	for (ssize_t i = 0; i < count; i++)
+		signature =
+			(signature ^ mappings[i].start ^ mappings[i].inode) * 0x9e3779b97f4a7c15ULL;
+	return signature;
+}
+
+static uint64_t read_signature(pid_t pid)
+{
+	struct mapping *mappings;
+	bool cut;
+	ssize_t count = process__program_mappings(pid, process__reader(pid), &mappings, &cut);
+	uint64_t signature = mapping_signature(mappings, count);
+
+	free(mappings);
+	return signature;
+}
+
+/* Whether the user has asked to stop: the signals are blocked by now. */
+static bool is_asked_to_stop(void)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) &&
+	       (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+		sigismember(&pending, SIGHUP));
+}
+
+/* Waits until process PID maps other files than *SIGNATURE tells, which is theirs then; false where
+ * that takes too long. */
+static bool await_change(pid_t pid, uint64_t *signature, struct timespec *pause)
+{
+	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + CHANGE_NS;
+	uint64_t before = *signature;
+
+	do {
+		nanosleep(pause, NULL);
+		pause->tv_nsec += PAUSE_STEP_NS;
+		*signature = read_signature(pid);
+	} while (*signature == before && clock_ns(CLOCK_MONOTONIC) < end_ns && !is_asked_to_stop());
+	return *signature != before;
+}
+
+/* Whether ERROR, of the search in a process that NEEDS a Python, may be for that it is about to map
+ * another program. */
+static bool may_pass(int error, bool needed, const struct runtime *runtime)
+{
+	return (error == -ENOEXEC && needed) || error == -EAGAIN ||
+	       (error == -ENOTSUP && !*runtime->version);
+}
+
+/* As runtime__find.  What executes a program has none of its Python mapped for a moment, and what
+ * it mapped before is not there any more: so where there is none, and one is NEEDED, it is looked
+ * for until nothing changes. */
+static int find_python(const struct target_process *target, bool needed, struct runtime *runtime)
+{
+	pid_t pid = target->process.pid;
+	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
+	struct timespec pause = { .tv_nsec = PAUSE_NS };
+	uint64_t signature = read_signature(pid);
+	int error;
+
+	do {
+		error = runtime__find(pid, runtime);
+	} while (may_pass(error, needed, runtime) && !target__has_ended(target) &&
+		 clock_ns(CLOCK_MONOTONIC) < end_ns && await_change(pid, &signature, &pause));
+	return error;
+}
+
 /* Finds the Python of a process that can be a target. */
 static enum exit_status open_python(pid_t pid, struct target_process *target, bool needed)
 {
-	int error = runtime__find(pid, &target->runtime);
+	int error = find_python(target, needed, &target->runtime);
 
 	/* What ends meanwhile maps nothing any more. */
 	if (error && target__has_ended(target))
@@ -149,47 +262,38 @@ static enum exit_status open_python(pid_t pid, struct target_process *target, bo
 	return STATUS_WRITTEN;
 }
 
-enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **result)
+/* What PID is; or how the program is to end, where it can be no target. */
+static enum exit_status inspect(pid_t pid, struct process *process)
 {
-	struct target_process *target;
-	struct process process;
-	enum exit_status status;
 	pid_t tgid;
-	int error;
+	int error = process__inspect(pid, process);
 
-	*silent = false;
-	error = process__inspect(pid, &process);
 	if (!error)
 		error = process__thread_group(pid, &tgid);
-	if (open_files__ran_out(error))
+	if (!error)
+		return check_process(process, tgid);
+	if (error != -ESRCH)
 		return target__explain(pid, NULL, error);
-	if (error) {
-		log__error("there is no process %d: pgrep -af python lists those of Python", pid);
-		return STATUS_FAILED;
+	log__error("there is no process %d: pgrep -af python lists those of Python", pid);
+	return STATUS_FAILED;
+}
+
+enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **result)
+{
+	struct target_process *target = xcalloc(1, sizeof(*target));
+	enum exit_status status = inspect(pid, &target->process);
+
+	*silent = false;
+	if (!status) {
+		status = open_python(pid, target, needed);
+		*silent = deputy__has_given_up(pid);
 	}
-	status = check_process(&process, tgid);
-	if (status)
-		return status;
-	target = xcalloc(1, sizeof(*target));
-	target->process = process;
-	status = open_python(pid, target, needed);
+	/* Whatever has that number here, the user may mean one of these. */
 	say_namesakes(pid);
-	*silent = deputy__has_given_up(pid);
 	*result = !status && target->runtime.interpreters ? target : NULL;
 	if (!*result)
 		target__free(target);
 	return status;
-}
-
-/* Tells apart what a process maps before and after an exec or a dlopen. */
-static uint64_t mapping_signature(const struct mapping *mappings, ssize_t count)
-{
-	uint64_t signature = 1;
-
-	for (ssize_t i = 0; i < count; i++)
-		signature =
-			(signature ^ mappings[i].start ^ mappings[i].inode) * 0x9e3779b97f4a7c15ULL;
-	return signature;
 }
 
 /* Finds the Python of PROCESS, unless it maps what *SIGNATURE tells, and has that tell what it maps
@@ -198,13 +302,14 @@ static int find_ready(const struct process *process, uint64_t *signature, struct
 {
 	pid_t pid = process->pid, reader = process->reader;
 	struct mapping *mappings;
-	ssize_t count = process__program_mappings(pid, reader, &mappings);
+	bool cut;
+	ssize_t count = process__program_mappings(pid, reader, &mappings, &cut);
 	uint64_t before = *signature;
 	int error = -EAGAIN;
 
 	*signature = mapping_signature(mappings, count);
 	if (*signature != before)
-		error = runtime__find_among(pid, reader, mappings, count, runtime);
+		error = runtime__find_among(pid, reader, mappings, count, cut, runtime);
 	free(mappings);
 	/* Before, there is no thread pointer that could be noted. */
 	if (!error && ARCHITECTURE.is_noted_late && !runtime->initialized)
@@ -220,12 +325,17 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 
 	if (error || target.process.zombie)
 		return error ? error : -ESRCH;
+	/* What it is about to run is another one from the exec's end on, of which the kernel side
+	 * tells; what was sampled until then is not that one's. */
+	if (target.process.executes)
+		return -EAGAIN;
 	error = find_ready(&target.process, signature, &target.runtime);
 	/* What ends meanwhile maps nothing any more, which says nothing of its files. */
 	if (error == -ENOEXEC && target__has_ended(&target))
 		error = -ESRCH;
 	/* What it has run since may be enough next time; and what is awaited may have come. */
-	if (error == -EAGAIN || error == -EINPROGRESS || open_files__ran_out(error))
+	if (error == -EAGAIN || error == -EINPROGRESS || error == -ENOMEM ||
+	    open_files__ran_out(error))
 		*signature = before;
 	if (error && error != -ENOTSUP)
 		return error;
@@ -251,6 +361,7 @@ struct target_process *target__fork(const struct target_process *parent, pid_t p
 
 	*child = *parent;
 	child->parent = parent->key.serial;
+	child->renamings = 0;
 	/* Of most no more is ever needed: they run shortly, and are not sampled. */
 	child->process = (struct process){
 		.pid = pid, .reader = pid, .parent = parent->process.pid, .forked = true
@@ -300,13 +411,42 @@ bool target__has_ended(const struct target_process *target)
 	return error ? error == -ESRCH : now.zombie || is_namesake(target, &now);
 }
 
-bool target__identify(struct target_process *target, enum identify what)
+/* Whether what /proc had of TARGET up to now was its own.  It has the words of a program that is
+ * executed before the kernel side knows that, to which it is another process then. */
+static bool was_itself(const struct target_process *target, const struct target_map *map)
 {
-	if (identity__read_again(target->process.pid, target->process.start_time, what,
-				 &target->identity))
+	struct process now;
+
+	if (process__inspect(target->process.pid, &now) || now.executes)
 		return false;
-	target->process.start_time = target->identity.start_time;
+	if (target->process.forked && !now.forked)
+		return false;
+	return target_map__holds(map, target->key);
+}
+
+bool target__identify(struct target_process *target, const struct target_map *map,
+		      enum identify what)
+{
+	struct identity now;
+
+	identity__copy(&target->identity, &now);
+	if (identity__read_again(target->process.pid, target->process.start_time, what, &now) ||
+	    !was_itself(target, map)) {
+		identity__free(&now);
+		return false;
+	}
+	identity__free(&target->identity);
+	target->identity = now;
+	target->process.start_time = now.start_time;
 	return true;
+}
+
+enum identify target__changeable(struct target_process *target, bool is_last)
+{
+	if (!target->process.forked || (target->renamings == RENAMINGS_MAX && !is_last))
+		return IDENTIFY_OWNER;
+	target->renamings += !is_last;
+	return IDENTIFY_FORKED;
 }
 
 double target__cpu_seconds(const struct target_process *target)

@@ -18,8 +18,12 @@ struct target_process {
 	struct target_key key;	/* what the kernel side knows it by */
 	struct runtime runtime; /* of a Python that is not supported, its version alone, or zero */
 	struct identity identity;
-	uint64_t parent; /* the serial of the one that forked it; 0: it was not forked */
-	bool ended;	 /* nothing of it can be read any more */
+	/* Its code objects have versions that others had before them: an interpreter has followed
+	 * another one. */
+	bool versions_repeat;
+	uint64_t parent;	/* the serial of the one that forked it; 0: it was not forked */
+	unsigned int renamings; /* how often its names were read again */
+	bool ended;		/* nothing of it can be read any more */
 	/* How often its rate is halved: in this window, and by what the kernel is to be told. */
 	unsigned int halvings, next_halvings;
 	/* Why it is not walked: what its samples come to; OUTCOME_PYTHON where it is. */
@@ -56,8 +60,14 @@ struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 void target__disown(struct target_process *target, const char *arguments, size_t bytes);
 
 /* Reads again whose TARGET is, WHAT of it may have changed.  False, with what was known before,
- * where it cannot be read any more, or its owner is the same. */
-bool target__identify(struct target_process *target, enum identify what);
+ * where it cannot be read any more, or its owner is the same; or where what was read may be another
+ * one's: MAP does not hold it any more, or it executes another program. */
+bool target__identify(struct target_process *target, const struct target_map *map,
+		      enum identify what);
+
+/* What of TARGET is to be read again, where that is done now and then; IS_LAST: for the last time.
+ */
+enum identify target__changeable(struct target_process *target, bool is_last);
 
 /* Says what of a process the profile will not show. */
 void target__warn_of_limits(const struct target_process *target);

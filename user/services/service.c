@@ -57,7 +57,7 @@ uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *la
 		if (is_new && json_is_string(value))
 			profile__label(profile, process, name, json_string_value(value));
 	}
-	return profile__thread(profile, process, 0);
+	return profile__thread(profile, process, 0, 0);
 }
 
 /* The outcome that a stack shows: one of these texts is a frame of it. */

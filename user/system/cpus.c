@@ -53,13 +53,15 @@ static int read_list(char *list, size_t size)
 
 ssize_t cpus__online(uint32_t **numbers)
 {
-	char list[LIST_BYTES_MAX];
+	/* Not on the stack, which may have no room for it (ulimit -s). */
+	char *list = xmalloc(LIST_BYTES_MAX);
 	ssize_t count;
 
 	*numbers = NULL;
-	count = read_list(list, sizeof(list));
+	count = read_list(list, LIST_BYTES_MAX);
 	if (!count)
 		count = (ssize_t)cpus__parse_list(list, numbers) ?: -ENODATA;
+	free(list);
 	return count;
 }
 
@@ -76,20 +78,24 @@ ssize_t cpus__array_size(void)
 
 size_t cpus__visit(void)
 {
-	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], one[CPUS_MAX / CPU_SETSIZE];
-	uint32_t *numbers;
+	const size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
+	cpu_set_t *before = xmalloc(size), *one = xmalloc(size);
+	uint32_t *numbers = NULL;
 	size_t visited = 0;
-	ssize_t count;
+	ssize_t count = 0;
 
-	if (sched_getaffinity(0, sizeof(before), before))
-		return 0;
+	if (sched_getaffinity(0, size, before))
+		goto cleanup;
 	count = cpus__online(&numbers);
 	for (ssize_t i = 0; i < count; i++) {
-		CPU_ZERO_S(sizeof(one), one);
-		CPU_SET_S(numbers[i], sizeof(one), one);
-		visited += !sched_setaffinity(0, sizeof(one), one);
+		CPU_ZERO_S(size, one);
+		CPU_SET_S(numbers[i], size, one);
+		visited += !sched_setaffinity(0, size, one);
 	}
-	sched_setaffinity(0, sizeof(before), before);
+	sched_setaffinity(0, size, before);
+cleanup:
 	free(numbers);
+	free(one);
+	free(before);
 	return visited;
 }

@@ -13,6 +13,7 @@
 #include "base/now.h"
 #include "system/capabilities.h"
 #include "system/keeper.h"
+#include "system/mends.h"
 
 #define NS_PER_MS 1000000LL
 
@@ -52,8 +53,8 @@ static int run_one(int socket, const struct kept *kept, int *status)
 static void say(const struct kept *kept, int error, int status, int pause_ms)
 {
 	if (error)
-		log__error("%s cannot be started (%s); it is tried again in %g s", kept->name,
-			   strerror(-error), pause_ms / 1e3);
+		log__error("%s cannot be started (%s): %s; it is tried again in %g s", kept->name,
+			   strerror(-error), mends__start(error), pause_ms / 1e3);
 	else if (WIFSIGNALED(status))
 		log__error("%s was ended by signal %d (%s)%s; another one begins in %g s",
 			   kept->name, WTERMSIG(status), strsignal(WTERMSIG(status)), kept->lost,
@@ -73,7 +74,7 @@ void keeper__run(int socket, const struct kept *kept)
 		int status = 0, error = run_one(socket, kept, &status);
 		bool over = is_over(socket, 0);
 
-		kept->ended(kept->context, !over);
+		kept->ended(kept->context, error, !over);
 		if (over)
 			return;
 		/* One that worked for a while did not fail on what it is. */

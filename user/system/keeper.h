@@ -23,8 +23,9 @@ struct kept {
 	/* Serves SOCKET in a process of its own until its other side is closed; whether it could.
 	 */
 	bool (*run)(void *context, int socket);
-	/* One has ended; AGAIN: another one takes its place. */
-	void (*ended)(void *context, bool again);
+	/* One has ended, or could not begin, for ERROR, -errno; AGAIN: another one takes its place.
+	 */
+	void (*ended)(void *context, int error, bool again);
 	void *context;
 	bool alone; /* it has nothing of what the agent has open, but its socket and stderr */
 };

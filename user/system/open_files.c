@@ -10,8 +10,8 @@
 #include "system/cpus.h"
 #include "system/open_files.h"
 
-/* A perf event and the link of a program to it. */
-#define FILES_PER_CPU 2
+/* A perf event and the link of a program to it, and one that is told what is mapped. */
+#define FILES_PER_CPU 3
 
 /* It itself, and what is read of it. */
 #define FILES_PER_PROCESS 2

@@ -30,6 +30,7 @@ static const uint32_t never[] = {
 	SYS_tkill,
 	SYS_rt_sigqueueinfo,
 	SYS_rt_tgsigqueueinfo,
+	SYS_pidfd_open,
 	SYS_pidfd_send_signal,
 	SYS_pidfd_getfd,
 	SYS_ptrace,
@@ -38,6 +39,9 @@ static const uint32_t never[] = {
 	/* New ones; the architecture may have more. */
 	SYS_execve,
 	SYS_execveat,
+	/* Files by no path: CAP_DAC_READ_SEARCH, which is kept, opens all that a file system has,
+	 * also what lies outside of a container. */
+	SYS_open_by_handle_at,
 	/* What gets around such a filter, or changes the machine. */
 	SYS_io_uring_setup,
 	SYS_userfaultfd,
@@ -50,6 +54,7 @@ static const uint32_t never[] = {
 	SYS_chroot,
 	SYS_init_module,
 	SYS_finit_module,
+	SYS_delete_module,
 	SYS_kexec_load,
 	SYS_kexec_file_load,
 	SYS_reboot,

@@ -13,9 +13,15 @@
  * read.  What comes too late is not used: the deputy ends itself, is freed when another one is
  * left, and the process is asked once more.  Where it stays away for long, that is given up.
  *
- * What counts is the time for which the thread is seen asleep: not that in which
+ * What counts is the time for which the thread is asleep: not that in which
  * it, or all of this program, was stopped or had no CPU.  And all of a process's waits count
- * together, else it could have us wait for each of its pages just not too long.
+ * together, else it could have us wait for each of its pages just not too long.  Who waits
+ * sees that only of what takes long, for it looks but once in a while; what comes back sooner is
+ * counted by the deputy itself, if it gave up its CPU meanwhile.
+ *
+ * It is the deputy that keeps the account as long as it is at work: who waits but tells of which
+ * piece of work it has seen that it sleeps.  Only where the deputy was left behind, and so never
+ * gets to it any more, the other one does.
  *
  * Handing over costs 7 us a time, and more where no CPU is idle.  So what reads many times
  * is handed over as a whole, and uses everything that its caller does, for that waits.
@@ -35,6 +41,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,6 +49,7 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "system/mends.h"
 #include "target/deputy.h"
 
 #define NS_PER_S 1000000000LL
@@ -54,9 +62,15 @@
  * has too little memory keeps a page waiting for a second. */
 #define SILENCE_NS (3 * NS_PER_S)
 
-/* How many slices all of a process's work may sleep, beyond a tenth of the time. */
-#define SLICES_MAX	600
-#define SLICES_INTERVAL 10
+/* What takes less may end before it was seen asleep, for of each the first look tells nothing. */
+#define LONG_NS (SLICES_A_WORK * SLICE_NS)
+
+/* What takes less is not counted: so long one has to wait for a disk, too, or for a lock. */
+#define SHORT_NS (NS_PER_S / 1000)
+
+/* How long all of a process's work may sleep, beyond one part of so many of the time. */
+#define PATIENCE_NS   (12 * NS_PER_S)
+#define PATIENCE_PART 10
 
 /* So often is one made again that a signal ended, as a FUSE server may say of each. */
 #define INTERRUPTIONS_MAX 100
@@ -70,8 +84,8 @@
 
 struct patience {
 	pid_t pid;		/* key */
-	int slices;		/* 0: it was given up */
-	int64_t since_ns;	/* when the last of them was added */
+	int64_t rest_ns;	/* 0: it was given up */
+	int64_t since_ns;	/* when something was added last */
 	struct deputy *awaited; /* that was left for it, and has not come back; NULL: it answers */
 	int64_t left_ns;	/* when that was */
 	uint64_t missed;	/* pieces of work that were left, or not begun */
@@ -84,6 +98,7 @@ struct deputy {
 	pid_t tid;
 	sem_t asked, done;
 	_Atomic uint64_t phase;
+	_Atomic uint64_t asleep;   /* the phase in which it was seen to be */
 	struct patience *patience; /* on whose account it is at work; left: of who awaits it */
 	int64_t (*work)(void *desk);
 	int64_t result;
@@ -121,7 +136,7 @@ static struct patience *patience_with(pid_t pid)
 		return patience;
 	patience = xcalloc(1, sizeof(*patience));
 	patience->pid = pid;
-	patience->slices = SLICES_MAX;
+	patience->rest_ns = PATIENCE_NS;
 	HASH_ADD(hh, patiences, pid, sizeof(patience->pid), patience);
 	return patience;
 }
@@ -131,15 +146,13 @@ static void renew(struct patience *patience)
 {
 	int64_t now, gained;
 
-	if (!patience->slices || patience->slices == SLICES_MAX)
+	if (!patience->rest_ns || patience->rest_ns == PATIENCE_NS)
 		return;
 	now = now_ns();
-	gained = (now - patience->since_ns) / (SLICES_INTERVAL * SLICE_NS);
-	if (!gained)
-		return;
+	gained = (now - patience->since_ns) / PATIENCE_PART;
 	patience->since_ns = now;
-	patience->slices = gained < SLICES_MAX - patience->slices ? patience->slices + (int)gained
-								  : SLICES_MAX;
+	patience->rest_ns =
+		gained < PATIENCE_NS - patience->rest_ns ? patience->rest_ns + gained : PATIENCE_NS;
 }
 
 static bool has_ended(pid_t pid)
@@ -175,18 +188,62 @@ static void forget_the_patient(void)
 		return;
 	HASH_ITER (hh, patiences, patience, next) {
 		renew(patience);
-		if ((patience->slices == SLICES_MAX && !patience->awaited) ||
+		if ((patience->rest_ns == PATIENCE_NS && !patience->awaited) ||
 		    has_ended(patience->pid))
 			forget(patience);
 	}
 	patiences_max = PATIENCES_MIN + 2 * HASH_COUNT(patiences);
 }
 
+static void give_up(struct patience *patience)
+{
+	stop_awaiting(patience);
+	patience->rest_ns = 0;
+	log__warning(
+		"process %d is not read any more: its memory, or a file of its, does not answer "
+		"(userfaultfd, FUSE, a network file system); what is not known of it yet has "
+		"no names",
+		patience->pid);
+}
+
+/* For so long it was waited for. */
+static void spend(struct patience *patience, int64_t waited_ns)
+{
+	renew(patience);
+	if (patience->rest_ns == PATIENCE_NS)
+		patience->since_ns = now_ns();
+	if (waited_ns < patience->rest_ns)
+		patience->rest_ns -= waited_ns;
+	else if (patience->rest_ns)
+		give_up(patience);
+}
+
+/* How often this thread gave up its CPU, and did not have it taken. */
+static long times_asleep(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+}
+
+/* The work of phase AT_WORK has come back, which began at SINCE, when this thread had slept BEFORE
+ * times. */
+static void account_for(struct patience *patience, uint64_t at_work, int64_t since, long before)
+{
+	int64_t took = now_ns() - since;
+
+	if (took >= LONG_NS && own->asleep == at_work)
+		spend(patience, LONG_NS);
+	else if (took >= SHORT_NS && took < LONG_NS && times_asleep() > before)
+		spend(patience, took);
+}
+
 /* Does WORK on PATIENCE's account; does not return where the deputy was left behind meanwhile. */
 static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 {
-	uint64_t at_work = own->phase + 1;
-	int64_t result = -EINTR;
+	uint64_t at_work = own->phase + 1, phase = at_work;
+	int64_t since = now_ns(), result = -EINTR;
+	long before = times_asleep();
 
 	own->patience = patience;
 	own->held = -1;
@@ -194,8 +251,9 @@ static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 	for (int i = 0; i < INTERRUPTIONS_MAX && result == -EINTR; i++)
 		result = work(own->desk);
 	/* Not by pthread_exit(), which wants a library that a small system does not have. */
-	if (!atomic_compare_exchange_strong(&own->phase, &at_work, at_work + 1))
+	if (!atomic_compare_exchange_strong(&own->phase, &phase, at_work + 1))
 		longjmp(own->end, 1);
+	account_for(patience, at_work, since, before);
 	return result;
 }
 
@@ -223,18 +281,34 @@ static void *serve(void *context)
 }
 
 /* No signal is to be its own: the caller reads them as they come. */
-static bool start(void)
+int deputy__begin(void)
 {
 	sigset_t all, before;
+	int error;
 
 	deputy__desk();
 	if (deputy->started)
-		return true;
+		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	deputy->started = !pthread_create(&deputy->thread, NULL, serve, deputy);
+	error = pthread_create(&deputy->thread, NULL, serve, deputy);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return deputy->started;
+	deputy->started = !error;
+	return -error;
+}
+
+/* Others may have taken the last place since privileges were given up. */
+static bool start(void)
+{
+	static bool warned;
+	int error = deputy__begin();
+
+	if (error && !warned)
+		log__warning("processes cannot be read as long as no thread can be started for "
+			     "that (%s): %s",
+			     strerror(-error), mends__start(error));
+	warned |= error != 0;
+	return !error;
 }
 
 /* Whether WHO waits for something, which at work is not us. */
@@ -283,12 +357,16 @@ static void free_the_gone(void)
 /* It never gets beyond what it waits for, should that come after all, but ends. */
 static bool leave(uint64_t at_work, int64_t now)
 {
+	struct patience *patience;
+
 	if (!atomic_compare_exchange_strong(&deputy->phase, &at_work, LEFT))
 		return false;
 	free_the_gone();
-	deputy->patience->awaited = deputy;
-	deputy->patience->left_ns = now;
-	deputy->patience->missed++;
+	patience = deputy->patience;
+	patience->awaited = deputy;
+	patience->left_ns = now;
+	patience->missed++;
+	spend(patience, LONG_NS);
 	pthread_detach(deputy->thread);
 	while (deputy->lent_count)
 		free(deputy->lent[--deputy->lent_count]);
@@ -296,25 +374,6 @@ static bool leave(uint64_t at_work, int64_t now)
 	left_behind = deputy;
 	deputy = NULL;
 	return true;
-}
-
-static void give_up(struct patience *patience)
-{
-	stop_awaiting(patience);
-	patience->slices = 0;
-	log__warning(
-		"process %d is not read any more: its memory, or a file of its, does not answer "
-		"(userfaultfd, FUSE, a network file system); what is not known of it yet has "
-		"no names",
-		patience->pid);
-}
-
-/* One slice more was waited for it. */
-static void spend(struct patience *patience, int64_t now)
-{
-	if (patience->slices == SLICES_MAX)
-		patience->since_ns = now;
-	patience->slices -= patience->slices > 0;
 }
 
 /* Waits until all is done; false where it waited for too long, and the deputy was left. */
@@ -325,7 +384,6 @@ static bool wait_for_it(void)
 	for (int slices = 0;;) {
 		int64_t now = now_ns(), until = now + SLICE_NS;
 		struct timespec end = { until / NS_PER_S, until % NS_PER_S };
-		struct patience *patience;
 		uint64_t phase;
 		bool same;
 
@@ -338,13 +396,9 @@ static bool wait_for_it(void)
 		/* Of one that has lasted for a slice: each may have to wait for a moment. */
 		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep(deputy))
 			continue;
-		patience = deputy->patience;
-		spend(patience, now);
-		if ((++slices < SLICES_A_WORK && patience->slices) || !leave(phase, now))
-			continue;
-		if (!patience->slices)
-			give_up(patience);
-		return false;
+		deputy->asleep = phase;
+		if (++slices >= SLICES_A_WORK && leave(phase, now))
+			return false;
 	}
 }
 
@@ -359,7 +413,7 @@ static bool is_answered(struct patience *patience)
 	else if (awaited && now_ns() - patience->left_ns >= SILENCE_NS && is_asleep(awaited) &&
 		 !awaited->gone)
 		give_up(patience);
-	return patience->slices && !patience->awaited;
+	return patience->rest_ns && !patience->awaited;
 }
 
 void *deputy__desk(void)
@@ -410,6 +464,14 @@ void deputy__send(void (*errand)(void *context), void *context)
 	} while (!wait_for_it());
 }
 
+void deputy__do_alone(void (*errand)(void *context), void *context)
+{
+	deputy__desk();
+	own = deputy;
+	errand(context);
+	own = NULL;
+}
+
 void *deputy__lend(void *memory)
 {
 	if (!own || !memory)
@@ -439,7 +501,7 @@ bool deputy__has_given_up(pid_t pid)
 {
 	const struct patience *patience = find_patience(pid);
 
-	return patience && !patience->slices;
+	return patience && !patience->rest_ns;
 }
 
 bool deputy__answers(pid_t pid)
@@ -460,18 +522,16 @@ void deputy__wait(pid_t pid)
 {
 	struct patience *patience = find_patience(pid);
 
-	while (patience && !is_answered(patience) && patience->slices) {
+	while (patience && !is_answered(patience) && patience->rest_ns) {
 		usleep(SLICE_NS / 1000);
-		spend(patience, now_ns());
-		if (!patience->slices)
-			give_up(patience);
+		spend(patience, SLICE_NS);
 	}
 }
 
 void deputy__give_up(void)
 {
 	for (struct patience *patience = patiences; patience; patience = patience->hh.next)
-		if (!is_answered(patience) && patience->slices)
+		if (!is_answered(patience) && patience->rest_ns)
 			give_up(patience);
 }
 

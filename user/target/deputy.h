@@ -16,7 +16,7 @@ void *deputy__desk(void);
 /* Has WORK done, on account of process PID, and returns its result.  It may use nothing but the
  * desk that it is given: what it waits for may come when nobody waits any more.  -ETIMEDOUT where
  * it took too long, and from then on for all that is on that process's account, until this one has
- * come back after all, or for good; -ENOMEM where no thread can be started. */
+ * come back after all, or for good; -ENOMEM where no thread can be started, which is said once. */
 int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk));
 
 /* Within that work: FD is what came of it; -1: nothing after all.  Should it come when nobody waits
@@ -51,6 +51,13 @@ void deputy__give_up(void);
 
 /* The process PID has ended: its number may be another's. */
 void deputy__forget(pid_t pid);
+
+/* Has ERRAND done by the caller itself, which is left nowhere: all that it asks is a process that
+ * answers. */
+void deputy__do_alone(void (*errand)(void *context), void *context);
+
+/* Begins one, where there is none: a thread.  0, or -errno where none can be started. */
+int deputy__begin(void);
 
 /* Before privileges are given up: whoever does the work after this has what the caller then has. */
 void deputy__relieve(void);

@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_ELF_IMAGE_H
 #define PYBPFPROF_ELF_IMAGE_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,8 @@ struct elf_budget {
 	uint64_t missed; /* what deputy.h had counted when the search began */
 };
 
-/* Takes over FD.  NULL where it is no 64-bit ELF file of this machine.  BUDGET must outlive it. */
+/* Takes over FD.  NULL where it is no ELF file of programs that this machine may run.  BUDGET must
+ * outlive it. */
 struct elf_image *elf_image__open(int fd, struct elf_budget *budget);
 void elf_image__close(struct elf_image *image);
 
@@ -41,6 +43,15 @@ bool elf_image__section(struct elf_image *image, const char *name, uint64_t *add
  * such segment there. */
 bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
 		     bool executable, uint64_t *bias);
+
+/* Whether it is a 32-bit file, whose parts are told as those of a 64-bit one. */
+bool elf_image__is_narrow(const struct elf_image *image);
+
+/* Whether it was linked as a program, static or not, and not as a library. */
+bool elf_image__is_program(const struct elf_image *image);
+
+/* What its program headers say, COUNT of them; none was checked. */
+const Elf64_Phdr *elf_image__segments(const struct elf_image *image, size_t *count);
 
 /* A number that who reads IMAGE keeps with it, of his choice; 0 at first. */
 uint32_t *elf_image__note(struct elf_image *image);

@@ -11,6 +11,7 @@
 
 #include "base/xalloc.h"
 #include "system/open_files.h"
+#include "target/deputy.h"
 #include "target/process.h"
 #include "target/target_files.h"
 
@@ -18,11 +19,13 @@
 #define KERNEL_THREAD_FLAG 0x00200000
 #define FORKED_FLAG	   0x00000040
 
-/* No line of /proc/PID/maps is longer: a path, whose characters take four each at most. */
-#define LINE_BYTES_MAX 32768
+/* Of /proc/PID/maps no more is read: with ordinary paths the kernel's default limit of 65,530
+ * mappings is half of that, while paths as long and as odd as can be make a gigabyte. */
+#define MAPS_BYTES_MAX (16 * 1024 * 1024)
 
-/* The kernel's default limit of mappings is 65,530. */
-#define MAPPINGS_MAX (1024 * 1024)
+/* Nor a longer line: a path of PATH_MAX bytes, which take four each at most.  Only who goes down
+ * folder by folder has a longer one. */
+#define LINE_BYTES_MAX 32768
 
 /* More than a status has, but for who is in very many groups. */
 #define STATUS_BYTES 4096
@@ -35,10 +38,16 @@ static void write_path(pid_t pid, const char *name, char path[PATH_BYTES])
 	snprintf(path, PATH_BYTES, "/proc/%d/%s", pid, name);
 }
 
+/* Whether ERROR is for want of what there may be again, and says nothing of a process. */
+static bool is_want(int error)
+{
+	return open_files__ran_out(error) || error == -ENOMEM;
+}
+
 /* Why a file in a process's folder could not be opened. */
 static int explain_missing(void)
 {
-	return open_files__ran_out(-errno) ? -errno : -ESRCH;
+	return is_want(-errno) ? -errno : -ESRCH;
 }
 
 /* The beginning of the file NAME in the folder of process PID, which the kernel writes at once,
@@ -67,7 +76,7 @@ static ssize_t read_proc(pid_t pid, const char *name, char *bytes, size_t size)
 static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 {
 	char line[1024], state;
-	uint64_t user_ticks, system_ticks;
+	uint64_t user_ticks, system_ticks, memory_bytes, code_start;
 	ssize_t length = read_proc(pid, "stat", line, sizeof(line));
 	const char *rest;
 	unsigned int flags;
@@ -78,14 +87,16 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 	rest = strrchr(line, ')');
 	if (!rest || sscanf(rest,
 			    ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-			    " %*d %*d %*d %*d %*d %*d %" SCNu64,
+			    " %*d %*d %*d %*d %*d %*d %" SCNu64 " %" SCNu64 " %*d %*u %" SCNu64,
 			    &state, &process->parent, &flags, &user_ticks, &system_ticks,
-			    &process->start_time) != 6)
+			    &process->start_time, &memory_bytes, &code_start) != 8)
 		return -ESRCH;
 	*has_ended = state == 'Z' || state == 'X';
 	process->cpu_ticks = user_ticks + system_ticks;
 	process->kernel_thread = flags & KERNEL_THREAD_FLAG;
 	process->forked = flags & FORKED_FLAG;
+	/* The kernel notes where the code is when all is mapped; to who may not know it tells 1. */
+	process->executes = memory_bytes && !code_start;
 	return 0;
 }
 
@@ -125,7 +136,7 @@ static pid_t find_living_thread(pid_t pid)
 
 	write_path(pid, "task", path);
 	threads = opendir(path);
-	if (!threads && open_files__ran_out(-errno))
+	if (!threads && is_want(-errno))
 		return -errno;
 	while (threads && !found && (entry = readdir(threads))) {
 		pid_t tid = atoi(entry->d_name);
@@ -241,10 +252,15 @@ size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes
 	return target_file__read_start(pid, path, bytes, size);
 }
 
-/* Of a process's folder, that is read line by line. */
-struct line_file {
-	pid_t pid;
-	int fd;
+/* Of a process's mappings; it may be left and begun anew: what it has taken is here. */
+struct map_reading {
+	pid_t pid, reader;
+	int fd; /* -1: none */
+	struct mapping *mappings;
+	size_t count, capacity;
+	size_t bytes_left;
+	bool cut;
+	ssize_t error;
 	size_t start, end; /* of what was read and not parsed yet */
 	char bytes[LINE_BYTES_MAX];
 };
@@ -264,56 +280,101 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 	       (mapping->executable || (permissions[1] == 'w' && permissions[3] == 'p'));
 }
 
-/* The next of FILE's lines; NULL after the last. */
-static char *next_line(struct line_file *file)
+/* Reads on behind what is left of a line; returns whether there was more. */
+static bool read_on(struct map_reading *reading)
 {
-	for (;;) {
-		char *line = file->bytes + file->start;
-		size_t left = file->end - file->start;
-		char *end = memchr(line, '\n', left);
-		ssize_t got;
+	size_t left = reading->end - reading->start, room = sizeof(reading->bytes) - left;
+	ssize_t got;
+
+	memmove(reading->bytes, reading->bytes + reading->start, left);
+	reading->start = 0;
+	reading->end = left;
+	if (reading->fd < 0)
+		return false;
+	room = room < reading->bytes_left ? room : reading->bytes_left;
+	reading->cut = !room;
+	if (reading->cut)
+		return false;
+	got = target_file__read_on(reading->pid, reading->fd, reading->bytes + left, room);
+	if (got <= 0) {
+		reading->error = got;
+		return false;
+	}
+	reading->end += got;
+	reading->bytes_left -= got;
+	return true;
+}
+
+/* The next line; NULL after the last. */
+static char *next_line(struct map_reading *reading)
+{
+	do {
+		char *line = reading->bytes + reading->start;
+		char *end = memchr(line, '\n', reading->end - reading->start);
 
 		if (end) {
 			*end = '\0';
-			file->start += end + 1 - line;
+			reading->start += end + 1 - line;
 			return line;
 		}
-		memmove(file->bytes, line, left);
-		file->start = 0;
-		file->end = left;
-		if (file->fd < 0)
-			return NULL;
-		got = target_file__read_on(file->pid, file->fd, file->bytes + left,
-					   sizeof(file->bytes) - left);
-		if (got <= 0)
-			return NULL;
-		file->end += got;
-	}
+	} while (read_on(reading));
+	return NULL;
 }
 
-ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings)
+/* Begins, where it was left amid as well. */
+static void begin_mappings(struct map_reading *reading)
 {
-	struct line_file file = { .pid = pid };
-	size_t count = 0, capacity = 0;
-	struct mapping mapping;
-	char path[PATH_BYTES], *line;
+	char path[PATH_BYTES];
 	ssize_t got;
 
-	*mappings = NULL;
-	write_path(reader, "maps", path);
-	got = target_file__begin(pid, path, file.bytes, sizeof(file.bytes), &file.fd);
-	if (got < 0)
-		return got == -ENOENT ? -ESRCH : got;
-	file.end = got;
-	while (count < MAPPINGS_MAX && (line = next_line(&file))) {
+	if (reading->fd >= 0)
+		close(reading->fd);
+	reading->fd = -1;
+	reading->count = reading->start = reading->end = 0;
+	reading->bytes_left = MAPS_BYTES_MAX;
+	reading->cut = false;
+	write_path(reading->reader, "maps", path);
+	got = target_file__begin(reading->pid, path, reading->bytes, sizeof(reading->bytes),
+				 &reading->fd);
+	reading->error = got < 0 ? got : 0;
+	reading->end = got < 0 ? 0 : got;
+	reading->bytes_left -= reading->end;
+}
+
+static void read_mappings(void *context)
+{
+	struct map_reading *reading = context;
+	struct mapping mapping;
+	char *line;
+
+	begin_mappings(reading);
+	while ((line = next_line(reading))) {
 		if (!parse_mapping(line, &mapping))
 			continue;
-		*mappings = xgrow(*mappings, &capacity, count + 1, sizeof(mapping));
-		(*mappings)[count++] = mapping;
+		reading->mappings = xgrow(reading->mappings, &reading->capacity, reading->count + 1,
+					  sizeof(mapping));
+		reading->mappings[reading->count++] = mapping;
 	}
-	if (file.fd >= 0)
-		close(file.fd);
-	return count;
+	if (reading->fd >= 0)
+		close(reading->fd);
+	reading->fd = -1;
+}
+
+/* The kernel gives a page a read, so that all of them are one errand. */
+ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut)
+{
+	struct map_reading *reading = xcalloc(1, sizeof(*reading));
+	ssize_t result;
+
+	reading->pid = pid;
+	reading->reader = reader;
+	reading->fd = -1;
+	deputy__send(read_mappings, reading);
+	*cut = reading->cut;
+	*mappings = reading->mappings;
+	result = reading->error ? reading->error : (ssize_t)reading->count;
+	free(reading);
+	return result == -ENOENT ? -ESRCH : result;
 }
 
 #define MAPPING_PATH_BYTES 96

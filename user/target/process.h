@@ -16,11 +16,13 @@ struct process {
 	bool zombie;  /* all its threads have ended */
 	bool kernel_thread;
 	bool forked;	     /* and has not called exec since */
+	bool executes;	     /* it is in the midst of that: what it maps has not begun yet */
 	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
 	uint64_t cpu_ticks;  /* clock ticks of CPU time, of all its threads */
 };
 
-/* 0; -ESRCH where there is no such process; -EMFILE or -ENFILE where that cannot be told now. */
+/* 0; -ESRCH where there is no such process; -EMFILE, -ENFILE or -ENOMEM where that cannot be told
+ * now. */
 int process__inspect(pid_t pid, struct process *process);
 
 /* Of which process PID is a thread; and its effective user, as this user namespace numbers it.  0;
@@ -63,8 +65,9 @@ struct mapping {
 
 /* The mappings of files that are executable, or private and writable, in address order: where a
  * program or a library is loaded, there is one or the other.  READER is a thread of process PID.
- * The caller frees *MAPPINGS.  Their number, or -errno. */
-ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings);
+ * *CUT: there are more than are read.  The caller, who is on no errand (deputy.h), frees *MAPPINGS.
+ * Their number, or -errno. */
+ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut);
 
 /* Opens the file behind a mapping for reading, also where it was deleted or lies in another mount
  * namespace.  READER as above.  A descriptor, or -errno. */

@@ -41,16 +41,18 @@ static void close_both(int root, int mounts)
 
 struct root_folder *root_folder__open(struct root_folder **all, pid_t pid)
 {
-	int root = short_filename__open_root(pid), mounts = short_filename__open_mounts(pid);
+	struct file_identity directory;
+	int root = short_filename__open_root(pid, &directory);
+	int mounts = short_filename__open_mounts(pid);
 	struct root_folder *folder = NULL;
-	struct stat directory, space = { 0 };
+	struct stat space = { 0 };
 	struct place place;
 
-	if (root < 0 || fstat(root, &directory) || (mounts >= 0 && fstat(mounts, &space))) {
+	if (root < 0 || (mounts >= 0 && fstat(mounts, &space))) {
 		close_both(root, mounts);
 		return NULL;
 	}
-	place = (struct place){ directory.st_dev, directory.st_ino, space.st_ino };
+	place = (struct place){ directory.device, directory.inode, space.st_ino };
 	HASH_FIND(hh, *all, &place, sizeof(place), folder);
 	if (folder) {
 		close_both(root, mounts);

@@ -9,7 +9,10 @@
 #include "base/xalloc.h"
 #include "target/process.h"
 #include "target/short_filename.h"
-#include "target/target_files.h"
+
+/* Deeper than any package is.  Each level is asked for at the target's file system, which has many
+ * where a directory has a link to itself. */
+#define LEVELS_MAX 32
 
 static bool is_package(pid_t pid, int root, const char *filename, size_t directory_length)
 {
@@ -20,41 +23,60 @@ static bool is_package(pid_t pid, int root, const char *filename, size_t directo
 	return length > 0 && (size_t)length < sizeof(path) && target_file__exists(pid, root, path);
 }
 
-/* The length of FILENAME's directory, without the slash; 0 where there is none above. */
-static size_t directory_length(const char *filename, size_t length)
+/* Where the last name in the LENGTH bytes of PATH begins. */
+static size_t name_start(const char *path, size_t length)
 {
-	while (length && filename[length - 1] != '/')
+	while (length && path[length - 1] != '/')
 		length--;
-	return length ? length - 1 : 0;
+	return length;
+}
+
+/* The length of the directory that what begins at START of PATH is in; 0 where that is the root.
+ * "/./" and "//" are no levels: a target can have as many of them as it likes. */
+static size_t directory_length(const char *path, size_t start)
+{
+	while (start && (path[start - 1] == '/' ||
+			 (start > 1 && path[start - 1] == '.' && path[start - 2] == '/')))
+		start--;
+	return start;
 }
 
 static const char *below_packages(pid_t pid, int root, const char *filename)
 {
-	size_t directory = directory_length(filename, strlen(filename));
+	size_t start = name_start(filename, strlen(filename));
+	size_t directory = directory_length(filename, start);
 
-	while (directory && is_package(pid, root, filename, directory))
-		directory = directory_length(filename, directory);
-	return directory ? filename + directory + 1 : filename;
+	for (int i = 0; i < LEVELS_MAX && directory; i++) {
+		if (!is_package(pid, root, filename, directory))
+			break;
+		start = name_start(filename, directory);
+		directory = directory_length(filename, start);
+	}
+	return directory ? filename + start : filename;
 }
 
-static int open_of(pid_t pid, const char *name, int flags)
+/* By way of its thread READER, on the process's account. */
+static int open_root_of(pid_t pid, pid_t reader, struct file_identity *identity)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return open(path, flags | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/root", reader);
+	return target_file__open_directory(pid, path, identity);
 }
 
-int short_filename__open_root(pid_t pid)
+int short_filename__open_root(pid_t pid, struct file_identity *identity)
 {
-	int root = open_of(pid, "root", O_PATH | O_DIRECTORY);
+	int root = open_root_of(pid, pid, identity);
 
-	return root >= 0 ? root : open_of(process__reader(pid), "root", O_PATH | O_DIRECTORY);
+	return root >= 0 ? root : open_root_of(pid, process__reader(pid), identity);
 }
 
 int short_filename__open_mounts(pid_t pid)
 {
-	return open_of(pid, "ns/mnt", O_RDONLY);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 char *short_filename__of(pid_t pid, int root, const char *filename)

@@ -4,10 +4,13 @@
 
 #include <sys/types.h>
 
-/* The root directory of process PID; and its mount namespace, for as long as which is open all that
- * is mounted there stays, also when the process has ended.  Each is negative where it cannot be
- * had, and to be closed soon after that end, for nobody can unmount anything before. */
-int short_filename__open_root(pid_t pid);
+#include "target/target_files.h"
+
+/* The root directory of process PID, and which one it is; and its mount namespace, for as long as
+ * which is open all that is mounted there stays, also when the process has ended.  Each is negative
+ * where it cannot be had, and to be closed soon after that end, for nobody can unmount anything
+ * before. */
+int short_filename__open_root(pid_t pid, struct file_identity *identity);
 int short_filename__open_mounts(pid_t pid);
 
 /* FILENAME of process PID from its top package down, "json/decoder.py": directories above it that

@@ -96,6 +96,23 @@ static int64_t identify_regular(void *desk)
 	return error || regular ? error : -ENOTSUP;
 }
 
+static int64_t open_directory(void *desk)
+{
+	struct path_request *request = desk;
+	int fd = open(request->path, O_PATH | O_DIRECTORY | O_CLOEXEC), error;
+	bool regular;
+
+	if (fd < 0)
+		return -errno;
+	error = identify(fd, "", &request->identity, &regular);
+	if (error) {
+		close(fd);
+		return error;
+	}
+	deputy__hold(fd);
+	return fd;
+}
+
 static int64_t look_below(void *desk)
 {
 	const struct path_request *request = desk;
@@ -185,6 +202,16 @@ static int64_t run_with_path(pid_t pid, int64_t (*work)(void *desk), int root, c
 int target_file__open(pid_t pid, const char *path)
 {
 	return run_with_path(pid, open_regular, -1, path);
+}
+
+int target_file__open_directory(pid_t pid, const char *path, struct file_identity *identity)
+{
+	const struct path_request *request = deputy__desk();
+	int fd = run_with_path(pid, open_directory, -1, path);
+
+	if (fd >= 0)
+		*identity = request->identity;
+	return fd;
 }
 
 bool target_file__exists(pid_t pid, int root, const char *path)

@@ -20,6 +20,10 @@ struct file_identity {
 	uint32_t modified_ns, changed_ns;
 };
 
+/* Opens the directory at PATH, for no more than to look below it, and says which one it is.  A
+ * descriptor, or -errno.  A file system over a network may be asked whether it is still there. */
+int target_file__open_directory(pid_t pid, const char *path, struct file_identity *identity);
+
 /* What the open file FD is, as far as the kernel knows without asking a file system in user space;
  * whether it can be told.  The same of the one at PATH: 0 or -errno, -ENOTSUP where it is no
  * regular file. */

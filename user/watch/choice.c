@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/log.h"
+#include "base/now.h"
+#include "base/xalloc.h"
 #include "watch/choice.h"
 
 #define NS_PER_MS 1000000LL
 
 #define AGAIN_NS     (100 * NS_PER_MS)
 #define AGAIN_NS_MAX (10000 * NS_PER_MS)
+
+/* What was forked may be another one soon. */
+#define FORKED_NS (10 * NS_PER_MS)
 
 /* What is not wanted takes at most this part of the places; the other ones of these are not
  * followed, and heard of again when they execute another program. */
@@ -20,10 +27,46 @@ static void ask_later(struct watch *watch, struct watched *watched, int64_t wait
 
 void choice__begin(struct watch *watch, struct watched *watched, int64_t now)
 {
+	watched->is_undecided = watched->target->parent;
 	if (process_filter__is_empty(watch->filter))
 		watched__look_at(&watch->watched, watched, INT64_MAX);
 	else
-		ask_later(watch, watched, AGAIN_NS, now);
+		ask_later(watch, watched, watched->is_undecided ? FORKED_NS : AGAIN_NS, now);
+}
+
+/* WATCHED is followed as TARGET, which is not wanted; returns whether there is a place for it. */
+static bool hold(struct watch *watch, struct watched *watched, struct target_process *target)
+{
+	target->key = watched->key;
+	watched->unwanted = target;
+	watched->rest_ns = 0;
+	watch->set_aside++;
+	if (watch->following != FOLLOW_ALL || watch->set_aside <= watch->places / UNWANTED_PART)
+		return true;
+	finding__remove(watch, watched);
+	return false;
+}
+
+const char *choice__command(const struct watched *parent)
+{
+	const struct target_process *target = parent ? parent->unwanted : NULL;
+
+	if (target && target->identity.short_name)
+		return target->identity.short_name;
+	return parent ? parent->command : NULL;
+}
+
+void choice__await(struct watch *watch, struct watched *watched, const struct watched *parent,
+		   int64_t now)
+{
+	const char *command = choice__command(parent);
+
+	if (!hold(watch, watched, target__fork(parent->unwanted, watched->pid)))
+		return;
+	free(watched->command);
+	watched->command = command ? xstrdup(command) : NULL;
+	watched->is_undecided = true;
+	ask_later(watch, watched, FORKED_NS, now);
 }
 
 void choice__set_aside(struct watch *watch, struct watched *watched, struct target_process *target,
@@ -32,13 +75,16 @@ void choice__set_aside(struct watch *watch, struct watched *watched, struct targ
 	int error;
 
 	target->key = watched->key;
-	watched->unwanted = target;
-	watch->set_aside++;
-	if (watch->following == FOLLOW_ALL && watch->set_aside > watch->places / UNWANTED_PART) {
-		finding__remove(watch, watched);
+	/* Nobody knows whether what cannot be read is a Python. */
+	watch->not_chosen += target->outcome != OUTCOME_UNREADABLE &&
+			     !symbolizer__knows(watch->symbolizer, target);
+	/* It may have been left out before that was known. */
+	if (watched->is_left_out)
+		choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
+	watched->is_undecided = false;
+	if (!hold(watch, watched, target))
 		return;
-	}
-	error = target_map__follow(watch->map, watched->key);
+	error = target_map__set_aside(watch->map, watched->key);
 	if (!error) {
 		ask_later(watch, watched, AGAIN_NS, now);
 		/* Nobody tells the end of what was put there again after it. */
@@ -46,13 +92,14 @@ void choice__set_aside(struct watch *watch, struct watched *watched, struct targ
 		return;
 	}
 	if (error == -E2BIG)
-		finding__note_crowd(watch);
+		finding__note_no_room(watch, watched);
 	finding__drop(watch, watched);
 }
 
-void choice__leave_out(struct watch *watch, struct watched *watched, enum leaving why)
+void choice__leave_out(struct watch *watch, struct watched *watched, enum leaving why,
+		       const char *command)
 {
-	counts__leave_out(watch->counts, watched->key.serial, why);
+	counts__leave_out(watch->counts, watched->key.serial, why, command);
 	watched->is_left_out = true;
 }
 
@@ -66,47 +113,120 @@ void choice__take_in(struct watch *watch, struct watched *watched)
 	sampler__begin_epoch(watch->sampler);
 }
 
-void choice__judge(struct watch *watch, struct watched *watched, struct target_process *target,
-		   uint64_t waited, int64_t now)
+/* It cannot be told whether TARGET, which WATCHED runs, is wanted, WAITED samples and what was
+ * taken. */
+static void leave_unknown(struct watch *watch, struct watched *watched,
+			  struct target_process *target, uint64_t waited, int64_t now)
+{
+	const char *command = target->identity.short_name;
+
+	choice__leave_out(watch, watched, LEFT_UNKNOWN, command);
+	counts__add_unknown(watch->counts, watched->key.serial, waited);
+	/* For what it forks meanwhile. */
+	free(watched->command);
+	watched->command = command ? xstrdup(command) : NULL;
+	target__free(target);
+	/* Where it could only not be read just now. */
+	watched__look_at(&watch->watched, watched, now);
+}
+
+/* TARGET is what WATCHED runs, which is sampled already, as WAITED samples before that were not:
+ * these came before its file was mapped. */
+static void judge(struct watch *watch, struct watched *watched, struct target_process *target,
+		  uint64_t waited, int64_t now)
 {
 	if (!process_filter__can_tell(watch->filter, &target->identity)) {
-		unknown_processes__add(&watch->unknown, target->identity.short_name, waited);
-		choice__leave_out(watch, watched, LEFT_UNKNOWN);
-		target__free(target);
-		/* Where it could only not be read just now. */
-		watched__look_at(&watch->watched, watched, now);
+		leave_unknown(watch, watched, target, waited, now);
 	} else if (!process_filter__wants(watch->filter, &target->identity)) {
-		choice__leave_out(watch, watched, LEFT_UNWANTED);
+		choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
 		choice__set_aside(watch, watched, target, now);
 	} else {
-		finding__take_target(watch, watched, target, waited);
+		finding__take_target(watch, watched, target);
+		finding__add_waited(watch, target, OUTCOME_NO_INTERPRETER, waited);
 	}
 }
 
-void choice__confirm(struct watch *watch, struct watched *watched)
+/* What is known to be unwanted is sampled as if it were not. */
+static void confirm(struct watch *watch, struct watched *watched)
 {
-	choice__leave_out(watch, watched, LEFT_UNWANTED);
-	target_map__follow(watch->map, watched->key);
+	choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
+	target_map__set_aside(watch->map, watched->key);
+}
+
+void choice__adopt(struct watch *watch, struct watched *watched,
+		   const struct process_record *record)
+{
+	struct target_process *target;
+	struct runtime runtime;
+
+	if (watched->unwanted) {
+		confirm(watch, watched);
+		return;
+	}
+	/* The file is looked into again, and known by another number then. */
+	if (!images__runtime(watch->images, record->image, record->bias, &runtime)) {
+		watched__ask(&watch->watched, watched, record, now_ns());
+		return;
+	}
+	target = target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes);
+	if (finding__has_namesake(watch, watched))
+		target__disown(target, record->arguments, record->argument_bytes);
+	judge(watch, watched, target, record->waiting, now_ns());
 }
 
 /* What WATCHED runs is not wanted any more; what was sampled of it stays. */
-static void give_up(struct watch *watch, struct watched *watched)
+static void give_up(struct watch *watch, struct watched *watched, int64_t now)
 {
-	target_map__follow(watch->map, watched->key);
-	watched__look_at(&watch->watched, watched, INT64_MAX);
-	symbolizer__end_target(watch->symbolizer, watched->target);
+	struct target_process *target = watched->target;
+
 	watched->target = NULL;
 	watch->some_ended = true;
+	choice__set_aside(watch, watched, target, now);
+}
+
+/* Whether anything of WATCHED was sampled. */
+static bool has_run(const struct watch *watch, const struct watched *watched)
+{
+	if (watched->target)
+		return symbolizer__has_sampled(watch->symbolizer, watched->target);
+	return target_map__awaited(watch->map, watched->key) ||
+	       target_map__samples(watch->map, watched->key);
+}
+
+/* WATCHED is what it was: it is asked again after twice as long; soon only until it was once. */
+static void ask_again(struct watch *watch, struct watched *watched, int64_t now)
+{
+	int64_t wait_ns = 2 * watched->look_wait_ns;
+
+	if (!watched->is_undecided && wait_ns < AGAIN_NS)
+		wait_ns = AGAIN_NS;
+	ask_later(watch, watched, wait_ns, now);
+}
+
+/* WATCHED is still not wanted. */
+static void keep_aside(struct watch *watch, struct watched *watched)
+{
+	if (watched->is_left_out)
+		choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
+	/* What it has mapped since may have made it one that is looked at. */
+	watched->file_count = 0;
+	target_map__set_aside(watch->map, watched->key);
 	finding__drop_ended(watch, watched);
 }
 
 void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
 {
 	struct target_process *target = watched->target ? watched->target : watched->unwanted;
-	/* What cannot be read is what it was. */
-	bool is_known = target__identify(target, IDENTIFY_ALL);
-	bool is_wanted = process_filter__wants(watch->filter, &target->identity);
+	bool is_known, is_wanted;
 
+	if (watched->is_undecided && watched->look_wait_ns < AGAIN_NS && !has_run(watch, watched)) {
+		ask_again(watch, watched, now);
+		return;
+	}
+	/* What cannot be read is what it was. */
+	is_known = target__identify(target, watch->map, IDENTIFY_ALL);
+	is_wanted = process_filter__wants(watch->filter, &target->identity);
+	watched->is_undecided &= !is_known;
 	if (is_known && is_wanted && watched->unwanted) {
 		watched->unwanted = NULL;
 		watch->set_aside--;
@@ -114,14 +234,24 @@ void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
 		return;
 	}
 	if (is_known && !is_wanted && watched->target) {
-		give_up(watch, watched);
+		give_up(watch, watched, now);
 		return;
 	}
-	ask_later(watch, watched, 2 * watched->look_wait_ns, now);
-	/* What it has mapped since may have made it one that is looked at. */
-	if (watched->unwanted) {
-		watched->file_count = 0;
-		target_map__follow(watch->map, watched->key);
-		finding__drop_ended(watch, watched);
-	}
+	if (is_known && watched->target && symbolizer__has_sampled(watch->symbolizer, target))
+		symbolizer__describe(watch->symbolizer, target);
+	ask_again(watch, watched, now);
+	if (watched->unwanted && !watched->is_undecided)
+		keep_aside(watch, watched);
+}
+
+void choice__explain_empty(const struct watch *watch)
+{
+	if (watch->not_chosen)
+		log__warning("no samples: of the Pythons that ran the filter left out %zu, and "
+			     "what it chose, if any, used no CPU in that time, or too little for "
+			     "the rate",
+			     watch->not_chosen);
+	else
+		log__warning("no samples: no Python used any CPU in that time, or too little for "
+			     "the rate, which -r raises");
 }

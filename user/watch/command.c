@@ -66,7 +66,7 @@ static void run(char **command, int gate, int fd)
 
 int command__prepare(char **command, struct command *started)
 {
-	int gate[2], answer[2];
+	int gate[2], answer[2], error;
 	pid_t child;
 
 	if (pipe2(gate, O_CLOEXEC))
@@ -78,6 +78,7 @@ int command__prepare(char **command, struct command *started)
 		return -errno;
 	}
 	child = fork();
+	error = -errno;
 	if (child == 0) {
 		close(gate[1]);
 		run(command, gate[0], answer[1]);
@@ -89,7 +90,7 @@ int command__prepare(char **command, struct command *started)
 		return 0;
 	close(started->gate);
 	close(started->answer);
-	return -EAGAIN;
+	return error;
 }
 
 int command__run(struct command *started)

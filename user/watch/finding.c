@@ -7,7 +7,6 @@
 #include "architecture/architecture.h"
 #include "base/log.h"
 #include "base/now.h"
-#include "processes/process_list.h"
 #include "system/cpus.h"
 #include "system/open_files.h"
 #include "target/deputy.h"
@@ -22,12 +21,6 @@
 #define START_PATIENCE_NS (10 * NS_PER_S)
 #define EXEC_PATIENCE_NS  (200 * NS_PER_MS)
 
-/* What came before everything was told was missed by at most so much of it. */
-#define SCANS_MAX 64
-
-/* How soon it is tried again, where it could not be seen what there is. */
-#define SCAN_AGAIN_NS (100 * NS_PER_MS)
-
 /* By then the kernel side has told what ended, where it knew it. */
 #define TOLD_NS NS_PER_S
 
@@ -39,9 +32,8 @@ void finding__note_threads(void)
 		cpus__visit();
 }
 
-/* WATCHED is known to be TARGET, of which WAITED samples came before. */
 void finding__take_target(struct watch *watch, struct watched *watched,
-			  struct target_process *target, uint64_t waited)
+			  struct target_process *target)
 {
 	/* One that was forked has used none by then; and it is of no use once some have ended. */
 	double used_s =
@@ -50,14 +42,23 @@ void finding__take_target(struct watch *watch, struct watched *watched,
 	target->key = watched->key;
 	target->halvings = target->next_halvings = watched->halvings;
 	watched->target = target;
+	watched->rest_ns = 0;
 	choice__begin(watch, watched, now_ns());
 	watch->cpu_before_s += used_s > 0 ? used_s : 0;
 	if (!watch->first_pid && watch->following != FOLLOW_ALL)
 		watch->first_pid = watched->pid;
-	watch->waited += waited;
 	symbolizer__add_target(watch->symbolizer, target);
-	counts__add_waited(watch->counts, target, waited);
+	/* It was wanted before, and perhaps somebody else's. */
+	if (symbolizer__has_sampled(watch->symbolizer, target))
+		symbolizer__describe(watch->symbolizer, target);
 	finding__note_threads();
+}
+
+void finding__add_waited(struct watch *watch, const struct target_process *target,
+			 enum outcome outcome, uint64_t waited)
+{
+	watch->waited += waited;
+	counts__add_waited(watch->counts, target, outcome, waited);
 }
 
 /* Nothing more comes of it. */
@@ -66,17 +67,25 @@ void finding__drop(struct watch *watch, struct watched *watched)
 	struct target_process *target;
 
 	watch->set_aside -= watched->unwanted != NULL;
+	watch->some_ended |= watched->target != NULL;
 	target = watched__remove(&watch->watched, watched);
-	if (!target)
-		return;
-	watch->some_ended = true;
-	symbolizer__end_target(watch->symbolizer, target);
+	if (target)
+		symbolizer__end_target(watch->symbolizer, target);
 }
 
 void finding__remove(struct watch *watch, struct watched *watched)
 {
 	target_map__remove(watch->map, watched->key);
 	finding__drop(watch, watched);
+}
+
+/* Whether NOW, which has TARGET's number, is the same process; of what was forked it is not known
+ * when until that is asked for. */
+static bool is_the_one(const struct target_process *target, const struct process *now)
+{
+	const struct process *known = &target->process;
+
+	return known->start_time == now->start_time || (known->forked && !known->start_time);
 }
 
 void finding__drop_ended(struct watch *watch, struct watched *watched)
@@ -87,7 +96,7 @@ void finding__drop_ended(struct watch *watch, struct watched *watched)
 	if (error && error != -ESRCH)
 		return;
 	if (!error && !process.zombie &&
-	    (!watched->target || process.start_time == watched->target->process.start_time))
+	    (!watched->target || is_the_one(watched->target, &process)))
 		return;
 	finding__remove(watch, watched);
 }
@@ -101,6 +110,38 @@ static void answer(struct watch *watch, struct watched *watched, const struct ru
 		images__learn(watch->images, &file->key, file->start, file->began, runtime);
 	}
 	watched->file_count = 0;
+	if (!runtime)
+		file_parts__add_mapped(&watch->plain_parts, watched->pid, watched->mapped,
+				       watched->mapped_count);
+	for (size_t i = 0; runtime && i < watched->mapped_count; i++)
+		if (watched->mapped[i].start == runtime->text.start)
+			file_parts__add(&watch->python_parts, &watched->mapped[i].part);
+	watched->mapped_count = 0;
+}
+
+static void warn_of_layouts(struct watch *watch, const struct target_process *target)
+{
+	if (!watch->warned_of_layouts)
+		log__warning(
+			"process %d (Python %s) is not walked, nor will others like it be: %d "
+			"Pythons with another layout each were met before, and there is room for "
+			"no more; a profiler that is started anew has room for those that run then",
+			target->process.pid, target->runtime.version, LAYOUTS_MAX);
+	watch->warned_of_layouts = true;
+}
+
+int finding__put(struct watch *watch, struct watched *watched, struct target_process *target,
+		 uint64_t *waited)
+{
+	if (!target->outcome) {
+		int error = target_map__put(watch->map, watched->key, &target->runtime, waited);
+
+		if (error != -ENOSPC)
+			return error;
+		warn_of_layouts(watch, target);
+		target->outcome = OUTCOME_NO_LAYOUT;
+	}
+	return target_map__refuse(watch->map, watched->key, target->outcome, waited);
 }
 
 void finding__confirm(struct watch *watch, struct watched *watched,
@@ -108,15 +149,11 @@ void finding__confirm(struct watch *watch, struct watched *watched,
 {
 	uint64_t waited = 0;
 
-	if (record->state != TARGET_WAITING)
+	if (record->state != TARGET_WAITING && record->state < TARGET_OTHER)
 		return;
-	if (watched->target->outcome)
-		target_map__refuse(watch->map, watched->key, watched->target->outcome, &waited);
-	else
-		target_map__put(watch->map, watched->key, &watched->target->runtime, &waited);
+	finding__put(watch, watched, watched->target, &waited);
 	waited -= waited < record->waiting ? waited : record->waiting;
-	watch->waited += waited;
-	counts__add_waited(watch->counts, watched->target, waited);
+	finding__add_waited(watch, watched->target, OUTCOME_NOT_KNOWN_YET, waited);
 }
 
 static void warn_of_other(struct watched *watched, bool started)
@@ -135,16 +172,20 @@ static void take_other(struct watch *watch, struct watched *watched, bool change
 	bool told = sampler__sees_mappings(watch->sampler);
 	int64_t since_ns = now - watched->since_ns;
 	bool started = watched->pid == watch->child;
-
 	/* Else it may map one later on without a word. */
-	if (told || since_ns > EXEC_PATIENCE_NS)
+	bool settled = told || since_ns > EXEC_PATIENCE_NS;
+	bool needless = watch->following == FOLLOW_ALL && settled;
+
+	if (settled)
 		answer(watch, watched, NULL);
-	if (watch->following == FOLLOW_ALL && (told || since_ns > EXEC_PATIENCE_NS)) {
+	if (needless && !watched->slow_ns) {
 		finding__remove(watch, watched);
 		return;
 	}
 	target_map__follow(watch->map, watched->key);
-	if (told)
+	if (needless)
+		watched__be_done(&watch->watched, watched, now_ns());
+	else if (told)
 		watched__look_at(&watch->watched, watched, INT64_MAX);
 	else
 		watched__wait(&watch->watched, watched, changed, now);
@@ -162,7 +203,7 @@ static void leave(struct watch *watch, struct watched *watched, int error)
 	if (error == -ESTALE)
 		return;
 	if (error == -E2BIG)
-		finding__note_crowd(watch);
+		finding__note_no_room(watch, watched);
 	else
 		log__warning("process %d cannot be sampled: %s", watched->pid, strerror(-error));
 	finding__drop(watch, watched);
@@ -177,6 +218,13 @@ void finding__note_crowd(struct watch *watch)
 	watch->full = true;
 }
 
+void finding__note_no_room(struct watch *watch, const struct watched *watched)
+{
+	finding__note_crowd(watch);
+	if (watched->is_found)
+		scan__note_no_room(watch);
+}
+
 void finding__leave_out(struct watch *watch, struct watched *watched)
 {
 	if (watch->following == FOLLOW_ALL) {
@@ -187,51 +235,27 @@ void finding__leave_out(struct watch *watch, struct watched *watched)
 	}
 }
 
-/* It is TARGET, which is not walked: its samples come to OUTCOME.  Returns whether it is in the
- * profile. */
-static bool take_unwalked(struct watch *watch, struct watched *watched,
-			  struct target_process *target, enum outcome outcome)
-{
-	uint64_t waited;
-	int error;
-
-	if (!process_filter__wants(watch->filter, &target->identity)) {
-		target__free(target);
-		finding__leave_out(watch, watched);
-		return false;
-	}
-	error = target_map__refuse(watch->map, watched->key, outcome, &waited);
-	if (error) {
-		target__free(target);
-		leave(watch, watched, error);
-		return false;
-	}
-	target->outcome = outcome;
-	finding__take_target(watch, watched, target, waited);
-	return true;
-}
-
 /* It runs a Python that is not supported. */
 static void take_refused(struct watch *watch, struct watched *watched,
-			 struct target_process *target)
+			 struct target_process *target, int64_t now)
 {
-	pid_t pid = watched->pid;
-
-	if (pid == watch->child && watch->following == FOLLOW_NONE)
+	if (watched->pid == watch->child && watch->following == FOLLOW_NONE) {
 		watch->refused = target;
-	else if (take_unwalked(watch, watched, target, OUTCOME_NOT_SUPPORTED))
-		log__warning("process %d runs Python %s, which is not supported: its samples are "
-			     "counted as such",
-			     pid, target->runtime.version);
+		return;
+	}
+	target->outcome = OUTCOME_NOT_SUPPORTED;
+	finding__take_python(watch, watched, target, now);
 }
 
 /* It cannot be told what it runs. */
-static void take_unreadable(struct watch *watch, struct watched *watched)
+static void take_unreadable(struct watch *watch, struct watched *watched, int64_t now)
 {
+	struct target_process *target = target__unknown(watched->pid);
+
 	watch->unreadable++;
 	watched->file_count = 0;
-	if (take_unwalked(watch, watched, target__unknown(watched->pid), OUTCOME_UNREADABLE))
-		finding__drop_ended(watch, watched);
+	target->outcome = OUTCOME_UNREADABLE;
+	finding__take_python(watch, watched, target, now);
 }
 
 /* It is not known what it runs; its samples are counted as such. */
@@ -240,10 +264,12 @@ static void name_unknown(struct watch *watch, struct watched *watched)
 	uint64_t samples = target_map__awaited(watch->map, watched->key);
 	struct target_process *target = samples ? target__unknown(watched->pid) : NULL;
 
-	if (target && process_filter__wants(watch->filter, &target->identity))
-		finding__take_target(watch, watched, target, samples);
-	else
+	if (!target || !process_filter__wants(watch->filter, &target->identity)) {
 		target__free(target);
+		return;
+	}
+	finding__take_target(watch, watched, target);
+	finding__add_waited(watch, target, OUTCOME_NOT_KNOWN_YET, samples);
 }
 
 void finding__name_unknown(struct watch *watch)
@@ -251,13 +277,41 @@ void finding__name_unknown(struct watch *watch)
 	struct watched *watched, *next;
 
 	HASH_ITER (hh, watch->watched.all, watched, next) {
-		if (watched->target)
+		if (watched->unwanted && watched->is_undecided)
+			unknown_processes__add(&watch->unknown, watched->command,
+					       target_map__awaited(watch->map, watched->key));
+		if (watched->target || watched->unwanted)
 			continue;
 		if (deputy__has_given_up(watched->pid))
-			take_unreadable(watch, watched);
+			take_unreadable(watch, watched, now_ns());
 		else
 			name_unknown(watch, watched);
 	}
+}
+
+/* Says what the profile will not have of TARGET, where that is new. */
+static void warn_of(const struct watch *watch, const struct target_process *target)
+{
+	if (symbolizer__knows(watch->symbolizer, target))
+		return;
+	if (target->outcome == OUTCOME_NOT_SUPPORTED)
+		log__warning("process %d runs %sPython %s, which is not supported: its samples are "
+			     "counted as such",
+			     target->process.pid, target->runtime.narrow ? "a 32-bit " : "",
+			     target->runtime.version);
+	else if (!target->outcome)
+		target__warn_of_limits(target);
+}
+
+/* What samples of TARGET were that came before it was found, just now: where it has no interpreter,
+ * it had none, and where it is not supported, it was not; but what was forked may have had its
+ * parent's. */
+static enum outcome waited_as(const struct target_process *target)
+{
+	if (target->outcome == OUTCOME_NOT_SUPPORTED)
+		return OUTCOME_NOT_SUPPORTED;
+	return target->runtime.begins && !target->parent ? OUTCOME_NO_INTERPRETER
+							 : OUTCOME_NOT_KNOWN_YET;
 }
 
 void finding__take_python(struct watch *watch, struct watched *watched,
@@ -271,16 +325,16 @@ void finding__take_python(struct watch *watch, struct watched *watched,
 		return;
 	}
 	choice__take_in(watch, watched);
-	error = target_map__put(watch->map, watched->key, &target->runtime, &waited);
-
+	error = finding__put(watch, watched, target, &waited);
 	if (error) {
-		target__free(target);
+		symbolizer__end_target(watch->symbolizer, target);
 		leave(watch, watched, error);
 		return;
 	}
-	target__warn_of_limits(target);
-	watch->found |= watched->pid == watch->child;
-	finding__take_target(watch, watched, target, waited);
+	warn_of(watch, target);
+	watch->found |= watched->pid == watch->child && target->outcome != OUTCOME_UNREADABLE;
+	finding__take_target(watch, watched, target);
+	finding__add_waited(watch, target, waited_as(target), waited);
 	finding__drop_ended(watch, watched);
 }
 
@@ -294,7 +348,7 @@ static bool is_early(struct watched *watched, uint64_t signature, int64_t now)
 	return true;
 }
 
-static void warn_of_few_files(struct watch *watch, int error)
+void finding__warn_of_few_files(struct watch *watch, int error)
 {
 	if (!watch->warned_of_files)
 		open_files__warn(error);
@@ -304,18 +358,19 @@ static void warn_of_few_files(struct watch *watch, int error)
 /* It could not be looked at, because of ERROR, which may pass. */
 static void put_off(struct watch *watch, struct watched *watched, int error, int64_t now)
 {
-	warn_of_few_files(watch, error);
-	target_map__await(watch->map, watched->key);
+	finding__warn_of_few_files(watch, error);
 	watched__wait(&watch->watched, watched, false, now);
 }
 
 /* What is kept open for later is worth less than what is needed now. */
 static int look(struct watched *watched, struct target_process **target)
 {
+	int64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int error = target__look(watched->pid, &watched->signature, target);
 
 	if (open_files__ran_out(error) && elf_cache__close_kept())
 		error = target__look(watched->pid, &watched->signature, target);
+	watched__note_look(watched, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns, now_ns());
 	return error;
 }
 
@@ -338,9 +393,14 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 {
 	struct target_process *target = NULL;
 	uint64_t before = watched->signature;
-	int error = look(watched, &target);
-	bool changed = watched->signature != before, was_gone = watched->is_gone;
+	bool changed, was_gone = watched->is_gone;
+	int error;
 
+	/* So that, where it executes another program meanwhile, what was found is not taken for
+	 * that. */
+	target_map__await(watch->map, watched->key);
+	error = look(watched, &target);
+	changed = watched->signature != before;
 	watched->is_gone = error == -ESRCH;
 	if (error == -EAGAIN && !changed && watched->is_other)
 		error = -ENOEXEC;
@@ -355,11 +415,10 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 		finding__take_python(watch, watched, target, now);
 		break;
 	case -ENOTSUP:
-		take_refused(watch, watched, target);
+		take_refused(watch, watched, target, now);
 		break;
 	case -EAGAIN:
 	case -EINPROGRESS:
-		target_map__await(watch->map, watched->key);
 		watched__wait(&watch->watched, watched, changed, now);
 		break;
 	case -ESRCH:
@@ -369,11 +428,15 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 	case -ENFILE:
 		put_off(watch, watched, error, now);
 		break;
+	/* Which is said where it is a thread that is wanted. */
+	case -ENOMEM:
+		watched__wait(&watch->watched, watched, false, now);
+		break;
 	case -ENOEXEC:
 		take_other(watch, watched, changed, now);
 		break;
 	default:
-		take_unreadable(watch, watched);
+		take_unreadable(watch, watched, now);
 	}
 }
 
@@ -381,8 +444,27 @@ void finding__look_at(struct watch *watch, struct watched *watched, int64_t now)
 {
 	if (watched->target || watched->unwanted)
 		choice__ask(watch, watched, now);
+	else if (watched->is_done)
+		finding__remove(watch, watched);
 	else
 		look_what_runs(watch, watched, now);
+}
+
+void finding__look_at_due(struct watch *watch, int64_t now)
+{
+	int64_t until_ns = now_ns() + LOOKS_SLICE_NS;
+	struct watched *watched, *next;
+
+	for (watched = watch->watched.due; watched; watched = next) {
+		next = watched->next;
+		if (now < watched->look_ns)
+			continue;
+		finding__look_at(watch, watched, now);
+		if (next && now_ns() >= until_ns) {
+			watched__begin_with(&watch->watched, next);
+			break;
+		}
+	}
 }
 
 /* Begins to watch what the user or a scan has found. */
@@ -402,85 +484,57 @@ int finding__watch(struct watch *watch, pid_t pid, int64_t now, struct watched *
 	return 0;
 }
 
-/* Whether the kernel side follows process PID, and could not tell that. */
-static bool is_untold(const struct watch *watch, pid_t pid)
+bool finding__claim(struct watch *watch, struct watched *watched)
 {
-	pid_t kernel_pid, namesake;
-
-	return !sampler__find_kernel_pid(watch->sampler, pid, &kernel_pid, &namesake) &&
-	       target_map__has_untold(watch->map, kernel_pid);
+	if (target_map__claim(watch->map, watched->key, &watched->halvings) ||
+	    !target_map__has(watch->map, watched->key.kernel_pid))
+		return true;
+	finding__drop(watch, watched);
+	return false;
 }
 
-/* Whether process PID is to be looked at in a scan. */
-static bool is_wanted(const struct watch *watch, pid_t pid, const struct process *process)
+static bool is_known(const struct watched *watched)
 {
-	if (process->kernel_thread || process->zombie)
-		return false;
-	return watch->following == FOLLOW_ALL ||
-	       watched__of_pid(&watch->watched, process->parent) || is_untold(watch, pid);
+	return watched->target || watched->unwanted;
 }
 
-/* Has it done again, in a while, what ERROR kept from seeing all there is. */
-static void scan_later(struct watch *watch, int error, int64_t now)
+void finding__note_file(struct watch *watch, pid_t pid, const struct mapped_file *file, int64_t now)
 {
-	warn_of_few_files(watch, error);
-	watch->scan_ns = now + SCAN_AGAIN_NS;
-}
+	struct watched *watched = watched__of_pid(&watch->watched, pid);
 
-/* Begins to watch process PID where a scan is to find it.  0 with *WATCHED, or -errno. */
-static int watch_wanted(struct watch *watch, pid_t pid, int64_t now, struct watched **watched)
-{
-	struct process process;
-	int error;
-
-	if (pid == getpid() || watched__of_pid(&watch->watched, pid))
-		return -EEXIST;
-	error = process__inspect(pid, &process);
-	if (!error && !is_wanted(watch, pid, &process))
-		error = -ESRCH;
-	return error ? error : finding__watch(watch, pid, now, watched);
-}
-
-/* Looks at each process that is not known yet; returns how many are watched from now on. */
-static size_t scan_once(struct watch *watch, int64_t now)
-{
-	size_t count, found = 0;
-	pid_t *pids = process_list__read(&count);
-
-	if (!pids && open_files__ran_out(-errno))
-		scan_later(watch, -errno, now);
-	for (size_t i = 0; i < count; i++) {
-		struct watched *watched;
-		int error = watch_wanted(watch, pids[i], now, &watched);
-
-		if (open_files__ran_out(error))
-			scan_later(watch, error, now);
-		if (error)
-			continue;
-		/* What else the kernel side knows, it has told, or is about to. */
-		if (!target_map__claim(watch->map, watched->key, &watched->halvings) &&
-		    target_map__has(watch->map, watched->key.kernel_pid)) {
-			finding__drop(watch, watched);
-			continue;
-		}
-		finding__look_at(watch, watched, now);
-		found += watched__of_pid(&watch->watched, pids[i]) != NULL;
-	}
-	free(pids);
-	return found;
-}
-
-/* Finds what there is: a process that starts meanwhile is told of, unless its parent was not found
- * yet; so until there is nothing new. */
-void finding__scan(struct watch *watch, int64_t now)
-{
-	int64_t before_ns = now_ns();
-	size_t scans = 0;
-
-	if (watch->following == FOLLOW_NONE)
+	if (watched ? is_known(watched) : watch->following != FOLLOW_ALL || pid == getpid())
 		return;
-	while (scan_once(watch, now) && ++scans < SCANS_MAX)
-		;
-	log__debug("all processes looked through in %lld ms: %zu are watched",
-		   (now_ns() - before_ns) / NS_PER_MS, watched__count(&watch->watched));
+	file_parts__age(&watch->plain_parts, now);
+	if (file_parts__has(&watch->plain_parts, &file->part))
+		return;
+	if (watched && !watched->is_done) {
+		watched__map(&watch->watched, watched, file, now);
+		return;
+	}
+	if (watched)
+		target_map__remove(watch->map, watched->key);
+	else if (finding__watch(watch, pid, now, &watched) || !finding__claim(watch, watched))
+		return;
+	/* Its samples count, until it is known what they are. */
+	target_map__await(watch->map, watched->key);
+	watched__map(&watch->watched, watched, file, now);
+	finding__drop_ended(watch, watched);
+}
+
+bool finding__urges_file(const struct watch *watch, pid_t pid, const struct mapped_file *file)
+{
+	const struct watched *watched = watched__of_pid(&watch->watched, pid);
+
+	if (watched ? is_known(watched) && target_map__holds(watch->map, watched->key)
+		    : watch->following != FOLLOW_ALL || pid == getpid())
+		return false;
+	return file_parts__has(&watch->python_parts, &file->part);
+}
+
+bool finding__has_namesake(const struct watch *watch, const struct watched *watched)
+{
+	struct process now;
+
+	return !target_map__holds(watch->map, watched->key) &&
+	       !process__inspect(watched->pid, &now) && !now.zombie;
 }

@@ -9,10 +9,14 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "processes/command_name.h"
+#include "system/mends.h"
 #include "target/deputy.h"
 #include "watch/choice.h"
 #include "watch/command.h"
+#include "watch/describing.h"
 #include "watch/finding.h"
+#include "watch/scan.h"
+#include "watch/written_over.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
@@ -23,8 +27,8 @@
 /* How soon after a process has ended it is looked whom there was no room for. */
 #define CROWD_NS (500 * NS_PER_MS)
 
-/* How often it is read again whose a process is. */
-#define DESCRIBE_NS (10 * NS_PER_S)
+/* How often it is looked whether the kernel side has what it was told. */
+#define MEND_NS (10 * NS_PER_S)
 
 /* How often the kernel is made to note thread pointers anew, where that is needed. */
 #define NOTE_NS	    (100 * NS_PER_MS)
@@ -49,8 +53,11 @@ void watch__free(struct watch *watch)
 		target__free(watch->named[i].target);
 	free(watch->named);
 	watched__free(&watch->watched);
+	scan__free(&watch->scan);
 	target__free(watch->refused);
 	images__free(watch->images);
+	file_parts__free(&watch->plain_parts);
+	file_parts__free(&watch->python_parts);
 	thread_states__free(watch->thread_states);
 	free(watch);
 }
@@ -65,9 +72,7 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 		struct named *named = &watch->named[watch->named_count];
 		bool is_silent;
 
-		named->pid = pids[i];
-		status = target__open(pids[i], watch->following == FOLLOW_NONE, &is_silent,
-				      &named->target);
+		status = named__open(pids[i], watch->following == FOLLOW_NONE, &is_silent, named);
 		if (!status)
 			watch->named_count++;
 		if (!is_silent)
@@ -82,34 +87,6 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 	log__error("no process answers that could be profiled: name others, or look what these "
 		   "wait for: cat /proc/PID/stack");
 	return STATUS_FAILED;
-}
-
-/* Has a process sampled that the user named. */
-static int sample_named(struct watch *watch, struct named *named, int64_t now)
-{
-	struct target_process *target = named->target;
-	struct watched *watched;
-	int error = finding__watch(watch, named->pid, now, &watched);
-
-	if (error)
-		return error == -ESRCH ? 0 : error;
-	named->target = NULL;
-	if (target)
-		error = target_map__put(watch->map, watched->key, &target->runtime,
-					&(uint64_t){ 0 });
-	else
-		error = target_map__follow(watch->map, watched->key);
-	if (error) {
-		target__free(target);
-		return error;
-	}
-	if (target)
-		finding__take_target(watch, watched, target, 0);
-	else if (!sampler__sees_mappings(watch->sampler))
-		/* It may map a Python yet. */
-		watched__look_at(&watch->watched, watched, now);
-	finding__drop_ended(watch, watched);
-	return 0;
 }
 
 static void tell_thread_states(struct watch *watch, int64_t now)
@@ -132,6 +109,7 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	watch->sampler = sampler;
 	watch->map = sampler__targets(sampler);
 	watch->symbolizer = symbolizer;
+	symbolizer__use_map(symbolizer, watch->map);
 	watch->counts = counts;
 	watch->images = images__new(watch->map);
 	watch->thread_states = thread_states__new(sampler);
@@ -139,9 +117,9 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	/* Before the first process is a target: nothing that becomes of it is to be missed. */
 	error = sampler__follow(sampler);
 	for (size_t i = 0; i < watch->named_count && !error; i++)
-		error = sample_named(watch, &watch->named[i], now);
+		error = named__sample(watch, &watch->named[i], now);
 	if (!error)
-		finding__scan(watch, now);
+		scan__begin(watch, now);
 	tell_thread_states(watch, now);
 	return error;
 }
@@ -159,12 +137,22 @@ static int watch_command(struct watch *watch, const struct command *started, int
 	return target_map__follow(watch->map, watched->key);
 }
 
+/* Of what could not be started: not even a process for it, unless it was PREPARED. */
+static const char *choose_mend(int error, bool prepared)
+{
+	/* So a user's limit shows once a process is that user's. */
+	if (!prepared || error == -EAGAIN)
+		return mends__start(error);
+	return "what follows -- is to be a program's path, or a name in PATH";
+}
+
 enum exit_status watch__start_command(struct watch *watch, char **command, int64_t now)
 {
 	struct command started;
 	int error = command__prepare(command, &started);
+	bool prepared = !error;
 
-	if (!error) {
+	if (prepared) {
 		int not_watched = watch_command(watch, &started, now);
 
 		error = command__run(&started);
@@ -172,9 +160,8 @@ enum exit_status watch__start_command(struct watch *watch, char **command, int64
 			error = not_watched;
 	}
 	if (error) {
-		log__error("cannot start %s: %s: what follows -- is to be a program's path, or a "
-			   "name in PATH",
-			   command[0], strerror(-error));
+		log__error("cannot start %s: %s: %s", command[0], strerror(-error),
+			   choose_mend(error, prepared));
 		return STATUS_FAILED;
 	}
 	watch->command = command;
@@ -186,17 +173,32 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 {
 	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
 	struct watched *watched = watched__find(&watch->watched, record->serial), *before;
+	int64_t slow_ns = 0, rest_ns = 0;
 
 	if (watched)
 		return watched;
 	/* What ran in it before; or a process of that number, whose end was not told.  User space
 	 * may have put it in the new one's place just now. */
 	before = watched__of_pid(&watch->watched, record->pid);
+	if (before && record->event == PROCESS_MAPPED) {
+		slow_ns = before->slow_ns;
+		rest_ns = before->rest_ns;
+	}
+	unknown_processes__add(&watch->unknown, before ? before->command : NULL, record->abandoned);
 	if (before)
 		finding__remove(watch, before);
 	watched = watched__add(&watch->watched, key, record->pid, now_ns());
 	watched->halvings = record->halvings;
+	watched->slow_ns = slow_ns;
+	watched->rest_ns = rest_ns;
 	return watched;
+}
+
+/* RECORD tells what WATCHED was started as. */
+static void take_command(struct watched *watched, const struct process_record *record)
+{
+	free(watched->command);
+	watched->command = command_name__of(record->arguments, record->argument_bytes, NULL);
 }
 
 /* It has its PARENT's memory, of which it is not known yet what it is. */
@@ -216,55 +218,17 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 		return;
 	/* It was forked before its parent was not sampled any more. */
 	if (record->state == TARGET_PYTHON && (!parent || !parent->target))
-		choice__leave_out(watch, child,
-				  parent && parent->unwanted ? LEFT_UNWANTED : LEFT_UNKNOWN);
-	if (parent && parent->target)
-		finding__take_target(watch, child, target__fork(parent->target, record->pid), 0);
-	else if (parent && parent->unwanted)
-		choice__set_aside(watch, child, target__fork(parent->unwanted, record->pid),
-				  now_ns());
-	else if (record->state == TARGET_OTHER)
+		choice__leave_out(watch, child, LEFT_UNKNOWN, choice__command(parent));
+	if (parent && parent->target) {
+		finding__take_target(watch, child, target__fork(parent->target, record->pid));
+		finding__confirm(watch, child, record);
+	} else if (parent && parent->unwanted) {
+		choice__await(watch, child, parent, now_ns());
+	} else if (record->state == TARGET_OTHER && sampler__sees_mappings(watch->sampler)) {
 		finding__leave_out(watch, child);
-	else
+	} else {
 		look_at_child(watch, child, parent);
-}
-
-/* Whether what /proc has of WATCHED is another one's by now: of what has ended, the kernel side
- * holds nothing, before its number can be given away. */
-static bool has_namesake(const struct watch *watch, const struct watched *watched)
-{
-	struct process now;
-
-	return !target_map__holds(watch->map, watched->key) &&
-	       !process__inspect(watched->pid, &now) && !now.zombie;
-}
-
-/* The kernel side has found its Python by itself. */
-static void adopt(struct watch *watch, struct watched *watched, const struct process_record *record)
-{
-	struct target_process *target;
-	struct runtime runtime;
-
-	if (watched->unwanted) {
-		choice__confirm(watch, watched);
-		return;
 	}
-	/* The file is looked into again, and known by another number then. */
-	if (!images__runtime(watch->images, record->image, record->bias, &runtime)) {
-		watched__ask(&watch->watched, watched, record, now_ns());
-		return;
-	}
-	target = target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes);
-	if (has_namesake(watch, watched))
-		target__disown(target, record->arguments, record->argument_bytes);
-	choice__judge(watch, watched, target, record->waiting, now_ns());
-}
-
-/* Reads again what a process is called, and whose it is. */
-static void identify(struct watch *watch, struct target_process *target, enum identify what)
-{
-	if (target__identify(target, what) && symbolizer__has_sampled(watch->symbolizer, target))
-		symbolizer__describe(watch->symbolizer, target);
 }
 
 static void note_exec(struct watch *watch, const struct process_record *record)
@@ -274,24 +238,35 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 
 	if (target) {
 		/* What was known of it when its file was mapped had no command line yet. */
-		if (has_namesake(watch, watched)) {
+		if (finding__has_namesake(watch, watched)) {
 			target__disown(target, record->arguments, record->argument_bytes);
 		} else {
 			identity__take_words(record->arguments, record->argument_bytes,
 					     &target->identity);
-			identify(watch, target, IDENTIFY_ALL);
+			describing__read(watch, target, IDENTIFY_ALL);
 		}
 		finding__confirm(watch, watched, record);
 	} else if (record->state == TARGET_PYTHON) {
-		adopt(watch, watched, record);
-	} else if (record->state == TARGET_OTHER) {
+		choice__adopt(watch, watched, record);
+	} else if (record->state >= TARGET_OTHER && watched->unwanted) {
+		/* That it is by us, since its file was mapped; its words are there by now. */
+		watched__look_at(&watch->watched, watched, now_ns());
+	} else if (record->state == TARGET_OTHER && sampler__sees_mappings(watch->sampler)) {
 		finding__leave_out(watch, watched);
 	} else {
-		free(watched->command);
-		watched->command =
-			command_name__of(record->arguments, record->argument_bytes, NULL);
+		take_command(watched, record);
 		watched__ask(&watch->watched, watched, record, now_ns());
 	}
+}
+
+/* Nobody has told what it was started as where its program is known to be no Python.  While it
+ * executes that, its words are not there yet. */
+static void await_mapped(struct watch *watch, struct watched *watched,
+			 const struct process_record *record)
+{
+	if (record->argument_bytes)
+		take_command(watched, record);
+	watched__ask(&watch->watched, watched, record, now_ns());
 }
 
 static void note_mapping(struct watch *watch, const struct process_record *record)
@@ -301,9 +276,9 @@ static void note_mapping(struct watch *watch, const struct process_record *recor
 	if (watched->target)
 		finding__confirm(watch, watched, record);
 	else if (record->state == TARGET_PYTHON)
-		adopt(watch, watched, record);
+		choice__adopt(watch, watched, record);
 	else if (record->state == TARGET_WAITING)
-		watched__ask(&watch->watched, watched, record, now_ns());
+		await_mapped(watch, watched, record);
 }
 
 static void note_end(struct watch *watch, const struct process_record *record)
@@ -314,13 +289,16 @@ static void note_end(struct watch *watch, const struct process_record *record)
 	    record->state == TARGET_UNTOLD)
 		unknown_processes__add(&watch->unknown, watched ? watched->command : NULL,
 				       record->waiting);
+	/* It may end as what was written over it. */
+	if (!watched)
+		watched = written_over__of_pid(watch, record->pid);
 	if (!watched) {
 		deputy__forget(record->pid);
 		return;
 	}
 	watch->child_ends |= watched->pid == watch->child;
 	if (watch->full)
-		watch->scan_ns = now_ns() + CROWD_NS;
+		scan__want(&watch->scan, now_ns() + CROWD_NS);
 	watch->full = false;
 	/* User space may have put it there again just now. */
 	finding__remove(watch, watched);
@@ -336,40 +314,36 @@ void watch__note(void *context, const struct process_record *record)
 		[PROCESS_ENDED] = note_end,
 	};
 
-	if (record->event < sizeof(notes) / sizeof(notes[0]))
-		notes[record->event](context, record);
+	struct watch *watch = context;
+	struct watched *watched;
+	bool is_lost;
+
+	if (record->event >= sizeof(notes) / sizeof(notes[0]))
+		return;
+	is_lost = record->event != PROCESS_ENDED && written_over__is(watch, record);
+	notes[record->event](watch, record);
+	watched = is_lost ? watched__find(&watch->watched, record->serial) : NULL;
+	if (watched)
+		written_over__mend(watch, watched);
 }
 
-/* Looks at what is due, which may take others from the table. */
-static void look_at_due(struct watch *watch, int64_t now)
+void watch__note_file(void *watch, pid_t pid, const struct mapped_file *file)
 {
-	struct watched *watched, *next;
-
-	for (watched = watch->watched.due; watched; watched = next) {
-		next = watched->next;
-		if (now >= watched->look_ns)
-			finding__look_at(watch, watched, now);
-	}
+	finding__note_file(watch, pid, file, now_ns());
 }
 
-/* Something was not told: looks what has ended, and what there is. */
-static void make_good(struct watch *watch, int64_t now)
+bool watch__urges_file(void *watch, pid_t pid, const struct mapped_file *file)
 {
-	uint64_t untold = sampler__untold(watch->sampler);
+	return finding__urges_file(watch, pid, file);
+}
+
+static void note_crowd(struct watch *watch)
+{
 	uint64_t crowded = sampler__crowded(watch->sampler);
-	struct watched *watched, *next;
 
 	if (crowded != watch->crowded)
 		finding__note_crowd(watch);
 	watch->crowded = crowded;
-	if (untold == watch->untold && (!watch->scan_ns || now < watch->scan_ns))
-		return;
-	watch->scan_ns = 0;
-	watch->untold = untold;
-	HASH_ITER (hh, watch->watched.all, watched, next)
-		if (!target_map__has_told(watch->map, watched->key))
-			finding__drop(watch, watched);
-	finding__scan(watch, now);
 }
 
 /* What maps a Python late in its life tells nobody where the kernel does not. */
@@ -379,27 +353,17 @@ static void ask_all(struct watch *watch, int64_t now)
 	    now < watch->ask_ns)
 		return;
 	if (watch->ask_ns)
-		finding__scan(watch, now);
+		scan__want(&watch->scan, now);
 	watch->ask_ns = now + ASK_NS;
 }
 
-/* Reads again whose the processes are that were sampled. */
-static void describe_all(struct watch *watch)
+static void mend_again(struct watch *watch, int64_t now)
 {
-	struct watched *watched, *next;
-
-	HASH_ITER (hh, watch->watched.all, watched, next)
-		if (watched->target && symbolizer__has_sampled(watch->symbolizer, watched->target))
-			identify(watch, watched->target, IDENTIFY_OWNER);
-}
-
-static void describe_again(struct watch *watch, int64_t now)
-{
-	if (now < watch->describe_ns)
+	if (now < watch->mend_ns)
 		return;
-	if (watch->describe_ns)
-		describe_all(watch);
-	watch->describe_ns = now + DESCRIBE_NS;
+	if (watch->mend_ns)
+		written_over__mend_all(watch);
+	watch->mend_ns = now + MEND_NS;
 }
 
 /* A thread that was not noted yet is like one that runs no Python. */
@@ -434,15 +398,19 @@ static void reap(struct watch *watch)
 
 int64_t watch__due(const struct watch *watch)
 {
-	return watched__due(&watch->watched);
+	int64_t looks_ns = watched__due(&watch->watched), scan_ns = scan__due(&watch->scan);
+
+	return looks_ns < scan_ns ? looks_ns : scan_ns;
 }
 
 void watch__look(struct watch *watch, int64_t now)
 {
-	look_at_due(watch, now);
-	make_good(watch, now);
+	finding__look_at_due(watch, now);
+	note_crowd(watch);
 	ask_all(watch, now);
-	describe_again(watch, now);
+	scan__look(watch, now);
+	mend_again(watch, now);
+	describing__look(watch, now);
 	note_late_threads(watch, now);
 	tell_thread_states(watch, now);
 	reap(watch);
@@ -450,8 +418,11 @@ void watch__look(struct watch *watch, int64_t now)
 
 bool watch__is_over(const struct watch *watch)
 {
+	/* It may find what those have started that were watched. */
+	bool may_find = scan__due(&watch->scan) != INT64_MAX;
+
 	return watch->refused ||
-	       (watch->following != FOLLOW_ALL && !watched__count(&watch->watched));
+	       (watch->following != FOLLOW_ALL && !may_find && !watched__count(&watch->watched));
 }
 
 pid_t watch__first_pid(const struct watch *watch)
@@ -534,8 +505,10 @@ void watch__take_rates(struct watch *watch)
 void watch__end(struct watch *watch)
 {
 	deputy__give_up();
-	finding__name_unknown(watch);
-	describe_all(watch);
+	/* What was sampled of a command until it was refused makes no profile. */
+	if (!watch->refused || watch->found)
+		finding__name_unknown(watch);
+	describing__end(watch);
 }
 
 void watch__account(const struct watch *watch, struct ledger *ledger)
@@ -544,7 +517,7 @@ void watch__account(const struct watch *watch, struct ledger *ledger)
 	ledger->unknown = watch->unknown;
 	ledger->unreadable_processes = watch->unreadable;
 	ledger->untold = sampler__untold(watch->sampler);
-	ledger->crowded = sampler__crowded(watch->sampler);
+	ledger->crowded = sampler__crowded(watch->sampler) + watch->scan.missed;
 }
 
 enum exit_status watch__explain_empty(const struct watch *watch)
@@ -563,8 +536,7 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 		return STATUS_WRITTEN;
 	}
 	if (watch->following == FOLLOW_ALL) {
-		log__warning("no samples: no Python used any CPU in that time, or too little for "
-			     "the rate, which -r raises");
+		choice__explain_empty(watch);
 		return STATUS_WRITTEN;
 	}
 	if (!watched__count(&watch->watched)) {

@@ -43,6 +43,8 @@ enum exit_status watch__start_command(struct watch *watch, char **command, int64
 
 /* What the sampler's sink is to be told by (struct sampler_sink). */
 void watch__note(void *watch, const struct process_record *record);
+void watch__note_file(void *watch, pid_t pid, const struct mapped_file *file);
+bool watch__urges_file(void *watch, pid_t pid, const struct mapped_file *file);
 
 /* When watch__look is to be called at the latest, INT64_MAX: never for its own sake.  What can
  * wait is looked at upon calls that come anyway. */

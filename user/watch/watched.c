@@ -12,6 +12,17 @@
 #define LOOK_NS	    NS_PER_MS
 #define LOOK_NS_MAX (50 * NS_PER_MS)
 
+/* A look that takes so much is slow; from the second one on no more is spent on a process than one
+ * part in so many of a CPU.  After the first, which may have read files that nobody had mapped
+ * before, it rests for as long as that took. */
+#define SLOW_NS	    (5 * NS_PER_MS)
+#define REST_FACTOR 50
+
+/* How often it is read again whose a process is: a tenth of a second after its first sample, then
+ * after twice as long each time, and at last each ten seconds. */
+#define READ_NS	    (100 * NS_PER_MS)
+#define READ_NS_MAX (10000 * NS_PER_MS)
+
 /* A process may map one file after another. */
 #define FILES_MAX 256
 
@@ -46,15 +57,28 @@ struct watched *watched__of_pid(const struct watched_table *table, pid_t pid)
 	return watched;
 }
 
+static struct watched **queue_of(struct watched_table *table, const struct watched *watched)
+{
+	return &table->to_read[watched->readings];
+}
+
+static void stop_reading(struct watched_table *table, struct watched *watched)
+{
+	if (watched->read_ns)
+		DL_DELETE2(*queue_of(table, watched), watched, read_prev, read_next);
+	watched->read_ns = 0;
+}
+
 struct target_process *watched__remove(struct watched_table *table, struct watched *watched)
 {
-	struct target_process *target = watched->target;
+	struct target_process *target = watched->target ? watched->target : watched->unwanted;
 
 	watched__look_at(table, watched, INT64_MAX);
+	stop_reading(table, watched);
 	HASH_DELETE(hh, table->all, watched);
 	HASH_DELETE(by_pid, table->by_pid, watched);
-	target__free(watched->unwanted);
 	free(watched->files);
+	free(watched->mapped);
 	free(watched->command);
 	free(watched);
 	return target;
@@ -93,6 +117,8 @@ int64_t watched__due(const struct watched_table *table)
 
 void watched__look_at(struct watched_table *table, struct watched *watched, int64_t look_ns)
 {
+	if (look_ns < watched->rest_ns)
+		look_ns = watched->rest_ns;
 	if (watched->look_ns == INT64_MAX && look_ns != INT64_MAX)
 		DL_APPEND(table->due, watched);
 	if (watched->look_ns != INT64_MAX && look_ns == INT64_MAX)
@@ -100,11 +126,32 @@ void watched__look_at(struct watched_table *table, struct watched *watched, int6
 	watched->look_ns = look_ns;
 }
 
-void watched__ask(struct watched_table *table, struct watched *watched,
-		  const struct process_record *record, int64_t now)
+/* The list goes on behind its end with what was before. */
+void watched__begin_with(struct watched_table *table, struct watched *watched)
+{
+	struct watched *first = table->due;
+
+	if (watched == first)
+		return;
+	first->prev->next = first;
+	watched->prev->next = NULL;
+	table->due = watched;
+}
+
+/* What it was found to be when it was looked at last says nothing any more. */
+static void look_anew(struct watched_table *table, struct watched *watched, int64_t now)
 {
 	watched__look_at(table, watched, now);
 	watched->look_wait_ns = LOOK_NS;
+	watched->signature = 0;
+	watched->is_other = false;
+	watched->is_done = false;
+}
+
+void watched__ask(struct watched_table *table, struct watched *watched,
+		  const struct process_record *record, int64_t now)
+{
+	look_anew(table, watched, now);
 	if (watched->file_count == FILES_MAX)
 		return;
 	watched->files = xgrow(watched->files, &watched->file_capacity, watched->file_count + 1,
@@ -112,6 +159,65 @@ void watched__ask(struct watched_table *table, struct watched *watched,
 	watched->files[watched->file_count++] =
 		(struct asked_file){ record->file, record->start,
 				     record->event == PROCESS_EXECUTED };
+}
+
+void watched__map(struct watched_table *table, struct watched *watched,
+		  const struct mapped_file *file, int64_t now)
+{
+	look_anew(table, watched, now);
+	/* It is being loaded. */
+	watched->since_ns = now;
+	if (watched->mapped_count == FILES_MAX)
+		return;
+	watched->mapped = xgrow(watched->mapped, &watched->mapped_capacity,
+				watched->mapped_count + 1, sizeof(*watched->mapped));
+	watched->mapped[watched->mapped_count++] = *file;
+}
+
+void watched__note_look(struct watched *watched, int64_t took_ns, int64_t now)
+{
+	if (took_ns <= SLOW_NS)
+		return;
+	watched->rest_ns = now + (watched->slow_ns ? REST_FACTOR : 1) * took_ns;
+	watched->slow_ns = took_ns;
+}
+
+void watched__be_done(struct watched_table *table, struct watched *watched, int64_t now)
+{
+	watched->is_done = true;
+	watched__look_at(table, watched, now + REST_FACTOR * watched->slow_ns);
+}
+
+static void read_later(struct watched_table *table, struct watched *watched, int64_t now)
+{
+	bool is_last = watched->readings == READ_WAITS - 1;
+
+	watched->read_ns = now + (is_last ? READ_NS_MAX : READ_NS << watched->readings);
+	DL_APPEND2(*queue_of(table, watched), watched, read_prev, read_next);
+}
+
+void watched__begin_to_read(struct watched_table *table, struct watched *watched, bool seldom,
+			    int64_t now)
+{
+	stop_reading(table, watched);
+	watched->readings = seldom ? READ_WAITS - 1 : 0;
+	read_later(table, watched, now);
+}
+
+struct watched *watched__next_to_read(struct watched_table *table, int64_t now, bool *settled)
+{
+	for (size_t i = 0; i < READ_WAITS; i++) {
+		struct watched *watched = table->to_read[i];
+
+		if (!watched || now < watched->read_ns)
+			continue;
+		stop_reading(table, watched);
+		*settled = i == READ_WAITS - 1;
+		watched->readings += !*settled;
+		read_later(table, watched, now);
+		return watched;
+	}
+	return NULL;
 }
 
 void watched__wait(struct watched_table *table, struct watched *watched, bool changed, int64_t now)

@@ -2,14 +2,15 @@
 """spawn.py SHOWN COUNT SECONDS: COUNT processes, two at a time, each with SECONDS of work to do.
 
 Each works in a function with a number of its own.  It begins when it gets a line, says which
-processes these are, and ends after the last of them.
+processes these are, and ends after the last of them; it shows how long that took.
 """
 
 import os
 import subprocess
 import sys
+import time
 
-from shown import ready
+from shown import Shown, ready
 
 AT_ONCE = 2
 
@@ -19,8 +20,10 @@ CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
 def main():
     count, seconds = int(sys.argv[2]), sys.argv[3]
     options = ["-X", "perf"] if "perf" in sys._xoptions else []
+    shown = Shown()
     ready()
     sys.stdin.readline()
+    start = time.monotonic()
     running = []
     for number in range(count):
         if len(running) == AT_ONCE:
@@ -30,6 +33,7 @@ def main():
         print(running[-1].pid)
     for child in running:
         child.wait()
+    shown.add(0, time.monotonic() - start)
 
 
 main()

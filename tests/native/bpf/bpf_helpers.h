@@ -22,6 +22,7 @@ long bpf_probe_read_user(void *destination, __u32 size, const void *address);
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
 void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags);
 void bpf_ringbuf_submit(void *data, __u64 flags);
+void bpf_ringbuf_discard(void *data, __u64 flags);
 __u64 bpf_ringbuf_query(void *ring, __u64 flags);
 __u64 bpf_ktime_get_ns(void);
 __u64 bpf_get_current_task(void);

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""-p: what a process becomes while the profiler loads its program is in the profile as what it then is.
+
+That begins when the processes were looked at already, and takes a tenth of a second.
+"""
+
+import os
+import time
+
+import pytest
+
+from conftest import PATIENCE, children_of, missing
+from containers import wait_for
+from pythons import own_pythons
+from test_following import by_process, count, process_of
+
+RATE = 499
+SECONDS = 0.4
+
+# How long after it has begun to load, in milliseconds; the last ones come when it samples.
+DELAYS = (0, 20, 40, 60, 80, 100, 150, 250)
+
+BEFORE = """
+import os, sys
+print("ready")
+sys.stdout.flush()
+os.read(0, 1)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+# It has a child, where it is to.
+AFTER = """
+import os, sys
+
+def after_exec(seconds):
+    end = sum(os.times()[:2]) + seconds
+    while sum(os.times()[:2]) < end:
+        sum(range(1000))
+
+def in_child(seconds):
+    after_exec(seconds)
+
+child = os.fork() if "fork" in sys.argv else None
+if child == 0:
+    in_child(float(sys.argv[1]))
+    os._exit(0)
+os.read(0, 1)
+after_exec(float(sys.argv[1]))
+"""
+
+# It is a Python for a moment, and a shell eight times, all the time.
+IN_TURN = """
+import os, sys
+os.execv("/bin/sh", ["sh", "-c", sys.argv[1], sys.argv[1], sys.executable, sys.argv[0], ""])
+"""
+SHELL_IN_TURN = """
+i=0
+while [ $i -lt 1000 ]; do i=$((i + 1)); done
+[ ${#3} = 7 ] || exec sh -c "$0" "$0" "$1" "$2" "x$3"
+exec "$1" "$2" "$0"
+"""
+
+SHELL_BEFORE = 'echo ready; read line; exec "$@"'
+SHELL_AFTER = "read line; while :; do :; done"
+
+
+def loads(run):
+    """Whether the profiler has begun to load its program."""
+    assert run.process.poll() is None, run.said()
+    folder = "/proc/%d/fd" % run.pid
+    for name in os.listdir(folder):
+        try:
+            if "bpf" in os.readlink(os.path.join(folder, name)):
+                return True
+        except FileNotFoundError:
+            pass
+    return False
+
+
+def wait_loading(run):
+    """In smaller steps than wait_for() takes."""
+    deadline = time.monotonic() + PATIENCE
+    while not loads(run):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+class Starts:
+    """Programs by what they were and become, each a target that waits for a line to execute that, and for
+    another one to use CPU time."""
+
+    def __init__(self, target, folder):
+        paths = [python.path for python in own_pythons()]
+        self.one, self.other = paths[0], paths[-1]
+        if self.one == self.other:
+            missing("second Python")
+        self.before, self.after = str(folder / "before.py"), str(folder / "after.py")
+        for path, code in ((self.before, BEFORE), (self.after, AFTER)):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(code)
+        self.target = target
+
+    def python(self, *command):
+        return self.target.start([self.one, self.before, *command])
+
+    def shell(self, *command):
+        return self.target.start(["sh", "-c", SHELL_BEFORE, "sh", *command])
+
+    def script(self, python, *words):
+        return [python, self.after, str(SECONDS), *words]
+
+
+@pytest.fixture
+def starts(target, tmp_path):
+    return Starts(target, tmp_path)
+
+
+def record(profile, programs, delay_ms, *options):
+    """Starts a run of PROGRAMS, which execute what they are to so long after it has begun to load."""
+    run = profile.start("-p", ",".join(str(program.pid) for program in programs), "-r", RATE, *options)
+    wait_loading(run)
+    time.sleep(delay_ms / 1000)
+    for program in programs:
+        program.go()
+    run.wait_begun()
+    for program in programs:
+        program.go()
+    return run
+
+
+def check(run, programs):
+    """Each has all that it has used, as what it was then."""
+    processes = by_process(run)
+    for program in programs:
+        samples = count(processes.get(program.pid, []), "after_exec")
+        assert samples > 0.7 * SECONDS * RATE, (program.pid, run.stderr)
+    commands = {process_of(frames)[1] for frames, _ in run.stacks
+                if any(frame.name == "after_exec" for frame in frames)}
+    assert not any("before.py" in command for command in commands), commands
+    # An exec itself may be sampled.
+    assert run.ledger["errors"]["interpreter_fault"] <= 2 * len(programs)
+    return processes
+
+
+@pytest.mark.parametrize("delay_ms", DELAYS)
+def test_alone(starts, profile, delay_ms):
+    pythons = [starts.python(*starts.script(starts.one)), starts.python(*starts.script(starts.other))]
+    shell = starts.python("/bin/sh", "-c", SHELL_AFTER)
+    run = record(profile, [*pythons, shell], delay_ms)
+    run.wait_said("process %d runs another program by now, which is no Python" % shell.pid)
+    for program in pythons:
+        program.process.wait(PATIENCE)
+    shell.end()
+    processes = check(run.load(), pythons)
+    # What came before it executed that, if anything.
+    assert sum(samples for _, samples in processes.get(shell.pid, [])) < 0.1 * SECONDS * RATE
+
+
+@pytest.mark.parametrize("delay_ms", DELAYS)
+def test_with_children(starts, profile, delay_ms):
+    pythons = [starts.python(*starts.script(starts.one)), starts.python(*starts.script(starts.other)),
+               starts.shell(*starts.script(starts.one)), starts.shell(*starts.script(starts.other, "fork"))]
+    run = record(profile, pythons, delay_ms, "-s")
+    processes = check(run.load(), pythons)
+    children = [pid for pid in processes if count(processes[pid], "in_child")]
+    assert len(children) == 1 and children[0] not in {program.pid for program in pythons}
+
+
+def test_in_turn(any_python, target, profile, tmp_path):
+    """Where there is no Python just then, it is looked for again before that is said."""
+    script = tmp_path / "in_turn.py"
+    script.write_text(IN_TURN, encoding="ascii")
+    program = target.start(["sh", "-c", 'echo ready; exec "$@"', "sh", any_python.path, script, SHELL_IN_TURN])
+    for _ in range(10):
+        run = profile.attempt("-p", program.pid, "-d", 0.1, "-f", "folded", "-o", "-")
+        assert "no file that it maps holds CPython" not in run.stderr

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where few processes and threads may run: what record and the agent do, and that check tells it.
+
+The limit is a user's, who has no other processes, or a control group's.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import tempfile
+
+import pytest
+
+from conftest import CAPABILITIES, as_nobody, missing
+from test_check import NOT_ALLOWED, deny, execute, run, with_shell
+from test_pods import cluster  # noqa: F401 (a fixture)
+from test_push import authority, backend  # noqa: F401 (fixtures)
+
+FAILED, TIMED_OUT = 1, 124
+CLONE, CLONE3 = 56, 435
+# A user's number that nobody else's processes have.
+WITHOUT_PROCESSES = 65432
+MENDS = "ulimit -u, or a control group's pids.max "
+SPIN = "import time\ndef spin():\n while time.process_time() < %s: pass\n%sspin()"
+READY = "print('ready', flush=True)\n"
+
+
+def at_most(number):
+    return as_nobody(CAPABILITIES, WITHOUT_PROCESSES) + ["prlimit", "--nproc=%d" % number]
+
+
+@contextlib.contextmanager
+def control_group(number):
+    """What, before a command, runs it where so many processes and threads may be."""
+    root = next((path for path in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
+                 if os.path.exists(path + "/cgroup.procs") and "pids" in controllers(path)), None)
+    if not root:
+        missing("a control group of pids")
+    folder = "%s/pybpfprof-test-%d" % (root, os.getpid())
+    os.mkdir(folder)
+    try:
+        with open(folder + "/pids.max", "w", encoding="ascii") as limit:
+            limit.write("%d\n" % number)
+        yield ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % folder, "sh"]
+    finally:
+        os.rmdir(folder)
+
+
+def controllers(path):
+    """Those that are on in what is below PATH."""
+    try:
+        with open(path + "/cgroup.subtree_control", encoding="ascii") as file:
+            return file.read().split()
+    except FileNotFoundError:
+        return [os.path.basename(path)]
+
+
+@pytest.fixture
+def spinning(any_python, target):
+    return target.start([any_python.path, "-c", SPIN % (1000, READY)]).pid
+
+
+@pytest.fixture
+def record(public_binary, any_python, spinning):
+    """record(PREFIX): how each way to record ended, {way: what ended}."""
+    def ended(prefix):
+        words = (public_binary, "record", "-r", 199, "-f", "folded", "-o", "-")
+        return {"-p": execute(*prefix, *words, "-p", spinning, "-d", 0.5),
+                "--": execute(*prefix, *words, "--", any_python.path, "-c", SPIN % (0.5, "")),
+                "-a": execute(*prefix, *words, "-a", "-d", 0.5)}
+    return ended
+
+
+def judge(number, record, public_binary, prefix):
+    """All that starts names what it samples; what does not says why; and check tells of both."""
+    status = {}
+    for way, ended in record(prefix).items():
+        status[way] = ended.returncode
+        assert ("spin" in ended.stdout) == (ended.returncode == 0), (way, ended.stdout, ended.stderr)
+        if ended.returncode:
+            assert not ended.stdout
+            assert re.fullmatch(r"pybpfprof: [^\n]*\b%s[^\n]*\n" % MENDS, ended.stderr), ended.stderr
+        else:
+            assert "WARNING" not in ended.stderr and "cannot" not in ended.stderr
+    assert status == {"-p": 0 if number > 1 else NOT_ALLOWED, "-a": 0 if number > 1 else NOT_ALLOWED,
+                      "--": 0 if number > 2 else FAILED if number > 1 else NOT_ALLOWED}
+    check = run(public_binary, prefix=prefix)
+    assert check.returncode == (0 if not any(status.values()) else NOT_ALLOWED), check.stdout
+    assert check.stderr == ""
+    if number == 2:
+        assert re.search(r"^MISSING  processes +no room for 1 more .*\n"
+                         r" +costs  record -- COMMAND does not start; record -p and -a do\n"
+                         r" +mend   raise " + MENDS, check.stdout, re.M), check.stdout
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_of_a_user(number, public_binary, record):
+    judge(number, record, public_binary, at_most(number))
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_of_a_control_group(number, public_binary, record):
+    with control_group(number) as prefix:
+        judge(number, record, public_binary, prefix)
+
+
+@pytest.mark.parametrize("call, ways", [(CLONE, ["--"]), (CLONE3, ["-p", "--", "-a"])])
+def test_refused(call, ways, record):
+    """Which no limit mends."""
+    for way, ended in record(deny(call, errno.EPERM)).items():
+        assert (ended.returncode != 0) == (way in ways), ended.stderr
+        assert way not in ways or re.fullmatch(
+            r"pybpfprof: [^\n]*Operation not permitted[^\n]*: allow the system calls clone and clone3: [^\n]*\n",
+            ended.stderr), ended.stderr
+
+
+def test_others_take_the_places_meanwhile(binary, spinning, profile):
+    """That is said once, and what could not be read is read when there is room again."""
+    environment = dict(os.environ, FAIL_THREADS="6",
+                       LD_PRELOAD=os.path.join(os.path.dirname(binary), "fail_starts.so"))
+    ended = profile("-a", "-d", 1, "-r", 199, env=environment)
+    assert ended.stderr.count("as long as no thread can be started") == 1, ended.stderr
+    assert MENDS in ended.stderr
+    assert ended.count_name("spin") > 20, ended.stacks
+    environment["FAIL_THREADS"] = "1000000"
+    ended = profile("-a", "-d", 0.5, "-r", 199, env=environment)
+    assert ended.stderr.count("as long as no thread can be started") == 1, ended.stderr
+
+
+@pytest.fixture
+def folder():
+    """Which every user may write to."""
+    with tempfile.TemporaryDirectory() as path:
+        os.chmod(path, 0o777)
+        yield path
+
+
+@pytest.mark.timed
+class TestAgent:
+    """What works from so many on, and not with one less, check tells."""
+
+    @pytest.fixture
+    def judge(self, public_binary, folder, spinning):
+        def judge(number, works, *options, prefix=()):
+            words = ["--store", os.path.join(folder, "store"), "--store-size", "1M", "--listen", "off",
+                     *options]
+            prefix = [*prefix, *at_most(number)]
+            check = run(public_binary, "--agent", *words, prefix=prefix)
+            assert check.returncode in (0, NOT_ALLOWED) and check.stderr == ""
+            agent = execute("timeout", "--foreground", "-s", "INT", 3, *prefix, public_binary, "agent",
+                            "--window", "0.2s", *words)
+            did = agent.returncode == TIMED_OUT and bool(works())
+            assert did == (check.returncode == 0), (check.stdout, agent.stderr)
+            if not did:
+                assert re.search("^MISSING  processes .*\n +costs  .*\n +mend   raise " + MENDS,
+                                 check.stdout, re.M)
+                assert MENDS in agent.stderr or "thread failed to start" in agent.stderr
+            return did
+        return judge
+
+    def test_alone(self, judge, public_binary, folder):
+        def works():
+            report = execute(public_binary, "report", "--store", os.path.join(folder, "store"), "-f", "folded",
+                             "-o", "-")
+            return "spin" in report.stdout
+        assert [judge(number, works) for number in (1, 2, 3)] == [False, True, True]
+
+    def test_what_pushes(self, judge, backend):  # noqa: F811
+        server = backend("pyroscope")
+        works = [judge(number, lambda: server.taken, "--push", server.url()) for number in (1, 2, 3, 4)]
+        assert works == [False, False, False, True]
+
+    def test_a_name_is_looked_up(self, judge, backend, folder):  # noqa: F811
+        """By a thread more."""
+        server = backend("pyroscope")
+        hosts = os.path.join(folder, "hosts")
+        with open(hosts, "w", encoding="ascii") as file:
+            file.write("127.0.0.1 backend.test\n")
+        prefix = with_shell("mount --bind %s /etc/hosts" % hosts)
+        url = server.url().replace("127.0.0.1", "backend.test")
+        works = [judge(number, lambda: server.taken, "--push", url, prefix=prefix) for number in (4, 5)]
+        assert works == [False, True]
+
+    def test_what_asks_for_pods(self, judge, backend, cluster, folder):  # noqa: F811
+        api, server = cluster(), backend("pyroscope")
+        credentials = shutil.copytree(api.credentials, os.path.join(folder, "credentials"))
+
+        def works():
+            return server.taken and any("watch" in asked.query for asked in api.asked)
+        pods = ("--kubernetes", api.url, "--kubernetes-credentials", credentials)
+        assert [judge(number, works, *pods, "--push", server.url()) for number in (5, 6)] == [False, True]

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A process chooses how many mappings it has, and how long the paths of their files are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "python/runtime.h"
+#include "target/process.h"
+
+#define MAPPINGS 20000
+
+/* Handings over to the deputy, of two that there are, and pages that had to be waited for. */
+#define WAITS_MAX 8
+
+/* One of them is a line of 15 KiB, for the kernel writes each of its characters as four. */
+#define ODD_NAME_BYTES	  250
+#define ODD_FOLDERS	  15
+#define ODD_MAPPINGS	  2000
+#define ODD_MAPPINGS_READ 1200
+
+/* So deep that a line is longer than any is to be. */
+#define TOO_DEEP 40
+
+/* Below a folder of its own, in which it then is. */
+struct deep_file {
+	char folder[64];
+	int folders;
+	size_t page;
+	uint8_t *memory;
+	size_t mapped;
+};
+
+static void write_odd_name(char name[ODD_NAME_BYTES + 1])
+{
+	memset(name, '\n', ODD_NAME_BYTES);
+	name[ODD_NAME_BYTES] = '\0';
+}
+
+/* Maps the same page of a file so many times. */
+static struct deep_file map(int folders, size_t count)
+{
+	struct deep_file file = { "/tmp/test_process-XXXXXX", folders, sysconf(_SC_PAGESIZE), NULL,
+				  count };
+	char name[ODD_NAME_BYTES + 1];
+	int fd;
+
+	assert_non_null(mkdtemp(file.folder));
+	assert_int_equal(chdir(file.folder), 0);
+	write_odd_name(name);
+	for (int i = 0; i < folders; i++)
+		assert_int_equal(mkdir(name, 0700) || chdir(name), 0);
+	fd = open("file", O_CREAT | O_RDWR, 0600);
+	assert_int_equal(ftruncate(fd, file.page), 0);
+	file.memory = mmap(NULL, count * file.page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(file.memory, MAP_FAILED);
+	for (size_t i = 0; i < count; i++)
+		assert_ptr_not_equal(mmap(file.memory + i * file.page, file.page,
+					  PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
+				     MAP_FAILED);
+	close(fd);
+	return file;
+}
+
+static void unmap(struct deep_file *file)
+{
+	char name[ODD_NAME_BYTES + 1];
+
+	munmap(file->memory, file->mapped * file->page);
+	assert_int_equal(unlink("file"), 0);
+	write_odd_name(name);
+	for (int i = 0; i < file->folders; i++)
+		assert_int_equal(chdir("..") || rmdir(name), 0);
+	assert_int_equal(chdir("/") || rmdir(file->folder), 0);
+}
+
+static long waits(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+	return usage.ru_nvcsw;
+}
+
+static ssize_t count_mappings(bool *cut)
+{
+	struct mapping *mappings;
+	ssize_t count = process__program_mappings(getpid(), getpid(), &mappings, cut);
+
+	free(mappings);
+	return count;
+}
+
+/* Each handing over has to wait for a CPU where others have them. */
+static void many_mappings_are_one_errand(void **state)
+{
+	struct deep_file file = map(0, MAPPINGS);
+	long before;
+	bool cut;
+
+	(void)state;
+	count_mappings(&cut);
+	before = waits();
+	assert_true(count_mappings(&cut) >= MAPPINGS);
+	assert_true(waits() - before <= WAITS_MAX);
+	assert_false(cut);
+	unmap(&file);
+}
+
+/* Who was not seen to the end may be a Python. */
+static void assert_is_cut(int folders, size_t least, size_t most)
+{
+	struct deep_file file = map(folders, ODD_MAPPINGS);
+	struct runtime runtime;
+	size_t count;
+	bool cut;
+
+	count = count_mappings(&cut);
+	assert_true(cut);
+	assert_in_range(count, least, most);
+	assert_int_equal(runtime__find(getpid(), &runtime), -E2BIG);
+	unmap(&file);
+	assert_int_equal(runtime__find(getpid(), &runtime), -ENOEXEC);
+}
+
+static void what_has_too_much_to_tell_is_cut(void **state)
+{
+	(void)state;
+	assert_is_cut(ODD_FOLDERS, 1000, ODD_MAPPINGS_READ);
+}
+
+static void so_is_what_has_too_long_a_path(void **state)
+{
+	(void)state;
+	assert_is_cut(TOO_DEEP, 0, 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_mappings_are_one_errand),
+		cmocka_unit_test(what_has_too_much_to_tell_is_cut),
+		cmocka_unit_test(so_is_what_has_too_long_a_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

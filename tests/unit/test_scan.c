@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* When processes are looked at, and how long that may take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "watch_bench.h"
+
+/* How often it is looked at a process that ever maps something, for 40 looks of TOOK_NS. */
+static int count_looks(int64_t took_ns)
+{
+	const struct mapped_file file = { .start = TEXT_START };
+	struct bench *bench = begin(false);
+	int64_t until_ns = now_ns() + 40 * took_ns;
+	int looks;
+
+	process.answer = -ENOEXEC;
+	process.took_ns = took_ns;
+	for (int i = 0; now_ns() < until_ns || i < 40; i++) {
+		watch__note_file(bench->watch, PARENT, &file);
+		watch__look(bench->watch, now_ns());
+	}
+	looks = process.looks;
+	/* After its rest nothing is known of it any more. */
+	look_after(bench, 10);
+	look_after(bench, 10);
+	assert_int_equal(watched__count(&bench->watch->watched), 0);
+	assert_int_equal(entry_of(PARENT)->serial, 0);
+	end(bench);
+	return looks;
+}
+
+static void what_is_slow_to_look_at_has_a_rest(void **state)
+{
+	(void)state;
+	assert_in_range(count_looks(10 * NS_PER_MS), 1, 3);
+	assert_true(count_looks(0) >= 40);
+}
+
+/* What is there to be found is, however long it took to see that it was not. */
+static void after_its_rest_it_is_found(void **state)
+{
+	const struct mapped_file file = { .start = TEXT_START };
+	struct bench *bench = begin(false);
+
+	(void)state;
+	process.answer = -ENOEXEC;
+	process.took_ns = 10 * NS_PER_MS;
+	for (int i = 0; i < 2; i++) {
+		watch__note_file(bench->watch, PARENT, &file);
+		look_after(bench, 0);
+		bench->now = watch__due(bench->watch);
+	}
+	process.answer = 0;
+	watch__note_file(bench->watch, PARENT, &file);
+	assert_int_equal(entry_of(PARENT)->state, TARGET_WAITING);
+	look_after(bench, 1);
+	assert_int_equal(entry_of(PARENT)->state, TARGET_PYTHON);
+	end(bench);
+}
+
+static size_t count_pythons(void)
+{
+	size_t count = 0;
+
+	for (pid_t pid = FIRST_PID; pid < FIRST_PID + PIDS; pid++)
+		count += entry_of(pid)->serial && entry_of(pid)->state == TARGET_PYTHON;
+	return count;
+}
+
+/* What runs already is there at once, as long as that does not take too long. */
+static void the_first_scan_is_waited_for(void **state)
+{
+	struct bench *bench = begin_among(PIDS, NS_PER_MS, false);
+
+	(void)state;
+	assert_int_equal(count_pythons(), PIDS);
+	assert_int_equal(watch__due(bench->watch), INT64_MAX);
+	end(bench);
+}
+
+/* Else the rest is looked at in slices, so that what there is to do meanwhile is not left. */
+static void a_long_scan_goes_on_in_slices(void **state)
+{
+	struct bench *bench = begin_among(PIDS, 300 * NS_PER_MS, false);
+	size_t before = count_pythons();
+
+	(void)state;
+	assert_in_range(before, 1, PIDS - 1);
+	for (; before < PIDS; before++) {
+		assert_true(watch__due(bench->watch) <= now_ns());
+		look_after(bench, 0);
+		assert_int_equal(count_pythons(), before + 1);
+	}
+	look_after(bench, 0);
+	assert_int_equal(watch__due(bench->watch), INT64_MAX);
+	end(bench);
+}
+
+static void so_do_looks_that_are_due(void **state)
+{
+	struct bench *bench = begin(false);
+
+	(void)state;
+	process.took_ns = 30 * NS_PER_MS;
+	for (int i = 0; i < PIDS; i++)
+		tell(bench, PROCESS_EXECUTED, FIRST_PID + i, 1000 + i, TARGET_WAITING, 0);
+	for (size_t known = 0; known < PIDS; known++) {
+		assert_int_equal(count_pythons(), known);
+		assert_true(watch__due(bench->watch) <= now_ns());
+		look_after(bench, 1);
+	}
+	assert_int_equal(count_pythons(), PIDS);
+	end(bench);
+}
+
+/* A scan of what is no Python, in which something is lost each time. */
+static void lose_some_in_a_scan(struct bench *bench)
+{
+	int lists = process.lists;
+
+	kernel.untold++;
+	watch__look(bench->watch, now_ns());
+	assert_int_equal(process.lists, lists + 1);
+	while (bench->watch->scan.under_way) {
+		kernel.untold++;
+		watch__look(bench->watch, now_ns());
+	}
+	assert_int_equal(process.lists, lists + 1);
+}
+
+/* Where more is lost than scans can make good, they do not take all of the time. */
+static void scans_have_a_rest(void **state)
+{
+	struct bench *bench = begin(false);
+	int64_t ended_ns, due_ns;
+
+	(void)state;
+	process.listed = PIDS;
+	process.answer = -ENOEXEC;
+	process.took_ns = 3 * NS_PER_MS;
+	lose_some_in_a_scan(bench);
+	ended_ns = now_ns();
+	watch__look(bench->watch, ended_ns);
+	due_ns = watch__due(bench->watch);
+	assert_true(due_ns > ended_ns + 5 * PIDS * process.took_ns);
+	for (int i = 0; i < 100; i++) {
+		kernel.untold++;
+		watch__look(bench->watch, due_ns - 1);
+	}
+	assert_int_equal(process.looks, PIDS);
+	end(bench);
+}
+
+/* What is there by then is found by the one that was put off. */
+static void what_was_lost_in_a_scan_is_found(void **state)
+{
+	struct bench *bench = begin(false);
+	int64_t due_ns;
+
+	(void)state;
+	process.listed = PIDS - 1;
+	process.answer = -ENOEXEC;
+	process.took_ns = 3 * NS_PER_MS;
+	lose_some_in_a_scan(bench);
+	process.listed = PIDS;
+	process.answer = 0;
+	watch__look(bench->watch, now_ns());
+	due_ns = watch__due(bench->watch);
+	assert_int_equal(count_pythons(), 0);
+	for (int i = 0; count_pythons() < PIDS && i < 100; i++)
+		watch__look(bench->watch, due_ns);
+	assert_int_equal(count_pythons(), PIDS);
+	end(bench);
+}
+
+/* LISTED processes run already, which are what ANSWER says, and there is room for so many. */
+static struct bench *begin_with_places(size_t places, size_t listed, int answer)
+{
+	struct bench *bench = prepare(FOLLOW_ALL, false);
+
+	kernel.places = places;
+	process.listed = listed;
+	process.answer = answer;
+	assert_int_equal(watch__open(bench->watch, NULL, 0), 0);
+	begin_sampling(bench);
+	return bench;
+}
+
+static uint64_t count_without_room(const struct bench *bench)
+{
+	struct ledger ledger = { 0 };
+
+	watch__account(bench->watch, &ledger);
+	return ledger.crowded;
+}
+
+/* One ends, so that all are looked through again. */
+static void end_first(struct bench *bench)
+{
+	int lists = process.lists;
+
+	tell(bench, PROCESS_ENDED, FIRST_PID, entry_of(FIRST_PID)->serial, TARGET_PYTHON, 0);
+	for (int i = 0; i < 10; i++)
+		look_after(bench, 20);
+	assert_true(process.lists > lists);
+}
+
+/* However often they are tried. */
+static void what_runs_already_and_has_no_room_is_counted_once(void **state)
+{
+	static const int answers[] = { 0, -ENOTSUP };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct bench *bench = begin_with_places(3, PIDS, answers[i]);
+
+		look_after(bench, 1);
+		assert_int_equal(count_without_room(bench), PIDS - 3);
+		end_first(bench);
+		end_first(bench);
+		assert_int_equal(count_without_room(bench), PIDS - 3);
+		end(bench);
+	}
+}
+
+static void what_is_not_wanted_and_has_no_room_is_counted(void **state)
+{
+	struct bench *bench = prepare(FOLLOW_ALL, true);
+
+	(void)state;
+	kernel.places = 2;
+	process.listed = PIDS;
+	assert_int_equal(watch__open(bench->watch, NULL, 0), 0);
+	begin_sampling(bench);
+	assert_int_equal(count_without_room(bench), PIDS - 2);
+	end(bench);
+}
+
+/* Of what is started later. */
+static void what_the_kernel_side_has_counted_is_not_counted_again(void **state)
+{
+	struct bench *bench = begin_with_places(3, 3, 0);
+
+	(void)state;
+	assert_int_equal(count_without_room(bench), 0);
+	process.listed = PIDS;
+	kernel.crowded = PIDS - 3;
+	look_after(bench, 1);
+	end_first(bench);
+	assert_int_equal(count_without_room(bench), PIDS - 3);
+	end(bench);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_slow_to_look_at_has_a_rest),
+		cmocka_unit_test(after_its_rest_it_is_found),
+		cmocka_unit_test(the_first_scan_is_waited_for),
+		cmocka_unit_test(a_long_scan_goes_on_in_slices),
+		cmocka_unit_test(so_do_looks_that_are_due),
+		cmocka_unit_test(scans_have_a_rest),
+		cmocka_unit_test(what_was_lost_in_a_scan_is_found),
+		cmocka_unit_test(what_runs_already_and_has_no_room_is_counted_once),
+		cmocka_unit_test(what_is_not_wanted_and_has_no_room_is_counted),
+		cmocka_unit_test(what_the_kernel_side_has_counted_is_not_counted_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a test gives its own answers to, instead of another module (ld's --wrap). */
+#ifndef PYBPFPROF_WRAP_H
+#define PYBPFPROF_WRAP_H
+
+#define WRAP(type, name, ...)            \
+	type __wrap_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+
+#endif

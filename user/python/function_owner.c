@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * 2.7 composes no qualified names.  The name of a function is the path to it, where each
+ * step of that is confirmed by what it leads to:
+ *
+ *	module	the function's globals are the module's dict; of a class, its __module__
+ *		is the module's __name__: the very object, which is compared without a read
+ *	class	it is called what the module or the class around it has it as
+ *	method	likewise; one that begins with two underscores was written without the
+ *		class's name, which the compiler put in front of it
+ *
+ * So what was imported, or has another name besides, is not taken for what was written
+ * there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "python/function_owner.h"
+#include "target/deputy.h"
+#include "target/target_memory.h"
+
+/* A longer path is none. */
+#define PATH_BYTES_MAX 256
+
+/* The bytes of NAME behind PATH. */
+static size_t joined_bytes(const char *path, const char *name)
+{
+	return strlen(path) + strlen(name) + 2;
+}
+
+static void join(char *joined, const char *path, const char *name)
+{
+	snprintf(joined, joined_bytes(path, name), "%s%s%s", path, *path ? "." : "", name);
+}
+
+static struct function_owner *make(uint64_t globals, uint64_t module_name, const char *outer,
+				   const char *name)
+{
+	struct function_owner *owner = xcalloc(1, sizeof(*owner) + joined_bytes(outer, name));
+
+	owner->globals = globals;
+	owner->module_name = module_name;
+	join(owner->path, outer, name);
+	return owner;
+}
+
+struct function_owner *function_owner__of_module(uint64_t globals, uint64_t name)
+{
+	return make(globals, name, "", "");
+}
+
+/* Whether the C string at ADDRESS is TEXT. */
+static bool is_at(pid_t pid, uint64_t address, const char *text)
+{
+	char bytes[PATH_BYTES_MAX];
+	size_t size = strlen(text) + 1;
+
+	return size <= sizeof(bytes) && !target_memory__read(pid, address, bytes, size) &&
+	       memcmp(bytes, text, size) == 0;
+}
+
+/* Whether the class at ADDRESS calls itself NAME, which is the str at KEY. */
+static bool is_named(struct object_reader *reader, uint64_t address, bool is_old, uint64_t key,
+		     const char *name)
+{
+	uint64_t own;
+	char *text;
+	bool named;
+
+	if (!is_old) {
+		own = object_reader__type_name(reader, address);
+		return own && is_at(reader->pid, own, name);
+	}
+	if (target_memory__read_pointer(reader->pid, address + reader->offsets->class_name, &own))
+		return false;
+	text = own == key ? NULL : object__text(reader, own);
+	named = own == key || (text && strcmp(text, name) == 0);
+	free(text);
+	return named;
+}
+
+struct function_owner *function_owner__within(struct object_reader *reader,
+					      const struct function_owner *outer, uint64_t key,
+					      uint64_t address, bool is_old)
+{
+	char *name = deputy__lend(object__text(reader, key));
+	struct function_owner *owner = NULL;
+
+	if (name && *name && joined_bytes(outer->path, name) <= PATH_BYTES_MAX &&
+	    is_named(reader, address, is_old, key, name))
+		owner = make(outer->globals, outer->module_name, outer->path, name);
+	free(deputy__take_back(name));
+	return owner;
+}
+
+/* Whether KEY is what NAME, written within the class at PATH, became. */
+static bool is_private(const char *path, const char *key, const char *name)
+{
+	const char *dot = strrchr(path, '.'), *class = dot ? dot + 1 : path;
+	size_t length = strlen(name);
+
+	if (strncmp(name, "__", 2) != 0 || strcmp(name + length - 2, "__") == 0)
+		return false;
+	class += strspn(class, "_");
+	length = strlen(class);
+	return length && *key == '_' && strncmp(key + 1, class, length) == 0 &&
+	       strcmp(key + 1 + length, name) == 0;
+}
+
+char *function_owner__qualify(struct object_reader *reader, const struct function_owner *owner,
+			      uint64_t key, uint64_t name)
+{
+	char *written = deputy__lend(object__text(reader, name));
+	char *text = written ? object__text(reader, key) : NULL, *qualified = NULL;
+
+	if (text && (strcmp(text, written) == 0 || is_private(owner->path, text, written))) {
+		qualified = xmalloc(joined_bytes(owner->path, written));
+		join(qualified, owner->path, written);
+	}
+	free(text);
+	free(deputy__take_back(written));
+	return qualified;
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A program that was linked with a Python's static library, exports no symbols and
+ * was stripped has nothing that says where its interpreters are; from 3.10 on they
+ * are in a section that does.  Of an older one that runs, the memory says it.
+ *
+ * The state of an interpreter is allocated: what leads to it is a word of the
+ * program's data that leads out of the program.  Some thousand words do.  They are
+ * followed all at once, to what would be an interpreter's first thread state, and
+ * from there to what would be the interpreter of that.  Who comes back to where he
+ * was is looked at closely: the interpreters must be a list that ends, with thread
+ * states that lead back to them, one of which has a thread's pthread_self(); and
+ * the main one's modules must be a dict, whose type has a type that is its own.
+ * The latter also tells builds apart whose objects are not laid out alike.
+ *
+ * Several words may pass, for the program may keep what it was told, as CPython does
+ * itself.  From 3.7 on only one is followed, as in _PyRuntime, by the address of the
+ * main interpreter, the last one of the list, and by the number of the next one.
+ * Up to 3.6 there are interp_head, which leads to the newest interpreter, and
+ * autoInterpreterState, which leads to the main one.  Where these are two, that tells
+ * which is which.  Where they are one, the code does: PyInterpreterState_Head returns
+ * interp_head, as up to 3.6 another function may return autoInterpreterState; but the
+ * one is followed, as in the source, by PyInterpreterState_Next, which returns what its
+ * argument points to, and the other is not.
+ *
+ * All of this memory is a target's: what is read is bounded, and so are the steps of
+ * each way.  What is not exactly one is not taken; and what was found in a process
+ * says nothing about another one that has the same file.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "architecture/architecture.h"
+#include "base/xalloc.h"
+#include "python/interpreters.h"
+#include "python/object.h"
+#include "python/soundness.h"
+#include "python/unnamed.h"
+#include "target/deputy.h"
+#include "target/target_memory.h"
+
+#define RUNTIME_SINCE 0x03070000
+
+/* Of data, and of code. */
+#define SEARCHED_BYTES_MAX (64 * 1024 * 1024)
+
+/* What one read takes. */
+#define PART_BYTES (64 * 1024)
+#define PART_WORDS (PART_BYTES / sizeof(uint64_t))
+
+/* A process that has more of them is not looked at to the end. */
+#define LEADS_MAX      (1024 * 1024)
+#define UNREADABLE_MAX 65536
+#define PROOFS_MAX     256
+#define CANDIDATES_MAX 16
+
+/* Of an interpreter so many are looked at. */
+#define THREADS_MAX 8
+
+#define NEXT_ID_MAX (1LL << 32)
+
+/* Nothing is mapped below, or beyond. */
+#define ADDRESS_MIN 0x10000
+#define ADDRESS_MAX (1ULL << 48)
+
+/* What a function of a few instructions takes, and from its beginning to that of the next. */
+#define FUNCTION_BYTES	 32
+#define FUNCTION_GAP_MAX 48
+#define FUNCTION_STEP	 4
+#define FUNCTIONS_BYTES	 (FUNCTION_GAP_MAX + FUNCTION_BYTES)
+
+#define OBJECTION(what) "stripped: " what ", or link it with -rdynamic"
+
+/* A word that leads to what may be the newest interpreter. */
+struct candidate {
+	uint64_t address;
+	uint64_t main;	     /* the last interpreter of the list */
+	size_t interpreters; /* how many it has */
+	bool returned;	     /* by what may be PyInterpreterState_Head */
+};
+
+struct search {
+	pid_t pid;
+	const struct elf_image *image;
+	uint64_t bias;
+	uint64_t start, end; /* of the program */
+	const struct offsets *offsets;
+	size_t leads, unreadable, proofs;
+	size_t count;
+	struct candidate candidates[CANDIDATES_MAX];
+};
+
+/* A word at ADDRESS that leads out of the program, and VALUE, to which that leads at AT. */
+struct lead {
+	uint64_t address, word, at, value;
+};
+
+/* A part of the program, and what comes of it. */
+struct block {
+	union {
+		uint64_t words[PART_WORDS];
+		uint8_t code[PART_BYTES];
+	};
+	size_t count;
+	struct lead leads[PART_WORDS];
+	struct memory_part parts[PART_WORDS];
+};
+
+static bool leads_out(const struct search *search, uint64_t word)
+{
+	return word % sizeof(word) == 0 && word >= ADDRESS_MIN && word < ADDRESS_MAX &&
+	       (word < search->start || word >= search->end);
+}
+
+static bool is_exhausted(const struct search *search)
+{
+	return search->leads > LEADS_MAX || search->unreadable > UNREADABLE_MAX ||
+	       search->proofs > PROOFS_MAX || search->count == CANDIDATES_MAX;
+}
+
+static bool read_word(const struct search *search, uint64_t address, uint64_t *word)
+{
+	return !target_memory__read_pointer(search->pid, address, word);
+}
+
+/* Whether the thread states of INTERPRETER lead back to it.  *LIVES: one is a thread's. */
+static bool has_own_threads(const struct search *search, uint64_t interpreter, bool *lives)
+{
+	const struct offsets *offsets = search->offsets;
+	uint64_t seen[THREADS_MAX], state, owner, thread_id;
+
+	if (!read_word(search, interpreter + offsets->interp_tstate_head, &state))
+		return false;
+	for (size_t count = 0; state && count < THREADS_MAX; count++) {
+		for (size_t i = 0; i < count; i++)
+			if (seen[i] == state)
+				return false;
+		seen[count] = state;
+		if (!read_word(search, state + offsets->tstate_interp, &owner) ||
+		    !read_word(search, state + offsets->tstate_thread_id, &thread_id) ||
+		    owner != interpreter || !thread_id ||
+		    !read_word(search, state + offsets->tstate_next, &state))
+			return false;
+		*lives |= soundness__is_thread(search->pid, thread_id);
+	}
+	return true;
+}
+
+/* Whether INTERPRETER has its modules in a dict. */
+static bool has_modules(const struct search *search, uint64_t interpreter)
+{
+	const struct offsets *offsets = search->offsets;
+	uint64_t modules, type, flags, metatype, its_type;
+
+	return read_word(search, interpreter + offsets->interp_modules, &modules) &&
+	       read_word(search, modules + offsets->object_type, &type) &&
+	       read_word(search, type + offsets->type_flags, &flags) && flags & TYPE_IS_DICT &&
+	       read_word(search, type + offsets->object_type, &metatype) && metatype != type &&
+	       read_word(search, metatype + offsets->object_type, &its_type) &&
+	       its_type == metatype;
+}
+
+/* Whether what is at ADDRESS is followed as in _PyRuntime, where the list has COUNT interpreters
+ * and ends with MAIN. */
+static bool is_in_runtime(const struct search *search, uint64_t address, uint64_t main,
+			  size_t count)
+{
+	uint64_t behind[2];
+
+	return !target_memory__read(search->pid, address + sizeof(main), behind, sizeof(behind)) &&
+	       behind[0] == main && behind[1] >= count && behind[1] < NEXT_ID_MAX;
+}
+
+/* Takes the word at ADDRESS for a candidate if all that it leads to is as it has to be. */
+static void consider(struct search *search, uint64_t address)
+{
+	struct interpreters all;
+	bool lives = false;
+	uint64_t main;
+
+	search->proofs++;
+	if (interpreters__read(search->pid, search->offsets, address, &all) || !all.count ||
+	    all.cut)
+		return;
+	for (size_t i = 0; i < all.count; i++)
+		if (!has_own_threads(search, all.addresses[i], &lives))
+			return;
+	main = all.addresses[all.count - 1];
+	if (!lives || !has_modules(search, main))
+		return;
+	if (search->offsets->version >= RUNTIME_SINCE &&
+	    !is_in_runtime(search, address, main, all.count))
+		return;
+	search->candidates[search->count++] = (struct candidate){
+		.address = address,
+		.main = main,
+		.interpreters = all.count,
+	};
+}
+
+/* Goes on from each lead's place by OFFSET; those that lead nowhere are left out. */
+static void follow(struct search *search, struct block *block, uint32_t offset)
+{
+	size_t kept = 0;
+
+	if (!block->count)
+		return;
+	for (size_t i = 0; i < block->count; i++) {
+		struct lead *lead = &block->leads[i];
+
+		block->parts[i] = (struct memory_part){ .address = lead->at + offset,
+							.buffer = &lead->value,
+							.size = sizeof(lead->value) };
+	}
+	target_memory__read_parts(search->pid, block->parts, block->count);
+	for (size_t i = 0; i < block->count; i++) {
+		if (block->parts[i].readable)
+			block->leads[kept++] = block->leads[i];
+		else
+			search->unreadable++;
+	}
+	block->count = kept;
+}
+
+/* Looks for candidates in the SIZE bytes of data in BLOCK, which are at ADDRESS. */
+static void search_data(struct search *search, struct block *block, uint64_t address, size_t size)
+{
+	size_t kept = 0;
+
+	block->count = 0;
+	for (size_t i = 0; i < size / sizeof(uint64_t); i++) {
+		uint64_t word = block->words[i];
+
+		if (leads_out(search, word))
+			block->leads[block->count++] = (struct lead){
+				.address = address + i * sizeof(word), .word = word, .at = word
+			};
+	}
+	search->leads += block->count;
+	follow(search, block, search->offsets->interp_tstate_head);
+	for (size_t i = 0; i < block->count; i++) {
+		struct lead lead = block->leads[i];
+
+		lead.at = lead.value;
+		if (leads_out(search, lead.value))
+			block->leads[kept++] = lead;
+	}
+	block->count = kept;
+	follow(search, block, search->offsets->tstate_interp);
+	for (size_t i = 0; i < block->count && !is_exhausted(search); i++)
+		if (block->leads[i].value == block->leads[i].word)
+			consider(search, block->leads[i].address);
+}
+
+static bool is_followed_by_next(const uint8_t *code, size_t size)
+{
+	for (size_t at = FUNCTION_STEP; at <= FUNCTION_GAP_MAX && at < size; at += FUNCTION_STEP) {
+		size_t left = size - at < FUNCTION_BYTES ? size - at : FUNCTION_BYTES;
+
+		if (ARCHITECTURE.returns_first(code + at, left))
+			return true;
+	}
+	return false;
+}
+
+/* Looks for PyInterpreterState_Head in the SIZE bytes of code in BLOCK, which are at ADDRESS. */
+static void search_code(struct search *search, struct block *block, uint64_t address, size_t size)
+{
+	for (size_t at = 0; at < size; at += FUNCTION_STEP) {
+		const uint8_t *code = block->code + at;
+		size_t left = size - at < FUNCTION_BYTES ? size - at : FUNCTION_BYTES;
+		uint64_t variable;
+
+		if (!ARCHITECTURE.decode_variable(code, left, address + at, &variable))
+			continue;
+		for (size_t i = 0; i < search->count; i++)
+			if (search->candidates[i].address == variable &&
+			    is_followed_by_next(code, size - at))
+				search->candidates[i].returned = true;
+	}
+}
+
+/* Visits what is in memory of the segments with FLAG, block for block, each of which has the last
+ * OVERLAP bytes of the one before.  0; -E2BIG where they are too large; or why they cannot be read.
+ */
+static int visit_segments(struct search *search, struct block *block, uint32_t flag, size_t overlap,
+			  void (*visit)(struct search *search, struct block *block,
+					uint64_t address, size_t size))
+{
+	size_t count, left = SEARCHED_BYTES_MAX;
+	const Elf64_Phdr *segments = elf_image__segments(search->image, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address = segments[i].p_vaddr + search->bias, size = segments[i].p_memsz;
+
+		if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & flag))
+			continue;
+		if (size > left)
+			return -E2BIG;
+		left -= size;
+		for (uint64_t at = -address % sizeof(uint64_t); at < size && !is_exhausted(search);
+		     at += PART_BYTES - overlap) {
+			size_t part = size - at < PART_BYTES ? size - at : PART_BYTES;
+			int error =
+				target_memory__read(search->pid, address + at, block->code, part);
+
+			if (error && error != -EFAULT)
+				return error;
+			if (!error)
+				visit(search, block, address + at, part);
+		}
+	}
+	return 0;
+}
+
+static void keep_longest(struct search *search)
+{
+	size_t most = 0, kept = 0;
+
+	for (size_t i = 0; i < search->count; i++)
+		if (search->candidates[i].interpreters > most)
+			most = search->candidates[i].interpreters;
+	for (size_t i = 0; i < search->count; i++)
+		if (search->candidates[i].interpreters == most)
+			search->candidates[kept++] = search->candidates[i];
+	search->count = kept;
+}
+
+static void keep_returned(struct search *search)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < search->count; i++)
+		if (search->candidates[i].returned)
+			search->candidates[kept++] = search->candidates[i];
+	search->count = kept;
+}
+
+static bool have_one_main(const struct search *search)
+{
+	for (size_t i = 1; i < search->count; i++)
+		if (search->candidates[i].main != search->candidates[0].main)
+			return false;
+	return true;
+}
+
+/* Leaves of the candidates the one that is the list's head. */
+static int choose(struct search *search, struct block *block)
+{
+	int error = 0;
+
+	if (is_exhausted(search) || !have_one_main(search))
+		return -ENOTSUP;
+	keep_longest(search);
+	if (search->count > 1 && search->offsets->version < RUNTIME_SINCE) {
+		error = visit_segments(search, block, PF_X, FUNCTIONS_BYTES, search_code);
+		keep_returned(search);
+	}
+	return error || search->count == 1 ? error : -ENOTSUP;
+}
+
+static void find_program(struct search *search)
+{
+	size_t count;
+	const Elf64_Phdr *segments = elf_image__segments(search->image, &count);
+
+	search->start = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = segments[i].p_vaddr + search->bias;
+
+		if (segments[i].p_type != PT_LOAD)
+			continue;
+		if (start < search->start)
+			search->start = start;
+		if (start + segments[i].p_memsz > search->end)
+			search->end = start + segments[i].p_memsz;
+	}
+}
+
+/* As unnamed__find(), for what is built as OFFSETS say. */
+static int find_built(pid_t pid, const struct elf_image *image, uint64_t bias,
+		      const struct offsets *offsets, uint64_t *interpreters)
+{
+	struct search search = { .pid = pid, .image = image, .bias = bias, .offsets = offsets };
+	struct block *block = deputy__lend(xcalloc(1, sizeof(*block)));
+	int error;
+
+	find_program(&search);
+	error = visit_segments(&search, block, PF_W, 0, search_data);
+	if (!error)
+		error = search.count || is_exhausted(&search) ? choose(&search, block) : -EAGAIN;
+	free(deputy__take_back(block));
+	if (!error)
+		*interpreters = search.candidates[0].address;
+	return error;
+}
+
+static const char *objection(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+		return OBJECTION("nothing in its data leads to an interpreter that runs: profile "
+				 "it once there is one");
+	case -E2BIG:
+		return OBJECTION("it has more data and code than is searched for its interpreters: "
+				 "do not strip it");
+	default:
+		return OBJECTION("it cannot be told which of its data leads to its interpreters: "
+				 "do not strip it");
+	}
+}
+
+int unnamed__find(pid_t pid, struct elf_image *image, uint64_t bias, uint32_t version,
+		  struct runtime *runtime)
+{
+	static const enum build builds[] = { BUILD_WITH_GIL, BUILD_TRACING };
+	int error = -ENOTSUP;
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct offsets offsets;
+
+		if (offsets__lookup(version, builds[i], &offsets))
+			continue;
+		error = find_built(pid, image, bias, &offsets, &runtime->interpreters);
+		runtime->offsets = offsets;
+		if (error != -EAGAIN)
+			break;
+	}
+	if (error == -EAGAIN || error == -E2BIG || (error == -ENOTSUP && runtime->offsets.version))
+		runtime->objection = objection(error);
+	return error == -E2BIG ? -ENOTSUP : error;
+}

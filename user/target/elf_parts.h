@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What elf_image.c and elf_symbols.c share, and nobody else: how parts of an ELF file are read. */
+#ifndef PYBPFPROF_ELF_PARTS_H
+#define PYBPFPROF_ELF_PARTS_H
+
+#include "target/elf_format.h"
+#include "target/elf_image.h"
+
+/* Both multiples of a symbol's, of either width; what is looked for is not longer than the second.
+ */
+#define READ_BYTES    (4096 * sizeof(Elf64_Sym))
+#define OVERLAP_BYTES (4 * sizeof(Elf64_Sym))
+
+struct known_symbol;
+
+/* Where PT_DYNAMIC says that things are, as offsets in the file; 0: nowhere. */
+struct dynamic {
+	uint64_t symbols, strings, strings_size;
+	uint64_t hash, gnu_hash;
+	bool debug; /* it has a place for a debugger's data, which linkers give to programs alone */
+};
+
+struct elf_image {
+	int fd;
+	pid_t pid; /* on whose account it is read */
+	uint64_t size;
+	struct elf_budget *budget;
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	Elf64_Shdr *sections; /* NULL where there are none */
+	struct dynamic dynamic;
+	struct known_symbol *symbols;
+	uint8_t *room; /* for what is being read: who waits for that may be left behind */
+	uint32_t note;
+};
+
+/* Reads what the file has at OFFSET; false where it has not all of that. */
+bool elf_parts__read(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length);
+
+/* A part of the file, or NULL; the caller frees. */
+void *elf_parts__load(struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most);
+
+/* How many bytes the file has of each entry of FORMAT. */
+size_t elf_parts__size_of(const struct elf_image *image, const struct elf_format *format);
+
+/* COUNT such entries, which is no more than UINT16_MAX, as a 64-bit file has them; else likewise.
+ */
+void *elf_parts__load_table(struct elf_image *image, const struct elf_format *format,
+			    uint64_t offset, size_t count);
+
+/* Calls VISIT with one block of a part of the file after another until it returns true; returns
+ * whether it did.  A block begins with the end of the one before.  AT is its place in the part;
+ * before its bytes is the one that is there in the file, or 0 where the part begins. */
+bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
+		      bool (*visit)(const uint8_t *bytes, size_t length, uint64_t at,
+				    void *context),
+		      void *context);
+
+/* Frees what was to take what is being read. */
+void elf_parts__free_room(struct elf_image *image);
+
+/* Frees what is known of IMAGE's symbols. */
+void elf_symbols__forget(struct elf_image *image);
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A symbol is looked up as the dynamic linker does it: program headers, PT_DYNAMIC,
+ * the hash table, one chain of symbols.  That takes some ten small reads, whatever
+ * the number of symbols, and needs no section headers.  Only what is not exported
+ * is searched for in .symtab.  All of that is alike in a 32-bit file.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "base/xalloc.h"
+#include "target/elf_parts.h"
+
+/* Of the names in a string table, so many may end alike. */
+#define NAMESAKES_MAX 64
+
+/* Linkers aim at chains of one or two. */
+#define CHAIN_MAX 4096
+
+#define NAME_BYTES_MAX 64
+
+/* A symbol that was looked for. */
+struct known_symbol {
+	char name[NAME_BYTES_MAX]; /* key */
+	uint64_t address;
+	bool found;
+	UT_hash_handle hh;
+};
+
+void elf_symbols__forget(struct elf_image *image)
+{
+	struct known_symbol *symbol, *next;
+
+	HASH_ITER (hh, image->symbols, symbol, next) {
+		HASH_DEL(image->symbols, symbol);
+		free(symbol);
+	}
+}
+
+static bool is_defined(const Elf64_Sym *symbol)
+{
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value;
+}
+
+static bool read_exported(const struct elf_image *image, uint32_t index, Elf64_Sym *symbol)
+{
+	uint64_t size = elf_parts__size_of(image, &ELF_SYMBOL);
+	uint8_t bytes[sizeof(*symbol)];
+
+	if (!elf_parts__read(image, image->dynamic.symbols + index * size, bytes, size))
+		return false;
+	elf_format__read(&ELF_SYMBOL, elf_image__is_narrow(image), bytes, symbol);
+	return true;
+}
+
+/* Whether the exported symbol INDEX is NAME, and defined here. */
+static bool check_exported(const struct elf_image *image, uint32_t index, const char *name,
+			   uint64_t *address)
+{
+	const struct dynamic *dynamic = &image->dynamic;
+	size_t name_size = strlen(name) + 1;
+	char found[NAME_BYTES_MAX];
+	Elf64_Sym symbol;
+
+	if (name_size > sizeof(found) || !read_exported(image, index, &symbol) ||
+	    !is_defined(&symbol) || symbol.st_name >= dynamic->strings_size ||
+	    !elf_parts__read(image, dynamic->strings + symbol.st_name, found, name_size) ||
+	    memcmp(found, name, name_size) != 0)
+		return false;
+	*address = symbol.st_value;
+	return true;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (uint8_t)*name;
+	return hash;
+}
+
+/* DT_GNU_HASH: four numbers, a Bloom filter of addresses, the buckets, and for each symbol from
+ * the first hashed one on its hash, whose lowest bit says that its chain ends. */
+static bool find_by_gnu_hash(const struct elf_image *image, const char *name, uint64_t *address)
+{
+	struct {
+		uint32_t buckets, first, filter_words, filter_shift;
+	} head;
+	uint32_t hash = gnu_hash(name), index, other;
+	uint64_t at = image->dynamic.gnu_hash, buckets, chains;
+	size_t word = elf_image__is_narrow(image) ? sizeof(Elf32_Addr) : sizeof(Elf64_Addr);
+
+	if (!elf_parts__read(image, at, &head, sizeof(head)) || !head.buckets)
+		return false;
+	buckets = at + sizeof(head) + (uint64_t)head.filter_words * word;
+	chains = buckets + (uint64_t)head.buckets * sizeof(uint32_t);
+	if (!elf_parts__read(image, buckets + (hash % head.buckets) * sizeof(index), &index,
+			     sizeof(index)) ||
+	    index < head.first)
+		return false;
+	for (int i = 0; i < CHAIN_MAX; i++, index++) {
+		if (!elf_parts__read(image, chains + (uint64_t)(index - head.first) * sizeof(other),
+				     &other, sizeof(other)))
+			return false;
+		if ((other | 1) == (hash | 1) && check_exported(image, index, name, address))
+			return true;
+		if (other & 1)
+			return false;
+	}
+	return false;
+}
+
+static uint32_t system_v_hash(const char *name)
+{
+	uint32_t hash = 0, high;
+
+	for (; *name; name++) {
+		hash = (hash << 4) + (uint8_t)*name;
+		high = hash & 0xf0000000;
+		hash = (hash ^ high >> 24) & ~high;
+	}
+	return hash;
+}
+
+/* DT_HASH: two numbers, the buckets, and for each symbol the next one of its chain. */
+static bool find_by_system_v_hash(const struct elf_image *image, const char *name,
+				  uint64_t *address)
+{
+	struct {
+		uint32_t buckets, symbols;
+	} head;
+	uint64_t at = image->dynamic.hash + sizeof(head), chains;
+	uint32_t index;
+
+	if (!elf_parts__read(image, image->dynamic.hash, &head, sizeof(head)) || !head.buckets)
+		return false;
+	chains = at + (uint64_t)head.buckets * sizeof(index);
+	at += (system_v_hash(name) % head.buckets) * sizeof(index);
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		if (!elf_parts__read(image, at, &index, sizeof(index)) || !index)
+			return false;
+		if (check_exported(image, index, name, address))
+			return true;
+		at = chains + (uint64_t)index * sizeof(index);
+	}
+	return false;
+}
+
+bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address)
+{
+	const struct dynamic *dynamic = &image->dynamic;
+
+	if (!dynamic->symbols || !dynamic->strings)
+		return false;
+	if (dynamic->gnu_hash)
+		return find_by_gnu_hash(image, name, address);
+	return dynamic->hash && find_by_system_v_hash(image, name, address);
+}
+
+/* A symbol that is looked for in .symtab, by where .strtab has its name. */
+struct symbol_search {
+	bool narrow;
+	const char *name;
+	size_t name_size;
+	size_t count;
+	uint64_t names[NAMESAKES_MAX];
+	uint64_t address;
+};
+
+static bool find_names(const uint8_t *bytes, size_t length, uint64_t at, void *context)
+{
+	struct symbol_search *search = context;
+	const uint8_t *next = bytes, *end = bytes + length;
+
+	while (search->count < NAMESAKES_MAX &&
+	       (next = memmem(next, end - next, search->name, search->name_size)))
+		search->names[search->count++] = at + (next++ - bytes);
+	return search->count == NAMESAKES_MAX;
+}
+
+static bool find_symbol(const uint8_t *bytes, size_t length, uint64_t at, void *context)
+{
+	struct symbol_search *search = context;
+	size_t size = elf_format__size(&ELF_SYMBOL, search->narrow);
+	Elf64_Sym symbol;
+
+	(void)at;
+	for (; length >= size; bytes += size, length -= size) {
+		elf_format__read(&ELF_SYMBOL, search->narrow, bytes, &symbol);
+		if (!is_defined(&symbol))
+			continue;
+		for (size_t i = 0; i < search->count; i++)
+			if (search->names[i] == symbol.st_name) {
+				search->address = symbol.st_value;
+				return true;
+			}
+	}
+	return false;
+}
+
+/* In .symtab, whose names are in the section that it is linked to. */
+static bool find_in_table(struct elf_image *image, const char *name, uint64_t *address)
+{
+	struct symbol_search search = { .narrow = elf_image__is_narrow(image),
+					.name = name,
+					.name_size = strlen(name) + 1 };
+	const Elf64_Shdr *table = NULL, *strings;
+
+	for (int i = 0; image->sections && i < image->header.e_shnum; i++)
+		if (image->sections[i].sh_type == SHT_SYMTAB)
+			table = &image->sections[i];
+	if (!table || table->sh_link >= image->header.e_shnum || search.name_size > OVERLAP_BYTES)
+		return false;
+	strings = &image->sections[table->sh_link];
+	elf_parts__visit(image, strings->sh_offset, strings->sh_size, find_names, &search);
+	if (!search.count ||
+	    !elf_parts__visit(image, table->sh_offset, table->sh_size, find_symbol, &search))
+		return false;
+	*address = search.address;
+	return true;
+}
+
+/* What is looked for is few, and none of a target's choice. */
+static void remember_symbol(struct elf_image *image, const char *name, bool found, uint64_t address)
+{
+	struct known_symbol *symbol = xcalloc(1, sizeof(*symbol));
+
+	strncpy(symbol->name, name, sizeof(symbol->name) - 1);
+	symbol->found = found;
+	symbol->address = address;
+	HASH_ADD_STR(image->symbols, name, symbol);
+}
+
+bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address)
+{
+	struct known_symbol *known;
+	bool found;
+
+	HASH_FIND_STR(image->symbols, name, known);
+	if (known) {
+		if (known->found)
+			*address = known->address;
+		return known->found;
+	}
+	found = elf_image__exported_symbol(image, name, address) ||
+		find_in_table(image, name, address);
+	/* What was left out may be it. */
+	if (!image->budget->exceeded && strlen(name) < NAME_BYTES_MAX)
+		remember_symbol(image, name, found, found ? *address : 0);
+	return found;
+}

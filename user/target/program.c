@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Nothing in /proc counts the programs that a process executes.  But the kernel has each at other
+ * addresses: where its file, the loader, the vDSO and the stack are makes some eighty bits that are
+ * random, all of which are in what it tells the program itself, the auxiliary vector.  The bytes of
+ * that which are random for everybody lie beside the command line, and so can be had only from
+ * memory that nobody has to hand out.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+
+#include "target/process.h"
+#include "target/program.h"
+
+/* The kernel's words to a program are some twenty pairs. */
+#define WORDS_MAX 128
+
+/* Whether the kernel has programs at random addresses, unless they have it not do so. */
+static bool randomizes(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/randomize_va_space", "re");
+	int how = 0;
+	bool told = file && fscanf(file, "%d", &how) == 1;
+
+	if (file)
+		fclose(file);
+	return told && how;
+}
+
+static bool is_at_random(pid_t pid, pid_t reader)
+{
+	char text[16];
+	size_t length = process__read_file(pid, reader, "personality", text, sizeof(text) - 1);
+
+	text[length] = '\0';
+	return length && !(strtoul(text, NULL, 16) & ADDR_NO_RANDOMIZE) && randomizes();
+}
+
+/* 0: there is nothing to read. */
+static uint64_t read_places(pid_t pid, pid_t reader)
+{
+	uint64_t words[WORDS_MAX], places = 1;
+	size_t bytes = process__read_file(pid, reader, "auxv", (char *)words, sizeof(words));
+
+	for (size_t i = 0; i < bytes / sizeof(*words); i++)
+		places = (places ^ places >> 32 ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+	return bytes ? places : 0;
+}
+
+int program__identify(pid_t pid, struct program *program)
+{
+	struct process process;
+	int error = process__inspect(pid, &process);
+
+	memset(program, 0, sizeof(*program));
+	if (!error && process.zombie)
+		error = -ESRCH;
+	if (error)
+		return error;
+	program->start_time = process.start_time;
+	if (!process.executes && is_at_random(pid, process.reader))
+		program->places = read_places(pid, process.reader);
+	return 0;
+}
+
+bool program__is_same(const struct program *one, const struct program *other)
+{
+	return one->places && one->places == other->places && one->start_time == other->start_time;
+}
