@@ -24,7 +24,7 @@ from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
 from standins import build_standin
 
 # Before a test imports them: what they assert is explained, too.
-pytest.register_assert_rewrite("embedding", "machine_jobs")
+pytest.register_assert_rewrite("embedding", "machines")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
@@ -42,6 +42,7 @@ CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "pythons(which, since): on which Pythons it runs")
+    config.addinivalue_line("markers", "prove(part): tier 3: a part of make prove")
     config.addinivalue_line("markers", "proves(what): a column of tests/matrix.py's table")
     config.addinivalue_line("markers", "deployed: it builds what is deployed, or what it sends to: "
                                        "`make test-backends`")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Machines with other kernels, for test_kernels.py and test_all_kernels.py; tests/kernels/ makes them.
+"""Emulated machines with other kernels, for test_kernels.py and test_all_kernels.py; tests/kernels/ builds them.
 
-Such a test file has MACHINES, and a fixture `initrd`: initrd(CONTENTS) makes the image of those with these contents.
+A test file that imports `kernels` defines MACHINES, and a fixture `initrd`: initrd(CONTENTS) builds an image.
 """
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import shutil
@@ -33,16 +34,14 @@ def describe(command, nice, totals=None, capabilities=None):
     return {"command": command, "nice": nice, "totals": totals, "capabilities": capabilities}
 
 
-def describe_job(command, programs=(), first="", capabilities=None, besides=(), environment=(), kernel="",
-                 architecture=""):
+def describe_job(command, programs=(), first="", capabilities=None, besides=(), environment=(), kernel=""):
     """BESIDES: {a kernel: the capabilities that are held there as well}."""
     return {"command": command, "programs": list(programs), "first": first,
-            "capabilities": capabilities, "besides": dict(besides), "environment": dict(environment),
-            "kernel": kernel, "machine": architecture}
+            "capabilities": capabilities, "besides": dict(besides), "environment": dict(environment), "kernel": kernel}
 
 
 def build_image(folder, binary, contents, jobs, files=(), texts=()):
-    """The path of an image with the profiler, what was built for its jobs, and these."""
+    """The path of an image with the profiler, CONTENTS, JOBS, FILES and TEXTS (image.build())."""
     output = os.path.join(os.path.dirname(binary), contents.OUTPUT)
     built = {"/" + name: os.path.join(output, name) for name in contents.BUILT}
     return image.build(folder, contents, {PROFILER: os.path.join(output, "pybpfprof"), **built, **dict(files)},
@@ -50,12 +49,24 @@ def build_image(folder, binary, contents, jobs, files=(), texts=()):
 
 
 def what_is_missing(described, binary):
-    """What the machine cannot be without; "" where all is there."""
+    """The names of what the machine needs and this one lacks; "" if there is nothing."""
     output = os.path.join(os.path.dirname(binary), described.contents.OUTPUT)
     built = [os.path.join(output, name) for name in described.contents.BUILT]
     return ", ".join([name for name in described.architecture.EMULATOR[:1] if not shutil.which(name)] +
                      described.contents.missing() +
                      [path for path in built if not os.path.exists(path)])
+
+
+def why_not(described, binary):
+    """The exception that says why the machine cannot run, or None."""
+    lacking = what_is_missing(described, binary)
+    if lacking:
+        return Failure("no " + lacking)
+    try:
+        machine.fetch_kernel(described)
+    except (Failure, Unreachable) as reason:
+        return reason
+    return None
 
 
 def stacks_of(result, part):
@@ -66,11 +77,12 @@ def stacks_of(result, part):
 
 
 class Kernel:
-    """What a machine with one kernel has done."""
+    """The results of a machine with one kernel."""
 
-    def __init__(self, described, initrd, lacking=""):
-        if lacking:
-            raise Failure("no " + lacking)
+    def __init__(self, described, initrd, reason=None):
+        """REASON: why_not()."""
+        if reason:
+            raise reason
         self.machine = described
         self.release = debian_kernels.release(machine.fetch_kernel(described))
         began = time.monotonic()
@@ -79,12 +91,12 @@ class Kernel:
         self.pythons = described.contents.pythons()
 
     def result(self, name):
-        """A job's result; it must have been over."""
+        """A job's result; the job must have ended."""
         assert name in self.results, "did not run to its end: " + self.console[:2000]
         return self.results[name]
 
     def succeeded(self, name):
-        """The same; the profiler must have ended well."""
+        """The same, of a job whose profiler succeeded."""
         result = self.result(name)
         assert result["status"] == 0, result["output"]
         return result
@@ -93,10 +105,11 @@ class Kernel:
         return json.loads(self.succeeded(name)["stats"])
 
 
-def result_of(name, future):
-    """A kernel, which may not be there to be had."""
+@contextlib.contextmanager
+def fetching(name):
+    """Skips the test if the kernel cannot be fetched."""
     try:
-        return future.result()
+        yield
     except Unreachable as reason:
         pytest.skip("kernel %s cannot be fetched: %s" % (name, reason))
     except Failure as reason:
@@ -105,24 +118,24 @@ def result_of(name, future):
 
 @pytest.fixture(scope="module")
 def kernels(request, binary, initrd):
-    """{name: the Kernel to come} of all that the file's selected tests want, some at once; the newest, which
-    has most to do, first."""
+    """{name: a Future of its Kernel} of all machines that the file's selected tests use.  AT_ONCE run at once; the
+    newest kernel, which has the most jobs, starts first."""
     wanted = [getattr(item, "callspec", None) for item in request.session.items
               if item.module is request.module and "kernels" in item.fixturenames]
     machines = {name: described for name, described in request.module.MACHINES.items()
                 if None in wanted or any(name == call.params["kernel"] for call in wanted)}
-    lacking = {name: what_is_missing(described, binary) for name, described in machines.items()}
+    reasons = {name: why_not(described, binary) for name, described in machines.items()}
     images = {contents: initrd(contents) for contents in
-              {described.contents for name, described in machines.items() if not lacking[name]}}
+              {described.contents for name, described in machines.items() if not reasons[name]}}
     pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
-    yield {name: pool.submit(Kernel, machines[name], images.get(machines[name].contents), lacking[name])
+    yield {name: pool.submit(Kernel, machines[name], images.get(machines[name].contents), reasons[name])
            for name in sorted(machines, key=lambda name: name != NEWEST)}
     pool.shutdown(cancel_futures=True)
 
 
 def why_not_legal(stacks, python):
-    """What is wrong with stacks of deep.py, {reason: samples}; how many have frames, and what is said of those
-    that have none, {label: samples}."""
+    """Of stacks of deep.py: {what is wrong: samples}, the number of samples with frames, and {label: samples} of
+    those without."""
     legal = DeepLegal(python, roots=("<module>", "work"))
     wrong, lacking, whole = {}, {}, 0
     for frames, count in stacks:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The oldest kernel that is supported and Debian's newest, each in a machine of its own: the BPF program loads,
-and a profile of two Pythons is true.  All kernels, and all that is done there, are in test_all_kernels.py."""
+"""The oldest kernel that is supported and Debian's newest, each in an emulated machine: the BPF program loads,
+and a profile of two Pythons has only possible stacks.  test_all_kernels.py tests all kernels, and more there.
+
+Only facts are asserted.  The machine's clock counts emulated instructions, so the load on this one changes nothing.
+"""
 
 import pytest
 
 from conftest import check_ledger, parse_folded
 from machines import (
-    OUTPUTS, PROFILER, build_image, describe, describe_job, kernels, machine, result_of, stacks_of,  # noqa: F401
-    why_not_legal)
-
-import image
+    OUTPUTS, PROFILER, build_image, describe, describe_job, fetching, image, kernels, machine,  # noqa: F401
+    stacks_of, why_not_legal)
 
 pytestmark = pytest.mark.timeout(1800)
 
 MACHINES = machine.FEW_MACHINES
-# Of a clock that counts the emulated instructions: how busy this machine is changes nothing.
 SECONDS, RATE = "1", "999"
 
 
@@ -30,11 +30,12 @@ def initrd(binary, tmp_path_factory):
 
 @pytest.fixture(scope="module", params=MACHINES)
 def kernel(request, kernels):  # noqa: F811
-    return result_of(request.param, kernels[request.param])
+    with fetching(request.param):
+        return kernels[request.param].result()
 
 
 def test_a_kernel_is_there(kernels):  # noqa: F811
-    """Each that cannot be had is skipped; a run without any shows nothing."""
+    """A kernel that cannot be fetched is skipped.  At least one must run."""
     reasons = {name: future.exception() for name, future in kernels.items()}
     assert None in reasons.values(), reasons
 

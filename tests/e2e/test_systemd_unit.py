@@ -93,7 +93,7 @@ def capabilities(unit, key):
 
 
 def test_capabilities():
-    """What the agent needs, and what perf_event_paranoid takes with Debian's kernels, as test_kernels.py has
+    """What the agent needs, and what perf_event_paranoid takes with Debian's kernels, as test_all_kernels.py has
     it."""
     unit = read_unit()
     needed = {"CAP_" + name.upper() for name in CAPABILITIES | {"sys_admin"}}

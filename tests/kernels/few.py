@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""As own.py, with what `make test` needs and no more: two Pythons, the oldest and the newest."""
+"""As own.py, with only what `make test` needs: two Pythons, the oldest and the newest."""
 
 import own
 from own import ARCHITECTURE, OUTPUT, add_agent, add_libraries, add_python  # noqa: F401
