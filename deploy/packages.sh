@@ -29,7 +29,7 @@ die() {
 }
 
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null) ||
-	die "no Debian packages here; install by hand what README.md lists, then run make"
+	die "no Debian packages here; install by hand what docs/building.md lists, then run make"
 
 # Appends to $missing and $reasons unless the package, or a program of that name, is there.
 missing=""

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* name, text; README.md's table has more. */
+/* name, text; docs/push.md has this table, and what leads to which. */
 #define PUSH_OUTCOMES(X)                                                             \
 	X(DELIVERED, "delivered", "delivered")                                       \
 	X(REFUSED, "refused", "refused by the backend")                              \
