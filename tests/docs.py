@@ -5,12 +5,9 @@
     tests/docs.py           prints FILE:LINE: what is wrong, and exits 1 if anything is
     tests/docs.py --write   renews the generated blocks first
 
-A generated block stands between two comments, in HTML's syntax or in the manual page's:
-
-    <!-- generated: help record -->        .\\" generated: help record
-    <!-- end generated -->                 .\\" end generated
-
-KINDS makes their text.  `make prove PUBLISH=1` writes those of PROVED, which are left alone here.
+A generated block stands between `<!-- generated: KIND -->` and `<!-- end generated -->`, in the manual page
+between `.\\" generated: KIND` and `.\\" end generated`.  KINDS makes its text.  The blocks of PROVED are
+left alone here: `make prove PUBLISH=1` writes them.
 """
 
 import functools
@@ -24,12 +21,10 @@ import rooms
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("PYBPFPROF", TOP / os.environ.get("OUTPUT", ".output") / "pybpfprof"))
-README, CONTRIBUTING = TOP / "README.md", TOP / "CONTRIBUTING.md"
-MANUAL_PAGE = TOP / "deploy/pybpfprof.1"
+README, CONTRIBUTING, MANUAL_PAGE = TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "deploy/pybpfprof.1"
 GUIDES = [README, *sorted((TOP / "docs").glob("*.md")), TOP / "SECURITY.md"]
 DOCUMENTS = [*GUIDES, TOP / "CHANGELOG.md", CONTRIBUTING]
-VERBS = "record", "agent", "report", "check"
-PROVED = "prove accuracy", "prove performance"
+VERBS, PROVED = ("record", "agent", "report", "check"), ("prove accuracy", "prove performance")
 
 README_LINES, README_BYTES, SENTENCE_WORDS = 150, 12 * 1024, 35
 PHRASES_HEADING = "## Refused phrases"
@@ -43,8 +38,8 @@ BLOCK = re.compile(r'^(?:<!--|\.\\") generated: ([\w -]+?)(?: -->)?\n(.*?)'
                    r'^(?:<!-- end generated -->|\.\\" end generated)$', re.M | re.S)
 
 
-def where(path, text, offset):
-    return f"{path.relative_to(TOP)}:{text.count(chr(10), 0, offset) + 1}"
+def where(path, text, match):
+    return f"{path.relative_to(TOP)}:{text.count(chr(10), 0, match.start()) + 1}"
 
 
 def blank(match):
@@ -54,7 +49,7 @@ def blank(match):
 
 def joined(strings):
     """Adjacent string literals as one, on as many lines."""
-    return re.sub(r'(?<!\\)"(\s*)"', blank, strings)
+    return re.sub(r'(?<!\\)"\s*"', blank, strings)
 
 
 def c_code(path):
@@ -66,8 +61,8 @@ def c_code(path):
 
 
 def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n"
+                   for line in [head, ["---"] * len(head), *rows])
 
 
 @functools.cache
@@ -90,9 +85,9 @@ def metrics_block():
     """From each file that writes metrics: what it gives its functions, and what it writes by itself."""
     found = {}
     for text in map(c_code, sorted((TOP / "user").glob("*/*.c"))):
-        common = match[1] if (match := re.search(r"# HELP (\w*)%s", text)) else ""
         if "# HELP " not in text:
             continue
+        common = match[1] if (match := re.search(r"# HELP (\w*)%s", text)) else ""
         for name, kind, meaning in re.findall(
                 r'\w\(\s*file,\s*"(\w+)",\s*(?:"(counter|gauge)",\s*)?"([^"]*)"', text):
             found[common + name] = kind or "counter", meaning
@@ -110,7 +105,8 @@ def dependencies_block():
 
 KINDS = {
     "outcomes": outcomes_block,
-    "push-outcomes": lambda: table(["outcome", "meaning"], names_and_texts("user/push/outcomes.h", "PUSH_OUTCOMES")),
+    "push-outcomes": lambda: table(
+        ["outcome", "meaning"], names_and_texts("user/push/outcomes.h", "PUSH_OUTCOMES")),
     "metrics": metrics_block,
     "rooms": lambda: "".join(f"- `{pathlib.Path('user') / room}/`: {what}\n" for room, what in rooms.ROOMS.items()),
     "dependencies": dependencies_block,
@@ -119,21 +115,20 @@ KINDS = {
 
 def in_manual_page(block):
     """A ```-block as the manual page has it."""
-    lines = [line.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
-             for line in block.splitlines()[1:-1]]
-    return ".EX\n" + "".join(("\\&" if line.startswith(".") else "") + line + "\n" for line in lines) + ".EE\n"
+    lines = block.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").splitlines()[1:-1]
+    return "\n".join([".EX", *("\\&" * line.startswith(".") + line for line in lines), ".EE", ""])
 
 
 def renewed(path, complaints):
     """The text of PATH with its blocks as the code has them; complains of each that is not."""
     def renew(match):
-        at, kind, block = where(path, text, match.start()), match[1], match[2]
+        kind, block = match[1], match[2]
         if kind in KINDS:
             block = in_manual_page(KINDS[kind]()) if path == MANUAL_PAGE else KINDS[kind]()
-            if block != match[2]:
-                complaints.append(f"{at}: stale: {kind}; run tests/docs.py --write")
         elif kind not in PROVED:
-            complaints.append(f"{at}: there is no such block: {kind}")
+            complaints.append(f"{where(path, text, match)}: there is no such block: {kind}")
+        if block != match[2]:
+            complaints.append(f"{where(path, text, match)}: stale: {kind}; run tests/docs.py --write")
         return text[match.start():match.start(2)] + block + text[match.end(2):match.end()]
 
     text = path.read_text()
@@ -147,12 +142,17 @@ def prose(path):
     return re.sub(r"<!--.*?-->", blank, text, flags=re.S)
 
 
-def pieces(text, begins=r"\s*(?:[-*+]|\d+\.) "):
-    """Each (line, text) that stands alone: paragraphs, what BEGINS anew, headings, tables' cells."""
+# A list's item; in --help an option, a line of two columns, a command.
+ITEM = r"\s*(?:[-*+]|\d+\.) "
+HELP_ITEM = r"\s{0,6}-|\s{0,6}\S+(?: \S+)*\s{2,}\S|Usage:|\s+(?:sudo )?pybpfprof "
+
+
+def pieces(text, item=ITEM):
+    """Each (line, text) that stands alone: paragraphs, items, headings, tables' cells."""
     start, words = 1, []
     for number, line in enumerate(text.split("\n") + [""], 1):
         alone = line.lstrip().startswith(("|", "#"))
-        if words and (alone or not line.strip() or re.match(begins, line)):
+        if words and (alone or not line.strip() or re.match(item, line)):
             yield start, " ".join(words)
             words = []
         if alone:
@@ -160,10 +160,6 @@ def pieces(text, begins=r"\s*(?:[-*+]|\d+\.) "):
         elif line.strip():
             start = start if words else number
             words.append(line.strip())
-
-
-# What begins anew in a --help: an option, a line of two columns, a command.
-HELP_BEGINS = r"\s{0,6}-|\s{0,6}\S+(?: \S+)*\s{2,}\S|Usage:|\s+(?:sudo )?pybpfprof "
 
 
 def long_sentences(at, text):
@@ -203,8 +199,7 @@ def messages():
 def anchors(path):
     found = []
     for heading in re.findall(r"^#+ +(.*?)\s*$", prose(path), re.M):
-        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
-        slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+        slug = re.sub(r"\]\([^)]*\)|[^\w\- ]", "", heading.lower()).replace(" ", "-")
         found.append(slug if slug not in found else f"{slug}-{found.count(slug)}")
     return found
 
@@ -214,7 +209,7 @@ def broken_links(path):
     for match in re.finditer(r"\]\(\s*(?!\w+:)([^)\s#]*)#?([^)\s]*)\s*\)", text):
         target = (path.parent / match[1]).resolve() if match[1] else path
         if not target.exists() or (match[2] and match[2] not in anchors(target)):
-            yield f"{where(path, text, match.start())}: a broken link: {match[0][2:-1]}"
+            yield f"{where(path, text, match)}: a broken link: {match[0][2:-1]}"
 
 
 def check(complaints):
@@ -222,7 +217,7 @@ def check(complaints):
     for path in (*GUIDES, MANUAL_PAGE):
         renewed(path, complaints)
     have = {match[1] for path in GUIDES for match in BLOCK.finditer(path.read_text())}
-    complaints += [f"docs/: no document has the block: {kind}" for kind in (*KINDS, *PROVED) if kind not in have]
+    complaints += [f"docs/: no such block: {kind}" for kind in (*KINDS, *PROVED) if kind not in have]
     lines, size = README.read_text().count("\n"), README.stat().st_size
     if lines > README_LINES or size > README_BYTES:
         complaints.append(f"README.md:1: {lines} lines of {README_LINES}, {size} bytes of {README_BYTES}")
@@ -230,13 +225,12 @@ def check(complaints):
         for line, piece in pieces(prose(path)):
             complaints += long_sentences(f"{path.relative_to(TOP)}:{line}", piece)
     for verb in VERBS:
-        for line, piece in pieces(help_of(verb), HELP_BEGINS):
+        for line, piece in pieces(help_of(verb), HELP_ITEM):
             complaints += long_sentences(f"{verb} --help:{line}", piece)
-    said = [(path, re.sub(r"`[^`\n]*`", "``", prose(path))) for path in DOCUMENTS]
-    said = [(path, text if path != CONTRIBUTING else re.sub(
-        rf"^{PHRASES_HEADING}\n.*?(?=^## |\Z)", blank, text, flags=re.M | re.S)) for path, text in said]
+    said = [(path, re.sub(rf"`[^`\n]*`|^{PHRASES_HEADING}\n.*?(?=^## |\Z)", blank, prose(path), flags=re.M | re.S))
+            for path in DOCUMENTS]
     for path, text in (*said, *messages()):
-        complaints += [f"{where(path, text, match.start())}: a refused phrase: {' '.join(match[0].split())}"
+        complaints += [f"{where(path, text, match)}: a refused phrase: {' '.join(match[0].split())}"
                        for match in phrases.finditer(text)]
     for path in DOCUMENTS:
         complaints += broken_links(path)
@@ -244,12 +238,10 @@ def check(complaints):
 
 def main():
     complaints = [f"{path}: not there" for path in (*DOCUMENTS, MANUAL_PAGE, PROGRAM) if not path.exists()]
-    if complaints:
-        return "\n".join(complaints)
-    if sys.argv[1:] == ["--write"]:
-        for path in (*GUIDES, MANUAL_PAGE):
+    if not complaints:
+        for path in (*GUIDES, MANUAL_PAGE) if sys.argv[1:] == ["--write"] else ():
             path.write_text(renewed(path, []))
-    check(complaints)
+        check(complaints)
     return "\n".join(complaints) or 0
 
 
