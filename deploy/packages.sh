@@ -86,7 +86,7 @@ vmtest   cpio                   cpio               makes their file system
 vmtest   clang-19               clang-19           compiles the BPF program as Debian 13 does, and the JIT of 3.13
 test     bubblewrap             bwrap              runs sandboxes
 test     systemd                systemd-analyze    scores the agent's service
-test     python3-yaml           -                  reads what Kubernetes is told
+test     python3-yaml           -                  reads the Kubernetes manifests
 test     iproute2               ip                 gives a container an address
 test     debootstrap            debootstrap        makes the root that the image and the package are tried in
 test     dpkg-dev               dpkg-shlibdeps     tells what the Debian package depends on
