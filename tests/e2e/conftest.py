@@ -20,7 +20,8 @@ import pytest
 
 from agents import agent, report, store  # noqa: F401 (fixtures)
 from folded import parse_folded
-from pythons import OLDEST, own_and_fetched_pythons, own_pythons, pyenv_root
+from pythons import (OLDEST, TIER, few_of, own_and_fetched_pythons, own_pythons, pyenv_root,
+                     wants_each_version)
 from standins import build_standin
 
 # Before a test imports them: what they assert is explained, too.
@@ -41,15 +42,13 @@ CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "check: tier 1, `make check`: no root, no network")
+    config.addinivalue_line("markers", "prove(part): tier 3, a part of `make prove`; every other test is "
+                                       "tier 2, `make test`, which CI runs")
     config.addinivalue_line("markers", "pythons(which, since): on which Pythons it runs")
     config.addinivalue_line("markers", "prove(part): tier 3: a part of make prove")
     config.addinivalue_line("markers", "proves(what): a column of tests/matrix.py's table")
-    config.addinivalue_line("markers", "deployed: it builds what is deployed, or what it sends to: "
-                                       "`make test-backends`")
-    config.addinivalue_line("markers", "alone: it measures what tests beside it would change")
-    config.addinivalue_line("markers", "timed: a machine that is busy for a moment may miss its bounds of "
-                                       "time, so that it is run once more, which is counted; never for "
-                                       "what a profile shows to be true")
+    config.addinivalue_line("markers", "alone: other tests beside it would change what it looks at")
 
 
 def pytest_generate_tests(metafunc):
@@ -62,49 +61,69 @@ def pytest_generate_tests(metafunc):
                    if python.version >= wanted.get("since", OLDEST)]
         if not pythons:
             missing("Python that %s wants" % metafunc.definition.name)
+        pythons = pythons if wants_each_version() else few_of(pythons)
         metafunc.parametrize("python", pythons, ids=[python.name for python in pythons],
                              scope="session")
 
 
 def side_by_side(item):
-    """What has to be in one process where tests run side by side: those of one Python, which share
-    what they profiled, or of one file; all kernels are booted at once."""
+    """The group of tests that one process runs: those of one Python share what they profiled, those
+    of one file its fixtures."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     if "python" not in parameters or "kernels" in item.fixturenames:
         return item.module.__name__
     return parameters["python"].name
 
 
+def runs_in(item, tier):
+    """Whether a test belongs to TIER: check, test, or a part of `make prove`."""
+    part = item.get_closest_marker("prove")
+    own = part.args[0] if part else "check" if item.get_closest_marker("check") else "test"
+    per_python = hasattr(item, "callspec") and "python" in item.callspec.params
+    return own == tier or (tier == "interpreters" and own == "test" and per_python)
+
+
 # Before pytest-xdist's own, which reads the groups.
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if TIER:
+        others = [item for item in items if not runs_in(item, TIER)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
     for item in items:
         item.add_marker(pytest.mark.xdist_group(side_by_side(item)))
-        if item.get_closest_marker("timed"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
         marker = item.get_closest_marker("proves")
         if marker and "python" in item.callspec.params:
             item.user_properties += [("python", item.callspec.params["python"].name),
                                      ("proves", marker.args[0])]
 
 
-def pytest_runtest_logreport(report):
-    """Why it is run once more."""
-    if report.outcome == "rerun":
-        print("\n%s\n%s" % (report.nodeid, report.longreprtext))
-
-
-@pytest.fixture(autouse=True)
-def count_run(request):
-    """Has tests/run tell of what is run once more."""
-    if getattr(request.node, "execution_count", 1) > 1:
-        request.node.user_properties.append(("again", "yes"))
-
-
 @pytest.fixture
 def figure(request):
     """figure(TEXT): what the test has to show in tests/matrix.py's table."""
     return lambda text: request.node.user_properties.append(("figure", text))
+
+
+@pytest.fixture
+def measured(request):
+    """measured(WHAT, FOUND, WANTED=""): a row of the report of this part of `make prove`, in text.
+    Whether FOUND will do, the test asserts afterwards: one that fails twice is out of bounds."""
+    def add(what, found, wanted=""):
+        request.node.user_properties.append(("measured", json.dumps([what, str(found), str(wanted)])))
+    return add
+
+
+@pytest.fixture
+def sampled_shares(request):
+    """sampled_shares(COUNTS, SHARES): samples of each kind, and how much of the truth is each.  The
+    part's report has one chi-square for all of them, and is out of bounds at p < 1e-6."""
+    def add(counts, shares):
+        total, whole = sum(counts), sum(shares)
+        expected = [total * share / whole for share in shares]
+        assert min(expected) >= 5, "too few samples for a chi-square: %s" % expected
+        distance = sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected))
+        request.node.user_properties.append(("chi_square", "%r %d" % (distance, len(counts) - 1)))
+    return add
 
 
 def missing(what):
@@ -290,6 +309,17 @@ def cpu_seconds(pid):
     return (int(words[11]) + int(words[12])) / TICKS
 
 
+def wait_for(condition, what="what the test waits for"):
+    """Returns what CONDITION() returns once that is true; asks every 20 ms, for two minutes."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, "in vain: " + what
+        time.sleep(0.02)
+
+
 def wait_used(seconds, *pids):
     """Returns when each of these processes has used so much more CPU time, or has ended: where others
     have the CPUs, a time of the clock may be none of theirs."""
@@ -354,8 +384,8 @@ class Run:
         number = self.says_to.fileno()
         return os.pread(number, os.fstat(number).st_size, 0).decode("utf-8")
 
-    def wait_begun(self):
-        """Returns when its perf events are open."""
+    def wait_sampling(self):
+        """Returns when it samples."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self.process.poll() is None:
             if self.is_sampling():
@@ -364,11 +394,6 @@ class Run:
         self.process.kill()
         self.process.wait()
         raise AssertionError("never began to sample: " + self.said())
-
-    def wait_sampling(self):
-        """Returns when it samples."""
-        self.wait_begun()
-        time.sleep(0.2)
 
     def wait_said(self, text):
         """Returns when it has said that."""
@@ -386,7 +411,7 @@ class Run:
         """Waits for its end; what it said and wrote is then in attributes."""
         try:
             if self.cpu:
-                self.wait_begun()
+                self.wait_sampling()
                 wait_used(self.cpu, *self.of)
                 self.interrupt()
             stdout, _ = self.process.communicate(timeout=PATIENCE)

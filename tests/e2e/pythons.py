@@ -47,9 +47,29 @@ def pyenv_root():
     return next(filter(os.path.isdir, roots), roots[0])
 
 
+# What runs: "check", "test" or a part of `make prove`; "" where somebody chose tests by hand.
+TIER = os.environ.get("PYBPFPROF_TIER", "")
+# In tier 2; of one row one is enough.
+FEW = ((2, 7),), ((3, 9), (3, 8)), ((3, 11),), ((3, 13),), (SUPPORTED[-1], SUPPORTED[-2])
+
+
 def wants_all():
-    """Whether the run is one of `make test-all`."""
-    return os.environ.get("PYBPFPROF_TEST_ALL") == "1"
+    """Whether tests run on every interpreter, built ones and debug builds included."""
+    return TIER == "interpreters" or os.environ.get("PYBPFPROF_TEST_ALL") == "1"
+
+
+def wants_each_version():
+    return TIER in ("truth", "lines") or wants_all()
+
+
+def few_of(pythons):
+    """One of each version of FEW, the machine's own where it has one; the newest where none is there."""
+    found = []
+    for versions in FEW:
+        alike = [python for version in versions for python in pythons
+                 if python.version[:2] == version and python.kind == RELEASE]
+        found += sorted(alike, key=lambda python: bool(python.root))[:1]
+    return found or pythons[-1:]
 
 
 def describe(path, origin, root="", jit=False):

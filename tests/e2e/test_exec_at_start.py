@@ -122,7 +122,7 @@ def record(profile, programs, delay_ms, *options):
     time.sleep(delay_ms / 1000)
     for program in programs:
         program.go()
-    run.wait_begun()
+    run.wait_sampling()
     for program in programs:
         program.go()
     return run

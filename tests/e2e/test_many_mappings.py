@@ -75,7 +75,7 @@ def crowd(many_mappings):
 def test_a_crowd(crowd, healthy, profile):
     """Who is looked at after all of these is known all the same, and sampling begins before that."""
     run = profile.start("-a", "-d", CROWD_SECONDS, "-r", 199)
-    run.wait_begun()
+    run.wait_sampling()
     assert time.monotonic() - run.started < END_S
     run.load()
     assert run.seconds < CROWD_SECONDS + PATIENCE_S

@@ -58,7 +58,7 @@ class TestPlaces:
         runs = {name: profile.start("-p", busy.pid, "-o", "-", "-f", name, files=False)
                 for name in FORMATS}
         for run in runs.values():
-            run.wait_begun()
+            run.wait_sampling()
         wait_used(1, busy.pid)
         for name, run in runs.items():
             run.interrupt().finish()
@@ -409,7 +409,7 @@ class TestHostileNames:
                                            "--full-filenames", files=False)
                 for name in FORMATS}
         for run in runs.values():
-            run.wait_begun()
+            run.wait_sampling()
         wait_used(1, program.pid)
         outputs = {name: run.interrupt().finish().stdout for name, run in runs.items()}
         program.end()

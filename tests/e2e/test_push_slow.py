@@ -13,7 +13,7 @@ from test_push import (KINDS, WINDOW, backend, busy, drip, flood, hang, summary,
 pytestmark = pytest.mark.timed
 
 SLOW_S = 3
-NOT_ANSWERED = "sent, but not answered: delivered or not"
+NOT_ANSWERED = "sent, but not acknowledged"
 KEPT = "kept in the store until the agent starts again"
 
 

@@ -191,7 +191,7 @@ class TestOptions:
         started = {name: session_profile.start("record", "-p", program.pid, "-r", 499, *words)
                    for name, words in options.items()}
         for run in started.values():
-            run.wait_begun()
+            run.wait_sampling()
         wait_used(1, program.pid)
         runs = {name: run.interrupt().load() for name, run in started.items()}
         runs["target"] = program

@@ -57,7 +57,7 @@ def speedscope(profile, tmp_path):
 def test_names_of_every_kind(python, target, speedscope):
     program = target(python, "thread_names.py")
     run, path = speedscope("-p", program.pid, "-r", 999)
-    run.wait_begun()
+    run.wait_sampling()
     # One waits for input.
     wait_each_used(0.03, program.pid, [tid for tid, name in program.said.items() if name != "reader"])
     assert run.interrupt().finish().status == 0, run.stderr

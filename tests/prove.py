@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The parts of `make prove`: what each measures is a table beside what is wanted, in .output/prove/.
+
+A test that fails is run again at the end of its part; one that fails twice is out of bounds.  The
+exit status is 1 if any is.
+"""
+
+import collections
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+
+import matrix
+import runner
+from runner import Result, say
+
+FOLDER = os.path.join(runner.OUTPUT, "prove")
+CACHE = os.path.join(runner.OUTPUT, "pytest-cache")
+FUZZ_SECONDS = 300
+CHI_SQUARE_P = 1e-6
+# The parts whose reports docs/accuracy.md has.
+ACCURACY = ("truth", "lines", "interpreters", "kernels", "aarch64")
+
+
+def fetch(*_):
+    return runner.provide_interpreters()
+
+
+def fetch_and_build(*_):
+    return runner.provide_interpreters(built=True)
+
+
+def build_backends(*_):
+    """What real servers cannot be built is skipped by their tests, each of which says why."""
+    status = subprocess.call(["tests/backends/build_backends.py"])
+    return [] if status in (0, 1) else [Result("failed", "backends", "exit status %d" % status)]
+
+
+def fuzz(*_):
+    seconds = int(os.environ.get("FUZZ_SECONDS", FUZZ_SECONDS))
+    return runner.side_by_side(lambda name: runner.run_fuzzer(name, seconds), runner.every_fuzzer())
+
+
+def bench(*_):
+    """Beside other profilers and with many processes; both leave their tables."""
+    results = []
+    for command in ["tests/bench/bench.py"], ["tests/bench/scale.py"]:
+        command += [] if os.environ.get("PUBLISH") else ["--quick"]
+        status = subprocess.call(command)
+        results.append(Result("failed" if status else "passed", command[0], "exit status %d" % status))
+    return results
+
+
+# minutes: on two CPUs, once what it downloads and builds is there; prepare(): what comes before its
+# tests, and its results.
+Part = collections.namedtuple("Part", "minutes what prepare environment", defaults=(None, {}))
+
+PARTS = {
+    "truth": Part(30, "stacks that never were, shares of functions, whole stacks", fetch),
+    "lines": Part(15, "each line that is seen, and shares of lines", fetch),
+    "interpreters": Part(45, "what `make test` does on few interpreters, on all, debug builds included",
+                         fetch_and_build),
+    "kernels": Part(15, "all of Debian's kernels from 5.10 on, and what the verifier has to do"),
+    "aarch64": Part(15, "kernels of aarch64, with pages of 4 and 16 KiB"),
+    "cost": Part(35, "CPU time and memory, beside other profilers and with many processes", bench),
+    "churn": Part(35, "threads, processes and code that come and go for half an hour",
+                  environment={"CHURN_SECONDS": "1500"}),
+    "life": Part(55, "an agent among services that come and go", environment={"LIFE_SECONDS": "3000"}),
+    "fuzz": Part(45, "each fuzzer for $FUZZ_SECONDS (%d)" % FUZZ_SECONDS, fuzz),
+    "push": Part(15, "real servers that profiles are pushed to, or that name pods", build_backends),
+    "deploy": Part(30, "images, packages, charts and examples", build_backends),
+}
+
+
+def survival(distance, freedom):
+    """The probability of a chi-square beyond DISTANCE: the regularized incomplete gamma function, by
+    its series or, in the tail, its continued fraction (Abramowitz and Stegun 6.5.29 and 6.5.31)."""
+    if distance <= 0:
+        return 1.0
+    a, x = freedom / 2, distance / 2
+    scale = math.exp(a * math.log(x) - x - math.lgamma(a))
+    if x < a + 1:
+        term = total = 1 / a
+        for k in range(1, 10_000):
+            term *= x / (a + k)
+            total += term
+        return 1 - scale * total
+    fraction = 0.0
+    for k in range(1000, 0, -1):
+        fraction = k * (k - a) / (x + 2 * k + 1 - a - fraction)
+    return scale / (x + 1 - a - fraction)
+
+
+def chi_square(results):
+    """One row and one Result for all shares that a part has sampled; none where it has none."""
+    found = [each.properties["chi_square"].split() for each in results if "chi_square" in each.properties]
+    if not found:
+        return [], []
+    distance, freedom = sum(float(row[0]) for row in found), sum(int(row[1]) for row in found)
+    p = survival(distance, freedom)
+    row = ["sampled shares, chi-square of %d tests" % len(found),
+           "%.1f with %d degrees of freedom, p = %.2g" % (distance, freedom, p), "p >= %g" % CHI_SQUARE_P]
+    outcome = "passed" if p >= CHI_SQUARE_P else "failed"
+    return [row], [Result(outcome, "sampled shares", row[1])]
+
+
+def rows_of(results):
+    """What tests have measured, [what, found, wanted]."""
+    return [json.loads(text) for each in results for text in each.properties.get("measured", [])]
+
+
+def table(rows):
+    lines = [["measured", "found", "wanted"], ["---"] * 3, *rows]
+    return "".join("| %s |\n" % " | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)
+
+
+def run_once_more(name, results):
+    """RESULTS, with those that failed as they are when they run again."""
+    failed = {each.name for each in results if each.outcome == "failed"}
+    if not failed:
+        return results
+    say("%s: running again what failed: %d" % (name, len(failed)))
+    again = runner.run_e2e(["--lf", "--lfnf=none", "tests/e2e"], name, CACHE)
+    later = {each.name: each for each in again}
+    return [later.get(each.name, each) if each.name in failed else each for each in results]
+
+
+def run_part(name):
+    """Runs a part and leaves its report.  Its results."""
+    part = PARTS[name]
+    started = time.monotonic()
+    os.environ.update(part.environment)
+    prepared = part.prepare() if part.prepare else []
+    results = run_once_more(name, runner.run_tier(name, CACHE))
+    rows, shares = chi_square(results)
+    results = prepared + results + shares
+    minutes = (time.monotonic() - started) / 60
+    text = "# %s: %s\n\n%s, %.0f minutes\n" % (name, part.what, runner.summary(results), minutes)
+    rows = rows_of(results) + rows
+    text += "\n" + table(rows) if rows else ""
+    proved = matrix.table(results)
+    text += "\n" + proved if proved else ""
+    text += "".join("\n%s: %s %s\n" % (each.outcome, each.name, each.reason)
+                    for each in results if each.outcome != "passed")
+    with open(os.path.join(FOLDER, name + ".md"), "w", encoding="utf-8") as file:
+        file.write(text)
+    say("\n" + text)
+    return results
+
+
+def publish():
+    """Renews the tables of docs/accuracy.md; the bench renews those of docs/performance.md itself."""
+    path, texts = os.path.join("docs", "accuracy.md"), []
+    for name in ACCURACY:
+        report = os.path.join(FOLDER, name + ".md")
+        if os.path.exists(report):
+            with open(report, encoding="utf-8") as file:
+                texts.append("##" + file.read())
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    block = r"(<!-- generated: prove accuracy -->\n).*?(<!-- end generated -->)"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub(block, lambda marks: marks[1] + "\n" + "\n".join(texts) + "\n" + marks[2], old,
+                          flags=re.DOTALL))
+
+
+def main(arguments):
+    if arguments == ["--list"]:
+        for name, part in PARTS.items():
+            print("%-13s %2d min  %s" % (name, part.minutes, part.what))
+        return 0
+    unknown = [name for name in arguments if name not in PARTS]
+    if unknown:
+        sys.exit("no part %s; there are: %s" % (", ".join(unknown), " ".join(PARTS)))
+    os.makedirs(FOLDER, exist_ok=True)
+    results = [result for name in arguments or PARTS for result in run_part(name)]
+    if os.environ.get("PUBLISH"):
+        publish()
+    return runner.conclude(results)
