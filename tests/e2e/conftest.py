@@ -46,7 +46,6 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "prove(part): tier 3, a part of `make prove`; every other test is "
                                        "tier 2, `make test`, which CI runs")
     config.addinivalue_line("markers", "pythons(which, since): on which Pythons it runs")
-    config.addinivalue_line("markers", "prove(part): tier 3: a part of make prove")
     config.addinivalue_line("markers", "proves(what): a column of tests/matrix.py's table")
     config.addinivalue_line("markers", "alone: other tests beside it would change what it looks at")
 

@@ -87,7 +87,7 @@ class Kernel:
         self.release = debian_kernels.release(machine.fetch_kernel(described))
         began = time.monotonic()
         self.results, self.console = machine.run_jobs(described, initrd)
-        self.time = "%s %.1f %.1f" % (self.release, began, time.monotonic())
+        self.seconds = time.monotonic() - began
         self.pythons = described.contents.pythons()
 
     def result(self, name):

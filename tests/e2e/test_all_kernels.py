@@ -7,7 +7,6 @@ tests/kernels/ runs them.
 """
 
 import json
-import math
 import os
 import re
 import signal
@@ -31,7 +30,6 @@ pytestmark = pytest.mark.timeout(1800)
 
 MACHINES = machine.MACHINES
 FUNCTIONS = ("alpha", "beta", "gamma", "delta", "epsilon")
-UNLIKELY = 1e-6
 BASELINE = os.path.join(ROOT, "tests", "kernels", "verifier_cost.json")
 MOST_OF_BASELINE = 1.10
 VERIFIED = re.compile(r"^verifier: (\w+) (\d+)$", re.MULTILINE)
@@ -98,9 +96,11 @@ def test_python_is_there(contents, wanted):
         pytest.skip("no Python %d.%d here" % wanted)
 
 
-def test_ledger(kernel, request):
-    request.node.user_properties.append(("machine", kernel.time))  # for tests/run
+def test_ledger(kernel, measured):
     ledger = kernel.ledger()
+    measured("kernel %s: seconds" % kernel.release, round(kernel.seconds))
+    measured("kernel %s: samples with Python frames" % kernel.release,
+             "%d of %d" % (ledger["python"], ledger["samples"]), "99 %")
     check_ledger(ledger)
     assert ledger["lost"] == ledger["truncated"] == 0
     # Some threads have not run any Python yet: in 2.7 a new one, on aarch64 also a process's first.
@@ -119,24 +119,12 @@ def stacks_under(kernel, python, program):
     return stacks, part_of_it["used"]
 
 
-def chance(chi_square, freedom):
-    """The probability of a chi-square this large or larger; FREEDOM, the degrees of freedom, is even."""
-    half = chi_square / 2
-    return math.exp(-half) * sum(half ** i / math.factorial(i) for i in range(freedom // 2))
-
-
-def test_shares(kernel):
-    """Each function's share of the samples is its share of the CPU time: one chi-square for all Pythons."""
-    chi_square, found = 0, {}
-    for python in kernel.pythons:
-        stacks, used = stacks_under(kernel, python, "shares")
-        counts = [sum(count for frames, count in stacks if any(frame.name == name for frame in frames))
-                  for name in FUNCTIONS]
-        wanted = [sum(counts) * seconds / sum(used) for seconds in used]
-        found[python.name] = list(zip(counts, wanted))
-        assert sum(counts) > 100, found
-        chi_square += sum((count - mean) ** 2 / mean for count, mean in found[python.name])
-    assert chance(chi_square, (len(FUNCTIONS) - 1) * len(found)) >= UNLIKELY, found
+@each_python
+def test_shares(kernel, python, sampled_shares):
+    """The share of samples of each function is its share of the CPU time."""
+    stacks, used = stacks_under(kernel, python, "shares")
+    sampled_shares([sum(count for frames, count in stacks if any(frame.name == name for frame in frames))
+                    for name in FUNCTIONS], used)
 
 
 # What comes before a Python has begun, where it is one of all that are profiled.
@@ -148,9 +136,11 @@ BEGINNINGS = "[Python is starting or has ended]", "[not yet known to be a Python
 NOT_BEGUN, TELLS_REGISTERS, UNTOLD_PART = "[a call that has not begun]", [5, 15], 0.1
 
 
-def check_legal(stacks, python, kernel):
+def check_legal(stacks, python, kernel, measured):
     """Of a run of deep.py: none was never there, nearly all are whole once it has begun."""
     wrong, whole, lacking = why_not_legal(stacks, python)
+    measured("kernel %s, Python %s: stacks that never were" % (kernel.release, python.name),
+             "%d of %d" % (sum(wrong.values()), whole), "0")
     assert wrong == {}
     for label in BEGINNINGS:
         lacking.pop(label, None)
@@ -163,8 +153,8 @@ def check_legal(stacks, python, kernel):
 
 @pytest.mark.proves("kernels")
 @each_python
-def test_no_stack_that_never_was(kernel, python, figure):
-    check_legal(stacks_under(kernel, python, "deep")[0], python, kernel)
+def test_no_stack_that_never_was(kernel, python, figure, measured):
+    check_legal(stacks_under(kernel, python, "deep")[0], python, kernel, measured)
     figure(kernel.release.partition("-")[0])
 
 
@@ -317,7 +307,7 @@ def test_ptrace_scope_that_nothing_passes(kernel):
 
 
 @with_cycles
-def test_hardware_event(kernel):
+def test_hardware_event(kernel, measured):
     """The same, when a counter of the processor that overflows runs the BPF program."""
     result = kernel.succeeded("by_cycles")
     assert "cycles: CPU 0\n" in result["output"]
@@ -326,7 +316,7 @@ def test_hardware_event(kernel):
     assert ledger["lost"] == 0
     assert ledger["python"] >= 0.98 * ledger["samples"] > 1000, ledger
     for python, part in zip(kernel.pythons, result["programs"]):
-        check_legal(stacks_of(result, part), python, kernel)
+        check_legal(stacks_of(result, part), python, kernel, measured)
 
 
 @only(OLDEST)
@@ -344,7 +334,7 @@ def test_check_under_lockdown(kernel):
     assert not_ok(kernel.result("locked")) == dict(missing, mappings="LIMITED", **{"BPF JIT": "LIMITED"})
 
 
-def check_cost(kernel, compiler, output):
+def check_cost(kernel, compiler, output, measured):
     """Instructions that the verifier looks at, of the million that it will; without a baseline for
     a kernel's version, that of the last one before; without one for the compiler, nothing is checked,
     which is no success."""
@@ -356,28 +346,27 @@ def check_cost(kernel, compiler, output):
         os.path.relpath(BASELINE, ROOT), compiler, architecture, ".".join(map(str, version(kernel.release))),
         json.dumps(found))
     known = max((key for key in baselines if version(key) <= version(kernel.release)), key=version)
-    print("\nverifier, %s, %s: %s instructions; %s: %s"
-          % (kernel.release, compiler, found, known, baselines[known]))
+    for name, count in found.items():
+        measured("kernel %s, %s: instructions verified of %s" % (kernel.release, compiler, name), count,
+                 "%s (of %s) and 10 %% at most" % (baselines[known].get(name), known))
     assert found.keys() == baselines[known].keys()
     for name, count in found.items():
         assert count <= MOST_OF_BASELINE * baselines[known][name], name
 
 
-def test_verifier_cost(kernel, require, capsys):
+def test_verifier_cost(kernel, require, measured):
     told = subprocess.run([require("clang"), "--version"], stdout=subprocess.PIPE, universal_newlines=True,
                           check=True).stdout
     compiler = re.search(r"clang version \d+", told).group().replace(" version", "")
     output = "".join(kernel.succeeded(job)["output"] for job in ("inner", "every"))
-    with capsys.disabled():
-        check_cost(kernel, compiler, output)
+    check_cost(kernel, compiler, output, measured)
 
 
-def test_verifier_cost_of_a_newer_compiler(kernel, binary, capsys):
+def test_verifier_cost_of_a_newer_compiler(kernel, binary, measured):
     """Which knows, and so leaves out, more than an old kernel's verifier knows."""
     if not os.path.exists(os.path.join(os.path.dirname(binary), kernel.machine.contents.OUTPUT, NEWER)):
         missing(NEWER_COMPILER.replace(" ", "-"))
-    with capsys.disabled():
-        check_cost(kernel, NEWER_COMPILER, kernel.succeeded("chosen")["output"])
+    check_cost(kernel, NEWER_COMPILER, kernel.succeeded("chosen")["output"], measured)
 
 
 def test_every_python(kernel):
@@ -405,7 +394,7 @@ def test_of_a_container(kernel):
     assert any(function == "work" for function in data["strings"])
 
 
-def check_container(kernel, result, python, wanted):
+def check_container(kernel, result, python, wanted, measured):
     """What the profile of a machine has of one: that it is there once, whose it is, and its stacks.  WANTED:
     its control group, its name and its pod."""
     data = contained.page_data(result["profile"])
@@ -413,27 +402,29 @@ def check_container(kernel, result, python, wanted):
     assert [process[1:] for process in found.values()] == [("deep.py", *wanted)], result["output"]
     row, = found
     assert found[row][0] > 1
-    check_legal(contained.page_stacks(data)[row], python, kernel)
+    check_legal(contained.page_stacks(data)[row], python, kernel, measured)
 
 
 @each_contained_python
-def test_container_of_runc(kernel, python):
+def test_container_of_runc(kernel, python, measured):
     """With an overlay for a root, another C library but for one, and where Kubernetes has it; one of the others
     in a user namespace, the other one from a file that was deleted."""
     container = contained.with_python(kernel.machine.contents, python)
     result = kernel.succeeded("beside")
     check_ledger(json.loads(result["stats"]))
-    check_container(kernel, result, python, (contained.GROUPS + container.group, container.name, container.pod))
+    check_container(kernel, result, python, (contained.GROUPS + container.group, container.name, container.pod),
+                    measured)
 
 
 @each_contained_python
-def test_container_from_another(kernel, python):
+def test_container_from_another(kernel, python, measured):
     """In which the profiler is, with the capabilities that it needs and no others, and with the machine's
     processes; it sees their control groups from its own."""
     container = contained.with_python(kernel.machine.contents, python)
     result = kernel.succeeded("within")
     check_ledger(json.loads(result["stats"]))
-    check_container(kernel, result, python, (contained.FROM_ANOTHER + container.group, container.name, container.pod))
+    check_container(kernel, result, python, (contained.FROM_ANOTHER + container.group, container.name, container.pod),
+                    measured)
 
 
 def test_a_number_again(kernel):

@@ -40,8 +40,7 @@ def test_a_kernel_is_there(kernels):  # noqa: F811
     assert None in reasons.values(), reasons
 
 
-def test_program_loads(kernel, request):
-    request.node.user_properties.append(("machine", kernel.time))  # for tests/run
+def test_program_loads(kernel):
     kernel.succeeded("profile")
 
 
