@@ -34,14 +34,15 @@ HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -
 LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm -pthread
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -Ibpf -Ibpf/$(ARCH) -Ivmlinux \
 	-Ivmlinux/$(ARCH)
+# Unit tests and fuzzers share what this compiles.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+CHECKED_CC = $(CLANG) -O1 -gline-tables-only $(SANITIZE) $(HOUSE_CFLAGS) -Wno-string-concatenation $(HOUSE_CPPFLAGS)
 
 SOURCES := $(wildcard user/*.c user/*/*.c offsets/*.c)
 MESSAGES := $(notdir $(basename $(wildcard user/*/*.proto)))
 OBJECTS := $(SOURCES:%.c=$(OUTPUT)/%.o) $(MESSAGES:%=$(OUTPUT)/%.pb-c.o)
 CHECKED := $(filter-out %/user/main.o,$(SOURCES:%.c=$(OUTPUT)/sanitized/%.o)) \
 	$(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o)
-FUZZED := $(CHECKED:$(OUTPUT)/sanitized/%=$(OUTPUT)/fuzzed/%)
 GENERATED := $(OUTPUT)/pybpfprof.skel.h $(MESSAGES:%=$(OUTPUT)/%.pb-c.h) \
 	$(OUTPUT)/offset_tables.h
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/test_*.c))
@@ -110,10 +111,8 @@ $(OUTPUT)/offset_tables.h: offsets | $(OUTPUT)/
 	$(Q)printf '#include "%s"\n' $(sort $(notdir $(wildcard offsets/cpython-*.h))) >$@
 
 # Generated code is not ours to keep free of warnings.
-MESSAGE_OBJECTS := $(MESSAGES:%=$(OUTPUT)/%.pb-c.o) $(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o) \
-	$(MESSAGES:%=$(OUTPUT)/fuzzed/%.pb-c.o)
+MESSAGE_OBJECTS := $(MESSAGES:%=$(OUTPUT)/%.pb-c.o) $(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o)
 $(filter $(OUTPUT)/sanitized/%,$(MESSAGE_OBJECTS)): $(OUTPUT)/sanitized/%.o: $(OUTPUT)/%.c
-$(filter $(OUTPUT)/fuzzed/%,$(MESSAGE_OBJECTS)): $(OUTPUT)/fuzzed/%.o: $(OUTPUT)/%.c
 $(MESSAGES:%=$(OUTPUT)/%.pb-c.o): $(OUTPUT)/%.o: $(OUTPUT)/%.c
 $(MESSAGE_OBJECTS):
 	$(call say,CC,$@)
@@ -128,22 +127,12 @@ $(OUTPUT)/%.o: %.c Makefile | $(GENERATED)
 $(OUTPUT)/sanitized/%.o: %.c Makefile | $(GENERATED)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CHECKED_CC) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 
-$(OUTPUT)/fuzzed/%.o: %.c Makefile | $(GENERATED)
-	$(call say,FUZZ CC,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -O1 -g $(SANITIZE) -fsanitize=fuzzer-no-link $(HOUSE_CFLAGS) \
-		$(HOUSE_CPPFLAGS) -MMD -MP -c $< -o $@
-
-$(addsuffix /user/output/html.o,$(OUTPUT) $(OUTPUT)/sanitized $(OUTPUT)/fuzzed): $(PAGE)
-$(addsuffix /user/http/status_page.o,$(OUTPUT) $(OUTPUT)/sanitized $(OUTPUT)/fuzzed): $(STATUS_PAGE)
+$(addsuffix /user/output/html.o,$(OUTPUT) $(OUTPUT)/sanitized): $(PAGE)
+$(addsuffix /user/http/status_page.o,$(OUTPUT) $(OUTPUT)/sanitized): $(STATUS_PAGE)
 
 $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-
-$(OUTPUT)/fuzzed/libpybpfprof.a: $(FUZZED)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -164,12 +153,11 @@ $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access
 $(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(WATCH_WRAPPED)
 
 $(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \
-		$(wildcard tests/unit/*.h) $(OUTPUT)/fuzzed/libpybpfprof.a
+		$(wildcard tests/unit/*.h) $(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,FUZZER,$@)
 	$(Q)mkdir -p $(@D)/corpus/$(@F)
-	$(Q)$(CLANG) -O1 -g $(SANITIZE) -fsanitize=fuzzer $(HOUSE_CFLAGS) -Itests/unit -Itests/fuzz \
-		$(HOUSE_CPPFLAGS) $(FUZZ_WRAPPED:%=-Wl,--wrap=%) $< tests/fuzz/input.c \
-		$(OUTPUT)/fuzzed/libpybpfprof.a $(LIBS) -o $@
+	$(Q)$(CHECKED_CC) -fsanitize=fuzzer -Itests/unit -Itests/fuzz $(FUZZ_WRAPPED:%=-Wl,--wrap=%) $< tests/fuzz/input.c \
+		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
 $(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
 $(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
@@ -181,7 +169,7 @@ $(OUTPUT)/unit/test_news: UNIT_WRAPPED := clock_gettime $(addprefix sampler__,dr
 $(OUTPUT)/unit/%: tests/unit/%.c $(OUTPUT)/sanitized/libpybpfprof.a $(wildcard tests/unit/*.h)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit \
+	$(Q)$(CHECKED_CC) -Itests/unit \
 		$(UNIT_WRAPPED:%=-Wl,--wrap=%) $< $(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lelf \
 		-lcmocka -o $@
 
@@ -189,7 +177,7 @@ $(OUTPUT)/unit/%: tests/unit/%.c $(OUTPUT)/sanitized/libpybpfprof.a $(wildcard t
 $(OUTPUT)/synthetic_profile: tests/programs/synthetic_profile.c tests/unit/synthetic.h \
 		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,CC,$@)
-	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit $< \
+	$(Q)$(CHECKED_CC) -Itests/unit $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
 # Makes a store as it is after a day: soon, so without sanitizers.
@@ -204,7 +192,7 @@ $(NATIVE_TESTS): $(OUTPUT)/unit/%: tests/native/%.c $(NATIVE_SOURCES) \
 		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) -Itests/native -Ibpf/x86 $(HOUSE_CPPFLAGS) $< \
+	$(Q)$(CHECKED_CC) -Itests/native -Ibpf/x86 $< \
 		$(NATIVE_SOURCES) $(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lcmocka -o $@
 
 $(OUTPUT)/:
@@ -213,7 +201,7 @@ $(OUTPUT)/:
 $(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: tests/programs/%.c \
 		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,TEST,$@)
-	$(Q)$(CC) -O1 -g $(SANITIZE) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< \
+	$(Q)$(CHECKED_CC) $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
 
 # Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
@@ -331,4 +319,4 @@ deb: all
 clean:
 	rm -rf $(OUTPUT)
 
--include $(OBJECTS:.o=.d) $(CHECKED:.o=.d) $(FUZZED:.o=.d)
+-include $(OBJECTS:.o=.d) $(CHECKED:.o=.d)

@@ -172,7 +172,7 @@ static void what_maps_a_file_before_it_is_unknown_has_its_command(void **state)
 	tell(bench, PROCESS_FORKED, CHILD, 1001, TARGET_WAITING, 1000);
 	for (pid_t pid = PARENT; pid <= CHILD; pid++) {
 		entry_of(pid)->waiting = 3;
-		tell(bench, PROCESS_ENDED, pid, 1000 + pid - PARENT, TARGET_WAITING, 0);
+		tell(bench, PROCESS_ENDED, pid, 1000 + (pid - PARENT), TARGET_WAITING, 0);
 	}
 	watch__account(bench->watch, &ledger);
 	assert_int_equal(ledger.unknown.samples, 6);

@@ -85,9 +85,11 @@ void push_queue__free(struct push_queue *queue)
 		end_request(queue, queue->on_its_way,
 			    queue->on_its_way->file && queue->limits.repeatable ? PUSH_KEPT
 										: PUSH_UNKNOWN);
-	while (queue->first)
-		end_request(queue, unlink_at(queue, &queue->first),
-			    queue->first->file ? PUSH_KEPT : PUSH_ENDED);
+	while (queue->first) {
+		struct push_request *request = unlink_at(queue, &queue->first);
+
+		end_request(queue, request, request->file ? PUSH_KEPT : PUSH_ENDED);
+	}
 	free(queue);
 }
 
