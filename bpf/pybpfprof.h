@@ -91,27 +91,27 @@
  * text is the frame that stands in the profile.  Everything from the first
  * error on is an error.
  */
-#define OUTCOMES(X)                                                                         \
-	X(PYTHON, "python", "whole Python stack")                                           \
-	X(TRUNCATED, "truncated", "[deeper frames cut]")                                    \
-	X(LINE_UNKNOWN, "line_unknown", "[line not known]")                                 \
-	X(NAME_UNKNOWN, "name_unknown", "[name not known]")                                 \
-	X(NO_PYTHON, "no_python", "[no Python on this thread]")                             \
-	X(NO_LAYOUT, "no_layout", "[unknown Python layout]")                                \
-	X(NO_INTERPRETER, "no_interpreter", "[Python is starting or has ended]")            \
-	X(INTERPRETER_FAULT, "interpreter_fault", "[interpreter state not readable]")       \
-	X(THREAD_FAULT, "thread_fault", "[thread state not readable]")                      \
-	X(TOO_MANY_THREADS, "too_many_threads", "[thread not found among too many states]") \
-	X(THREAD_UNCLEAR, "thread_unclear", "[in one of several interpreters]")             \
-	X(CALLER_UNCLEAR, "caller_unclear", "[called from another interpreter]")            \
-	X(FRAME_FAULT, "frame_fault", "[calling frames not readable]")                      \
-	X(FRAME_ADDRESS, "frame_address", "[calling frames at a bad address]")              \
-	X(FRAME_UNLINKED, "frame_unlinked", "[a generator between two callers]")            \
-	X(FRAME_ENTERING, "frame_entering", "[a call that has not begun]")                  \
-	X(NOT_SUPPORTED, "not_supported", "[a Python that is not supported]")               \
-	X(UNREADABLE, "unreadable", "[not readable: perhaps a Python]")                     \
-	X(NOT_KNOWN_YET, "not_known_yet", "[not yet known to be a Python]")                 \
-	X(CODE_REPLACED, "code_replaced", "[code object replaced while it was counted]")
+#define OUTCOMES(X)                                                                           \
+	X(PYTHON, "python", "whole Python stack")                                             \
+	X(TRUNCATED, "truncated", "[deeper frames cut]")                                      \
+	X(LINE_UNKNOWN, "line_unknown", "[line unknown]")                                     \
+	X(NAME_UNKNOWN, "name_unknown", "[name unknown]")                                     \
+	X(NO_PYTHON, "no_python", "[no Python on this thread]")                               \
+	X(NO_LAYOUT, "no_layout", "[unknown Python layout]")                                  \
+	X(NO_INTERPRETER, "no_interpreter", "[Python is starting or has ended]")              \
+	X(INTERPRETER_FAULT, "interpreter_fault", "[interpreter state not readable]")         \
+	X(THREAD_FAULT, "thread_fault", "[thread state not readable]")                        \
+	X(TOO_MANY_THREADS, "too_many_threads", "[thread state not found: too many threads]") \
+	X(THREAD_UNCLEAR, "thread_unclear", "[thread is in one of several interpreters]")     \
+	X(CALLER_UNCLEAR, "caller_unclear", "[called from another interpreter]")              \
+	X(FRAME_FAULT, "frame_fault", "[caller frames not readable]")                         \
+	X(FRAME_ADDRESS, "frame_address", "[caller frames at a bad address]")                 \
+	X(FRAME_UNLINKED, "frame_unlinked", "[generator not linked to its caller]")           \
+	X(FRAME_ENTERING, "frame_entering", "[call not begun yet]")                           \
+	X(NOT_SUPPORTED, "not_supported", "[Python not supported]")                           \
+	X(UNREADABLE, "unreadable", "[process not readable, perhaps Python]")                 \
+	X(NOT_KNOWN_YET, "not_known_yet", "[process not identified yet]")                     \
+	X(CODE_REPLACED, "code_replaced", "[code object replaced during sampling]")
 
 enum outcome {
 #define X(id, name, text) OUTCOME_##id,

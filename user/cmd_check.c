@@ -16,19 +16,19 @@ enum long_only {
 };
 
 static const char help[] =
-	"Tells what of this machine lets pybpfprof record work and what does not, what that costs\n"
-	"and what mends it; loads the BPF program and takes a sample for it.\n"
+	"Checks whether pybpfprof record works on this machine. Each problem is shown with\n"
+	"its effect and a fix. The check loads the BPF program and takes a sample.\n"
 	"\n"
 	"Usage: pybpfprof check [--json] [--agent [OPTION...]]\n"
 	"\n"
 	"      --json     print JSON\n"
-	"      --agent    look also at what pybpfprof agent with the options behind this would\n"
-	"                 need: its store, where it listens, its backends, the API server that\n"
-	"                 names pods\n"
-	"  -v, --verbose  say also why the kernel refuses the BPF program\n"
-	"  -h, --help\n"
+	"      --agent    also check what pybpfprof agent needs with the options after this\n"
+	"                 one: its store, the address it listens on, its backends, and the\n"
+	"                 Kubernetes API server\n"
+	"  -v, --verbose  also print why the kernel rejects the BPF program\n"
+	"  -h, --help     print this help\n"
 	"\n"
-	"Exit status: 0 it works; 1 failed; 2 wrong usage; 4 it does not work.\n";
+	"Exit status: 0 it works; 1 failure; 2 wrong usage; 4 it does not work.\n";
 
 struct request {
 	bool json, asks_for_help, agent;
@@ -53,7 +53,7 @@ static enum exit_status parse(int count, char **arguments, struct request *reque
 	while (!request->agent &&
 	       (option = getopt_long(count, arguments, "+vh", options, NULL)) != -1) {
 		if (option == '?') {
-			log__error("check has no option '%s'; see pybpfprof check --help",
+			log__error("unknown option '%s'; see pybpfprof check --help",
 				   arguments[optind - 1]);
 			return STATUS_USAGE;
 		}
@@ -67,7 +67,7 @@ static enum exit_status parse(int count, char **arguments, struct request *reque
 		status = agent_options__parse(count - optind + 1, arguments + optind - 1,
 					      &request->options);
 	} else if (optind < count) {
-		log__error("check takes no '%s'; see pybpfprof check --help", arguments[optind]);
+		log__error("'%s' is not an option; see pybpfprof check --help", arguments[optind]);
 		status = STATUS_USAGE;
 	}
 	/* The agent's options have a level, too. */
@@ -96,8 +96,8 @@ enum exit_status cmd_check(int count, char **arguments)
 	if (request.agent) {
 		findings.verb = "agent";
 		findings.everybody = true;
-		findings.without_company = "the agent does not start, or does not push, or asks "
-					   "for no pods";
+		findings.without_company = "the agent does not start, does not push, or does "
+					   "not find pods";
 		company = check_agent__company(&request.options);
 	}
 	checks__run(&findings, company);

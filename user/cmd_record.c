@@ -64,7 +64,7 @@ static enum exit_status check_outputs(const struct options *options)
 	if (!output_file__check(path, "-o") || (stats && !output_file__check(stats, "--stats"))) {
 		status = STATUS_FAILED;
 	} else if (stats && output_file__same(path, stats)) {
-		log__error("--stats and -o both name %s: give each a file of its own",
+		log__error("--stats and -o both name %s: give each its own file",
 			   output_file__shown(path));
 		status = STATUS_USAGE;
 	}
@@ -76,7 +76,7 @@ static enum exit_status check_outputs(const struct options *options)
 static char *title_of(const struct profile *profile, const struct options *options)
 {
 	if (options->following == FOLLOW_ALL)
-		return xstrdup("every Python of the machine");
+		return xstrdup("all Python processes");
 	if (!profile->process_count)
 		return xstrdup("no process");
 	return xasprintf("process %u: %s%s", profile->processes[0].pid,

@@ -40,9 +40,9 @@ static char *take_moment(struct report *report, const char *value, int64_t *mome
 {
 	if (moment__parse(value, report->now_ns, moment))
 		return NULL;
-	return option_table__refuse(
-		"time", value,
-		"a time ago such as 90s, 5m, 1h or 2d, or a moment such as 2026-01-02T03:04:05Z");
+	return option_table__refuse("time", value,
+				    "an age such as 90s, 5m, 1h or 2d, or a time such as "
+				    "2026-01-02T03:04:05Z");
 }
 
 static char *take_since(void *report, const char *value)
@@ -61,7 +61,7 @@ static char *take_diff(void *context, const char *value)
 	double ago_s;
 
 	if (!options__parse_duration(value, &ago_s))
-		return option_table__refuse("time", value, "a time, as 10m, 1h or 7d");
+		return option_table__refuse("time", value, "an age such as 10m, 1h or 7d");
 	report->diff_ns = (int64_t)(ago_s * 1e9);
 	return NULL;
 }
@@ -73,7 +73,7 @@ static char *take_label(void *context, const char *value)
 	char *text, *equals;
 
 	if (!strchr(value, '=') || *value == '=')
-		return option_table__refuse("label", value, "NAME=VALUE, as service_name=web");
+		return option_table__refuse("label", value, "NAME=VALUE, such as service_name=web");
 	text = xstrdup(value);
 	equals = strchr(text, '=');
 	*equals = '\0';
@@ -125,34 +125,37 @@ static char *take_help(void *report, const char *value)
 }
 
 static const struct option_entry options[] = {
-	{ "store", 0, "DIR", "what the agent has written", take_store, NULL, 0 },
+	{ "store", 0, "DIR", "read the agent's store in directory DIR", take_store, NULL, 0 },
 	{ "since", 0, "TIME",
-	  "start: a time ago such as 90s, 5m, 1h or 2d (1h),\nor a moment such as "
-	  "2026-01-02T03:04:05Z",
+	  "start of the time to show: an age such as 90s, 5m, 1h\n"
+	  "or 2d, or a time such as 2026-01-02T03:04:05Z\n"
+	  "(default: 1h)",
 	  take_since, NULL, 0 },
-	{ "until", 0, "TIME", "end (now)", take_until, NULL, 0 },
+	{ "until", 0, "TIME", "end of the time to show (default: now)", take_until, NULL, 0 },
 	{ "diff", 0, "TIME",
-	  "compare with an equally long time this much earlier, such as 1d:\na table of functions; "
-	  "-f html: a flame graph;\n-f folded or pprof: each stack",
+	  "compare with an equally long time that was TIME earlier,\n"
+	  "such as 1d: a table of functions; with -f html a flame\n"
+	  "graph, with -f folded or pprof each stack",
 	  take_diff, NULL, 0 },
 	{ "label", 0, "NAME=VALUE",
-	  "only services with this label, such as service_name=web;\nvalues of one name: any "
-	  "matches; several names: all must match",
+	  "only services with this label, such as\n"
+	  "service_name=web; repeat it for one name to match any\n"
+	  "of the values, for several names to match all",
 	  take_label, NULL, 0 },
-	{ "output", 'o', "FILE", "where to write; - is standard output, %t becomes the time",
+	{ "output", 'o', "FILE", "where to write; - is standard output, %t becomes the\ntime",
 	  take_output, NULL, 0 },
-	{ "format", 'f', "FORMAT", "one of those below; else told by FILE's ending", take_format,
-	  NULL, 0 },
-	{ "full-filenames", 0, NULL, "file names as the program has them", take_full_filenames,
-	  NULL, 0 },
-	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet, NULL, 0 },
-	{ "help", 'h', NULL, "print this and exit", take_help, NULL, 0 },
+	{ "format", 'f', "FORMAT", "one of the formats below (default: by FILE's suffix)",
+	  take_format, NULL, 0 },
+	{ "full-filenames", 0, NULL, "show full file names, as the program has them",
+	  take_full_filenames, NULL, 0 },
+	{ "quiet", 'q', NULL, "print errors only", take_quiet, NULL, 0 },
+	{ "help", 'h', NULL, "print this help", take_help, NULL, 0 },
 	{ 0 },
 };
 
 static void print_help(void)
 {
-	puts("Shows what pybpfprof agent has stored.\n\n"
+	puts("Shows profiles that pybpfprof agent has stored.\n\n"
 	     "Usage: pybpfprof report --store DIR [OPTION...]\n");
 	option_table__print(options);
 	puts("\nFormats:");
@@ -162,8 +165,7 @@ static void print_help(void)
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m -f text -o -\n"
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 2h --until 1h \\\n"
 	     "      --label service_name=web -o web.html\n\n"
-	     "Exit status: 0 a profile was written; 1 failed; 2 wrong usage; 5 no matching "
-	     "sample.");
+	     "Exit status: 0 a profile was written; 1 failure; 2 wrong usage; 5 no samples.");
 }
 
 static enum exit_status check(struct report *report)
@@ -181,13 +183,14 @@ static enum exit_status check(struct report *report)
 	if (report->diff_ns && !report->format)
 		report->format = &output_text;
 	if (report->diff_ns && !report->format->tells_difference) {
-		log__error("format %s cannot show a comparison: use -f text, html, folded or "
-			   "pprof; see pybpfprof " VERB " --help",
-			   report->format->name);
+		log__error(
+			"the format %s cannot show --diff: use -f text, html, folded or pprof; see "
+			"pybpfprof " VERB " --help",
+			report->format->name);
 		return STATUS_USAGE;
 	}
 	if (!report->format && report->output && strcmp(report->output, "-") != 0) {
-		log__error("cannot infer the format of '%s' from its ending: add -f FORMAT; see "
+		log__error("the suffix of '%s' does not give the format: add -f FORMAT; see "
 			   "pybpfprof " VERB " --help",
 			   report->output);
 		return STATUS_USAGE;
@@ -216,14 +219,14 @@ static enum exit_status explain_empty(const struct report *report, const struct 
 	char *first = moment__text(found->first_ns), *last = moment__text(found->last_ns);
 
 	if (!found->last_ns)
-		log__error("%s has no windows yet", report->folder);
+		log__error("%s holds no samples yet", report->folder);
 	else if (!found->windows)
-		log__error("%s has nothing from that time, only from %s to %s", report->folder,
+		log__error("%s holds nothing for that time; it covers %s to %s", report->folder,
 			   first, last);
 	else if (report->query.label_count && !found->services)
-		log__error("no service has such labels in that time");
+		log__error("no service has these labels in that time");
 	else
-		log__error("no samples: no Python used any CPU in that time");
+		log__error("there are no samples: no Python used any CPU in that time");
 	free(first);
 	free(last);
 	return STATUS_NO_SAMPLE;
@@ -232,7 +235,7 @@ static enum exit_status explain_empty(const struct report *report, const struct 
 static char *title_of(const struct report *report, const struct profile *profile)
 {
 	char *begin = moment__text(profile->start_unix_ns), *title;
-	char *services = xstrdup("every Python of the machine");
+	char *services = xstrdup("all Python processes");
 
 	for (size_t i = 0; i < report->query.label_count; i++) {
 		char *longer = xasprintf("%s%s%s=%s", i ? services : "", i ? ", " : "",
@@ -241,7 +244,7 @@ static char *title_of(const struct report *report, const struct profile *profile
 		free(services);
 		services = longer;
 	}
-	title = xasprintf("%s, %.0f s from %s on", services, profile->duration_ns / 1e9, begin);
+	title = xasprintf("%s, %.0f s from %s", services, profile->duration_ns / 1e9, begin);
 	free(services);
 	free(begin);
 	if (report->shown.before) {
@@ -249,7 +252,7 @@ static char *title_of(const struct report *report, const struct profile *profile
 		char *both;
 
 		begin = moment__text(before->start_unix_ns);
-		both = xasprintf("%s, compared with %.0f s from %s on", title,
+		both = xasprintf("%s, compared with %.0f s from %s", title,
 				 before->duration_ns / 1e9, begin);
 		free(begin);
 		free(title);
@@ -263,10 +266,12 @@ static void tell(const struct profile *profile, const struct store_found *found)
 	char *summary = ledger__summary(&profile->ledger);
 
 	if (found->rates[0] != found->rates[1])
-		log__info("rates varied between %g and %g Hz: counts are scaled to %g Hz",
+		log__info("sampling rates ranged from %g to %g Hz: counts are in samples at %g Hz, "
+			  "and a sample at a lower rate counts for several",
 			  found->rates[0], found->rates[1], found->rates[1]);
 	log__info("%s", summary);
-	log__info("of %" PRIu64 " windows, %" PRIu64 " services", found->windows, found->services);
+	log__info("from %" PRIu64 " windows and %" PRIu64 " services", found->windows,
+		  found->services);
 	free(summary);
 }
 
@@ -341,7 +346,7 @@ static enum exit_status show(struct report *report, const struct profile *profil
 	if (!profile->sample_count)
 		return explain_empty(report, found);
 	if (report->diff_ns && !before->sample_count) {
-		log__error("no samples in the earlier time to compare with");
+		log__error("there are no samples in the earlier time to compare with");
 		return STATUS_NO_SAMPLE;
 	}
 	tell(profile, found);

@@ -94,7 +94,7 @@ def agent(profile, store):
 def end(run):
     run.process.send_signal(signal.SIGTERM)
     run.finish()
-    assert "does not add up" not in run.stderr
+    assert "do not add up" not in run.stderr
     return run
 
 

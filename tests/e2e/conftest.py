@@ -428,7 +428,7 @@ class Run:
         """Waits, checks the exit status, reads and checks the profile and the ledger."""
         self.finish()
         assert self.status == status, self.stderr
-        assert "does not add up" not in self.stderr
+        assert "do not add up" not in self.stderr
         with open(self.stats, encoding="utf-8") as stats:
             self.ledger = json.load(stats)
         check_ledger(self.ledger)

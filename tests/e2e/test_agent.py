@@ -125,7 +125,7 @@ def test_what_changed(any_python, target, agent, profile, store, require, tmp_pa
     assert "% of " + str(sum(int(before) for _, before, _ in stacks)) in text, text
     assert re.search(r"^ +%d .* leaf$" % sum(after for _, after in leaves), text, re.MULTILINE), text
     empty = profile.attempt("report", "--store", store.folder, "--diff", "2d")
-    assert empty.status == 5 and "of the time before" in empty.stderr
+    assert empty.status == 5 and "in the earlier time" in empty.stderr
 
 
 @pytest.mark.parametrize("name,check", [
@@ -432,8 +432,8 @@ def test_a_broken_store(profile, store):
     (["agent", "--store", "x", "--rate", "x"], "rate 'x'"),
     (["agent", "--store", "x", "--cpu-budget", "1"], "budget '1'"),
     (["agent", "--store", "x", "--memory-limit", "1"], "limit '1'"),
-    (["agent", "--store", "x", "--pid", "1"], "no option '--pid'"),
-    (["agent", "--store", "x", "word"], "'word' is no option"),
+    (["agent", "--store", "x", "--pid", "1"], "unknown option '--pid'"),
+    (["agent", "--store", "x", "word"], "'word' is not an option"),
     (["report"], "--store DIR"), (["report", "--store", "x", "--since", "x"], "time 'x'"),
     (["report", "--store", "x", "--since", "1h", "--until", "2h"], "not before"),
     (["report", "--store", "x", "--label", "web"], "label 'web'"),
@@ -441,7 +441,7 @@ def test_a_broken_store(profile, store):
     (["report", "--store", "x", "--diff", "1h", "-f", "speedscope"],
      "speedscope cannot show"),
     (["report", "--store", "x", "-f", "svg"], "format 'svg'"),
-    (["report", "--store", "x", "-o", "x.svg"], "cannot infer the format")])
+    (["report", "--store", "x", "-o", "x.svg"], "does not give the format")])
 def test_wrong_usage(words, says, profile):
     run = profile.attempt(*words)
     assert run.status == 2

@@ -37,7 +37,7 @@ VERIFIED = re.compile(r"^verifier: (\w+) (\d+)$", re.MULTILINE)
 # stack.
 KNOWN_WITHIN_S = 0.02
 # Where no function can be traced, it is said with -v.
-ASKED = "does not tell what is mapped"
+ASKED = "does not report file mappings"
 KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
 
 
@@ -128,12 +128,12 @@ def test_shares(kernel, python, sampled_shares):
 
 
 # What comes before a Python has begun, where it is one of all that are profiled.
-BEGINNINGS = "[Python is starting or has ended]", "[not yet known to be a Python]"
+BEGINNINGS = "[Python is starting or has ended]", "[process not identified yet]"
 
 
 # What is said where the caller could not be told; and the first kernel that tells the registers of what
 # waits for it, on a page of its stack that it has not touched before, for one.
-NOT_BEGUN, TELLS_REGISTERS, UNTOLD_PART = "[a call that has not begun]", [5, 15], 0.1
+NOT_BEGUN, TELLS_REGISTERS, UNTOLD_PART = "[call not begun yet]", [5, 15], 0.1
 
 
 def check_legal(stacks, python, kernel, measured):
@@ -281,12 +281,12 @@ def test_ptrace_scope(kernel, scope):
     others.  At 1 what `check` tries is read all the same, for it has started that itself."""
     alone, check = kernel.result("alone %d" % scope), kernel.result("check %d" % scope)
     found = {told["name"]: told["found"] for told in json.loads(check["output"])["checks"]}
-    assert found["ptrace_scope"] == "%d; CAP_SYS_PTRACE passes it" % scope
+    assert found["ptrace_scope"] == "%d; CAP_SYS_PTRACE overrides it" % scope
     if scope:
         passing = kernel.succeeded("passing %d" % scope)
         for program in passing["programs"]:
             assert has_name(stacks_of(passing, program), "spin"), passing["output"]
-        assert alone["status"] == 4 and "for want of CAP_SYS_PTRACE: run as root, " in alone["output"]
+        assert alone["status"] == 4 and "(missing CAP_SYS_PTRACE): run as root " in alone["output"]
         assert alone["profile"] is None
         assert not_ok(check) == dict({"CAP_SYS_PTRACE": "MISSING"}, **without_mappings(kernel),
                                      **{"processes": "MISSING"} if scope > 1 else {})
@@ -440,7 +440,7 @@ def test_a_number_again(kernel):
         numbers.append(int(holder[1]))
         worked.setdefault(holder[2], set()).update(
             frame.name for frame in frames if frame.name.startswith("child_"))
-        if "not yet known" in frames[-1].label:
+        if "not identified yet" in frames[-1].label:
             unknown[holder[2]] = count
     assert all(names <= {"child_" + i} for i, names in worked.items()), worked
     # The first may be over before the profiler, which has just begun, has had a CPU to look at them.

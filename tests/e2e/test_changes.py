@@ -216,8 +216,8 @@ def test_exec_of_no_python(any_python, target, profile, require):
     run.wait_said("no Python")
     wait_used(0.5, program.pid)
     run.interrupt().load()
-    told = [line for line in run.stderr.splitlines() if "no Python" in line]
-    assert told == ["pybpfprof: process %d runs another program by now, which is no Python"
+    told = [line for line in run.stderr.splitlines() if "not Python" in line]
+    assert told == ["pybpfprof: process %d has exec'd a program that is not Python"
                     % program.pid]
 
 

@@ -139,10 +139,10 @@ def test_table_of_what_is_missing(public_binary):
     assert answer.returncode == NOT_ALLOWED
     lines = answer.stdout.splitlines()
     index = next(i for i, line in enumerate(lines) if re.match("MISSING +CAP_PERFMON ", line))
-    assert re.fullmatch(" +costs  record does not start.*", lines[index + 1])
-    assert re.fullmatch(" +mend   .*--cap-add=PERFMON", lines[index + 2])
+    assert re.fullmatch(" +effect  record does not start.*", lines[index + 1])
+    assert re.fullmatch(" +fix     .*--cap-add=PERFMON", lines[index + 2])
     missing = sum(line.startswith("MISSING ") for line in lines)
-    assert lines[-1] == ("pybpfprof record does not work here: see what is MISSING, %d." % missing)
+    assert lines[-1] == ("pybpfprof record does not work here: fix what is MISSING (%d)." % missing)
 
 
 def test_usage(binary):
@@ -177,7 +177,7 @@ class TestRecord:
         assert ended.returncode not in (0, 3), ended.stderr
 
     def test_open_files(self, binary, record):
-        needed = int(re.search("([0-9]+) are needed here", record(limited("-n", 16)).stderr)[1])
+        needed = int(re.search("([0-9]+) are needed", record(limited("-n", 16)).stderr)[1])
         for number, works in (needed - 1, False), (needed, True):
             assert (run(binary, prefix=limited("-n", number)).returncode == 0) == works
             assert (record(limited("-n", number)).returncode == 0) == works
@@ -185,7 +185,7 @@ class TestRecord:
     def test_own_processes_alone(self, public_binary):
         answer = run(public_binary, prefix=as_nobody(CAPABILITIES - {"dac_read_search"}))
         assert answer.returncode == 0
-        assert answer.stdout.endswith("works here, for this user's own processes alone.\n")
+        assert answer.stdout.endswith("works here, but only for this user's own processes.\n")
 
     @pytest.mark.parametrize("target_has, works", [("-all", True), ("-sys_ptrace", True), ("+sys_ptrace", False)])
     def test_root_without_ptrace(self, target_has, works, binary, any_python, target):
@@ -205,13 +205,13 @@ class TestRecord:
         assert ("<module>" in named.stdout) == works
         started = execute(*bounded("-sys_ptrace"), *words, "--", any_python.path, "-c", BRIEF)
         assert started.returncode == NOT_ALLOWED and not started.stdout
-        assert "for want of CAP_SYS_PTRACE" in started.stderr
+        assert "missing CAP_SYS_PTRACE" in started.stderr
         answer = run(binary, prefix=bounded("-sys_ptrace"))
         assert answer.returncode == 0
-        assert re.search("costs  only this user's own processes .*, and of them none with capabilities that this one "
+        assert re.search("effect  only this user's own processes .*, and none of them with capabilities that pybpfprof "
                          "lacks; record -- COMMAND does not start\n", answer.stdout)
-        assert answer.stdout.endswith("works here, for this user's own processes alone, those without capabilities "
-                                      "that this one lacks.\n")
+        assert answer.stdout.endswith("works here, but only for this user's own processes, and only those without "
+                                      "capabilities that pybpfprof lacks.\n")
 
 
 class TestCapabilities:
@@ -260,7 +260,7 @@ class TestSystemCalls:
         (56, errno.EAGAIN, {"processes", "sample"} | NO_PROGRAM, "ulimit -u"),
         (56, errno.EPERM, {"processes", "sample"} | NO_PROGRAM, "fork: Operation not permitted"),
         (56, errno.EPERM, {"processes", "sample"} | NO_PROGRAM, "allow the system calls clone and clone3"),
-        (435, errno.EPERM, {"processes"}, "a thread of its own: Operation not permitted"),
+        (435, errno.EPERM, {"processes"}, "cannot start a thread: Operation not permitted"),
         (435, errno.EPERM, {"processes"}, "allow the system calls clone and clone3"),
         (435, errno.EAGAIN, {"processes"}, "ulimit -u"),
         (289, errno.EPERM, {"signals"}, "allow the system call signalfd4"),
@@ -324,7 +324,7 @@ class TestKernel:
         limited = ["setarch", "--uname-2.6", "setpriv", "--bounding-set=-sys_resource",
                    "--inh-caps=-all", "sh", "-c", 'ulimit -l 64; exec "$@"', "sh"]
         checks = Checks(binary, limited).expect({"kernel", "locked memory"})
-        assert re.search("[0-9]{4,} KiB .* 64, .*CAP_SYS_RESOURCE.*ulimit -l",
+        assert re.search("[0-9]{4,} KiB .* 64 KiB.*CAP_SYS_RESOURCE.*ulimit -l",
                          checks.words("locked memory"))
 
     def test_no_btf(self, binary):
@@ -362,7 +362,7 @@ class TestKernel:
         script = ("mount -t tmpfs none /sys/kernel/security\n"
                   "echo 'none integrity [confidentiality]' >/sys/kernel/security/lockdown")
         checks = Checks(binary, with_shell(script)).expect({"lockdown"})
-        assert "integrity will do" in checks.words("lockdown")
+        assert "integrity is fine" in checks.words("lockdown")
         checks = Checks(binary, with_shell(script.replace("[confidentiality]", "confidentiality")
                                            .replace("integrity", "[integrity]"))).expect()
         assert checks.checks["lockdown"]["found"] == "integrity"
@@ -388,9 +388,9 @@ class TestNotNeeded:
     def test_uprobes(self, binary):
         if not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
             not_here("uprobe in /sys/bus/event_source/devices")
-        assert self.found(binary, "uprobes", ()) == "there, not needed"
+        assert self.found(binary, "uprobes", ()) == "available, not needed"
         hidden = with_shell("mount -t tmpfs none /sys/bus/event_source/devices")
-        assert self.found(binary, "uprobes", hidden) == "not there, not needed"
+        assert self.found(binary, "uprobes", hidden) == "not available, not needed"
 
     def test_tracefs(self, binary):
         mounted = self.TRACEFS + "mkdir /sys/kernel/tracing/events\n"
@@ -401,7 +401,7 @@ class TestNotNeeded:
         closed = with_shell(self.TRACEFS + "chmod 700 /sys/kernel/tracing\n")
         held = as_nobody(CAPABILITIES - {"dac_read_search"})
         checks = Checks(public_binary, closed + held).expect((), {"CAP_DAC_READ_SEARCH"})
-        assert checks.checks["tracefs"]["found"] == "not to be seen by this user, not needed"
+        assert checks.checks["tracefs"]["found"] == "not visible to this user, not needed"
 
     def test_hardware_events(self, binary):
         """A machine without any has the CPU's clock."""
@@ -436,7 +436,7 @@ class TestSettings:
         assert "ptrace_scope=2" in checks.words("ptrace_scope")
         ended = execute(*with_shell(script), binary, "record", "-a", "-d", 1, "-o", "-")
         assert ended.returncode == NOT_ALLOWED and not ended.stdout
-        assert re.fullmatch("pybpfprof: .*ptrace_scope is 3, .*ptrace_scope=2 .*\n", ended.stderr)
+        assert re.fullmatch("pybpfprof: .*ptrace_scope is 3: .*ptrace_scope=2 .*\n", ended.stderr)
         (tmp_path / "yama" / "ptrace_scope").write_text("2\n")
         Checks(binary, with_shell(script)).expect()
 
@@ -461,7 +461,7 @@ class TestSettings:
         # One that is started is left running where it does not end.
         for which in ["-p", own.pid], ["--", any_python.path, "-c", BRIEF], ["-p", other.pid]:
             ended = execute(*prefix, public_binary, "-d", 1, "-f", "folded", "-o", "-", *which)
-            wanted.append("for want of CAP_SYS_PTRACE:" in ended.stderr)
+            wanted.append("(missing CAP_SYS_PTRACE):" in ended.stderr)
             assert ended.returncode == (NOT_ALLOWED if wanted[-1] else 0), ended.stderr
             assert ("<module>" in ended.stdout) != wanted[-1]
         assert wanted == [bool(scope), bool(scope), True]
@@ -473,8 +473,8 @@ class TestSettings:
         prefix = with_shell(script or self.settings(tmp_path))
         checks = Checks(binary, prefix).expect()
         for name in "perf_event_paranoid", "unprivileged_bpf_disabled", "perf_event_max_sample_rate":
-            assert "not told" in checks.words(name)
-        assert ("not told" in checks.words("ptrace_scope")) == bool(script)
+            assert "unknown" in checks.words(name)
+        assert ("unknown" in checks.words("ptrace_scope")) == bool(script)
         record = execute(*prefix, binary, "-p", target(any_python, "busy.py").pid, "-d", 0.3, "-f", "folded",
                          "-o", "/dev/null")
         assert record.returncode == 0, record.stderr
@@ -500,7 +500,7 @@ class TestSurroundings:
     def test_proc_of_another_pid_namespace(self, binary):
         checks = Checks(binary, ["unshare", "--pid", "--fork"])
         assert "PID namespace" in checks.named("MISSING")
-        assert "mount this one's" in checks.words("PID namespace")
+        assert "mount the /proc of this namespace" in checks.words("PID namespace")
 
     @pytest.mark.parametrize("sign, name", [("/run/.containerenv", "Podman"),
                                             ("/run/systemd/container", "systemd")])
@@ -508,11 +508,11 @@ class TestSurroundings:
         """Which anything may have left there."""
         script = "mount -t tmpfs none /run; mkdir -p $(dirname %s); touch %s" % (sign, sign)
         found = self.container(binary, script)
-        assert re.match("perhaps, %s.*: by %s alone" % (name, sign), found) or self.has_overlay(binary)
+        assert re.match("perhaps, %s.*: only by %s" % (name, sign), found) or self.has_overlay(binary)
 
     @staticmethod
     def has_overlay(binary):
-        return "by its root" in Checks(binary).words("container")
+        return "by its overlay root" in Checks(binary).words("container")
 
     @staticmethod
     def container(binary, script, within=()):
@@ -526,7 +526,7 @@ class TestSurroundings:
     ])
     def test_container_of_a_control_group(self, binary, tmp_path, group, runtime):
         found = self.container(binary, cover("/proc/$$/cgroup", "0::%s\n" % group, tmp_path))
-        assert found == "yes%s: by its control group's name" % runtime
+        assert found == "yes%s: by its cgroup name" % runtime
 
     def test_container_with_processes_of_its_own(self, binary):
         within = ["unshare", "--pid", "--fork", "--mount-proc"]

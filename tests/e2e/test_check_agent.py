@@ -74,7 +74,7 @@ def test_it_is_to_see_everybody(public_binary):
     assert answer.returncode == NOT_ALLOWED
     assert "MISSING  CAP_DAC_READ_SEARCH " in answer.stdout
     agent = execute(*prefix, public_binary, "agent", *words)
-    assert agent.returncode == NOT_ALLOWED and "for want of CAP_DAC_READ_SEARCH" in agent.stderr
+    assert agent.returncode == NOT_ALLOWED and "missing CAP_DAC_READ_SEARCH" in agent.stderr
 
 
 def test_the_table_says_the_same(binary, tmp_path):
@@ -104,7 +104,7 @@ def test_a_store_that_has_some_already(binary, require, agent, store):
     for size, verdict in ("28M", "OK"), ("40M", "LIMITED"):
         rows = found(binary, "--store", "/mnt/store", "--store-size", size, prefix=prefix)
         assert rows[0][:2] == ("store", verdict), rows
-    assert "--store-size is 40 MiB, of which 11 MiB are used" in rows[0][2]
+    assert "--store-size is 40 MiB with 11 MiB used" in rows[0][2]
 
 
 def make_newer(store):
@@ -158,10 +158,10 @@ def test_where_it_listens(binary, tmp_path):
     for _ in range(2):
         verdict, said = listening(binary, *options, address)
         assert verdict == "OK" and "can listen on %s " % address in said, said
-    assert "whoever reaches it" not in said
+    assert "anyone who can reach it" not in said
     verdict, said = listening(binary, *options, ":0")
-    assert verdict == "OK" and "whoever reaches it may read" in said
-    assert "not wanted" in listening(binary, *options, "off")[1]
+    assert verdict == "OK" and "anyone who can reach it can read" in said
+    assert "not listening" in listening(binary, *options, "off")[1]
 
 
 def test_it_cannot_listen_by_default(binary, tmp_path):
@@ -170,7 +170,7 @@ def test_it_cannot_listen_by_default(binary, tmp_path):
     answer = run(binary, "--json", "--agent", "--store", tmp_path, "--store-size", "1M",
                  prefix=deny(bind, errno.EACCES))
     row, = [row for row in json.loads(answer.stdout)["checks"] if row["name"] == "HTTP"]
-    assert row["verdict"] == "LIMITED" and row["costs"] == "HTTP is disabled"
+    assert row["verdict"] == "LIMITED" and row["costs"] == "nothing is served over HTTP"
     assert "127.0.0.1:7117: Permission denied" in row["found"]
     assert answer.returncode == 0
 

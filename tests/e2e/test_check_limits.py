@@ -51,7 +51,7 @@ class TestLimits:
     def test_address_space(self, binary):
         checks = Checks(binary, limited("-v", 40000))
         assert "memory" in checks.named("MISSING")
-        assert re.search("39 MiB of addresses.*ulimit -v unlimited", checks.words("memory"))
+        assert re.search("39 MiB of address space.*ulimit -v unlimited", checks.words("memory"))
 
     @pytest.mark.parametrize("kib, missing", [(20000, True), (60000, False)])
     def test_data(self, binary, kib, missing):
@@ -64,7 +64,7 @@ class TestLimits:
     def test_memory_that_cannot_be_told(self, binary):
         """Without the control groups' files there may be a limit, or none."""
         checks = Checks(binary, with_shell("mount -t tmpfs none /sys/fs/cgroup")).expect()
-        assert "cannot be told" in checks.words("memory") and "no limit" not in checks.words("memory")
+        assert "not visible here" in checks.words("memory") and "no limit" not in checks.words("memory")
 
     def test_too_little_memory_for_the_program(self, binary, tmp_path):
         """It is not loaded then."""
@@ -73,7 +73,7 @@ class TestLimits:
                             "echo 8388608 >/sys/fs/cgroup/a/memory.max"])
         checks = Checks(binary, with_shell(script) + deny(321, errno.ENOMEM))
         checks.expect({"memory", "ring buffer"} | NO_PROGRAM)
-        assert re.search("8 MiB.*record does not start.*allow it", checks.words("memory"))
+        assert re.search("8 MiB.*record does not start.*raise the limit", checks.words("memory"))
         assert "not enough memory for the BPF program" in checks.words("BPF program")
 
     @pytest.mark.parametrize("mib", [8, 12])
@@ -82,7 +82,7 @@ class TestLimits:
         with memory_group(mib) as prefix:
             checks = Checks(binary, prefix)
         assert checks.named("MISSING") >= {"memory", "sample"}
-        assert re.search("may have %d MiB.*record does not start.*allow it [0-9]+ MiB" % mib, checks.words("memory"))
+        assert re.search("limited to %d MiB.*record does not start.*raise the limit to [0-9]+ MiB" % mib, checks.words("memory"))
 
     @pytest.mark.parametrize("membership, file, limit, verdict", [
         ("0::/a/b", "a/memory.max", "67108864", "LIMITED"),
@@ -98,7 +98,7 @@ class TestLimits:
                             "echo %s >/sys/fs/cgroup/%s" % (limit, file)])
         checks = Checks(binary, with_shell(script)).expect()
         assert checks.checks["memory"]["verdict"] == verdict
-        assert verdict == "OK" or re.search("64 MiB.*allow it [0-9]+ MiB", checks.words("memory"))
+        assert verdict == "OK" or re.search("64 MiB.*raise the limit to [0-9]+ MiB", checks.words("memory"))
 
     # In blocks of 512 bytes.
     @pytest.mark.parametrize("blocks, kib, verdict", [
@@ -107,7 +107,7 @@ class TestLimits:
         checks = Checks(binary, limited("-f", blocks))
         found = {} if verdict == "OK" else {"file size"}
         checks.expect(found if verdict == "MISSING" else (), found if verdict == "LIMITED" else ())
-        assert verdict == "OK" or re.search("may have %d KiB .*ulimit -f unlimited" % kib, checks.words("file size"))
+        assert verdict == "OK" or re.search("limited to %d KiB .*ulimit -f unlimited" % kib, checks.words("file size"))
 
     @pytest.mark.parametrize("options", ["", "--json", "--help"])
     def test_nowhere_to_print(self, binary, tmp_path, options):

@@ -284,12 +284,12 @@ class TestProfiler:
         inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS, conftest.CAPABILITIES)
         checks = Checks(binary, inside.enter).expect()
         assert checks.checks["container"]["found"].startswith("yes")
-        assert checks.checks["PID namespace"]["found"] == "the machine's first"
+        assert checks.checks["PID namespace"]["found"] == "the host's"
         expect_whole(target(any_python, BUSY).pid, prefix=inside.enter)
 
     @pytest.mark.parametrize("without, cgroup, sign", [
-        ({"pid"}, "/kubepods/burstable/pod{pod}/{id}", "namespace of control groups"),
-        ({"pid", "cgroup"}, "/kubepods/burstable/pod{pod}/{id}", "control group's name"),
+        ({"pid"}, "/kubepods/burstable/pod{pod}/{id}", "cgroup namespace"),
+        ({"pid", "cgroup"}, "/kubepods/burstable/pod{pod}/{id}", "cgroup name"),
         ({"cgroup"}, "/pybpfprof-{id}-test", "PID namespace"),
     ], ids=["cgroup-namespace", "cgroup", "pid-namespace"])
     def test_check_knows_a_container(self, without, cgroup, sign, container, binary, tmp_path):
@@ -375,7 +375,7 @@ class TestNumbers:
         run = profile.attempt("-p", 1, "-d", 30, prefix=outer.enter)
         assert run.status == NOT_PYTHON
         assert "process 1 is not a Python" in run.stderr
-        assert "what a container knows as 1 is process %d here" % known in run.stderr
+        assert "PID 1 inside a container is process %d here" % known in run.stderr
 
     @pytest.mark.alone  # else other containers have a process 2, and not all are named
     def test_that_of_a_container_and_a_kernel_thread(self, namespace, any_python, profile):
@@ -385,7 +385,7 @@ class TestNumbers:
             missing("a container whose second process is a Python")
         run = profile.attempt("-p", number, "-d", 30)
         assert run.status == NOT_PYTHON and "process 2 is a kernel thread" in run.stderr
-        assert re.search(r"what a container knows as 2 is process .*\b%d\b" % known, run.stderr)
+        assert re.search(r"PID 2 inside a container is process .*\b%d\b" % known, run.stderr)
 
     def test_that_of_a_container_and_no_process(self, namespace, any_python, profile):
         """Nor of one any more, nor of the first thread of one."""
@@ -399,7 +399,7 @@ class TestNumbers:
             known = start_as(inner, number, any_python)[1]
             run = profile.attempt("-p", number, "-d", 30, prefix=outer.enter)
             assert run.status == status and words in run.stderr, run.stderr
-            assert "what a container knows as %d is process %d here" % (number, known) in run.stderr
+            assert "PID %d inside a container is process %d here" % (number, known) in run.stderr
 
     def test_that_of_no_process(self, namespace, profile):
         run = profile.attempt("-p", 4321, "-d", 30, prefix=namespace().enter)
@@ -413,7 +413,7 @@ class TestNumbers:
         same = start_as(space, on_host, any_python)[-1]
         run = expect_whole(same, prefix=space.enter)
         assert threads(run).keys() == {same}
-        assert "the one that is %d on the host is process %d here" % (on_host, here) in run.stderr
+        assert "PID %d on the host is process %d here" % (on_host, here) in run.stderr
 
     def test_proc_of_another_namespace(self, profile, require):
         """/proc is the host's, every other number is not."""

@@ -17,7 +17,7 @@ from pythons import debian
 pytest_plugins = ["embedding"]
 
 
-UNCLEAR, NO_PYTHON = "[in one of several interpreters]", "[no Python on this thread]"
+UNCLEAR, NO_PYTHON = "[thread is in one of several interpreters]", "[no Python on this thread]"
 
 
 def that_tell_by_the_c_stack():
@@ -257,7 +257,7 @@ class TestAmongAll:
         run = profile("-a", "-r", 199, cpu=1, of=[started.pid])
         samples = collections.Counter()
         for frames, count in run.stacks:
-            if frames[-1].label == "[not yet known to be a Python]":
+            if frames[-1].label == "[process not identified yet]":
                 samples[frames[0].label.startswith(PROCESS % started.pid)] += count
         # Others may come just then.
         assert sum(samples.values()) == run.ledger["errors"]["not_known_yet"]
@@ -307,7 +307,7 @@ class TestSeveral:
         said = [line for line in run.stderr.splitlines() if "more than one Python" in line]
         assert len(said) == 1
         assert "shows Python %d.%d.%d" % newer.version in said[0]
-        assert "not what Python %d.%d.%d" % older.version in said[0]
+        assert "but not Python %d.%d.%d" % older.version in said[0]
         assert run.count_name("newer") == run.ledger["python"]
         assert run.count_name("older") == 0
 
@@ -324,4 +324,4 @@ class TestSeveral:
             assert "has loaded Python 3.11.7 but not started it" in run.stderr
         else:
             expect_refusal(run, str(other.pid),
-                           "cannot be, or is beyond" if kind == "OFFSETS" else "cannot be told")
+                           "invalid or out of range" if kind == "OFFSETS" else "can be recognized")

@@ -147,7 +147,7 @@ def test_alone(starts, profile, delay_ms):
     pythons = [starts.python(*starts.script(starts.one)), starts.python(*starts.script(starts.other))]
     shell = starts.python("/bin/sh", "-c", SHELL_AFTER)
     run = record(profile, [*pythons, shell], delay_ms)
-    run.wait_said("process %d runs another program by now, which is no Python" % shell.pid)
+    run.wait_said("process %d has exec'd a program that is not Python" % shell.pid)
     for program in pythons:
         program.process.wait(PATIENCE)
     shell.end()
@@ -173,4 +173,4 @@ def test_in_turn(any_python, target, profile, tmp_path):
     program = target.start(["sh", "-c", 'echo ready; exec "$@"', "sh", any_python.path, script, SHELL_IN_TURN])
     for _ in range(10):
         run = profile.attempt("-p", program.pid, "-d", 0.1, "-f", "folded", "-o", "-")
-        assert "no file that it maps holds CPython" not in run.stderr
+        assert "it maps no file that contains CPython" not in run.stderr

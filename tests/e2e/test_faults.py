@@ -205,7 +205,7 @@ class TestOpenFiles:
         # The latter of those that had ended before they could be looked at.
         assert (run.ledger["errors"]["not_known_yet"] +
                 run.ledger["samples_of_unknown_processes"]) > 0.1 * self.SECONDS * self.RATE
-        said = [line for line in run.stderr.splitlines() if "no more files can be opened" in line]
+        said = [line for line in run.stderr.splitlines() if "cannot open more files" in line]
         assert len(said) == 1 and "prlimit --nofile=" in said[0] and str(run.pid) in said[0]
 
     @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])

@@ -22,7 +22,7 @@ FAILED, TIMED_OUT = 1, 124
 CLONE, CLONE3 = 56, 435
 # A user's number that nobody else's processes have.
 WITHOUT_PROCESSES = 65432
-MENDS = "ulimit -u, or a control group's pids.max "
+MENDS = "ulimit -u or the cgroup's pids.max "
 SPIN = "import time\ndef spin():\n while time.process_time() < %s: pass\n%sspin()"
 READY = "print('ready', flush=True)\n"
 
@@ -91,8 +91,8 @@ def judge(number, record, public_binary, prefix):
     assert check.stderr == ""
     if number == 2:
         assert re.search(r"^MISSING  processes +no room for 1 more .*\n"
-                         r" +costs  record -- COMMAND does not start; record -p and -a do\n"
-                         r" +mend   raise " + MENDS, check.stdout, re.M), check.stdout
+                         r" +effect  record -- COMMAND does not start; record -p and -a do\n"
+                         r" +fix     raise " + MENDS, check.stdout, re.M), check.stdout
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
@@ -112,7 +112,7 @@ def test_refused(call, ways, record):
     for way, ended in record(deny(call, errno.EPERM)).items():
         assert (ended.returncode != 0) == (way in ways), ended.stderr
         assert way not in ways or re.fullmatch(
-            r"pybpfprof: [^\n]*Operation not permitted[^\n]*: allow the system calls clone and clone3: [^\n]*\n",
+            r"pybpfprof: [^\n]*Operation not permitted[^\n]*: allow the system calls clone and clone3 in [^\n]*\n",
             ended.stderr), ended.stderr
 
 
@@ -121,12 +121,12 @@ def test_others_take_the_places_meanwhile(binary, spinning, profile):
     environment = dict(os.environ, FAIL_THREADS="6",
                        LD_PRELOAD=os.path.join(os.path.dirname(binary), "fail_starts.so"))
     ended = profile("-a", "-d", 1, "-r", 199, env=environment)
-    assert ended.stderr.count("as long as no thread can be started") == 1, ended.stderr
+    assert ended.stderr.count("until a thread can be started") == 1, ended.stderr
     assert MENDS in ended.stderr
     assert ended.count_name("spin") > 20, ended.stacks
     environment["FAIL_THREADS"] = "1000000"
     ended = profile("-a", "-d", 0.5, "-r", 199, env=environment)
-    assert ended.stderr.count("as long as no thread can be started") == 1, ended.stderr
+    assert ended.stderr.count("until a thread can be started") == 1, ended.stderr
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ class TestAgent:
             did = agent.returncode == TIMED_OUT and bool(works())
             assert did == (check.returncode == 0), (check.stdout, agent.stderr)
             if not did:
-                assert re.search("^MISSING  processes .*\n +costs  .*\n +mend   raise " + MENDS,
+                assert re.search("^MISSING  processes .*\n +effect  .*\n +fix     raise " + MENDS,
                                  check.stdout, re.M)
                 assert MENDS in agent.stderr or "thread failed to start" in agent.stderr
             return did

@@ -107,7 +107,7 @@ class TestExecMeanwhile:
         processes = by_process(run)
         assert [process.pid for process in chains
                 if not count(processes.get(process.pid, []), "last_stage")] == []
-        assert "does not add up" not in run.stderr
+        assert "do not add up" not in run.stderr
 
 
 def family(target, python, how, seconds):
@@ -283,7 +283,7 @@ class TestChildren:
             *map(str, paths), *python])
         named = run.ledger["unknown_commands"]["short_of_this_test"]
         assert 0 < named <= run.ledger["samples_of_unknown_processes"]
-        assert re.search(r"in no stack: .*\bshort_of_this_test %d\b" % named, run.stderr)
+        assert re.search(r"in no stack, .*\bshort_of_this_test %d\b" % named, run.stderr)
         assert run.count_name("in_child")
 
     def test_of_what_is_no_python(self, profile, any_python):

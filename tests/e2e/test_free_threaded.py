@@ -28,7 +28,7 @@ def test_no_stack_that_never_was(python, standin, target, profile, figure):
     assert wrong == 0 and legal == set(seen(run))
     assert sum(seen(run).values()) == run.samples == run.ledger["python"]
     assert run.samples >= SAMPLES_WANTED
-    assert "not one that this build knows" not in run.stderr
+    assert "this pybpfprof does not know" not in run.stderr
 
 
 def are_same(deep, others):

@@ -44,7 +44,7 @@ def narrow():
 def check_refusal(run):
     assert run.status == NOT_PYTHON
     assert "runs a 32-bit Python %s." % i386.VERSION in run.stderr
-    assert "not supported: pybpfprof supports 64-bit ones" in run.stderr
+    assert "not supported: only 64-bit Python is" in run.stderr
 
 
 def count_not_supported(run, pid):
@@ -52,7 +52,7 @@ def count_not_supported(run, pid):
     not supported."""
     begins = 'process %d:"%s /' % (pid, i386.COMMAND[-1])
     of_process = [(frames, count) for frames, count in run.stacks if frames[0].label.startswith(begins)]
-    assert all(frames[-1].label == "[a Python that is not supported]" for frames, _ in of_process), of_process
+    assert all(frames[-1].label == "[Python not supported]" for frames, _ in of_process), of_process
     return sum(count for _, count in of_process)
 
 

@@ -75,7 +75,7 @@ int main(void)
 """
 
 UNKNOWN = [("cpython-35", "3.5.10", "not supported"),
-           ("cpython-36", "3.6.9", "tell where its interpreters are")]
+           ("cpython-36", "3.6.9", "show where its interpreters are")]
 
 
 @pytest.fixture

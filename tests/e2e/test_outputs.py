@@ -145,7 +145,7 @@ class TestClosedDescriptors:
         """That is told before anything is sampled."""
         run = profile.attempt("-p", busy.pid, "-d", 1000, "-f", "folded", "-o", "-", prefix=closed(">&-"))
         assert run.status == 1
-        assert run.stderr == ("pybpfprof: cannot write standard output: it is closed, or open for reading alone: "
+        assert run.stderr == ("pybpfprof: cannot write standard output: it is closed, or open only for reading: "
                               "choose another place with -o\n")
 
     def test_what_is_started(self, any_python, profile, tmp_path):

@@ -45,7 +45,7 @@ def test_errors_and_losses_stand_in_the_footer(page):
     page.changed(change).open()
     assert "3 errors" in page.browser.text("[data-summary]")
     assert "7 lost" in page.browser.text("[data-summary]")
-    assert "[calling frames not readable]32.5 %" in page.browser.text("[data-ledger]")
+    assert "[caller frames not readable]32.5 %" in page.browser.text("[data-ledger]")
 
 
 def test_click_zooms_and_back_leads_back(page):

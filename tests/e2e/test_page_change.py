@@ -106,7 +106,7 @@ def test_tooltip_and_detail_tell_the_numbers_of_both(change):
     change.browser.press("Escape")
     change.choose_process("report.py")
     change.click(FIB)
-    assert FIB + " · as before, or chance" in change.detail.replace("▼", "")
+    assert FIB + " · unchanged, or chance" in change.detail.replace("▼", "")
 
 
 def test_search_tells_both_shares(change):
@@ -164,7 +164,7 @@ def test_footer_and_help_say_what_was_compared(change, plain_page):
         (element) => element.hidden)"""
     assert set(change.browser.run(shown)) == {False}
     legend = change.browser.text("#legend")
-    assert legend.count("▲") == legend.count("▼") == 3 and "as before, or chance" in legend
+    assert legend.count("▲") == legend.count("▼") == 3 and "unchanged, or chance" in legend
     plain_page.open("width=now")
     assert set(change.browser.run(shown)) == {True} and plain_page.state("width") == "both"
 

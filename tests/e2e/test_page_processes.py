@@ -73,7 +73,7 @@ def test_process_menu_lists_commands_and_processes(machine):
 ])
 def test_processes_are_found_by_words(machine, words, found):
     assert [row[0].split(" ")[0] for row in machine.open_processes(words)] == found
-    assert ("None is like that." in machine.browser.text("#process-list")) == (not found)
+    assert ("No match." in machine.browser.text("#process-list")) == (not found)
 
 
 def test_a_command_is_chosen(machine):

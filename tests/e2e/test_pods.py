@@ -396,4 +396,4 @@ def test_what_asks_is_killed(cluster, contained, watching, store):
     assert float(re.search(r"\npybpfprof_pods_cpu_seconds_total (.*)\n", text)[1]) > 0
     assert "\npybpfprof_pods_current 1\n" in text
     assert labels_of(store, one)[-1]["pod"] == "one"
-    assert len(re.findall("asks for pods was ended by signal 9", run.stderr)) == 1, run.stderr
+    assert len(re.findall("asks for pods was killed by signal 9", run.stderr)) == 1, run.stderr

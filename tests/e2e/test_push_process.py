@@ -77,7 +77,7 @@ def test_the_sending_process_is_killed(busy, backend, agent, store):
     windows_came_in_time(store)
     end(run)
     assert run.status == 1
-    assert run.stderr.count("was ended by signal 9") == 2, run.stderr
+    assert run.stderr.count("was killed by signal 9") == 2, run.stderr
     stored = sum(samples for _, samples, _, _ in store.check().values())
     for one in server, hung:
         delivered, handed = summary(run, one.url())
@@ -262,6 +262,6 @@ def test_it_cannot_be_started(busy, backend, binary, agent, store):
     assert delivered == 0 < handed and not server.taken
     assert re.search(re.escape(server.url()) + r": %d samples in \d+ requests: not accepted by the push process"
                      % handed, run.stderr), run.stderr
-    assert "sent, but not answered" not in run.stderr
-    assert re.search("nothing was pushed since: cannot start the push process .*: raise ulimit -u, ",
+    assert "sent, but not acknowledged" not in run.stderr
+    assert re.search("nothing was pushed since: cannot start the push process .*: raise ulimit -u ",
                      run.stderr), run.stderr

@@ -13,7 +13,7 @@ from test_changes import is_leaderless, wait_until
 
 pytestmark = pytest.mark.timed
 
-NOT_READ = "process %d is not read any more"
+NOT_READ = "stopped reading process %d"
 
 # Beyond what was asked for: a second until it is given up, and what a busy machine takes.
 PATIENCE = 24
@@ -122,12 +122,12 @@ def test_alone(silent, profile):
     assert run.status == 1
     assert run.seconds < 1 + PATIENCE
     assert NOT_READ % program.pid in run.stderr
-    assert "no process answers that could be profiled" in run.stderr
+    assert "none of these processes responds" in run.stderr
 
 
 @pytest.mark.parametrize("duration, ends", [
-    (1, {"[not yet known to be a Python]"}),
-    (6, {"[not yet known to be a Python]", "[not readable: perhaps a Python]"})], ids=["shortly", "for-long"])
+    (1, {"[process not identified yet]"}),
+    (6, {"[process not identified yet]", "[process not readable, perhaps Python]"})], ids=["shortly", "for-long"])
 def test_among_all(silent, healthy, profile, duration, ends):
     """It is in the profile by its name, with why it has no stacks, also where it was not given up yet."""
     program = silent("header", "userfaultfd")

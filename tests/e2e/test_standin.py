@@ -41,7 +41,7 @@ def test_every_stack_is_exact(build, standin, target, profile):
     run = profile("-p", program.pid, "-r", 4999, cpu=2)
     assert set(seen(run)) == expected(program.said, range(4))
     assert sum(seen(run).values()) == run.samples == run.ledger["python"]
-    unknown = "not one that this build knows" in run.stderr
+    unknown = "this pybpfprof does not know" in run.stderr
     assert unknown == (build.moved or build.minor > NEWEST), run.stderr
     assert not unknown or "Python 3.%d." % build.minor in run.stderr
 
@@ -121,7 +121,7 @@ def test_table_that_is_not_the_files_is_refused(standin, target, profile):
     program = target.start([standin(build), "break", str(THREAD_ID), "40"])
     run = profile.attempt("-p", program.pid, "-d", 1)
     assert run.status == 3
-    assert "is not what its file says" in run.stderr
+    assert "differ from those in its file" in run.stderr
     assert run.stderr.count("\n") == 1
 
 

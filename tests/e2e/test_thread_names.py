@@ -162,5 +162,5 @@ def test_very_many_threads(any_python, speedscope, arguments, apart):
     run, path = speedscope("-r", 9999, *arguments, command=[*any_python.command, program, 1300, 0.001])
     assert run.finish().status == 0, run.stderr
     names = names_in(path)
-    assert names.pop(0, None) == (None if arguments else "[further threads]")
+    assert names.pop(0, None) == (None if arguments else "[other threads]")
     assert len(names) > apart if arguments else len(names) == apart

@@ -73,7 +73,7 @@ static void reasons_are_bare(void **state)
 	char *label = output__frame_label(profile, &defaults, location);
 
 	(void)state;
-	assert_string_equal(label, "[calling frames not readable]");
+	assert_string_equal(label, "[caller frames not readable]");
 	free(label);
 	profile__free(profile);
 }

@@ -56,7 +56,7 @@ static void cuts_the_callers_of_too_many_stacks(void **state)
 	for (uint32_t i = 0; i < STACKS_MAX; i++)
 		assert_int_equal(add_stack(process, i), i);
 	assert_true(is_cut(profile, add_stack(process, STACKS_MAX),
-			   "[callers, of a process with too many stacks]"));
+			   "[callers dropped: process has too many stacks]"));
 	assert_true(profile__lacks_names(profile, STACKS_MAX));
 	assert_int_equal(add_stack(process, STACKS_MAX + 1), STACKS_MAX);
 	/* What is there takes no more room. */
@@ -88,7 +88,7 @@ static void cuts_the_callers_of_too_many_processes(void **state)
 	}
 	process = known_process__new(&shared, &target);
 	assert_true(is_cut(profile, add_stack(process, stacks),
-			   "[callers, of processes with too many stacks in all]"));
+			   "[callers dropped: too many stacks in total]"));
 	assert_int_equal(add_stack(process, 3), 3);
 	known_process__free(process);
 	profile__free(profile);

@@ -214,8 +214,8 @@ static void the_summary_is_for_people(void **state)
 	(void)state;
 	assert_summary(&ledger,
 		       "2,971 samples of 2,975 events in 30.0 s at 99 Hz (period 6.7-20.2 ms, "
-		       "irregular): 2,957 Python (2 truncated, 3 without their line, 5 without a "
-		       "frame's name), 10 without Python, 4 errors, "
+		       "irregular): 2,957 Python (2 truncated, 3 without a line number, 5 "
+		       "without a function name), 10 without Python, 4 errors, "
 		       "4 lost\nerrors: thread_fault 1, frame_fault 3");
 	ledger.rate_hz = 9999;
 	ledger.outcomes[OUTCOME_THREAD_FAULT] = ledger.outcomes[OUTCOME_FRAME_FAULT] = 0;

@@ -185,25 +185,25 @@ static void check_refused(const char *kind, const char *text, const char *error)
 }
 
 #define NO_EXCLUSION "' is not comm=GLOB, cgroup=PATH, container=ID or uid=USER"
-#define NO_USER	     "' is neither a number nor a name of /etc/passwd"
+#define NO_USER	     "' is neither a number nor a name in /etc/passwd"
 
 static void test_refused(void **state)
 {
 	(void)state;
-	check_refused("comm", "", "the pattern of names is empty");
-	check_refused("cgroup", "", "cgroup '' is not a path: it has no / at its beginning");
-	check_refused("cgroup", "a/b", "cgroup 'a/b' is not a path: it has no / at its beginning");
+	check_refused("comm", "", "the name pattern is empty");
+	check_refused("cgroup", "", "cgroup '' is not a path: it must begin with /");
+	check_refused("cgroup", "a/b", "cgroup 'a/b' is not a path: it must begin with /");
 	check_refused("cgroup", "/sys/fs/nothing",
-		      "cgroup '/sys/fs/nothing' is not in a hierarchy that is mounted here");
+		      "cgroup '/sys/fs/nothing' is not in a cgroup hierarchy mounted here");
 	check_refused("container", "", "container '' is not an ID");
 	check_refused("container", "docker://", "container 'docker://' is not an ID");
 	check_refused("container", "docker/web", "container 'docker/web' is not an ID");
 	check_refused("container", "4f0",
-		      "container '4f0' has too few digits of an ID: at least 4 digits, or "
-		      "lxc://4f0 where it is a whole name");
+		      "container '4f0' is too short for an ID: give at least 4 digits, or "
+		      "lxc://4f0 if it is a full name");
 	check_refused("exclude", "container=db",
-		      "container 'db' has too few digits of an ID: at least 4 digits, or lxc://db "
-		      "where it is a whole name");
+		      "container 'db' is too short for an ID: give at least 4 digits, or lxc://db "
+		      "if it is a full name");
 	check_refused("uid", "", "user '" NO_USER);
 	check_refused("uid", "no one", "user 'no one" NO_USER);
 	check_refused("uid", "-1", "user '-1" NO_USER);

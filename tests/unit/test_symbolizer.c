@@ -284,7 +284,7 @@ static void counts_further_threads_as_one(void **state)
 	assert_int_equal(bench->profile->thread_count, THREADS_APART + 1);
 	last = &bench->profile->threads[bench->thread];
 	assert_int_equal(last->tid, 0);
-	assert_string_equal(bench->profile->strings[last->name], "[further threads]");
+	assert_string_equal(bench->profile->strings[last->name], "[other threads]");
 	assert_int_equal(last->process, bench->profile->threads[0].process);
 	/* One that was seen before stays what it is. */
 	define_threads(bench, 2);

@@ -393,9 +393,9 @@ static void much_is_not_searched_to_the_end(void **state)
 
 	(void)state;
 	large->data_bytes = (64 << 20) + 1;
-	expect_objection(large, -ENOTSUP, "more data");
+	expect_objection(large, -ENOTSUP, "too large");
 	endless->data_bytes = UINT64_MAX;
-	expect_objection(endless, -ENOTSUP, "more data");
+	expect_objection(endless, -ENOTSUP, "too large");
 }
 
 static void other_versions_are_refused(void **state)

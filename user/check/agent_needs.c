@@ -26,7 +26,7 @@
 #define STATUS_OK  200
 #define UNSTARTED  "the agent does not start"
 #define LOST_THERE "nothing is pushed there"
-#define WITHOUT	   "there are no labels pod and namespace"
+#define WITHOUT	   "the labels pod and namespace are missing"
 
 /* The folder in which something is to be made: the store's, or the one that it will be made in; the
  * caller frees. */
@@ -64,21 +64,21 @@ static void check_room(const char *folder, uint64_t wanted, uint64_t has, struct
 	if (statvfs(folder, &status)) {
 		findings__add(findings, VERDICT_MISSING, "windows are lost", "%s: %s", folder,
 			      strerror(errno));
-		findings__mend(findings, "mend that, or choose another --store");
+		findings__mend(findings, "fix that, or choose another --store");
 		return;
 	}
 	free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
 	if (free_bytes >= more) {
-		findings__add_ok(findings, "%s can be written to, and has %" PRIu64 " MiB", folder,
+		findings__add_ok(findings, "%s is writable and has %" PRIu64 " MiB free", folder,
 				 free_bytes >> 20);
 		return;
 	}
 	findings__add(findings, free_bytes < STORE_BYTES_MIN ? VERDICT_MISSING : VERDICT_LIMITED,
 		      "windows are lost when the disk is full",
-		      "%s has %" PRIu64 " MiB, and --store-size is %" PRIu64
-		      " MiB, of which %" PRIu64 " MiB are used",
+		      "%s has %" PRIu64 " MiB free, and --store-size is %" PRIu64
+		      " MiB with %" PRIu64 " MiB used",
 		      folder, free_bytes >> 20, wanted >> 20, has >> 20);
-	findings__mend(findings, "make room there, or lower --store-size");
+	findings__mend(findings, "free space there, or lower --store-size");
 }
 
 static void check_database(const struct agent_options *options, const char *folder,
@@ -89,7 +89,7 @@ static void check_database(const struct agent_options *options, const char *fold
 
 	if (wrong) {
 		findings__add(findings, VERDICT_MISSING, UNSTARTED, "%s", wrong);
-		findings__mend(findings, "do so, or choose another --store");
+		findings__mend(findings, "do that, or choose another --store");
 	} else {
 		check_room(folder, options->limits.bytes, has, findings);
 	}
@@ -103,7 +103,7 @@ static void check_store(const struct agent_options *options, struct findings *fi
 
 	findings->name = "store";
 	if (!options->folder) {
-		findings__add_ok(findings, "none is wanted");
+		findings__add_ok(findings, "none, as --store is not given");
 		return;
 	}
 	folder = find_folder(options->folder);
@@ -112,7 +112,7 @@ static void check_store(const struct agent_options *options, struct findings *fi
 		findings__add(findings, VERDICT_MISSING, UNSTARTED, "%s: %s", folder,
 			      strerror(-error));
 		findings__mend(findings,
-			       "make the folder, and let this user write to it; or choose "
+			       "create the directory and let this user write to it, or choose "
 			       "another --store");
 	} else {
 		check_database(options, folder, findings);
@@ -128,23 +128,23 @@ static void check_listening(const struct agent_options *options, struct findings
 
 	findings->name = "HTTP";
 	if (!options->address) {
-		findings__add_ok(findings, "not wanted");
+		findings__add_ok(findings, "not listening");
 		return;
 	}
 	wrong = http_server__open(options->address, none, NULL, &server);
 	if (wrong) {
-		findings__add(findings,
-			      options->listens_by_default ? VERDICT_LIMITED : VERDICT_MISSING,
-			      options->listens_by_default ? "nothing is told by HTTP" : UNSTARTED,
-			      "%s", wrong);
+		findings__add(
+			findings, options->listens_by_default ? VERDICT_LIMITED : VERDICT_MISSING,
+			options->listens_by_default ? "nothing is served over HTTP" : UNSTARTED,
+			"%s", wrong);
 		findings__mend(findings,
-			       "do so, or --listen off; or end what listens there, which may be "
-			       "an agent");
+			       "do that, use --listen off, or stop what listens there, which may "
+			       "be an agent");
 	} else {
 		findings__add_ok(findings, "can listen on %s%s", options->address,
 				 http_server__is_local(server)
 					 ? ""
-					 : ", where whoever reaches it may read what runs here");
+					 : "; anyone who can reach it can read what runs here");
 	}
 	http_server__close(server);
 	free(wrong);
@@ -196,8 +196,8 @@ static void check_destination(const struct push_destination *destination, struct
 		return;
 	}
 	findings__add(findings, VERDICT_MISSING, LOST_THERE, "%s: %s", destination->name, wrong);
-	findings__mend(findings, reached ? "start it, or mend the URL, the way to it, or ca=FILE"
-					 : "make the file readable for the agent's user");
+	findings__mend(findings, reached ? "start it, or fix the URL, the route to it, or ca=FILE"
+					 : "make the file readable by the agent's user");
 	free(wrong);
 }
 
@@ -246,11 +246,11 @@ static void check_pods(const struct agent_options *options, struct findings *fin
 	if (!server.url) {
 		findings__add_ok(findings, "not asked for pods");
 	} else if (!wrong) {
-		findings__add_ok(findings, "%s tells of the pods of %s", server.url, options->node);
+		findings__add_ok(findings, "%s lists the pods of %s", server.url, options->node);
 	} else {
 		findings__add(findings, VERDICT_LIMITED, WITHOUT, "%s: %s", server.url, wrong);
-		findings__mend(findings, "mend that: deploy/kubernetes/base has the role and the "
-					 "token; or --kubernetes off");
+		findings__mend(findings, "fix that (deploy/kubernetes/base has the role and the "
+					 "token), or use --kubernetes off");
 	}
 	free(wrong);
 	api_server__free(&server);
@@ -296,8 +296,8 @@ void check_agent(const struct agent_options *options, struct findings *findings)
 	findings->name = "network";
 	if (!unprivileged__become("pybpfprof-check") || curl_global_init(CURL_GLOBAL_DEFAULT)) {
 		findings__add(findings, VERDICT_MISSING, LOST_THERE,
-			      "privileges cannot be given up");
-		findings__mend(findings, "see what was said of it");
+			      "privileges cannot be dropped");
+		findings__mend(findings, "see the message above");
 		return;
 	}
 	for (size_t i = 0; i < options->pushed.count; i++)

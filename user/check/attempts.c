@@ -34,7 +34,7 @@ static bool add_company(struct findings *findings, const struct trial *trial)
 	if (!trial->company)
 		return false;
 	findings__add(findings, VERDICT_MISSING, findings->without_company,
-		      "no room for %u more beside a thread of its own: %s", trial->company_count,
+		      "no room for %u more beside its own thread: %s", trial->company_count,
 		      strerror(-trial->company));
 	findings__mend(findings, "%s", mends__start(trial->company));
 	return true;
@@ -43,17 +43,17 @@ static bool add_company(struct findings *findings, const struct trial *trial)
 void check_processes(const struct trial *trial, struct findings *findings)
 {
 	static const char allow[] =
-		"allow the system call: a container's seccomp profile, or a security module, may "
-		"not; see CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE as well";
+		"allow the system call in the container's seccomp profile or the security module; "
+		"see also CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE";
 
 	if (add_failure(findings, trial->child, "fork", mends__start(trial->child)) ||
-	    add_failure(findings, trial->thread, "a thread of its own",
+	    add_failure(findings, trial->thread, "cannot start a thread",
 			mends__start(trial->thread)) ||
 	    add_company(findings, trial) ||
-	    add_failure(findings, trial->finding, "another process's files", allow) ||
+	    add_failure(findings, trial->finding, "cannot read another process's files", allow) ||
 	    add_failure(findings, trial->reading, "process_vm_readv", allow))
 		return;
-	findings__add_ok(findings, "another one's files and memory can be read");
+	findings__add_ok(findings, "can read another process's files and memory");
 }
 
 void check_signals(const struct trial *trial, struct findings *findings)
@@ -76,12 +76,12 @@ void check_program(const struct trial *trial, struct findings *findings)
 {
 	if (trial->child) {
 		findings__add(findings, VERDICT_MISSING, NOT_STARTED,
-			      "not tried without a process");
+			      "not tried: there is no process to try it on");
 		findings__mend(findings, "see processes");
 	} else if ((!trial->loading ||
 		    !checks__add_obstacle(findings, privileges__load(trial->loading))) &&
-		   !add_failure(findings, trial->following, "what becomes of processes",
-				"a kernel with CONFIG_BPF_EVENTS=y is needed, and CAP_PERFMON")) {
+		   !add_failure(findings, trial->following, "cannot follow processes",
+				"use a kernel with CONFIG_BPF_EVENTS=y, and grant CAP_PERFMON")) {
 		findings__add_ok(findings, "loaded");
 	}
 }
@@ -92,17 +92,18 @@ void check_sample(const struct trial *trial, struct findings *findings)
 
 	if (trial->child || trial->loading || trial->following || trial->starting || ended_before) {
 		findings__add(findings, VERDICT_MISSING, NOT_STARTED, "not tried");
-		findings__mend(findings, "see what is MISSING above");
+		findings__mend(findings, "fix what is MISSING above");
 	} else if (!trial->samples) {
-		findings__add(findings, VERDICT_MISSING, "a profile is empty",
-			      "none of a process that spins");
-		findings__mend(findings, "see what is MISSING above; else give this process more "
-					 "of a share of the CPUs");
+		findings__add(findings, VERDICT_MISSING, "profiles are empty",
+			      "none from a busy process");
+		findings__mend(findings, "fix what is MISSING above; otherwise give this process a "
+					 "larger share of the CPUs");
 	} else if (trial->outcome != OUTCOME_NO_INTERPRETER) {
-		findings__add(findings, VERDICT_MISSING, "stacks cannot be read", "came to: %s",
+		findings__add(findings, VERDICT_MISSING, "stacks cannot be read", "came out as %s",
 			      outcome__name(trial->outcome));
-		findings__mend(findings, "see lockdown, and report it with this kernel's version");
+		findings__mend(findings,
+			       "see lockdown, and please report it with this kernel's version");
 	} else {
-		findings__add_ok(findings, "taken of a process that spins");
+		findings__add_ok(findings, "taken from a busy process");
 	}
 }

@@ -84,17 +84,17 @@ void findings__print(const struct findings *findings, FILE *file)
 		fprintf(file, "%-8s %-26s %s\n", verdicts[finding->verdict], finding->name,
 			finding->found);
 		if (finding->verdict != VERDICT_OK)
-			fprintf(file, "%8s   costs  %s\n%8s   mend   %s\n", "", finding->costs, "",
-				finding->mend);
+			fprintf(file, "%8s   effect  %s\n%8s   fix     %s\n", "", finding->costs,
+				"", finding->mend);
 	}
 	if (findings__work(findings))
 		fprintf(file, "\npybpfprof %s works here%s%s.\n", findings->verb,
-			findings->own_alone ? ", for this user's own processes alone" : "",
+			findings->own_alone ? ", but only for this user's own processes" : "",
 			findings->less_able_alone
-				? ", those without capabilities that this one lacks"
+				? ", and only those without capabilities that pybpfprof lacks"
 				: "");
 	else
-		fprintf(file, "\npybpfprof %s does not work here: see what is MISSING, %zu.\n",
+		fprintf(file, "\npybpfprof %s does not work here: fix what is MISSING (%zu).\n",
 			findings->verb, count_missing(findings));
 }
 

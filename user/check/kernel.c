@@ -50,9 +50,9 @@ void check_jit(const struct trial *trial, struct findings *findings)
 		return;
 	}
 	findings__add(findings, VERDICT_LIMITED, "each sample takes several times as long",
-		      is_told ? "off" : "not there, as far as can be told");
+		      is_told ? "off" : "not found");
 	findings__mend(findings, is_told ? "sysctl -w net.core.bpf_jit_enable=1"
-					 : "a kernel with CONFIG_BPF_JIT=y");
+					 : "use a kernel with CONFIG_BPF_JIT=y");
 }
 
 void check_ring_buffer(const struct trial *trial, struct findings *findings)
@@ -66,10 +66,10 @@ void check_ring_buffer(const struct trial *trial, struct findings *findings)
 	if (fd >= 0)
 		close(fd);
 	if (fd >= 0 || is_loaded) {
-		findings__add_ok(findings, "there");
+		findings__add_ok(findings, "available");
 		return;
 	}
-	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "cannot be made: %s",
+	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "cannot be created: %s",
 		      strerror(error));
 	findings__mend(findings, "%s",
 		       error == EPERM	 ? "see CAP_BPF and locked memory"
@@ -100,12 +100,12 @@ void check_lockdown(const struct trial *trial, struct findings *findings)
 	(void)trial;
 	read_lockdown(mode, sizeof(mode));
 	if (strcmp(mode, "confidentiality") != 0) {
-		findings__add_ok(findings, "%s", *mode ? mode : "none is told of");
+		findings__add_ok(findings, "%s", *mode ? mode : "not reported");
 		return;
 	}
 	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "%s", mode);
 	findings__mend(findings,
-		       "boot without lockdown=confidentiality; lockdown=integrity will do");
+		       "boot without lockdown=confidentiality; lockdown=integrity is fine");
 }
 
 /* 0 or -errno. */
@@ -166,7 +166,7 @@ void check_perf_events(const struct trial *trial, struct findings *findings)
 
 	if (!checks__add_obstacle(findings, privileges__cpus()) &&
 	    (!error || !checks__add_obstacle(findings, privileges__events(error))))
-		findings__add_ok(findings, "%s; cpu-clock is all that is needed", list);
+		findings__add_ok(findings, "%s; only cpu-clock is needed", list);
 	free(list);
 }
 
@@ -175,7 +175,7 @@ void check_uprobes(const struct trial *trial, struct findings *findings)
 	bool there = access("/sys/bus/event_source/devices/uprobe/type", F_OK) == 0;
 
 	(void)trial;
-	findings__add_ok(findings, there ? "there, not needed" : "not there, not needed");
+	findings__add_ok(findings, there ? "available, not needed" : "not available, not needed");
 }
 
 /* Whether a folder that the kernel has is to be seen at PATH; *CLOSED: that cannot be told. */
@@ -195,24 +195,24 @@ void check_tracefs(const struct trial *trial, struct findings *findings)
 
 	(void)trial;
 	findings__add_ok(findings, mounted  ? "mounted, not needed"
-				   : closed ? "not to be seen by this user, not needed"
+				   : closed ? "not visible to this user, not needed"
 					    : "not mounted, not needed");
 }
 
 void check_mappings(const struct trial *trial, struct findings *findings)
 {
 	if (!trial->child && !trial->mappings) {
-		findings__add_ok(findings, "told by the kernel (fentry)");
+		findings__add_ok(findings, "reported by the kernel (fentry)");
 		return;
 	}
 	findings__add(findings, VERDICT_LIMITED,
-		      "with -a and -s a Python that is loaded from a library is known some "
-		      "milliseconds later, and not sampled before; with -- alone up to 50 ms later",
-		      "told to the profiler, not to its program: %s",
+		      "with -a and -s, sampling of a Python loaded from a library begins some "
+		      "milliseconds late; with -- alone, up to 50 ms late",
+		      "reported to the profiler, not to its BPF program: %s",
 		      trial->child		  ? "not tried without one"
 		      : trial->mappings == -ESRCH ? "BTF could not be read"
 						  : strerror(-trial->mappings));
 	findings__mend(findings,
-		       "see BPF program; else a newer kernel, with CONFIG_FUNCTION_TRACER=y "
-		       "and CONFIG_DYNAMIC_FTRACE=y, that lets functions be traced");
+		       "see BPF program; otherwise use a newer kernel that can trace functions "
+		       "(CONFIG_FUNCTION_TRACER=y and CONFIG_DYNAMIC_FTRACE=y)");
 }

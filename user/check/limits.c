@@ -34,7 +34,7 @@ void check_sample_rate(const struct trial *trial, struct findings *findings)
 
 	(void)trial;
 	if (!limit) {
-		findings__add_ok(findings, "not told");
+		findings__add_ok(findings, "unknown");
 		return;
 	}
 	if (limit >= SAMPLE_RATE_DEFAULT) {
@@ -45,7 +45,7 @@ void check_sample_rate(const struct trial *trial, struct findings *findings)
 	findings__add(findings, VERDICT_LIMITED,
 		      periods__highest_rate(limit) < RATE_HZ_DEFAULT
 			      ? "a profile has fewer samples than by default"
-			      : "a higher --rate is lowered to what that allows",
+			      : "a higher --rate is lowered to what this allows",
 		      "%.10g; --rate goes up to %.10g", limit, periods__highest_rate(limit));
 	findings__mend(findings, "sysctl -w kernel.perf_event_max_sample_rate=%d",
 		       SAMPLE_RATE_DEFAULT);
@@ -57,7 +57,7 @@ void check_cpu_time(const struct trial *trial, struct findings *findings)
 
 	(void)trial;
 	if (!privileges__read_number(KERNEL_SYSCTL "perf_cpu_time_max_percent", &percent)) {
-		findings__add_ok(findings, "not told");
+		findings__add_ok(findings, "unknown");
 		return;
 	}
 	if (!percent || percent >= CPU_TIME_DEFAULT) {
@@ -65,8 +65,8 @@ void check_cpu_time(const struct trial *trial, struct findings *findings)
 		return;
 	}
 	findings__add(findings, VERDICT_LIMITED,
-		      "the kernel soon lowers perf_event_max_sample_rate, where hardware events "
-		      "are used, too",
+		      "if hardware events are used too, the kernel soon lowers "
+		      "perf_event_max_sample_rate",
 		      "%g", percent);
 	findings__mend(findings, "sysctl -w kernel.perf_cpu_time_max_percent=%d", CPU_TIME_DEFAULT);
 }
@@ -76,8 +76,8 @@ void check_locked_memory(const struct trial *trial, struct findings *findings)
 	(void)trial;
 	if (checks__add_obstacle(findings, privileges__locked_memory()))
 		return;
-	findings__add_ok(findings, privileges__kernel_is(5, 11) ? "needs none from Linux 5.11 on"
-								: "as much as is needed");
+	findings__add_ok(findings, privileges__kernel_is(5, 11) ? "not needed since Linux 5.11"
+								: "sufficient");
 }
 
 /* How much memory this process's control group may have. */
@@ -144,8 +144,8 @@ static void add_limit(const struct trial *trial, const char *limited, struct fin
 		      const char *who, uint64_t mib, const char *of_what)
 {
 	findings__add(findings, trial->loading ? VERDICT_MISSING : VERDICT_LIMITED,
-		      trial->loading ? NOT_STARTED : limited, "%s may have %" PRIu64 " MiB%s", who,
-		      mib, of_what);
+		      trial->loading ? NOT_STARTED : limited, "%s is limited to %" PRIu64 " MiB%s",
+		      who, mib, of_what);
 }
 
 /* Adds what limits of the process's own cost that are lower than is needed, with MAP_MIB of maps;
@@ -157,7 +157,7 @@ static bool add_own_limits(const struct trial *trial, uint64_t map_mib, struct f
 		uint64_t needed_mib;
 		const char *of_what, *option;
 	} limits[] = {
-		{ RLIMIT_AS, map_mib + PROFILE_MIB, " of addresses", "-v" },
+		{ RLIMIT_AS, map_mib + PROFILE_MIB, " of address space", "-v" },
 		/* Which the maps are none of. */
 		{ RLIMIT_DATA, PROFILE_MIB, " of data", "-d" },
 	};
@@ -169,7 +169,7 @@ static bool add_own_limits(const struct trial *trial, uint64_t map_mib, struct f
 		if (getrlimit(limits[i].resource, &limit) || limit.rlim_cur == RLIM_INFINITY ||
 		    limit.rlim_cur >> 20 >= limits[i].needed_mib || added)
 			continue;
-		add_limit(trial, "a recording of a program with very many stacks ends", findings,
+		add_limit(trial, "a recording of a program with very many stacks fails", findings,
 			  "the process", limit.rlim_cur >> 20, limits[i].of_what);
 		findings__mend(findings, "ulimit %s unlimited, or at least %" PRIu64,
 			       limits[i].option, limits[i].needed_mib << 10);
@@ -181,8 +181,8 @@ static bool add_own_limits(const struct trial *trial, uint64_t map_mib, struct f
 static void mend_group_limit(struct findings *findings, uint64_t needed_mib)
 {
 	findings__mend(findings,
-		       "allow it %" PRIu64 " MiB: its memory.max, systemd's MemoryMax=, "
-		       "a container's --memory",
+		       "raise the limit to %" PRIu64 " MiB: memory.max, systemd's MemoryMax=, a "
+		       "container's --memory",
 		       needed_mib);
 }
 
@@ -195,16 +195,16 @@ static void add_killed(struct findings *findings, const struct group_limit *limi
 
 	if (limit->bytes == UINT64_MAX) {
 		findings__add(findings, VERDICT_MISSING, NOT_STARTED,
-			      "the trial was killed, as the kernel does where memory is short");
+			      "the trial was killed, as the kernel does when memory is short");
 		findings__mend(findings,
-			       "have %" PRIu64 " MiB free; where they are, somebody else killed "
-			       "it: try again",
+			       "free %" PRIu64 " MiB; if they are free, something else killed it: "
+			       "try again",
 			       needed_mib);
 		return;
 	}
 	findings__add(findings, VERDICT_MISSING, NOT_STARTED,
-		      "the trial was killed: the control group may have %" PRIu64
-		      " MiB, with all that runs in it",
+		      "the trial was killed: the cgroup is limited to %" PRIu64
+		      " MiB for all that runs in it",
 		      limit_mib);
 	mend_group_limit(findings, needed_mib + (limit_mib < needed_mib ? 0 : limit_mib));
 }
@@ -221,29 +221,28 @@ void check_memory(const struct trial *trial, struct findings *findings)
 	if (add_own_limits(trial, map_mib, findings))
 		return;
 	if (limit.bytes == UINT64_MAX) {
-		findings__add_ok(findings, limit.told ? "no limit of the control group's"
-						      : "it cannot be told here what the control "
-							"group may have");
+		findings__add_ok(findings, limit.told ? "the cgroup has no limit"
+						      : "the cgroup's limit is not visible here");
 		return;
 	}
 	if (limit.bytes >> 20 >= needed_mib) {
-		findings__add_ok(findings, "the control group may have %" PRIu64 " MiB",
+		findings__add_ok(findings, "the cgroup is limited to %" PRIu64 " MiB",
 				 limit.bytes >> 20);
 		return;
 	}
 	add_limit(trial, "the kernel may end a recording of a program with very many stacks",
-		  findings, "the control group", limit.bytes >> 20, "");
+		  findings, "the cgroup", limit.bytes >> 20, "");
 	mend_group_limit(findings, needed_mib);
 }
 
 void check_open_files(const struct trial *trial, struct findings *findings)
 {
 	if (!trial->files) {
-		findings__add_ok(findings, "as many as are needed");
+		findings__add_ok(findings, "sufficient");
 		return;
 	}
-	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "too few are allowed");
-	findings__mend(findings, "ulimit -n 1024, as root; more where there are very many CPUs");
+	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "the limit is too low");
+	findings__mend(findings, "ulimit -n 1024 as root; more with very many CPUs");
 }
 
 void check_file_size(const struct trial *trial, struct findings *findings)
@@ -252,17 +251,18 @@ void check_file_size(const struct trial *trial, struct findings *findings)
 
 	(void)trial;
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= LARGE_PAGE_BYTES) {
-		findings__add_ok(findings, "as much as is needed");
+		findings__add_ok(findings, "sufficient");
 		return;
 	}
 	if (limit.rlim_cur < PAGE_BYTES)
-		findings__add(findings, VERDICT_MISSING,
-			      "what is recorded cannot be written to a file",
-			      "a file may have %" PRIu64 " KiB", (uint64_t)limit.rlim_cur >> 10);
+		findings__add(findings, VERDICT_MISSING, "profiles cannot be written to a file",
+			      "files are limited to %" PRIu64 " KiB",
+			      (uint64_t)limit.rlim_cur >> 10);
 	else
 		findings__add(findings, VERDICT_LIMITED,
-			      "a profile that is larger cannot be written to a file, nor what the "
-			      "agent's store has beyond",
-			      "a file may have %" PRIu64 " KiB", (uint64_t)limit.rlim_cur >> 10);
+			      "a larger profile cannot be written to a file, and the agent's store "
+			      "cannot grow beyond it",
+			      "files are limited to %" PRIu64 " KiB",
+			      (uint64_t)limit.rlim_cur >> 10);
 	findings__mend(findings, "ulimit -f unlimited, or systemd's LimitFSIZE=infinity");
 }

@@ -92,24 +92,24 @@ void check_container(const struct trial *trial, struct findings *findings)
 
 	(void)trial;
 	if (is_in_containers_cgroup(&runtime)) {
-		sign = "control group's name";
+		sign = "cgroup name";
 		name = runtime;
 	} else if (is_in_cgroup_namespace()) {
-		sign = "namespace of control groups";
+		sign = "cgroup namespace";
 	} else if (!pid_namespace__is_first()) {
 		sign = "PID namespace";
 	} else if (overlay && mark) {
-		sign = "root and a mark";
+		sign = "overlay root and a marker";
 	}
 	if (sign)
 		findings__add_ok(findings, "yes%s%s: by its %s", name ? ", " : "", name ?: "",
 				 sign);
 	else if (mark)
-		findings__add_ok(findings, "perhaps%s%s: by %s alone", name ? ", " : "", name ?: "",
+		findings__add_ok(findings, "perhaps%s%s: only by %s", name ? ", " : "", name ?: "",
 				 mark);
 	else
-		findings__add_ok(findings, overlay ? "perhaps: by its root, an overlay, alone"
-						   : "no sign of one");
+		findings__add_ok(findings,
+				 overlay ? "perhaps: only by its overlay root" : "no sign of one");
 	free(runtime);
 }
 
@@ -117,16 +117,17 @@ void check_pid_namespace(const struct trial *trial, struct findings *findings)
 {
 	(void)trial;
 	if (!checks__add_obstacle(findings, privileges__pid_namespace()))
-		findings__add_ok(findings, pid_namespace__is_first()
-						   ? "the machine's first"
-						   : "a container's, whose numbers are meant");
+		findings__add_ok(findings,
+				 pid_namespace__is_first()
+					 ? "the host's"
+					 : "a container's; PIDs are those of the container");
 }
 
 void check_user_namespace(const struct trial *trial, struct findings *findings)
 {
 	(void)trial;
 	if (!checks__add_obstacle(findings, privileges__user_namespace()))
-		findings__add_ok(findings, "the machine's first");
+		findings__add_ok(findings, "the host's");
 }
 
 /* Whom the kernel lets be read without NEEDED: with CAP_SYS_PTRACE who can do more than this one,
@@ -135,7 +136,7 @@ static char *explain_own(const struct capability *needed)
 {
 	return xasprintf("only this user's own processes can be profiled%s%s",
 			 needed->number == CAP_SYS_PTRACE
-				 ? ", and of them none with capabilities that this one lacks"
+				 ? ", and none of them with capabilities that pybpfprof lacks"
 				 : "",
 			 needed->number == CAP_SYS_PTRACE && !geteuid()
 				 ? "; record -- COMMAND does not start"
@@ -150,18 +151,18 @@ static void check_capability(const struct capability *needed, uint64_t held,
 	char *costs;
 
 	if (number == needed->number) {
-		findings__add_ok(findings, "to %s", needed->what_for);
+		findings__add_ok(findings, "held: to %s", needed->what_for);
 		return;
 	}
 	if (number >= 0) {
-		findings__add_ok(findings, "%s does in its place",
+		findings__add_ok(findings, "%s is held in its place",
 				 number == CAP_SYS_ADMIN ? "CAP_SYS_ADMIN" : "CAP_DAC_OVERRIDE");
 		return;
 	}
 	is_needed = privileges__needs(needed, findings->everybody);
 	findings->own_alone |= !is_needed;
 	findings->less_able_alone |= !is_needed && needed->number == CAP_SYS_PTRACE;
-	costs = is_needed ? xasprintf(NOT_STARTED ", for it cannot %s", needed->what_for)
+	costs = is_needed ? xasprintf(NOT_STARTED ": it cannot %s", needed->what_for)
 			  : explain_own(needed);
 	findings__add(findings, is_needed ? VERDICT_MISSING : VERDICT_LIMITED, costs, "not held");
 	findings__mend(findings, "sudo pybpfprof ...; in a container --cap-add=%s",
@@ -188,10 +189,10 @@ void check_ptrace_scope(const struct trial *trial, struct findings *findings)
 	if (checks__add_obstacle(findings, privileges__ptrace_scope()))
 		return;
 	if (privileges__read_number(PTRACE_SCOPE_PATH, &scope))
-		findings__add_ok(findings, "%g; CAP_SYS_PTRACE passes it", scope);
+		findings__add_ok(findings, "%g; CAP_SYS_PTRACE overrides it", scope);
 	else
 		findings__add_ok(findings,
-				 access(KERNEL_SYSCTL, F_OK) ? "not told" : "none, without Yama");
+				 access(KERNEL_SYSCTL, F_OK) ? "unknown" : "none, without Yama");
 }
 
 static bool is_refused(int error)
@@ -204,16 +205,16 @@ void check_perf_event_paranoid(const struct trial *trial, struct findings *findi
 	double paranoid;
 
 	if (!privileges__read_number(KERNEL_SYSCTL "perf_event_paranoid", &paranoid)) {
-		findings__add_ok(findings, "not told; see perf events");
+		findings__add_ok(findings, "unknown; see perf events");
 		return;
 	}
 	if (paranoid <= PARANOID_MAX || !is_refused(trial->opening)) {
-		findings__add_ok(findings, "%g; CAP_PERFMON passes it", paranoid);
+		findings__add_ok(findings, "%g; CAP_PERFMON overrides it", paranoid);
 		return;
 	}
 	findings__add(findings, VERDICT_MISSING, NOT_STARTED,
-		      "%g, which not even CAP_PERFMON passes here", paranoid);
-	findings__mend(findings, "sysctl -w kernel.perf_event_paranoid=2; or CAP_SYS_ADMIN");
+		      "%g; not even CAP_PERFMON overrides it here", paranoid);
+	findings__mend(findings, "sysctl -w kernel.perf_event_paranoid=2, or grant CAP_SYS_ADMIN");
 }
 
 void check_unprivileged_bpf(const struct trial *trial, struct findings *findings)
@@ -222,7 +223,7 @@ void check_unprivileged_bpf(const struct trial *trial, struct findings *findings
 
 	(void)trial;
 	if (privileges__read_number(KERNEL_SYSCTL "unprivileged_bpf_disabled", &disabled))
-		findings__add_ok(findings, "%g; CAP_BPF passes it", disabled);
+		findings__add_ok(findings, "%g; CAP_BPF overrides it", disabled);
 	else
-		findings__add_ok(findings, "not told");
+		findings__add_ok(findings, "unknown");
 }

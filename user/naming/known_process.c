@@ -17,10 +17,10 @@
 
 #define UNREADABLE_TEXT "[code object not readable]"
 #define GONE_TEXT	"[code object gone before it was read]"
-#define NOT_KEPT_TEXT	"[code object of a process with too many names]"
-#define SURPLUS_TEXT	"[code object of a process with too many of them]"
-#define CALLERS_TEXT	"[callers, of a process with too many stacks]"
-#define OF_ALL_TEXT	"[callers, of processes with too many stacks in all]"
+#define NOT_KEPT_TEXT	"[code object not named: process has too many names]"
+#define SURPLUS_TEXT	"[code object not named: process has too many of them]"
+#define CALLERS_TEXT	"[callers dropped: process has too many stacks]"
+#define OF_ALL_TEXT	"[callers dropped: too many stacks in total]"
 
 /* What one process may add to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)

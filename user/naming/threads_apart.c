@@ -7,7 +7,7 @@
 
 /* The kernel numbers none like that. */
 #define FURTHER_TID  0
-#define FURTHER_TEXT "[further threads]"
+#define FURTHER_TEXT "[other threads]"
 
 static uint32_t add_further(struct profile *profile, uint32_t process)
 {

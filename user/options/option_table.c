@@ -67,7 +67,7 @@ static enum exit_status refuse_option(const char *verb, int option, const char *
 	if (option == ':')
 		log__error("option '%s' needs a value; see pybpfprof %s --help", argument, verb);
 	else
-		log__error("there is no option '%s', or it takes no value; see pybpfprof %s --help",
+		log__error("unknown option '%s', or it takes no value; see pybpfprof %s --help",
 			   argument, verb);
 	return STATUS_USAGE;
 }
@@ -103,7 +103,8 @@ enum exit_status option_table__walk(const char *verb, const struct option_entry 
 			status = judge(verb, take(context, find(options, found), optarg));
 	}
 	if (!status && optind < count) {
-		log__error("'%s' is no option; see pybpfprof %s --help", arguments[optind], verb);
+		log__error("'%s' is not an option; see pybpfprof %s --help", arguments[optind],
+			   verb);
 		status = STATUS_USAGE;
 	}
 	free(letters);

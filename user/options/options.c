@@ -67,66 +67,76 @@ static const struct option long_options[] = {
 };
 
 static const char help[] =
-	"Shows where running Python programs spend their time, without changing or pausing them.\n"
+	"Profiles running Python programs by sampling. It does not change or pause them.\n"
 	"\n"
-	"Usage: pybpfprof [record] -p PID... [OPTION...]            profile running processes\n"
-	"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]  start a program and profile "
-	"it\n"
-	"       pybpfprof [record] -a [OPTION...]                   profile every Python of the "
-	"machine\n"
-	"       pybpfprof check [--json]                            tell whether that works here\n"
-	"       pybpfprof agent --store DIR [OPTION...]             always: agent --help\n"
-	"       pybpfprof report --store DIR [OPTION...]            show what was stored: report "
-	"--help\n"
+	"Usage: pybpfprof [record] -p PID... [OPTION...]   profile running processes\n"
+	"       pybpfprof [record] -a [OPTION...]          profile every Python process\n"
+	"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]\n"
+	"                                                  start a program and profile it\n"
+	"       pybpfprof check [--json]                   check whether it works here\n"
+	"       pybpfprof agent [OPTION...]                profile continuously\n"
+	"       pybpfprof report --store DIR [OPTION...]   show what the agent stored\n"
 	"\n"
-	"  -p, --pid PID          process to profile; more with -p 1,2 or -p 1 2\n"
-	"  -a, --all              every Python of the machine, also those that start later\n"
-	"  -s, --subprocesses     also what the processes start, and what that starts\n"
-	"      --comm GLOB        of these, those with such a name: the script's, module's or "
-	"kernel's;\n"
-	"      --cgroup PATH      in this control group, or below;\n"
-	"      --container ID     in this container, by its ID or how that begins;\n"
-	"      --uid USER         of this user; several of a kind: any\n"
-	"      --exclude KIND=X   but not those with comm, cgroup, container or uid X\n"
-	"      --max-processes N  room for so many at a time (4096)\n"
-	"  -d, --duration TIME    seconds, or 90s, 2m, 1h; without it until Ctrl-C or the\n"
-	"                         process's end\n"
-	"  -r, --rate HZ          samples a second of busy CPU (99)\n"
-	"  -o, --output FILE      where to write; - is standard output, %p becomes the PID, %t "
-	"the\n"
-	"                         time (pybpfprof-%p-%t with the format's ending)\n"
-	"  -f, --format FORMAT    one of those below; else told by FILE's ending\n"
-	"  -t, --threads          show threads apart\n"
-	"  -F, --function         the function's first line in place of the current line\n"
-	"      --nolineno         no lines\n"
-	"      --full-filenames   file names as the program has them\n"
-	"      --stats FILE       write what became of every sample, as JSON\n"
-	"  -q, --quiet            say nothing but errors\n"
-	"  -v, --verbose          say more\n"
-	"      --version\n"
-	"  -h, --help\n"
+	"For the options of check, agent and report: pybpfprof check --help, and so on.\n"
+	"\n"
+	"What to profile:\n"
+	"  -p, --pid PID          this process; several with -p 1,2 or -p 1 2\n"
+	"  -a, --all              every Python process, also those that start later\n"
+	"  -s, --subprocesses     also all descendants of these processes\n"
+	"      --max-processes N  at most N processes at a time (default: 4096)\n"
+	"\n"
+	"Filters for -a and -s. A process must match one value of each kind given:\n"
+	"      --comm GLOB        processes with this name: of the script or module, or\n"
+	"                         the kernel's name for the process\n"
+	"      --cgroup PATH      processes in this cgroup or below\n"
+	"      --container ID     processes in this container: its ID or the start of it\n"
+	"      --uid USER         processes of this user\n"
+	"      --exclude KIND=X   no processes with comm, cgroup, container or uid X\n"
+	"\n"
+	"How to sample:\n"
+	"  -d, --duration TIME    time to sample: 30, 90s, 2m, 1h (default: until Ctrl-C\n"
+	"                         or the end of the process)\n"
+	"  -r, --rate HZ          samples per second of CPU time (default: 99)\n"
+	"\n"
+	"Output:\n"
+	"  -o, --output FILE      where to write the profile; - is standard output; %p\n"
+	"                         becomes the PID, %t the time (default:\n"
+	"                         pybpfprof-%p-%t with the format's suffix)\n"
+	"  -f, --format FORMAT    one of the formats below (default: by FILE's suffix)\n"
+	"  -t, --threads          show each thread separately\n"
+	"  -F, --function         show a function's first line, not the current line\n"
+	"      --nolineno         show no line numbers\n"
+	"      --full-filenames   show full file names, as the program has them\n"
+	"      --stats FILE       write the ledger, which counts every sample, as JSON\n"
+	"  -q, --quiet            print errors only\n"
+	"  -v, --verbose          print more messages\n"
+	"      --version          print the version\n"
+	"  -h, --help             print this help\n"
 	"\n"
 	"Formats:\n";
 
-static const char examples[] = "\n"
-			       "Examples:\n"
-			       "  sudo pybpfprof --pid 1234 --duration 30\n"
-			       "  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
-			       "  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
-			       "  sudo pybpfprof -a -d 60\n"
-			       "\n"
-			       "Exit status: 0 a profile was written; 1 failed; 2 wrong usage; 3 "
-			       "not a Python process, or a\n"
-			       "version that is not supported; 4 the kernel or the permissions do "
-			       "not allow it; 5 the process\n"
-			       "ended before a sample came.\n";
+static const char examples[] =
+	"\n"
+	"Examples:\n"
+	"  sudo pybpfprof --pid 1234 --duration 30\n"
+	"  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
+	"  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
+	"  sudo pybpfprof -a -d 60\n"
+	"\n"
+	"Exit status:\n"
+	"  0  a profile was written\n"
+	"  1  failure\n"
+	"  2  wrong usage\n"
+	"  3  not a Python process, or a Python version that is not supported\n"
+	"  4  the kernel or missing permissions prevent it\n"
+	"  5  the process ended before it was sampled\n";
 
 void options__print_help(void)
 {
 	fputs(help, stdout);
 	for (size_t i = 0; output_formats[i]; i++)
 		printf("  %-12s %s%s\n", output_formats[i]->name, output_formats[i]->description,
-		       i ? "" : " (the default)");
+		       i ? "" : " (default)");
 	fputs(examples, stdout);
 }
 
@@ -216,8 +226,7 @@ static enum exit_status add_pids(struct options *options, const char *list)
 		pid = strtol(at, &end, 10);
 		if (*at < '0' || *at > '9' || errno || pid <= 0 || pid > PID_LIMIT ||
 		    (*end && *end != ','))
-			return bad_value("process ID", list,
-					 "a positive number of at most 4194304");
+			return bad_value("process ID", list, "a number from 1 to 4194304");
 		add_pid(options, pid);
 		at = end;
 	} while (*at++);
@@ -231,7 +240,7 @@ char *options__set_rate(struct options *options, const char *text)
 	if (!parse_number(text, &options->rate_hz, &end) || *end || options->rate_hz < 0.1 ||
 	    options->rate_hz > 1e6)
 		return option_table__refuse("rate", text,
-					    "a number of samples a second from 0.1 to 1000000");
+					    "a number of samples per second from 0.1 to 1000000");
 	return NULL;
 }
 
@@ -256,7 +265,7 @@ static enum exit_status set_format(struct options *options, const char *name)
 {
 	options->format = output__by_name(name);
 	if (!options->format)
-		return bad_value("format", name, "one of html, folded, pprof, speedscope and text");
+		return bad_value("format", name, "one of html, folded, pprof, speedscope or text");
 	return STATUS_WRITTEN;
 }
 
@@ -277,7 +286,7 @@ static enum exit_status take_option(struct options *options, int option, const c
 	case 'd':
 		if (!options__parse_duration(value, &options->duration_s))
 			return bad_value("duration", value,
-					 "a time of up to 10 years, as 30, 90s or 2m");
+					 "a time of up to 10 years, such as 30, 90s or 2m");
 		break;
 	case 'r':
 		return judge(options__set_rate(options, value));
@@ -327,9 +336,9 @@ static enum exit_status bad_option(int option, int count, char **arguments)
 	if (option == ':')
 		log__error("option '%s' needs a value" SEE_HELP, argument);
 	else if (optopt && optopt < 256)
-		log__error("there is no option '-%c'" SEE_HELP, optopt);
+		log__error("unknown option '-%c'" SEE_HELP, optopt);
 	else
-		log__error("there is no option '%s', or it takes no value" SEE_HELP, argument);
+		log__error("unknown option '%s', or it takes no value" SEE_HELP, argument);
 	return STATUS_USAGE;
 }
 
@@ -338,7 +347,8 @@ static enum exit_status take_word(struct options *options, const char *word)
 {
 	if (options->pid_count && word[0] >= '0' && word[0] <= '9')
 		return add_pids(options, word);
-	log__error("'%s' is no option; to start a program: pybpfprof -- %s" SEE_HELP, word, word);
+	log__error("'%s' is not an option; to start a program: pybpfprof -- %s" SEE_HELP, word,
+		   word);
 	return STATUS_USAGE;
 }
 
@@ -379,8 +389,8 @@ static enum exit_status check_pattern(const struct options *options, const char 
 
 	if (!by_time && !(pattern && options->command && is_in_folder(pattern, "%p")))
 		return STATUS_WRITTEN;
-	log__error("'%s' has %s in its folder, which is not known before the start: use it in the "
-		   "file's name" SEE_HELP,
+	log__error("'%s' has %s in its directory, which must be known before the start: use it in "
+		   "the file's name" SEE_HELP,
 		   pattern, by_time ? "%t" : "%p");
 	return STATUS_USAGE;
 }
@@ -399,7 +409,7 @@ static enum exit_status check_output(struct options *options)
 		options->format = output__by_ending(output);
 	if (!options->format && output && strcmp(output, "-") != 0 &&
 	    strncmp(output, "/dev/", strlen("/dev/")) != 0) {
-		log__error("'%s' does not tell the format by its ending: add -f FORMAT" SEE_HELP,
+		log__error("the suffix of '%s' does not give the format: add -f FORMAT" SEE_HELP,
 			   output);
 		return STATUS_USAGE;
 	}
@@ -415,22 +425,23 @@ static enum exit_status check(struct options *options)
 	if (options->help || options->version)
 		return STATUS_WRITTEN;
 	if (!options->pid_count + !options->command + (options->following != FOLLOW_ALL) == 3) {
-		log__error("nothing to profile: -p PID, -a, or -- COMMAND" SEE_HELP);
+		log__error("nothing to profile: use -p PID, -a, or -- COMMAND" SEE_HELP);
 		return STATUS_USAGE;
 	}
 	if (options->pid_count > options->processes_max) {
-		log__error("%zu processes are too many for one run: at most %u, which "
-			   "--max-processes raises" SEE_HELP,
+		log__error("%zu processes are too many for one run: the limit is %u; raise it with "
+			   "--max-processes" SEE_HELP,
 			   options->pid_count, options->processes_max);
 		return STATUS_USAGE;
 	}
 	if (!options->pid_count + !options->command + (options->following != FOLLOW_ALL) < 2) {
-		log__error("either -p PID, -a, or -- COMMAND, not two of them" SEE_HELP);
+		log__error("use only one of -p PID, -a, and -- COMMAND" SEE_HELP);
 		return STATUS_USAGE;
 	}
 	if (options->following == FOLLOW_NONE && !process_filter__is_empty(&options->filter)) {
-		log__error("--comm, --cgroup, --container, --uid and --exclude choose among the "
-			   "processes of -a or -s" SEE_HELP);
+		log__error(
+			"--comm, --cgroup, --container, --uid and --exclude filter the processes "
+			"of -a or -s: add one of these" SEE_HELP);
 		return STATUS_USAGE;
 	}
 	options->shown.by_process |= options->following != FOLLOW_NONE;

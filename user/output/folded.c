@@ -229,8 +229,8 @@ static int write_folded(const struct profile *profile, const struct output_optio
 		lines[i + 1].before += lines[i].before;
 	}
 	if (longest + COUNT_BYTES > LONG_LINE_BYTES)
-		log__warning("a folded stack takes %zu bytes: Pyroscope reads such a file up to "
-			     "there only; -f pprof has no such limit",
+		log__warning("a folded stack takes %zu bytes: Pyroscope reads the file only up to "
+			     "there; use -f pprof, which has no such limit",
 			     longest);
 	free(lines);
 	labels__free(&labels);
@@ -239,7 +239,7 @@ static int write_folded(const struct profile *profile, const struct output_optio
 
 const struct output_format output_folded = {
 	.name = "folded",
-	.description = "a line for each stack and its count, as flame graph tools read it",
+	.description = "one line per stack with its count, for flame graph tools",
 	.suffix = "folded",
 	.endings = { ".folded", ".collapsed", ".txt" },
 	.tells_difference = true,

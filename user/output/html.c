@@ -357,7 +357,7 @@ static int write_html(const struct profile *profile, const struct output_options
 
 const struct output_format output_html = {
 	.name = "html",
-	.description = "an interactive flame graph in one self-contained file",
+	.description = "interactive flame graph in one self-contained file",
 	.suffix = "html",
 	.endings = { ".html", ".htm" },
 	.tells_threads = true,

@@ -141,15 +141,15 @@ static void explain(const char *path, const struct destination *destination, int
 	char *folder = destination__folder(destination->path);
 
 	if (error == -EPERM && destination->owner)
-		log__error("cannot write %s: %s is a link of user %u's, who can make it "
-			   "lead to any file: name that file, or another one, with %s",
+		log__error("cannot write %s: %s is a link of user %u, who can point it at any "
+			   "file: name that file, or another one, with %s",
 			   path, destination->path, destination->owner, option);
 	else if (error == -EISDIR)
-		log__error("cannot write %s: it is a folder: name a file in it with %s", path,
+		log__error("cannot write %s: it is a directory: name a file in it with %s", path,
 			   option);
 	else if (error == -ENOENT && access(folder, F_OK))
-		log__error("cannot write %s: folder %s: %s: mkdir -p it first, or choose another "
-			   "with %s",
+		log__error("cannot write %s: directory %s: %s: create it with mkdir -p, or choose "
+			   "another with %s",
 			   path, folder, strerror(-error), option);
 	else
 		log__error("cannot write %s: %s: choose another place with %s", path,
@@ -169,7 +169,7 @@ static bool check_stdout(const char *option)
 {
 	if (stdout_is_open())
 		return true;
-	log__error("cannot write standard output: it is closed, or open for reading alone: choose "
+	log__error("cannot write standard output: it is closed, or open only for reading: choose "
 		   "another place with %s",
 		   option);
 	return false;
@@ -215,12 +215,12 @@ static void give_to_user(int fd, struct handover *handover)
 static void explain_handover(const char *path, const struct handover *handover)
 {
 	if (handover->opening)
-		log__warning("%s has not the mode of other new files: %s: chmod %o %s, where its "
-			     "file system has modes, mends that",
+		log__warning("%s does not have the mode of other new files: %s; if its file "
+			     "system has modes, run chmod %o %s",
 			     path, strerror(-handover->opening), handover->mode, path);
 	if (handover->giving)
-		log__warning("%s is root's, for it cannot be given to user %u: %s: chown %u:%u %s, "
-			     "as root with CAP_CHOWN, mends that where its file system has owners",
+		log__warning("%s belongs to root: it cannot be given to user %u: %s; if its file "
+			     "system has owners, run chown %u:%u %s as root with CAP_CHOWN",
 			     path, handover->user.uid, strerror(-handover->giving),
 			     handover->user.uid, handover->user.gid, path);
 }

@@ -158,7 +158,7 @@ static int write_speedscope(const struct profile *profile, const struct output_o
 
 const struct output_format output_speedscope = {
 	.name = "speedscope",
-	.description = "JSON for https://www.speedscope.app, one profile for each thread",
+	.description = "JSON for https://www.speedscope.app, one profile per thread",
 	.suffix = "speedscope.json",
 	.endings = { ".speedscope.json", ".json" },
 	.tells_threads = true,

@@ -63,7 +63,7 @@ static int write_text(const struct profile *profile, const struct output_options
 
 const struct output_format output_text = {
 	.name = "text",
-	.description = "the functions, hottest first, as a table",
+	.description = "table of functions, hottest first",
 	.suffix = "text",
 	.endings = { ".text" },
 	.tells_difference = true,

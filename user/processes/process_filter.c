@@ -32,7 +32,7 @@ struct kind {
 static char *parse_comm(struct process_rule *rule, const char *text)
 {
 	if (!*text)
-		return xstrdup("the pattern of names is empty");
+		return xstrdup("the name pattern is empty");
 	rule->text = xstrdup(text);
 	return NULL;
 }
@@ -46,12 +46,12 @@ static bool meets_comm(const struct process_rule *rule, const struct identity *i
 static char *parse_cgroup(struct process_rule *rule, const char *text)
 {
 	if (*text != '/')
-		return xasprintf("cgroup '%s' is not a path: it has no / at its beginning", text);
+		return xasprintf("cgroup '%s' is not a path: it must begin with /", text);
 	rule->text = cgroup__of_folder(text, &rule->hierarchy);
 	if (rule->text)
 		return NULL;
 	if (strncmp(text, "/sys/", strlen("/sys/")) == 0)
-		return xasprintf("cgroup '%s' is not in a hierarchy that is mounted here", text);
+		return xasprintf("cgroup '%s' is not in a cgroup hierarchy mounted here", text);
 	rule->text = xstrdup(text);
 	return NULL;
 }
@@ -71,8 +71,8 @@ static char *parse_container(struct process_rule *rule, const char *text)
 		return xasprintf("container '%s' is not an ID", text);
 	/* With its runtime it is one's whole name, which may be as short. */
 	if (id == text && strlen(id) < PREFIX_LENGTH_MIN && !id[strspn(id, HEX)])
-		return xasprintf("container '%s' has too few digits of an ID: at least %d digits, "
-				 "or lxc://%s where it is a whole name",
+		return xasprintf("container '%s' is too short for an ID: give at least %d digits, "
+				 "or lxc://%s if it is a full name",
 				 text, PREFIX_LENGTH_MIN, text);
 	rule->text = xstrdup(id);
 	return NULL;
@@ -110,7 +110,7 @@ static char *parse_uid(struct process_rule *rule, const char *text)
 {
 	if (parse_number(text, &rule->uid) || passwd__uid(text, &rule->uid))
 		return NULL;
-	return xasprintf("user '%s' is neither a number nor a name of /etc/passwd", text);
+	return xasprintf("user '%s' is neither a number nor a name in /etc/passwd", text);
 }
 
 static bool meets_uid(const struct process_rule *rule, const struct identity *identity)

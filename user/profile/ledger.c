@@ -309,8 +309,8 @@ char *ledger__summary(const struct ledger *ledger)
 	char lost[GROUPED_BYTES];
 	char *rate = rate_text(ledger->rate_hz), *period = period_text(&ledger->periods);
 	char *by_name = error_text(ledger);
-	char *lines = lack_text(ledger, OUTCOME_LINE_UNKNOWN, "their line");
-	char *names = lack_text(ledger, OUTCOME_NAME_UNKNOWN, "a frame's name");
+	char *lines = lack_text(ledger, OUTCOME_LINE_UNKNOWN, "a line number");
+	char *names = lack_text(ledger, OUTCOME_NAME_UNKNOWN, "a function name");
 	char *summary = xasprintf(
 		"%s samples of %s events in %.1f s at %s%s: %s Python (%s truncated%s%s), "
 		"%s without Python, %s errors, %s lost%s",

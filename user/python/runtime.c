@@ -97,8 +97,8 @@ static int read_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias,
 	if (error && error != -ENODATA)
 		return error;
 	if (!is_as_in_file(image, address, published, debug_offsets__length(&runtime->offsets))) {
-		runtime->objection = "what it says of its layout (_Py_DebugOffsets) is not what "
-				     "its file says";
+		runtime->objection = "its _Py_DebugOffsets in memory differ from those in its "
+				     "file";
 		return -ENOTSUP;
 	}
 	return debug_offsets__apply(published, sizeof(published), &runtime->offsets);
@@ -156,8 +156,7 @@ static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64
 		runtime->layout.jit_untold = has_untold_jit(image, &runtime->offsets);
 	}
 	if (error == -EINVAL || error == -EFAULT) {
-		runtime->objection = "what it says of its layout (_Py_DebugOffsets) cannot "
-				     "be, or is beyond what is read";
+		runtime->objection = "its _Py_DebugOffsets are invalid or out of range";
 		error = -ENOTSUP;
 	}
 	return error;
@@ -182,8 +181,8 @@ static int find_interpreters(pid_t pid, struct elf_image *image, uint64_t bias, 
 	error = interpreter_list__find(pid, image, bias, &runtime->interpreters);
 	if (error != -ENODATA)
 		return error;
-	runtime->objection = "neither symbols nor code of this build tell where its interpreters "
-			     "are";
+	runtime->objection = "neither the symbols nor the code of this build show where its "
+			     "interpreters are";
 	return -ENOTSUP;
 }
 

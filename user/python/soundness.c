@@ -217,8 +217,8 @@ int soundness__check(pid_t pid, struct runtime *runtime, const struct known_type
 	int error;
 
 	if (types->code && types->type && !has_type(&subject, types->code, types->type)) {
-		runtime->objection = "its objects are not laid out as those of any build that "
-				     "is known (a debug build that traces references?)";
+		runtime->objection = "its objects do not have the layout of any known build (a "
+				     "debug build that traces references?)";
 		return -ENOTSUP;
 	}
 	if (!offsets__is_newer(&runtime->offsets))
@@ -227,7 +227,7 @@ int soundness__check(pid_t pid, struct runtime *runtime, const struct known_type
 									 : -ENOTSUP;
 	if (error == -ENOTSUP)
 		runtime->objection =
-			"its layout is not one that this build knows, and what it says of it "
-			"(_Py_DebugOffsets) leads to no sound stack";
+			"its layout is unknown to this pybpfprof, and its _Py_DebugOffsets lead to "
+			"no valid stack";
 	return error;
 }

@@ -399,14 +399,14 @@ static const char *objection(int error)
 {
 	switch (error) {
 	case -EAGAIN:
-		return OBJECTION("nothing in its data leads to an interpreter that runs: profile "
-				 "it once there is one");
+		return OBJECTION("its data leads to no running interpreter: profile it once it "
+				 "runs one");
 	case -E2BIG:
-		return OBJECTION("it has more data and code than is searched for its interpreters: "
+		return OBJECTION("its data and code are too large to search for its interpreters: "
 				 "do not strip it");
 	default:
-		return OBJECTION("it cannot be told which of its data leads to its interpreters: "
-				 "do not strip it");
+		return OBJECTION("pybpfprof cannot find its interpreters in its data: do not "
+				 "strip it");
 	}
 }
 

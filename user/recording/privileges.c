@@ -62,13 +62,13 @@ void obstacle__free(struct obstacle *obstacle)
 
 static struct obstacle short_of_memory(const char *what_for)
 {
-	return obstacle(xasprintf("there is not enough memory for %s", what_for), MEMORY_MENDS);
+	return obstacle(xasprintf("not enough memory for %s", what_for), MEMORY_MENDS);
 }
 
 enum exit_status obstacle__say(struct obstacle obstacle)
 {
 	log__error("%s: %s%s", obstacle.what, obstacle.mend,
-		   obstacle.follows ? "; pybpfprof check tells what else is missing" : "");
+		   obstacle.follows ? "; run pybpfprof check to see what else is missing" : "");
 	obstacle__free(&obstacle);
 	return STATUS_NOT_ALLOWED;
 }
@@ -114,19 +114,19 @@ struct obstacle privileges__user_namespace(void)
 {
 	if (is_in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE))
 		return nothing;
-	return obstacle(xstrdup("this is a user namespace, whose capabilities the kernel does not "
-				"count"),
-			"run it outside, as the host's root, or in a container without one");
+	return obstacle(xstrdup("this is a user namespace, and the kernel ignores the "
+				"capabilities held in it"),
+			"run as root on the host, or in a container without a user namespace");
 }
 
 struct obstacle privileges__pid_namespace(void)
 {
 	if (pid_namespace__has_proc())
 		return nothing;
-	return obstacle(xstrdup("/proc is not the one of this PID namespace, so that its numbers "
-				"mean other processes"),
-			"mount this one's (unshare --mount-proc, nsenter with --mount as well), or "
-			"run on the host");
+	return obstacle(xstrdup("/proc belongs to another PID namespace, so its PIDs mean other "
+				"processes"),
+			"mount the /proc of this namespace (unshare --mount-proc, or nsenter with "
+			"--mount), or run on the host");
 }
 
 struct obstacle privileges__btf(void)
@@ -136,12 +136,13 @@ struct obstacle privileges__btf(void)
 	if (access(BTF_PATH, R_OK) == 0)
 		return nothing;
 	if (statfs("/sys", &status) || status.f_type != SYSFS_MAGIC)
-		return obstacle(xstrdup("sysfs is not mounted at /sys, where the kernel's BTF "
-					"is (" BTF_PATH ")"),
-				"mount -t sysfs sysfs /sys; or mount the host's in a container");
+		return obstacle(
+			xstrdup("sysfs is not mounted at /sys, where the kernel's BTF "
+				"is (" BTF_PATH ")"),
+			"mount -t sysfs sysfs /sys, or mount the host's /sys in the container");
 	return obstacle(xstrdup("this kernel has no BTF (" BTF_PATH ")"),
-			"boot one that was built with CONFIG_DEBUG_INFO_BTF=y, as distributions' "
-			"kernels are");
+			"boot a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distribution kernels "
+			"are");
 }
 
 struct obstacle privileges__cpus(void)
@@ -150,11 +151,10 @@ struct obstacle privileges__cpus(void)
 
 	if (count > 0)
 		return nothing;
-	return obstacle(xasprintf("it cannot be read which CPUs there are (" CPUS_ONLINE_PATH
-				  ": %s)",
+	return obstacle(xasprintf("cannot read the list of CPUs (" CPUS_ONLINE_PATH ": %s)",
 				  strerror(-count)),
-			"mount sysfs at /sys, or the host's in a container; raise ulimit -n where "
-			"too many files are open");
+			"mount sysfs at /sys, or the host's /sys in the container; if too many "
+			"files are open, raise ulimit -n");
 }
 
 /* How many bytes the kernel lets the BPF maps take, where it counts them as locked memory: before
@@ -180,10 +180,11 @@ struct obstacle privileges__locked_memory(void)
 	needed = sampler__map_bytes();
 	if (allowed >= needed)
 		return nothing;
-	found.what = xasprintf("not permitted to lock %llu KiB of memory, but %llu, for want of "
-			       "CAP_SYS_RESOURCE, which this takes before Linux 5.11",
-			       (unsigned long long)needed >> 10, (unsigned long long)allowed >> 10);
-	found.mend = xstrdup("run as root, sudo pybpfprof ..., with CAP_SYS_RESOURCE, or after "
+	found.what =
+		xasprintf("not permitted to lock %llu KiB of memory, only %llu KiB: before Linux "
+			  "5.11 this needs CAP_SYS_RESOURCE",
+			  (unsigned long long)needed >> 10, (unsigned long long)allowed >> 10);
+	found.mend = xstrdup("run as root (sudo pybpfprof ...), with CAP_SYS_RESOURCE, or after "
 			     "ulimit -l unlimited");
 	return found;
 }
@@ -194,10 +195,10 @@ struct obstacle privileges__ptrace_scope(void)
 
 	if (!privileges__read_number(PTRACE_SCOPE_PATH, &scope) || scope < PTRACE_SCOPE_NOBODY)
 		return nothing;
-	return obstacle(xasprintf("kernel.yama.ptrace_scope is %g, so that nobody may read another "
+	return obstacle(xasprintf("kernel.yama.ptrace_scope is %g: no process may read another "
 				  "process's memory until the next boot",
 				  scope),
-			"set kernel.yama.ptrace_scope=2 in /etc/sysctl.d and boot again");
+			"set kernel.yama.ptrace_scope=2 in /etc/sysctl.d and reboot");
 }
 
 struct obstacle privileges__thread(void)
@@ -206,9 +207,9 @@ struct obstacle privileges__thread(void)
 
 	if (!error)
 		return nothing;
-	return obstacle(xasprintf("the thread that reads processes cannot be started (%s)",
-				  strerror(-error)),
-			mends__start(error));
+	return obstacle(
+		xasprintf("cannot start the thread that reads processes (%s)", strerror(-error)),
+		mends__start(error));
 }
 
 /* Whether process PID is there, and another user's.  One that /proc hides (hidepid) is. */
@@ -278,8 +279,8 @@ static struct obstacle find_capabilities(bool other_users, bool by_root)
 		what_for = add_word(what_for, ", ", needed->what_for);
 	}
 	if (*missing) {
-		found.what = xasprintf("not permitted to %s, for want of %s", what_for, missing);
-		found.mend = xasprintf("run as root, sudo pybpfprof ..., or with %s", all);
+		found.what = xasprintf("not permitted to %s (missing %s)", what_for, missing);
+		found.mend = xasprintf("run as root (sudo pybpfprof ...) or with %s", all);
 	}
 	free(missing);
 	free(what_for);
@@ -310,28 +311,29 @@ struct obstacle privileges__load(int error)
 	uname(&kernel);
 	switch (-error) {
 	case EPERM:
-		return obstacle(xstrdup("the kernel does not allow to load the BPF program"),
+		return obstacle(xstrdup("the kernel does not allow loading the BPF program"),
 				"run as root; in a container add CAP_BPF and CAP_PERFMON and allow "
 				"the bpf system call");
 	case EACCES:
 	case EINVAL:
 	case E2BIG:
 	case ENOSYS:
-		return follower(xasprintf("Linux %s does not accept the BPF program (%s)",
-					  kernel.release, strerror(-error)),
-				"5.10 or later is needed, and no lockdown of confidentiality; -v "
-				"tells the kernel's reasons");
+		return follower(
+			xasprintf("Linux %s rejects the BPF program (%s)", kernel.release,
+				  strerror(-error)),
+			"use Linux 5.10 or later without lockdown=confidentiality; -v shows "
+			"the kernel's reasons");
 	case ENOMEM:
 		return short_of_memory("the BPF program and its maps");
 	case ESRCH:
 		/* So the library has it, whatever the reason. */
 		return follower(xstrdup("the kernel's BTF (" BTF_PATH ") could not be read"),
-				"-v tells why; where memory is short, " MEMORY_MENDS);
+				"-v shows why; if memory is short, " MEMORY_MENDS);
 	default:
 		/* The library has errors of its own. */
 		libbpf_strerror(error, reason, sizeof(reason));
 		return follower(xasprintf("the BPF program could not be loaded (%s)", reason),
-				"-v tells the kernel's reasons, unless it is for want of memory");
+				"-v shows the kernel's reasons, unless memory is short");
 	}
 }
 
@@ -348,29 +350,29 @@ struct obstacle privileges__events(int error)
 	case ENOSYS:
 	case EOPNOTSUPP:
 		return obstacle(xstrdup("this kernel has no CPU clock event"),
-				"one with CONFIG_PERF_EVENTS=y is needed, and no sandbox that "
-				"withholds it, as gVisor does");
+				"use a kernel with CONFIG_PERF_EVENTS=y, and no sandbox that hides "
+				"the event, as gVisor does");
 	case EMFILE:
 	case ENFILE:
 		return obstacle(xasprintf("no room for perf events (%s)", strerror(-error)),
-				"raise ulimit -n, which each CPU takes one of");
+				"raise ulimit -n: each CPU needs one open file");
 	case ENOMEM:
 		return short_of_memory("perf events");
 	default:
 		return follower(
 			xasprintf("perf events could not be started (%s)", strerror(-error)),
-			"report it with the kernel's version");
+			"please report it with the kernel's version");
 	}
 }
 
 struct obstacle privileges__signals(int error)
 {
-	return obstacle(xasprintf("signals, such as Ctrl-C's, cannot be read (signalfd: %s)",
-				  strerror(-error)),
-			open_files__ran_out(error)
-				? "raise ulimit -n"
-				: "allow the system call signalfd4: a container's seccomp "
-				  "profile may not");
+	return obstacle(
+		xasprintf("cannot read signals such as Ctrl-C (signalfd: %s)", strerror(-error)),
+		open_files__ran_out(error)
+			? "raise ulimit -n"
+			: "allow the system call signalfd4 in the container's seccomp "
+			  "profile");
 }
 
 static uint64_t bit(int number)
@@ -404,5 +406,5 @@ void privileges__drop(bool (*works)(const void *context), const void *context)
 	if (!error)
 		error = system_calls__confine(NETWORK_REFUSED);
 	if (error)
-		log__warning("privileges could not be given up: %s", strerror(-error));
+		log__warning("cannot drop privileges: %s", strerror(-error));
 }

@@ -14,8 +14,8 @@
 #define PTRACE_SCOPE_PATH "/proc/sys/kernel/yama/ptrace_scope"
 
 /* Where memory is short. */
-#define MEMORY_MENDS                                                                              \
-	"free some, or raise what limits it: ulimit -v, ulimit -d, a control group's memory.max " \
+#define MEMORY_MENDS                                                                    \
+	"free some, or raise its limit: ulimit -v, ulimit -d, the cgroup's memory.max " \
 	"(systemd's MemoryMax=, a container's --memory)"
 
 /* What stands in the way, and what mends it. */

@@ -19,12 +19,10 @@ double rate__choose(double wanted_hz, double *limit_hz)
 	highest = periods__highest_rate(*limit_hz);
 	if (wanted_hz <= highest)
 		return wanted_hz;
-	log__warning(
-		"rate lowered from %.10g to %.10g Hz, as high as an irregular one can be: the "
-		"kernel "
-		"allows %.10g samples a second, kernel.perf_event_max_sample_rate, and its timers "
-		"100000",
-		wanted_hz, highest, *limit_hz);
+	log__warning("rate lowered from %.10g to %.10g Hz, the highest irregular rate: the kernel "
+		     "allows %.10g samples per second (kernel.perf_event_max_sample_rate), and its "
+		     "timers 100000",
+		     wanted_hz, highest, *limit_hz);
 	return highest;
 }
 
@@ -40,7 +38,7 @@ void rate__judge(const struct ledger *ledger, double cpu_s)
 
 	if (wanted < SAMPLES_TO_JUDGE || ledger->events > 0.85 * wanted)
 		return;
-	log__warning("the kernel took only %.0f%% of the samples of %.1f s of CPU time: what is "
-		     "told in seconds is too low by that, the shares are right; -r lower helps",
+	log__warning("the kernel took only %.0f%% of the samples of %.1f s of CPU time: shares are "
+		     "right, but times are too low by that; use a lower rate with -r",
 		     100 * ledger->events / wanted, cpu_s);
 }

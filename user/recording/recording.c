@@ -269,7 +269,7 @@ static void take_signal(struct recording *recording)
 	if (recording->interrupted)
 		return;
 	recording->patient = true;
-	log__info("waiting for process %d to end; Ctrl-C again to leave it", child);
+	log__info("waiting for process %d to end; press Ctrl-C again to leave it running", child);
 }
 
 /* Waits for a signal, a new stack, what became of a process, or for what is due. */
@@ -328,15 +328,14 @@ static struct window window_of(const struct recording *recording, const struct l
 static void say_clock_was_set(int64_t by_ns)
 {
 	if (by_ns > 0)
-		log__info(
-			"the clock was set forward by %.1f s, or the machine slept: no window has "
-			"that time",
-			(double)by_ns / NS_PER_S);
+		log__info("the clock was set forward by %.1f s, or the machine slept: no window "
+			  "covers that time",
+			  (double)by_ns / NS_PER_S);
 	else if (by_ns < 0)
 		log__warning(
-			"the clock was set back by %.1f s: windows stay in order, ahead of it, "
-			"and are told half of their length until it has caught up; it has at "
-			"once where the agent is started anew",
+			"the clock was set back by %.1f s: windows stay in order, ahead of the "
+			"clock, and show half their length until it catches up; restart the agent "
+			"to end this at once",
 			(double)-by_ns / NS_PER_S);
 }
 
@@ -500,13 +499,13 @@ static void finish(struct recording *recording)
 	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
 	ledger->stacks = profile->stack_count;
 	if (!ledger__adds_up(ledger) || !counts__agree(recording->counts, recording->sampler))
-		log__warning("the ledger does not add up: this is a mistake of pybpfprof's");
+		log__warning("internal error: sample counts do not add up; please report this");
 	if (!recording->rate_changed)
 		rate__judge(ledger, cpu_s);
 	if (recording->windows)
 		hand_over(recording, ledger);
 	if (child)
-		log__info("process %d goes on running", child);
+		log__info("process %d keeps running", child);
 	/* What is written needs some of the files that this had open, and no kernel memory. */
 	sampler__free(recording->sampler);
 	recording->sampler = NULL;

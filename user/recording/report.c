@@ -31,7 +31,7 @@ void report__progress(double elapsed_s, double duration_s, uint64_t events, uint
 	snprintf(line, sizeof(line), "%.1f%s s, %" PRIu64 " samples (%.0f/s), %" PRIu64 " lost%s",
 		 elapsed_s, end, events - lost,
 		 elapsed_s > 0 ? (double)(events - lost) / elapsed_s : 0, lost,
-		 duration_s > 0 ? "" : "; Ctrl-C ends and writes the profile");
+		 duration_s > 0 ? "" : "; Ctrl-C stops and writes the profile");
 	log__progress(line);
 }
 
@@ -63,11 +63,10 @@ static void report_unknown(const struct unknown_processes *unknown, bool filtere
 	char *commands = unknown_processes__text(unknown, UNKNOWN_SHOWN);
 
 	if (unknown->samples)
-		log__info("%" PRIu64 " samples more are of processes that ended, or executed "
-			  "another program, before it was known whether they ran a Python%s, in "
-			  "no stack: %s",
-			  unknown->samples, filtered ? ", or whether that is wanted" : "",
-			  commands);
+		log__info("%" PRIu64 " more samples, in no stack, are of processes that ended or "
+			  "exec'd another program before pybpfprof knew whether they ran "
+			  "Python%s: %s",
+			  unknown->samples, filtered ? " that the filter wants" : "", commands);
 	free(commands);
 }
 
@@ -75,8 +74,8 @@ static void report_unknown(const struct unknown_processes *unknown, bool filtere
 static void report_crowd(uint64_t crowded)
 {
 	if (crowded)
-		log__info("processes without room: %" PRIu64 ", not sampled as long as there "
-			  "was none: --max-processes makes more",
+		log__info("processes beyond the limit: %" PRIu64 ", not sampled while it was "
+			  "reached; raise it with --max-processes",
 			  crowded);
 }
 

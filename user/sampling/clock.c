@@ -209,8 +209,8 @@ size_t clock__look_at_cpus(struct clock *clock)
 		clock->missed = xgrow(clock->missed, &clock->missed_capacity,
 				      clock->missed_count + 1, sizeof(*clock->missed));
 		clock->missed[clock->missed_count++] = online[i];
-		log__warning("CPU %u went online while sampling, and what runs there is not "
-			     "sampled; a new recording would",
+		log__warning("CPU %u came online during sampling and is not sampled; start a new "
+			     "recording to include it",
 			     online[i]);
 	}
 	free(online);

@@ -440,8 +440,8 @@ static void listen_to_mappings(struct sampler *sampler)
 	int error = mappings__open(&sink, sampler__fd(sampler), &sampler->mappings);
 
 	if (error) {
-		log__warning("the kernel does not tell what is mapped (%s): what is loaded late is "
-			     "found late",
+		log__warning("the kernel does not report file mappings (%s): Python that a process "
+			     "loads late is found late",
 			     strerror(-error));
 		return;
 	}

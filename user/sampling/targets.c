@@ -34,18 +34,19 @@
 
 static void explain_stripped(pid_t pid, const struct runtime *runtime)
 {
-	log__error("process %d holds Python %s, %s", pid, runtime->version, runtime->objection);
+	log__error("process %d runs Python %s, %s", pid, runtime->version, runtime->objection);
 }
 
 static void explain_not_supported(pid_t pid, const struct runtime *runtime)
 {
 	if (runtime->narrow)
-		log__error("process %d runs a 32-bit Python %s, which is not supported: "
-			   "pybpfprof supports 64-bit ones",
-			   pid, runtime->version);
+		log__error(
+			"process %d runs a 32-bit Python %s, which is not supported: only 64-bit "
+			"Python is",
+			pid, runtime->version);
 	else
-		log__error("process %d runs Python %s, which is not supported%s%s; supported are "
-			   "%s",
+		log__error("process %d runs Python %s, which is not supported%s%s; supported "
+			   "versions: %s",
 			   pid, runtime->version, runtime->objection ? ": " : "",
 			   runtime->objection ? runtime->objection : "", offsets__versions());
 }
@@ -54,15 +55,16 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 {
 	switch (error) {
 	case -ENOEXEC:
-		log__error("process %d is not a Python: no file that it maps holds CPython; where "
-			   "it loads one later, profile it after that",
+		log__error("process %d is not a Python process: it maps no file that contains "
+			   "CPython; if it loads one later, profile it then",
 			   pid);
 		return STATUS_NOT_PYTHON;
 	case -E2BIG:
-		log__error("process %d has so many mappings, or its files have so many symbols, "
-			   "that not all were read, and no CPython was found in what was: have it "
-			   "map less, or strip the files",
-			   pid);
+		log__error(
+			"process %d has too many mappings, or its files too many symbols, to read "
+			"them all, and those that were read have no CPython: map less, or strip "
+			"the files",
+			pid);
 		return STATUS_NOT_PYTHON;
 	case -ENOTSUP:
 		if (runtime->stripped && runtime->objection)
@@ -70,43 +72,46 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 		else if (*runtime->version)
 			explain_not_supported(pid, runtime);
 		else
-			log__error("process %d holds what has CPython's symbols, but its version "
-				   "cannot be told; supported are %s",
+			log__error("process %d has CPython's symbols but no version that can be "
+				   "recognized; supported versions: %s",
 				   pid, offsets__versions());
 		return STATUS_NOT_PYTHON;
 	case -EAGAIN:
 		if (runtime->stripped && runtime->objection)
 			explain_stripped(pid, runtime);
 		else if (offsets__is_newer(&runtime->offsets))
-			log__error("process %d runs Python %s, whose layout is not one that this "
-				   "build knows, and has no stack yet to check by whether it can "
-				   "be read",
-				   pid, runtime->version);
+			log__error(
+				"process %d runs Python %s, whose layout this pybpfprof does not "
+				"know, and has no stack yet to test it with: retry once it runs "
+				"code",
+				pid, runtime->version);
 		else
-			log__error("process %d is only beginning to load Python %s: profile it "
-				   "after that",
-				   pid, runtime->version);
+			log__error(
+				"process %d is still loading Python %s: retry when it has loaded "
+				"it",
+				pid, runtime->version);
 		return STATUS_NOT_PYTHON;
 	case -ESRCH:
 		log__error("process %d has ended", pid);
 		return STATUS_NO_SAMPLE;
 	case -EMFILE:
 	case -ENFILE:
-		log__error("process %d cannot be read (%s): ulimit -n, as root, raises the limit",
+		log__error("process %d cannot be read (%s): raise the limit with ulimit -n as root",
 			   pid, strerror(-error));
 		return STATUS_NOT_ALLOWED;
 	case -ENOMEM:
-		log__error("process %d cannot be read, for want of memory or of a thread: %s", pid,
+		log__error("process %d cannot be read, because memory or threads ran out: %s", pid,
 			   mends__start(error));
 		return STATUS_FAILED;
 	default:
-		log__error("process %d cannot be read (%s): it has rights that this one lacks, or "
-			   "a security module guards it: run as root of the host, outside of any "
-			   "container%s",
-			   pid, strerror(-error),
-			   capabilities__have(capabilities__effective(), CAP_SYS_PTRACE)
-				   ? ""
-				   : ", or with CAP_SYS_PTRACE");
+		log__error(
+			"process %d cannot be read (%s): it has privileges that pybpfprof lacks, "
+			"or a security module protects it; run as root on the host, outside any "
+			"container%s",
+			pid, strerror(-error),
+			capabilities__have(capabilities__effective(), CAP_SYS_PTRACE)
+				? ""
+				: ", or with CAP_SYS_PTRACE");
 		return STATUS_NOT_ALLOWED;
 	}
 }
@@ -117,9 +122,9 @@ static void warn_of_newer(const struct target_process *target)
 
 	if (offsets__is_newer(&runtime->offsets))
 		log__warning(
-			"process %d runs Python %s, whose layout is not one that this build "
-			"knows: read as its debug offsets say, and with them checked; what they "
-			"do not say (which functions are hidden) is not known",
+			"process %d runs Python %s, whose layout this pybpfprof does not know: it "
+			"uses the process's debug offsets, which it has checked; it cannot tell "
+			"which functions are hidden",
 			target->process.pid, runtime->version);
 }
 
@@ -131,12 +136,12 @@ static enum exit_status check_process(const struct process *process, pid_t tgid)
 		return STATUS_USAGE;
 	}
 	if (process->kernel_thread) {
-		log__error("process %d is a kernel thread, not a Python", process->pid);
+		log__error("process %d is a kernel thread, not a Python process", process->pid);
 		return STATUS_NOT_PYTHON;
 	}
 	if (process->zombie) {
-		log__error("process %d is a zombie: it has ended, and waits for its parent to "
-			   "notice",
+		log__error("process %d is a zombie: it has ended and waits for its parent to reap "
+			   "it",
 			   process->pid);
 		return STATUS_NOT_PYTHON;
 	}
@@ -149,8 +154,8 @@ void target__warn_of_limits(const struct target_process *target)
 
 	warn_of_newer(target);
 	if (*runtime->other_version)
-		log__warning("process %d runs more than one Python: the profile shows Python %s, "
-			     "but not what Python %s does",
+		log__warning("process %d runs more than one Python: the profile shows Python %s "
+			     "but not Python %s",
 			     target->process.pid, runtime->version, runtime->other_version);
 }
 
@@ -160,9 +165,10 @@ static void say_namesakes(pid_t pid)
 	char *namesakes = pid_namespace__namesakes(pid);
 
 	if (namesakes)
-		log__info("PID %d is meant as in this PID namespace; what a container knows as %d "
-			  "is process %s here",
-			  pid, pid, namesakes);
+		log__info(
+			"PID %d is taken as a PID of this PID namespace; PID %d inside a container "
+			"is process %s here",
+			pid, pid, namesakes);
 	free(namesakes);
 }
 
@@ -254,8 +260,8 @@ static enum exit_status open_python(pid_t pid, struct target_process *target, bo
 	if (error)
 		return target__explain(pid, &target->runtime, error);
 	if (!target->runtime.initialized)
-		log__warning("process %d has loaded Python %s but not started it; until then it "
-			     "has no samples with Python",
+		log__warning("process %d has loaded Python %s but not started it; until it does, "
+			     "its samples have no Python stack",
 			     pid, target->runtime.version);
 	target__warn_of_limits(target);
 	identity__read(pid, &target->identity);
@@ -274,7 +280,7 @@ static enum exit_status inspect(pid_t pid, struct process *process)
 		return check_process(process, tgid);
 	if (error != -ESRCH)
 		return target__explain(pid, NULL, error);
-	log__error("there is no process %d: pgrep -af python lists those of Python", pid);
+	log__error("there is no process %d: list Python processes with pgrep -af python", pid);
 	return STATUS_FAILED;
 }
 

@@ -16,7 +16,7 @@ const struct capability capabilities__needed[] = {
 	{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "CAP_CHECKPOINT_RESTORE",
 	  "open the files that processes map", false, true },
 	{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH",
-	  "look into other users' folders under /proc", true, true },
+	  "read other users' directories under /proc", true, true },
 	{ 0 },
 };
 

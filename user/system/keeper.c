@@ -53,14 +53,14 @@ static int run_one(int socket, const struct kept *kept, int *status)
 static void say(const struct kept *kept, int error, int status, int pause_ms)
 {
 	if (error)
-		log__error("%s cannot be started (%s): %s; it is tried again in %g s", kept->name,
+		log__error("cannot start %s (%s): %s; retrying in %g s", kept->name,
 			   strerror(-error), mends__start(error), pause_ms / 1e3);
 	else if (WIFSIGNALED(status))
-		log__error("%s was ended by signal %d (%s)%s; another one begins in %g s",
-			   kept->name, WTERMSIG(status), strsignal(WTERMSIG(status)), kept->lost,
+		log__error("%s was killed by signal %d (%s)%s; restarting it in %g s", kept->name,
+			   WTERMSIG(status), strsignal(WTERMSIG(status)), kept->lost,
 			   pause_ms / 1e3);
 	else
-		log__error("%s has ended; another one begins in %g s", kept->name, pause_ms / 1e3);
+		log__error("%s has exited; restarting it in %g s", kept->name, pause_ms / 1e3);
 }
 
 void keeper__run(int socket, const struct kept *kept)

@@ -20,14 +20,15 @@ const char *mends__start(int error)
 	bool no_room = error == -EAGAIN || error == -ENOMEM;
 
 	if (no_room && has_limited_addresses())
-		return "raise ulimit -v, which may leave no room for a thread's stack; or ulimit "
-		       "-u, or a control group's pids.max or memory.max (systemd's TasksMax= and "
-		       "MemoryMax=, a container's --pids-limit and --memory)";
+		return "raise ulimit -v (a thread's stack may not fit), ulimit -u, or the cgroup's "
+		       "pids.max or memory.max (systemd's TasksMax= and MemoryMax=, a container's "
+		       "--pids-limit and --memory)";
 	if (no_room)
-		return "raise ulimit -u, or a control group's pids.max (systemd's TasksMax=, a "
-		       "container's --pids-limit); or memory is short: ulimit -v, memory.max";
+		return "raise ulimit -u or the cgroup's pids.max (systemd's TasksMax=, a "
+		       "container's --pids-limit); if memory is short, raise ulimit -v or "
+		       "memory.max";
 	if (open_files__ran_out(error))
 		return "raise ulimit -n";
-	return "allow the system calls clone and clone3: a container's seccomp profile, or a "
-	       "security module, may not";
+	return "allow the system calls clone and clone3 in the container's seccomp profile or the "
+	       "security module";
 }

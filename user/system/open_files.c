@@ -37,8 +37,8 @@ enum exit_status open_files__allow(size_t processes)
 		raised = found;
 	if (raised.rlim_cur >= needed)
 		return STATUS_WRITTEN;
-	log__error("too few open files are allowed: %zu are needed here, %d for each CPU, and %llu "
-		   "are the limit: ulimit -n %zu, as root, raises it",
+	log__error("too few open files are allowed: %zu are needed (%d per CPU) but the limit is "
+		   "%llu; run ulimit -n %zu as root",
 		   needed, FILES_PER_CPU, (unsigned long long)raised.rlim_cur, needed);
 	return STATUS_NOT_ALLOWED;
 }
@@ -53,8 +53,8 @@ void open_files__warn(int error)
 	char *mend = error == -ENFILE ? xstrdup("sysctl fs.file-max")
 				      : xasprintf("prlimit --nofile=NUMBER --pid %d", getpid());
 
-	log__warning("no more files can be opened (%s): processes that come are not known until "
-		     "there can be; %s, as root, allows more",
+	log__warning("cannot open more files (%s): new processes are not profiled until that is "
+		     "possible; raise the limit as root with %s",
 		     strerror(-error), mend);
 	free(mend);
 }

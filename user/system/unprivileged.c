@@ -21,7 +21,6 @@ bool unprivileged__become(const char *name)
 	if (error == -EINVAL)
 		error = 0;
 	if (error)
-		log__error("the process %s cannot give up its privileges: %s", name,
-			   strerror(-error));
+		log__error("process %s cannot drop its privileges: %s", name, strerror(-error));
 	return !error;
 }

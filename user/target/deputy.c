@@ -199,11 +199,9 @@ static void give_up(struct patience *patience)
 {
 	stop_awaiting(patience);
 	patience->rest_ns = 0;
-	log__warning(
-		"process %d is not read any more: its memory, or a file of its, does not answer "
-		"(userfaultfd, FUSE, a network file system); what is not known of it yet has "
-		"no names",
-		patience->pid);
+	log__warning("stopped reading process %d: its memory or one of its files does not respond "
+		     "(userfaultfd, FUSE, a network file system); some names will be missing",
+		     patience->pid);
 }
 
 /* For so long it was waited for. */
@@ -304,8 +302,7 @@ static bool start(void)
 	int error = deputy__begin();
 
 	if (error && !warned)
-		log__warning("processes cannot be read as long as no thread can be started for "
-			     "that (%s): %s",
+		log__warning("cannot read processes until a thread can be started for it (%s): %s",
 			     strerror(-error), mends__start(error));
 	warned |= error != 0;
 	return !error;

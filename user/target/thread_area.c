@@ -25,8 +25,8 @@ const char *thread_area__objection(const struct thread_area *area,
 {
 	if (!architecture->decode_thread_area || (area->known && !area->disputed))
 		return NULL;
-	return area->disputed ? "its C libraries differ in what pthread_self() is, by which a "
-				"thread is found"
-			      : "no code of its C library's tells what pthread_self() is, by "
-				"which a thread is found";
+	return area->disputed ? "its C libraries disagree on pthread_self(), which is needed to "
+				"find threads"
+			      : "the code of its C library does not show what pthread_self() is, "
+				"which is needed to find threads";
 }

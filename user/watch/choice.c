@@ -247,11 +247,10 @@ void choice__ask(struct watch *watch, struct watched *watched, int64_t now)
 void choice__explain_empty(const struct watch *watch)
 {
 	if (watch->not_chosen)
-		log__warning("no samples: of the Pythons that ran the filter left out %zu, and "
-			     "what it chose, if any, used no CPU in that time, or too little for "
-			     "the rate",
+		log__warning("no samples: the filter excluded %zu Python processes, and any others "
+			     "used no CPU in that time, or too little for the rate",
 			     watch->not_chosen);
 	else
-		log__warning("no samples: no Python used any CPU in that time, or too little for "
-			     "the rate, which -r raises");
+		log__warning("no samples: no Python process used any CPU in that time, or too "
+			     "little for the rate; raise it with -r");
 }

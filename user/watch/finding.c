@@ -123,9 +123,9 @@ static void warn_of_layouts(struct watch *watch, const struct target_process *ta
 {
 	if (!watch->warned_of_layouts)
 		log__warning(
-			"process %d (Python %s) is not walked, nor will others like it be: %d "
-			"Pythons with another layout each were met before, and there is room for "
-			"no more; a profiler that is started anew has room for those that run then",
+			"process %d (Python %s) cannot be unwound, nor can others like it: Pythons "
+			"with %d different layouts were seen, and there is no room for more; "
+			"restart pybpfprof to make room",
 			target->process.pid, target->runtime.version, LAYOUTS_MAX);
 	watch->warned_of_layouts = true;
 }
@@ -160,10 +160,9 @@ static void warn_of_other(struct watched *watched, bool started)
 {
 	watched->warned = true;
 	if (started)
-		log__warning("process %d has not begun to run a Python", watched->pid);
+		log__warning("process %d has not started Python yet", watched->pid);
 	else
-		log__warning("process %d runs another program by now, which is no Python",
-			     watched->pid);
+		log__warning("process %d has exec'd a program that is not Python", watched->pid);
 }
 
 /* It runs no Python, so far as it is known. */
@@ -212,8 +211,8 @@ static void leave(struct watch *watch, struct watched *watched, int error)
 void finding__note_crowd(struct watch *watch)
 {
 	if (!watch->warned_of_crowd)
-		log__warning("there are more processes than room for them, so that some are not "
-			     "sampled until others have ended: --max-processes makes more");
+		log__warning("too many processes: some are not sampled until others end; raise the "
+			     "limit with --max-processes");
 	watch->warned_of_crowd = true;
 	watch->full = true;
 }
@@ -295,8 +294,8 @@ static void warn_of(const struct watch *watch, const struct target_process *targ
 	if (symbolizer__knows(watch->symbolizer, target))
 		return;
 	if (target->outcome == OUTCOME_NOT_SUPPORTED)
-		log__warning("process %d runs %sPython %s, which is not supported: its samples are "
-			     "counted as such",
+		log__warning("process %d runs %sPython %s, which is not supported: its samples "
+			     "count as not_supported",
 			     target->process.pid, target->runtime.narrow ? "a 32-bit " : "",
 			     target->runtime.version);
 	else if (!target->outcome)
@@ -477,8 +476,8 @@ int finding__watch(struct watch *watch, pid_t pid, int64_t now, struct watched *
 	if (error)
 		return error;
 	if (namesake && namesake != pid && watch->following != FOLLOW_ALL)
-		log__info("process %d is the one of this PID namespace; the one that is %d on the "
-			  "host is process %d here",
+		log__info("PID %d is taken as a PID of this PID namespace; PID %d on the host is "
+			  "process %d here",
 			  pid, pid, namesake);
 	*watched = watched__add(&watch->watched, key, pid, now);
 	return 0;

@@ -111,7 +111,7 @@ static void end(struct watch *watch)
 	scan__free(scan);
 	scan->under_way = false;
 	scan->rest_ns = now_ns() + REST_FACTOR * scan->took_ns;
-	log__debug("all processes looked through in %lld ms: %zu are watched",
+	log__debug("scanned all processes in %lld ms: %zu watched",
 		   (long long)(scan->took_ns / NS_PER_MS), watched__count(&watch->watched));
 }
 

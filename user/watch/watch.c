@@ -84,8 +84,8 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 		watch->first_pid = watch->named[0].pid;
 	if (!silent || watch->named_count || status)
 		return status;
-	log__error("no process answers that could be profiled: name others, or look what these "
-		   "wait for: cat /proc/PID/stack");
+	log__error("none of these processes responds: name others, or see what these wait for with "
+		   "cat /proc/PID/stack");
 	return STATUS_FAILED;
 }
 
@@ -143,7 +143,7 @@ static const char *choose_mend(int error, bool prepared)
 	/* So a user's limit shows once a process is that user's. */
 	if (!prepared || error == -EAGAIN)
 		return mends__start(error);
-	return "what follows -- is to be a program's path, or a name in PATH";
+	return "give a program's path, or a name in PATH, after --";
 }
 
 enum exit_status watch__start_command(struct watch *watch, char **command, int64_t now)
@@ -389,10 +389,10 @@ static void reap(struct watch *watch)
 	    waitpid(watch->child, &status, watch->child_ends ? 0 : WNOHANG) != watch->child)
 		return;
 	if (WIFSIGNALED(status))
-		log__info("process %d was ended by signal %d (%s)", watch->child, WTERMSIG(status),
+		log__info("process %d was killed by signal %d (%s)", watch->child, WTERMSIG(status),
 			  strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		log__info("process %d ended with status %d", watch->child, WEXITSTATUS(status));
+		log__info("process %d exited with status %d", watch->child, WEXITSTATUS(status));
 	watch->child = 0;
 }
 
@@ -525,14 +525,14 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 	if (watch->refused)
 		return target__explain(watch->first_pid, &watch->refused->runtime, -ENOTSUP);
 	if (watch->command && !watch->found && watch->following == FOLLOW_NONE) {
-		log__error("%s is not a Python, or ended before it ran any: name an interpreter, "
-			   "as in -- python3 app.py",
+		log__error("%s is not a Python program, or ended before it ran Python: name an "
+			   "interpreter, as in -- python3 app.py",
 			   watch->command[0]);
 		return STATUS_NOT_PYTHON;
 	}
 	if (watch->warned_of_crowd) {
-		log__warning("no samples of the processes that there was room for: "
-			     "--max-processes makes more");
+		log__warning("no samples of the processes within the limit: raise it with "
+			     "--max-processes");
 		return STATUS_WRITTEN;
 	}
 	if (watch->following == FOLLOW_ALL) {
@@ -540,8 +540,8 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 		return STATUS_WRITTEN;
 	}
 	if (!watched__count(&watch->watched)) {
-		log__error("process %d ended before a sample came: it used no CPU since %s, or "
-			   "too little for the rate, which -r raises",
+		log__error("process %d ended before it was sampled: it used no CPU since %s, or "
+			   "too little for the rate; raise it with -r",
 			   watch->first_pid, watch->command ? "its start" : "sampling began");
 		return STATUS_NO_SAMPLE;
 	}

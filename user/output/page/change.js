@@ -9,7 +9,7 @@ const STEPS_MAX = 3;
 const STEP_RATIOS = [1.25, 2]; // by how much the second and the third step differ at least
 const CHANCE = 2;
 const STEP_TEXTS = {
-	"-3": "less than half", "-2": "less than ⅘", "-1": "less", "0": "as before, or chance",
+	"-3": "less than half", "-2": "less than ⅘", "-1": "less", "0": "unchanged, or chance",
 	"1": "more", "2": "more than ¼ more", "3": "more than twice",
 };
 const ARROWS = { more: "▲", less: "▼" };
@@ -83,7 +83,7 @@ function changeFacts(profile, weights, node) {
 
 // The legend: a colour, its sign, and what it stands for.
 function fillLegend(element, palette) {
-	element.replaceChildren("Share of all that is shown, since before:");
+	element.replaceChildren("Change in the share of the total:");
 	for (let step = -STEPS_MAX; step <= STEPS_MAX; step++) {
 		const entry = document.createElement("span"), colour = document.createElement("i");
 		colour.style.background = palette.changes[step + STEPS_MAX];

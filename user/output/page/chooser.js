@@ -166,10 +166,10 @@ class ProcessChooser {
 			elements.push(this.row(entry, i));
 		});
 		if (!found.length)
-			elements.push(this.note("None is like that.", "note"));
+			elements.push(this.note("No match.", "note"));
 		if (found.length > this.rows.length)
 			elements.push(this.note(`${formatCount(found.length - this.rows.length)
-			} more: type what yours is called`, "note"));
+			} more: type to narrow the list`, "note"));
 		this.list.replaceChildren(...elements);
 		this.activate(Math.max(0, wanted.length ? 0 : this.rows.findIndex(
 			(entry) => this.isChosen(entry))));

@@ -10,8 +10,8 @@ function periodText(ledger) {
 		return "not recorded";
 	if (!changes)
 		return `fixed, ${formatMilliseconds(longest)}`;
-	return `irregular: ${formatMilliseconds(shortest)} to ${formatMilliseconds(longest)}, drawn ` +
-		`anew ${formatCount(changes)} ${changes === 1 ? "time" : "times"}`;
+	return `irregular: ${formatMilliseconds(shortest)} to ${formatMilliseconds(longest)}, ` +
+		`redrawn ${formatCount(changes)} ${changes === 1 ? "time" : "times"}`;
 }
 
 function errorCount(ledger) {
@@ -92,11 +92,11 @@ function ledgerRows(profile) {
 		["Events", ledger.events, 0],
 		["Samples", ledger.samples, 1],
 		["with a Python stack", ledger.python, 2],
-		["of these cut at the depth limit", ledger.truncated, 3],
+		["cut at the depth limit", ledger.truncated, 3],
 		...(ledger.line_unknown ?
-			[["of these without their innermost line", ledger.line_unknown, 3]] : []),
+			[["without the line of the innermost frame", ledger.line_unknown, 3]] : []),
 		...(ledger.name_unknown ?
-			[["of these with a function whose name is not known", ledger.name_unknown, 3]] : []),
+			[["with a function of unknown name", ledger.name_unknown, 3]] : []),
 		["without Python on the thread", ledger.no_python, 2],
 		["Errors", errorCount(ledger), 2],
 		...errors.map(([name, count]) => [reasons[name] || name, count, 3]),

@@ -20,7 +20,7 @@ function commandsOf(strings, processes) {
 		const string = processes.shortNames[process] || processes.commands[process];
 		if (!indices.has(string)) {
 			indices.set(string, commands.names.length);
-			commands.names.push(strings[string] || "[command not known]");
+			commands.names.push(strings[string] || "[unknown command]");
 			commands.members.push([]);
 		}
 		commands.ofProcess.push(indices.get(string));
