@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The clock is the test's: time passes only where somebody waits for the deputy, and for a work that
- * says that it took some.  So what counts is how often was waited, however busy the machine. */
+/* The clock is the test's: time passes only where somebody waits for the deputy, and for a work
+ * that says that it took some.  So what counts is how often was waited, however busy the machine.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
