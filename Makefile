@@ -339,7 +339,7 @@ SHELL_SCRIPTS := $(wildcard deploy/*.sh deploy/debian/p* tests/programs/*.sh tes
 	tests/kernels/init .ci/run
 
 format-check:
-	@$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)
+	@printf '%s\n' $(FORMATTED) | xargs -P $(shell nproc) -n 50 $(CLANG_FORMAT) --dry-run -Werror
 
 # cppcheck keeps what it has found of each file that did not change.
 lint: format-check | $(OUTPUT)/
