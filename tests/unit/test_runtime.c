@@ -31,6 +31,9 @@ static void known_files_are_not_opened_again(void **state)
 	int first;
 
 	(void)state;
+	/* What is mapped only root may open. */
+	if (geteuid())
+		skip();
 	assert_int_equal(runtime__find(getpid(), &runtime), -ENOEXEC);
 	first = handings;
 	handings = 0;
