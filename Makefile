@@ -162,7 +162,10 @@ $(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \
 $(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
 $(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
 $(addprefix $(OUTPUT)/unit/test_,watch scan): UNIT_WRAPPED := $(WATCH_WRAPPED) sampler__drain \
-	sampler__harvest program__identify target__open
+	sampler__harvest program__identify target__open clock_gettime
+$(OUTPUT)/unit/test_deputy: UNIT_WRAPPED := clock_gettime sem_clockwait usleep
+$(OUTPUT)/unit/test_store_limits: UNIT_WRAPPED := clock_gettime
+$(addprefix $(OUTPUT)/unit/test_,process runtime): UNIT_WRAPPED := sem_post
 $(OUTPUT)/unit/test_news: UNIT_WRAPPED := clock_gettime $(addprefix sampler__,drain urges fd mappings_fd \
 	heralds_fd take_heralds)
 
@@ -294,16 +297,24 @@ bench bench-versions bench-scale:
 	@$(OWNERS)
 	@tests/bench/$(@:bench-%=%).py $(OPTIONS)
 
-format-check:
-	clang-format --dry-run -Werror $(FORMATTED)
+CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format) clang-format)
+SHELL_SCRIPTS := $(wildcard deploy/*.sh deploy/debian/p* tests/programs/*.sh tests/interpreters/*.sh) \
+	tests/kernels/init .ci/run
 
-lint:
-	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
+format-check:
+	@printf '%s\n' $(FORMATTED) | xargs -P $(shell nproc) -n 50 $(CLANG_FORMAT) --dry-run -Werror
+
+# cppcheck keeps what it has found of each file that did not change.
+lint: format-check | $(OUTPUT)/
+	@mkdir -p $(OUTPUT)/cppcheck
+	@cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
+		-j$(shell nproc) --cppcheck-build-dir=$(OUTPUT)/cppcheck \
 		--include=/usr/include/uthash.h --include=/usr/include/jansson.h \
 		$(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
-	shellcheck deploy/*.sh deploy/debian/p* tests/programs/*.sh tests/interpreters/*.sh tests/kernels/init .ci/run
-	tests/rooms.py
-	codespell --skip "*/corpus/*" --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy README.md CONTRIBUTING.md
+	@shellcheck $(SHELL_SCRIPTS)
+	@tests/rooms.py
+	@tests/root.py
+	@codespell --skip "*/corpus/*" --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy *.md
 
 install: all
 	@$(OWNERS)

@@ -1,24 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/packages.sh {build|image|demo|bench|fuzz|vmtest|test|test-all}: installs what is missing for that from
+# deploy/packages.sh {build|image|demo|check|test|bench|prove}: installs what is missing for that from
 # Debian's packages, and says what.  Nothing is touched when all is there.
+# deploy/packages.sh --missing ...: only says what is missing, and how to install it; it needs no root.
 set -eu
 
 # Neither sudo's PATH nor a user's has all of these.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin
 
+only_say=""
+if [ "${1-}" = --missing ]; then
+	only_say=yes
+	shift
+fi
 case ${1-} in
 build) sets="build" ;;
 image) sets="build image" ;;
 demo) sets="build demo" ;;
+check) sets="build demo check" ;;
+test) sets="build demo check test" ;;
 bench) sets="build demo bench" ;;
-fuzz) sets="build fuzz" ;;
-vmtest) sets="build vmtest" ;;
-test) sets="build image demo fuzz vmtest test" ;;
-test-all) sets="build image demo fuzz vmtest test test-all" ;;
+prove) sets="build image demo check test bench prove" ;;
 *)
-	echo "usage: deploy/packages.sh {build|image|demo|bench|fuzz|vmtest|test|test-all}" >&2
+	echo "usage: deploy/packages.sh [--missing] {build|image|demo|check|test|bench|prove}" >&2
 	exit 2
 	;;
 esac
@@ -72,43 +77,52 @@ image    ca-certificates        -                  whom the image trusts
 demo     python3                -                  runs the sample program
 bench    python3-venv           -                  has pip, which fetches other profilers
 bench    linux-perf             perf               one of them
-fuzz     libclang-rt-dev        -                  libFuzzer, and its sanitizers
-vmtest   python3-pytest         -                  end-to-end tests
-vmtest   python3-pytest-rerunfailures -            runs once more what a busy machine fails
-vmtest   python3-pytest-timeout -                  ends a test that hangs
-vmtest   python3-pytest-xdist   -                  runs tests side by side
-vmtest   qemu-system-x86        qemu-system-x86_64 boots other kernels
-vmtest   qemu-system-arm        qemu-system-aarch64    boots one for aarch64
-vmtest   gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc  compiles user space for it
-vmtest   busybox-static         busybox            is these machines' shell
-vmtest   runc                   runc               runs containers, in these machines too
-vmtest   cpio                   cpio               makes their file system
-vmtest   clang-19               clang-19           compiles the BPF program as Debian 13 does, and the JIT of 3.13
+check    libclang-rt-dev        -                  libFuzzer, and its sanitizers
+check    libcmocka-dev          -                  unit tests
+check    libelf-dev             -                  reads the interpreters' ELF files in a unit test
+check    cppcheck               cppcheck           looks for faults in the C code
+check    shellcheck             shellcheck         looks for faults in the scripts
+check    codespell              codespell          looks for misspelt words
+check    clang-format           clang-format       shows where the C code is laid out otherwise
+check    python3-pytest         -                  end-to-end tests
+check    python3-pytest-timeout -                  ends a test that hangs
+check    python3-pytest-xdist   -                  runs tests side by side
+check    chromium               chromium           renders the flame graph page and runs speedscope
+check    chromium-driver        chromedriver       drives Chromium
+test     qemu-system-x86        qemu-system-x86_64 boots other kernels
+test     busybox-static         busybox            is these machines' shell
+test     cpio                   cpio               makes their file system
+test     runc                   runc               runs containers, in these machines too
 test     bubblewrap             bwrap              runs sandboxes
 test     systemd                systemd-analyze    scores the agent's service
 test     python3-yaml           -                  reads the Kubernetes manifests
 test     iproute2               ip                 gives a container an address
-test     debootstrap            debootstrap        makes the root that the image and the package are tried in
 test     dpkg-dev               dpkg-shlibdeps     tells what the Debian package depends on
-test     lintian                lintian            looks for faults of the Debian package
 test     man-db                 man                shows the manual page
-test     libcmocka-dev          -                  unit tests
 test     libpython3-dev         -                  its headers are what the offset tables must match
 test     openssl                openssl            makes certificates
-test     libelf-dev             -                  reads the interpreters' ELF files in a unit test
 test     python3-gevent         -                  switches stacks of Python calls
 test     golang-go              go                 go tool pprof reads the pprof files; a Go program with a Python in it
 test     default-jdk-headless   java               a Java program with a Python in it
 test     npm                    npm                fetches speedscope, which reads what was written
-test     chromium               chromium           renders the flame graph page and runs speedscope
-test     chromium-driver        chromedriver       drives Chromium
-test-all libffi-dev             -                  CPython's ctypes
-test-all libssl-dev             -                  CPython's hashlib and ssl
-test-all musl-tools             musl-gcc           a CPython with another C library
-test-all llvm-19                llvm-readobj-19    reads what that has compiled
+prove    qemu-system-arm        qemu-system-aarch64    boots a kernel for aarch64
+prove    gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc  compiles user space for it
+prove    clang-19               clang-19           compiles the BPF program as Debian 13 does, and the JIT of 3.13
+prove    llvm-19                llvm-readobj-19    reads what that has compiled
+prove    debootstrap            debootstrap        makes the root that the image and the package are tried in
+prove    lintian                lintian            looks for faults of the Debian package
+prove    libffi-dev             -                  CPython's ctypes
+prove    libssl-dev             -                  CPython's hashlib and ssl
+prove    musl-tools             musl-gcc           a CPython with another C library
 END
 
 [ -n "$missing" ] || exit 0
+if [ "$only_say" ]; then
+	echo "Missing from Debian's packages:"
+	printf '%s' "$reasons"
+	echo "Run as root: apt-get update && apt-get install --no-install-recommends$missing"
+	exit 1
+fi
 command -v apt-get >/dev/null || die "no apt-get here; install by hand:$missing"
 
 as_root=""

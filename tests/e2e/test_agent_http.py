@@ -18,7 +18,6 @@ import urllib.request
 import pytest
 
 from agents import end, named, own, total, wait_for
-from page.pages import browser  # noqa: F401 (fixture)
 
 pytestmark = pytest.mark.timed
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from page.pages import ROWS, browser, make_page, page, plain_page
+from page.pages import ROWS
 
 OPEN_MS, ZOOM_MS, CHOOSE_MS = 2000, 100, 400
 TRIES = 10
@@ -12,12 +12,12 @@ TRIES = 10
 pytestmark = [pytest.mark.alone, pytest.mark.timed]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def large_page(make_page):
     return make_page("tree", "-n", "100000", "-m", "8")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def crowded_page(make_page):
     """The same of 500 processes of two threads; 20 each run the same."""
     return make_page("tree", "-n", "100000", "-m", "1000", "-p", "500")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The flame graph page, as a person uses it in Chromium."""
 
-import re
-
 import pytest
 
-from page.pages import (FIB, LOAD, LOAD_NEXT, MAIN, TABLE, browser, make_page, page, plain_page)
+from page.pages import FIB, LOAD, LOAD_NEXT, MAIN, TABLE
 from page.pixels import contrast, fill, luminance
+
+pytestmark = pytest.mark.check
 
 SORTED = "return document.querySelector(arguments[0]).getAttribute('aria-sort')"
 

@@ -15,8 +15,9 @@ import re
 
 import pytest
 
-from page.pages import browser, make_page, plain_page, watched
 from page.pixels import colours, contrast, fill
+
+pytestmark = pytest.mark.check
 
 LOAD, FIB, MAIN = "Loader.load (pkg/load.py)", "fib (pkg/fib.py)", "main (app.py)"
 GONE, FRESH, NONE = "gone (pkg/gone.py)", "fresh (pkg/fresh.py)", "[no Python on this thread]"
@@ -32,16 +33,6 @@ BLINDNESS = {
     "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
                (-0.011820, 0.042940, 0.968881)),
 }
-
-
-@pytest.fixture(scope="module")
-def change_page(make_page):
-    return make_page("change")
-
-
-@pytest.fixture
-def change(change_page):
-    yield from watched(change_page)
 
 
 def sides(page, label):

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from page.pages import (LOAD, MAIN, ROWS, TABLE, Page, browser, machine, machine_page, make_page,
-                        page, plain_page)
+from page.pages import LOAD, MAIN, ROWS, TABLE
+
+pytestmark = pytest.mark.check
 
 
 def test_process_menu_only_where_there_are_several(page, make_page):
@@ -185,18 +186,3 @@ def test_process_menu_fits_small_windows(machine):
         .getBoundingClientRect(); return [box.left, box.right, box.bottom]""")
     assert panel[0] >= 0 and panel[1] <= 360 and panel[2] <= 480
     assert machine.browser.run("return document.documentElement.scrollWidth") <= 360
-
-
-def test_two_real_processes(any_python, target, profile, browser, tmp_path):
-    first, second = target(any_python, "busy.py"), target(any_python, "kinds.py")
-    path = tmp_path / "two.html"
-    run = profile.attempt("-p", first.pid, "-p", second.pid, "-r", 499, "-o", path, cpu=1)
-    assert run.status == 0, run.stderr
-    page = Page(browser, str(path)).open()
-    every, = page.samples("all")
-    page.browser.choose("#group", "By process")
-    page.choose_process("%d kinds.py" % second.pid)
-    own, = page.samples("all")
-    assert 0 < own < every and page.chosen.startswith("%d " % second.pid)
-    page.choose_process("%d busy.py" % first.pid)
-    assert page.samples("all") == [every - own]

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# tests/programs/demo.sh PYBPFPROF: profiles a small sample program for three seconds.
+# tests/programs/demo.sh PYBPFPROF: profiles a small sample program for three seconds.  The page goes to
+# the folder that PYBPFPROF is in.
 set -eu
 
 pybpfprof=$1
-page="pybpfprof-demo.html"
+page=$(dirname "$pybpfprof")/pybpfprof-demo.html
 
 /usr/bin/python3 "$(dirname "$0")/demo.py" &
 sample=$!
@@ -19,7 +20,7 @@ echo "\$ $pybpfprof record -p $sample -d 3 -o $page"
 
 cat <<END
 
-The flame graph is $PWD/$page
+The flame graph is $(realpath "$page")
 It is one file that needs no network: open it in any browser, here with
 
     xdg-open $page

@@ -22,9 +22,6 @@
 #define FEW_BYTES    4096
 #define ANSWER_MS    20000
 
-/* So late that nobody waits for it. */
-#define ANSWER_LATE_US 300000
-
 static struct elf_budget budget;
 
 /* The descriptor of a file whose file system does not answer; -1: there is none. */
@@ -289,10 +286,14 @@ static void who_is_left_behind_leaves_nothing_in_use(void **state)
 	unlink(path);
 }
 
-static int64_t sleep_long(void *desk)
+static _Atomic bool left;
+
+static int64_t sleep_until_left(void *desk)
 {
 	(void)desk;
-	return usleep(ANSWER_LATE_US);
+	for (int i = 0; i < ANSWER_MS && !left; i++)
+		usleep(1000);
+	return 0;
 }
 
 /* Though it answers by the time when the use ends. */
@@ -306,7 +307,8 @@ static void what_was_read_while_it_did_not_answer_is_not_remembered(void **state
 	copy_self(path);
 	image = open_file(path);
 	assert_int_equal(target_file__identify_path(getpid(), path, &identity), 0);
-	assert_int_equal(deputy__run(getpid(), sleep_long), -ETIMEDOUT);
+	assert_int_equal(deputy__run(getpid(), sleep_until_left), -ETIMEDOUT);
+	left = true;
 	deputy__wait(getpid());
 	assert_true(deputy__answers(getpid()));
 	elf_cache__release(image, true);

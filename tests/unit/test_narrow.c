@@ -164,6 +164,9 @@ static void python_is_named_and_not_supported(void **state)
 	struct runtime runtime;
 
 	(void)state;
+	/* What is mapped only root may open. */
+	if (geteuid())
+		skip();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		narrow_file__make(&file, names[i]);
 		assert_int_equal(find_with(&file, &runtime), -ENOTSUP);
@@ -178,6 +181,9 @@ static void other_file_is_no_python(void **state)
 	struct runtime runtime;
 
 	(void)state;
+	/* What is mapped only root may open. */
+	if (geteuid())
+		skip();
 	narrow_file__make(&file, "exported");
 	assert_int_equal(find_with(&file, &runtime), -ENOEXEC);
 }

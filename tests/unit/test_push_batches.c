@@ -169,12 +169,12 @@ static void rates_have_times_of_their_own(void **state)
 static void limits_are_kept(void **state)
 {
 	(void)state;
-	assert_int_equal(take_apart(synthetic__tree(5000, 8, 4),
+	assert_int_equal(take_apart(synthetic__tree(600, 8, 4),
 				    &(struct batch_limits){ 1, 100, 100000000, 0 }),
-			 50);
-	assert_in_range(take_apart(synthetic__tree(5000, 8, 4),
-				   &(struct batch_limits){ 100, 100000, 20000, 0 }),
-			20, 200);
+			 6);
+	assert_in_range(take_apart(synthetic__tree(600, 8, 4),
+				   &(struct batch_limits){ 100, 100000, 5000, 0 }),
+			10, 100);
 	/* A sample that is larger than all. */
 	assert_int_equal(take_apart(synthetic__machine(), &(struct batch_limits){ 9, 1000, 1, 0 }),
 			 4);
@@ -184,7 +184,7 @@ static void many_processes_are_few_series(void **state)
 {
 	(void)state;
 	/* 20 processes a command. */
-	assert_int_equal(take_apart(synthetic__tree(3000, 200, 100),
+	assert_int_equal(take_apart(synthetic__tree(400, 200, 100),
 				    &(struct batch_limits){ 1, 100000, 100000000, 0 }),
 			 5);
 }

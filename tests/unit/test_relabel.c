@@ -174,11 +174,10 @@ static void bad_rules_are_refused(void **state)
 	relabel__free(&rules);
 }
 
-/* Without a limit this would take longer than anybody lives. */
+/* Without a limit this would take for ever, and so would the test. */
 static void a_label_cannot_hang_it(void **state)
 {
 	char value[4097], *before, *wanted;
-	int64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	(void)state;
 	memset(value, 'a', 4096);
@@ -189,7 +188,6 @@ static void a_label_cannot_hang_it(void **state)
 	      wanted);
 	makes("{\"source_labels\":[\"a\"],\"regex\":\"(.*)(.*)(.*)(.*)(.*)b\",\"action\":\"keep\"}",
 	      before, NULL);
-	assert_true(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns < 1000000000);
 	free(before);
 	free(wanted);
 }

@@ -51,7 +51,7 @@ static void *end_soon(void *context)
 {
 	struct ending *ending = context;
 
-	usleep(300000);
+	usleep(50000);
 	ending->ended = true;
 	store__close(ending->store);
 	return NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a store may have: its age, its size, the disk's. */
+/* What a store may have: its age, its size, the disk's.  Each look at the clock is a second after
+ * the one before, so that nothing goes only because there was time for it. */
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -12,6 +13,16 @@
 
 #include "base/log.h"
 #include "stores.h"
+#include "wrap.h"
+
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *time)
+{
+	static time_t seconds;
+
+	(void)clock;
+	*time = (struct timespec){ .tv_sec = ++seconds };
+	return 0;
+}
 
 static void old_windows_go(void **state)
 {
@@ -22,7 +33,7 @@ static void old_windows_go(void **state)
 
 	(void)state;
 	works(put(store, first, 0));
-	for (int i = 1; i < 300; i++) {
+	for (int i = 1; i < 150; i++) {
 		works(put(store, later, i));
 		works(store__retain(store, &limits, EPOCH + i * SECOND));
 	}
@@ -76,14 +87,14 @@ static uint64_t put_trees(struct store *store, const struct store_limits *limits
 
 static void size_is_kept(void **state)
 {
-	const struct store_limits limits = { 1 << 20, INT64_MAX };
+	const struct store_limits limits = { 1 << 19, INT64_MAX };
 	struct place place = make_place();
 	struct store *store = open_store(&place);
 	uint64_t largest = 0, file = 0;
 	struct stat status;
 
 	(void)state;
-	for (uint32_t i = 0; i < 300; i++) {
+	for (uint32_t i = 0; i < 60; i++) {
 		struct profile *profile = other_tree(i, 100);
 
 		works(put(store, profile, i));
@@ -95,9 +106,9 @@ static void size_is_kept(void **state)
 		if ((uint64_t)status.st_size > file)
 			file = status.st_size;
 	}
-	assert_in_range(largest, 1 << 19, (1 << 20) + (1 << 18));
-	assert_in_range(file, 0, (1 << 20) + (1 << 18));
-	assert_in_range(count_rows(store, "windows"), 10, 150);
+	assert_in_range(largest, 1 << 18, (1 << 19) + (1 << 17));
+	assert_in_range(file, 0, (1 << 19) + (1 << 17));
+	assert_in_range(count_rows(store, "windows"), 5, 75);
 	store__close(store);
 	remove_place(&place);
 }
@@ -105,12 +116,12 @@ static void size_is_kept(void **state)
 /* So it is where each window adds more than what else is removed at a time. */
 static void a_size_that_is_soon_reached_is_kept(void **state)
 {
-	const struct store_limits limits = { 8 << 20, INT64_MAX };
+	const struct store_limits limits = { 1 << 19, INT64_MAX };
 	struct place place = make_place();
 	struct store *store = open_store(&place);
 
 	(void)state;
-	assert_in_range(put_trees(store, &limits, 0, 24, 16000, 1), 4 << 20, 14 << 20);
+	assert_in_range(put_trees(store, &limits, 0, 7, 1000, 1), 1 << 18, 7 << 17);
 	store__close(store);
 	remove_place(&place);
 }
@@ -118,16 +129,16 @@ static void a_size_that_is_soon_reached_is_kept(void **state)
 /* Many of the small ones go for each large one. */
 static void large_windows_follow_small_ones(void **state)
 {
-	const struct store_limits limits = { 4 << 20, INT64_MAX };
+	const struct store_limits limits = { 1 << 19, INT64_MAX };
 
-	for (uint32_t each = 1; each <= 3; each++) {
+	for (uint32_t each = 1; each <= 3; each += 2) {
 		struct place place = make_place();
 		struct store *store = open_store(&place);
 
 		(void)state;
-		put_trees(store, &limits, 0, 1500, 1, each);
-		assert_in_range(put_trees(store, &limits, 1500, 45, 2000, each), 3 << 20, 6 << 20);
-		assert_in_range(store__bytes(store), 0, (4 << 20) + (1 << 19));
+		put_trees(store, &limits, 0, 200, 1, each);
+		assert_in_range(put_trees(store, &limits, 200, 24, 480, each), 3 << 17, 6 << 17);
+		assert_in_range(store__bytes(store), 0, (4 << 17) + (1 << 16));
 		assert_in_range(count_rows(store, "windows"), 2, 100);
 		store__close(store);
 		remove_place(&place);
@@ -137,22 +148,22 @@ static void large_windows_follow_small_ones(void **state)
 /* Soon, and no lower than it is. */
 static void a_lowered_limit_is_reached(void **state)
 {
-	const struct store_limits high = { UINT64_MAX, INT64_MAX }, low = { 1 << 20, INT64_MAX };
+	const struct store_limits high = { UINT64_MAX, INT64_MAX }, low = { 1 << 18, INT64_MAX };
 	struct place place = make_place();
 	struct store *store = open_store(&place);
 	struct stat status;
 	int steps = 0;
 
 	(void)state;
-	put_trees(store, &high, 0, 2000, 10, 1);
-	assert_true(store__bytes(store) > 3 << 20);
+	put_trees(store, &high, 0, 500, 10, 1);
+	assert_true(store__bytes(store) > 3 << 18);
 	/* With what a window adds, the log is merged into the file. */
 	do {
-		put_trees(store, &low, 2000 + steps, 1, 10, 1);
+		put_trees(store, &low, 500 + steps, 1, 10, 1);
 		assert_int_equal(stat(place.path, &status), 0);
-	} while ((store__bytes(store) > 1 << 20 || status.st_size > 3 << 19) && ++steps < 300);
+	} while ((store__bytes(store) > 1 << 18 || status.st_size > 3 << 17) && ++steps < 300);
 	assert_in_range(steps, 0, 299);
-	assert_in_range(store__bytes(store), 3 << 18, 1 << 20);
+	assert_in_range(store__bytes(store), 3 << 16, 1 << 18);
 	store__close(store);
 	remove_place(&place);
 }
@@ -219,13 +230,13 @@ static void a_full_disk_is_too_much(void **state)
 	if (!mount_disk(&place, "3m"))
 		skip();
 	store = open_store(&place);
-	assert_in_range(put_trees(store, &high, 0, 600, 50, 1), 1 << 19, 3 << 20);
-	assert_in_range(count_rows(store, "windows"), 20, 300);
-	profile__free(read_some(&place, 590, 600, NULL, 0, &found));
+	assert_in_range(put_trees(store, &high, 0, 120, 50, 1), 1 << 19, 3 << 20);
+	assert_in_range(count_rows(store, "windows"), 20, 110);
+	profile__free(read_some(&place, 110, 120, NULL, 0, &found));
 	assert_int_equal(found.windows, 10);
 	store__close(store);
 	store = open_store(&place);
-	put_trees(store, &low, 600, 200, 50, 1);
+	put_trees(store, &low, 120, 60, 50, 1);
 	assert_in_range(store__bytes(store), 1 << 19, 1 << 20);
 	assert_int_equal(stat(place.path, &status), 0);
 	assert_in_range(status.st_size, 0, 3 << 19);
@@ -254,14 +265,14 @@ static void others_fill_the_disk(void **state)
 	struct store *store;
 
 	(void)state;
-	if (!mount_disk(&place, "16m"))
+	if (!mount_disk(&place, "4m"))
 		skip();
 	store = open_store(&place);
-	put_trees(store, &limits, 0, 200, 50, 1);
-	assert_int_equal(count_rows(store, "windows"), 200);
+	put_trees(store, &limits, 0, 50, 50, 1);
+	assert_int_equal(count_rows(store, "windows"), 50);
 	fill_disk(&place);
-	put_trees(store, &limits, 200, 200, 50, 1);
-	assert_in_range(count_rows(store, "windows"), 50, 300);
+	put_trees(store, &limits, 50, 100, 50, 1);
+	assert_in_range(count_rows(store, "windows"), 20, 120);
 	store__close(store);
 	unmount_disk(&place);
 }

@@ -19,14 +19,12 @@
 
 import itertools
 import json
-import os
 import re
 import subprocess
 import time
 
 import pytest
 
-from conftest import ROOT, missing
 from page.browser import Browser, find_browser
 
 LOAD, LOAD_NEXT = "Loader.load (pkg/load.py:20)", "Loader.load (pkg/load.py:21)"
@@ -127,8 +125,9 @@ class Page:
         return self.browser.text("#search-result")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory):
+    from conftest import missing
     chromium, driver = find_browser()
     if not chromium or not driver:
         missing("chromium and chromium-driver")
@@ -137,12 +136,11 @@ def browser(tmp_path_factory):
     browser.close()
 
 
-@pytest.fixture(scope="module")
-def make_page(browser, tmp_path_factory):
+@pytest.fixture(scope="session")
+def make_page(browser, tool, tmp_path_factory):
     """make_page("plain", OPTION...): the page of a synthetic profile."""
     folder, number = tmp_path_factory.mktemp("pages"), itertools.count()
-    output = os.environ.get("OUTPUT", os.path.join(ROOT, ".output"))
-    program = os.path.join(ROOT, output, "synthetic_profile")
+    program = tool("synthetic_profile")
 
     def make(kind, *options):
         path = str(folder / ("%s-%d.html" % (kind, next(number))))
@@ -151,7 +149,7 @@ def make_page(browser, tmp_path_factory):
     return make
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plain_page(make_page):
     return make_page("plain")
 
@@ -172,7 +170,7 @@ def page(plain_page):
     yield from watched(plain_page)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def machine_page(make_page):
     return make_page("machine")
 
@@ -180,3 +178,13 @@ def machine_page(make_page):
 @pytest.fixture
 def machine(machine_page):
     yield from watched(machine_page)
+
+
+@pytest.fixture(scope="session")
+def change_page(make_page):
+    return make_page("change")
+
+
+@pytest.fixture
+def change(change_page):
+    yield from watched(change_page)

@@ -1,0 +1,21 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether the repository's root has no file that does not belong there: a part of `make lint`."""
+
+import pathlib
+import subprocess
+import sys
+
+KNOWN = set(""".ci .clang-format .dockerignore .editorconfig .gitignore CHANGELOG.md CONTRIBUTING.md
+LICENSE Makefile README.md SECURITY.md bpf deploy docs offsets tests user vmlinux""".split())
+TOP = pathlib.Path(__file__).resolve().parent.parent
+
+# An archive of the source has no .git, and nothing untracked that would count.
+if not (TOP / ".git").exists():
+    sys.exit(0)
+# With sudo, the checkout is another user's.
+listed = subprocess.run(["git", "-c", "safe.directory=" + str(TOP), "ls-files", "-z", "--cached", "--others",
+                         "--exclude-standard"], cwd=TOP, check=True, stdout=subprocess.PIPE)
+there = {path.split("/")[0] for path in listed.stdout.decode("utf-8", "surrogateescape").split("\0") if path}
+sys.exit("\n".join("%s: what is it at the root? (tests/root.py)" % ascii(name)[1:-1]
+                   for name in sorted(there - KNOWN)) or 0)
