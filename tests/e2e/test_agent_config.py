@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from agents import end, named, total, wait_for
-from conftest import wait_used
+from agents import end, named, total
+from conftest import wait_for, wait_used
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ import urllib.request
 
 import pytest
 
-from agents import end, named, own, total, wait_for
+from agents import end, named, own, total
+from conftest import wait_for
 from page.pages import browser  # noqa: F401 (fixture)
 
 pytestmark = pytest.mark.timed

@@ -15,8 +15,8 @@ import time
 
 import pytest
 
-from agents import end, total, wait_for
-from conftest import children_of
+from agents import end, total
+from conftest import children_of, wait_for
 from push_servers import Backend
 from test_agent_http import Site, free_port
 

@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 
-from agents import end, named, own, total, wait_for
+from agents import end, named, own, total
+from conftest import wait_for
 from test_agent_http import site  # noqa: F401 (fixture)
 
 pytestmark = pytest.mark.timed

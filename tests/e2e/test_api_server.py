@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from agents import end, wait_for
-from conftest import ROOT
+from agents import end
+from conftest import ROOT, wait_for
 from deploy_tools import find_tool
 from pods import NAME, NODE, build, output_of, pod_monitors, yaml
 from test_kubernetes import CHART, template

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from agents import end, named, own, wait_for
-from conftest import ROOT
+from agents import end, named, own
+from conftest import ROOT, wait_for
 from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summary, summed
 

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from agents import wait_for
-from conftest import ROOT
+from conftest import ROOT, wait_for
 from test_agent_http import site  # noqa: F401 (a fixture)
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_prometheus import pages  # noqa: F401 (a fixture)

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from agents import end, named, own, wait_for
-from conftest import PROGRAMS, ROOT
+from agents import end, named, own
+from conftest import PROGRAMS, ROOT, wait_for
 from scrapes import asking, lived_inside
 from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summed

@@ -14,9 +14,9 @@ import urllib.request
 
 import pytest
 
-from agents import end, wait_for
+from agents import end
 from api_servers import ApiServer, pod
-from conftest import children_of
+from conftest import children_of, wait_for
 from containers import Container
 from test_push import authority  # noqa: F401 (a fixture)
 

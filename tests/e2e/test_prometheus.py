@@ -13,8 +13,8 @@ import urllib.request
 
 import pytest
 
-from agents import end, named, own, wait_for
-from conftest import PROGRAMS, ROOT, missing, wait_used
+from agents import end, named, own
+from conftest import PROGRAMS, ROOT, missing, wait_for, wait_used
 from test_agent_http import free_port, site  # noqa: F401 (a fixture)
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)

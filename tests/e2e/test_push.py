@@ -16,8 +16,8 @@ import urllib.request
 import pytest
 
 from push_servers import PATHS, Backend, read_pyroscope
-from agents import end, named, own, total, wait_for
-from conftest import wait_used
+from agents import end, named, own, total
+from conftest import wait_for, wait_used
 
 pytestmark = pytest.mark.timed
 

@@ -11,8 +11,8 @@ import urllib.request
 
 import pytest
 
-from agents import end, total, wait_for
-from conftest import children_of
+from agents import end, total
+from conftest import children_of, wait_for
 from test_push import (KINDS, WINDOW, WINDOW_S, backend, busy, hang, summary,  # noqa: F401 (fixtures
                        windows_came_in_time)                                   # among them)
 

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from agents import end, total, wait_for
+from agents import end, total
+from conftest import wait_for
 from test_push import (KINDS, WINDOW, backend, busy, drip, flood, hang, summary,  # noqa: F401 (fixtures
                        windows_came_in_time, windows_with_samples)                # among them)
 

@@ -11,7 +11,8 @@ import urllib.request
 
 import pytest
 
-from agents import end, named, own, total, wait_for
+from agents import end, named, own, total
+from conftest import wait_for
 from test_agent_config import config  # noqa: F401 (a fixture)
 
 WINDOW = ("--window", "0.5s", "-r", "199")

@@ -6,7 +6,8 @@ import os
 import re
 import subprocess
 
-from agents import end, named, own, wait_for
+from agents import end, named, own
+from conftest import wait_for
 from push_servers import spell
 from scrapes import asking, lived_inside
 from test_agent_http import site  # noqa: F401 (fixture)
