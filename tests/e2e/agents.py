@@ -134,3 +134,7 @@ def own(name):
 
 def named(name):
     return {"OTEL_SERVICE_NAME": own(name)}
+
+
+# By this an agent keeps those of named() alone.
+ONLY_OWN = ("--relabel", json.dumps({"source_labels": ["service_name"], "regex": ".*" + own(""), "action": "keep"}))

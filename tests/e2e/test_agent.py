@@ -14,7 +14,7 @@ import pytest
 
 from agents import Store, end, label_sets, named, own, services, total
 from conftest import wait_for
-from test_agent_http import Site, free_port
+from test_agent_http import LISTEN, Site
 
 
 def moment(nanoseconds):
@@ -157,15 +157,13 @@ def test_service_is_known_after_its_environment_is_gone(any_python, target, agen
     def services_of(pid):
         return {found["service_name"] for found in label_sets(store) if found["pid"] == str(pid)}
 
-    site = Site(free_port())
-    run = agent("--window", "0.2s", "-r", "199", "--with-pid", "--listen", site.address)
-    wait_for(lambda: site.status_of("healthz") == 200)
+    site = Site(agent("--window", "0.2s", "-r", "199", "--with-pid", *LISTEN))
     program = target(any_python, "retitled.py", environment=named("web"))
     wait_for(lambda: program.pid in [row["pid"] for row in json.loads(site.get("status"))["targets"]])
     program.go()
     child = int(program.process.stdout.readline())
     wait_for(lambda: services_of(child))
-    end(run)
+    end(site.run)
     assert services_of(child) == {own("web")}
 
 
@@ -268,11 +266,10 @@ def test_a_full_disk_costs_windows_only(any_python, target, profile, report, tmp
     try:
         store = Store(folder)
         target(any_python, "many_stacks.py", 2000, environment=named("many"))
-        site = Site(free_port())
         run = profile.start("agent", "--store", store.folder, "--window", "0.2s", "-r", "1999",
-                            "--listen", site.address, files=False)
+                            *LISTEN, files=False)
         run.wait_sampling()
-        wait_for(lambda: site.status_of("healthz") == 200)
+        site = Site(run)
         run.wait_said("windows are lost until")
         wait_for(lambda: site.metrics()["pybpfprof_sink_windows_total"][
             'sink="store",result="lost"'] >= 10)
