@@ -190,7 +190,7 @@ def forgetting(any_python, target, agent, store):
     def start():
         target(any_python, "many_stacks.py", 2000, environment=named("many"))
         target(any_python, "busy.py", environment=named("web"))
-        run = agent("--window", "0.2s", "-r", "3999", "--store-size", "1M", "-v")
+        run = agent("--window", "0.1s", "-r", "9999", "--store-size", "1M", "-v")
         wait_for(lambda: min(store.windows(), default=1) > 10)
         return run
     return start
@@ -298,10 +298,9 @@ def test_a_full_disk_is_too_much(any_python, target, agent, store):
         target(any_python, "many_stacks.py", 300, environment=named("many"))
         said = []
         for size in "1G", "1M":
-            run = agent("--window", "0.2s", "-r", "1999", "--listen", "off", "--store-size", size)
+            run = agent("--window", "0.1s", "-r", "5999", "--listen", "off", "--store-size", size)
             oldest = min(store.windows(), default=1)
-            wait_for(lambda: min(store.windows(), default=1) > oldest + 20 and
-                     len(store.windows()) > 10)
+            wait_for(lambda: min(store.windows(), default=1) > oldest + 5 and len(store.windows()) > 3)
             end(run)
             assert run.status == 0, run.stderr
             said.append(run.stderr.count("the oldest windows go to make room"))
