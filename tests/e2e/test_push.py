@@ -511,10 +511,10 @@ def test_by_a_proxy(busy, backend, agent):
 
 def test_the_queue_has_an_end(any_python, target, backend, agent, store):
     """The oldest give way, and are counted."""
-    many = target(any_python, "many_stacks.py", 2000, environment=named("many"))
+    many = target(any_python, "many_stacks.py", 2000, 150, environment=named("many"))
     server = backend("pyroscope")
     server.stop()
-    run = agent("--window", "0.1s", "-r", "9999", *ONLY_OWN, "--push", server.url() + " queue=1M")
+    run = agent("--window", "0.2s", "-r", "999", *ONLY_OWN, "--push", server.url() + " queue=1M")
     first = wait_for(lambda: os.path.isdir(store.folder + "/push") and min(spooled(store), default=None))
     wait_for(lambda: min(spooled(store), default=first) != first)
     server.start()

@@ -94,11 +94,14 @@ def test_reload(any_python, target, agent, store, config):
     """New rules count from the next window on; bad ones are refused, and the old ones stay."""
     target(any_python, "busy.py", environment=named("web"))
     rule = "relabel:\n  - target_label: which\n    replacement: %s\n"
+    def which():
+        return [labels["which"] for labels in label_sets(store) if labels["service_name"] == own("web")]
+
     run = agent(*WINDOW, "--config", config(rule % "first"))
-    wait_for(lambda: len(store.windows()) >= 2)
+    wait_for(lambda: which() == ["first"])
     config(rule % "second")
     run.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: "second" in {labels["which"] for labels in label_sets(store)})
+    wait_for(lambda: which() == ["first", "second"])
     config("relabel:\n  - target_label: which\n    replacement: third\n    regex: (\n")
     run.process.send_signal(signal.SIGHUP)
     run.wait_said("the configuration stays what it was")
@@ -108,8 +111,7 @@ def test_reload(any_python, target, agent, store, config):
     assert run.status == 0, run.stderr
     assert "agent.yaml:2: '(' is no regular expression" in run.stderr
     assert "the configuration stays what it was" in run.stderr
-    assert [labels["which"] for labels in label_sets(store)
-            if labels["service_name"] == own("web")] == ["first", "second"]
+    assert which() == ["first", "second"]
     store.check()
 
 
