@@ -75,8 +75,8 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all foreign clean install uninstall deb demo test test-all test-backends vmtest vmshell unit-tests \
-	fuzzers fuzz churn life bench bench-versions bench-scale format-check lint
+.PHONY: all foreign clean install uninstall deb demo check test prove vmshell unit-tests fuzzers bench \
+	bench-versions bench-scale format-check lint
 
 all: $(OUTPUT)/pybpfprof
 	@:
@@ -233,7 +233,7 @@ $(PRELOADED) $(FAULTS): | $(OUTPUT)/
 
 unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/synthetic_day \
 	$(OUTPUT)/line_check \
-	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(IN_MACHINES) $(FAULTS)
+	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(FAULTS)
 
 fuzzers: $(FUZZERS)
 
@@ -263,62 +263,37 @@ demo:
 	@$(OWNERS)
 	@tests/programs/demo.sh $(OUTPUT)/pybpfprof
 
-# On the interpreters as well that are to be built first, which takes some ten minutes, once.
-test-all: RUN_OPTIONS := --all
+# Tier 1: what needs neither root nor a network, once all is built.
+check:
+	@deploy/packages.sh --missing check
+	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers
+	@$(MAKE) --no-print-directory lint
+	@tests/run check
 
-test test-all:
-	@deploy/packages.sh $@
-	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers foreign
-	@$(OWNERS)
-	@tests/run $(RUN_OPTIONS) $(TESTS)
-
-# Only what another kernel may change, on Debian's; `make test` does this, too.
-vmtest:
-	@deploy/packages.sh vmtest
-	+@$(MAKE) $(JOBS) --no-print-directory all $(IN_MACHINES) foreign
-	@$(OWNERS)
-	@tests/interpreters/debian.py || echo "what is not there is skipped"
-	@tests/run tests/e2e/test_kernels.py
-
-# With the servers that profiles are pushed to, or that name pods, and what is deployed: images, packages,
-# charts.  To build all of that takes some 30 minutes, once; what is not built in BUILD_SECONDS is skipped.
-BUILD_SECONDS ?= 7200
-
-test-backends:
+# Tier 2, which CI runs: tier 1, and end-to-end tests on few interpreters and kernels.
+test:
 	@deploy/packages.sh test
-	+@$(MAKE) $(JOBS) --no-print-directory all
+	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers
 	@$(OWNERS)
-	@BUILD_SECONDS=$(BUILD_SECONDS) tests/backends/build_backends.py || \
-		if [ $$? -eq 1 ] || [ "$$CI" != true ]; then echo "what is not there is skipped"; else exit 1; fi
-	@tests/run tests/e2e -m deployed
+	@$(MAKE) --no-print-directory lint
+	@tests/run $(or $(TESTS),test)
 
-SECONDS ?= 600
-
-# Each fuzzer for so long; `make test` gives each a minute.
-fuzz:
-	@deploy/packages.sh fuzz
-	+@$(MAKE) $(JOBS) --no-print-directory fuzzers
+# Tier 3 measures and reports, in .output/prove/; PARTS="truth kernels", LIST=1 names them.
+prove:
+ifdef LIST
+	@tests/run prove --list
+else
+	@deploy/packages.sh prove
+	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers $(IN_MACHINES)
+	+@$(if $(filter aarch64,$(or $(PARTS),aarch64)),$(MAKE) $(JOBS) --no-print-directory foreign)
 	@$(OWNERS)
-	@FUZZ_SECONDS=$(SECONDS) tests/run fuzz
-
-# Half an hour of what make test does for seconds: threads and processes that come and go.
-churn:
-	@deploy/packages.sh vmtest
-	+@$(MAKE) $(JOBS) --no-print-directory all
-	@$(OWNERS)
-	@CHURN_SECONDS=1800 tests/run tests/e2e/test_churn.py
-
-# An hour of an agent among services that come and go; `make test` has a minute of it.
-life:
-	@deploy/packages.sh test
-	+@$(MAKE) $(JOBS) --no-print-directory all
-	@$(OWNERS)
-	@LIFE_SECONDS=3600 tests/run tests/e2e/test_agent_life.py
+	@PUBLISH=$(PUBLISH) tests/run prove $(PARTS)
+endif
 
 KERNEL ?= newest
 
 vmshell:
-	@deploy/packages.sh vmtest
+	@deploy/packages.sh prove
 	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)
 	@tests/kernels/machine.py $(KERNEL) $(ARCH)

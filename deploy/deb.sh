@@ -24,6 +24,7 @@ deploy/install.sh install "$binary" /usr "$root" >/dev/null
 strip --remove-section=.comment --remove-section=.note "$root/usr/bin/pybpfprof"
 install -D -m 644 LICENSE "$root/usr/share/doc/pybpfprof/copyright"
 install -D -m 644 README.md "$root/usr/share/doc/pybpfprof/README.md"
+install -D -m 644 -t "$root/usr/share/doc/pybpfprof/docs" docs/*.md
 install -D -m 644 deploy/debian/changelog "$root/usr/share/doc/pybpfprof/changelog"
 # Without a name or a time: the same each time.
 gzip -9n "$root/usr/share/doc/pybpfprof/changelog" "$root/usr/share/man/man1/pybpfprof.1"

@@ -29,7 +29,7 @@ die() {
 }
 
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null) ||
-	die "no Debian packages here; install by hand what README.md lists, then run make"
+	die "no Debian packages here; install by hand what docs/building.md lists, then run make"
 
 # Appends to $missing and $reasons unless the package, or a program of that name, is there.
 missing=""
@@ -86,7 +86,7 @@ vmtest   cpio                   cpio               makes their file system
 vmtest   clang-19               clang-19           compiles the BPF program as Debian 13 does, and the JIT of 3.13
 test     bubblewrap             bwrap              runs sandboxes
 test     systemd                systemd-analyze    scores the agent's service
-test     python3-yaml           -                  reads what Kubernetes is told
+test     python3-yaml           -                  reads the Kubernetes manifests
 test     iproute2               ip                 gives a container an address
 test     debootstrap            debootstrap        makes the root that the image and the package are tried in
 test     dpkg-dev               dpkg-shlibdeps     tells what the Debian package depends on

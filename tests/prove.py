@@ -9,12 +9,12 @@ import collections
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
 
 import matrix
-import publish
 import runner
 from runner import Result, say
 
@@ -22,6 +22,8 @@ FOLDER = os.path.join(runner.OUTPUT, "prove")
 CACHE = os.path.join(runner.OUTPUT, "pytest-cache")
 FUZZ_SECONDS = 300
 CHI_SQUARE_P = 1e-6
+# The parts whose reports docs/accuracy.md has.
+ACCURACY = ("truth", "lines", "interpreters", "kernels", "aarch64")
 
 
 def fetch(*_):
@@ -150,6 +152,22 @@ def run_part(name):
     return results
 
 
+def publish():
+    """Renews the tables of docs/accuracy.md; the bench renews those of docs/performance.md itself."""
+    path, texts = os.path.join("docs", "accuracy.md"), []
+    for name in ACCURACY:
+        report = os.path.join(FOLDER, name + ".md")
+        if os.path.exists(report):
+            with open(report, encoding="utf-8") as file:
+                texts.append("##" + file.read())
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    block = r"(<!-- generated: prove accuracy -->\n).*?(<!-- end generated -->)"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub(block, lambda marks: marks[1] + "\n" + "\n".join(texts) + "\n" + marks[2], old,
+                          flags=re.DOTALL))
+
+
 def main(arguments):
     if arguments == ["--list"]:
         for name, part in PARTS.items():
@@ -161,5 +179,5 @@ def main(arguments):
     os.makedirs(FOLDER, exist_ok=True)
     results = [result for name in arguments or PARTS for result in run_part(name)]
     if os.environ.get("PUBLISH"):
-        publish.publish(FOLDER)
+        publish()
     return runner.conclude(results)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether each folder of user/ knows those alone that are before it: a part of `make lint`.
+"""Checks that each folder of user/ includes only from the folders before it: a part of `make lint`.
 
-ROOMS is their order, and what README.md and CONTRIBUTING.md say of them.
+ROOMS gives their order.  tests/docs.py copies it into docs/internals.md.
 """
 
 import pathlib
@@ -10,26 +10,26 @@ import re
 import sys
 
 ROOMS = {
-    "base": "what every part needs: memory, messages, hash tables, exit statuses",
-    "architecture": "what differs between x86-64 and aarch64",
-    "system": "this machine, and what the profiler may do on it: CPUs, users, capabilities, limits",
-    "target": "how another process is read, its memory and its files, without waiting for ever",
-    "processes": "which processes there are, whose they are, which of them are wanted",
-    "python": "what CPython keeps in memory: interpreters, objects, code, line tables",
-    "profile": "the result with its ledger, which recordings fill and outputs read",
-    "sampling": "the kernel side: loads it, tells it what to sample, drains what it counted",
-    "naming": "from what was counted to functions, lines and names of threads",
-    "watch": "finds the processes to profile, and follows what becomes of them",
-    "output": "writes a profile, in each format, whole or not at all",
+    "base": "what every folder uses: memory, messages, hash tables, exit statuses",
+    "architecture": "the differences between x86-64 and aarch64",
+    "system": "this machine and the profiler's rights on it: CPUs, users, capabilities, limits",
+    "target": "reads another process, its memory and its files, with a time limit",
+    "processes": "lists processes, tells who owns them, applies the filters",
+    "python": "CPython's structures in memory: interpreters, objects, code, line tables",
+    "profile": "the result and its ledger; recordings fill it, outputs read it",
+    "sampling": "loads the BPF program, tells it what to sample, drains its counts",
+    "naming": "symbolizes: turns counted stacks into functions, lines and thread names",
+    "watch": "finds the processes to profile, and follows their forks, execs and exits",
+    "output": "writes a profile in each format, complete or not at all",
     "options": "the command line's options",
-    "recording": "one recording from start to end, with the rate and the privileges that it takes",
-    "services": "whose a window's samples are, and the rules that change labels",
-    "http": "URLs, the server, and the page that it shows",
+    "recording": "one recording from start to end, with its rate and its privileges",
+    "services": "groups samples by service, and applies the rules that change labels",
+    "http": "URLs, the HTTP server and its status page",
     "store": "the agent's database",
     "push": "sends windows to backends",
-    "kubernetes": "asks which pods there are",
-    "agent": "records for ever, and gives each window to the store and to backends",
-    "check": "tells what of this machine works, and what does not",
+    "kubernetes": "asks the API server for the node's pods",
+    "agent": "records continuously, and hands each window to the store and the backends",
+    "check": "checks what works on this machine",
     ".": "the program: `main.c`, and `cmd_NAME.c` for each verb",
 }
 ORDER = list(ROOMS)
@@ -53,12 +53,15 @@ def wrong(source, included):
     return None
 
 
-found = [f"{source.relative_to(TOP)}:{number}: {include[1]}: {problem}"
-         for source in sorted(USER.rglob("*.[ch]"))
-         for number, line in enumerate(source.read_text().split("\n"), 1)
-         if (include := re.match(r'\s*#\s*include\s*["<]([^">]+)', line))
-         and (problem := wrong(source, include[1]))]
-rooms = "".join(f"- `{pathlib.Path('user') / room}/`: {what}\n" for room, what in ROOMS.items())
-found += [f"{name}: not the folders that tests/rooms.py has:\n{rooms}"
-          for name in ("README.md", "CONTRIBUTING.md") if rooms not in (TOP / name).read_text()]
-sys.exit("\n".join(found) or 0)
+def main():
+    """What is wrong, a line each; 0 where nothing is."""
+    found = [f"{source.relative_to(TOP)}:{number}: {include[1]}: {problem}"
+             for source in sorted(USER.rglob("*.[ch]"))
+             for number, line in enumerate(source.read_text().split("\n"), 1)
+             if (include := re.match(r'\s*#\s*include\s*["<]([^">]+)', line))
+             and (problem := wrong(source, include[1]))]
+    return "\n".join(found) or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -40,9 +40,9 @@ static char *take_moment(struct report *report, const char *value, int64_t *mome
 {
 	if (moment__parse(value, report->now_ns, moment))
 		return NULL;
-	return option_table__refuse("time", value,
-				    "so long ago, as 90s, 5m, 1h or 2d, or a moment, as "
-				    "2026-01-02T03:04:05Z");
+	return option_table__refuse(
+		"time", value,
+		"a time ago such as 90s, 5m, 1h or 2d, or a moment such as 2026-01-02T03:04:05Z");
 }
 
 static char *take_since(void *report, const char *value)
@@ -127,17 +127,17 @@ static char *take_help(void *report, const char *value)
 static const struct option_entry options[] = {
 	{ "store", 0, "DIR", "what the agent has written", take_store, NULL, 0 },
 	{ "since", 0, "TIME",
-	  "from then on: so long ago, as 90s, 5m, 1h, 2d (1h),\n"
-	  "or a moment, as 2026-01-02T03:04:05Z",
+	  "start: a time ago such as 90s, 5m, 1h or 2d (1h),\nor a moment such as "
+	  "2026-01-02T03:04:05Z",
 	  take_since, NULL, 0 },
-	{ "until", 0, "TIME", "up to then (now)", take_until, NULL, 0 },
+	{ "until", 0, "TIME", "end (now)", take_until, NULL, 0 },
 	{ "diff", 0, "TIME",
-	  "what changed since as long a time so long before, as 1d:\na table of functions, or with "
-	  "-f html a flame graph,\nwith -f folded or pprof each stack",
+	  "compare with an equally long time this much earlier, such as 1d:\na table of functions; "
+	  "-f html: a flame graph;\n-f folded or pprof: each stack",
 	  take_diff, NULL, 0 },
 	{ "label", 0, "NAME=VALUE",
-	  "only services that have it, as service_name=web; several\n"
-	  "values of a name: any of them; of several names: all",
+	  "only services with this label, such as service_name=web;\nvalues of one name: any "
+	  "matches; several names: all must match",
 	  take_label, NULL, 0 },
 	{ "output", 'o', "FILE", "where to write; - is standard output, %t becomes the time",
 	  take_output, NULL, 0 },
@@ -146,7 +146,7 @@ static const struct option_entry options[] = {
 	{ "full-filenames", 0, NULL, "file names as the program has them", take_full_filenames,
 	  NULL, 0 },
 	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet, NULL, 0 },
-	{ "help", 'h', NULL, "print this and end", take_help, NULL, 0 },
+	{ "help", 'h', NULL, "print this and exit", take_help, NULL, 0 },
 	{ 0 },
 };
 
@@ -162,14 +162,14 @@ static void print_help(void)
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m -f text -o -\n"
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 2h --until 1h \\\n"
 	     "      --label service_name=web -o web.html\n\n"
-	     "Exit status: 0 a profile was written; 1 failed; 2 wrong usage; 5 there is no such "
+	     "Exit status: 0 a profile was written; 1 failed; 2 wrong usage; 5 no matching "
 	     "sample.");
 }
 
 static enum exit_status check(struct report *report)
 {
 	if (!report->folder) {
-		log__error("nothing to read: --store DIR; see pybpfprof " VERB " --help");
+		log__error("nothing to read: add --store DIR; see pybpfprof " VERB " --help");
 		return STATUS_USAGE;
 	}
 	if (report->query.since_unix_ns >= report->query.until_unix_ns) {
@@ -181,14 +181,13 @@ static enum exit_status check(struct report *report)
 	if (report->diff_ns && !report->format)
 		report->format = &output_text;
 	if (report->diff_ns && !report->format->tells_difference) {
-		log__error(
-			"%s cannot show what --diff finds: -f text, html, folded or pprof can; see "
-			"pybpfprof " VERB " --help",
-			report->format->name);
+		log__error("format %s cannot show a comparison: use -f text, html, folded or "
+			   "pprof; see pybpfprof " VERB " --help",
+			   report->format->name);
 		return STATUS_USAGE;
 	}
 	if (!report->format && report->output && strcmp(report->output, "-") != 0) {
-		log__error("'%s' does not tell the format by its ending: add -f FORMAT; see "
+		log__error("cannot infer the format of '%s' from its ending: add -f FORMAT; see "
 			   "pybpfprof " VERB " --help",
 			   report->output);
 		return STATUS_USAGE;
@@ -217,14 +216,14 @@ static enum exit_status explain_empty(const struct report *report, const struct 
 	char *first = moment__text(found->first_ns), *last = moment__text(found->last_ns);
 
 	if (!found->last_ns)
-		log__error("%s has no window yet", report->folder);
+		log__error("%s has no windows yet", report->folder);
 	else if (!found->windows)
-		log__error("%s has nothing of that time, but from %s to %s", report->folder, first,
-			   last);
+		log__error("%s has nothing from that time, only from %s to %s", report->folder,
+			   first, last);
 	else if (report->query.label_count && !found->services)
-		log__error("no service of that time has such labels");
+		log__error("no service has such labels in that time");
 	else
-		log__error("there are no samples: no Python used any CPU in that time");
+		log__error("no samples: no Python used any CPU in that time");
 	free(first);
 	free(last);
 	return STATUS_NO_SAMPLE;
@@ -264,9 +263,7 @@ static void tell(const struct profile *profile, const struct store_found *found)
 	char *summary = ledger__summary(&profile->ledger);
 
 	if (found->rates[0] != found->rates[1])
-		log__info("some was sampled at no more than %g Hz, other at up to %g: a count is "
-			  "of samples at %g Hz, and one at a lower rate counts for as many as it "
-			  "stands for",
+		log__info("rates varied between %g and %g Hz: counts are scaled to %g Hz",
 			  found->rates[0], found->rates[1], found->rates[1]);
 	log__info("%s", summary);
 	log__info("of %" PRIu64 " windows, %" PRIu64 " services", found->windows, found->services);
@@ -344,7 +341,7 @@ static enum exit_status show(struct report *report, const struct profile *profil
 	if (!profile->sample_count)
 		return explain_empty(report, found);
 	if (report->diff_ns && !before->sample_count) {
-		log__error("there are no samples of the time before, to compare with");
+		log__error("no samples in the earlier time to compare with");
 		return STATUS_NO_SAMPLE;
 	}
 	tell(profile, found);

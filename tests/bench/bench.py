@@ -3,7 +3,7 @@
 """Compares the profiler with its peers, side by side in one run: rows.py says on what.
 
 The peers come from the package index and from Debian (peers.py, tools.py).  One that cannot do a
-row is tried, and the reason is told.  What was found goes to RESULTS.md, and in short to README.md;
+row is tried, and the reason is told.  What was found goes to RESULTS.md, and in short to docs/performance.md;
 what a run finds that has not all rows, to RESULTS.md beside the binary.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes what the bench has found: RESULTS.md, and its summary in README.md between two marks."""
+"""Writes what the bench has found: RESULTS.md, and its summary in docs/performance.md between two marks."""
 
 import collections
 import os
@@ -9,8 +9,8 @@ import rows
 from processes import HERE, ROOT
 
 NEST_DEPTH = 900
-README = os.path.join(ROOT, "README.md")
-BEGIN, END = "<!-- made by make bench -->\n", "<!-- end of what make bench made -->\n"
+SUMMARY = os.path.join(ROOT, "docs", "performance.md")
+BEGIN, END = "<!-- generated: prove performance -->\n", "<!-- end generated -->"
 SCALE_BEGIN = "<!-- made by make bench-scale -->\n"
 SCALE_END = "<!-- end of what make bench-scale made -->\n"
 OURS = "pybpfprof"
@@ -311,10 +311,10 @@ def replace_between(text, new):
 
 
 def write(path, text):
-    """Leaves the file to whom it belongs, or to whom README.md belongs: this runs as root."""
+    """Leaves the file to whom it belongs, or to whom the summary belongs: this runs as root."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
-    owner = os.stat(README)
+    owner = os.stat(SUMMARY)
     os.chown(path, owner.st_uid, owner.st_gid)
 
 
@@ -327,8 +327,8 @@ def publish(report, official):
             scale = part_between(file.read(), SCALE_BEGIN, SCALE_END)
     write(path, whole(report) + (scale and "\n" + scale))
     if official:
-        with open(README, encoding="utf-8") as file:
+        with open(SUMMARY, encoding="utf-8") as file:
             text = file.read()
-        write(README, replace_between(text, summary(report)))
+        write(SUMMARY, replace_between(text, summary(report)))
     print("\n" + summary(report))
     print("all of it: %s" % path)

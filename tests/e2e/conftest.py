@@ -25,7 +25,7 @@ from pythons import (OLDEST, TIER, few_of, own_and_fetched_pythons, own_pythons,
 from standins import build_standin
 
 # Before a test imports them: what they assert is explained, too.
-pytest.register_assert_rewrite("embedding", "machine_jobs")
+pytest.register_assert_rewrite("embedding", "machines")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")

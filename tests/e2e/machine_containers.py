@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""runc's containers in the machines of other kernels (test_kernels.py), where there is no hierarchy of
+"""runc's containers in the machines of other kernels (test_all_kernels.py), where there is no hierarchy of
 control groups but that of version 2.
 
 Each is in a pod of its own, and its root is an overlay.  Those that a Python runs in are there from one job
@@ -16,7 +16,7 @@ from conftest import CAPABILITIES
 from containers import NAMESPACES, bind, describe, run_arguments
 from folded import Frame
 
-import image  # its folder is in the path by now: machine_jobs.py
+import image  # its folder is in the path by now: machines.py
 
 FOLDER = "/containers"
 # What the kernel has unpacked is its first root, which cannot be changed for another one.

@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the machines of other kernels do (test_kernels.py): their jobs, as tests/kernels/guest.py takes them,
-and what came of each."""
+"""What all machines of other kernels do (test_all_kernels.py): their jobs, as tests/kernels/guest.py takes them."""
 
-import json
 import os
-import shutil
-import sys
-import time
 
 from conftest import ROOT
-from folded import parse_folded
+from machines import OUTPUTS, PROFILER, debian_kernels, describe, describe_job, image
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
-import debian_kernels  # noqa: E402
-import image  # noqa: E402
-import machine  # noqa: E402
-import machine_containers as contained  # noqa: E402
+import machine_containers as contained
 
 SECONDS_A_PYTHON, RATE = 1.35, 999
 DEPTH = 1000
@@ -24,13 +15,10 @@ CONTAINED_SECONDS = 1.5
 CHANGING_SECONDS = 3
 WORK = "def work(): return sum(range(1000))\nfor _ in range(1000): work()"
 
-PROFILER = "/usr/bin/pybpfprof"
 # Without its module `site`, a Python begins in half the time, of which an emulator takes much.
 BUSY = ["/agent", "-S", "/programs/busy.py"]
-PRELOADED = "verifier_cost.so", "hardware_clock.so"
 # The BPF program, as a newer compiler made it.
 NEWER, NEWER_COMPILER = "newer.bpf.o", "clang 19"
-OUTPUTS = ["-f", "folded", "-o", "/tmp/profile", "--stats", "/tmp/stats"]
 OF_ALL = [PROFILER, "-f", "html", *OUTPUTS[2:], "-r", str(RATE), "-a", "-d"]
 # Linux's own highest value; Debian's kernels begin with 3.
 ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
@@ -50,8 +38,8 @@ THEN_REPORT = "/agent -S /programs/busy.py & busy=$!; " + SHOW_KEPT + "sleep 2; 
     "exec %s report --store %s -f folded -o /tmp/profile" % (PROFILER, STORE)
 MAKE_STORE = "mkdir -p %s; chown 65534:65534 %s" % (STORE, STORE)
 CONFIG, CONFIG_THERE = os.path.join(ROOT, "deploy", "agent.yaml"), "/etc/pybpfprof/agent.yaml"
-# Until the machine is turned off; that is the same for every kernel.
-OLDEST, *_, NEWEST = debian_kernels.SUITES
+# Until the machine is turned off.
+OLDEST, NEWEST = debian_kernels.OLDEST, debian_kernels.NEWEST
 LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
     "echo confidentiality >/sys/kernel/security/lockdown; echo 0 >/proc/sys/net/core/bpf_jit_enable"
 # Only this architecture's processor, as QEMU has it, counts its cycles; and Debian's kernels do without
@@ -111,29 +99,18 @@ FEWEST = TO_READ + [CAP_PERFMON, CAP_BPF]
 TO_LOCK_MEMORY = {OLDEST: [CAP_SYS_RESOURCE]}
 
 
-def describe(command, nice, totals=None, capabilities=None):
-    return {"command": command, "nice": nice, "totals": totals, "capabilities": capabilities}
-
-
-def describe_job(command, programs=(), first="", capabilities=None, besides=(), environment=(), kernel="",
-                 architecture=""):
-    """BESIDES: {a kernel: the capabilities that are held there as well}."""
-    return {"command": command, "programs": list(programs), "first": first,
-            "capabilities": capabilities, "besides": dict(besides), "environment": dict(environment),
-            "kernel": kernel, "machine": architecture}
-
-
 def make_yama_jobs(short, check):
-    """With each value of Yama's: nobody's profile of a process of his own, and what he is told to be missing,
-    without CAP_SYS_PTRACE; then, but for 0, with which he has one already, his profile of that and of one of
-    root's, with it."""
+    """{name: job} with each value of Yama's: nobody's profile of a process of his own, and what he is told to be
+    missing, without CAP_SYS_PTRACE; then, but for 0, with which he has one already, his profile of that and of
+    one of root's, with it."""
     own, roots = (describe(BUSY, 0, capabilities=held) for held in ([], None))
     without = [number for number in FEWEST if number != CAP_SYS_PTRACE]
-    return [describe_job(command, programs, "; ".join((ALLOW_EVENTS, RESTRICT_TRACING % scope)), held,
-                         kernel=NEWEST)
+    return {"%s %d" % (name, scope): describe_job(command, programs, "; ".join((ALLOW_EVENTS,
+                                                                                RESTRICT_TRACING % scope)),
+                                                  held, kernel=NEWEST)
             for scope in SCOPES
-            for command, programs, held in ((short, [own], without), (check, [], without),
-                                            (short, [own, roots], FEWEST))[:3 if scope else 2]]
+            for name, command, programs, held in (("alone", short, [own], without), ("check", check, [], without),
+                                                  ("passing", short, [own, roots], FEWEST))[:3 if scope else 2]}
 
 
 def make_containers(contents):
@@ -143,9 +120,8 @@ def make_containers(contents):
 
 
 def make_jobs(contents, has_newer):
-    """The profile of everything, in which shares need most samples; then nobody's, one within a PID
-    namespace, with what loading costs, and a program from its start on; that of containers by what a newer
-    compiler made, if it is there; near the end those of runc's."""
+    """{name: job}, in their order.  Shares need most samples of "profile"; "inner" and "every" tell what loading
+    costs; "chosen" runs what a newer compiler made, if it is there; "beside" and "within" are runc's."""
     pythons = contents.pythons()
     newer = {"BPF_OBJECT": "/" + NEWER} if has_newer else {}
     programs, deep = [], []
@@ -170,81 +146,29 @@ def make_jobs(contents, has_newer):
     reborn = HAND_ON + [PROFILER, *OUTPUTS, "-d", SECONDS_MAX, "-r", str(RATE), "-a"]
     containers, of_them = make_containers(contents)
     from_within = contained.then_end(containers, contained.start(contained.with_profiler(of_them)))
-    with_runc = contents.ARCHITECTURE if containers else "none"
     service = ["sh", "-c", THEN_REPORT, "sh", PROFILER, "agent", "--config", CONFIG_THERE]
     not_begun = once_all_are_profiled("echo of what") + [PROFILER, "-p", "1", "--wrong"]
-    return [describe_job(everything, programs),
-            describe_job(check, capabilities=FEWEST),
-            describe_job(short, [busy], "; ".join((ALLOW_EVENTS, HIDE)), FEWEST, TO_LOCK_MEMORY),
-            describe_job(inner, first=SHOW_ALL, environment={"LD_PRELOAD": "/verifier_cost.so"}),
-            describe_job(started),
-            describe_job(changing, [busy]),
-            describe_job(leaving, [busy, busy], first="echo 1 >%s" % CPU),
-            describe_job(every, environment={"WORK": WORK}),
-            describe_job(IN_GROUP + check, first=LIMIT),
-            describe_job(chosen, first=MAKE_GROUPS, environment=dict(newer, WORK=WORK_WITHIN)),
-            describe_job(reborn),
-            describe_job(everything, deep, ALLOW_ANY_RATE, architecture=WITH_CYCLES,
-                         environment={"LD_PRELOAD": "/hardware_clock.so"}),
-            describe_job(of_them, first=contained.begin(containers), architecture=with_runc),
-            describe_job(from_within, first=ALLOW_EVENTS, architecture=with_runc),
-            describe_job(service, first="; ".join((REFUSE_EVENTS, MAKE_STORE)),
-                         capabilities=FEWEST + [CAP_SYS_ADMIN], besides=TO_LOCK_MEMORY),
-            *make_yama_jobs([PROFILER, *OUTPUTS, "-d", "0.5"], check),
-            describe_job([PROFILER, *OUTPUTS, "-d", "1", "-a"], first=RESTRICT_TRACING % NOBODY_TRACES,
-                         kernel=NEWEST),
-            describe_job(not_begun, kernel=OLDEST),
-            describe_job(check, first=LOCK_DOWN, kernel=OLDEST)]
-
-
-def what_is_missing(described, binary):
-    """What the machine cannot be without; "" where all is there."""
-    output = os.path.join(os.path.dirname(binary), described.contents.OUTPUT)
-    built = [os.path.join(output, name) for name in PRELOADED]
-    return ", ".join([os.path.basename(path) for path in (described.architecture.EMULATOR[0],)
-                      if not shutil.which(path)] +
-                     described.contents.missing() +
-                     [path for path in built if not os.path.exists(path)])
-
-
-def stacks_of(result, part):
-    """The stacks of one program of several, each without its process."""
-    root = "process %d:" % part["pid"]
-    return [(frames[1:], count) for frames, count in parse_folded(result["profile"])
-            if frames[0].label.startswith(root)]
-
-
-class Kernel:
-    """What a machine with one kernel has done."""
-
-    def __init__(self, described, initrd):
-        self.machine = described
-        self.release = debian_kernels.release(machine.fetch_kernel(described))
-        began = time.monotonic()
-        results, self.console = machine.run_jobs(described, initrd)
-        self.time = "%s %.1f %.1f" % (self.release, began, time.monotonic())
-        (self.profile, self.check, self.nobody, self.inner, self.started, self.changing, self.leaving,
-         self.every, self.limited, self.chosen, self.reborn, self.by_cycles, self.beside,
-         self.within, self.service, *yama, self.no_tracing, self.not_begun, self.locked) = \
-            (results + [None] * 26)[:26]
-        # {scope: nobody's profile, what is told to be missing, and, but for 0, his profile with CAP_SYS_PTRACE}
-        self.yama = {scope: yama[3 * i:3 * i + 3] for i, scope in enumerate(SCOPES)}
-        self.pythons = described.contents.pythons()
-
-    def succeeded(self, result):
-        """A job's result; the profiler must have ended well."""
-        assert result, "did not run to its end: " + self.console[:2000]
-        assert result["status"] == 0, result["output"]
-        return result
-
-    def ledger(self):
-        return json.loads(self.succeeded(self.profile)["stats"])
-
-    def stacks(self, python, program):
-        """The stacks of one program, each without its process, and the CPU time of its parts."""
-        result = self.succeeded(self.profile)
-        part = result["programs"][3 * self.pythons.index(python) +
-                                  ("shares", "deep", "depth").index(program)]
-        stacks = stacks_of(result, part)
-        assert stacks, (part, result["output"], result["stats"], self.console[-2000:])
-        return stacks, part["used"]
+    by_cycles = {"by_cycles": describe_job(everything, deep, ALLOW_ANY_RATE,
+                                           environment={"LD_PRELOAD": "/hardware_clock.so"})}
+    with_runc = {"beside": describe_job(of_them, first=contained.begin(containers)),
+                 "within": describe_job(from_within, first=ALLOW_EVENTS)}
+    return {"profile": describe_job(everything, programs),
+            "check": describe_job(check, capabilities=FEWEST),
+            "nobody": describe_job(short, [busy], "; ".join((ALLOW_EVENTS, HIDE)), FEWEST, TO_LOCK_MEMORY),
+            "inner": describe_job(inner, first=SHOW_ALL, environment={"LD_PRELOAD": "/verifier_cost.so"}),
+            "started": describe_job(started),
+            "changing": describe_job(changing, [busy]),
+            "leaving": describe_job(leaving, [busy, busy], first="echo 1 >%s" % CPU),
+            "every": describe_job(every, environment={"WORK": WORK}),
+            "limited": describe_job(IN_GROUP + check, first=LIMIT),
+            "chosen": describe_job(chosen, first=MAKE_GROUPS, environment=dict(newer, WORK=WORK_WITHIN)),
+            "reborn": describe_job(reborn),
+            **(by_cycles if contents.ARCHITECTURE == WITH_CYCLES else {}),
+            **(with_runc if containers else {}),
+            "service": describe_job(service, first="; ".join((REFUSE_EVENTS, MAKE_STORE)),
+                                    capabilities=FEWEST + [CAP_SYS_ADMIN], besides=TO_LOCK_MEMORY),
+            **make_yama_jobs([PROFILER, *OUTPUTS, "-d", "0.5"], check),
+            "no_tracing": describe_job([PROFILER, *OUTPUTS, "-d", "1", "-a"],
+                                       first=RESTRICT_TRACING % NOBODY_TRACES, kernel=NEWEST),
+            "not_begun": describe_job(not_begun, kernel=OLDEST),
+            "locked": describe_job(check, first=LOCK_DOWN, kernel=OLDEST)}

@@ -303,7 +303,7 @@ def test_a_full_disk_is_too_much(any_python, target, agent, store):
             wait_for(lambda: min(store.windows(), default=1) > oldest + 5 and len(store.windows()) > 3)
             end(run)
             assert run.status == 0, run.stderr
-            said.append(run.stderr.count("the oldest windows go to make room"))
+            said.append(run.stderr.count("removing the oldest windows"))
             assert store.check()
         assert said[0] == 1 and said[1] <= 1
     finally:
@@ -329,7 +329,7 @@ def test_it_starts_on_a_full_disk(any_python, target, agent, profile, store):
         end(run)
         fill(store.folder)
         asked = profile.attempt("report", "--store", store.folder)
-        assert asked.status == 1 and re.search("no room to write .*: free some", asked.stderr), asked.stderr
+        assert asked.status == 1 and re.search("no space left to write .*: free some", asked.stderr), asked.stderr
         run = agent("--window", "0.2s", "--listen", "off")
         newest = max(store.windows())
         wait_for(lambda: max(store.windows()) > newest + 5)
@@ -340,14 +340,14 @@ def test_it_starts_on_a_full_disk(any_python, target, agent, profile, store):
         os.truncate(os.path.join(store.folder, "pybpfprof.reserve"), 0)
         fill(store.folder)
         run = profile.attempt("agent", "--store", store.folder, "--listen", "off")
-        assert run.status == 1 and re.search("no room to write .*: free some", run.stderr), run.stderr
+        assert run.status == 1 and re.search("no space left to write .*: free some", run.stderr), run.stderr
     finally:
         subprocess.run(["umount", "-l", store.folder], check=True)
 
 
 @pytest.mark.parametrize("folder,says", [
-    ("/dev/null/store", "cannot be made"), ("/proc/store", "cannot be made"),
-    ("/nowhere/store", "mkdir -p it first")])
+    ("/dev/null/store", "cannot create folder"), ("/proc/store", "cannot create folder"),
+    ("/nowhere/store", "run mkdir -p first")])
 def test_a_folder_that_cannot_be_written(folder, says, profile):
     run = profile.attempt("agent", "--store", folder)
     assert run.status == 1
@@ -401,7 +401,7 @@ def test_a_broken_store(profile, store):
     (["report", "--store", "x", "--diff", "1h", "-f", "speedscope"],
      "speedscope cannot show"),
     (["report", "--store", "x", "-f", "svg"], "format 'svg'"),
-    (["report", "--store", "x", "-o", "x.svg"], "does not tell the format")])
+    (["report", "--store", "x", "-o", "x.svg"], "cannot infer the format")])
 def test_wrong_usage(words, says, profile):
     run = profile.attempt(*words)
     assert run.status == 2

@@ -47,12 +47,12 @@ def test_where_values_come_from(profile, config):
 
 
 @pytest.mark.parametrize("text,says", [
-    ("store: /x\nrat: 1\n", ":2: there is no key 'rat'"),
-    ("rate: 1\nrate: 2\n", ":2: 'rate' has a value already, at "),
+    ("store: /x\nrat: 1\n", ":2: unknown key 'rat'"),
+    ("rate: 1\nrate: 2\n", ":2: 'rate' is already set at "),
     ("store: /x\n\nrate: fast\n", ":3: rate 'fast' is not a number"),
     ("store: {x: 1}\n", ":1: what stands behind a key"),
     ("store: [\n", ":2: did not find expected node content"),
-    ("with-pid: 1\n", ":1: with-pid '1' is neither true nor false"),
+    ("with-pid: 1\n", ":1: with-pid '1' is not true or false"),
     ("exclude: [x]\n", ":1: ")])
 def test_a_bad_file_is_refused(text, says, profile, config):
     run = profile.attempt("agent", "--config", config(text), "--store", "x")
@@ -68,7 +68,7 @@ def test_a_bad_variable_is_refused(profile):
 
 def test_no_such_file(profile):
     run = profile.attempt("agent", "--config", "/nowhere")
-    assert run.status == 2 and "/nowhere cannot be read" in run.stderr
+    assert run.status == 2 and "cannot read the configuration /nowhere" in run.stderr
 
 
 def test_a_pipe_or_a_folder_is_no_file(profile, tmp_path):
@@ -78,7 +78,7 @@ def test_a_pipe_or_a_folder_is_no_file(profile, tmp_path):
         run = profile.attempt("agent", "--config", path)
         assert run.status == 2
         assert run.stderr.strip() == (
-            "pybpfprof: the configuration %s is a %s: name a file" % (path, kind))
+            "pybpfprof: the configuration %s is a %s, not a file" % (path, kind))
 
 
 def test_reload(any_python, target, agent, report, store, config):
@@ -91,13 +91,13 @@ def test_reload(any_python, target, agent, report, store, config):
     wait_for(lambda: store.select("SELECT id FROM windows WHERE rate_hz = 499 AND samples"))
     config("rate: 299\nwindow: never\n")
     hang_up(run)
-    run.wait_said("the configuration stays what it was")
+    run.wait_said("the configuration is unchanged")
     end(run)
     assert run.status == 0, run.stderr
     assert "agent.yaml again" in run.stderr
-    assert "store stays what it is until" not in run.stderr  # --store counts before the file
+    assert "a change of store takes effect" not in run.stderr  # --store counts before the file
     assert "agent.yaml:2: window 'never' is not" in run.stderr
-    assert "the configuration stays what it was" in run.stderr
+    assert "the configuration is unchanged" in run.stderr
     store.check()
     rows = store.select("SELECT rate_hz, start_ns, end_ns, samples FROM windows ORDER BY id")
     assert {rate for rate, _, _, _ in rows} == {99, 499}
@@ -116,7 +116,7 @@ def test_what_takes_a_restart_stays(agent, config, store):
     hang_up(run)
     run.wait_said("max-processes")
     end(run)
-    assert "max-processes stays what it is until the agent is started anew" in run.stderr
+    assert "a change of max-processes takes effect when the agent restarts" in run.stderr
 
 
 def test_without_a_file_a_hangup_ends_it(agent):

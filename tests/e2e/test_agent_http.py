@@ -199,7 +199,7 @@ def test_cpu_budget_of_all(any_python, target, site, store, measured):
     newest = max(store.windows())
     wait_for(lambda: max(store.windows()) > newest + 2)
     end(pages.run)
-    assert "rate lowered from 400 to 200 Hz: the agent took" in pages.run.stderr
+    assert "lowered the rate from 400 to 200 Hz: the agent used" in pages.run.stderr
     rates = store.rates()
     assert rates == sorted(rates, reverse=True) and {400, 200, 100} <= set(rates)
     # One CPU at least is busy all the time, whatever the rate.
@@ -223,7 +223,7 @@ def test_memory_limit(any_python, target, site, store):
     events = wait_for(lambda: pages.metrics()["pybpfprof_events_total"][""])
     end(pages.run)
     assert "(--memory-limit)" in pages.run.stderr
-    assert pages.run.stderr.count("no rate can be lowered any more, and the agent takes") == 1
+    assert pages.run.stderr.count("all rates are at their minimum, and the agent uses") == 1
     assert sum(row[0] for row in store.check().values()) >= events > 0
 
 
@@ -463,7 +463,7 @@ def test_the_default_address_that_is_taken(agent, profile, store):
         run = profile.attempt("agent", "--store", store.folder, "--listen", "127.0.0.1:7117")
         assert run.status == 1 and "cannot listen on 127.0.0.1:7117" in run.stderr
         run = end(agent())
-    assert run.status == 0 and "nothing is told by HTTP" in run.stderr
+    assert run.status == 0 and "HTTP is disabled" in run.stderr
 
 
 @pytest.mark.parametrize("address", ["x", "127.0.0.1", "localhost:80", "127.0.0.1:70000", "[::1]"])
@@ -475,7 +475,7 @@ def test_what_is_no_address(address, profile, store):
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
 def test_it_says_which_port_it_has(host, agent):
     run = agent("--listen", host + ":0")
-    address = re.search(r"telling by HTTP at http://(.*)/$", run.said(), re.MULTILINE).group(1)
+    address = re.search(r"serving HTTP at http://(.*)/$", run.said(), re.MULTILINE).group(1)
     assert address.startswith(host + ":")
     with urllib.request.urlopen("http://%s/healthz" % address, timeout=120) as answer:
         assert answer.read() == b"ok\n"
@@ -490,7 +490,7 @@ def test_others_may_reach_it(agent):
     assert connection.getresponse().status == 200
     connection.close()
     end(run)
-    assert "nobody is asked who he is" in run.stderr
+    assert "there is no authentication" in run.stderr
 
 
 def test_off(agent):

@@ -65,7 +65,7 @@ def test_the_busiest_service_is_lowered_first(any_python, target, site, store, r
     used = {name: used_s(program) - before[name] for name, program in programs.items()}
     end(pages.run)
     first = re.search(r"rate lowered .*", pages.run.stderr).group(0)
-    assert first.startswith("rate lowered of what has most samples, %s (400 to 200 Hz): the agent took"
+    assert first.startswith("lowered the rate of the services with the most samples, %s (400 to 200 Hz): the agent used"
                             % own("busy")), first
     found = rates_by_time(store).values()
     for rate in 400, 200, 100:

@@ -162,4 +162,4 @@ def test_parca_does_not_know_the_path(load, server, agent, store):
     wait_for(lambda: len(store.windows()) >= 2)
     end(run)
     assert run.status == 1
-    assert "is the URL the right one?" in run.stderr
+    assert "is the URL right?" in run.stderr

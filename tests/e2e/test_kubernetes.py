@@ -365,7 +365,7 @@ def test_pods_are_named(image, require, tmp_path, any_python, target, cluster): 
 
 
 def test_it_pushes_with_a_secret(image, require, tmp_path, busy, backend, authority):  # noqa: F811
-    """As the README has it: a token, and by which the backend is known."""
+    """As docs/deploy.md has it: a token, and by which the backend is known."""
     ours = authority("ours")
     server = backend("pyroscope", ours.sign("IP:127.0.0.1"))
     kinds = objects(template("--set", "secretName=backend", "--set",

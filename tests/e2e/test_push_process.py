@@ -76,7 +76,7 @@ def test_the_sending_process_is_killed(busy, backend, agent, store):
         assert handed == stored == delivered + sum(map(int, lost)), run.stderr
     # What was on its way then, and each of what hung.
     assert re.search(re.escape(hung.url()) + r".*: sent, but not answered", run.stderr)
-    assert "lost with a sending process" not in run.stderr
+    assert "lost with a push process" not in run.stderr
 
 
 def test_without_a_store_it_is_lost(busy, backend, profile):
@@ -191,7 +191,7 @@ def test_what_nobody_wants_any_more_is_removed(pushing, busy, backend, agent, st
     wait_for(lambda: server.taken or not pushing and len(store.windows()) > windows + 1)
     end(run)
     assert run.status == 0, run.stderr
-    assert count and "removed %d requests that waited for backends" % count in run.stderr
+    assert count and "removed %d requests that were incomplete, or for backends" % count in run.stderr
     if pushing:
         assert not spooled(store)
     else:
@@ -210,7 +210,7 @@ def test_it_and_who_keeps_it_are_killed(busy, backend, agent, store):
     wait_for(lambda: len(store.windows()) > count + 2)
     end(run)
     assert run.status == 1
-    assert "start the agent anew" in run.stderr
+    assert "restart the agent" in run.stderr
     store.check()
 
 
@@ -261,8 +261,8 @@ def test_it_cannot_be_started(busy, backend, binary, agent, store):
     assert run.status == 1
     delivered, handed = summary(run, server.url())
     assert delivered == 0 < handed and not server.taken
-    assert re.search(re.escape(server.url()) + r": %d samples in \d+ requests: not taken by the sending process"
+    assert re.search(re.escape(server.url()) + r": %d samples in \d+ requests: not accepted by the push process"
                      % handed, run.stderr), run.stderr
     assert "sent, but not answered" not in run.stderr
-    assert re.search("nothing was sent since: the process that pushes cannot be started .*: raise ulimit -u, ",
+    assert re.search("nothing was pushed since: cannot start the push process .*: raise ulimit -u, ",
                      run.stderr), run.stderr

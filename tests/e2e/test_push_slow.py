@@ -14,7 +14,7 @@ from test_push import (KINDS, WINDOW, WINDOW_S, backend, busy, drip, flood, hang
 pytestmark = pytest.mark.prove("push")
 
 SLOW_S = 3
-NOT_ANSWERED = "sent, but not answered: delivered or not"
+NOT_ANSWERED = "sent, but not acknowledged"
 KEPT = "kept in the store until the agent starts again"
 
 

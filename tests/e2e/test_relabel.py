@@ -94,6 +94,7 @@ def test_reload(any_python, target, agent, store, config):
     """New rules count from the next window on; bad ones are refused, and the old ones stay."""
     target(any_python, "busy.py", environment=named("web"))
     rule = "relabel:\n  - target_label: which\n    replacement: %s\n"
+
     def which():
         return [labels["which"] for labels in label_sets(store) if labels["service_name"] == own("web")]
 
@@ -104,23 +105,23 @@ def test_reload(any_python, target, agent, store, config):
     wait_for(lambda: which() == ["first", "second"])
     config("relabel:\n  - target_label: which\n    replacement: third\n    regex: (\n")
     run.process.send_signal(signal.SIGHUP)
-    run.wait_said("the configuration stays what it was")
+    run.wait_said("the configuration is unchanged")
     count = len(store.windows())
     wait_for(lambda: len(store.windows()) > count + 1)
     end(run)
     assert run.status == 0, run.stderr
-    assert "agent.yaml:2: '(' is no regular expression" in run.stderr
-    assert "the configuration stays what it was" in run.stderr
+    assert "agent.yaml:2: '(' is not a valid regular expression" in run.stderr
+    assert "the configuration is unchanged" in run.stderr
     assert which() == ["first", "second"]
     store.check()
 
 
 @pytest.mark.parametrize("text,says", [
-    ("- {source_labels: [comm], regex: '(', action: drop}", ":2: '(' is no regular expression"),
+    ("- {source_labels: [comm], regex: '(', action: drop}", ":2: '(' is not a valid regular expression"),
     ("- {target_label: x}\n- {action: fold}", ":3: a rule's action 'fold' is none of"),
     ("- {target_label: x, divider: y}", ":2: a rule has no 'divider'"),
-    ("- {target_label: a.b}", ":2: a rule's target_label 'a.b' is no label's name"),
-    ("- comm", ":2: 'relabel' is to be a list of rules")])
+    ("- {target_label: a.b}", ":2: a rule's target_label 'a.b' is not a label name"),
+    ("- comm", ":2: 'relabel' must be a list of rules")])
 def test_a_bad_rule_is_refused(text, says, profile, config):
     run = profile.attempt("agent", "--store", "x", "--config", config("relabel:\n" + text + "\n"))
     assert run.status == 2

@@ -23,7 +23,7 @@ from test_push import backend  # noqa: F401 (fixture)
 
 UNIT = os.path.join(ROOT, "deploy", "systemd", "pybpfprof-agent.service")
 CONFIG = os.path.join(ROOT, "deploy", "agent.yaml")
-README = os.path.join(ROOT, "README.md")
+DOCUMENT = os.path.join(ROOT, "docs", "deploy.md")
 # Of 10, which is a service without any limit: with CAP_SYS_ADMIN, and without it.
 SCORES = re.compile(r"`systemd-analyze security` gives it\s([\d.]+) of 10 \(0 is best\), and\s([\d.]+) without")
 NOBODY = 65534
@@ -75,12 +75,12 @@ def test_verify(analyze, binary, tmp_path):
 
 
 def test_exposure(analyze, tmp_path):
-    """It is what README.md says, also without what the unit says can be left out."""
+    """It is what docs/deploy.md says, also without what the unit says can be left out."""
     with open(UNIT, encoding="utf-8") as file:
         text = file.read()
     copy = tmp_path / os.path.basename(UNIT)
     copy.write_text(EXAMPLE.sub("", text))
-    with open(README, encoding="utf-8") as file:
+    with open(DOCUMENT, encoding="utf-8") as file:
         told = SCORES.search(file.read())
     assert told
     assert told.groups() == tuple(
@@ -93,7 +93,7 @@ def capabilities(unit, key):
 
 
 def test_capabilities():
-    """What the agent needs, and what perf_event_paranoid takes with Debian's kernels, as test_kernels.py has
+    """What the agent needs, and what perf_event_paranoid takes with Debian's kernels, as test_all_kernels.py has
     it."""
     unit = read_unit()
     needed = {"CAP_" + name.upper() for name in CAPABILITIES | {"sys_admin"}}

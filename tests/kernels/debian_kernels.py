@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import debian  # noqa: E402
 
 SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie", "newest": "sid"}
+OLDEST, *_, NEWEST = SUITES
 # A metapackage leads to an image, and an image that is empty to its kernel and its modules.
 NEXT_PACKAGE = re.compile(r"\blinux-(?:image|binary|modules)-\d[^ ,|]*")
 KERNEL = "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"

@@ -2,7 +2,7 @@
 """The file system of the machines of tests/kernels, all of it in memory.
 
 /usr/bin/pybpfprof, a busybox, runc and the Pythons, each with what it has loaded and no more
-(closure.py).  Where these come from, own.py and foreign.py say.  Pythons of other suites have roots
+(closure.py).  Where these come from, own.py, few.py and foreign.py say.  Pythons of other suites have roots
 of their own, /roots/SUITE, as in a container.  /programs, in every root, is tests/programs.
 """
 

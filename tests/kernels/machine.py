@@ -20,6 +20,7 @@ import tempfile
 import zlib
 
 import debian_kernels
+import few
 import foreign
 import image
 import own
@@ -44,6 +45,8 @@ if own.ARCHITECTURE != foreign.ARCHITECTURE:
     MACHINES["6.12-" + foreign.ARCHITECTURE] = describe("6.12", foreign)
     MACHINES["6.12-aarch64-16k"] = MACHINES["6.12-aarch64"]._replace(
         architecture=importlib.import_module("aarch64_16k"))
+# Those of `make test`.
+FEW_MACHINES = {kernel: describe(kernel, few) for kernel in (debian_kernels.OLDEST, debian_kernels.NEWEST)}
 
 
 def fetch_kernel(machine):
@@ -64,7 +67,7 @@ def start(machine, initrd, folder, what, cpus, *arguments, **options):
 
 
 def run_jobs(machine, initrd):
-    """The results of the image's jobs (guest.py), and what the kernel said."""
+    """{name of a job of the image (guest.py): its result}, and what the kernel said."""
     with tempfile.TemporaryDirectory() as folder:
         return run_jobs_in(folder, machine, initrd)
 
@@ -86,7 +89,7 @@ def run_jobs_in(folder, machine, initrd):
         lines = file.read().split()
     with open(console, encoding="utf-8", errors="replace") as file:
         said = file.read()
-    return [json.loads(zlib.decompress(base64.b64decode(line))) for line in lines], said
+    return dict(json.loads(zlib.decompress(base64.b64decode(line))) for line in lines), said
 
 
 def main():
@@ -96,7 +99,7 @@ def main():
     machine = describe(kernel, foreign if arch == foreign.OUTPUT else own)
     lacking = machine.contents.missing()
     if lacking:
-        sys.exit("machine.py: no %s: sudo make vmtest" % ", ".join(lacking))
+        sys.exit("machine.py: no %s: deploy/packages.sh prove" % ", ".join(lacking))
     binary = os.path.join(ROOT, ".output", machine.contents.OUTPUT, "pybpfprof")
     with tempfile.TemporaryDirectory() as folder:
         initrd = image.build(folder, machine.contents, {"/usr/bin/pybpfprof": binary}, {})

@@ -17,6 +17,8 @@ ARCHITECTURE = platform.machine()
 OUTPUT = ""
 WANTED = (2, 7), (3, 8), (3, 11), (3, 13), (3, 14)
 TOOLS = "busybox", "runc"
+# What make builds for the jobs.
+BUILT = "verifier_cost.so", "hardware_clock.so"
 LIBRARY = re.compile(r"(?:=> |^\s*)(/\S+) \(0x")
 
 
@@ -32,14 +34,14 @@ def find(name):
     return shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 
 
-def missing():
+def missing(tools=TOOLS):
     """The programs without which there is no machine."""
-    return [name for name in (*TOOLS, "cpio") if not find(name)]
+    return [name for name in (*tools, "cpio") if not find(name)]
 
 
-def tools():
+def tools(names=TOOLS):
     """{name there: path here} of programs of /usr/bin."""
-    return {name: find(name) for name in TOOLS}
+    return {name: find(name) for name in names}
 
 
 def add_libraries(root, path):

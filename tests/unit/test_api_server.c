@@ -81,7 +81,7 @@ static void means(CURLcode code, long status, const char *wanted)
 static void what_went_wrong_is_said(void **state)
 {
 	(void)state;
-	means(CURLE_WRITE_ERROR, 200, "more than 16 MiB");
+	means(CURLE_WRITE_ERROR, 200, "exceeds 16 MiB");
 	means(CURLE_COULDNT_CONNECT, 0, "connect");
 	means(CURLE_OK, 401, "token");
 	means(CURLE_OK, 403, "ClusterRole");

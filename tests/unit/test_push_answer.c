@@ -69,7 +69,7 @@ static void what_otlp_rejects_was_refused(void **state)
 	(void)state;
 	assert_int_equal(verdict.action, PUSH_SETTLE);
 	assert_int_equal(verdict.outcome, PUSH_REFUSED);
-	assert_string_equal(why, "did not take all profiles: b\\x1b[2J");
+	assert_string_equal(why, "did not accept all profiles: b\\x1b[2J");
 	free(why);
 }
 

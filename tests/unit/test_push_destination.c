@@ -152,7 +152,7 @@ static void windows_that_are_too_long_are_refused(void **state)
 static void what_is_wrong_behind_it_is_said(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "token=/nonexistent", "cannot be read" },
+		{ "token=/nonexistent", "cannot read /nonexistent" },
 		{ "token=/dev/null user=/dev/null", "give one of them" },
 		{ "tenant=", "no name" },
 		{ "tenant=\x01", "ASCII" },
@@ -263,7 +263,7 @@ static void credentials_are_read(void **state)
 	huge[sizeof(huge) - 1] = '\0';
 	gives(huge, CREDENTIALS_TOKEN, NULL);
 	assert_null(credentials__header("/nonexistent", CREDENTIALS_TOKEN, &wrong));
-	assert_string_equal(wrong, "/nonexistent cannot be read: No such file or directory");
+	assert_string_equal(wrong, "cannot read /nonexistent: No such file or directory");
 	free(wrong);
 }
 

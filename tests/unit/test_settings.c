@@ -187,23 +187,21 @@ static void bad_files(void **state)
 	refused("good: 1\nbad: [x]\n", ":2: no x");
 	refused("good:\n", ":1: 'good' needs a value");
 	refused("good: ~\n", ":1: 'good' needs a value");
-	refused("good: {a: 1}\n",
-		":1: what stands behind a key is to be a value, or a list of them");
-	refused("good: [[1]]\n", ":1: a list may have values and rules only");
+	refused("good: {a: 1}\n", ":1: the value of a key must be a scalar or a list");
+	refused("good: [[1]]\n", ":1: a list may hold only values and rules");
 	refused("good:\n- a: 1\n  b: [1]\n- c: [[1]]\n",
 		":4: a rule's list may have plain values only");
 	refused("good:\n- a: 1\nbad:\n- a: 1\n", ":4: no {\"a\": \"1\"}");
-	refused("? [a]\n: 1\n", ":1: a key is to be a plain word");
-	refused("good: &x 1\nother: *x\n",
-		":2: what stands behind a key is to be a value, or a list of them");
-	refused("word\n", ":1: the file is to be a list of lines such as `rate: 19`");
-	refused("- good\n", ":1: the file is to be a list of lines such as `rate: 19`");
+	refused("? [a]\n: 1\n", ":1: a key must be a plain word");
+	refused("good: &x 1\nother: *x\n", ":2: the value of a key must be a scalar or a list");
+	refused("word\n", ":1: the file must be a list of lines such as `rate: 19`");
+	refused("- good\n", ":1: the file must be a list of lines such as `rate: 19`");
 	refused("a: 1\n---\nb: 2\n", ":2: there is a second document");
 	refused("a: 1\n b: 2\n", ":2: mapping values are not allowed in this context");
 	refused("a: 'x\n", ":2: found unexpected end of stream");
 	refused("good: \"\\0\"\n", ":1: the value of 'good' has a NUL");
-	refused("\"good\\0\": 1\n", ":1: a key has a NUL");
-	refused("a: \xff\n", ": no text in UTF-8: invalid leading UTF-8 octet, at byte 3");
+	refused("\"good\\0\": 1\n", ":1: a key contains a NUL byte");
+	refused("a: \xff\n", ": not UTF-8 text: invalid leading UTF-8 octet, at byte 3");
 }
 
 static void what_cannot_be_found(void **state)

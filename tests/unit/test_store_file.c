@@ -92,8 +92,8 @@ static void what_is_no_store_is_refused(void **state)
 
 	(void)state;
 	refused(&place, STORE_READ, "no store in");
-	refused(&missing, STORE_WRITE, "mkdir -p it first");
-	refused(&file, STORE_WRITE, "cannot be made");
+	refused(&missing, STORE_WRITE, "run mkdir -p first");
+	refused(&file, STORE_WRITE, "cannot create folder");
 	store = open_store(&place);
 	assert_int_equal(database__run(store, "PRAGMA user_version = 99"), SQLITE_OK);
 	store__close(store);

@@ -109,7 +109,7 @@ static void reload(void *context)
 	struct agent_options *options = agent->options;
 
 	if (!agent_options__reload(options)) {
-		log__error("the configuration stays what it was");
+		log__error("the configuration is unchanged");
 		return;
 	}
 	agent->windows.length_ns = window_ns(options);
@@ -134,7 +134,7 @@ static char *open_pods(struct agent *agent)
 	api_server__find(options->kubernetes, options->credentials, &server);
 	wrong = pods__open(&server, options->node, &agent->pods);
 	if (agent->pods)
-		log__info("pods of %s have names from %s", options->node, server.url);
+		log__info("reading the names of pods on %s from %s", options->node, server.url);
 	api_server__free(&server);
 	return wrong;
 }
@@ -167,9 +167,7 @@ static void say_what(const struct agent_options *options)
 
 		log__info("pushing to %s", pushed->name);
 		if ((pushed->token_file || pushed->user_file) && !pushed->url.secure)
-			log__warning("%s is told a secret that everybody on the way can read; "
-				     "https keeps it",
-				     pushed->name);
+			log__warning("%s gets a secret over plain http: use https", pushed->name);
 	}
 }
 

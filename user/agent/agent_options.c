@@ -36,7 +36,7 @@ static char *take_size(void *options, const char *value)
 {
 	if (options__parse_size(value, &((struct agent_options *)options)->limits.bytes))
 		return NULL;
-	return option_table__refuse("size", value, "a size of 1M or more, as 500M or 2G");
+	return option_table__refuse("size", value, "a size of 1M or more, such as 500M or 2G");
 }
 
 static char *take_age(void *options, const char *value)
@@ -44,7 +44,7 @@ static char *take_age(void *options, const char *value)
 	double age_s;
 
 	if (!options__parse_duration(value, &age_s))
-		return option_table__refuse("age", value, "a time, as 12h or 7d");
+		return option_table__refuse("age", value, "a time such as 12h or 7d");
 	((struct agent_options *)options)->limits.age_ns = (int64_t)(age_s * NS_PER_S);
 	return NULL;
 }
@@ -67,7 +67,8 @@ static char *take_cpu_budget(void *options, const char *value)
 
 	if (strcmp(value, OFF) != 0 &&
 	    (end == value || strcmp(end, "%") != 0 || !(percent > 0) || percent > 100))
-		return option_table__refuse("budget", value, "a part of all CPUs, as 1%, or off");
+		return option_table__refuse("budget", value,
+					    "a share of all CPUs such as 1%, or off");
 	((struct agent_options *)options)->budget.cpu = percent / 100;
 	return NULL;
 }
@@ -80,7 +81,7 @@ static char *take_memory_limit(void *options, const char *value)
 		*bytes = 0;
 	else if (!options__parse_size(value, bytes))
 		return option_table__refuse("limit", value,
-					    "a size of 1M or more, as 150M, or off");
+					    "a size of 1M or more such as 150M, or off");
 	return NULL;
 }
 
@@ -92,8 +93,7 @@ static char *take_push(void *options, const char *value)
 	if (!fault)
 		return NULL;
 	/* It may hold a password. */
-	wrong = xasprintf("nothing can be pushed to '%s': %s", strchr(value, '@') ? "..." : value,
-			  fault);
+	wrong = xasprintf("cannot push to '%s': %s", strchr(value, '@') ? "..." : value, fault);
 	free(fault);
 	return wrong;
 }
@@ -142,7 +142,7 @@ static char *take_kubernetes(void *options, const char *value)
 	if (!fault)
 		return NULL;
 	/* It is not repeated: it may have a password. */
-	wrong = xasprintf("--kubernetes is neither auto, off, nor a URL to ask: %s", fault);
+	wrong = xasprintf("--kubernetes is not auto, off or a usable URL: %s", fault);
 	free(fault);
 	return wrong;
 }
@@ -208,87 +208,92 @@ static char *take_print_config(void *options, const char *value)
 
 static const struct option_entry entries[] = {
 	{ "config", 0, "FILE",
-	  "options from there: YAML, as `store-age: 7d`; read again upon SIGHUP", take_config, NULL,
-	  SETTING_HERE },
-	{ "print-config", 0, NULL, "say what counts, and where it is from, and do nothing",
-	  take_print_config, NULL, SETTING_HERE },
-	{ "store", 0, "DIR", "where to keep the profiles; made where it is not there", take_store,
-	  NULL, SETTING_FIXED },
-	{ "store-size", 0, "SIZE", "at most about so much, as 500M (1G): the oldest go", take_size,
-	  "1G", 0 },
-	{ "store-age", 0, "TIME", "and not for longer than that, as 12h (7d)", take_age, "7d", 0 },
+	  "read options from a YAML file, such as `store-age: 7d`;\nSIGHUP reads it again",
+	  take_config, NULL, SETTING_HERE },
+	{ "print-config", 0, NULL,
+	  "print the options in effect and where each comes from, and exit", take_print_config,
+	  NULL, SETTING_HERE },
+	{ "store", 0, "DIR", "where to keep profiles; created if missing", take_store, NULL,
+	  SETTING_FIXED },
+	{ "store-size", 0, "SIZE", "remove the oldest profiles beyond this size, such as 500M (1G)",
+	  take_size, "1G", 0 },
+	{ "store-age", 0, "TIME", "remove profiles older than this, such as 12h (7d)", take_age,
+	  "7d", 0 },
 	{ "push", 0, "URL",
-	  "send them to a backend: pyroscope+http://HOST:PORT, parca+https://...,\n"
-	  "otlp+...; several are given one by one.  In one word with it, after spaces:\n"
+	  "push profiles to a backend: pyroscope+http://HOST:PORT,\nparca+https://..., "
+	  "otlp+https://...; may be repeated.\nOptions follow the URL in the same argument, after "
+	  "spaces:\n"
 	  "token=FILE, user=FILE (NAME:PASSWORD), ca=FILE, tenant=ID,\n"
 	  "queue=SIZE (32M), timeout=TIME (30s)",
 	  take_push, NULL, SETTING_LIST | SETTING_FIXED },
-	{ "window", 0, "TIME", "one profile for each such time (10s)", take_window, "10s", 0 },
+	{ "window", 0, "TIME", "length of one profile (10s)", take_window, "10s", 0 },
 	{ "cpu-budget", 0, "PERCENT",
-	  "how much of all CPUs the agent may take (1%), which it\nkeeps by lowering the rate; or "
-	  "off",
+	  "lower the rate where the agent uses more than this share\nof all CPUs (1%); off: no "
+	  "limit",
 	  take_cpu_budget, "1%", 0 },
-	{ "memory-limit", 0, "SIZE", "the same for its memory (off)", take_memory_limit, OFF, 0 },
+	{ "memory-limit", 0, "SIZE", "the same for its memory, such as 300M (off)",
+	  take_memory_limit, OFF, 0 },
 	{ "listen", 0, "ADDRESS",
-	  "for metrics and profiles by HTTP (" LISTEN "); off: nowhere.\n"
-	  "Nobody who can reach it is asked who he is",
+	  "serve metrics and profiles by HTTP here (" LISTEN
+	  "); off: nowhere.\nThere is no authentication",
 	  take_listen, LISTEN, SETTING_FIXED },
-	{ "rate", 'r', "HZ", "samples a second of busy CPU (" RATE_HZ ")", take_rate, RATE_HZ, 0 },
-	{ "node", 0, "NAME",
-	  "the label `node` (this machine's name), and the node whose pods are\nasked for: as the "
-	  "cluster calls it; that takes a new start",
-	  take_node, NULL, 0 },
-	{ "with-pid", 0, NULL, "a label `pid`, so that each process is apart", take_with_pid, NULL,
+	{ "rate", 'r', "HZ", "samples per second of busy CPU (" RATE_HZ ")", take_rate, RATE_HZ,
 	  0 },
-	{ "with-thread", 0, NULL, "a label `thread`, its name, so that threads are apart",
+	{ "node", 0, "NAME",
+	  "the label `node` (this machine's name), and the node whose pods\nare read, as the "
+	  "cluster names it; needs a restart",
+	  take_node, NULL, 0 },
+	{ "with-pid", 0, NULL, "add the label `pid`: keep processes apart", take_with_pid, NULL,
+	  0 },
+	{ "with-thread", 0, NULL, "add the label `thread`, its name: keep threads apart",
 	  take_with_thread, NULL, SETTING_FIXED },
 	{ "relabel", 0, "RULE",
-	  "change labels, or choose by them, as Prometheus' relabel_config\n"
-	  "has it; several are given in order.  In one word, as JSON:\n"
+	  "change labels or select by them, like Prometheus' relabel_config;\nmay be repeated. One "
+	  "JSON object per rule:\n"
 	  "{\"source_labels\": [\"comm\"], \"regex\": \"sh\", \"action\": \"drop\"}",
 	  take_relabel, NULL, SETTING_RULES },
 	{ "kubernetes", 0, "PLACE",
-	  "the API server that names pods: https://HOST:PORT, off, or auto\n"
-	  "(auto): the one of the cluster that the agent runs in",
+	  "the API server that names pods: https://HOST:PORT, off, or auto,\nthe server of the "
+	  "cluster that the agent runs in (auto)",
 	  take_kubernetes, API_SERVER_AUTO, SETTING_FIXED },
 	{ "kubernetes-credentials", 0, "DIR",
-	  "where `token` and `ca.crt` are\n(" API_SERVER_CREDENTIALS ")", take_credentials,
+	  "folder of `token` and `ca.crt`\n(" API_SERVER_CREDENTIALS ")", take_credentials,
 	  API_SERVER_CREDENTIALS, SETTING_FIXED },
-	{ "comm", 0, "GLOB", "only processes with such a name: the script's, module's or kernel's;",
+	{ "comm", 0, "GLOB", "only processes with a matching script, module or thread name",
 	  take_comm, NULL, SETTING_LIST | SETTING_FIXED },
-	{ "cgroup", 0, "PATH", "in this control group, or below;", take_cgroup, NULL,
+	{ "cgroup", 0, "PATH", "only processes in this cgroup or below", take_cgroup, NULL,
 	  SETTING_LIST | SETTING_FIXED },
-	{ "container", 0, "ID", "in this container, by its ID or how that begins;", take_container,
+	{ "container", 0, "ID", "only processes in this container (ID, or its first digits)",
+	  take_container, NULL, SETTING_LIST | SETTING_FIXED },
+	{ "uid", 0, "USER", "only processes of this user; several rules of one kind: any", take_uid,
 	  NULL, SETTING_LIST | SETTING_FIXED },
-	{ "uid", 0, "USER", "of this user; several of a kind: any", take_uid, NULL,
-	  SETTING_LIST | SETTING_FIXED },
-	{ "exclude", 0, "KIND=X", "but not those with comm, cgroup, container or uid X",
+	{ "exclude", 0, "KIND=X", "leave out processes with this comm, cgroup, container or uid",
 	  take_exclude, NULL, SETTING_LIST | SETTING_FIXED },
-	{ "max-processes", 0, "N", "room for so many at a time (" PROCESSES ")", take_max_processes,
-	  PROCESSES, SETTING_FIXED },
-	{ "quiet", 'q', NULL, "say nothing but errors", take_quiet, NULL, 0 },
+	{ "max-processes", 0, "N", "sample at most this many processes at a time (" PROCESSES ")",
+	  take_max_processes, PROCESSES, SETTING_FIXED },
+	{ "quiet", 'q', NULL, "print errors only", take_quiet, NULL, 0 },
 	{ "verbose", 'v', NULL, "say more", take_verbose, NULL, 0 },
-	{ "help", 'h', NULL, "print this and end", take_help, NULL, SETTING_HERE },
+	{ "help", 'h', NULL, "print this and exit", take_help, NULL, SETTING_HERE },
 	{ 0 },
 };
 
 void agent_options__print_help(void)
 {
-	puts("Profiles every Python of the machine, always: into a store, to backends, or for who "
-	     "asks.\n\n"
+	puts("Profiles every Python on the machine continuously: into a store, to backends, or for "
+	     "HTTP clients.\n\n"
 	     "Usage: pybpfprof agent [--store DIR] [--push URL]... [--listen ADDRESS] "
 	     "[OPTION...]\n");
 	option_table__print(entries);
-	puts("\nEach option may also be a key of the file, and a variable of the environment: "
-	     "store-age is\nPYBPFPROF_STORE_AGE. What is given here counts before that, and that "
-	     "before the file.\n\n"
-	     "It ends with SIGTERM or Ctrl-C, and stores and pushes what it has until then.\n\n"
+	puts("\nEach option is also a key of the file and an environment variable: store-age "
+	     "is\nPYBPFPROF_STORE_AGE. The command line wins over the environment, and that over "
+	     "the file.\n\n"
+	     "SIGTERM or Ctrl-C stops it, after it has stored and pushed its last window.\n\n"
 	     "Examples:\n"
 	     "  sudo pybpfprof agent --store /var/lib/pybpfprof\n"
 	     "  sudo pybpfprof agent --push pyroscope+http://localhost:4040\n"
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m\n\n"
-	     "Exit status: 0 it was ended; 1 failed; 2 wrong usage; 4 the kernel or the "
-	     "permissions do\nnot allow it.");
+	     "Exit status: 0 stopped; 1 failed; 2 wrong usage; 4 the kernel or the permissions "
+	     "do\nnot allow it.");
 }
 
 /* Whether somebody is to fetch the profiles, where they are wanted nowhere else. */
@@ -315,8 +320,8 @@ static enum exit_status complete(struct agent_options *options)
 	if (options->help || options->print_config || options->folder || options->pushed.count ||
 	    is_to_be_asked(options))
 		return STATUS_WRITTEN;
-	log__error("nowhere to keep profiles: --store DIR, --push URL, or --listen ADDRESS for "
-		   "who fetches them; see pybpfprof " VERB " --help");
+	log__error("nowhere to send profiles: add --store DIR, --push URL or --listen ADDRESS; see "
+		   "pybpfprof " VERB " --help");
 	return STATUS_USAGE;
 }
 

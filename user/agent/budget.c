@@ -53,9 +53,9 @@ static struct strain strain(const struct budget *budget)
 static char *cost_text(const struct budget *budget, bool of_memory)
 {
 	if (of_memory)
-		return xasprintf("the agent takes %.0f MiB, and may take %.0f (--memory-limit)",
+		return xasprintf("the agent uses %.0f MiB of the %.0f that --memory-limit allows",
 				 budget->last.bytes / MIB, budget->limits.bytes / MIB);
-	return xasprintf("the agent took %.2f %% of all CPUs, and may take %g %% (--cpu-budget)",
+	return xasprintf("the agent used %.2f %% of all CPUs; --cpu-budget allows %g %%",
 			 100 * budget->share, 100 * budget->limits.cpu);
 }
 
@@ -86,16 +86,18 @@ static void lower(struct budget *budget, bool of_memory)
 
 	if (services) {
 		note_lowered(budget, of_memory, true);
-		log__warning("rate lowered of what has most samples, %s: %s", services, cost);
+		log__warning("lowered the rate of the services with the most samples, %s: %s",
+			     services, cost);
 	} else if (before > BUDGET_RATE_MIN) {
 		budget->steps++;
 		note_lowered(budget, of_memory, false);
 		service_rates__limit(budget->services, service_rates__most_halvings(
 							       rate_of(budget), BUDGET_RATE_MIN));
-		log__warning("rate lowered from %g to %g Hz: %s", before, rate_of(budget), cost);
+		log__warning("lowered the rate from %g to %g Hz: %s", before, rate_of(budget),
+			     cost);
 	} else if (!budget->unkept) {
 		budget->unkept = true;
-		log__warning("no rate can be lowered any more, and %s: raise that", cost);
+		log__warning("all rates are at their minimum, and %s: raise that limit", cost);
 	}
 	free(services);
 	free(cost);
@@ -118,11 +120,11 @@ static void raise(struct budget *budget)
 	note_change(budget, true);
 	if (budget->steps) {
 		budget->steps--;
-		log__info("rate raised again to %g Hz", rate_of(budget));
+		log__info("raised the rate to %g Hz again", rate_of(budget));
 		return;
 	}
 	services = service_rates__raise(budget->services, rate_of(budget));
-	log__info("rate raised again of %s", services);
+	log__info("raised the rate again of %s", services);
 	free(services);
 }
 

@@ -36,11 +36,11 @@ static void refuse_syntax(struct reader *reader)
 	if (parser->error == YAML_MEMORY_ERROR)
 		out_of_memory();
 	if (parser->error == YAML_READER_ERROR)
-		reader->wrong = xasprintf("%s: no text in UTF-8: %s, at byte %zu", reader->path,
+		reader->wrong = xasprintf("%s: not UTF-8 text: %s, at byte %zu", reader->path,
 					  parser->problem, parser->problem_offset);
 	else
 		reader->wrong = xasprintf("%s:%zu: %s", reader->path, parser->problem_mark.line + 1,
-					  parser->problem ? parser->problem : "it cannot be read");
+					  parser->problem ? parser->problem : "unreadable");
 }
 
 /* Goes to the next event, and returns its type; YAML_NO_EVENT where something is wrong. */
@@ -75,7 +75,7 @@ static const char *value_of(struct reader *reader, const char *key)
 	if (is_null(event))
 		wrong = xasprintf("'%s' needs a value", key);
 	else if (strlen(text) != event->data.scalar.length)
-		wrong = xasprintf("the value of '%s' has a NUL", key);
+		wrong = xasprintf("the value of '%s' contains a NUL byte", key);
 	if (!wrong)
 		return text;
 	refuse(reader, wrong);
@@ -133,7 +133,7 @@ static json_t *read_rule(struct reader *reader)
 		free(key);
 	}
 	if (type != YAML_MAPPING_END_EVENT)
-		refuse(reader, "a rule's key is to be a plain word");
+		refuse(reader, "a rule's key must be a plain word");
 	return rule;
 }
 
@@ -163,7 +163,7 @@ static void take_list(struct reader *reader, const char *key)
 			take_rule(reader, key);
 	}
 	if (type != YAML_SEQUENCE_END_EVENT)
-		refuse(reader, "a list may have values and rules only");
+		refuse(reader, "a list may hold only values and rules");
 }
 
 static void take_entry(struct reader *reader)
@@ -171,7 +171,7 @@ static void take_entry(struct reader *reader)
 	char *key = xstrdup((const char *)reader->event.data.scalar.value);
 
 	if (strlen(key) != reader->event.data.scalar.length)
-		refuse(reader, "a key has a NUL");
+		refuse(reader, "a key contains a NUL byte");
 	switch (next(reader)) {
 	case YAML_SCALAR_EVENT:
 		take_value(reader, key);
@@ -180,7 +180,7 @@ static void take_entry(struct reader *reader)
 		take_list(reader, key);
 		break;
 	default:
-		refuse(reader, "what stands behind a key is to be a value, or a list of them");
+		refuse(reader, "the value of a key must be a scalar or a list");
 	}
 	free(key);
 }
@@ -192,7 +192,7 @@ static void take_mapping(struct reader *reader)
 	while ((type = next(reader)) == YAML_SCALAR_EVENT)
 		take_entry(reader);
 	if (type != YAML_MAPPING_END_EVENT)
-		refuse(reader, "a key is to be a plain word");
+		refuse(reader, "a key must be a plain word");
 }
 
 /* A file without anything but comments is one, too. */
@@ -205,7 +205,7 @@ static void take_document(struct reader *reader)
 	if (type == YAML_STREAM_END_EVENT)
 		return;
 	if (next(reader) != YAML_MAPPING_START_EVENT) {
-		refuse(reader, "the file is to be a list of lines such as `rate: 19`");
+		refuse(reader, "the file must be a list of lines such as `rate: 19`");
 		return;
 	}
 	take_mapping(reader);
@@ -231,12 +231,12 @@ char *config_file__read(const char *path, config_file__take *take, void *context
 	FILE *file;
 
 	if (kind)
-		return xasprintf("the configuration %s is a %s: name a file", path, kind);
+		return xasprintf("the configuration %s is a %s, not a file", path, kind);
 	file = fopen(path, "re");
 	if (!file && errno == ENOMEM)
 		out_of_memory();
 	if (!file)
-		return xasprintf("the configuration %s cannot be read: %s", path, strerror(errno));
+		return xasprintf("cannot read the configuration %s: %s", path, strerror(errno));
 	if (!yaml_parser_initialize(&reader.parser))
 		out_of_memory();
 	yaml_parser_set_input_file(&reader.parser, file);

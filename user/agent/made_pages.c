@@ -85,6 +85,6 @@ int64_t made_pages__answer(struct made_pages *pages, void *context, double share
 	if (made->page)
 		http_request__show(request, made->page);
 	else
-		http_request__say(request, HTTP_ERROR, "this cannot be written");
+		http_request__say(request, HTTP_ERROR, "cannot write the profile");
 	return cost_ns;
 }

@@ -32,40 +32,39 @@ static void write_count(FILE *file, const char *name, const char *help, uint64_t
 
 static void write_outcomes(const struct ledger *ledger, FILE *file)
 {
-	head(file, PREFIX "samples_total", "counter", "Samples by what became of them.");
+	head(file, PREFIX "samples_total", "counter", "Samples by outcome.");
 	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
 		fprintf(file, PREFIX "samples_total{outcome=\"%s\"} %" PRIu64 "\n",
 			outcome__name(outcome), ledger->outcomes[outcome]);
 	write_count(file, PREFIX "events_total",
-		    "Times that a target was interrupted: all samples and those lost.",
+		    "Perf events that interrupted a target: samples plus lost events.",
 		    ledger->events);
 	write_count(file, PREFIX "samples_lost_total",
-		    "Events that could not be counted under their own stack.", ledger->lost);
+		    "Events that were not counted under a stack.", ledger->lost);
 	write_count(file, PREFIX "unknown_process_samples_total",
-		    "Samples, not among the events, of processes that ended, or executed another "
-		    "program, before it was known what they run.",
+		    "Samples of processes that exited or exec'd before they were identified; not "
+		    "counted as events.",
 		    ledger->unknown.samples);
 	write_count(file, PREFIX "ring_full_total",
-		    "Stacks that had to be sent a second time; no sample is lost by that.",
+		    "Stacks sent again because the ring buffer was full; no sample is lost.",
 		    ledger->ring_full);
 }
 
 static void write_processes(const struct ledger *ledger, FILE *file)
 {
 	write_count(file, PREFIX "unreadable_processes_total",
-		    "Processes that may not be looked into, or do not answer.",
+		    "Processes that could not be read, or did not answer.",
 		    ledger->unreadable_processes);
 	write_count(file, PREFIX "untold_processes_total",
-		    "What became of a process and could not be told.", ledger->untold);
+		    "Process events that the kernel could not deliver.", ledger->untold);
 	write_count(file, PREFIX "processes_without_room_total",
-		    "Processes beyond --max-processes, each time that one comes.", ledger->crowded);
-	write_count(file, PREFIX "code_objects_total", "Code objects that were seen.",
-		    ledger->code_objects);
+		    "Processes not sampled because of --max-processes.", ledger->crowded);
+	write_count(file, PREFIX "code_objects_total", "Code objects seen.", ledger->code_objects);
 	write_number(file, PREFIX "unnamed_code_objects", "gauge",
-		     "Code objects whose names could not be read, so far.",
-		     ledger->unnamed_code_objects);
+		     "Code objects whose names could not be read.", ledger->unnamed_code_objects);
 	write_number(file, PREFIX "cpus_not_sampled", "gauge",
-		     "CPUs that went online after the start.", ledger->cpus_not_sampled);
+		     "CPUs that came online after the start and are not sampled.",
+		     ledger->cpus_not_sampled);
 }
 
 const char *metrics__state_of(const struct target_process *target)
@@ -105,8 +104,7 @@ static void write_targets(const struct agent_state *state, FILE *file)
 
 static void write_sinks(const struct sinks *sinks, FILE *file)
 {
-	head(file, PREFIX "sink_windows_total", "counter",
-	     "Windows by where they went, and whether they arrived.");
+	head(file, PREFIX "sink_windows_total", "counter", "Windows by sink and result.");
 	for (size_t i = 0; i < sinks->count; i++) {
 		const struct sink *sink = &sinks->sinks[i];
 		const char *name = sink->operations->name;
@@ -154,24 +152,22 @@ static void write_budget(const struct agent_state *state, FILE *file)
 	const struct budget *budget = state->budget;
 
 	head(file, PREFIX "rate_lowered_total", "counter",
-	     "How often a rate was halved to keep a limit: that of all, or of the services that "
-	     "had most samples.");
+	     "Times that a rate was halved to keep a limit: the rate of all services, or of those "
+	     "with the most samples.");
 	for (int i = 0; i < 4; i++)
 		fprintf(file, PREFIX "rate_lowered_total{limit=\"%s\",of=\"%s\"} %" PRIu64 "\n",
 			i / 2 ? "memory" : "cpu", i % 2 ? "services" : "all",
 			budget->lowered[i / 2][i % 2]);
-	write_number(
-		file, PREFIX "cpu_used_ratio", "gauge",
-		"CPU time of the agent and of the processes that push and ask for pods, of all "
-		"CPUs', at the last judgement, without what was asked over HTTP.",
-		budget->share);
+	write_number(file, PREFIX "cpu_used_ratio", "gauge",
+		     "Share of all CPUs that the agent and its helper processes used at the last "
+		     "check, without HTTP requests.",
+		     budget->share);
 	write_number(file, PREFIX "cpu_budget_ratio", "gauge",
-		     "What it may be; 0: as much as it takes.", budget->limits.cpu);
+		     "Limit of pybpfprof_cpu_used_ratio; 0: none.", budget->limits.cpu);
 	write_number(file, PREFIX "memory_limit_bytes", "gauge",
-		     "What the agent's memory may be; 0: as much as it takes.",
-		     budget->limits.bytes);
+		     "Limit of the agent's memory; 0: none.", budget->limits.bytes);
 	write_number(file, PREFIX "budget_unkept", "gauge",
-		     "1: a limit is exceeded, and no rate can be lowered any more.",
+		     "1 while a limit is exceeded and every rate is at its minimum.",
 		     budget->unkept);
 }
 
@@ -181,12 +177,12 @@ static void write_rates(const struct agent_state *state, FILE *file)
 	size_t counts[SERVICE_HALVINGS_MAX];
 
 	write_number(file, PREFIX "rate_hertz", "gauge",
-		     "Samples a second of busy CPU, now, but for services with a lower rate.",
+		     "Current samples per second of busy CPU; some services may have a lower rate.",
 		     state->rate_hz);
 	write_number(file, PREFIX "rate_configured_hertz", "gauge",
-		     "Samples a second of busy CPU, as asked for.", state->wanted_rate_hz);
+		     "Configured samples per second of busy CPU.", state->wanted_rate_hz);
 	service_rates__tell(state->budget->services, counts);
-	head(file, PREFIX "services", "gauge", "Services of the last window by their rate.");
+	head(file, PREFIX "services", "gauge", "Services in the last window by rate.");
 	for (int halvings = 0; halvings < SERVICE_HALVINGS_MAX; halvings++)
 		if (counts[halvings] || !halvings)
 			fprintf(file, PREFIX "services{rate_hertz=\"%g\"} %zu\n",
@@ -196,17 +192,15 @@ static void write_rates(const struct agent_state *state, FILE *file)
 /* Of this process, by the names that all exporters use. */
 static void write_process(const struct agent_state *state, FILE *file)
 {
-	write_number(
-		file, "process_cpu_seconds_total", "counter",
-		"CPU time that the agent used, without what its samples take in their targets.",
-		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+	write_number(file, "process_cpu_seconds_total", "counter",
+		     "CPU time of the agent, without the time that sampling takes in its targets.",
+		     clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
 	write_number(file, PREFIX "http_cpu_seconds_total", "counter",
-		     "CPU time of that which went into what was asked over HTTP.",
-		     state->http_cpu_s);
-	write_number(file, "process_resident_memory_bytes", "gauge", "Memory of the agent.",
-		     metrics__resident_bytes());
+		     "CPU time of the agent that HTTP requests took.", state->http_cpu_s);
+	write_number(file, "process_resident_memory_bytes", "gauge",
+		     "Resident memory of the agent.", metrics__resident_bytes());
 	write_number(file, "process_open_fds", "gauge", "Open files of the agent.", open_files());
-	write_number(file, "process_start_time_seconds", "gauge", "When the agent began.",
+	write_number(file, "process_start_time_seconds", "gauge", "Start time of the agent.",
 		     state->start_unix_ns / 1e9);
 }
 
@@ -219,12 +213,12 @@ void metrics__write(const struct agent_state *state, FILE *file)
 	write_targets(state, file);
 	write_rates(state, file);
 	write_budget(state, file);
-	write_count(file, PREFIX "windows_total", "Windows that were finished.", state->windows);
+	write_count(file, PREFIX "windows_total", "Finished windows.", state->windows);
 	write_count(file, PREFIX "relabel_dropped_samples_total",
-		    "Samples that rules dropped, of those that finished windows had.",
+		    "Samples of finished windows that relabeling rules dropped.",
 		    state->dropped_samples);
 	write_number(file, PREFIX "windows_ahead_seconds", "gauge",
-		     "By how much windows are told later than it is, for the clock was set back.",
+		     "Seconds that window times are ahead of the clock, after it was set back.",
 		     state->ahead_s);
 	write_sinks(state->sinks, file);
 	pods__measure(state->pods, file);

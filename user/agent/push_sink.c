@@ -117,8 +117,8 @@ static bool is_used(const struct push *push, const struct push_backend *backend)
 /* NULL where it could be, without ERROR. */
 static char *explain_start(int error)
 {
-	return error ? xasprintf("the process that pushes cannot be started (%s): %s",
-				 strerror(-error), mends__start(error))
+	return error ? xasprintf("cannot start the push process (%s): %s", strerror(-error),
+				 mends__start(error))
 		     : NULL;
 }
 
@@ -140,7 +140,7 @@ static char *take(void *context, const struct labelled_window *window)
 		return explain_start(push->state->start_error);
 	if (push->error == -EAGAIN)
 		return xstrdup("the process that pushes does not keep up; it needs more CPU time");
-	return xasprintf("the process that pushes takes nothing (%s); start the agent anew",
+	return xasprintf("the push process accepts nothing (%s): restart the agent",
 			 strerror(-push->error));
 }
 
@@ -188,7 +188,7 @@ static bool close_push(void *context)
 	keeper__end(&push->keeper);
 	wrong = explain_start(push->state->start_error);
 	if (wrong)
-		log__error("nothing was sent since: %s", wrong);
+		log__error("nothing was pushed since: %s", wrong);
 	free(wrong);
 	for (size_t i = 0; i < push->destinations->count; i++) {
 		count_rest(&push->state->counts[i]);

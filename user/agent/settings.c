@@ -78,7 +78,7 @@ static char *check_kind(const struct option_entry *option, const char *value)
 {
 	if (option->argument || strcmp(value, TRUE) == 0 || strcmp(value, FALSE) == 0)
 		return NULL;
-	return xasprintf("%s '%s' is neither true nor false", option->name, value);
+	return xasprintf("%s '%s' is not true or false", option->name, value);
 }
 
 static const struct setting *find_in_file(const struct settings *settings,
@@ -100,12 +100,12 @@ static char *take_from_file(void *context, const char *key, const char *value, b
 	char *wrong;
 
 	if (!option || option->flags & SETTING_HERE)
-		return xasprintf("there is no key '%s'", key);
+		return xasprintf("unknown key '%s'", key);
 	if (is_rule != !!(option->flags & SETTING_RULES))
-		return xasprintf("'%s' is to be a list of %s", key, is_rule ? "values" : "rules");
+		return xasprintf("'%s' must be a list of %s", key, is_rule ? "values" : "rules");
 	before = find_in_file(settings, option);
 	if (before && !is_list(option))
-		return xasprintf("'%s' has a value already, at %s", key, before->place);
+		return xasprintf("'%s' is already set at %s", key, before->place);
 	wrong = check_kind(option, value);
 	if (!wrong)
 		add(settings, option, ORIGIN_FILE, value, xasprintf("%s:%u", settings->path, line));
@@ -147,7 +147,7 @@ static char *take_rules(struct settings *settings, const struct option_entry *op
 		free(text);
 	}
 	json_decref(rules);
-	return is_array ? NULL : xasprintf("%s is to be a list of rules, as JSON", option->name);
+	return is_array ? NULL : xasprintf("%s must be a JSON list of rules", option->name);
 }
 
 /* An empty variable says nothing. */
@@ -305,7 +305,7 @@ void settings__keep_fixed(struct settings *settings, const struct settings *old)
 	for (const struct option_entry *option = settings->options; option->name; option++) {
 		if (!(option->flags & SETTING_FIXED) || agree(settings, old, option))
 			continue;
-		log__warning("%s stays what it is until the %s is started anew", option->name,
+		log__warning("a change of %s takes effect when the %s restarts", option->name,
 			     settings->verb);
 		replace(settings, old, option);
 	}

@@ -17,9 +17,9 @@ void sinks__add(struct sinks *sinks, const struct sink_operations *operations, v
 static void judge(struct sink *sink, const char *wrong)
 {
 	if (wrong && !sink->failing)
-		log__error("%s: windows are lost until that is mended", wrong);
+		log__error("%s: windows are lost until this is fixed", wrong);
 	if (!wrong && sink->failing)
-		log__info("%s: windows are taken again; %" PRIu64 " were lost",
+		log__info("%s: windows are stored again; %" PRIu64 " were lost",
 			  sink->operations->name, sink->lost);
 	sink->failing = wrong;
 }

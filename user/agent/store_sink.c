@@ -15,7 +15,7 @@ struct store_sink {
 static void judge_removal(struct store_sink *sink, const char *wrong)
 {
 	if (wrong && !sink->growing)
-		log__warning("%s: what is too old or too much stays until that is mended", wrong);
+		log__warning("%s: old windows are not removed until this is fixed", wrong);
 	sink->growing = wrong;
 }
 

@@ -107,7 +107,7 @@ static void answer_readiness(void *context, struct http_request *request)
 
 		if (!sink->failing)
 			continue;
-		text = xasprintf("%s does not take windows", sink->operations->name);
+		text = xasprintf("%s does not accept windows", sink->operations->name);
 		http_request__say(request, HTTP_NOT_AVAILABLE, text);
 		free(text);
 		return;
@@ -358,7 +358,7 @@ static void answer_profile(void *context, struct http_request *request)
 	struct window window;
 
 	if (!(seconds > 0)) {
-		http_request__say(request, HTTP_BAD_REQUEST, "seconds is a number up to 300");
+		http_request__say(request, HTTP_BAD_REQUEST, "seconds must be a number up to 300");
 		return;
 	}
 	if (wait_ns) {
@@ -399,10 +399,10 @@ static void say_where(const struct web *web)
 {
 	char *address = http_server__address(web->server);
 
-	log__info("telling by HTTP at http://%s/", address);
+	log__info("serving HTTP at http://%s/", address);
 	if (!http_server__is_local(web->server))
-		log__warning("whoever can reach %s may read there what runs here: nobody is asked "
-			     "who he is",
+		log__warning("anyone who can reach %s can read what runs on this machine: there is "
+			     "no authentication",
 			     address);
 	free(address);
 }
@@ -431,7 +431,7 @@ char *web__open(struct agent *agent, struct web **result)
 		web__close(web);
 		if (!options->listens_by_default)
 			return wrong;
-		log__warning("%s, or off; nothing is told by HTTP", wrong);
+		log__warning("%s, or off; HTTP is disabled", wrong);
 		free(wrong);
 		return NULL;
 	}
@@ -453,7 +453,8 @@ void web__close(struct web *web)
 		return;
 	/* The server does not end before those who wait have an answer. */
 	while (web->scrapes) {
-		http_request__say(web->scrapes->request, HTTP_NOT_AVAILABLE, "the agent ends");
+		http_request__say(web->scrapes->request, HTTP_NOT_AVAILABLE,
+				  "the agent is stopping");
 		end_scrape(web->scrapes);
 	}
 	http_server__close(web->server);
@@ -517,7 +518,7 @@ static void finish(struct scrape *scrape)
 		http_request__reply(scrape->request, HTTP_OK, "application/octet-stream", text,
 				    size);
 	else
-		http_request__say(scrape->request, HTTP_ERROR, "the profile cannot be written");
+		http_request__say(scrape->request, HTTP_ERROR, "cannot write the profile");
 	end_scrape(scrape);
 	charge_profiles(web, begin_ns);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the program ends; the README has the same table. */
+/* How the program ends; docs/usage.md has the same table. */
 #ifndef PYBPFPROF_EXIT_STATUS_H
 #define PYBPFPROF_EXIT_STATUS_H
 

@@ -347,8 +347,8 @@ static char *parse_address(const char *text, struct addrinfo **found)
 
 	if (!split_address(copy, &host, &port) ||
 	    getaddrinfo(*host ? host : NULL, port, &hints, found))
-		wrong = xasprintf("address '%s' is not ADDRESS:PORT in numbers, as 127.0.0.1:7117, "
-				  "[::1]:7117 or :7117",
+		wrong = xasprintf("address '%s' is not a numeric ADDRESS:PORT such as "
+				  "127.0.0.1:7117, [::1]:7117 or :7117",
 				  text);
 	free(copy);
 	return wrong;
@@ -378,7 +378,7 @@ static char *start_daemon(struct http_server *server, int fd)
 	}
 	server->fd = epoll_create1(EPOLL_CLOEXEC);
 	return server->fd < 0 || watch_daemon(server, EPOLL_CTL_ADD, EPOLLIN)
-		       ? xasprintf("the HTTP server cannot be started: %s", strerror(errno))
+		       ? xasprintf("cannot start the HTTP server: %s", strerror(errno))
 		       : NULL;
 }
 
@@ -399,7 +399,7 @@ char *http_server__open(const char *address, const struct http_route *routes, vo
 	fd = listen_on(found);
 	freeaddrinfo(found);
 	if (fd < 0)
-		return xasprintf("cannot listen on %s: %s: name another address with --listen",
+		return xasprintf("cannot listen on %s: %s: choose another address with --listen",
 				 address, strerror(-fd));
 	return start_daemon(server, fd);
 }

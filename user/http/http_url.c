@@ -60,8 +60,8 @@ static char *find_fault(CURLU *url, const char *text, const char *secrets)
 	if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)
 		fault = xstrdup("it is neither http:// nor https://");
 	else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
-		fault = xasprintf("a user and a password do not belong there, where everybody on "
-				  "this machine can read them: %s",
+		fault = xasprintf("the URL must not hold a user or password, which every local "
+				  "user could read: %s",
 				  secrets);
 	else if (strpbrk(text, "?#"))
 		fault = xstrdup("it has more than a host, a port and a path");

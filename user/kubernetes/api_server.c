@@ -117,15 +117,13 @@ char *api_server__trouble(CURLcode code, long status, size_t bytes_max)
 {
 	/* What has taken no more makes libcurl say that something could not be written. */
 	if (code == CURLE_WRITE_ERROR)
-		return xasprintf("it answers with more than %zu MiB, which are the most that is "
-				 "taken",
-				 bytes_max >> 20);
+		return xasprintf("its answer exceeds %zu MiB", bytes_max >> 20);
 	if (code)
 		return xstrdup(curl_easy_strerror(code));
 	if (status == STATUS_UNAUTHORIZED)
-		return xstrdup("it does not know the service account's token (401)");
+		return xstrdup("it rejects the service account's token (401)");
 	if (status == STATUS_FORBIDDEN)
-		return xstrdup("the service account may not list and watch pods (403); it needs a "
-			       "ClusterRole that lets it");
+		return xstrdup("the service account may not list and watch pods (403): bind a "
+			       "ClusterRole that allows it");
 	return xasprintf("it answers %ld", status);
 }

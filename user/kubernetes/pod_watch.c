@@ -77,7 +77,7 @@ static bool add_bytes(struct pod_watch *watch, const char *bytes, size_t length)
 static void succeed(struct pod_watch *watch)
 {
 	if (watch->failing)
-		log__info("pods have names from %s again", watch->server->url);
+		log__info("reading the names of pods from %s again", watch->server->url);
 	watch->failing = false;
 	watch->wait_ns = WAIT_MIN_NS;
 	pod_board__set_current(watch->board, true);
@@ -149,8 +149,8 @@ static void fail(struct pod_watch *watch, char *why)
 		wait_ns = retry_after_s * NS_PER_S < WAIT_MAX_NS ? retry_after_s * NS_PER_S
 								 : WAIT_MAX_NS;
 	if (!watch->failing)
-		log__error("pods have no names from %s: %s; it is asked again", watch->server->url,
-			   why);
+		log__error("cannot read the names of pods from %s: %s; retrying",
+			   watch->server->url, why);
 	else
 		log__debug("%s: %s", watch->server->url, why);
 	watch->failing = true;
@@ -212,9 +212,8 @@ static void say_empty(struct pod_watch *watch)
 {
 	if (!watch->server->own || watch->said_empty || pod_set__count(watch->set))
 		return;
-	log__warning("%s knows no pods of the node '%s', though the agent runs in one: give the "
-		     "key `node` the name that the cluster has for this node, and start the agent "
-		     "anew",
+	log__warning("%s has no pods on node '%s', though the agent runs in one: set the key "
+		     "`node` to the cluster's name for this node, and restart the agent",
 		     watch->server->url, watch->node);
 	watch->said_empty = true;
 }
@@ -229,7 +228,7 @@ static void end_list(struct pod_watch *watch, CURLcode code, long status)
 	}
 	news = pod_set__take_list(watch->set, watch->bytes, watch->length, now_ns());
 	if (news != POD_NEWS) {
-		fail(watch, xstrdup("it answers with something else than a list of pods"));
+		fail(watch, xstrdup("its answer is not a list of pods"));
 		return;
 	}
 	say_empty(watch);
@@ -255,7 +254,7 @@ static void end_watch(struct pod_watch *watch, CURLcode code, long status)
 		watch->due_ns = now_ns() + draw_wait(watch);
 	} else if (strange) {
 		list_anew(watch, false);
-		fail(watch, xstrdup("it answers with something else than what becomes of pods"));
+		fail(watch, xstrdup("its answer is not a stream of pod events"));
 	} else if (code) {
 		/* What had more would come again. */
 		if (code == CURLE_WRITE_ERROR)
@@ -297,11 +296,10 @@ static void take_ends(struct pod_watch *watch)
 static void say_room(struct pod_watch *watch, bool has_room)
 {
 	if (!has_room && !watch->crowded)
-		log__error(
-			"there are too many pods here, or they have too many annotations: new ones "
-			"have no names");
+		log__error("too many pods on this node, or too many annotations: new pods have no "
+			   "names");
 	else if (has_room && watch->crowded)
-		log__info("there is room for all pods' names again");
+		log__info("all pods have names again");
 	watch->crowded = !has_room;
 }
 

@@ -89,8 +89,8 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 		return NULL;
 	}
 	error = -errno;
-	wrong = xasprintf("the process that asks for pods cannot be started (%s): %s",
-			  strerror(-error), mends__start(error));
+	wrong = xasprintf("cannot start the process that watches pods (%s): %s", strerror(-error),
+			  mends__start(error));
 	pods__free(pods);
 	return wrong;
 }
@@ -124,8 +124,8 @@ static void count_cut(struct pods *pods, const json_t *record)
 		return;
 	pods->cut++;
 	if (!pods->cut_said)
-		log__warning("the pod %s in %s has too many labels and annotations: rules do not "
-			     "see %lld of them; pybpfprof_pods_cut counts such pods",
+		log__warning("pod %s in %s has too many labels and annotations: rules do not see "
+			     "%lld of them; pybpfprof_pods_cut counts such pods",
 			     pods__text(record, "name"), pods__text(record, "namespace"),
 			     (long long)cut);
 	pods->cut_said = true;
@@ -158,9 +158,8 @@ static void look_after(struct pods *pods)
 {
 	if (!keeper__has_ended(&pods->keeper))
 		return;
-	log__error(
-		"the process that keeps asking for pods has ended: new ones have no names; start "
-		"the agent anew");
+	log__error("the process that watches pods has ended: new pods have no names; restart the "
+		   "agent");
 	pod_board__set_current(pods->board, false);
 }
 
@@ -220,27 +219,26 @@ void pods__measure(const struct pods *pods, FILE *file)
 	if (!pods)
 		return;
 	fprintf(file,
-		"# HELP pybpfprof_pods Pods of this node whose names are known.\n"
+		"# HELP pybpfprof_pods Pods of this node with known names.\n"
 		"# TYPE pybpfprof_pods gauge\n"
 		"pybpfprof_pods %zu\n"
-		"# HELP pybpfprof_pods_cut Those with too many labels and annotations for rules to "
-		"see all.\n"
+		"# HELP pybpfprof_pods_cut Pods with more labels and annotations than rules can "
+		"see.\n"
 		"# TYPE pybpfprof_pods_cut gauge\n"
 		"pybpfprof_pods_cut %zu\n"
-		"# HELP pybpfprof_pods_current 1 as long as the API server tells of pods, and they "
-		"have room.\n"
+		"# HELP pybpfprof_pods_current 1 while the API server reports pods and all of them "
+		"fit in memory.\n"
 		"# TYPE pybpfprof_pods_current gauge\n"
 		"pybpfprof_pods_current %d\n"
-		"# HELP pybpfprof_pods_restarts_total Processes asking for pods that had to be "
-		"replaced.\n"
+		"# HELP pybpfprof_pods_restarts_total Restarts of the process that watches pods.\n"
 		"# TYPE pybpfprof_pods_restarts_total counter\n"
 		"pybpfprof_pods_restarts_total %" PRIu64 "\n"
-		"# HELP pybpfprof_pods_memory_bytes Memory that the process asking for pods has of "
-		"its own; the limit has it, too.\n"
+		"# HELP pybpfprof_pods_memory_bytes Private memory of the process that watches "
+		"pods; counts toward the memory limit.\n"
 		"# TYPE pybpfprof_pods_memory_bytes gauge\n"
 		"pybpfprof_pods_memory_bytes %" PRIu64 "\n"
-		"# HELP pybpfprof_pods_cpu_seconds_total CPU time of the processes that ask for "
-		"pods; the budget has it, too.\n"
+		"# HELP pybpfprof_pods_cpu_seconds_total CPU time of the processes that watch "
+		"pods; counts toward the CPU budget.\n"
 		"# TYPE pybpfprof_pods_cpu_seconds_total counter\n"
 		"pybpfprof_pods_cpu_seconds_total %.9f\n",
 		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board),

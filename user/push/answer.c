@@ -72,8 +72,7 @@ static struct push_verdict judge_success(const struct push_backend *backend,
 		const char *given = answer->content_type ? answer->content_type : "nothing";
 
 		type = plain(given, strlen(given));
-		*why = xasprintf("answered %ld with %s, which no %s does for what it knows: is "
-				 "the URL the right one?",
+		*why = xasprintf("answered %ld with %s, which %s never does: is the URL right?",
 				 answer->status, type, backend->name);
 		free(type);
 		return settle(PUSH_NOT_UNDERSTOOD);
@@ -81,7 +80,7 @@ static struct push_verdict judge_success(const struct push_backend *backend,
 	rejects = backend->rejected && backend->rejected(answer->body, answer->length, &said) > 0;
 	if (rejects) {
 		type = plain(said, strlen(said));
-		*why = xasprintf("did not take all profiles: %s", type);
+		*why = xasprintf("did not accept all profiles: %s", type);
 		free(type);
 	}
 	free(said);

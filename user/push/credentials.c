@@ -61,11 +61,11 @@ char *credentials__header(const char *file, enum credentials_kind kind, char **w
 	int error = read_line(file, line);
 
 	if (error)
-		*wrong = xasprintf("%s cannot be read: %s", file, strerror(-error));
+		*wrong = xasprintf("cannot read %s: %s", file, strerror(-error));
 	else if (!*line || !is_printable(line))
-		*wrong = xasprintf("%s does not begin with a line of text", file);
+		*wrong = xasprintf("%s does not start with a line of text", file);
 	else if (kind == CREDENTIALS_USER && !strchr(line, ':'))
-		*wrong = xasprintf("%s does not begin with NAME:PASSWORD", file);
+		*wrong = xasprintf("%s does not start with NAME:PASSWORD", file);
 	else
 		header = make_header(line, kind);
 	explicit_bzero(line, BYTES_MAX);

@@ -45,7 +45,7 @@ char *destination_url__parse(const char *text, struct destination_url *url)
 	*url = (struct destination_url){ .backend = find_backend(text, &rest) };
 	if (!url->backend) {
 		names = backend_names();
-		wrong = xasprintf("it does not say to what kind of backend: %s", names);
+		wrong = xasprintf("the URL does not name the kind of backend: %s", names);
 		free(names);
 		return wrong;
 	}

@@ -57,8 +57,8 @@ static void say(const json_t *labels, size_t count, const char *const *left_out,
 		fprintf(file, "%s%s", i ? ", " : "", left_out[i]);
 	fclose(file);
 	names = output__shorten(names, SAID_BYTES_MAX);
-	log__warning("backends take %zu labels of a service, with names of %d bytes; %s and maybe "
-		     "others are sent without %s: a rule that drops labels chooses",
+	log__warning("backends accept %zu labels per service, with names up to %d bytes; %s and "
+		     "perhaps others are sent without %s: drop labels with a rule to choose",
 		     count, LABEL_NAME_BYTES_MAX,
 		     json_string_value(json_object_get(labels, "service_name")), names);
 	free(names);

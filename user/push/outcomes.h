@@ -10,21 +10,21 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* name, text; README.md's table has more. */
-#define PUSH_OUTCOMES(X)                                                             \
-	X(DELIVERED, "delivered", "delivered")                                       \
-	X(REFUSED, "refused", "refused by the backend")                              \
-	X(TOO_LARGE, "too_large", "too large for the backend")                       \
-	X(NOT_UNDERSTOOD, "not_understood", "answered by what is no such backend")   \
-	X(FAILED, "failed", "given up, for the backend failed on them all the time") \
-	X(UNKNOWN, "unknown", "sent, but not answered: delivered or not")            \
-	X(TOO_OLD, "too_old", "too old for the backend when it could be reached")    \
-	X(QUEUE_FULL, "queue_full", "given up, for the queue was full")              \
-	X(ENDED, "ended", "not delivered yet when the agent ended")                  \
-	X(KEPT, "kept", "kept in the store until the agent starts again")            \
-	X(UNREADABLE, "unreadable", "lost, for the disk did not give them back")     \
-	X(SENDER_BUSY, "sender_busy", "not taken by the sending process")            \
-	X(SENDER_ENDED, "sender_ended", "lost with a sending process that was ended")
+/* name, text; docs/push.md has this table, and what leads to which. */
+#define PUSH_OUTCOMES(X)                                                                        \
+	X(DELIVERED, "delivered", "delivered")                                                  \
+	X(REFUSED, "refused", "refused by the backend")                                         \
+	X(TOO_LARGE, "too_large", "too large for the backend")                                  \
+	X(NOT_UNDERSTOOD, "not_understood", "answered by something that is not such a backend") \
+	X(FAILED, "failed", "dropped: the backend kept failing")                                \
+	X(UNKNOWN, "unknown", "sent, but not acknowledged")                                     \
+	X(TOO_OLD, "too_old", "too old for the backend when it was reachable")                  \
+	X(QUEUE_FULL, "queue_full", "dropped: the queue was full")                              \
+	X(ENDED, "ended", "not delivered before the agent stopped")                             \
+	X(KEPT, "kept", "kept in the store until the agent starts again")                       \
+	X(UNREADABLE, "unreadable", "lost: unreadable on disk")                                 \
+	X(SENDER_BUSY, "sender_busy", "not accepted by the push process")                       \
+	X(SENDER_ENDED, "sender_ended", "lost with a push process that was killed")
 
 enum push_outcome {
 #define PUSH_OUTCOME_NAME(id, name, text) PUSH_##id,

@@ -21,8 +21,7 @@
 static char *take_file(const char **file, const char *value)
 {
 	*file = value;
-	return access(value, R_OK) ? xasprintf("%s cannot be read: %s", value, strerror(errno))
-				   : NULL;
+	return access(value, R_OK) ? xasprintf("cannot read %s: %s", value, strerror(errno)) : NULL;
 }
 
 static char *take_token(struct push_destination *destination, const char *value)
@@ -80,10 +79,9 @@ static char *take_word(struct push_destination *destination, const char *word)
 		if (strncmp(word, keys[i].name, length) == 0)
 			return keys[i].take(destination, word + length);
 	}
-	return xasprintf(
-		"'%s' is none of token=FILE, user=FILE, ca=FILE, tenant=ID, queue=SIZE and "
-		"timeout=TIME",
-		word);
+	return xasprintf("'%s' is not one of token=FILE, user=FILE, ca=FILE, tenant=ID, queue=SIZE "
+			 "or timeout=TIME",
+			 word);
 }
 
 static char *make_name(const struct push_destination *destination)
@@ -146,9 +144,8 @@ char *push_destinations__check_window(const struct push_destinations *destinatio
 		int64_t age_max_ns = destination->url.backend->age_max_ns;
 
 		if (age_max_ns && length_ns >= age_max_ns)
-			return xasprintf("%s takes nothing that began %g minutes ago, as each "
-					 "window of that length did at its end: --window has to "
-					 "be shorter",
+			return xasprintf("%s refuses profiles that began %g minutes ago, and so "
+					 "every window of that length: use a shorter --window",
 					 destination->name, (double)age_max_ns / NS_PER_MINUTE);
 	}
 	return NULL;

@@ -162,7 +162,7 @@ static void receive(struct sender *sender)
 	if (got == -EAGAIN || got == -EINTR)
 		return;
 	if (got)
-		log__error("what is to be pushed cannot be taken over: %s", strerror(-got));
+		log__error("cannot receive profiles to push: %s", strerror(-got));
 	close(sender->socket);
 	sender->socket = -1;
 	sender->end_ns = now_ns() + SENDER_GRACE_NS;
@@ -178,12 +178,12 @@ static void judge(struct line *line, const struct push_verdict *verdict, const c
 	if (delivered && line->request->is_part)
 		return;
 	if (delivered && line->failing)
-		log__info("%s: profiles are delivered again", url);
+		log__info("%s: delivery works again", url);
 	if (!delivered && !line->failing)
 		log__error("%s: %s; %s", url, why,
 			   verdict->action == PUSH_SETTLE
-				   ? "what it is not delivered is lost"
-				   : "it is tried again, and what waits for too long is lost");
+				   ? "what cannot be delivered is lost"
+				   : "retrying; what waits too long is lost");
 	else if (!delivered)
 		log__debug("%s: %s", url, why);
 	line->failing = !delivered;
@@ -201,7 +201,7 @@ static bool split(struct sender *sender, struct line *line, const struct push_ve
 	parts = push_parts__of(destination->url.backend, sender->spool, line->request);
 	if (!parts)
 		return false;
-	log__debug("%s: %s; each series is sent alone", destination->name, why);
+	log__debug("%s: %s; sending each series alone", destination->name, why);
 	push_queue__split(line->queue, line->request, parts);
 	line->request = NULL;
 	return true;
@@ -244,7 +244,7 @@ static void begin(struct sender *sender, struct line *line)
 	if (!line->request)
 		return;
 	if (!spool__load(sender->spool, line->request)) {
-		settle(sender, line, &unreadable, xstrdup("it cannot be read from the store"));
+		settle(sender, line, &unreadable, xstrdup("unreadable from the store"));
 		return;
 	}
 	if (!line->destination->url.backend->repeatable)

@@ -79,9 +79,9 @@ struct spool *spool__open(int folder, const struct push_destinations *destinatio
 		return NULL;
 	fd = folder_lock__take(folder, ".");
 	if (fd < 0) {
-		log__warning("what is to be pushed waits in memory alone, for the store's folder "
-			     "\"" FOLDER "\" cannot be had: %s",
-			     errno == EWOULDBLOCK ? "another agent has it" : strerror(errno));
+		log__warning("profiles to push wait in memory only: the store's folder "
+			     "\"" FOLDER "\" is unusable: %s",
+			     errno == EWOULDBLOCK ? "another agent uses it" : strerror(errno));
 		return NULL;
 	}
 	spool = xcalloc(1, sizeof(*spool));
@@ -259,8 +259,8 @@ void spool__find(struct spool *spool,
 			   strcmp(names[i].text, UNWRITTEN) != 0;
 	}
 	if (removed)
-		log__warning("removed %zu requests that waited for backends that are not given any "
-			     "more, or were not whole",
+		log__warning("removed %zu requests that were incomplete, or for backends no longer "
+			     "configured",
 			     removed);
 	free(names);
 }
@@ -317,8 +317,7 @@ static void put(struct spool *spool, struct push_request *request, uint64_t numb
 		return;
 	}
 	if (!spool->failing)
-		log__warning("what is to be pushed waits in memory alone: the store cannot be "
-			     "written: %s",
+		log__warning("profiles to push wait in memory only: cannot write to the store: %s",
 			     strerror(errno));
 	unlinkat(spool->folder, UNWRITTEN, 0);
 	request->file = 0;

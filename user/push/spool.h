@@ -20,7 +20,7 @@ struct spool;
 int spool__folder(const char *folder);
 
 /* What FOLDER, a descriptor, has for DESTINATIONS; of others it is removed, which is said.  NULL,
- * which is said, where another process has it, or it cannot be read; or FOLDER is none. */
+ * which is said, where another process has it, or unreadable; or FOLDER is none. */
 struct spool *spool__open(int folder, const struct push_destinations *destinations);
 void spool__close(struct spool *spool);
 

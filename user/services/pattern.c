@@ -35,7 +35,7 @@ static char *refusal(const char *regex, int error, size_t at)
 	PCRE2_UCHAR text[128] = "";
 
 	pcre2_get_error_message(error, text, sizeof(text));
-	return xasprintf("'%s' is no regular expression: %s, at character %zu", regex,
+	return xasprintf("'%s' is not a valid regular expression: %s, at character %zu", regex,
 			 (const char *)text, at + 1);
 }
 
@@ -61,7 +61,7 @@ struct pattern *pattern__new(const char *regex, char **wrong)
 		pcre2_set_heap_limit(pattern->limits, HEAP_KIB);
 		return pattern;
 	}
-	*wrong = xasprintf("there is no memory for '%s'", regex);
+	*wrong = xasprintf("out of memory for '%s'", regex);
 	pattern__free(pattern);
 	return NULL;
 }
@@ -85,8 +85,7 @@ bool pattern__matches(struct pattern *pattern, const char *text)
 	if (found < 0 && found != PCRE2_ERROR_NOMATCH && !pattern->given_up) {
 		pattern->given_up = true;
 		log__warning(
-			"to compare a label with '%s' takes too long; it is taken for one that "
-			"does not match",
+			"matching a label against '%s' takes too long; it is treated as no match",
 			pattern->regex);
 	}
 	return found > 0;

@@ -51,7 +51,7 @@ static char *check_sources(const json_t *sources)
 	json_array_foreach(sources, i, name) if (
 		!json_is_string(name) ||
 		!relabel_rule__is_name(json_string_value(
-			name))) return xasprintf("'%s' of source_labels is no label's name",
+			name))) return xasprintf("'%s' in source_labels is not a label name",
 						 json_is_string(name) ? json_string_value(name)
 								      : "");
 	return NULL;
@@ -76,7 +76,7 @@ static char *check_keys(json_t *written)
 		if (!known)
 			return xasprintf("a rule has no '%s'", key);
 		if (!json_is_string(value))
-			return xasprintf("a rule's %s is to be a text", key);
+			return xasprintf("a rule's %s must be a string", key);
 	}
 	value = json_object_get(written, "source_labels");
 	return value ? check_sources(value) : NULL;
@@ -90,7 +90,7 @@ static char *find_action(const json_t *written, enum relabel_action *action)
 		if (strcasecmp(name, actions[*action].name) == 0)
 			return NULL;
 	return xasprintf(
-		"a rule's action '%s' is none of replace, keep, drop, keepequal, dropequal, "
+		"a rule's action '%s' is not one of replace, keep, drop, keepequal, dropequal, "
 		"labelmap, labeldrop, labelkeep, lowercase, uppercase",
 		name);
 }
@@ -105,9 +105,9 @@ static char *check_parts(const struct relabel_rule *rule)
 	if (rule->target &&
 	    !(rule->action == RELABEL_REPLACE ? is_template(rule->target)
 					      : relabel_rule__is_name(rule->target)))
-		return xasprintf("a rule's target_label '%s' is no label's name", rule->target);
+		return xasprintf("a rule's target_label '%s' is not a label name", rule->target);
 	if (rule->action == RELABEL_LABELMAP && !is_template(rule->replacement))
-		return xasprintf("a labelmap's replacement '%s' is no label's name",
+		return xasprintf("a labelmap's replacement '%s' is not a label name",
 				 rule->replacement);
 	/* Without, all or nothing would be dropped, which nobody means. */
 	if (!rule->sources && (rule->action == RELABEL_KEEP || rule->action == RELABEL_DROP))
@@ -122,7 +122,7 @@ char *relabel_rule__read(const char *text, struct relabel_rule *rule)
 
 	*rule = (struct relabel_rule){ .written = written };
 	if (!json_is_object(written))
-		wrong = xasprintf("'%s' is no rule such as "
+		wrong = xasprintf("'%s' is not a rule such as "
 				  "{\"source_labels\": [\"comm\"], \"regex\": \"sh\", "
 				  "\"action\": \"drop\"}",
 				  text);

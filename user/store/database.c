@@ -77,18 +77,18 @@ static char *explain(const struct store *store, const char *words)
 	int code = store->database ? sqlite3_errcode(store->database) : SQLITE_NOMEM;
 
 	if (database__lacks_room(store, code))
-		return xasprintf("no room to write %s (%s): free some", store->path, words);
+		return xasprintf("no space left to write %s (%s): free some", store->path, words);
 	switch (code) {
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
-		return xasprintf("%s is broken (%s): move it away, or save what can be read with "
+		return xasprintf("%s is corrupt (%s): move it away, or save what is readable with "
 				 "sqlite3 %s .recover",
 				 store->path, words, store->path);
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
-		return xasprintf("%s cannot be opened (%s): look at who may read and write it, and "
-				 "the files beside it",
+		return xasprintf("cannot open %s (%s): check the permissions of it and of the "
+				 "files beside it",
 				 store->path, words);
 	default:
 		return xasprintf("%s: %s", store->path, words);
@@ -230,11 +230,12 @@ static char *check_kind(struct store *store, enum store_access wanted)
 	if (empty)
 		return xasprintf("%s is empty: pybpfprof agent --store fills it", store->path);
 	if (application != APPLICATION_ID)
-		return xasprintf("%s is a database, but no store of profiles: name another folder",
-				 store->path);
+		return xasprintf(
+			"%s is a database, but not a store of profiles: choose another folder",
+			store->path);
 	if (version > SCHEMA_VERSION)
-		return xasprintf("%s was made by a newer pybpfprof (its version is %lld, this one "
-				 "knows %d): use that, or another folder",
+		return xasprintf("%s was made by a newer pybpfprof (format %lld, this one reads up "
+				 "to %d): use that version, or another folder",
 				 store->path, (long long)version, SCHEMA_VERSION);
 	return NULL;
 }
@@ -267,15 +268,15 @@ static char *prepare_folder(const char *folder, enum store_access wanted, const 
 	if (wanted != STORE_WRITE)
 		return access(path, F_OK) == 0
 			       ? NULL
-			       : xasprintf("there is no store in %s (%s): pybpfprof agent --store "
-					   "makes one",
-					   folder, strerror(errno));
+			       : xasprintf(
+					 "no store in %s (%s): pybpfprof agent --store creates one",
+					 folder, strerror(errno));
 	if (mkdir(folder, 0700) && errno != EEXIST)
-		return xasprintf("folder %s cannot be made (%s): mkdir -p it first, or name "
-				 "another one with --store",
+		return xasprintf("cannot create folder %s (%s): run mkdir -p first, or choose "
+				 "another with --store",
 				 folder, strerror(errno));
 	if (access(folder, W_OK | X_OK))
-		return xasprintf("folder %s cannot be written (%s): name another one with --store",
+		return xasprintf("cannot write to folder %s (%s): choose another with --store",
 				 folder, strerror(errno));
 	make_private(path);
 	return NULL;
@@ -288,10 +289,10 @@ static char *lock_folder(struct store *store, const char *folder)
 	if (store->lock >= 0)
 		return NULL;
 	if (errno == EWOULDBLOCK)
-		return xasprintf("another agent writes to the store in %s: end that, or name "
+		return xasprintf("another agent writes to the store in %s: stop it, or choose "
 				 "another folder with --store",
 				 folder);
-	return xasprintf("folder %s cannot be locked (%s): name another one with --store", folder,
+	return xasprintf("cannot lock folder %s (%s): choose another with --store", folder,
 			 strerror(errno));
 }
 

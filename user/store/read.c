@@ -89,9 +89,8 @@ static void take_for_broken(struct reader *reader)
 	/* A text that there was no memory for is none, either. */
 	check(reader, sqlite3_errcode(reader->store->database) == SQLITE_NOMEM);
 	if (!reader->wrong)
-		reader->wrong =
-			xasprintf("%s is broken (it lacks parts of what it has): move it away",
-				  reader->store->path);
+		reader->wrong = xasprintf("%s is corrupt (rows are missing): move it away",
+					  reader->store->path);
 }
 
 /* The row ID of TABLE, until its statement is reset; NULL where it is not to be had. */

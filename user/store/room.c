@@ -49,7 +49,7 @@ void room__reserve(struct store *store)
 	if (!posix_fallocate(store->reserve, 0, (off_t)wanted))
 		store->reserved = wanted;
 	else if (ftruncate(store->reserve, (off_t)store->reserved))
-		log__debug("what was reserved of the disk's room is not given back");
+		log__debug("cannot release reserved disk space");
 }
 
 void room__give_up_reserve(struct store *store)
@@ -123,9 +123,9 @@ static int give_back(struct store *store, uint64_t wanted)
 static void say(struct store *store, uint64_t in_use)
 {
 	if (in_use > 2 * store->full_bytes)
-		log__warning("the disk is full: of %s the oldest windows go to make room, however "
-			     "much --store-size allows",
-			     store->path);
+		log__warning(
+			"the disk is full: removing the oldest windows of %s, below --store-size",
+			store->path);
 	if (in_use > store->full_bytes)
 		store->full_bytes = in_use;
 }
