@@ -185,6 +185,7 @@ def test_cpu_budget(any_python, target, site, store, report):
 
 
 @pytest.mark.prove("cost")
+@pytest.mark.alone
 def test_cpu_budget_of_all(any_python, target, site, store, measured):
     """Of all, where none is busier than the others: test_agent_rates.py."""
     for name in "first", "second", "third":
@@ -206,8 +207,8 @@ def test_cpu_budget_of_all(any_python, target, site, store, measured):
     for rate in 400, 200, 100:
         seconds, samples = store.select("SELECT sum(end_ns - start_ns) / 1e9, sum(samples)"
                                         " FROM windows WHERE rate_hz = %d" % rate)[0]
-        measured("CPUs that are busy, as sampled at a lowered rate of %d Hz" % rate, "%.2f" % (samples / rate / seconds),
-                 "0.1 to %.1f" % (1.3 * os.cpu_count()))
+        measured("CPUs that are busy, as sampled at a lowered rate of %d Hz" % rate,
+                 "%.2f" % (samples / rate / seconds), "0.1 to %.1f" % (1.3 * os.cpu_count()))
         assert 0.1 * seconds < samples / rate < 1.3 * os.cpu_count() * seconds + 0.3
 
 
@@ -222,7 +223,7 @@ def test_memory_limit(any_python, target, site, store):
     assert b"</html>" in pages.get("flamegraph")
     events = wait_for(lambda: pages.metrics()["pybpfprof_events_total"][""])
     end(pages.run)
-    assert "(--memory-limit)" in pages.run.stderr
+    assert "that --memory-limit allows" in pages.run.stderr
     assert pages.run.stderr.count("all rates are at their minimum, and the agent uses") == 1
     assert sum(row[0] for row in store.check().values()) >= events > 0
 
@@ -300,7 +301,7 @@ def test_slow_clients_delay_nothing(any_python, target, site, store):
 
 # Of one: a request that does not end, or answers, of some megabytes together, that nobody reads.
 SLOW_REQUESTS = {"asking": b"GET /",
-                 "taking": b"GET /flamegraph HTTP/1.1\r\nHost: localhost\r\n\r\n" * 60}
+                 "taking": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 300}
 
 
 @pytest.mark.parametrize("slow", SLOW_REQUESTS)
@@ -320,7 +321,7 @@ def test_slow_clients_keep_nobody_out(slow, site):
             client.setblocking(False)
             return client
 
-        clients = [connect(number) for number in range(80)]
+        clients = [connect(number) for number in range(40)]
         for _ in range(5):
             # Each of the others may take 10 s or more.
             assert pages.get("healthz", timeout=60) == b"ok\n"
@@ -469,7 +470,7 @@ def test_the_default_address_that_is_taken(agent, profile, store):
 @pytest.mark.parametrize("address", ["x", "127.0.0.1", "localhost:80", "127.0.0.1:70000", "[::1]"])
 def test_what_is_no_address(address, profile, store):
     run = profile.attempt("agent", "--store", store.folder, "--listen", address)
-    assert run.status == 1 and "'%s' is not ADDRESS:PORT" % address in run.stderr
+    assert run.status == 1 and "'%s' is not a numeric ADDRESS:PORT" % address in run.stderr
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])

@@ -48,6 +48,7 @@ def rates_by_time(store):
 
 
 @pytest.mark.prove("cost")
+@pytest.mark.alone
 def test_the_busiest_service_is_lowered_first(any_python, target, site, store, report, require,  # noqa: F811
                                               tmp_path, measured):
     """It alone, at first, and its shares stay right: a sample of it counts for more."""
