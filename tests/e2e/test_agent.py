@@ -108,7 +108,7 @@ def test_what_changed(any_python, target, agent, profile, report, store, require
     assert "% of " + str(sum(int(before) for _, before, _ in stacks)) in text, text
     assert re.search(r"^ +%d .* leaf$" % sum(after for _, after in leaves), text, re.MULTILINE), text
     empty = profile.attempt("report", "--store", store.folder, "--diff", "2d")
-    assert empty.status == 5 and "of the time before" in empty.stderr
+    assert empty.status == 5 and "in the earlier time" in empty.stderr
 
 
 FORMATS = {"out.html": lambda content: b"</html>" in content,
@@ -274,13 +274,13 @@ def test_a_full_disk_costs_windows_only(any_python, target, profile, report, tmp
         wait_for(lambda: site.metrics()["pybpfprof_sink_windows_total"][
             'sink="store",result="lost"'] >= 10)
         subprocess.run(["mount", "-o", "remount,size=60m", str(folder)], check=True)
-        wait_for(lambda: run.said().count("windows are taken again") ==
+        wait_for(lambda: run.said().count("windows are stored again") ==
                  run.said().count("windows are lost until"))
         end(run)
         assert run.status == 1
         # A window in between may have found room.
         said = len(re.findall("windows are lost until", run.stderr))
-        assert said == len(re.findall("windows are taken again", run.stderr)), run.stderr
+        assert said == len(re.findall("windows are stored again", run.stderr)), run.stderr
         lost = re.search(r"store: (\d+) of \d+ windows were lost", run.stderr)
         assert 0 < said <= int(lost[1]), run.stderr
         windows = store.check()

@@ -358,7 +358,7 @@ def test_pods_are_named(image, require, tmp_path, any_python, target, cluster): 
             status, said = agent.stop()
     finally:
         other.end()
-    assert status == 0 and "no names" not in said, said
+    assert status == 0 and "cannot read the names of pods" not in said, said
     assert pod.server.lists()[0].query["fieldSelector"] == "spec.nodeName=" + NODE
     found = labels_of(Store(pod.store), other)[-1]
     assert (found["pod"], found["namespace"], found["service_name"]) == ("web-0", "shop", "web")

@@ -75,7 +75,7 @@ def test_the_sending_process_is_killed(busy, backend, agent, store):
         lost = re.findall(re.escape(one.url()) + r": (\d+) samples in \d+ requests: ", run.stderr)
         assert handed == stored == delivered + sum(map(int, lost)), run.stderr
     # What was on its way then, and each of what hung.
-    assert re.search(re.escape(hung.url()) + r".*: sent, but not answered", run.stderr)
+    assert re.search(re.escape(hung.url()) + r".*: sent, but not acknowledged", run.stderr)
     assert "lost with a push process" not in run.stderr
 
 
@@ -263,6 +263,6 @@ def test_it_cannot_be_started(busy, backend, binary, agent, store):
     assert delivered == 0 < handed and not server.taken
     assert re.search(re.escape(server.url()) + r": %d samples in \d+ requests: not accepted by the push process"
                      % handed, run.stderr), run.stderr
-    assert "sent, but not answered" not in run.stderr
+    assert "sent, but not acknowledged" not in run.stderr
     assert re.search("nothing was pushed since: cannot start the push process .*: raise ulimit -u, ",
                      run.stderr), run.stderr
