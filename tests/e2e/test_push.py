@@ -381,8 +381,11 @@ def test_an_answer_is_waited_for_at_the_end(busy, backend, profile):
         time.sleep(SENDER_GRACE_S + 2)
         server.take(handler, request)
     server.answer = answer
-    run = profile.start("agent", *WINDOW, "--push", server.url(), files=False)
+    run = profile.start("agent", *WINDOW, *LISTEN, "--push", server.url(), files=False)
     wait_for(lambda: server.seen)
+    site = Site(run)
+    count = site.metrics()["pybpfprof_windows_total"][""]
+    wait_for(lambda: site.metrics()["pybpfprof_windows_total"][""] > count + 2)
     end(run)
     assert "sent, but not acknowledged" not in run.stderr
     delivered, handed_over = summary(run, server.url())
