@@ -190,7 +190,7 @@ def forgetting(any_python, target, agent, store):
     def start():
         target(any_python, "many_stacks.py", 2000, environment=named("many"))
         target(any_python, "busy.py", environment=named("web"))
-        run = agent("--window", "0.1s", "-r", "9999", "--store-size", "1M", "-v")
+        run = agent("--window", "0.2s", "-r", "3999", "--store-size", "1M", "-v")
         wait_for(lambda: min(store.windows(), default=1) > 10)
         return run
     return start
