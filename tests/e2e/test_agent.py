@@ -380,7 +380,7 @@ def test_a_broken_store(profile, store):
     for words in (("agent",), ("report",)):
         run = profile.attempt(*words, "--store", store.folder)
         assert run.status == 1
-        assert "is broken" in run.stderr and "move it away" in run.stderr
+        assert "is corrupt" in run.stderr and "move it away" in run.stderr
         assert len(run.stderr.splitlines()) == 1, run.stderr
 
 

@@ -118,7 +118,7 @@ def test_reload(any_python, target, agent, store, config):
 
 @pytest.mark.parametrize("text,says", [
     ("- {source_labels: [comm], regex: '(', action: drop}", ":2: '(' is not a valid regular expression"),
-    ("- {target_label: x}\n- {action: fold}", ":3: a rule's action 'fold' is none of"),
+    ("- {target_label: x}\n- {action: fold}", ":3: a rule's action 'fold' is not one of"),
     ("- {target_label: x, divider: y}", ":2: a rule has no 'divider'"),
     ("- {target_label: a.b}", ":2: a rule's target_label 'a.b' is not a label name"),
     ("- comm", ":2: 'relabel' must be a list of rules")])
