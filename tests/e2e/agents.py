@@ -7,13 +7,11 @@ import os
 import re
 import signal
 import sqlite3
-import time
 
 import pytest
 
 from folded import parse_folded
 
-PATIENCE_S = 120
 SERVICE = re.compile(r'service "(.*)"')
 
 
@@ -114,11 +112,15 @@ def report(profile, store):
     return read
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def label_sets(store):
+    """All that samples have, in order."""
+    if not os.path.exists(store.path):
+        return []
+    return [json.loads(text) for (text,) in store.select("SELECT labels FROM label_sets ORDER BY id")]
+
+
+def services(store):
+    return {labels["service_name"] for labels in label_sets(store)}
 
 
 def total(rows):
@@ -132,3 +134,7 @@ def own(name):
 
 def named(name):
     return {"OTEL_SERVICE_NAME": own(name)}
+
+
+# By this an agent keeps those of named() alone.
+ONLY_OWN = ("--relabel", json.dumps({"source_labels": ["service_name"], "regex": ".*" + own(""), "action": "keep"}))

@@ -8,10 +8,9 @@ and a root that is an overlay.  A Namespace is a PID namespace that commands can
 import json
 import os
 import signal
-import time
 import uuid
 
-from conftest import PATIENCE, PROGRAMS, children_of
+from conftest import PROGRAMS, children_of, wait_for
 
 # The layers are in memory: they must not lie within the root that they are laid over.
 RUN = """
@@ -78,13 +77,6 @@ def remove_cgroup(path):
             except OSError:
                 pass
             folder = os.path.dirname(folder)
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 class Container:

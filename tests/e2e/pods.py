@@ -5,11 +5,10 @@ import contextlib
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, wait_used
 from contained_agent import ContainedAgent
 from containers import NAMESPACES, bind
 from deploy_tools import OPERATOR, POD_MONITORS, find_file, find_tool, runtime_default
@@ -185,9 +184,7 @@ def start_busy(python, target):
 def run_beside(pod, require, root, busy):
     """Two seconds of BUSY's CPU time; what the agent said when it was ended."""
     with running(pod, require, root) as agent:
-        before = busy.cpu_seconds()
-        while busy.cpu_seconds() < before + 2:
-            time.sleep(0.1)
+        wait_used(2, busy.pid)
         status, said = agent.stop()
     assert status == 0, said
     return said

@@ -4,8 +4,7 @@
 import re
 import subprocess
 
-from agents import wait_for
-from conftest import wait_used
+from conftest import wait_for, wait_used
 
 ATTEMPTS = 4
 WORK_S = 0.5

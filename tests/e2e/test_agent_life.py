@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an agent is after long: some hundred services that come and go, in windows of a second.
+"""What an agent is after long: some hundred services that come and go, in windows of a second."""
 
-In a short form; `make life` takes an hour.
-"""
-
-import collections
 import contextlib
 import json
 import os
@@ -15,10 +11,10 @@ import time
 
 import pytest
 
-from agents import end, total, wait_for
-from conftest import children_of
+from agents import end, total
+from conftest import children_of, wait_for
 from push_servers import Backend
-from test_agent_http import Site, free_port
+from test_agent_http import LISTEN, Site, stored, told
 
 SECONDS = int(os.environ.get("LIFE_SECONDS", "60"))
 SERVICES = 200
@@ -34,7 +30,7 @@ FILES_MORE = 24
 # The maps that grow, and where in their keys the process is; None: they are of files.
 GROWING = {"targets": slice(0, 4), "told_states": slice(8, 12), "known_files": None}
 
-pytestmark = [pytest.mark.alone, pytest.mark.timed, pytest.mark.timeout(2 * SECONDS + 300)]
+pytestmark = [pytest.mark.alone, pytest.mark.prove("life"), pytest.mark.timeout(2 * SECONDS + 300)]
 
 
 def resident_kb(pid):
@@ -95,9 +91,12 @@ class Measure:
         return repr(vars(self))
 
 
-def check_growth(early, late):
+def check_growth(early, late, measured):
     """Nothing of what EARLY and LATE measured has grown by more than chance and the time allow."""
     allowed_kb = CHANCE_KB + GROWTH_KB_A_SECOND * (late[-1].time - early[-1].time)
+    for index, name in enumerate(("agent", "push process's supervisor", "push process")):
+        grown_kb = max(one.resident[index] for one in late) - max(one.resident[index] for one in early)
+        measured("memory by which the %s has grown" % name, "%d KiB" % grown_kb, "< %d KiB" % allowed_kb)
     for index in range(3):
         assert (max(one.resident[index] for one in late)
                 < max(one.resident[index] for one in early) + allowed_kb), (early, late)
@@ -108,32 +107,12 @@ def check_growth(early, late):
     assert len({one.map_bytes for one in early + late}) == 1, (early, late)
 
 
-def stored(store):
-    """What all windows come to, of each reason."""
-    sums = collections.Counter()
-    for events, _, lost, outcomes in store.windows().values():
-        sums.update({"events": events, "lost": lost})
-        sums.update(json.loads(outcomes))
-    return +sums
-
-
-def told(pages):
-    """What the metrics say, as stored() does."""
-    metrics = pages.metrics()
-    sums = collections.Counter({labels.split('"')[1]: int(value) for labels, value
-                                in metrics["pybpfprof_samples_total"].items()})
-    sums["events"] = int(metrics["pybpfprof_events_total"][""])
-    sums["lost"] = int(metrics["pybpfprof_samples_lost_total"][""])
-    return +sums
-
-
-def test_services_come_and_go(any_python, target, agent, report, store, require):
+def test_services_come_and_go(any_python, target, agent, report, store, require, measured):
     """Memory, files and what is in the kernel stay what they are, and no sample is lost or made up."""
     bpftool = require("bpftool")
-    server, pages, measures = Backend("otlp"), Site(free_port()), []
-    run = agent("--window", "1s", "-r", str(RATE), "--listen", pages.address, "--comm", "services.py",
-                "--push", server.url())
-    wait_for(lambda: pages.status_of("healthz") == 200)
+    server, measures = Backend("otlp"), []
+    run = agent("--window", "1s", "-r", str(RATE), *LISTEN, "--comm", "services.py", "--push", server.url())
+    pages = Site(run)
     crowd = target(any_python, "services.py", SERVICES, AT_ONCE)
     begun = time.monotonic()
     while time.monotonic() < begun + SECONDS:
@@ -154,7 +133,7 @@ def test_services_come_and_go(any_python, target, agent, report, store, require)
     assert stored(store) == events
 
     assert said["started"] > SERVICES
-    check_growth(measures[len(measures) // 3:len(measures) // 2], measures[-len(measures) // 6:])
+    check_growth(measures[len(measures) // 3:len(measures) // 2], measures[-len(measures) // 6:], measured)
 
     windows = store.check()
     assert len(windows) >= 0.5 * SECONDS
@@ -163,7 +142,9 @@ def test_services_come_and_go(any_python, target, agent, report, store, require)
     assert total(rows) == samples == total(server.rows())
     own = [row for row in rows if row[0].startswith("service-%d-" % crowd.pid)]
     assert len({row[0] for row in own}) == SERVICES
-    assert 0.6 * said["cpu_s"] < total(own) / RATE < 1.3 * said["cpu_s"]
+    ratio = total(own) / RATE / said["cpu_s"]
+    measured("sampled CPU time of services, in what they used", "%.2f" % ratio, "0.6 to 1.3")
+    assert 0.6 < ratio < 1.3
     order = store.select("SELECT start_ns, end_ns FROM windows ORDER BY id")
     assert all(start < stop for start, stop in order)
     assert all(stop <= start for (_, stop), (start, _) in zip(order, order[1:]))

@@ -9,10 +9,9 @@ import subprocess
 
 import pytest
 
-from agents import end, named, own, total, wait_for
+from agents import end, named, own, total
+from conftest import wait_for
 from test_agent_http import site  # noqa: F401 (fixture)
-
-pytestmark = pytest.mark.timed
 
 MODERATE = ["moderate-%d" % number for number in range(4)]
 
@@ -48,8 +47,10 @@ def rates_by_time(store):
     return found
 
 
+@pytest.mark.prove("cost")
+@pytest.mark.alone
 def test_the_busiest_service_is_lowered_first(any_python, target, site, store, report, require,  # noqa: F811
-                                              tmp_path):
+                                              tmp_path, measured):
     """It alone, at first, and its shares stay right: a sample of it counts for more."""
     programs = {"busy": target(any_python, "busy.py", environment=named("busy"))}
     for name in MODERATE:
@@ -78,12 +79,13 @@ def test_the_busiest_service_is_lowered_first(any_python, target, site, store, r
     parts = {name: total(row for row in rows if row[0] == own(name)) for name in programs}
     moderate = sum(parts[name] for name in MODERATE)
     expected = used["busy"] / sum(used[name] for name in MODERATE)
+    measured("samples of a service that was lowered, for one of the others", "%.2f" % (parts["busy"] / moderate),
+             "%.2f to %.2f" % (0.75 * expected, 1.33 * expected))
     assert 0.75 * expected < parts["busy"] / moderate < 1.33 * expected, (parts, used)
 
 
-def test_a_reload_of_something_else_keeps_what_was_lowered(any_python, target, site, store, tmp_path):  # noqa: F811
-    for name in MODERATE[:3]:
-        target(any_python, "busy.py", environment=named(name))
+def test_a_reload_of_something_else_keeps_what_was_lowered(site, store, tmp_path):  # noqa: F811
+    """Of all: no service has samples here."""
     config = tmp_path / "agent.yaml"
     config.write_text("window: 1s\n")
     pages = site("--config", str(config), "-r", "400", "--cpu-budget", "0.01%", "--relabel", ONLY_OURS)

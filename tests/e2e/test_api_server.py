@@ -2,7 +2,7 @@
 """With a real API server of Kubernetes: it takes the manifests and the chart, and tells the agent of
 pods, as the service account that these make.
 
-`make test-backends` builds it first; without that, this is skipped.
+`make prove PARTS=push` builds it first; without that, this is skipped.
 """
 
 import os
@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from agents import end, wait_for
-from conftest import ROOT
+from agents import end
+from conftest import ROOT, wait_for
 from deploy_tools import find_tool
 from pods import NAME, NODE, build, output_of, pod_monitors, yaml
 from test_kubernetes import CHART, template
@@ -21,7 +21,7 @@ from test_pods import WINDOW, contained, is_named, labels_of  # noqa: F401 (a fi
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import kube_servers  # noqa: E402
 
-pytestmark = pytest.mark.deployed
+pytestmark = pytest.mark.prove("push")
 
 MONITORING = "monitoring.coreos.com/v1"
 # What each token may do anyway.
@@ -34,7 +34,7 @@ OF_EVERYBODY = {("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
 def cluster(tmp_path_factory):
     """A cluster with the namespaces of the agent and of a shop, and what Prometheus' operator knows."""
     if not kube_servers.is_there():
-        pytest.skip("no kube-apiserver here: make test-backends builds it")
+        pytest.skip("no kube-apiserver here: make prove PARTS=push builds it")
     server = kube_servers.Kubernetes(tmp_path_factory.mktemp("kubernetes"))
     try:
         for name in NAME, "shop":

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent pushes, as real servers have it: tests/backends/ builds and runs them.
 
-`make test-backends` builds them first; without that, what is not there is skipped.
+`make prove PARTS=push` builds them first; without that, what is not there is skipped.
 """
 
 import json
 import os
 import sys
-import time
 
 import pytest
 
-from agents import end, named, own, wait_for
-from conftest import ROOT
+from agents import end, named, own
+from conftest import ROOT, wait_for
 from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summary, summed
 
@@ -20,9 +19,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import build_backends  # noqa: E402
 import servers  # noqa: E402
 
-pytestmark = pytest.mark.deployed
+pytestmark = pytest.mark.prove("push")
 
-PATIENCE_S = 60
 # Each with the file of its hottest function.
 SERVICES = {"web": "/busy.py:", "many": " (many_"}
 
@@ -40,7 +38,7 @@ def server(tmp_path_factory):
 
     def start(name, *options, **more):
         if not build_backends.is_there(name):
-            pytest.skip("no %s here: make test-backends builds it" % name)
+            pytest.skip("no %s here: make prove PARTS=push builds it" % name)
         running.append(servers.Server(name, tmp_path_factory.mktemp(name), options, **more))
         return running[-1]
     yield start
@@ -83,15 +81,6 @@ def is_all_delivered(pages, url, store):
             and metrics["pybpfprof_push_queued_bytes"][backend] == 0)
 
 
-def comes_true(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.2)
-    return True
-
-
 @pytest.mark.parametrize("name,kind,types", WAYS, ids=["%s-as-%s" % way[:2] for way in WAYS])
 @pytest.mark.parametrize("rate,window_s", [(199, 1), (9999, 3)], ids=["small", "in-parts"])
 def test_all_is_there(name, kind, types, rate, window_s, load, server, site, report, store):  # noqa: F811
@@ -109,7 +98,7 @@ def test_all_is_there(name, kind, types, rate, window_s, load, server, site, rep
     assert summary(run, url) == (everything, everything)
     assert len(stored(report, "many")) > (5000 if rate == 9999 else 20)
     for of_type in types:
-        assert comes_true(lambda: is_same(backend, report, of_type, rate)), of_type
+        wait_for(lambda: is_same(backend, report, of_type, rate), of_type)
 
 
 def labels_more(count):
@@ -132,7 +121,7 @@ def test_some_is_refused(load, server, agent, report, store):
     assert refused and summary(run, backend.url("pyroscope")) == (everything - refused, everything)
     assert " label names; limit 20" in run.stderr
     wanted = stored(report, "web")
-    assert comes_true(lambda: backend.stacks(own("web"), "samples:count") == wanted)
+    wait_for(lambda: backend.stacks(own("web"), "samples:count") == wanted)
     assert not backend.stacks(own("many"), "samples:count")
 
 
@@ -144,7 +133,7 @@ def test_no_more_labels_than_it_takes(kind, load, server, agent, report, store):
     end(run)
     assert run.status == 0, run.stderr
     assert run.stderr.count("are sent without more_") == 1
-    assert comes_true(lambda: is_same(backend, report, "cpu:nanoseconds", 199))
+    wait_for(lambda: is_same(backend, report, "cpu:nanoseconds", 199))
 
 
 def test_tenants(load, server, agent, report, store):
@@ -163,14 +152,14 @@ def test_tenants(load, server, agent, report, store):
     for tenant in "us", "eu":
         assert summary(run, "%s tenant=%s:" % (url, tenant)) == (everything, everything)
         backend.headers["X-Scope-OrgID"] = tenant
-        assert comes_true(lambda: is_same(backend, report, "samples:count", 199))
+        wait_for(lambda: is_same(backend, report, "samples:count", 199))
 
 
-def test_parca_does_not_know_the_path(load, server, agent):
+def test_parca_does_not_know_the_path(load, server, agent, store):
     """It says 200, and means nothing by it."""
     backend = server("parca")
     run = agent("--window", "1s", "--push", backend.url("otlp"))
-    time.sleep(2)
+    wait_for(lambda: len(store.windows()) >= 2)
     end(run)
     assert run.status == 1
     assert "is the URL right?" in run.stderr

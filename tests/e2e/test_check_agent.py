@@ -13,8 +13,8 @@ import subprocess
 
 import pytest
 
-from agents import end, wait_for
-from conftest import CAPABILITIES, as_nobody
+from agents import end
+from conftest import CAPABILITIES, as_nobody, wait_for
 from test_check import NAMES, NOT_ALLOWED, USAGE, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)

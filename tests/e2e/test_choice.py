@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from agents import wait_for
-from conftest import PATIENCE, children_of, missing
+from conftest import PATIENCE, children_of, missing, wait_for
 from embedding import dependencies
 from pythons import own_pythons
 from test_following import by_process, count, process_of

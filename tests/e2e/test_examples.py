@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from agents import end, named, own, wait_for
-from conftest import PROGRAMS, ROOT
+from agents import end, named, own
+from conftest import PROGRAMS, ROOT, wait_for
 from scrapes import asking, lived_inside
 from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summed
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import build_backends  # noqa: E402
 import servers  # noqa: E402
 
-pytestmark = pytest.mark.deployed
+pytestmark = pytest.mark.prove("deploy")
 
 EXAMPLES = os.path.join(ROOT, "deploy", "examples")
 CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{job="pybpfprof"}'
@@ -41,7 +41,7 @@ def example(name, *changes):
 def parca(tmp_path):
     """parca(ADDRESS): one with the example's configuration, but for the agent's address and the times."""
     if not build_backends.is_there("parca"):
-        pytest.skip("no parca here: make test-backends builds it")
+        pytest.skip("no parca here: make prove PARTS=deploy builds it")
     running = []
 
     def start(address):
@@ -60,7 +60,7 @@ def parca(tmp_path):
 def pyroscope(tmp_path):
     """Its address, and its servers.Server."""
     if not build_backends.is_there("pyroscope"):
-        pytest.skip("no pyroscope here: make test-backends builds it")
+        pytest.skip("no pyroscope here: make prove PARTS=deploy builds it")
     server = servers.Server("pyroscope", tmp_path)
     yield "127.0.0.1:%d" % server.port, server
     server.end()

@@ -18,7 +18,7 @@ from test_push import authority, backend  # noqa: F401 (fixtures)
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 DOCKERFILE = os.path.join(ROOT, "deploy", "Dockerfile")
 
-pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.alone, pytest.mark.deployed]
+pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.alone, pytest.mark.prove("deploy")]
 
 
 @pytest.fixture(scope="module")

@@ -2,26 +2,24 @@
 """The manifests and the chart: that they say the same, that Kubernetes knows what they say, and that
 the agent works in the container that they describe."""
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from agents import Store, label_sets
 from api_servers import pod as pod_object
-from conftest import CAPABILITIES, ROOT
+from conftest import CAPABILITIES, ROOT, wait_for
 from containers import Container
 from deploy_tools import BUILD_TIMEOUT_S, KUBERNETES, find_tool, write_schemas
 from pods import (BASE, NAME, NODE, Pod, build, in_bytes, objects, output_of, own_service, pod_monitors,
                   run_beside, running, samples_in_leaf, start_busy, yaml)
-from test_pods import cluster  # noqa: F401 (a fixture)
+from test_pods import cluster, is_named, labels_of  # noqa: F401 (a fixture among them)
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
 CHART = os.path.join(ROOT, "deploy", "helm", "pybpfprof")
@@ -38,7 +36,7 @@ ADDRESS = "192.0.2.1"
 GET = ("import sys, urllib.request\n"
        "print(urllib.request.urlopen(sys.argv[1], timeout=30).read().decode(), end='')\n")
 
-pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.deployed]
+pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.prove("deploy")]
 
 
 def template(*words):
@@ -338,14 +336,11 @@ def test_other_pods_are_known(image, require, tmp_path, any_python, target):
     try:
         other.start(target)
         with running(pod, require, image) as agent:
-            time.sleep(2)
+            wait_for(lambda: (other.name, other.pod) in {
+                (found.get("container_id"), found.get("pod_uid")) for found in label_sets(Store(pod.store))})
             assert agent.stop()[0] == 0
     finally:
         other.end()
-    with contextlib.closing(sqlite3.connect(os.path.join(pod.store, "profiles.db"))) as database:
-        labels = [json.loads(text) for text, in database.execute("SELECT labels FROM label_sets")]
-    assert (other.name, other.pod) in {(found.get("container_id"), found.get("pod_uid"))
-                                       for found in labels}
 
 
 def test_pods_are_named(image, require, tmp_path, any_python, target, cluster):  # noqa: F811
@@ -359,15 +354,13 @@ def test_pods_are_named(image, require, tmp_path, any_python, target, cluster): 
     try:
         other.start(target)
         with running(pod, require, image) as agent:
-            time.sleep(2)
+            wait_for(lambda: is_named(Store(pod.store), other, "web-0"))
             status, said = agent.stop()
     finally:
         other.end()
-    assert status == 0 and "no names" not in said, said
+    assert status == 0 and "cannot read the names of pods" not in said, said
     assert pod.server.lists()[0].query["fieldSelector"] == "spec.nodeName=" + NODE
-    with contextlib.closing(sqlite3.connect(os.path.join(pod.store, "profiles.db"))) as database:
-        labels = [json.loads(text) for text, in database.execute("SELECT labels FROM label_sets")]
-    found, = (each for each in labels if each.get("container_id") == other.name)
+    found = labels_of(Store(pod.store), other)[-1]
     assert (found["pod"], found["namespace"], found["service_name"]) == ("web-0", "shop", "web")
 
 

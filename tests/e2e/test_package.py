@@ -23,7 +23,7 @@ KNOWN_ENABLED = "/var/lib/systemd/deb-systemd-helper-enabled/%s.dsh-also" % SERV
 # It says what it was told, one line each.
 SYSTEMCTL, TOLD = "#!/bin/sh\necho \"$@\" >>/tmp/told\n", "/tmp/told"
 
-pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.deployed]
+pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.prove("deploy")]
 
 
 def suite():

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent's metrics, as a real Prometheus takes them."""
 
-import collections
 import json
 import os
-import shutil
 import subprocess
 import sys
 import urllib.error
@@ -13,14 +11,17 @@ import urllib.request
 
 import pytest
 
-from agents import end, named, own, wait_for
-from conftest import PROGRAMS, ROOT, missing, wait_used
-from test_agent_http import free_port, site  # noqa: F401 (a fixture)
+from agents import end, named
+from conftest import ROOT, missing, wait_for, wait_used
+from test_agent_http import only, site, stored  # noqa: F401 (fixtures among them)
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import prometheus  # noqa: E402
+from servers import free_port  # noqa: E402
+
+pytestmark = pytest.mark.prove("push")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -89,31 +90,22 @@ def test_it_is_scraped(pages, scraping):
     assert names >= set(pages.metrics())
 
 
-def test_its_last_values_are_the_stores(any_python, target, site, store, scraping, tmp_path):  # noqa: F811
+def test_its_last_values_are_the_stores(any_python, target, site, store, scraping, only):  # noqa: F811
     """Of each reason, once those that alone are sampled have ended."""
-    program = shutil.copy(os.path.join(PROGRAMS, "busy.py"), tmp_path / (own("only") + ".py"))
-    pages = site("--window", "0.5s", "-r", "499", "--comm", own("only") + ".py")
+    pages = site("--window", "0.5s", "-r", "499", "--comm", os.path.basename(only))
     query = scraping(pages)
     wait_for(lambda: list(query("up").values()) == [1])
     for _ in range(3):
-        running = target(any_python, program)
+        running = target(any_python, only)
         wait_used(0.5, running.pid)
         running.end()
-
-    def stored():
-        sums = collections.Counter()
-        for events, _, lost, outcomes in store.windows().values():
-            sums["events"] += events
-            sums["lost"] += lost
-            sums.update(json.loads(outcomes))
-        return +sums
 
     def scraped():
         values = {dict(labels)["outcome"]: value
                   for labels, value in query("pybpfprof_samples_total").items()}
         values["events"], values["lost"] = (
             sum(query("pybpfprof_%s_total" % name).values()) for name in ("events", "samples_lost"))
-        return +collections.Counter(values)
-    wait_for(lambda: stored()["python"] > 400 and stored() == scraped())
+        return {outcome: value for outcome, value in values.items() if value}
+    wait_for(lambda: stored(store)["python"] > 400 and stored(store) == scraped())
     end(pages.run)
-    assert stored() == scraped()
+    assert stored(store) == scraped()

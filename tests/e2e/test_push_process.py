@@ -4,19 +4,15 @@
 import os
 import re
 import signal
-import socket
 import struct
-import time
-import urllib.request
 
 import pytest
 
-from agents import end, total, wait_for
-from conftest import children_of
-from test_push import (KINDS, WINDOW, WINDOW_S, backend, busy, hang, summary,  # noqa: F401 (fixtures
-                       windows_came_in_time)                                   # among them)
-
-pytestmark = pytest.mark.timed
+from agents import end, total
+from conftest import children_of, wait_for
+from test_agent_http import LISTEN, Site
+from test_push import (KINDS, WINDOW, backend, busy, end_targets, hang, spooled,  # noqa: F401 (fixtures
+                       stored_samples, summary)                                   # among them)
 
 
 def sending_process(run):
@@ -59,32 +55,27 @@ def test_the_sending_process_is_killed(busy, backend, agent, store):
     server = backend("pyroscope")
     hung = backend("parca")
     hung.answer = hang
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = "127.0.0.1:%d" % free.getsockname()[1]
-    run = agent(*WINDOW, "--listen", address, "--push", server.url(), "--push", hung.url())
+    run = agent(*WINDOW, *LISTEN, "--push", server.url(), "--push", hung.url())
     for _ in range(2):
         count = len(server.taken)
         wait_for(lambda: len(server.taken) > count + 1)
         os.kill(sending_process(run), signal.SIGKILL)
     count = len(server.taken)
     wait_for(lambda: len(server.taken) > count + 2)
-    with urllib.request.urlopen("http://%s/metrics" % address, timeout=60) as answer:
-        text = answer.read().decode("ascii")
-    assert "\npybpfprof_push_sender_restarts_total 2\n" in text
-    assert float(re.search(r"\npybpfprof_push_sender_cpu_seconds_total (.*)\n", text)[1]) > 0
-    assert int(re.search(r"\npybpfprof_push_sender_memory_bytes (\d+)\n", text)[1]) > 1 << 18
-    windows_came_in_time(store)
+    metrics = Site(run).metrics()
+    assert metrics["pybpfprof_push_sender_restarts_total"][""] == 2
+    assert metrics["pybpfprof_push_sender_cpu_seconds_total"][""] > 0
+    assert metrics["pybpfprof_push_sender_memory_bytes"][""] > 1 << 18
     end(run)
     assert run.status == 1
     assert run.stderr.count("was killed by signal 9") == 2, run.stderr
-    stored = sum(samples for _, samples, _, _ in store.check().values())
+    stored = stored_samples(store)
     for one in server, hung:
         delivered, handed = summary(run, one.url())
         lost = re.findall(re.escape(one.url()) + r": (\d+) samples in \d+ requests: ", run.stderr)
         assert handed == stored == delivered + sum(map(int, lost)), run.stderr
     # What was on its way then, and each of what hung.
-    assert re.search(re.escape(hung.url()) + r".*: sent, but not answered", run.stderr)
+    assert re.search(re.escape(hung.url()) + r".*: sent, but not acknowledged", run.stderr)
     assert "lost with a push process" not in run.stderr
 
 
@@ -92,21 +83,24 @@ def test_without_a_store_it_is_lost(busy, backend, profile):
     """With the sending process, or the agent; that is counted, and a failure."""
     server = backend("pyroscope")
     server.stop()
-    run = profile.start("agent", *WINDOW, "--push", server.url(), files=False)
+    run = profile.start("agent", *WINDOW, *LISTEN, "--push", server.url(), files=False)
     run.wait_sampling()
-    time.sleep(3 * WINDOW_S)
+    site = Site(run)
+
+    def waits(restarts):
+        metrics = site.metrics()
+        return metrics["pybpfprof_push_sender_restarts_total"][""] == restarts and any(
+            metrics["pybpfprof_push_queued_bytes"].values())
+
+    wait_for(lambda: waits(0))
     os.kill(sending_process(run), signal.SIGKILL)
-    time.sleep(3 * WINDOW_S)
+    wait_for(lambda: waits(1))
     end(run)
     assert run.status == 1
     assert "and what waited in it is lost" in run.stderr
     lost = re.findall(r": (\d+) samples in \d+ requests: (lost with|not delivered)", run.stderr)
     assert [which for _, which in sorted(lost, key=lambda each: each[1])] == ["lost with", "not delivered"]
     assert sum(int(samples) for samples, _ in lost) == summary(run, server.url())[1]
-
-
-def spooled(store):
-    return os.listdir(os.path.join(store.folder, "push"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,7 +119,7 @@ def test_what_waits_is_kept(kind, busy, backend, agent, store):
     wait_for(lambda: not spooled(store))
     end(run)
     assert run.status == 0, run.stderr
-    stored = sum(row[1] for row in store.check().values())
+    stored = stored_samples(store)
     # But for what the agent could not hand over any more.
     assert {start for start, in store.select("SELECT start_ns FROM windows WHERE samples"
                                              " ORDER BY id LIMIT 3")} <= {
@@ -140,17 +134,19 @@ def test_what_is_left_is_kept(busy, backend, agent, store):
     server = backend("parca")
     server.stop()
     run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: len(store.windows()) >= 3)
+    wait_for(lambda: len(spooled(store)) >= 3)
     end(run)
     assert run.status == 0, run.stderr
-    first = sum(row[1] for row in store.check().values())
+    first = stored_samples(store)
     assert re.search(r": %d samples in \d+ requests: kept in the store" % first, run.stderr)
     server.start()
     run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: len(server.taken) > 4)
+    wait_for(lambda: stored_samples(store) > first)
+    end_targets(store, busy)
+    wait_for(lambda: not spooled(store))
     end(run)
     assert run.status == 0, run.stderr
-    stored = sum(row[1] for row in store.check().values())
+    stored = stored_samples(store)
     assert summary(run, server.url()) == (stored, stored)
     assert total(server.rows()) == stored and not spooled(store)
 
@@ -164,7 +160,7 @@ def test_what_began_too_long_ago_is_not_sent(busy, backend, agent, store):
     server = backend("pyroscope")
     server.stop()
     run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: len(store.windows()) >= 3)
+    wait_for(lambda: len(spooled(store)) >= 3)
     end(run)
     path = os.path.join(store.folder, "push", min(spooled(store)))
     with open(path, "r+b") as file:
@@ -174,11 +170,12 @@ def test_what_began_too_long_ago_is_not_sent(busy, backend, agent, store):
         file.write(HEAD.pack(magic, number, samples, start - 59 * 60 * 10**9, *lengths))
     server.start()
     run = agent(*WINDOW, "--push", server.url())
-    wait_for(lambda: len(server.taken) > 4)
+    end_targets(store, busy)
+    wait_for(lambda: not spooled(store))
     end(run)
     assert run.status == 1
     assert "%d samples in 1 requests: too old for the backend" % samples in run.stderr
-    stored = sum(row[1] for row in store.check().values())
+    stored = stored_samples(store)
     assert summary(run, server.url()) == (stored - samples, stored)
 
 
@@ -186,7 +183,9 @@ def test_what_began_too_long_ago_is_not_sent(busy, backend, agent, store):
 def test_what_nobody_wants_any_more_is_removed(pushing, busy, backend, agent, store):
     gone, server = backend("parca"), backend("otlp")
     gone.stop()
-    end(agent(*WINDOW, "--push", gone.url()))
+    run = agent(*WINDOW, "--push", gone.url())
+    wait_for(lambda: spooled(store))
+    end(run)
     count, windows = len(spooled(store)), len(store.windows())
     run = agent(*WINDOW, *(["--push", server.url()] if pushing else []))
     wait_for(lambda: server.taken or not pushing and len(store.windows()) > windows + 1)
@@ -223,8 +222,10 @@ def test_it_is_killed_as_the_agent_ends(busy, backend, agent, store):
     wait_for(lambda: len(store.windows()) > 2)
     pid = sending_process(run)
     os.kill(pid, signal.SIGSTOP)
+    count = len(store.windows())
     run.process.send_signal(signal.SIGTERM)
-    time.sleep(0.5)
+    # The last window is stored before what pushes is waited for.
+    wait_for(lambda: not run.is_sampling() or len(store.windows()) > count)
     os.kill(pid, signal.SIGKILL)
     run.finish()
     assert run.status == 1
@@ -234,7 +235,7 @@ def test_it_is_killed_as_the_agent_ends(busy, backend, agent, store):
 
 
 def test_one_that_is_stopped(busy, backend, agent, store):
-    """Not even that delays a window."""
+    """Not even that keeps windows from the store."""
     server = backend("pyroscope")
     run = agent("--window", "0.1s", "-r", "199", "--push", server.url())
     wait_for(lambda: server.taken)

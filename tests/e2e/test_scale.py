@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from agents import end, wait_for
-from conftest import cpu_seconds
+from agents import end
+from conftest import cpu_seconds, wait_for
 
 pytestmark = pytest.mark.timed
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""many_stacks.py COUNT: calls so many functions in an order that is never the same twice,
-some thirty deep, so that nearly each sample is a stack of its own."""
+"""many_stacks.py COUNT [LETTERS]: calls so many functions in an order that is never the same twice,
+some thirty deep, so that nearly each sample is a stack of its own.  The functions' names have so many
+random letters more."""
 
 import os
 import random
 import sys
 
 TEXT = """
-def function_%d(depth):
+def function_%d%s(depth):
     sum(range(200))
     if depth:
         functions[choose()](depth - 1)
@@ -16,11 +17,12 @@ def function_%d(depth):
 
 
 def main():
-    count = int(sys.argv[1])
+    count, letters = map(int, (sys.argv[1:] + ["0"])[:2])
     scope = {"functions": [], "choose": lambda: random.randrange(count)}
     for number in range(count):
-        exec(compile(TEXT % number, "many_%d.py" % number, "exec"), scope)
-        scope["functions"].append(scope["function_%d" % number])
+        more = "".join(random.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(letters))
+        exec(compile(TEXT % (number, more), "many_%d.py" % number, "exec"), scope)
+        scope["functions"].append(scope["function_%d%s" % (number, more)])
     print("ready")
     sys.stdout.flush()
     parent = os.getppid()
