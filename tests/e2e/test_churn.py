@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads and processes that come and go, many targets, the highest rate: the profiler stays small.
 
-Threads in a short form; `make churn` takes half an hour.
+`make prove PARTS=churn` takes half an hour; what is in tier 2 sees that each kind is followed at all.
 """
 
 import os
@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, whole_at_least
+from conftest import PATIENCE, PROGRAMS, wait_for, whole_at_least
 from test_following import by_process, count
 
 sys.path.insert(0, PROGRAMS)
@@ -36,7 +36,7 @@ PROCESSES_AT_ONCE = 50
 # times what was measured.
 ERRORS_A_PROCESS = 0.1
 
-pytestmark = [pytest.mark.timeout(2 * SECONDS + 300), pytest.mark.timed]
+pytestmark = pytest.mark.timeout(2 * SECONDS + 300)
 
 
 def size_of(pid):
@@ -86,6 +86,7 @@ def seen_children(run):
     return sum(count(stacks, "in_child") > 0 for stacks in by_process(run).values())
 
 
+@pytest.mark.prove("churn")
 def test_threads_and_processes(any_python, target, profile, tmp_path):
     program = target(any_python, "churn.py", 0, tmp_path / "ended")
     ended = Totals(str(tmp_path / "ended"), 2)
@@ -101,6 +102,22 @@ def test_threads_and_processes(any_python, target, profile, tmp_path):
     assert seen_children(run) >= whole_at_least(children)
 
 
+def test_what_comes_and_goes(any_python, target, profile, tmp_path):
+    """Some of each kind is sampled, and all samples are accounted for."""
+    program = target(any_python, "churn.py", 20, tmp_path / "ended")
+    ended = Totals(str(tmp_path / "ended"), 2)
+    run = profile.start("-p", program.pid, "-s", "-r", 999)
+    run.wait_sampling()
+    threads, children = ended.load()
+    wait_for(lambda: ended.load()[0] - threads >= 400 and ended.load()[1] - children >= 100)
+    run.interrupt().load()
+    processes = by_process(run)
+    assert count(processes[program.pid], "spin")
+    assert any(count(stacks, "in_child") for pid, stacks in processes.items() if pid != program.pid)
+    assert run.ledger["processes_without_room"] == 0
+
+
+@pytest.mark.prove("churn")
 def test_many_targets(any_python, target, profile):
     program = target(any_python, "churn.py", CROWD)
     pids = ",".join(map(str, [program.pid] + program.said))
@@ -122,6 +139,7 @@ def test_many_targets(any_python, target, profile):
     assert run.ledger["lost"] == 0
 
 
+@pytest.mark.prove("churn")
 def test_brief_processes(any_python, profile):
     """Each is followed, sampled and forgotten, but for what the profile has of it."""
     program = os.path.join(PROGRAMS, "brief_processes.py")

@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from agents import end, wait_for
-from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_used
+from agents import end
+from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_for, wait_used
 from containers import innermost
 from test_nmi_safety import descriptors
 

@@ -12,12 +12,10 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, children_of, cpu_seconds, missing, wait_used
-from containers import wait_for
+from conftest import PATIENCE, PROGRAMS, children_of, cpu_seconds, missing, wait_for, wait_used
 from embedding import dependencies
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
 from test_finding import REPLACED, REPLACED_S, check_replaced, go_replaced

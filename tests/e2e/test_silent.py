@@ -160,7 +160,7 @@ def test_others_are_looked_at_meanwhile(any_python, silent, profile):
 def test_who_answers_late_is_profiled(silent, profile):
     """It is looked at again once what was awaited has come."""
     program = silent("header", "late")
-    run = profile("-a", "-r", 199, cpu=3, of=[program.pid])
+    run = profile("-a", "-r", 199, cpu=2, of=[program.pid])
     assert run.stderr.count(NOT_READ % program.pid) == 0
     assert run.count_name("spin") > 0
 
