@@ -287,16 +287,16 @@ class TestPermissions:
                                        "-p", program.pid, "-d", 0.5, "-o", os.devnull)
         assert status == 0, error
 
-    def test_these_capabilities_are_enough(self, public_binary, busy, require, tmp_path):
+    def test_these_capabilities_are_enough(self, public_binary, busy, require, tmp_path, profile):
         require("setpriv")
         output = tmp_path / "out.folded"
         os.chmod(tmp_path, 0o777)
         for path in tmp_path.parents[:3]:
             if path.stat().st_uid == os.getuid() and str(path).startswith("/tmp/"):
                 os.chmod(path, 0o755)
-        status, error = self.as_nobody(public_binary, CAPABILITIES, "-p", busy.pid, "-d", 1, "-r", 999,
-                                       "-o", output)
-        assert status == 0, error
+        profile.binary = public_binary
+        run = profile.attempt("-p", busy.pid, "-o", output, prefix=as_nobody(CAPABILITIES), cwd="/tmp", cpu=0.5)
+        assert run.status == 0, run.stderr
         assert "spin (" in output.read_text()
 
     def test_perf_events_forbidden(self, public_binary, busy, require):

@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import CAPABILITIES, as_nobody, missing, wait_for
+from conftest import CAPABILITIES, as_nobody, missing, wait_for, wait_used
 from test_check import NOT_ALLOWED, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
@@ -63,23 +63,30 @@ def spinning(any_python, target):
 
 
 @pytest.fixture
-def record(public_binary, any_python, spinning):
-    """record(PREFIX): how each way to record ended, {way: what ended}."""
-    def ended(prefix):
-        words = (public_binary, "record", "-r", 999, "-f", "folded", "-o", "-")
-        return {"-p": execute(*prefix, *words, "-p", spinning, "-d", 0.5),
-                "--": execute(*prefix, *words, "--", any_python.path, "-c", SPIN % (0.5, "")),
-                "-a": execute(*prefix, *words, "-a", "-d", 0.5)}
-    return ended
+def record(public_binary, any_python, spinning, profile):
+    """record(PREFIX): each way to record, {way: its run}."""
+    profile.binary = public_binary
+    words = ("record", "-r", 199, "-f", "folded", "-o", "-")
+
+    def one(prefix, *more, command=()):
+        run = profile.start(*words, *more, prefix=prefix, command=command, files=False, cwd="/")
+        if not command:
+            wait_for(lambda: run.process.poll() is not None or run.is_sampling())
+            if run.process.poll() is None:
+                wait_used(0.5, spinning)
+                run.interrupt()
+        return run.finish()
+    return lambda prefix: {"-p": one(prefix, "-p", spinning), "-a": one(prefix, "-a"),
+                           "--": one(prefix, command=[any_python.path, "-c", SPIN % (0.5, "")])}
 
 
 def judge(number, record, public_binary, prefix):
     """All that starts names what it samples; what does not says why; and check tells of both."""
     status = {}
     for way, ended in record(prefix).items():
-        status[way] = ended.returncode
-        assert ("spin" in ended.stdout) == (ended.returncode == 0), (way, ended.stdout, ended.stderr)
-        if ended.returncode:
+        status[way] = ended.status
+        assert (b"spin" in ended.stdout) == (ended.status == 0), (way, ended.stdout, ended.stderr)
+        if ended.status:
             assert not ended.stdout
             assert re.fullmatch(r"pybpfprof: [^\n]*\b%s[^\n]*\n" % MENDS, ended.stderr), ended.stderr
         else:
@@ -110,7 +117,7 @@ def test_of_a_control_group(number, public_binary, record):
 def test_refused(call, ways, record):
     """Which no limit mends."""
     for way, ended in record(deny(call, errno.EPERM)).items():
-        assert (ended.returncode != 0) == (way in ways), ended.stderr
+        assert (ended.status != 0) == (way in ways), ended.stderr
         assert way not in ways or re.fullmatch(
             r"pybpfprof: [^\n]*Operation not permitted[^\n]*: allow the system calls clone and clone3: [^\n]*\n",
             ended.stderr), ended.stderr

@@ -43,7 +43,7 @@ def count(stacks, name):
     return sum(samples for frames, samples in stacks if any(frame.name == name for frame in frames))
 
 
-def check_named(children, share=0.99):
+def check_named(children, measured, share=0.99):
     """At least that SHARE of the samples of their Python is named, and has a line."""
     of_python = [(frames, samples) for stacks in children for frames, samples in stacks
                  if frames[-1].label not in NO_PYTHON]
@@ -51,7 +51,10 @@ def check_named(children, share=0.99):
     for frames, samples in of_python:
         if not all(frame.file and frame.line for frame in frames):
             others[frames[-1].label] += samples
-    assert sum(others.values()) <= (1 - share) * sum(samples for _, samples in of_python), others
+    total = sum(samples for _, samples in of_python)
+    measured("samples of processes of 0.1 s without a name", "%d of %d" % (sum(others.values()), total),
+             "<= %g %%" % (100 * (1 - share)))
+    assert sum(others.values()) <= (1 - share) * total, others
 
 
 def others_like(pid):
@@ -172,13 +175,13 @@ class TestChildren:
 
     @pytest.mark.prove("truth")
     @pytest.mark.alone
-    def test_200_short_ones(self, target, profile, any_python):
+    def test_200_short_ones(self, target, profile, any_python, measured):
         """At least 99 % of the samples of their Python are named, and have a line."""
         lives = 200
         _, run, processes = self.follow(target, profile, any_python, "storm", lives)
         children = [stacks for stacks in processes.values() if count(stacks, "in_child")]
         assert len(children) >= 0.99 * lives
-        check_named(children)
+        check_named(children, measured)
         assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
 
     def test_what_is_sampled_last_has_its_command(self, target, profile, any_python):
@@ -349,14 +352,14 @@ class TestExecuted:
     @pytest.mark.alone
     @pytest.mark.pythons(which=of_one_file_and_several)
     @pytest.mark.parametrize("at_a_time", (1, os.cpu_count()))
-    def test_200_short_ones(self, profile, python, at_a_time):
+    def test_200_short_ones(self, profile, python, at_a_time, measured):
         """At least 99 % of the samples of their Python are named, and have a line; where no CPU is left to
         look what they are, 95 %.  And there are as many as they ran."""
         run = self.record(profile, self.RATE, at_a_time, *python.command, "-S", "-E", "-c", IN_CHILD,
                           str(self.SECONDS))
         children = [stacks for stacks in by_process(run).values() if count(stacks, "in_child")]
         assert len(children) >= 0.99 * self.LIVES
-        check_named(children, 0.99 if at_a_time == 1 else 0.95)
+        check_named(children, measured, 0.99 if at_a_time == 1 else 0.95)
         assert sum(count(stacks, "in_child") for stacks in children) >= \
             0.9 * self.LIVES * self.SECONDS * self.RATE
 
