@@ -16,7 +16,7 @@ from test_following import by_process, count, process_of
 UID = 33
 USER = b"www-data"
 RATE = 199
-SECONDS = 3
+SECONDS = 2
 PLACES = 256
 
 

@@ -314,6 +314,7 @@ class TestMemory:
             numbers.append(number + 1 if number < FAILING_FIRST else int(number * FAILING_FACTOR))
         assert sum(attempt("FAIL_ALLOCATION", number).status != 0 for number in numbers[:-1]) > 3
 
+    @pytest.mark.prove("fuzz")
     def test_each_caller_fails_in_turn(self, attempt):
         """Wherever memory is asked for, in libraries, too."""
         _, callers = self.count(attempt)
