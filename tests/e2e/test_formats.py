@@ -19,7 +19,7 @@ from conftest import ROOT, parse_folded
 OUTPUT = os.path.join(ROOT, os.environ.get("OUTPUT", ".output"))
 CONSUMERS = os.path.join(ROOT, "tests", "e2e", "consumers")
 SPEEDSCOPE = "speedscope@1.25.0"
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 # The hand-made profile "plain": seconds (hundredths are samples) of each thread's stacks.
 MAIN = ("main", "app.py", 10)
