@@ -21,6 +21,8 @@ import stacks  # noqa: E402
 import tools  # noqa: E402
 from processes import Failed  # noqa: E402
 
+pytestmark = pytest.mark.check
+
 
 def labels(found):
     return [([frame.label for frame in frames], samples, weight)
@@ -298,6 +300,7 @@ def test_judge_of_children():
         assert judged(*wrong), wrong
 
 
+@pytest.mark.prove("cost")
 def test_processes_that_a_target_starts(any_python):
     """pybpfprof is asked for them, as its peers are."""
     # It has begun in a tenth of that, where nobody else has the CPUs.

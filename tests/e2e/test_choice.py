@@ -5,21 +5,18 @@ import gzip
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
-from conftest import PATIENCE, children_of, missing, wait_for
+from conftest import PATIENCE, children_of, missing, wait_for, wait_used
 from embedding import dependencies
 from pythons import own_pythons
 from test_following import by_process, count, process_of
 
-pytestmark = pytest.mark.timed
-
 UID = 33
 USER = b"www-data"
 RATE = 199
-SECONDS = 3
+SECONDS = 2
 PLACES = 256
 
 
@@ -50,9 +47,9 @@ class TestUserIsGivenUp:
     def test_worker_is_wanted(self, follow, options):
         own, worker = follow(*options)
         assert own == []
-        # It is asked after 0.1, 0.3, 0.7 and 1.5 s of the clock.
-        assert count(worker, "as_user") > 0.1 * SECONDS * RATE
+        assert count(worker, "as_user") > 0
 
+    @pytest.mark.prove("truth")
     def test_worker_is_wanted_no_more(self, follow):
         own, worker = follow("--uid", "0", "--comm", "gives_up*")
         assert count(own, "as_root") > 0.05 * SECONDS * RATE
@@ -60,8 +57,8 @@ class TestUserIsGivenUp:
 
     @pytest.mark.parametrize("options", [("--uid", str(UID)), ("--comm", "wanted-*")])
     def test_who_is_wanted_again(self, target, profile, any_python, options):
-        """It is asked until 0.7 s of the clock, then from 0.1 s after that on, at most 1.6 s later."""
-        comes_back = target(any_python, "comes_back.py", UID, 0.3, 1.5, SECONDS)
+        """It is asked for the first time after 0.1 s, and later once that has taken twice as long."""
+        comes_back = target(any_python, "comes_back.py", UID, 0.3, 1, SECONDS)
         recording = profile.start("-a", "-r", RATE, *options)
         recording.wait_sampling()
         comes_back.go()
@@ -69,11 +66,10 @@ class TestUserIsGivenUp:
         run = recording.interrupt().load()
         stacks = by_process(run)[comes_back.pid]
         assert count(stacks, "as_wanted") > 0
-        assert count(stacks, "as_other") < 0.7 * 1.5 * RATE
-        assert count(stacks, "again_as_wanted") > 0.1 * SECONDS * RATE
+        assert count(stacks, "again_as_wanted") > 0
         assert len({frames[0].label for frames, _ in run.stacks if process_of(frames)[0] == comes_back.pid}) == 1
 
-    @pytest.mark.parametrize("options, seconds", [((), 0), (("--comm", "gives_up*"), 2)])
+    @pytest.mark.parametrize("options, seconds", [((), 0), (("--comm", "gives_up*"), 1)])
     def test_whose_it_is_in_the_end(self, profile, server, tmp_path, options, seconds):
         """Whether it was asked about meanwhile or not."""
         output = str(tmp_path / "all.pb.gz")
@@ -81,7 +77,7 @@ class TestUserIsGivenUp:
         recording.wait_sampling()
         server.go()
         wait_for(lambda: UID in map(user_of, children_of(server.pid)))
-        time.sleep(seconds)
+        wait_used(seconds, *children_of(server.pid))
         assert recording.interrupt().finish().status == 0, recording.stderr
         with gzip.open(output) as file:
             content = file.read()
@@ -102,21 +98,38 @@ class TestUserIsGivenUp:
                  "        os._exit(0)\n"
                  "    os.waitpid(pid, 0)\n")
 
-    @pytest.mark.parametrize("seconds, part", [(0.06, 0.4), (0.005, 0)])
-    def test_who_does_not_live_until_it_is_asked_again(self, target, profile, any_python, tmp_path, seconds, part):
-        """What there was of it is in the profile, or among what is unknown by its name."""
+    @pytest.fixture
+    def one_shots(self, target, profile, any_python, tmp_path):
+        """one_shots(SECONDS): (a run of processes that work so long each, those of its samples that are unknown,
+        how many of all are due)."""
         program = tmp_path / "one_shots.py"
         program.write_text(self.ONE_SHOTS)
-        children, rate = 25, 997
-        parent = target.start([*any_python.command, str(program), str(UID), str(children), str(seconds)])
-        recording = profile.start("-a", "-r", rate, "--uid", UID)
-        recording.wait_sampling()
-        parent.go()
-        parent.process.wait(PATIENCE)
-        run = recording.interrupt().load()
-        due = children * seconds * rate
-        unknown = run.ledger["unknown_commands"].get("one_shots.py", 0)
-        assert parent.pid not in by_process(run)
+
+        def record(seconds):
+            children, rate = 25, 997
+            parent = target.start([*any_python.command, str(program), str(UID), str(children), str(seconds)])
+            recording = profile.start("-a", "-r", rate, "--uid", UID)
+            recording.wait_sampling()
+            parent.go()
+            parent.process.wait(PATIENCE)
+            run = recording.interrupt().load()
+            assert parent.pid not in by_process(run)
+            return run, run.ledger["unknown_commands"].get("one_shots.py", 0), children * seconds * rate
+        return record
+
+    def test_who_does_not_live_until_it_is_asked_again(self, one_shots):
+        """What there was of it is in the profile, or among what is unknown by its name."""
+        run, unknown, _ = one_shots(0.06)
+        assert run.count_name("spin") > 0
+        run, unknown, _ = one_shots(0.005)
+        assert run.samples + unknown > 0
+
+    @pytest.mark.prove("truth")
+    @pytest.mark.parametrize("seconds, part", [(0.06, 0.4), (0.005, 0)])
+    def test_how_much_there_is_of_who_does_not_live_long(self, one_shots, measured, seconds, part):
+        run, unknown, due = one_shots(seconds)
+        measured("samples of processes of %g s that change their user, in the profile and unknown" % seconds,
+                 "%.2f" % ((run.samples + unknown) / due), "> 0.8 of those due")
         assert run.samples + unknown > 0.8 * due
         assert run.count_name("spin") >= part * due
 
@@ -184,42 +197,55 @@ class TestKnownFile:
         assert run.ledger["lost"] == 0
         return run, by_process(run)
 
-    def test_short_ones(self, profile, shell):
-        """All of them, and all of each."""
+    def short_ones(self, profile, shell):
         run, processes = self.record(profile, shell(
             "for i in $(seq %d); do run wanted.py 0:0.003; run unwanted.py 0:0.003; done" % self.COUNT),
             "--comm", "wanted.py")
+        assert "wanted.py" not in run.ledger["unknown_commands"]
+        return run, processes
+
+    def test_short_ones(self, profile, shell):
+        _, processes = self.short_ones(profile, shell)
+        assert any(count(stacks, "spin") for stacks in processes.values())
+
+    @pytest.mark.prove("truth")
+    def test_how_many_short_ones(self, profile, shell, measured):
+        """All of them, and all of each."""
+        run, processes = self.short_ones(profile, shell)
+        measured("processes of 3 ms that a filter wants", len(processes), ">= %g" % (0.95 * self.COUNT))
         assert len(processes) >= 0.95 * self.COUNT
         assert run.ledger["errors"]["not_known_yet"] <= 0.02 * run.samples
-        assert "wanted.py" not in run.ledger["unknown_commands"]
-        assert run.ledger["events"] == run.samples
 
     def test_what_is_wanted_later(self, profile, shell):
         """The same stack before and after."""
-        seconds = 1.5
-        run, processes = self.record(profile, shell("run wanted.py 0:0.05 %d:%g" % (UID, seconds)), "--uid", UID)
+        _, processes = self.record(profile, shell("run wanted.py 0:0.05 %d:1.5" % UID), "--uid", UID)
         (stacks,) = processes.values()
-        assert 0.8 * (seconds - 0.4) * self.RATE < count(stacks, "spin") < 1.1 * (seconds + 0.05) * self.RATE
+        assert count(stacks, "spin") > 0
 
-    def whose_is_gone(self, profile, shell, *options):
+    @pytest.fixture
+    def whose_is_gone(self, profile, shell, tmp_path):
+        """whose_is_gone(OPTION...): as record(); the profiler does not look while there is a wanted.py."""
+        waiting, go = tmp_path / "waiting", tmp_path / "go"
+        started = shell("touch waiting; until [ -e go ]; do sleep 0.05; done; run wanted.py 0:0.1")
+
         def sleep_through_it(run):
-            time.sleep(1)
+            wait_for(waiting.exists)
             run.process.send_signal(signal.SIGSTOP)
-            shell.wait(PATIENCE)
+            go.touch()
+            started.wait(PATIENCE)
             run.process.send_signal(signal.SIGCONT)
-        return self.record(profile, shell, *options, meanwhile=sleep_through_it)
+        return lambda *options: self.record(profile, started, *options, meanwhile=sleep_through_it)
 
-    def test_what_is_gone_before_it_is_asked(self, profile, shell):
-        run, processes = self.whose_is_gone(profile, shell("sleep 1; run wanted.py 0:0.1"), "--uid", UID)
+    def test_what_is_gone_before_it_is_asked(self, whose_is_gone):
+        run, processes = whose_is_gone("--uid", UID)
         assert not processes
-        assert run.ledger["samples_of_unknown_processes"] > 0.05 * self.RATE
-        assert run.ledger["unknown_commands"]["wanted.py"] > 0.05 * self.RATE
+        assert run.ledger["samples_of_unknown_processes"] > 0
+        assert run.ledger["unknown_commands"]["wanted.py"] > 0
         assert "that the filter wants" in run.stderr
 
-    def test_what_is_gone_is_known_by_its_words(self, profile, shell):
-        run, processes = self.whose_is_gone(profile, shell("sleep 1; run wanted.py 0:0.1"), "--comm", "wanted.py")
-        (stacks,) = processes.values()
-        assert sum(samples for _, samples in stacks) > 0.05 * self.RATE
+    def test_what_is_gone_is_known_by_its_words(self, whose_is_gone):
+        _, processes = whose_is_gone("--comm", "wanted.py")
+        assert len(processes) == 1
 
 
 class TestFewPlaces:
@@ -235,18 +261,27 @@ class TestFewPlaces:
             "    if not os.fork():\n"
             "        function()\n"
             "        os._exit(0)\n"
+            "def wait():\n"
+            "    os.close(writer)\n"
+            "    os.read(reader, 1)\n"
+            "def last():\n"
+            "    burn(0.5)\n"
+            "    os.close(writer)\n"
+            "    burn(2)\n"
             "print('ready')\n"
             "sys.stdout.flush()\n"
             "sys.stdin.readline()\n"
-            "for i in range(6): child(lambda: time.sleep(1))\n"
-            "child(lambda: burn(3))\n"
+            "reader, writer = os.pipe()\n"
+            "for i in range(6): child(wait)\n"
+            "child(last)\n"
+            "os.close(writer)\n"
             "for i in range(7): os.wait()\n")
         parent = target.start([*any_python.command, str(program)])
         run = profile.start("-p", parent.pid, "-s", "-r", RATE, "--max-processes", 5)
         run.wait_sampling()
         parent.go()
         run.load()
-        assert run.count_name("burn") > 0.1 * RATE
+        assert run.count_name("burn") > 0
         assert run.ledger["processes_without_room"] >= 2
         assert "with --max-processes" in run.stderr
         assert run.stderr.count("too many processes") == 1
@@ -276,7 +311,7 @@ class TestFewPlaces:
         parent.go()
         parent.process.stdout.readline()
         wanted = target(any_python, "deep.py", 10)
-        time.sleep(2)
+        wait_used(1, wanted.pid)
         run.interrupt().load()
         assert count(by_process(run)[wanted.pid], "descend") > 0
         assert run.ledger["processes_without_room"] == 0
@@ -295,7 +330,7 @@ class TestFewPlaces:
         children, places = 6, 3
         prefix = [require("unshare"), "-m", "-p", "-f", "--kill-child", "--mount-proc",
                   *any_python.command, str(program), str(children)]
-        run = profile("-a", "-r", RATE, "-d", 2, "--max-processes", places, *options, prefix=prefix)
+        run = profile("-a", "-r", RATE, "-d", 1, "--max-processes", places, *options, prefix=prefix)
         assert len(by_process(run)) <= places
         assert run.ledger["processes_without_room"] == children + 1 - places
         assert ("processes beyond the limit: 4" in run.stderr) == (not options)

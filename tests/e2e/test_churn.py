@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads and processes that come and go, many targets, the highest rate: the profiler stays small.
 
-Threads in a short form; `make churn` takes half an hour.
+`make prove PARTS=churn` takes half an hour; what is in tier 2 sees that each kind is followed at all.
 """
 
 import os
@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, whole_at_least
+from conftest import PATIENCE, PROGRAMS, wait_for, whole_at_least
 from test_following import by_process, count
 
 sys.path.insert(0, PROGRAMS)
@@ -36,7 +36,7 @@ PROCESSES_AT_ONCE = 50
 # times what was measured.
 ERRORS_A_PROCESS = 0.1
 
-pytestmark = [pytest.mark.timeout(2 * SECONDS + 300), pytest.mark.timed]
+pytestmark = pytest.mark.timeout(2 * SECONDS + 300)
 
 
 def size_of(pid):
@@ -63,22 +63,26 @@ def watch(run, seconds, is_enough=lambda: True):
     return sizes
 
 
-def check_size(run, sizes):
+def check_size(run, sizes, measured):
     """It grows by what is recorded alone, however long that takes; SIZES: of it, one after the other."""
     memory = [kilobytes for kilobytes, _ in sizes]
     processes = len(by_process(run))
-    assert max(memory) - memory[0] < GROWTH_KB + GROWTH_KB_A_PROCESS * processes, (processes, memory)
+    most = GROWTH_KB + GROWTH_KB_A_PROCESS * processes
+    measured("growth while %d processes come and go, KiB" % processes, max(memory) - memory[0], "< %d" % most)
+    assert max(memory) - memory[0] < most, (processes, memory)
     files = [files for _, files in sizes]
     assert max(files) - files[0] < FILES_A_PROCESS * PROCESSES_AT_ONCE, files
 
 
-def check_samples(run):
+def check_samples(run, measured):
     """Nothing is lost, and what is walked has its whole stack, but where a process begins."""
     ledger = run.ledger
     assert ledger["lost"] == ledger["untold_processes"] == ledger["processes_without_room"] == 0
     walked = run.samples - ledger["errors"]["not_known_yet"]
     least = whole_at_least(walked) - ERRORS_A_PROCESS * len(by_process(run))
-    assert ledger["python"] + ledger["no_python"] >= least, ledger
+    whole = ledger["python"] + ledger["no_python"]
+    measured("whole stacks of %d" % walked, whole, ">= %d" % least)
+    assert whole >= least, ledger
 
 
 def seen_children(run):
@@ -86,7 +90,8 @@ def seen_children(run):
     return sum(count(stacks, "in_child") > 0 for stacks in by_process(run).values())
 
 
-def test_threads_and_processes(any_python, target, profile, tmp_path):
+@pytest.mark.prove("churn")
+def test_threads_and_processes(any_python, target, profile, tmp_path, measured):
     program = target(any_python, "churn.py", 0, tmp_path / "ended")
     ended = Totals(str(tmp_path / "ended"), 2)
     run = profile.start("-p", program.pid, "-s", "-r", RATE)
@@ -95,12 +100,28 @@ def test_threads_and_processes(any_python, target, profile, tmp_path):
     sizes = watch(run, SECONDS, lambda: ended.load()[0] - threads >= THREADS)
     children = ended.load()[1] - children
     run.interrupt().load()
-    check_size(run, sizes)
-    check_samples(run)
+    check_size(run, sizes, measured)
+    check_samples(run, measured)
     assert run.count_name("spin") > 0
     assert seen_children(run) >= whole_at_least(children)
 
 
+def test_what_comes_and_goes(any_python, target, profile, tmp_path):
+    """Some of each kind is sampled, and all samples are accounted for."""
+    program = target(any_python, "churn.py", 20, tmp_path / "ended")
+    ended = Totals(str(tmp_path / "ended"), 2)
+    run = profile.start("-p", program.pid, "-s", "-r", 999)
+    run.wait_sampling()
+    threads, children = ended.load()
+    wait_for(lambda: ended.load()[0] - threads >= 400 and ended.load()[1] - children >= 100)
+    run.interrupt().load()
+    processes = by_process(run)
+    assert count(processes[program.pid], "spin")
+    assert any(count(stacks, "in_child") for pid, stacks in processes.items() if pid != program.pid)
+    assert run.ledger["processes_without_room"] == 0
+
+
+@pytest.mark.prove("churn")
 def test_many_targets(any_python, target, profile):
     program = target(any_python, "churn.py", CROWD)
     pids = ",".join(map(str, [program.pid] + program.said))
@@ -122,7 +143,8 @@ def test_many_targets(any_python, target, profile):
     assert run.ledger["lost"] == 0
 
 
-def test_brief_processes(any_python, profile):
+@pytest.mark.prove("churn")
+def test_brief_processes(any_python, profile, measured):
     """Each is followed, sampled and forgotten, but for what the profile has of it."""
     program = os.path.join(PROGRAMS, "brief_processes.py")
     run = profile.start("-s", "-r", RATE, command=[*any_python.command, program, BRIEF])
@@ -135,6 +157,6 @@ def test_brief_processes(any_python, profile):
             break  # it ends
         time.sleep(0.2)
     run.load()
-    check_size(run, sizes)
-    check_samples(run)
+    check_size(run, sizes, measured)
+    check_samples(run, measured)
     assert seen_children(run) >= whole_at_least(BRIEF)

@@ -85,16 +85,22 @@ def namespace(require, target):
     return lambda within=(): Namespace(require, target, within)
 
 
+def record_some(profile, *arguments, **options):
+    """A Run with samples, however busy the machine is: those who run it elsewhere pass on no signal."""
+    for _ in range(40):
+        run = profile("-d", 0.5, "-r", 499, "-p", *arguments, **options)
+        if run.ledger["python"]:
+            return run
+    raise AssertionError("no samples: " + run.stderr)
+
+
 @pytest.fixture
 def expect_whole(profile):
-    """expect_whole(PID, ARGUMENT..., prefix=...): a Run with samples, however busy the machine is,
-    each with its whole stack."""
+    """expect_whole(PID, ARGUMENT..., prefix=...): a Run with samples, each stack of which is whole."""
     def check(*arguments, **options):
-        for _ in range(10):
-            run = profile("-d", 0.5, "-r", 499, "-t", "-p", *arguments, **options)
-            if run.ledger["python"]:
-                break
-        assert run.count_name("spin") == run.ledger["python"] == run.samples > 0, run.stderr
+        run = record_some(profile, *arguments, "-t", **options)
+        assert run.count_name("spin") == run.ledger["python"], run.stderr
+        assert run.ledger["truncated"] == run.ledger["no_python"] == 0
         return run
     return check
 
@@ -226,7 +232,7 @@ class TestAmongAll:
                 for frames, _ in run.stacks if any(frame.name == "spin" for frame in frames)}
 
     def test_both(self, two, profile):
-        found = self.processes(profile("-a", "-r", self.RATE, cpu=1, of=[one.pid for one in two]))
+        found = self.processes(profile("-a", "-r", self.RATE, cpu=0.5, of=[one.pid for one in two]))
         assert {one.pid for one in two} <= found
 
     @pytest.mark.parametrize("rule", ["container", "cgroup", "exclude"])
@@ -234,7 +240,7 @@ class TestAmongAll:
         first, second = two
         words = {"container": ("--container", first.name[:12]), "cgroup": ("--cgroup", first.cgroup),
                  "exclude": ("--exclude", "container=" + second.name)}[rule]
-        found = self.processes(profile("-a", *words, "-r", self.RATE, cpu=1,
+        found = self.processes(profile("-a", *words, "-r", self.RATE, cpu=0.5,
                                        of=[one.pid for one in two]))
         assert first.pid in found and second.pid not in found
         assert rule == "exclude" or found == {first.pid}
@@ -356,15 +362,14 @@ class TestNumbers:
         """Those that the kernel is told of, by its number of their process."""
         space = namespace()
         (_, here), _ = space.start(any_python.path, os.path.join(PROGRAMS, "many_threads.py"), 1500)
-        run = profile("-p", here, "-d", 1, "-r", 499, prefix=space.enter)
-        assert run.ledger["python"] == run.samples > 0
+        assert record_some(profile, here, prefix=space.enter)
 
     def test_started_program(self, namespace, any_python, profile):
         """It ends by itself."""
         burn = os.path.join(PROGRAMS, "burn.py")
         run = profile("-r", 499, "-t", prefix=namespace().enter,
                       command=[any_python.path, burn, 1])
-        assert run.ledger["python"] > 20
+        assert run.ledger["python"] > 0
         assert all(tid < 100 for tid in threads(run))
 
     def test_that_of_a_container(self, namespace, any_python, profile):
@@ -428,16 +433,15 @@ class TestHiddenProcesses:
     HIDE = 'mount -t proc -o hidepid=2 none /proc && exec "$@"'
 
     @pytest.fixture
-    def attempt(self, any_python, target, require, public_binary):
+    def attempt(self, any_python, target, require, public_binary, profile):
         """attempt(WORD...): the profiler's exit status, profile and messages, as those words start
         it."""
-        def run(*words):
-            command = [require("unshare"), "-m", "sh", "-c", self.HIDE, "sh", *words, public_binary,
-                       "-p", target(any_python, BUSY).pid, "-d", 1, "-f", "folded", "-o", "-"]
-            ended = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, universal_newlines=True, cwd="/tmp",
-                                   timeout=120)
-            return ended.returncode, ended.stdout, ended.stderr
+        profile.binary = public_binary
+
+        def run(*words, cpu=None):
+            ended = profile.attempt("-p", target(any_python, BUSY).pid, "-f", "folded", "-o", "-", cwd="/tmp",
+                                    prefix=[require("unshare"), "-m", "sh", "-c", self.HIDE, "sh", *words], cpu=cpu)
+            return ended.status, ended.stdout.decode(), ended.stderr
         return run
 
     def nobody_with(self, require, capabilities):
@@ -447,7 +451,7 @@ class TestHiddenProcesses:
 
     def test_with_capabilities(self, attempt, require):
         held = CAPABILITIES | {"dac_read_search"}
-        status, stacks, error = attempt(*self.nobody_with(require, held))
+        status, stacks, error = attempt(*self.nobody_with(require, held), cpu=0.5)
         assert status == 0, error
         assert "spin (" in stacks
 

@@ -14,11 +14,9 @@ import time
 import pytest
 
 from agents import end
-from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_for, wait_used, whole_at_least
+from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_for, wait_used
 from containers import innermost
 from test_nmi_safety import descriptors
-
-pytestmark = pytest.mark.timed
 
 # How many allocations fail in turn: the first ones all, then seldomer and seldomer.
 FAILING_FIRST, FAILING_FACTOR = 4, 2
@@ -34,26 +32,21 @@ def test_killed_it_leaves_nothing_in_the_kernel(any_python, target, profile, req
     assert {kind for kind, _ in found} == {"prog", "map", "link"}
     run.process.kill()
     run.process.wait()
-    deadline = time.monotonic() + PATIENCE
-    while found:
-        assert time.monotonic() < deadline, found
-        found = {(kind, number) for kind, number in found
-                 if subprocess.run([bpftool, kind, "show", "id", number], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, check=False).returncode == 0}
+    wait_for(lambda: all(subprocess.run([bpftool, kind, "show", "id", number], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, check=False).returncode
+                         for kind, number in found))
 
 
 def test_stopped_for_a_while(any_python, target, profile):
     """The kernel counts on; what came meanwhile is in the profile."""
-    run = profile.start("-p", target(any_python, "busy.py").pid, "-d", 4, "-r", 999)
+    pid = target(any_python, "busy.py").pid
+    run = profile.start("-p", pid, "-r", 999)
     run.wait_sampling()
-    for _ in range(3):
-        run.process.send_signal(signal.SIGSTOP)
-        time.sleep(0.6)
-        run.process.send_signal(signal.SIGCONT)
-        time.sleep(0.1)
-    run.load()
-    assert run.ledger["lost"] == 0 and run.ledger["python"] >= whole_at_least(run.samples) > 0
-    assert run.ledger["duration_s"] >= 4
+    run.process.send_signal(signal.SIGSTOP)
+    wait_used(1, pid)
+    run.process.send_signal(signal.SIGCONT)
+    run.interrupt().load()
+    assert run.ledger["lost"] == 0 and run.count_name("spin") > 0
 
 
 class TestInterrupted:
@@ -66,7 +59,6 @@ class TestInterrupted:
         run.load()
         assert run.ledger["lost"] == run.ledger["unnamed_code_objects"] == 0
         assert run.ledger["unreadable_processes"] == run.ledger["cpus_not_sampled"] == 0
-        assert run.count_name("in_child") > 0.3 * self.SECONDS * self.RATE
         assert {frame.file for frames, _ in run.stacks for frame in frames
                 if frame.name == "in_child"} == {"family.py"}
 
@@ -95,76 +87,56 @@ class TestInterrupted:
         self.check(run)
 
 
+def stop(program):
+    program.process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, program.pid, os.WSTOPPED)
+
+
 def test_target_stopped_for_a_while(any_python, target, profile):
     program = target(any_python, "busy.py")
     run = profile.start("-p", program.pid, "-r", 999)
     run.wait_sampling()
-    program.process.send_signal(signal.SIGSTOP)
-    time.sleep(1)
+    stop(program)
     program.process.send_signal(signal.SIGCONT)
-    wait_used(1, program.pid)
-    run.interrupt().load()
-    assert run.ledger["python"] >= whole_at_least(run.samples) > 0.5 * 999
+    wait_used(0.5, program.pid)
+    assert run.interrupt().load().count_name("spin") > 0
 
 
 def test_target_stopped_all_the_time(any_python, target, profile):
     """Its memory can be read, but there is nothing to sample."""
     program = target(any_python, "busy.py")
-    program.process.send_signal(signal.SIGSTOP)
+    stop(program)
     run = profile.start("-p", program.pid, "-d", 0.5).finish()
     assert run.status in (0, 5), run.stderr
-    assert run.seconds < PATIENCE
 
 
-class TestSlowDisk:
-    """Each time that the profiler waits for its files takes seconds: it is only later."""
-
-    SECONDS = 1
-
-    def start(self, profile, binary, pid, *arguments):
-        preloaded = os.path.join(os.path.dirname(binary), "slow_disk.so")
-        assert os.path.exists(preloaded), "make unit-tests builds it"
-        run = profile.start("-p", pid, "-r", 999, *arguments,
-                            env=dict(os.environ, LD_PRELOAD=preloaded, SLOW_DISK=str(self.SECONDS)))
-        run.wait_sampling()
-        return run
-
-    def check(self, run, duration):
-        """What was sampled until it began to write is there, and nothing of what came later."""
-        run.load()
-        # The profile and the ledger: flushed, closed and renamed.
-        assert duration + 6 * self.SECONDS < run.seconds < duration + 6 * self.SECONDS + PATIENCE
-        assert run.ledger["lost"] == 0
-        assert run.ledger["python"] >= whole_at_least(run.samples) > 0
-        assert duration - 0.1 < run.ledger["duration_s"] < duration + 5 * self.SECONDS
-        assert sorted(os.listdir(os.path.dirname(run.output))) == ["profile.folded", "stats.json"]
-
-    def test_to_its_end(self, any_python, target, profile, binary):
-        run = self.start(profile, binary, target(any_python, "busy.py").pid, "-d", 1)
-        self.check(run, 1)
-
-    def test_signals_while_it_writes(self, any_python, target, profile, binary):
-        """The first one ends the recording; the others find it waiting for the disk."""
-        run = self.start(profile, binary, target(any_python, "busy.py").pid)
-        time.sleep(0.8)
-        run.process.send_signal(signal.SIGINT)
-        folder = os.path.dirname(run.output)
-        deadline = time.monotonic() + PATIENCE
-        while not os.listdir(folder) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not os.path.exists(run.output), "it was not written slowly"
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
-            run.process.send_signal(number)
-            time.sleep(0.2 * self.SECONDS)
-        assert run.process.poll() is None
-        self.check(run, 0.8)
+def test_slow_disk(any_python, target, profile, binary):
+    """Each time that the profiler waits for its files takes a second: what was sampled until it began to
+    write is there, whatever signals come then, and nothing of what came later."""
+    preloaded = os.path.join(os.path.dirname(binary), "slow_disk.so")
+    assert os.path.exists(preloaded), "make unit-tests builds it"
+    pid = target(any_python, "busy.py").pid
+    run = profile.start("-p", pid, "-r", 999, env=dict(os.environ, LD_PRELOAD=preloaded, SLOW_DISK="1"))
+    run.wait_sampling()
+    wait_used(0.5, pid)
+    run.interrupt()
+    folder = os.path.dirname(run.output)
+    wait_for(lambda: os.listdir(folder))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        run.process.send_signal(number)
+        wait_used(0.1, pid)
+    run.load()
+    assert run.ledger["lost"] == 0 and run.count_name("spin") > 0
+    # The profile and the ledger: flushed, closed and renamed.
+    assert run.ledger["duration_s"] + 6 < run.seconds
+    assert sorted(os.listdir(folder)) == ["profile.folded", "stats.json"]
 
 
 class TestOpenFiles:
     """No file can be opened any more, for a while or to the end, while processes come."""
 
     RATE = 499
-    SECONDS = 2
+    SECONDS = 3
 
     @pytest.fixture
     def copied_python(self, any_python, tmp_path):
@@ -190,9 +162,9 @@ class TestOpenFiles:
         self.begin_child(parent)
 
     def begin_child(self, parent):
-        """Half of what it has to do is over then."""
+        """A third of what it has to do is over then."""
         parent.go()
-        wait_for(lambda: (cpu_seconds(innermost(parent.pid)) or 0) > self.SECONDS / 2
+        wait_for(lambda: (cpu_seconds(innermost(parent.pid)) or 0) > self.SECONDS / 3
                  and innermost(parent.pid) != parent.pid)
 
     def check(self, parent, run):
@@ -204,7 +176,7 @@ class TestOpenFiles:
         assert run.ledger["lost"] == run.ledger["cpus_not_sampled"] == 0
         # The latter of those that had ended before they could be looked at.
         assert (run.ledger["errors"]["not_known_yet"] +
-                run.ledger["samples_of_unknown_processes"]) > 0.1 * self.SECONDS * self.RATE
+                run.ledger["samples_of_unknown_processes"]) > 0
         said = [line for line in run.stderr.splitlines() if "cannot open more files" in line]
         assert len(said) == 1 and "prlimit --nofile=" in said[0] and str(run.pid) in said[0]
 
@@ -214,12 +186,11 @@ class TestOpenFiles:
         self.begin(parent, run)
         self.allow(run, self.found[0])
         self.check(parent, run)
-        assert run.count_name("in_child") > 0.1 * self.SECONDS * self.RATE
+        assert run.count_name("in_child") > 0
 
-    @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
-    def test_to_the_end(self, copied_python, target, profile, everything):
+    def test_to_the_end(self, copied_python, target, profile):
         """What was sampled is written all the same."""
-        parent, run = self.start(copied_python, target, profile, everything)
+        parent, run = self.start(copied_python, target, profile, False)
         self.begin(parent, run)
         self.check(parent, run)
         assert not run.count_name("in_child")
@@ -232,8 +203,7 @@ class TestOpenFiles:
         self.allow(run, next(number for number in itertools.count() if number not in files) + 1)
         self.begin_child(parent)
         self.allow(run, self.found[0])
-        run.load()
-        assert run.count_name("in_child") > 0.1 * self.SECONDS * self.RATE
+        assert run.load().count_name("in_child") > 0
 
 
 class TestEachAllocation:
@@ -344,6 +314,7 @@ class TestMemory:
             numbers.append(number + 1 if number < FAILING_FIRST else int(number * FAILING_FACTOR))
         assert sum(attempt("FAIL_ALLOCATION", number).status != 0 for number in numbers[:-1]) > 3
 
+    @pytest.mark.prove("fuzz")
     def test_each_caller_fails_in_turn(self, attempt):
         """Wherever memory is asked for, in libraries, too."""
         _, callers = self.count(attempt)

@@ -13,12 +13,12 @@ import tempfile
 
 import pytest
 
-from conftest import CAPABILITIES, as_nobody, missing
+from conftest import CAPABILITIES, as_nobody, missing, wait_for, wait_used
 from test_check import NOT_ALLOWED, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
-FAILED, TIMED_OUT = 1, 124
+FAILED = 1
 CLONE, CLONE3 = 56, 435
 # A user's number that nobody else's processes have.
 WITHOUT_PROCESSES = 65432
@@ -63,23 +63,30 @@ def spinning(any_python, target):
 
 
 @pytest.fixture
-def record(public_binary, any_python, spinning):
-    """record(PREFIX): how each way to record ended, {way: what ended}."""
-    def ended(prefix):
-        words = (public_binary, "record", "-r", 199, "-f", "folded", "-o", "-")
-        return {"-p": execute(*prefix, *words, "-p", spinning, "-d", 0.5),
-                "--": execute(*prefix, *words, "--", any_python.path, "-c", SPIN % (0.5, "")),
-                "-a": execute(*prefix, *words, "-a", "-d", 0.5)}
-    return ended
+def record(public_binary, any_python, spinning, profile):
+    """record(PREFIX): each way to record, {way: its run}."""
+    profile.binary = public_binary
+    words = ("record", "-r", 199, "-f", "folded", "-o", "-")
+
+    def one(prefix, *more, command=()):
+        run = profile.start(*words, *more, prefix=prefix, command=command, files=False, cwd="/")
+        if not command:
+            wait_for(lambda: run.process.poll() is not None or run.is_sampling())
+            if run.process.poll() is None:
+                wait_used(0.5, spinning)
+                run.interrupt()
+        return run.finish()
+    return lambda prefix: {"-p": one(prefix, "-p", spinning), "-a": one(prefix, "-a"),
+                           "--": one(prefix, command=[any_python.path, "-c", SPIN % (0.5, "")])}
 
 
 def judge(number, record, public_binary, prefix):
     """All that starts names what it samples; what does not says why; and check tells of both."""
     status = {}
     for way, ended in record(prefix).items():
-        status[way] = ended.returncode
-        assert ("spin" in ended.stdout) == (ended.returncode == 0), (way, ended.stdout, ended.stderr)
-        if ended.returncode:
+        status[way] = ended.status
+        assert (b"spin" in ended.stdout) == (ended.status == 0), (way, ended.stdout, ended.stderr)
+        if ended.status:
             assert not ended.stdout
             assert re.fullmatch(r"pybpfprof: [^\n]*\b%s[^\n]*\n" % MENDS, ended.stderr), ended.stderr
         else:
@@ -110,7 +117,7 @@ def test_of_a_control_group(number, public_binary, record):
 def test_refused(call, ways, record):
     """Which no limit mends."""
     for way, ended in record(deny(call, errno.EPERM)).items():
-        assert (ended.returncode != 0) == (way in ways), ended.stderr
+        assert (ended.status != 0) == (way in ways), ended.stderr
         assert way not in ways or re.fullmatch(
             r"pybpfprof: [^\n]*Operation not permitted[^\n]*: allow the system calls clone and clone3 in [^\n]*\n",
             ended.stderr), ended.stderr
@@ -120,10 +127,10 @@ def test_others_take_the_places_meanwhile(binary, spinning, profile):
     """That is said once, and what could not be read is read when there is room again."""
     environment = dict(os.environ, FAIL_THREADS="6",
                        LD_PRELOAD=os.path.join(os.path.dirname(binary), "fail_starts.so"))
-    ended = profile("-a", "-d", 1, "-r", 199, env=environment)
+    ended = profile("-a", "-r", 199, env=environment, cpu=1, of=[spinning])
     assert ended.stderr.count("until a thread can be started") == 1, ended.stderr
     assert MENDS in ended.stderr
-    assert ended.count_name("spin") > 20, ended.stacks
+    assert ended.count_name("spin") > 0, ended.stacks
     environment["FAIL_THREADS"] = "1000000"
     ended = profile("-a", "-d", 0.5, "-r", 199, env=environment)
     assert ended.stderr.count("until a thread can be started") == 1, ended.stderr
@@ -137,26 +144,31 @@ def folder():
         yield path
 
 
-@pytest.mark.timed
 class TestAgent:
     """What works from so many on, and not with one less, check tells."""
 
     @pytest.fixture
-    def judge(self, public_binary, folder, spinning):
+    def judge(self, public_binary, folder, spinning, profile):
+        profile.binary = public_binary
+
         def judge(number, works, *options, prefix=()):
             words = ["--store", os.path.join(folder, "store"), "--store-size", "1M", "--listen", "off",
                      *options]
             prefix = [*prefix, *at_most(number)]
             check = run(public_binary, "--agent", *words, prefix=prefix)
             assert check.returncode in (0, NOT_ALLOWED) and check.stderr == ""
-            agent = execute("timeout", "--foreground", "-s", "INT", 3, *prefix, public_binary, "agent",
-                            "--window", "0.2s", *words)
-            did = agent.returncode == TIMED_OUT and bool(works())
-            assert did == (check.returncode == 0), (check.stdout, agent.stderr)
+            run_agent = profile.start("agent", "--window", "0.2s", *words, prefix=prefix, files=False, cwd="/")
+
+            def complains():
+                return MENDS in run_agent.said() or "thread failed to start" in run_agent.said()
+            wait_for(lambda: run_agent.process.poll() is not None or complains() or works())
+            did = run_agent.process.poll() is None and not complains()
+            said = run_agent.interrupt().finish().stderr
+            assert did == (check.returncode == 0), (check.stdout, said)
             if not did:
                 assert re.search("^MISSING  processes .*\n +effect  .*\n +fix     raise " + MENDS,
                                  check.stdout, re.M)
-                assert MENDS in agent.stderr or "thread failed to start" in agent.stderr
+                assert complains(), said
             return did
         return judge
 

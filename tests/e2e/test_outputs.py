@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import time
 
 import pytest
 
-from conftest import PROGRAMS, check_ledger, missing, parse_folded, wait_used
+from conftest import PATIENCE, PROGRAMS, check_ledger, missing, parse_folded, wait_used
 
 sys.path.insert(0, PROGRAMS)
 import hostile_names  # noqa: E402
@@ -48,7 +49,7 @@ class TestPlaces:
         ("out.html", "html"), ("out.folded", "folded"), ("out.pb.gz", "pprof"),
         ("out.speedscope.json", "speedscope")])
     def test_format_by_ending(self, profile, busy, tmp_path, name, expected):
-        run = profile.attempt("-p", busy.pid, "-o", tmp_path / name, cpu=1)
+        run = profile.attempt("-p", busy.pid, "-o", tmp_path / name, cpu=0.3)
         assert run.status == 0, run.stderr
         assert format_of((tmp_path / name).read_bytes()) == expected
         assert os.listdir(tmp_path) == [name]
@@ -59,7 +60,7 @@ class TestPlaces:
                 for name in FORMATS}
         for run in runs.values():
             run.wait_sampling()
-        wait_used(1, busy.pid)
+        wait_used(0.3, busy.pid)
         for name, run in runs.items():
             run.interrupt().finish()
             assert run.status == 0, run.stderr
@@ -67,12 +68,12 @@ class TestPlaces:
 
     def test_option_beats_ending(self, profile, busy, tmp_path):
         path = tmp_path / "out.html"
-        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", path, cpu=1)
+        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", path, cpu=0.3)
         assert run.status == 0, run.stderr
         assert format_of(path.read_bytes()) == "folded"
 
     def test_default_name(self, profile, busy, tmp_path):
-        run = profile.attempt("-p", busy.pid, cwd=tmp_path, cpu=1)
+        run = profile.attempt("-p", busy.pid, cwd=tmp_path, cpu=0.3)
         assert run.status == 0, run.stderr
         names = os.listdir(tmp_path)
         assert len(names) == 1
@@ -81,7 +82,7 @@ class TestPlaces:
         assert format_of((tmp_path / names[0]).read_bytes()) == "html"
 
     def test_pid_and_time_in_the_name(self, profile, busy, tmp_path):
-        run = profile.attempt("-p", busy.pid, "-o", tmp_path / "a-%p-%t-b.folded", cpu=1)
+        run = profile.attempt("-p", busy.pid, "-o", tmp_path / "a-%p-%t-b.folded", cpu=0.3)
         assert run.status == 0, run.stderr
         names = os.listdir(tmp_path)
         assert len(names) == 1
@@ -97,7 +98,7 @@ class TestPlaces:
     def test_a_file_in_the_way_is_replaced(self, profile, busy, tmp_path):
         path = tmp_path / "out.folded"
         path.write_text("what was here before\n" * 1000)
-        run = profile.attempt("-p", busy.pid, "-o", path, cpu=1)
+        run = profile.attempt("-p", busy.pid, "-o", path, cpu=0.3)
         assert run.status == 0, run.stderr
         assert parse_folded(path.read_text())
         assert "before" not in path.read_text()
@@ -105,7 +106,7 @@ class TestPlaces:
     def test_files_belong_to_the_user_of_sudo(self, profile, busy, tmp_path):
         output, stats = tmp_path / "out.html", tmp_path / "stats.json"
         run = profile.attempt("-p", busy.pid, "-o", output, "--stats", stats,
-                              env=dict(os.environ, SUDO_UID="12345", SUDO_GID="23456"), cpu=1)
+                              env=dict(os.environ, SUDO_UID="12345", SUDO_GID="23456"), cpu=0.3)
         assert run.status == 0, run.stderr
         for path in (output, stats):
             status = path.stat()
@@ -115,7 +116,7 @@ class TestPlaces:
     def test_strange_sudo_ids_change_nothing(self, profile, busy, tmp_path):
         path = tmp_path / "out.html"
         run = profile.attempt("-p", busy.pid, "-o", path,
-                              env=dict(os.environ, SUDO_UID="-1", SUDO_GID="x"), cpu=1)
+                              env=dict(os.environ, SUDO_UID="-1", SUDO_GID="x"), cpu=0.3)
         assert run.status == 0, run.stderr
         assert path.stat().st_uid == os.getuid()
 
@@ -166,14 +167,14 @@ class TestClosedDescriptors:
 
 class TestFailedWrites:
     def test_full_device(self, profile, busy):
-        run = profile.attempt("-p", busy.pid, "-f", "html", "-o", "/dev/full", cpu=1)
+        run = profile.attempt("-p", busy.pid, "-f", "html", "-o", "/dev/full", cpu=0.3)
         assert run.status == 1
         assert "/dev/full" in run.stderr and "No space left on device" in run.stderr
         assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
 
     def test_full_standard_output(self, profile, busy):
         with open("/dev/full", "wb") as full:
-            run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "-", stdout=full, cpu=1)
+            run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "-", stdout=full, cpu=0.3)
         assert run.status == 1
         assert "No space left on device" in run.stderr
 
@@ -184,7 +185,7 @@ class TestFailedWrites:
         try:
             path = tmp_path / "out.html"
             path.write_text("old")
-            run = profile.attempt("-p", busy.pid, "-o", path, cpu=1)
+            run = profile.attempt("-p", busy.pid, "-o", path, cpu=0.3)
             assert run.status == 1, run.stderr
             assert "No space left on device" in run.stderr
             assert os.listdir(tmp_path) == ["out.html"] and path.read_text() == "old"
@@ -193,7 +194,7 @@ class TestFailedWrites:
 
     def test_what_could_not_be_written_is_saved_elsewhere(self, profile, busy, tmp_path):
         run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full",
-                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=1)
+                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=0.3)
         assert run.status == 1
         saved, = tmp_path.iterdir()
         assert "written to %s instead" % saved in run.stderr
@@ -209,7 +210,7 @@ class TestFailedWrites:
             link.symlink_to(tmp_path / "another")
             os.lchown(link, 12345, 12345)
         run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full",
-                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=1)
+                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=0.3)
         saved, = (path for path in tmp_path.iterdir() if not path.is_symlink())
         assert "written to %s instead" % saved in run.stderr
         assert saved.name != "another" and parse_folded(saved.read_text())
@@ -221,7 +222,7 @@ class TestFailedWrites:
         environment.pop("TMPDIR", None)
         if variable:
             environment["TMPDIR"] = str(tmp_path / variable)
-        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full", env=environment, cpu=1)
+        run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full", env=environment, cpu=0.3)
         assert run.status == 1
         assert ("saved in %s/" % tmp_path in run.stderr) == bool(variable)
         saved = re.search("the profile was written to (/tmp/pybpfprof-[^/]+) instead", run.stderr)[1]
@@ -233,7 +234,7 @@ class TestFailedWrites:
         """What is too large for `ulimit -f` is told, and does not end the profiler."""
         run = profile.attempt("-p", busy.pid, "-o", tmp_path / "out.html",
                               prefix=["sh", "-c", 'ulimit -f 8; exec "$@"', "-"],
-                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=1)
+                              env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=0.3)
         assert run.status == 1, run.stderr
         assert run.stderr.endswith(
             "pybpfprof: it cannot be saved in %s either: File too large\n"
@@ -242,13 +243,13 @@ class TestFailedWrites:
 
     def test_full_ledger(self, profile, busy, tmp_path):
         run = profile.attempt("-p", busy.pid, "-o", tmp_path / "out.folded",
-                              "--stats", "/dev/full", cpu=1)
+                              "--stats", "/dev/full", cpu=0.3)
         assert run.status == 1
         assert "/dev/full" in run.stderr and "No space left on device" in run.stderr
         assert parse_folded((tmp_path / "out.folded").read_text())
 
     def test_closed_pipe(self, profile, busy):
-        run = profile.start("-p", busy.pid, "-f", "html", "-o", "-", files=False, cpu=1)
+        run = profile.start("-p", busy.pid, "-f", "html", "-o", "-", files=False, cpu=0.3)
         run.process.stdout.close()
         run.process.stdout = None
         run.finish()
@@ -271,7 +272,7 @@ class TestFailedWrites:
 
 class TestMessages:
     def test_no_terminal(self, profile, busy, tmp_path):
-        run = profile("-p", busy.pid, cpu=2)
+        run = profile("-p", busy.pid, "-r", 499, cpu=0.3)
         lines = run.stderr.splitlines()
         assert "\r" not in run.stderr and "\x1b" not in run.stderr
         assert len(lines) == len(set(lines))
@@ -292,19 +293,21 @@ class TestMessages:
         except OSError:
             missing("a terminal (devpts on /dev/pts)")
         process = subprocess.Popen(
-            [binary, "-p", str(busy.pid), "-d", "6", "-o", str(tmp_path / "out.html")],
+            [binary, "-p", str(busy.pid), "-d", "60", "-o", str(tmp_path / "out.html")],
             stderr=slave, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         os.close(slave)
-        text = b""
+        text, progress = b"", []
         while True:
             try:
                 text += os.read(master, 4096)
             except OSError:
                 break
+            parts = text.replace(b"\r\n", b"\n").decode().split("\r")
+            progress = [part for part in parts[:-1] if re.search(r"\b\d+(\.\d+)? ?(s )?(of|/) ?60\b", part)]
+            if len(progress) == 2:
+                process.send_signal(signal.SIGINT)
         os.close(master)
-        assert process.wait(timeout=60) == 0
-        parts = [part for part in text.replace(b"\r\n", b"\n").decode().split("\r") if part]
-        progress = [part for part in parts if re.search(r"\b[1-5](\.\d+)? ?(s )?(of|/) ?6", part)]
+        assert process.wait(timeout=PATIENCE) == 0
         assert len(progress) >= 2, text
         assert all("lost" in part and "sample" in part for part in progress)
 
@@ -325,15 +328,15 @@ class TestMessages:
             assert float(total_share) == round(100 * total[name] / run.samples, 1)
 
     def test_quiet(self, profile, busy):
-        assert profile("-p", busy.pid, "-q", cpu=1).stderr == ""
+        assert profile("-p", busy.pid, "-q", cpu=0.3).stderr == ""
 
     def test_quiet_errors_are_told(self, profile):
         run = profile.attempt("-q", "-p", 2)
         assert run.status == 3 and "kernel thread" in run.stderr
 
     def test_verbose_says_more(self, profile, busy):
-        plain = profile("-p", busy.pid, cpu=1)
-        verbose = profile("-p", busy.pid, "-v", cpu=1)
+        plain = profile("-p", busy.pid, cpu=0.3)
+        verbose = profile("-p", busy.pid, "-v", cpu=0.3)
         assert len(verbose.stderr.splitlines()) > len(plain.stderr.splitlines())
         assert re.search(r"first sample.* \d+(\.\d+)? ms", verbose.stderr)
 
@@ -343,7 +346,7 @@ class TestLedger:
               "lost", "errors", "stacks", "code_objects"}
 
     def test_fields(self, profile, busy):
-        run = profile("-p", busy.pid, cpu=1)
+        run = profile("-p", busy.pid, cpu=0.3)
         assert self.FIELDS <= set(run.ledger)
         assert run.ledger["rate_hz"] == 99
         assert run.ledger["stacks"] == len({tuple(frames) for frames, _ in run.stacks})
@@ -351,7 +354,7 @@ class TestLedger:
 
     def test_with_standard_output(self, profile, busy, tmp_path):
         path = tmp_path / "stats.json"
-        run = profile.attempt("-p", busy.pid, "-o", "-", "-f", "folded", "--stats", path, cpu=1)
+        run = profile.attempt("-p", busy.pid, "-o", "-", "-f", "folded", "--stats", path, cpu=0.3)
         ledger = json.loads(path.read_text())
         check_ledger(ledger)
         assert sum(count for _, count in parse_folded(run.stdout.decode())) == ledger["samples"]
@@ -388,7 +391,7 @@ def test_hostile_command_line(any_python, target, profile):
     words = ["x" * 3000, "semi;colon", "\"'", b"\xff\xfe", "li\nne\r", "\x1b[1m\u202e", "--last 99"]
     hostile = target.start([*any_python.command, os.path.join(PROGRAMS, "busy.py"), *words])
     other = target(any_python, "busy.py")
-    run = profile("-p", hostile.pid, "-p", other.pid, cpu=1)
+    run = profile("-p", hostile.pid, "-p", other.pid, cpu=0.3)
     roots = {frames[0].label for frames, _ in run.stacks}
     label, = {root for root in roots if root.startswith("process %d:" % hostile.pid)}
     assert len(roots) == 2 and len(label) < 280
@@ -430,8 +433,6 @@ class TestHostileNames:
                 "]]>{{x}}", hostile_names.shown("lone\udcffsurrogate", python.version)} <= names
         assert any(re.fullmatch("semi[^;]colon", name) for name in names)
         assert any(re.fullmatch("line[^\n]+break[^\r]*", name) for name in names)
-        victims = sum(count for frames, count in stacks if len(frames) >= 3)
-        assert victims > 0.95 * sum(count for _, count in stacks)
         depths = [len(frames) for frames, _ in stacks]
         # Up to 3.6 the clock is a function of its own.
         assert max(depths) == (3 if python.version >= (3, 7) else 4)
@@ -453,7 +454,7 @@ class TestHostileNames:
         assert not any(char.encode("utf-8") in raw for char in "\u202e\u2028")
 
     def test_html(self, outputs, busy, profile):
-        plain = profile.attempt("-p", busy.pid, "-o", "-", "-f", "html", cpu=1)
+        plain = profile.attempt("-p", busy.pid, "-o", "-", "-f", "html", cpu=0.3)
         expected = Page(plain.stdout.decode("utf-8"))
         page = Page(outputs["html"].decode("utf-8"))
         assert page.elements == expected.elements

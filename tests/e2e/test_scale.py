@@ -12,7 +12,7 @@ import pytest
 from agents import end
 from conftest import cpu_seconds, wait_for
 
-pytestmark = pytest.mark.timed
+pytestmark = pytest.mark.prove("cost")
 
 PROCESSES, THREADS, STACKS, BUSY_S, STARTS = 100, 10, 16, 0.4, 20
 SECONDS = 6
@@ -52,7 +52,7 @@ def wakes(pid):
 
 
 @pytest.mark.alone
-def test_a_crowd(target, profile, any_python):
+def test_a_crowd(target, profile, any_python, measured):
     """Nothing is lost, each stack is explained, and the profiler stays small."""
     target(any_python, "crowd.py", PROCESSES, THREADS, STACKS, BUSY_S, STARTS)
     run = profile.start("-a", "-r", RATE, "-d", SECONDS)
@@ -61,6 +61,9 @@ def test_a_crowd(target, profile, any_python):
     used = use(run.pid, SECONDS - SETTLING_S - 1)
     peak = peak_mib(run.pid)
     run.load()
+    measured("record -a beside %d processes of %d threads, part of a CPU" % (PROCESSES, THREADS),
+             "%.3f" % used, "< %g" % CPU_PART)
+    measured("its memory, MiB", "%.0f" % peak, "< %d" % MEMORY_MIB)
     assert used < CPU_PART
     assert peak < MEMORY_MIB
     ledger = run.ledger
@@ -88,7 +91,7 @@ def start_short_ones(path, seconds):
 
 
 @pytest.mark.alone
-def test_what_is_no_python(profile, tmp_path):
+def test_what_is_no_python(profile, tmp_path, measured):
     """Programs that end soon cost next to nothing, however many of them there are."""
     path = shutil.copy("/bin/sleep", str(tmp_path))
     run = profile.start("-a", "-r", RATE)
@@ -100,12 +103,15 @@ def test_what_is_no_python(profile, tmp_path):
     used = cpu_seconds(run.pid) - used - before * (time.monotonic() - begin)
     woken = wakes(run.pid) - woken
     run.interrupt().load()
+    measured("CPU time per short process that is no Python, microseconds", "%.0f" % (1e6 * used / starts),
+             "< %.0f" % (1e6 * SHORT_S))
+    measured("wake-ups for each", "%.1f" % (woken / starts), "< %d" % WAKES_SHORT)
     assert used / starts < SHORT_S, (used, starts, before)
     assert woken / starts < WAKES_SHORT
 
 
 @pytest.mark.alone
-def test_an_agent_beside_a_crowd(target, agent, store, any_python):
+def test_an_agent_beside_a_crowd(target, agent, store, any_python, measured):
     """In two of its windows as they are by default, with a store."""
     target(any_python, "crowd.py", PROCESSES, THREADS, STACKS, BUSY_S, STARTS)
     run = agent("--listen", "off")
@@ -113,6 +119,7 @@ def test_an_agent_beside_a_crowd(target, agent, store, any_python):
     used, peak = use(run.pid, 20), peak_mib(run.pid)
     end(run)
     assert run.status == 0, run.stderr
+    measured("an agent beside the same processes, part of a CPU", "%.3f" % used, "< %g" % AGENT_PART)
     assert used < AGENT_PART
     assert peak < MEMORY_MIB
     assert all(lost == 0 for _, _, lost, _ in store.check().values())
