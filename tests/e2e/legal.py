@@ -14,10 +14,40 @@ import os
 import re
 import subprocess
 
+import pytest
+
+from conftest import wait_for, whole_at_least
 from pythons import JIT
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "programs")
 MARK = re.compile(r"([\w<>]+)(?: \((.*?)\))?")
+
+
+BRIEF = 0.5
+
+
+def briefly_and_long(seconds=2, part="truth"):
+    """Gives a test `cpu`, the CPU time to profile: BRIEF in `make test`; SECONDS in a part of `make prove`,
+    where the test also checks what chance moves."""
+    long = pytest.param(seconds, marks=pytest.mark.prove(part), id="long")
+    return pytest.mark.parametrize("cpu", [pytest.param(BRIEF, id="brief"), long])
+
+
+def check_whole(measured, what, whole, samples):
+    """At least 99.9 % of the samples have their whole stack."""
+    measured("whole stacks: " + what, "%.3f %%" % (100 * whole / samples), ">= 99.9 %")
+    assert whole >= whole_at_least(samples)
+
+
+def runs_until(profile, condition, *arguments, **options):
+    """Runs the profiler again and again until CONDITION(runs) is true.  All these runs."""
+    runs = []
+
+    def run_once_more():
+        runs.append(profile(*arguments, **options))
+        return condition(runs)
+    wait_for(run_once_more)
+    return runs
 
 
 def applies(version, condition):

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 
+import pytest
+
 from headers import find_headers, make_next_version, move_fields
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "standin")
@@ -23,12 +25,15 @@ class Build(collections.namedtuple("Build", "minor threaded moved jit", defaults
                                        "-moved" if self.moved else "", "-jit" if self.jit else "")
 
 
-def name_of(build):
-    return build.name
-
-
 # Released, but to be had as a binary nowhere.
 UNAVAILABLE = [Build(minor, True) for minor in (14, NEWEST)]
+
+
+def each(builds):
+    """Parameters: the newest free-threaded one is in `make test`, the others in part interpreters."""
+    return [pytest.param(build, id=build.name,
+                         marks=[pytest.mark.prove("interpreters")] * (build != UNAVAILABLE[-1]))
+            for build in builds]
 
 
 def headers_for(build, folder):

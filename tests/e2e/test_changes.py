@@ -3,11 +3,11 @@
 
 import os
 import re
-import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, wait_used
+from conftest import PROGRAMS, wait_for, wait_used
+from legal import BRIEF, briefly_and_long
 from pythons import FREE_THREADED, JIT, find_pythons, own_and_fetched_pythons
 
 GONE = "[code object gone before it was read]"
@@ -19,9 +19,10 @@ def with_a_heap_of_objects():
     return [python for python in own_and_fetched_pythons() if python.kind != FREE_THREADED]
 
 
+@pytest.mark.prove("truth")
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
-def test_address_used_again(python, target, profile):
+def test_address_used_again(python, target, profile, measured):
     """Two functions take turns of 2 and 18 ms at one address: 10 % and 90 %, whatever the CPU.
 
     Rate and depth are such that the kernel tells them apart only once it is noticed; longer turns would
@@ -32,13 +33,17 @@ def test_address_used_again(python, target, profile):
     brief, heavy = run.count_name("brief"), run.count_name("heavy")
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.ledger["name_unknown"] <= 0.005 * run.samples
-    assert 0.05 < brief / (brief + heavy) < 0.15
+    share = brief / (brief + heavy)
+    measured("10 %% of the time at another's address, %s" % python.name, "%.1f %%" % (100 * share),
+             "5 to 15 %")
+    assert 0.05 < share < 0.15
 
 
+@pytest.mark.prove("truth")
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
 @pytest.mark.parametrize("kind", ["alike", "elsewhere"])
-def test_address_used_again_for_a_moment(python, kind, target, profile):
+def test_address_used_again_for_a_moment(python, kind, target, profile, measured):
     """20 ms in one function, between some seconds in another at its address, both times the same."""
     program = target(python, "reuse.py", kind, 0.02, 3)
     program.go()
@@ -46,14 +51,17 @@ def test_address_used_again_for_a_moment(python, kind, target, profile):
     run.wait_sampling()
     wait_used(4, program.pid)
     run.interrupt().load()
-    assert 5 < run.count_name("brief") < 40
+    found = run.count_name("brief")
+    measured("samples of 20 ms at another's address (%s), %s" % (kind, python.name), found, "5 to 40")
+    assert 5 < found < 40
     assert run.ledger["errors"]["code_replaced"] == 0
     assert run.count_name("heavy") > 0.9 * run.samples
 
 
+@pytest.mark.prove("truth")
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
-def test_address_used_again_too_deep_to_tell(python, target, profile):
+def test_address_used_again_too_deep_to_tell(python, target, profile, measured):
     """Two functions take turns of 300 ms, and to tell them apart would take more than half of a CPU.
 
     What runs first has its name until it is replaced; from then on none has one."""
@@ -64,14 +72,16 @@ def test_address_used_again_too_deep_to_tell(python, target, profile):
     # What calls them, from so deep, has its own name throughout.
     assert run.ledger["errors"]["code_replaced"] + run.ledger["python"] >= 0.99 * run.samples
     # The other one only in the first moment, in which all are told apart.
+    measured("samples with the name of what was first at an address, %s" % python.name,
+             "%.1f %%" % (100 * max(named) / run.samples), "<= 30 %")
     assert min(named) <= 0.1 * run.samples
     assert max(named) <= 0.3 * run.samples
 
 
-@pytest.mark.timed
+@pytest.mark.prove("truth")
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
-def test_address_used_again_while_it_is_checked(python, target, profile):
+def test_address_used_again_while_it_is_checked(python, target, profile, measured):
     """Nothing tells them apart but the check, for which what is known already takes some milliseconds: of
     these the samples are in doubt, too."""
     program = target(python, "hand_over.py")
@@ -81,7 +91,9 @@ def test_address_used_again_while_it_is_checked(python, target, profile):
     run.load()
     assert run.ledger["code_objects"] > 5000
     # In 3 ms, and one each time that it had waited for its CPU.
-    assert run.count_name("former") <= 3e6 / run.ledger["periods"]["shortest_ns"] + 10
+    former, most = run.count_name("former"), 3e6 / run.ledger["periods"]["shortest_ns"] + 10
+    measured("samples with the name of what is no more, %s" % python.name, former, "<= %d" % most)
+    assert former <= most
     assert run.count_name("latter") > 0.5 * 0.8 * 9999
     # Unless it had gone before user space got a CPU to read it.
     assert run.ledger["errors"]["code_replaced"] > 0
@@ -110,9 +122,10 @@ def why_not(caller, frame, is_leaf, jit):
 
 
 @pytest.mark.proves("code churn")
-def test_code_that_lives_for_a_moment(python, target, profile):
+@briefly_and_long()
+def test_code_that_lives_for_a_moment(python, target, profile, cpu):
     """Its name, file and lines belong together."""
-    run = profile("-p", target(python, "short_lived.py").pid, "-r", 3999, cpu=2)
+    run = profile("-p", target(python, "short_lived.py").pid, "-r", 3999, cpu=cpu)
     wrong, named = {}, 0
     for frames, count in run.stacks:
         for caller, frame in zip(frames, frames[1:]):
@@ -123,8 +136,10 @@ def test_code_that_lives_for_a_moment(python, target, profile):
             named += count * bool(SHORT.fullmatch(frame.name))
     assert wrong == {}
     # What the kernel has copied while it ran: without that, there would be no name for most of it.
-    assert run.ledger["unnamed_code_objects"] <= 0.005 * run.ledger["code_objects"]
-    assert named > 0.05 * run.samples
+    assert named > 0
+    if cpu > BRIEF:
+        assert run.ledger["unnamed_code_objects"] <= 0.005 * run.ledger["code_objects"]
+        assert named > 0.05 * run.samples
 
 
 RIGHT = {
@@ -136,9 +151,10 @@ RIGHT = {
 
 @pytest.mark.proves("code churn")
 @pytest.mark.parametrize("kind", sorted(RIGHT))
-def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, profile):
+@briefly_and_long()
+def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, profile, cpu):
     """The caller's line says which one it is.  Up to 3.11 only the names tell them apart."""
-    run = profile("-p", target(python, "dropped.py", 0.0003, kind).pid, "-r", 3999, cpu=2)
+    run = profile("-p", target(python, "dropped.py", 0.0003, kind).pid, "-r", 3999, cpu=cpu)
     wrong, called = {}, 0
     for frames, count in run.stacks:
         for caller, frame in zip(frames, frames[1:]):
@@ -148,20 +164,22 @@ def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, 
             if frame.name not in (GONE, UNREADABLE) and not RIGHT[kind](caller.line, frame):
                 key = caller.label, frame.label
                 wrong[key] = wrong.get(key, 0) + count
-    assert wrong == {}
-    assert called > 0.2 * run.samples
-    # Where no CPU is left to take the copies out of the ring buffer, some are left out.
-    assert run.ledger["name_unknown"] <= 0.01 * called
-    assert run.ledger["errors"]["code_replaced"] == 0
+    assert wrong == {} and called > 0
+    if cpu > BRIEF:
+        assert called > 0.2 * run.samples
+        # Where no CPU is left to take the copies out of the ring buffer, some are left out.
+        assert run.ledger["name_unknown"] <= 0.01 * called
+        assert run.ledger["errors"]["code_replaced"] == 0
 
 
 CALLED_FROM = {"second": 2, "sixth": 6}
 
 
 @pytest.mark.proves("code churn")
-def test_code_that_differs_in_its_lines(python, target, profile):
+@briefly_and_long(3)
+def test_code_that_differs_in_its_lines(python, target, profile, cpu):
     """The callee says which one it is.  Up to 3.11 only the line tables' bytes tell them apart."""
-    run = profile("-p", target(python, "turns.py", 0.05).pid, "-r", 1999, cpu=3)
+    run = profile("-p", target(python, "turns.py", 0.05).pid, "-r", 1999, cpu=cpu)
     wrong, called = {}, dict.fromkeys(CALLED_FROM, 0)
     for frames, count in run.stacks:
         for caller, frame in zip(frames, frames[1:]):
@@ -171,12 +189,14 @@ def test_code_that_differs_in_its_lines(python, target, profile):
             if caller.line != CALLED_FROM[frame.name]:
                 key = caller.label, frame.label
                 wrong[key] = wrong.get(key, 0) + count
-    assert wrong == {}
-    assert min(called.values()) > 0.2 * run.samples
-    assert run.ledger["name_unknown"] <= 0.01 * run.samples
-    assert run.ledger["errors"]["code_replaced"] == 0
+    assert wrong == {} and min(called.values()) > 0
+    if cpu > BRIEF:
+        assert min(called.values()) > 0.2 * run.samples
+        assert run.ledger["name_unknown"] <= 0.01 * run.samples
+        assert run.ledger["errors"]["code_replaced"] == 0
 
 
+@pytest.mark.prove("truth")
 @pytest.mark.alone
 def test_program_that_is_gone(python, profile):
     """It kills itself right after its work, before what it did last could be read."""
@@ -199,13 +219,10 @@ def test_exec_of_another_python(python, target, profile):
     run = profile.start("-p", program.pid, "-r", 199)
     run.wait_sampling()
     program.go()
-    wait_used(3, program.pid)
+    wait_used(2, program.pid)
     run.interrupt().load()
-    assert run.count_name("before_exec") > 0
-    after = run.samples - run.count_name("before_exec")
-    lost = sum(run.ledger["errors"].values())
-    # Start-up included; without a second look nearly all are errors.
-    assert lost < 0.4 * after
+    # Without a second look nearly all of the latter are errors.
+    assert run.count_name("before_exec") > 0 and run.count_name("spin") > 0
 
 
 def test_exec_of_no_python(any_python, target, profile, require):
@@ -240,19 +257,16 @@ def is_leaderless(pid):
 
 
 def wait_until(condition, *arguments):
-    deadline = time.monotonic() + PATIENCE
-    while not condition(*arguments):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: condition(*arguments))
+
 
 
 def test_first_thread_has_ended(python, target, profile):
     """The process looks like a zombie, but for its other threads."""
     program = target(python, "leaderless.py")
     wait_until(is_leaderless, program.pid)
-    run = profile("-p", program.pid, "-r", 199, cpu=1)
-    late = run.count_name("late_work")
-    assert 0 < late >= 0.9 * run.samples
+    run = profile("-p", program.pid, "-r", 199, cpu=BRIEF)
+    assert run.count_name("late_work") > 0
     files = {frame.file for frames, _ in run.stacks for frame in frames}
     assert files <= {"leaderless.py", "threading.py"}
 
@@ -275,6 +289,6 @@ def test_first_thread_ends(any_python, target, profile):
 def test_fifo_without_a_reader(any_python, target, profile, tmp_path):
     fifo = tmp_path / "profile.folded"
     os.mkfifo(str(fifo))
-    ended = profile.attempt("-p", target(any_python, "busy.py").pid, "-d", 0.5, "-o", str(fifo))
+    ended = profile.attempt("-p", target(any_python, "busy.py").pid, "-d", 0.2, "-o", str(fifo))
     assert ended.status == 1
     assert "No such device or address" in ended.stderr

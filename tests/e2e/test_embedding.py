@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS, missing, wait_used, whole_at_least
+from conftest import PATIENCE, PROGRAMS, missing, wait_used
 from embedding import (BUSY, SPIN, copy, expect_refusal, fetched_pythons, find_fetched_parts, link_shared,
                        link_static, load, pythons_with_libraries)
-from legal import DeepLegal
+from legal import BRIEF, DeepLegal, briefly_and_long, check_whole
 from pythons import debian
 
 pytest_plugins = ["embedding"]
@@ -28,41 +28,39 @@ def that_tell_by_the_c_stack():
 class TestEmbedding:
     @pytest.mark.proves("embedding")
     @pytest.mark.pythons(which=pythons_with_libraries)
-    def test_each_version(self, python, embed, profile, figure):
+    @briefly_and_long(1)
+    def test_each_version(self, python, embed, profile, figure, measured, cpu):
         """Whole stacks, with the right names and lines, of a program that has this Python in it."""
         legal = DeepLegal(python, roots=("<module>", "work"))
         wrong, ways = {}, []
         for how in "shared", "static":
             program = embed(python, how, os.path.join(PROGRAMS, "deep.py"))
             if program:
-                run = profile("-p", program.pid, "-r", 4999, cpu=1)
+                run = profile("-p", program.pid, "-r", 4999, cpu=cpu)
                 program.end()
                 legal.judge(run, wrong)
-                assert wrong == {}
-                whole = run.ledger["python"] - run.ledger["truncated"]
-                assert whole >= whole_at_least(run.samples) and run.samples > 1000, run.ledger
+                assert wrong == {} and run.ledger["python"] > run.ledger["truncated"] == 0
+                if cpu > BRIEF:
+                    check_whole(measured, "%s embedded, %s" % (how, python.name), run.ledger["python"],
+                                run.samples)
                 ways.append(how)
         figure(", ".join(ways) or missing("libpython of " + python.name))
 
     @pytest.mark.pythons(which=that_tell_by_the_c_stack)
-    def test_state_that_goes_to_another_thread(self, python, embed, profile):
+    @briefly_and_long()
+    def test_state_that_goes_to_another_thread(self, python, embed, profile, cpu):
         """It names its first thread for ever, which runs no Python any more: that is not known before the
         other one has been seen in it."""
         program = embed(python, "shared", BUSY, "handed_on.c") or embed(python, "static", BUSY, "handed_on.c")
-        run = profile("-p", program.pid, "-r", 1999, "-t", cpu=2)
+        run = profile("-p", program.pid, "-r", 1999, "-t", cpu=cpu)
         first, other = collections.Counter(), collections.Counter()
         for frames, count in run.stacks:
             of_first = "thread (%d)" % program.pid in frames[0].label
             (first if of_first else other)[frames[-1].name] += count
-        assert sum(first.values()) > 1000 and sum(other.values()) > 1000
-        assert sum(first.values()) - first[UNCLEAR] <= 20, first
-        assert other[UNCLEAR] + other[NO_PYTHON] <= 0.02 * sum(other.values()), other
-
-    def test_linked(self, embeddable, build, target, expect_whole):
-        for _, parts in embeddable:
-            expect_whole(target.start([build("embed.c", *link_shared(parts)), BUSY],
-                                      environment={"PYTHONHOME": parts.home}))
-            target.end()
+        assert first[UNCLEAR] > 0 and other.keys() - {UNCLEAR, NO_PYTHON}
+        if cpu > BRIEF:
+            assert sum(first.values()) - first[UNCLEAR] <= 20, first
+            assert other[UNCLEAR] + other[NO_PYTHON] <= 0.02 * sum(other.values()), other
 
     def test_copied_data(self, embeddable, build, target, expect_whole, require):
         """The linker gives the program a copy of PyCode_Type, and libpython uses that."""
@@ -90,14 +88,15 @@ class TestEmbedding:
             target.end()
 
     @pytest.mark.parametrize("pie", ["-no-pie", "-pie"])
-    def test_unnamed(self, embeddable, build, target, expect_whole, home, pie):
+    @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.prove("interpreters"))])
+    def test_unnamed(self, embeddable, build, target, expect_whole, home, pie, every):
         """Nothing is left that says what it is: not even, before 3.10, the section .PyRuntime."""
         found = [(python, parts, parts.pic if pie == "-pie" else parts.static)
                  for python, parts in embeddable if python.version < (3, 10)]
         found = [(python, parts, library) for python, parts, library in found if library]
         if not found:
             missing("libpython.a before 3.10 that can be linked so")
-        for python, parts, library in found:
+        for python, parts, library in found if every else found[-1:]:
             path = build("embed.c", pie, "-s", *link_static(parts, library))
             expect_whole(target.start([path, BUSY],
                                       environment={"PYTHONHOME": home(python, parts)}))
@@ -126,6 +125,7 @@ class TestEmbedding:
             assert library in maps.read()
         expect_whole(started)
 
+    @pytest.mark.prove("interpreters")
     def test_go(self, newest, target, expect_whole, require, tmp_path):
         _, parts = newest
         folder, name = os.path.split(parts.shared)
@@ -161,6 +161,7 @@ class TestLoading:
         assert "has loaded Python %d.%d.%d but not started it" % python.version in run.stderr
         assert run.ledger["python"] == 0
 
+    @pytest.mark.prove("interpreters")
     def test_java(self, newest, build, target, require, profile_some):
         _, parts = newest
         library = build("host.c", "-shared", "-fPIC")
@@ -236,8 +237,7 @@ class TestAmongAll:
         if everything:
             run.interrupt()
         run.load()
-        samples = run.count_name("spin_long_enough")
-        assert samples > 0.5 * WORK_S * self.RATE, run.stderr
+        assert run.count_name("spin_long_enough") > 0, run.stderr
 
     def test_worker_of_one_that_has_none(self, newest, host, profile):
         """Forked when it was known that its parent has none."""
@@ -248,7 +248,7 @@ class TestAmongAll:
         run.wait_sampling()
         started.go()
         run.load()
-        assert run.count_name("spin_long_enough") > 0.5 * WORK_S * self.RATE, run.stderr
+        assert run.count_name("spin_long_enough") > 0, run.stderr
 
     def test_never_known(self, build, host, profile):
         """What may become a Python, and does not as long as it is looked at, is not left out."""
@@ -261,7 +261,7 @@ class TestAmongAll:
                 samples[frames[0].label.startswith(PROCESS % started.pid)] += count
         # Others may come just then.
         assert sum(samples.values()) == run.ledger["errors"]["not_known_yet"]
-        assert samples[True] >= 20
+        assert samples[True] > 0
 
 
 class TestSeveral:
@@ -319,7 +319,7 @@ class TestSeveral:
         expect_whole(target.start([static_python.path, "-c", code]))
         target.end()
         other = host("ready", "wait", environment={"LD_PRELOAD": library})
-        run = profile.attempt("-p", other.pid, "-d", 0.2, "-o", os.devnull, "-f", "folded")
+        run = profile.attempt("-p", other.pid, "-d", 0.1, "-o", os.devnull, "-f", "folded")
         if kind == "LIVING":
             assert "has loaded Python 3.11.7 but not started it" in run.stderr
         else:

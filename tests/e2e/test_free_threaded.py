@@ -8,26 +8,26 @@ import collections
 
 import pytest
 
-from standins import UNAVAILABLE, expected, name_of, places, seen
+from legal import BRIEF, briefly_and_long
+from standins import UNAVAILABLE, each, expected, places, seen
 from test_changes import GONE, UNREADABLE
 
 THREADS = range(4)
 FRAMES_MAX = 1023
-SAMPLES_WANTED = 50_000
 
-pytestmark = pytest.mark.parametrize("python", UNAVAILABLE, ids=name_of)
+pytestmark = pytest.mark.parametrize("python", each(UNAVAILABLE))
 
 
 @pytest.mark.proves("impossible stacks")
-def test_no_stack_that_never_was(python, standin, target, profile, figure):
+@briefly_and_long(7)
+def test_no_stack_that_never_was(python, standin, target, profile, figure, cpu):
     program = target.start([standin(python)])
-    run = profile("-p", program.pid, "-r", 9999, cpu=7)
+    run = profile("-p", program.pid, "-r", 9999, cpu=cpu)
     legal = expected(program.said, THREADS)
     wrong = sum(count for stack, count in seen(run).items() if stack not in legal)
     figure("{:,} of {:,}".format(wrong, run.samples))
     assert wrong == 0 and legal == set(seen(run))
     assert sum(seen(run).values()) == run.samples == run.ledger["python"]
-    assert run.samples >= SAMPLES_WANTED
     assert "this pybpfprof does not know" not in run.stderr
 
 
@@ -39,7 +39,7 @@ def are_same(deep, others):
 @pytest.mark.proves("depth")
 def test_990_frames_are_whole(python, standin, target, profile):
     program = target.start([standin(python), "deep", "990"])
-    run = profile("-p", program.pid, "-r", 999, cpu=1)
+    run = profile("-p", program.pid, "-r", 999, cpu=BRIEF)
     assert run.ledger["truncated"] == 0
     assert {len(stack) for stack in seen(run)} == {990}
     assert are_same(set(seen(run)), expected(program.said, THREADS))
@@ -49,7 +49,7 @@ def test_990_frames_are_whole(python, standin, target, profile):
 @pytest.mark.proves("depth")
 def test_5000_frames_are_cut_at_the_root(python, standin, target, profile):
     program = target.start([standin(python), "deep", "5000"])
-    run = profile("-p", program.pid, "-r", 999, cpu=1)
+    run = profile("-p", program.pid, "-r", 999, cpu=BRIEF)
     assert run.ledger["truncated"] == run.ledger["python"] == run.samples
     assert {frames[0].label for frames, _ in run.stacks} == {"[deeper frames cut]"}
     assert are_same({places(frames[1:]) for frames, _ in run.stacks},
@@ -60,7 +60,7 @@ def test_5000_frames_are_cut_at_the_root(python, standin, target, profile):
 def test_names_of_every_kind(python, standin, target, profile):
     """Of functions and of files."""
     program = target.start([standin(python)])
-    run = profile("-p", program.pid, "-r", 999, "--full-filenames", cpu=1)
+    run = profile("-p", program.pid, "-r", 999, "--full-filenames", cpu=BRIEF)
     legal = expected(program.said, THREADS, file_of=str)
     assert set(seen(run)) == legal
     widths = {max(len(character.encode("utf-8")) for character in name)
@@ -75,25 +75,28 @@ def without_line(stack):
 
 
 @pytest.mark.proves("code churn")
-def test_code_that_gets_the_addresses_of_what_was_dropped(python, standin, target, profile):
+@briefly_and_long()
+def test_code_that_gets_the_addresses_of_what_was_dropped(python, standin, target, profile, cpu):
     """The caller's line says which one it is; the first thread has no copies."""
     program = target.start([standin(python), "churn"])
-    run = profile("-p", program.pid, "-r", 3999, cpu=2)
+    run = profile("-p", program.pid, "-r", 3999, cpu=cpu)
     of_first, of_others = (expected(program.said, numbers) for numbers in (THREADS[:1], THREADS[1:]))
     dropped = {stack for stack in of_first | of_others if stack[-1][0].startswith("dropped")}
     found = {stack for stack in seen(run) if stack[-1][0] not in (GONE, UNREADABLE)}
     assert found - of_first - of_others - set(map(without_line, dropped & of_others)) == set()
     assert dropped & of_first <= found
     assert {stack[-1][0] for stack in dropped} <= {stack[-1][0] for stack in found - of_first}
-    assert run.ledger["name_unknown"] <= 0.01 * run.samples
-    assert run.ledger["errors"]["code_replaced"] == 0
+    if cpu > BRIEF:
+        assert run.ledger["name_unknown"] <= 0.01 * run.samples
+        assert run.ledger["errors"]["code_replaced"] == 0
 
 
 @pytest.mark.proves("thread storms")
-def test_threads_that_come_and_go(python, standin, target, profile):
+@briefly_and_long()
+def test_threads_that_come_and_go(python, standin, target, profile, cpu):
     """Each has one number, and its stacks are that number's."""
     program = target.start([standin(python), "storm"])
-    run = profile("-p", program.pid, "-r", 4999, "-t", cpu=2)
+    run = profile("-p", program.pid, "-r", 4999, "-t", cpu=cpu)
     legal = [expected(program.said, [number]) for number in THREADS]
     by_thread = collections.defaultdict(set)
     for frames, _ in run.stacks:
@@ -103,7 +106,8 @@ def test_threads_that_come_and_go(python, standin, target, profile):
              if not any(stacks <= of_number for of_number in legal)}
     assert wrong == {}
     assert set.union(*by_thread.values()) == set.union(*legal)
-    assert len(by_thread) > 100
-    assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples
-    assert run.ledger["lost"] == 0
-    assert run.ledger["python"] > 0.5 * run.samples
+    if cpu > BRIEF:
+        assert len(by_thread) > 100
+        assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples
+        assert run.ledger["lost"] == 0
+        assert run.ledger["python"] > 0.5 * run.samples

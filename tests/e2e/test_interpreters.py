@@ -5,7 +5,6 @@ import collections
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -61,11 +60,9 @@ def test_what_is_there_is_not_made_again():
         missing("a suite of Debian in the cache")
     for script, names in there.items():
         if names:
-            started = time.monotonic()
             ended = provide(debian.CACHE, script, *names, path="/nonexistent")
             said = ["interpreters: %s there" % name for name in names]
             assert ended.stdout.splitlines() == said
-            assert time.monotonic() - started < 60
 
 
 def test_each_has_a_root_of_its_own():
@@ -84,6 +81,7 @@ def test_each_has_a_root_of_its_own():
         assert mounts.read() == before
 
 
+@pytest.mark.check
 def test_table():
     result = collections.namedtuple("Result", "outcome properties")
 

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from conftest import PROGRAMS, missing
+from legal import BRIEF, briefly_and_long
 from pythons import RELEASE, own_and_fetched_pythons
 
 
@@ -31,21 +32,24 @@ def with_jit(python, target):
 
 
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
-def test_only_the_innermost_line_is_left_out(with_jit, profile):
-    run = profile("-p", with_jit("jitted.py").pid, "-r", 999, "-v", cpu=2)
+@briefly_and_long()
+def test_only_the_innermost_line_is_left_out(with_jit, profile, cpu):
+    run = profile("-p", with_jit("jitted.py").pid, "-r", 999, "-v", cpu=cpu)
     called_at = {"first": line_of("first(20000)"), "second": line_of("second(20000)")}
     seen = dict.fromkeys(called_at, 0)
     for frames, count in run.stacks:
         if frames[-1].name in seen:
             assert frames[-2].name == "work" and frames[-2].line == called_at[frames[-1].name]
             seen[frames[-1].name] += count if frames[-1].line is None else 0
-    assert all(count > 0.1 * run.samples for count in seen.values()), seen
+    assert all(seen.values()), seen
+    assert sum(seen.values()) <= run.ledger["line_unknown"]
     # The loops' ends and beginnings are not compiled.
-    assert 0.9 * run.samples < sum(seen.values()) <= run.ledger["line_unknown"]
+    assert cpu == BRIEF or sum(seen.values()) > 0.9 * run.samples
     assert run.ledger["line_unknown"] <= run.ledger["python"]
     assert " without a line number)" in run.stderr
 
 
+@pytest.mark.prove("truth")
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
 def test_functions_alone(with_jit, profile):
     """A function that the JIT runs, and does not, is one stack then, of which some samples have no line."""
@@ -54,9 +58,10 @@ def test_functions_alone(with_jit, profile):
 
 
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
-def test_lines_are_exact_without_it(python, target, profile):
+@briefly_and_long(1)
+def test_lines_are_exact_without_it(python, target, profile, cpu):
     run = profile("-p", target(python, "jitted.py", environment={"PYTHON_JIT": "0"}).pid,
-                  "-r", 999, cpu=1)
+                  "-r", 999, cpu=cpu)
     assert run.ledger["line_unknown"] == 0
     without = sum(count for frames, count in run.stacks if frames[-1].line is None)
-    assert without < 0.01 * run.samples
+    assert cpu == BRIEF or without < 0.01 * run.samples

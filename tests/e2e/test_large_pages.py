@@ -9,7 +9,7 @@ OPEN_MS, ZOOM_MS, CHOOSE_MS = 2000, 100, 400
 TRIES = 10
 
 # A browser and what draws for it have the CPUs for themselves.
-pytestmark = [pytest.mark.alone, pytest.mark.timed]
+pytestmark = [pytest.mark.alone, pytest.mark.prove("cost")]
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,16 @@ def crowded_page(make_page):
     return make_page("tree", "-n", "100000", "-m", "1000", "-p", "500")
 
 
-def test_100000_frames_open_in_time(page, large_page):
+@pytest.fixture
+def in_time(measured):
+    """in_time(WHAT, TIMES, MOST): that the best of some times in ms will do."""
+    def check(what, times, most):
+        measured(what, "%d ms" % min(times), "< %d ms" % most)
+        assert min(times) < most, times
+    return check
+
+
+def test_100000_frames_open_in_time(page, large_page, in_time):
     times = []
     for _ in range(TRIES):
         large_page.open()
@@ -31,10 +40,10 @@ def test_100000_frames_open_in_time(page, large_page):
         if times[-1] < OPEN_MS:
             break
     assert large_page.ask("count()") == 100001 and large_page.samples("all") == [100000]
-    assert min(times) < OPEN_MS, times
+    in_time("page of 100,000 frames: to open", times, OPEN_MS)
 
 
-def test_100000_frames_zoom_in_time(page, large_page):
+def test_100000_frames_zoom_in_time(page, large_page, in_time):
     large_page.open()
     labels = ["Class3.method_7 (package/module_0.py:21)", "Class3.method_8 (package/module_0.py:24)"]
     for label in labels:
@@ -48,10 +57,10 @@ def test_100000_frames_zoom_in_time(page, large_page):
             if times[-1] < ZOOM_MS:
                 break
         assert large_page.state("zoom") == large_page.node(label)
-        assert min(times) < ZOOM_MS, times
+        in_time("page of 100,000 frames: to zoom", times, ZOOM_MS)
 
 
-def test_500_processes_open_in_time(page, crowded_page):
+def test_500_processes_open_in_time(page, crowded_page, in_time):
     times = []
     for _ in range(TRIES):
         crowded_page.open()
@@ -60,13 +69,13 @@ def test_500_processes_open_in_time(page, crowded_page):
             break
     assert crowded_page.samples("all") == [100000]
     assert crowded_page.samples("app_3.py") == [4000]
-    assert min(times) < OPEN_MS, times
+    in_time("page of 500 processes: to open", times, OPEN_MS)
     recording = page.browser.text("[data-recording]")
     assert "Processes500: 20 app_0.py, 20 app_1.py" in recording
     assert recording.count("app_") == 20 and "5 other commands" in recording
 
 
-def test_500_processes_are_found_and_chosen_in_time(page, crowded_page):
+def test_500_processes_are_found_and_chosen_in_time(page, crowded_page, in_time):
     crowded_page.open()
     threads = "return document.getElementById('thread').options.length"
     assert page.browser.run(threads) == 202, "the busiest, and how many more there are"
@@ -90,10 +99,11 @@ def test_500_processes_are_found_and_chosen_in_time(page, crowded_page):
         spent["choose"].append(crowded_page.ask("timings.change"))
         if max(times[-1] for times in spent.values()) < CHOOSE_MS:
             break
-    assert max(min(times) for times in spent.values()) < CHOOSE_MS, spent
+    for what, times in spent.items():
+        in_time("page of 500 processes: list of them, to %s" % what, times, CHOOSE_MS)
 
 
-def test_500_processes_zoom_in_time(page, crowded_page):
+def test_500_processes_zoom_in_time(page, crowded_page, in_time):
     crowded_page.open()
     times = []
     for _ in range(TRIES):
@@ -104,4 +114,4 @@ def test_500_processes_zoom_in_time(page, crowded_page):
         times[-1] = max(times[-1], crowded_page.ask("timings.change"))
         if times[-1] < ZOOM_MS:
             break
-    assert min(times) < ZOOM_MS, times
+    in_time("page of 500 processes: to zoom", times, ZOOM_MS)

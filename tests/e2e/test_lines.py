@@ -8,7 +8,7 @@ import pytest
 
 from conftest import PROGRAMS, missing
 from folded import Frame
-from legal import KnownLines
+from legal import BRIEF, KnownLines
 from pythons import DEBUG, JIT, find_pythons, one_of_each_minor, own_fetched_and_debug_pythons
 
 # The kinds of entry, as line_check tells them, that a version's library has; later ones have all.
@@ -16,6 +16,7 @@ KINDS = {(2, 7): 0x76, (3, 6): 0x33, (3, 7): 0x33, (3, 8): 0x77, (3, 9): 0x67, (
 ALL_KINDS = 0xffff
 
 
+@pytest.mark.prove("interpreters")
 @pytest.mark.proves("lines")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_standard_library(python, tool):
@@ -99,12 +100,12 @@ def numbering_pythons():
 @pytest.mark.pythons(which=numbering_pythons)
 def test_lines_below_1(python, target, profile):
     """A program may number its own: such have a name, but no line."""
-    check_numbered(profile("-p", target(python, "numbered.py").pid, "-r", 499, cpu=1),
+    check_numbered(profile("-p", target(python, "numbered.py").pid, "-r", 499, cpu=BRIEF),
                    jit=python.kind == JIT)
 
 
 def test_first_lines_below_1(any_python, target, profile):
-    check_numbered(profile("-p", target(any_python, "numbered.py").pid, "-r", 499, "-F", cpu=1))
+    check_numbered(profile("-p", target(any_python, "numbered.py").pid, "-r", 499, "-F", cpu=BRIEF))
 
 
 def check_numbered(run, jit=False):
@@ -141,16 +142,18 @@ def judge_lines(python, run):
 
 @pytest.mark.proves("lines")
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_every_line_seen_is_one_of_its_function(python, profile, figure):
+@pytest.mark.parametrize("seconds", [1, pytest.param(3, marks=pytest.mark.prove("lines"))])
+def test_every_line_seen_is_one_of_its_function(python, profile, figure, seconds):
     """Of the program, of the standard library, and of what imports that, from the start on."""
     program = os.path.join(PROGRAMS, "libraries.py")
-    run = profile("-r", 9999, "--full-filenames", command=[*python.command, program, "3"])
+    run = profile("-r", 9999, "--full-filenames", command=[*python.command, program, str(seconds)])
     wrong, judged = judge_lines(python, run)
     figure("{:,} of {:,}".format(len(wrong), len(judged)))
-    assert wrong == set()
-    assert len(judged) > 500 and len({frame.file for frame in judged}) > 20
-    others = run.count(lambda frame: frame.file in NO_SOURCE or frame.name.startswith("["))
-    assert others < 0.1 * run.samples
+    assert wrong == set() and judged
+    if seconds > 1:
+        assert len(judged) > 500 and len({frame.file for frame in judged}) > 20
+        others = run.count(lambda frame: frame.file in NO_SOURCE or frame.name.startswith("["))
+        assert others < 0.1 * run.samples
 
 
 @pytest.mark.parametrize("module, function", [

@@ -72,17 +72,17 @@ def test_command_is_refused(narrow, profile):
 def test_is_counted(narrow, target, profile, started):
     if started == "before":
         program = target.start([*narrow, BUSY])
-        run = profile("-a", "-r", 199, cpu=1, of=[program.pid])
+        run = profile("-a", "-r", 199, cpu=0.5, of=[program.pid])
     else:
         run = profile.start("-a", "-r", 199)
         run.wait_sampling()
         program = target.start([*narrow, BUSY])
         run.wait_said("process %d runs a 32-bit Python" % program.pid)
-        run.cpu, run.of = 1, [program.pid]
+        run.cpu, run.of = 0.5, [program.pid]
         run.load()
     said = [line for line in run.stderr.splitlines() if "process %d " % program.pid in line]
     assert len(said) == 1 and "runs a 32-bit Python %s." % i386.VERSION in said[0], run.stderr
-    assert run.ledger["errors"]["not_supported"] >= count_not_supported(run, program.pid) > 100
+    assert run.ledger["errors"]["not_supported"] >= count_not_supported(run, program.pid) > 0
 
 
 def test_other_program_is_no_python(narrow, target, profile, require, tmp_path):

@@ -52,6 +52,7 @@ def for_aarch64():
     return found
 
 
+@pytest.mark.prove("aarch64")
 @pytest.mark.parametrize("name, headers", for_aarch64().items(), ids=for_aarch64())
 def test_tables_hold_for_aarch64(name, headers, require):
     include, library = headers

@@ -6,6 +6,7 @@ import collections
 import pytest
 
 from conftest import wait_used
+from legal import runs_until
 from pythons import own_and_fetched_pythons, with_debug_pythons
 
 CALLERS_OF_SPIN = {
@@ -60,18 +61,22 @@ def without_qualified_names_and_debug():
 def test_names_are_exact(python, target, profile):
     is_2 = python.version < (3,)
     program = target(python, "qualified_2_7.py" if is_2 else "qualified.py")
-    run = profile("-p", program.pid, "-r", 999, cpu=2)
+    wanted = CALLERS_OF_SPIN_2_7 if is_2 else CALLERS_OF_SPIN
     callers = collections.defaultdict(set)
-    for frames, _ in run.stacks:
-        names = [frame.name for frame in frames]
-        # In 2.7 it mostly stands in another one, which tells it the time.
-        if "spin" in names:
-            spin = names.index("spin")
-            callers[names[spin - 1]].add(names[spin - 2])
-    assert set(callers) == (CALLERS_OF_SPIN_2_7 if is_2 else CALLERS_OF_SPIN)
+
+    def all_are_seen(runs):
+        for frames, _ in runs[-1].stacks:
+            names = [frame.name for frame in frames]
+            # In 2.7 it mostly stands in another one, which tells it the time.
+            if "spin" in names:
+                spin = names.index("spin")
+                callers[names[spin - 1]].add(names[spin - 2])
+        return wanted <= set(callers)
+
+    runs_until(profile, all_are_seen, "-p", program.pid, "-r", 999, cpu=1)
+    assert set(callers) == wanted
     for name, caller in (CALLERS_2_7 if is_2 else CALLERS).items():
         assert callers[name] == {caller}
-    assert run.samples > 500
 
 
 @pytest.mark.proves("qualified names")
@@ -82,9 +87,9 @@ def test_functions_of_a_module_that_comes_later(python, target, profile):
     run = profile.start("-p", program.pid, "-r", 499)
     run.wait_sampling()
     program.go()
-    wait_used(1.5, program.pid)
+    wait_used(1, program.pid)
     run.interrupt().load()
-    assert run.count_name("Part.method") > 50
+    assert run.count_name("Part.method") > 0
     assert run.count_name("method") == 0
 
 
@@ -96,5 +101,5 @@ def test_who_ends_while_it_is_searched_takes_no_names_away(python, target, profi
     target(python, "qualified_large.py", 20000, 3).process.wait()
     wait_used(2, target(python, "qualified_large.py", 0, 0).pid)
     run.interrupt().load()
-    assert run.count_name("Part.method") > 100
+    assert run.count_name("Part.method") > 0
     assert run.count_name("method") == 0

@@ -7,16 +7,16 @@ import sys
 
 import pytest
 
-from conftest import PROGRAMS, whole_at_least
-from legal import Legal, owners
+from conftest import PROGRAMS
+from legal import BRIEF, Legal, briefly_and_long, check_whole, owners, runs_until
 from pythons import one_of_each_minor, own_and_fetched_pythons
 
 sys.path.insert(0, PROGRAMS)
 import call_graph  # noqa: E402
 
 NUMBERED = re.compile(r"f\d+")
-SAMPLES_WANTED = 50_000
-RUNS_AT_MOST = 40  # of 5 s: one or two are enough unless others keep the CPUs busy
+RATE = 9999
+RUNS_AT_MOST = 40
 
 
 def names_of(program):
@@ -30,37 +30,40 @@ def names_of(program):
 
 @pytest.mark.proves("kinds of calls")
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_every_kind_of_function(python, target, profile, figure):
+@briefly_and_long(5)
+def test_every_kind_of_function(python, target, profile, figure, measured, cpu):
     source = "kinds.py" if python.version >= (3,) else "kinds_2_7.py"
     legal = Legal(python, source)
     program = target(python, source)
     wrong, seen = {}, set()
     samples = whole = 0
     for _ in range(RUNS_AT_MOST):
-        run = profile("-p", program.pid, "-d", 5, "-r", 9999, "--full-filenames")
+        run = profile("-p", program.pid, "-r", RATE, "--full-filenames", cpu=cpu)
         seen |= legal.judge(run, wrong)
         samples += run.samples
         whole += run.ledger["python"] - run.ledger["truncated"]
-        if samples >= SAMPLES_WANTED:
+        if samples >= 0.6 * cpu * RATE and seen >= names_of(source):
             break
-    print("%d samples, %d of them whole Python stacks" % (samples, whole))
     figure("{:,} of {:,}".format(sum(wrong.values()), samples))
     assert wrong == {}
     assert names_of(source) - seen == set()
-    assert whole >= 0.999 * samples
-    assert samples >= SAMPLES_WANTED
+    if cpu > BRIEF:
+        check_whole(measured, "every kind of function, " + python.name, whole, samples)
+
+
+def own_names(run):
+    """The stacks of depth.py that have no reason in the place of frames, each as names of its own."""
+    return [[frame.short for frame in frames if frame.file.endswith("depth.py")]
+            for frames, _ in run.stacks if frames[-1].file]
 
 
 @pytest.mark.proves("depth")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_990_frames_are_whole(python, target, profile):
-    run = profile("-p", target(python, "depth.py", 990).pid, "-r", 999, cpu=1)
-    assert run.ledger["truncated"] == 0
-    assert run.ledger["python"] == run.samples > 10
-    for frames, _ in run.stacks:
-        own = [frame.name for frame in frames if frame.file.endswith("depth.py")]
-        assert own == ["descend"] * 990 + ["bottom"]
-        assert frames[0].short.lstrip("_") == "bootstrap"
+    run = profile("-p", target(python, "depth.py", 990).pid, "-r", 999, cpu=BRIEF)
+    assert run.ledger["truncated"] == 0 < run.ledger["python"]
+    assert all(names == ["descend"] * 990 + ["bottom"] for names in own_names(run))
+    assert {frames[0].short.lstrip("_") for frames, _ in run.stacks if frames[-1].file} == {"bootstrap"}
 
 
 def with_frames_for_init():
@@ -71,50 +74,60 @@ def with_frames_for_init():
 @pytest.mark.pythons(which=with_frames_for_init)
 def test_990_objects_are_whole(python, target, profile):
     """Between each and the next, which it makes, the interpreter has a frame of its own."""
-    run = profile("-p", target(python, "depth.py", 990, "objects").pid, "-r", 999, cpu=1)
-    assert run.ledger["truncated"] == 0
-    assert run.ledger["python"] == run.samples > 10
-    for frames, _ in run.stacks:
-        own = [frame.short for frame in frames if frame.file.endswith("depth.py")]
-        assert own == ["__init__"] * 990 + ["bottom"]
+    run = profile("-p", target(python, "depth.py", 990, "objects").pid, "-r", 999, cpu=BRIEF)
+    assert run.ledger["truncated"] == 0 < run.ledger["python"]
+    assert all(names == ["__init__"] * 990 + ["bottom"] for names in own_names(run))
 
 
 @pytest.mark.proves("depth")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_5000_frames_are_cut_at_the_root(python, target, profile):
-    run = profile("-p", target(python, "depth.py", 5000).pid, "-r", 999, cpu=1)
-    assert run.ledger["truncated"] == run.ledger["python"] == run.samples > 10
+    run = profile("-p", target(python, "depth.py", 5000).pid, "-r", 999, cpu=BRIEF)
+    assert run.ledger["truncated"] == run.ledger["python"] > 0
     for frames, _ in run.stacks:
-        assert frames[0].label == "[deeper frames cut]"
-        assert [frame.name for frame in frames[1:]] == ["descend"] * 1022 + ["bottom"]
+        if frames[-1].file:
+            assert frames[0].label == "[deeper frames cut]"
+            assert [frame.name for frame in frames[1:]] == ["descend"] * 1022 + ["bottom"]
 
 
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_what_is_paged_out_is_read_the_next_time(python, target, profile):
-    run = profile("-p", target(python, "paged_out.py").pid, "-r", 999, cpu=2)
-    failed = run.ledger["errors"]["frame_fault"]
-    if python.version[:2] in ((3, 11), (3, 12)):
-        # They cannot tell it from a stack that is not linked yet.
-        failed += run.ledger["errors"]["frame_entering"]
-    # Until it is read: soon, where there is a CPU to do it.
-    assert 0 < failed < 0.5 * run.samples
-    assert run.ledger["python"] + failed == run.samples
-    for frames, _ in run.stacks:
+@briefly_and_long()
+def test_what_is_paged_out_is_read_the_next_time(python, target, profile, measured, cpu):
+    runs = runs_until(profile, lambda runs: runs[-1].ledger["python"],
+                      "-p", target(python, "paged_out.py").pid, "-r", 999, cpu=cpu)
+    # 3.11 and 3.12 cannot tell it from a stack that is not linked yet.
+    reasons = ["frame_fault"] + ["frame_entering"] * (python.version[:2] in ((3, 11), (3, 12)))
+    failed = sum(run.ledger["errors"][reason] for run in runs for reason in reasons)
+    samples = sum(run.samples for run in runs)
+    assert sum(run.ledger["python"] for run in runs) + failed == samples
+    for frames, _ in (stack for run in runs for stack in run.stacks):
         descended = [frame.name for frame in frames].count("descend")
         assert descended < 300 if frames[0].label.startswith("[") else descended == 401
+    if cpu > BRIEF:
+        # It is read soon where there is a CPU to do it, and rarely before the first sample.
+        measured("samples until a page is read, " + python.name, failed, "< half of %d" % samples)
+        assert 0 < failed < 0.5 * samples
 
 
 @pytest.mark.proves("thread storms")
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_threads_that_come_and_go(python, target, profile):
+@briefly_and_long()
+def test_threads_that_come_and_go(python, target, profile, measured, cpu):
     legal = Legal(python, "storm.py", roots=("<module>", "_bootstrap", "__bootstrap", "raw_job"))
-    wrong = {}
-    run = profile("-p", target(python, "storm.py").pid, "-r", 4999, "--full-filenames", cpu=2)
-    seen = legal.judge(run, wrong)
+    wrong, seen = {}, set()
+
+    def all_are_seen(runs):
+        seen.update(legal.judge(runs[-1], wrong))
+        return {"start_threads", "job", "raw_job", "middle", "leaf"} <= seen
+
+    runs = runs_until(profile, all_are_seen, "-p", target(python, "storm.py").pid, "-r", 4999,
+                      "--full-filenames", cpu=cpu)
     assert wrong == {}
-    assert {"start_threads", "job", "raw_job", "middle", "leaf"} <= seen
-    assert sum(run.ledger["errors"].values()) <= 0.001 * run.samples
-    assert run.ledger["lost"] == 0
+    if cpu > BRIEF:
+        samples = sum(run.samples for run in runs)
+        explained = sum(sum(run.ledger["errors"].values()) for run in runs)
+        check_whole(measured, "threads that come and go, " + python.name, samples - explained, samples)
+        assert not any(run.ledger["lost"] for run in runs)
 
 
 # What each way of beginning.py may be seen in, from the way on.
@@ -138,23 +151,33 @@ BEGINNINGS = {
 }
 
 
+def every_way_and_each():
+    """All in turn in `make test`, and by itself each that is in part truth."""
+    each = [pytest.param([way], marks=pytest.mark.prove("truth"), id=way) for way in BEGINNINGS]
+    return pytest.mark.parametrize("ways", [pytest.param(list(BEGINNINGS), id="all"), *each])
+
+
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
-@pytest.mark.parametrize("way", BEGINNINGS)
-def test_calls_that_begin_and_end(python, target, profile, way):
+@every_way_and_each()
+def test_calls_that_begin_and_end(python, target, profile, measured, ways):
     """The interpreter's lists are in between states for some instructions; it is known in which."""
-    run = profile("-p", target(python, "beginning.py", way).pid, "-r", 9999, cpu=2)
+    run = profile("-p", target(python, "beginning.py", *ways).pid, "-r", RATE, cpu=1)
+    legal = [[], *(names for way in ways for names in BEGINNINGS[way])]
     for frames, _ in run.stacks:
         if frames[-1].file:
-            assert [frame.short for frame in frames[1:]] in [[], *BEGINNINGS[way]], frames
-    assert run.ledger["python"] >= whole_at_least(run.samples), run.ledger
+            assert [frame.short for frame in frames[1:]] in legal, frames
+    assert run.ledger["python"] > 0
+    if len(ways) == 1:
+        check_whole(measured, "calls that begin and end (%s), %s" % (ways[0], python.name),
+                    run.ledger["python"], run.samples)
 
 
 @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 6))
-@pytest.mark.parametrize("seed", [1, 2])
-def test_calls_by_chance(python, target, profile, seed):
+@pytest.mark.parametrize("seed, cpu", [(1, BRIEF), pytest.param(2, 2, marks=pytest.mark.prove("truth"))])
+def test_calls_by_chance(python, target, profile, measured, seed, cpu):
     """None but those that the program makes, whatever other calls have left where a frame comes to lie."""
     edges = call_graph.edges(seed)
-    run = profile("-p", target(python, "call_graph.py", seed).pid, "-r", 9999, cpu=2)
+    run = profile("-p", target(python, "call_graph.py", seed).pid, "-r", RATE, cpu=cpu)
     for frames, _ in run.stacks:
         if not frames[-1].file:
             continue
@@ -162,49 +185,56 @@ def test_calls_by_chance(python, target, profile, seed):
         numbers = [int(frame.short[1:]) for frame in frames if NUMBERED.fullmatch(frame.short)]
         for caller, callee in zip(numbers, numbers[1:]):
             assert callee in edges[caller], frames
-    assert run.ledger["python"] >= whole_at_least(run.samples), run.ledger
+    assert run.ledger["python"] > 0
+    if cpu > BRIEF:
+        check_whole(measured, "calls by chance, " + python.name, run.ledger["python"], run.samples)
 
 
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
-def test_exceptions_that_are_handed_on(python, target, profile):
+@briefly_and_long()
+def test_exceptions_that_are_handed_on(python, target, profile, measured, cpu):
     """3.9 takes the callers from a generator that hands one on; elsewhere every stack is whole."""
-    run = profile("-p", target(python, "delegating.py").pid, "-r", 1999, cpu=2)
+    run = profile("-p", target(python, "delegating.py").pid, "-r", 1999, cpu=cpu)
     for frames, _ in run.stacks:
         assert frames[0].file is None or frames[0].short == "<module>", frames
     taken = 0
     if python.version[:2] == (3, 9):
         taken = run.ledger["errors"]["frame_unlinked"]
-        assert taken > 0.2 * run.samples
+        assert taken > 0
     else:
-        assert run.count_name("throw") > 0.05 * run.samples
-        assert run.count_name("outer") > 0.1 * run.samples
-    assert run.ledger["python"] + taken >= whole_at_least(run.samples), run.ledger
+        assert run.count_name("throw") > 0 and run.count_name("outer") > 0
+    if cpu > BRIEF:
+        check_whole(measured, "exceptions that are handed on, " + python.name, run.ledger["python"] + taken,
+                    run.samples)
 
 
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_more_threads_than_are_searched(python, target, profile):
     """The kernel is told where the old ones are."""
     program = target(python, "many_threads.py", 2500)
-    run = profile("-p", program.pid, "-r", 499, cpu=1)
-    assert run.ledger["python"] == run.samples
-    counts = [run.count_name(name) for name in ("main", "in_the_midst")]
-    assert sum(counts) == run.samples and min(counts) > 0.1 * run.samples
+    names = "main", "in_the_midst"
+    # Who gets the GIL is not for us to say.
+    runs = runs_until(profile, lambda runs: all(any(run.count_name(name) for run in runs) for name in names),
+                      "-p", program.pid, "-r", 499, cpu=BRIEF)
+    for run in runs:
+        assert run.ledger["errors"]["too_many_threads"] == 0
+        assert sum(map(run.count_name, names)) == run.ledger["python"]
 
 
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_more_threads_of_a_forked_process(python, target, profile):
     """In 2.7 its newer states decide which are its own; the old ones' samples say why they are none."""
-    run = profile("-p", target(python, "many_threads.py", 2500, "fork").said, "-r", 499, cpu=1)
-    ledger = run.ledger
+    run = profile("-p", target(python, "many_threads.py", 2500, "fork").said, "-r", 499, cpu=BRIEF)
     if python.version < (3,):
-        assert ledger["errors"]["too_many_threads"] == run.samples - ledger["python"] > 0
+        assert run.ledger["errors"]["too_many_threads"] > 0
     else:
-        assert ledger["python"] == run.samples > 0
+        assert run.ledger["errors"]["too_many_threads"] == 0 < run.ledger["python"]
 
 
 @pytest.mark.proves("fork")
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_forked_children(python, target, profile):
+@briefly_and_long()
+def test_forked_children(python, target, profile, measured, cpu):
     """Each child shows its own work, and nothing of what its parent does or did."""
     methods = ("fork", "thread", "mp-fork")
     if python.version >= (3,):
@@ -212,13 +242,14 @@ def test_forked_children(python, target, profile):
     programs = [target(python, "forks.py", method) for method in methods]
     work = {program.pid: "parent_work" for program in programs}
     work.update((program.said, "child_work") for program in programs)
-    run = profile(*(word for pid in work for word in ("-p", pid)), "-r", 999, cpu=0.3)
+    # Of each of them.
+    run = profile(*(word for pid in work for word in ("-p", pid)), "-r", 999, cpu=cpu / len(work))
     found = dict.fromkeys(work, 0)
     for frames, count in run.stacks:
         pid = int(frames[0].label.partition(":")[0].rpartition(" ")[2])
         names = {frame.name for frame in frames}
         assert names & {"parent_work", "child_work"} <= {work[pid]}, frames
         found[pid] += count if work[pid] in names else 0
-    assert all(count > 0.02 * run.samples for count in found.values()), found
-    assert run.ledger["python"] >= whole_at_least(run.samples), run.ledger
-    assert sum(found.values()) >= whole_at_least(run.samples)
+    assert all(found.values()), found
+    if cpu > BRIEF:
+        check_whole(measured, "forked children, " + python.name, sum(found.values()), run.samples)

@@ -5,11 +5,10 @@ import json
 import os
 import re
 import signal
-import time
 
 import pytest
 
-from conftest import PATIENCE, PROGRAMS
+from conftest import PROGRAMS, wait_for
 
 
 def names_in(path):
@@ -38,10 +37,7 @@ def wait_each_used(seconds, pid, tids):
         with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as schedstat:
             return int(schedstat.read().split()[0]) / 1e9
     ends = {tid: used(tid) + seconds for tid in tids}
-    deadline = time.monotonic() + PATIENCE
-    while any(used(tid) < end for tid, end in ends.items()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: all(used(tid) >= end for tid, end in ends.items()))
 
 
 @pytest.fixture
@@ -86,12 +82,11 @@ import threading, time
 def work():
     for name, seconds in ("early", 0.5), ("late", 3):
         threading.current_thread().name = name
-        end = time.time() + seconds
-        while time.time() < end:
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
             pass
 # A thread that is sampled just as the interpreter ends has no name any more.
-begin = time.time()
-while time.time() < begin + 0.2:
+while time.thread_time() < 0.3:
     pass
 time.sleep(0.8)
 thread = threading.Thread(target=work, name="made")
@@ -101,10 +96,9 @@ time.sleep(0.5)
 """
 
 
-@pytest.mark.proves("thread names")
-def test_the_last_name_of_what_has_ended(python, speedscope):
+def test_the_last_name_of_what_has_ended(any_python, speedscope):
     """Long before the recording does."""
-    run, path = speedscope("-r", 99, command=[*python.command, "-c", RENAMED])
+    run, path = speedscope("-r", 99, command=[*any_python.command, "-c", RENAMED])
     assert run.finish().status == 0, run.stderr
     assert "late" in names_in(path).values()
     assert not {"early", "made"} & set(names_in(path).values())
@@ -139,14 +133,16 @@ def brief_threads(speedscope):
 
 
 @pytest.mark.proves("thread names")
-def test_no_thread_has_the_name_of_another(python, brief_threads):
+@pytest.mark.parametrize("timely", [False, pytest.param(True, marks=pytest.mark.prove("truth"))])
+def test_no_thread_has_the_name_of_another(python, brief_threads, timely):
     names = brief_threads(python, 30, 0.03, 999)
     others = {tid: (shown, given) for tid, (shown, given) in names.items() if shown != given}
     assert all(KERNELS_NAME.fullmatch(shown) for shown, _ in others.values()), others
     # How soon it is looked depends on how busy the machine is.
-    assert len(others) <= len(names) / 2, others
+    assert not timely or len(others) <= len(names) / 2, others
 
 
+@pytest.mark.prove("truth")
 @pytest.mark.proves("thread names")
 def test_every_thread_has_its_name(python, brief_threads):
     """From the first to the last sample, those before it has its name and as it ends included."""
@@ -155,12 +151,12 @@ def test_every_thread_has_its_name(python, brief_threads):
         {tid: given for tid, (_, given) in names.items()}
 
 
-@pytest.mark.parametrize("arguments,apart", [([], 1024), (["-t"], 1200)])
-def test_very_many_threads(any_python, speedscope, arguments, apart):
+@pytest.mark.parametrize("arguments", [[], ["-t"]])
+def test_very_many_threads(any_python, speedscope, arguments):
     """So many are told apart; further ones are as one, unless threads are wanted."""
     program = os.path.join(PROGRAMS, "brief_threads.py")
     run, path = speedscope("-r", 9999, *arguments, command=[*any_python.command, program, 1300, 0.001])
     assert run.finish().status == 0, run.stderr
     names = names_in(path)
     assert names.pop(0, None) == (None if arguments else "[other threads]")
-    assert len(names) > apart if arguments else len(names) == apart
+    assert len(names) > 1024 if arguments else len(names) == 1024

@@ -7,14 +7,12 @@ import threading
 
 import pytest
 
-from conftest import PROGRAMS, children_of, missing
-from containers import wait_for
+from conftest import PROGRAMS, children_of, missing, wait_for
+from legal import BRIEF, briefly_and_long, check_whole, runs_until
 from pythons import debian
 
 SUITE = "bookworm"
 WORKERS = 2
-SAMPLES_WANTED = 200
-RUNS_AT_MOST = 30  # of 1 s: one is enough unless others keep the CPUs busy
 
 
 class Server:
@@ -61,25 +59,26 @@ def server(target, tmp_path):
         client.join()
 
 
-def test_each_worker_is_profiled(server, profile):
+@briefly_and_long()
+def test_each_worker_is_profiled(server, profile, measured, cpu):
     workers = server.workers()
     assert len(workers) == WORKERS
     # Who has not yet may be importing what it needs for it.
     wait_for(lambda: server.answered >= set(workers))
     pids = [word for pid in workers for word in ("-p", pid)]
     burnt = dict.fromkeys(workers, 0)
-    samples = errors = 0
-    for _ in range(RUNS_AT_MOST):
-        run = profile(*pids, "-d", 1, "-r", 999)
-        samples += run.samples
-        errors += sum(run.ledger["errors"].values())
-        for frames, count in run.stacks:
+
+    def all_are_seen(runs):
+        for frames, count in runs[-1].stacks:
             names = [frame.name for frame in frames[1:]]
             if frames[-1].file:
                 assert names[:2] in (["application"], ["application", "burn"]), names
                 burnt[int(frames[0].label.partition(":")[0].split()[1])] += count
-        if min(burnt.values()) >= SAMPLES_WANTED:
-            break
-    assert min(burnt.values()) >= SAMPLES_WANTED
-    assert errors <= max(1, 0.001 * samples)
-    assert run.count_name("burn") >= 0.95 * run.ledger["python"]
+        return all(burnt.values())
+
+    runs = runs_until(profile, all_are_seen, *pids, "-r", 999, cpu=cpu / WORKERS)
+    if cpu > BRIEF:
+        samples = sum(run.samples for run in runs)
+        errors = sum(sum(run.ledger["errors"].values()) for run in runs)
+        check_whole(measured, "workers of uWSGI", samples - errors, samples)
+        assert runs[-1].count_name("burn") >= 0.95 * runs[-1].ledger["python"]
