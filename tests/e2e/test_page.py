@@ -31,7 +31,7 @@ def test_title_and_footer_say_how_it_was_recorded(page):
         assert text in summary
     page.browser.click("summary")
     recording = page.browser.text("[data-recording]")
-    assert "irregular: 5.0 ms to 15.0 ms, drawn anew 100 times" in recording
+    assert "irregular: 5.0 ms to 15.0 ms, redrawn 100 times" in recording
     assert "100: python3 app.py" in recording
     ledger = page.browser.run("""return [...document.querySelectorAll("[data-ledger] tr")].map(
         (row) => [row.cells[0].textContent, row.cells[1].textContent])""")
