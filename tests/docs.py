@@ -28,8 +28,6 @@ VERBS, PROVED = ("record", "agent", "report", "check"), ("prove accuracy", "prov
 
 README_LINES, README_BYTES, SENTENCE_WORDS = 150, 12 * 1024, 35
 PHRASES_HEADING = "## Refused phrases"
-# The folders of user/, "." for its own files, and "bpf", whose messages are not yet checked for phrases.
-PENDING = (".", "agent", "check", "options", "push", "recording", "sampling", "target", "watch")
 
 STRING = r'"(?:\\.|[^"\\\n])*"'
 # A comment, a character, or adjacent string literals, which are one.
@@ -187,7 +185,7 @@ def strings_alone(text):
 
 def messages():
     """(path, text) of what the program and its pages say."""
-    for room in sorted({*rooms.ROOMS, "bpf"} - set(PENDING)):
+    for room in sorted({*rooms.ROOMS, "bpf"}):
         folder = TOP / "bpf" if room == "bpf" else TOP / "user" / room
         for path in sorted(folder.glob("*.[ch]")):
             yield path, strings_alone(path.read_text())
