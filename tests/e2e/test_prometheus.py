@@ -15,7 +15,7 @@ from agents import end, named
 from conftest import ROOT, missing, wait_for, wait_used
 from test_agent_http import only, site, stored  # noqa: F401 (fixtures among them)
 from test_pods import cluster  # noqa: F401 (a fixture)
-from test_push import authority, backend  # noqa: F401 (fixtures)
+from test_push import authority, backend, end_targets  # noqa: F401 (fixtures among them)
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import prometheus  # noqa: E402
@@ -106,6 +106,7 @@ def test_its_last_values_are_the_stores(any_python, target, site, store, scrapin
         values["events"], values["lost"] = (
             sum(query("pybpfprof_%s_total" % name).values()) for name in ("events", "samples_lost"))
         return {outcome: value for outcome, value in values.items() if value}
+    end_targets(store)
     wait_for(lambda: stored(store)["python"] > 400 and stored(store) == scraped())
     end(pages.run)
     assert stored(store) == scraped()
