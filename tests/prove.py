@@ -42,7 +42,8 @@ def build_backends(*_):
 
 def fuzz(*_):
     seconds = int(os.environ.get("FUZZ_SECONDS", FUZZ_SECONDS))
-    return runner.side_by_side(lambda name: runner.run_fuzzer(name, seconds), runner.every_fuzzer())
+    return (runner.run_units(["test_walker_fuzz"]) +
+            runner.side_by_side(lambda name: runner.run_fuzzer(name, seconds), runner.every_fuzzer()))
 
 
 def bench(*_):
@@ -70,7 +71,8 @@ PARTS = {
     "churn": Part(35, "threads, processes and code that come and go for half an hour",
                   environment={"CHURN_SECONDS": "1500"}),
     "life": Part(55, "an agent among services that come and go", environment={"LIFE_SECONDS": "3000"}),
-    "fuzz": Part(45, "each fuzzer for $FUZZ_SECONDS (%d)" % FUZZ_SECONDS, fuzz),
+    "fuzz": Part(45, "each fuzzer for $FUZZ_SECONDS (%d)" % FUZZ_SECONDS, fuzz,
+                 {"PYBPFPROF_DEEP": "1"}),
     "push": Part(15, "real servers that profiles are pushed to, or that name pods", build_backends),
     "deploy": Part(30, "images, packages, charts and examples", build_backends),
 }
