@@ -218,7 +218,7 @@ def measure(python, parts, quick):
 
 
 def find_pythons():
-    """One of each version, and what is there of those that only `make test-all` provides."""
+    """One of each version, and what is there of those that only part `interpreters` of `make prove` builds."""
     common = one_of_each_minor()
     uncommon = [python for python in find_uncommon()
                 if python and python.kind != DEBUG and python not in common]

@@ -151,13 +151,16 @@ static void bad_rules_are_refused(void **state)
 		{ "{\"target_label\":\"a-b\"}", "'a-b' is not a label name" },
 		{ "{\"target_label\":\"1\"}", "'1' is not a label name" },
 		{ "{\"target_label\":\"\"}", "'' is not a label name" },
-		{ "{\"action\":\"lowercase\",\"target_label\":\"$1\"}", "'$1' is not a label name" },
-		{ "{\"action\":\"labelmap\",\"replacement\":\"a.b\"}", "'a.b' is not a label name" },
+		{ "{\"action\":\"lowercase\",\"target_label\":\"$1\"}",
+		  "'$1' is not a label name" },
+		{ "{\"action\":\"labelmap\",\"replacement\":\"a.b\"}",
+		  "'a.b' is not a label name" },
 		{ "{\"target_label\":\"x\",\"source_labels\":\"a\"}", "are a list" },
 		{ "{\"target_label\":\"x\",\"source_labels\":[1]}", "is not a label name" },
 		{ "{\"target_label\":\"x\",\"source_labels\":[\"a b\"]}", "is not a label name" },
 		{ "{\"target_label\":\"x\",\"regex\":\"a)|(b\"}", "unmatched closing parenthesis" },
-		{ "{\"target_label\":\"x\",\"regex\":\"\\\\C\"}", "is not a valid regular expression" },
+		{ "{\"target_label\":\"x\",\"regex\":\"\\\\C\"}",
+		  "is not a valid regular expression" },
 	};
 	struct relabel_rules rules = { 0 };
 

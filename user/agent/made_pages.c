@@ -77,7 +77,7 @@ int64_t made_pages__answer(struct made_pages *pages, void *context, double share
 		return 0;
 	}
 	if (wait_ns) {
-		http_request__put_off(request, wait_ns, "this takes too much CPU time by now");
+		http_request__put_off(request, wait_ns, "the CPU budget for HTTP is used up");
 		return 0;
 	}
 	cost_ns = make(pages, context, made, query);

@@ -362,7 +362,7 @@ static void answer_profile(void *context, struct http_request *request)
 		return;
 	}
 	if (wait_ns) {
-		http_request__put_off(request, wait_ns, "profiles take too much CPU time by now");
+		http_request__put_off(request, wait_ns, "the CPU budget for HTTP is used up");
 		return;
 	}
 	if (!make_room(web, end_ns, &wait_ns)) {
