@@ -113,7 +113,7 @@ def make_newer(store):
 
 
 @pytest.mark.parametrize("damage,says", [
-    (lambda store: pathlib.Path(store.path).write_bytes(b"no database" * 1000), "is broken"),
+    (lambda store: pathlib.Path(store.path).write_bytes(b"no database" * 1000), "is corrupt"),
     (make_newer, "made by a newer pybpfprof")])
 def test_a_store_that_the_agent_refuses(damage, says, binary, tool, store):
     """With its reason; one that is empty yet it takes."""

@@ -139,10 +139,10 @@ static void rules_follow_each_other(void **state)
 static void bad_rules_are_refused(void **state)
 {
 	static const char *const texts[][2] = {
-		{ "", "is no rule" },
-		{ "[]", "is no rule" },
-		{ "{\"action\":\"keep\",\"action\":\"drop\"}", "is no rule" },
-		{ "{\"action\":\"hashmod\"}", "action 'hashmod' is none of" },
+		{ "", "is not a rule" },
+		{ "[]", "is not a rule" },
+		{ "{\"action\":\"keep\",\"action\":\"drop\"}", "is not a rule" },
+		{ "{\"action\":\"hashmod\"}", "action 'hashmod' is not one of" },
 		{ "{\"target\":\"x\"}", "has no 'target'" },
 		{ "{\"regex\":1}", "regex must be a string" },
 		{ "{}", "needs a target_label" },

@@ -199,7 +199,7 @@ static void bad_files(void **state)
 	refused("a: 1\n---\nb: 2\n", ":2: there is a second document");
 	refused("a: 1\n b: 2\n", ":2: mapping values are not allowed in this context");
 	refused("a: 'x\n", ":2: found unexpected end of stream");
-	refused("good: \"\\0\"\n", ":1: the value of 'good' has a NUL");
+	refused("good: \"\\0\"\n", ":1: the value of 'good' contains a NUL byte");
 	refused("\"good\\0\": 1\n", ":1: a key contains a NUL byte");
 	refused("a: \xff\n", ": not UTF-8 text: invalid leading UTF-8 octet, at byte 3");
 }

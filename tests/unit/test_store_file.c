@@ -105,8 +105,8 @@ static void what_is_no_store_is_refused(void **state)
 	      "................................................................",
 	      broken);
 	fclose(broken);
-	refused(&place, STORE_READ, "is broken");
-	refused(&place, STORE_WRITE, "is broken");
+	refused(&place, STORE_READ, "is corrupt");
+	refused(&place, STORE_WRITE, "is corrupt");
 	remove_place(&place);
 }
 
@@ -119,7 +119,7 @@ static void another_database_is_refused(void **state)
 	assert_int_equal(sqlite3_open(place.path, &database), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(database, "CREATE TABLE t (x)", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(database);
-	refused(&place, STORE_WRITE, "no store of profiles");
+	refused(&place, STORE_WRITE, "not a store of profiles");
 	remove_place(&place);
 }
 
@@ -160,7 +160,7 @@ static void missing_parts_are_noticed(void **state)
 
 		works(put(store, profile, 0));
 		assert_int_equal(database__run(store, damages[i]), SQLITE_OK);
-		fails_with(store__read(store, &query, back, &found), "is broken");
+		fails_with(store__read(store, &query, back, &found), "is corrupt");
 		profile__free(back);
 		profile__free(profile);
 		store__close(store);

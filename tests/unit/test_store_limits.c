@@ -184,7 +184,7 @@ static void a_full_disk_costs_a_window(void **state)
 	limit = xasprintf("PRAGMA max_page_count = %d", (int)pages + 10);
 	assert_int_equal(database__run(store, limit), SQLITE_OK);
 	free(limit);
-	fails_with(put(store, large, 1), "no room");
+	fails_with(put(store, large, 1), "no space left");
 	works(put(store, profile, 2));
 	assert_int_equal(database__run(store, "PRAGMA max_page_count = 100000"), SQLITE_OK);
 	works(put(store, large, 3));
