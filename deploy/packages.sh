@@ -77,6 +77,7 @@ image    ca-certificates        -                  whom the image trusts
 demo     python3                -                  runs the sample program
 bench    python3-venv           -                  has pip, which fetches other profilers
 bench    linux-perf             perf               one of them
+check    git                    git                lists the files at the root
 check    libclang-rt-dev        -                  libFuzzer, and its sanitizers
 check    libcmocka-dev          -                  unit tests
 check    libelf-dev             -                  reads the interpreters' ELF files in a unit test

@@ -230,7 +230,7 @@ def test_exec_of_no_python(any_python, target, profile, require):
     run = profile.start("-p", program.pid, "-r", 199)
     run.wait_sampling()
     program.go()
-    run.wait_said("no Python")
+    run.wait_said("not Python")
     wait_used(0.5, program.pid)
     run.interrupt().load()
     told = [line for line in run.stderr.splitlines() if "not Python" in line]

@@ -63,7 +63,7 @@ def test_as_it_is_configured(binary, tmp_path):
     answer = run(binary, "--agent", "--config", config)
     assert answer.returncode == USAGE and "agent.yaml:2: unknown key 'rat'" in answer.stderr
     answer = run(binary, "--agent")
-    assert answer.returncode == USAGE and "nowhere to keep profiles" in answer.stderr
+    assert answer.returncode == USAGE and "nowhere to send profiles" in answer.stderr
 
 
 def test_it_is_to_see_everybody(public_binary):

@@ -31,6 +31,16 @@ def at_most(number):
     return as_nobody(CAPABILITIES, WITHOUT_PROCESSES) + ["prlimit", "--nproc=%d" % number]
 
 
+def has_processes(uid):
+    """Also such as have ended, until they are reaped: what limits processes counts these, too."""
+    def belongs(pid):
+        try:
+            return os.stat("/proc/" + pid).st_uid == uid
+        except FileNotFoundError:
+            return False
+    return any(belongs(name) for name in os.listdir("/proc") if name.isdigit())
+
+
 @contextlib.contextmanager
 def control_group(number):
     """What, before a command, runs it where so many processes and threads may be."""
@@ -155,6 +165,7 @@ class TestAgent:
             words = ["--store", os.path.join(folder, "store"), "--store-size", "1M", "--listen", "off",
                      *options]
             prefix = [*prefix, *at_most(number)]
+            wait_for(lambda: not has_processes(WITHOUT_PROCESSES), "the end of what ran before")
             check = run(public_binary, "--agent", *words, prefix=prefix)
             assert check.returncode in (0, NOT_ALLOWED) and check.stderr == ""
             run_agent = profile.start("agent", "--window", "0.2s", *words, prefix=prefix, files=False, cwd="/")

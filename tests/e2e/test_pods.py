@@ -392,4 +392,4 @@ def test_what_asks_is_killed(cluster, contained, watching, store):
     assert metrics["pybpfprof_pods_restarts_total"][""] == metrics["pybpfprof_pods_current"][""] == 1
     assert metrics["pybpfprof_pods_cpu_seconds_total"][""] > 0
     assert labels_of(store, one)[-1]["pod"] == "one"
-    assert len(re.findall("asks for pods was killed by signal 9", run.stderr)) == 1, run.stderr
+    assert len(re.findall("watches pods was killed by signal 9", run.stderr)) == 1, run.stderr

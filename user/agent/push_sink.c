@@ -57,7 +57,7 @@ static void count_end(void *context, int error, bool again)
 
 static bool start_keeper(struct push *push)
 {
-	const struct kept sender = { .name = "the process that pushes",
+	const struct kept sender = { .name = "the push process",
 				     .lost = push->spool < 0 ? ", and what waited in it is lost"
 							     : "",
 				     .run = send_all,
@@ -139,7 +139,7 @@ static char *take(void *context, const struct labelled_window *window)
 	if (push->state->start_error)
 		return explain_start(push->state->start_error);
 	if (push->error == -EAGAIN)
-		return xstrdup("the process that pushes does not keep up; it needs more CPU time");
+		return xstrdup("the push process does not keep up; it needs more CPU time");
 	return xasprintf("the push process accepts nothing (%s): restart the agent",
 			 strerror(-push->error));
 }

@@ -50,7 +50,7 @@ static void count_end(void *context, int error, bool again)
 static bool start_keeper(struct pods *pods, const struct api_server *server, const char *node)
 {
 	struct asker asker = { server, node, pods->board };
-	const struct kept kept = { .name = "the process that asks for pods",
+	const struct kept kept = { .name = "the process that watches pods",
 				   .lost = "",
 				   .run = ask,
 				   .ended = count_end,

@@ -18,7 +18,7 @@
 
 /* What is kept running. */
 struct kept {
-	const char *name; /* "the process that pushes" */
+	const char *name; /* "the push process" */
 	const char *lost; /* what goes with one that is killed: ", and ..."; or "" */
 	/* Serves SOCKET in a process of its own until its other side is closed; whether it could.
 	 */
