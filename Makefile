@@ -34,7 +34,7 @@ HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -
 LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm -pthread
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -Ibpf -Ibpf/$(ARCH) -Ivmlinux \
 	-Ivmlinux/$(ARCH)
-# Unit tests and fuzzers share what this compiles.
+# Unit tests and fuzzers share these objects.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 CHECKED_CC = $(CLANG) -O1 -gline-tables-only $(SANITIZE) $(HOUSE_CFLAGS) -Wno-string-concatenation $(HOUSE_CPPFLAGS)
 
@@ -304,7 +304,7 @@ SHELL_SCRIPTS := $(wildcard deploy/*.sh deploy/debian/p* tests/programs/*.sh tes
 format-check:
 	@printf '%s\n' $(FORMATTED) | xargs -P $(shell nproc) -n 50 $(CLANG_FORMAT) --dry-run -Werror
 
-# Other versions of clang-format lay code out in other ways.  cppcheck keeps what it found in each file
+# Other versions of clang-format format differently.  cppcheck keeps its results for files
 # that did not change.
 lint: $(if $(findstring version 14,$(shell $(CLANG_FORMAT) --version 2>&1)),format-check) | $(OUTPUT)/
 	@mkdir -p $(OUTPUT)/cppcheck

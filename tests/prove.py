@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parts of `make prove`: what each measures is a table beside what is wanted, in .output/prove/.
+"""The parts of `make prove`.  Each writes a table of what it measured, beside what is wanted, to .output/prove/.
 
 A test that fails is run again at the end of its part; one that fails twice is out of bounds.  The
 exit status is 1 if any is.
@@ -19,10 +19,9 @@ import runner
 from runner import Result, say
 
 FOLDER = os.path.join(runner.OUTPUT, "prove")
-CACHE = os.path.join(runner.OUTPUT, "pytest-cache")
 FUZZ_SECONDS = 300
 CHI_SQUARE_P = 1e-6
-# The parts whose reports docs/accuracy.md has.
+# The parts whose reports go into docs/accuracy.md.
 ACCURACY = ("truth", "lines", "interpreters", "kernels", "aarch64")
 
 
@@ -123,12 +122,12 @@ def table(rows):
 
 def run_once_more(name, results):
     """RESULTS, with those that failed as they are when they run again."""
-    failed = {each.name for each in results if each.outcome == "failed"}
+    failed = {each.name: each.properties["nodeid"] for each in results
+              if each.outcome == "failed" and "nodeid" in each.properties}
     if not failed:
         return results
     say("%s: running again what failed: %d" % (name, len(failed)))
-    again = runner.run_e2e(["--lf", "--lfnf=none", "tests/e2e"], name, CACHE)
-    later = {each.name: each for each in again}
+    later = {each.name: each for each in runner.run_e2e(list(failed.values()), name)}
     return [later.get(each.name, each) if each.name in failed else each for each in results]
 
 
@@ -136,9 +135,10 @@ def run_part(name):
     """Runs a part and leaves its report.  Its results."""
     part = PARTS[name]
     started = time.monotonic()
-    os.environ.update(part.environment)
+    for variable, value in part.environment.items():
+        os.environ.setdefault(variable, value)
     prepared = part.prepare() if part.prepare else []
-    results = run_once_more(name, runner.run_tier(name, CACHE))
+    results = run_once_more(name, runner.run_tier(name))
     rows, shares = chi_square(results)
     results = prepared + results + shares
     minutes = (time.monotonic() - started) / 60
@@ -162,7 +162,7 @@ def publish():
         report = os.path.join(FOLDER, name + ".md")
         if os.path.exists(report):
             with open(report, encoding="utf-8") as file:
-                texts.append("##" + file.read())
+                texts.append("##" + re.sub(r"^\n(?:failed|skipped): .*\n", "", file.read(), flags=re.MULTILINE))
     with open(path, encoding="utf-8") as file:
         old = file.read()
     block = r"(<!-- generated: prove accuracy -->\n).*?(<!-- end generated -->)"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether the repository's root has no file that does not belong there: a part of `make lint`."""
+"""Checks that the root holds only known files: a part of `make lint`."""
 
 import pathlib
 import subprocess
@@ -17,5 +17,5 @@ if not (TOP / ".git").exists():
 listed = subprocess.run(["git", "-c", "safe.directory=" + str(TOP), "ls-files", "-z", "--cached", "--others",
                          "--exclude-standard"], cwd=TOP, check=True, stdout=subprocess.PIPE)
 there = {path.split("/")[0] for path in listed.stdout.decode("utf-8", "surrogateescape").split("\0") if path}
-sys.exit("\n".join("%s: what is it at the root? (tests/root.py)" % ascii(name)[1:-1]
+sys.exit("\n".join("%s: unknown file at the root; remove it, or add it to tests/root.py" % ascii(name)[1:-1]
                    for name in sorted(there - KNOWN)) or 0)

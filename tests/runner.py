@@ -115,7 +115,7 @@ def run_unit(name):
 
 
 def run_fuzzer(name, seconds=0):
-    """Runs a fuzzer on its corpus, and on inputs of its own for so many seconds."""
+    """Runs a fuzzer on its corpus; with SECONDS also on inputs of its own, for that long."""
     path = os.path.join(OUTPUT, "fuzz", name)
     if not os.access(path, os.X_OK):
         return Result("failed", name, "no such fuzzer: " + path)
@@ -163,8 +163,7 @@ def case_result(case):
 
 
 def files_of(tier):
-    """The files of tests/e2e that may have tests of TIER.  Some of those without any of "check" want root
-    to be loaded."""
+    """The files of tests/e2e that may hold tests of TIER.  Some other files need root just to be collected."""
     if tier != "check":
         return ["tests/e2e"]
     found = []
@@ -174,17 +173,17 @@ def files_of(tier):
     return found
 
 
-def run_tier(tier, cache=None):
+def run_tier(tier):
     """The end-to-end tests of a tier: "check", "test", or a part of `make prove`.  Side by side, but
     for those that have to be alone."""
     beside = ["-n", str(AT_ONCE), "--dist", "loadgroup"]
     files = files_of(tier)
-    return (run_e2e(["-m", "not alone", *files, *beside], tier, cache) +
-            run_e2e(["-m", "alone", *files], tier, cache))
+    return (run_e2e(["-m", "not alone", *files, *beside], tier) +
+            run_e2e(["-m", "alone", *files], tier))
 
 
-def run_e2e(arguments, tier="", cache=None):
-    """What pytest says of what ARGUMENTS select; CACHE is a folder in which it notes what failed."""
+def run_e2e(arguments, tier=""):
+    """The results of the tests that ARGUMENTS select."""
     for module in "pytest", "pytest_timeout", "xdist":
         if not importlib.util.find_spec(module):
             reason = "no %s; deploy/packages.sh check installs it" % module
@@ -193,8 +192,7 @@ def run_e2e(arguments, tier="", cache=None):
         report = os.path.join(folder, "report.xml")
         binary = os.environ.get("PYBPFPROF", os.path.join(OUTPUT, "pybpfprof"))
         _, ending = run([sys.executable, "-B", "-m", "pytest", "-v", "--no-header",
-                         *(["-o", "cache_dir=" + os.path.abspath(cache)] if cache
-                           else ["-p", "no:cacheprovider"]), "--durations=10",
+                         "-p", "no:cacheprovider", "--durations=10",
                          "--timeout=%d" % E2E_TEST_TIMEOUT_S, "--junitxml=" + report] + arguments,
                         E2E_TIMEOUT_S, env=dict(os.environ, PYBPFPROF=binary, PYBPFPROF_TIER=tier))
         try:
@@ -210,8 +208,8 @@ def run_e2e(arguments, tier="", cache=None):
 
 
 def provide_interpreters(built=False):
-    """Fetches interpreters, and builds those that no package has.  What keeps them from the tests; a
-    mirror that does not answer costs a skip."""
+    """Fetches interpreters, and builds those that no package has.  Returns what is missing: a mirror that
+    does not answer is a skip."""
     return [Result("failed" if provided.outcome == "failed" else "skipped",
                    "interpreters::" + provided.name, provided.reason)
             for provided in debian.fetch() + (build.build() if built else [])
@@ -219,7 +217,7 @@ def provide_interpreters(built=False):
 
 
 def find_gaps():
-    """A failure for each version of tier 2 of which there is no interpreter."""
+    """A failure for each version of tier 2 that has no interpreter here."""
     sys.path.insert(0, "tests/e2e")
     import pythons
     found = {python.version[:2] for python in pythons.find_pythons()}

@@ -6,6 +6,7 @@ is, and is killed at its test's end.  A run of the profiler writes folded
 stacks and the ledger, and every run that succeeds has its sums checked here.
 """
 
+import contextlib
 import glob
 import json
 import math
@@ -90,6 +91,7 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
     for item in items:
+        item.user_properties.append(("nodeid", item.nodeid.split("@")[0]))
         item.add_marker(pytest.mark.xdist_group(side_by_side(item)))
         marker = item.get_closest_marker("proves")
         if marker and "python" in item.callspec.params:
@@ -322,6 +324,15 @@ def wait_for(condition, what="what the test waits for"):
             return found
         assert time.monotonic() < deadline, "in vain: " + what
         time.sleep(0.02)
+
+
+def remove_group(folder):
+    """Removes a control group once its last process has ended."""
+    def is_removed():
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+        return not os.path.exists(folder)
+    wait_for(is_removed, "the end of all processes in " + folder)
 
 
 def wait_used(seconds, *pids):

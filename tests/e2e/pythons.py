@@ -47,9 +47,9 @@ def pyenv_root():
     return next(filter(os.path.isdir, roots), roots[0])
 
 
-# What runs: "check", "test" or a part of `make prove`; "" where somebody chose tests by hand.
+# The tier that runs: "check", "test", or a part of `make prove`; "" for tests chosen by hand.
 TIER = os.environ.get("PYBPFPROF_TIER", "")
-# In tier 2; of one row one is enough.
+# The versions of tier 2: one interpreter of each row.
 FEW = ((2, 7),), ((3, 9), (3, 8)), ((3, 11),), ((3, 13),), (SUPPORTED[-1], SUPPORTED[-2])
 
 

@@ -179,8 +179,10 @@ def test_cpu_budget(any_python, target, site, store, report):
     assert pages.run.status == 0
     store.check()
     # A sample at a lower rate counts for as many as it stands for.
-    assert total(report()) == sum(
-        samples * 400 / rate for samples, rate in store.select("SELECT samples, rate_hz FROM windows"))
+    rows = report()
+    expected = sum(samples * 400 / rate for samples, rate in store.select("SELECT samples, rate_hz FROM windows"))
+    # Each row is rounded.
+    assert abs(total(rows) - expected) <= len(rows)
 
 
 @pytest.mark.prove("cost")

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from conftest import CAPABILITIES, as_nobody, missing as not_here
+from conftest import CAPABILITIES, as_nobody, missing as not_here, remove_group
 from test_check import NO_PROGRAM, NOT_ALLOWED, Checks, cover, deny, execute, limited, with_shell
 from test_check import tools  # noqa: F401 (a fixture)
 
@@ -32,7 +32,7 @@ def memory_group(mib):
         yield ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % folder, "sh"]
     finally:
         if root:
-            os.rmdir(folder)
+            remove_group(folder)
 
 
 class TestLimits:

@@ -18,8 +18,8 @@ SECONDS = 0.4
 
 # How long after it has begun to load, in milliseconds, the last ones when it samples; and the share of its
 # samples that each process has at least.
-DELAYS = [(0, 0), (20, 0), (50, 0)] + [pytest.param(delay_ms, 0.7, marks=pytest.mark.prove("truth"))
-                                       for delay_ms in (0, 20, 40, 60, 80, 100, 150, 250)]
+DELAYS = 0, 20, 40, 60, 80, 100, 150, 250
+SHARE = 0.7
 
 BEFORE = """
 import os, sys
@@ -129,22 +129,23 @@ def record(profile, programs, delay_ms, *options):
     return run
 
 
-def check(run, programs, share):
-    """Each has that SHARE of what it has used, or any, as what it was then."""
+def check(run, programs):
+    """Each has that SHARE of what it has used, as what it was then."""
     processes = by_process(run)
     for program in programs:
         samples = count(processes.get(program.pid, []), "after_exec")
-        assert samples > share * SECONDS * RATE, (program.pid, run.stderr)
+        assert samples > SHARE * SECONDS * RATE, (program.pid, run.stderr)
     commands = {process_of(frames)[1] for frames, _ in run.stacks
                 if any(frame.name == "after_exec" for frame in frames)}
     assert not any("before.py" in command for command in commands), commands
     # An exec itself may be sampled.
-    assert not share or run.ledger["errors"]["interpreter_fault"] <= 2 * len(programs)
+    assert run.ledger["errors"]["interpreter_fault"] <= 2 * len(programs)
     return processes
 
 
-@pytest.mark.parametrize("delay_ms, share", DELAYS)
-def test_alone(starts, profile, delay_ms, share):
+@pytest.mark.prove("truth")
+@pytest.mark.parametrize("delay_ms", DELAYS)
+def test_alone(starts, profile, delay_ms):
     pythons = [starts.python(*starts.script(starts.one)), starts.python(*starts.script(starts.other))]
     shell = starts.python("/bin/sh", "-c", SHELL_AFTER)
     run = record(profile, [*pythons, shell], delay_ms)
@@ -152,17 +153,18 @@ def test_alone(starts, profile, delay_ms, share):
     for program in pythons:
         program.process.wait(PATIENCE)
     shell.end()
-    processes = check(run.load(), pythons, share)
+    processes = check(run.load(), pythons)
     # What came before it executed that, if anything.
-    assert not share or sum(samples for _, samples in processes.get(shell.pid, [])) < 0.1 * SECONDS * RATE
+    assert sum(samples for _, samples in processes.get(shell.pid, [])) < 0.1 * SECONDS * RATE
 
 
-@pytest.mark.parametrize("delay_ms, share", DELAYS)
-def test_with_children(starts, profile, delay_ms, share):
+@pytest.mark.prove("truth")
+@pytest.mark.parametrize("delay_ms", DELAYS)
+def test_with_children(starts, profile, delay_ms):
     pythons = [starts.python(*starts.script(starts.one)), starts.python(*starts.script(starts.other)),
                starts.shell(*starts.script(starts.one)), starts.shell(*starts.script(starts.other, "fork"))]
     run = record(profile, pythons, delay_ms, "-s")
-    processes = check(run.load(), pythons, share)
+    processes = check(run.load(), pythons)
     children = [pid for pid in processes if count(processes[pid], "in_child")]
     assert len(children) == 1 and children[0] not in {program.pid for program in pythons}
 

@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import CAPABILITIES, as_nobody, missing, wait_for, wait_used
+from conftest import CAPABILITIES, as_nobody, missing, remove_group, wait_for, wait_used
 from test_check import NOT_ALLOWED, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
@@ -55,7 +55,7 @@ def control_group(number):
             limit.write("%d\n" % number)
         yield ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % folder, "sh"]
     finally:
-        os.rmdir(folder)
+        remove_group(folder)
 
 
 def controllers(path):
@@ -79,6 +79,7 @@ def record(public_binary, any_python, spinning, profile):
     words = ("record", "-r", 199, "-f", "folded", "-o", "-")
 
     def one(prefix, *more, command=()):
+        wait_for(lambda: not has_processes(WITHOUT_PROCESSES), "the end of what ran before")
         run = profile.start(*words, *more, prefix=prefix, command=command, files=False, cwd="/")
         if not command:
             wait_for(lambda: run.process.poll() is not None or run.is_sampling())
@@ -99,10 +100,11 @@ def judge(number, record, public_binary, prefix):
         if ended.status:
             assert not ended.stdout
             assert re.fullmatch(r"pybpfprof: [^\n]*\b%s[^\n]*\n" % MENDS, ended.stderr), ended.stderr
-        else:
+        elif way != "-a":
             assert "WARNING" not in ended.stderr and "cannot" not in ended.stderr
     assert status == {"-p": 0 if number > 1 else NOT_ALLOWED, "-a": 0 if number > 1 else NOT_ALLOWED,
                       "--": 0 if number > 2 else FAILED if number > 1 else NOT_ALLOWED}
+    wait_for(lambda: not has_processes(WITHOUT_PROCESSES), "the end of what ran before")
     check = run(public_binary, prefix=prefix)
     assert check.returncode == (0 if not any(status.values()) else NOT_ALLOWED), check.stdout
     assert check.stderr == ""

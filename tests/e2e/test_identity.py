@@ -128,7 +128,7 @@ class TestStart:
         before = time.time()
         started = target(any_python, IDLE)
         found = int(identity(started.pid)["start_unix_ns"]) / 1e9
-        assert before - 0.02 < found < time.time() + 0.02
+        assert before - 1 < found < time.time() + 1
 
     def test_no_such_process(self, tool):
         assert subprocess.run([tool("identity_dump"), str(2 ** 22 + 1)]).returncode == 1

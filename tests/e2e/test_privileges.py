@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the profiler still holds while it samples, and what a program that it starts gets."""
 
+import contextlib
 import os
 import platform
 import re
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import CAPABILITIES, PATIENCE, PROGRAMS, as_nobody, missing
+from conftest import CAPABILITIES, PATIENCE, PROGRAMS, as_nobody, missing, wait_for
 
 # Their numbers, from linux/capability.h.
 NUMBERS = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "sys_ptrace": 19,
@@ -69,17 +70,16 @@ def check_dropped(status, kept):
     assert status["NoNewPrivs"] == 1
 
 
-def test_as_root(profile, program):
-    run = profile.start("-p", program.pid)
+def test_as_root(profile, any_python, target):
+    run = profile.start("-p", target(any_python, "busy.py").pid)
     kept = TO_READ | TO_WRITE_AS_ROOT | kept_to_use_maps()
     check_dropped(await_drop(run), kept)
-    program.go()
-    while len(os.listdir("/proc/%d/task" % run.pid)) < 2 and run.process.poll() is None:
-        time.sleep(0.01)
     # Each thread has its own; the other one reads the process.
-    for thread in os.listdir("/proc/%d/task" % run.pid):
-        check_dropped(status_of(thread), kept)
-    assert run.load().count_name("inner_loop")
+    threads = wait_for(lambda: [tid for tid in os.listdir("/proc/%d/task" % run.pid) if int(tid) != run.pid])
+    for thread in threads:
+        with contextlib.suppress(FileNotFoundError):
+            check_dropped(status_of(thread), kept)
+    assert run.interrupt().load().count_name("leaf")
 
 
 def test_as_nobody(public_binary, profile, program, require):

@@ -247,7 +247,7 @@ def test_it_pushes_from_within(service, backend, any_python, target, tmp_path): 
     status, said = agent.stop()
     assert status == 0, said
     assert all(request.headers["Authorization"] == "Bearer a secret" for request in server.taken)
-    assert total(server.rows()) == sum(row[1] for row in Store(state).check().values())
+    assert 0 < total(server.rows()) <= sum(row[1] for row in Store(state).check().values())
     assert own("busy") in {row[0] for row in server.rows()}
 
 

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from conftest import PROGRAMS, wait_for
+from conftest import PROGRAMS, wait_for, wait_used
 
 
 def names_in(path):
@@ -69,11 +69,12 @@ def test_the_last_name_counts(python, target, speedscope):
     program.process.stdin.write(b" again\n")
     program.process.stdin.flush()
     said = json.loads(program.process.stdout.readline().decode("utf-8")[len("ready "):])
+    wait_used(0.5, program.pid)
     os.kill(run.pid, signal.SIGINT)
     assert run.finish().status == 0, run.stderr
     names = names_in(path)
     expected = said_names(program.pid, said)
-    assert any(name.endswith("characters again") for name in expected.values())
+    assert names and any(name.endswith("characters again") for name in expected.values())
     assert names == {tid: expected[tid] for tid in names}
 
 

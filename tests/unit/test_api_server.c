@@ -54,11 +54,11 @@ static void is_refused(const char *where, const char *for_it)
 static void what_no_server_is_asked_by_is_refused(void **state)
 {
 	(void)state;
-	is_refused("", "no URL");
-	is_refused("on", "no URL");
-	is_refused("https://", "no URL");
-	is_refused("host:secret", "no URL");
-	is_refused("https://host:99999", "no URL");
+	is_refused("", "not a URL");
+	is_refused("on", "not a URL");
+	is_refused("https://", "not a URL");
+	is_refused("host:secret", "not a URL");
+	is_refused("https://host:99999", "not a URL");
 	is_refused("ftp://host", "neither http");
 	is_refused("http://host", "https://");
 	is_refused("https://user:secret@host", "--kubernetes-credentials");

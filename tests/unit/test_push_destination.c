@@ -73,10 +73,10 @@ static void what_is_no_url_is_refused(void **state)
 	is_refused("http://host:4040", kinds);
 	is_refused("pyroscope://host:4040", kinds);
 	is_refused("jaeger+http://host", kinds);
-	is_refused("parca+", "no URL");
-	is_refused("parca+http://", "no URL");
-	is_refused("parca+host:7070", "no URL");
-	is_refused("parca+http://host:99999", "no URL");
+	is_refused("parca+", "not a URL");
+	is_refused("parca+http://", "not a URL");
+	is_refused("parca+host:7070", "not a URL");
+	is_refused("parca+http://host:99999", "not a URL");
 	is_refused("parca+ftp://host", "neither http");
 	is_refused("parca+file:///etc/passwd", "neither http");
 	is_refused("parca+http://user:secret@host", "user=FILE");
@@ -154,7 +154,7 @@ static void what_is_wrong_behind_it_is_said(void **state)
 	static const char *const cases[][2] = {
 		{ "token=/nonexistent", "cannot read /nonexistent" },
 		{ "token=/dev/null user=/dev/null", "give one of them" },
-		{ "tenant=", "no name" },
+		{ "tenant=", "is empty" },
 		{ "tenant=\x01", "ASCII" },
 		{ "queue=1", "1M or more" },
 		{ "timeout=0", "0.1s" },

@@ -155,7 +155,7 @@ static void bad_rules_are_refused(void **state)
 		  "'$1' is not a label name" },
 		{ "{\"action\":\"labelmap\",\"replacement\":\"a.b\"}",
 		  "'a.b' is not a label name" },
-		{ "{\"target_label\":\"x\",\"source_labels\":\"a\"}", "are a list" },
+		{ "{\"target_label\":\"x\",\"source_labels\":\"a\"}", "must be a list" },
 		{ "{\"target_label\":\"x\",\"source_labels\":[1]}", "is not a label name" },
 		{ "{\"target_label\":\"x\",\"source_labels\":[\"a b\"]}", "is not a label name" },
 		{ "{\"target_label\":\"x\",\"regex\":\"a)|(b\"}", "unmatched closing parenthesis" },

@@ -196,7 +196,7 @@ static void bad_files(void **state)
 	refused("good: &x 1\nother: *x\n", ":2: the value of a key must be a scalar or a list");
 	refused("word\n", ":1: the file must be a list of lines such as `rate: 19`");
 	refused("- good\n", ":1: the file must be a list of lines such as `rate: 19`");
-	refused("a: 1\n---\nb: 2\n", ":2: there is a second document");
+	refused("a: 1\n---\nb: 2\n", ":2: the file has more than one YAML document");
 	refused("a: 1\n b: 2\n", ":2: mapping values are not allowed in this context");
 	refused("a: 'x\n", ":2: found unexpected end of stream");
 	refused("good: \"\\0\"\n", ":1: the value of 'good' contains a NUL byte");

@@ -228,7 +228,7 @@ static const struct option_entry entries[] = {
 	  take_push, NULL, SETTING_LIST | SETTING_FIXED },
 	{ "window", 0, "TIME", "length of one profile (10s)", take_window, "10s", 0 },
 	{ "cpu-budget", 0, "PERCENT",
-	  "lower the rate where the agent uses more than this share\nof all CPUs (1%); off: no "
+	  "lower the rate if the agent uses more than this share\nof all CPUs (1%); off: no "
 	  "limit",
 	  take_cpu_budget, "1%", 0 },
 	{ "memory-limit", 0, "SIZE", "the same for its memory, such as 300M (off)",
@@ -259,11 +259,11 @@ static const struct option_entry entries[] = {
 	{ "kubernetes-credentials", 0, "DIR",
 	  "folder of `token` and `ca.crt`\n(" API_SERVER_CREDENTIALS ")", take_credentials,
 	  API_SERVER_CREDENTIALS, SETTING_FIXED },
-	{ "comm", 0, "GLOB", "only processes with a matching script, module or thread name",
+	{ "comm", 0, "GLOB", "only processes with a matching script, module or kernel name",
 	  take_comm, NULL, SETTING_LIST | SETTING_FIXED },
 	{ "cgroup", 0, "PATH", "only processes in this cgroup or below", take_cgroup, NULL,
 	  SETTING_LIST | SETTING_FIXED },
-	{ "container", 0, "ID", "only processes in this container (ID, or its first digits)",
+	{ "container", 0, "ID", "only processes in this container (its ID or the start of it)",
 	  take_container, NULL, SETTING_LIST | SETTING_FIXED },
 	{ "uid", 0, "USER", "only processes of this user; several rules of one kind: any", take_uid,
 	  NULL, SETTING_LIST | SETTING_FIXED },
@@ -273,7 +273,7 @@ static const struct option_entry entries[] = {
 	  take_max_processes, PROCESSES, SETTING_FIXED },
 	{ "quiet", 'q', NULL, "print errors only", take_quiet, NULL, 0 },
 	{ "verbose", 'v', NULL, "say more", take_verbose, NULL, 0 },
-	{ "help", 'h', NULL, "print this and exit", take_help, NULL, SETTING_HERE },
+	{ "help", 'h', NULL, "print this help", take_help, NULL, SETTING_HERE },
 	{ 0 },
 };
 
@@ -285,15 +285,15 @@ void agent_options__print_help(void)
 	     "[OPTION...]\n");
 	option_table__print(entries);
 	puts("\nEach option is also a key of the file and an environment variable: store-age "
-	     "is\nPYBPFPROF_STORE_AGE. The command line wins over the environment, and that over "
+	     "is\nPYBPFPROF_STORE_AGE. The command line overrides the environment, which overrides "
 	     "the file.\n\n"
 	     "SIGTERM or Ctrl-C stops it, after it has stored and pushed its last window.\n\n"
 	     "Examples:\n"
 	     "  sudo pybpfprof agent --store /var/lib/pybpfprof\n"
 	     "  sudo pybpfprof agent --push pyroscope+http://localhost:4040\n"
 	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m\n\n"
-	     "Exit status: 0 stopped; 1 failed; 2 wrong usage; 4 the kernel or the permissions "
-	     "do\nnot allow it.");
+	     "Exit status: 0 stopped; 1 failed; 2 wrong usage; 4 the kernel or missing "
+	     "permissions\nprevent it.");
 }
 
 /* Whether somebody is to fetch the profiles, where they are wanted nowhere else. */

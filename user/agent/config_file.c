@@ -107,7 +107,7 @@ static json_t *read_part(struct reader *reader, const char *key)
 		return value ? json_string(value) : NULL;
 	}
 	if (type != YAML_SEQUENCE_START_EVENT) {
-		refuse(reader, "a rule has values, and lists of them, alone");
+		refuse(reader, "a rule may hold only values and lists of values");
 		return NULL;
 	}
 	list = json_array();
@@ -128,7 +128,7 @@ static json_t *read_rule(struct reader *reader)
 		char *key = xstrdup((const char *)reader->event.data.scalar.value);
 
 		if (json_object_get(rule, key))
-			refuse(reader, "the rule has that key already");
+			refuse(reader, "the rule has this key twice");
 		json_object_set_new(rule, key, read_part(reader, key));
 		free(key);
 	}
@@ -210,7 +210,7 @@ static void take_document(struct reader *reader)
 	}
 	take_mapping(reader);
 	if (next(reader) == YAML_DOCUMENT_END_EVENT && next(reader) != YAML_STREAM_END_EVENT)
-		refuse(reader, "there is a second document");
+		refuse(reader, "the file has more than one YAML document");
 }
 
 /* What PATH is that is no file: nobody may ever write into a pipe, and what was read from one is

@@ -19,7 +19,7 @@ static void judge(struct sink *sink, const char *wrong)
 	if (wrong && !sink->failing)
 		log__error("%s: windows are lost until this is fixed", wrong);
 	if (!wrong && sink->failing)
-		log__info("%s: windows are stored again; %" PRIu64 " were lost",
+		log__info("%s: windows are accepted again; %" PRIu64 " were lost",
 			  sink->operations->name, sink->lost);
 	sink->failing = wrong;
 }

@@ -97,7 +97,7 @@ char *http_url__parse(const char *text, const char *secrets, struct http_url *ur
 	if (!curl)
 		out_of_memory();
 	*url = (struct http_url){ 0 };
-	wrong = judge(curl_url_set(curl, CURLUPART_URL, text, 0)) ? xstrdup("it is no URL")
+	wrong = judge(curl_url_set(curl, CURLUPART_URL, text, 0)) ? xstrdup("it is not a URL")
 								  : find_fault(curl, text, secrets);
 	if (!wrong)
 		take(curl, url);

@@ -28,7 +28,7 @@ static char *take_url(const char *text, char **url)
 	if (parsed.https)
 		*url = xstrdup(parsed.base);
 	else
-		wrong = xstrdup("the token is not told without https://");
+		wrong = xstrdup("the token is sent only over https://");
 	http_url__free(&parsed);
 	return wrong;
 }

@@ -11,19 +11,20 @@
 #include <stdint.h>
 
 /* name, text; docs/push.md has this table, and what leads to which. */
-#define PUSH_OUTCOMES(X)                                                                        \
-	X(DELIVERED, "delivered", "delivered")                                                  \
-	X(REFUSED, "refused", "refused by the backend")                                         \
-	X(TOO_LARGE, "too_large", "too large for the backend")                                  \
-	X(NOT_UNDERSTOOD, "not_understood", "answered by something that is not such a backend") \
-	X(FAILED, "failed", "dropped: the backend kept failing")                                \
-	X(UNKNOWN, "unknown", "sent, but not acknowledged")                                     \
-	X(TOO_OLD, "too_old", "too old for the backend when it was reachable")                  \
-	X(QUEUE_FULL, "queue_full", "dropped: the queue was full")                              \
-	X(ENDED, "ended", "not delivered before the agent stopped")                             \
-	X(KEPT, "kept", "kept in the store until the agent starts again")                       \
-	X(UNREADABLE, "unreadable", "lost: unreadable on disk")                                 \
-	X(SENDER_BUSY, "sender_busy", "not accepted by the push process")                       \
+#define PUSH_OUTCOMES(X)                                                       \
+	X(DELIVERED, "delivered", "delivered")                                 \
+	X(REFUSED, "refused", "refused by the backend")                        \
+	X(TOO_LARGE, "too_large", "too large for the backend")                 \
+	X(NOT_UNDERSTOOD, "not_understood",                                    \
+	  "answered by something other than this kind of backend")             \
+	X(FAILED, "failed", "dropped: the backend kept failing")               \
+	X(UNKNOWN, "unknown", "sent, but not acknowledged")                    \
+	X(TOO_OLD, "too_old", "too old for the backend when it was reachable") \
+	X(QUEUE_FULL, "queue_full", "dropped: the queue was full")             \
+	X(ENDED, "ended", "not delivered before the agent stopped")            \
+	X(KEPT, "kept", "kept in the store until the agent starts again")      \
+	X(UNREADABLE, "unreadable", "lost: unreadable on disk")                \
+	X(SENDER_BUSY, "sender_busy", "not accepted by the push process")      \
 	X(SENDER_ENDED, "sender_ended", "lost with a push process that was killed")
 
 enum push_outcome {

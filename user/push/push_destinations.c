@@ -44,15 +44,15 @@ static char *take_tenant(struct push_destination *destination, const char *value
 	destination->tenant = value;
 	for (; *value; value++)
 		if (*value < ' ' || *value > '~')
-			return xstrdup("a tenant is of ASCII letters alone");
-	return *destination->tenant ? NULL : xstrdup("the tenant has no name");
+			return xstrdup("a tenant must consist of printable ASCII characters");
+	return *destination->tenant ? NULL : xstrdup("the tenant is empty");
 }
 
 static char *take_queue(struct push_destination *destination, const char *value)
 {
 	return options__parse_size(value, &destination->queue_bytes)
 		       ? NULL
-		       : xasprintf("queue '%s' is not a size of 1M or more, as 32M", value);
+		       : xasprintf("queue '%s' is not a size of 1M or more, such as 32M", value);
 }
 
 static char *take_timeout(struct push_destination *destination, const char *value)

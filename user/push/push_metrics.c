@@ -41,29 +41,28 @@ void push_metrics__write(const struct push_destinations *destinations,
 	const struct push_counts *counts = state->counts;
 	size_t count = destinations->count;
 
-	head(file, "requests_total", "counter", "Requests to backends by what became of them.");
+	head(file, "requests_total", "counter", "Requests to backends by outcome.");
 	for (size_t i = 0; i < count; i++)
 		write_outcomes(&list[i], &counts[i], false, file);
-	head(file, "samples_total", "counter", "The samples in them.");
+	head(file, "samples_total", "counter", "Samples in these requests, by outcome.");
 	for (size_t i = 0; i < count; i++)
 		write_outcomes(&list[i], &counts[i], true, file);
-	head(file, "attempts_total", "counter", "Requests that were sent, again included.");
+	head(file, "attempts_total", "counter", "Attempts to send requests, including retries.");
 	for (size_t i = 0; i < count; i++) {
 		begin(file, "attempts_total", &list[i]);
 		fprintf(file, "} %" PRIu64 "\n", counts[i].attempts);
 	}
-	head(file, "queued_bytes", "gauge", "What waits, or is on its way.");
+	head(file, "queued_bytes", "gauge", "Size of the requests that are queued or in flight.");
 	for (size_t i = 0; i < count; i++) {
 		begin(file, "queued_bytes", &list[i]);
 		fprintf(file, "} %" PRIu64 "\n", counts[i].queued_bytes);
 	}
-	head(file, "sender_restarts_total", "counter",
-	     "Times that the process that sends had to be started anew.");
+	head(file, "sender_restarts_total", "counter", "Restarts of the push process.");
 	fprintf(file, PREFIX "sender_restarts_total %" PRIu64 "\n", state->restarts);
 	head(file, "sender_memory_bytes", "gauge",
-	     "Memory that the process that sends has of its own; the limit has it, too.");
+	     "Private memory of the push process; counts toward the memory limit.");
 	fprintf(file, PREFIX "sender_memory_bytes %" PRIu64 "\n", state->bytes);
 	head(file, "sender_cpu_seconds_total", "counter",
-	     "CPU time that the process that sends used; the budget has it, too.");
+	     "CPU time of the push process; counts toward the CPU budget.");
 	fprintf(file, PREFIX "sender_cpu_seconds_total %.9f\n", state->cpu_ns / 1e9);
 }

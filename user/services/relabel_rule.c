@@ -47,7 +47,7 @@ static char *check_sources(const json_t *sources)
 	json_t *name;
 
 	if (!json_is_array(sources))
-		return xstrdup("a rule's source_labels are a list, as [comm, node]");
+		return xstrdup("a rule's source_labels must be a list, such as [comm, node]");
 	json_array_foreach(sources, i, name) if (
 		!json_is_string(name) ||
 		!relabel_rule__is_name(json_string_value(
