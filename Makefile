@@ -76,7 +76,7 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all foreign clean install uninstall deb demo check test prove vmshell unit-tests fuzzers bench \
+.PHONY: all foreign clean install uninstall deb demo check test prove vmshell unit-tests fuzzers in-machines bench \
 	bench-versions bench-scale format-check lint
 
 all: $(OUTPUT)/pybpfprof
@@ -228,6 +228,9 @@ unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/
 
 fuzzers: $(FUZZERS)
 
+# A target of its own: whether clang-19 is there shows once its package is.
+in-machines: $(IN_MACHINES)
+
 ifneq ($(ARCH),$(MACHINE_ARCH))
 $(OBJECTS) $(IN_MACHINES): | $(SYSROOT)/usr/include
 
@@ -275,7 +278,7 @@ ifdef LIST
 	@tests/run prove --list
 else
 	@deploy/packages.sh prove
-	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers $(IN_MACHINES)
+	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers in-machines
 	+@$(if $(filter aarch64,$(or $(PARTS),aarch64)),$(MAKE) $(JOBS) --no-print-directory foreign)
 	@$(OWNERS)
 	@PUBLISH=$(PUBLISH) tests/run prove $(PARTS)

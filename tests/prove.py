@@ -25,14 +25,6 @@ CHI_SQUARE_P = 1e-6
 ACCURACY = ("truth", "lines", "interpreters", "kernels", "aarch64")
 
 
-def fetch():
-    return runner.provide_interpreters()
-
-
-def fetch_and_build():
-    return runner.provide_interpreters(built=True)
-
-
 def build_backends(*names):
     """Real servers: all, or NAMES.  The tests of one that cannot be built skip, and say why."""
     status = subprocess.call(["tests/backends/build_backends.py", *names])
@@ -60,12 +52,13 @@ def bench():
 Part = collections.namedtuple("Part", "minutes what prepare environment", defaults=(None, {}))
 
 PARTS = {
-    "truth": Part(30, "stacks that never were, shares of functions, whole stacks", fetch),
-    "lines": Part(15, "each line that is seen, and shares of lines", fetch),
+    "truth": Part(30, "stacks that never were, shares of functions, whole stacks", runner.provide_interpreters),
+    "lines": Part(15, "each line that is seen, and shares of lines", runner.provide_interpreters),
     "interpreters": Part(45, "what `make test` does on few interpreters, on all, debug builds included",
-                         fetch_and_build),
-    "kernels": Part(15, "all of Debian's kernels from 5.10 on, and what the verifier has to do", fetch),
-    "aarch64": Part(15, "kernels of aarch64, with pages of 4 and 16 KiB", fetch),
+                         lambda: runner.provide_interpreters(built=True)),
+    "kernels": Part(15, "all of Debian's kernels from 5.10 on, and what the verifier has to do",
+                    runner.provide_interpreters),
+    "aarch64": Part(15, "kernels of aarch64, with pages of 4 and 16 KiB", runner.provide_interpreters),
     "cost": Part(35, "CPU time and memory, beside other profilers and with many processes", bench),
     "churn": Part(35, "threads, processes and code that come and go for half an hour",
                   environment={"CHURN_SECONDS": "1500"}),

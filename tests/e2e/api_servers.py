@@ -7,7 +7,7 @@ import queue
 import time
 import urllib.parse
 
-from push_servers import Handler, Server, start_server
+from push_servers import Handler, start_server
 
 Asked = collections.namedtuple("Asked", "time path query token")
 

@@ -256,15 +256,10 @@ def is_leaderless(pid):
         return stat.read().rpartition(")")[2].split()[0] == "Z"
 
 
-def wait_until(condition, *arguments):
-    wait_for(lambda: condition(*arguments))
-
-
-
 def test_first_thread_has_ended(python, target, profile):
     """The process looks like a zombie, but for its other threads."""
     program = target(python, "leaderless.py")
-    wait_until(is_leaderless, program.pid)
+    wait_for(lambda: is_leaderless(program.pid))
     run = profile("-p", program.pid, "-r", 199, cpu=BRIEF)
     assert run.count_name("late_work") > 0
     files = {frame.file for frames, _ in run.stacks for frame in frames}
@@ -278,7 +273,7 @@ def test_first_thread_ends(any_python, target, profile):
     run.wait_sampling()
     wait_used(0.5, program.pid)
     program.go()
-    wait_until(is_leaderless, program.pid)
+    wait_for(lambda: is_leaderless(program.pid))
     wait_used(1, program.pid)
     assert run.process.poll() is None
     run.interrupt().load()

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import PATIENCE, PROGRAMS, missing, wait_used
-from embedding import (BUSY, SPIN, copy, expect_refusal, fetched_pythons, find_fetched_parts, link_shared,
+from embedding import (BUSY, SPIN, expect_refusal, fetched_pythons, find_fetched_parts, link_shared,
                        link_static, load, pythons_with_libraries)
 from legal import BRIEF, DeepLegal, briefly_and_long, check_whole
 from pythons import debian

@@ -10,8 +10,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from conftest import PROGRAMS
-from test_changes import is_leaderless, wait_until
+from conftest import PROGRAMS, wait_for
+from test_changes import is_leaderless
 
 IDLE = os.path.join(PROGRAMS, "idle.py")
 WAIT = "import time; print('ready'); time.sleep(3600)"
@@ -104,7 +104,7 @@ class TestShortName:
         started = target(any_python, "leaderless.py", "wait")
         before = identity(started.pid)
         started.go()
-        wait_until(is_leaderless, started.pid)
+        wait_for(lambda: is_leaderless(started.pid))
         assert identity(started.pid) == dict(before, start_unix_ns=ANY)
 
 

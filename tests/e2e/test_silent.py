@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from conftest import missing, wait_used
-from test_changes import is_leaderless, wait_until
+from conftest import missing, wait_for, wait_used
+from test_changes import is_leaderless
 
 NOT_READ = "stopped reading process %d"
 
@@ -94,7 +94,7 @@ def test_root(silent, healthy, profile):
 def test_without_a_first_thread(silent, healthy, profile):
     """Then its files are opened by way of another one, on the process's account."""
     program = silent("frame", "fuse", "leaderless")
-    wait_until(is_leaderless, program.pid)
+    wait_for(lambda: is_leaderless(program.pid))
     check(profile.start("-p", pair(program, healthy), "-r", 499), program, healthy)
 
 
@@ -102,7 +102,7 @@ def test_without_a_first_thread(silent, healthy, profile):
 def test_command_line(silent, healthy, profile, by):
     """Without a first thread, too.  Linux waits for nobody to have it; the process is known by its name."""
     program = silent("command", by, "leaderless")
-    wait_until(is_leaderless, program.pid)
+    wait_for(lambda: is_leaderless(program.pid))
     run = profile("-p", pair(program, healthy), "-r", 499, cpu=0.5)
     assert run.count_name("leaf") > 0 and run.count_name("spin") > 0
     assert run.count(lambda frame: frame.label.startswith('process %d:"[' % program.pid)) > 0

@@ -2,7 +2,6 @@
 /* A process chooses how many mappings it has, and how long the paths of their files are. */
 #include <errno.h>
 #include <fcntl.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,24 +13,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "handings.h"
 #include "python/runtime.h"
 #include "target/process.h"
-#include "wrap.h"
 
 #define MAPPINGS 20000
-
-/* Handings over to the deputy are counted, which are two at most. */
-#define HANDINGS_MAX 2
-
-static int handings;
-
-int __real_sem_post(sem_t *semaphore);
-
-WRAP(int, sem_post, sem_t *semaphore)
-{
-	handings += gettid() == getpid();
-	return __real_sem_post(semaphore);
-}
 
 /* One of them is a line of 15 KiB, for the kernel writes each of its characters as four. */
 #define ODD_NAME_BYTES	  250

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A hundred processes a second may have the same twenty files: to look at one more is cheap. */
 #include <errno.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,21 +8,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "handings.h"
 #include "python/runtime.h"
-#include "wrap.h"
-
-/* Handings over to the deputy are counted, which are two at most. */
-#define HANDINGS_MAX 2
-
-static int handings;
-
-int __real_sem_post(sem_t *semaphore);
-
-WRAP(int, sem_post, sem_t *semaphore)
-{
-	handings += gettid() == getpid();
-	return __real_sem_post(semaphore);
-}
 
 static void known_files_are_not_opened_again(void **state)
 {
