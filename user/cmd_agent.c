@@ -2,21 +2,72 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
+#include "base/xalloc.h"
 #include "cmd_agent.h"
+
+#define WINDOW_S_MIN 0.1
+#define WINDOW_S_MAX 3600.0
+
+#define NS_PER_S 1000000000LL
+
+static char *check(struct options *options)
+{
+	char *wrong;
+
+	if (options->window_s < WINDOW_S_MIN || options->window_s > WINDOW_S_MAX)
+		return xasprintf("window '%gs' is not a time from 0.1s to 1h", options->window_s);
+	wrong = push_destinations__check_window(&options->pushed,
+						(int64_t)(options->window_s * NS_PER_S));
+	options->plan.following = FOLLOW_ALL;
+	/* No label tells threads apart without --with-thread. */
+	options->plan.threads = options->threads ? THREADS_ALL : THREADS_MERGED;
+	options->listens_by_default = !options__is_chosen(options, "listen");
+	uname(&options->machine);
+	if (!options->node)
+		options->node = options->machine.nodename;
+	if (wrong || options->help || options->print_config || options->folder ||
+	    options->pushed.count || (options->address && !options->listens_by_default))
+		return wrong;
+	return xstrdup("nowhere to send profiles: add --store DIR, --push URL or --listen ADDRESS");
+}
+
+const struct verb verb_agent = {
+	.bit = VERB_AGENT,
+	.name = "agent",
+	.usage = "Profiles every Python process continuously: into a store, to backends, or for\n"
+		 "HTTP clients.\n"
+		 "\n"
+		 "Usage: pybpfprof agent [--store DIR] [--push URL]... [--listen ADDRESS]\n"
+		 "                       [OPTION...]\n",
+	.tail = "Each option is also a key of the file and an environment variable: store-age is\n"
+		"PYBPFPROF_STORE_AGE. The command line overrides the environment, which\n"
+		"overrides the file.\n"
+		"\n"
+		"SIGTERM or Ctrl-C stops it, after it has stored and pushed its last window.\n"
+		"\n"
+		"Examples:\n"
+		"  sudo pybpfprof agent --store /var/lib/pybpfprof\n"
+		"  sudo pybpfprof agent --push pyroscope+http://localhost:4040\n"
+		"  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m\n"
+		"\n"
+		"Exit status: 0 stopped; 1 failed; 2 wrong usage; 4 the kernel or missing\n"
+		"permissions prevent it.\n",
+	.check = check,
+};
 
 enum exit_status cmd_agent(int count, char **arguments)
 {
-	struct agent_options options;
-	enum exit_status status = agent_options__parse(count, arguments, &options);
+	struct options options;
+	enum exit_status status = options__parse(&verb_agent, count, arguments, &options);
 
 	if (status)
 		return status;
 	if (options.help)
-		agent_options__print_help();
+		options__print_help(&verb_agent);
 	else if (options.print_config)
-		settings__print(options.settings, stdout);
+		options__print_config(&options, stdout);
 	else
 		status = agent__run(&options);
-	agent_options__free(&options);
+	options__free(&options);
 	return status;
 }

@@ -3,7 +3,9 @@
 #ifndef PYBPFPROF_CMD_AGENT_H
 #define PYBPFPROF_CMD_AGENT_H
 
-#include "base/exit_status.h"
+#include "options/options.h"
+
+extern const struct verb verb_agent;
 
 enum exit_status cmd_agent(int count, char **arguments);
 

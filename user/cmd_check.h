@@ -2,7 +2,9 @@
 #ifndef PYBPFPROF_CMD_CHECK_H
 #define PYBPFPROF_CMD_CHECK_H
 
-#include "base/exit_status.h"
+#include "options/options.h"
+
+extern const struct verb verb_check;
 
 /* The verb `check`: tells what of this machine lets `record` work and what does not.
  * ARGUMENTS[0] is the verb's name. */

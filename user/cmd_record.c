@@ -17,6 +17,107 @@
 /* Where a profile is saved that nothing else took. */
 #define LAST_FOLDER "/tmp"
 
+/* Whether PATTERN has CODE in its directory, which is looked at before the start. */
+static bool is_in_folder(const char *pattern, const char *code)
+{
+	const char *slash = strrchr(pattern, '/'), *found = strstr(pattern, code);
+
+	return slash && found && found < slash;
+}
+
+/* PATTERN: of a file to write, or NULL. */
+static char *check_pattern(const struct options *options, const char *pattern)
+{
+	bool by_time = pattern && is_in_folder(pattern, "%t");
+
+	if (!by_time && !(pattern && options->plan.command && is_in_folder(pattern, "%p")))
+		return NULL;
+	return xasprintf(
+		"'%s' has %s in its directory, which must be known before the start: use it "
+		"in the file's name",
+		pattern, by_time ? "%t" : "%p");
+}
+
+static char *check_targets(const struct options *options)
+{
+	const struct recording_plan *plan = &options->plan;
+	int kinds = !!plan->pid_count + !!plan->command + options->all;
+
+	if (!kinds)
+		return xstrdup("nothing to profile: use -p PID, -a, or -- COMMAND");
+	if (plan->pid_count > plan->processes_max)
+		return xasprintf(
+			"%zu processes are too many for one run: the limit is %u; raise it "
+			"with --max-processes",
+			plan->pid_count, plan->processes_max);
+	if (kinds > 1)
+		return xstrdup("use only one of -p PID, -a, and -- COMMAND");
+	if (!options->all && !options->subprocesses && !process_filter__is_empty(&plan->filter))
+		return xstrdup("--comm, --cgroup, --container, --uid and --exclude filter the "
+			       "processes of -a or -s: add one of these");
+	return NULL;
+}
+
+static char *check(struct options *options)
+{
+	struct recording_plan *plan = &options->plan;
+	char *wrong;
+
+	if (options->help || options->version)
+		return NULL;
+	wrong = check_targets(options);
+	if (!wrong && options->stats && !*options->stats)
+		wrong = xstrdup("--stats needs a file");
+	if (!wrong)
+		wrong = check_pattern(options, options->output);
+	if (!wrong)
+		wrong = check_pattern(options, options->stats);
+	if (!wrong)
+		wrong = options__choose_format(options, output_formats[0]);
+	if (wrong)
+		return wrong;
+	plan->following = options->all		  ? FOLLOW_ALL
+			  : options->subprocesses ? FOLLOW_CHILDREN
+						  : FOLLOW_NONE;
+	plan->threads = options->threads		 ? THREADS_ALL
+			: options->format->tells_threads ? THREADS_SOME
+							 : THREADS_MERGED;
+	options->shown.threads = options->threads;
+	options->shown.by_process = plan->following != FOLLOW_NONE;
+	return NULL;
+}
+
+const struct verb verb_record = {
+	.bit = VERB_RECORD,
+	.name = "record",
+	.usage =
+		"Profiles running Python programs by sampling. It does not change or pause them.\n"
+		"\n"
+		"Usage: pybpfprof [record] -p PID... [OPTION...]   profile running processes\n"
+		"       pybpfprof [record] -a [OPTION...]          profile every Python process\n"
+		"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]\n"
+		"                                                  start a program and profile it\n"
+		"       pybpfprof check [--json]                   check whether it works here\n"
+		"       pybpfprof agent [OPTION...]                profile continuously\n"
+		"       pybpfprof report --store DIR [OPTION...]   show what the agent stored\n"
+		"\n"
+		"For the options of check, agent and report: pybpfprof check --help, and so on.\n",
+	.tail = "Examples:\n"
+		"  sudo pybpfprof --pid 1234 --duration 30\n"
+		"  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
+		"  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
+		"  sudo pybpfprof -a -d 60\n"
+		"\n"
+		"Exit status:\n"
+		"  0  a profile was written\n"
+		"  1  failure\n"
+		"  2  wrong usage\n"
+		"  3  not a Python process, or a Python version that is not supported\n"
+		"  4  the kernel or missing permissions prevent it\n"
+		"  5  the process ended before it was sampled\n",
+	.check = check,
+};
+
 struct written_profile {
 	const struct profile *profile;
 	const struct options *options;
@@ -57,7 +158,7 @@ static char *stats_path(const struct options *options, pid_t pid)
 /* Says before anything is sampled what could not be written after it. */
 static enum exit_status check_outputs(const struct options *options)
 {
-	pid_t pid = options->pid_count ? options->pids[0] : 0;
+	pid_t pid = options->plan.pid_count ? options->plan.pids[0] : 0;
 	char *path = output_path(options, pid), *stats = stats_path(options, pid);
 	enum exit_status status = STATUS_WRITTEN;
 
@@ -75,7 +176,7 @@ static enum exit_status check_outputs(const struct options *options)
 
 static char *title_of(const struct profile *profile, const struct options *options)
 {
-	if (options->following == FOLLOW_ALL)
+	if (options->plan.following == FOLLOW_ALL)
 		return xstrdup("all Python processes");
 	if (!profile->process_count)
 		return xstrdup("no process");
@@ -174,7 +275,8 @@ static enum exit_status write_outputs(const struct recording *recording,
 		if (error != -EPIPE)
 			save_elsewhere(&written, pid);
 	} else if (strcmp(path, "-") != 0) {
-		log__info("wrote %s (%s)", path, options->format->name);
+		log__info("wrote %s%s%s", path, options->format->use ? ": " : "",
+			  options->format->use ?: "");
 	}
 	if (stats && write_stats(stats, path, &profile->ledger))
 		status = STATUS_FAILED;
@@ -187,13 +289,13 @@ static enum exit_status write_outputs(const struct recording *recording,
 static enum exit_status record(const struct options *options)
 {
 	struct recording *recording;
-	enum exit_status status = recording__open(options, NULL, &recording);
+	enum exit_status status = recording__open(&options->plan, NULL, &recording);
 
 	if (!status)
 		status = recording__run(recording);
 	if (!status) {
 		report__profile(recording__profile(recording),
-				!process_filter__is_empty(&options->filter));
+				!process_filter__is_empty(&options->plan.filter));
 		status = write_outputs(recording, options);
 	}
 	recording__free(recording);
@@ -203,12 +305,12 @@ static enum exit_status record(const struct options *options)
 enum exit_status cmd_record(int count, char **arguments)
 {
 	struct options options;
-	enum exit_status status = options__parse(count, arguments, &options);
+	enum exit_status status = options__parse(&verb_record, count, arguments, &options);
 
 	if (status)
 		return status;
 	if (options.help) {
-		options__print_help();
+		options__print_help(&verb_record);
 	} else if (options.version) {
 		puts("pybpfprof " PYBPFPROF_VERSION);
 	} else {

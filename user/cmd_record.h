@@ -2,7 +2,9 @@
 #ifndef PYBPFPROF_CMD_RECORD_H
 #define PYBPFPROF_CMD_RECORD_H
 
-#include "base/exit_status.h"
+#include "options/options.h"
+
+extern const struct verb verb_record;
 
 /* The verb `record`: profiles processes until they end, the time is up or Ctrl-C, and writes one
  * file.  ARGUMENTS[0] is the verb's or the program's name. */

@@ -5,225 +5,82 @@
 
 #include "base/log.h"
 #include "base/now.h"
+#include "base/quantity.h"
 #include "base/xalloc.h"
 #include "cmd_report.h"
-#include "options/moment.h"
-#include "options/option_table.h"
-#include "options/options.h"
 #include "output/output.h"
 #include "output/output_file.h"
 #include "store/store.h"
 
-#define VERB "report"
+#define NS_PER_S 1000000000LL
 
-#define NS_PER_HOUR (3600 * 1000000000LL)
-
-struct report {
-	const char *folder, *output;
-	const struct output_format *format;
-	struct output_options shown;
-	struct store_query query;
-	struct store_label *labels; /* the query's */
-	char **label_texts;	    /* what they point into */
-	int64_t now_ns;
-	int64_t diff_ns; /* how much longer ago it was that is compared; 0: nothing is */
-	bool help;
-};
-
-static char *take_store(void *report, const char *value)
+static char *check(struct options *options)
 {
-	((struct report *)report)->folder = value;
-	return NULL;
-}
+	char *wrong;
 
-static char *take_moment(struct report *report, const char *value, int64_t *moment)
-{
-	if (moment__parse(value, report->now_ns, moment))
+	if (options->help)
 		return NULL;
-	return option_table__refuse("time", value,
-				    "an age such as 90s, 5m, 1h or 2d, or a time such as "
-				    "2026-01-02T03:04:05Z");
+	if (!options->folder)
+		return xstrdup("nothing to read: add --store DIR");
+	if (!options->until_unix_ns)
+		options->until_unix_ns = clock_ns(CLOCK_REALTIME);
+	if (options->since_unix_ns >= options->until_unix_ns)
+		return xstrdup("--since is not before --until");
+	if (options->diff.since_unix_ns >= options->since_unix_ns)
+		return xstrdup("--diff is not before --since");
+	if (options->diff.since_unix_ns)
+		options->diff.earlier_s =
+			(double)(options->since_unix_ns - options->diff.since_unix_ns) / NS_PER_S;
+	wrong = options__choose_format(options,
+				       options->diff.earlier_s ? &output_text : output_formats[0]);
+	if (!wrong && options->diff.earlier_s && !options->format->tells_difference)
+		wrong = xasprintf("the format %s cannot show --diff: use -f text, html, folded or "
+				  "pprof",
+				  options->format->name);
+	options->shown.by_process = true;
+	return wrong;
 }
 
-static char *take_since(void *report, const char *value)
-{
-	return take_moment(report, value, &((struct report *)report)->query.since_unix_ns);
-}
-
-static char *take_until(void *report, const char *value)
-{
-	return take_moment(report, value, &((struct report *)report)->query.until_unix_ns);
-}
-
-static char *take_diff(void *context, const char *value)
-{
-	struct report *report = context;
-	double ago_s;
-
-	if (!options__parse_duration(value, &ago_s))
-		return option_table__refuse("time", value, "an age such as 10m, 1h or 7d");
-	report->diff_ns = (int64_t)(ago_s * 1e9);
-	return NULL;
-}
-
-static char *take_label(void *context, const char *value)
-{
-	struct report *report = context;
-	size_t count = report->query.label_count;
-	char *text, *equals;
-
-	if (!strchr(value, '=') || *value == '=')
-		return option_table__refuse("label", value, "NAME=VALUE, such as service_name=web");
-	text = xstrdup(value);
-	equals = strchr(text, '=');
-	*equals = '\0';
-	report->label_texts = xreallocarray(report->label_texts, count + 1, sizeof(char *));
-	report->label_texts[count] = text;
-	report->labels = xreallocarray(report->labels, count + 1, sizeof(*report->labels));
-	report->labels[count] = (struct store_label){ text, equals + 1 };
-	report->query.labels = report->labels;
-	report->query.label_count++;
-	return NULL;
-}
-
-static char *take_output(void *report, const char *value)
-{
-	((struct report *)report)->output = value;
-	return NULL;
-}
-
-static char *take_format(void *context, const char *value)
-{
-	struct report *report = context;
-
-	report->format = output__by_name(value);
-	return report->format
-		       ? NULL
-		       : option_table__refuse("format", value, "one of those that --help lists");
-}
-
-static char *take_full_filenames(void *report, const char *value)
-{
-	(void)value;
-	((struct report *)report)->shown.full_filenames = true;
-	return NULL;
-}
-
-static char *take_quiet(void *report, const char *value)
-{
-	(void)report;
-	(void)value;
-	log__set_level(LOG_ERROR);
-	return NULL;
-}
-
-static char *take_help(void *report, const char *value)
-{
-	(void)value;
-	((struct report *)report)->help = true;
-	return NULL;
-}
-
-static const struct option_entry options[] = {
-	{ "store", 0, "DIR", "read the agent's store in directory DIR", take_store, NULL, 0 },
-	{ "since", 0, "TIME",
-	  "start of the time to show: an age such as 90s, 5m, 1h\n"
-	  "or 2d, or a time such as 2026-01-02T03:04:05Z\n"
-	  "(default: 1h)",
-	  take_since, NULL, 0 },
-	{ "until", 0, "TIME", "end of the time to show (default: now)", take_until, NULL, 0 },
-	{ "diff", 0, "TIME",
-	  "compare with an equally long time that was TIME earlier,\n"
-	  "such as 1d: a table of functions; with -f html a flame\n"
-	  "graph, with -f folded or pprof each stack",
-	  take_diff, NULL, 0 },
-	{ "label", 0, "NAME=VALUE",
-	  "only services with this label, such as\n"
-	  "service_name=web; repeat it for one name to match any\n"
-	  "of the values, for several names to match all",
-	  take_label, NULL, 0 },
-	{ "output", 'o', "FILE", "where to write; - is standard output, %t becomes the\ntime",
-	  take_output, NULL, 0 },
-	{ "format", 'f', "FORMAT", "one of the formats below (default: by FILE's suffix)",
-	  take_format, NULL, 0 },
-	{ "full-filenames", 0, NULL, "show full file names, as the program has them",
-	  take_full_filenames, NULL, 0 },
-	{ "quiet", 'q', NULL, "print errors only", take_quiet, NULL, 0 },
-	{ "help", 'h', NULL, "print this help", take_help, NULL, 0 },
-	{ 0 },
+const struct verb verb_report = {
+	.bit = VERB_REPORT,
+	.name = "report",
+	.usage = "Shows profiles that pybpfprof agent has stored.\n"
+		 "\n"
+		 "Usage: pybpfprof report --store DIR [OPTION...]\n",
+	.tail = "Examples:\n"
+		"  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m -f text -o -\n"
+		"  sudo pybpfprof report --store /var/lib/pybpfprof --since 2h --until 1h \\\n"
+		"      --label service_name=web -o web.html\n"
+		"\n"
+		"Exit status: 0 a profile was written; 1 failure; 2 wrong usage; 5 no samples.\n",
+	.check = check,
 };
-
-static void print_help(void)
-{
-	puts("Shows profiles that pybpfprof agent has stored.\n\n"
-	     "Usage: pybpfprof report --store DIR [OPTION...]\n");
-	option_table__print(options);
-	puts("\nFormats:");
-	for (size_t i = 0; output_formats[i]; i++)
-		printf("  %-12s %s\n", output_formats[i]->name, output_formats[i]->description);
-	puts("\nExamples:\n"
-	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m -f text -o -\n"
-	     "  sudo pybpfprof report --store /var/lib/pybpfprof --since 2h --until 1h \\\n"
-	     "      --label service_name=web -o web.html\n\n"
-	     "Exit status: 0 a profile was written; 1 failure; 2 wrong usage; 5 no samples.");
-}
-
-static enum exit_status check(struct report *report)
-{
-	if (!report->folder) {
-		log__error("nothing to read: add --store DIR; see pybpfprof " VERB " --help");
-		return STATUS_USAGE;
-	}
-	if (report->query.since_unix_ns >= report->query.until_unix_ns) {
-		log__error("--since is not before --until; see pybpfprof " VERB " --help");
-		return STATUS_USAGE;
-	}
-	if (!report->format && report->output)
-		report->format = output__by_ending(report->output);
-	if (report->diff_ns && !report->format)
-		report->format = &output_text;
-	if (report->diff_ns && !report->format->tells_difference) {
-		log__error(
-			"the format %s cannot show --diff: use -f text, html, folded or pprof; see "
-			"pybpfprof " VERB " --help",
-			report->format->name);
-		return STATUS_USAGE;
-	}
-	if (!report->format && report->output && strcmp(report->output, "-") != 0) {
-		log__error("the suffix of '%s' does not give the format: add -f FORMAT; see "
-			   "pybpfprof " VERB " --help",
-			   report->output);
-		return STATUS_USAGE;
-	}
-	if (!report->format)
-		report->format = output_formats[0];
-	return STATUS_WRITTEN;
-}
 
 struct written_profile {
-	const struct report *report;
+	const struct options *options;
 	const struct profile *profile;
 };
 
 static int write_profile(const void *what, FILE *file)
 {
 	const struct written_profile *written = what;
-	const struct report *report = written->report;
 
-	return report->format->write(written->profile, &report->shown, file);
+	return written->options->format->write(written->profile, &written->options->shown, file);
 }
 
 /* Says what the store has, where it has nothing of what was asked for. */
-static enum exit_status explain_empty(const struct report *report, const struct store_found *found)
+static enum exit_status explain_empty(const struct options *options,
+				      const struct store_found *found)
 {
-	char *first = moment__text(found->first_ns), *last = moment__text(found->last_ns);
+	char *first = quantity__moment_text(found->first_ns),
+	     *last = quantity__moment_text(found->last_ns);
 
 	if (!found->last_ns)
-		log__error("%s holds no samples yet", report->folder);
+		log__error("%s holds no samples yet", options->folder);
 	else if (!found->windows)
-		log__error("%s holds nothing for that time; it covers %s to %s", report->folder,
+		log__error("%s holds nothing for that time; it covers %s to %s", options->folder,
 			   first, last);
-	else if (report->query.label_count && !found->services)
+	else if (options->labels.count && !found->services)
 		log__error("no service has these labels in that time");
 	else
 		log__error("there are no samples: no Python used any CPU in that time");
@@ -232,14 +89,15 @@ static enum exit_status explain_empty(const struct report *report, const struct 
 	return STATUS_NO_SAMPLE;
 }
 
-static char *title_of(const struct report *report, const struct profile *profile)
+static char *title_of(const struct options *options, const struct profile *profile)
 {
-	char *begin = moment__text(profile->start_unix_ns), *title;
+	char *begin = quantity__moment_text(profile->start_unix_ns), *title;
 	char *services = xstrdup("all Python processes");
 
-	for (size_t i = 0; i < report->query.label_count; i++) {
-		char *longer = xasprintf("%s%s%s=%s", i ? services : "", i ? ", " : "",
-					 report->labels[i].name, report->labels[i].value);
+	for (size_t i = 0; i < options->labels.count; i++) {
+		char *longer =
+			xasprintf("%s%s%s=%s", i ? services : "", i ? ", " : "",
+				  options->labels.list[i].name, options->labels.list[i].value);
 
 		free(services);
 		services = longer;
@@ -247,11 +105,11 @@ static char *title_of(const struct report *report, const struct profile *profile
 	title = xasprintf("%s, %.0f s from %s", services, profile->duration_ns / 1e9, begin);
 	free(services);
 	free(begin);
-	if (report->shown.before) {
-		const struct profile *before = report->shown.before;
+	if (options->shown.before) {
+		const struct profile *before = options->shown.before;
 		char *both;
 
-		begin = moment__text(before->start_unix_ns);
+		begin = quantity__moment_text(before->start_unix_ns);
 		both = xasprintf("%s, compared with %.0f s from %s", title,
 				 before->duration_ns / 1e9, begin);
 		free(begin);
@@ -275,24 +133,24 @@ static void tell(const struct profile *profile, const struct store_found *found)
 	free(summary);
 }
 
-static enum exit_status write_report(struct report *report, const struct profile *profile)
+static enum exit_status write_report(struct options *options, const struct profile *profile)
 {
-	struct written_profile written = { report, profile };
-	char *pattern = report->output
-				? xstrdup(report->output)
-				: xasprintf("pybpfprof-report-%%t.%s", report->format->suffix);
-	char *path = output_file__expand(pattern, 0), *title = title_of(report, profile);
+	struct written_profile written = { options, profile };
+	char *pattern = options->output
+				? xstrdup(options->output)
+				: xasprintf("pybpfprof-report-%%t.%s", options->format->suffix);
+	char *path = output_file__expand(pattern, 0), *title = title_of(options, profile);
 	enum exit_status status = STATUS_WRITTEN;
 	int error;
 
-	report->shown.title = title;
-	report->shown.by_process = true;
+	options->shown.title = title;
 	error = output_file__write(path, write_profile, &written);
 	if (error) {
 		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
 		status = STATUS_FAILED;
 	} else if (strcmp(path, "-") != 0) {
-		log__info("wrote %s (%s)", path, report->format->name);
+		log__info("wrote %s%s%s", path, options->format->use ? ": " : "",
+			  options->format->use ?: "");
 	}
 	free(title);
 	free(path);
@@ -300,17 +158,28 @@ static enum exit_status write_report(struct report *report, const struct profile
 	return status;
 }
 
+static struct store_query query_of(const struct options *options)
+{
+	return (struct store_query){
+		.since_unix_ns = options->since_unix_ns,
+		.until_unix_ns = options->until_unix_ns,
+		.labels = options->labels.list,
+		.label_count = options->labels.count,
+	};
+}
+
 /* Reads what the query asks for, so long before, into BEFORE, and leaves in PROFILE, a new one, all
  * but its samples: what is read then has the same numbers.  NULL, or what is wrong. */
-static char *read_earlier(const struct report *report, struct store *store, struct profile *profile,
-			  struct profile *before)
+static char *read_earlier(const struct options *options, struct store *store,
+			  struct profile *profile, struct profile *before)
 {
-	struct store_query query = report->query;
+	struct store_query query = query_of(options);
+	int64_t diff_ns = (int64_t)(options->diff.earlier_s * NS_PER_S);
 	struct store_found found;
 	char *wrong;
 
-	query.since_unix_ns -= report->diff_ns;
-	query.until_unix_ns -= report->diff_ns;
+	query.since_unix_ns -= diff_ns;
+	query.until_unix_ns -= diff_ns;
 	wrong = store__read(store, &query, profile, &found);
 	before->rate_hz = profile->rate_hz;
 	before->start_unix_ns = profile->start_unix_ns;
@@ -340,37 +209,38 @@ static void complete_earlier(const struct profile *profile, struct profile *befo
 }
 
 /* Writes what was FOUND, beside what BEFORE has where something is to be compared. */
-static enum exit_status show(struct report *report, const struct profile *profile,
+static enum exit_status show(struct options *options, const struct profile *profile,
 			     const struct store_found *found, const struct profile *before)
 {
 	if (!profile->sample_count)
-		return explain_empty(report, found);
-	if (report->diff_ns && !before->sample_count) {
+		return explain_empty(options, found);
+	if (options->diff.earlier_s && !before->sample_count) {
 		log__error("there are no samples in the earlier time to compare with");
 		return STATUS_NO_SAMPLE;
 	}
 	tell(profile, found);
-	report->shown.before = report->diff_ns ? before : NULL;
-	return write_report(report, profile);
+	options->shown.before = options->diff.earlier_s ? before : NULL;
+	return write_report(options, profile);
 }
 
-static enum exit_status run(struct report *report)
+static enum exit_status run(struct options *options)
 {
+	struct store_query query = query_of(options);
 	struct profile *profile = profile__new(), before = { 0 };
 	enum exit_status status = STATUS_FAILED;
 	struct store_found found;
 	struct store *store;
-	char *wrong = store__open(report->folder, STORE_READ, &store);
+	char *wrong = store__open(options->folder, STORE_READ, &store);
 
-	if (!wrong && report->diff_ns)
-		wrong = read_earlier(report, store, profile, &before);
+	if (!wrong && options->diff.earlier_s)
+		wrong = read_earlier(options, store, profile, &before);
 	if (!wrong)
-		wrong = store__read(store, &report->query, profile, &found);
+		wrong = store__read(store, &query, profile, &found);
 	complete_earlier(profile, &before);
 	if (wrong)
 		log__error("%s", wrong);
 	else
-		status = show(report, profile, &found, &before);
+		status = show(options, profile, &found, &before);
 	free(wrong);
 	store__close(store);
 	free(before.samples);
@@ -378,29 +248,17 @@ static enum exit_status run(struct report *report)
 	return status;
 }
 
-static void free_labels(struct report *report)
-{
-	for (size_t i = 0; i < report->query.label_count; i++)
-		free(report->label_texts[i]);
-	free(report->label_texts);
-	free(report->labels);
-}
-
 enum exit_status cmd_report(int count, char **arguments)
 {
-	int64_t now_ns = clock_ns(CLOCK_REALTIME);
-	struct report report = { .now_ns = now_ns,
-				 .query = { .since_unix_ns = now_ns - NS_PER_HOUR,
-					    .until_unix_ns = now_ns } };
-	enum exit_status status = option_table__parse(VERB, options, &report, count, arguments);
+	struct options options;
+	enum exit_status status = options__parse(&verb_report, count, arguments, &options);
 
-	if (!status && report.help) {
-		print_help();
-	} else if (!status) {
-		status = check(&report);
-		if (!status)
-			status = run(&report);
-	}
-	free_labels(&report);
+	if (status)
+		return status;
+	if (options.help)
+		options__print_help(&verb_report);
+	else
+		status = run(&options);
+	options__free(&options);
 	return status;
 }

@@ -3,7 +3,9 @@
 #ifndef PYBPFPROF_CMD_REPORT_H
 #define PYBPFPROF_CMD_REPORT_H
 
-#include "base/exit_status.h"
+#include "options/options.h"
+
+extern const struct verb verb_report;
 
 enum exit_status cmd_report(int count, char **arguments);
 

@@ -19,14 +19,48 @@
 
 /* The verbs; the first one may be left out. */
 static const struct {
-	const char *name;
+	const struct verb *verb;
 	enum exit_status (*run)(int count, char **arguments);
 } verbs[] = {
-	{ "record", cmd_record },
-	{ "check", cmd_check },
-	{ "agent", cmd_agent },
-	{ "report", cmd_report },
+	{ &verb_record, cmd_record },
+	{ &verb_check, cmd_check },
+	{ &verb_agent, cmd_agent },
+	{ &verb_report, cmd_report },
 };
+
+#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+
+/* Verbs of other profilers. */
+static const char *const elsewhere[][2] = {
+	{ "top",
+	  "a live view is not supported yet; for a table: pybpfprof -p PID -d 5 -f text -o -" },
+	{ "dump",
+	  "stacks of one moment are not supported yet; for a second: pybpfprof -p PID -d 1" },
+	{ "attach", "use pybpfprof -p PID" },
+};
+
+static enum exit_status run(int count, char **arguments)
+{
+	const char *word = count > 1 ? arguments[1] : "-";
+
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		if (strcmp(word, verbs[i].verb->name) == 0)
+			return verbs[i].run(count - 1, arguments + 1);
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+		if (strcmp(word, elsewhere[i][0]) != 0)
+			continue;
+		log__error("unknown verb '%s': %s", word, elsewhere[i][1]);
+		return STATUS_USAGE;
+	}
+	for (size_t i = 0; i < VERB_COUNT && *word != '-'; i++) {
+		if (!options__is_near(word, verbs[i].verb->name))
+			continue;
+		log__error("unknown verb '%s': did you mean pybpfprof %s?", word,
+			   verbs[i].verb->name);
+		return STATUS_USAGE;
+	}
+	return cmd_record(count, arguments);
+}
 
 /* How the program ends after a verb ended with STATUS: what was printed has yet to arrive, and
  * where it does not, nobody knows what else there was to tell. */
@@ -58,8 +92,5 @@ int main(int count, char **arguments)
 	setvbuf(stderr, NULL, _IOLBF, 0);
 	/* Else what there was no memory for would be missing in what is written, without a word. */
 	json_set_alloc_funcs(xmalloc, free);
-	for (size_t i = 0; count > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (strcmp(arguments[1], verbs[i].name) == 0)
-			return close_output(verbs[i].run(count - 1, arguments + 1));
-	return close_output(verbs[0].run(count, arguments));
+	return close_output(run(count, arguments));
 }

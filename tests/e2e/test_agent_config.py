@@ -50,7 +50,7 @@ def test_where_values_come_from(profile, config):
     ("store: /x\nrat: 1\n", ":2: unknown key 'rat'"),
     ("rate: 1\nrate: 2\n", ":2: 'rate' is already set at "),
     ("store: /x\n\nrate: fast\n", ":3: rate 'fast' is not a number"),
-    ("store: {x: 1}\n", ":1: the value of a key must be a scalar or a list"),
+    ("store: {x: 1}\n", ":1: a plain value belongs here"),
     ("store: [\n", ":2: did not find expected node content"),
     ("with-pid: 1\n", ":1: with-pid '1' is not true or false"),
     ("exclude: [x]\n", ":1: ")])

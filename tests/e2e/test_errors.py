@@ -112,6 +112,24 @@ class TestUsage:
         words = [word for word in ("-p", "1", option, value) if word]
         check(profile.attempt(*words), USAGE, value or option)
 
+    @pytest.mark.parametrize("words, says", [
+        (["top"], "pybpfprof -p PID -d 5 -f text"), (["dump", "-p", "1"], "pybpfprof -p PID -d 1"),
+        (["attach", "1"], "use pybpfprof -p PID"), (["-p", "1", "--native"], "not supported yet"),
+        (["-n", "-p", "1"], "native frames"), (["-p1", "-k"], "kernel frames"), (["-p", "1", "-i"], "only CPU time"),
+        (["-p", "1", "--gil"], "not supported yet"), (["--nonblocking", "-p", "1"], "never pauses"),
+        (["-p", "1", "-f", "raw"], "is called folded here"), (["-p", "1", "-f", "flamegraph"], "is called html here"),
+        (["-p", "1", "-o", "x.svg"], "flame.html")])
+    def test_habits_from_elsewhere(self, profile, words, says):
+        """The line says what to use, or that it is not there yet."""
+        check(profile.attempt(*words), USAGE, says)
+
+    @pytest.mark.parametrize("words, says", [
+        (["reprot"], "pybpfprof report?"), (["agnet", "--store", "x"], "pybpfprof agent?"),
+        (["-p", "1", "--durration", "2"], "--duration?"), (["agent", "--stroe", "x"], "--store?"),
+        (["report", "--store", "x", "--lable", "a=b"], "--label?"), (["check", "--jsno"], "--json?")])
+    def test_did_you_mean(self, profile, words, says):
+        check(profile.attempt(*words), USAGE, "did you mean " + says)
+
     def test_help(self, profile):
         run = profile.attempt("--help")
         assert run.status == 0 and run.stderr == ""

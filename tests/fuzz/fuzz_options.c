@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "input.h"
-#include "options/options.h"
+#include "cmd_record.h"
 
 #define WORDS_MAX 64
 
@@ -15,15 +15,16 @@ static void check(const struct options *options)
 					   .cgroups = "4:memory:/a\n0::/a/b\n",
 					   .container_id = "4f5b0123456789ab" };
 
-	CHECK(process_filter__wants(&options->filter, &identity) ||
-	      !process_filter__is_empty(&options->filter));
-	CHECK(options->rate_hz > 0);
-	CHECK(options->duration_s >= 0);
+	CHECK(process_filter__wants(&options->plan.filter, &identity) ||
+	      !process_filter__is_empty(&options->plan.filter));
+	CHECK(options->plan.rate_hz > 0);
+	CHECK(options->plan.duration_s >= 0);
 	CHECK(options->help || options->version || options->format);
-	CHECK(options->processes_max > 0);
-	CHECK(!options->pid_count || !options->command || options->help || options->version);
-	for (size_t i = 0; i < options->pid_count; i++)
-		CHECK(options->pids[i] > 0);
+	CHECK(options->plan.processes_max > 0);
+	CHECK(!options->plan.pid_count || !options->plan.command || options->help ||
+	      options->version);
+	for (size_t i = 0; i < options->plan.pid_count; i++)
+		CHECK(options->plan.pids[i] > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -36,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	while (count <= WORDS_MAX && (word = strsep(&rest, "\n")))
 		words[count++] = word;
 	words[count] = NULL;
-	if (!options__parse(count, words, &options)) {
+	if (!options__parse(&verb_record, count, words, &options)) {
 		check(&options);
 		options__free(&options);
 	}

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/agent_options.h"
 #include "base/xalloc.h"
+#include "cmd_agent.h"
 #include "cmd_report.h"
 #include "input.h"
 #include "push/credentials.h"
@@ -69,25 +69,25 @@ static int take_words(char *text, char *words[WORDS_MAX + 1])
 	return count;
 }
 
-static void check(const struct agent_options *options)
+static void check(const struct options *options)
 {
-	CHECK(options->sampled.rate_hz > 0 && options->sampled.processes_max > 0);
+	CHECK(options->plan.rate_hz > 0 && options->plan.processes_max > 0);
 	CHECK(options->window_s >= 0.1 && options->window_s <= 3600);
-	CHECK(options->limits.bytes && options->limits.age_ns > 0);
-	CHECK(options->budget.cpu >= 0 && options->budget.cpu <= 1);
+	CHECK(options->store_bytes && options->store_age_s > 0);
+	CHECK(options->cpu_budget >= 0 && options->cpu_budget <= 1);
 	CHECK(options->node);
 	CHECK(options->help || options->print_config || options->folder || options->pushed.count ||
 	      (!options->listens_by_default && options->address));
 }
 
 /* What is printed as a file; the caller frees. */
-static char *print(const struct agent_options *options)
+static char *print(const struct options *options)
 {
 	char *text;
 	size_t size;
 	FILE *printed = open_memstream(&text, &size);
 
-	settings__print(options->settings, printed);
+	options__print_config(options, printed);
 	CHECK(!fclose(printed));
 	return text;
 }
@@ -118,21 +118,21 @@ static bool strip(char *text)
 }
 
 /* What is printed is a file that says the same. */
-static void check_printed(const struct agent_options *options)
+static void check_printed(const struct options *options)
 {
 	char *words[] = { "agent", "--print-config", "--config", "printed", NULL };
 	char *printed = print(options), *again;
-	struct agent_options from_file;
-	const char *path = settings__file(options->settings);
+	struct options from_file;
+	const char *path = options__file(options);
 
 	file.text = xstrdup(printed);
 	file.length = strlen(printed);
 	if (strip(printed) && (!path || !strchr(path, '#'))) {
-		CHECK(!agent_options__parse(4, words, &from_file));
+		CHECK(!options__parse(&verb_agent, 4, words, &from_file));
 		again = print(&from_file);
 		CHECK(strip(again) && strcmp(printed, again) == 0);
 		free(again);
-		agent_options__free(&from_file);
+		options__free(&from_file);
 	}
 	free(file.text);
 	file.text = NULL;
@@ -148,7 +148,7 @@ static void set_file(char *text)
 static void try_agent(char *text)
 {
 	char *words[WORDS_MAX + 1] = { "agent" }, *parts[PARTS_MAX] = { text };
-	struct agent_options options;
+	struct options options;
 	int count;
 
 	for (int i = 1; i < PARTS_MAX && parts[i - 1]; i++) {
@@ -161,17 +161,17 @@ static void try_agent(char *text)
 	clearenv();
 	count = take_words(text, words);
 	set_file(parts[1]);
-	if (agent_options__parse(count, words, &options)) {
+	if (options__parse(&verb_agent, count, words, &options)) {
 		file.text = NULL;
 		return;
 	}
 	check(&options);
 	set_file(parts[2]);
-	agent_options__reload(&options);
+	options__reload(&options);
 	check(&options);
 	clearenv();
 	check_printed(&options);
-	agent_options__free(&options);
+	options__free(&options);
 }
 
 static void try_report(char *text)

@@ -7,7 +7,11 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "options/options.h"
+#include "cmd_agent.h"
+#include "cmd_check.h"
+#include "cmd_record.h"
+#include "cmd_report.h"
+#include "options/option_table.h"
 
 #define ARGUMENTS_MAX 16
 
@@ -23,7 +27,7 @@ static enum exit_status parse(struct options *options, ...)
 	while ((arguments[count] = va_arg(list, char *)))
 		count++;
 	va_end(list);
-	return options__parse(count, arguments, options);
+	return options__parse(&verb_record, count, arguments, options);
 }
 
 static void test_defaults(void **state)
@@ -32,13 +36,13 @@ static void test_defaults(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&options, "-p", "12", NULL), STATUS_WRITTEN);
-	assert_int_equal(options.pid_count, 1);
-	assert_int_equal(options.pids[0], 12);
-	assert_true(options.rate_hz == 99);
-	assert_true(options.duration_s == 0);
+	assert_int_equal(options.plan.pid_count, 1);
+	assert_int_equal(options.plan.pids[0], 12);
+	assert_true(options.plan.rate_hz == 99);
+	assert_true(options.plan.duration_s == 0);
 	assert_ptr_equal(options.format, &output_html);
-	assert_int_equal(options.lines, LINES_CURRENT);
-	assert_null(options.command);
+	assert_int_equal(options.plan.lines, LINES_CURRENT);
+	assert_null(options.plan.command);
 	options__free(&options);
 }
 
@@ -48,18 +52,18 @@ static void test_all(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&options, "-a", "--max-processes", "9", NULL), STATUS_WRITTEN);
-	assert_int_equal(options.following, FOLLOW_ALL);
-	assert_int_equal(options.processes_max, 9);
+	assert_int_equal(options.plan.following, FOLLOW_ALL);
+	assert_int_equal(options.plan.processes_max, 9);
 	assert_true(options.shown.by_process);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-s", "-p", "7", NULL), STATUS_WRITTEN);
-	assert_int_equal(options.following, FOLLOW_CHILDREN);
-	assert_int_equal(options.processes_max, TARGETS_MAX);
+	assert_int_equal(options.plan.following, FOLLOW_CHILDREN);
+	assert_int_equal(options.plan.processes_max, TARGETS_MAX);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-s", "--", "a", NULL), STATUS_WRITTEN);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-as", NULL), STATUS_WRITTEN);
-	assert_int_equal(options.following, FOLLOW_ALL);
+	assert_int_equal(options.plan.following, FOLLOW_ALL);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-s", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-a", "-p", "1", NULL), STATUS_USAGE);
@@ -78,7 +82,7 @@ static void test_rules(void **state)
 	assert_int_equal(parse(&options, "-a", "--comm", "web*", "--uid", "0", "--cgroup", "/a",
 			       "--container", "abcd", "--exclude", "comm=x", NULL),
 			 STATUS_WRITTEN);
-	assert_int_equal(options.filter.count, 5);
+	assert_int_equal(options.plan.filter.count, 5);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-a", "--exclude", "name=x", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p", "1", "--comm", "x", NULL), STATUS_USAGE);
@@ -104,13 +108,13 @@ static void test_every_option(void **state)
 	assert_int_equal(parse(&options, "--pid", "1,2,1", "3", "-d", "1.5m", "--rate=999", "-tF",
 			       "--full-filenames", "--stats", "s.json", "-o", "x.pb.gz", NULL),
 			 STATUS_WRITTEN);
-	assert_int_equal(options.pid_count, 3);
-	assert_int_equal(options.pids[2], 3);
-	assert_true(options.duration_s == 90);
-	assert_true(options.rate_hz == 999);
+	assert_int_equal(options.plan.pid_count, 3);
+	assert_int_equal(options.plan.pids[2], 3);
+	assert_true(options.plan.duration_s == 90);
+	assert_true(options.plan.rate_hz == 999);
 	assert_true(options.shown.threads && options.shown.full_filenames);
-	assert_int_equal(options.threads, THREADS_ALL);
-	assert_int_equal(options.lines, LINES_FUNCTION);
+	assert_int_equal(options.plan.threads, THREADS_ALL);
+	assert_int_equal(options.plan.lines, LINES_FUNCTION);
 	assert_string_equal(options.stats, "s.json");
 	assert_string_equal(options.output, "x.pb.gz");
 	assert_ptr_equal(options.format, &output_pprof);
@@ -124,11 +128,11 @@ static void test_command_keeps_its_own_options(void **state)
 	(void)state;
 	assert_int_equal(parse(&options, "-r", "50", "--", "python3", "-p", "--", "x", NULL),
 			 STATUS_WRITTEN);
-	assert_string_equal(options.command[0], "python3");
-	assert_string_equal(options.command[1], "-p");
-	assert_string_equal(options.command[2], "--");
-	assert_null(options.command[4]);
-	assert_int_equal(options.pid_count, 0);
+	assert_string_equal(options.plan.command[0], "python3");
+	assert_string_equal(options.plan.command[1], "-p");
+	assert_string_equal(options.plan.command[2], "--");
+	assert_null(options.plan.command[4]);
+	assert_int_equal(options.plan.pid_count, 0);
 	options__free(&options);
 }
 
@@ -150,10 +154,10 @@ static void test_threads_are_told_apart_as_they_are_shown(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&options, "-p1", "-f", "folded", NULL), STATUS_WRITTEN);
-	assert_int_equal(options.threads, THREADS_MERGED);
+	assert_int_equal(options.plan.threads, THREADS_MERGED);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-p1", "-f", "folded", "-t", NULL), STATUS_WRITTEN);
-	assert_int_equal(options.threads, THREADS_ALL);
+	assert_int_equal(options.plan.threads, THREADS_ALL);
 	options__free(&options);
 	for (size_t i = 0; output_formats[i]; i++) {
 		bool shows_none =
@@ -161,7 +165,7 @@ static void test_threads_are_told_apart_as_they_are_shown(void **state)
 
 		assert_int_equal(parse(&options, "-p1", "-f", output_formats[i]->name, NULL),
 				 STATUS_WRITTEN);
-		assert_int_equal(options.threads, shows_none ? THREADS_MERGED : THREADS_SOME);
+		assert_int_equal(options.plan.threads, shows_none ? THREADS_MERGED : THREADS_SOME);
 		options__free(&options);
 	}
 }
@@ -179,7 +183,7 @@ static void test_wrong_usage(void **state)
 	assert_int_equal(parse(&options, "-p", "-4", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p", "99999999999", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "-d", "0", NULL), STATUS_USAGE);
-	assert_int_equal(parse(&options, "-p1", "-d", "1w", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "-d", "1y", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "-d", "nan", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "-d", "1e300", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p1", "--stats", "", NULL), STATUS_USAGE);
@@ -201,22 +205,64 @@ static void test_help_needs_no_target(void **state)
 	(void)state;
 	assert_int_equal(parse(&options, "--help", NULL), STATUS_WRITTEN);
 	assert_true(options.help);
+	options__free(&options);
 	assert_int_equal(parse(&options, "--version", NULL), STATUS_WRITTEN);
 	assert_true(options.version);
+	options__free(&options);
 }
 
-static void test_durations(void **state)
+/* Long names may be cut short; a value may stand in the same word or in the next one. */
+static void test_spellings(void **state)
 {
-	double seconds;
+	struct options options;
 
 	(void)state;
-	assert_true(options__parse_duration("30", &seconds) && seconds == 30);
-	assert_true(options__parse_duration("0.25s", &seconds) && seconds == 0.25);
-	assert_true(options__parse_duration("2h", &seconds) && seconds == 7200);
-	assert_true(options__parse_duration("1d", &seconds) && seconds == 86400);
-	assert_false(options__parse_duration("", &seconds));
-	assert_false(options__parse_duration("-1", &seconds));
-	assert_false(options__parse_duration("1 m", &seconds));
+	assert_int_equal(parse(&options, "--pi=12", "--dur", "2", "--thr", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.plan.pids[0], 12);
+	assert_true(options.plan.duration_s == 2);
+	assert_true(options.threads);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-p12", "-r", "-1", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p12", "--f", "html", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p12", "--threads=1", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p12", "-", NULL), STATUS_USAGE);
+}
+
+static void test_what_a_word_is_near_to(void **state)
+{
+	(void)state;
+	assert_true(options__is_near("reprot", "report"));
+	assert_true(options__is_near("repor", "report"));
+	assert_true(options__is_near("chekc", "check"));
+	assert_true(options__is_near("aagents", "agent"));
+	assert_true(options__is_near("agent", "agent"));
+	assert_false(options__is_near("app", "agent"));
+	assert_false(options__is_near("recording", "record"));
+	assert_false(options__is_near("", "a"));
+	assert_false(options__is_near("ab", "check"));
+}
+
+/* Every option is shown with the verbs that take it, and has one letter and one name in each. */
+static void test_the_table(void **state)
+{
+	static const struct verb *const verbs[] = { &verb_record, &verb_agent, &verb_report,
+						    &verb_check };
+	const struct option *option, *other;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		for (option = NULL; (option = option_table__next(verbs[i], option));) {
+			if (!option->name || option->instead)
+				continue;
+			assert_true(option->help[0]);
+			assert_ptr_equal(option_table__find(verbs[i], option->name), option);
+			assert_true(option->take != NULL || option->flags & OPTION_LAST);
+			assert_true(option->field + sizeof(bool) <= sizeof(struct options));
+			for (other = option_table__next(verbs[i], option); other;
+			     other = option_table__next(verbs[i], other))
+				assert_true(!option->letter || option->letter != other->letter);
+		}
+	}
 }
 
 int main(void)
@@ -232,7 +278,9 @@ int main(void)
 		cmocka_unit_test(test_threads_are_told_apart_as_they_are_shown),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_help_needs_no_target),
-		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_spellings),
+		cmocka_unit_test(test_what_a_word_is_near_to),
+		cmocka_unit_test(test_the_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,76 +10,15 @@
 
 #include <cmocka.h>
 
-#include "agent/config_file.h"
-#include "agent/settings.h"
-#include "base/log.h"
 #include "base/xalloc.h"
+#include "cmd_agent.h"
 
-/* What the options took: "rate=19 exclude=a exclude=b". */
-struct taken {
-	char text[512];
-};
-
-static void note(struct taken *taken, const char *name, const char *value)
-{
-	size_t length = strlen(taken->text);
-
-	snprintf(taken->text + length, sizeof(taken->text) - length, "%s%s=%s", length ? " " : "",
-		 name, value ? value : "yes");
-}
-
-static char *take_rate(void *taken, const char *value)
-{
-	if (strtod(value, NULL) <= 0)
-		return option_table__refuse("rate", value, "a rate");
-	note(taken, "rate", value);
-	return NULL;
-}
-
-static char *take_exclude(void *taken, const char *value)
-{
-	note(taken, "exclude", value);
-	return NULL;
-}
-
-static char *take_rule(void *taken, const char *value)
-{
-	if (!strstr(value, "regex"))
-		return xstrdup("a rule without an expression");
-	note(taken, "rule", value);
-	return NULL;
-}
-
-static char *take_store_size(void *taken, const char *value)
-{
-	note(taken, "store-size", value);
-	return NULL;
-}
-
-static char *take_quiet(void *taken, const char *value)
-{
-	note(taken, "quiet", value);
-	return NULL;
-}
-
-static char *take_nothing(void *taken, const char *value)
-{
-	(void)taken;
-	(void)value;
-	return NULL;
-}
-
-static const struct option_entry options[] = {
-	{ "config", 0, "FILE", "", take_nothing, NULL, SETTING_HERE },
-	{ "rate", 'r', "HZ", "", take_rate, "19", 0 },
-	{ "store-size", 0, "SIZE", "", take_store_size, NULL, SETTING_FIXED },
-	{ "exclude", 0, "X", "", take_exclude, NULL, SETTING_LIST },
-	{ "relabel", 0, "RULE", "", take_rule, NULL, SETTING_RULES },
-	{ "quiet", 'q', NULL, "", take_quiet, NULL, 0 },
-	{ 0 },
-};
+#define WORDS_MAX 4
 
 static char path[] = "/tmp/test_settings-XXXXXX";
+static char errors[] = "/tmp/test_settings-XXXXXX";
+
+static const char *const none[WORDS_MAX];
 
 static void write_file(const char *content)
 {
@@ -90,144 +29,175 @@ static void write_file(const char *content)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* What is found in a file of CONTENT, with up to three words of a command line. */
-static enum exit_status find(const char *content, const char *const words[3],
-			     struct settings **settings)
+/* What the agent reads from a file of CONTENT and the words of a command line. */
+static enum exit_status read_all(const char *content, const char *const words[WORDS_MAX],
+				 struct options *options)
 {
-	char *arguments[] = { "agent",		"--config",	  path, (char *)words[0],
-			      (char *)words[1], (char *)words[2], NULL };
-	int count = 3;
+	/* A reload reads them again. */
+	static char *arguments[WORDS_MAX + 5] = { "agent", "--print-config", "--config", path };
+	int count = 4;
 
 	write_file(content);
-	while (arguments[count])
-		count++;
-	return settings__find("agent", options, count, arguments, settings);
+	for (int i = 0; i < WORDS_MAX && words[i]; i++)
+		arguments[count++] = (char *)words[i];
+	return options__parse(&verb_agent, count, arguments, options);
 }
 
-static void gives(const char *content, const char *const words[3], const char *wanted)
+/* The values in effect, as a file; the caller frees. */
+static char *print(const struct options *options)
 {
-	struct settings *settings;
-	struct taken taken = { "" };
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
 
-	assert_int_equal(find(content, words, &settings), STATUS_WRITTEN);
-	assert_int_equal(settings__apply(settings, &taken), STATUS_WRITTEN);
-	assert_string_equal(taken.text, wanted);
-	settings__free(settings);
+	options__print_config(options, file);
+	assert_int_equal(fclose(file), 0);
+	return text;
 }
 
-static const char *const none[3];
+/* That WANTED is one of the lines in effect. */
+static void gives(const char *content, const char *const words[WORDS_MAX], const char *wanted)
+{
+	struct options options;
+	char *text, *line;
+
+	assert_int_equal(read_all(content, words, &options), STATUS_WRITTEN);
+	text = print(&options);
+	line = strstr(text, wanted);
+	if (!line || (line != text && line[-1] != '\n') || line[strlen(wanted)] != ' ')
+		fail_msg("'%s' is not in '%s'", wanted, text);
+	free(text);
+	options__free(&options);
+}
+
+/* That CONTENT and WORDS are refused with WANTED, behind the file's path. */
+static void refused_with(const char *content, const char *const words[WORDS_MAX],
+			 const char *wanted)
+{
+	struct options options;
+	char said[512], *at;
+	size_t length;
+	FILE *file = fopen(errors, "r");
+	int before = dup(STDERR_FILENO);
+
+	assert_non_null(freopen(errors, "w", stderr));
+	assert_int_equal(read_all(content, words, &options), STATUS_USAGE);
+	fflush(stderr);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	length = fread(said, 1, sizeof(said) - 1, file);
+	fclose(file);
+	said[length] = '\0';
+	at = strstr(said, path);
+	if (!at || strstr(at + strlen(path), wanted) != at + strlen(path))
+		fail_msg("'%s' is not in '%s'", wanted, said);
+}
+
+static void refused(const char *content, const char *wanted)
+{
+	refused_with(content, none, wanted);
+}
 
 static void places_count_in_order(void **state)
 {
-	const char *const rate[] = { "-r", "3", NULL };
+	static const char *const rate[WORDS_MAX] = { "-r", "3" };
 
 	(void)state;
-	gives("", none, "rate=19");
-	gives("# nothing\n", none, "rate=19");
-	gives("rate: 1\n", none, "rate=1");
+	gives("", none, "rate: 19");
+	gives("# nothing\n", none, "rate: 19");
+	gives("rate: 1\n", none, "rate: 1");
 	setenv("PYBPFPROF_RATE", "2", 1);
-	gives("rate: 1\n", none, "rate=2");
-	gives("rate: 1\n", rate, "rate=3");
+	gives("rate: 1\n", none, "rate: 2");
+	gives("rate: 1\n", rate, "rate: 3");
 	setenv("PYBPFPROF_RATE", "", 1);
-	gives("rate: 1\n", none, "rate=1");
+	gives("rate: 1\n", none, "rate: 1");
 	unsetenv("PYBPFPROF_RATE");
 }
 
 static void lists(void **state)
 {
-	const char *const here[] = { "--exclude=x", "--exclude=y", NULL };
+	static const char *const here[WORDS_MAX] = { "--exclude=comm=x", "--exclude=comm=y" };
 
 	(void)state;
-	gives("exclude: [a, 'b c']\n", none, "rate=19 exclude=a exclude=b c");
-	gives("exclude:\n- a\n- b\n", none, "rate=19 exclude=a exclude=b");
-	gives("exclude: a\n", none, "rate=19 exclude=a");
-	gives("exclude: []\n", none, "rate=19");
-	gives("exclude: [a]\n", here, "exclude=x exclude=y rate=19");
-	setenv("PYBPFPROF_EXCLUDE", "c,d", 1);
-	gives("exclude: [a]\n", none, "rate=19 exclude=c exclude=d");
+	gives("exclude: [comm=a, 'comm=b c']\n", none, "exclude: [\"comm=a\", \"comm=b c\"]");
+	gives("exclude:\n- comm=a\n- comm=b\n", none, "exclude: [\"comm=a\", \"comm=b\"]");
+	gives("cgroup: /a\n", none, "cgroup: [/a]");
+	gives("exclude: []\n", none, "# exclude: not");
+	gives("exclude: [comm=a]\n", here, "exclude: [\"comm=x\", \"comm=y\"]");
+	setenv("PYBPFPROF_EXCLUDE", "comm=c,comm=d", 1);
+	gives("exclude: [comm=a]\n", none, "exclude: [\"comm=c\", \"comm=d\"]");
 	unsetenv("PYBPFPROF_EXCLUDE");
 }
 
 static void flags(void **state)
 {
-	const char *const quiet[] = { "-q", NULL, NULL };
+	static const char *const quiet[WORDS_MAX] = { "-q" };
+	struct options options;
 
 	(void)state;
-	gives("quiet: true\n", none, "rate=19 quiet=yes");
-	gives("quiet: false\n", none, "rate=19");
-	gives("quiet: false\n", quiet, "quiet=yes rate=19");
+	gives("quiet: true\n", none, "quiet: true");
+	gives("quiet: false\n", none, "quiet: false");
+	gives("quiet: false\n", quiet, "quiet: true");
+	assert_int_equal(read_all("with-pid: true\nquiet: false\n", none, &options),
+			 STATUS_WRITTEN);
+	assert_true(options.with_pid);
+	assert_int_equal(options.level, LOG_INFO);
+	options__free(&options);
 }
 
-/* What config_file__read says of CONTENT, behind the path. */
-static char *take_anything(void *context, const char *key, const char *value, bool is_rule,
-			   unsigned int line)
+/* "off" stands for none. */
+static void off(void **state)
 {
-	(void)context;
-	(void)is_rule;
-	(void)line;
-	return strcmp(key, "bad") == 0 ? xasprintf("no %s", value) : NULL;
-}
+	struct options options;
 
-static void refused(const char *content, const char *wanted)
-{
-	char *wrong;
-
-	write_file(content);
-	wrong = config_file__read(path, take_anything, NULL);
-	assert_non_null(wrong);
-	assert_int_equal(strncmp(wrong, path, strlen(path)), 0);
-	assert_string_equal(wrong + strlen(path), wanted);
-	free(wrong);
+	(void)state;
+	assert_int_equal(
+		read_all("cpu-budget: off\nlisten: off\nmemory-limit: 150M\n", none, &options),
+		STATUS_WRITTEN);
+	assert_true(options.cpu_budget == 0);
+	assert_null(options.address);
+	assert_int_equal(options.memory_limit, 150 << 20);
+	options__free(&options);
 }
 
 static void bad_files(void **state)
 {
 	(void)state;
-	refused("good: 1\n\nbad: thing\n", ":3: no thing");
-	refused("good: 1\nbad: [x]\n", ":2: no x");
-	refused("good:\n", ":1: 'good' needs a value");
-	refused("good: ~\n", ":1: 'good' needs a value");
-	refused("good: {a: 1}\n", ":1: the value of a key must be a scalar or a list");
-	refused("good: [[1]]\n", ":1: a list may hold only values and rules");
-	refused("good:\n- a: 1\n  b: [1]\n- c: [[1]]\n",
-		":4: a rule's list may have plain values only");
-	refused("good:\n- a: 1\nbad:\n- a: 1\n", ":4: no {\"a\": \"1\"}");
-	refused("? [a]\n: 1\n", ":1: a key must be a plain word");
-	refused("good: &x 1\nother: *x\n", ":2: the value of a key must be a scalar or a list");
+	refused("rate: 1\n\nwindow: thing\n", ":3: window 'thing' is not a time");
+	refused("rate: 1\ncomm: [x]\nuid: [nobody, {a: b}]\n", ":3: a plain value belongs here");
+	refused("rate:\n", ":1: a value is missing");
+	refused("rate: ~\n", ":1: a value is missing");
+	refused("rate: {a: 1}\n", ":1: a plain value belongs here");
+	refused("rate: [1]\n", ":1: 'rate' has one value, not a list");
+	refused("comm: [[1]]\n", ":1: a plain value belongs here");
+	refused("? [a]\n: 1\n", ":1: a plain value belongs here");
+	refused("rate: &x 1\nwindow: *x\n", ":1: aliases are not supported");
 	refused("word\n", ":1: the file must be a list of lines such as `rate: 19`");
-	refused("- good\n", ":1: the file must be a list of lines such as `rate: 19`");
-	refused("a: 1\n---\nb: 2\n", ":2: the file has more than one YAML document");
-	refused("a: 1\n b: 2\n", ":2: mapping values are not allowed in this context");
-	refused("a: 'x\n", ":2: found unexpected end of stream");
-	refused("good: \"\\0\"\n", ":1: the value of 'good' contains a NUL byte");
-	refused("\"good\\0\": 1\n", ":1: a key contains a NUL byte");
-	refused("a: \xff\n", ": not UTF-8 text: invalid leading UTF-8 octet, at byte 3");
+	refused("- rate\n", ":1: the file must be a list of lines such as `rate: 19`");
+	refused("rate: 1\n---\nrate: 2\n", ":3: the file has more than one YAML document");
+	refused("rate: 1\n window: 2\n", ":2: mapping values are not allowed in this context");
+	refused("rate: 'x\n", ":2: found unexpected end of stream");
+	refused("rate: \"\\0\"\n", ":1: a value contains a NUL byte");
+	refused("\"rate\\0\": 1\n", ":1: a value contains a NUL byte");
+	refused("rate: \xff\n", ": not UTF-8 text: invalid leading UTF-8 octet, at byte 6");
+	refused("rat: 1\n", ":1: unknown key 'rat'");
+	refused("config: x\n", ":1: unknown key 'config'");
+	refused("rate: 1\nrate: 2\n", ":2: 'rate' is already set at ");
+	refused("quiet: 1\n", ":1: quiet '1' is not true or false");
+	refused("rate: -1\n", ":1: rate '-1' is not a number");
 }
 
-static void what_cannot_be_found(void **state)
-{
-	static const char *const contents[] = { "rat: 1\n", "config: x\n", "rate: 1\nrate: 2\n",
-						"quiet: 1\n" };
-	struct settings *settings;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
-		assert_int_equal(find(contents[i], none, &settings), STATUS_USAGE);
-		settings__free(settings);
-	}
-	assert_int_equal(find("rate: -1\n", none, &settings), STATUS_WRITTEN);
-	assert_int_equal(settings__apply(settings, &(struct taken){ "" }), STATUS_USAGE);
-	settings__free(settings);
-}
-
-#define RULE "rule={\"names\": [\"a\", \"b\"], \"regex\": \"x y\"}"
+#define RULE \
+	"relabel: [{\"source_labels\": [\"a\", \"b\"], \"regex\": \"x y\", \"action\": \"drop\"}]"
 
 static void rules(void **state)
 {
-	const char *const words[] = { "--relabel={\"regex\": 1}", NULL, NULL };
+	static const char *const words[WORDS_MAX] = {
+		"--relabel={\"regex\": \"z\", \"action\": \"labeldrop\"}"
+	};
 	static const char *const bad[] = {
 		"relabel: x\n",
-		"relabel: {regex: x}\n",
+		"relabel: {x: y}\n",
 		"relabel: [x]\n",
 		"exclude: [{regex: x}]\n",
 		"relabel:\n- regex: [{a: b}]\n",
@@ -237,124 +207,95 @@ static void rules(void **state)
 		"relabel:\n- [a]: b\n",
 		"relabel:\n- regex: \"a\\0\"\n",
 		"relabel:\n- regex: [a\n",
+		"relabel: [{a: b}]\n",
 	};
-	struct settings *settings;
 
 	(void)state;
-	gives("relabel:\n- names: [a, b]\n  regex: x y\n- regex: ''\n", none,
-	      "rate=19 " RULE " rule={\"regex\": \"\"}");
-	gives("relabel:\n- regex: x\n", words, "rule={\"regex\": 1} rate=19");
-	setenv("PYBPFPROF_RELABEL", "[{\"names\":[\"a\",\"b\"],\"regex\":\"x y\"}]", 1);
-	gives("relabel:\n- regex: x\n", none, "rate=19 " RULE);
+	gives("relabel:\n- source_labels: [a, b]\n  regex: x y\n  action: drop\n", none, RULE);
+	gives("relabel:\n- regex: x\n  action: labeldrop\n", words,
+	      "relabel: [{\"regex\": \"z\", \"action\": \"labeldrop\"}]");
+	setenv("PYBPFPROF_RELABEL",
+	       "[{\"source_labels\":[\"a\",\"b\"],\"regex\":\"x y\",\"action\":\"drop\"}]", 1);
+	gives("relabel:\n- regex: x\n  action: labeldrop\n", none, RULE);
 	setenv("PYBPFPROF_RELABEL", "regex", 1);
-	assert_int_equal(find("", none, &settings), STATUS_USAGE);
-	settings__free(settings);
+	assert_int_equal(read_all("", none, &(struct options){ 0 }), STATUS_USAGE);
 	unsetenv("PYBPFPROF_RELABEL");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(find(bad[i], none, &settings), STATUS_USAGE);
-		settings__free(settings);
-	}
-	assert_int_equal(find("relabel: [{a: b}]\n", none, &settings), STATUS_WRITTEN);
-	assert_int_equal(settings__apply(settings, &(struct taken){ "" }), STATUS_USAGE);
-	settings__free(settings);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refused(bad[i], ":");
 }
 
 static void fixed_ones_stay(void **state)
 {
-	struct settings *before, *after;
-	struct taken taken = { "" };
+	struct options options;
 
 	(void)state;
-	assert_int_equal(find("store-size: 1\nrate: 2\n", none, &before), STATUS_WRITTEN);
-	assert_int_equal(find("store-size: 3\nrate: 4\n", none, &after), STATUS_WRITTEN);
-	settings__keep_fixed(after, before);
-	settings__free(before);
-	assert_int_equal(settings__apply(after, &taken), STATUS_WRITTEN);
-	assert_string_equal(taken.text, "rate=4 store-size=1");
-	settings__free(after);
+	assert_int_equal(read_all("store: /a\nrate: 2\nrelabel: [{regex: x, action: labeldrop}]\n",
+				  none, &options),
+			 STATUS_WRITTEN);
+	write_file("store: /b\nrate: 4\nrelabel: []\n");
+	assert_true(options__reload(&options));
+	assert_string_equal(options.folder, "/a");
+	assert_true(options.plan.rate_hz == 4);
+	assert_int_equal(options.rules.count, 0);
+	write_file("store: /b\nrate: fast\n");
+	assert_false(options__reload(&options));
+	assert_true(options.plan.rate_hz == 4);
+	options__free(&options);
 }
 
-/* What is printed is a file that says the same. */
 static void what_is_chosen(void **state)
 {
-	static const char *const words[3] = { "--rate", "19" };
-	struct settings *settings;
+	static const char *const words[WORDS_MAX] = { "--rate", "19" };
+	struct options options;
 
 	(void)state;
-	assert_int_equal(find("", none, &settings), STATUS_WRITTEN);
-	assert_false(settings__is_chosen(settings, "rate"));
-	assert_false(settings__is_chosen(settings, "store-size"));
-	settings__free(settings);
-	assert_int_equal(find("", words, &settings), STATUS_WRITTEN);
-	assert_true(settings__is_chosen(settings, "rate"));
-	settings__free(settings);
-	assert_int_equal(find("rate: 19\n", none, &settings), STATUS_WRITTEN);
-	assert_true(settings__is_chosen(settings, "rate"));
-	settings__free(settings);
+	assert_int_equal(read_all("", none, &options), STATUS_WRITTEN);
+	assert_false(options__is_chosen(&options, "rate"));
+	assert_false(options__is_chosen(&options, "store"));
+	options__free(&options);
+	assert_int_equal(read_all("", words, &options), STATUS_WRITTEN);
+	assert_true(options__is_chosen(&options, "rate"));
+	options__free(&options);
+	assert_int_equal(read_all("rate: 19\n", none, &options), STATUS_WRITTEN);
+	assert_true(options__is_chosen(&options, "rate"));
+	options__free(&options);
 }
 
+/* What is printed is a file with the same values, also where YAML reads them as something other
+ * than text, or cannot have a character as it is. */
 static void printed(void **state)
 {
-	const char *const words[] = { "--store-size=-\"\x01\\ :#", "-q", NULL };
-	struct settings *settings;
-	struct taken taken = { "" };
-	char *text;
-	size_t size;
-	FILE *file = open_memstream(&text, &size);
-
-	(void)state;
-	assert_int_equal(
-		find("exclude: [a, 'b, c']\nrelabel: [{regex: '\"\\'}]\n", words, &settings),
-		STATUS_WRITTEN);
-	settings__print(settings, file);
-	fclose(file);
-	assert_non_null(strstr(text, "rate: 19  # the default\n"));
-	assert_non_null(strstr(text, "quiet: true  # --quiet\n"));
-	assert_non_null(strstr(text, ":1\n"));
-	settings__free(settings);
-	assert_int_equal(find(text, none, &settings), STATUS_WRITTEN);
-	assert_int_equal(settings__apply(settings, &taken), STATUS_WRITTEN);
-	assert_string_equal(taken.text, "rate=19 store-size=-\"\x01\\ :# exclude=a exclude=b, c"
-					" rule={\"regex\": \"\\\"\\\\\"} quiet=yes");
-	settings__free(settings);
-	free(text);
-}
-
-/* What YAML would take for something else, or cannot have as it is, as JSON can. */
-static void printed_in_quotes(void **state)
-{
-	static const struct {
-		const char *word, *taken;
-	} cases[] = {
-		{ "--store-size=null", "store-size=null" },
-		{ "--store-size=\x7f\302\205\u2028\ufeff\uffff",
-		  "store-size=\x7f\302\205\u2028\ufeff\uffff" },
-		{ "--relabel={\"regex\":\"\\ud83d\\ude00\\u007f\\u0085\\ufeff\\uffff\\/\"}",
-		  "rule={\"regex\": \"\U0001f600\x7f\302\205\ufeff\uffff/\"}" },
-		{ "--relabel={\"names\":[\"null\",\"\"],\"regex\":\"null\"}",
-		  "rule={\"names\": [\"null\", \"\"], \"regex\": \"null\"}" },
+	static const char *const cases[][WORDS_MAX] = {
+		{ "--store=-\"\x01\\ :#", "-q" },
+		{ "--store=null", "--comm=-", "--uid=0" },
+		{ "--store=\x7f\302\205\u2028\ufeff\uffff" },
+		{ "--relabel={\"regex\":\"\\ud83d\\ude00\\u007f\\u0085\\ufeff\\uffff\\/"
+		  "\",\"action\":\"labeldrop\"}" },
+		{ "--relabel={\"source_labels\":[\"null\",\"a\"],\"regex\":\"null\",\"action\":"
+		  "\"drop\"}" },
 	};
-	struct settings *settings;
-	size_t size;
-	char *text;
-	FILE *file;
+	struct options options, again;
+	char *text, *folder;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct taken taken = { "" };
-
-		assert_int_equal(find("", (const char *[3]){ cases[i].word }, &settings),
-				 STATUS_WRITTEN);
-		file = open_memstream(&text, &size);
-		settings__print(settings, file);
-		fclose(file);
-		settings__free(settings);
-		assert_int_equal(find(text, none, &settings), STATUS_WRITTEN);
-		assert_int_equal(settings__apply(settings, &taken), STATUS_WRITTEN);
-		assert_non_null(strstr(taken.text, cases[i].taken));
-		settings__free(settings);
+		assert_int_equal(read_all("", cases[i], &options), STATUS_WRITTEN);
+		text = print(&options);
+		folder = options.folder ? xstrdup(options.folder) : NULL;
+		assert_int_equal(read_all(text, none, &again), STATUS_WRITTEN);
+		if (folder)
+			assert_string_equal(again.folder, folder);
+		assert_int_equal(again.level, options.level);
+		assert_int_equal(again.rules.count, options.rules.count);
+		assert_int_equal(again.plan.filter.count, options.plan.filter.count);
+		free(folder);
 		free(text);
+		options__free(&again);
+		options__free(&options);
 	}
+	gives("", cases[3],
+	      "relabel: [{\"regex\": \"\U0001f600\\x7f\\x85\\ufeff\\uffff/\", \"action\": "
+	      "\"labeldrop\"}]");
 }
 
 int main(void)
@@ -363,21 +304,22 @@ int main(void)
 		cmocka_unit_test(places_count_in_order),
 		cmocka_unit_test(lists),
 		cmocka_unit_test(flags),
+		cmocka_unit_test(off),
 		cmocka_unit_test(bad_files),
-		cmocka_unit_test(what_cannot_be_found),
 		cmocka_unit_test(rules),
 		cmocka_unit_test(fixed_ones_stay),
 		cmocka_unit_test(what_is_chosen),
 		cmocka_unit_test(printed),
-		cmocka_unit_test(printed_in_quotes),
 	};
-	int descriptor = mkstemp(path), failed;
+	int descriptors[] = { mkstemp(path), mkstemp(errors) }, failed;
 
-	if (descriptor < 0)
+	if (descriptors[0] < 0 || descriptors[1] < 0)
 		return 1;
-	close(descriptor);
-	log__set_level(LOG_ERROR);
+	close(descriptors[0]);
+	close(descriptors[1]);
+	clearenv();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(path);
+	unlink(errors);
 	return failed;
 }

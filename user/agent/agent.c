@@ -20,7 +20,7 @@ struct labelling agent__labelling(const struct agent *agent)
 	return (struct labelling){
 		.node = agent->options->node,
 		.with_pid = agent->options->with_pid,
-		.with_thread = agent->options->sampled.threads == THREADS_ALL,
+		.with_thread = agent->options->plan.threads == THREADS_ALL,
 		.rules = &agent->rules,
 		.pods = agent->pods,
 	};
@@ -83,7 +83,7 @@ static void take_window(void *context, const struct window *window)
 	set_rates(agent, window);
 }
 
-static int64_t window_ns(const struct agent_options *options)
+static int64_t window_ns(const struct options *options)
 {
 	return (int64_t)(options->window_s * NS_PER_S);
 }
@@ -96,19 +96,28 @@ static void take_rules(struct agent *agent)
 	agent->options->rules = (struct relabel_rules){ 0 };
 }
 
+static void take_limits(struct agent *agent)
+{
+	agent->limits = (struct store_limits){
+		.bytes = agent->options->store_bytes,
+		.age_ns = (int64_t)(agent->options->store_age_s * NS_PER_S),
+	};
+}
+
 static double aim(struct agent *agent)
 {
-	const struct agent_options *options = agent->options;
+	const struct options *options = agent->options;
+	const struct budget_limits limits = { options->cpu_budget, options->memory_limit };
 
-	return budget__aim(&agent->budget, &options->budget, options->sampled.rate_hz);
+	return budget__aim(&agent->budget, &limits, options->plan.rate_hz);
 }
 
 static void reload(void *context)
 {
 	struct agent *agent = context;
-	struct agent_options *options = agent->options;
+	struct options *options = agent->options;
 
-	if (!agent_options__reload(options)) {
+	if (!options__reload(options)) {
 		log__error("the configuration is unchanged");
 		return;
 	}
@@ -117,7 +126,8 @@ static void reload(void *context)
 	if (!budget__is_lowered(&agent->budget))
 		recording__limit_halvings(agent->recording, 0);
 	take_rules(agent);
-	log__info("read %s again", settings__file(options->settings));
+	take_limits(agent);
+	log__info("read %s again", options__file(options));
 }
 
 static int64_t serve(void *context)
@@ -127,7 +137,7 @@ static int64_t serve(void *context)
 
 static char *open_pods(struct agent *agent)
 {
-	const struct agent_options *options = agent->options;
+	const struct options *options = agent->options;
 	struct api_server server;
 	char *wrong;
 
@@ -142,25 +152,26 @@ static char *open_pods(struct agent *agent)
 /* Opens where windows go, and where questions come from: before privileges are given up. */
 static char *open_ends(struct agent *agent)
 {
-	const struct agent_options *options = agent->options;
+	const struct options *options = agent->options;
 	char *wrong = NULL;
 
+	take_limits(agent);
 	/* First: what is opened later is not the sending process's, too. */
 	if (options->pushed.count)
 		wrong = push_sink__add(&agent->sinks, &options->pushed, options->folder);
 	if (!wrong)
 		wrong = open_pods(agent);
 	if (!wrong && options->folder)
-		wrong = store_sink__add(&agent->sinks, options->folder, &options->limits);
+		wrong = store_sink__add(&agent->sinks, options->folder, &agent->limits);
 	if (!wrong && options->folder && !options->pushed.count)
 		spool__clear(options->folder);
 	return wrong ? wrong : web__open(agent, &agent->web);
 }
 
-static void say_what(const struct agent_options *options)
+static void say_what(const struct options *options)
 {
-	log__info("profiling every Python at %g Hz, in windows of %g s%s%s",
-		  options->sampled.rate_hz, options->window_s, options->folder ? ", into " : "",
+	log__info("profiling every Python at %g Hz, in windows of %g s%s%s", options->plan.rate_hz,
+		  options->window_s, options->folder ? ", into " : "",
 		  options->folder ? options->folder : "");
 	for (size_t i = 0; i < options->pushed.count; i++) {
 		const struct push_destination *pushed = &options->pushed.list[i];
@@ -173,19 +184,19 @@ static void say_what(const struct agent_options *options)
 
 static enum exit_status sample(struct agent *agent)
 {
-	const struct agent_options *options = agent->options;
+	const struct options *options = agent->options;
 	enum exit_status status;
 
 	agent->windows = (struct recording_windows){
 		.length_ns = window_ns(options),
 		.take = take_window,
 		/* Without a file there is nothing to read again: whoever started it has gone. */
-		.hang_up = settings__file(options->settings) ? reload : NULL,
+		.hang_up = options__file(options) ? reload : NULL,
 		.fd = web__fd(agent->web),
 		.serve = serve,
 		.context = agent,
 	};
-	status = recording__open(&options->sampled, &agent->windows, &agent->recording);
+	status = recording__open(&options->plan, &agent->windows, &agent->recording);
 	if (!status) {
 		say_what(options);
 		status = recording__run(agent->recording);
@@ -193,7 +204,7 @@ static enum exit_status sample(struct agent *agent)
 	return status;
 }
 
-enum exit_status agent__run(struct agent_options *options)
+enum exit_status agent__run(struct options *options)
 {
 	struct agent agent = { .options = options, .start_unix_ns = clock_ns(CLOCK_REALTIME) };
 	enum exit_status status = STATUS_FAILED;

@@ -3,19 +3,21 @@
 #ifndef PYBPFPROF_AGENT_H
 #define PYBPFPROF_AGENT_H
 
-#include "agent/agent_options.h"
 #include "agent/budget.h"
 #include "agent/labels.h"
 #include "agent/sink.h"
+#include "options/options.h"
 #include "recording/recording.h"
+#include "store/store.h"
 
 struct web;
 
 struct agent {
-	struct agent_options *options;
+	struct options *options;
 	struct recording_windows windows;
 	struct recording *recording;
 	struct sinks sinks;
+	struct store_limits limits;
 	struct budget budget;
 	struct pods *pods; /* NULL: they have no names */
 	struct relabel_rules rules;
@@ -26,7 +28,7 @@ struct agent {
 };
 
 /* Runs until a signal ends it. */
-enum exit_status agent__run(struct agent_options *options);
+enum exit_status agent__run(struct options *options);
 
 /* What labels follow from, now. */
 struct labelling agent__labelling(const struct agent *agent);

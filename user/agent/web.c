@@ -14,12 +14,12 @@
 #include "agent/metrics.h"
 #include "agent/web.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "http/http_server.h"
 #include "http/status_page.h"
 #include "naming/description.h"
-#include "options/moment.h"
 #include "output/output.h"
 
 #define HTTP_OK		   200
@@ -79,7 +79,7 @@ struct web {
 /* What is made of a kind may take so much of a CPU; the connections, four times as much. */
 static double share_of(const struct web *web)
 {
-	double budget = web->agent->options->budget.cpu ?: BUDGET_DEFAULT;
+	double budget = web->agent->options->cpu_budget ?: BUDGET_DEFAULT;
 
 	return fmax(SHARE_MIN, SHARE_OF_BUDGET * budget * sysconf(_SC_NPROCESSORS_ONLN)) / 8;
 }
@@ -135,7 +135,7 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 	struct agent_state state = {
 		.ledger = recording__ledger(agent->recording),
 		.rate_hz = recording__profile(agent->recording)->rate_hz,
-		.wanted_rate_hz = agent->options->sampled.rate_hz,
+		.wanted_rate_hz = agent->options->plan.rate_hz,
 		.start_unix_ns = agent->start_unix_ns,
 		.windows = agent->window_count,
 		.dropped_samples = agent->dropped_samples,
@@ -230,7 +230,7 @@ static void answer_status(void *context, struct http_request *request)
 
 static char *title_of(const struct agent *agent, const struct profile *profile, const char *service)
 {
-	char *begin = moment__text(profile->start_unix_ns);
+	char *begin = quantity__moment_text(profile->start_unix_ns);
 	char *title = xasprintf("%s on %s, %.0f s from %s on", service ? service : "every Python",
 				agent->options->node, profile->duration_ns / 1e9, begin);
 
@@ -409,7 +409,7 @@ static void say_where(const struct web *web)
 
 char *web__open(struct agent *agent, struct web **result)
 {
-	const struct agent_options *options = agent->options;
+	const struct options *options = agent->options;
 	struct web *web;
 	char *wrong;
 

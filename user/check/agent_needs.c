@@ -81,7 +81,7 @@ static void check_room(const char *folder, uint64_t wanted, uint64_t has, struct
 	findings__mend(findings, "free space there, or lower --store-size");
 }
 
-static void check_database(const struct agent_options *options, const char *folder,
+static void check_database(const struct options *options, const char *folder,
 			   struct findings *findings)
 {
 	uint64_t has;
@@ -91,12 +91,12 @@ static void check_database(const struct agent_options *options, const char *fold
 		findings__add(findings, VERDICT_MISSING, UNSTARTED, "%s", wrong);
 		findings__mend(findings, "do that, or choose another --store");
 	} else {
-		check_room(folder, options->limits.bytes, has, findings);
+		check_room(folder, options->store_bytes, has, findings);
 	}
 	free(wrong);
 }
 
-static void check_store(const struct agent_options *options, struct findings *findings)
+static void check_store(const struct options *options, struct findings *findings)
 {
 	char *folder;
 	int error;
@@ -120,7 +120,7 @@ static void check_store(const struct agent_options *options, struct findings *fi
 	free(folder);
 }
 
-static void check_listening(const struct agent_options *options, struct findings *findings)
+static void check_listening(const struct options *options, struct findings *findings)
 {
 	static const struct http_route none[1];
 	struct http_server *server;
@@ -234,7 +234,7 @@ static char *ask(const struct api_server *server, const char *node)
 	return wrong;
 }
 
-static void check_pods(const struct agent_options *options, struct findings *findings)
+static void check_pods(const struct options *options, struct findings *findings)
 {
 	struct api_server server;
 	char *wrong = NULL;
@@ -274,7 +274,7 @@ static bool takes_a_thread(const char *url)
 }
 
 /* What sends, and what asks for pods, is kept running by one more each. */
-unsigned int check_agent__company(const struct agent_options *options)
+unsigned int check_agent__company(const struct options *options)
 {
 	unsigned int company = options->pushed.count ? 2 : 0;
 	struct api_server server;
@@ -288,7 +288,7 @@ unsigned int check_agent__company(const struct agent_options *options)
 	return company;
 }
 
-void check_agent(const struct agent_options *options, struct findings *findings)
+void check_agent(const struct options *options, struct findings *findings)
 {
 	check_store(options, findings);
 	check_listening(options, findings);

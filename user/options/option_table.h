@@ -1,38 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of a verb, as a table: for the command line and for --help. */
+/* The options of all verbs, one entry each, and what reads values for them. */
 #ifndef PYBPFPROF_OPTION_TABLE_H
 #define PYBPFPROF_OPTION_TABLE_H
 
-#include "base/exit_status.h"
+#include <stddef.h>
 
-struct option_entry {
-	const char *name;
-	char letter;	      /* 0: none */
-	const char *argument; /* what --help calls it; NULL: the option takes none */
-	const char *help;     /* its lines, without what stands in front */
-	/* Takes VALUE, NULL where there is none, which must outlive CONTEXT.  NULL, or what is
-	 * wrong with it, which the caller frees. */
-	char *(*take)(void *context, const char *value);
-	const char *fallback; /* of settings.h: its value where there is no other; NULL: none */
-	unsigned int flags;   /* of settings.h */
+#include "options/options.h"
+
+/* Flags of an option; without LIST or RULES its last value wins. */
+#define OPTION_LIST  1	/* may be given several times */
+#define OPTION_RULES 2	/* a list of JSON objects, in the file YAML mappings */
+#define OPTION_FIXED 4	/* a reload does not change it */
+#define OPTION_LOCAL 8	/* never in the file; one without argument on the command line only */
+#define OPTION_OFF   16 /* the value "off" stands for none */
+#define OPTION_WORDS 32 /* the words behind its value are more of them */
+#define OPTION_LAST  64 /* what follows is another verb's command line */
+
+struct option {
+	const char *name; /* NULL: HELP is a heading of --help */
+	char letter;	  /* 0: none */
+	const char *argument, *help;
+	/* Stores VALUE, NULL if there is no ARGUMENT, in FIELD.  NULL, or what is wrong,
+	 * allocated. */
+	char *(*take)(const struct option *option, void *field, const char *value);
+	size_t field;	    /* its offset in struct options */
+	unsigned int verbs; /* VERB_ bits */
+	unsigned int flags;
+	const char *fallback, *agent_fallback; /* the default; the agent's, if it has its own */
+	unsigned int constant;		       /* what the option without ARGUMENT stores */
+	const char *instead; /* there is no such option: what to do; not in --help */
 };
 
-/* Finds the options of VERB's command line by OPTIONS, which end with one that has no name, and has
- * each taken by TAKE.  STATUS_WRITTEN, or STATUS_USAGE after what is wrong was said. */
-enum exit_status option_table__walk(const char *verb, const struct option_entry *options, int count,
-				    char **arguments,
-				    char *(*take)(void *context, const struct option_entry *option,
-						  const char *value),
-				    void *context);
+/* VERB's option or heading after OPTION, NULL for the first one; NULL at the end. */
+const struct option *option_table__next(const struct verb *verb, const struct option *option);
 
-/* The same, each taken by its own. */
-enum exit_status option_table__parse(const char *verb, const struct option_entry *options,
-				     void *context, int count, char **arguments);
+/* VERB's option NAME, or NULL. */
+const struct option *option_table__find(const struct verb *verb, const char *name);
 
-/* That VALUE, of WHAT, is not WANTED: for what a `take` returns. */
-char *option_table__refuse(const char *what, const char *value, const char *wanted);
+/* VERB's default of OPTION, or NULL. */
+const char *option_table__fallback(const struct verb *verb, const struct option *option);
 
-/* Prints a line or more of --help for each option. */
-void option_table__print(const struct option_entry *options);
+/* From what counts least to what counts most.  A place's values replace those of places that count
+ * less: only what is in effect is kept. */
+enum origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENVIRONMENT, ORIGIN_COMMAND_LINE };
+
+struct settings;
+
+/* Adds VALUE, "true" for an option without argument, from PLACE, which messages name. */
+void settings__add(struct settings *settings, const struct option *option, enum origin origin,
+		   const char *value, const char *place);
+
+/* The same for a value that is not from a command line.  NULL, or what is wrong, allocated. */
+char *settings__try(struct settings *settings, const struct option *option, enum origin origin,
+		    const char *value, const char *place);
+
+/* These add what they read, for VERB.  NULL, or what is wrong, allocated. */
+char *command_line__read(const struct verb *verb, int count, char **arguments,
+			 struct settings *settings, struct options *options);
+char *config_file__read(const struct verb *verb, const char *path, struct settings *settings);
+
+/* Prints a VALUE of OPTION as a configuration file has it. */
+void config_file__print(const struct option *option, const char *value, FILE *file);
 
 #endif

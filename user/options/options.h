@@ -1,57 +1,131 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line. */
+/*
+ * What the user wants, by verb.  option_table.c has one entry for each option, with the field below
+ * that holds its value.  A value comes from, first to last,
+ *
+ *	--store-size 2G			the command line
+ *	PYBPFPROF_STORE_SIZE=2G		the environment, for the agent
+ *	store-size: 2G			the file that --config names, for the agent
+ *	the table's default
+ *
+ * settings.c keeps them apart, with where each is from.
+ */
 #ifndef PYBPFPROF_OPTIONS_H
 #define PYBPFPROF_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <stdio.h>
+#include <sys/utsname.h>
 
 #include "base/exit_status.h"
-#include "naming/symbolizer.h"
+#include "base/log.h"
 #include "output/output.h"
-#include "processes/process_filter.h"
-#include "pybpfprof.h"
+#include "push/push_destinations.h"
+#include "recording/recording.h"
+#include "services/relabel.h"
+#include "store/store.h"
 
 #define RATE_HZ_DEFAULT 99
 
-struct options {
-	pid_t *pids;
-	size_t pid_count;
-	char **command; /* NULL-terminated; NULL: none */
-	enum following following;
-	struct process_filter filter; /* of those that are followed */
-	uint32_t processes_max;
-	double duration_s; /* 0: until Ctrl-C or the target's end */
-	double rate_hz;
-	const char *output; /* NULL: a default name; may hold %p and %t */
-	const char *stats;  /* NULL: none */
-	const struct output_format *format;
-	struct output_options shown;
-	enum line_detail lines;
-	enum thread_detail threads; /* as much as is shown of them */
-	bool help, version;
+struct options;
+
+struct verb {
+	enum { VERB_RECORD = 1, VERB_AGENT = 2, VERB_REPORT = 4, VERB_CHECK = 8 } bit;
+	const char *name;
+	const char *usage, *tail; /* --help before and after the options */
+	/* What no single value shows to be wrong, and what follows from several; also with --help.
+	 * NULL, or what is wrong, allocated; NULL: there is nothing to check. */
+	char *(*check)(struct options *options);
 };
 
-/* Parses a verb's command line; ARGUMENTS[0] is the verb's or the program's name.  STATUS_WRITTEN
- * with *OPTIONS for options__free, or STATUS_USAGE after what is wrong was said. */
-enum exit_status options__parse(int count, char **arguments, struct options *options);
+struct option_labels {
+	struct store_label *list; /* NAME is allocated, VALUE is in the same text */
+	size_t count;
+};
+
+/* What is compared; all zero: nothing. */
+struct option_diff {
+	double earlier_s;
+	int64_t since_unix_ns; /* when it begins, instead */
+};
+
+/* Strings belong to the command line or to SETTINGS; NULL: none was given. */
+struct options {
+	const struct verb *verb;
+	bool help, version;
+	enum log_level level;
+
+	/* record, agent */
+	struct recording_plan plan;
+	bool all, subprocesses, threads;
+
+	/* record, report */
+	const char *output; /* may hold %p and %t */
+	const char *stats;
+	const struct output_format *format;
+	struct output_options shown;
+
+	/* agent, report */
+	const char *folder; /* of the store */
+
+	/* agent */
+	const char *config;
+	bool print_config;
+	uint64_t store_bytes;
+	double store_age_s;
+	struct push_destinations pushed;
+	double window_s;
+	double cpu_budget;	 /* of all CPUs' time, as 0.01; 0: no limit */
+	uint64_t memory_limit;	 /* bytes; 0: no limit */
+	const char *address;	 /* to listen on */
+	bool listens_by_default; /* nobody chose that address */
+	const char *node;	 /* never NULL for the agent */
+	bool with_pid;
+	struct relabel_rules rules;
+	const char *kubernetes, *credentials; /* as in api_server.h */
+
+	/* report */
+	int64_t since_unix_ns, until_unix_ns;
+	struct option_diff diff;
+	struct option_labels labels;
+
+	/* check */
+	bool json;
+	char **agent; /* the agent's command line, which begins with "--agent" */
+	int agent_count;
+
+	struct utsname machine; /* NODE's default */
+	struct settings *settings;
+	int count;
+	char **arguments;
+};
+
+/* Reads VERB's command line; ARGUMENTS[0] is the verb's or the program's name.  STATUS_WRITTEN with
+ * *OPTIONS for options__free, or STATUS_USAGE after it said what is wrong. */
+enum exit_status options__parse(const struct verb *verb, int count, char **arguments,
+				struct options *options);
 void options__free(struct options *options);
 
-/* Take the value of --rate, --max-processes, and of one of the rules that choose processes, by what
- * process_filter__add calls its kind.  NULL, or what is wrong, which the caller frees. */
-char *options__set_rate(struct options *options, const char *text);
-char *options__set_max_processes(struct options *options, const char *text);
-char *options__add_rule(struct options *options, const char *kind, const char *text);
+/* Reads the agent's configuration again.  False after it said what is wrong: OPTIONS are then as
+ * before.  What needs a restart stays, with a warning. */
+bool options__reload(struct options *options);
 
-/* The text of --help. */
-void options__print_help(void);
+/* The format: -f's, that of -o's suffix, or FALLBACK.  NULL, or what is wrong, allocated. */
+char *options__choose_format(struct options *options, const struct output_format *fallback);
 
-/* "30", "1.5", "90s", "2m", "1h", "1d" as seconds. */
-bool options__parse_duration(const char *text, double *seconds);
+/* The configuration file; NULL: there is none. */
+const char *options__file(const struct options *options);
 
-/* "500M", "2G" as bytes, without a letter bytes; false where it is no size of 1M or more. */
-bool options__parse_size(const char *text, uint64_t *bytes);
+/* Whether the option NAME has a value that is not the default's. */
+bool options__is_chosen(const struct options *options, const char *name);
+
+void options__print_help(const struct verb *verb);
+
+/* Prints the values in effect as a configuration file, each with where it is from. */
+void options__print_config(const struct options *options, FILE *file);
+
+/* Whether a user may have meant OTHER by WORD. */
+bool options__is_near(const char *word, const char *other);
 
 #endif

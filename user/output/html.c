@@ -358,6 +358,7 @@ static int write_html(const struct profile *profile, const struct output_options
 const struct output_format output_html = {
 	.name = "html",
 	.description = "interactive flame graph in one self-contained file",
+	.use = "open it in a browser",
 	.suffix = "html",
 	.endings = { ".html", ".htm" },
 	.tells_threads = true,

@@ -25,6 +25,7 @@ struct output_options {
 struct output_format {
 	const char *name;	 /* what -f takes */
 	const char *description; /* one line for --help */
+	const char *use;	 /* what to do with the file; NULL: nothing to say */
 	const char *suffix;	 /* of a default file name: "html", "speedscope.json" */
 	const char *endings[4];	 /* of -o that mean this format, longest first; NULL ends */
 	bool tells_threads;	 /* apart, without -t, too */

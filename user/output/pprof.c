@@ -342,6 +342,7 @@ static int write_pprof(const struct profile *profile, const struct output_option
 const struct output_format output_pprof = {
 	.name = "pprof",
 	.description = "gzipped protobuf for `go tool pprof` and profile databases",
+	.use = "see it with `go tool pprof FILE`",
 	.suffix = "pb.gz",
 	.endings = { ".pb.gz", ".pprof" },
 	.tells_threads = true,

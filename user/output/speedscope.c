@@ -159,6 +159,7 @@ static int write_speedscope(const struct profile *profile, const struct output_o
 const struct output_format output_speedscope = {
 	.name = "speedscope",
 	.description = "JSON for https://www.speedscope.app, one profile per thread",
+	.use = "open it at https://www.speedscope.app",
 	.suffix = "speedscope.json",
 	.endings = { ".speedscope.json", ".json" },
 	.tells_threads = true,

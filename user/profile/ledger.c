@@ -327,3 +327,27 @@ char *ledger__summary(const struct ledger *ledger)
 	free(names);
 	return summary;
 }
+
+char *ledger__outline(const struct ledger *ledger)
+{
+	uint64_t samples = ledger__samples(ledger), whole = ledger->outcomes[OUTCOME_PYTHON];
+	char number[GROUPED_BYTES], *text;
+	const char *separator = ": ";
+	size_t size;
+	FILE *file = xopen_memstream(&text, &size);
+
+	fprintf(file, "%s samples", grouped(samples, number));
+	if (samples && whole == samples)
+		fputs(", all whole", file);
+	for (int outcome = 0; outcome < OUTCOME_COUNT && whole < samples; outcome++) {
+		if (!ledger->outcomes[outcome])
+			continue;
+		fprintf(file, "%s%s %s", separator, grouped(ledger->outcomes[outcome], number),
+			outcome == OUTCOME_PYTHON ? "whole" : outcome__name(outcome));
+		separator = ", ";
+	}
+	if (ledger->lost)
+		fprintf(file, "; %s lost", grouped(ledger->lost, number));
+	fclose(file);
+	return text;
+}

@@ -92,6 +92,10 @@ struct json_t *ledger__json(const struct ledger *ledger);
 /* The same written in ASCII, and a newline; 0 or -errno. */
 int ledger__write_json(const struct ledger *ledger, FILE *file);
 
+/* "284 samples, all whole", or how many have each outcome and how many are lost; the caller
+ * frees. */
+char *ledger__outline(const struct ledger *ledger);
+
 /* One or two lines for people, without a newline at the end; the caller frees. */
 char *ledger__summary(const struct ledger *ledger);
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
-#include "options/options.h"
+#include "base/quantity.h"
 #include "push/push_destinations.h"
 
 #define QUEUE_BYTES   (32ULL << 20)
@@ -50,14 +50,14 @@ static char *take_tenant(struct push_destination *destination, const char *value
 
 static char *take_queue(struct push_destination *destination, const char *value)
 {
-	return options__parse_size(value, &destination->queue_bytes)
+	return quantity__size(value, &destination->queue_bytes)
 		       ? NULL
 		       : xasprintf("queue '%s' is not a size of 1M or more, such as 32M", value);
 }
 
 static char *take_timeout(struct push_destination *destination, const char *value)
 {
-	if (options__parse_duration(value, &destination->timeout_s) &&
+	if (quantity__duration(value, &destination->timeout_s) &&
 	    destination->timeout_s >= TIMEOUT_S_MIN && destination->timeout_s <= TIMEOUT_S_MAX)
 		return NULL;
 	return xasprintf("timeout '%s' is not a time from 0.1s to 10m", value);

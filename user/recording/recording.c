@@ -36,7 +36,7 @@
 #define SURPLUS_MIN    8192
 
 struct recording {
-	const struct options *options;
+	const struct recording_plan *plan;
 	const struct recording_windows *windows; /* NULL: none */
 	struct ledger cut;			 /* what all windows so far came to */
 	struct wall_clock clock;		 /* of the one that goes on */
@@ -80,13 +80,28 @@ static int block_signals(void)
 	return error;
 }
 
+void recording_plan__add_pid(struct recording_plan *plan, pid_t pid)
+{
+	for (size_t i = 0; i < plan->pid_count; i++)
+		if (plan->pids[i] == pid)
+			return;
+	plan->pids = xreallocarray(plan->pids, plan->pid_count + 1, sizeof(*plan->pids));
+	plan->pids[plan->pid_count++] = pid;
+}
+
+void recording_plan__free(struct recording_plan *plan)
+{
+	process_filter__free(&plan->filter);
+	free(plan->pids);
+}
+
 static enum exit_status open_sampler(struct recording *recording)
 {
-	const struct options *options = recording->options;
+	const struct recording_plan *plan = recording->plan;
 	const struct sampler_scope scope = {
-		.processes = options->processes_max,
-		.following = options->following,
-		.merging_threads = options->threads == THREADS_MERGED,
+		.processes = plan->processes_max,
+		.following = plan->following,
+		.merging_threads = plan->threads == THREADS_MERGED,
 	};
 	struct sampler_sink sink = counts__sink(recording->counts);
 	int64_t before = now_ns();
@@ -104,7 +119,7 @@ static enum exit_status open_sampler(struct recording *recording)
 	return STATUS_WRITTEN;
 }
 
-enum exit_status recording__open(const struct options *options,
+enum exit_status recording__open(const struct recording_plan *plan,
 				 const struct recording_windows *windows, struct recording **result)
 {
 	struct recording *recording = xcalloc(1, sizeof(*recording));
@@ -112,24 +127,24 @@ enum exit_status recording__open(const struct options *options,
 
 	*result = recording;
 	recording->begin_ns = now_ns();
-	recording->options = options;
+	recording->plan = plan;
 	recording->windows = windows;
 	recording->profile = profile__new();
-	recording->symbolizer = symbolizer__new(recording->profile, options->lines);
-	symbolizer__tell_threads_apart(recording->symbolizer, options->threads);
+	recording->symbolizer = symbolizer__new(recording->profile, plan->lines);
+	symbolizer__tell_threads_apart(recording->symbolizer, plan->threads);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
-	recording->watch = watch__new(options->following, &options->filter, options->processes_max);
+	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */
 	recording->signals = block_signals();
 	if (recording->signals < 0)
 		status = obstacle__say(privileges__signals(recording->signals));
 	else
-		status = privileges__check(options->pids, options->pid_count,
-					   options->following == FOLLOW_ALL);
+		status = privileges__check(plan->pids, plan->pid_count,
+					   plan->following == FOLLOW_ALL);
 	if (!status)
-		status = open_files__allow(options->pid_count);
+		status = open_files__allow(plan->pid_count);
 	if (!status)
-		status = watch__open(recording->watch, options->pids, options->pid_count);
+		status = watch__open(recording->watch, plan->pids, plan->pid_count);
 	if (!status)
 		status = open_sampler(recording);
 	return status;
@@ -161,7 +176,7 @@ pid_t recording__pid(const struct recording *recording)
 
 static enum exit_status start_events(struct recording *recording)
 {
-	double rate = rate__choose(recording->options->rate_hz, &recording->limit_hz);
+	double rate = rate__choose(recording->plan->rate_hz, &recording->limit_hz);
 	int error;
 
 	recording->wanted_hz = rate;
@@ -172,7 +187,7 @@ static enum exit_status start_events(struct recording *recording)
 
 static void note_start(struct recording *recording)
 {
-	double duration_s = recording->options->duration_s;
+	double duration_s = recording->plan->duration_s;
 	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
@@ -195,7 +210,7 @@ static bool may_go_on(const void *sampler)
 
 static enum exit_status start(struct recording *recording)
 {
-	char **command = recording->options->command;
+	char **command = recording->plan->command;
 	enum exit_status status;
 	int error = watch__begin(recording->watch, recording->sampler, recording->symbolizer,
 				 recording->counts, now_ns());
@@ -307,7 +322,7 @@ static void note_first_sample(struct recording *recording, int64_t now)
 static void show_progress(struct recording *recording, int64_t now)
 {
 	report__progress((double)(now - recording->start_ns) / NS_PER_S,
-			 recording->options->duration_s, sampler__events(recording->sampler),
+			 recording->plan->duration_s, sampler__events(recording->sampler),
 			 sampler__lost(recording->sampler));
 	recording->progress_ns = now + PROGRESS_NS;
 }

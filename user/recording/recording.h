@@ -6,11 +6,30 @@
 #include <stdbool.h>
 
 #include "base/exit_status.h"
-#include "options/options.h"
+#include "naming/symbolizer.h"
+#include "processes/process_filter.h"
 #include "profile/profile.h"
 #include "sampling/targets.h"
 
 struct recording;
+
+/* What to sample, and how. */
+struct recording_plan {
+	pid_t *pids;
+	size_t pid_count;
+	char **command; /* to start, NULL-terminated; NULL: none */
+	enum following following;
+	struct process_filter filter; /* of those that are followed */
+	uint32_t processes_max;
+	double duration_s; /* 0: until Ctrl-C or the targets' end */
+	double rate_hz;
+	enum line_detail lines;
+	enum thread_detail threads;
+};
+
+/* Adds PID, unless the plan has it. */
+void recording_plan__add_pid(struct recording_plan *plan, pid_t pid);
+void recording_plan__free(struct recording_plan *plan);
 
 /* What was sampled from one cut to the next. */
 struct window {
@@ -34,7 +53,7 @@ struct recording_windows {
 /* Opens the targets and the kernel side, as far as they can be known to work; WINDOWS, which must
  * outlive it, NULL: the profile has it all.  STATUS_WRITTEN with *RECORDING for recording__free, or
  * how the program is to end after what is wrong was said. */
-enum exit_status recording__open(const struct options *options,
+enum exit_status recording__open(const struct recording_plan *plan,
 				 const struct recording_windows *windows,
 				 struct recording **recording);
 void recording__free(struct recording *recording);

@@ -82,6 +82,7 @@ static void report_crowd(uint64_t crowded)
 void report__profile(const struct profile *profile, bool filtered)
 {
 	uint64_t samples = ledger__samples(&profile->ledger);
+	char *outline = ledger__outline(&profile->ledger);
 	char *summary = ledger__summary(&profile->ledger);
 	struct function_total *totals;
 	size_t count;
@@ -94,8 +95,10 @@ void report__profile(const struct profile *profile, bool filtered)
 			print_function(profile, &totals[i], samples);
 		free(totals);
 	}
-	log__info("%s", summary);
+	log__info("%s", outline);
+	log__debug("%s", summary);
 	report_unknown(&profile->ledger.unknown, filtered);
 	report_crowd(profile->ledger.crowded);
 	free(summary);
+	free(outline);
 }
