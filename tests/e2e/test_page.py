@@ -333,11 +333,9 @@ def test_a_graph_stands_on_its_edge_when_the_window_is_resized(page, fragment, l
 
 
 def test_a_graph_stays_as_far_from_its_bottom_as_it_was_scrolled(page):
-    page.changed(deepen).open()
-    stage = "const stage = document.getElementById('stage'); "
-    bottom = stage + "return stage.scrollHeight - stage.clientHeight - stage.scrollTop"
-    page.browser.run(stage + "stage.scrollTop -= 130;"
-                     "return new Promise((done) => stage.addEventListener('scroll', () => done(), { once: true }))")
+    page.changed(deepen).open().scroll(-130)
+    bottom = ("const stage = document.getElementById('stage');"
+              "return stage.scrollHeight - stage.clientHeight - stage.scrollTop")
     for height in 1100, 700:
         page.browser.resize(1280, height)
         wait_for(lambda: page.browser.run(bottom) == 130)

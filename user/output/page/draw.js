@@ -13,14 +13,11 @@ const LABEL_LENGTH_MAX = 400;
 const FONT = "12px system-ui, -apple-system, \"Segoe UI\", \"Noto Sans\", \"DejaVu Sans\", sans-serif";
 
 class Graph {
-	constructor(profile, scroller, extent, canvas) {
-		this.profile = profile;
+	constructor(scroller, extent, canvas) {
 		this.scroller = scroller;
 		this.extent = extent;
 		this.canvas = canvas;
 		this.context = canvas.getContext("2d", { alpha: false });
-		this.places = new Int16Array(profile.frameCount).fill(-1);
-		this.widths = new Float32Array(profile.frameCount).fill(-1);
 		this.selected = 0;
 		this.hovered = -1;
 		this.found = null;
@@ -34,18 +31,25 @@ class Graph {
 		}, { passive: true });
 	}
 
+	setProfile(profile) {
+		this.profile = profile;
+		this.places = new Int16Array(profile.frameCount).fill(-1);
+		this.widths = new Float32Array(profile.frameCount).fill(-1);
+	}
+
 	setTheme(name, background) {
 		this.palette = new Palette(name);
 		this.background = background;
 	}
 
-	// Takes { tree, weights, steps, layout, found, zoom, selected, isFlame } as they now are.
-	setScene(scene) {
+	// Takes { tree, weights, steps, layout, found, zoom, selected, isFlame } as they now are.  Where
+	// only the profile IS_RENEWED, nothing is scrolled.
+	setScene(scene, isRenewed) {
 		const rowsBefore = this.visibleDepth, wasFlame = this.isFlame;
 		Object.assign(this, scene);
 		this.visibleDepth = this.layout.depthInside(this.zoom);
 		this.resize();
-		if (rowsBefore !== this.visibleDepth || wasFlame !== this.isFlame)
+		if (wasFlame !== this.isFlame || rowsBefore !== this.visibleDepth && !isRenewed)
 			this.reveal(this.zoom);
 	}
 
