@@ -20,6 +20,7 @@ import pytest
 
 from agents import end, named, own, services, total
 from conftest import PROGRAMS, cpu_seconds, wait_for
+from page.pages import Page
 
 # Its port is the agent's choice.
 LISTEN = ("--listen", "127.0.0.1:0")
@@ -501,3 +502,33 @@ def test_off(agent):
     assert "pid=%d," % run.pid not in listening
     end(run)
     assert run.status == 0
+
+
+def test_what_is_shown_stays_while_the_numbers_are_renewed(any_python, target, site, browser):
+    """Of the flame graph in the agent's page: its view, service, zoom and search."""
+    target(any_python, "busy.py", environment=named("web"))
+    pages = site("--window", "0.2s", "-r", "199")
+    browser.messages()
+    browser.resize(1280, 1200)
+    browser.open("http://%s/" % pages.address)
+    browser.enter("#graph")
+    wait_for(lambda: browser.run("return Boolean(window.pybpfprof)"))
+    graph = Page(browser, "")
+    # It has no samples at first: that it has is a renewal.
+    wait_for(lambda: graph.nodes(own("web")))
+    browser.click('[data-view="icicle"]')
+    graph.choose_process(own("web"))
+    graph.search("spin")
+    browser.press("Enter", "Enter")
+    spin, samples = graph.detail.partition(" · ")[0], graph.samples("all")[0]
+    assert spin.startswith("spin (") and graph.state("zoom") in graph.nodes(spin)
+    for _ in range(2):
+        wait_for(lambda: graph.samples("all")[0] > samples)
+        samples = graph.samples("all")[0]
+        assert graph.chosen == own("web") and graph.state("view") == "icicle"
+        assert graph.state("zoom") in graph.nodes(spin) and graph.detail.startswith(spin + " · ")
+        assert browser.run("return document.getElementById('search').value") == "spin"
+    # A busy agent may put off a renewal.
+    assert not [text for text in browser.messages() if " 503 " not in text], "errors in the console"
+    end(pages.run)
+    assert pages.run.status == 0, pages.run.stderr

@@ -2,6 +2,8 @@
 """Where the profile goes, what it is called, whose it is, and what is said while it is made."""
 
 import collections
+import contextlib
+import fcntl
 import gzip
 import html.parser
 import json
@@ -10,8 +12,10 @@ import pty
 import re
 import signal
 import stat
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -310,6 +314,39 @@ class TestMessages:
         assert process.wait(timeout=PATIENCE) == 0
         assert len(progress) >= 2, text
         assert all("lost" in part and "sample" in part for part in progress)
+
+    def test_progress_fits_any_terminal(self, binary, busy, tmp_path):
+        """Also one that becomes narrower: a line that wraps is not cleared, and scrolls."""
+        try:
+            master, slave = pty.openpty()
+        except OSError:
+            missing("a terminal (devpts on /dev/pts)")
+        text, widths = b"", []
+
+        def resize(columns):
+            fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+
+        def show_progress(until):
+            nonlocal text, widths
+            while not until():
+                text += os.read(master, 4096)
+                widths = [len(line) for line in re.findall(rb"\r\x1b\[K([^\r\n]+)(?=\r)", text)]
+
+        resize(30)
+        process = subprocess.Popen(
+            [binary, "-p", str(busy.pid), "-d", "60", "-o", str(tmp_path / "out.html")],
+            stderr=slave, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        os.close(slave)
+        show_progress(lambda: len(widths) >= 2)
+        assert set(widths) == {29}
+        resize(9)
+        show_progress(lambda: widths[-1] == widths[-2] == 8)
+        assert set(widths) == {29, 8}
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(OSError):
+            show_progress(lambda: False)
+        os.close(master)
+        assert process.wait(timeout=PATIENCE) == 0
 
     def test_ten_hottest(self, any_python, target, profile):
         """By their own samples, as in the profile; there are more functions."""

@@ -3,6 +3,7 @@
 
 import pytest
 
+from conftest import wait_for
 from page.pages import FIB, LOAD, LOAD_NEXT, MAIN, TABLE
 from page.pixels import contrast, fill, luminance
 
@@ -292,14 +293,15 @@ def test_no_samples(page):
     assert page.browser.run(TABLE) == [] and changed.samples("all") == []
 
 
-def test_deep_stacks_scroll(page):
-    depth = 1024
+def deepen(profile, depth=1024):
+    """Makes one stack of all samples, of a function that calls itself, each time at the next line."""
+    profile["locations"] = [value for i in range(depth) for value in (0, i + 1)]
+    profile["stacks"] = [0, depth, *range(depth)]
+    profile["samples"] = [0, 0, 5]
 
-    def change(profile):
-        profile["locations"] = [value for i in range(depth) for value in (0, i + 1)]
-        profile["stacks"] = [0, depth, *range(depth)]
-        profile["samples"] = [0, 0, 5]
-    deep = page.changed(change).open()
+
+def test_deep_stacks_scroll(page):
+    deep = page.changed(deepen).open()
     leaf, middle = "main (app.py:1024)", "main (app.py:500)"
     assert deep.samples(leaf) == [5]
     assert page.browser.run("return document.getElementById('stage').scrollHeight") >= 22 * 1025
@@ -308,6 +310,35 @@ def test_deep_stacks_scroll(page):
     assert 0 < deep.box(middle)["y"] < 800
     page.browser.run("document.getElementById('stage').scrollTop = 0")
     assert 0 < deep.box(leaf)["y"] < 800
+
+
+@pytest.mark.parametrize("fragment, label, edge", [
+    ("", "all", "bottom"), ("zoom=500", "main (app.py:500)", "bottom"), ("view=icicle", "all", "top")])
+def test_a_graph_stands_on_its_edge_when_the_window_is_resized(page, fragment, label, edge):
+    deep = page.changed(deepen).open(fragment)
+
+    def distance():
+        return page.browser.run(
+            "const box = document.getElementById('stage').getBoundingClientRect();"
+            "return Math.abs(box[arguments[0]] - arguments[1])", edge, deep.box(label)["y"])
+
+    before = distance()
+    assert before < 100
+    # To where there is less to scroll than before, and back.
+    for height in 1100, 700, 1200, 900:
+        page.browser.resize(1280, height)
+        wait_for(lambda: page.browser.run(
+            "return document.getElementById('canvas').height === document.getElementById('stage').clientHeight"))
+        assert distance() == before
+
+
+def test_a_graph_stays_as_far_from_its_bottom_as_it_was_scrolled(page):
+    page.changed(deepen).open().scroll(-130)
+    bottom = ("const stage = document.getElementById('stage');"
+              "return stage.scrollHeight - stage.clientHeight - stage.scrollTop")
+    for height in 1100, 700:
+        page.browser.resize(1280, height)
+        wait_for(lambda: page.browser.run(bottom) == 130)
 
 
 def test_hostile_names_are_harmless(page, make_page):

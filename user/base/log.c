@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -32,11 +35,21 @@ void log__print(enum log_level level, const char *format, ...)
 	fputc('\n', stderr);
 }
 
+/* Of a line that does not wrap: the last column stays free, as some terminals wrap behind it. */
+static int columns_max(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return INT_MAX;
+	return size.ws_col - 1;
+}
+
 void log__progress(const char *line)
 {
 	if (!*line && !progress_stands)
 		return;
-	fprintf(stderr, "\r\033[K%s", line);
+	fprintf(stderr, "\r\033[K%.*s", columns_max(), line);
 	fflush(stderr);
 	progress_stands = *line;
 }

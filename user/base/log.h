@@ -18,7 +18,7 @@ enum log_level log__level(void);
 void log__print(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The progress line of a terminal, in place; "" clears it. */
+/* The progress line of a terminal, in place, cut to its width; "" clears it. */
 void log__progress(const char *line);
 
 #define log__error(...)	  log__print(LOG_ERROR, __VA_ARGS__)

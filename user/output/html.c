@@ -49,6 +49,7 @@ struct page {
 	X(table)     \
 	X(detail)    \
 	X(footer)    \
+	X(place)     \
 	X(fragment)  \
 	X(chooser)   \
 	X(controls)  \

@@ -124,6 +124,10 @@ class Browser:
     def find(self, selector):
         return self.ask("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
 
+    def enter(self, selector):
+        """Goes into a frame: what is run, found and clicked from now on is in there."""
+        self.ask("POST", "/frame", {"id": {ELEMENT: self.find(selector)}})
+
     def click(self, selector):
         """Clicks an element as a person would: it must be visible and not covered."""
         self.ask("POST", "/element/%s/click" % self.find(selector))

@@ -50,17 +50,28 @@ class Page:
         self.browser.open(self.address + ("#" + fragment if fragment else ""))
         return self
 
-    def changed(self, change):
-        """The page with CHANGE(its profile's JSON) applied, as another page."""
-        path = self.address[len("file://"):]
-        with open(path, encoding="utf-8") as file:
+    def parts(self):
+        """What is before the profile in the file, the profile from its JSON, and what is behind it."""
+        with open(self.address[len("file://"):], encoding="utf-8") as file:
             head, data, tail = re.split(r'(?<=id="profile">)(.*?)(?=</script>)', file.read(),
                                         maxsplit=1, flags=re.DOTALL)
-        profile = json.loads(data)
+        return head, json.loads(data), tail
+
+    def changed(self, change):
+        """The page with CHANGE(its profile) applied, as another page."""
+        head, profile, tail = self.parts()
+        path = self.address[len("file://"):] + ".changed.html"
         change(profile)
-        with open(path + ".changed.html", "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(head + json.dumps(profile).replace("<", "\\u003c") + tail)
-        return Page(self.browser, path + ".changed.html")
+        return Page(self.browser, path)
+
+    def renew(self, *changes):
+        """Gives the open page its own profile, with all CHANGES applied, as the agent's page does."""
+        profile = self.parts()[1]
+        for change in changes:
+            change(profile)
+        self.ask("renew(arguments[0])", json.dumps(profile))
 
     def ask(self, expression, *arguments):
         return self.browser.run("return pybpfprof." + expression, *arguments)
@@ -86,6 +97,15 @@ class Page:
 
     def state(self, key):
         return self.ask("state()[arguments[0]]", key)
+
+    def scroll(self, pixels):
+        """Scrolls the graph, until the page knows."""
+        self.browser.run("""
+            const stage = document.getElementById("stage");
+            return new Promise((done) => {
+                stage.addEventListener("scroll", () => done(null), { once: true });
+                stage.scrollTop += arguments[0];
+            });""", pixels)
 
     def search(self, text):
         self.browser.press("/")

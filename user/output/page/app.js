@@ -5,66 +5,100 @@
 class App {
 	constructor(profile) {
 		const byId = (id) => document.getElementById(id);
-		this.profile = profile;
-		this.stacks = stackTree(profile);
 		this.stage = byId("stage");
 		this.tableElement = byId("table");
 		this.detail = byId("detail");
 		this.help = byId("help");
-		this.graph = new Graph(profile, this.stage, byId("extent"), byId("canvas"));
-		this.tooltip = new Tooltip(byId("tooltip"), profile);
+		this.graph = new Graph(this.stage, byId("extent"), byId("canvas"));
+		this.tooltip = new Tooltip(byId("tooltip"));
 		this.table = new FunctionTable(profile, this.tableElement, (index) => this.choose(index));
-		this.controls = new Controls(profile, (part) => this.change(part));
+		this.controls = new Controls((part) => this.change(part));
 		this.state = {};
 		this.scene = { selected: 0, zoom: 0 };
 		this.lastGraphView = "flame";
 		this.timings = { open: 0, change: 0 };
-		document.title = `${profile.title} – pybpfprof`;
-		byId("title").textContent = profile.title;
-		byId("empty").hidden = profile.samples.count > 0;
 		for (const element of document.querySelectorAll("[data-compared]"))
 			element.hidden = !profile.before;
 		document.querySelector("[data-plain]").hidden = Boolean(profile.before);
-		fillFooter(profile, document.querySelector("footer"));
+		this.setProfile(profile);
 		this.listenToMouse();
 		this.listenToWindow();
 		listenToKeys(this.stage, () => this.state.view !== "icicle", this.actions());
 	}
 
-	// Changes PART of the state and shows the result.  A step can be gone back from.
-	change(part, isRestored = false) {
+	setProfile(profile) {
+		const { table, tooltip } = this;
+		this.profile = table.profile = tooltip.profile = profile;
+		this.stacks = stackTree(profile);
+		this.graph.setProfile(profile);
+		this.controls.setProfile(profile);
+		document.title = `${profile.title} – pybpfprof`;
+		document.getElementById("title").textContent = profile.title;
+		document.getElementById("empty").hidden = profile.samples.count > 0;
+		fillFooter(profile, document.querySelector("footer"));
+	}
+
+	// Changes PART of the state, as a person did.  A step can be gone back from.
+	change(part) {
+		const before = this.state, differs = (key) => before[key] !== this.state[key];
+		const isNewTree = ["group", "lines"].some((key) => (part[key] ?? before[key]) !== before[key]);
+		this.apply(part, isNewTree ? { zoom: this.place.path } : {});
+		this.keepPlace();
+		this.showAddress(differs("zoom") || differs("view"));
+	}
+
+	// What is shown is to be found again.
+	keepPlace() {
+		this.place = placeOf(this.profile, this.scene.tree, this.state);
+	}
+
+	showAddress(isStep) {
+		showFragment(fragmentFromState(this.profile, this.state), isStep, this.place);
+	}
+
+	// Shows the state with PART changed.  PATHS lead to the nodes that are to be zoomed and selected.
+	apply(part, paths = {}, isRenewed = false) {
 		const began = performance.now(), before = this.state, { profile, scene } = this;
 		const state = this.state = { ...before, ...part };
 		const differs = (...keys) => keys.some((key) => before[key] !== state[key]);
 		const isNewTree = differs("group", "lines");
 		const isNewWeight = isNewTree || differs("command", "process", "thread", "width");
 		if (isNewTree)
-			this.plantTree(isRestored);
+			scene.tree = shownTree(profile, this.stacks, state.group, state.lines);
+		if (paths.zoom)
+			state.zoom = closestNode(profile, scene.tree, paths.zoom);
 		if (isNewWeight)
 			this.weighTree();
 		this.clampZoom();
 		if (isNewTree || differs("query", "isRegex"))
 			this.search();
 		if (isNewTree || differs("zoom"))
-			scene.selected = state.zoom;
+			scene.selected = paths.selected ?
+				closestNode(profile, scene.tree, paths.selected) : state.zoom;
 		if (state.view !== "table")
 			this.lastGraphView = state.view;
 		scene.zoom = state.zoom;
 		this.controls.show(state);
 		this.showSearchResult();
-		if (!isRestored)
-			showFragment(fragmentFromState(profile, state), differs("zoom", "view"));
 		this.isTableStale ||= isNewWeight || differs("query", "isRegex");
-		this.show();
+		this.show(isRenewed);
 		this.timings.change = performance.now() - began;
 	}
 
-	// A zoom that was restored belongs to the new tree; any other is looked up in it.
-	plantTree(isRestored) {
-		const { profile, scene, state } = this, old = scene.tree;
-		scene.tree = shownTree(profile, this.stacks, state.group, state.lines);
-		if (!isRestored && old && state.zoom > 0)
-			state.zoom = correspondingNode(profile, scene.tree, old, state.zoom);
+	// Shows the profile of JSON instead, at the same place.  An open menu keeps its rows until the
+	// next one.
+	renew(json) {
+		const { scene, place, tooltip } = this;
+		if (this.controls.processes.isOpen)
+			return;
+		const isPointing = !tooltip.element.hidden;
+		const paths = { zoom: place.path, selected: pathOf(this.profile, scene.tree, scene.selected) };
+		this.setProfile(profileWithPlace(JSON.parse(json), place));
+		this.state = {};
+		this.apply(stateFromPlace(this.profile, place), paths, true);
+		this.showAddress(false);
+		if (isPointing)
+			this.point();
 	}
 
 	weighTree() {
@@ -122,7 +156,7 @@ class App {
 		this.controls.showResult(this.shares, this.searchError);
 	}
 
-	show() {
+	show(isRenewed = false) {
 		const isTable = this.state.view === "table", { scene, table } = this;
 		this.tooltip.hide();
 		scene.isFlame = this.state.view === "flame";
@@ -131,7 +165,7 @@ class App {
 		this.tableElement.hidden = !isTable;
 		if (!isTable) {
 			this.graph.hovered = -1;
-			this.graph.setScene(scene);
+			this.graph.setScene(scene, isRenewed);
 			this.graph.paint();
 			this.showDetail();
 			return;
@@ -214,6 +248,7 @@ class App {
 
 	listenToMouse() {
 		const { stage, graph, tooltip } = this;
+		let pointer = null;
 		const nodeOf = (event) => {
 			const { left, top } = graph.canvas.getBoundingClientRect();
 			return graph.nodeAt(event.clientX - left, event.clientY - top);
@@ -225,14 +260,16 @@ class App {
 				graph.paintSoon();
 			}
 		};
-		graph.canvas.addEventListener("pointermove", (event) => {
+		this.point = (event = pointer) => {
 			const node = nodeOf(event);
+			pointer = event;
 			hover(node);
 			if (node >= 0 && event.pointerType !== "touch")
 				tooltip.show(this.scene, node, event.clientX, event.clientY);
 			else
 				tooltip.hide();
-		});
+		};
+		graph.canvas.addEventListener("pointermove", this.point);
 		for (const name of ["pointerleave", "pointercancel"])
 			graph.canvas.addEventListener(name, () => {
 				hover(-1);
@@ -256,7 +293,7 @@ class App {
 			if (event.key === "Enter" && this.state.view !== "table")
 				this.selectHeaviest();
 		});
-		addEventListener("popstate", () => this.restore());
+		addEventListener("popstate", (event) => this.restore(event.state));
 		new ResizeObserver(() => {
 			if (this.scene.layout)
 				this.show();
@@ -274,8 +311,13 @@ class App {
 			this.show();
 	}
 
-	restore() {
-		this.change(stateFromFragment(this.profile, location.hash), true);
+	// Shows PLACE, or without one what the address says.
+	restore(place) {
+		if (place)
+			this.apply(stateFromPlace(this.profile, place), { zoom: place.path });
+		else
+			this.apply(stateFromFragment(this.profile, location.hash));
+		this.keepPlace();
 	}
 }
 
@@ -290,9 +332,11 @@ function start() {
 
 const app = start();
 
-// For tests.  `timings` are milliseconds: from the navigation to the first picture, and of the
-// last change with its picture.  Nodes are numbers; `nodes` finds them by their frames' label.
+// The agent's page calls `renew`; all else is for tests.  `timings` are milliseconds: from the
+// navigation to the first picture, and of the last change with its picture.  Nodes are numbers;
+// `nodes` finds them by their frames' label.
 window.pybpfprof = {
+	renew: (json) => app.renew(json),
 	timings: app.timings,
 	state: () => ({ ...app.state, selected: app.scene.selected }),
 	shares: () => app.shares,

@@ -8,25 +8,33 @@ const CHOOSER_MARGIN = 8;
 
 class ProcessChooser {
 	// CHOOSE is called with { process, command }: of both, what was not chosen is -1.
-	constructor(profile, totals, choose) {
+	constructor(choose) {
 		const byId = (id) => document.getElementById(id);
-		this.profile = profile;
-		this.totals = totals;
 		this.choose = choose;
 		this.root = byId("process");
 		this.button = byId("process-open");
 		this.panel = byId("process-panel");
 		this.query = byId("process-query");
 		this.list = byId("process-list");
-		this.root.hidden = !profile.tellsProcesses;
 		this.chosen = { process: -1, command: -1 };
 		this.rows = [];
 		this.active = 0;
 		this.listen();
 	}
 
+	setProfile(profile, totals) {
+		this.profile = profile;
+		this.totals = totals;
+		this.entries = null;
+		this.root.hidden = !profile.tellsProcesses;
+	}
+
+	get isOpen() {
+		return !this.panel.hidden;
+	}
+
 	listen() {
-		this.button.addEventListener("click", () => this.panel.hidden ? this.open() : this.leave());
+		this.button.addEventListener("click", () => this.isOpen ? this.leave() : this.open());
 		this.query.addEventListener("input", () => this.fill());
 		this.panel.addEventListener("keydown", (event) => this.takeKey(event));
 		// The focus stays where words are typed.

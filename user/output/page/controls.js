@@ -5,9 +5,8 @@ const MENU_THREADS_MAX = 200;
 
 class Controls {
 	// CHANGE is called with the part of the state that a person changed.
-	constructor(profile, change) {
+	constructor(change) {
 		const byId = (id) => document.getElementById(id);
-		this.profile = profile;
 		this.change = change;
 		this.views = [...document.querySelectorAll("[data-view]")];
 		this.search = byId("search");
@@ -17,12 +16,17 @@ class Controls {
 		this.group = byId("group");
 		this.lines = byId("lines");
 		this.reset = byId("reset");
-		this.totals = threadTotals(profile);
-		this.processes = new ProcessChooser(profile, processTotals(profile),
-			(chosen) => change({ ...chosen, thread: -1 }));
+		this.processes = new ProcessChooser((chosen) => change({ ...chosen, thread: -1 }));
 		this.width = byId("width");
-		this.fillGroups();
 		this.listen();
+	}
+
+	setProfile(profile) {
+		this.profile = profile;
+		this.totals = threadTotals(profile);
+		this.filled = null;
+		this.processes.setProfile(profile, processTotals(profile));
+		this.fillGroups();
 	}
 
 	listen() {

@@ -41,9 +41,8 @@ function describeNode(scene, profile, node) {
 }
 
 class Tooltip {
-	constructor(element, profile) {
+	constructor(element) {
 		this.element = element;
-		this.profile = profile;
 		this.node = -1;
 	}
 

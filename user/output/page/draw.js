@@ -13,21 +13,28 @@ const LABEL_LENGTH_MAX = 400;
 const FONT = "12px system-ui, -apple-system, \"Segoe UI\", \"Noto Sans\", \"DejaVu Sans\", sans-serif";
 
 class Graph {
-	constructor(profile, scroller, extent, canvas) {
-		this.profile = profile;
+	constructor(scroller, extent, canvas) {
 		this.scroller = scroller;
 		this.extent = extent;
 		this.canvas = canvas;
 		this.context = canvas.getContext("2d", { alpha: false });
-		this.places = new Int16Array(profile.frameCount).fill(-1);
-		this.widths = new Float32Array(profile.frameCount).fill(-1);
 		this.selected = 0;
 		this.hovered = -1;
 		this.found = null;
 		this.zoom = 0;
 		this.fullHeight = 0;
-		this.heightBefore = 0;
-		scroller.addEventListener("scroll", () => this.paintSoon(), { passive: true });
+		this.height = 0;
+		this.fromBottom = 0;
+		scroller.addEventListener("scroll", () => {
+			this.keepPlace();
+			this.paintSoon();
+		}, { passive: true });
+	}
+
+	setProfile(profile) {
+		this.profile = profile;
+		this.places = new Int16Array(profile.frameCount).fill(-1);
+		this.widths = new Float32Array(profile.frameCount).fill(-1);
 	}
 
 	setTheme(name, background) {
@@ -35,23 +42,23 @@ class Graph {
 		this.background = background;
 	}
 
-	// Takes { tree, weights, steps, layout, found, zoom, selected, isFlame } as they now are.
-	setScene(scene) {
+	// Takes { tree, weights, steps, layout, found, zoom, selected, isFlame } as they now are.  Where
+	// only the profile IS_RENEWED, nothing is scrolled.
+	setScene(scene, isRenewed) {
 		const rowsBefore = this.visibleDepth, wasFlame = this.isFlame;
 		Object.assign(this, scene);
 		this.visibleDepth = this.layout.depthInside(this.zoom);
 		this.resize();
-		if (rowsBefore !== this.visibleDepth || wasFlame !== this.isFlame)
+		if (wasFlame !== this.isFlame || rowsBefore !== this.visibleDepth && !isRenewed)
 			this.reveal(this.zoom);
 	}
 
 	// Makes the canvas fill what is visible.
 	resize() {
-		this.width = this.scroller.clientWidth;
+		this.keepPlace();
+		const { fromBottom } = this;
 		this.height = this.scroller.clientHeight;
 		this.scale = window.devicePixelRatio || 1;
-		const fromBottom = this.fullHeight - this.scroller.scrollTop - this.heightBefore;
-		this.heightBefore = this.height;
 		this.fullHeight = Math.max(this.height, this.visibleDepth * ROW_HEIGHT);
 		this.extent.style.height = this.fullHeight + "px";
 		// The scroll bar that the extent may have brought takes its width from the canvas.
@@ -65,8 +72,20 @@ class Graph {
 			this.canvas.style.height = this.height + "px";
 		}
 		// A flame graph stands on its bottom.
-		if (this.isFlame && fromBottom >= 0)
-			this.scroller.scrollTop = this.fullHeight - this.height - fromBottom;
+		if (this.isFlame)
+			this.scroll(this.fullHeight - this.height - fromBottom);
+	}
+
+	// Notes how far what is seen is from the bottom.  Where the window was resized, the browser has
+	// moved scrollTop since: what was noted before counts.
+	keepPlace() {
+		if (this.height === this.scroller.clientHeight)
+			this.fromBottom = this.fullHeight - this.height - this.scroller.scrollTop;
+	}
+
+	scroll(top) {
+		this.scroller.scrollTop = top;
+		this.keepPlace();
 	}
 
 	// The top of the row of DEPTH in the extent.
@@ -77,17 +96,16 @@ class Graph {
 	// Scrolls so that NODE is seen with as much as possible of what it called.
 	reveal(node) {
 		const top = this.rowTop(this.tree.depths[node]), margin = 2 * ROW_HEIGHT;
-		this.scroller.scrollTop = this.isFlame ? top + ROW_HEIGHT + margin - this.height :
-			top - margin;
+		this.scroll(this.isFlame ? top + ROW_HEIGHT + margin - this.height : top - margin);
 	}
 
 	// Scrolls no further than it takes to see NODE.
 	scrollTo(node) {
 		const top = this.rowTop(this.tree.depths[node]), { scroller } = this;
 		if (top < scroller.scrollTop)
-			scroller.scrollTop = top - ROW_HEIGHT;
+			this.scroll(top - ROW_HEIGHT);
 		else if (top + ROW_HEIGHT > scroller.scrollTop + this.height)
-			scroller.scrollTop = top + 2 * ROW_HEIGHT - this.height;
+			this.scroll(top + 2 * ROW_HEIGHT - this.height);
 	}
 
 	// Pixels from the left of a place that is given in samples.

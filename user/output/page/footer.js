@@ -107,6 +107,7 @@ function ledgerRows(profile) {
 function fillFooter(profile, footer) {
 	footer.querySelector("[data-summary]").textContent = footerSummary(profile);
 	const recording = footer.querySelector("[data-recording]");
+	recording.replaceChildren();
 	for (const [term, value] of recordingRows(profile)) {
 		const entry = document.createElement("dt"), data = document.createElement("dd");
 		entry.textContent = term;
@@ -114,6 +115,7 @@ function fillFooter(profile, footer) {
 		recording.append(entry, data);
 	}
 	const ledger = footer.querySelector("[data-ledger]");
+	ledger.replaceChildren();
 	for (const [term, count, depth] of ledgerRows(profile)) {
 		const row = ledger.insertRow(), name = document.createElement("th");
 		name.scope = "row";

@@ -59,13 +59,13 @@ function fragmentFromState(profile, state) {
 	return values.toString();
 }
 
-// With IS_STEP the browser's Back leads to what was shown before.
-function showFragment(fragment, isStep) {
+// With IS_STEP the browser's Back leads to what was shown before; PLACE is what it finds here.
+function showFragment(fragment, isStep, place) {
 	const address = fragment ? "#" + fragment : location.pathname + location.search;
 	if (location.hash === (fragment ? "#" + fragment : ""))
 		return;
 	try {
-		history[isStep ? "pushState" : "replaceState"](null, "", address);
+		history[isStep ? "pushState" : "replaceState"](place, "", address);
 	} catch {
 		// A document without an address of its own, in a frame say, cannot have this one.
 	}

@@ -5,6 +5,7 @@
 const PROCESS_COLUMNS = ["pids", "commands", "shortNames", "versions", "users", "cgroups",
 	"containers", "podUids", "podNames", "units", "starts"];
 const VALUES_MAX = 3;
+const UNKNOWN_COMMAND = "[unknown command]";
 
 function unpackProcesses(table) {
 	const width = PROCESS_COLUMNS.length, processes = { count: table.length / width };
@@ -20,7 +21,7 @@ function commandsOf(strings, processes) {
 		const string = processes.shortNames[process] || processes.commands[process];
 		if (!indices.has(string)) {
 			indices.set(string, commands.names.length);
-			commands.names.push(strings[string] || "[unknown command]");
+			commands.names.push(strings[string] || UNKNOWN_COMMAND);
 			commands.members.push([]);
 		}
 		commands.ofProcess.push(indices.get(string));

@@ -174,31 +174,3 @@ function shownTree(profile, stacks, group, lines) {
 	copy.tree.sampleNodes = sampleNodes;
 	return copy.tree;
 }
-
-// The node of TREE that comes closest to NODE of OTHER: the same functions from the root on,
-// with groups left aside, at the same lines where there are lines.
-function correspondingNode(profile, tree, other, node) {
-	const wanted = other.path(node).filter((frame) => profile.functionOf(frame) >= 0);
-	if (!wanted.length)
-		return 0;
-	const reached = new Int32Array(tree.count).fill(-1);
-	let best = 0, bestScore = 0;
-	const scores = new Float64Array(tree.count);
-	reached[0] = 0;
-	for (let child = 1; child < tree.count; child++) {
-		const from = reached[tree.parents[child]], frame = tree.frames[child];
-		if (from < 0)
-			continue;
-		const score = scores[tree.parents[child]];
-		if (profile.functionOf(frame) < 0) {
-			reached[child] = from;
-		} else if (from < wanted.length &&
-			   profile.functionOf(frame) === profile.functionOf(wanted[from])) {
-			reached[child] = from + 1;
-			scores[child] = score + wanted.length + (frame === wanted[from] ? 1 : 0);
-			if (scores[child] > bestScore)
-				[best, bestScore] = [child, scores[child]];
-		}
-	}
-	return best;
-}
