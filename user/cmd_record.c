@@ -11,6 +11,8 @@
 #include "cmd_record.h"
 #include "options/options.h"
 #include "output/output_file.h"
+#include "processes/identity.h"
+#include "profile/plain_text.h"
 #include "recording/recording.h"
 #include "recording/report.h"
 
@@ -76,14 +78,15 @@ static char *check(struct options *options)
 		wrong = options__choose_format(options, output_formats[0]);
 	if (wrong)
 		return wrong;
-	plan->following = options->all		  ? FOLLOW_ALL
-			  : options->subprocesses ? FOLLOW_CHILDREN
-						  : FOLLOW_NONE;
+	/* The Python of a command may be a child: of a shell, a launcher, timeout. */
+	plan->following = options->all				   ? FOLLOW_ALL
+			  : options->subprocesses || plan->command ? FOLLOW_CHILDREN
+								   : FOLLOW_NONE;
 	plan->threads = options->threads		 ? THREADS_ALL
 			: options->format->tells_threads ? THREADS_SOME
 							 : THREADS_MERGED;
 	options->shown.threads = options->threads;
-	options->shown.by_process = plan->following != FOLLOW_NONE;
+	options->shown.by_process = options->all || options->subprocesses;
 	return NULL;
 }
 
@@ -94,6 +97,8 @@ const struct verb verb_record = {
 		"Profiles running Python programs by sampling. It does not change or pause them.\n"
 		"\n"
 		"Usage: pybpfprof [record] -p PID... [OPTION...]   profile running processes\n"
+		"       pybpfprof [record] -s -p PID [OPTION...]   profile a server and its "
+		"workers\n"
 		"       pybpfprof [record] -a [OPTION...]          profile every Python process\n"
 		"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]\n"
 		"                                                  start a program and profile it\n"
@@ -104,6 +109,7 @@ const struct verb verb_record = {
 		"For the options of check, agent and report: pybpfprof check --help, and so on.\n",
 	.tail = "Examples:\n"
 		"  sudo pybpfprof --pid 1234 --duration 30\n"
+		"  sudo pybpfprof -s -p 1234 -d 60 -o server.html\n"
 		"  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
 		"  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
 		"  sudo pybpfprof -a -d 60\n"
@@ -114,7 +120,8 @@ const struct verb verb_record = {
 		"  2  wrong usage\n"
 		"  3  not a Python process, or a Python version that is not supported\n"
 		"  4  the kernel or missing permissions prevent it\n"
-		"  5  the process ended before it was sampled\n",
+		"  5  no sample came: the processes were idle, stopped or ended; the profile is "
+		"empty\n",
 	.check = check,
 };
 
@@ -176,13 +183,29 @@ static enum exit_status check_outputs(const struct options *options)
 
 static char *title_of(const struct profile *profile, const struct options *options)
 {
+	pid_t pid = options->plan.pid_count ? options->plan.pids[0] : 0;
+	const struct profile_process *first = profile->processes;
+	struct identity master = { 0 };
+	char *command = NULL, *title;
+
 	if (options->plan.following == FOLLOW_ALL)
 		return xstrdup("all Python processes");
 	if (!profile->process_count)
 		return xstrdup("no process");
-	return xasprintf("process %u: %s%s", profile->processes[0].pid,
-			 profile->strings[profile->processes[0].command],
-			 profile->process_count > 1 ? " and others" : "");
+	for (size_t i = 0; i < profile->process_count; i++)
+		if (pid && profile->processes[i].pid == (uint32_t)pid)
+			first = &profile->processes[i];
+	/* A master that waits for its workers has no samples. */
+	if (pid && first->pid != (uint32_t)pid && !identity__read(pid, &master))
+		command = master.command ? plain_text__of_bytes(master.command,
+								strlen(master.command), SIZE_MAX)
+					 : NULL;
+	title = xasprintf("process %u: %s%s", command ? (uint32_t)pid : first->pid,
+			  command ?: profile->strings[first->command],
+			  command || profile->process_count > 1 ? " and others" : "");
+	free(command);
+	identity__free(&master);
+	return title;
 }
 
 /* Where in FOLDER, which anybody may write to, a profile can be saved: under a name that nobody can
@@ -293,10 +316,13 @@ static enum exit_status record(const struct options *options)
 
 	if (!status)
 		status = recording__run(recording);
-	if (!status) {
+	if (status == STATUS_WRITTEN || status == STATUS_NO_SAMPLE) {
+		enum exit_status written;
+
 		report__profile(recording__profile(recording),
 				!process_filter__is_empty(&options->plan.filter));
-		status = write_outputs(recording, options);
+		written = write_outputs(recording, options);
+		status = written ?: status;
 	}
 	recording__free(recording);
 	return status;

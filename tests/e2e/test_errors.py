@@ -78,11 +78,12 @@ class TestProcesses:
 
     def test_target_ends_before_a_sample(self, profile, any_python, target):
         program = target(any_python, "idle.py")
-        run = profile.start("-p", program.pid, "-r", 1, files=False)
+        run = profile.start("-q", "-p", program.pid, "-r", 1)
         run.wait_sampling()
         # It is not to do anything any more.
         program.process.kill()
-        check(run.finish(), NO_SAMPLE, program.pid)
+        check(run.load(NO_SAMPLE), NO_SAMPLE, program.pid)
+        assert run.stacks == []
 
 
 class TestUsage:

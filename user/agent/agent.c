@@ -200,6 +200,8 @@ static enum exit_status sample(struct agent *agent)
 	if (!status) {
 		say_what(options);
 		status = recording__run(agent->recording);
+		/* A machine may be idle. */
+		status = status == STATUS_NO_SAMPLE ? STATUS_WRITTEN : status;
 	}
 	return status;
 }

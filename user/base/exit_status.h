@@ -9,8 +9,7 @@ enum exit_status {
 	STATUS_USAGE = 2,	/* an option or a value is wrong */
 	STATUS_NOT_PYTHON = 3,	/* no Python process, or a version that is not supported */
 	STATUS_NOT_ALLOWED = 4, /* the kernel or the permissions do not allow it */
-	STATUS_NO_SAMPLE =
-		5, /* the target ended before a sample came; of `report`: there is none */
+	STATUS_NO_SAMPLE = 5,	/* no sample came; of `report`: there is none */
 };
 
 #endif

@@ -60,15 +60,18 @@ struct recording {
 };
 
 /* A descriptor that they are read from, or -errno, with none blocked that nobody would read. */
-static int block_signals(void)
+static int block_signals(bool reloads)
 {
+	struct sigaction hang_up;
 	sigset_t set;
 	int fd, error;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	/* nohup has it ignored, which blocking would undo; an agent reloads all the same. */
+	if (reloads || sigaction(SIGHUP, NULL, &hang_up) || hang_up.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	/* Blocked to the program's end: a second one must not cut the writing short. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -135,7 +138,7 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */
-	recording->signals = block_signals();
+	recording->signals = block_signals(windows && windows->hang_up);
 	if (recording->signals < 0)
 		status = obstacle__say(privileges__signals(recording->signals));
 	else

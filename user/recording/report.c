@@ -88,14 +88,15 @@ void report__profile(const struct profile *profile, bool filtered)
 	size_t count;
 
 	log__progress("");
-	if (log__level() >= LOG_INFO) {
+	if (log__level() >= LOG_INFO && samples) {
 		totals = profile__totals(profile, &count);
 		fprintf(stderr, "%8s %8s  %s\n", "self", "total", "function");
 		for (size_t i = 0; i < count && i < HOTTEST; i++)
 			print_function(profile, &totals[i], samples);
 		free(totals);
 	}
-	log__info("%s", outline);
+	if (samples)
+		log__info("%s", outline);
 	log__debug("%s", summary);
 	report_unknown(&profile->ledger.unknown, filtered);
 	report_crowd(profile->ledger.crowded);

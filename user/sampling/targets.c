@@ -12,6 +12,8 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
+#include "profile/plain_text.h"
+#include "sampling/descendants.h"
 #include "sampling/targets.h"
 #include "system/capabilities.h"
 #include "system/mends.h"
@@ -32,6 +34,9 @@
 #define PAUSE_NS      20000000
 #define PAUSE_STEP_NS 1000000
 
+/* Of a name in a message. */
+#define NAME_BYTES_MAX 40
+
 static void explain_stripped(pid_t pid, const struct runtime *runtime)
 {
 	log__error("process %d runs Python %s, %s", pid, runtime->version, runtime->objection);
@@ -51,13 +56,29 @@ static void explain_not_supported(pid_t pid, const struct runtime *runtime)
 			   runtime->objection ? runtime->objection : "", offsets__versions());
 }
 
+static void explain_not_python(pid_t pid)
+{
+	char *names, *pids;
+	size_t count = descendants__name(pid, &names, &pids);
+
+	if (count)
+		log__error(
+			"process %d is not a Python process, but started Python process%s %s: use "
+			"-p %s, or -s -p %d",
+			pid, count > 1 ? "es" : "", names, pids, pid);
+	else
+		log__error("process %d is not a Python process: it maps no file that contains "
+			   "CPython; if it loads one later, profile it then",
+			   pid);
+	free(names);
+	free(pids);
+}
+
 enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error)
 {
 	switch (error) {
 	case -ENOEXEC:
-		log__error("process %d is not a Python process: it maps no file that contains "
-			   "CPython; if it loads one later, profile it then",
-			   pid);
+		explain_not_python(pid);
 		return STATUS_NOT_PYTHON;
 	case -E2BIG:
 		log__error(
@@ -453,6 +474,13 @@ enum identify target__changeable(struct target_process *target, bool is_last)
 		return IDENTIFY_OWNER;
 	target->renamings += !is_last;
 	return IDENTIFY_FORKED;
+}
+
+char *target__plain_name(const struct target_process *target)
+{
+	const char *name = target->identity.short_name ?: "python";
+
+	return plain_text__of_bytes(name, strlen(name), NAME_BYTES_MAX);
 }
 
 double target__cpu_seconds(const struct target_process *target)

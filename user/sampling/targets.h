@@ -72,6 +72,9 @@ enum identify target__changeable(struct target_process *target, bool is_last);
 /* Says what of a process the profile will not show. */
 void target__warn_of_limits(const struct target_process *target);
 
+/* Its short name, safe on a terminal; the caller frees. */
+char *target__plain_name(const struct target_process *target);
+
 /* CPU time that a process has used so far, seconds; negative where it has ended. */
 double target__cpu_seconds(const struct target_process *target);
 

@@ -91,6 +91,7 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 			    &state, &process->parent, &flags, &user_ticks, &system_ticks,
 			    &process->start_time, &memory_bytes, &code_start) != 8)
 		return -ESRCH;
+	process->state = state;
 	*has_ended = state == 'Z' || state == 'X';
 	process->cpu_ticks = user_ticks + system_ticks;
 	process->kernel_thread = flags & KERNEL_THREAD_FLAG;

@@ -13,6 +13,7 @@ struct process {
 	pid_t pid;
 	pid_t parent;
 	pid_t reader; /* as process__reader() has it */
+	char state;   /* its first thread's, a letter as ps has it */
 	bool zombie;  /* all its threads have ended */
 	bool kernel_thread;
 	bool forked;	     /* and has not called exec since */

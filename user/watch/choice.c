@@ -141,6 +141,7 @@ static void judge(struct watch *watch, struct watched *watched, struct target_pr
 		choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
 		choice__set_aside(watch, watched, target, now);
 	} else {
+		watch->found = true;
 		finding__take_target(watch, watched, target);
 		finding__add_waited(watch, target, OUTCOME_NO_INTERPRETER, waited);
 	}

@@ -188,7 +188,7 @@ static void take_other(struct watch *watch, struct watched *watched, bool change
 		watched__look_at(&watch->watched, watched, INT64_MAX);
 	else
 		watched__wait(&watch->watched, watched, changed, now);
-	if (watch->following == FOLLOW_NONE && !watched->warned &&
+	if ((watch->following == FOLLOW_NONE || (started && !watch->found)) && !watched->warned &&
 	    since_ns >= (started ? START_PATIENCE_NS : EXEC_PATIENCE_NS))
 		warn_of_other(watched, started);
 	finding__drop_ended(watch, watched);
@@ -238,7 +238,7 @@ void finding__leave_out(struct watch *watch, struct watched *watched)
 static void take_refused(struct watch *watch, struct watched *watched,
 			 struct target_process *target, int64_t now)
 {
-	if (watched->pid == watch->child && watch->following == FOLLOW_NONE) {
+	if (watched->pid == watch->child) {
 		watch->refused = target;
 		return;
 	}
@@ -331,7 +331,7 @@ void finding__take_python(struct watch *watch, struct watched *watched,
 		return;
 	}
 	warn_of(watch, target);
-	watch->found |= watched->pid == watch->child && target->outcome != OUTCOME_UNREADABLE;
+	watch->found |= target->outcome != OUTCOME_UNREADABLE;
 	finding__take_target(watch, watched, target);
 	finding__add_waited(watch, target, waited_as(target), waited);
 	finding__drop_ended(watch, watched);

@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_FINDING_H
 #define PYBPFPROF_FINDING_H
 
+#include "sampling/descendants.h"
 #include "sampling/thread_states.h"
 #include "watch/file_parts.h"
 #include "watch/images.h"
@@ -32,6 +33,7 @@ struct watch {
 	size_t named_count;
 	pid_t first_pid;
 	double cpu_before_s;
+	struct process_times before; /* when sampling began, if only named processes are sampled */
 	bool some_ended;
 	uint64_t waited; /* samples that came before it was known that they were a Python's */
 	struct unknown_processes unknown; /* what ended before it was known what it is */
@@ -48,7 +50,9 @@ struct watch {
 	char **command; /* NULL: none */
 	pid_t child;
 	bool child_ends;		/* it only has to be waited for */
-	bool found;			/* it was a Python once */
+	int64_t child_ended_ns;		/* 0: it has not */
+	bool told_rest;			/* what it left behind was named */
+	bool found;			/* a Python was */
 	struct target_process *refused; /* it runs a Python that is not supported */
 };
 

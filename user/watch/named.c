@@ -8,15 +8,25 @@
  */
 #include <errno.h>
 
+#include "base/log.h"
+#include "processes/stopped.h"
 #include "watch/finding.h"
 #include "watch/named.h"
 
 enum exit_status named__open(pid_t pid, bool needed, bool *silent, struct named *named)
 {
+	enum exit_status status;
+	const char *by;
+
 	named->pid = pid;
 	/* Before it is looked what that is.  What is wrong with it that look says. */
 	program__identify(pid, &named->program);
-	return target__open(pid, needed, silent, &named->target);
+	status = target__open(pid, needed, silent, &named->target);
+	by = status || *silent ? NULL : stopped__by(pid);
+	if (by)
+		log__warning("process %d is stopped %s: it has no samples until it goes on", pid,
+			     by);
+	return status;
 }
 
 /* Has WATCHED sampled as what was opened. */

@@ -9,6 +9,7 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "processes/command_name.h"
+#include "processes/stopped.h"
 #include "system/mends.h"
 #include "target/deputy.h"
 #include "watch/choice.h"
@@ -34,6 +35,9 @@
 #define NOTE_NS	    (100 * NS_PER_MS)
 #define NOTE_NS_MAX (10 * NS_PER_S)
 
+/* How long a Python may take to appear after the command has ended that it comes from. */
+#define REST_NS (500 * NS_PER_MS)
+
 struct watch *watch__new(enum following following, const struct process_filter *filter,
 			 size_t places)
 {
@@ -52,6 +56,7 @@ void watch__free(struct watch *watch)
 	for (size_t i = 0; i < watch->named_count; i++)
 		target__free(watch->named[i].target);
 	free(watch->named);
+	free(watch->before.list);
 	watched__free(&watch->watched);
 	scan__free(&watch->scan);
 	target__free(watch->refused);
@@ -118,6 +123,8 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	error = sampler__follow(sampler);
 	for (size_t i = 0; i < watch->named_count && !error; i++)
 		error = named__sample(watch, &watch->named[i], now);
+	if (watch->following == FOLLOW_NONE)
+		watch->before = process_times__read();
 	if (!error)
 		scan__begin(watch, now);
 	tell_thread_states(watch, now);
@@ -394,13 +401,66 @@ static void reap(struct watch *watch)
 	else if (WEXITSTATUS(status))
 		log__info("process %d exited with status %d", watch->child, WEXITSTATUS(status));
 	watch->child = 0;
+	watch->child_ended_ns = now_ns();
+}
+
+/* Whether WATCHED runs a Python, or it is not known yet whether it does. */
+static bool may_be_python(const struct watched *watched)
+{
+	return watched->target ||
+	       (!watched->unwanted && !watched->is_other && watched->look_ns != INT64_MAX);
+}
+
+/* What COMMAND has started may fork and exec a Python in the moment in which it ends itself. */
+static int64_t rest_due(const struct watch *watch)
+{
+	return watch->child_ended_ns && watched__count(&watch->watched)
+		       ? watch->child_ended_ns + REST_NS
+		       : INT64_MAX;
+}
+
+/* The Pythons that the command has left behind; how many.  *FIRST is one of them. */
+static size_t count_rest(const struct watch *watch, const struct watched **first)
+{
+	const struct watched *watched;
+	size_t count = 0;
+
+	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+		if (!may_be_python(watched))
+			continue;
+		if (!count++)
+			*first = watched;
+	}
+	return count;
+}
+
+/* Names what is still waited for after the command has ended. */
+static void tell_rest(struct watch *watch, int64_t now)
+{
+	const struct watched *first = NULL;
+	size_t count = watch->told_rest || now < rest_due(watch) ? 0 : count_rest(watch, &first);
+	char *name, *more;
+
+	if (!count)
+		return;
+	name = first->target ? target__plain_name(first->target) : xstrdup("python");
+	more = count > 1 ? xasprintf(" and %zu more", count - 1) : xstrdup("");
+	log__info(
+		"the command has ended and left process %d (%s)%s running: waiting for %s; Ctrl-C "
+		"stops and writes the profile",
+		first->pid, name, more, count > 1 ? "them" : "it");
+	free(more);
+	free(name);
+	watch->told_rest = true;
 }
 
 int64_t watch__due(const struct watch *watch)
 {
 	int64_t looks_ns = watched__due(&watch->watched), scan_ns = scan__due(&watch->scan);
+	int64_t rest_ns = watch->told_rest ? INT64_MAX : rest_due(watch);
 
-	return looks_ns < scan_ns ? looks_ns : scan_ns;
+	looks_ns = looks_ns < scan_ns ? looks_ns : scan_ns;
+	return looks_ns < rest_ns ? looks_ns : rest_ns;
 }
 
 void watch__look(struct watch *watch, int64_t now)
@@ -414,6 +474,15 @@ void watch__look(struct watch *watch, int64_t now)
 	note_late_threads(watch, now);
 	tell_thread_states(watch, now);
 	reap(watch);
+	tell_rest(watch, now);
+}
+
+/* Whether the command has ended, and every Python that it started. */
+static bool command_is_over(const struct watch *watch)
+{
+	const struct watched *first;
+
+	return watch->child_ended_ns && now_ns() >= rest_due(watch) && !count_rest(watch, &first);
 }
 
 bool watch__is_over(const struct watch *watch)
@@ -421,7 +490,7 @@ bool watch__is_over(const struct watch *watch)
 	/* It may find what those have started that were watched. */
 	bool may_find = scan__due(&watch->scan) != INT64_MAX;
 
-	return watch->refused ||
+	return watch->refused || command_is_over(watch) ||
 	       (watch->following != FOLLOW_ALL && !may_find && !watched__count(&watch->watched));
 }
 
@@ -520,33 +589,49 @@ void watch__account(const struct watch *watch, struct ledger *ledger)
 	ledger->crowded = sampler__crowded(watch->sampler) + watch->scan.missed;
 }
 
+/* What the named processes did instead of running. */
+static void explain_idle(const struct watch *watch)
+{
+	pid_t pid = watch->first_pid;
+	const char *by = stopped__by(pid);
+	double used_s = 0;
+	size_t count = 0;
+
+	if (by)
+		log__warning("no samples: process %d is stopped %s", pid, by);
+	else if (watch__cpu_seconds(watch) > 0)
+		log__warning("no samples: the time was too short for the rate");
+	else if (watch->following == FOLLOW_NONE)
+		count = descendants__used(&watch->before, pid, &used_s);
+	if (by || watch__cpu_seconds(watch) > 0)
+		return;
+	if (count)
+		log__warning("no samples: process %d used no CPU in that time; its %zu Python "
+			     "child%s used %.1f s: add -s",
+			     pid, count, count > 1 ? "ren" : "", used_s);
+	else
+		log__warning("no samples: process %d used no CPU in that time", pid);
+}
+
 enum exit_status watch__explain_empty(const struct watch *watch)
 {
 	if (watch->refused)
 		return target__explain(watch->first_pid, &watch->refused->runtime, -ENOTSUP);
-	if (watch->command && !watch->found && watch->following == FOLLOW_NONE) {
-		log__error("%s is not a Python program, or ended before it ran Python: name an "
-			   "interpreter, as in -- python3 app.py",
+	if (watch->command && !watch->found) {
+		log__error("%s ran no Python, or none that lived long enough to be found",
 			   watch->command[0]);
 		return STATUS_NOT_PYTHON;
 	}
-	if (watch->warned_of_crowd) {
+	if (watch->warned_of_crowd)
 		log__warning("no samples of the processes within the limit: raise it with "
 			     "--max-processes");
-		return STATUS_WRITTEN;
-	}
-	if (watch->following == FOLLOW_ALL) {
+	else if (watch->following == FOLLOW_ALL)
 		choice__explain_empty(watch);
-		return STATUS_WRITTEN;
-	}
-	if (!watched__count(&watch->watched)) {
+	else if (!watched__count(&watch->watched))
 		log__error("process %d ended before it was sampled: it used no CPU since %s, or "
 			   "too little for the rate; raise it with -r",
 			   watch->first_pid, watch->command ? "its start" : "sampling began");
-		return STATUS_NO_SAMPLE;
-	}
-	log__warning("no samples: %s", watch__cpu_seconds(watch) > 0
-					       ? "the time was too short for the rate"
-					       : "the process used no CPU in that time");
-	return STATUS_WRITTEN;
+	else
+		explain_idle(watch);
+	return STATUS_NO_SAMPLE;
 }
