@@ -39,11 +39,10 @@ static void explain_stripped(pid_t pid, const struct runtime *runtime)
 
 static void explain_not_supported(pid_t pid, const struct runtime *runtime)
 {
-	if (runtime->narrow)
-		log__error(
-			"process %d runs a 32-bit Python %s, which is not supported: only 64-bit "
-			"Python is",
-			pid, runtime->version);
+	if (runtime->kind)
+		log__error("process %d runs %s %s, which is not supported: only %s is", pid,
+			   runtime->kind->name, runtime->version,
+			   python_kind__supported(runtime->kind));
 	else
 		log__error("process %d runs Python %s, which is not supported%s%s; supported "
 			   "versions: %s",
