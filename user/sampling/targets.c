@@ -28,6 +28,7 @@
  * executed is loaded, on a busy machine too; where it changes all the time, not for ever, nor in
  * step with that. */
 #define CHANGE_NS     1000000000
+#define EARLY_NS      500000000
 #define LOOK_NS	      5000000000
 #define PAUSE_NS      20000000
 #define PAUSE_STEP_NS 1000000
@@ -204,10 +205,10 @@ static bool is_asked_to_stop(void)
 }
 
 /* Waits until process PID maps other files than *SIGNATURE tells, which is theirs then; false where
- * that takes too long. */
-static bool await_change(pid_t pid, uint64_t *signature, struct timespec *pause)
+ * that takes longer than WAIT_NS. */
+static bool await_change(pid_t pid, int64_t wait_ns, uint64_t *signature, struct timespec *pause)
 {
-	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + CHANGE_NS;
+	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + wait_ns;
 	uint64_t before = *signature;
 
 	do {
@@ -218,12 +219,15 @@ static bool await_change(pid_t pid, uint64_t *signature, struct timespec *pause)
 	return *signature != before;
 }
 
-/* Whether ERROR, of the search in a process that NEEDS a Python, may be for that it is about to map
- * another program. */
-static bool may_pass(int error, bool needed, const struct runtime *runtime)
+/* How long to wait for another program, or for the rest of this one: ERROR, of the search in a
+ * process that NEEDS a Python, may be for that it is about to map that.  A library's data lies
+ * where another part of its file does for a moment. */
+static int64_t passes_within(int error, bool needed, const struct runtime *runtime)
 {
-	return (error == -ENOEXEC && needed) || error == -EAGAIN ||
-	       (error == -ENOTSUP && !*runtime->version);
+	if (error == -ENOTSUP && *runtime->version)
+		return runtime->kind ? 0 : EARLY_NS;
+	return (error == -ENOEXEC && needed) || error == -EAGAIN || error == -ENOTSUP ? CHANGE_NS
+										      : 0;
 }
 
 /* As runtime__find.  What executes a program has none of its Python mapped for a moment, and what
@@ -235,12 +239,14 @@ static int find_python(const struct target_process *target, bool needed, struct 
 	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
 	uint64_t signature = read_signature(pid);
+	int64_t wait_ns;
 	int error;
 
 	do {
 		error = runtime__find(pid, runtime);
-	} while (may_pass(error, needed, runtime) && !target__has_ended(target) &&
-		 clock_ns(CLOCK_MONOTONIC) < end_ns && await_change(pid, &signature, &pause));
+		wait_ns = passes_within(error, needed, runtime);
+	} while (wait_ns && !target__has_ended(target) && clock_ns(CLOCK_MONOTONIC) < end_ns &&
+		 await_change(pid, wait_ns, &signature, &pause));
 	return error;
 }
 
