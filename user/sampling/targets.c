@@ -16,7 +16,9 @@
 #include "system/capabilities.h"
 #include "system/mends.h"
 #include "system/open_files.h"
+#include "system/passwd.h"
 #include "target/deputy.h"
+#include "target/fuse_mount.h"
 
 /* How often the names of what was forked are read again, the last time apart.  A worker takes its
  * own once it has loaded what it serves, well after its first sample, which may come just before
@@ -49,6 +51,48 @@ static void explain_not_supported(pid_t pid, const struct runtime *runtime)
 			   "versions: %s",
 			   pid, runtime->version, runtime->objection ? ": " : "",
 			   runtime->objection ? runtime->objection : "", offsets__versions());
+}
+
+/* The capabilities that profiling takes, which the caller frees. */
+static char *needed_capabilities(void)
+{
+	const struct capability *needed = capabilities__needed;
+	char *names = xstrdup(needed->name);
+
+	while ((++needed)->name) {
+		char *more = xasprintf("%s, %s", names, needed->name);
+
+		free(names);
+		names = more;
+	}
+	return names;
+}
+
+static void explain_fuse(pid_t pid, uid_t owner)
+{
+	char *user = passwd__name(owner), *names = needed_capabilities();
+
+	log__error("process %d cannot be read: its files are in a FUSE mount, which only the user "
+		   "who mounted it may read: run pybpfprof as user %u%s%s%s, with %s",
+		   pid, owner, user ? " (" : "", user ? user : "", user ? ")" : "", names);
+	free(names);
+	free(user);
+}
+
+static void explain_unreadable(pid_t pid, int error)
+{
+	uid_t owner;
+
+	if (error == -EACCES && fuse_mount__owner(pid, &owner) && owner != geteuid()) {
+		explain_fuse(pid, owner);
+		return;
+	}
+	log__error("process %d cannot be read (%s): it has privileges that pybpfprof lacks, or a "
+		   "security module protects it; run as root on the host, outside any container%s",
+		   pid, strerror(-error),
+		   capabilities__have(capabilities__effective(), CAP_SYS_PTRACE)
+			   ? ""
+			   : ", or with CAP_SYS_PTRACE");
 }
 
 enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error)
@@ -104,14 +148,7 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 			   mends__start(error));
 		return STATUS_FAILED;
 	default:
-		log__error(
-			"process %d cannot be read (%s): it has privileges that pybpfprof lacks, "
-			"or a security module protects it; run as root on the host, outside any "
-			"container%s",
-			pid, strerror(-error),
-			capabilities__have(capabilities__effective(), CAP_SYS_PTRACE)
-				? ""
-				: ", or with CAP_SYS_PTRACE");
+		explain_unreadable(pid, error);
 		return STATUS_NOT_ALLOWED;
 	}
 }
