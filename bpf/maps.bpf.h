@@ -60,6 +60,7 @@ struct walk {
 	__u32 doubtful;	  /* ... and behind it one that may be left over */
 	__u32 frameless;  /* a state of this thread that has no frames was seen; a new one may be
 			   * another thread's that begins */
+	__u32 greenlet;	  /* and it is a greenlet's that begins */
 	__u32 seen_own;	  /* one with frames was seen ... */
 	__u32 rivals;	  /* ... and behind it an older one ... */
 	__u32 only_certain; /* ... or else it is certain */

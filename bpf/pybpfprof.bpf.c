@@ -114,7 +114,7 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
 	 * thread's root. */
 	if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
-		walk->outcome = OUTCOME_NO_PYTHON;
+		walk->outcome = has_calls(walk) ? OUTCOME_GREENLET_STARTING : OUTCOME_NO_PYTHON;
 	if (walk->outcome == OUTCOME_PYTHON && walk->several) {
 		read_stack_pointer(walk, cpu, context);
 		walk_nested(cpu);

@@ -108,6 +108,7 @@
 	X(FRAME_ADDRESS, "frame_address", "[caller frames at a bad address]")                 \
 	X(FRAME_UNLINKED, "frame_unlinked", "[generator not linked to its caller]")           \
 	X(FRAME_ENTERING, "frame_entering", "[call not begun yet]")                           \
+	X(GREENLET_STARTING, "greenlet_starting", "[a greenlet is starting]")                 \
 	X(NOT_SUPPORTED, "not_supported", "[Python not supported]")                           \
 	X(UNREADABLE, "unreadable", "[process not readable, perhaps Python]")                 \
 	X(NOT_KNOWN_YET, "not_known_yet", "[process not identified yet]")                     \
@@ -173,6 +174,8 @@ struct layout {
 	__u16 tstate_base_frame;       /* 3.15: below all calls */
 	__u16 tstate_status;	       /* 3.12+ */
 	__u16 tstate_whence;	       /* 3.13+ */
+	__u16 tstate_calls_left;  /* 3.12+, an int: how much deeper Python's calls may go, ... */
+	__u16 tstate_calls_limit; /* ... and how deep from the first one on */
 	__u16 tstate_current_executor; /* 3.14+: not 0 while the JIT's code runs */
 	__u16 jit_untold;   /* 1: it has a JIT and does not tell when the code of that runs */
 	__u16 tstate_bytes; /* the part of a thread state that is read */
@@ -214,7 +217,7 @@ struct layout {
 	__u16 in_blocks;      /* 3.11+: callers lie below their callees in one data stack */
 };
 
-_Static_assert(sizeof(struct layout) == 102, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 106, "no padding: a layout is compared as bytes");
 
 /*
  * The instructions of the eval loop's beginning before which the thread already has

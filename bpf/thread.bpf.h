@@ -286,6 +286,16 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 	cached->several = walk->several;
 }
 
+/* Has a sample in which a greenlet begins come to that. */
+static __always_inline void note_greenlet(struct walk *walk)
+{
+	bool in_cframe = walk->outcome == OUTCOME_PYTHON && frames_in_cframes(walk) &&
+			 walk->frame == NO_ADDRESS && is_greenlets(walk);
+
+	if (in_cframe || (walk->outcome == OUTCOME_NO_PYTHON && walk->greenlet))
+		walk->outcome = OUTCOME_GREENLET_STARTING;
+}
+
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
  * else the reason. */
 static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thread,
@@ -301,13 +311,15 @@ static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thre
 		return;
 	}
 	walk->handed = 0;
+	walk->greenlet = 0;
 	walk->thread_id = task->thread_pointer - target->thread_area;
-	if (cached->tid == tid && cached->start_time == task->start_time &&
-	    recall_thread(walk, cpu, cached, interpreters))
-		return;
-	read_registers(walk, cpu, context);
-	search_thread(walk, cpu, tgid, interpreters);
-	remember_thread(walk, cached, tid, task->start_time);
+	if (cached->tid != tid || cached->start_time != task->start_time ||
+	    !recall_thread(walk, cpu, cached, interpreters)) {
+		read_registers(walk, cpu, context);
+		search_thread(walk, cpu, tgid, interpreters);
+		remember_thread(walk, cached, tid, task->start_time);
+	}
+	note_greenlet(walk);
 }
 
 /* Whether it is to be proved that the thread runs the state that was found for it. */

@@ -25,6 +25,8 @@
 		OFFSET(tstate_base_frame, ABSENT)
 		OFFSET(tstate_status, 24)
 		OFFSET(tstate_whence, ABSENT)
+		OFFSET(tstate_calls_left, 28)
+		OFFSET(tstate_calls_limit, 32)
 		OFFSET(tstate_current_executor, ABSENT)
 		OFFSET(cframe_current_frame, 0)
 		OFFSET(cframe_previous, 8)

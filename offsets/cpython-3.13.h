@@ -25,6 +25,8 @@
 		OFFSET(tstate_base_frame, ABSENT)
 		OFFSET(tstate_status, 32)
 		OFFSET(tstate_whence, 36)
+		OFFSET(tstate_calls_left, 44)
+		OFFSET(tstate_calls_limit, 48)
 		OFFSET(tstate_current_executor, ABSENT)
 		OFFSET(cframe_current_frame, ABSENT)
 		OFFSET(cframe_previous, ABSENT)

@@ -25,6 +25,8 @@
 		OFFSET(tstate_base_frame, 80)
 		OFFSET(tstate_status, 32)
 		OFFSET(tstate_whence, 44)
+		OFFSET(tstate_calls_left, 52)
+		OFFSET(tstate_calls_limit, 56)
 		OFFSET(tstate_current_executor, 304)
 		OFFSET(cframe_current_frame, ABSENT)
 		OFFSET(cframe_previous, ABSENT)

@@ -25,6 +25,8 @@
 		OFFSET(tstate_base_frame, ABSENT)
 		OFFSET(tstate_status, ABSENT)
 		OFFSET(tstate_whence, ABSENT)
+		OFFSET(tstate_calls_left, ABSENT)
+		OFFSET(tstate_calls_limit, ABSENT)
 		OFFSET(tstate_current_executor, ABSENT)
 		OFFSET(cframe_current_frame, ABSENT)
 		OFFSET(cframe_previous, ABSENT)

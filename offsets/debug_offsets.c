@@ -185,6 +185,8 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 		result.code_firsttraceable = OFFSET_ABSENT;
 		result.code_version = OFFSET_ABSENT;
 		result.tstate_whence = OFFSET_ABSENT;
+		result.tstate_calls_left = OFFSET_ABSENT;
+		result.tstate_calls_limit = OFFSET_ABSENT;
 		result.tstate_current_executor = OFFSET_ABSENT;
 	}
 	*offsets = result;

@@ -112,6 +112,8 @@ tstate_current_frame       3.13-      PyThreadState          current_frame
 tstate_base_frame          3.15-      PyThreadState          base_frame
 tstate_status              3.12-      PyThreadState          _status
 tstate_whence              3.13-      PyThreadState          _whence
+tstate_calls_left          3.12-      PyThreadState          py_recursion_remaining
+tstate_calls_limit         3.12-      PyThreadState          py_recursion_limit
 tstate_current_executor    3.14-      PyThreadState          current_executor
 cframe_current_frame       3.11-3.12  _PyCFrame              current_frame
 cframe_previous            3.10-3.10  CFrame                 previous

@@ -79,6 +79,12 @@ static bool reaches_frames(const struct offsets *offsets)
 	       is_as_expected(offsets->tstate_whence,
 			      offsets->version >= VERSION(13) && !offsets__is_newer(offsets),
 			      in_thread_state(offsets->tstate_whence)) &&
+	       is_as_expected(offsets->tstate_calls_left,
+			      offsets->version >= VERSION(12) && !offsets__is_newer(offsets),
+			      in_thread_state(offsets->tstate_calls_left)) &&
+	       is_as_expected(offsets->tstate_calls_limit,
+			      offsets->version >= VERSION(12) && !offsets__is_newer(offsets),
+			      in_thread_state(offsets->tstate_calls_limit)) &&
 	       is_as_expected(offsets->tstate_current_executor,
 			      offsets->version >= VERSION(14) && !offsets__is_newer(offsets),
 			      in_thread_state(offsets->tstate_current_executor));
@@ -148,6 +154,8 @@ static __u16 tstate_bytes(const struct layout *layout)
 		layout->tstate_base_frame,
 		layout->tstate_status,
 		layout->tstate_whence,
+		layout->tstate_calls_left,
+		layout->tstate_calls_limit,
 		layout->tstate_current_executor,
 	};
 
@@ -219,6 +227,8 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 		.tstate_base_frame = offsets->tstate_base_frame,
 		.tstate_status = offsets->tstate_status,
 		.tstate_whence = offsets->tstate_whence,
+		.tstate_calls_left = offsets->tstate_calls_left,
+		.tstate_calls_limit = offsets->tstate_calls_limit,
 		.tstate_current_executor = offsets->tstate_current_executor,
 		.cframe_current_frame = offsets->cframe_current_frame,
 		.cframe_previous = offsets->cframe_previous,

@@ -36,6 +36,8 @@
 	X(tstate_base_frame)	   /* 3.15 and later */                                            \
 	X(tstate_status)	   /* 3.12 and later: the bit-fields of _status */                 \
 	X(tstate_whence)	   /* 3.13 and later */                                            \
+	X(tstate_calls_left)	   /* 3.12 and later, as the next */                               \
+	X(tstate_calls_limit)                                                                      \
 	X(tstate_current_executor) /* 3.14 and later */                                            \
 	X(cframe_current_frame)	   /* 3.11, 3.12 */                                                \
 	X(cframe_previous)	   /* 3.10-3.12 */                                                 \

@@ -6,10 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
-from conftest import CAPABILITIES, PROGRAMS, as_nobody, parse_folded
+from conftest import CAPABILITIES, PROGRAMS, as_nobody, missing, parse_folded
 
 FAILED, USAGE, NOT_PYTHON, NOT_ALLOWED, NO_SAMPLE = 1, 2, 3, 4, 5
 # Longer than any test waits: what is wrong is told before.
@@ -359,6 +360,38 @@ class TestPermissions:
         assert answer.returncode == NOT_ALLOWED, error
         assert len(error.splitlines()) == 1
         assert "BTF" in error
+
+
+class TestFuse:
+    """A program in a FUSE mount of another user, which root may not read."""
+
+    NOBODY = 65534
+
+    @pytest.fixture
+    def program(self, target, require):
+        """It runs in such a mount of nobody's."""
+        if not os.path.exists("/dev/fuse"):
+            missing("/dev/fuse")
+        folder = tempfile.mkdtemp(dir="/tmp")  # nobody may not look into pytest's
+        os.chmod(folder, 0o755)
+        target(sys.executable, "fuse_file.py", "/bin/sh", folder, self.NOBODY)
+        yield target.start([require("setpriv"), "--reuid=%d" % self.NOBODY, "--regid=%d" % self.NOBODY,
+                            "--clear-groups", folder + "/python3", "-c", "echo ready; read line"])
+        target.end()
+        subprocess.run(["umount", "--lazy", folder], check=True)
+        os.rmdir(folder)
+
+    def test_root_is_told_who_may(self, profile, program):
+        run = profile.attempt("-p", program.pid, "-d", LONG)
+        check(run, NOT_ALLOWED, "process %d cannot be read" % program.pid, "FUSE", "as user %d" % self.NOBODY,
+              *("CAP_" + name.upper() for name in CAPABILITIES))
+
+    def test_who_may_can(self, public_binary, program):
+        """It is a shell."""
+        answer = subprocess.run([*as_nobody(CAPABILITIES), public_binary, "-p", str(program.pid), "-d", str(LONG)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, cwd="/tmp",
+                                timeout=120)
+        assert answer.returncode == NOT_PYTHON, answer.stderr
 
 
 class TestOpenFiles:

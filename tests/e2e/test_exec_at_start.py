@@ -4,7 +4,10 @@
 That begins when the processes were looked at already, and takes a tenth of a second.
 """
 
+import glob
 import os
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -177,3 +180,64 @@ def test_in_turn(any_python, target, profile, tmp_path):
     for _ in range(5):
         run = profile.attempt("-p", program.pid, "-d", 0.1, "-f", "folded", "-o", "-")
         assert "it maps no file that contains CPython" not in run.stderr
+
+
+# It maps a library as ld.so does, the whole file first; the data only a moment after somebody has opened the file.
+LOADER = """
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096ul
+
+static char bytes[4096];
+
+/* Maps the segments that have FLAG, at their places from START on. */
+static void map_segments(int file, char *start, unsigned int flag, int protection)
+{
+	Elf64_Ehdr *header = (Elf64_Ehdr *)bytes;
+	Elf64_Phdr *segment = (Elf64_Phdr *)(bytes + header->e_phoff);
+
+	for (int i = 0; i < header->e_phnum; i++, segment++)
+		if (segment->p_type == PT_LOAD && segment->p_flags & flag)
+			mmap(start + segment->p_vaddr / PAGE * PAGE, segment->p_filesz + segment->p_vaddr % PAGE,
+			     protection, MAP_PRIVATE | MAP_FIXED, file, segment->p_offset / PAGE * PAGE);
+}
+
+int main(int argc, char **argv)
+{
+	int file = open(argv[argc - 1], O_RDONLY), opened = inotify_init();
+	char event[512], *start;
+
+	read(file, bytes, sizeof(bytes));
+	start = mmap(NULL, lseek(file, 0, SEEK_END), PROT_READ, MAP_PRIVATE, file, 0);
+	map_segments(file, start, PF_X, PROT_READ | PROT_EXEC);
+	inotify_add_watch(opened, argv[argc - 1], IN_OPEN);
+	puts("ready");
+	fflush(stdout);
+	read(opened, event, sizeof(event));
+	usleep(50000);
+	map_segments(file, start, PF_W, PROT_READ | PROT_WRITE);
+	return pause();
+}
+"""
+
+
+def test_what_is_loading_is_looked_at_again(target, profile, require, tmp_path):
+    """A library's data is there after its code."""
+    libraries = [path for python in own_pythons() if python.version >= (3, 13)
+                 for path in glob.glob(os.path.join(os.path.dirname(os.path.dirname(python.path)), "lib",
+                                                    "libpython3.??.so.1.0"))]
+    if not libraries:
+        missing("libpython of 3.13 or later")
+    library = str(shutil.copy(libraries[0], str(tmp_path)))
+    loader = str(tmp_path / "loader")
+    subprocess.run([require("gcc"), "-w", "-x", "c", "-o", loader, "-"], check=True, input=LOADER,
+                   universal_newlines=True)
+    program = target.start([loader, library])
+    run = profile.attempt("-p", program.pid, "-d", 0.1)
+    assert "not supported" not in run.stderr
+    assert "process %d has loaded Python 3." % program.pid in run.stderr

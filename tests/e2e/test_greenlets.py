@@ -139,3 +139,25 @@ def test_each_stack_is_one_greenlets(python, switcher, cpu, gevent_folder, targe
         if python.version[:2] == (3, 12):
             assert errors.pop("frame_entering") <= LOST_IN_3_12 * samples
         check_whole(measured, "%s, %s" % (switcher, python.name), samples - sum(errors.values()), samples)
+
+
+STARTING = "greenlet_starting"
+
+
+@pytest.mark.pythons(which=greenlet_pythons, since=(3, 10))
+@pytest.mark.parametrize("starter", ["greenlet", "gevent", "thread"])
+def test_start_is_told(python, starter, gevent_folder, target, profile):
+    """While a greenlet begins, its thread is not one without Python; a thread that begins is."""
+    program = target(python, "greenlet_starts.py", starter, environment={
+        "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
+
+    def is_seen(runs):
+        ledger = runs[-1].ledger
+        return ledger["no_python"] if starter == "thread" else ledger["errors"][STARTING]
+
+    for run in runs_until(profile, is_seen, "-p", program.pid, "-r", 1999, cpu=BRIEF):
+        if starter == "thread":
+            assert run.ledger["errors"][STARTING] == 0
+        else:
+            assert run.ledger["no_python"] == 0
+            assert run.ledger["errors"][STARTING] == run.count_name("[a greenlet is starting]")

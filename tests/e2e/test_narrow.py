@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A 32-bit Python is told, and counted, as what is not supported; other 32-bit programs are no Python."""
+"""A 32-bit Python is told, and counted, as what is not supported, as are PyPy and another architecture's
+Python; other 32-bit programs are no Python."""
 
 import os
 import subprocess
@@ -7,6 +8,7 @@ import subprocess
 import pytest
 
 import i386  # its folder is in the path by now: pythons.py
+import refused
 from conftest import missing
 from embedding import BUSY, NOT_PYTHON
 
@@ -83,6 +85,28 @@ def test_is_counted(narrow, target, profile, started):
     said = [line for line in run.stderr.splitlines() if "process %d " % program.pid in line]
     assert len(said) == 1 and "runs a 32-bit Python %s." % i386.VERSION in said[0], run.stderr
     assert run.ledger["errors"]["not_supported"] >= count_not_supported(run, program.pid) > 0
+
+
+REFUSED = [("pypy", "runs PyPy 7.3.", "only CPython is"),
+           ("qemu", "runs an aarch64 Python 3.13.", "only x86-64 Python is")]
+
+
+@pytest.mark.prove("interpreters")
+@pytest.mark.parametrize("name, kind, supported", REFUSED, ids=[row[0] for row in REFUSED])
+def test_other_kind_is_refused_and_counted(name, kind, supported, target, profile):
+    if name == "qemu" and os.uname().machine != "x86_64":
+        pytest.skip("its Python is this processor's own")
+    for fetched in refused.fetch(name):
+        if fetched.outcome != "there":
+            missing("%s (%s)" % (fetched.name, fetched.reason))
+    program = target.start([*refused.command_of(name), BUSY])
+    run = profile.attempt("-p", program.pid, "-d", 30)
+    assert run.status == NOT_PYTHON
+    assert kind in run.stderr and supported in run.stderr
+    run = profile("-a", "-r", 199, cpu=0.5, of=[program.pid])
+    of_process = [frames[-1].label for frames, _ in run.stacks
+                  if frames[0].label.startswith("process %d:" % program.pid)]
+    assert set(of_process) == {"[Python not supported]"}
 
 
 def test_other_program_is_no_python(narrow, target, profile, require, tmp_path):

@@ -110,3 +110,40 @@ def test_command_that_cannot_be_walked_is_refused(profile, pretender, tag, versi
     run = profile.attempt(command=[pretender(tag, version, 2000000)])
     assert run.status == 3
     assert version in run.stderr and reason in run.stderr
+
+
+# It exports what PyPy's library does, and has its version where that has it.
+PYPY = """
+#include <stdio.h>
+
+__attribute__((used)) static char version[] = "3.9.16 (7.3.11, Dec 30 2024)\\n[PyPy 7.3.11 with GCC 12.2.0]";
+
+int pypy_execute_source(void)
+{
+	return version[0];
+}
+
+int main(void)
+{
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		__asm__ volatile("");
+}
+"""
+
+
+def test_pypy_is_named(target, profile, require, tmp_path):
+    """And counted, beside others."""
+    path = str(tmp_path / "pypy3")
+    subprocess.run([require("gcc"), "-x", "c", "-rdynamic", "-o", path, "-"], check=True, input=PYPY,
+                   universal_newlines=True)
+    program = target.start([path])
+    run = profile.attempt("-p", program.pid, "-d", 30)
+    assert run.status == 3
+    assert run.stderr.endswith("process %d runs PyPy 7.3.11, which is not supported: only CPython is\n" %
+                               program.pid)
+    run = profile("-a", "-r", 199, cpu=BRIEF, of=[program.pid])
+    assert "process %d runs PyPy 7.3.11, which is not supported" % program.pid in run.stderr
+    of_process = [frames for frames, _ in run.stacks if frames[0].label.startswith("process %d:" % program.pid)]
+    assert of_process and all(frames[-1].label == "[Python not supported]" for frames in of_process)

@@ -40,7 +40,7 @@ def is_there(suite):
 
 
 def fetch_one(suite):
-    debian.fetch_root(suite, ARCHITECTURE, PYTHONS[suite], packages_of(suite), root_of(suite))
+    debian.fetch_root(suite, ARCHITECTURE, "python" + PYTHONS[suite], packages_of(suite), root_of(suite))
 
 
 def fetch(suites=tuple(PYTHONS)):

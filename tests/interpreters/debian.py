@@ -268,17 +268,17 @@ def is_there(suite):
     return all(is_cached(what, suite) for what in CONTENTS)
 
 
-def fetch_root(suite, architecture, version, packages, place):
-    """Makes PLACE a root folder of a suite's PACKAGES for an architecture, which have Python VERSION."""
+def fetch_root(suite, architecture, program, packages, place):
+    """Makes PLACE a root folder of a suite's PACKAGES for an architecture, which have usr/bin/PROGRAM."""
     started = time.monotonic()
-    say("%s for %s: fetching Python %s" % (suite, architecture, version))
+    say("%s for %s: fetching %s" % (suite, architecture, program))
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
         apt = Apt(suite, tempfile.mkdtemp(dir=folder), architecture)
         root = os.path.join(folder, "root")
         make_root(root)
         unpack(apt.closure(packages), root)
-        if not os.path.exists(os.path.join(root, "usr", "bin", "python" + version)):
-            raise Failure("its packages have no Python " + version)
+        if not os.path.exists(os.path.join(root, "usr", "bin", program)):
+            raise Failure("its packages have no " + program)
         write_recipe(root, " ".join(packages))
         move_into_place(root, place, folder)
     say("%s for %s: there, after %.0f s" % (suite, architecture, time.monotonic() - started))

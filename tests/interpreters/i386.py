@@ -19,4 +19,4 @@ def is_there(_name):
 def fetch():
     """Fetches it where it is not there yet.  Its debian.Outcome."""
     return debian.provide(SUITE + " for i386", is_there, lambda _name: debian.fetch_root(
-        SUITE, "i386", VERSION, PACKAGES, ROOT))
+        SUITE, "i386", "python" + VERSION, PACKAGES, ROOT))

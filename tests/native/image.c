@@ -29,6 +29,9 @@
 #define BOUND_STATUS	      3
 #define BOUND_GILSTATE_STATUS 8
 
+/* How deep calls may go. */
+#define CALLS_LIMIT 1000
+
 void image__open(struct image *image, uint32_t version, enum build build)
 {
 	void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
@@ -248,6 +251,22 @@ void image__unwind(const struct image *image, uint64_t tstate)
 		image__set(tstate, image->layout.tstate_cframe, root_cframe(image, tstate));
 	if (!image__frames_in_cframes(image))
 		image__set_frame(image, tstate, 0);
+}
+
+void image__begin_greenlet(struct image *image, uint64_t tstate, uint32_t depth)
+{
+	const struct layout *layout = &image->layout;
+
+	image__unwind(image, tstate);
+	if (image__has_cframes(image))
+		image__enter(image, tstate);
+	image__set_frame(image, tstate, 0);
+	if (layout->tstate_datastack_chunk != OFFSET_ABSENT)
+		image__set(tstate, layout->tstate_datastack_chunk, 0);
+	if (layout->tstate_calls_limit == OFFSET_ABSENT)
+		return;
+	set_int(tstate, layout->tstate_calls_limit, CALLS_LIMIT);
+	set_int(tstate, layout->tstate_calls_left, CALLS_LIMIT - depth);
 }
 
 void image__mark_entry(const struct image *image, uint64_t frame)

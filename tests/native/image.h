@@ -88,6 +88,9 @@ uint64_t image__enter(struct image *image, uint64_t tstate);
 /* Ends all of TSTATE's calls. */
 void image__unwind(const struct image *image, uint64_t tstate);
 
+/* A greenlet that has made no call yet has TSTATE, as if it were DEPTH calls deep. */
+void image__begin_greenlet(struct image *image, uint64_t tstate, uint32_t depth);
+
 /* Marks the first frame of an activation where the version does (3.11). */
 void image__mark_entry(const struct image *image, uint64_t frame);
 

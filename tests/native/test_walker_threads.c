@@ -232,6 +232,32 @@ static void finds_threads_below_their_pointer(void **state)
 	assert_int_equal(kernel.definitions[1]->thread_id, THREAD_POINTER);
 }
 
+static void tells_greenlets_that_begin(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 3);
+
+	harness__assert_whole(kernel__sample(), 3);
+	image__begin_greenlet(image, tstate, 3);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_GREENLET_STARTING);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_GREENLET_STARTING);
+	if (image__has_cframes(image))
+		image__enter(image, tstate);
+	image__call(image, tstate, CODE(0), 0);
+	harness__assert_whole(kernel__sample(), 1);
+}
+
+/* A thread that begins has no data stack either. */
+static void takes_no_thread_for_a_greenlet(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 0);
+
+	image__begin_greenlet(image, tstate, 0);
+	image__unwind(image, tstate);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+}
+
 int main(void)
 {
 	const struct check checks[] = {
@@ -248,6 +274,8 @@ int main(void)
 		CHECK(takes_the_task_either_way),
 		CHECK(finds_threads_below_their_pointer),
 		CHECK(finds_no_python_in_a_thread_that_ends),
+		CHECK_SINCE(JOINED_SINCE, tells_greenlets_that_begin),
+		CHECK(takes_no_thread_for_a_greenlet),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -129,6 +129,8 @@ static const size_t unpublished[] = {
 	FIELD(function_dict),
 	FIELD(function_closure),
 	FIELD(tstate_whence),
+	FIELD(tstate_calls_left),
+	FIELD(tstate_calls_limit),
 	FIELD(tstate_current_executor),
 #undef FIELD
 };
@@ -347,6 +349,8 @@ static void a_newer_version_is_read_in_the_newest_form(void **state)
 		known.code_firsttraceable = OFFSET_ABSENT;
 		known.code_version = OFFSET_ABSENT;
 		known.tstate_whence = OFFSET_ABSENT;
+		known.tstate_calls_left = OFFSET_ABSENT;
+		known.tstate_calls_limit = OFFSET_ABSENT;
 		known.tstate_current_executor = OFFSET_ABSENT;
 		assert_memory_equal(&offsets, &known, sizeof(offsets));
 	}

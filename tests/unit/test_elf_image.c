@@ -348,9 +348,9 @@ static void test_no_image(void **state)
 	copy[EI_CLASS] = ELFCLASS32;
 	refuse(copy, library.size);
 	copy[EI_CLASS] = ELFCLASS64;
-	header_of(copy)->e_machine = EM_S390;
+	copy[EI_DATA] = ELFDATA2MSB;
 	refuse(copy, library.size);
-	header_of(copy)->e_machine = header_of(library.bytes)->e_machine;
+	copy[EI_DATA] = ELFDATA2LSB;
 	header_of(copy)->e_phnum = UINT16_MAX;
 	refuse(copy, library.size);
 	header_of(copy)->e_phnum = header_of(library.bytes)->e_phnum;

@@ -53,6 +53,8 @@ static void thread_states_are_read_to_their_last_field(void **state)
 					 layout.tstate_base_frame,
 					 layout.tstate_status,
 					 layout.tstate_whence,
+					 layout.tstate_calls_left,
+					 layout.tstate_calls_limit,
 					 layout.tstate_current_executor };
 		bool cframes = minor >= 10 && minor <= 12, frames_there = cframes && minor >= 11;
 
@@ -138,6 +140,9 @@ static const struct {
 	CASE(13, tstate_status, THREAD_STATE_BYTES - 7),
 	CASE(12, tstate_whence, 36),
 	CASE(13, tstate_whence, OFFSET_ABSENT),
+	CASE(11, tstate_calls_left, 28),
+	CASE(12, tstate_calls_left, OFFSET_ABSENT),
+	CASE(12, tstate_calls_limit, THREAD_STATE_BYTES - 7),
 	CASE(13, tstate_current_executor, 272),
 	CASE(14, tstate_current_executor, OFFSET_ABSENT),
 	CASE(15, tstate_current_executor, THREAD_STATE_BYTES - 7),

@@ -169,6 +169,8 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.tstate_base_frame != OFFSET_ABSENT, minor >= 15);
 		assert_int_equal(offsets.tstate_status != OFFSET_ABSENT, minor >= 12);
 		assert_int_equal(offsets.tstate_whence != OFFSET_ABSENT, minor >= 13);
+		assert_int_equal(offsets.tstate_calls_left != OFFSET_ABSENT, minor >= 12);
+		assert_int_equal(offsets.tstate_calls_limit != OFFSET_ABSENT, minor >= 12);
 		assert_int_equal(offsets.tstate_current_executor != OFFSET_ABSENT, minor >= 14);
 		assert_int_equal(offsets.frame_is_entry != OFFSET_ABSENT, minor == 11);
 		assert_int_equal(offsets.code_firsttraceable != OFFSET_ABSENT, minor >= 11);

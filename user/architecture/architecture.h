@@ -13,6 +13,7 @@
 
 struct architecture {
 	uint16_t machine, narrow_machine; /* ELF's numbers, the latter of 32-bit programs */
+	const char *python;		  /* what to call a Python for it */
 
 	/* The address of the variable that the function in the LENGTH bytes at CODE, which lie at
 	 * ADDRESS, returns; false where they do something else.  Any bytes are safe to pass. */

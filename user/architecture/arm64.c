@@ -122,6 +122,7 @@ static bool decode_thread_area(const uint8_t *code, size_t length, uint64_t *byt
 const struct architecture arm64_architecture = {
 	.machine = EM_AARCH64,
 	.narrow_machine = EM_ARM,
+	.python = "aarch64 Python",
 	.decode_variable = decode_variable,
 	.returns_first = returns_first,
 	.decode_thread_area = decode_thread_area,

@@ -88,6 +88,7 @@ static bool returns_first(const uint8_t *code, size_t length)
 const struct architecture x86_architecture = {
 	.machine = EM_X86_64,
 	.narrow_machine = EM_386,
+	.python = "x86-64 Python",
 	.decode_variable = decode_variable,
 	.returns_first = returns_first,
 	.points_to_itself = true,

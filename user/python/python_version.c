@@ -20,6 +20,11 @@
 /* From this version on there is the section .PyRuntime. */
 #define SECTION_SINCE 0x030a0000
 
+/* What sys.version says of PyPy's own, "[PyPy 7.3.11 with GCC 12.2.0]", in what its garbage
+ * collector marks. */
+#define PYPY_VERSION	   "[PyPy "
+#define PYPY_VERSION_BYTES 16
+
 /* A program with more constants is not searched for a Python that nothing names. */
 #define CONSTANTS_BYTES_MAX (256 * 1024 * 1024)
 
@@ -153,6 +158,32 @@ static uint32_t look_for_unnamed(struct elf_image *image)
 	return version && version < SECTION_SINCE ? version : NO_PYTHON;
 }
 
+static bool find_pypy_version(const uint8_t *bytes, size_t length, void *context)
+{
+	const uint8_t *at = memmem(bytes, length, PYPY_VERSION, strlen(PYPY_VERSION));
+	unsigned int major, minor, micro;
+	char text[PYPY_VERSION_BYTES + 1] = "";
+	size_t left;
+
+	if (!at)
+		return false;
+	at += strlen(PYPY_VERSION);
+	left = bytes + length - at;
+	memcpy(text, at, left < PYPY_VERSION_BYTES ? left : PYPY_VERSION_BYTES);
+	if (sscanf(text, "%3u.%3u.%3u", &major, &minor, &micro) != 3)
+		return false;
+	*(uint32_t *)context = version_hex(major & 0xff, minor & 0xff, micro);
+	return true;
+}
+
+static uint32_t from_variables(struct elf_image *image)
+{
+	uint32_t version = 0;
+
+	elf_image__search_variables(image, find_pypy_version, &version);
+	return version;
+}
+
 bool python_version__is_named(struct elf_image *image)
 {
 	uint64_t address;
@@ -171,6 +202,19 @@ bool python_version__is_unnamed(struct elf_image *image)
 	return *known != NO_PYTHON;
 }
 
+bool python_version__is_pypy(struct elf_image *image)
+{
+	uint64_t address;
+
+	return elf_image__exported_symbol(image, "pypy_execute_source", &address);
+}
+
+bool python_version__is_any(struct elf_image *image)
+{
+	return python_version__is_named(image) || python_version__is_pypy(image) ||
+	       python_version__is_unnamed(image);
+}
+
 uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias)
 {
 	uint32_t version = check(from_debug_offsets(pid, image, bias));
@@ -182,7 +226,8 @@ uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bia
 		return version;
 	/* The file alone says it, in some megabytes: once is enough. */
 	if (!*known)
-		*known = check(from_constants(image));
+		*known = python_version__is_pypy(image) ? from_variables(image)
+							: check(from_constants(image));
 	return *known;
 }
 
@@ -190,8 +235,14 @@ void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX]
 {
 	static const char *const levels[16] = { [0xa] = "a", [0xb] = "b", [0xc] = "rc" };
 	const char *level = levels[version >> 4 & 0xf];
-	int length = snprintf(text, PYTHON_VERSION_TEXT_MAX, "%u.%u.%u", version >> 24,
-			      version >> 16 & 0xff, version >> 8 & 0xff);
+	int length;
+
+	if (!version) {
+		snprintf(text, PYTHON_VERSION_TEXT_MAX, "(unknown)");
+		return;
+	}
+	length = snprintf(text, PYTHON_VERSION_TEXT_MAX, "%u.%u.%u", version >> 24,
+			  version >> 16 & 0xff, version >> 8 & 0xff);
 
 	if (level)
 		snprintf(text + length, PYTHON_VERSION_TEXT_MAX - length, "%s%u", level,

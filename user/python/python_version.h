@@ -23,12 +23,18 @@ bool python_version__is_named(struct elf_image *image);
  * file names but its constants: of a version without such a section, and stripped. */
 bool python_version__is_unnamed(struct elf_image *image);
 
+/* Whether IMAGE holds a PyPy. */
+bool python_version__is_pypy(struct elf_image *image);
+
+/* Whether one of these three is true of IMAGE. */
+bool python_version__is_any(struct elf_image *image);
+
 /* PY_VERSION_HEX of the interpreter in IMAGE, which process PID has mapped with BIAS: from
  * _Py_DebugOffsets (3.13 and later), Py_Version (3.11 and later), or the constants that every
- * build carries.  0 where it cannot be told. */
+ * build carries.  Of PyPy its own version, in the same form.  0 where it cannot be told. */
 uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias);
 
-/* "3.13.0", "3.15.0rc1". */
+/* "3.13.0", "3.15.0rc1"; of 0 "(unknown)". */
 void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX]);
 
 #endif

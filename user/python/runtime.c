@@ -260,11 +260,11 @@ static int examine(pid_t pid, struct elf_image *image, uint64_t bias, struct run
 	int error;
 
 	memset(runtime, 0, sizeof(*runtime));
-	runtime->narrow = elf_image__is_narrow(image);
+	runtime->kind = python_kind__of(image);
 	runtime->stripped = !python_version__is_named(image);
-	if (version)
+	if (version || runtime->kind)
 		python_version__format(version, runtime->version);
-	if (!version || runtime->narrow)
+	if (!version || runtime->kind)
 		return -ENOTSUP;
 	error = find_interpreters(pid, image, bias, version, found ? address + bias : 0, runtime);
 	if (error)
@@ -323,7 +323,7 @@ static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *ad
 {
 	static const char name[] = "pthread_self";
 
-	return ARCHITECTURE.decode_thread_area && !elf_image__is_narrow(image) &&
+	return ARCHITECTURE.decode_thread_area && elf_image__is_native(image) &&
 	       (python ? elf_image__symbol(image, name, address)
 		       : elf_image__exported_symbol(image, name, address));
 }
@@ -333,7 +333,7 @@ static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *ad
 static int examine_image(struct search *search, struct elf_image *image,
 			 const struct mapping *mappings, ssize_t count, bool *useful)
 {
-	bool python = python_version__is_named(image) || python_version__is_unnamed(image);
+	bool python = python_version__is_any(image);
 	uint64_t type, self, biases[LOADED_MAX];
 	bool has_self = find_pthread_self(image, python, &self);
 	bool has_type = !python && elf_image__exported_symbol(image, "PyCode_Type", &type);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "offsets.h"
+#include "python/python_kind.h"
 #include "python/python_version.h"
 
 struct mapping;
@@ -26,7 +27,9 @@ struct runtime {
 	struct {
 		uint64_t start, offset, bias;
 	} text;
-	bool narrow;	       /* a 32-bit one, of which no more than the version is told */
+	/* NULL; or what else it is than a CPython of this architecture, of which no more than the
+	 * version is told. */
+	const struct python_kind *kind;
 	bool stripped;	       /* its file names nothing: unnamed.h finds it where it runs */
 	bool initialized;      /* there is an interpreter, with a thread */
 	bool begins;	       /* there is none at all: not yet, or not any more */
@@ -38,7 +41,7 @@ struct runtime {
  * could hold one; of several that have, the newest.
  * 0; -ENOEXEC where no mapped file holds a Python; -E2BIG where none does of those that could be
  * read within bounds; -ENOTSUP where it is a version that is not supported (RUNTIME->version names
- * it, "" where it cannot be told), or a 32-bit one (RUNTIME->narrow); -EAGAIN where it is newer
+ * it, "" where it cannot be told), or of another kind (RUNTIME->kind); -EAGAIN where it is newer
  * than this build and has run nothing yet that it could be checked by, or where it has no C library
  * yet; -ETIMEDOUT where it does not answer, for which it waits (deputy.h); -ESRCH, -EPERM, -EACCES,
  * -ENOMEM. */

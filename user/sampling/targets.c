@@ -18,7 +18,9 @@
 #include "system/capabilities.h"
 #include "system/mends.h"
 #include "system/open_files.h"
+#include "system/passwd.h"
 #include "target/deputy.h"
+#include "target/fuse_mount.h"
 
 /* How often the names of what was forked are read again, the last time apart.  A worker takes its
  * own once it has loaded what it serves, well after its first sample, which may come just before
@@ -30,6 +32,7 @@
  * executed is loaded, on a busy machine too; where it changes all the time, not for ever, nor in
  * step with that. */
 #define CHANGE_NS     1000000000
+#define EARLY_NS      500000000
 #define LOOK_NS	      5000000000
 #define PAUSE_NS      20000000
 #define PAUSE_STEP_NS 1000000
@@ -44,11 +47,10 @@ static void explain_stripped(pid_t pid, const struct runtime *runtime)
 
 static void explain_not_supported(pid_t pid, const struct runtime *runtime)
 {
-	if (runtime->narrow)
-		log__error(
-			"process %d runs a 32-bit Python %s, which is not supported: only 64-bit "
-			"Python is",
-			pid, runtime->version);
+	if (runtime->kind)
+		log__error("process %d runs %s %s, which is not supported: only %s is", pid,
+			   runtime->kind->name, runtime->version,
+			   python_kind__supported(runtime->kind));
 	else
 		log__error("process %d runs Python %s, which is not supported%s%s; supported "
 			   "versions: %s",
@@ -72,6 +74,48 @@ static void explain_not_python(pid_t pid)
 			   pid);
 	free(names);
 	free(pids);
+}
+
+/* The capabilities that profiling takes, which the caller frees. */
+static char *needed_capabilities(void)
+{
+	const struct capability *needed = capabilities__needed;
+	char *names = xstrdup(needed->name);
+
+	while ((++needed)->name) {
+		char *more = xasprintf("%s, %s", names, needed->name);
+
+		free(names);
+		names = more;
+	}
+	return names;
+}
+
+static void explain_fuse(pid_t pid, uid_t owner)
+{
+	char *user = passwd__name(owner), *names = needed_capabilities();
+
+	log__error("process %d cannot be read: its files are in a FUSE mount, which only the user "
+		   "who mounted it may read: run pybpfprof as user %u%s%s%s, with %s",
+		   pid, owner, user ? " (" : "", user ? user : "", user ? ")" : "", names);
+	free(names);
+	free(user);
+}
+
+static void explain_unreadable(pid_t pid, int error)
+{
+	uid_t owner;
+
+	if (error == -EACCES && fuse_mount__owner(pid, &owner) && owner != geteuid()) {
+		explain_fuse(pid, owner);
+		return;
+	}
+	log__error("process %d cannot be read (%s): it has privileges that pybpfprof lacks, or a "
+		   "security module protects it; run as root on the host, outside any container%s",
+		   pid, strerror(-error),
+		   capabilities__have(capabilities__effective(), CAP_SYS_PTRACE)
+			   ? ""
+			   : ", or with CAP_SYS_PTRACE");
 }
 
 enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error)
@@ -125,14 +169,7 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 			   mends__start(error));
 		return STATUS_FAILED;
 	default:
-		log__error(
-			"process %d cannot be read (%s): it has privileges that pybpfprof lacks, "
-			"or a security module protects it; run as root on the host, outside any "
-			"container%s",
-			pid, strerror(-error),
-			capabilities__have(capabilities__effective(), CAP_SYS_PTRACE)
-				? ""
-				: ", or with CAP_SYS_PTRACE");
+		explain_unreadable(pid, error);
 		return STATUS_NOT_ALLOWED;
 	}
 }
@@ -226,10 +263,10 @@ static bool is_asked_to_stop(void)
 }
 
 /* Waits until process PID maps other files than *SIGNATURE tells, which is theirs then; false where
- * that takes too long. */
-static bool await_change(pid_t pid, uint64_t *signature, struct timespec *pause)
+ * that takes longer than WAIT_NS. */
+static bool await_change(pid_t pid, int64_t wait_ns, uint64_t *signature, struct timespec *pause)
 {
-	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + CHANGE_NS;
+	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + wait_ns;
 	uint64_t before = *signature;
 
 	do {
@@ -240,12 +277,15 @@ static bool await_change(pid_t pid, uint64_t *signature, struct timespec *pause)
 	return *signature != before;
 }
 
-/* Whether ERROR, of the search in a process that NEEDS a Python, may be for that it is about to map
- * another program. */
-static bool may_pass(int error, bool needed, const struct runtime *runtime)
+/* How long to wait for another program, or for the rest of this one: ERROR, of the search in a
+ * process that NEEDS a Python, may be for that it is about to map that.  A library's data lies
+ * where another part of its file does for a moment. */
+static int64_t passes_within(int error, bool needed, const struct runtime *runtime)
 {
-	return (error == -ENOEXEC && needed) || error == -EAGAIN ||
-	       (error == -ENOTSUP && !*runtime->version);
+	if (error == -ENOTSUP && *runtime->version)
+		return runtime->kind ? 0 : EARLY_NS;
+	return (error == -ENOEXEC && needed) || error == -EAGAIN || error == -ENOTSUP ? CHANGE_NS
+										      : 0;
 }
 
 /* As runtime__find.  What executes a program has none of its Python mapped for a moment, and what
@@ -257,12 +297,14 @@ static int find_python(const struct target_process *target, bool needed, struct 
 	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
 	uint64_t signature = read_signature(pid);
+	int64_t wait_ns;
 	int error;
 
 	do {
 		error = runtime__find(pid, runtime);
-	} while (may_pass(error, needed, runtime) && !target__has_ended(target) &&
-		 clock_ns(CLOCK_MONOTONIC) < end_ns && await_change(pid, &signature, &pause));
+		wait_ns = passes_within(error, needed, runtime);
+	} while (wait_ns && !target__has_ended(target) && clock_ns(CLOCK_MONOTONIC) < end_ns &&
+		 await_change(pid, wait_ns, &signature, &pause));
 	return error;
 }
 

@@ -21,13 +21,15 @@ bool elf_image__is_narrow(const struct elf_image *image)
 	return image->header.e_ident[EI_CLASS] == ELFCLASS32;
 }
 
-/* A 32-bit file may be of the same machine, too, as those of x32 are. */
-static bool check_machine(const struct elf_image *image)
+uint16_t elf_image__machine(const struct elf_image *image)
 {
-	uint16_t machine = image->header.e_machine;
+	return image->header.e_machine;
+}
 
-	return machine == ARCHITECTURE.machine ||
-	       (elf_image__is_narrow(image) && machine == ARCHITECTURE.narrow_machine);
+/* A 32-bit file may be of the same machine, too, as those of x32 are. */
+bool elf_image__is_native(const struct elf_image *image)
+{
+	return !elf_image__is_narrow(image) && image->header.e_machine == ARCHITECTURE.machine;
 }
 
 /* Reads and checks the header.  No file with a segment is shorter than that of a 64-bit one. */
@@ -41,7 +43,7 @@ static bool read_header(struct elf_image *image)
 	    (bytes[EI_CLASS] != ELFCLASS64 && bytes[EI_CLASS] != ELFCLASS32))
 		return false;
 	elf_format__read(&ELF_HEADER, bytes[EI_CLASS] == ELFCLASS32, bytes, header);
-	return check_machine(image) && header->e_phnum <= SEGMENTS_MAX &&
+	return header->e_phnum <= SEGMENTS_MAX &&
 	       header->e_phentsize == elf_parts__size_of(image, &ELF_SEGMENT);
 }
 
@@ -255,19 +257,30 @@ static bool visit_constants(const uint8_t *bytes, size_t length, uint64_t at, vo
 	return search->visit(bytes, length, search->context);
 }
 
-bool elf_image__search_constants(struct elf_image *image,
-				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
-				 void *context)
+static bool search_segments(struct elf_image *image, bool writable, struct constants_search *search)
 {
-	struct constants_search search = { visit, context };
 	bool stop = false;
 
 	for (int i = 0; !stop && i < image->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
 
-		if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+		if (segment->p_type == PT_LOAD && writable == !!(segment->p_flags & PF_W))
 			stop = elf_parts__visit(image, segment->p_offset, segment->p_filesz,
-						visit_constants, &search);
+						visit_constants, search);
 	}
 	return stop;
+}
+
+bool elf_image__search_constants(struct elf_image *image,
+				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
+				 void *context)
+{
+	return search_segments(image, false, &(struct constants_search){ visit, context });
+}
+
+bool elf_image__search_variables(struct elf_image *image,
+				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
+				 void *context)
+{
+	return search_segments(image, true, &(struct constants_search){ visit, context });
 }

@@ -19,8 +19,8 @@ struct elf_budget {
 	uint64_t missed; /* what deputy.h had counted when the search began */
 };
 
-/* Takes over FD.  NULL where it is no ELF file of programs that this machine may run.  BUDGET must
- * outlive it. */
+/* Takes over FD.  NULL where it is no ELF file of programs, for this machine or another one, or has
+ * its bytes in the other order.  BUDGET must outlive it. */
 struct elf_image *elf_image__open(int fd, struct elf_budget *budget);
 void elf_image__close(struct elf_image *image);
 
@@ -47,6 +47,10 @@ bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t fil
 /* Whether it is a 32-bit file, whose parts are told as those of a 64-bit one. */
 bool elf_image__is_narrow(const struct elf_image *image);
 
+/* For which machine it is, by ELF's number; whether it is a 64-bit file for this one. */
+uint16_t elf_image__machine(const struct elf_image *image);
+bool elf_image__is_native(const struct elf_image *image);
+
 /* Whether it was linked as a program, static or not, and not as a library. */
 bool elf_image__is_program(const struct elf_image *image);
 
@@ -69,6 +73,11 @@ bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, v
  * bytes or more, until it returns true; returns whether it did.  BYTES[-1] is the byte before them,
  * 0 where the segment begins. */
 bool elf_image__search_constants(struct elf_image *image,
+				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
+				 void *context);
+
+/* The same with what the file has for each segment that is writable. */
+bool elf_image__search_variables(struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context);
 

@@ -294,9 +294,10 @@ static void warn_of(const struct watch *watch, const struct target_process *targ
 	if (symbolizer__knows(watch->symbolizer, target))
 		return;
 	if (target->outcome == OUTCOME_NOT_SUPPORTED)
-		log__warning("process %d runs %sPython %s, which is not supported: its samples "
-			     "count as not_supported",
-			     target->process.pid, target->runtime.narrow ? "a 32-bit " : "",
+		log__warning("process %d runs %s %s, which is not supported: its samples count as "
+			     "not_supported",
+			     target->process.pid,
+			     target->runtime.kind ? target->runtime.kind->name : "Python",
 			     target->runtime.version);
 	else if (!target->outcome)
 		target__warn_of_limits(target);
