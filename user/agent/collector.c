@@ -313,5 +313,6 @@ struct labelled_window collector__window(struct collector *collector)
 const struct profile *collector__profile(struct collector *collector)
 {
 	account(collector);
+	profile__tell_files_apart(collector->profile);
 	return collector->profile;
 }
