@@ -246,8 +246,8 @@ static uint32_t line_of(const struct known_process *process, const struct known_
 	/* Where the copy begins was read only now, and may be of what came after it. */
 	if (frame->detail && !code_table__is_in_place(process->codes, code))
 		return LINE_NONE;
-	return lines__find(offsets->version, code->code.line_table, code->code.line_table_length,
-			   code->code.first_line, position);
+	return lines__shown(offsets->version, code->code.line_table, code->code.line_table_length,
+			    code->code.first_line, position);
 }
 
 static uint32_t find_location(const struct known_process *process, const struct known_code *code,
