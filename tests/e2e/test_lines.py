@@ -118,6 +118,17 @@ def check_numbered(run, jit=False):
     assert run.ledger["name_unknown"] == 0
 
 
+@pytest.mark.proves("lines")
+@pytest.mark.pythons(which=one_of_each_minor, since=(3, 10))
+def test_instructions_without_a_line(python, target, profile):
+    """They have the first line of their function."""
+    program = target(python, "unlined.py")
+    run = profile("-p", program.pid, "-r", 499, cpu=BRIEF)
+    # While the JIT's code runs, no innermost frame has a line.
+    lines = {frames[-1].line for frames, _ in run.stacks if frames[-1].name == "spin"}
+    assert lines - {None if python.kind == JIT else 0} == {program.said}
+
+
 # Made while running; and run before there is a Python that could be asked for it.
 NO_SOURCE = {"<string>", "<frozen getpath>"}
 

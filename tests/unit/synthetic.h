@@ -155,6 +155,17 @@ static inline struct profile *synthetic__hostile(void)
 	return profile;
 }
 
+/* Ten samples of a function in the file below FOLDER that has the name of another one. */
+static inline struct profile *synthetic__utils(const char *folder)
+{
+	struct profile *profile = synthetic__new();
+	uint32_t thread = synthetic__thread(profile, 100, "python3 app.py", 100, "MainThread");
+	uint32_t location = synthetic__location(profile, "normalise", folder, "utils.py", 1, 2);
+
+	synthetic__add(profile, OUTCOME_PYTHON, thread, &location, 1, 10);
+	return profile;
+}
+
 #define SYNTHETIC_CONTAINER "4f5b3c9de7a8012b4f5b3c9de7a8012b4f5b3c9de7a8012b4f5b3c9de7a8012b"
 #define SYNTHETIC_POD	    "a1b2c3d4-0000-4000-8000-112233445566"
 #define SYNTHETIC_CGROUP                                                                          \

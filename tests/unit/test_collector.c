@@ -83,6 +83,27 @@ static void windows_add_up(void **state)
 	profile__free(machine);
 }
 
+static void files_of_several_windows_are_told_apart(void **state)
+{
+	struct profile *orders = synthetic__utils("/srv/orders/"),
+		       *billing = synthetic__utils("/srv/billing/");
+	struct collector *collector = collector__new(NULL);
+	const struct output_options options = { .title = "" };
+	char *text;
+	size_t size;
+
+	(void)state;
+	add(collector, orders, 1);
+	add(collector, billing, 2);
+	text = synthetic__write(&output_folded, collector__profile(collector), &options, &size);
+	assert_string_equal(text, "normalise (billing/utils.py:2) 10\n"
+				  "normalise (orders/utils.py:2) 10\n");
+	free(text);
+	collector__free(collector);
+	profile__free(billing);
+	profile__free(orders);
+}
+
 /* What was there before is in the window that is added next, and is not counted, by whatever name
  * it goes by then. */
 static void what_was_before_is_not_counted(void **state)
@@ -222,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_add_up),
+		cmocka_unit_test(files_of_several_windows_are_told_apart),
 		cmocka_unit_test(what_was_before_is_not_counted),
 		cmocka_unit_test(what_is_left_out_later_is_not_subtracted),
 		cmocka_unit_test(one_service),

@@ -177,6 +177,31 @@ static void a_line_of_0_is_none(void **state)
 	assert_int_equal(FIND(V3_11, table, 1, 1), 1);
 }
 
+/* What a table says nothing of has no line as ever, nor has one whose program numbered it below 1.
+ */
+static void an_empty_entry_is_shown_as_the_first_line(void **state)
+{
+	static const uint8_t linetable_table[] = { 2, 2, 2, 0x80 };
+	static const uint8_t locations[] = { ENTRY(13, 1), 2, ENTRY(15, 1) };
+	static const uint8_t module[] = { ENTRY(13, 1), 3, ENTRY(13, 1), 2 };
+	static const uint8_t below[] = { ENTRY(13, 1), 5 };
+	static const uint8_t cut[] = { ENTRY(14, 1), 9 };
+
+	(void)state;
+	assert_int_equal(lines__shown(V3_10, linetable_table, 4, 10, 0), 12);
+	assert_int_equal(lines__shown(V3_10, linetable_table, 4, 10, 1), 10);
+	assert_int_equal(lines__shown(V3_10, linetable_table, 4, 10, 2), LINE_NONE);
+	assert_int_equal(lines__shown(V3_11, locations, 3, 10, 0), 11);
+	assert_int_equal(lines__shown(V3_11, locations, 3, 10, 1), 10);
+	assert_int_equal(lines__shown(V3_11, locations, 3, 10, 2), LINE_NONE);
+	/* A module begins with an instruction of line 0. */
+	assert_int_equal(lines__shown(V3_11, module, 4, 1, 0), 1);
+	assert_int_equal(lines__shown(V3_11, below, 2, 1, 0), LINE_NONE);
+	assert_int_equal(lines__shown(V3_11, cut, 2, 10, 0), LINE_NONE);
+	assert_int_equal(lines__shown(V3_9, NULL, 0, 10, 0), 10);
+	assert_int_equal(lines__shown(V3_11, NULL, 0, 10, -1), 10);
+}
+
 static void lines_that_cannot_be_are_none(void **state)
 {
 	static const uint8_t lnotab_table[] = { 2, 0x80 };
@@ -264,6 +289,7 @@ int main(void)
 		cmocka_unit_test(linetable_of_long_steps),
 		cmocka_unit_test(locations_of_every_kind),
 		cmocka_unit_test(a_line_of_0_is_none),
+		cmocka_unit_test(an_empty_entry_is_shown_as_the_first_line),
 		cmocka_unit_test(lines_that_cannot_be_are_none),
 		cmocka_unit_test(cut_locations_are_none),
 		cmocka_unit_test(numbers_too_long_are_none),

@@ -42,10 +42,10 @@ static void strings_are_valid(void **state)
 	profile__free(profile);
 }
 
-static void functions_differ_in_every_field(void **state)
+static void functions_differ_in_every_field_of_their_own(void **state)
 {
 	struct profile *profile = profile__new();
-	struct profile_function function = { 1, 2, 3, 4, FRAME_PYTHON, false };
+	struct profile_function function = { 1, 2, 4, FRAME_PYTHON, false, 0, 0, 0 };
 	uint32_t ids[7];
 
 	(void)state;
@@ -54,19 +54,148 @@ static void functions_differ_in_every_field(void **state)
 	ids[1] = profile__function(profile, &function);
 	function.filename = 9;
 	ids[2] = profile__function(profile, &function);
-	function.short_filename = 9;
-	ids[3] = profile__function(profile, &function);
 	function.first_line = 9;
-	ids[4] = profile__function(profile, &function);
+	ids[3] = profile__function(profile, &function);
 	function.kind = FRAME_NATIVE;
-	ids[5] = profile__function(profile, &function);
+	ids[4] = profile__function(profile, &function);
 	function.nameless = true;
+	ids[5] = profile__function(profile, &function);
+	function.apart = 1;
 	ids[6] = profile__function(profile, &function);
 	for (uint32_t i = 0; i < 7; i++)
 		assert_int_equal(ids[i], i);
 	assert_int_equal(profile__function(profile, &function), 6);
 	assert_int_equal(profile->function_count, 7);
 	assert_int_equal(profile->functions[0].first_line, 4);
+	profile__free(profile);
+}
+
+/* The function main of the file FILENAME, which begins at LINE. */
+static uint32_t add_main(struct profile *profile, const char *filename, const char *short_filename,
+			 uint32_t line)
+{
+	const struct profile_function function = {
+		.name = profile__string(profile, "main"),
+		.filename = profile__string(profile, filename),
+		.short_filename = profile__string(profile, short_filename),
+		.first_line = line,
+		.kind = FRAME_PYTHON,
+	};
+
+	return profile__function(profile, &function);
+}
+
+static const char *shown(const struct profile *profile, uint32_t function)
+{
+	return profile->strings[profile->functions[function].shown_filename];
+}
+
+/* Two that were told apart, and one that was there before, have got one name. */
+static void functions_of_one_name_become_one(void **state)
+{
+	struct profile *profile = profile__new();
+	uint32_t locations[4], stacks[3];
+	struct function_total *totals;
+	size_t count;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct profile_function function = {
+			.name = profile__string(profile, i == 3 ? "C.f" : "f"),
+			.filename = profile__string(profile, "<string>"),
+			.first_line = 1,
+			.kind = FRAME_PYTHON,
+			.apart = i == 3 ? 0 : i,
+		};
+
+		locations[i] = profile__location(profile, profile__function(profile, &function), 2);
+	}
+	for (uint32_t i = 1; i < 3; i++)
+		profile->functions[i].name = profile__string(profile, "C.f");
+	for (uint32_t i = 0; i < 3; i++) {
+		stacks[i] =
+			profile__stack(profile, (uint32_t[]){ locations[i + 1], locations[0] }, 2);
+		profile__add(profile, 0, stacks[i], 10);
+	}
+	profile__merge_functions(profile);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(profile->stacks[stacks[i]].locations[0], locations[1]);
+		assert_int_equal(profile->stacks[stacks[i]].locations[1], locations[0]);
+	}
+	totals = profile__totals(profile, &count);
+	assert_int_equal(totals[0].function, 1);
+	assert_int_equal(totals[0].self, 30);
+	free(totals);
+	profile__free(profile);
+}
+
+static void a_file_has_the_longest_short_name(void **state)
+{
+	struct profile *profile = profile__new();
+	uint32_t one = add_main(profile, "/srv/etl/run.py", "run.py", 1);
+
+	(void)state;
+	assert_string_equal(shown(profile, one), "run.py");
+	assert_int_equal(add_main(profile, "/srv/etl/run.py", "etl/run.py", 1), one);
+	assert_int_equal(add_main(profile, "/srv/etl/run.py", "run.py", 1), one);
+	assert_string_equal(shown(profile, one), "etl/run.py");
+	/* Each function of the file is shown with it. */
+	one = add_main(profile, "/srv/etl/run.py", "run.py", 2);
+	profile__tell_files_apart(profile);
+	assert_string_equal(shown(profile, one), "etl/run.py");
+	profile__free(profile);
+}
+
+static void no_two_files_have_one_name(void **state)
+{
+	static const struct {
+		const char *full, *short_name, *shown;
+	} files[] = {
+		{ "/srv/orders/utils.py", "utils.py", "srv/orders/utils.py" },
+		{ "/opt/orders/utils.py", "utils.py", "opt/orders/utils.py" },
+		{ "/srv/billing//./utils.py", "utils.py", "./utils.py" },
+		{ "/srv/main.py", "main.py", "main.py" },
+		/* One that cannot get longer, and one that is the other's end. */
+		{ "x.py", "x.py", "x.py" },
+		{ "/x.py", "/x.py", "/x.py" },
+		{ "/a/x.py", "x.py", "/a/x.py" },
+		{ "/b/a/x.py", "a/x.py", "b/a/x.py" },
+		{ "<string>", "<string>", "<string>" },
+	};
+	const size_t count = sizeof(files) / sizeof(files[0]);
+	struct profile *profile = profile__new();
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		add_main(profile, files[i].full, files[i].short_name, 1);
+	/* What is found does not depend on what was found before. */
+	for (int times = 0; times < 2; times++) {
+		profile__tell_files_apart(profile);
+		for (size_t i = 0; i < count; i++)
+			assert_string_equal(shown(profile, i), files[i].shown);
+	}
+	add_main(profile, "/srv/other/main.py", "main.py", 1);
+	profile__tell_files_apart(profile);
+	assert_string_equal(shown(profile, 3), "srv/main.py");
+	profile__free(profile);
+}
+
+/* A target may have as many folders as it likes: then the whole name is shown. */
+static void folders_without_end(void **state)
+{
+	struct profile *profile = profile__new();
+	char one[4096] = "/one", other[4096] = "/other";
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		strcat(one, "/a");
+		strcat(other, "/a");
+	}
+	add_main(profile, one, "a", 1);
+	add_main(profile, other, "a", 1);
+	profile__tell_files_apart(profile);
+	assert_string_equal(shown(profile, 0), one);
+	assert_string_equal(shown(profile, 1), other);
 	profile__free(profile);
 }
 
@@ -260,7 +389,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strings_are_held_once),
 		cmocka_unit_test(strings_are_valid),
-		cmocka_unit_test(functions_differ_in_every_field),
+		cmocka_unit_test(functions_differ_in_every_field_of_their_own),
+		cmocka_unit_test(functions_of_one_name_become_one),
+		cmocka_unit_test(a_file_has_the_longest_short_name),
+		cmocka_unit_test(no_two_files_have_one_name),
+		cmocka_unit_test(folders_without_end),
 		cmocka_unit_test(a_function_has_a_name),
 		cmocka_unit_test(the_rest_is_held_once),
 		cmocka_unit_test(processes_differ_though_their_pids_do_not),

@@ -86,6 +86,31 @@ static void windows_come_back(void **state)
 	remove_place(&place);
 }
 
+/* Which files there are is known only when all windows are read. */
+static void files_of_several_windows_are_told_apart(void **state)
+{
+	struct profile *orders = synthetic__utils("/srv/orders/"),
+		       *billing = synthetic__utils("/srv/billing/"), *back;
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	char *text;
+	size_t size;
+
+	(void)state;
+	works(put(store, orders, 0));
+	works(put(store, billing, 1));
+	back = read_all(&place);
+	text = synthetic__write(&output_folded, back, &plain, &size);
+	assert_string_equal(text, "service \"\";normalise (billing/utils.py:2) 10\n"
+				  "service \"\";normalise (orders/utils.py:2) 10\n");
+	free(text);
+	profile__free(back);
+	profile__free(billing);
+	profile__free(orders);
+	store__close(store);
+	remove_place(&place);
+}
+
 static void hostile_names_come_back(void **state)
 {
 	struct place place = make_place();
@@ -334,6 +359,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_packed),
 		cmocka_unit_test(sums_add_up),
 		cmocka_unit_test(windows_come_back),
+		cmocka_unit_test(files_of_several_windows_are_told_apart),
 		cmocka_unit_test(hostile_names_come_back),
 		cmocka_unit_test(everything_is_held_once),
 		cmocka_unit_test(windows_are_found_by_time),

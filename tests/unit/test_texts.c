@@ -198,9 +198,45 @@ static void test_short_filenames(void **state)
 		free(filename);
 		unlink("package/part/__init__.py");
 	}
+	/* Code without its source. */
+	make_file("package/part/__init__.pyc");
+	filename = xasprintf("%s/package/part/x.py", folder);
+	assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
+	free(filename);
+	unlink("package/part/__init__.pyc");
 	unlink("package/__init__.py");
 	rmdir("package/part");
 	rmdir("package");
+	assert_int_equal(rmdir(folder), 0);
+	close(root);
+}
+
+/* What is in an archive cannot be looked up: its folders are packages where they can be. */
+static void test_archives(void **state)
+{
+	static const struct {
+		const char *within, *short_name;
+	} files[] = {
+		{ "etl/daily/run.py", "etl/daily/run.py" },
+		{ "__main__.py", "__main__.py" },
+		{ ".deps/shop-1.0.whl/shop/views.py", "shop/views.py" },
+		{ "python/lib/site-packages/./shop//views.py", "shop//views.py" },
+		{ "3rd/p\303\244ckchen/x.py", "p\303\244ckchen/x.py" },
+	};
+	char folder[] = "/tmp/test_texts-XXXXXX";
+	int root = short_filename__open_root(getpid(), &(struct file_identity){ 0 });
+	char *filename;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	make_file("archive.zip");
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		filename = xasprintf("%s/archive.zip/%s", folder, files[i].within);
+		assert_text(short_filename__of(getpid(), root, filename), files[i].short_name);
+		free(filename);
+	}
+	unlink("archive.zip");
 	assert_int_equal(rmdir(folder), 0);
 	close(root);
 }
@@ -236,7 +272,7 @@ static void test_levels_without_end(void **state)
 		asked = 0;
 		text = short_filename__of(getpid(), root, filename);
 		assert_int_equal(strncmp(text, name, strlen(name)), 0);
-		assert_int_equal(asked, 2);
+		assert_int_equal(asked, 4);
 		free(text);
 		free(filename);
 	}
@@ -244,7 +280,7 @@ static void test_levels_without_end(void **state)
 	asked = 0;
 	text = short_filename__of(getpid(), root, filename);
 	assert_int_equal(strncmp(text, "link/link/", strlen("link/link/")), 0);
-	assert_int_equal(asked, LEVELS_ENOUGH);
+	assert_int_equal(asked, LEVELS_ENOUGH + 1);
 	free(text);
 	free(filename);
 	filename = xasprintf("/tmp/./%s//./x.py", name);
@@ -302,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_cpus_are_visited),
 		cmocka_unit_test(test_version_texts),
 		cmocka_unit_test(test_short_filenames),
+		cmocka_unit_test(test_archives),
 		cmocka_unit_test(test_levels_without_end),
 		cmocka_unit_test(test_root_folders),
 		cmocka_unit_test(test_links_out_of_a_root),

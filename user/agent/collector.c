@@ -129,6 +129,7 @@ static uint32_t function_of(struct addition *addition, uint32_t index)
 	uint32_t *known = &addition->functions[index];
 
 	if (!*known) {
+		function.apart = 0;
 		function.name = profile__string(to, from->strings[function.name]);
 		function.filename = profile__string(to, from->strings[function.filename]);
 		function.short_filename =
@@ -313,5 +314,6 @@ struct labelled_window collector__window(struct collector *collector)
 const struct profile *collector__profile(struct collector *collector)
 {
 	account(collector);
+	profile__tell_files_apart(collector->profile);
 	return collector->profile;
 }

@@ -10,9 +10,13 @@
 /* Longer names are of no use on a terminal. */
 #define NAME_BYTES_MAX 400
 
-/* A function in both profiles: percent of a CPU's time. */
+/* A function in both profiles: percent of a CPU's time.  Its line is not what it is found by, for
+ * lines move from one version to the next. */
 struct row {
-	char *name; /* key: "qualname (path)" */
+	struct {
+		string_id name, filename;
+	} key;
+	char *name; /* "qualname (path)" */
 	double self[2], total[2];
 	UT_hash_handle hh;
 };
@@ -20,7 +24,7 @@ struct row {
 static char *name_of(const struct profile *profile, const struct output_options *options,
 		     const struct profile_function *function)
 {
-	string_id where = options->full_filenames ? function->filename : function->short_filename;
+	string_id where = output__filename(options, function);
 	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX), *path;
 	char *both;
 
@@ -33,18 +37,21 @@ static char *name_of(const struct profile *profile, const struct output_options 
 	return both;
 }
 
-static struct row *row_of(struct row **rows, char *name)
+/* The row of FUNCTION.  Both profiles have the same strings. */
+static struct row *row_of(struct row **rows, const struct profile *profile,
+			  const struct output_options *options,
+			  const struct profile_function *function)
 {
+	const struct row wanted = { .key = { function->name, function->filename } };
 	struct row *row;
 
-	HASH_FIND_STR(*rows, name, row);
-	if (row) {
-		free(name);
+	HASH_FIND(hh, *rows, &wanted.key, sizeof(wanted.key), row);
+	if (row)
 		return row;
-	}
 	row = xcalloc(1, sizeof(*row));
-	row->name = name;
-	HASH_ADD_KEYPTR(hh, *rows, row->name, strlen(row->name), row);
+	row->key = wanted.key;
+	row->name = name_of(profile, options, function);
+	HASH_ADD(hh, *rows, key, sizeof(row->key), row);
 	return row;
 }
 
@@ -76,8 +83,7 @@ static double add_profile(struct row **rows, const struct profile *profile, int 
 
 		if (!totals[i].total)
 			continue;
-		row = row_of(rows,
-			     name_of(profile, options, &profile->functions[totals[i].function]));
+		row = row_of(rows, profile, options, &profile->functions[totals[i].function]);
 		row->self[which] += weight * totals[i].self;
 		row->total[which] += weight * totals[i].total;
 		all += weight * totals[i].self;

@@ -77,12 +77,18 @@ static char *harmless(char *label)
 	return label;
 }
 
+string_id output__filename(const struct output_options *options,
+			   const struct profile_function *function)
+{
+	return options->full_filenames ? function->filename : function->shown_filename;
+}
+
 char *output__frame_label(const struct profile *profile, const struct output_options *options,
 			  uint32_t location)
 {
 	const struct profile_location *place = &profile->locations[location];
 	const struct profile_function *function = &profile->functions[place->function];
-	string_id file = options->full_filenames ? function->filename : function->short_filename;
+	string_id file = output__filename(options, function);
 	char *name = clean(profile->strings[function->name], PART_BYTES_MAX), *filename, *label;
 
 	if (function->kind == FRAME_REASON)

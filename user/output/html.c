@@ -146,9 +146,8 @@ static void write_tables(const struct page *page, FILE *file)
 		const struct profile_function *function = &profile->functions[i];
 
 		fprintf(file, "%s%u,%u,%u,%u,%u", i ? "," : "", function->name, function->filename,
-			page->options->full_filenames ? function->filename
-						      : function->short_filename,
-			function->first_line, (unsigned int)function->kind);
+			output__filename(page->options, function), function->first_line,
+			(unsigned int)function->kind);
 	}
 	fputs("],\n\"locations\":[", file);
 	for (size_t i = 0; i < profile->location_count; i++)

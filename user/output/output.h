@@ -49,6 +49,10 @@ extern const struct output_format *const output_formats[];
 const struct output_format *output__by_name(const char *name);
 const struct output_format *output__by_ending(const char *path);
 
+/* The name of FUNCTION's file, as it is to be shown. */
+string_id output__filename(const struct output_options *options,
+			   const struct profile_function *function);
+
 /*
  * Labels: one line of text, safe in a folded stack and on a terminal.  Control
  * and direction characters are escaped, `;` is `:`, none ends in a space and a

@@ -21,8 +21,7 @@ static json_t *frame_json(const struct writer *writer, uint32_t location)
 	const struct profile *profile = writer->profile;
 	const struct profile_location *place = &profile->locations[location];
 	const struct profile_function *function = &profile->functions[place->function];
-	string_id file =
-		writer->options->full_filenames ? function->filename : function->short_filename;
+	string_id file = output__filename(writer->options, function);
 	json_t *frame = json_pack("{s:s}", "name", profile->strings[function->name]);
 
 	if (file)

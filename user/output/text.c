@@ -19,7 +19,7 @@ static void write_function(const struct profile *profile, const struct output_op
 			   const struct function_total *total, uint64_t samples, FILE *file)
 {
 	const struct profile_function *function = &profile->functions[total->function];
-	string_id where = options->full_filenames ? function->filename : function->short_filename;
+	string_id where = output__filename(options, function);
 	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX);
 	char *filename = plain_text__escape(profile->strings[where], NAME_BYTES_MAX);
 

@@ -37,7 +37,8 @@ struct profile_index {
 #define THREAD_KEY_BYTES (4 * sizeof(uint32_t))
 
 /* Two keys are the same where their bytes are, so there must be no padding. */
-_Static_assert(sizeof(struct profile_function) == 6 * sizeof(uint32_t), "no padding in a key");
+#define FUNCTION_KEY_BYTES offsetof(struct profile_function, short_filename)
+_Static_assert(FUNCTION_KEY_BYTES == 6 * sizeof(uint32_t), "no padding in a key");
 _Static_assert(sizeof(struct profile_location) == 2 * sizeof(uint32_t), "no padding in a key");
 
 static struct entry *table__find(const struct table *table, const void *key, size_t length)
@@ -141,6 +142,15 @@ string_id profile__string(struct profile *profile, const char *string)
 	return id;
 }
 
+/* Where a process could not tell which folders are packages, another one may. */
+static void take_longer(const struct profile *profile, struct profile_function *function,
+			string_id short_filename)
+{
+	if (strlen(profile->strings[short_filename]) >
+	    strlen(profile->strings[function->short_filename]))
+		function->short_filename = function->shown_filename = short_filename;
+}
+
 uint32_t profile__function(struct profile *profile, const struct profile_function *function)
 {
 	struct table *table = &profile->index->functions;
@@ -150,8 +160,11 @@ uint32_t profile__function(struct profile *profile, const struct profile_functio
 
 	if (!key.name)
 		key.name = profile__string(profile, "<unnamed>");
-	entry = table__intern(table, &key, sizeof(key), &added);
-	if (added) {
+	key.shown_filename = key.short_filename;
+	entry = table__intern(table, &key, FUNCTION_KEY_BYTES, &added);
+	if (!added) {
+		take_longer(profile, &profile->functions[entry->id], key.short_filename);
+	} else {
 		profile->functions =
 			xgrow(profile->functions, &table->capacity, profile->function_count + 1,
 			      sizeof(*profile->functions));
@@ -337,11 +350,13 @@ static void keep_functions(const struct profile *profile, struct profile_numbers
 
 	for (entry = profile->index->functions.entries; entry; entry = entry->hh.next) {
 		const struct profile_function *key = (const void *)entry->key;
+		const struct profile_function *function = &profile->functions[entry->id];
 
-		numbers->strings[profile->functions[entry->id].name] = PROFILE_KEPT;
+		numbers->strings[function->name] = PROFILE_KEPT;
 		numbers->strings[key->name] = PROFILE_KEPT;
-		numbers->strings[key->filename] = PROFILE_KEPT;
-		numbers->strings[key->short_filename] = PROFILE_KEPT;
+		numbers->strings[function->filename] = PROFILE_KEPT;
+		numbers->strings[function->short_filename] = PROFILE_KEPT;
+		numbers->strings[function->shown_filename] = PROFILE_KEPT;
 	}
 }
 
@@ -402,6 +417,15 @@ static void refer_from_function(struct profile_function *function, const uint32_
 	function->name = strings[function->name];
 	function->filename = strings[function->filename];
 	function->short_filename = strings[function->short_filename];
+	function->shown_filename = strings[function->shown_filename];
+}
+
+static void refer_from_key(struct entry *entry, const uint32_t *strings)
+{
+	struct profile_function *key = (void *)entry->key;
+
+	key->name = strings[key->name];
+	key->filename = strings[key->filename];
 }
 
 /* Has functions, whose numbers stay, refer to the new numbers of strings. */
@@ -414,9 +438,8 @@ static void refer_from_functions(struct profile *profile, const uint32_t *string
 	for (; entry; entry = next) {
 		next = entry->hh.next;
 		refer_from_function(&profile->functions[entry->id], strings);
-		refer_from_function((void *)entry->key, strings);
-		HASH_ADD_KEYPTR(hh, table->entries, entry->key, sizeof(struct profile_function),
-				entry);
+		refer_from_key(entry, strings);
+		HASH_ADD_KEYPTR(hh, table->entries, entry->key, FUNCTION_KEY_BYTES, entry);
 	}
 }
 

@@ -20,13 +20,16 @@
 /* String 0 is "". */
 typedef uint32_t string_id;
 
+/* A function is the same by all but its file's shorter names. */
 struct profile_function {
-	string_id name;		  /* qualname where there is one; a reason's text */
-	string_id filename;	  /* as the code object has it; 0 where there is none */
-	string_id short_filename; /* from the package down: "json/decoder.py" */
-	uint32_t first_line;	  /* 0: unknown */
+	string_id name;	     /* qualname where there is one; a reason's text */
+	string_id filename;  /* as the code object has it; 0 where there is none */
+	uint32_t first_line; /* 0: unknown */
 	enum frame_kind kind;
 	uint32_t nameless; /* a code object's whose name says why it is not known */
+	uint32_t apart;	   /* not 0: what tells it from others that are the same but for that */
+	string_id short_filename; /* from the package down: "json/decoder.py"; the longest known */
+	string_id shown_filename; /* the same, or longer: profile__tell_files_apart() */
 };
 
 struct profile_location {
@@ -146,6 +149,14 @@ void profile_numbers__free(struct profile_numbers *numbers);
 /* Removes processes, threads, stacks and strings that are not kept, nor needed by what is; all
  * functions and locations stay what they are.  There must be no samples. */
 void profile__compact(struct profile *profile, struct profile_numbers *numbers);
+
+/* Has each file shown by a name that no other file of the profile has: its short one, with as many
+ * folders before it as that takes.  Functions that are added later have their short one. */
+void profile__tell_files_apart(struct profile *profile);
+
+/* Makes one of all functions that are the same but for what told them apart, or have become the
+ * same by their names.  Nothing is to be added any more. */
+void profile__merge_functions(struct profile *profile);
 
 /* How many there are of all that a compaction may remove. */
 size_t profile__compactable(const struct profile *profile);

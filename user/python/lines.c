@@ -54,8 +54,10 @@ static uint32_t signed_byte(uint8_t byte)
 	return (uint32_t)(int8_t)byte;
 }
 
-static uint32_t find_lnotab(const uint8_t *table, size_t length, uint32_t line, uint32_t position,
-			    bool is_signed)
+/* Each of these returns whether the table has the instruction at POSITION; *LINE, at first the
+ * first line, is then its line, LINE_NONE where it has none. */
+static bool find_lnotab(const uint8_t *table, size_t length, uint32_t position, bool is_signed,
+			uint32_t *line)
 {
 	size_t reached = 0;
 
@@ -63,12 +65,12 @@ static uint32_t find_lnotab(const uint8_t *table, size_t length, uint32_t line, 
 		reached += table[i];
 		if (reached > position)
 			break;
-		line += is_signed ? signed_byte(table[i + 1]) : table[i + 1];
+		*line += is_signed ? signed_byte(table[i + 1]) : table[i + 1];
 	}
-	return lines__valid(line);
+	return true;
 }
 
-static uint32_t find_3_10(const uint8_t *table, size_t length, uint32_t line, uint32_t position)
+static bool find_3_10(const uint8_t *table, size_t length, uint32_t position, uint32_t *line)
 {
 	size_t reached = 0;
 
@@ -76,12 +78,14 @@ static uint32_t find_3_10(const uint8_t *table, size_t length, uint32_t line, ui
 		bool has_line = table[i + 1] != NO_LINE_3_10;
 
 		if (has_line)
-			line += signed_byte(table[i + 1]);
+			*line += signed_byte(table[i + 1]);
 		reached += table[i];
-		if (reached > position)
-			return has_line ? lines__valid(line) : LINE_NONE;
+		if (reached > position) {
+			*line = has_line ? *line : LINE_NONE;
+			return true;
+		}
 	}
-	return LINE_NONE;
+	return false;
 }
 
 static uint8_t read_byte(struct reader *reader)
@@ -142,7 +146,7 @@ static uint32_t read_line_difference(struct reader *reader, unsigned int kind)
 	return difference;
 }
 
-static uint32_t find_location(const uint8_t *table, size_t length, uint32_t line, uint32_t position)
+static bool find_location(const uint8_t *table, size_t length, uint32_t position, uint32_t *line)
 {
 	struct reader reader = { .next = table, .end = table + length };
 	size_t reached = 0;
@@ -151,24 +155,44 @@ static uint32_t find_location(const uint8_t *table, size_t length, uint32_t line
 		uint8_t first = read_byte(&reader);
 		unsigned int kind = first >> 3 & 15;
 
-		line += read_line_difference(&reader, kind);
+		*line += read_line_difference(&reader, kind);
 		if (reader.failed || !(first & ENTRY_START))
-			return LINE_NONE;
+			return false;
 		reached += (first & 7) + 1;
-		if (reached > position)
-			return kind == LOCATION_NONE ? LINE_NONE : lines__valid(line);
+		if (reached > position) {
+			*line = kind == LOCATION_NONE ? LINE_NONE : *line;
+			return true;
+		}
 	}
-	return LINE_NONE;
+	return false;
+}
+
+static bool find(uint32_t version, const uint8_t *table, size_t length, int32_t position,
+		 uint32_t *line)
+{
+	if (position < 0)
+		return true;
+	if (version >= VERSION(11))
+		return find_location(table, length, position, line);
+	if (version >= VERSION(10))
+		return find_3_10(table, length, 2 * (uint32_t)position, line);
+	return find_lnotab(table, length, position, version >= VERSION(6), line);
 }
 
 uint32_t lines__find(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
 		     int32_t position)
 {
-	if (position < 0)
-		return lines__valid(first_line);
-	if (version >= VERSION(11))
-		return find_location(table, length, first_line, position);
-	if (version >= VERSION(10))
-		return find_3_10(table, length, first_line, 2 * (uint32_t)position);
-	return find_lnotab(table, length, first_line, position, version >= VERSION(6));
+	uint32_t line = first_line;
+
+	return find(version, table, length, position, &line) ? lines__valid(line) : LINE_NONE;
+}
+
+uint32_t lines__shown(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
+		      int32_t position)
+{
+	uint32_t line = first_line;
+
+	if (!find(version, table, length, position, &line))
+		return LINE_NONE;
+	return lines__valid(line == LINE_NONE ? first_line : line);
 }

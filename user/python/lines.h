@@ -20,4 +20,9 @@ uint32_t lines__valid(uint32_t line);
 uint32_t lines__find(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
 		     int32_t position);
 
+/* The same as it is shown: FIRST_LINE where the table has the instruction, but no line for it, as
+ * for those that set up a frame. */
+uint32_t lines__shown(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
+		      int32_t position);
+
 #endif

@@ -46,7 +46,7 @@ static void print_function(const struct profile *profile, const struct function_
 	const struct profile_function *function = &profile->functions[total->function];
 	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX);
 	char *filename =
-		plain_text__escape(profile->strings[function->short_filename], NAME_BYTES_MAX);
+		plain_text__escape(profile->strings[function->shown_filename], NAME_BYTES_MAX);
 
 	fprintf(stderr, "%7.1f%% %7.1f%%  %s", percent(total->self, samples),
 		percent(total->total, samples), name);

@@ -451,6 +451,7 @@ static void complete(struct reader *reader)
 	ledger->rate_hz = profile->rate_hz = rate_hz;
 	ledger->duration_s = profile->duration_ns / 1e9;
 	ledger->stacks = profile->stack_count;
+	profile__tell_files_apart(profile);
 }
 
 static int find_extent(struct reader *reader)

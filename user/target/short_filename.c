@@ -14,13 +14,20 @@
  * where a directory has a link to itself. */
 #define LEVELS_MAX 32
 
-static bool is_package(pid_t pid, int root, const char *filename, size_t directory_length)
+/* Whether END exists in what the first LENGTH bytes of FILENAME name. */
+static bool has(pid_t pid, int root, const char *filename, size_t length, const char *end)
 {
 	char path[PATH_MAX];
-	int length =
-		snprintf(path, sizeof(path), "%.*s/__init__.py", (int)directory_length, filename);
+	int bytes = snprintf(path, sizeof(path), "%.*s%s", (int)length, filename, end);
 
-	return length > 0 && (size_t)length < sizeof(path) && target_file__exists(pid, root, path);
+	return bytes > 0 && (size_t)bytes < sizeof(path) && target_file__exists(pid, root, path);
+}
+
+/* Code may be there without its source. */
+static bool is_package(pid_t pid, int root, const char *filename, size_t directory_length)
+{
+	return has(pid, root, filename, directory_length, "/__init__.py") ||
+	       has(pid, root, filename, directory_length, "/__init__.pyc");
 }
 
 /* Where the last name in the LENGTH bytes of PATH begins. */
@@ -41,13 +48,53 @@ static size_t directory_length(const char *path, size_t start)
 	return start;
 }
 
+/* The length of the path of the archive that the first LENGTH bytes of FILENAME are in, such as a
+ * ZIP file on sys.path: a file where there should be a directory.  0 where they are in none. */
+static size_t archive_length(pid_t pid, int root, const char *filename, size_t length)
+{
+	for (int i = 0; i < LEVELS_MAX && length; i++) {
+		if (has(pid, root, filename, length, "/."))
+			return 0;
+		if (has(pid, root, filename, length, ""))
+			return length;
+		length = directory_length(filename, name_start(filename, length));
+	}
+	return 0;
+}
+
+static bool is_letter(char byte)
+{
+	return byte == '_' || byte & 0x80 || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
+}
+
+/* Whether the LENGTH bytes at NAME can be what a package is called: a word of Python. */
+static bool is_word(const char *name, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!is_letter(name[i]) && (!i || name[i] < '0' || name[i] > '9'))
+			return false;
+	return length;
+}
+
+/* Whether the directory that is the first LENGTH bytes of FILENAME belongs to the name of what is
+ * in it.  Nothing is looked up within an archive, the first ARCHIVE bytes. */
+static bool is_part(pid_t pid, int root, const char *filename, size_t length, size_t archive)
+{
+	size_t start = name_start(filename, length);
+
+	if (!archive)
+		return is_package(pid, root, filename, length);
+	return length > archive && is_word(filename + start, length - start);
+}
+
 static const char *below_packages(pid_t pid, int root, const char *filename)
 {
 	size_t start = name_start(filename, strlen(filename));
 	size_t directory = directory_length(filename, start);
+	size_t archive = archive_length(pid, root, filename, directory);
 
 	for (int i = 0; i < LEVELS_MAX && directory; i++) {
-		if (!is_package(pid, root, filename, directory))
+		if (!is_part(pid, root, filename, directory, archive))
 			break;
 		start = name_start(filename, directory);
 		directory = directory_length(filename, start);

@@ -91,9 +91,9 @@ class Profile {
 
 	// A function is the same by its name and file, for lines move from one version to the next.
 	mergeFunctions() {
-		const { names, shortFilenames, kinds, count } = this.functions, latest = new Map();
+		const { names, filenames, kinds, count } = this.functions, latest = new Map();
 		const keys = Array.from({ length: count }, (_, i) =>
-			[names[i], shortFilenames[i], kinds[i]].join());
+			[names[i], filenames[i], kinds[i]].join());
 		keys.forEach((key, i) => latest.set(key, i));
 		this.locations.functions = this.locations.functions.map((i) => latest.get(keys[i]));
 	}

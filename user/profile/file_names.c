@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Two files with the same short name get one more folder each, until no name is left
+ * that two files have.  Nothing of that is kept for the next time: which files there are
+ * may have changed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "base/xalloc.h"
+#include "profile/profile.h"
+
+/* Whose names need more folders than that are shown in full: a target can have files whose names
+ * differ in nothing but the first of a thousand folders. */
+#define FOLDERS_MAX 16
+
+/* A full name may be the short one of another file, which needs one more round; but these are not
+ * absolute, as a name in full otherwise is, so that there is no row of them. */
+#define ROUNDS_MAX (FOLDERS_MAX + 4)
+
+struct file {
+	const char *full, *shown; /* SHOWN, the key, is an end of FULL */
+	bool ambiguous;
+	UT_hash_handle hh;
+};
+
+/* The same name with one more folder. */
+static const char *lengthen(const char *full, const char *shown)
+{
+	while (shown > full && shown[-1] == '/')
+		shown--;
+	while (shown > full && shown[-1] != '/')
+		shown--;
+	return shown;
+}
+
+/* The end of FULL that is SHORT_NAME; all of it where there is none. */
+static const char *end_of(const char *full, const char *short_name)
+{
+	size_t length = strlen(full), end = strlen(short_name);
+
+	return end <= length && strcmp(full + length - end, short_name) == 0 ? full + length - end
+									     : full;
+}
+
+/* Finds out whose names are not theirs alone; returns whether there are any. */
+static bool find_ambiguous(struct file *files, size_t count)
+{
+	struct file *by_name = NULL, *other;
+	bool found = false;
+
+	for (size_t i = 0; i < count; i++) {
+		struct file *file = &files[i];
+
+		HASH_FIND_STR(by_name, file->shown, other);
+		file->ambiguous = other;
+		if (other)
+			found = other->ambiguous = true;
+		else
+			HASH_ADD_KEYPTR(hh, by_name, file->shown, strlen(file->shown), file);
+	}
+	HASH_CLEAR(hh, by_name);
+	return found;
+}
+
+static void tell_apart(struct file *files, size_t count)
+{
+	for (int round = 0; round < ROUNDS_MAX && find_ambiguous(files, count); round++)
+		for (size_t i = 0; i < count; i++)
+			if (files[i].ambiguous)
+				files[i].shown = round < FOLDERS_MAX
+							 ? lengthen(files[i].full, files[i].shown)
+							 : files[i].full;
+}
+
+/* Adds the file of FUNCTION where it is new; its number in PLACES is one more than the place. */
+static void add_file(const struct profile *profile, const struct profile_function *function,
+		     struct file *files, size_t *count, uint32_t *places)
+{
+	const char *full = profile->strings[function->filename];
+	const char *shown = end_of(full, profile->strings[function->short_filename]);
+	uint32_t *place = &places[function->filename];
+
+	if (!*place) {
+		*place = ++*count;
+		files[*count - 1] = (struct file){ .full = full, .shown = shown };
+	} else if (shown < files[*place - 1].shown) {
+		files[*place - 1].shown = shown;
+	}
+}
+
+void profile__tell_files_apart(struct profile *profile)
+{
+	struct file *files = xcalloc(profile->function_count + 1, sizeof(*files));
+	uint32_t *places = xcalloc(profile->string_count, sizeof(*places));
+	size_t count = 0;
+
+	for (size_t i = 0; i < profile->function_count; i++)
+		if (profile->functions[i].filename)
+			add_file(profile, &profile->functions[i], files, &count, places);
+	tell_apart(files, count);
+	for (size_t i = 0; i < profile->function_count; i++) {
+		struct profile_function *function = &profile->functions[i];
+
+		if (function->filename)
+			function->shown_filename = profile__string(
+				profile, files[places[function->filename] - 1].shown);
+	}
+	free(places);
+	free(files);
+}
