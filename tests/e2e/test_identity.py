@@ -10,7 +10,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from conftest import PROGRAMS, wait_for
+from conftest import PATIENCE, PROGRAMS, wait_for
 from test_changes import is_leaderless
 
 IDLE = os.path.join(PROGRAMS, "idle.py")
@@ -47,13 +47,14 @@ def short_name(target, identity):
 
 
 class TestShortName:
-    def test_options(self, python, short_name):
+    def test_options(self, python, short_name, identity):
         """The interpreter shows that it takes them so: what it is to run says so."""
+        own = identity(os.getpid())["short_name"]
         for options in options_of(python):
             command = [*python.command, *options]
             assert short_name(*command, IDLE) == "idle.py"
             assert short_name(*command, "--", IDLE) == "idle.py"
-            assert short_name(*command, "-uc", WAIT) == "-c"
+            assert short_name(*command, "-uc", WAIT) == own
             assert short_name(*command, "-um", "timeit", "-n1", "-r1", "-s", "print('ready')",
                               "import time; time.sleep(3600)") == "timeit"
 
@@ -92,7 +93,20 @@ class TestShortName:
     @pytest.mark.parametrize("method", ["spawn", "forkserver"])
     def test_multiprocessing(self, method, python, target, identity):
         child = target(python, "pool.py", method).said
-        assert identity(child)["short_name"] == "multiprocessing." + method
+        assert identity(child)["short_name"] == "pool.py"
+
+    @pytest.mark.parametrize("how", ["text", "shell", "twice"])
+    def test_worker(self, how, any_python, target, identity):
+        """It is called as the nearest Python that says what it runs."""
+        assert identity(target(any_python, "spawns.py", how).said)["short_name"] == "spawns.py"
+
+    def test_worker_without_ancestors(self, any_python, target, identity):
+        """That have ended: as any other program."""
+        parent = target(any_python, "spawns.py", "text", "later")
+        parent.go()
+        worker = int(parent.process.stdout.readline())
+        parent.process.wait(PATIENCE)
+        assert identity(worker)["short_name"] == "-c"
 
     def test_long_command_line(self, any_python, target, identity):
         found = identity(target(any_python, IDLE, 3600, "x" * 100000).pid)

@@ -225,6 +225,40 @@ static void test_what_is_not_there(void **state)
 	CHECK(table);
 }
 
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *words;
+		size_t length;
+		const char *executable;
+		enum command_kind kind;
+	} table[] = {
+		{ LINE("python3\0-c\0from multiprocessing.spawn import spawn_main; spawn_main()\0"
+		       "--multiprocessing-fork"),
+		  "python3.12", COMMAND_WORKER },
+		{ LINE("python3\0-u\0-c\0import sys;exec(eval(sys.stdin.readline()))"), NULL,
+		  COMMAND_WORKER },
+		{ LINE("python3\0-m\0joblib.externals.loky.backend.popen_loky_posix\0--pipe\00"),
+		  "python3.12", COMMAND_WORKER },
+		{ LINE("python3\0/lib/torch/_inductor/compile_worker/__main__.py\0--workers=8"),
+		  "python3.12", COMMAND_WORKER },
+		{ LINE("python3\0web.py\0-c\0x"), "python3.12", COMMAND_PYTHON },
+		{ LINE("python3\0-m\0popen_loky_posix"), "python3.12", COMMAND_PYTHON },
+		{ LINE("python3"), "python3.12", COMMAND_PYTHON },
+		{ LINE("gunicorn: master [app]\0\0"), "python3.12", COMMAND_PYTHON },
+		{ LINE("sh\0-c\0true"), "dash", COMMAND_OTHER },
+		{ LINE("/usr/bin/uwsgi\0--http\0:80"), "uwsgi", COMMAND_OTHER },
+		{ "", 0, NULL, COMMAND_OTHER },
+		{ "python3\0-c\0import ap", 20, NULL, COMMAND_WORKER },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(
+			command_name__kind(table[i].words, table[i].length, table[i].executable),
+			table[i].kind);
+}
+
 static void test_a_long_name_is_cut(void **state)
 {
 	char words[3000], *name;
@@ -249,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_standard_input),
 		cmocka_unit_test(test_titles_and_other_programs),
 		cmocka_unit_test(test_what_is_not_there),
+		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_a_long_name_is_cut),
 	};
 

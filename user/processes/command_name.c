@@ -17,6 +17,13 @@
 /* Which a whole application has, whose name is its folder's. */
 #define MAIN_FILE "__main__.py"
 
+/* What the modules and files end with that workers run whatever they are for: joblib's and
+ * torch's. */
+static const char *const workers[] = {
+	"loky.backend.popen_loky_posix",
+	"/torch/_inductor/compile_worker/__main__.py",
+};
+
 /* What names of builds end with. */
 static const char *const builds[] = {
 	"-dbg", "-debug", "-nogil", "-freethreaded", "-freethreading", "-free-threaded", "-jit",
@@ -105,6 +112,19 @@ static bool is_interpreter(const char *path)
 	while ((length = match_prefix(name, builds, COUNT_OF(builds))))
 		name += length;
 	return !*name;
+}
+
+static bool is_worker(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < COUNT_OF(workers); i++) {
+		size_t ending = strlen(workers[i]);
+
+		if (length >= ending && strcmp(name + length - ending, workers[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 static bool is_loader(const char *path)
@@ -242,29 +262,60 @@ static bool has_ended(const struct words *words)
 	return true;
 }
 
-char *command_name__of(const char *bytes, size_t length, const char *executable)
-{
-	struct words words = { bytes, bytes + length };
-	const char *program = take(&words), *loaded = NULL;
-	bool python, named;
-	char *name = NULL;
+/* A command line, taken apart as far as the program that it begins with. */
+struct command {
+	const char *program, *executable; /* NULL: not known */
+	struct words words;		  /* the rest */
+	bool is_python;
+	bool runs; /* the rest are an interpreter's arguments */
+};
 
-	if (program && is_loader(program))
-		loaded = take_loaded(&words);
+static struct command parse(const char *bytes, size_t length, const char *executable)
+{
+	struct command command = { .executable = executable, .words = { bytes, bytes + length } };
+	const char *loaded = NULL;
+	bool named;
+
+	command.program = take(&command.words);
+	if (command.program && is_loader(command.program))
+		loaded = take_loaded(&command.words);
 	/* Which was started as an argument of what is the executable then. */
 	if (loaded) {
-		program = loaded;
-		executable = NULL;
+		command.program = loaded;
+		command.executable = NULL;
 	}
-	python = executable && is_interpreter(executable);
-	named = program && is_interpreter(program);
-	if (program && (named || (python && !has_ended(&words))))
-		name = name_of_run(words);
-	else if (program)
-		name = name_of_program(program);
-	if (!name && executable)
-		name = copy(executable, strlen(executable));
-	if (!name && program)
-		name = name_of_program(program);
+	named = command.program && is_interpreter(command.program);
+	command.is_python = named || (command.executable && is_interpreter(command.executable));
+	command.runs =
+		command.program && command.is_python && (named || !has_ended(&command.words));
+	return command;
+}
+
+char *command_name__of(const char *bytes, size_t length, const char *executable)
+{
+	struct command command = parse(bytes, length, executable);
+	char *name = NULL;
+
+	if (command.runs)
+		name = name_of_run(command.words);
+	else if (command.program)
+		name = name_of_program(command.program);
+	if (!name && command.executable)
+		name = copy(command.executable, strlen(command.executable));
+	if (!name && command.program)
+		name = name_of_program(command.program);
 	return name;
+}
+
+enum command_kind command_name__kind(const char *bytes, size_t length, const char *executable)
+{
+	struct command command = parse(bytes, length, executable);
+	enum what what = INTERACTIVE;
+	const char *name = NULL;
+
+	if (!command.is_python)
+		return COMMAND_OTHER;
+	if (command.runs)
+		what = parse_arguments(&command.words, &name);
+	return what == TEXT || (name && is_worker(name)) ? COMMAND_WORKER : COMMAND_PYTHON;
 }
