@@ -82,7 +82,27 @@ class TestShortName:
         script.chmod(0o755)
         assert short_name("/usr/bin/env", "-u", "NONE", str(script)) == "serve"
 
-    @pytest.mark.parametrize("title, name", [("gunicorn: worker [app]", "gunicorn"),
+    def test_runner(self, any_python, target, identity, short_name, tmp_path):
+        """A worker is of its application as well."""
+        for runner in "uvicorn", "gunicorn":
+            (tmp_path / runner).write_text(WAIT)
+            command = [any_python.path, "-u", str(tmp_path / runner), "--reload", "shop:app"]
+            assert short_name(*command) == runner + " shop:app"
+        shutil.copy(os.path.join(PROGRAMS, "spawns.py"), str(tmp_path / "manage.py"))
+        worker = target(any_python, str(tmp_path / "manage.py"), "text").said
+        assert identity(worker)["short_name"] == "manage.py text"
+
+    def test_unpacked_archive(self, any_python, target, identity, tmp_path):
+        """As PEX leaves it; what it starts has the same variable, and a name of its own."""
+        folder = tmp_path / "unzipped_pexes" / "1" / "0a1b2c"
+        folder.mkdir(parents=True)
+        shutil.copy(os.path.join(PROGRAMS, "spawns.py"), str(folder / "__main__.py"))
+        variable = {"PEX": "/srv/shop.pex"}
+        started = target(any_python, str(folder), "text", environment=variable)
+        assert [identity(pid)["short_name"] for pid in (started.pid, started.said)] == ["shop.pex"] * 2
+        assert identity(target(any_python, IDLE, environment=variable).pid)["short_name"] == "idle.py"
+
+    @pytest.mark.parametrize("title, name", [("gunicorn: worker [app]", "gunicorn app"),
                                              ("[celeryd: celery@host] -active-", "celeryd"),
                                              ("server", "server")])
     def test_title(self, title, name, python, target, identity):

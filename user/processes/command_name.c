@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "processes/command_name.h"
+#include "processes/runner.h"
 
 /* As long as a file's name. */
 #define NAME_BYTES_MAX 255
@@ -127,6 +129,13 @@ static bool is_worker(const char *name)
 	return false;
 }
 
+/* "PEX_ROOT/unzipped_pexes/1/HASH", "PEX_ROOT/venvs/1/HASH/HASH/pex". */
+static bool is_unpacked(const char *path)
+{
+	return strstr(path, "/unzipped_pexes/") ||
+	       (strstr(path, "/venvs/") && strcmp(base_of(path), "pex") == 0);
+}
+
 static bool is_loader(const char *path)
 {
 	return match_prefix(base_of(path), loaders, COUNT_OF(loaders));
@@ -223,6 +232,27 @@ static char *name_of_script(const char *path)
 	return copy(folder, length);
 }
 
+/* BOTH, of a program and its application, where there is one, else NAME; frees the other. */
+static char *with_both(char *name, char *both)
+{
+	char *chosen = both ? copy(both, strlen(both)) : name;
+
+	if (both)
+		free(name);
+	free(both);
+	return chosen;
+}
+
+/* NAME, which is freed, with the application that it runs by its WORDS. */
+static char *with_application(char *name, const struct words *words)
+{
+	char *both = NULL;
+
+	if (name)
+		both = runner__name(name, strlen(name), words->next, words->end - words->next);
+	return with_both(name, both);
+}
+
 /* What an interpreter runs; NULL where it reads its standard input, or that was cut. */
 static char *name_of_run(struct words words)
 {
@@ -232,9 +262,9 @@ static char *name_of_run(struct words words)
 	case SCRIPT:
 		if (!name || strcmp(name, "-") == 0)
 			return NULL;
-		return name_of_script(name);
+		return with_application(name_of_script(name), &words);
 	case MODULE:
-		return name ? copy(name, strlen(name)) : NULL;
+		return name ? with_application(copy(name, strlen(name)), &words) : NULL;
 	case TEXT:
 		return name_of_text(name ? name : "");
 	default:
@@ -246,11 +276,13 @@ static char *name_of_run(struct words words)
  * there, as "gunicorn: worker [app]" and "[celeryd: celery@host] -active-". */
 static char *name_of_program(const char *word)
 {
-	if (*word != '/' && *word != '.') {
-		word += strspn(word, "[( ");
-		return copy_base(word, strcspn(word, " :[]()"));
-	}
-	return copy_base(word, strlen(word));
+	char *name;
+
+	if (*word == '/' || *word == '.')
+		return copy_base(word, strlen(word));
+	word += strspn(word, "[( ");
+	name = copy_base(word, strcspn(word, " :[]()"));
+	return with_both(name, runner__name_of_title(word));
 }
 
 /* Whether all that is left is what a program leaves behind that wrote over its command line. */
@@ -317,5 +349,7 @@ enum command_kind command_name__kind(const char *bytes, size_t length, const cha
 		return COMMAND_OTHER;
 	if (command.runs)
 		what = parse_arguments(&command.words, &name);
-	return what == TEXT || (name && is_worker(name)) ? COMMAND_WORKER : COMMAND_PYTHON;
+	if (what == TEXT || (name && is_worker(name)))
+		return COMMAND_WORKER;
+	return what == SCRIPT && name && is_unpacked(name) ? COMMAND_UNPACKED : COMMAND_PYTHON;
 }

@@ -31,6 +31,9 @@ enum command_kind {
 	 * multiprocessing and execnet start theirs, and modules such as joblib's.  The process that
 	 * started it says that. */
 	COMMAND_WORKER,
+	/* The file of the command line is of a cache, in which PEX has put what it has unpacked;
+	 * the environment says which file the user started: service_name.h. */
+	COMMAND_UNPACKED,
 };
 
 /* What such a command line is, with the same arguments. */

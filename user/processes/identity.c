@@ -65,8 +65,8 @@ struct reading {
 	enum identify what;
 	struct process process;
 	struct identity *identity;
-	bool has_ancestor; /* it has the name of one already */
-	char *bytes;	   /* room for what any of its files has */
+	const struct identity *before; /* what was known of it; NULL: nothing */
+	char *bytes;		       /* room for what any of its files has */
 	char *executable;
 	int error;
 };
@@ -105,6 +105,19 @@ static bool find_parent(const struct process *child, struct process *parent)
 	       parent->start_time <= child->start_time;
 }
 
+static bool says_what_it_runs(enum command_kind kind)
+{
+	return kind == COMMAND_PYTHON || kind == COMMAND_UNPACKED;
+}
+
+static char *read_archive(struct reading *reading, const struct process *process)
+{
+	size_t length = process__read_file(process->pid, process->reader, "environ", reading->bytes,
+					   ENVIRONMENT_BYTES_MAX);
+
+	return service_name__archive(reading->bytes, length);
+}
+
 /* The short name of the nearest ancestor that is a Python and no worker; NULL where there is none,
  * or one in between cannot be read. */
 static char *read_ancestor(struct reading *reading)
@@ -112,16 +125,21 @@ static char *read_ancestor(struct reading *reading)
 	struct process process = reading->process, child;
 	enum command_kind kind = COMMAND_OTHER;
 	size_t length = 1;
+	char *archive;
 
-	for (int i = 0; i < ANCESTORS_MAX && length && kind != COMMAND_PYTHON; i++) {
+	for (int i = 0; i < ANCESTORS_MAX && length && !says_what_it_runs(kind); i++) {
 		child = process;
 		if (!find_parent(&child, &process))
 			return NULL;
 		length = read_words(reading, &process);
 		kind = command_name__kind(reading->bytes, length, reading->executable);
 	}
-	if (!length || kind != COMMAND_PYTHON)
+	if (!length || !says_what_it_runs(kind))
 		return NULL;
+	archive = kind == COMMAND_UNPACKED ? read_archive(reading, &process) : NULL;
+	if (archive)
+		return archive;
+	length = read_words(reading, &process);
 	return command_name__of(reading->bytes, length, reading->executable);
 }
 
@@ -141,23 +159,37 @@ static char *join_words(const char *words, size_t length)
 	return text;
 }
 
+/* What the file is that PEX has unpacked; NULL: not known. */
+static const char *known_archive(const struct reading *reading)
+{
+	const struct identity *before = reading->before;
+
+	return before && before->archive ? before->archive : reading->identity->archive;
+}
+
 static void read_names(struct reading *reading)
 {
 	struct identity *identity = reading->identity;
+	const char *archive = known_archive(reading);
+	enum command_kind kind;
 	size_t length;
 
 	identity->comm = read_comm(reading);
 	length = read_words(reading, &reading->process);
+	kind = command_name__kind(reading->bytes, length, reading->executable);
 	identity->wordless = !length;
-	identity->is_worker =
-		command_name__kind(reading->bytes, length, reading->executable) == COMMAND_WORKER;
+	identity->is_worker = kind == COMMAND_WORKER;
 	identity->command = join_words(reading->bytes, length);
 	if (!identity->command && identity->comm)
 		identity->command = xasprintf("[%s]", identity->comm);
-	identity->short_name = command_name__of(reading->bytes, length, reading->executable);
+	if (kind == COMMAND_UNPACKED && archive)
+		identity->short_name = xstrdup(archive);
+	else
+		identity->short_name =
+			command_name__of(reading->bytes, length, reading->executable);
 	if (!identity->short_name && identity->comm)
 		identity->short_name = xstrdup(identity->comm);
-	if (identity->is_worker && !reading->has_ancestor) {
+	if (identity->is_worker && !(reading->before && reading->before->is_inherited)) {
 		char *name = read_ancestor(reading);
 
 		identity__inherit(identity, name);
@@ -184,11 +216,12 @@ static void read_cgroup(struct reading *reading)
 	identity->unit = cgroup.unit;
 }
 
-static void read_service_name(struct reading *reading)
+static void read_environment(struct reading *reading)
 {
 	size_t length = read_file(reading, "environ", ENVIRONMENT_BYTES_MAX);
 
 	reading->identity->service_name = service_name__of(reading->bytes, length);
+	reading->identity->archive = service_name__archive(reading->bytes, length);
 }
 
 /* What the folder PATH is that process PID can make wait. */
@@ -239,11 +272,11 @@ static void read_identity(void *context)
 	reading->error = process__user(reading->pid, &identity->uid);
 	if (reading->error)
 		return;
+	if (reading->what == IDENTIFY_ALL)
+		read_environment(reading);
 	if (reading->what != IDENTIFY_OWNER)
 		read_names(reading);
 	read_cgroup(reading);
-	if (reading->what == IDENTIFY_ALL)
-		read_service_name(reading);
 	identity->user = name_user(reading->process.reader, identity->uid);
 	identity->start_time = reading->process.start_time;
 	identity->start_unix_ns = unix_ns(identity->start_time);
@@ -254,8 +287,7 @@ static void read_identity(void *context)
 	reading->error = -ESRCH;
 }
 
-/* Reads WHAT of PROCESS into IDENTITY, which has nothing yet; it may have an ancestor's name from
- * BEFORE. */
+/* Reads WHAT of PROCESS, of which BEFORE was known, into IDENTITY, which has nothing yet. */
 static int read_what(const struct process *process, enum identify what,
 		     const struct identity *before, struct identity *identity)
 {
@@ -263,7 +295,7 @@ static int read_what(const struct process *process, enum identify what,
 				   .what = what,
 				   .process = *process,
 				   .identity = identity,
-				   .has_ancestor = before && before->is_inherited };
+				   .before = before };
 
 	reading.bytes = xmalloc(ENVIRONMENT_BYTES_MAX);
 	deputy__send(read_identity, &reading);
@@ -287,6 +319,7 @@ void identity__free(struct identity *identity)
 	free(identity->short_name);
 	free(identity->comm);
 	free(identity->service_name);
+	free(identity->archive);
 	free(identity->user);
 	free(identity->cgroups);
 	free(identity->cgroup);
@@ -308,6 +341,7 @@ void identity__copy(const struct identity *identity, struct identity *copy)
 	copy->short_name = copy_text(identity->short_name);
 	copy->comm = copy_text(identity->comm);
 	copy->service_name = copy_text(identity->service_name);
+	copy->archive = copy_text(identity->archive);
 	copy->user = copy_text(identity->user);
 	copy->cgroups = copy_text(identity->cgroups);
 	copy->cgroup = copy_text(identity->cgroup);
@@ -362,6 +396,8 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 		now.start_unix_ns = identity->start_unix_ns;
 	if (identity->service_name)
 		swap_texts(&now.service_name, &identity->service_name);
+	if (identity->archive)
+		swap_texts(&now.archive, &identity->archive);
 	if (what == IDENTIFY_OWNER)
 		swap_texts(&now.comm, &identity->comm);
 	if (what == IDENTIFY_OWNER || (now.wordless && !identity->wordless)) {

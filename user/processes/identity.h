@@ -17,6 +17,7 @@ struct identity {
 	bool is_worker;	    /* its command line does not say what it is for: COMMAND_WORKER */
 	bool is_inherited;  /* its short name, for that reason: it is an ancestor's */
 	char *service_name; /* by which its environment calls it: service_name.h */
+	char *archive;	    /* of PEX's, by which it was started, where that was unpacked */
 	uid_t uid;	    /* the effective one, as this user namespace numbers it */
 	char *user;	    /* its name, else its number: see below */
 	char *cgroups;	    /* the lines of its /proc/PID/cgroup */
@@ -54,8 +55,8 @@ void identity__copy(const struct identity *identity, struct identity *copy);
  * that is not known.  As identity__read, but one that has ended tells no more of itself either, and
  * -EALREADY says that its owner has not changed; where it fails, IDENTITY is what it was.
  *
- * What its environment calls its service is kept where it was known: the program began with that,
- * and may have written something else over it, as for a title.  So is its command where no word of
+ * What its environment says is kept where it was known: the program began with that, and may have
+ * written something else over it, as for a title.  So is its command where no word of
  * it is left, as in what is about to end; and a worker's name from an ancestor, which may have
  * ended.
  */

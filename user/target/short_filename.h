@@ -15,7 +15,8 @@ int short_filename__open_mounts(pid_t pid);
 
 /* FILENAME of process PID from its top package down, "json/decoder.py": directories above it that
  * hold an __init__.py, below the directory ROOT, belong to its name.  Where they cannot be looked
- * at, its last part.  The caller frees. */
+ * at, its last part.  A notebook's cell, which has no file, is "In [3]" where its name has that
+ * number, else "ipykernel/HASH.py".  The caller frees. */
 char *short_filename__of(pid_t pid, int root, const char *filename);
 
 #endif
