@@ -7,13 +7,14 @@ import os
 import random
 import re
 import resource
+import shutil
 import subprocess
 import time
 
 import pytest
 
 from agents import Store, end, label_sets, named, own, services, total
-from conftest import wait_for
+from conftest import PROGRAMS, wait_for
 from test_agent_http import LISTEN, Site
 
 
@@ -165,6 +166,17 @@ def test_service_is_known_after_its_environment_is_gone(any_python, target, agen
     wait_for(lambda: services_of(child))
     end(site.run)
     assert services_of(child) == {own("web")}
+
+
+def test_workers_are_of_their_programs(any_python, target, agent, store, tmp_path):
+    """Whose command lines are alike."""
+    names = {own("shop") + ".py", own("blog") + ".py"}
+    for name in names:
+        shutil.copy(os.path.join(PROGRAMS, "spawns.py"), str(tmp_path / name))
+        target(any_python, str(tmp_path / name), "text")
+    run = agent("--window", "0.2s", "-r", "199")
+    wait_for(lambda: names <= services(store))
+    end(run)
 
 
 def test_killed_while_storing(any_python, target, agent, report, store):

@@ -24,6 +24,31 @@ def user_of(pid):
     return os.stat("/proc/%d" % pid).st_uid
 
 
+class TestWorkersOfOthers:
+    """Whose command lines do not say what they are for."""
+
+    @pytest.mark.parametrize("how", ["text", "shell"])
+    def test_chosen_by_the_name_of_their_ancestor(self, how, target, profile, any_python):
+        worker = target(any_python, "spawns.py", how).said
+        run = profile("-a", "--comm", "spawns.py", "-r", RATE, cpu=0.3, of=[worker])
+        assert count(by_process(run)[worker], "work")
+        run = profile("-a", "--exclude", "comm=spawns.py", "-r", RATE, cpu=0.3, of=[worker])
+        assert worker not in by_process(run)
+
+    def test_ancestor_has_ended(self, target, profile, any_python):
+        """Before the profiler looks: it has seen it alive."""
+        parent = target(any_python, "spawns.py", "text", "later")
+        run = profile.start("-a", "--comm", "spawns.py", "-r", RATE)
+        run.wait_sampling()
+        run.process.send_signal(signal.SIGSTOP)
+        parent.go()
+        worker = int(parent.process.stdout.readline())
+        parent.process.wait(PATIENCE)
+        run.process.send_signal(signal.SIGCONT)
+        wait_used(0.3, worker)
+        assert count(by_process(run.interrupt().load())[worker], "work")
+
+
 class TestUserIsGivenUp:
     @pytest.fixture
     def server(self, target, any_python):

@@ -10,7 +10,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from conftest import PROGRAMS, wait_for
+from conftest import PATIENCE, PROGRAMS, wait_for
 from test_changes import is_leaderless
 
 IDLE = os.path.join(PROGRAMS, "idle.py")
@@ -47,13 +47,14 @@ def short_name(target, identity):
 
 
 class TestShortName:
-    def test_options(self, python, short_name):
+    def test_options(self, python, short_name, identity):
         """The interpreter shows that it takes them so: what it is to run says so."""
+        own = identity(os.getpid())["short_name"]
         for options in options_of(python):
             command = [*python.command, *options]
             assert short_name(*command, IDLE) == "idle.py"
             assert short_name(*command, "--", IDLE) == "idle.py"
-            assert short_name(*command, "-uc", WAIT) == "-c"
+            assert short_name(*command, "-uc", WAIT) == own
             assert short_name(*command, "-um", "timeit", "-n1", "-r1", "-s", "print('ready')",
                               "import time; time.sleep(3600)") == "timeit"
 
@@ -81,7 +82,27 @@ class TestShortName:
         script.chmod(0o755)
         assert short_name("/usr/bin/env", "-u", "NONE", str(script)) == "serve"
 
-    @pytest.mark.parametrize("title, name", [("gunicorn: worker [app]", "gunicorn"),
+    def test_runner(self, any_python, target, identity, short_name, tmp_path):
+        """A worker is of its application as well."""
+        for runner in "uvicorn", "gunicorn":
+            (tmp_path / runner).write_text(WAIT)
+            command = [any_python.path, "-u", str(tmp_path / runner), "--reload", "shop:app"]
+            assert short_name(*command) == runner + " shop:app"
+        shutil.copy(os.path.join(PROGRAMS, "spawns.py"), str(tmp_path / "manage.py"))
+        worker = target(any_python, str(tmp_path / "manage.py"), "text").said
+        assert identity(worker)["short_name"] == "manage.py text"
+
+    def test_unpacked_archive(self, any_python, target, identity, tmp_path):
+        """As PEX leaves it; what it starts has the same variable, and a name of its own."""
+        folder = tmp_path / "unzipped_pexes" / "1" / "0a1b2c"
+        folder.mkdir(parents=True)
+        shutil.copy(os.path.join(PROGRAMS, "spawns.py"), str(folder / "__main__.py"))
+        variable = {"PEX": "/srv/shop.pex"}
+        started = target(any_python, str(folder), "text", environment=variable)
+        assert [identity(pid)["short_name"] for pid in (started.pid, started.said)] == ["shop.pex"] * 2
+        assert identity(target(any_python, IDLE, environment=variable).pid)["short_name"] == "idle.py"
+
+    @pytest.mark.parametrize("title, name", [("gunicorn: worker [app]", "gunicorn app"),
                                              ("[celeryd: celery@host] -active-", "celeryd"),
                                              ("server", "server")])
     def test_title(self, title, name, python, target, identity):
@@ -92,7 +113,20 @@ class TestShortName:
     @pytest.mark.parametrize("method", ["spawn", "forkserver"])
     def test_multiprocessing(self, method, python, target, identity):
         child = target(python, "pool.py", method).said
-        assert identity(child)["short_name"] == "multiprocessing." + method
+        assert identity(child)["short_name"] == "pool.py"
+
+    @pytest.mark.parametrize("how", ["text", "shell", "twice"])
+    def test_worker(self, how, any_python, target, identity):
+        """It is called as the nearest Python that says what it runs."""
+        assert identity(target(any_python, "spawns.py", how).said)["short_name"] == "spawns.py"
+
+    def test_worker_without_ancestors(self, any_python, target, identity):
+        """That have ended: as any other program."""
+        parent = target(any_python, "spawns.py", "text", "later")
+        parent.go()
+        worker = int(parent.process.stdout.readline())
+        parent.process.wait(PATIENCE)
+        assert identity(worker)["short_name"] == "-c"
 
     def test_long_command_line(self, any_python, target, identity):
         found = identity(target(any_python, IDLE, 3600, "x" * 100000).pid)

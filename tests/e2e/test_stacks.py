@@ -208,6 +208,12 @@ def test_exceptions_that_are_handed_on(python, target, profile, measured, cpu):
                     run.samples)
 
 
+def test_cells_of_a_notebook(any_python, target, profile):
+    run = profile("-p", target(any_python, "cells.py").pid, "-r", 999, cpu=BRIEF)
+    files = {frame.name: frame.file for frames, _ in run.stacks for frame in frames}
+    assert (files["old_cell"], files["new_cell"]) == ("In [12]", "ipykernel/3141592653.py")
+
+
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_more_threads_than_are_searched(python, target, profile):
     """The kernel is told where the old ones are."""

@@ -8,6 +8,7 @@
 #include "input.h"
 #include "processes/cgroup.h"
 #include "processes/command_name.h"
+#include "processes/service_name.h"
 #include "processes/identity.h"
 #include "target/process.h"
 
@@ -101,11 +102,16 @@ static void check_names(const uint8_t *bytes, size_t size)
 	static const char *const executables[] = { NULL, "", "python3.12", "uwsgi" };
 
 	for (size_t i = 0; i < sizeof(executables) / sizeof(executables[0]); i++) {
+		enum command_kind kind =
+			command_name__kind((const char *)bytes, size, executables[i]);
 		char *name = command_name__of((const char *)bytes, size, executables[i]);
 
 		CHECK(!name || *name);
+		CHECK(kind != COMMAND_UNPACKED || name);
 		free(name);
 	}
+	free(service_name__of((const char *)bytes, size));
+	free(service_name__archive((const char *)bytes, size));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -44,9 +44,9 @@ static void test_scripts(void **state)
 		{ LINE("python3\0web.py"), "python3.12", "web.py" },
 		{ LINE("python3\0/srv/app/web.py\0--port\08000"), "python3.12", "web.py" },
 		{ LINE("/usr/bin/python3\0/usr/local/bin/celery\0-A\0app\0worker"), "python3.11",
-		  "celery" },
+		  "celery app" },
 		{ LINE("/usr/bin/python3\0/usr/bin/gunicorn\0-m\0007\0app:app"), "python3.11",
-		  "gunicorn" },
+		  "gunicorn app:app" },
 		{ LINE("python3\0app.pyz"), "python3.12", "app.pyz" },
 		{ LINE("python3\0/srv/app/"), "python3.12", "app" },
 		{ LINE("python3\0app//"), "python3.12", "app" },
@@ -132,7 +132,7 @@ static void test_modules(void **state)
 	static const struct named table[] = {
 		{ LINE("python3\0-m\0http.server\08000"), "python3.12", "http.server" },
 		{ LINE("python3\0-mhttp.server"), "python3.12", "http.server" },
-		{ LINE("python3\0-Em\0gunicorn\0app:app"), "python3.12", "gunicorn" },
+		{ LINE("python3\0-Em\0gunicorn\0app:app"), "python3.12", "gunicorn app:app" },
 		{ LINE("python3\0-X\0m\0-um\0pkg.mod"), "python3.12", "pkg.mod" },
 		{ LINE("python3\0-Xm\0-W\0c\0-mpkg"), "python3.12", "pkg" },
 		{ LINE("python3\0-m"), "python3.12", "python3.12" },
@@ -186,8 +186,10 @@ static void test_standard_input(void **state)
 static void test_titles_and_other_programs(void **state)
 {
 	static const struct named table[] = {
-		{ LINE("gunicorn: worker [app:app]\0\0\0\0"), "python3.12", "gunicorn" },
-		{ LINE("gunicorn: master [/srv/app]"), "python3.12", "gunicorn" },
+		{ LINE("gunicorn: worker [app:app]\0\0\0\0"), "python3.12", "gunicorn app:app" },
+		{ LINE("gunicorn: master [/srv/app]"), "python3.12", "gunicorn app" },
+		{ LINE("gunicorn: master [gunicorn]"), "python3.12", "gunicorn" },
+		{ LINE("gunicorn: master [app"), "python3.12", "gunicorn" },
 		{ LINE("[celeryd: celery@host:MainProcess] -active- (worker -A app)\0\0"),
 		  "python3.12", "celeryd" },
 		{ LINE("ray::IDLE\0\0"), "python3.12", "ray" },
@@ -225,6 +227,87 @@ static void test_what_is_not_there(void **state)
 	CHECK(table);
 }
 
+static void test_runners(void **state)
+{
+	static const struct named table[] = {
+		{ LINE("python3\0/usr/bin/uvicorn\0--host\0::\0--reload\0shop:app\0--port\080"),
+		  "python3.12", "uvicorn shop:app" },
+		{ LINE("python3\0-m\0uvicorn\0--port=80\0--no-access-log\0shop:app"), "python3.12",
+		  "uvicorn shop:app" },
+		{ LINE("python3\0gunicorn\0-w4\0-RD\0-b\0[::]:80\0shop:create('key')"),
+		  "python3.12", "gunicorn shop:create" },
+		{ LINE("python3\0gunicorn\0--daemon\0--\0shop"), "python3.12", "gunicorn shop" },
+		{ LINE("python3\0hypercorn\0-b\0:80\0asgi:shop:app"), "python3.12",
+		  "hypercorn asgi:shop:app" },
+		{ LINE("python3\0daphne\0-e\0ssl:443:privateKey=key.pem\0shop.asgi:application"),
+		  "python3.12", "daphne shop.asgi:application" },
+		{ LINE("python3\0celery\0worker\0--app=shop.tasks\0-l\0info"), "python3.12",
+		  "celery shop.tasks" },
+		{ LINE("python3\0celery\0-Ashop\0beat"), "python3.12", "celery shop" },
+		{ LINE("python3\0flask\0--app\0/srv/shop.py:create('x')\0run"), "python3.12",
+		  "flask shop.py:create" },
+		{ LINE("python3\0/srv/shop/manage.py\0runserver\00:80"), "python3.12",
+		  "manage.py runserver" },
+		{ LINE("python3\0-m\0django\0migrate"), "python3.12", "django migrate" },
+		{ LINE("python3\0/usr/bin/airflow\0scheduler"), "python3.12", "airflow scheduler" },
+		/* Where it is not clear what. */
+		{ LINE("python3\0gunicorn\0-c\0config.py"), "python3.12", "gunicorn" },
+		{ LINE("python3\0gunicorn\0--of-tomorrow\0shop:app"), "python3.12", "gunicorn" },
+		{ LINE("python3\0uvicorn\0postgres://me:secret@host"), "python3.12", "uvicorn" },
+		{ LINE("python3\0celery\0worker\0--\0-A\0shop"), "python3.12", "celery" },
+		{ LINE("python3\0flask\0run\0--app"), "python3.12", "flask" },
+		{ LINE("python3\0flask\0--app\0../"), "python3.12", "flask" },
+		{ LINE("python3\0manage.py\0--help"), "python3.12", "manage.py" },
+		{ LINE("python3\0manage.py"), "python3.12", "manage.py" },
+		{ LINE("python3\0uvicorn.py\0shop:app"), "python3.12", "uvicorn.py" },
+		/* Cut. */
+		{ "python3\0uvicorn\0shop:a", 22, "python3.12", "uvicorn" },
+		{ "python3\0flask\0--app\0sho", 23, "python3.12", "flask" },
+	};
+
+	(void)state;
+	CHECK(table);
+}
+
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *words;
+		size_t length;
+		const char *executable;
+		enum command_kind kind;
+	} table[] = {
+		{ LINE("python3\0-c\0from multiprocessing.spawn import spawn_main; spawn_main()\0"
+		       "--multiprocessing-fork"),
+		  "python3.12", COMMAND_WORKER },
+		{ LINE("python3\0-u\0-c\0import sys;exec(eval(sys.stdin.readline()))"), NULL,
+		  COMMAND_WORKER },
+		{ LINE("python3\0-m\0joblib.externals.loky.backend.popen_loky_posix\0--pipe\00"),
+		  "python3.12", COMMAND_WORKER },
+		{ LINE("python3\0/lib/torch/_inductor/compile_worker/__main__.py\0--workers=8"),
+		  "python3.12", COMMAND_WORKER },
+		{ LINE("python3\0web.py\0-c\0x"), "python3.12", COMMAND_PYTHON },
+		{ LINE("python3\0-m\0popen_loky_posix"), "python3.12", COMMAND_PYTHON },
+		{ LINE("python3"), "python3.12", COMMAND_PYTHON },
+		{ LINE("python3\0/root/.pex/unzipped_pexes/1/0a1b\0x"), "python3.12",
+		  COMMAND_UNPACKED },
+		{ LINE("/root/.pex/venvs/s/0a/venv/bin/python\0-sE\0/root/.pex/venvs/1/0a/1b/pex"),
+		  "python3.12", COMMAND_UNPACKED },
+		{ LINE("python3\0/srv/venvs/web.py"), "python3.12", COMMAND_PYTHON },
+		{ LINE("gunicorn: master [app]\0\0"), "python3.12", COMMAND_PYTHON },
+		{ LINE("sh\0-c\0true"), "dash", COMMAND_OTHER },
+		{ LINE("/usr/bin/uwsgi\0--http\0:80"), "uwsgi", COMMAND_OTHER },
+		{ "", 0, NULL, COMMAND_OTHER },
+		{ "python3\0-c\0import ap", 20, NULL, COMMAND_WORKER },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(
+			command_name__kind(table[i].words, table[i].length, table[i].executable),
+			table[i].kind);
+}
+
 static void test_a_long_name_is_cut(void **state)
 {
 	char words[3000], *name;
@@ -249,6 +332,8 @@ int main(void)
 		cmocka_unit_test(test_standard_input),
 		cmocka_unit_test(test_titles_and_other_programs),
 		cmocka_unit_test(test_what_is_not_there),
+		cmocka_unit_test(test_runners),
+		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_a_long_name_is_cut),
 	};
 

@@ -21,6 +21,9 @@ static const struct identity web = {
 	.container_id = ID,
 };
 
+static const struct identity runner = { .short_name = "uvicorn shop:app", .user = "web" };
+static const struct identity script = { .short_name = "shop app.py", .user = "web" };
+
 /* Nothing is known but who runs it. */
 static const struct identity dark = { .uid = 7, .user = "7" };
 
@@ -72,6 +75,10 @@ static void test_comm(void **state)
 	assert_false(wants(make("comm", "gunicor", NULL), &web));
 	assert_false(wants(make("comm", "celery", NULL), &web));
 	assert_false(wants(make("comm", "*", NULL), &dark));
+	assert_true(wants(make("comm", "uvicorn", NULL), &runner));
+	assert_true(wants(make("comm", "uvicorn shop:*", NULL), &runner));
+	assert_false(wants(make("comm", "uvicorn blog:app", NULL), &runner));
+	assert_false(wants(make("comm", "shop", NULL), &script));
 }
 
 static void test_cgroup(void **state)

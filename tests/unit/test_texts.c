@@ -173,6 +173,14 @@ static void test_short_filenames(void **state)
 	assert_text(short_filename__of(getpid(), root, "/no/such/folder/x.py"), "x.py");
 	assert_text(short_filename__of(getpid(), -1, "/gone/x.py"), "x.py");
 	assert_text(short_filename__of(getpid(), root, "/folder/"), "/folder/");
+	assert_text(short_filename__of(getpid(), root, "<ipython-input-12-0a1b2c>"), "In [12]");
+	assert_text(short_filename__of(getpid(), root, "<ipython-input-x>"), "<ipython-input-x>");
+	assert_text(short_filename__of(getpid(), -1, "/tmp/ipykernel_4711/31415.py"),
+		    "ipykernel/31415.py");
+	assert_text(short_filename__of(getpid(), root, "/ipykernel_4/3.py"), "ipykernel/3.py");
+	assert_text(short_filename__of(getpid(), root, "/tmp/ipykernel_4711/x.py"), "x.py");
+	assert_text(short_filename__of(getpid(), root, "/tmp/ipykernel_/3.py"), "3.py");
+	assert_text(short_filename__of(getpid(), root, "kernel_4/3.py"), "kernel_4/3.py");
 
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);

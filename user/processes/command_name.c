@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "processes/command_name.h"
+#include "processes/runner.h"
 
 /* As long as a file's name. */
 #define NAME_BYTES_MAX 255
@@ -16,6 +18,13 @@
 
 /* Which a whole application has, whose name is its folder's. */
 #define MAIN_FILE "__main__.py"
+
+/* What the modules and files end with that workers run whatever they are for: joblib's and
+ * torch's. */
+static const char *const workers[] = {
+	"loky.backend.popen_loky_posix",
+	"/torch/_inductor/compile_worker/__main__.py",
+};
 
 /* What names of builds end with. */
 static const char *const builds[] = {
@@ -105,6 +114,26 @@ static bool is_interpreter(const char *path)
 	while ((length = match_prefix(name, builds, COUNT_OF(builds))))
 		name += length;
 	return !*name;
+}
+
+static bool is_worker(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < COUNT_OF(workers); i++) {
+		size_t ending = strlen(workers[i]);
+
+		if (length >= ending && strcmp(name + length - ending, workers[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "PEX_ROOT/unzipped_pexes/1/HASH", "PEX_ROOT/venvs/1/HASH/HASH/pex". */
+static bool is_unpacked(const char *path)
+{
+	return strstr(path, "/unzipped_pexes/") ||
+	       (strstr(path, "/venvs/") && strcmp(base_of(path), "pex") == 0);
 }
 
 static bool is_loader(const char *path)
@@ -203,6 +232,27 @@ static char *name_of_script(const char *path)
 	return copy(folder, length);
 }
 
+/* BOTH, of a program and its application, where there is one, else NAME; frees the other. */
+static char *with_both(char *name, char *both)
+{
+	char *chosen = both ? copy(both, strlen(both)) : name;
+
+	if (both)
+		free(name);
+	free(both);
+	return chosen;
+}
+
+/* NAME, which is freed, with the application that it runs by its WORDS. */
+static char *with_application(char *name, const struct words *words)
+{
+	char *both = NULL;
+
+	if (name)
+		both = runner__name(name, strlen(name), words->next, words->end - words->next);
+	return with_both(name, both);
+}
+
 /* What an interpreter runs; NULL where it reads its standard input, or that was cut. */
 static char *name_of_run(struct words words)
 {
@@ -212,9 +262,9 @@ static char *name_of_run(struct words words)
 	case SCRIPT:
 		if (!name || strcmp(name, "-") == 0)
 			return NULL;
-		return name_of_script(name);
+		return with_application(name_of_script(name), &words);
 	case MODULE:
-		return name ? copy(name, strlen(name)) : NULL;
+		return name ? with_application(copy(name, strlen(name)), &words) : NULL;
 	case TEXT:
 		return name_of_text(name ? name : "");
 	default:
@@ -226,11 +276,13 @@ static char *name_of_run(struct words words)
  * there, as "gunicorn: worker [app]" and "[celeryd: celery@host] -active-". */
 static char *name_of_program(const char *word)
 {
-	if (*word != '/' && *word != '.') {
-		word += strspn(word, "[( ");
-		return copy_base(word, strcspn(word, " :[]()"));
-	}
-	return copy_base(word, strlen(word));
+	char *name;
+
+	if (*word == '/' || *word == '.')
+		return copy_base(word, strlen(word));
+	word += strspn(word, "[( ");
+	name = copy_base(word, strcspn(word, " :[]()"));
+	return with_both(name, runner__name_of_title(word));
 }
 
 /* Whether all that is left is what a program leaves behind that wrote over its command line. */
@@ -242,29 +294,62 @@ static bool has_ended(const struct words *words)
 	return true;
 }
 
-char *command_name__of(const char *bytes, size_t length, const char *executable)
-{
-	struct words words = { bytes, bytes + length };
-	const char *program = take(&words), *loaded = NULL;
-	bool python, named;
-	char *name = NULL;
+/* A command line, taken apart as far as the program that it begins with. */
+struct command {
+	const char *program, *executable; /* NULL: not known */
+	struct words words;		  /* the rest */
+	bool is_python;
+	bool runs; /* the rest are an interpreter's arguments */
+};
 
-	if (program && is_loader(program))
-		loaded = take_loaded(&words);
+static struct command parse(const char *bytes, size_t length, const char *executable)
+{
+	struct command command = { .executable = executable, .words = { bytes, bytes + length } };
+	const char *loaded = NULL;
+	bool named;
+
+	command.program = take(&command.words);
+	if (command.program && is_loader(command.program))
+		loaded = take_loaded(&command.words);
 	/* Which was started as an argument of what is the executable then. */
 	if (loaded) {
-		program = loaded;
-		executable = NULL;
+		command.program = loaded;
+		command.executable = NULL;
 	}
-	python = executable && is_interpreter(executable);
-	named = program && is_interpreter(program);
-	if (program && (named || (python && !has_ended(&words))))
-		name = name_of_run(words);
-	else if (program)
-		name = name_of_program(program);
-	if (!name && executable)
-		name = copy(executable, strlen(executable));
-	if (!name && program)
-		name = name_of_program(program);
+	named = command.program && is_interpreter(command.program);
+	command.is_python = named || (command.executable && is_interpreter(command.executable));
+	command.runs =
+		command.program && command.is_python && (named || !has_ended(&command.words));
+	return command;
+}
+
+char *command_name__of(const char *bytes, size_t length, const char *executable)
+{
+	struct command command = parse(bytes, length, executable);
+	char *name = NULL;
+
+	if (command.runs)
+		name = name_of_run(command.words);
+	else if (command.program)
+		name = name_of_program(command.program);
+	if (!name && command.executable)
+		name = copy(command.executable, strlen(command.executable));
+	if (!name && command.program)
+		name = name_of_program(command.program);
 	return name;
+}
+
+enum command_kind command_name__kind(const char *bytes, size_t length, const char *executable)
+{
+	struct command command = parse(bytes, length, executable);
+	enum what what = INTERACTIVE;
+	const char *name = NULL;
+
+	if (!command.is_python)
+		return COMMAND_OTHER;
+	if (command.runs)
+		what = parse_arguments(&command.words, &name);
+	if (what == TEXT || (name && is_worker(name)))
+		return COMMAND_WORKER;
+	return what == SCRIPT && name && is_unpacked(name) ? COMMAND_UNPACKED : COMMAND_PYTHON;
 }

@@ -31,6 +31,9 @@
 /* Where there are thousands of services, each has some variables in every container. */
 #define ENVIRONMENT_BYTES_MAX TARGET_FILE_START_BYTES
 
+/* How far up an ancestor's name is looked for: more shells than anybody nests. */
+#define ANCESTORS_MAX 32
+
 /* The kernel's mark of a file that was removed. */
 #define REMOVED " (deleted)"
 
@@ -62,7 +65,8 @@ struct reading {
 	enum identify what;
 	struct process process;
 	struct identity *identity;
-	char *bytes; /* room for what any of its files has */
+	const struct identity *before; /* what was known of it; NULL: nothing */
+	char *bytes;		       /* room for what any of its files has */
 	char *executable;
 	int error;
 };
@@ -83,6 +87,62 @@ static char *read_comm(const struct reading *reading)
 	return length ? xstrndup(reading->bytes, length) : NULL;
 }
 
+/* Reads what PROCESS was started as, and by which file; how many bytes the first has. */
+static size_t read_words(struct reading *reading, const struct process *process)
+{
+	free(reading->executable);
+	/* Of a thread that has ended the kernel does not tell it. */
+	reading->executable = read_executable(process->reader);
+	return process__read_file(process->pid, process->reader, "cmdline", reading->bytes,
+				  COMMAND_BYTES_MAX);
+}
+
+/* The kernel lets the number of a parent that has ended stand for no other: but it may end between
+ * two looks. */
+static bool find_parent(const struct process *child, struct process *parent)
+{
+	return child->parent && !process__inspect(child->parent, parent) &&
+	       parent->start_time <= child->start_time;
+}
+
+static bool says_what_it_runs(enum command_kind kind)
+{
+	return kind == COMMAND_PYTHON || kind == COMMAND_UNPACKED;
+}
+
+static char *read_archive(struct reading *reading, const struct process *process)
+{
+	size_t length = process__read_file(process->pid, process->reader, "environ", reading->bytes,
+					   ENVIRONMENT_BYTES_MAX);
+
+	return service_name__archive(reading->bytes, length);
+}
+
+/* The short name of the nearest ancestor that is a Python and no worker; NULL where there is none,
+ * or one in between cannot be read. */
+static char *read_ancestor(struct reading *reading)
+{
+	struct process process = reading->process, child;
+	enum command_kind kind = COMMAND_OTHER;
+	size_t length = 1;
+	char *archive;
+
+	for (int i = 0; i < ANCESTORS_MAX && length && !says_what_it_runs(kind); i++) {
+		child = process;
+		if (!find_parent(&child, &process))
+			return NULL;
+		length = read_words(reading, &process);
+		kind = command_name__kind(reading->bytes, length, reading->executable);
+	}
+	if (!length || !says_what_it_runs(kind))
+		return NULL;
+	archive = kind == COMMAND_UNPACKED ? read_archive(reading, &process) : NULL;
+	if (archive)
+		return archive;
+	length = read_words(reading, &process);
+	return command_name__of(reading->bytes, length, reading->executable);
+}
+
 /* The words, each of which ends with a NUL, joined by spaces; NULL where there are none. */
 static char *join_words(const char *words, size_t length)
 {
@@ -99,20 +159,42 @@ static char *join_words(const char *words, size_t length)
 	return text;
 }
 
+/* What the file is that PEX has unpacked; NULL: not known. */
+static const char *known_archive(const struct reading *reading)
+{
+	const struct identity *before = reading->before;
+
+	return before && before->archive ? before->archive : reading->identity->archive;
+}
+
 static void read_names(struct reading *reading)
 {
 	struct identity *identity = reading->identity;
+	const char *archive = known_archive(reading);
+	enum command_kind kind;
 	size_t length;
 
 	identity->comm = read_comm(reading);
-	length = read_file(reading, "cmdline", COMMAND_BYTES_MAX);
+	length = read_words(reading, &reading->process);
+	kind = command_name__kind(reading->bytes, length, reading->executable);
 	identity->wordless = !length;
+	identity->is_worker = kind == COMMAND_WORKER;
 	identity->command = join_words(reading->bytes, length);
 	if (!identity->command && identity->comm)
 		identity->command = xasprintf("[%s]", identity->comm);
-	identity->short_name = command_name__of(reading->bytes, length, reading->executable);
+	if (kind == COMMAND_UNPACKED && archive)
+		identity->short_name = xstrdup(archive);
+	else
+		identity->short_name =
+			command_name__of(reading->bytes, length, reading->executable);
 	if (!identity->short_name && identity->comm)
 		identity->short_name = xstrdup(identity->comm);
+	if (identity->is_worker && !(reading->before && reading->before->is_inherited)) {
+		char *name = read_ancestor(reading);
+
+		identity__inherit(identity, name);
+		free(name);
+	}
 }
 
 static void read_cgroup(struct reading *reading)
@@ -134,11 +216,12 @@ static void read_cgroup(struct reading *reading)
 	identity->unit = cgroup.unit;
 }
 
-static void read_service_name(struct reading *reading)
+static void read_environment(struct reading *reading)
 {
 	size_t length = read_file(reading, "environ", ENVIRONMENT_BYTES_MAX);
 
 	reading->identity->service_name = service_name__of(reading->bytes, length);
+	reading->identity->archive = service_name__archive(reading->bytes, length);
 }
 
 /* What the folder PATH is that process PID can make wait. */
@@ -186,19 +269,14 @@ static void read_identity(void *context)
 	uint64_t start_time;
 
 	identity__free(identity);
-	free(reading->executable);
-	reading->executable = NULL;
 	reading->error = process__user(reading->pid, &identity->uid);
 	if (reading->error)
 		return;
-	if (reading->what != IDENTIFY_OWNER) {
-		/* Of a thread that has ended the kernel does not tell it. */
-		reading->executable = read_executable(reading->process.reader);
-		read_names(reading);
-	}
-	read_cgroup(reading);
 	if (reading->what == IDENTIFY_ALL)
-		read_service_name(reading);
+		read_environment(reading);
+	if (reading->what != IDENTIFY_OWNER)
+		read_names(reading);
+	read_cgroup(reading);
 	identity->user = name_user(reading->process.reader, identity->uid);
 	identity->start_time = reading->process.start_time;
 	identity->start_unix_ns = unix_ns(identity->start_time);
@@ -209,12 +287,15 @@ static void read_identity(void *context)
 	reading->error = -ESRCH;
 }
 
-/* Reads WHAT of PROCESS into IDENTITY, which has nothing yet. */
-static int read_what(const struct process *process, enum identify what, struct identity *identity)
+/* Reads WHAT of PROCESS, of which BEFORE was known, into IDENTITY, which has nothing yet. */
+static int read_what(const struct process *process, enum identify what,
+		     const struct identity *before, struct identity *identity)
 {
-	struct reading reading = {
-		.pid = process->pid, .what = what, .process = *process, .identity = identity
-	};
+	struct reading reading = { .pid = process->pid,
+				   .what = what,
+				   .process = *process,
+				   .identity = identity,
+				   .before = before };
 
 	reading.bytes = xmalloc(ENVIRONMENT_BYTES_MAX);
 	deputy__send(read_identity, &reading);
@@ -229,7 +310,7 @@ int identity__read(pid_t pid, struct identity *identity)
 	int error = process__inspect(pid, &process);
 
 	memset(identity, 0, sizeof(*identity));
-	return error ? error : read_what(&process, IDENTIFY_ALL, identity);
+	return error ? error : read_what(&process, IDENTIFY_ALL, NULL, identity);
 }
 
 void identity__free(struct identity *identity)
@@ -238,6 +319,7 @@ void identity__free(struct identity *identity)
 	free(identity->short_name);
 	free(identity->comm);
 	free(identity->service_name);
+	free(identity->archive);
 	free(identity->user);
 	free(identity->cgroups);
 	free(identity->cgroup);
@@ -259,6 +341,7 @@ void identity__copy(const struct identity *identity, struct identity *copy)
 	copy->short_name = copy_text(identity->short_name);
 	copy->comm = copy_text(identity->comm);
 	copy->service_name = copy_text(identity->service_name);
+	copy->archive = copy_text(identity->archive);
 	copy->user = copy_text(identity->user);
 	copy->cgroups = copy_text(identity->cgroups);
 	copy->cgroup = copy_text(identity->cgroup);
@@ -305,7 +388,7 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 	if (!error && what == IDENTIFY_OWNER && !has_new_owner(&process, identity))
 		error = -EALREADY;
 	if (!error)
-		error = read_what(&process, what, &now);
+		error = read_what(&process, what, identity, &now);
 	if (error)
 		return error;
 	/* The clock that it is told by is set now and then. */
@@ -313,12 +396,18 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 		now.start_unix_ns = identity->start_unix_ns;
 	if (identity->service_name)
 		swap_texts(&now.service_name, &identity->service_name);
+	if (identity->archive)
+		swap_texts(&now.archive, &identity->archive);
 	if (what == IDENTIFY_OWNER)
 		swap_texts(&now.comm, &identity->comm);
 	if (what == IDENTIFY_OWNER || (now.wordless && !identity->wordless)) {
 		swap_texts(&now.command, &identity->command);
 		swap_texts(&now.short_name, &identity->short_name);
 		now.wordless = identity->wordless;
+		now.is_worker = identity->is_worker;
+		now.is_inherited = identity->is_inherited;
+	} else if (identity->is_inherited) {
+		identity__inherit(&now, identity->short_name);
 	}
 	identity__free(identity);
 	*identity = now;
@@ -338,4 +427,15 @@ void identity__take_words(const char *words, size_t length, struct identity *ide
 	identity->short_name = length ? command_name__of(words, length, NULL) : NULL;
 	identity->command = join_words(words, length);
 	identity->wordless = !length;
+	identity->is_worker = command_name__kind(words, length, NULL) == COMMAND_WORKER;
+	identity->is_inherited = false;
+}
+
+void identity__inherit(struct identity *identity, const char *name)
+{
+	if (!name || !identity->is_worker || identity->is_inherited)
+		return;
+	free(identity->short_name);
+	identity->short_name = xstrdup(name);
+	identity->is_inherited = true;
 }

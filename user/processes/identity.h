@@ -14,7 +14,10 @@ struct identity {
 	char *short_name;   /* the script or module that it runs: command_name.h */
 	char *comm;	    /* the kernel's name for it, of at most 15 bytes */
 	bool wordless;	    /* that is all that tells what it runs: no word is there (any more) */
+	bool is_worker;	    /* its command line does not say what it is for: COMMAND_WORKER */
+	bool is_inherited;  /* its short name, for that reason: it is an ancestor's */
 	char *service_name; /* by which its environment calls it: service_name.h */
+	char *archive;	    /* of PEX's, by which it was started, where that was unpacked */
 	uid_t uid;	    /* the effective one, as this user namespace numbers it */
 	char *user;	    /* its name, else its number: see below */
 	char *cgroups;	    /* the lines of its /proc/PID/cgroup */
@@ -37,6 +40,9 @@ enum identify {
 /* 0 with *IDENTITY for identity__free; -ESRCH where there is no such process, or another took the
  * number meanwhile.  Of one that ends meanwhile, some may be unknown.
  *
+ * A worker has the short name of its nearest ancestor that is a Python and no worker, where there
+ * is one.
+ *
  * A user is named only where the process has the same root folder as this one, and so this one's
  * users: a container's user 1000 is not whom /etc/passwd here has for it. */
 int identity__read(pid_t pid, struct identity *identity);
@@ -49,9 +55,11 @@ void identity__copy(const struct identity *identity, struct identity *copy);
  * that is not known.  As identity__read, but one that has ended tells no more of itself either, and
  * -EALREADY says that its owner has not changed; where it fails, IDENTITY is what it was.
  *
- * What its environment calls its service is kept where it was known: the program began with that,
- * and may have written something else over it, as for a title.  So is its command where no word of
- * it is left, as in what is about to end. */
+ * What its environment says is kept where it was known: the program began with that, and may have
+ * written something else over it, as for a title.  So is its command where no word of
+ * it is left, as in what is about to end; and a worker's name from an ancestor, which may have
+ * ended.
+ */
 int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 			 struct identity *identity);
 
@@ -62,5 +70,9 @@ void identity__of_words(const char *words, size_t length, struct identity *ident
 /* It runs another program, which was started with such words: of its names these alone are known.
  */
 void identity__take_words(const char *words, size_t length, struct identity *identity);
+
+/* It had an ancestor NAME, which a worker is called where it has no other one's name; NULL: that is
+ * not known. */
+void identity__inherit(struct identity *identity, const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "processes/cgroup.h"
 #include "processes/process_filter.h"
+#include "processes/runner.h"
 #include "system/passwd.h"
 
 #define PREFIX_LENGTH_MIN 4
@@ -37,9 +38,21 @@ static char *parse_comm(struct process_rule *rule, const char *text)
 	return NULL;
 }
 
+/* A program that runs an application meets it by its own name, too. */
+static bool meets_short_name(const struct process_rule *rule, const char *name)
+{
+	size_t length = runner__length(name);
+	char *runner = length ? xstrndup(name, length) : NULL;
+	bool meets = fnmatch(rule->text, name, 0) == 0 ||
+		     (runner && fnmatch(rule->text, runner, 0) == 0);
+
+	free(runner);
+	return meets;
+}
+
 static bool meets_comm(const struct process_rule *rule, const struct identity *identity)
 {
-	return (identity->short_name && fnmatch(rule->text, identity->short_name, 0) == 0) ||
+	return (identity->short_name && meets_short_name(rule, identity->short_name)) ||
 	       (identity->comm && fnmatch(rule->text, identity->comm, 0) == 0);
 }
 

@@ -92,6 +92,15 @@ static bool is_empty(const char *name)
 	return !name[strspn(name, SPACES)];
 }
 
+char *service_name__archive(const char *variables, size_t length)
+{
+	const char *path = find_variable(variables, length, "PEX=");
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *base = slash ? slash + 1 : path;
+
+	return base && *base ? xstrndup(base, NAME_BYTES_MAX) : NULL;
+}
+
 char *service_name__of(const char *variables, size_t length)
 {
 	const char *name = find_variable(variables, length, "OTEL_SERVICE_NAME=");

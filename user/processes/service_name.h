@@ -6,6 +6,10 @@
  *	OTEL_RESOURCE_ATTRIBUTES=service.name=web,service.version=1.2
  *
  * The first one counts, where it is not empty.  A value of the other has %2C for a comma.
+ *
+ * And the archive of PEX's by which a process was started, before it was unpacked:
+ *
+ *	PEX=/srv/shop.pex
  */
 #ifndef PYBPFPROF_SERVICE_NAME_H
 #define PYBPFPROF_SERVICE_NAME_H
@@ -15,5 +19,8 @@
 /* The name in VARIABLES, LENGTH bytes of a /proc/PID/environ, in which a NUL ends each one and one
  * without was cut.  At most 255 bytes, which the caller frees; NULL where there is none. */
 char *service_name__of(const char *variables, size_t length);
+
+/* The same of that archive, without its folders: "shop.pex". */
+char *service_name__archive(const char *variables, size_t length);
 
 #endif

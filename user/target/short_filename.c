@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -13,6 +14,12 @@
 /* Deeper than any package is.  Each level is asked for at the target's file system, which has many
  * where a directory has a link to itself. */
 #define LEVELS_MAX 32
+
+/* What the file names of a notebook's cells begin with, which number them as the notebook does; or
+ * the folder of such files, with the kernel's PID. */
+#define CELL   "<ipython-input-"
+#define KERNEL "/ipykernel_"
+#define DIGITS "0123456789"
 
 /* Whether END exists in what the first LENGTH bytes of FILENAME name. */
 static bool has(pid_t pid, int root, const char *filename, size_t length, const char *end)
@@ -126,10 +133,37 @@ int short_filename__open_mounts(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* "/tmp/ipykernel_PID/HASH.py": of a cell, that is all that there is to tell. */
+static bool is_in_kernel(const char *filename, const char *last)
+{
+	size_t hash = strspn(last + 1, DIGITS), length = strlen(KERNEL);
+	const char *at = last;
+
+	while (at > filename && isdigit((unsigned char)at[-1]))
+		at--;
+	return hash && strcmp(last + 1 + hash, ".py") == 0 && at < last &&
+	       (size_t)(at - filename) >= length && strncmp(at - length, KERNEL, length) == 0;
+}
+
+/* What a notebook's cell is called, which has no file; NULL where FILENAME is no cell's. */
+static char *name_cell(const char *filename)
+{
+	const char *last = strrchr(filename, '/'), *number = filename + strlen(CELL);
+
+	if (last && is_in_kernel(filename, last))
+		return xasprintf("ipykernel%s", last);
+	if (strncmp(filename, CELL, strlen(CELL)) != 0 || !isdigit((unsigned char)*number))
+		return NULL;
+	return xasprintf("In [%.*s]", (int)strspn(number, DIGITS), number);
+}
+
 char *short_filename__of(pid_t pid, int root, const char *filename)
 {
 	const char *last = strrchr(filename, '/');
+	char *cell = name_cell(filename);
 
+	if (cell)
+		return cell;
 	if (filename[0] != '/' || !last[1])
 		return xstrdup(filename);
 	return xstrdup(root >= 0 ? below_packages(pid, root, filename) : last + 1);

@@ -172,6 +172,7 @@ void choice__adopt(struct watch *watch, struct watched *watched,
 	target = target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes);
 	if (finding__has_namesake(watch, watched))
 		target__disown(target, record->arguments, record->argument_bytes);
+	identity__inherit(&target->identity, watched->ancestor);
 	judge(watch, watched, target, record->waiting, now_ns());
 }
 

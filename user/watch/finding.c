@@ -405,6 +405,8 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 	if (error == -EAGAIN && !changed && watched->is_other)
 		error = -ENOEXEC;
 	watched->is_other = error == -ENOEXEC;
+	if (target)
+		identity__inherit(&target->identity, watched->ancestor);
 	if (error == -ENOTSUP && is_early(watched, before, now)) {
 		target__free(target);
 		error = -EAGAIN;

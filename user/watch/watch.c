@@ -181,6 +181,7 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
 	struct watched *watched = watched__find(&watch->watched, record->serial), *before;
 	int64_t slow_ns = 0, rest_ns = 0;
+	char *ancestor = NULL;
 
 	if (watched)
 		return watched;
@@ -192,12 +193,15 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 		rest_ns = before->rest_ns;
 	}
 	unknown_processes__add(&watch->unknown, before ? before->command : NULL, record->abandoned);
+	if (before && record->event != PROCESS_FORKED && record->before == before->key.serial)
+		ancestor = watched__take_ancestor(before);
 	if (before)
 		finding__remove(watch, before);
 	watched = watched__add(&watch->watched, key, record->pid, now_ns());
 	watched->halvings = record->halvings;
 	watched->slow_ns = slow_ns;
 	watched->rest_ns = rest_ns;
+	watched->ancestor = ancestor;
 	return watched;
 }
 
@@ -245,13 +249,16 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 
 	if (target) {
 		/* What was known of it when its file was mapped had no command line yet. */
-		if (finding__has_namesake(watch, watched)) {
+		bool has_namesake = finding__has_namesake(watch, watched);
+
+		if (has_namesake)
 			target__disown(target, record->arguments, record->argument_bytes);
-		} else {
+		else
 			identity__take_words(record->arguments, record->argument_bytes,
 					     &target->identity);
+		identity__inherit(&target->identity, watched->ancestor);
+		if (!has_namesake)
 			describing__read(watch, target, IDENTIFY_ALL);
-		}
 		finding__confirm(watch, watched, record);
 	} else if (record->state == TARGET_PYTHON) {
 		choice__adopt(watch, watched, record);

@@ -80,8 +80,21 @@ struct target_process *watched__remove(struct watched_table *table, struct watch
 	free(watched->files);
 	free(watched->mapped);
 	free(watched->command);
+	free(watched->ancestor);
 	free(watched);
 	return target;
+}
+
+char *watched__take_ancestor(struct watched *watched)
+{
+	const struct target_process *target = watched->target ? watched->target : watched->unwanted;
+	const struct identity *identity = target && !target->outcome ? &target->identity : NULL;
+	char *name = watched->ancestor;
+
+	if (identity && identity->short_name && (!identity->is_worker || identity->is_inherited))
+		return xstrdup(identity->short_name);
+	watched->ancestor = NULL;
+	return name;
 }
 
 void watched__free(struct watched_table *table)

@@ -37,6 +37,7 @@ struct watched {
 	size_t mapped_count, mapped_capacity;
 	unsigned int halvings; /* of its rate, as the kernel has it */
 	char *command;	       /* what it was started as, in short; NULL: not told */
+	char *ancestor;	       /* the Python that it was forked by, in short; NULL: not known */
 	bool is_other;	       /* what it mapped when it was looked at last was no Python */
 	bool is_done;	       /* it would have been dropped, but for its rest */
 	bool is_undecided;     /* it was forked, and the filter was not asked about it yet */
@@ -72,6 +73,10 @@ struct watched *watched__of_pid(const struct watched_table *table, pid_t pid);
 
 /* Takes it from the table and frees it, but not its target, wanted or not, which is returned. */
 struct target_process *watched__remove(struct watched_table *table, struct watched *watched);
+
+/* What a worker is called that WATCHED, which is removed next, executes: a child has its parent's
+ * name until then, also where that has ended.  The caller frees; NULL: that is not known. */
+char *watched__take_ancestor(struct watched *watched);
 
 /* Frees all, with their targets. */
 void watched__free(struct watched_table *table);

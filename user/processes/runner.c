@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "processes/runner.h"
+
+/* Where the arguments have the application. */
+enum place {
+	IN_OPTION, /* --app APPLICATION, -A */
+	FIRST,	   /* the first one, which is a command */
+	BESIDE,	   /* beside the options: the first that is none */
+};
+
+#define APP_LETTER 'A'
+#define APP_OPTION "--app"
+
+struct runner {
+	const char *name;
+	enum place place;
+	/* Options without an argument: letters, and words with a space before and after each. */
+	const char *letters, *words;
+	bool has_title; /* "NAME: ROLE [APPLICATION]" */
+};
+
+static const struct runner runners[] = {
+	{ "uvicorn", BESIDE, "",
+	  " reload use-colors proxy-headers server-header date-header access-log factory "
+	  "reset-contextvars ",
+	  false },
+	{ "gunicorn", BESIDE, "DR",
+	  " reload spew check-config print-config preload reuse-port daemon initgroups "
+	  "capture-output disable-redirect-access-to-syslog log-syslog enable-stdio-inheritance "
+	  "proxy-protocol suppress-ragged-eofs do-handshake-on-connect permit-obsolete-folding "
+	  "permit-unconventional-http-method permit-unconventional-http-version "
+	  "casefold-http-method strip-header-spaces ",
+	  true },
+	{ "hypercorn", BESIDE, "", " debug reload ", false },
+	{ "daphne", BESIDE, "", " proxy-headers ", false },
+	{ "celery", IN_OPTION, "", "", false },
+	{ "flask", IN_OPTION, "", "", false },
+	{ "manage.py", FIRST, "", "", false },
+	{ "django", FIRST, "", "", false },
+	{ "django-admin", FIRST, "", "", false },
+	{ "airflow", FIRST, "", "", false },
+};
+
+static const struct runner *find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(runners) / sizeof(runners[0]); i++)
+		if (strlen(runners[i].name) == length && memcmp(runners[i].name, name, length) == 0)
+			return &runners[i];
+	return NULL;
+}
+
+/* The next argument; NULL where there is none that is whole. */
+static const char *take(const char **at, const char *end)
+{
+	const char *argument = *at;
+	const char *nul = memchr(argument, '\0', end - argument);
+
+	if (!nul)
+		return NULL;
+	*at = nul + 1;
+	return argument;
+}
+
+static bool has_word(const char *words, const char *option)
+{
+	size_t length = strlen(option);
+
+	for (const char *at = words; length && (at = strstr(at, option)); at++)
+		if (at > words && at[-1] == ' ' && at[length] == ' ')
+			return true;
+	return false;
+}
+
+/* Whether the argument after OPTION is its own. */
+static bool takes_next(const struct runner *runner, const char *option)
+{
+	if (option[1] == '-')
+		return !strchr(option, '=') && strncmp(option, "--no-", strlen("--no-")) != 0 &&
+		       !has_word(runner->words, option + 2);
+	option += 1 + strspn(option + 1, runner->letters);
+	/* Else it stands in the same word. */
+	return *option && !option[1];
+}
+
+static const char *find_beside(const struct runner *runner, const char *at, const char *end)
+{
+	const char *argument;
+
+	while ((argument = take(&at, end))) {
+		if (argument[0] != '-' || !argument[1])
+			return argument;
+		if (strcmp(argument, "--") == 0)
+			return take(&at, end);
+		if (takes_next(runner, argument))
+			take(&at, end);
+	}
+	return NULL;
+}
+
+static const char *find_in_option(const char *at, const char *end)
+{
+	size_t length = strlen(APP_OPTION);
+	const char *argument;
+
+	while ((argument = take(&at, end)) && strcmp(argument, "--") != 0) {
+		if (strcmp(argument, APP_OPTION) == 0)
+			return take(&at, end);
+		if (strncmp(argument, APP_OPTION "=", length + 1) == 0)
+			return argument + length + 1;
+		if (argument[0] == '-' && argument[1] == APP_LETTER)
+			return argument[2] ? argument + 2 : take(&at, end);
+	}
+	return NULL;
+}
+
+/* Of "package.module:attribute" or a path to it, and of a command. */
+static bool is_part(char byte)
+{
+	return isalnum((unsigned char)byte) || byte & 0x80 || strchr("_.:-/", byte);
+}
+
+/* RUNNER with the application that the LENGTH bytes at TEXT begin with, up to what it is called
+ * with, which is nobody's business; a path without its folders. */
+static char *join(const struct runner *runner, const char *text, size_t length)
+{
+	const char *slash;
+	size_t end = 0;
+
+	while (end < length && text[end] && is_part(text[end]))
+		end++;
+	if (end < length && text[end] && text[end] != '(')
+		return NULL;
+	slash = memrchr(text, '/', end);
+	if (slash) {
+		end -= slash + 1 - text;
+		text = slash + 1;
+	}
+	if (!end || *text == '-')
+		return NULL;
+	return xasprintf("%s %.*s", runner->name, (int)end, text);
+}
+
+char *runner__name(const char *name, size_t length, const char *arguments, size_t bytes)
+{
+	const struct runner *runner = find(name, length);
+	const char *end = arguments + bytes, *found = NULL;
+
+	if (!runner)
+		return NULL;
+	if (runner->place == FIRST)
+		found = take(&arguments, end);
+	else if (runner->place == BESIDE)
+		found = find_beside(runner, arguments, end);
+	else
+		found = find_in_option(arguments, end);
+	return found ? join(runner, found, strlen(found)) : NULL;
+}
+
+size_t runner__length(const char *name)
+{
+	size_t length = strcspn(name, " ");
+
+	return name[length] && find(name, length) ? length : 0;
+}
+
+char *runner__name_of_title(const char *title)
+{
+	size_t length = strcspn(title, ":");
+	const struct runner *runner = find(title, length);
+	const char *begin, *end;
+
+	if (!runner || !runner->has_title)
+		return NULL;
+	begin = strchr(title, '[');
+	end = begin ? strchr(begin, ']') : NULL;
+	/* Which it says of itself where it does not know better. */
+	if (!end || find(begin + 1, end - begin - 1) == runner)
+		return NULL;
+	return join(runner, begin + 1, end - begin - 1);
+}
