@@ -73,11 +73,11 @@ def is_same(backend, report, of_type, rate):
     return True
 
 
-def is_all_delivered(pages, url, store):
-    """Whether nothing waits to be sent, and what was stored so far is there."""
+def is_all_delivered(pages, url, store, refused=0):
+    """Whether nothing waits to be sent, and what was stored so far is there, but for what was REFUSED."""
     samples = sum(row[1] for row in store.windows().values())
     metrics, backend = pages.metrics(), 'backend="%s"' % url
-    return (metrics["pybpfprof_push_samples_total"][backend + ',outcome="delivered"'] >= samples
+    return (metrics["pybpfprof_push_samples_total"][backend + ',outcome="delivered"'] + refused >= samples
             and metrics["pybpfprof_push_queued_bytes"][backend] == 0)
 
 
@@ -123,6 +123,32 @@ def test_some_is_refused(load, server, agent, report, store):
     wanted = stored(report, "web")
     wait_for(lambda: backend.stacks(own("web"), "samples:count") == wanted)
     assert not backend.stacks(own("many"), "samples:count")
+
+
+def test_a_full_one_stops_nobody_else(any_python, load, server, site, report, store):  # noqa: F811
+    """It has room for two services: a third one is refused alone."""
+    backend = server("pyroscope", "-ingester.max-global-series-per-tenant=4")
+    url = backend.url("pyroscope")
+    pages = site("-r", "199", "--window", "1s", "--push", url)
+
+    def refused():
+        return pages.metrics()["pybpfprof_push_samples_total"]['backend="%s",outcome="series_limit"' % url]
+    wait_for(lambda: all(backend.stacks(own(name), "samples:count") for name in SERVICES))
+    load(any_python, "busy.py", environment=named("late"))
+    wait_for(lambda: refused() > 0)
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count + 2)
+    load.end()
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count and is_all_delivered(pages, url, store, refused()))
+    run = end(pages.run)
+    assert run.status == 1
+    everything = sum(row[1] for row in store.check().values())
+    late = sum(stored(report, "late").values())
+    assert late and summary(run, url) == (everything - late, everything)
+    assert "%d samples in " % late in run.stderr and "series limit exceeded (4/4)" in run.stderr
+    wait_for(lambda: is_same(backend, report, "samples:count", 199))
+    assert not backend.stacks(own("late"), "samples:count")
 
 
 @pytest.mark.parametrize("kind", ["pyroscope", "otlp"])

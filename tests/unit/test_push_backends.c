@@ -338,6 +338,12 @@ static void otlp_has_all(void **state)
 	check_all(&push_otlp, read_otlp);
 }
 
+static void take_series(void *context, const char *labels, struct body *body, uint64_t samples)
+{
+	assert_non_null(strstr(labels, "\"service_name\":"));
+	take(context, body, samples);
+}
+
 /* The same, of each series of a request alone. */
 static void take_split(void *context, struct body *body, uint64_t samples)
 {
@@ -347,7 +353,7 @@ static void take_split(void *context, struct body *body, uint64_t samples)
 				  .times = received->times };
 	uint64_t before = received->samples;
 
-	push_pyroscope.split(body->bytes, body->length, take, &alone);
+	push_pyroscope.split(body->bytes, body->length, take_series, &alone);
 	received->samples += alone.samples;
 	received->requests += alone.requests;
 	assert_int_equal(received->samples, before + samples);
@@ -365,9 +371,9 @@ static void each_series_goes_to_pyroscope_alone(void **state)
 	assert_int_equal(received.requests, 3);
 	assert_int_equal(received.samples, ledger__samples(made.window.ledger));
 	assert_true(json_equal(wanted, received.sums));
-	push_pyroscope.split("no request", 10, take, &received);
+	push_pyroscope.split("no request", 10, take_series, &received);
 	/* A series without anything. */
-	push_pyroscope.split("\x0a\x00", 2, take, &received);
+	push_pyroscope.split("\x0a\x00", 2, take_series, &received);
 	assert_int_equal(received.requests, 3);
 	json_decref(wanted);
 	json_decref(received.sums);

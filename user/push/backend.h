@@ -17,6 +17,10 @@
 /* Takes the body of one request, which is the taker's to free, and how many samples are in it. */
 typedef void push_take(void *context, struct body *body, uint64_t samples);
 
+/* The same of a series alone; LABELS: of two series they are equal or not. */
+typedef void push_take_series(void *context, const char *labels, struct body *body,
+			      uint64_t samples);
+
 struct push_backend {
 	const char *name; /* in a URL: NAME+https://... */
 	const char *path; /* what the URL's is followed by */
@@ -29,8 +33,9 @@ struct push_backend {
 	/* Has TAKE take all of WINDOW, as requests of some REQUEST_BYTES at most. */
 	void (*encode)(const struct labelled_window *window, push_take *take, void *context);
 	/* Has TAKE take each series of such a request as one of its own, where the backend may
-	 * refuse some and take the others; NULL: it takes all or none, or nobody may send again. */
-	void (*split)(const void *request, size_t length, push_take *take, void *context);
+	 * refuse some and take the others; several of these, one after another, are a request, too.
+	 * NULL: it takes all or none, or nobody may send again. */
+	void (*split)(const void *request, size_t length, push_take_series *take, void *context);
 	/* How many profiles an answer with status 200 says were not taken; NULL: none ever.
 	 * *WHY is for the caller to free. */
 	int64_t (*rejected)(const void *answer, size_t length, char **why);

@@ -11,11 +11,12 @@ struct parts {
 	uint64_t samples;
 };
 
-static void take_part(void *context, struct body *body, uint64_t samples)
+static void take_part(void *context, const char *labels, struct body *body, uint64_t samples)
 {
 	struct parts *parts = context;
 	struct push_request *part = xcalloc(1, sizeof(*part));
 
+	(void)labels;
 	part->body = body->bytes;
 	part->length = body->length;
 	part->destination = parts->whole->destination;
@@ -56,4 +57,67 @@ struct push_request *push_parts__of(const struct push_backend *backend, struct s
 	for (struct push_request *part = parts.first; part; part = part->next)
 		spool__put_part(spool, part, request, ++number);
 	return parts.first;
+}
+
+struct sieve {
+	struct full_labels *full;
+	int64_t now_ns;
+	struct body *rest;
+	uint64_t samples, rest_samples;
+};
+
+static void sift(void *context, const char *labels, struct body *body, uint64_t samples)
+{
+	struct sieve *sieve = context;
+
+	sieve->samples += samples;
+	if (!full_labels__has(sieve->full, labels, sieve->now_ns)) {
+		sieve->rest_samples += samples;
+		body__add(sieve->rest, body->bytes, body->length);
+	}
+	free(body->bytes);
+}
+
+bool push_parts__leave_out(const struct push_backend *backend, const struct push_request *request,
+			   struct full_labels *full, int64_t now_ns, struct body *rest,
+			   uint64_t *samples)
+{
+	struct sieve sieve = { .full = full, .now_ns = now_ns, .rest = rest };
+
+	*rest = (struct body){ 0 };
+	if (!backend->split || full_labels__is_empty(full, now_ns))
+		return false;
+	backend->split(request->body, request->length, sift, &sieve);
+	*samples = sieve.rest_samples;
+	if (sieve.samples == request->samples && sieve.rest_samples < sieve.samples)
+		return true;
+	free(rest->bytes);
+	return false;
+}
+
+struct only {
+	char *labels;
+	unsigned int count;
+};
+
+static void take_labels(void *context, const char *labels, struct body *body, uint64_t samples)
+{
+	struct only *only = context;
+
+	(void)samples;
+	free(only->labels);
+	only->labels = xstrdup(labels);
+	only->count++;
+	free(body->bytes);
+}
+
+void push_parts__note(const struct push_backend *backend, const struct push_request *request,
+		      struct full_labels *full, int64_t now_ns)
+{
+	struct only only = { 0 };
+
+	if (backend->split)
+		backend->split(request->body, request->length, take_labels, &only);
+	full_labels__add(full, only.count == 1 ? only.labels : "", now_ns);
+	free(only.labels);
 }

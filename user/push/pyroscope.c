@@ -6,7 +6,7 @@
  * of all their fields: so requests are put together of messages with one series each.
  *
  * Of a request of several series it takes those that it can, and says 400 if there is one that it
- * cannot, but not which.
+ * cannot, but not which; and 429 if there is one that it has no room for.
  */
 #include <stdlib.h>
 
@@ -14,6 +14,7 @@
 #include "pprof.pb-c.h"
 #include "push/backend.h"
 #include "pyroscope.pb-c.h"
+#include "services/service.h"
 
 #define NS_PER_MINUTE 60000000000LL
 
@@ -102,13 +103,29 @@ static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
 	return samples;
 }
 
-static void split(const void *bytes, size_t length, push_take *take, void *context)
+/* The caller frees. */
+static char *labels_text(const Pyroscope__Series *series)
+{
+	json_t *labels = json_object();
+	char *text;
+
+	/* What is no text was damaged on disk. */
+	for (size_t i = 0; i < series->n_labels; i++)
+		json_object_set_new(labels, series->labels[i]->name,
+				    json_string(series->labels[i]->value));
+	text = service__key(labels);
+	json_decref(labels);
+	return text;
+}
+
+static void split(const void *bytes, size_t length, push_take_series *take, void *context)
 {
 	Pyroscope__PushRequest *request = pyroscope__push_request__unpack(NULL, length, bytes);
 
 	for (size_t i = 0; request && i < request->n_series; i++) {
 		Pyroscope__PushRequest alone = PYROSCOPE__PUSH_REQUEST__INIT;
 		struct body body = { 0 };
+		char *labels;
 
 		/* It comes from the disk, too, where it may have been damaged. */
 		if (!request->series[i]->n_samples)
@@ -118,7 +135,9 @@ static void split(const void *bytes, size_t length, push_take *take, void *conte
 		pyroscope__push_request__pack(
 			&alone,
 			body__extend(&body, pyroscope__push_request__get_packed_size(&alone)));
-		take(context, &body, samples_of(&alone.series[0]->samples[0]->raw_profile));
+		labels = labels_text(alone.series[0]);
+		take(context, labels, &body, samples_of(&alone.series[0]->samples[0]->raw_profile));
+		free(labels);
 	}
 	if (request)
 		pyroscope__push_request__free_unpacked(request, NULL);

@@ -16,7 +16,8 @@
 #include "system/own_memory.h"
 #include "system/unprivileged.h"
 
-#define NS_PER_MS 1000000LL
+#define NS_PER_MS     1000000LL
+#define NS_PER_MINUTE 60000000000LL
 
 /* One destination. */
 struct line {
@@ -24,6 +25,7 @@ struct line {
 	struct push_counts *counts;
 	struct push_queue *queue;
 	struct attempt *attempt;
+	struct full_labels full;      /* what it had no room for */
 	struct push_request *request; /* on its way */
 	struct push_amount found;     /* on disk, at the start */
 	bool failing;		      /* the last attempt came to nothing */
@@ -189,6 +191,20 @@ static void judge(struct line *line, const struct push_verdict *verdict, const c
 	line->failing = !delivered;
 }
 
+/* Once for all that it has no room for at a time. */
+static void note_full(struct line *line, const char *why)
+{
+	const struct push_destination *destination = line->destination;
+	bool begins = full_labels__is_empty(&line->full, now_ns());
+
+	push_parts__note(destination->url.backend, line->request, &line->full, now_ns());
+	log__print(begins ? LOG_WARNING : LOG_DEBUG,
+		   "%s: series limit reached: %s; a service that it refuses is not sent again for "
+		   "%d minutes: raise the limit (Pyroscope: "
+		   "-ingester.max-global-series-per-tenant), or drop labels with a rule",
+		   destination->name, why, (int)(FULL_LABELS_NS / NS_PER_MINUTE));
+}
+
 /* Has each series be sent alone, where all that is known is that one was not taken. */
 static bool split(struct sender *sender, struct line *line, const struct push_verdict *verdict,
 		  const char *why)
@@ -218,7 +234,10 @@ static void settle(struct sender *sender, struct line *line, const struct push_v
 	}
 	if (verdict->action != PUSH_SETTLE)
 		spool__rest(sender->spool, line->request);
-	judge(line, verdict, why ? why : "nothing was said");
+	if (verdict->action == PUSH_SETTLE && verdict->outcome == PUSH_SERIES_LIMIT)
+		note_full(line, why);
+	else
+		judge(line, verdict, why ? why : "nothing was said");
 	push_queue__settle(line->queue, line->request, verdict, &now);
 	line->request = NULL;
 	free(why);
@@ -228,6 +247,21 @@ static void settle(struct sender *sender, struct line *line, const struct push_v
 static bool is_to_begin_nothing(const struct sender *sender)
 {
 	return sender->socket < 0 && now_ns() >= sender->end_ns;
+}
+
+/* Takes from the next request what the backend had no room for; returns whether that is all. */
+static bool leave_out(struct line *line)
+{
+	struct body rest;
+	uint64_t samples;
+
+	if (!push_parts__leave_out(line->destination->url.backend, line->request, &line->full,
+				   now_ns(), &rest, &samples))
+		return false;
+	push_queue__leave_out(line->queue, line->request, &rest, samples, PUSH_SERIES_LIMIT);
+	if (!samples)
+		line->request = NULL;
+	return !samples;
 }
 
 static void begin(struct sender *sender, struct line *line)
@@ -247,8 +281,11 @@ static void begin(struct sender *sender, struct line *line)
 		settle(sender, line, &unreadable, xstrdup("unreadable from the store"));
 		return;
 	}
+	if (leave_out(line))
+		return;
 	if (!line->destination->url.backend->repeatable)
 		spool__mark(sender->spool, line->request);
+	line->counts->attempts++;
 	wrong = attempt__begin(line->attempt, sender->multi, line->request);
 	if (wrong)
 		settle(sender, line, &again, wrong);
@@ -350,8 +387,10 @@ bool sender__run(int socket, const struct push_destinations *destinations, int s
 	take_up(&sender);
 	serve(&sender);
 	/* So that what is left is counted.  libcurl's own goes with the process. */
-	for (size_t i = 0; i < sender.count; i++)
+	for (size_t i = 0; i < sender.count; i++) {
+		full_labels__clear(&sender.lines[i].full);
 		push_queue__free(sender.lines[i].queue);
+	}
 	spool__close(sender.spool);
 	return true;
 }
