@@ -70,91 +70,105 @@ struct series {
 	struct push_request first;
 };
 
-static void take_series(void *context, const char *labels, struct body *body, uint64_t samples)
+static enum push_place place_first_alone(void *context, const char *labels, uint64_t samples)
 {
 	struct series *series = context;
 
 	(void)labels;
 	series->samples += samples;
-	if (series->count++) {
-		free(body->bytes);
-		return;
-	}
-	series->first = (struct push_request){ .body = body->bytes,
-					       .length = body->length,
-					       .samples = samples };
+	return series->count++ ? PUSH_NOWHERE : PUSH_ALONE;
 }
 
-static struct series series_of(const void *bytes, size_t length)
+static void take_first(void *context, struct body *body, uint64_t samples)
+{
+	struct series *series = context;
+
+	take_request(&series->first, body, samples);
+}
+
+static struct series series_of(const struct push_backend *backend, const void *bytes, size_t length)
 {
 	struct series series = { 0 };
 
-	push_pyroscope.split(bytes, length, take_series, &series);
+	if (length)
+		backend->split(bytes, length, place_first_alone, take_first, &series);
 	return series;
 }
 
-static bool is_without(struct push_request *request, struct full_labels *full, struct body *rest,
-		       uint64_t *samples)
+/* One series after another, until there is none. */
+static void leave_out_all(const struct push_backend *backend, const struct push_request *request,
+			  struct full_labels *full)
 {
-	return push_parts__leave_out(&push_pyroscope, request, full, NOW, rest, samples);
+	struct series left = series_of(backend, request->body, request->length);
+
+	assert_int_equal(left.count, 3);
+	for (size_t count = 3; count--;) {
+		struct body rest;
+		uint64_t samples;
+
+		assert_true(push_parts__note(backend, &left.first, full, NOW));
+		assert_true(push_parts__leave_out(backend, request, full, NOW, &rest, &samples));
+		assert_int_equal(samples, left.samples - left.first.samples);
+		free(left.first.body);
+		left = series_of(backend, rest.bytes, rest.length);
+		assert_int_equal(left.count, count);
+		assert_int_equal(left.samples, samples);
+		free(rest.bytes);
+	}
 }
 
-/* One series after another, until there is none. */
-static void a_request_goes_on_without(void **state)
+static bool is_whole(const struct push_backend *backend, const struct push_request *request,
+		     struct full_labels *full)
+{
+	struct body rest;
+	uint64_t samples;
+
+	return !push_parts__leave_out(backend, request, full, NOW, &rest, &samples);
+}
+
+static void check_leaving_out(const struct push_backend *backend)
 {
 	struct push_window made = push_window__of(synthetic__machine());
 	struct push_request request = { 0 };
 	struct full_labels full = { 0 };
-	struct series left;
-	struct body rest;
-	uint64_t samples;
 
-	(void)state;
-	push_pyroscope.encode(&made.window, take_request, &request);
-	assert_false(is_without(&request, &full, &rest, &samples));
+	backend->encode(&made.window, take_request, &request);
+	assert_true(is_whole(backend, &request, &full));
 	/* Of several series nobody knows which. */
-	push_parts__note(&push_pyroscope, &request, &full, NOW);
+	assert_false(push_parts__note(backend, &request, &full, NOW));
 	assert_false(full_labels__is_empty(&full, NOW));
-	assert_false(is_without(&request, &full, &rest, &samples));
-	left = series_of(request.body, request.length);
-	assert_int_equal(left.count, 3);
-	for (size_t count = 3; count--;) {
-		push_parts__note(&push_pyroscope, &left.first, &full, NOW);
-		assert_true(is_without(&request, &full, &rest, &samples));
-		assert_int_equal(samples, left.samples - left.first.samples);
-		free(left.first.body);
-		left = series_of(rest.bytes, rest.length);
-		assert_int_equal(left.count, count);
-		assert_int_equal(left.samples, samples);
-		free(rest.bytes);
-		assert_true(is_without(&request, &full, &rest, &samples));
-		free(rest.bytes);
-	}
+	assert_true(is_whole(backend, &request, &full));
+	leave_out_all(backend, &request, &full);
 	/* Damaged on disk. */
 	request.samples++;
-	assert_false(is_without(&request, &full, &rest, &samples));
+	assert_true(is_whole(backend, &request, &full));
 	request.samples--;
 	request.length--;
-	assert_false(is_without(&request, &full, &rest, &samples));
+	assert_true(is_whole(backend, &request, &full));
 	full_labels__clear(&full);
 	free(request.body);
 	push_window__free(&made);
 }
 
+static void a_request_goes_on_without(void **state)
+{
+	(void)state;
+	check_leaving_out(&push_pyroscope);
+	check_leaving_out(&push_otlp);
+}
+
 /* It is known that there is no room, and for nothing in particular. */
 static void one_that_is_not_taken_apart(void **state)
 {
-	struct push_request request = { .body = "no request", .length = 10, .samples = 1 };
+	const struct push_request request = { .body = "no request", .length = 10, .samples = 1 };
 	struct full_labels full = { 0 };
-	struct body rest;
-	uint64_t samples;
 
 	(void)state;
-	push_parts__note(&push_otlp, &request, &full, NOW);
+	assert_false(push_parts__note(&push_parca, &request, &full, NOW));
 	assert_false(full_labels__is_empty(&full, NOW));
-	assert_false(push_parts__leave_out(&push_otlp, &request, &full, NOW, &rest, &samples));
-	push_parts__note(&push_pyroscope, &request, &full, NOW);
-	assert_false(is_without(&request, &full, &rest, &samples));
+	assert_true(is_whole(&push_parca, &request, &full));
+	assert_false(push_parts__note(&push_pyroscope, &request, &full, NOW));
+	assert_true(is_whole(&push_pyroscope, &request, &full));
 	full_labels__clear(&full);
 }
 

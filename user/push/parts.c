@@ -11,12 +11,19 @@ struct parts {
 	uint64_t samples;
 };
 
-static void take_part(void *context, const char *labels, struct body *body, uint64_t samples)
+static enum push_place place_alone(void *context, const char *labels, uint64_t samples)
+{
+	(void)context;
+	(void)labels;
+	(void)samples;
+	return PUSH_ALONE;
+}
+
+static void take_part(void *context, struct body *body, uint64_t samples)
 {
 	struct parts *parts = context;
 	struct push_request *part = xcalloc(1, sizeof(*part));
 
-	(void)labels;
 	part->body = body->bytes;
 	part->length = body->length;
 	part->destination = parts->whole->destination;
@@ -48,7 +55,7 @@ struct push_request *push_parts__of(const struct push_backend *backend, struct s
 
 	if (!backend->split)
 		return NULL;
-	backend->split(request->body, request->length, take_part, &parts);
+	backend->split(request->body, request->length, place_alone, take_part, &parts);
 	/* Of what was damaged on disk, the sum is known alone. */
 	if (parts.count < 2 || parts.samples != request->samples) {
 		drop(parts.first);
@@ -63,19 +70,26 @@ struct sieve {
 	struct full_labels *full;
 	int64_t now_ns;
 	struct body *rest;
-	uint64_t samples, rest_samples;
+	uint64_t samples, left_out;
 };
 
-static void sift(void *context, const char *labels, struct body *body, uint64_t samples)
+static enum push_place sift(void *context, const char *labels, uint64_t samples)
 {
 	struct sieve *sieve = context;
 
 	sieve->samples += samples;
-	if (!full_labels__has(sieve->full, labels, sieve->now_ns)) {
-		sieve->rest_samples += samples;
-		body__add(sieve->rest, body->bytes, body->length);
-	}
-	free(body->bytes);
+	if (!full_labels__has(sieve->full, labels, sieve->now_ns))
+		return PUSH_TOGETHER;
+	sieve->left_out += samples;
+	return PUSH_NOWHERE;
+}
+
+static void take_rest(void *context, struct body *body, uint64_t samples)
+{
+	struct sieve *sieve = context;
+
+	(void)samples;
+	*sieve->rest = *body;
 }
 
 bool push_parts__leave_out(const struct push_backend *backend, const struct push_request *request,
@@ -87,9 +101,9 @@ bool push_parts__leave_out(const struct push_backend *backend, const struct push
 	*rest = (struct body){ 0 };
 	if (!backend->split || full_labels__is_empty(full, now_ns))
 		return false;
-	backend->split(request->body, request->length, sift, &sieve);
-	*samples = sieve.rest_samples;
-	if (sieve.samples == request->samples && sieve.rest_samples < sieve.samples)
+	backend->split(request->body, request->length, sift, take_rest, &sieve);
+	*samples = sieve.samples - sieve.left_out;
+	if (sieve.samples == request->samples && sieve.left_out)
 		return true;
 	free(rest->bytes);
 	return false;
@@ -100,7 +114,7 @@ struct only {
 	unsigned int count;
 };
 
-static void take_labels(void *context, const char *labels, struct body *body, uint64_t samples)
+static enum push_place note_labels(void *context, const char *labels, uint64_t samples)
 {
 	struct only *only = context;
 
@@ -108,16 +122,17 @@ static void take_labels(void *context, const char *labels, struct body *body, ui
 	free(only->labels);
 	only->labels = xstrdup(labels);
 	only->count++;
-	free(body->bytes);
+	return PUSH_NOWHERE;
 }
 
-void push_parts__note(const struct push_backend *backend, const struct push_request *request,
+bool push_parts__note(const struct push_backend *backend, const struct push_request *request,
 		      struct full_labels *full, int64_t now_ns)
 {
 	struct only only = { 0 };
 
 	if (backend->split)
-		backend->split(request->body, request->length, take_labels, &only);
+		backend->split(request->body, request->length, note_labels, NULL, &only);
 	full_labels__add(full, only.count == 1 ? only.labels : "", now_ns);
 	free(only.labels);
+	return only.count == 1;
 }

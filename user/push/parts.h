@@ -20,8 +20,8 @@ bool push_parts__leave_out(const struct push_backend *backend, const struct push
 			   uint64_t *samples);
 
 /* FULL takes the label set of REQUEST, which the backend had no room for: "" where it has several,
- * or they are not known. */
-void push_parts__note(const struct push_backend *backend, const struct push_request *request,
+ * or they are not known, and false. */
+bool push_parts__note(const struct push_backend *backend, const struct push_request *request,
 		      struct full_labels *full, int64_t now_ns);
 
 #endif

@@ -118,27 +118,46 @@ static char *labels_text(const Pyroscope__Series *series)
 	return text;
 }
 
-static void split(const void *bytes, size_t length, push_take_series *take, void *context)
+/* As a request of them alone. */
+static void take_some(Pyroscope__Series **series, size_t count, uint64_t samples, push_take *take,
+		      void *context)
+{
+	Pyroscope__PushRequest some = PYROSCOPE__PUSH_REQUEST__INIT;
+	struct body body = { 0 };
+
+	some.n_series = count;
+	some.series = series;
+	pyroscope__push_request__pack(
+		&some, body__extend(&body, pyroscope__push_request__get_packed_size(&some)));
+	take(context, &body, samples);
+}
+
+static void split(const void *bytes, size_t length, push_place_of *place, push_take *take,
+		  void *context)
 {
 	Pyroscope__PushRequest *request = pyroscope__push_request__unpack(NULL, length, bytes);
+	size_t together = 0;
+	uint64_t samples = 0;
 
 	for (size_t i = 0; request && i < request->n_series; i++) {
-		Pyroscope__PushRequest alone = PYROSCOPE__PUSH_REQUEST__INIT;
-		struct body body = { 0 };
-		char *labels;
-
+		Pyroscope__Series *series = request->series[i];
 		/* It comes from the disk, too, where it may have been damaged. */
-		if (!request->series[i]->n_samples)
-			continue;
-		alone.n_series = 1;
-		alone.series = &request->series[i];
-		pyroscope__push_request__pack(
-			&alone,
-			body__extend(&body, pyroscope__push_request__get_packed_size(&alone)));
-		labels = labels_text(alone.series[0]);
-		take(context, labels, &body, samples_of(&alone.series[0]->samples[0]->raw_profile));
+		uint64_t own = series->n_samples ? samples_of(&series->samples[0]->raw_profile) : 0;
+		char *labels = labels_text(series);
+		enum push_place to = own ? place(context, labels, own) : PUSH_NOWHERE;
+
 		free(labels);
+		if (to == PUSH_ALONE)
+			take_some(&series, 1, own, take, context);
+		if (to != PUSH_TOGETHER)
+			continue;
+		/* Those that go together stand first. */
+		request->series[i] = request->series[together];
+		request->series[together++] = series;
+		samples += own;
 	}
+	if (together)
+		take_some(request->series, together, samples, take, context);
 	if (request)
 		pyroscope__push_request__free_unpacked(request, NULL);
 }
