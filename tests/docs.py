@@ -70,7 +70,7 @@ def help_of(verb):
 
 def names_and_texts(path, macro):
     body = re.search(rf"#define {macro}\(X\)(.*)", c_code(TOP / path).replace("\\\n", ""))[1]
-    return [(f"`{name}`", text) for name, text in re.findall(r'X\(\w+, "(.*?)", "(.*?)"\)', body)]
+    return [(f"`{name}`", text) for name, text in re.findall(r'X\(\w+,\s*"([^"]*)",\s*"([^"]*)"\)', body)]
 
 
 def outcomes_block():

@@ -73,11 +73,11 @@ def is_same(backend, report, of_type, rate):
     return True
 
 
-def is_all_delivered(pages, url, store):
-    """Whether nothing waits to be sent, and what was stored so far is there."""
+def is_all_delivered(pages, url, store, refused=0):
+    """Whether nothing waits to be sent, and what was stored so far is there, but for what was REFUSED."""
     samples = sum(row[1] for row in store.windows().values())
     metrics, backend = pages.metrics(), 'backend="%s"' % url
-    return (metrics["pybpfprof_push_samples_total"][backend + ',outcome="delivered"'] >= samples
+    return (metrics["pybpfprof_push_samples_total"][backend + ',outcome="delivered"'] + refused >= samples
             and metrics["pybpfprof_push_queued_bytes"][backend] == 0)
 
 
@@ -123,6 +123,39 @@ def test_some_is_refused(load, server, agent, report, store):
     wanted = stored(report, "web")
     wait_for(lambda: backend.stacks(own("web"), "samples:count") == wanted)
     assert not backend.stacks(own("many"), "samples:count")
+
+
+# What it is sent, the types that it has then, of each of which a service is a series.
+@pytest.mark.parametrize("kind,types", [way[1:] for way in WAYS if way[0] == "pyroscope"])
+def test_a_full_one_stops_nobody_else(kind, types, any_python, load, server, site, report, store):  # noqa: F811
+    """It has room for two services: a third one is refused alone."""
+    limit = len(SERVICES) * len(types)
+    backend = server("pyroscope", "-ingester.max-global-series-per-tenant=%d" % limit)
+    url = backend.url(kind)
+    pages = site("-r", "199", "--window", "1s", "--push", url)
+
+    def refused():
+        return pages.metrics()["pybpfprof_push_samples_total"]['backend="%s",outcome="series_limit"' % url]
+    wait_for(lambda: all(backend.stacks(own(name), types[0]) for name in SERVICES))
+    load(any_python, "busy.py", environment=named("late"))
+    wait_for(lambda: refused() > 0)
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count + 2)
+    load.end()
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count and is_all_delivered(pages, url, store, refused()))
+    given_up = refused()
+    run = end(pages.run)
+    assert run.status == 1
+    everything = sum(row[1] for row in store.check().values())
+    late = sum(stored(report, "late").values())
+    # By OTLP with what was beside it in the first request.
+    assert late == given_up if kind == "pyroscope" else 0 < late <= given_up
+    assert summary(run, url) == (everything - given_up, everything)
+    assert "series limit exceeded (%d/%d)" % (limit, limit) in run.stderr
+    for of_type in types:
+        wait_for(lambda: is_same(backend, report, of_type, 199), of_type)
+        assert not backend.stacks(own("late"), of_type)
 
 
 @pytest.mark.parametrize("kind", ["pyroscope", "otlp"])

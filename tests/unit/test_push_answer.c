@@ -124,6 +124,63 @@ static void a_refusal_may_be_of_a_part(void **state)
 	}
 }
 
+/* As Pyroscope says it, by its push API and OTLP's, and others like it. */
+static void a_series_limit_is_of_a_part(void **state)
+{
+	static const struct {
+		const struct push_backend *backend;
+		long status;
+		const char *body;
+	} full[] = {
+		{ &push_pyroscope, 429,
+		  "{\"code\":\"resource_exhausted\",\"message\":\"push series with index 1 and id  "
+		  "failed: resource_exhausted: Maximum active series limit exceeded (4/4), reduce "
+		  "the "
+		  "number of active streams (reduce labels or reduce label values), or contact "
+		  "your "
+		  "administrator to see if the limit can be increased\"}" },
+		{ &push_otlp, 500,
+		  "failed to make a GRPC request: push series with index 0 and id 1 failed: "
+		  "resource_exhausted: Maximum active series limit exceeded (4/4)\n" },
+		{ &push_pyroscope, 400,
+		  "user=1: per-user series limit of 150000 exceeded "
+		  "(err-mimir-max-series-per-user)" },
+		{ &push_pyroscope, 429,
+		  "the tenant exceeded the active series limit, set to 15000. 3 series were "
+		  "rejected" },
+		{ &push_pyroscope, 429, "SERIES LIMIT" },
+	};
+	static const struct {
+		long status;
+		const char *body;
+	} other[] = {
+		{ 429, "push rate limit (4.0 MiB) exceeded while adding 15 KiB" },
+		{ 429, "limit of 1.0 GiB/hour reached, next reset at 2026-11-26T09:00:00Z" },
+		{ 429, "" },
+		{ 429, "series limi" },
+		{ 503, "series limit" },
+	};
+	struct push_verdict verdict;
+	char *why;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
+		verdict = judged(full[i].backend, full[i].status, "application/json", full[i].body,
+				 &why);
+		assert_int_equal(verdict.action, PUSH_SETTLE);
+		assert_int_equal(verdict.outcome, PUSH_SERIES_LIMIT);
+		assert_true(verdict.of_a_part);
+		free(why);
+	}
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		verdict = judged(&push_pyroscope, other[i].status, "application/json",
+				 other[i].body, &why);
+		assert_int_equal(verdict.action, PUSH_AGAIN);
+		assert_false(verdict.of_a_part);
+		free(why);
+	}
+}
+
 static struct push_verdict unanswered(const struct push_backend *backend, bool sent, long status)
 {
 	const struct push_answer answer = {
@@ -184,6 +241,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_mended_is_final),
 		cmocka_unit_test(what_may_pass_is_tried_again),
 		cmocka_unit_test(a_refusal_may_be_of_a_part),
+		cmocka_unit_test(a_series_limit_is_of_a_part),
 		cmocka_unit_test(nobody_knows_without_an_answer),
 		cmocka_unit_test(what_is_said_cannot_harm),
 	};

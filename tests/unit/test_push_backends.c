@@ -338,41 +338,61 @@ static void otlp_has_all(void **state)
 	check_all(&push_otlp, read_otlp);
 }
 
-/* The same, of each series of a request alone. */
+static enum push_place place_alone(void *context, const char *labels, uint64_t samples)
+{
+	(void)context;
+	assert_non_null(strstr(labels, "\"service"));
+	assert_true(samples);
+	return PUSH_ALONE;
+}
+
+/* Of each request, each series alone. */
+struct splitting {
+	const struct push_backend *backend;
+	struct received received;
+};
+
 static void take_split(void *context, struct body *body, uint64_t samples)
 {
-	struct received *received = context;
-	struct received alone = { .read = read_pyroscope,
-				  .sums = received->sums,
-				  .times = received->times };
-	uint64_t before = received->samples;
+	struct splitting *splitting = context;
+	uint64_t before = splitting->received.samples;
 
-	push_pyroscope.split(body->bytes, body->length, take, &alone);
-	received->samples += alone.samples;
-	received->requests += alone.requests;
-	assert_int_equal(received->samples, before + samples);
+	splitting->backend->split(body->bytes, body->length, place_alone, take,
+				  &splitting->received);
+	assert_int_equal(splitting->received.samples, before + samples);
 	free(body->bytes);
 }
 
-static void each_series_goes_to_pyroscope_alone(void **state)
+static void check_split(const struct push_backend *backend,
+			void (*reading)(struct received *received, const uint8_t *bytes,
+					size_t length))
 {
 	struct push_window made = push_window__of(synthetic__machine());
-	struct received received = { .sums = json_object(), .times = json_object() };
+	struct splitting splitting = {
+		backend,
+		{ .read = reading, .sums = json_object(), .times = json_object() },
+	};
 	json_t *wanted = sums__of_window(&made);
 
-	(void)state;
-	push_pyroscope.encode(&made.window, take_split, &received);
-	assert_int_equal(received.requests, 3);
-	assert_int_equal(received.samples, ledger__samples(made.window.ledger));
-	assert_true(json_equal(wanted, received.sums));
-	push_pyroscope.split("no request", 10, take, &received);
-	/* A series without anything. */
-	push_pyroscope.split("\x0a\x00", 2, take, &received);
-	assert_int_equal(received.requests, 3);
+	backend->encode(&made.window, take_split, &splitting);
+	assert_int_equal(splitting.received.requests, 3);
+	assert_int_equal(splitting.received.samples, ledger__samples(made.window.ledger));
+	assert_true(json_equal(wanted, splitting.received.sums));
+	backend->split("no request", 10, place_alone, take, &splitting.received);
+	assert_int_equal(splitting.received.requests, 3);
 	json_decref(wanted);
-	json_decref(received.sums);
-	json_decref(received.times);
+	json_decref(splitting.received.sums);
+	json_decref(splitting.received.times);
 	push_window__free(&made);
+}
+
+static void each_series_goes_alone(void **state)
+{
+	(void)state;
+	check_split(&push_pyroscope, read_pyroscope);
+	check_split(&push_otlp, read_otlp);
+	/* A series without anything. */
+	push_pyroscope.split("\x0a\x00", 2, place_alone, take, NULL);
 }
 
 static void count_pyroscope_labels(struct received *received, const uint8_t *bytes, size_t length)
@@ -499,7 +519,7 @@ int main(void)
 		cmocka_unit_test(pyroscope_gets_all),
 		cmocka_unit_test(parca_gets_all),
 		cmocka_unit_test(otlp_has_all),
-		cmocka_unit_test(each_series_goes_to_pyroscope_alone),
+		cmocka_unit_test(each_series_goes_alone),
 		cmocka_unit_test(no_more_labels_than_a_backend_takes),
 		cmocka_unit_test(what_otlp_rejects_is_understood),
 		cmocka_unit_test(values_of_labels_are_short_and_plain),

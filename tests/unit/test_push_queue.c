@@ -123,7 +123,6 @@ static void oldest_first(void **state)
 	}
 	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].requests, 5);
 	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].samples, 15);
-	assert_int_equal(test->counts.attempts, 5);
 }
 
 static void pauses_grow_to_a_limit(void **state)
@@ -193,7 +192,6 @@ static void one_that_fails_lets_others_pass(void **state)
 	}
 	assert_int_equal(attempts, PUSH_FAILURES_MAX);
 	assert_int_equal(test->counts.outcomes[PUSH_FAILED].samples, 1);
-	assert_int_equal(test->counts.attempts, PUSH_FAILURES_MAX + 1);
 }
 
 /* One request, with SEED's chance. */
@@ -295,6 +293,31 @@ static void parts_are_sent_in_place_of_the_whole(void **state)
 	assert_int_equal(take(test, &delivered), 8);
 }
 
+/* The rest of it stays on its way. */
+static void what_is_left_out_is_counted_at_once(void **state)
+{
+	struct test *test = *state;
+	struct body rest = { .bytes = xmalloc(20), .length = 20 }, nothing = { 0 };
+	struct push_request *request;
+
+	add(test, 33, 6);
+	add(test, 10, 7);
+	request = push_queue__take(test->queue, &test->now);
+	push_queue__leave_out(test->queue, request, &rest, 2, PUSH_SERIES_LIMIT);
+	assert_int_equal(test->counts.outcomes[PUSH_SERIES_LIMIT].samples, 4);
+	assert_int_equal(test->counts.queued_bytes, 30);
+	adds_up(test, 2);
+	push_queue__settle(test->queue, request, &delivered, &test->now);
+	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].samples, 2);
+	/* Nothing is left. */
+	request = push_queue__take(test->queue, &test->now);
+	push_queue__leave_out(test->queue, request, &nothing, 0, PUSH_SERIES_LIMIT);
+	assert_int_equal(test->counts.outcomes[PUSH_SERIES_LIMIT].samples, 11);
+	assert_int_equal(push_queue__length(test->queue), 0);
+	add(test, 10, 8);
+	assert_int_equal(take(test, &delivered), 8);
+}
+
 /* What the backend failed on as a whole is not tried so often again in parts. */
 static void parts_have_failed_as_often(void **state)
 {
@@ -391,6 +414,7 @@ int main(void)
 		TEST(a_minute_of_500_loses_nothing),
 		TEST(the_last_may_fail_and_another_come),
 		TEST(parts_are_sent_in_place_of_the_whole),
+		TEST(what_is_left_out_is_counted_at_once),
 		TEST(parts_have_failed_as_often),
 		TEST(the_oldest_give_way),
 		TEST(what_is_too_old_is_not_sent),

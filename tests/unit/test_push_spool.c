@@ -195,6 +195,36 @@ static void parts_are_kept_in_place_of_the_whole(void **state)
 	free_request(later);
 }
 
+/* Whether it was on its way or not; there is never one beside the other. */
+static void another_body_takes_the_place(void **state)
+{
+	struct test *test = *state;
+	struct push_request *one = put(test, 1, 6, "all"), *two = put(test, 1, 9, "two");
+
+	for (int round = 0; round < 2; round++) {
+		assert_true(spool__load(test->spool, one));
+		free(one->body);
+		one->body = xstrdup("rest");
+		one->length = strlen("rest");
+		one->samples--;
+		spool__replace(test->spool, one);
+		assert_string_equal(one->body, "rest");
+		assert_string_equal(found(test), round ? "4 9 " : "5 9 ");
+		spool__mark(test->spool, one);
+	}
+	assert_string_equal(found(test), "4! 9 ");
+	spool__rest(test->spool, one);
+	assert_true(spool__load(test->spool, one));
+	assert_memory_equal(one->body, "rest", one->length);
+	/* What is in memory stays there. */
+	free_request(two);
+	two = make(0, 1, "memory");
+	spool__replace(test->spool, two);
+	assert_string_equal(found(test), "4 9 ");
+	free_request(one);
+	free_request(two);
+}
+
 static void damage(struct test *test, uint64_t number, const char *how)
 {
 	char *command = xasprintf("cd %s/push && f=%016llx && %s", test->folder,
@@ -376,6 +406,7 @@ int main(void)
 		TEST(what_is_put_is_found),
 		TEST(what_was_on_its_way_is_marked),
 		TEST(parts_are_kept_in_place_of_the_whole),
+		TEST(another_body_takes_the_place),
 		TEST(what_is_broken_is_not_taken),
 		TEST(what_is_gone_is_not_loaded),
 		TEST(what_cannot_be_written_stays),

@@ -94,9 +94,27 @@ static struct push_verdict judge_silence(const struct push_backend *backend,
 	return !answer->sent || backend->repeatable ? again : settle(PUSH_UNKNOWN);
 }
 
+/* Pyroscope: "Maximum active series limit exceeded (5000/5000), ..."; Mimir, Cortex: "per-user
+ * series limit of 150000 exceeded", "exceeded the active series limit". */
+static bool is_series_limit(const struct push_answer *answer)
+{
+	static const char words[] = "series limit";
+	const char *body = answer->body;
+
+	if (answer->status != 400 && answer->status != 422 && answer->status != 429 &&
+	    answer->status != 500)
+		return false;
+	for (size_t at = 0; at + strlen(words) <= answer->length; at++)
+		if (strncasecmp(body + at, words, strlen(words)) == 0)
+			return true;
+	return false;
+}
+
 static struct push_verdict judge_status(const struct push_backend *backend,
 					const struct push_answer *answer)
 {
+	if (is_series_limit(answer))
+		return of_a_part(PUSH_SERIES_LIMIT);
 	switch (answer->status) {
 	case 408:
 	case 429:

@@ -17,6 +17,16 @@
 /* Takes the body of one request, which is the taker's to free, and how many samples are in it. */
 typedef void push_take(void *context, struct body *body, uint64_t samples);
 
+/* Where a series goes to when a request is taken apart. */
+enum push_place {
+	PUSH_NOWHERE,
+	PUSH_ALONE,    /* into a request of its own */
+	PUSH_TOGETHER, /* into one with all others that go there */
+};
+
+/* That of a series; LABELS: of two series they are equal or not. */
+typedef enum push_place push_place_of(void *context, const char *labels, uint64_t samples);
+
 struct push_backend {
 	const char *name; /* in a URL: NAME+https://... */
 	const char *path; /* what the URL's is followed by */
@@ -28,9 +38,10 @@ struct push_backend {
 	bool repeatable;
 	/* Has TAKE take all of WINDOW, as requests of some REQUEST_BYTES at most. */
 	void (*encode)(const struct labelled_window *window, push_take *take, void *context);
-	/* Has TAKE take each series of such a request as one of its own, where the backend may
-	 * refuse some and take the others; NULL: it takes all or none, or nobody may send again. */
-	void (*split)(const void *request, size_t length, push_take *take, void *context);
+	/* Has TAKE take what such a request comes to, each series at its PLACE, where the backend
+	 * may refuse some and take the others; NULL: it takes all or none. */
+	void (*split)(const void *request, size_t length, push_place_of *place, push_take *take,
+		      void *context);
 	/* How many profiles an answer with status 200 says were not taken; NULL: none ever.
 	 * *WHY is for the caller to free. */
 	int64_t (*rejected)(const void *answer, size_t length, char **why);

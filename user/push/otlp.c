@@ -12,6 +12,7 @@
 #include "otlp.pb-c.h"
 #include "profile/plain_text.h"
 #include "push/backend.h"
+#include "services/service.h"
 
 #define NS_PER_MINUTE 60000000000LL
 
@@ -293,6 +294,96 @@ static void encode(const struct labelled_window *window, push_take *take, void *
 	batches__free(batches);
 }
 
+/* The caller frees. */
+static char *labels_text(const Otlp__Resource *resource)
+{
+	json_t *labels = json_object();
+	char *text;
+
+	/* What is no text was damaged on disk. */
+	for (size_t i = 0; resource && i < resource->n_attributes; i++) {
+		const Otlp__KeyValue *attribute = resource->attributes[i];
+
+		if (attribute->value &&
+		    attribute->value->value_case == OTLP__ANY_VALUE__VALUE_STRING_VALUE)
+			json_object_set_new(labels, attribute->key,
+					    json_string(attribute->value->string_value));
+	}
+	text = service__key(labels);
+	json_decref(labels);
+	return text;
+}
+
+static uint64_t samples_of(const Otlp__ResourceProfiles *series)
+{
+	const Otlp__Profile *profile;
+	uint64_t samples = 0;
+
+	if (!series->n_scope_profiles || !series->scope_profiles[0]->n_profiles)
+		return 0;
+	profile = series->scope_profiles[0]->profiles[0];
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i]->n_values)
+			samples += (uint64_t)profile->samples[i]->values[0];
+	return samples;
+}
+
+/* As a request of them alone, with the dictionary of all. */
+static void take_some(const Otlp__Request *all, Otlp__ResourceProfiles **series, size_t count,
+		      uint64_t samples, push_take *take, void *context)
+{
+	Otlp__Request some = OTLP__REQUEST__INIT;
+	struct body body = { 0 };
+
+	some.dictionary = all->dictionary;
+	some.n_resource_profiles = count;
+	some.resource_profiles = series;
+	otlp__request__pack(&some, body__extend(&body, otlp__request__get_packed_size(&some)));
+	body__gzip(&body);
+	take(context, &body, samples);
+}
+
+/* It comes from the disk, too, where it may have been damaged. */
+static Otlp__Request *unpack(const void *bytes, size_t length)
+{
+	Otlp__Request *request = NULL;
+	struct body body = { 0 };
+
+	if (body__gunzip(&body, bytes, length))
+		request = otlp__request__unpack(NULL, body.length, body.bytes);
+	free(body.bytes);
+	return request;
+}
+
+static void split(const void *bytes, size_t length, push_place_of *place, push_take *take,
+		  void *context)
+{
+	Otlp__Request *request = unpack(bytes, length);
+	size_t together = 0;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; request && i < request->n_resource_profiles; i++) {
+		Otlp__ResourceProfiles *series = request->resource_profiles[i];
+		uint64_t own = samples_of(series);
+		char *labels = labels_text(series->resource);
+		enum push_place to = own ? place(context, labels, own) : PUSH_NOWHERE;
+
+		free(labels);
+		if (to == PUSH_ALONE)
+			take_some(request, &series, 1, own, take, context);
+		if (to != PUSH_TOGETHER)
+			continue;
+		/* Those that go together stand first. */
+		request->resource_profiles[i] = request->resource_profiles[together];
+		request->resource_profiles[together++] = series;
+		samples += own;
+	}
+	if (together)
+		take_some(request, request->resource_profiles, together, samples, take, context);
+	if (request)
+		otlp__request__free_unpacked(request, NULL);
+}
+
 static int64_t rejected(const void *answer, size_t length, char **why)
 {
 	Otlp__Response *response = otlp__response__unpack(NULL, length, answer);
@@ -318,5 +409,6 @@ const struct push_backend push_otlp = {
 	.age_max_ns = 59 * NS_PER_MINUTE, /* it may be a Pyroscope */
 	.repeatable = false,		  /* nor is what is behind a Collector */
 	.encode = encode,
+	.split = split,
 	.rejected = rejected,
 };

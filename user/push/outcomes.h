@@ -14,6 +14,7 @@
 #define PUSH_OUTCOMES(X)                                                       \
 	X(DELIVERED, "delivered", "delivered")                                 \
 	X(REFUSED, "refused", "refused by the backend")                        \
+	X(SERIES_LIMIT, "series_limit", "refused: the backend's series limit") \
 	X(TOO_LARGE, "too_large", "too large for the backend")                 \
 	X(NOT_UNDERSTOOD, "not_understood",                                    \
 	  "answered by something other than this kind of backend")             \

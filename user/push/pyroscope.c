@@ -6,7 +6,7 @@
  * of all their fields: so requests are put together of messages with one series each.
  *
  * Of a request of several series it takes those that it can, and says 400 if there is one that it
- * cannot, but not which.
+ * cannot, but not which; and 429 if there is one that it has no room for.
  */
 #include <stdlib.h>
 
@@ -14,6 +14,7 @@
 #include "pprof.pb-c.h"
 #include "push/backend.h"
 #include "pyroscope.pb-c.h"
+#include "services/service.h"
 
 #define NS_PER_MINUTE 60000000000LL
 
@@ -102,24 +103,61 @@ static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
 	return samples;
 }
 
-static void split(const void *bytes, size_t length, push_take *take, void *context)
+/* The caller frees. */
+static char *labels_text(const Pyroscope__Series *series)
+{
+	json_t *labels = json_object();
+	char *text;
+
+	/* What is no text was damaged on disk. */
+	for (size_t i = 0; i < series->n_labels; i++)
+		json_object_set_new(labels, series->labels[i]->name,
+				    json_string(series->labels[i]->value));
+	text = service__key(labels);
+	json_decref(labels);
+	return text;
+}
+
+/* As a request of them alone. */
+static void take_some(Pyroscope__Series **series, size_t count, uint64_t samples, push_take *take,
+		      void *context)
+{
+	Pyroscope__PushRequest some = PYROSCOPE__PUSH_REQUEST__INIT;
+	struct body body = { 0 };
+
+	some.n_series = count;
+	some.series = series;
+	pyroscope__push_request__pack(
+		&some, body__extend(&body, pyroscope__push_request__get_packed_size(&some)));
+	take(context, &body, samples);
+}
+
+static void split(const void *bytes, size_t length, push_place_of *place, push_take *take,
+		  void *context)
 {
 	Pyroscope__PushRequest *request = pyroscope__push_request__unpack(NULL, length, bytes);
+	size_t together = 0;
+	uint64_t samples = 0;
 
 	for (size_t i = 0; request && i < request->n_series; i++) {
-		Pyroscope__PushRequest alone = PYROSCOPE__PUSH_REQUEST__INIT;
-		struct body body = { 0 };
-
+		Pyroscope__Series *series = request->series[i];
 		/* It comes from the disk, too, where it may have been damaged. */
-		if (!request->series[i]->n_samples)
+		uint64_t own = series->n_samples ? samples_of(&series->samples[0]->raw_profile) : 0;
+		char *labels = labels_text(series);
+		enum push_place to = own ? place(context, labels, own) : PUSH_NOWHERE;
+
+		free(labels);
+		if (to == PUSH_ALONE)
+			take_some(&series, 1, own, take, context);
+		if (to != PUSH_TOGETHER)
 			continue;
-		alone.n_series = 1;
-		alone.series = &request->series[i];
-		pyroscope__push_request__pack(
-			&alone,
-			body__extend(&body, pyroscope__push_request__get_packed_size(&alone)));
-		take(context, &body, samples_of(&alone.series[0]->samples[0]->raw_profile));
+		/* Those that go together stand first. */
+		request->series[i] = request->series[together];
+		request->series[together++] = series;
+		samples += own;
 	}
+	if (together)
+		take_some(request->series, together, samples, take, context);
 	if (request)
 		pyroscope__push_request__free_unpacked(request, NULL);
 }

@@ -127,7 +127,6 @@ struct push_request *push_queue__take(struct push_queue *queue, const struct pus
 	if (!*at)
 		return NULL;
 	queue->on_its_way = unlink_at(queue, at);
-	queue->counts->attempts++;
 	return queue->on_its_way;
 }
 
@@ -152,6 +151,32 @@ bool push_queue__is_final(const struct push_request *request, const struct push_
 {
 	return verdict->action == PUSH_SETTLE || (verdict->action == PUSH_AGAIN_OR_FAIL &&
 						  request->failures + 1 == PUSH_FAILURES_MAX);
+}
+
+void push_queue__leave_out(struct push_queue *queue, struct push_request *request,
+			   const struct body *body, uint64_t samples, enum push_outcome outcome)
+{
+	struct push_counts *counts = queue->counts;
+	uint64_t left_out;
+
+	if (!samples) {
+		queue->on_its_way = NULL;
+		free(body->bytes);
+		end_request(queue, request, outcome);
+		return;
+	}
+	left_out = request->samples - samples;
+	counts->queued_bytes += body->length;
+	counts->queued_bytes -= request->length;
+	free(request->body);
+	request->body = body->bytes;
+	request->length = body->length;
+	request->samples = samples;
+	/* First: where this process is killed meanwhile, they are missing, and counted for that. */
+	spool__replace(queue->limits.spool, request);
+	push_count__add(&counts->outcomes[outcome], left_out);
+	counts->taken.requests++;
+	counts->handed.requests++;
 }
 
 void push_queue__split(struct push_queue *queue, struct push_request *request,

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "push/body.h"
 #include "push/outcomes.h"
 #include "push/spool.h"
 
@@ -82,6 +83,11 @@ void push_queue__settle(struct push_queue *queue, struct push_request *request,
 
 /* Whether VERDICT is the last one of REQUEST. */
 bool push_queue__is_final(const struct push_request *request, const struct push_verdict *verdict);
+
+/* REQUEST, which is on its way, becomes what is left of it: BODY, which it takes, of SAMPLES.  The
+ * others are counted as OUTCOME; where nothing is left, that is in place of push_queue__settle. */
+void push_queue__leave_out(struct push_queue *queue, struct push_request *request,
+			   const struct body *body, uint64_t samples, enum push_outcome outcome);
 
 /* In place of push_queue__settle: PARTS, which are all of REQUEST, are sent before all others. */
 void push_queue__split(struct push_queue *queue, struct push_request *request,

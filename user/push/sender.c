@@ -16,7 +16,8 @@
 #include "system/own_memory.h"
 #include "system/unprivileged.h"
 
-#define NS_PER_MS 1000000LL
+#define NS_PER_MS     1000000LL
+#define NS_PER_MINUTE 60000000000LL
 
 /* One destination. */
 struct line {
@@ -24,6 +25,9 @@ struct line {
 	struct push_counts *counts;
 	struct push_queue *queue;
 	struct attempt *attempt;
+	struct full_labels full; /* what it had no room for */
+	/* Of the windows after that, the next one shows of what it has none; and that window. */
+	int64_t apart_after_ns, apart_ns;
 	struct push_request *request; /* on its way */
 	struct push_amount found;     /* on disk, at the start */
 	bool failing;		      /* the last attempt came to nothing */
@@ -189,21 +193,42 @@ static void judge(struct line *line, const struct push_verdict *verdict, const c
 	line->failing = !delivered;
 }
 
-/* Has each series be sent alone, where all that is known is that one was not taken. */
-static bool split(struct sender *sender, struct line *line, const struct push_verdict *verdict,
-		  const char *why)
+/* Once for all that it has no room for at a time. */
+static void note_full(struct line *line, const char *why)
 {
 	const struct push_destination *destination = line->destination;
-	struct push_request *parts;
+	bool begins = full_labels__is_empty(&line->full, now_ns());
 
-	if (!verdict->of_a_part || !push_queue__is_final(line->request, verdict))
-		return false;
-	parts = push_parts__of(destination->url.backend, sender->spool, line->request);
+	if (!push_parts__note(destination->url.backend, line->request, &line->full, now_ns()))
+		line->apart_after_ns = line->request->start_unix_ns;
+	log__print(begins ? LOG_WARNING : LOG_DEBUG,
+		   "%s: series limit reached: %s; a service that it refuses is not sent again for "
+		   "%d minutes: raise the limit (Pyroscope: "
+		   "-ingester.max-global-series-per-tenant), or drop labels with a rule",
+		   destination->name, why, (int)(FULL_LABELS_NS / NS_PER_MINUTE));
+}
+
+/* Has each series be sent alone; returns whether there are several. */
+static bool split(struct sender *sender, struct line *line)
+{
+	struct push_request *parts =
+		push_parts__of(line->destination->url.backend, sender->spool, line->request);
+
 	if (!parts)
 		return false;
-	log__debug("%s: %s; sending each series alone", destination->name, why);
 	push_queue__split(line->queue, line->request, parts);
 	line->request = NULL;
+	return true;
+}
+
+/* Where all that is known is that one was not taken, and the others count once. */
+static bool split_refused(struct sender *sender, struct line *line,
+			  const struct push_verdict *verdict, const char *why)
+{
+	if (!verdict->of_a_part || !line->destination->url.backend->repeatable ||
+	    !push_queue__is_final(line->request, verdict) || !split(sender, line))
+		return false;
+	log__debug("%s: %s; sending each series alone", line->destination->name, why);
 	return true;
 }
 
@@ -212,13 +237,16 @@ static void settle(struct sender *sender, struct line *line, const struct push_v
 {
 	struct push_moment now = moment();
 
-	if (split(sender, line, verdict, why)) {
+	if (split_refused(sender, line, verdict, why)) {
 		free(why);
 		return;
 	}
 	if (verdict->action != PUSH_SETTLE)
 		spool__rest(sender->spool, line->request);
-	judge(line, verdict, why ? why : "nothing was said");
+	if (verdict->action == PUSH_SETTLE && verdict->outcome == PUSH_SERIES_LIMIT)
+		note_full(line, why);
+	else
+		judge(line, verdict, why ? why : "nothing was said");
 	push_queue__settle(line->queue, line->request, verdict, &now);
 	line->request = NULL;
 	free(why);
@@ -228,6 +256,34 @@ static void settle(struct sender *sender, struct line *line, const struct push_v
 static bool is_to_begin_nothing(const struct sender *sender)
 {
 	return sender->socket < 0 && now_ns() >= sender->end_ns;
+}
+
+/* Has each series of one window be sent alone, after one that was refused and may not be sent
+ * again. */
+static bool split_unsent(struct sender *sender, struct line *line)
+{
+	int64_t start_ns = line->request->start_unix_ns;
+
+	if (line->apart_after_ns && start_ns > line->apart_after_ns) {
+		line->apart_after_ns = 0;
+		line->apart_ns = start_ns;
+	}
+	return start_ns == line->apart_ns && split(sender, line);
+}
+
+/* Takes from the next request what the backend had no room for; returns whether that is all. */
+static bool leave_out(struct line *line)
+{
+	struct body rest;
+	uint64_t samples;
+
+	if (!push_parts__leave_out(line->destination->url.backend, line->request, &line->full,
+				   now_ns(), &rest, &samples))
+		return false;
+	push_queue__leave_out(line->queue, line->request, &rest, samples, PUSH_SERIES_LIMIT);
+	if (!samples)
+		line->request = NULL;
+	return !samples;
 }
 
 static void begin(struct sender *sender, struct line *line)
@@ -247,8 +303,11 @@ static void begin(struct sender *sender, struct line *line)
 		settle(sender, line, &unreadable, xstrdup("unreadable from the store"));
 		return;
 	}
+	if (leave_out(line) || split_unsent(sender, line))
+		return;
 	if (!line->destination->url.backend->repeatable)
 		spool__mark(sender->spool, line->request);
+	line->counts->attempts++;
 	wrong = attempt__begin(line->attempt, sender->multi, line->request);
 	if (wrong)
 		settle(sender, line, &again, wrong);
@@ -350,8 +409,10 @@ bool sender__run(int socket, const struct push_destinations *destinations, int s
 	take_up(&sender);
 	serve(&sender);
 	/* So that what is left is counted.  libcurl's own goes with the process. */
-	for (size_t i = 0; i < sender.count; i++)
+	for (size_t i = 0; i < sender.count; i++) {
+		full_labels__clear(&sender.lines[i].full);
 		push_queue__free(sender.lines[i].queue);
+	}
 	spool__close(sender.spool);
 	return true;
 }

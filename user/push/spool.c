@@ -373,6 +373,17 @@ void spool__mark(struct spool *spool, struct push_request *request)
 	set_mark(spool, request, true);
 }
 
+void spool__replace(struct spool *spool, struct push_request *request)
+{
+	if (!spool || !request->file)
+		return;
+	set_mark(spool, request, false);
+	if (write_file(spool, request))
+		return;
+	spool__remove(spool, request);
+	request->file = 0;
+}
+
 void spool__rest(struct spool *spool, struct push_request *request)
 {
 	if (!spool || !request->file)

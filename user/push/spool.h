@@ -42,6 +42,9 @@ void spool__put(struct spool *spool, struct push_request *request);
 void spool__put_part(struct spool *spool, struct push_request *part,
 		     const struct push_request *whole, unsigned int number);
 
+/* The same of one that is on disk with another body, in place of that. */
+void spool__replace(struct spool *spool, struct push_request *request);
+
 /* Brings the body of a request that is on disk back; false where it is not to be had. */
 bool spool__load(struct spool *spool, struct push_request *request);
 
