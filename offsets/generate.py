@@ -154,12 +154,13 @@ type_flags                 2.7-       PyTypeObject           tp_flags
 type_basicsize             3.13-      PyTypeObject           tp_basicsize
 type_dictoffset            2.7-       PyTypeObject           tp_dictoffset
 type_cached_keys           3.11-      PyHeapTypeObject       ht_cached_keys
-type_dict                  2.7-3.10   PyTypeObject           tp_dict
-function_code              2.7-3.10   PyFunctionObject       func_code
-function_name              2.7-3.10   PyFunctionObject       func_name
-function_qualname          3.6-3.10   PyFunctionObject       func_qualname
-function_dict              2.7-3.10   PyFunctionObject       func_dict
-function_closure           2.7-3.10   PyFunctionObject       func_closure
+type_dict                  2.7-       PyTypeObject           tp_dict
+type_qualname              3.6-       PyHeapTypeObject       ht_qualname
+function_code              2.7-       PyFunctionObject       func_code
+function_name              2.7-       PyFunctionObject       func_name
+function_qualname          3.6-       PyFunctionObject       func_qualname
+function_dict              2.7-       PyFunctionObject       func_dict
+function_closure           2.7-       PyFunctionObject       func_closure
 function_globals           2.7-2.7    PyFunctionObject       func_globals
 class_name                 2.7-2.7    PyClassObject          cl_name
 class_dict                 2.7-2.7    PyClassObject          cl_dict
@@ -179,6 +180,7 @@ long_tag                   3.12-      PyLongObject           long_value.lv_tag
 long_digits                2.7-3.11   PyLongObject           ob_digit
 long_digits                3.12-      PyLongObject           long_value.ob_digit
 varobject_size             2.7-       PyVarObject            ob_size
+tuple_items                2.7-       PyTupleObject          ob_item
 bytes_data                 2.7-2.7    PyStringObject         ob_sval
 bytes_data                 3.6-       PyBytesObject          ob_sval
 unicode_length             2.7-2.7    PyUnicodeObject        length
@@ -227,6 +229,7 @@ dict_values                3.13-  dict_object        ma_values
 long_tag                   3.13-  long_object        lv_tag
 long_digits                3.13-  long_object        ob_digit
 varobject_size             3.13-  bytes_object       ob_size
+tuple_items                3.13-  tuple_object       ob_item
 bytes_data                 3.13-  bytes_object       ob_sval
 unicode_length             3.13-  unicode_object     length
 unicode_state              3.13-  unicode_object     state

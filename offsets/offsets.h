@@ -67,13 +67,14 @@
 	X(type_flags)                                                                              \
 	X(type_basicsize) /* 3.13 and later */                                                     \
 	X(type_dictoffset)                                                                         \
-	X(type_cached_keys)	 /* 3.11 and later */                                              \
-	X(type_dict)		 /* 2.7-3.10 */                                                    \
-	X(function_code)	 /* 2.7-3.10 */                                                    \
-	X(function_name)	 /* 2.7-3.10 */                                                    \
-	X(function_qualname)	 /* 3.6-3.10 */                                                    \
-	X(function_dict)	 /* 2.7-3.10 */                                                    \
-	X(function_closure)	 /* 2.7-3.10 */                                                    \
+	X(type_cached_keys) /* 3.11 and later */                                                   \
+	X(type_dict)                                                                               \
+	X(type_qualname) /* 3.6 and later: of a class that Python code made */                     \
+	X(function_code)                                                                           \
+	X(function_name)                                                                           \
+	X(function_qualname) /* 3.6 and later */                                                   \
+	X(function_dict)                                                                           \
+	X(function_closure)                                                                        \
 	X(function_globals)	 /* 2.7 */                                                         \
 	X(class_name)		 /* 2.7 */                                                         \
 	X(class_dict)		 /* 2.7 */                                                         \
@@ -92,6 +93,7 @@
 	X(long_tag)		 /* 3.12 and later */                                              \
 	X(long_digits)                                                                             \
 	X(varobject_size)                                                                          \
+	X(tuple_items)                                                                             \
 	X(bytes_data)                                                                              \
 	X(unicode_length)                                                                          \
 	X(unicode_state)      /* 3.3 and later, as are those behind, but for the last */           \

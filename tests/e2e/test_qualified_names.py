@@ -79,6 +79,25 @@ def test_names_are_exact(python, target, profile):
         assert callers[name] == {caller}
 
 
+GENERATED = {"Point.__new__", "Size.__new__", "Made.spin", "Other.spin", "Made.__repr__"}
+BY_DATACLASS = {"Order.__init__", "Outer.Invoice.__init__", "Order.__eq__", "Outer.Invoice.__eq__"}
+
+
+@pytest.mark.pythons(since=(3, 6))
+def test_generated_methods_have_their_class(python, target, profile):
+    program = target(python, "generated.py")
+    wanted = GENERATED | (BY_DATACLASS if python.version >= (3, 7) else set())
+    seen = set()
+
+    def all_are_seen(runs):
+        seen.update(frame.name for frames, _ in runs[-1].stacks for frame in frames
+                    if frame.file == "<string>")
+        return wanted <= seen
+
+    runs_until(profile, all_are_seen, "-p", program.pid, "-r", 999, cpu=1)
+    assert seen == wanted
+
+
 @pytest.mark.proves("qualified names")
 @pytest.mark.pythons(which=without_qualified_names)
 def test_functions_of_a_module_that_comes_later(python, target, profile):

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "input.h"
+#include "python/function_owner.h"
 #include "python/function_search.h"
 
 #define PID	0
@@ -16,6 +17,7 @@ static void look_at_function(void *context, struct object_reader *reader,
 	(void)context;
 	function_search__is_same(reader, function);
 	free(function_search__qualified_name(reader, function));
+	free(function_owner__name_in_class(reader, function->class, function->key, function->name));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -27,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	unsigned int changes;
 	int64_t left_ns;
 
-	if (!input__take_offsets(&input, &offsets) || offsets.function_code == OFFSET_ABSENT)
+	if (!input__take_offsets(&input, &offsets))
 		return 0;
 	interpreters = input__number(&input, 2);
 	changes = input__number(&input, 1);

@@ -107,8 +107,11 @@ static inline uint64_t make_code(struct fake_process *process, const char *name,
 {
 	const struct offsets *offsets = &process->python.offsets;
 	uint8_t *object = fake_object(&process->python, 256);
+	uint64_t text = fake_text(&process->python, name);
 
-	fake_put(object, offsets->code_name, fake_text(&process->python, name), 8);
+	fake_put(object, offsets->code_name, text, 8);
+	if (offsets->code_qualname != OFFSET_ABSENT)
+		fake_put(object, offsets->code_qualname, text, 8);
 	fake_put(object, offsets->code_filename, fake_text(&process->python, "/file.py"), 8);
 	fake_put(object, offsets->code_linetable,
 		 (uintptr_t)fake_object(&process->python, EMPTY_TABLE_BYTES), 8);
@@ -138,14 +141,15 @@ static inline uint64_t make_static_method(struct fake_process *process, uint64_t
 	return (uintptr_t)object;
 }
 
-/* Has CODE looked for, whose function in the profile is returned. */
-static inline uint32_t want_in(struct fake_process *process, uint64_t code, const char *name,
-			       const char *filename)
+/* Has CODE looked for, whose function in the profile is returned; APART tells it from others. */
+static inline uint32_t want_apart(struct fake_process *process, uint64_t code, const char *name,
+				  const char *filename, uint32_t apart)
 {
 	struct profile_function function = {
 		.name = profile__string(process->profile, name),
 		.filename = profile__string(process->profile, filename),
 		.first_line = 1,
+		.apart = apart,
 	};
 	struct known_code known = {
 		.address = code,
@@ -156,6 +160,12 @@ static inline uint32_t want_in(struct fake_process *process, uint64_t code, cons
 
 	qualified_names__want(process->names, process->wanting, &known);
 	return known.function;
+}
+
+static inline uint32_t want_in(struct fake_process *process, uint64_t code, const char *name,
+			       const char *filename)
+{
+	return want_apart(process, code, name, filename, 0);
 }
 
 static inline uint32_t want(struct fake_process *process, uint64_t code, const char *name)

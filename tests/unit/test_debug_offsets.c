@@ -123,6 +123,7 @@ static const size_t unpublished[] = {
 	FIELD(values_first),
 	FIELD(int_value),
 	FIELD(type_dict),
+	FIELD(type_qualname),
 	FIELD(function_code),
 	FIELD(function_name),
 	FIELD(function_qualname),

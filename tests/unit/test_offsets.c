@@ -177,10 +177,8 @@ static void absent_fields_are_absent(void **state)
 		assert_int_equal(offsets.code_qualname != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.code_code_adaptive != OFFSET_ABSENT, minor >= 11);
 		assert_int_equal(offsets.code_flags != OFFSET_ABSENT, minor <= 10);
-		assert_int_equal(offsets.type_dict != OFFSET_ABSENT, minor <= 10);
-		assert_int_equal(offsets.function_code != OFFSET_ABSENT, minor <= 10);
-		assert_int_equal(offsets.function_qualname != OFFSET_ABSENT,
-				 minor <= 10 && minor != PYTHON_2_7);
+		assert_int_equal(offsets.type_qualname != OFFSET_ABSENT, minor != PYTHON_2_7);
+		assert_int_equal(offsets.function_qualname != OFFSET_ABSENT, minor != PYTHON_2_7);
 		assert_int_equal(offsets.function_globals != OFFSET_ABSENT, minor == PYTHON_2_7);
 		assert_int_equal(offsets.class_name != OFFSET_ABSENT, minor == PYTHON_2_7);
 		assert_int_equal(offsets.class_dict != OFFSET_ABSENT, minor == PYTHON_2_7);

@@ -45,8 +45,8 @@ static void strings_are_valid(void **state)
 static void functions_differ_in_every_field_of_their_own(void **state)
 {
 	struct profile *profile = profile__new();
-	struct profile_function function = { 1, 2, 4, FRAME_PYTHON, false, 0, 0 };
-	uint32_t ids[6];
+	struct profile_function function = { 1, 2, 4, FRAME_PYTHON, false, 0, 0, 0 };
+	uint32_t ids[7];
 
 	(void)state;
 	ids[0] = profile__function(profile, &function);
@@ -60,10 +60,12 @@ static void functions_differ_in_every_field_of_their_own(void **state)
 	ids[4] = profile__function(profile, &function);
 	function.nameless = true;
 	ids[5] = profile__function(profile, &function);
-	for (uint32_t i = 0; i < 6; i++)
+	function.apart = 1;
+	ids[6] = profile__function(profile, &function);
+	for (uint32_t i = 0; i < 7; i++)
 		assert_int_equal(ids[i], i);
-	assert_int_equal(profile__function(profile, &function), 5);
-	assert_int_equal(profile->function_count, 6);
+	assert_int_equal(profile__function(profile, &function), 6);
+	assert_int_equal(profile->function_count, 7);
 	assert_int_equal(profile->functions[0].first_line, 4);
 	profile__free(profile);
 }
@@ -86,6 +88,45 @@ static uint32_t add_main(struct profile *profile, const char *filename, const ch
 static const char *shown(const struct profile *profile, uint32_t function)
 {
 	return profile->strings[profile->functions[function].shown_filename];
+}
+
+/* Two that were told apart, and one that was there before, have got one name. */
+static void functions_of_one_name_become_one(void **state)
+{
+	struct profile *profile = profile__new();
+	uint32_t locations[4], stacks[3];
+	struct function_total *totals;
+	size_t count;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct profile_function function = {
+			.name = profile__string(profile, i == 3 ? "C.f" : "f"),
+			.filename = profile__string(profile, "<string>"),
+			.first_line = 1,
+			.kind = FRAME_PYTHON,
+			.apart = i == 3 ? 0 : i,
+		};
+
+		locations[i] = profile__location(profile, profile__function(profile, &function), 2);
+	}
+	for (uint32_t i = 1; i < 3; i++)
+		profile->functions[i].name = profile__string(profile, "C.f");
+	for (uint32_t i = 0; i < 3; i++) {
+		stacks[i] =
+			profile__stack(profile, (uint32_t[]){ locations[i + 1], locations[0] }, 2);
+		profile__add(profile, 0, stacks[i], 10);
+	}
+	profile__merge_functions(profile);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(profile->stacks[stacks[i]].locations[0], locations[1]);
+		assert_int_equal(profile->stacks[stacks[i]].locations[1], locations[0]);
+	}
+	totals = profile__totals(profile, &count);
+	assert_int_equal(totals[0].function, 1);
+	assert_int_equal(totals[0].self, 30);
+	free(totals);
+	profile__free(profile);
 }
 
 static void a_file_has_the_longest_short_name(void **state)
@@ -349,6 +390,7 @@ int main(void)
 		cmocka_unit_test(strings_are_held_once),
 		cmocka_unit_test(strings_are_valid),
 		cmocka_unit_test(functions_differ_in_every_field_of_their_own),
+		cmocka_unit_test(functions_of_one_name_become_one),
 		cmocka_unit_test(a_file_has_the_longest_short_name),
 		cmocka_unit_test(no_two_files_have_one_name),
 		cmocka_unit_test(folders_without_end),

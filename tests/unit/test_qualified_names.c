@@ -11,10 +11,14 @@
 #include "fake_process.h"
 #include "python/function_search.h"
 
-#define OLDEST	    6
-#define NEWEST	    10
-#define FUZZ_ROUNDS 300
-#define NS_PER_S    1000000000LL
+#define OLDEST	      6
+#define NEWEST	      10
+/* Of those that look for what was generated. */
+#define NEWEST_OF_ALL 15
+/* Of tp_flags. */
+#define IS_HEAP	      (1u << 9)
+#define FUZZ_ROUNDS   300
+#define NS_PER_S      1000000000LL
 
 static uint64_t make_class(struct fake_process *process, const uint64_t *values, size_t count)
 {
@@ -255,6 +259,132 @@ static void it_is_looked_for_again_but_not_for_ever(void **state)
 	check_moments(fast, 1, "f");
 }
 
+/* A class that Python code made, which has FUNCTION as KEY. */
+static uint64_t make_named_class(struct fake_process *process, const char *name, const char *key,
+				 uint64_t function)
+{
+	const struct offsets *offsets = &process->python.offsets;
+	uint8_t *object = fake_object(&process->python, 1024);
+	uint64_t text = fake_text(&process->python, key);
+
+	fake_put(object, offsets->object_type, process->class_type, 8);
+	fake_put(object, offsets->type_flags, IS_HEAP, 8);
+	fake_put(object, offsets->type_dict, fake_dict(&process->python, &text, &function, 1, true),
+		 8);
+	fake_put(object, offsets->type_qualname, fake_text(&process->python, name), 8);
+	return (uintptr_t)object;
+}
+
+/* Two of one name, which nothing but their classes tells apart; the second is a static method. */
+static void generated_functions_have_the_name_of_their_class(void **state)
+{
+	(void)state;
+	for (int minor = OLDEST; minor <= NEWEST_OF_ALL; minor++) {
+		struct fake_process *process = make_process(minor);
+		uint64_t codes[] = { make_code(process, "make.<locals>.f", 1),
+				     make_code(process, "<lambda>", 1) };
+		uint64_t f = make_function(process, codes[0], "f", "make.<locals>.f");
+		uint64_t new = make_function(process, codes[1], "__new__", "<lambda>");
+		uint64_t values[] = {
+			make_named_class(process, "Outer.Order", "f", f),
+			make_named_class(process, "Point", "__new__",
+					 make_static_method(process, new)),
+		};
+		uint32_t functions[] = {
+			want_apart(process, codes[0], "make.<locals>.f", "<string>", 1),
+			want_apart(process, codes[1], "<lambda>", "<string>", 2),
+		};
+
+		set_module(process, values, 2);
+		read_names(process);
+		check(process, functions[0], "Outer.Order.f");
+		check(process, functions[1], "Point.__new__");
+		free_process(process);
+	}
+}
+
+static void what_generated_functions_say_must_agree(void **state)
+{
+	struct fake_process *process = make_process(NEWEST_OF_ALL);
+	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 1),
+			     make_code(process, "f", 1), make_code(process, "f", 1) };
+	uint64_t shared = make_function(process, codes[0], "f", "f");
+	uint64_t values[] = {
+		make_named_class(process, "A", "f", shared),
+		make_named_class(process, "B", "f", shared),
+		/* It is there under another name. */
+		make_named_class(process, "C", "g", make_function(process, codes[1], "f", "f")),
+		/* No class has it. */
+		make_function(process, codes[2], "f", "f"),
+		make_named_class(process, "D", "f", make_function(process, codes[3], "f", "f")),
+	};
+	uint32_t functions[4];
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		functions[i] = want_apart(process, codes[i], "f", "<string>", i + 1);
+	/* No class is known to be built in by its name alone. */
+	fake_put((uint8_t *)values[4], process->python.offsets.type_flags, 0, 8);
+	set_module(process, values, 5);
+	read_names(process);
+	for (uint32_t i = 0; i < 4; i++)
+		check(process, functions[i], "f");
+	free_process(process);
+}
+
+/* A number that a forgotten process had is another one's now. */
+static void a_renewed_function_has_its_bare_name(void **state)
+{
+	struct fake_process *process = make_process(NEWEST_OF_ALL);
+	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 1) };
+	uint64_t values[] = {
+		make_named_class(process, "A", "f", make_function(process, codes[0], "f", "f")),
+		make_named_class(process, "B", "f", make_function(process, codes[1], "f", "f")),
+	};
+	uint32_t function = want_apart(process, codes[0], "f", "<string>", 1);
+
+	(void)state;
+	set_module(process, values, 2);
+	read_names(process);
+	check(process, function, "A.f");
+	qualified_names__renew(process->names, function);
+	check(process, function, "f");
+	assert_int_equal(want_apart(process, codes[1], "f", "<string>", 1), function);
+	read_names(process);
+	check(process, function, "B.f");
+	free_process(process);
+}
+
+/* Workers come and go; the last one is of another family, and just looks the same. */
+static void what_a_forgotten_sibling_had_is_known(void **state)
+{
+	struct fake_process *process = make_process(NEWEST_OF_ALL);
+	uint64_t code = make_code(process, "f", 1);
+	uint64_t class =
+		make_named_class(process, "A", "f", make_function(process, code, "f", "f"));
+	static const uint64_t ancestors[] = { 9, 9, 0 };
+	static const char *const names[] = { "A.f", "A.f", "f" };
+
+	(void)state;
+	set_module(process, &class, 1);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct target_process worker = process->target;
+		uint32_t function;
+
+		worker.key.serial = i + 1;
+		worker.ancestor = ancestors[i];
+		process->wanting = &worker;
+		function = want_apart(process, code, "f", "<string>", 1);
+		read_names(process);
+		check(process, function, names[i]);
+		qualified_names__forget(process->names, &worker);
+		qualified_names__renew(process->names, function);
+		/* Nothing leads to it any more. */
+		set_module(process, &class, 0);
+	}
+	free_process(process);
+}
+
 static void cycles_end(void **state)
 {
 	struct fake_process *process = make_process(NEWEST);
@@ -307,6 +437,10 @@ int main(void)
 		cmocka_unit_test(another_code_object_is_not_named),
 		cmocka_unit_test(a_function_that_changed_is_noticed),
 		cmocka_unit_test(it_is_looked_for_again_but_not_for_ever),
+		cmocka_unit_test(generated_functions_have_the_name_of_their_class),
+		cmocka_unit_test(what_generated_functions_say_must_agree),
+		cmocka_unit_test(a_renewed_function_has_its_bare_name),
+		cmocka_unit_test(what_a_forgotten_sibling_had_is_known),
 		cmocka_unit_test(cycles_end),
 		cmocka_unit_test(anything_is_safe),
 	};

@@ -129,6 +129,7 @@ static uint32_t function_of(struct addition *addition, uint32_t index)
 	uint32_t *known = &addition->functions[index];
 
 	if (!*known) {
+		function.apart = 0;
 		function.name = profile__string(to, from->strings[function.name]);
 		function.filename = profile__string(to, from->strings[function.filename]);
 		function.short_filename =

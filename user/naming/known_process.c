@@ -59,6 +59,7 @@ void known_process__free(struct known_process *process)
 	if (process->begun)
 		qualified_names__forget(process->shared->qualified_names, process->target);
 	code_table__free(process->codes);
+	generated_functions__release(process->shared->generated, &process->generated);
 	thread_names__free(process->thread_names);
 	close_files(process);
 	target__free(process->ended);
@@ -83,12 +84,23 @@ static uint32_t add_unnamed(struct profile *profile, const char *why)
 	return profile__function(profile, &function);
 }
 
-static uint32_t add_function(struct known_process *process, const struct code *code)
+/* In 2.7, no class says its whole name. */
+static bool is_generated(const struct known_process *process, const struct code *code)
 {
-	struct profile *profile = process->shared->profile;
+	return process->target->runtime.offsets.type_qualname != OFFSET_ABSENT &&
+	       generated_functions__has(code);
+}
+
+static uint32_t add_function(struct known_process *process, const struct known_code *known)
+{
+	struct naming_context *shared = process->shared;
+	struct profile *profile = shared->profile;
+	const struct code *code = &known->code;
 	struct profile_function function = { .kind = FRAME_PYTHON };
 	char *short_filename = root_folder__shorten(process->root, process->pid, code->filename);
 	size_t strings = profile->string_count;
+	bool renewed = false;
+	uint32_t number;
 
 	function.name = profile__string(profile, code->name);
 	function.filename = profile__string(profile, code->filename);
@@ -97,7 +109,14 @@ static uint32_t add_function(struct known_process *process, const struct code *c
 	for (; strings < profile->string_count; strings++)
 		process->names_bytes += strlen(profile->strings[strings]);
 	free(short_filename);
-	return profile__function(profile, &function);
+	if (is_generated(process, code))
+		function.apart =
+			generated_functions__number(shared->generated, &process->generated,
+						    known->address, known->identity, &renewed);
+	number = profile__function(profile, &function);
+	if (renewed)
+		qualified_names__renew(shared->qualified_names, number);
+	return number;
 }
 
 static void name_code(void *context, struct known_code *code)
@@ -111,7 +130,7 @@ static void name_code(void *context, struct known_code *code)
 		code->function = add_unnamed(process->shared->profile, why);
 		return;
 	}
-	code->function = add_function(process, &code->code);
+	code->function = add_function(process, code);
 	qualified_names__want(process->shared->qualified_names, process->target, code);
 }
 

@@ -14,6 +14,7 @@
 #include "naming/code_identification.h"
 #include "naming/code_table.h"
 #include "naming/doubts.h"
+#include "naming/generated_functions.h"
 #include "naming/qualified_names.h"
 #include "naming/symbolizer.h"
 #include "naming/thread_names.h"
@@ -27,6 +28,7 @@ struct naming_context {
 	const struct target_map *map;
 	enum line_detail lines;
 	struct qualified_names *qualified_names;
+	struct generated_functions *generated;
 	struct root_folder *roots;
 	struct doubts *doubts;
 	uint64_t stack_bytes; /* of all of them, those that have ended, too */
@@ -48,6 +50,7 @@ struct known_process {
 	uint64_t generation;	  /* of its threads' copies of instructions */
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
+	struct generated_code *generated;
 	struct thread_names *thread_names;
 	size_t names_bytes; /* of its code objects, that the profile did not have yet */
 	size_t places;	    /* that were found, and are remembered */

@@ -8,22 +8,20 @@
  * were seen for the first time, user space goes through all functions once, and the
  * sampling knows nothing of it.
  *
- * A function's name is believed to be its code's where nobody has given it another one:
- * where __name__ is co_name, the last part of __qualname__ is, too, there is no
- * __wrapped__, by which functools.wraps leaves a trace, and what was written within a
- * function, as its code says, has "<locals>" in its name: each class that namedtuple makes
- * gives its own name to functions that all of them share the code of.  Of several functions with
- * one code object all have to say the same.  The process runs on meanwhile, so a function is read
- * again after its names were, and after it the identity of the code object, which has to be that of
- * the samples.
+ * When a function's name is believed to be its code's, believed_name.c tells.  Of several functions
+ * with one code object all have to say the same.  The process runs on meanwhile, so after a
+ * function the identity of the code object is read, which has to be that of the samples.
  *
  * The profile knows a function by its bare name, its file and its line, which several
  * code objects may share: those of a module that was loaded anew, say, or of several
  * processes.  It is given the qualified name when all of them were found to have that
  * one; where one was not found, or has another, no more are looked for.  What was forked has its
  * parent's code objects, at their addresses and the same in all that identifies them: what was
- * found in one of these processes goes for all.  What has no file of its own (<string>) is not
- * looked for, nor what has no name (<lambda>), for there these three tell nothing.
+ * found in one of these processes goes for all.  What has no name (<genexpr>) is not looked for,
+ * for there these three tell nothing.
+ *
+ * Nor do they of functions that a program makes while it runs (<string>).  Each of their code
+ * objects is a function of its own in the profile, and looked for in all versions.
  *
  * A search that its process's end cuts short names nothing: what it did not come to might have had
  * the same code under another name.  Nor has that code a say in its function's name then.
@@ -41,13 +39,12 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "naming/believed_name.h"
 #include "naming/code_identity.h"
 #include "naming/qualified_names.h"
 #include "naming/thread_names.h"
-#include "python/dict.h"
 #include "python/function_search.h"
 #include "target/deputy.h"
-#include "target/target_memory.h"
 
 /* What was not found may be in a module that was just being loaded: it is looked for again. */
 #define SEARCHES 2
@@ -56,9 +53,6 @@
  * comes to its own. */
 #define STEP_NS	     20000000LL
 #define LAST_STEP_NS 1000000000LL
-
-/* Of co_flags. */
-#define CODE_NESTED 0x10
 
 /* Before any moment at which a search is due. */
 #define NOTHING_IS_DUE (-1)
@@ -76,6 +70,8 @@
 /* A code object that was found. */
 struct found {
 	uint64_t address, identity; /* key */
+	uint64_t family;	    /* of the process that it was found in last */
+	string_id qualified;
 	UT_hash_handle hh;
 };
 
@@ -86,7 +82,8 @@ struct wanted {
 	uint32_t function;
 	unsigned int searches; /* in which it was looked for, the current one included */
 	char *name;	       /* co_name */
-	char *qualified;       /* NULL: not found */
+	bool generated;
+	char *qualified; /* NULL: not found */
 	bool contradictory;
 	UT_hash_handle hh;
 };
@@ -215,29 +212,40 @@ static void add_code(struct qualified_names *names, uint32_t function)
 	set_name(names, shared);
 }
 
-#define FOUND_KEY_BYTES offsetof(struct found, hh)
+#define FOUND_KEY_BYTES offsetof(struct found, family)
 
-/* Whether that code object, or the one that it was forked from, was found. */
-static bool was_found(const struct qualified_names *names, const struct wanted *wanted)
+/* What was found of that code object, or of the one that it was forked from; or NULL. */
+static struct found *find_found(const struct qualified_names *names, const struct wanted *wanted)
 {
 	const struct found key = { .address = wanted->address, .identity = wanted->identity };
 	struct found *found;
 
 	HASH_FIND(hh, names->found, &key, FOUND_KEY_BYTES, found);
-	return found && code_identity_is_whole(wanted->identity);
+	return code_identity_is_whole(wanted->identity) ? found : NULL;
 }
 
-static void remember(struct qualified_names *names, const struct wanted *wanted)
+/* Processes of one family have the same code objects at the same addresses. */
+static uint64_t family_of(const struct searched_process *process)
 {
-	struct found *found;
+	return process->target->ancestor ? process->target->ancestor : process->serial;
+}
 
-	if (was_found(names, wanted))
+static void remember(struct qualified_names *names, const struct searched_process *process,
+		     const struct wanted *wanted, string_id qualified)
+{
+	struct found *found = find_found(names, wanted);
+
+	if (!code_identity_is_whole(wanted->identity))
 		return;
-	found = xcalloc(1, sizeof(*found));
-	found->address = wanted->address;
-	found->identity = wanted->identity;
-	HASH_ADD(hh, names->found, address, FOUND_KEY_BYTES, found);
-	names->news++;
+	if (!found) {
+		found = xcalloc(1, sizeof(*found));
+		found->address = wanted->address;
+		found->identity = wanted->identity;
+		HASH_ADD(hh, names->found, address, FOUND_KEY_BYTES, found);
+		names->news++;
+	}
+	found->family = family_of(process);
+	found->qualified = qualified;
 	if (HASH_COUNT(names->found) > FOUND_MAX)
 		forget_found(names, names->found);
 }
@@ -249,7 +257,8 @@ static void leave_bare(struct qualified_names *names, struct shared_name *shared
 	shared->is_bare = true;
 }
 
-static void add_name(struct qualified_names *names, const struct wanted *wanted)
+static void add_name(struct qualified_names *names, const struct searched_process *process,
+		     const struct wanted *wanted)
 {
 	string_id name = profile__string(names->profile, wanted->qualified);
 	struct shared_name *shared = find_name(names, wanted->function);
@@ -259,7 +268,21 @@ static void add_name(struct qualified_names *names, const struct wanted *wanted)
 	shared->qualified = name;
 	shared->found++;
 	set_name(names, shared);
-	remember(names, wanted);
+	remember(names, process, wanted, name);
+}
+
+/* Whether another process tells the name of WANTED: one of those whose code makes up that function,
+ * or a forgotten one of its own family. */
+static bool take_known(struct qualified_names *names, const struct searched_process *process,
+		       const struct wanted *wanted, struct shared_name *shared)
+{
+	const struct found *found = find_found(names, wanted);
+
+	if (!found || (!shared->found && found->family != family_of(process)))
+		return false;
+	if (!shared->found++)
+		shared->qualified = found->qualified;
+	return true;
 }
 
 /* Takes off the list what is known from another process, or would be of no use. */
@@ -272,9 +295,8 @@ static void leave_known(struct qualified_names *names, struct searched_process *
 	process->news = names->news;
 	HASH_ITER (hh, process->wanted, wanted, next) {
 		struct shared_name *shared = find_name(names, wanted->function);
-		bool known = shared->found && was_found(names, wanted);
+		bool known = take_known(names, process, wanted, shared);
 
-		shared->found += known;
 		set_name(names, shared);
 		if (known || shared->is_bare)
 			forget(process, wanted);
@@ -296,14 +318,32 @@ static void give_up(struct qualified_names *names, struct searched_process *proc
 	forget(process, wanted);
 }
 
+void qualified_names__renew(struct qualified_names *names, uint32_t function)
+{
+	struct shared_name *shared = find_name(names, function);
+
+	if (!shared)
+		return;
+	names->profile->functions[function].name = shared->bare;
+	HASH_DEL(names->functions, shared);
+	free(shared);
+}
+
+/* Whether the name of CODE is one that has to be looked for. */
+static bool has_bare_name(const struct target_process *target, const struct code *code)
+{
+	return target->runtime.offsets.code_qualname == OFFSET_ABSENT && *code->name != '<' &&
+	       *code->filename != '<';
+}
+
 void qualified_names__want(struct qualified_names *names, const struct target_process *target,
 			   const struct known_code *code)
 {
 	struct searched_process *process = find_process(names, target);
+	bool generated = names->profile->functions[code->function].apart;
 	struct wanted *wanted;
 
-	if (target->runtime.offsets.function_code == OFFSET_ABSENT || !code->code.name ||
-	    *code->code.name == '<' || *code->code.filename == '<')
+	if (!code->code.name || (!generated && !has_bare_name(target, &code->code)))
 		return;
 	if (process) {
 		HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
@@ -321,64 +361,25 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 	wanted->identity = code->identity;
 	wanted->function = code->function;
 	wanted->name = xstrdup(code->code.name);
+	wanted->generated = generated;
 	HASH_ADD(hh, process->wanted, address, sizeof(wanted->address), wanted);
 	add_code(names, code->function);
 	process->news = NEWS_NOT_LOOKED_AT;
 }
 
-/* Whether functools.wraps gave FUNCTION the names of another one, or may have. */
-static bool is_wrapper(struct object_reader *reader, const struct function_object *function)
-{
-	uint64_t key = 0, wrapped;
-	struct dict dict;
-
-	if (!function->dict)
-		return false;
-	if (dict__read(reader, function->dict, &dict))
-		return true;
-	wrapped = dict__find(reader, &dict, "__wrapped__", &key);
-	dict__free(&dict);
-	return wrapped;
-}
-
-/* Whether the code object says of itself that it is within a function, but QUALIFIED does not. */
-static bool was_within(const struct searched_process *process, uint64_t code, const char *qualified)
-{
-	const struct runtime *runtime = &process->target->runtime;
-	uint32_t flags;
-
-	return target_memory__read(process->pid, code + runtime->offsets.code_flags, &flags,
-				   sizeof(flags)) ||
-	       (flags & CODE_NESTED && !strstr(qualified, "<locals>"));
-}
-
-/* Whether QUALIFIED is NAME, or ends with a dot and it. */
-static bool ends_with(const char *qualified, const char *name)
-{
-	size_t length = strlen(qualified), end = strlen(name);
-
-	if (length < end || strcmp(qualified + length - end, name) != 0)
-		return false;
-	return length == end || qualified[length - end - 1] == '.';
-}
-
 static void take_name(const struct searched_process *process, struct object_reader *reader,
 		      const struct function_object *function, struct wanted *wanted)
 {
-	char *name = deputy__lend(object__text(reader, function->name));
-	char *qualified = deputy__lend(function_search__qualified_name(reader, function));
+	char *qualified = deputy__lend(believed_name__of(process->target, reader, function,
+							 wanted->name, wanted->generated));
 
-	if (name && qualified && strcmp(name, wanted->name) == 0 && ends_with(qualified, name) &&
-	    !was_within(process, function->code, qualified) && !is_wrapper(reader, function) &&
-	    function_search__is_same(reader, function) &&
-	    code_identity__read(process->target, function->code) == wanted->identity) {
+	if (qualified && code_identity__read(process->target, function->code) == wanted->identity) {
 		wanted->contradictory |= wanted->qualified && strcmp(wanted->qualified, qualified);
 		free(wanted->qualified);
 		wanted->qualified = deputy__take_back(qualified);
 		qualified = NULL;
 	}
 	free(deputy__take_back(qualified));
-	free(deputy__take_back(name));
 }
 
 static void look_at_function(void *context, struct object_reader *reader,
@@ -408,7 +409,7 @@ static void settle(struct qualified_names *names, struct searched_process *proce
 
 	HASH_ITER (hh, process->wanted, wanted, next) {
 		if (wanted->qualified && !wanted->contradictory && !cut) {
-			add_name(names, wanted);
+			add_name(names, process, wanted);
 			forget(process, wanted);
 		} else if (wanted->searches == SEARCHES) {
 			give_up(names, process, wanted);
@@ -550,11 +551,14 @@ void qualified_names__forget(struct qualified_names *names, const struct target_
 void qualified_names__keep(const struct qualified_names *names, struct profile_numbers *numbers)
 {
 	const struct shared_name *shared;
+	const struct found *found;
 
 	for (shared = names->functions; shared; shared = shared->hh.next) {
 		numbers->strings[shared->bare] = PROFILE_KEPT;
 		numbers->strings[shared->qualified] = PROFILE_KEPT;
 	}
+	for (found = names->found; found; found = found->hh.next)
+		numbers->strings[found->qualified] = PROFILE_KEPT;
 }
 
 void qualified_names__renumber(struct qualified_names *names, const struct profile_numbers *numbers)
@@ -563,4 +567,6 @@ void qualified_names__renumber(struct qualified_names *names, const struct profi
 		shared->bare = numbers->strings[shared->bare];
 		shared->qualified = numbers->strings[shared->qualified];
 	}
+	for (struct found *found = names->found; found; found = found->hh.next)
+		found->qualified = numbers->strings[found->qualified];
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The qualified names of functions, where code objects have none: before 3.11. */
+/* The qualified names of functions, where code objects have none: before 3.11; and of functions
+ * that a program made while it ran. */
 #ifndef PYBPFPROF_QUALIFIED_NAMES_H
 #define PYBPFPROF_QUALIFIED_NAMES_H
 
@@ -16,8 +17,12 @@ struct qualified_names;
 struct qualified_names *qualified_names__new(struct profile *profile);
 void qualified_names__free(struct qualified_names *names);
 
+/* FUNCTION of the profile, which is told apart from others, is another one from now on. */
+void qualified_names__renew(struct qualified_names *names, uint32_t function);
+
 /* Has the name of CODE, a code object of TARGET, looked for; its function has the bare name in the
- * profile.  Nothing where code objects have qualified names themselves. */
+ * profile.  Nothing where code objects have qualified names themselves, but for those that are told
+ * apart. */
 void qualified_names__want(struct qualified_names *names, const struct target_process *target,
 			   const struct known_code *code);
 

@@ -61,6 +61,7 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 		.profile = profile,
 		.lines = lines,
 		.qualified_names = qualified_names__new(profile),
+		.generated = generated_functions__new(),
 		.doubts = doubts__new(),
 	};
 	return symbolizer;
@@ -124,6 +125,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	HASH_ITER (hh, symbolizer->processes, process, next)
 		forget_process(symbolizer, process);
 	qualified_names__free(symbolizer->shared.qualified_names);
+	generated_functions__free(symbolizer->shared.generated);
 	doubts__free(symbolizer->shared.doubts);
 	free(symbolizer->by_index);
 	free(symbolizer);
@@ -478,6 +480,7 @@ void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_nu
 		if (symbolizer->by_index[profile->threads[i].process])
 			symbolizer->by_index[profile->threads[i].process]->threads++;
 	qualified_names__renumber(symbolizer->shared.qualified_names, numbers);
+	generated_functions__reuse(symbolizer->shared.generated);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)

@@ -26,7 +26,8 @@ struct profile_function {
 	string_id filename;  /* as the code object has it; 0 where there is none */
 	uint32_t first_line; /* 0: unknown */
 	enum frame_kind kind;
-	uint32_t nameless;	  /* a code object's whose name says why it is not known */
+	uint32_t nameless; /* a code object's whose name says why it is not known */
+	uint32_t apart;	   /* not 0: what tells it from others that are the same but for that */
 	string_id short_filename; /* from the package down: "json/decoder.py"; the longest known */
 	string_id shown_filename; /* the same, or longer: profile__tell_files_apart() */
 };
@@ -152,6 +153,10 @@ void profile__compact(struct profile *profile, struct profile_numbers *numbers);
 /* Has each file shown by a name that no other file of the profile has: its short one, with as many
  * folders before it as that takes.  Functions that are added later have their short one. */
 void profile__tell_files_apart(struct profile *profile);
+
+/* Makes one of all functions that are the same but for what told them apart, or have become the
+ * same by their names.  Nothing is to be added any more. */
+void profile__merge_functions(struct profile *profile);
 
 /* How many there are of all that a compaction may remove. */
 size_t profile__compactable(const struct profile *profile);

@@ -234,7 +234,7 @@ static uint32_t copy_function(struct batches *batches, uint32_t index)
 
 	function.name = copy_string(batches, function.name);
 	function.filename = copy_string(batches, function.filename);
-	function.short_filename = 0;
+	function.apart = function.short_filename = 0;
 	return profile__function(batches->batch.profile, &function);
 }
 

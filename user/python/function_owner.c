@@ -123,3 +123,36 @@ char *function_owner__qualify(struct object_reader *reader, const struct functio
 	free(deputy__take_back(written));
 	return qualified;
 }
+
+/* The qualified name of the class at ADDRESS; NULL where it is none that Python code made. */
+static char *class_name(struct object_reader *reader, uint64_t address)
+{
+	const struct offsets *offsets = reader->offsets;
+	uint64_t flags, name;
+
+	if (!address ||
+	    target_memory__read_pointer(reader->pid, address + offsets->type_flags, &flags) ||
+	    !(flags & TYPE_IS_HEAP) ||
+	    target_memory__read_pointer(reader->pid, address + offsets->type_qualname, &name))
+		return NULL;
+	return object__text(reader, name);
+}
+
+char *function_owner__name_in_class(struct object_reader *reader, uint64_t class, uint64_t key,
+				    uint64_t name)
+{
+	char *outer = deputy__lend(class_name(reader, class)), *written, *text, *qualified = NULL;
+
+	if (!outer)
+		return NULL;
+	written = deputy__lend(object__text(reader, name));
+	text = written ? object__text(reader, key) : NULL;
+	if (text && strcmp(text, written) == 0) {
+		qualified = xmalloc(joined_bytes(outer, written));
+		join(qualified, outer, written);
+	}
+	free(text);
+	free(deputy__take_back(written));
+	free(deputy__take_back(outer));
+	return qualified;
+}

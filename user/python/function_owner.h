@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What has a function in 2.7, where functions have no qualified name: a module, or a class. */
+/* What has a function: a module, or a class.  In 2.7 functions have no qualified name, and later on
+ * some that a program made while it ran have one that tells nothing. */
 #ifndef PYBPFPROF_FUNCTION_OWNER_H
 #define PYBPFPROF_FUNCTION_OWNER_H
 
@@ -28,5 +29,9 @@ struct function_owner *function_owner__within(struct object_reader *reader,
  * these are not the same.  The caller frees. */
 char *function_owner__qualify(struct object_reader *reader, const struct function_owner *owner,
 			      uint64_t key, uint64_t name);
+
+/* The same from 3.6 on, of a function that the class at CLASS has, by that class's own name. */
+char *function_owner__name_in_class(struct object_reader *reader, uint64_t class, uint64_t key,
+				    uint64_t name);
 
 #endif

@@ -50,7 +50,6 @@
 #define FUNCTION_BYTES_MAX 256
 
 /* Of tp_flags. */
-#define TYPE_IS_HEAP (1ULL << 9)
 #define TYPE_IS_TYPE (1ULL << 31)
 
 /* What an object is, by its type. */
@@ -74,9 +73,10 @@ static const struct {
 	{ "classobj", KIND_OLD_CLASS },
 };
 
-/* An object; in 2.7, and what has it as the str at KEY, or had what refers to it. */
+/* An object; and what has it as the str at KEY, or had what refers to it: OWNER in 2.7, the class
+ * at CLASS in others. */
 struct place {
-	uint64_t address, key;
+	uint64_t address, key, class;
 	const struct function_owner *owner;
 };
 
@@ -131,20 +131,21 @@ static struct known *know(struct known **table, const struct place *place, bool 
 	return known;
 }
 
-/* Whether what leads on to others was not followed before. */
-static bool is_news(struct function_search *search, const struct place *place)
-{
-	bool added;
-
-	if (know(&search->followed, place, &added))
-		return added;
-	search->extent.cut = true;
-	return false;
-}
-
 static bool knows_paths(const struct function_search *search)
 {
 	return search->reader.offsets->function_qualname == OFFSET_ABSENT;
+}
+
+/* Whether what leads on to others was not followed before. */
+static bool is_news(struct function_search *search, const struct place *place)
+{
+	const struct place object = { .address = place->address };
+	bool added;
+
+	if (know(&search->followed, knows_paths(search) ? place : &object, &added))
+		return added;
+	search->extent.cut = true;
+	return false;
 }
 
 /* Keeps OWNER, which may be NULL. */
@@ -191,11 +192,11 @@ static void push_references(struct function_search *search, const struct place *
 	for (size_t i = 0; i < count; i++)
 		if (addresses[i])
 			search->stack[search->stack_count++] =
-				(struct place){ addresses[i], from->key, from->owner };
+				(struct place){ addresses[i], from->key, from->class, from->owner };
 }
 
-/* Pushes what OWNER, NULL but in 2.7, has. */
-static void push_values(struct function_search *search, const struct dict *dict,
+/* Pushes what the class at CLASS has, or OWNER, which is NULL but in 2.7. */
+static void push_values(struct function_search *search, const struct dict *dict, uint64_t class,
 			const struct function_owner *owner)
 {
 	if (!make_room(search, dict->count))
@@ -203,7 +204,7 @@ static void push_values(struct function_search *search, const struct dict *dict,
 	for (size_t i = 0; i < dict->count; i++)
 		if (dict->values[i])
 			search->stack[search->stack_count++] =
-				(struct place){ dict->values[i], owner ? dict->keys[i] : 0, owner };
+				(struct place){ dict->values[i], dict->keys[i], class, owner };
 }
 
 /* Reads the kind of a type; only those that are built in are told by their name. */
@@ -304,7 +305,7 @@ static void follow_class(struct function_search *search, const struct place *pla
 		owner = enter_class(search, place, class, &dict, is_old);
 	if (owner || !class) {
 		search->extent.classes++;
-		push_values(search, &dict, owner);
+		push_values(search, &dict, owner ? 0 : place->address, owner);
 	}
 	dict__free(&dict);
 }
@@ -325,7 +326,7 @@ static void follow_module(struct function_search *search, uint64_t address)
 		owner = keep(search, function_owner__of_module(dict.address, name));
 	}
 	if (owner || !knows_paths(search))
-		push_values(search, &dict, owner);
+		push_values(search, &dict, 0, owner);
 	dict__free(&dict);
 }
 
@@ -334,12 +335,12 @@ static void follow_closure(struct function_search *search, const struct place *p
 			   uint64_t closure)
 {
 	const struct object_reader *reader = &search->reader;
-	uint32_t size_offset = reader->offsets->varobject_size;
+	const struct offsets *offsets = reader->offsets;
 	uint64_t count, cells[CELLS_MAX];
 
-	if (target_memory__read_pointer(reader->pid, closure + size_offset, &count) ||
+	if (target_memory__read_pointer(reader->pid, closure + offsets->varobject_size, &count) ||
 	    count > CELLS_MAX ||
-	    target_memory__read(reader->pid, closure + size_offset + sizeof(count), cells,
+	    target_memory__read(reader->pid, closure + offsets->tuple_items, cells,
 				count * sizeof(*cells)))
 		return;
 	for (size_t i = 0; i < count; i++)
@@ -397,6 +398,7 @@ static struct function_object parse_function(const struct offsets *offsets,
 		.closure = word_at(bytes, offsets->function_closure),
 		.globals = word_at(bytes, offsets->function_globals),
 		.key = place->key,
+		.class = place->class,
 		.owner = place->owner,
 	};
 }

@@ -11,8 +11,9 @@
 #include "offsets.h"
 
 /* Of tp_flags; the same in every version that has them. */
-#define TYPE_INLINE_VALUES (1u << 2)  /* 3.13 and later */
-#define TYPE_MANAGED_DICT  (1u << 4)  /* 3.11 and later */
+#define TYPE_INLINE_VALUES (1u << 2) /* 3.13 and later */
+#define TYPE_MANAGED_DICT  (1u << 4) /* 3.11 and later */
+#define TYPE_IS_HEAP	   (1u << 9)
 #define TYPE_IS_INT	   (1u << 23) /* 2.7 */
 #define TYPE_IS_LONG	   (1u << 24)
 #define TYPE_IS_BYTES	   (1u << 27) /* 2.7's str */

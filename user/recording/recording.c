@@ -492,6 +492,7 @@ static void finish(struct recording *recording)
 	counts__settle_all(recording->counts, recording->sampler);
 	watch__end(recording->watch);
 	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);
+	profile__merge_functions(profile);
 	profile__tell_files_apart(profile);
 	sampler__account(recording->sampler, ledger);
 	symbolizer__account(recording->symbolizer, ledger);

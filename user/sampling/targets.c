@@ -367,6 +367,7 @@ struct target_process *target__fork(const struct target_process *parent, pid_t p
 
 	*child = *parent;
 	child->parent = parent->key.serial;
+	child->ancestor = parent->ancestor ? parent->ancestor : parent->key.serial;
 	child->renamings = 0;
 	/* Of most no more is ever needed: they run shortly, and are not sampled. */
 	child->process = (struct process){

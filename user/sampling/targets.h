@@ -21,7 +21,8 @@ struct target_process {
 	/* Its code objects have versions that others had before them: an interpreter has followed
 	 * another one. */
 	bool versions_repeat;
-	uint64_t parent;	/* the serial of the one that forked it; 0: it was not forked */
+	uint64_t parent;   /* the serial of the one that forked it; 0: it was not forked */
+	uint64_t ancestor; /* that of the first one whose memory it began with; 0: it was not */
 	unsigned int renamings; /* how often its names were read again */
 	bool ended;		/* nothing of it can be read any more */
 	/* How often its rate is halved: in this window, and by what the kernel is to be told. */
