@@ -91,7 +91,7 @@ WRAP(int, bind, int fd, const struct sockaddr *address, socklen_t length)
 
 static struct web *open_web(struct agent *agent)
 {
-	static struct agent_options options = { .address = "127.0.0.1:0", .node = "here" };
+	static struct options options = { .address = "127.0.0.1:0", .node = "here" };
 	struct web *web;
 
 	profile = synthetic__plain();

@@ -20,28 +20,33 @@
 #define ROUNDS_MAX (FOLDERS_MAX + 4)
 
 struct file {
-	const char *full, *shown; /* SHOWN, the key, is an end of FULL */
+	const char *full, *shown; /* SHOWN is the key */
+	bool is_end;		  /* SHOWN is an end of FULL: unlike "In [3]" of a notebook */
 	bool ambiguous;
 	UT_hash_handle hh;
 };
 
-/* The same name with one more folder. */
-static const char *lengthen(const char *full, const char *shown)
+/* Has its name one more folder. */
+static void lengthen(struct file *file)
 {
+	const char *full = file->full, *shown = file->is_end ? file->shown : full;
+
 	while (shown > full && shown[-1] == '/')
 		shown--;
 	while (shown > full && shown[-1] != '/')
 		shown--;
-	return shown;
+	file->shown = shown;
+	file->is_end = true;
 }
 
-/* The end of FULL that is SHORT_NAME; all of it where there is none. */
-static const char *end_of(const char *full, const char *short_name)
+static struct file file_of(const char *full, const char *short_name)
 {
 	size_t length = strlen(full), end = strlen(short_name);
+	bool is_end = end <= length && strcmp(full + length - end, short_name) == 0;
 
-	return end <= length && strcmp(full + length - end, short_name) == 0 ? full + length - end
-									     : full;
+	return (struct file){ .full = full,
+			      .shown = is_end ? full + length - end : short_name,
+			      .is_end = is_end };
 }
 
 /* Finds out whose names are not theirs alone; returns whether there are any. */
@@ -68,25 +73,25 @@ static void tell_apart(struct file *files, size_t count)
 {
 	for (int round = 0; round < ROUNDS_MAX && find_ambiguous(files, count); round++)
 		for (size_t i = 0; i < count; i++)
-			if (files[i].ambiguous)
-				files[i].shown = round < FOLDERS_MAX
-							 ? lengthen(files[i].full, files[i].shown)
-							 : files[i].full;
+			if (files[i].ambiguous && round < FOLDERS_MAX)
+				lengthen(&files[i]);
+			else if (files[i].ambiguous)
+				files[i].shown = files[i].full;
 }
 
 /* Adds the file of FUNCTION where it is new; its number in PLACES is one more than the place. */
 static void add_file(const struct profile *profile, const struct profile_function *function,
 		     struct file *files, size_t *count, uint32_t *places)
 {
-	const char *full = profile->strings[function->filename];
-	const char *shown = end_of(full, profile->strings[function->short_filename]);
+	struct file added = file_of(profile->strings[function->filename],
+				    profile->strings[function->short_filename]);
 	uint32_t *place = &places[function->filename];
 
 	if (!*place) {
 		*place = ++*count;
-		files[*count - 1] = (struct file){ .full = full, .shown = shown };
-	} else if (shown < files[*place - 1].shown) {
-		files[*place - 1].shown = shown;
+		files[*count - 1] = added;
+	} else if (strlen(added.shown) > strlen(files[*place - 1].shown)) {
+		files[*place - 1] = added;
 	}
 }
 
