@@ -158,6 +158,24 @@ static __always_inline void copy_arguments(struct process_record *record, struct
 		record->argument_bytes = bytes;
 }
 
+/* Copies what stands in their place now, the title that the process has taken: where that is
+ * longer, it goes on behind them, up to a NUL. */
+static __always_inline void copy_title(struct process_record *record, struct mm_struct *memory)
+{
+	__u64 start = BPF_CORE_READ(memory, arg_start), end = BPF_CORE_READ(memory, arg_end);
+	char last = 0;
+	long bytes;
+
+	if (end <= start || bpf_probe_read_user(&last, 1, (void *)(end - 1)))
+		return;
+	if (!last) {
+		copy_arguments(record, memory);
+		return;
+	}
+	bytes = bpf_probe_read_user_str(record->arguments, ARGUMENT_BYTES_MAX, (void *)start);
+	record->argument_bytes = bytes > 0 ? bytes : 0;
+}
+
 /* Of the nanoseconds of a time, a bit says from 6.13 on that somebody has asked for it. */
 #define NANOSECONDS 0x7fffffff
 
@@ -321,13 +339,16 @@ int follow_exit(__u64 *context)
 	target = bpf_map_lookup_elem(&targets, &tgid);
 	if (!target)
 		return 0;
-	record = reserve_record(false);
+	record = reserve_record(true);
 	if (!record) {
 		count_untold(false);
 		bpf_map_delete_elem(&targets, &tgid);
 		return 0;
 	}
 	fill_record(record, PROCESS_ENDED, task, target);
+	/* Before 6.16 it is gone here. */
+	if (task->mm)
+		copy_title(record, task->mm);
 	bpf_ringbuf_submit(record,
 			   following == FOLLOW_ALL && is_walked(target) ? let_sleep() : wake());
 	bpf_map_delete_elem(&targets, &tgid);

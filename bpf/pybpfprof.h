@@ -547,7 +547,8 @@ struct process_record {
 	__u32 state; /* ... this from now on */
 	__u32 argument_bytes;
 	__u32 halvings;			    /* as in the target */
-	char arguments[ARGUMENT_BYTES_MAX]; /* of the program, each with a NUL */
+	char arguments[ARGUMENT_BYTES_MAX]; /* of the program, each with a NUL; of one that
+					     * ends, the title that it has then */
 };
 
 _Static_assert(sizeof(struct process_record) % 8 == 0, "no padding: it is sent as it is");

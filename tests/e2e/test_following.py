@@ -20,6 +20,9 @@ from embedding import dependencies
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
 from test_finding import REPLACED, REPLACED_S, check_replaced, go_replaced
 
+# Where a process ends, this kernel still has its title.
+TELLS_TITLES = (6, 16)
+
 PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 
 # Before a Python has begun, and after its end.
@@ -214,6 +217,30 @@ class TestChildren:
         assert run.count_name("untitled") and run.count_name("titled")
         assert {process_of(frames)[1] for frames, _ in run.stacks
                 if process_of(frames)[0] == worker} == {"gunicorn: worker"}
+
+    @pytest.mark.parametrize("title", ["server", "gunicorn: worker [shop:%s]" % ("x" * 120)])
+    def test_a_title_that_it_had_in_the_end(self, title, target, profile, any_python):
+        """When user space comes to look, /proc has nothing of it any more.  One that is longer than its
+        command line goes on in its environment."""
+        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < TELLS_TITLES:
+            pytest.skip("no Linux %d.%d here" % TELLS_TITLES)
+        parent = target(any_python, "titled_later.py", "none", environment={"TITLE": title})
+        run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
+        run.wait_sampling()
+        run.process.send_signal(signal.SIGSTOP)
+        parent.go()
+        wait_for(lambda: children_of(parent.pid))
+        (worker,) = children_of(parent.pid)
+        wait_used(0.1, worker)
+        parent.go()
+        wait_used(0.1, worker)
+        parent.end()
+        wait_used(1, worker)
+        run.process.send_signal(signal.SIGCONT)
+        run.load()
+        assert run.count_name("untitled") and run.count_name("titled")
+        assert {process_of(frames)[1] for frames, _ in run.stacks
+                if process_of(frames)[0] == worker} == {title}
 
     def profile_with_no_room(self, profile, parent, wait):
         """What becomes of PARENT does not fit beside the stacks, until WAIT() has returned: the profiler

@@ -243,9 +243,9 @@ void kernel__map(__u32 tgid, struct mm_struct *mm, const struct vm_area_struct *
 	follow_mapping((__u64[]){ (__u64)area });
 }
 
-void kernel__end(__u32 tgid)
+void kernel__end(__u32 tgid, struct mm_struct *mm)
 {
-	struct task_struct task = task_of(tgid, NULL);
+	struct task_struct task = task_of(tgid, mm);
 
 	follow_exit((__u64[]){ (__u64)&task });
 }
@@ -382,6 +382,19 @@ long bpf_probe_read_user(void *destination, __u32 size, const void *address)
 	kernel.failed_reads++;
 	memset(destination, 0, size);
 	return -EFAULT;
+}
+
+long bpf_probe_read_user_str(void *destination, __u32 size, const void *address)
+{
+	char *text = destination;
+	__u32 length = 0;
+
+	do {
+		if (bpf_probe_read_user(text + length, 1, (const char *)address + length))
+			return -EFAULT;
+	} while (text[length++] && length < size);
+	text[length - 1] = '\0';
+	return length;
 }
 
 /* As the kernel, it wakes by itself only who has taken all that came before. */

@@ -115,7 +115,7 @@ void kernel__follow(__u32 how);
 void kernel__fork(__u32 parent, __u32 child, struct mm_struct *mm);
 void kernel__exec(__u32 tgid, struct mm_struct *mm, struct file *file);
 void kernel__map(__u32 tgid, struct mm_struct *mm, const struct vm_area_struct *area);
-void kernel__end(__u32 tgid);
+void kernel__end(__u32 tgid, struct mm_struct *mm);
 
 /* A thread by the kernel's numbers, and by that of user space's PID namespace. */
 struct numbered_thread {

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -151,7 +152,7 @@ static void what_cannot_be_told_is_left_to_be_found(void **state)
 	kernel__sample();
 	assert_int_equal(kernel__target(CHILD)->waiting, 1);
 	assert_int_equal(kernel__counters(0)->events, 0);
-	kernel__end(CHILD);
+	kernel__end(CHILD, NULL);
 	assert_null(kernel__target(CHILD));
 	assert_int_equal(kernel__counters(0)->untold, 4);
 }
@@ -213,7 +214,7 @@ static void an_unknown_one_waits_and_is_asked_about(void **state)
 	kernel__sample();
 	assert_int_equal(kernel__target(STRANGE)->waiting, 2);
 	assert_int_equal(kernel__counters(0)->events, 0);
-	kernel__end(STRANGE);
+	kernel__end(STRANGE, NULL);
 	assert_int_equal(last_record()->event, PROCESS_ENDED);
 	assert_int_equal(last_record()->waiting, 2);
 	assert_null(kernel__target(STRANGE));
@@ -408,11 +409,39 @@ static void equal_numbers_are_told_apart(void **state)
 	kernel.tgid = kernel.tid = CHILD;
 	kernel.memory = &before;
 	first = kernel__sample();
-	kernel__end(CHILD);
+	kernel__end(CHILD, NULL);
 	kernel__fork(PARENT, CHILD, &before);
 	second = kernel__sample();
 	assert_int_equal(first.outcome, second.outcome);
 	assert_int_not_equal(first.hash, second.hash);
+}
+
+/* TEXT of LENGTH bytes has replaced the first COMMAND bytes of what a process was started with. */
+static void assert_title(const char *text, size_t length, size_t command, const char *title)
+{
+	struct mm_struct memory = { .arg_start = (__u64)text, .arg_end = (__u64)text + command };
+
+	kernel.pid = getpid();
+	kernel__add_target(PARENT, 0x1234, 0, 0);
+	kernel__end(PARENT, &memory);
+	assert_int_equal(last_record()->event, PROCESS_ENDED);
+	assert_int_equal(last_record()->argument_bytes, length);
+	assert_memory_equal(last_record()->arguments, title, length);
+}
+
+static void an_end_tells_the_title(void **state)
+{
+	static char text[ARGUMENT_BYTES_MAX] = "gunicorn: worker\0\0\0A=1";
+
+	(void)state;
+	assert_title(text, 19, 19, text);
+	/* It goes on where the environment was, up to its NUL. */
+	assert_title(text, 17, 8, text);
+	assert_title(NULL, 0, 0, text);
+	assert_title((const char *)1, 0, 8, text);
+	memset(text, 'x', ARGUMENT_BYTES_MAX - 1);
+	text[ARGUMENT_BYTES_MAX - 1] = '\0';
+	assert_title(text, ARGUMENT_BYTES_MAX, ARGUMENT_BYTES_MAX - 1, text);
 }
 
 static void what_nothing_waits_for_wakes_nobody(void **state)
@@ -420,7 +449,7 @@ static void what_nothing_waits_for_wakes_nobody(void **state)
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 0, 0);
 	kernel__fork(PARENT, CHILD, &before);
-	kernel__end(CHILD);
+	kernel__end(CHILD, NULL);
 	assert_int_equal(kernel.process_record_count, 2);
 	assert_int_equal(kernel.wakings, 0);
 	/* What comes behind it and is waited for has to wake all the same. */
@@ -440,7 +469,7 @@ static void it_does_before_the_ring_is_full(void **state)
 	kernel__add_target(PARENT, 0x1234, 0, 0);
 	kernel__fork(PARENT, CHILD, &before);
 	kernel.ring_bytes = RING_BYTES / 2 + 1;
-	kernel__end(CHILD);
+	kernel__end(CHILD, NULL);
 	assert_int_equal(kernel.wakings, 1);
 }
 
@@ -449,7 +478,7 @@ static void an_end_that_may_end_the_run_wakes(void **state)
 	(void)state;
 	kernel__follow(FOLLOW_CHILDREN);
 	kernel__add_target(PARENT, 0x1234, 0, 0);
-	kernel__end(PARENT);
+	kernel__end(PARENT, NULL);
 	assert_int_equal(kernel.wakings, 1);
 }
 
@@ -487,6 +516,7 @@ int main(void)
 		TEST(what_waited_before_an_exec_is_told_with_it),
 		TEST(what_was_told_before_an_exec_did_not_wait),
 		TEST(equal_numbers_are_told_apart),
+		TEST(an_end_tells_the_title),
 		TEST(what_nothing_waits_for_wakes_nobody),
 		TEST(it_does_before_the_ring_is_full),
 		TEST(an_end_that_may_end_the_run_wakes),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""titled.py TITLE: writes TITLE over its command line, as setproctitle and servers do, and waits."""
+"""titled.py TITLE: writes TITLE over its command line, and its environment where that is too short, as
+setproctitle and servers do, and waits.
+"""
 
 import ctypes
 import sys
@@ -8,10 +10,11 @@ import time
 
 def take_title(title):
     with open("/proc/self/stat") as stat:
-        # Behind the name: arg_start and arg_end are the fields 48 and 49.
+        # Behind the name: arg_start, arg_end, env_start and env_end are the fields 48 to 51.
         fields = stat.read().rpartition(")")[2].split()
     start, end = int(fields[45]), int(fields[46])
-    title = title.encode("ascii")[:end - start - 1]
+    title = title.encode("ascii")[:int(fields[48]) - start - 1]
+    end = max(end, start + len(title) + 1)
     ctypes.memmove(start, title + b"\0" * (end - start - len(title)), end - start)
 
 

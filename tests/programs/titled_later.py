@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """titled_later.py TITLE: upon a line of input forks a worker, which upon another one takes TITLE; it works
-in `untitled` before that, in `titled` from then on, and ends after its parent.
+in `untitled` before that, in `titled` from then on, and ends after its parent.  $TITLE, where there is
+one, comes before TITLE.
 """
 
 import os
@@ -27,7 +28,7 @@ parent = os.getpid()
 pid = os.fork()
 if not pid:
     untitled()
-    take_title(sys.argv[1])
+    take_title(os.environ.get("TITLE", sys.argv[1]))
     titled(parent)
     os._exit(0)
 os.waitpid(pid, 0)

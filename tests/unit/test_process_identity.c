@@ -281,6 +281,46 @@ static void what_is_not_there_leaves_what_was_known(void **state)
 	identity__free(&identity);
 }
 
+static void it_ends_with_another_title(void **state)
+{
+	static const char words[] = "python3\0app.py\0-c\0x";
+	static const char title[] = "gunicorn: worker [app]\0\0";
+	struct identity identity;
+
+	(void)state;
+	identity__of_words(words, sizeof(words), &identity);
+	assert_false(identity__retitle(&identity, words, sizeof(words), false));
+	assert_false(identity__retitle(&identity, "", 0, false));
+	assert_false(identity__retitle(&identity, "\0\0", 3, false));
+	assert_false(identity__retitle(&identity, words, 14, true));
+	assert_string_equal(identity.command, "python3 app.py -c x");
+	/* One that begins as it did before. */
+	assert_true(identity__retitle(&identity, words, 15, false));
+	assert_string_equal(identity.command, "python3 app.py");
+	assert_true(identity__retitle(&identity, title, sizeof(title), false));
+	assert_string_equal(identity.command, "gunicorn: worker [app]");
+	assert_string_equal(identity.short_name, "gunicorn app");
+	identity__free(&identity);
+}
+
+static void a_worker_is_called_as_its_ancestor(void **state)
+{
+	static const char words[] = "python3\0-c\0x", others[] = "python3\0app.py";
+	struct identity identity;
+
+	(void)state;
+	identity__of_words(words, sizeof(words), &identity);
+	identity__inherit(&identity, NULL);
+	assert_string_equal(identity.short_name, "-c");
+	identity__inherit(&identity, "shop.py");
+	identity__inherit(&identity, "farther.py");
+	assert_string_equal(identity.short_name, "shop.py");
+	identity__take_words(others, sizeof(others), &identity);
+	identity__inherit(&identity, "shop.py");
+	assert_string_equal(identity.short_name, "app.py");
+	identity__free(&identity);
+}
+
 static void test_passwd(void **state)
 {
 	char *name = passwd__name(0);
@@ -309,6 +349,8 @@ int main(void)
 		cmocka_unit_test(an_owner_is_read_again_where_that_is_another),
 		cmocka_unit_test(what_has_no_word_left_is_called_as_it_was),
 		cmocka_unit_test(what_is_not_there_leaves_what_was_known),
+		cmocka_unit_test(it_ends_with_another_title),
+		cmocka_unit_test(a_worker_is_called_as_its_ancestor),
 		cmocka_unit_test(test_passwd),
 	};
 

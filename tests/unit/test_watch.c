@@ -362,6 +362,20 @@ static void what_is_old_is_not_read_again_soon(void **state)
 	end(bench);
 }
 
+static void what_was_not_forked_has_the_name_that_it_ends_with(void **state)
+{
+	struct bench *bench = begin_family(false);
+
+	(void)state;
+	for (int i = 0; i < READ_WAITS; i++)
+		read_as(bench, 1000, "first");
+	read_as(bench, 1000, "second");
+	assert_string_equal(last_command(bench), "first");
+	watch__end(bench->watch);
+	assert_string_equal(last_command(bench), "second");
+	end(bench);
+}
+
 /* Which is late where it loads something first; but not whenever it changes them. */
 static void the_names_of_a_child_are_read_again(void **state)
 {
@@ -613,6 +627,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_none_of_who_has_its_number),
 		cmocka_unit_test(a_child_has_none_of_what_it_executes),
 		cmocka_unit_test(the_names_of_a_child_are_read_again),
+		cmocka_unit_test(what_was_not_forked_has_the_name_that_it_ends_with),
 		cmocka_unit_test(what_was_just_started_is_read_again_soon),
 		cmocka_unit_test(what_was_not_sampled_is_not_read_again),
 		cmocka_unit_test(what_is_old_is_not_read_again_soon),

@@ -431,6 +431,26 @@ void identity__take_words(const char *words, size_t length, struct identity *ide
 	identity->is_inherited = false;
 }
 
+bool identity__retitle(struct identity *identity, const char *words, size_t length, bool cut)
+{
+	char *command = join_words(words, length), *name;
+	const char *before = identity->command ? identity->command : "";
+
+	if (!command ||
+	    (cut ? strncmp(before, command, strlen(command)) == 0 : strcmp(before, command) == 0)) {
+		free(command);
+		return false;
+	}
+	name = command_name__of(words, length, NULL);
+	swap_texts(&identity->command, &command);
+	free(command);
+	if (name)
+		swap_texts(&identity->short_name, &name);
+	free(name);
+	identity->is_worker = identity->is_inherited = false;
+	return true;
+}
+
 void identity__inherit(struct identity *identity, const char *name)
 {
 	if (!name || !identity->is_worker || identity->is_inherited)

@@ -33,7 +33,7 @@ struct identity {
 /* What of a process is read again. */
 enum identify {
 	IDENTIFY_ALL,	 /* it may run another program */
-	IDENTIFY_FORKED, /* it runs what the process ran that had forked it */
+	IDENTIFY_FORKED, /* it runs what it ran, or the process ran that had forked it */
 	IDENTIFY_OWNER,	 /* whose it is: its names a program may change all the time */
 };
 
@@ -70,6 +70,10 @@ void identity__of_words(const char *words, size_t length, struct identity *ident
 /* It runs another program, which was started with such words: of its names these alone are known.
  */
 void identity__take_words(const char *words, size_t length, struct identity *identity);
+
+/* Its title was WORDS in the end, which are *CUT: there were more; returns whether that is another
+ * one than before. */
+bool identity__retitle(struct identity *identity, const char *words, size_t length, bool cut);
 
 /* It had an ancestor NAME, which a worker is called where it has no other one's name; NULL: that is
  * not known. */

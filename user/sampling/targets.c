@@ -511,11 +511,11 @@ bool target__identify(struct target_process *target, const struct target_map *ma
 	return true;
 }
 
-enum identify target__changeable(struct target_process *target, bool is_last)
+enum identify target__changeable(struct target_process *target)
 {
-	if (!target->process.forked || (target->renamings == RENAMINGS_MAX && !is_last))
+	if (!target->process.forked || target->renamings == RENAMINGS_MAX)
 		return IDENTIFY_OWNER;
-	target->renamings += !is_last;
+	target->renamings++;
 	return IDENTIFY_FORKED;
 }
 

@@ -66,9 +66,8 @@ void target__disown(struct target_process *target, const char *arguments, size_t
 bool target__identify(struct target_process *target, const struct target_map *map,
 		      enum identify what);
 
-/* What of TARGET is to be read again, where that is done now and then; IS_LAST: for the last time.
- */
-enum identify target__changeable(struct target_process *target, bool is_last);
+/* What of TARGET is to be read again, where that is done now and then. */
+enum identify target__changeable(struct target_process *target);
 
 /* Says what of a process the profile will not show. */
 void target__warn_of_limits(const struct target_process *target);

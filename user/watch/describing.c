@@ -16,6 +16,16 @@ void describing__read(struct watch *watch, struct target_process *target, enum i
 		symbolizer__describe(watch->symbolizer, target);
 }
 
+void describing__take_title(struct watch *watch, struct target_process *target,
+			    const struct process_record *record)
+{
+	bool cut = record->argument_bytes == ARGUMENT_BYTES_MAX;
+
+	if (identity__retitle(&target->identity, record->arguments, record->argument_bytes, cut) &&
+	    symbolizer__has_sampled(watch->symbolizer, target))
+		symbolizer__describe(watch->symbolizer, target);
+}
+
 /* Whether WATCHED has run its program for long.  Of what was there before us, it may have begun
  * that later than its process. */
 static bool is_old(const struct watched *watched, int64_t now)
@@ -49,8 +59,7 @@ void describing__look(struct watch *watch, int64_t now)
 
 		if (target && symbolizer__take_news(watch->symbolizer, target))
 			describing__read(watch, target,
-					 settled ? target__changeable(target, false)
-						 : IDENTIFY_FORKED);
+					 settled ? target__changeable(target) : IDENTIFY_FORKED);
 	}
 }
 
@@ -60,6 +69,5 @@ void describing__end(struct watch *watch)
 
 	HASH_ITER (hh, watch->watched.all, watched, next)
 		if (watched->target && symbolizer__has_sampled(watch->symbolizer, watched->target))
-			describing__read(watch, watched->target,
-					 target__changeable(watched->target, true));
+			describing__read(watch, watched->target, IDENTIFY_FORKED);
 }

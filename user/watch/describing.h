@@ -17,6 +17,10 @@
 /* Reads again WHAT of TARGET's identity may have changed. */
 void describing__read(struct watch *watch, struct target_process *target, enum identify what);
 
+/* TARGET has ended, as RECORD tells, which may have its title. */
+void describing__take_title(struct watch *watch, struct target_process *target,
+			    const struct process_record *record);
+
 /* Does what is due. */
 void describing__look(struct watch *watch, int64_t now);
 

@@ -314,6 +314,8 @@ static void note_end(struct watch *watch, const struct process_record *record)
 	if (watch->full)
 		scan__want(&watch->scan, now_ns() + CROWD_NS);
 	watch->full = false;
+	if (watched->target && watched->key.serial == record->serial)
+		describing__take_title(watch, watched->target, record);
 	/* User space may have put it there again just now. */
 	finding__remove(watch, watched);
 	deputy__forget(record->pid);
