@@ -95,7 +95,7 @@ static struct web *open_web(struct agent *agent)
 	struct web *web;
 
 	profile = synthetic__plain();
-	options.sampled.rate_hz = profile->rate_hz;
+	options.plan.rate_hz = profile->rate_hz;
 	agent->options = &options;
 	agent->budget.services = service_rates__new();
 	CHECK(!web__open(agent, &web) && web);
