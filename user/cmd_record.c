@@ -322,7 +322,8 @@ static enum exit_status record(const struct options *options)
 		report__profile(recording__profile(recording),
 				!process_filter__is_empty(&options->plan.filter));
 		written = write_outputs(recording, options);
-		status = written ?: status;
+		if (written)
+			status = written;
 	}
 	recording__free(recording);
 	return status;

@@ -231,9 +231,9 @@ static void test_spellings(void **state)
 static void test_what_a_word_is_near_to(void **state)
 {
 	(void)state;
-	assert_true(options__is_near("reprot", "report"));
+	assert_true(options__is_near("rport", "report"));
 	assert_true(options__is_near("repor", "report"));
-	assert_true(options__is_near("chekc", "check"));
+	assert_true(options__is_near("hceck", "check"));
 	assert_true(options__is_near("aagents", "agent"));
 	assert_true(options__is_near("agent", "agent"));
 	assert_false(options__is_near("app", "agent"));

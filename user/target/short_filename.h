@@ -15,9 +15,9 @@ int short_filename__open_mounts(pid_t pid);
 
 /* FILENAME of process PID from its top package down, "json/decoder.py": directories above it that
  * hold an __init__.py or an __init__.pyc, below the directory ROOT, belong to its name; in an
- * archive, all that could be packages.  Where they cannot be looked at, its last part.  A notebook's
- * cell, which has no file, is "In [3]" if its name has that number, otherwise "ipykernel/HASH.py".
- * The caller frees. */
+ * archive, all that could be packages.  Where they cannot be looked at, its last part.  A
+ * notebook's cell, which has no file, is "In [3]" if its name has that number, otherwise
+ * "ipykernel/HASH.py". The caller frees. */
 char *short_filename__of(pid_t pid, int root, const char *filename);
 
 #endif
