@@ -143,6 +143,9 @@ static void flags(void **state)
 	assert_true(options.with_pid);
 	assert_int_equal(options.level, LOG_INFO);
 	options__free(&options);
+	assert_int_equal(read_all("verbose: true\n", quiet, &options), STATUS_WRITTEN);
+	assert_int_equal(options.level, LOG_ERROR);
+	options__free(&options);
 }
 
 /* "off" stands for none. */

@@ -219,22 +219,31 @@ static void keep_fixed(struct settings *settings, const struct settings *old)
 	}
 }
 
-/* Has each option take its value.  NULL, or what is wrong, and *PLACE says where; NULL: on the
- * command line. */
+static char *apply_one(const struct setting *setting, struct options *options)
+{
+	const struct option *option = setting->option;
+
+	if ((!option->argument && strcmp(setting->value, NO) == 0) ||
+	    (option->flags & OPTION_OFF && strcmp(setting->value, OFF) == 0))
+		return NULL;
+	return option->take(option, (char *)options + option->field,
+			    option->argument ? setting->value : NULL);
+}
+
+/* Has each option take its value; what counts most comes last, for -q and -v are one field.  NULL,
+ * or what is wrong, and *PLACE says where; NULL: on the command line. */
 static char *apply(const struct settings *settings, struct options *options, const char **place)
 {
+	const struct setting *setting, *end = settings->list + settings->count;
 	char *wrong = NULL;
 
-	for (size_t i = 0; i < settings->count && !wrong; i++) {
-		const struct setting *setting = &settings->list[i];
-		const struct option *option = setting->option;
-
-		if ((!option->argument && strcmp(setting->value, NO) == 0) ||
-		    (option->flags & OPTION_OFF && strcmp(setting->value, OFF) == 0))
-			continue;
-		*place = setting->origin == ORIGIN_COMMAND_LINE ? NULL : setting->place;
-		wrong = option->take(option, (char *)options + option->field,
-				     option->argument ? setting->value : NULL);
+	for (enum origin origin = ORIGIN_DEFAULT; origin <= ORIGIN_COMMAND_LINE; origin++) {
+		for (setting = settings->list; setting < end && !wrong; setting++) {
+			if (setting->origin != origin)
+				continue;
+			*place = origin == ORIGIN_COMMAND_LINE ? NULL : setting->place;
+			wrong = apply_one(setting, options);
+		}
 	}
 	return wrong;
 }
