@@ -19,6 +19,8 @@
 /* Where a profile is saved that nothing else took. */
 #define LAST_FOLDER "/tmp"
 
+#define TITLE_BYTES_MAX 4096
+
 /* Whether PATTERN has CODE in its directory, which is looked at before the start. */
 static bool is_in_folder(const char *pattern, const char *code)
 {
@@ -181,6 +183,21 @@ static enum exit_status check_outputs(const struct options *options)
 	return status;
 }
 
+/* What a launcher starts first may be a probe. */
+static char *command_title(char **command)
+{
+	char *words, *plain;
+	size_t size;
+	FILE *file = xopen_memstream(&words, &size);
+
+	for (size_t i = 0; command[i]; i++)
+		fprintf(file, "%s%s", i ? " " : "", command[i]);
+	fclose(file);
+	plain = plain_text__of_bytes(words, size, TITLE_BYTES_MAX);
+	free(words);
+	return plain;
+}
+
 static char *title_of(const struct profile *profile, const struct options *options)
 {
 	pid_t pid = options->plan.pid_count ? options->plan.pids[0] : 0;
@@ -192,6 +209,8 @@ static char *title_of(const struct profile *profile, const struct options *optio
 		return xstrdup("all Python processes");
 	if (!profile->process_count)
 		return xstrdup("no process");
+	if (options->plan.command && profile->process_count > 1)
+		return command_title(options->plan.command);
 	for (size_t i = 0; i < profile->process_count; i++)
 		if (pid && profile->processes[i].pid == (uint32_t)pid)
 			first = &profile->processes[i];

@@ -89,6 +89,12 @@ class TestBehindTheDashes:
         roots = {frames[0].name for frames, _ in run.stacks if any(frame.name == "burn" for frame in frames)}
         assert len(roots) == 2 and all(root.startswith("process ") for root in roots), roots
 
+    def test_the_title_of_several_is_the_command(self, profile, script, executable):
+        path = script("app.py", BURN % 0.2)
+        command = ["sh", "-c", "%s %s; %s %s" % (executable, path, executable, path)]
+        run = profile.attempt("-r", 499, "-f", "text", "-o", "-", command=command)
+        assert run.stdout.decode("utf-8").splitlines()[0] == " ".join(command)
+
     def test_what_it_leaves_behind_is_waited_for(self, profile, script, executable, tmp_path):
         """But not for what is no Python."""
         go = tmp_path / "go"

@@ -92,6 +92,20 @@ class TestPlaces:
         assert len(names) == 1
         assert re.fullmatch(r"a-%d-\d[0-9TZ_:.-]*-b\.folded" % busy.pid, names[0])
 
+    @pytest.mark.parametrize("name, use", [
+        ("a.html", ": open it in a browser"), ("a.pb.gz", ": see it with `go tool pprof FILE`"),
+        ("a.speedscope.json", ": open it at https://www.speedscope.app"), ("a.folded", "")])
+    def test_the_last_lines(self, profile, busy, tmp_path, name, use):
+        """How many samples there are and what to do with them; the sums with -v."""
+        path = tmp_path / name
+        run = profile.attempt("-p", busy.pid, "-o", path, cpu=0.3)
+        lines = run.stderr.splitlines()
+        assert re.match(r"pybpfprof: \d+ samples(, all whole$|: )", lines[-2]), run.stderr
+        assert lines[-1] == "pybpfprof: wrote %s%s" % (path, use)
+        assert "events" not in run.stderr
+        assert re.search(r"\d+ samples of \d+ events", profile.attempt(
+            "-v", "-p", busy.pid, "-o", path, cpu=0.3).stderr)
+
     def test_process_and_time_in_the_ledgers_name(self, profile, busy, tmp_path):
         run = profile.attempt("-p", busy.pid, "-o", tmp_path / "a.html", "--stats",
                               tmp_path / "a-%p-%t.json", cpu=0.5)
