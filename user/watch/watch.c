@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "architecture/architecture.h"
 #include "base/log.h"
@@ -10,12 +9,11 @@
 #include "base/xalloc.h"
 #include "processes/command_name.h"
 #include "processes/stopped.h"
-#include "system/mends.h"
 #include "target/deputy.h"
 #include "watch/choice.h"
-#include "watch/command.h"
 #include "watch/describing.h"
 #include "watch/finding.h"
+#include "watch/launch.h"
 #include "watch/scan.h"
 #include "watch/written_over.h"
 
@@ -34,9 +32,6 @@
 /* How often the kernel is made to note thread pointers anew, where that is needed. */
 #define NOTE_NS	    (100 * NS_PER_MS)
 #define NOTE_NS_MAX (10 * NS_PER_S)
-
-/* How long a Python may take to appear after the command has ended that it comes from. */
-#define REST_NS (500 * NS_PER_MS)
 
 struct watch *watch__new(enum following following, const struct process_filter *filter,
 			 size_t places)
@@ -129,50 +124,6 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 		scan__begin(watch, now);
 	tell_thread_states(watch, now);
 	return error;
-}
-
-/* Has the process of a command watched from before it begins. */
-static int watch_command(struct watch *watch, const struct command *started, int64_t now)
-{
-	struct watched *watched;
-	int error = finding__watch(watch, started->pid, now, &watched);
-
-	if (error)
-		return error;
-	watch->child = watch->first_pid = started->pid;
-	watched__look_at(&watch->watched, watched, now);
-	return target_map__follow(watch->map, watched->key);
-}
-
-/* Of what could not be started: not even a process for it, unless it was PREPARED. */
-static const char *choose_mend(int error, bool prepared)
-{
-	/* So a user's limit shows once a process is that user's. */
-	if (!prepared || error == -EAGAIN)
-		return mends__start(error);
-	return "give a program's path, or a name in PATH, after --";
-}
-
-enum exit_status watch__start_command(struct watch *watch, char **command, int64_t now)
-{
-	struct command started;
-	int error = command__prepare(command, &started);
-	bool prepared = !error;
-
-	if (prepared) {
-		int not_watched = watch_command(watch, &started, now);
-
-		error = command__run(&started);
-		if (!error)
-			error = not_watched;
-	}
-	if (error) {
-		log__error("cannot start %s: %s: %s", command[0], strerror(-error),
-			   choose_mend(error, prepared));
-		return STATUS_FAILED;
-	}
-	watch->command = command;
-	return STATUS_WRITTEN;
 }
 
 /* The process of a RECORD, which is added where it is new; what ran in it before has ended. */
@@ -396,77 +347,10 @@ static void note_late_threads(struct watch *watch, int64_t now)
 		2 * watch->note_wait_ns > NOTE_NS_MAX ? NOTE_NS_MAX : 2 * watch->note_wait_ns;
 }
 
-/* Takes note of the child's end. */
-static void reap(struct watch *watch)
-{
-	int status;
-
-	if (!watch->child ||
-	    waitpid(watch->child, &status, watch->child_ends ? 0 : WNOHANG) != watch->child)
-		return;
-	if (WIFSIGNALED(status))
-		log__info("process %d was killed by signal %d (%s)", watch->child, WTERMSIG(status),
-			  strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status))
-		log__info("process %d exited with status %d", watch->child, WEXITSTATUS(status));
-	watch->child = 0;
-	watch->child_ended_ns = now_ns();
-}
-
-/* Whether WATCHED runs a Python, or it is not known yet whether it does. */
-static bool may_be_python(const struct watched *watched)
-{
-	return watched->target ||
-	       (!watched->unwanted && !watched->is_other && watched->look_ns != INT64_MAX);
-}
-
-/* What COMMAND has started may fork and exec a Python in the moment in which it ends itself. */
-static int64_t rest_due(const struct watch *watch)
-{
-	return watch->child_ended_ns && watched__count(&watch->watched)
-		       ? watch->child_ended_ns + REST_NS
-		       : INT64_MAX;
-}
-
-/* The Pythons that the command has left behind; how many.  *FIRST is one of them. */
-static size_t count_rest(const struct watch *watch, const struct watched **first)
-{
-	const struct watched *watched;
-	size_t count = 0;
-
-	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
-		if (!may_be_python(watched))
-			continue;
-		if (!count++)
-			*first = watched;
-	}
-	return count;
-}
-
-/* Names what is still waited for after the command has ended. */
-static void tell_rest(struct watch *watch, int64_t now)
-{
-	const struct watched *first = NULL;
-	size_t count = watch->told_rest || now < rest_due(watch) ? 0 : count_rest(watch, &first);
-	char *name, *more;
-
-	if (!count)
-		return;
-	name = first->target ? target__plain_name(first->target) : xstrdup("python");
-	more = count > 1 ? xasprintf(" and %zu more", count - 1) : xstrdup("");
-	log__info(
-		"the command has ended and left process %d (%s)%s running: waiting for %s; Ctrl-C "
-		"stops and writes the profile",
-		first->pid, name, more, count > 1 ? "them" : "it");
-	free(more);
-	free(name);
-	watch->told_rest = true;
-}
-
 int64_t watch__due(const struct watch *watch)
 {
 	int64_t looks_ns = watched__due(&watch->watched), scan_ns = scan__due(&watch->scan);
-	int64_t rest_ns = watch->told_rest ? INT64_MAX : rest_due(watch);
+	int64_t rest_ns = launch__due(watch);
 
 	looks_ns = looks_ns < scan_ns ? looks_ns : scan_ns;
 	return looks_ns < rest_ns ? looks_ns : rest_ns;
@@ -482,16 +366,7 @@ void watch__look(struct watch *watch, int64_t now)
 	describing__look(watch, now);
 	note_late_threads(watch, now);
 	tell_thread_states(watch, now);
-	reap(watch);
-	tell_rest(watch, now);
-}
-
-/* Whether the command has ended, and every Python that it started. */
-static bool command_is_over(const struct watch *watch)
-{
-	const struct watched *first;
-
-	return watch->child_ended_ns && now_ns() >= rest_due(watch) && !count_rest(watch, &first);
+	launch__look(watch, now);
 }
 
 bool watch__is_over(const struct watch *watch)
@@ -499,7 +374,7 @@ bool watch__is_over(const struct watch *watch)
 	/* It may find what those have started that were watched. */
 	bool may_find = scan__due(&watch->scan) != INT64_MAX;
 
-	return watch->refused || command_is_over(watch) ||
+	return watch->refused || launch__is_over(watch) ||
 	       (watch->following != FOLLOW_ALL && !may_find && !watched__count(&watch->watched));
 }
 
