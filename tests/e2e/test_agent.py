@@ -406,14 +406,15 @@ def test_a_broken_store(profile, store):
     (["agent", "--store", "x", "--memory-limit", "1"], "limit '1'"),
     (["agent", "--store", "x", "--pid", "1"], "unknown option '--pid'"),
     (["agent", "--store", "x", "word"], "'word' is not an option"),
-    (["report"], "--store DIR"), (["report", "--store", "x", "--since", "x"], "time 'x'"),
+    (["report"], "--store DIR"), (["report", "--store", "x", "--since", "x"], "since 'x'"),
     (["report", "--store", "x", "--since", "1h", "--until", "2h"], "not before"),
     (["report", "--store", "x", "--label", "web"], "label 'web'"),
-    (["report", "--store", "x", "--diff", "x"], "time 'x'"),
+    (["report", "--store", "x", "--diff", "x"], "diff 'x'"),
     (["report", "--store", "x", "--diff", "1h", "-f", "speedscope"],
      "speedscope cannot show"),
     (["report", "--store", "x", "-f", "svg"], "format 'svg'"),
-    (["report", "--store", "x", "-o", "x.svg"], "does not give the format")])
+    (["report", "--store", "x", "-o", "x.svg"], "flame.html"),
+    (["report", "--store", "x", "-o", "x.txt9"], "does not give the format")])
 def test_wrong_usage(words, says, profile):
     run = profile.attempt(*words)
     assert run.status == 2
