@@ -5,19 +5,13 @@
 #include "base/xalloc.h"
 #include "cmd_agent.h"
 
-#define WINDOW_S_MIN 0.1
-#define WINDOW_S_MAX 3600.0
-
 #define NS_PER_S 1000000000LL
 
 static char *check(struct options *options)
 {
-	char *wrong;
+	char *wrong = push_destinations__check_window(&options->pushed,
+						      (int64_t)(options->window_s * NS_PER_S));
 
-	if (options->window_s < WINDOW_S_MIN || options->window_s > WINDOW_S_MAX)
-		return xasprintf("window '%gs' is not a time from 0.1s to 1h", options->window_s);
-	wrong = push_destinations__check_window(&options->pushed,
-						(int64_t)(options->window_s * NS_PER_S));
 	options->plan.following = FOLLOW_ALL;
 	/* No label tells threads apart without --with-thread. */
 	options->plan.threads = options->threads ? THREADS_ALL : THREADS_MERGED;

@@ -31,8 +31,10 @@ enum exit_status cmd_check(int count, char **arguments)
 
 	if (!status && options.agent)
 		status = options__parse(&verb_agent, options.agent_count, options.agent, &agent);
-	if (status)
+	if (status) {
+		options__free(&options);
 		return status;
+	}
 	if (options.help || agent.help) {
 		options__print_help(&verb_check);
 		options__free(&agent);

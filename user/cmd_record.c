@@ -56,7 +56,8 @@ static char *check_targets(const struct options *options)
 			plan->pid_count, plan->processes_max);
 	if (kinds > 1)
 		return xstrdup("use only one of -p PID, -a, and -- COMMAND");
-	if (!options->all && !options->subprocesses && !process_filter__is_empty(&plan->filter))
+	if (!options->all && !options->subprocesses && !plan->command &&
+	    !process_filter__is_empty(&plan->filter))
 		return xstrdup("--comm, --cgroup, --container, --uid and --exclude filter the "
 			       "processes of -a or -s: add one of these");
 	return NULL;
@@ -87,6 +88,7 @@ static char *check(struct options *options)
 	plan->threads = options->threads		 ? THREADS_ALL
 			: options->format->tells_threads ? THREADS_SOME
 							 : THREADS_MERGED;
+	plan->any_child = options->subprocesses;
 	options->shown.threads = options->threads;
 	options->shown.by_process = options->all || options->subprocesses;
 	return NULL;
@@ -201,27 +203,30 @@ static char *command_title(char **command)
 static char *title_of(const struct profile *profile, const struct options *options)
 {
 	pid_t pid = options->plan.pid_count ? options->plan.pids[0] : 0;
-	const struct profile_process *first = profile->processes;
+	const struct profile_process *first = profile->process_count ? profile->processes : NULL;
 	struct identity master = { 0 };
 	char *command = NULL, *title;
 
 	if (options->plan.following == FOLLOW_ALL)
 		return xstrdup("all Python processes");
-	if (!profile->process_count)
-		return xstrdup("no process");
 	if (options->plan.command && profile->process_count > 1)
 		return command_title(options->plan.command);
 	for (size_t i = 0; i < profile->process_count; i++)
-		if (pid && profile->processes[i].pid == (uint32_t)pid)
+		if (profile->processes[i].pid == (uint32_t)pid)
 			first = &profile->processes[i];
 	/* A master that waits for its workers has no samples. */
-	if (pid && first->pid != (uint32_t)pid && !identity__read(pid, &master))
+	if (pid && !(first && first->pid == (uint32_t)pid) && !identity__read(pid, &master))
 		command = master.command ? plain_text__of_bytes(master.command,
 								strlen(master.command), SIZE_MAX)
 					 : NULL;
-	title = xasprintf("process %u: %s%s", command ? (uint32_t)pid : first->pid,
-			  command ?: profile->strings[first->command],
-			  command || profile->process_count > 1 ? " and others" : "");
+	if (!command && !first)
+		title = xstrdup("no process");
+	else
+		title = xasprintf("process %u: %s%s", command ? (uint32_t)pid : first->pid,
+				  command ?: profile->strings[first->command],
+				  command && !first			  ? ""
+				  : command || profile->process_count > 1 ? " and others"
+									  : "");
 	free(command);
 	identity__free(&master);
 	return title;
@@ -316,9 +321,8 @@ static enum exit_status write_outputs(const struct recording *recording,
 		status = STATUS_FAILED;
 		if (error != -EPIPE)
 			save_elsewhere(&written, pid);
-	} else if (strcmp(path, "-") != 0) {
-		log__info("wrote %s%s%s", path, options->format->use ? ": " : "",
-			  options->format->use ?: "");
+	} else {
+		output__say_written(options->format, path);
 	}
 	if (stats && write_stats(stats, path, &profile->ledger))
 		status = STATUS_FAILED;

@@ -26,7 +26,7 @@ static char *check(struct options *options)
 		options->until_unix_ns = clock_ns(CLOCK_REALTIME);
 	if (options->since_unix_ns >= options->until_unix_ns)
 		return xstrdup("--since is not before --until");
-	if (options->diff.since_unix_ns >= options->since_unix_ns)
+	if (options->diff.since_unix_ns && options->diff.since_unix_ns >= options->since_unix_ns)
 		return xstrdup("--diff is not before --since");
 	if (options->diff.since_unix_ns)
 		options->diff.earlier_s =
@@ -148,9 +148,8 @@ static enum exit_status write_report(struct options *options, const struct profi
 	if (error) {
 		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
 		status = STATUS_FAILED;
-	} else if (strcmp(path, "-") != 0) {
-		log__info("wrote %s%s%s", path, options->format->use ? ": " : "",
-			  options->format->use ?: "");
+	} else {
+		output__say_written(options->format, path);
 	}
 	free(title);
 	free(path);

@@ -39,9 +39,18 @@ static const char *const elsewhere[][2] = {
 	{ "attach", "use pybpfprof -p PID" },
 };
 
+static const char *find_meant(const char *word)
+{
+	for (unsigned int errors = 1; errors <= OPTIONS_TYPING_ERRORS; errors++)
+		for (size_t i = 0; i < VERB_COUNT; i++)
+			if (options__is_near(word, verbs[i].verb->name, errors))
+				return verbs[i].verb->name;
+	return NULL;
+}
+
 static enum exit_status run(int count, char **arguments)
 {
-	const char *word = count > 1 ? arguments[1] : "-";
+	const char *word = count > 1 ? arguments[1] : "-", *meant;
 
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		if (strcmp(word, verbs[i].verb->name) == 0)
@@ -52,14 +61,11 @@ static enum exit_status run(int count, char **arguments)
 		log__error("unknown verb '%s': %s", word, elsewhere[i][1]);
 		return STATUS_USAGE;
 	}
-	for (size_t i = 0; i < VERB_COUNT && *word != '-'; i++) {
-		if (!options__is_near(word, verbs[i].verb->name))
-			continue;
-		log__error("unknown verb '%s': did you mean pybpfprof %s?", word,
-			   verbs[i].verb->name);
-		return STATUS_USAGE;
-	}
-	return cmd_record(count, arguments);
+	meant = *word == '-' ? NULL : find_meant(word);
+	if (!meant)
+		return cmd_record(count, arguments);
+	log__error("unknown verb '%s': did you mean pybpfprof %s?", word, meant);
+	return STATUS_USAGE;
 }
 
 /* How the program ends after a verb ended with STATUS: what was printed has yet to arrive, and

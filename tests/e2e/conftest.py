@@ -27,6 +27,9 @@ from pythons import (OLDEST, TIER, few_of, own_and_fetched_pythons, own_pythons,
                      wants_each_version)
 from standins import build_standin
 
+# As a terminal starts it, also in the background or under nohup.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 # Before a test imports them: what they assert is explained, too.
 pytest.register_assert_rewrite("embedding", "machines")
 

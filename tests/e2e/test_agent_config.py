@@ -4,6 +4,7 @@
 import os
 import re
 import signal
+import sys
 
 import pytest
 
@@ -108,6 +109,17 @@ def test_reload(any_python, target, agent, report, store, config):
     shown = report()
     expected = sum(samples * 499 / rate for rate, _, _, samples in rows)
     assert abs(total(shown) - expected) <= len({row[0] for row in shown})
+
+
+def test_it_reloads_under_nohup(agent, config):
+    """Where SIGHUP was ignored at the start."""
+    run = agent("--config", config("rate: 20\n"), prefix=[
+        sys.executable, "-S", "-c", "import os, signal, sys; signal.signal(1, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"])
+    config("rate: 30\n")
+    hang_up(run)
+    run.wait_said("agent.yaml again")
+    end(run)
+    assert run.status == 0
 
 
 def test_what_takes_a_restart_stays(agent, config, store):

@@ -126,7 +126,7 @@ class TestUsage:
         check(profile.attempt(*words), USAGE, says)
 
     @pytest.mark.parametrize("words, says", [
-        (["rport"], "pybpfprof report?"), (["agnet", "--store", "x"], "pybpfprof agent?"),
+        (["rport"], "pybpfprof report?"), (["repor"], "pybpfprof report?"), (["agnet", "--store", "x"], "pybpfprof agent?"),
         (["-p", "1", "--durration", "2"], "--duration?"), (["agent", "--stroe", "x"], "--store?"),
         (["report", "--store", "x", "--lable", "a=b"], "--label?"), (["check", "--jsno"], "--json?")])
     def test_did_you_mean(self, profile, words, says):

@@ -2,6 +2,7 @@
 """The Python that matters is a child: of what stands behind --, or of a process that is named."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -9,9 +10,10 @@ import sys
 
 import pytest
 
-from conftest import remove_group, wait_for, wait_used
+from conftest import children_of, cpu_seconds, remove_group, wait_for, wait_used
 
 NOT_PYTHON, NO_SAMPLE = 3, 5
+PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 
 BURN = "import time\ndef burn():\n    end = time.process_time() + %s\n    while time.process_time() < end: sum(range(1000))\nburn()\n"
 
@@ -52,18 +54,19 @@ def is_frozen(folder):
     return False
 
 
-def children(pid, seconds=0.05):
-    """The processes that PID has started, once they have used so much CPU time."""
+def burning(pid, count=1):
+    """The COUNT processes that PID has started, once each has used some CPU time."""
     def found():
-        pids = [int(line) for line in subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout.split()]
-        return pids if pids and all(map(has_run, pids)) else None
-
-    def has_run(each):
-        with contextlib.suppress(OSError), open("/proc/%d/stat" % each, encoding="utf-8") as file:
-            return int(file.read().rpartition(")")[2].split()[11]) >= seconds * os.sysconf("SC_CLK_TCK")
-        return False
+        pids = sorted(children_of(pid))
+        return len(pids) == count and all((cpu_seconds(each) or 0) >= 0.05 for each in pids) and pids
     return wait_for(found)
+
+
+def wait_state(pid, state):
+    def is_in_it():
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] == state
+    wait_for(is_in_it)
 
 
 class TestBehindTheDashes:
@@ -118,7 +121,7 @@ class TestBehindTheDashes:
 class TestByPid:
     def test_a_shell_with_python_children(self, profile, script, executable):
         with running("sh", "-c", "%s %s; true" % (executable, script("app.py", BURN % 600))) as shell:
-            child, = children(shell.pid)
+            child, = burning(shell.pid)
             run = profile.attempt("-p", shell.pid, "-d", 600)
             assert run.status == NOT_PYTHON
             assert run.stderr == (
@@ -128,8 +131,8 @@ class TestByPid:
     def test_grandchildren(self, profile, script, executable):
         command = "%s %s & %s %s & wait" % ((executable, script("app.py", BURN % 600)) * 2)
         with running("sh", "-c", "sh -c '%s'; true" % command) as shell:
-            inner, = children(shell.pid, 0)
-            pids = sorted(wait_for(lambda: len(pids := children(inner)) == 2 and pids))
+            inner, = wait_for(lambda: children_of(shell.pid))
+            pids = burning(inner, 2)
             run = profile.attempt("-p", shell.pid, "-d", 600)
             assert "started Python processes %d (app.py), %d (app.py): use -p %d,%d, or -s -p %d" % (
                 *pids, *pids, shell.pid) in run.stderr
@@ -140,8 +143,7 @@ class TestByPid:
                       + "".join("        %s\n" % line for line in (BURN % 600).splitlines())
                       + "time.sleep(600)\n")
         with running(executable, path) as master:
-            workers = children(master.pid)
-            assert len(workers) == 2
+            workers = burning(master.pid, 2)
             run = profile.start("-p", master.pid, cpu=0.1, of=workers).load(NO_SAMPLE)
             assert "its 2 Python children used" in run.stderr and "add -s" in run.stderr
             assert run.samples == 0
@@ -159,12 +161,37 @@ class TestByPid:
         program = target(any_python, "busy.py")
         os.kill(program.pid, signal.SIGSTOP)
         try:
+            wait_state(program.pid, "T")
             run = profile.start("-p", program.pid)
             run.wait_sampling()
             run.interrupt().load(NO_SAMPLE)
         finally:
             os.kill(program.pid, signal.SIGCONT)
         assert run.stderr.count("process %d is stopped by a signal" % program.pid) == 2
+
+    def test_a_process_in_a_debugger(self, profile, any_python, target):
+        """Which is this process."""
+        program = target(any_python, "busy.py")
+        trace = ctypes.CDLL(None, use_errno=True).ptrace
+        trace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        assert trace(PTRACE_SEIZE, program.pid, None, None) == 0, ctypes.get_errno()
+        assert trace(PTRACE_INTERRUPT, program.pid, None, None) == 0
+        wait_state(program.pid, "t")
+        run = profile.start("-p", program.pid)
+        run.wait_sampling()
+        run.interrupt().load(NO_SAMPLE)
+        assert run.stderr.count("process %d is stopped by a debugger" % program.pid) == 2
+        program.process.kill()
+
+    def test_a_master_that_wakes_now_and_then(self, profile, script, executable):
+        """As gunicorn's does: it may use a little, and starts its workers by exec."""
+        worker = script("worker.py", BURN % 600)
+        path = script("master.py", "import subprocess, time\nsubprocess.Popen([%r, %r])\n"
+                      "while True: time.sleep(0.02)\n" % (executable, worker))
+        with running(executable, path) as master:
+            workers = burning(master.pid)
+            run = profile.start("-p", master.pid, "-r", 0.1, cpu=0.1, of=workers).load(NO_SAMPLE)
+            assert "its 1 Python child used" in run.stderr and "add -s" in run.stderr
 
     @pytest.mark.parametrize("hierarchy, name, freeze, thaw", [
         ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),

@@ -223,6 +223,9 @@ static void test_spellings(void **state)
 	assert_true(options.threads);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-p12", "-r", "-1", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p12", "--no", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.plan.lines, LINES_NONE);
+	options__free(&options);
 	assert_int_equal(parse(&options, "-p12", "--f", "html", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p12", "--threads=1", NULL), STATUS_USAGE);
 	assert_int_equal(parse(&options, "-p12", "-", NULL), STATUS_USAGE);
@@ -231,15 +234,17 @@ static void test_spellings(void **state)
 static void test_what_a_word_is_near_to(void **state)
 {
 	(void)state;
-	assert_true(options__is_near("rport", "report"));
-	assert_true(options__is_near("repor", "report"));
-	assert_true(options__is_near("hceck", "check"));
-	assert_true(options__is_near("aagents", "agent"));
-	assert_true(options__is_near("agent", "agent"));
-	assert_false(options__is_near("app", "agent"));
-	assert_false(options__is_near("recording", "record"));
-	assert_false(options__is_near("", "a"));
-	assert_false(options__is_near("ab", "check"));
+	assert_true(options__is_near("rport", "report", 2));
+	assert_true(options__is_near("repor", "report", 2));
+	assert_true(options__is_near("hceck", "check", 2));
+	assert_true(options__is_near("aagents", "agent", 2));
+	assert_true(options__is_near("agent", "agent", 2));
+	assert_false(options__is_near("app", "agent", 2));
+	assert_false(options__is_near("recording", "record", 2));
+	assert_false(options__is_near("", "a", 2));
+	assert_true(options__is_near("repor", "report", 1));
+	assert_false(options__is_near("repor", "record", 1));
+	assert_false(options__is_near("ab", "check", 2));
 }
 
 /* Every option is shown with the verbs that take it, and has one letter and one name in each. */

@@ -5,9 +5,6 @@
 #include "base/xalloc.h"
 #include "options/option_table.h"
 
-/* Letters in which a word may differ from what the user meant. */
-#define TYPING_ERRORS 2
-
 struct reading {
 	const struct verb *verb;
 	struct settings *settings;
@@ -32,20 +29,21 @@ static bool is_near(const char *one, const char *other, unsigned int errors)
 		is_near(one + 2, other + 2, errors));
 }
 
+bool options__is_near(const char *word, const char *other, unsigned int errors)
+{
+	return strlen(word) > errors && is_near(word, other, errors);
+}
+
 static char *refuse_option(const struct verb *verb, const char *name)
 {
-	for (unsigned int errors = 1; errors <= TYPING_ERRORS && strlen(name) > errors; errors++)
+	for (unsigned int errors = 1; errors <= OPTIONS_TYPING_ERRORS; errors++)
 		for (const struct option *option = NULL;
 		     (option = option_table__next(verb, option));)
-			if (option->name && !option->instead && is_near(name, option->name, errors))
+			if (option->name && !option->instead &&
+			    options__is_near(name, option->name, errors))
 				return xasprintf("unknown option '--%s': did you mean --%s?", name,
 						 option->name);
 	return xasprintf("unknown option '--%s'", name);
-}
-
-bool options__is_near(const char *word, const char *other)
-{
-	return strlen(word) > TYPING_ERRORS && is_near(word, other, TYPING_ERRORS);
 }
 
 static char *refuse_word(const struct verb *verb, const char *word)
@@ -69,14 +67,14 @@ static char *take(struct reading *reading, const struct option *option, const ch
 {
 	if (option->instead)
 		return xasprintf("unknown option '%s': %s", spelled, option->instead);
+	if (value && !option->argument)
+		return xasprintf("option '%s' takes no value", spelled);
 	if (option->flags & OPTION_LAST) {
 		reading->options->agent = reading->next - 1;
 		reading->options->agent_count = reading->end - reading->next + 1;
 		reading->next = reading->end;
 		return NULL;
 	}
-	if (value && !option->argument)
-		return xasprintf("option '%s' takes no value", spelled);
 	if (!value && option->argument) {
 		if (reading->next == reading->end)
 			return xasprintf("option '%s' needs a value", spelled);
@@ -103,6 +101,8 @@ static const struct option *find_name(const struct verb *verb, const char *name,
 			free(word);
 			return option;
 		}
+		if (option->instead)
+			continue;
 		another = found;
 		found = option;
 	}

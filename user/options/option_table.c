@@ -9,6 +9,9 @@
 #include "kubernetes/api_server.h"
 #include "options/option_table.h"
 
+#define WINDOW_S_MIN 0.1
+#define WINDOW_S_MAX 3600.0
+
 /* The kernel's PID_MAX_LIMIT. */
 #define PID_LIMIT 4194304
 
@@ -94,6 +97,16 @@ static char *take_duration(const struct option *option, void *field, const char 
 	return quantity__duration(value, field)
 		       ? NULL
 		       : refuse(option, value, "a time such as 30, 90s, 2m, 12h or 7d");
+}
+
+static char *take_window(const struct option *option, void *field, const char *value)
+{
+	double *window_s = field;
+
+	if (quantity__duration(value, window_s) && *window_s >= WINDOW_S_MIN &&
+	    *window_s <= WINDOW_S_MAX)
+		return NULL;
+	return refuse(option, value, "a time from 0.1s to 1h");
 }
 
 static char *take_size(const struct option *option, void *field, const char *value)
@@ -253,7 +266,7 @@ static const struct option option_table[] = {
 	  take_duration, FIELD(plan.duration_s), .verbs = RECORD },
 	{ "rate", 'r', "HZ", "samples per second of CPU time", take_rate, FIELD(plan.rate_hz),
 	  .verbs = RECORD | AGENT, .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
-	{ "window", 0, "TIME", "length of one profile", take_duration, FIELD(window_s),
+	{ "window", 0, "TIME", "length of one profile", take_window, FIELD(window_s),
 	  .verbs = AGENT, .fallback = "10s" },
 	{ "cpu-budget", 0, "PERCENT",
 	  "lower the rate if the agent uses more than this share of all CPUs; off: no limit",
@@ -355,7 +368,7 @@ static const struct option option_table[] = {
 	  .verbs = RECORD | AGENT | CHECK, .constant = LOG_DEBUG },
 	{ "version", 0, NULL, "print the version", take_flag, FIELD(version), .verbs = RECORD },
 	{ "help", 'h', NULL, "print this help", take_flag, FIELD(help),
-	  .verbs = RECORD | AGENT | REPORT | CHECK, OPTION_LOCAL },
+	  .verbs = RECORD | AGENT | REPORT | CHECK, .flags = OPTION_LOCAL },
 
 	ELSEWHERE("native", 'n',
 		  "native frames are not supported yet; C time is shown on the Python "

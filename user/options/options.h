@@ -8,7 +8,7 @@
  *	store-size: 2G			the file that --config names, for the agent
  *	the table's default
  *
- * settings.c keeps them apart, with where each is from.
+ * options.c keeps where each is from.
  */
 #ifndef PYBPFPROF_OPTIONS_H
 #define PYBPFPROF_OPTIONS_H
@@ -125,7 +125,9 @@ void options__print_help(const struct verb *verb);
 /* Prints the values in effect as a configuration file, each with where it is from. */
 void options__print_config(const struct options *options, FILE *file);
 
-/* Whether a user may have meant OTHER by WORD. */
-bool options__is_near(const char *word, const char *other);
+/* Whether a user may have meant OTHER by WORD, with as many ERRORS as letters that were changed,
+ * added, dropped or swapped: from 1, for the nearest, to OPTIONS_TYPING_ERRORS. */
+#define OPTIONS_TYPING_ERRORS 2
+bool options__is_near(const char *word, const char *other, unsigned int errors);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "output/output.h"
 #include "profile/plain_text.h"
@@ -26,6 +27,12 @@ static bool ends_with(const char *path, const char *ending)
 	size_t length = strlen(path), ending_length = strlen(ending);
 
 	return length >= ending_length && !strcmp(path + length - ending_length, ending);
+}
+
+void output__say_written(const struct output_format *format, const char *path)
+{
+	if (strcmp(path, "-") != 0)
+		log__info("wrote %s%s%s", path, format->use ? ": " : "", format->use ?: "");
 }
 
 const struct output_format *output__by_ending(const char *path)

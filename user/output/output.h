@@ -53,6 +53,9 @@ const struct output_format *output__by_ending(const char *path);
 string_id output__filename(const struct output_options *options,
 			   const struct profile_function *function);
 
+/* Says that FORMAT was written to PATH, and what to do with it; nothing for standard output. */
+void output__say_written(const struct output_format *format, const char *path);
+
 /*
  * Labels: one line of text, safe in a folded stack and on a terminal.  Control
  * and direction characters are escaped, `;` is `:`, none ends in a space and a

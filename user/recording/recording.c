@@ -227,7 +227,8 @@ static enum exit_status start(struct recording *recording)
 		return status;
 	note_start(recording);
 	if (command)
-		status = watch__start_command(recording->watch, command, now_ns());
+		status = watch__start_command(recording->watch, command,
+					      !recording->plan->any_child, now_ns());
 	/* Last: what is started has the privileges that were found. */
 	if (!status)
 		privileges__drop(may_go_on, recording->sampler);

@@ -18,6 +18,7 @@ struct recording_plan {
 	pid_t *pids;
 	size_t pid_count;
 	char **command; /* to start, NULL-terminated; NULL: none */
+	bool any_child; /* a command may be a Python that is not supported, for what it starts */
 	enum following following;
 	struct process_filter filter; /* of those that are followed */
 	uint32_t processes_max;

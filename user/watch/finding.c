@@ -238,7 +238,7 @@ void finding__leave_out(struct watch *watch, struct watched *watched)
 static void take_refused(struct watch *watch, struct watched *watched,
 			 struct target_process *target, int64_t now)
 {
-	if (watched->pid == watch->child) {
+	if (watched->pid == watch->child && watch->needs_python) {
 		watch->refused = target;
 		return;
 	}

@@ -53,6 +53,7 @@ struct watch {
 	int64_t child_ended_ns;		/* 0: it has not */
 	bool told_rest;			/* what it left behind was named */
 	bool found;			/* a Python was */
+	bool needs_python;		/* it must not be one that is not supported */
 	struct target_process *refused; /* it runs a Python that is not supported */
 };
 

@@ -147,12 +147,14 @@ static const char *choose_mend(int error, bool prepared)
 	return "give a program's path, or a name in PATH, after --";
 }
 
-enum exit_status watch__start_command(struct watch *watch, char **command, int64_t now)
+enum exit_status watch__start_command(struct watch *watch, char **command, bool needs_python,
+				      int64_t now)
 {
 	struct command started = { 0 };
 	int error = prepare(command, &started);
 	bool prepared = !error;
 
+	watch->needs_python = needs_python;
 	if (prepared) {
 		int not_watched = watch_command(watch, &started, now);
 
@@ -189,8 +191,9 @@ static void reap(struct watch *watch)
 /* Whether WATCHED runs a Python, or it is not known yet whether it does. */
 static bool may_be_python(const struct watched *watched)
 {
-	return watched->target ||
-	       (!watched->unwanted && !watched->is_other && watched->look_ns != INT64_MAX);
+	return (watched->target && watched->target->outcome != OUTCOME_UNREADABLE) ||
+	       (!watched->target && !watched->unwanted && !watched->is_other &&
+		watched->look_ns != INT64_MAX);
 }
 
 /* What COMMAND has started may fork and exec a Python in the moment in which it ends itself. */
@@ -223,9 +226,9 @@ static void tell_rest(struct watch *watch, int64_t now)
 	size_t count = watch->told_rest || now < rest_due(watch) ? 0 : count_rest(watch, &first);
 	char *name, *more;
 
-	if (!count)
+	if (!count || !first->target)
 		return;
-	name = first->target ? target__plain_name(first->target) : xstrdup("python");
+	name = target__plain_name(first->target);
 	more = count > 1 ? xasprintf(" and %zu more", count - 1) : xstrdup("");
 	log__info(
 		"the command has ended and left process %d (%s)%s running: waiting for %s; Ctrl-C "
@@ -238,7 +241,9 @@ static void tell_rest(struct watch *watch, int64_t now)
 
 int64_t launch__due(const struct watch *watch)
 {
-	return watch->told_rest ? INT64_MAX : rest_due(watch);
+	int64_t due_ns = rest_due(watch);
+
+	return due_ns > now_ns() ? due_ns : INT64_MAX;
 }
 
 void launch__look(struct watch *watch, int64_t now)

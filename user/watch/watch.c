@@ -374,7 +374,7 @@ bool watch__is_over(const struct watch *watch)
 	/* It may find what those have started that were watched. */
 	bool may_find = scan__due(&watch->scan) != INT64_MAX;
 
-	return watch->refused || launch__is_over(watch) ||
+	return watch->refused || (!may_find && launch__is_over(watch)) ||
 	       (watch->following != FOLLOW_ALL && !may_find && !watched__count(&watch->watched));
 }
 
@@ -476,23 +476,28 @@ void watch__account(const struct watch *watch, struct ledger *ledger)
 /* What the named processes did instead of running. */
 static void explain_idle(const struct watch *watch)
 {
+	double used_s = watch__cpu_seconds(watch), by_children_s = 0, part_s;
+	const char *by = NULL;
+	size_t children = 0;
 	pid_t pid = watch->first_pid;
-	const char *by = stopped__by(pid);
-	double used_s = 0;
-	size_t count = 0;
 
+	for (size_t i = 0; i < watch->named_count && !by; i++) {
+		by = stopped__by(watch->named[i].pid);
+		pid = by ? watch->named[i].pid : watch->first_pid;
+		if (watch->following != FOLLOW_NONE)
+			continue;
+		children += descendants__used(&watch->before, watch->named[i].pid, &part_s);
+		by_children_s += part_s;
+	}
 	if (by)
 		log__warning("no samples: process %d is stopped %s", pid, by);
-	else if (watch__cpu_seconds(watch) > 0)
-		log__warning("no samples: the time was too short for the rate");
-	else if (watch->following == FOLLOW_NONE)
-		count = descendants__used(&watch->before, pid, &used_s);
-	if (by || watch__cpu_seconds(watch) > 0)
-		return;
-	if (count)
-		log__warning("no samples: process %d used no CPU in that time; its %zu Python "
+	else if (children)
+		log__warning("no samples: process %d used %s CPU in that time; its %zu Python "
 			     "child%s used %.1f s: add -s",
-			     pid, count, count > 1 ? "ren" : "", used_s);
+			     pid, used_s > 0 ? "little" : "no", children, children > 1 ? "ren" : "",
+			     by_children_s);
+	else if (used_s > 0)
+		log__warning("no samples: the time was too short for the rate");
 	else
 		log__warning("no samples: process %d used no CPU in that time", pid);
 }
@@ -502,8 +507,11 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 	if (watch->refused)
 		return target__explain(watch->first_pid, &watch->refused->runtime, -ENOTSUP);
 	if (watch->command && !watch->found) {
-		log__error("%s ran no Python, or none that lived long enough to be found",
-			   watch->command[0]);
+		log__error("%s ran no Python, or none that lived long enough to be found%s",
+			   watch->command[0],
+			   watched__count(&watch->watched)
+				   ? "; what it left running has not started Python yet"
+				   : "");
 		return STATUS_NOT_PYTHON;
 	}
 	if (watch->warned_of_crowd)
@@ -511,7 +519,7 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 			     "--max-processes");
 	else if (watch->following == FOLLOW_ALL)
 		choice__explain_empty(watch);
-	else if (!watched__count(&watch->watched))
+	else if (!watched__of_pid(&watch->watched, watch->first_pid))
 		log__error("process %d ended before it was sampled: it used no CPU since %s, or "
 			   "too little for the rate; raise it with -r",
 			   watch->first_pid, watch->command ? "its start" : "sampling began");

@@ -38,8 +38,10 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer *symbolizer,
 		 struct counts *counts, int64_t now);
 
-/* Starts COMMAND, which is sampled from when it is a Python; after watch__begin. */
-enum exit_status watch__start_command(struct watch *watch, char **command, int64_t now);
+/* Starts COMMAND, and samples it and what it starts once these are Pythons; after watch__begin.  If
+ * it NEEDS_PYTHON itself, the recording is over if it is one that is not supported. */
+enum exit_status watch__start_command(struct watch *watch, char **command, bool needs_python,
+				      int64_t now);
 
 /* What the sampler's sink is to be told by (struct sampler_sink). */
 void watch__note(void *watch, const struct process_record *record);
