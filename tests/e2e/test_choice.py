@@ -207,7 +207,7 @@ class TestKnownFile:
             process.kill()
             process.wait()
 
-    def record(self, profile, shell, *options, meanwhile=lambda run: None):
+    def record(self, profile, shell, *options, meanwhile=lambda run: None, status=0):
         """Of the scripts wanted.py, as {pid: stacks}, while SHELL runs to its end."""
         run = profile.start("-a", "-r", self.RATE, *options)
         run.wait_sampling()
@@ -215,7 +215,7 @@ class TestKnownFile:
         shell.stdin.close()
         meanwhile(run)
         shell.wait(PATIENCE)
-        run.interrupt().load()
+        run.interrupt().load(status)
         commands = {frames[0].label for frames, _ in run.stacks}
         assert not any("unwanted.py" in command for command in commands)
         assert "do not add up" not in run.stderr
@@ -259,10 +259,10 @@ class TestKnownFile:
             go.touch()
             started.wait(PATIENCE)
             run.process.send_signal(signal.SIGCONT)
-        return lambda *options: self.record(profile, started, *options, meanwhile=sleep_through_it)
+        return lambda *options, **others: self.record(profile, started, *options, meanwhile=sleep_through_it, **others)
 
     def test_what_is_gone_before_it_is_asked(self, whose_is_gone):
-        run, processes = whose_is_gone("--uid", UID)
+        run, processes = whose_is_gone("--uid", UID, status=5)
         assert not processes
         assert run.ledger["samples_of_unknown_processes"] > 0
         assert run.ledger["unknown_commands"]["wanted.py"] > 0
