@@ -142,7 +142,7 @@ def test_target_that_sleeps_gives_an_empty_profile(any_python, target, profile):
     program = target(any_python, "idle.py")
     wait_for(lambda: is_asleep(program.pid))
     run = profile.start("-p", program.pid, "-d", 0.5).finish()
-    assert run.status == 0, run.stderr
+    assert run.status == 5, run.stderr
     assert os.path.getsize(run.output) == 0
     assert "no sample" in run.stderr.lower() or "0 samples" in run.stderr
 
@@ -250,7 +250,9 @@ def test_signal_while_the_program_loads(any_python, target, profile):
         deadline = time.monotonic() + PATIENCE
         while not has_begun(run):
             assert time.monotonic() < deadline
-        run.interrupt().load()
+        run.interrupt().finish()
+        assert run.status in (0, 5), run.stderr  # A sample may have come, or not.
+        assert os.path.exists(run.output) and "do not add up" not in run.stderr
 
 
 @pytest.mark.parametrize("verb", [["record", "-a"], ["agent", "--listen", "off", "--store"]],

@@ -178,7 +178,8 @@ static bool load(struct reader *reader, yaml_parser_t *parser)
 		yaml_document_delete(&reader->document);
 		return false;
 	}
-	if (parser->error == YAML_MEMORY_ERROR)
+	/* libyaml names the problem of each other error. */
+	if (!parser->problem)
 		out_of_memory();
 	if (parser->error == YAML_READER_ERROR)
 		reader->wrong = xasprintf("%s: not UTF-8 text: %s, at byte %zu", reader->path,
