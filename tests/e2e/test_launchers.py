@@ -13,7 +13,7 @@ import pytest
 from conftest import children_of, cpu_seconds, remove_group, wait_for, wait_used
 
 NOT_PYTHON, NO_SAMPLE = 3, 5
-PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
 
 BURN = "import time\ndef burn():\n    end = time.process_time() + %s\n    while time.process_time() < end: sum(range(1000))\nburn()\n"
 
@@ -175,13 +175,16 @@ class TestByPid:
         trace = ctypes.CDLL(None, use_errno=True).ptrace
         trace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         assert trace(PTRACE_SEIZE, program.pid, None, None) == 0, ctypes.get_errno()
-        assert trace(PTRACE_INTERRUPT, program.pid, None, None) == 0
-        wait_state(program.pid, "t")
-        run = profile.start("-p", program.pid)
-        run.wait_sampling()
-        run.interrupt().load(NO_SAMPLE)
+        try:
+            assert trace(PTRACE_INTERRUPT, program.pid, None, None) == 0
+            wait_state(program.pid, "t")
+            run = profile.start("-p", program.pid)
+            run.wait_sampling()
+            run.interrupt().load(NO_SAMPLE)
+        finally:
+            # Else who waits for its end takes the stop for that.
+            assert trace(PTRACE_DETACH, program.pid, None, None) == 0, ctypes.get_errno()
         assert run.stderr.count("process %d is stopped by a debugger" % program.pid) == 2
-        program.process.kill()
 
     def test_a_master_that_wakes_now_and_then(self, profile, script, executable):
         """As gunicorn's does: it may use a little, and starts its workers by exec."""
