@@ -109,9 +109,15 @@ class Page:
 
     def search(self, text):
         self.browser.press("/")
+        self.wait(lambda: self.browser.run("return document.activeElement.id") == "search")
         self.browser.type(text)
+        self.wait(lambda: self.state("query") == text)
+
+    @staticmethod
+    def wait(condition):
+        """Returns when that holds, or after a minute: what a test asserts then says more."""
         patience = time.monotonic() + 60
-        while self.state("query") != text and time.monotonic() < patience:
+        while not condition() and time.monotonic() < patience:
             time.sleep(0.05)
 
     def shares(self):
