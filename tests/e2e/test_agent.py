@@ -81,7 +81,10 @@ def test_what_changed(any_python, target, agent, profile, report, store, require
         read = profile.attempt("report", "--store", store.folder, *span, *options)
         assert read.status == 0, read.stderr
         return read
+    # A table, under any name.
+    compare("-o", tmp_path / "change")
     read = compare("-o", "-")
+    assert (tmp_path / "change").read_bytes() == read.stdout
     rows = re.findall(r"^ *(\S+)% +(\S+)% +(\S+)% +(\S+)%  (\w+) \(busy.py\)$",
                       read.stdout.decode("utf-8"), re.MULTILINE)
     changes = {row[4]: tuple(map(float, row[:4])) for row in rows}

@@ -17,7 +17,7 @@ RATE = 499
 # Of the first attempt; twice as many each time.
 SECONDS = 6
 # A file's name may have a space as that of a frozen module has, and is "" where there is none.
-LOCATION = re.compile(r"^ +(\d+): 0x0 M=1 (.*?) (<frozen \S*|\S*):(\d+):0 s=\d+\(\)$", re.MULTILINE)
+LOCATION = re.compile(r"^ +(\d+): 0x0 M=1 (.*?) (<frozen \S*?|\S*?):(\d+)(?::0)? s=\d+(?:\(\))?$", re.MULTILINE)
 SAMPLE = re.compile(r"^ +(\d+) +(\d+): ([\d ]+)\n {16}(.*)$", re.MULTILINE)
 
 
