@@ -78,7 +78,7 @@ static char *check(struct options *options)
 	if (!wrong)
 		wrong = check_pattern(options, options->stats);
 	if (!wrong)
-		wrong = options__choose_format(options, output_formats[0]);
+		wrong = options__choose_format(options);
 	if (wrong)
 		return wrong;
 	/* The Python of a command may be a child: of a shell, a launcher, timeout. */

@@ -31,11 +31,11 @@ static char *check(struct options *options)
 	if (options->diff.since_unix_ns)
 		options->diff.earlier_s =
 			(double)(options->since_unix_ns - options->diff.since_unix_ns) / NS_PER_S;
-	/* A table is text under any name. */
-	if (options->diff.earlier_s && !options->format && options->output)
-		options->format = output__by_ending(options->output) ?: &output_text;
-	wrong = options__choose_format(options,
-				       options->diff.earlier_s ? &output_text : output_formats[0]);
+	/* A comparison is a table, under any name. */
+	if (options->diff.earlier_s && !options->format)
+		options->format = (options->output ? output__by_ending(options->output) : NULL)
+					  ?: &output_text;
+	wrong = options__choose_format(options);
 	if (!wrong && options->diff.earlier_s && !options->format->tells_difference)
 		wrong = xasprintf("the format %s cannot show --diff: use -f text, html, folded or "
 				  "pprof",

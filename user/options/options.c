@@ -248,7 +248,7 @@ static char *apply(const struct settings *settings, struct options *options, con
 	return wrong;
 }
 
-char *options__choose_format(struct options *options, const struct output_format *fallback)
+char *options__choose_format(struct options *options)
 {
 	const char *output = options->output;
 
@@ -263,7 +263,7 @@ char *options__choose_format(struct options *options, const struct output_format
 		return xasprintf("the suffix of '%s' does not give the format: add -f FORMAT",
 				 output);
 	if (!options->format)
-		options->format = fallback;
+		options->format = output_formats[0];
 	return NULL;
 }
 

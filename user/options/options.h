@@ -111,8 +111,8 @@ void options__free(struct options *options);
  * before.  What needs a restart stays, with a warning. */
 bool options__reload(struct options *options);
 
-/* The format: -f's, that of -o's suffix, or FALLBACK.  NULL, or what is wrong, allocated. */
-char *options__choose_format(struct options *options, const struct output_format *fallback);
+/* The format: -f's, that of -o's suffix, or the default.  NULL, or what is wrong, allocated. */
+char *options__choose_format(struct options *options);
 
 /* The configuration file; NULL: there is none. */
 const char *options__file(const struct options *options);
