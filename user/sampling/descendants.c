@@ -106,21 +106,21 @@ size_t descendants__name(pid_t pid, char **names, char **pids)
 	return 0;
 }
 
-size_t descendants__used(const struct process_times *before, pid_t pid, double *seconds)
+size_t descendants__used(const struct process_times *before, const struct process_times *after,
+			 pid_t pid, double *seconds)
 {
-	struct process_times times = process_times__read();
 	size_t found = 0, looked = 0;
 	uint64_t ticks = 0;
 
-	for (size_t i = 0; i < times.count && looked < LOOKED_MAX; i++) {
-		const struct process_time *now = &times.list[i];
+	for (size_t i = 0; i < after->count && looked < LOOKED_MAX; i++) {
+		const struct process_time *now = &after->list[i];
 		const struct process_time *then = find(before, now->pid);
 		uint64_t used = now->cpu_ticks;
 		char *name;
 
 		if (then && then->start_time == now->start_time)
 			used -= then->cpu_ticks;
-		if (!used || !is_below(&times, now, pid))
+		if (!used || !is_below(after, now, pid))
 			continue;
 		looked++;
 		name = python_name(now->pid);
@@ -128,7 +128,6 @@ size_t descendants__used(const struct process_times *before, pid_t pid, double *
 		found += name != NULL;
 		free(name);
 	}
-	free(times.list);
 	*seconds = (double)ticks / sysconf(_SC_CLK_TCK);
 	return found;
 }

@@ -23,7 +23,9 @@ struct process_times process_times__read(void);
  * in *PIDS as "4712,4713"; the caller frees both.  How many; with 0 both are NULL. */
 size_t descendants__name(pid_t pid, char **names, char **pids);
 
-/* How many running Python descendants of process PID used CPU time since BEFORE, and how much. */
-size_t descendants__used(const struct process_times *before, pid_t pid, double *seconds);
+/* How many running Python descendants of process PID used CPU time from BEFORE to AFTER, and how
+ * much. */
+size_t descendants__used(const struct process_times *before, const struct process_times *after,
+			 pid_t pid, double *seconds);
 
 #endif

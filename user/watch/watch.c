@@ -473,24 +473,47 @@ void watch__account(const struct watch *watch, struct ledger *ledger)
 	ledger->crowded = sampler__crowded(watch->sampler) + watch->scan.missed;
 }
 
+/* How many Python descendants of the named processes used CPU time meanwhile, and how much. */
+static size_t count_children(const struct watch *watch, double *used_s)
+{
+	struct process_times after;
+	size_t count = 0;
+	double part_s;
+
+	*used_s = 0;
+	if (watch->following != FOLLOW_NONE)
+		return 0;
+	after = process_times__read();
+	for (size_t i = 0; i < watch->named_count; i++) {
+		count += descendants__used(&watch->before, &after, watch->named[i].pid, &part_s);
+		*used_s += part_s;
+	}
+	free(after.list);
+	return count;
+}
+
+/* What stops one of the named processes, *PID; NULL: nothing does. */
+static const char *find_stopped(const struct watch *watch, pid_t *pid)
+{
+	const char *by = NULL;
+
+	for (size_t i = 0; i < watch->named_count && !by; i++) {
+		*pid = watch->named[i].pid;
+		by = stopped__by(*pid);
+	}
+	return by;
+}
+
 /* What the named processes did instead of running. */
 static void explain_idle(const struct watch *watch)
 {
-	double used_s = watch__cpu_seconds(watch), by_children_s = 0, part_s;
-	const char *by = NULL;
-	size_t children = 0;
-	pid_t pid = watch->first_pid;
+	double used_s = watch__cpu_seconds(watch), by_children_s;
+	pid_t stopped, pid = watch->first_pid;
+	const char *by = find_stopped(watch, &stopped);
+	size_t children = by ? 0 : count_children(watch, &by_children_s);
 
-	for (size_t i = 0; i < watch->named_count && !by; i++) {
-		by = stopped__by(watch->named[i].pid);
-		pid = by ? watch->named[i].pid : watch->first_pid;
-		if (watch->following != FOLLOW_NONE)
-			continue;
-		children += descendants__used(&watch->before, watch->named[i].pid, &part_s);
-		by_children_s += part_s;
-	}
 	if (by)
-		log__warning("no samples: process %d is stopped %s", pid, by);
+		log__warning("no samples: process %d is stopped %s", stopped, by);
 	else if (children)
 		log__warning("no samples: process %d used %s CPU in that time; its %zu Python "
 			     "child%s used %.1f s: add -s",
