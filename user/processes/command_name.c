@@ -41,24 +41,8 @@ static const char *const loader_options[] = {
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
 
-struct words {
-	const char *next, *end;
-};
-
 /* What is run: NAME says which one, where it was not cut. */
 enum what { INTERACTIVE, SCRIPT, MODULE, TEXT };
-
-/* The next word; NULL where there is none. */
-static const char *take(struct words *words)
-{
-	const char *word = words->next;
-	const char *nul = memchr(word, '\0', words->end - word);
-
-	if (!nul)
-		return NULL;
-	words->next = nul + 1;
-	return word;
-}
 
 /* NULL where it is empty. */
 static char *copy(const char *name, size_t length)
@@ -147,17 +131,17 @@ static const char *take_loaded(struct words *words)
 {
 	const char *word;
 
-	while ((word = take(words))) {
+	while ((word = words__take(words))) {
 		bool has_argument = false;
 
 		if (strncmp(word, "--", 2) != 0)
 			return word;
 		if (!word[2])
-			return take(words);
+			return words__take(words);
 		for (size_t i = 0; i < COUNT_OF(loader_options); i++)
 			has_argument |= strcmp(word, loader_options[i]) == 0;
 		if (has_argument)
-			take(words);
+			words__take(words);
 	}
 	return NULL;
 }
@@ -170,7 +154,7 @@ static enum what parse_short_options(const char *options, struct words *words, c
 
 	if (!option)
 		return INTERACTIVE;
-	argument = option[1] ? option + 1 : take(words);
+	argument = option[1] ? option + 1 : words__take(words);
 	if (*option != 'c' && *option != 'm')
 		return INTERACTIVE;
 	*name = argument;
@@ -184,15 +168,15 @@ static enum what parse_arguments(struct words *words, const char **name)
 	const char *word;
 
 	*name = NULL;
-	while (what == INTERACTIVE && (word = take(words))) {
+	while (what == INTERACTIVE && (word = words__take(words))) {
 		if (word[0] != '-' || !word[1]) {
 			*name = word;
 			return SCRIPT;
 		} else if (strcmp(word, "--") == 0) {
-			*name = take(words);
+			*name = words__take(words);
 			return SCRIPT;
 		} else if (strcmp(word, LONG_OPTION_WITH_ARGUMENT) == 0) {
-			take(words);
+			words__take(words);
 		} else if (word[1] != '-') {
 			what = parse_short_options(word + 1, words, name);
 		}
@@ -249,7 +233,7 @@ static char *with_application(char *name, const struct words *words)
 	char *both = NULL;
 
 	if (name)
-		both = runner__name(name, strlen(name), words->next, words->end - words->next);
+		both = runner__name(name, strlen(name), *words);
 	return with_both(name, both);
 }
 
@@ -308,7 +292,7 @@ static struct command parse(const char *bytes, size_t length, const char *execut
 	const char *loaded = NULL;
 	bool named;
 
-	command.program = take(&command.words);
+	command.program = words__take(&command.words);
 	if (command.program && is_loader(command.program))
 		loaded = take_loaded(&command.words);
 	/* Which was started as an argument of what is the executable then. */

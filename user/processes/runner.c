@@ -54,18 +54,6 @@ static const struct runner *find(const char *name, size_t length)
 	return NULL;
 }
 
-/* The next argument; NULL where there is none that is whole. */
-static const char *take(const char **at, const char *end)
-{
-	const char *argument = *at;
-	const char *nul = memchr(argument, '\0', end - argument);
-
-	if (!nul)
-		return NULL;
-	*at = nul + 1;
-	return argument;
-}
-
 static bool has_word(const char *words, const char *option)
 {
 	size_t length = strlen(option);
@@ -87,33 +75,33 @@ static bool takes_next(const struct runner *runner, const char *option)
 	return *option && !option[1];
 }
 
-static const char *find_beside(const struct runner *runner, const char *at, const char *end)
+static const char *find_beside(const struct runner *runner, struct words words)
 {
 	const char *argument;
 
-	while ((argument = take(&at, end))) {
+	while ((argument = words__take(&words))) {
 		if (argument[0] != '-' || !argument[1])
 			return argument;
 		if (strcmp(argument, "--") == 0)
-			return take(&at, end);
+			return words__take(&words);
 		if (takes_next(runner, argument))
-			take(&at, end);
+			words__take(&words);
 	}
 	return NULL;
 }
 
-static const char *find_in_option(const char *at, const char *end)
+static const char *find_in_option(struct words words)
 {
 	size_t length = strlen(APP_OPTION);
 	const char *argument;
 
-	while ((argument = take(&at, end)) && strcmp(argument, "--") != 0) {
+	while ((argument = words__take(&words)) && strcmp(argument, "--") != 0) {
 		if (strcmp(argument, APP_OPTION) == 0)
-			return take(&at, end);
+			return words__take(&words);
 		if (strncmp(argument, APP_OPTION "=", length + 1) == 0)
 			return argument + length + 1;
 		if (argument[0] == '-' && argument[1] == APP_LETTER)
-			return argument[2] ? argument + 2 : take(&at, end);
+			return argument[2] ? argument + 2 : words__take(&words);
 	}
 	return NULL;
 }
@@ -145,19 +133,19 @@ static char *join(const struct runner *runner, const char *text, size_t length)
 	return xasprintf("%s %.*s", runner->name, (int)end, text);
 }
 
-char *runner__name(const char *name, size_t length, const char *arguments, size_t bytes)
+char *runner__name(const char *name, size_t length, struct words arguments)
 {
 	const struct runner *runner = find(name, length);
-	const char *end = arguments + bytes, *found = NULL;
+	const char *found = NULL;
 
 	if (!runner)
 		return NULL;
 	if (runner->place == FIRST)
-		found = take(&arguments, end);
+		found = words__take(&arguments);
 	else if (runner->place == BESIDE)
-		found = find_beside(runner, arguments, end);
+		found = find_beside(runner, arguments);
 	else
-		found = find_in_option(arguments, end);
+		found = find_in_option(arguments);
 	return found ? join(runner, found, strlen(found)) : NULL;
 }
 

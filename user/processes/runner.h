@@ -16,10 +16,11 @@
 
 #include <stddef.h>
 
-/* The LENGTH bytes NAME of a program and its application, by its ARGUMENTS, BYTES of a
- * /proc/PID/cmdline, in which a NUL ends each and one without was cut.  The caller frees; NULL
- * where the program runs one thing alone, or it is not clear what. */
-char *runner__name(const char *name, size_t length, const char *arguments, size_t bytes);
+#include "processes/words.h"
+
+/* The LENGTH bytes NAME of a program and its application, by its ARGUMENTS.  The caller frees;
+ * NULL: the program runs one thing alone, or it is not clear what. */
+char *runner__name(const char *name, size_t length, struct words arguments);
 
 /* How much of such a NAME is the program; 0: it is none. */
 size_t runner__length(const char *name);
