@@ -222,8 +222,7 @@ class TestChildren:
     def test_a_title_that_it_had_in_the_end(self, title, target, profile, any_python):
         """When user space comes to look, /proc has nothing of it any more.  One that is longer than its
         command line goes on in its environment."""
-        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < TELLS_TITLES:
-            pytest.skip("no Linux %d.%d here" % TELLS_TITLES)
+        tells_titles = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= TELLS_TITLES
         parent = target(any_python, "titled_later.py", "none", environment={"TITLE": title})
         run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
         run.wait_sampling()
@@ -239,8 +238,9 @@ class TestChildren:
         run.process.send_signal(signal.SIGCONT)
         run.load()
         assert run.count_name("untitled") and run.count_name("titled")
-        assert {process_of(frames)[1] for frames, _ in run.stacks
-                if process_of(frames)[0] == worker} == {title}
+        titles = {process_of(frames)[1] for frames, _ in run.stacks if process_of(frames)[0] == worker}
+        # Before that Linux it is the last one that was read.
+        assert titles == {title} if tells_titles else len(titles) == 1
 
     def profile_with_no_room(self, profile, parent, wait):
         """What becomes of PARENT does not fit beside the stacks, until WAIT() has returned: the profiler
