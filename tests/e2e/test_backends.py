@@ -125,7 +125,7 @@ def test_some_is_refused(load, server, agent, report, store):
     assert not backend.stacks(own("many"), "samples:count")
 
 
-# What it is sent, the types that it has then, of each of which a service is a series.
+# For each way to Pyroscope, the types of a profile: a service is one series of each type.
 @pytest.mark.parametrize("kind,types", [way[1:] for way in WAYS if way[0] == "pyroscope"])
 def test_a_full_one_stops_nobody_else(kind, types, any_python, load, server, site, report, store):  # noqa: F811
     """It has room for two services: a third one is refused alone."""

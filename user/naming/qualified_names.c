@@ -15,13 +15,13 @@
  * The profile knows a function by its bare name, its file and its line, which several
  * code objects may share: those of a module that was loaded anew, say, or of several
  * processes.  It is given the qualified name when all of them were found to have that
- * one; where one was not found, or has another, no more are looked for.  What was forked has its
- * parent's code objects, at their addresses and the same in all that identifies them: what was
- * found in one of these processes goes for all.  What has no name (<genexpr>) is not looked for,
- * for there these three tell nothing.
+ * one; where one was not found, or has another, no more are looked for.  A forked process has its
+ * parent's code objects, at the same addresses and with the same identity: a name that is found
+ * in one of these processes is the name in all of them.  Code without a name (<genexpr>) is not
+ * looked for: name, file and line tell nothing there.
  *
- * Nor do they of functions that a program makes while it runs (<string>).  Each of their code
- * objects is a function of its own in the profile, and looked for in all versions.
+ * They tell nothing either of functions that a program makes while it runs (<string>).  Each of
+ * their code objects is a function of its own in the profile, and looked for in all versions.
  *
  * A search that its process's end cuts short names nothing: what it did not come to might have had
  * the same code under another name.  Nor has that code a say in its function's name then.

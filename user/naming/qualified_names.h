@@ -17,7 +17,7 @@ struct qualified_names;
 struct qualified_names *qualified_names__new(struct profile *profile);
 void qualified_names__free(struct qualified_names *names);
 
-/* FUNCTION of the profile, which is told apart from others, is another one from now on. */
+/* The profile now has another FUNCTION under this number, which it tells apart from others. */
 void qualified_names__renew(struct qualified_names *names, uint32_t function);
 
 /* Has the name of CODE, a code object of TARGET, looked for; its function has the bare name in the

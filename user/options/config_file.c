@@ -240,7 +240,7 @@ static void print_quoted(const char *value, FILE *file)
 		*to++ = *at;
 	}
 	*to = '\0';
-	/* It writes \xNN and \uNNNN, as YAML does.  A file cannot hold what is not UTF-8. */
+	/* plain_text.c escapes as YAML does: \xNN, \uNNNN.  A YAML file is UTF-8. */
 	escaped = strcmp(valid, value) == 0 ? plain_text__escape(text, SIZE_MAX) : xstrdup(text);
 	fprintf(file, "\"%s\"", escaped);
 	free(escaped);

@@ -287,7 +287,7 @@ static void read_identity(void *context)
 	reading->error = -ESRCH;
 }
 
-/* Reads WHAT of PROCESS, of which BEFORE was known, into IDENTITY, which has nothing yet. */
+/* Reads WHAT of PROCESS into IDENTITY, which is empty; BEFORE is its last identity, or NULL. */
 static int read_what(const struct process *process, enum identify what,
 		     const struct identity *before, struct identity *identity)
 {

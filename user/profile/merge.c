@@ -12,7 +12,7 @@ struct same {
 	UT_hash_handle hh;
 };
 
-/* Makes SAME, of which the key is set, what the one NUMBER has; returns the first that has it. */
+/* Returns the number of the first one with the key of SAME: NUMBER, unless TABLE has another. */
 static uint32_t first_of(struct same **table, struct same *same, uint32_t number)
 {
 	struct same *found;

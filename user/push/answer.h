@@ -5,9 +5,10 @@
  *	2xx, of the type that the backend answers with	it was delivered
  *	2xx of another type	something else answered: Parca does so, with a page, for what it
  *				does not know; and so do log-in pages
- *	a series limit		never again; maybe of a part of the request.  Pyroscope says 429,
- *and 500 to OTLP; Mimir says 400 429, 502, 503, 504, 408	again, when the backend is back, and
- *not before it says 500 and other 5xx	again, some times: for some of them the request is to blame
+ *	a series limit		never again; maybe of a part of the request.  Pyroscope says
+ *				429, and 500 to OTLP; Mimir says 400
+ *	429, 502, 503, 504, 408	again, when the backend is back, and not before it says
+ *	500 and other 5xx	again, some times: for some of them the request is to blame
  *	413, other 4xx, 3xx	never again; no redirection is followed
  *	400, 413, 422, 5xx	where that is the last word, maybe of a part of the request
  *	no answer		again, where not all of the request was sent, or where what is sent

@@ -73,8 +73,8 @@ static const struct {
 	{ "classobj", KIND_OLD_CLASS },
 };
 
-/* An object; and what has it as the str at KEY, or had what refers to it: OWNER in 2.7, the class
- * at CLASS in others. */
+/* An object, and its owner: OWNER in 2.7, the class at CLASS in later versions.  The owner has it,
+ * or an object that refers to it, by the str at KEY. */
 struct place {
 	uint64_t address, key, class;
 	const struct function_owner *owner;

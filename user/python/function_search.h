@@ -14,8 +14,8 @@ struct function_owner;
 struct function_object {
 	uint64_t address;
 	uint64_t code, name, qualified_name, dict, closure;
-	/* The class that has it, and as which str; 0: none has.  2.7, in place of that and of the
-	 * qualified name: what has it, and as which str. */
+	/* The class that has it, and the str by which it does; 0: none does.  In 2.7, which has no
+	 * qualified names, any owner and its str. */
 	uint64_t class, key;
 	uint64_t globals;
 	const struct function_owner *owner;

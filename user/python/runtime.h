@@ -27,8 +27,8 @@ struct runtime {
 	struct {
 		uint64_t start, offset, bias;
 	} text;
-	/* NULL; or what else it is than a CPython of this architecture, of which no more than the
-	 * version is told. */
+	/* NULL: a CPython of this architecture.  Others have a kind and a version, and nothing
+	 * else. */
 	const struct python_kind *kind;
 	bool stripped;	       /* its file names nothing: unnamed.h finds it where it runs */
 	bool initialized;      /* there is an interpreter, with a thread */
