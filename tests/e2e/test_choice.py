@@ -32,7 +32,9 @@ class TestWorkersOfOthers:
         worker = target(any_python, "spawns.py", how).said
         run = profile("-a", "--comm", "spawns.py", "-r", RATE, cpu=0.3, of=[worker])
         assert count(by_process(run)[worker], "work")
-        run = profile("-a", "--exclude", "comm=spawns.py", "-r", RATE, cpu=0.3, of=[worker])
+        # A recording without any sample has another status.
+        other = target(any_python, "busy.py").pid
+        run = profile("-a", "--exclude", "comm=spawns.py", "-r", RATE, cpu=0.3, of=[worker, other])
         assert worker not in by_process(run)
 
     def test_ancestor_has_ended(self, target, profile, any_python):

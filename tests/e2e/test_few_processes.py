@@ -144,7 +144,7 @@ def test_others_take_the_places_meanwhile(binary, spinning, profile):
     assert MENDS in ended.stderr
     assert ended.count_name("spin") > 0, ended.stacks
     environment["FAIL_THREADS"] = "1000000"
-    ended = profile("-a", "-d", 0.5, "-r", 199, env=environment)
+    ended = profile("-a", "-r", 199, env=environment, cpu=0.5, of=[spinning])
     assert ended.stderr.count("until a thread can be started") == 1, ended.stderr
 
 

@@ -354,7 +354,9 @@ class TestAll:
         run = profile("-a", "--comm", "busy*", "-r", self.RATE, cpu=0.5, of=[wanted.pid])
         processes = by_process(run)
         assert wanted.pid in processes and other.pid not in processes
-        run = profile("-a", "--exclude", "comm=busy*", "-r", self.RATE, cpu=0.5, of=[wanted.pid])
+        # A recording without any sample has another status.
+        another = target(any_python, "deep.py")
+        run = profile("-a", "--exclude", "comm=busy*", "-r", self.RATE, cpu=0.5, of=[wanted.pid, another.pid])
         assert wanted.pid not in by_process(run)
 
 

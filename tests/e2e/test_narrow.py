@@ -108,7 +108,7 @@ def test_other_kind_is_refused_and_counted(name, kind, supported, target, profil
     assert set(of_process) == {"[Python not supported]"}
 
 
-def test_other_program_is_no_python(narrow, target, profile, require, tmp_path):
+def test_other_program_is_no_python(narrow, any_python, target, profile, require, tmp_path):
     path = str(tmp_path / "python3")
     subprocess.run([require("gcc"), "-m32", "-static", "-nostdlib", "-x", "c", "-o", path, "-"], check=True,
                    input=OTHER, universal_newlines=True)
@@ -116,5 +116,7 @@ def test_other_program_is_no_python(narrow, target, profile, require, tmp_path):
     run = profile.attempt("-p", program.pid, "-d", 30)
     assert run.status == NOT_PYTHON
     assert "process %d is not a Python" % program.pid in run.stderr
-    run = profile("-a", "-r", 199, cpu=0.5, of=[program.pid])
+    # A recording without any sample has another status.
+    python = target(any_python, "busy.py")
+    run = profile("-a", "-r", 199, cpu=0.5, of=[program.pid, python.pid])
     assert not [frames for frames, _ in run.stacks if frames[0].label.startswith("process %d:" % program.pid)]
