@@ -139,7 +139,7 @@ class TestUserIsGivenUp:
             recording.wait_sampling()
             parent.go()
             parent.process.wait(PATIENCE)
-            run = recording.interrupt().load()
+            run = recording.interrupt().load(status=None)
             assert parent.pid not in by_process(run)
             return run, run.ledger["unknown_commands"].get("one_shots.py", 0), children * seconds * rate
         return record
