@@ -228,7 +228,7 @@ def test_retention_keeps_the_size(forgetting, store, measured):
 def test_retention(forgetting, report, store):
     """What the agent forgets mixes nothing up."""
     run = forgetting()
-    run.wait_said("compacted to")
+    run.wait_said("the profile begins anew")
     wait_for(lambda: services(store) >= {own("many"), own("web")})
     end(run)
     assert run.status == 0, run.stderr

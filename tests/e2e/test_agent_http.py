@@ -221,7 +221,7 @@ def test_memory_limit(any_python, target, site, store):
     wait_for(lambda: any(count for labels, count in pages.metrics()["pybpfprof_rate_lowered_total"].items()
                          if 'limit="memory"' in labels))
     wait_for(lambda: pages.metrics()["pybpfprof_budget_unkept"][""])
-    wait_for(lambda: pages.run.said().count("compacted to") >= 2)
+    wait_for(lambda: pages.run.said().count("the profile begins anew") >= 2)
     assert b"</html>" in pages.get("flamegraph")
     events = wait_for(lambda: pages.metrics()["pybpfprof_events_total"][""])
     end(pages.run)

@@ -204,7 +204,7 @@ def test_check_in_a_control_group(kernel):
 def check_that_cpu_1_is_missed(result):
     """It came while the others were sampled."""
     assert json.loads(result["stats"])["cpus_not_sampled"] == 1
-    told = [line for line in result["output"].splitlines() if "went online" in line]
+    told = [line for line in result["output"].splitlines() if "came online" in line]
     assert len(told) == 1 and "CPU 1 " in told[0]
 
 

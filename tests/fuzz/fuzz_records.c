@@ -45,10 +45,11 @@ static uint64_t define(void *context, const struct definition *definition)
 	return (uint64_t)thread << 32 | stack;
 }
 
-static void count(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
+static void count(void *context, uint64_t name, uint64_t samples, enum outcome outcome, bool old)
 {
 	struct pipeline *pipeline = context;
 
+	(void)old;
 	if (name == UINT64_MAX)
 		return;
 	pipeline->profile->ledger.outcomes[outcome] += samples;

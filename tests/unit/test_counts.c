@@ -47,10 +47,10 @@ void sampler__harvest(struct sampler *sampler)
 
 	for (int i = 0; i < FUNCTIONS && sampler->harvest < 2; i++)
 		if (sampler->due[sampler->harvest][i])
-			sampler->sink.count(sampler->sink.context,
-					    (uint64_t)symbolizer->thread << 32 |
-						    symbolizer->stacks[i],
-					    sampler->due[sampler->harvest][i], OUTCOME_PYTHON);
+			sampler->sink.count(
+				sampler->sink.context,
+				(uint64_t)symbolizer->thread << 32 | symbolizer->stacks[i],
+				sampler->due[sampler->harvest][i], OUTCOME_PYTHON, false);
 	sampler->harvest++;
 }
 
@@ -62,14 +62,6 @@ void sampler__begin_epoch(struct sampler *sampler)
 void sampler__age(struct sampler *sampler)
 {
 	(void)sampler;
-}
-
-void sampler__rename(struct sampler *sampler, uint64_t (*rename)(void *context, uint64_t name),
-		     void *context)
-{
-	(void)sampler;
-	(void)rename;
-	(void)context;
 }
 
 uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
@@ -147,33 +139,34 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 	return symbolizer->thread;
 }
 
-void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_numbers *numbers)
+/* Defines the functions from FIRST on, and around. */
+static void define_all(struct symbolizer *symbolizer, int first)
 {
-	(void)symbolizer;
-	(void)numbers;
+	static const char *const names[FUNCTIONS] = { "zero", "one", "two" };
+
+	symbolizer->thread = synthetic__thread(symbolizer->profile, 7, "test", 7, "main");
+	for (int i = first; i < first + FUNCTIONS; i++) {
+		uint32_t location = synthetic__location(symbolizer->profile, names[i % FUNCTIONS],
+							"/", "a.py", 1, 1);
+
+		symbolizer->stacks[i % FUNCTIONS] =
+			profile__stack(symbolizer->profile, &location, 1);
+	}
 }
 
-void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_numbers *numbers)
+/* All have other numbers from now on. */
+void symbolizer__begin_anew(struct symbolizer *symbolizer)
 {
-	symbolizer->thread = numbers->threads[symbolizer->thread];
-	for (int i = 0; i < FUNCTIONS; i++)
-		symbolizer->stacks[i] = numbers->stacks[symbolizer->stacks[i]];
+	define_all(symbolizer, 1);
 }
 
 static int set_up(void **state)
 {
-	static const char *const names[FUNCTIONS] = { "zero", "one", "two" };
 	struct bench *bench = calloc(1, sizeof(*bench));
 
 	bench->profile = profile__new();
 	bench->symbolizer.profile = bench->profile;
-	bench->symbolizer.thread = synthetic__thread(bench->profile, 7, "test", 7, "main");
-	for (int i = 0; i < FUNCTIONS; i++) {
-		uint32_t location =
-			synthetic__location(bench->profile, names[i], "/", "a.py", 1, 1);
-
-		bench->symbolizer.stacks[i] = profile__stack(bench->profile, &location, 1);
-	}
+	define_all(&bench->symbolizer, 0);
 	bench->counts = counts__new(bench->profile, &bench->symbolizer);
 	bench->sampler.sink = counts__sink(bench->counts);
 	*state = bench;
@@ -256,16 +249,52 @@ static void waits_with_what_came_meanwhile(void **state)
 	assert_int_equal(counted(bench, "two"), 37);
 }
 
-static void keeps_it_through_a_compaction(void **state)
+static struct ledger account(const struct bench *bench, uint64_t events)
+{
+	struct ledger ledger = { .events = events };
+
+	counts__account(bench->counts, &ledger);
+	return ledger;
+}
+
+static void begins_anew_where_nothing_waits(void **state)
 {
 	struct bench *bench = *state;
 
 	settle(bench, (uint64_t[]){ 1, 1, 1 }, (uint64_t[]){ 0, 0, 30 }, true, no_doubt);
 	profile__clear_samples(bench->profile);
-	counts__compact(bench->counts, &bench->sampler);
-	assert_int_equal(bench->profile->stack_count, 1);
+	assert_false(counts__begin_anew(bench->counts, &bench->sampler));
 	settle(bench, nothing, nothing, false, no_doubt);
 	assert_int_equal(counted(bench, "two"), 30);
+	profile__clear_samples(bench->profile);
+	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
+	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], 33);
+	settle(bench, (uint64_t[]){ 1, 2, 3 }, nothing, false, no_doubt);
+	assert_int_equal(counted(bench, "zero"), 1);
+	assert_int_equal(counted(bench, "one"), 2);
+	assert_int_equal(counted(bench, "two"), 3);
+}
+
+/* Under its old name; later, it would be lost. */
+static void counts_what_was_on_its_way(void **state)
+{
+	const struct sampler_sink *sink;
+	struct bench *bench = *state;
+	uint64_t name = (uint64_t)bench->symbolizer.thread << 32 | bench->symbolizer.stacks[2];
+
+	sink = &bench->sampler.sink;
+	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
+	assert_false(counts__begin_anew(bench->counts, &bench->sampler));
+	sink->count(sink->context, name, 10, OUTCOME_PYTHON, true);
+	settle(bench, (uint64_t[]){ 0, 0, 5 }, nothing, false, no_doubt);
+	assert_int_equal(counted(bench, "two"), 15);
+	assert_int_equal(bench->profile->thread_count, 1);
+	assert_int_equal(bench->profile->sample_count, 1);
+	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], 15);
+	settle(bench, nothing, nothing, false, no_doubt);
+	sink->count(sink->context, name, 20, OUTCOME_PYTHON, true);
+	assert_int_equal(account(bench, 35).lost, 20);
+	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
 }
 
 static void leaves_nothing_at_the_end(void **state)
@@ -287,26 +316,18 @@ static uint64_t define(const struct bench *bench, uint64_t serial)
 	return bench->sampler.sink.define(bench->sampler.sink.context, &definition);
 }
 
-static struct ledger account(const struct bench *bench, uint64_t events)
-{
-	struct ledger ledger = { .events = events };
-
-	counts__account(bench->counts, &ledger);
-	return ledger;
-}
-
-static void takes_back_what_is_left_out(void **state)
+static void takes_back_what_is_excluded(void **state)
 {
 	const struct sampler_sink *sink;
 	struct bench *bench = *state;
 	struct ledger ledger;
 
 	sink = &bench->sampler.sink;
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
-	counts__leave_out(bench->counts, 6, LEFT_UNKNOWN, "gone.py");
-	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON);
-	sink->count(sink->context, define(bench, 6), 20, OUTCOME_NO_PYTHON);
-	sink->count(sink->context, define(bench, 7), 40, OUTCOME_PYTHON);
+	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
+	counts__exclude(bench->counts, 6, EXCLUDED_UNKNOWN, "gone.py");
+	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON, false);
+	sink->count(sink->context, define(bench, 6), 20, OUTCOME_NO_PYTHON, false);
+	sink->count(sink->context, define(bench, 7), 40, OUTCOME_PYTHON, false);
 	counts__add_unknown(bench->counts, 6, 3);
 	settle(bench, (uint64_t[]){ 1, 0, 0 }, nothing, false, no_doubt);
 	ledger = account(bench, 71);
@@ -331,11 +352,11 @@ static void what_is_unwanted_after_all_is_not_unknown(void **state)
 	uint64_t name;
 
 	sink = &bench->sampler.sink;
-	counts__leave_out(bench->counts, 5, LEFT_UNKNOWN, "app.py");
+	counts__exclude(bench->counts, 5, EXCLUDED_UNKNOWN, "app.py");
 	name = define(bench, 5);
-	sink->count(sink->context, name, 10, OUTCOME_PYTHON);
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
-	sink->count(sink->context, name, 20, OUTCOME_PYTHON);
+	sink->count(sink->context, name, 10, OUTCOME_PYTHON, false);
+	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
+	sink->count(sink->context, name, 20, OUTCOME_PYTHON, false);
 	counts__settle_all(bench->counts, &bench->sampler);
 	ledger = account(bench, 30);
 	assert_int_equal(ledger.events, 0);
@@ -350,9 +371,9 @@ static void what_is_wanted_after_all_was_unknown(void **state)
 	struct ledger ledger;
 
 	sink = &bench->sampler.sink;
-	counts__leave_out(bench->counts, 5, LEFT_UNKNOWN, "app.py");
-	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON);
-	counts__take_in(bench->counts, 5);
+	counts__exclude(bench->counts, 5, EXCLUDED_UNKNOWN, "app.py");
+	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON, false);
+	counts__include(bench->counts, 5);
 	counts__settle_all(bench->counts, &bench->sampler);
 	ledger = account(bench, 10);
 	assert_int_equal(ledger.events, 0);
@@ -372,7 +393,7 @@ static void what_waited_is_counted_apart(void **state)
 	assert_true(counts__agree(bench->counts, &bench->sampler));
 }
 
-/* In what was defined before, too, through a compaction. */
+/* In what was defined before, too, though the profile begins anew. */
 static void takes_back_no_more_of_what_is_taken_in(void **state)
 {
 	const struct sampler_sink *sink;
@@ -380,28 +401,28 @@ static void takes_back_no_more_of_what_is_taken_in(void **state)
 	uint64_t name;
 
 	sink = &bench->sampler.sink;
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
+	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
 	name = define(bench, 5);
 	settle(bench, nothing, nothing, false, no_doubt);
-	counts__compact(bench->counts, &bench->sampler);
+	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
 	assert_int_equal(define(bench, 5), name);
-	sink->count(sink->context, name, 10, OUTCOME_PYTHON);
-	counts__take_in(bench->counts, 5);
-	sink->count(sink->context, define(bench, 5), 20, OUTCOME_PYTHON);
+	sink->count(sink->context, name, 10, OUTCOME_PYTHON, false);
+	counts__include(bench->counts, 5);
+	sink->count(sink->context, define(bench, 5), 20, OUTCOME_PYTHON, false);
 	assert_int_equal(account(bench, 30).events, 20);
 	assert_int_equal(account(bench, 30).lost, 20);
 }
 
 /* Nothing of it can come by then. */
-static void forgets_what_is_left_out(void **state)
+static void forgets_what_is_excluded(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t name;
 
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
+	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
 	name = define(bench, 5);
 	settle(bench, nothing, nothing, false, no_doubt);
-	counts__leave_out(bench->counts, 5, LEFT_UNWANTED, NULL);
+	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
 	settle(bench, nothing, nothing, false, no_doubt);
 	assert_int_equal(define(bench, 5), name);
 	settle(bench, nothing, nothing, false, no_doubt);
@@ -414,11 +435,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(names_what_was_checked),
 		TEST(waits_with_what_came_meanwhile),
-		TEST(keeps_it_through_a_compaction),
+		TEST(begins_anew_where_nothing_waits),
+		TEST(counts_what_was_on_its_way),
 		TEST(leaves_nothing_at_the_end),
-		TEST(takes_back_what_is_left_out),
+		TEST(takes_back_what_is_excluded),
 		TEST(takes_back_no_more_of_what_is_taken_in),
-		TEST(forgets_what_is_left_out),
+		TEST(forgets_what_is_excluded),
 		TEST(what_is_unwanted_after_all_is_not_unknown),
 		TEST(what_is_wanted_after_all_was_unknown),
 		TEST(what_waited_is_counted_apart),

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "profile/copy.h"
 #include "synthetic.h"
 
 static void strings_are_held_once(void **state)
@@ -342,46 +343,68 @@ static void many_stacks_are_no_trouble(void **state)
 	profile__free(profile);
 }
 
-/* Of all processes the third alone is kept, with its thread and a stack; nothing else changes. */
-static void a_compaction_keeps_what_is_wanted(void **state)
+static void it_begins_anew(void **state)
 {
-	struct profile *profile = synthetic__machine();
-	size_t strings = profile->string_count, functions = profile->function_count;
-	const char *first = profile->strings[profile->functions[0].name];
-	struct profile_numbers numbers;
-	uint32_t stack = profile->samples[3].stack, thread = profile->samples[3].thread;
+	struct profile *profile = synthetic__machine(), *retired;
+	size_t strings = profile->string_count;
 
 	(void)state;
-	profile__clear_samples(profile);
+	profile->rate_hz = 49;
+	profile->ledger.events = 7;
+	retired = profile__retire(profile);
+	assert_int_equal(retired->string_count, strings);
+	assert_int_equal(profile__entries(profile), 1);
 	assert_int_equal(profile->sample_count, 0);
-	/* A function that was given another name is found by its own. */
-	profile->functions[1].name = profile__string(profile, "given.later");
-	profile_numbers__init(&numbers, profile);
-	numbers.threads[thread] = numbers.stacks[stack] = PROFILE_KEPT;
-	profile__compact(profile, &numbers);
-	assert_int_equal(profile->process_count, 1);
-	assert_int_equal(profile->thread_count, 1);
-	assert_int_equal(profile->stack_count, 1);
-	assert_int_equal(profile->function_count, functions);
-	assert_in_range(profile->string_count, 2, strings - 4);
-	assert_int_equal(numbers.threads[thread], 0);
-	assert_int_equal(numbers.stacks[stack], 0);
-	assert_int_equal(numbers.stacks[!stack], PROFILE_NOT_KEPT);
-	assert_string_equal(profile->strings[profile->processes[0].short_name], "report.py");
-	assert_string_equal(profile->strings[profile->threads[0].name], "MainThread");
-	assert_string_equal(profile->strings[profile->functions[0].name], first);
-	assert_string_equal(profile->strings[profile->functions[1].name], "given.later");
-	/* All is found by what it was. */
+	assert_true(profile->rate_hz == 49);
+	assert_int_equal(profile->ledger.events, 7);
 	assert_int_equal(profile__process(profile, 3, 20), 0);
-	assert_int_equal(profile__thread(profile, 0, 20, 0), 0);
-	assert_int_equal(
-		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 20), 1);
-	assert_int_equal(profile->function_count, functions);
-	assert_int_equal(profile__process(profile, 1, 10), 1);
-	strings = profile->string_count;
-	assert_int_equal(profile__string(profile, "new"), strings);
-	profile_numbers__free(&numbers);
+	profile__free(retired);
 	profile__free(profile);
+}
+
+static void check_copied(struct profile_copy *copy, const struct profile_sample *sample)
+{
+	const struct profile *from = copy->from, *to = copy->to;
+	uint32_t number = profile_copy__thread(copy, sample->thread);
+	uint32_t copied = profile_copy__stack(copy, sample->stack);
+	const struct profile_thread *thread = &to->threads[number],
+				    *old = &from->threads[sample->thread];
+	const struct profile_process *process = &to->processes[thread->process],
+				     *before = &from->processes[old->process];
+	const struct profile_stack *stack = &to->stacks[copied];
+
+	assert_int_equal(number, profile_copy__thread(copy, sample->thread));
+	assert_string_equal(to->strings[thread->name], from->strings[old->name]);
+	assert_int_equal(process->serial, before->serial);
+	assert_string_equal(to->strings[process->short_name], from->strings[before->short_name]);
+	assert_string_equal(to->strings[process->user], from->strings[before->user]);
+	assert_int_equal(stack->depth, from->stacks[sample->stack].depth);
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		uint32_t index = from->stacks[sample->stack].locations[i];
+		const struct profile_location *location = &to->locations[stack->locations[i]],
+					      *of = &from->locations[index];
+
+		assert_int_equal(location->line, of->line);
+		assert_string_equal(to->strings[to->functions[location->function].name],
+				    from->strings[from->functions[of->function].name]);
+	}
+}
+
+/* Into a profile that has other numbers. */
+static void what_is_copied_is_the_same(void **state)
+{
+	struct profile *from = synthetic__machine(), *to = profile__new();
+	struct profile_copy copy;
+
+	(void)state;
+	profile__process(to, 99, 99);
+	synthetic__location(to, "other", "/", "other.py", 1, 1);
+	profile_copy__init(&copy, from, to);
+	for (size_t i = 0; i < from->sample_count; i++)
+		check_copied(&copy, &from->samples[i]);
+	profile_copy__free(&copy);
+	profile__free(from);
+	profile__free(to);
 }
 
 int main(void)
@@ -401,7 +424,8 @@ int main(void)
 		cmocka_unit_test(a_sample_stands_for_a_period),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(many_stacks_are_no_trouble),
-		cmocka_unit_test(a_compaction_keeps_what_is_wanted),
+		cmocka_unit_test(it_begins_anew),
+		cmocka_unit_test(what_is_copied_is_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -332,26 +332,32 @@ static void what_generated_functions_say_must_agree(void **state)
 	free_process(process);
 }
 
-/* A number that a forgotten process had is another one's now. */
-static void a_renewed_function_has_its_bare_name(void **state)
+/* In a profile that begins anew; and so is what was not found. */
+static void what_was_found_is_known(void **state)
 {
 	struct fake_process *process = make_process(NEWEST_OF_ALL);
-	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 1) };
-	uint64_t values[] = {
-		make_named_class(process, "A", "f", make_function(process, codes[0], "f", "f")),
-		make_named_class(process, "B", "f", make_function(process, codes[1], "f", "f")),
-	};
-	uint32_t function = want_apart(process, codes[0], "f", "<string>", 1);
+	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "g", 1) };
+	uint64_t class =
+		make_named_class(process, "A", "f", make_function(process, codes[0], "f", "f"));
 
 	(void)state;
-	set_module(process, values, 2);
-	read_names(process);
-	check(process, function, "A.f");
-	qualified_names__renew(process->names, function);
-	check(process, function, "f");
-	assert_int_equal(want_apart(process, codes[1], "f", "<string>", 1), function);
-	read_names(process);
-	check(process, function, "B.f");
+	set_module(process, &class, 1);
+	for (int i = 0; i < 2; i++) {
+		uint32_t found = want_apart(process, codes[0], "f", "<string>", 1);
+		uint32_t missed = want_apart(process, codes[1], "g", "<string>", 2);
+
+		read_names(process);
+		/* It is looked for twice. */
+		read_names(process);
+		check(process, found, "A.f");
+		check(process, missed, "g");
+		qualified_names__begin_anew(process->names);
+		profile__free(profile__retire(process->profile));
+		/* Nothing leads to the first one any more, and to the second one now. */
+		class = make_named_class(process, "B", "g",
+					 make_function(process, codes[1], "g", "g"));
+		set_module(process, &class, 1);
+	}
 	free_process(process);
 }
 
@@ -378,7 +384,8 @@ static void what_a_forgotten_sibling_had_is_known(void **state)
 		read_names(process);
 		check(process, function, names[i]);
 		qualified_names__forget(process->names, &worker);
-		qualified_names__renew(process->names, function);
+		qualified_names__begin_anew(process->names);
+		profile__free(profile__retire(process->profile));
 		/* Nothing leads to it any more. */
 		set_module(process, &class, 0);
 	}
@@ -439,7 +446,7 @@ int main(void)
 		cmocka_unit_test(it_is_looked_for_again_but_not_for_ever),
 		cmocka_unit_test(generated_functions_have_the_name_of_their_class),
 		cmocka_unit_test(what_generated_functions_say_must_agree),
-		cmocka_unit_test(a_renewed_function_has_its_bare_name),
+		cmocka_unit_test(what_was_found_is_known),
 		cmocka_unit_test(what_a_forgotten_sibling_had_is_known),
 		cmocka_unit_test(cycles_end),
 		cmocka_unit_test(anything_is_safe),

@@ -6,6 +6,7 @@
 #include "base/hash_table.h"
 #include "base/sums.h"
 #include "base/xalloc.h"
+#include "profile/copy.h"
 #include "profile/rate_scale.h"
 #include "services/service.h"
 
@@ -32,12 +33,12 @@ struct collector {
 	uint64_t lost_before;
 };
 
-/* While one window is added: the sum's numbers of what it has, 0: not asked yet, else one more. */
+/* While one window is added. */
 struct addition {
 	struct collector *collector;
 	const struct labelled_window *window;
 	struct service **services; /* of its threads */
-	uint32_t *functions, *locations, *stacks;
+	struct profile_copy copy;  /* to the sum */
 };
 
 struct collector *collector__new(const char *service)
@@ -121,50 +122,6 @@ static struct service *service_of(struct addition *addition, uint32_t thread)
 	return *service;
 }
 
-static uint32_t function_of(struct addition *addition, uint32_t index)
-{
-	const struct profile *from = addition->window->profile;
-	struct profile *to = addition->collector->profile;
-	struct profile_function function = from->functions[index];
-	uint32_t *known = &addition->functions[index];
-
-	if (!*known) {
-		function.apart = 0;
-		function.name = profile__string(to, from->strings[function.name]);
-		function.filename = profile__string(to, from->strings[function.filename]);
-		function.short_filename =
-			profile__string(to, from->strings[function.short_filename]);
-		*known = profile__function(to, &function) + 1;
-	}
-	return *known - 1;
-}
-
-static uint32_t location_of(struct addition *addition, uint32_t index)
-{
-	const struct profile_location *location = &addition->window->profile->locations[index];
-	uint32_t *known = &addition->locations[index];
-
-	if (!*known)
-		*known = profile__location(addition->collector->profile,
-					   function_of(addition, location->function),
-					   location->line) +
-			 1;
-	return *known - 1;
-}
-
-static uint32_t stack_of(struct addition *addition, uint32_t index)
-{
-	const struct profile_stack *stack = &addition->window->profile->stacks[index];
-	uint32_t *known = &addition->stacks[index], locations[STACK_FRAMES_MAX];
-
-	if (!*known) {
-		for (uint32_t i = 0; i < stack->depth; i++)
-			locations[i] = location_of(addition, stack->locations[i]);
-		*known = profile__stack(addition->collector->profile, locations, stack->depth) + 1;
-	}
-	return *known - 1;
-}
-
 /* How often the window's sample INDEX came since the sum began.  Meanwhile it may have got another
  * thread's name, function's name, or label: its number is the same. */
 static uint64_t count_of(const struct addition *addition, size_t index)
@@ -197,7 +154,8 @@ static void add_samples(struct addition *addition)
 
 		if (service->wanted && count)
 			sums__add(&collector->sums,
-				  sum_key(service->thread, stack_of(addition, sample->stack)),
+				  sum_key(service->thread,
+					  profile_copy__stack(&addition->copy, sample->stack)),
 				  count * rate_scale__weight(&collector->scale, rate_hz));
 	}
 }
@@ -238,14 +196,10 @@ static void add_rate(struct collector *collector, const struct labelled_window *
 	struct addition addition = { .collector = collector, .window = window };
 
 	addition.services = xcalloc(from->thread_count + 1, sizeof(*addition.services));
-	addition.functions = xcalloc(from->function_count + 1, sizeof(uint32_t));
-	addition.locations = xcalloc(from->location_count + 1, sizeof(uint32_t));
-	addition.stacks = xcalloc(from->stack_count + 1, sizeof(uint32_t));
+	profile_copy__init(&addition.copy, from, collector->profile);
 	add_samples(&addition);
+	profile_copy__free(&addition.copy);
 	free(addition.services);
-	free(addition.functions);
-	free(addition.locations);
-	free(addition.stacks);
 }
 
 void collector__add(struct collector *collector, const struct labelled_window *window)

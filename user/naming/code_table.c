@@ -314,6 +314,21 @@ static struct known_code *find(struct code_table *table, uint64_t address, uint6
 	return revive(table, address, identity);
 }
 
+static void begin_anew(struct known_code *codes)
+{
+	for (struct known_code *code = codes; code; code = code->hh.next) {
+		forget_locations(code);
+		code->added = false;
+	}
+}
+
+void code_table__begin_anew(struct code_table *table)
+{
+	begin_anew(table->codes);
+	begin_anew(table->former);
+	table->surplus.surplus = false;
+}
+
 static bool is_full(const struct code_table *table)
 {
 	return HASH_COUNT(table->codes) >= CODES_MAX;
@@ -332,6 +347,8 @@ struct known_code *code_table__get(struct code_table *table, uint64_t address, u
 {
 	struct known_code *code = find(table, address, identity);
 
+	if (code && !code->added && !code->code.hidden)
+		table->added(table->context, code);
 	if (code)
 		return code;
 	if (is_full(table))

@@ -31,14 +31,16 @@ struct known_code {
 	struct code code;  /* zero where it could not be read ... */
 	bool gone;	   /* ... because it had been freed, and perhaps replaced, by then */
 	bool surplus;	   /* it stands for all that there is no room for */
-	uint32_t function; /* the user's own, like the locations */
+	bool added;	   /* the user has set FUNCTION, which is its own, like the locations */
+	uint32_t function;
 	struct known_location *locations;
 	UT_hash_handle hh;
 };
 
 struct code_table;
 
-/* The user's word for a code object that was just read, or read again; sets CODE->function. */
+/* The user's word for a code object that was just read, or read again, or comes first since
+ * code_table__begin_anew; sets CODE->function and CODE->added. */
 typedef void (*code_table__added)(void *context, struct known_code *code);
 
 /* The same for one that another has replaced, which is ALIKE: it lives, and by its own words is the
@@ -81,6 +83,9 @@ size_t code_table__check(struct code_table *table);
 typedef void (*code_table__visit)(void *context, const struct known_code *code);
 void code_table__visit_reused(const struct code_table *table, code_table__visit visit,
 			      void *context);
+
+/* What the user has set is void: each is added anew when it is next got. */
+void code_table__begin_anew(struct code_table *table);
 
 /* Adds to CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
 void code_table__account(const struct code_table *table, struct ledger *ledger);

@@ -1,23 +1,59 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A stack's name is its thread and its stack in the profile, in one word.
+ *
+ * When the profile begins anew, its numbers change, and all stacks are defined anew.  A sample that
+ * was on its way at that moment, of 0.1 ms or so, is counted under an old name all the same.  So
+ * the retired profile stays until such samples are settled, and they are copied out of it.
+ */
 #include <stdlib.h>
 
+#include "base/hash_table.h"
 #include "base/xalloc.h"
 #include "naming/counts.h"
-#include "naming/tally.h"
+#include "profile/copy.h"
 
 /* What stands for no stack of the profile. */
 #define NO_NAME		 UINT64_MAX /* of no known process: never happens, and never a guess */
 #define UNWANTED	 (UINT64_MAX - 1)
-#define UNKNOWN		 ((uint64_t)UINT32_MAX << 32) /* and the process's number in left_out.h */
+#define UNKNOWN		 ((uint64_t)UINT32_MAX << 32) /* and the excluded process's number */
 #define IS_STACK(name)	 ((name) < UNKNOWN)
 #define IS_UNKNOWN(name) (!IS_STACK(name) && (name) < UNWANTED)
+
+/* So many settlements after a process was excluded, or a profile retired, no sample of it is on its
+ * way. */
+#define SETTLED_UNTIL_FORGOTTEN 2
+
+/* Samples of one name with one outcome: with functions' lines alone, one stack may have several. */
+struct entry {
+	struct {
+		uint64_t name, outcome;
+	} key;
+	uint64_t samples;
+	UT_hash_handle hh;
+};
+
+struct excluded_process {
+	uint64_t serial;
+	uint32_t number; /* the second key */
+	enum exclusion why;
+	char *command;
+	uint64_t unknown;     /* samples */
+	unsigned int settled; /* how often, since */
+	UT_hash_handle hh, by_number;
+};
 
 struct counts {
 	struct profile *profile;
 	struct symbolizer *symbolizer;
-	struct tally *tally;
-	struct left_out *left_out;
-	uint64_t taken_back[OUTCOME_COUNT]; /* of what is left out */
+	struct entry *entries; /* that wait for a check */
+	struct profile *retired;
+	struct entry *retired_entries;
+	unsigned int retired_settled;
+	struct excluded_process *excluded, *excluded_by_number;
+	uint32_t last_number;
+	struct unknown_processes unknown;   /* of excluded processes that are forgotten */
+	uint64_t taken_back[OUTCOME_COUNT]; /* of excluded processes */
 	uint64_t waited[OUTCOME_COUNT];	    /* that the kernel has counted apart */
 	uint64_t unnamed;
 };
@@ -28,18 +64,62 @@ struct counts *counts__new(struct profile *profile, struct symbolizer *symbolize
 
 	counts->profile = profile;
 	counts->symbolizer = symbolizer;
-	counts->tally = tally__new();
-	counts->left_out = left_out__new();
 	return counts;
+}
+
+static void forget_excluded(struct counts *counts, struct excluded_process *process)
+{
+	unknown_processes__add(&counts->unknown, process->command, process->unknown);
+	HASH_DELETE(hh, counts->excluded, process);
+	HASH_DELETE(by_number, counts->excluded_by_number, process);
+	free(process->command);
+	free(process);
+}
+
+static void end_excluded(struct counts *counts)
+{
+	while (counts->excluded)
+		forget_excluded(counts, counts->excluded);
+}
+
+static void free_entries(struct entry **entries)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, *entries, entry, next) {
+		HASH_DEL(*entries, entry);
+		free(entry);
+	}
+}
+
+static void forget_retired(struct counts *counts)
+{
+	free_entries(&counts->retired_entries);
+	profile__free(counts->retired);
+	counts->retired = NULL;
 }
 
 void counts__free(struct counts *counts)
 {
 	if (!counts)
 		return;
-	tally__free(counts->tally);
-	left_out__free(counts->left_out);
+	free_entries(&counts->entries);
+	forget_retired(counts);
+	end_excluded(counts);
 	free(counts);
+}
+
+static void add_entry(struct entry **entries, uint64_t name, enum outcome outcome, uint64_t samples)
+{
+	struct entry key = { .key = { name, outcome } }, *entry;
+
+	HASH_FIND(hh, *entries, &key.key, sizeof(key.key), entry);
+	if (!entry) {
+		entry = xcalloc(1, sizeof(*entry));
+		entry->key = key.key;
+		HASH_ADD(hh, *entries, key, sizeof(entry->key), entry);
+	}
+	entry->samples += samples;
 }
 
 static void learn_code(void *context, const struct code_record *record, size_t size)
@@ -49,58 +129,101 @@ static void learn_code(void *context, const struct code_record *record, size_t s
 	symbolizer__learn(counts->symbolizer, record, size);
 }
 
-/* What the sampler calls a stack of a thread. */
-static uint64_t name_of(uint32_t thread, uint32_t stack)
+static struct excluded_process *find_excluded(const struct counts *counts, uint64_t serial)
 {
-	return (uint64_t)thread << 32 | stack;
+	struct excluded_process *process;
+
+	HASH_FIND(hh, counts->excluded, &serial, sizeof(serial), process);
+	return process;
 }
 
-void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why,
-		       const char *command)
+static struct excluded_process *add_excluded(struct counts *counts, uint64_t serial)
 {
-	left_out__add(counts->left_out, serial, why, command);
+	struct excluded_process *process = xcalloc(1, sizeof(*process));
+
+	process->serial = serial;
+	process->number = ++counts->last_number;
+	HASH_ADD(hh, counts->excluded, serial, sizeof(process->serial), process);
+	HASH_ADD(by_number, counts->excluded_by_number, number, sizeof(process->number), process);
+	return process;
 }
 
-void counts__take_in(struct counts *counts, uint64_t serial)
+void counts__exclude(struct counts *counts, uint64_t serial, enum exclusion why,
+		     const char *command)
 {
-	left_out__take_in(counts->left_out, serial);
+	struct excluded_process *process = find_excluded(counts, serial);
+
+	if (!process)
+		process = add_excluded(counts, serial);
+	if (command) {
+		free(process->command);
+		process->command = xstrdup(command);
+	}
+	if (why == EXCLUDED_BY_FILTER)
+		process->unknown = 0;
+	process->why = why;
+	process->settled = 0;
+}
+
+void counts__include(struct counts *counts, uint64_t serial)
+{
+	struct excluded_process *process = find_excluded(counts, serial);
+
+	if (process)
+		process->why = EXCLUDED_NOT;
+}
+
+/* SAMPLES of the excluded process with this NUMBER, which the filter had not seen. */
+static void count_unknown(struct counts *counts, uint32_t number, uint64_t samples)
+{
+	struct excluded_process *process;
+
+	HASH_FIND(by_number, counts->excluded_by_number, &number, sizeof(number), process);
+	if (!process)
+		unknown_processes__add(&counts->unknown, NULL, samples);
+	else if (process->why != EXCLUDED_BY_FILTER)
+		process->unknown += samples;
 }
 
 void counts__add_unknown(struct counts *counts, uint64_t serial, uint64_t samples)
 {
-	left_out__count(counts->left_out, left_out__number(counts->left_out, serial), samples);
+	const struct excluded_process *process = find_excluded(counts, serial);
+
+	count_unknown(counts, process ? process->number : 0, samples);
 }
 
 static uint64_t define_stack(void *context, const struct definition *definition)
 {
 	struct counts *counts = context;
-	enum leaving why = left_out__find(counts->left_out, definition->serial);
+	const struct excluded_process *excluded = find_excluded(counts, definition->serial);
 	uint32_t thread, stack;
 
-	if (why == LEFT_UNWANTED)
+	if (excluded && excluded->why == EXCLUDED_BY_FILTER)
 		return UNWANTED;
-	if (why == LEFT_UNKNOWN)
-		return UNKNOWN | left_out__number(counts->left_out, definition->serial);
+	if (excluded && excluded->why == EXCLUDED_UNKNOWN)
+		return UNKNOWN | excluded->number;
 	if (!symbolizer__define(counts->symbolizer, definition, &thread, &stack))
 		return NO_NAME;
-	return name_of(thread, stack);
+	return (uint64_t)thread << 32 | stack;
 }
 
-static void count_stack(void *context, uint64_t name, uint64_t samples, enum outcome outcome)
+static void count_stack(void *context, uint64_t name, uint64_t samples, enum outcome outcome,
+			bool old)
 {
-	const struct tally_entry entry = { name, outcome, samples };
 	struct counts *counts = context;
 
-	if (name == NO_NAME)
+	if (name == NO_NAME || (IS_STACK(name) && old && !counts->retired)) {
 		counts->unnamed += samples;
-	else if (!IS_STACK(name))
+	} else if (!IS_STACK(name)) {
 		counts->taken_back[outcome] += samples;
-	if (IS_UNKNOWN(name))
-		left_out__count(counts->left_out, name, samples);
-	if (!IS_STACK(name))
-		return;
-	symbolizer__see(counts->symbolizer, name >> 32, name, samples);
-	tally__add(counts->tally, &entry);
+		if (IS_UNKNOWN(name))
+			count_unknown(counts, name, samples);
+	} else if (old) {
+		add_entry(&counts->retired_entries, name, outcome, samples);
+	} else {
+		symbolizer__see(counts->symbolizer, name >> 32, name, samples);
+		add_entry(&counts->entries, name, outcome, samples);
+	}
 }
 
 void counts__add_waited(struct counts *counts, const struct target_process *target,
@@ -136,41 +259,79 @@ static void identify_codes(void *context, const struct target_process *target,
 				   target->versions_repeat);
 }
 
-static bool is_in_doubt(const struct counts *counts, const struct tally_entry *entry)
+static bool is_in_doubt(const struct counts *counts, const struct entry *entry)
 {
-	return symbolizer__doubts(counts->symbolizer, entry->name >> 32, entry->name);
+	return symbolizer__doubts(counts->symbolizer, entry->key.name >> 32, entry->key.name);
 }
 
-static bool take(void *context, const struct tally_entry *entry)
+/* Counts SAMPLES of THREAD with STACK, or with what says OUTCOME. */
+static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum outcome outcome,
+		 uint64_t samples)
 {
-	struct counts *counts = context;
-	enum outcome outcome = entry->outcome;
-	uint32_t thread = entry->name >> 32, stack = entry->name;
-
-	if (is_in_doubt(counts, entry)) {
-		outcome = OUTCOME_CODE_REPLACED;
+	if (outcome == OUTCOME_CODE_REPLACED)
 		stack = symbolizer__reason(counts->symbolizer, outcome);
-	} else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
-		   profile__lacks_names(counts->profile, stack)) {
+	else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
+		 profile__lacks_names(counts->profile, stack))
 		outcome = OUTCOME_NAME_UNKNOWN;
-	}
-	counts->profile->ledger.outcomes[outcome] += entry->samples;
-	profile__add(counts->profile, thread, stack, entry->samples);
-	return true;
+	counts->profile->ledger.outcomes[outcome] += samples;
+	profile__add(counts->profile, thread, stack, samples);
 }
 
-static bool take_doubted(void *context, const struct tally_entry *entry)
+/* Takes all of ENTRIES, or those alone that are in doubt. */
+static void take_entries(struct counts *counts, struct entry **entries, bool doubted)
 {
-	return is_in_doubt(context, entry) && take(context, entry);
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, *entries, entry, next) {
+		bool in_doubt = is_in_doubt(counts, entry);
+
+		if (doubted && !in_doubt)
+			continue;
+		take(counts, entry->key.name >> 32, entry->key.name,
+		     in_doubt ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry->samples);
+		HASH_DEL(*entries, entry);
+		free(entry);
+	}
+}
+
+/* Copies the samples that were on their way when the profile began anew. */
+static void settle_retired(struct counts *counts)
+{
+	struct profile_copy copy;
+	struct entry *entry;
+
+	if (!counts->retired)
+		return;
+	if (counts->retired_entries) {
+		profile_copy__init(&copy, counts->retired, counts->profile);
+		for (entry = counts->retired_entries; entry; entry = entry->hh.next)
+			take(counts, profile_copy__thread(&copy, entry->key.name >> 32),
+			     profile_copy__stack(&copy, entry->key.name), entry->key.outcome,
+			     entry->samples);
+		profile_copy__free(&copy);
+		free_entries(&counts->retired_entries);
+	}
+	if (++counts->retired_settled == SETTLED_UNTIL_FORGOTTEN)
+		forget_retired(counts);
+}
+
+static void settle_excluded(struct counts *counts)
+{
+	struct excluded_process *process, *next;
+
+	HASH_ITER (hh, counts->excluded, process, next)
+		if (++process->settled == SETTLED_UNTIL_FORGOTTEN)
+			forget_excluded(counts, process);
 }
 
 void counts__settle(struct counts *counts, struct sampler *sampler)
 {
-	struct tally *checked = counts->tally;
+	struct entry *checked;
 
 	sampler__drain(sampler);
 	sampler__harvest(sampler);
-	counts->tally = tally__new();
+	checked = counts->entries;
+	counts->entries = NULL;
 	if (symbolizer__check(counts->symbolizer, identify_codes, sampler)) {
 		sampler__begin_epoch(sampler);
 		/* What came while it was checked was counted as what is in doubt now, or as what
@@ -178,59 +339,35 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 		sampler__drain(sampler);
 		sampler__harvest(sampler);
 	}
-	tally__settle(checked, take, counts);
-	tally__free(checked);
-	tally__settle(counts->tally, take_doubted, counts);
+	take_entries(counts, &checked, false);
+	take_entries(counts, &counts->entries, true);
+	settle_retired(counts);
 	symbolizer__settle(counts->symbolizer);
-	left_out__settle(counts->left_out);
+	settle_excluded(counts);
 }
 
 void counts__settle_all(struct counts *counts, struct sampler *sampler)
 {
 	counts__settle(counts, sampler);
 	counts__settle(counts, sampler);
-	left_out__end(counts->left_out);
+	end_excluded(counts);
 }
 
-static uint64_t keep_name(void *numbers, uint64_t name)
+bool counts__begin_anew(struct counts *counts, struct sampler *sampler)
 {
-	struct profile_numbers *kept = numbers;
-
-	if (IS_STACK(name)) {
-		kept->threads[name >> 32] = PROFILE_KEPT;
-		kept->stacks[(uint32_t)name] = PROFILE_KEPT;
-	}
-	return name;
-}
-
-static uint64_t renumber_name(void *numbers, uint64_t name)
-{
-	const struct profile_numbers *kept = numbers;
-
-	return IS_STACK(name) ? name_of(kept->threads[name >> 32], kept->stacks[(uint32_t)name])
-			      : name;
-}
-
-void counts__compact(struct counts *counts, struct sampler *sampler)
-{
-	struct profile_numbers numbers;
-
-	profile_numbers__init(&numbers, counts->profile);
+	if (counts->entries || counts->retired)
+		return false;
+	counts->retired = profile__retire(counts->profile);
+	counts->retired_settled = 0;
+	symbolizer__begin_anew(counts->symbolizer);
 	sampler__age(sampler);
-	sampler__rename(sampler, keep_name, &numbers);
-	tally__rename(counts->tally, keep_name, &numbers);
-	symbolizer__keep(counts->symbolizer, &numbers);
-	profile__compact(counts->profile, &numbers);
-	sampler__rename(sampler, renumber_name, &numbers);
-	tally__rename(counts->tally, renumber_name, &numbers);
-	symbolizer__renumber(counts->symbolizer, &numbers);
-	profile_numbers__free(&numbers);
+	return true;
 }
 
 void counts__account(const struct counts *counts, struct ledger *ledger)
 {
 	ledger->lost += counts->unnamed;
-	left_out__account(counts->left_out, &ledger->unknown);
+	unknown_processes__add_all(&ledger->unknown, &counts->unknown);
 	for (int i = 0; i < OUTCOME_COUNT; i++)
 		ledger->events -= counts->taken_back[i];
 }

@@ -2,21 +2,28 @@
 /*
  * From the sampler's counts to the profile's.
  *
- * What is counted under a name waits until it is checked that the name was right
- * all the time (symbolizer.c), and then comes into the profile under that name, or
- * under the reason why it has none.  A check takes its time: what is counted in the
- * meantime, and is not in doubt by then, waits for the next one.
+ * Samples that were counted under a name wait until a check has shown that the name was right all
+ * the time (symbolizer.c).  They come into the profile under that name, or under the reason why
+ * there is none.  Samples that come during a check, and are not in doubt after it, wait for the
+ * next one.
  *
- * What is counted of a process that is left out (left_out.h) is taken back: it never comes into the
- * profile, and the ledger's events are without it.
+ * Samples of an excluded process are taken back: they never come into the profile, and the ledger's
+ * events are without them.
  */
 #ifndef PYBPFPROF_COUNTS_H
 #define PYBPFPROF_COUNTS_H
 
-#include "naming/left_out.h"
 #include "naming/symbolizer.h"
 #include "profile/profile.h"
 #include "sampling/sampler.h"
+
+/* Why a process that was sampled is not in the profile.  A process that runs a known file is
+ * sampled at once, before the filter has seen it. */
+enum exclusion {
+	EXCLUDED_NOT,
+	EXCLUDED_BY_FILTER,
+	EXCLUDED_UNKNOWN, /* it ended before the filter saw it */
+};
 
 struct counts;
 
@@ -29,15 +36,16 @@ void counts__free(struct counts *counts);
 void counts__add_waited(struct counts *counts, const struct target_process *target,
 			enum outcome outcome, uint64_t samples);
 
-/* What was sampled of the process SERIAL, and still comes, is not to be in the profile, because of
- * WHY; and what comes from now on is, once all stacks are defined anew (sampler__begin_epoch).  It
- * was started as COMMAND; NULL: that is not known. */
-void counts__leave_out(struct counts *counts, uint64_t serial, enum leaving why,
-		       const char *command);
-void counts__take_in(struct counts *counts, uint64_t serial);
+/* Excludes what was sampled of the process SERIAL and is still to come, because of WHY.  It was
+ * started as COMMAND; NULL: not known.  That ends two settlements later, when no sample of it can
+ * be on its way, or with counts__include: what comes after that is in the profile, once all stacks
+ * are defined anew (sampler__begin_epoch). */
+void counts__exclude(struct counts *counts, uint64_t serial, enum exclusion why,
+		     const char *command);
+void counts__include(struct counts *counts, uint64_t serial);
 
-/* The same of samples of process SERIAL, which is left out, that came before it was known what that
- * is; unless it is found to be unwanted. */
+/* Counts SAMPLES of the excluded process SERIAL that came before it was known what that is as of an
+ * unknown process, unless the filter is found to exclude it. */
 void counts__add_unknown(struct counts *counts, uint64_t serial, uint64_t samples);
 
 /* Where the sampler is to define and count. */
@@ -49,9 +57,9 @@ void counts__settle(struct counts *counts, struct sampler *sampler);
 /* The same with all that there is, once SAMPLER has stopped. */
 void counts__settle_all(struct counts *counts, struct sampler *sampler);
 
-/* Removes what nothing refers to any more from the profile, whose samples were cleared; upon
- * counts__settle, and as seldom as sampler__age wants it. */
-void counts__compact(struct counts *counts, struct sampler *sampler);
+/* Begins the profile anew, with all its tables, upon counts__settle: its samples were cleared.
+ * False where samples still wait for a check; nothing has changed then. */
+bool counts__begin_anew(struct counts *counts, struct sampler *sampler);
 
 /* Has LEDGER, which has what the sampler counted, tell what of it is not in the profile. */
 void counts__account(const struct counts *counts, struct ledger *ledger);

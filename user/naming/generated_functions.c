@@ -27,16 +27,9 @@ struct generated_code {
 	UT_hash_handle hh;
 };
 
-/* Numbers that nobody has any more. */
-struct numbers {
-	uint32_t *all;
-	size_t count, capacity;
-};
-
 struct generated_functions {
 	struct shared_code *codes;
-	uint32_t last; /* the number that was given out last of those that are new */
-	struct numbers reusable, left; /* LEFT ones may have samples */
+	uint32_t last; /* the number that was given out last */
 };
 
 struct generated_functions *generated_functions__new(void)
@@ -46,10 +39,6 @@ struct generated_functions *generated_functions__new(void)
 
 void generated_functions__free(struct generated_functions *all)
 {
-	if (!all)
-		return;
-	free(all->reusable.all);
-	free(all->left.all);
 	free(all);
 }
 
@@ -67,26 +56,16 @@ bool generated_functions__has(const struct code *code)
 	return !dot || strstr(code->name, locals);
 }
 
-static void add_number(struct numbers *numbers, uint32_t number)
-{
-	numbers->all =
-		xgrow(numbers->all, &numbers->capacity, numbers->count + 1, sizeof(*numbers->all));
-	numbers->all[numbers->count++] = number;
-}
-
 /* The code object of KEY, which one more process has. */
-static struct shared_code *share(struct generated_functions *all, const struct code_key *key,
-				 bool *renewed)
+static struct shared_code *share(struct generated_functions *all, const struct code_key *key)
 {
 	struct shared_code *code;
 
 	HASH_FIND(hh, all->codes, key, sizeof(*key), code);
-	*renewed = !code;
 	if (!code) {
 		code = xcalloc(1, sizeof(*code));
 		code->key = *key;
-		code->number = all->reusable.count ? all->reusable.all[--all->reusable.count]
-						   : ++all->last;
+		code->number = ++all->last;
 		HASH_ADD(hh, all->codes, key, sizeof(code->key), code);
 	}
 	code->users++;
@@ -94,12 +73,11 @@ static struct shared_code *share(struct generated_functions *all, const struct c
 }
 
 uint32_t generated_functions__number(struct generated_functions *all, struct generated_code **held,
-				     uint64_t address, uint64_t identity, bool *renewed)
+				     uint64_t address, uint64_t identity)
 {
 	const struct code_key key = { address, identity };
 	struct generated_code *code;
 
-	*renewed = false;
 	HASH_FIND(hh, *held, &key, sizeof(key), code);
 	if (code)
 		return code->shared->number;
@@ -107,7 +85,7 @@ uint32_t generated_functions__number(struct generated_functions *all, struct gen
 		return 0;
 	code = xcalloc(1, sizeof(*code));
 	code->key = key;
-	code->shared = share(all, &key, renewed);
+	code->shared = share(all, &key);
 	HASH_ADD(hh, *held, key, sizeof(code->key), code);
 	return code->shared->number;
 }
@@ -116,7 +94,6 @@ static void leave(struct generated_functions *all, struct shared_code *code)
 {
 	if (--code->users)
 		return;
-	add_number(&all->left, code->number);
 	HASH_DEL(all->codes, code);
 	free(code);
 }
@@ -130,10 +107,4 @@ void generated_functions__release(struct generated_functions *all, struct genera
 		leave(all, code->shared);
 		free(code);
 	}
-}
-
-void generated_functions__reuse(struct generated_functions *all)
-{
-	while (all->left.count)
-		add_number(&all->reusable, all->left.all[--all->left.count]);
 }

@@ -25,16 +25,11 @@ void generated_functions__free(struct generated_functions *all);
 bool generated_functions__has(const struct code *code);
 
 /* The number, not 0, that tells the code object at ADDRESS from others; a process that was forked
- * has its parent's.  *RENEWED: no function in use has it, but one that is forgotten may have had
- * it. 0 where a process has too many of them, which are not told apart. */
+ * has its parent's.  0 where a process has too many of them, which are not told apart. */
 uint32_t generated_functions__number(struct generated_functions *all, struct generated_code **held,
-				     uint64_t address, uint64_t identity, bool *renewed);
+				     uint64_t address, uint64_t identity);
 
 /* The process that HELD these has been forgotten. */
 void generated_functions__release(struct generated_functions *all, struct generated_code **held);
-
-/* There are no samples left of the processes that were forgotten: their numbers may be used again.
- */
-void generated_functions__reuse(struct generated_functions *all);
 
 #endif

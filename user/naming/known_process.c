@@ -99,8 +99,6 @@ static uint32_t add_function(struct known_process *process, const struct known_c
 	struct profile_function function = { .kind = FRAME_PYTHON };
 	char *short_filename = root_folder__shorten(process->root, process->pid, code->filename);
 	size_t strings = profile->string_count;
-	bool renewed = false;
-	uint32_t number;
 
 	function.name = profile__string(profile, code->name);
 	function.filename = profile__string(profile, code->filename);
@@ -110,13 +108,9 @@ static uint32_t add_function(struct known_process *process, const struct known_c
 		process->names_bytes += strlen(profile->strings[strings]);
 	free(short_filename);
 	if (is_generated(process, code))
-		function.apart =
-			generated_functions__number(shared->generated, &process->generated,
-						    known->address, known->identity, &renewed);
-	number = profile__function(profile, &function);
-	if (renewed)
-		qualified_names__renew(shared->qualified_names, number);
-	return number;
+		function.apart = generated_functions__number(shared->generated, &process->generated,
+							     known->address, known->identity);
+	return profile__function(profile, &function);
 }
 
 static void name_code(void *context, struct known_code *code)
@@ -124,7 +118,8 @@ static void name_code(void *context, struct known_code *code)
 	struct known_process *process = context;
 	const char *why = why_unnamed(process, code);
 
-	if (code->code.hidden)
+	code->added = !code->code.hidden;
+	if (!code->added)
 		return;
 	if (why) {
 		code->function = add_unnamed(process->shared->profile, why);
@@ -139,7 +134,7 @@ static void doubt_code(void *context, const struct known_code *code)
 {
 	struct known_process *process = context;
 
-	if (!code_identification__was_whole(&process->identification) && !code->code.hidden)
+	if (!code_identification__was_whole(&process->identification) && code->added)
 		doubts__add(process->shared->doubts, process->process, code->function);
 }
 
@@ -217,20 +212,33 @@ static void look_around(struct known_process *process, struct known_process *par
 
 void known_process__begin(struct known_process *process, struct known_process *parent)
 {
-	struct profile *profile = process->shared->profile;
-
 	process->begun = true;
 	if (!process->thread_names)
 		look_around(process, parent);
 	process->codes = code_table__new(process->target, name_code, note_replaced, process);
-	process->process = profile__process(profile, process->serial, process->pid);
 	code_identification__begin(&process->identification);
 	/* What was forked has its parent's till then; and keeps it where that is all that is sure:
 	 * its number may be another's by now, or it runs something else. */
 	if (process->target->parent && !process->ended)
 		target__identify(process->target, process->shared->map, IDENTIFY_FORKED);
-	target__describe(process->target, profile, process->process);
 	has_freed_codes(process); /* from now on */
+}
+
+void known_process__enter(struct known_process *process)
+{
+	struct profile *profile = process->shared->profile;
+
+	process->entered = true;
+	process->process = profile__process(profile, process->serial, process->pid);
+	target__describe(process->target, profile, process->process);
+}
+
+void known_process__begin_anew(struct known_process *process)
+{
+	process->entered = false;
+	process->threads = process->names_bytes = process->places = process->stack_bytes = 0;
+	code_table__begin_anew(process->codes);
+	thread_names__forget_threads(process->thread_names);
 }
 
 void known_process__end(struct known_process *process, struct target_process *target)

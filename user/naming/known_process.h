@@ -41,6 +41,7 @@ struct known_process {
 	struct target_process *target;
 	struct target_process *ended; /* the same, once it has; to be freed */
 	unsigned int settled;	      /* how often, since it has ended */
+	bool entered;		      /* it is in the profile, as this process: */
 	uint32_t process;
 	size_t threads;		  /* in the profile */
 	bool sampled;		  /* since the last check */
@@ -71,9 +72,12 @@ struct known_process *known_process__new(struct naming_context *shared,
 					 struct target_process *target);
 void known_process__free(struct known_process *process);
 
-/* Makes it one of the profile's: its first sample has come.  PARENT is what had forked it; NULL:
- * that is not known. */
+/* Its first sample has come.  PARENT is what had forked it; NULL: that is not known. */
 void known_process__begin(struct known_process *process, struct known_process *parent);
+
+/* Makes it one of the profile's; and when that has begun anew, it is not one any more. */
+void known_process__enter(struct known_process *process);
+void known_process__begin_anew(struct known_process *process);
 
 /* TARGET has ended, and is its own from now on. */
 void known_process__end(struct known_process *process, struct target_process *target);

@@ -67,11 +67,11 @@
 
 #define NEWS_NOT_LOOKED_AT UINT64_MAX
 
-/* A code object that was found. */
+/* A code object that was found, or looked for in vain. */
 struct found {
 	uint64_t address, identity; /* key */
 	uint64_t family;	    /* of the process that it was found in last */
-	string_id qualified;
+	char *qualified;	    /* NULL: in vain */
 	UT_hash_handle hh;
 };
 
@@ -147,16 +147,15 @@ static void forget_all(struct searched_process *process)
 static void forget_found(struct qualified_names *names, struct found *found)
 {
 	HASH_DEL(names->found, found);
+	free(found->qualified);
 	free(found);
 }
 
-void qualified_names__free(struct qualified_names *names)
+void qualified_names__begin_anew(struct qualified_names *names)
 {
 	struct searched_process *process, *next_process;
 	struct shared_name *function, *next_function;
 
-	if (!names)
-		return;
 	HASH_ITER (hh, names->processes, process, next_process) {
 		forget_all(process);
 		HASH_DEL(names->processes, process);
@@ -166,6 +165,13 @@ void qualified_names__free(struct qualified_names *names)
 		HASH_DEL(names->functions, function);
 		free(function);
 	}
+}
+
+void qualified_names__free(struct qualified_names *names)
+{
+	if (!names)
+		return;
+	qualified_names__begin_anew(names);
 	while (names->found)
 		forget_found(names, names->found);
 	free(names);
@@ -230,8 +236,9 @@ static uint64_t family_of(const struct searched_process *process)
 	return process->target->ancestor ? process->target->ancestor : process->serial;
 }
 
+/* Takes note of what WANTED was found to be called, NULL: it was not found. */
 static void remember(struct qualified_names *names, const struct searched_process *process,
-		     const struct wanted *wanted, string_id qualified)
+		     const struct wanted *wanted)
 {
 	struct found *found = find_found(names, wanted);
 
@@ -245,7 +252,8 @@ static void remember(struct qualified_names *names, const struct searched_proces
 		names->news++;
 	}
 	found->family = family_of(process);
-	found->qualified = qualified;
+	free(found->qualified);
+	found->qualified = wanted->qualified ? xstrdup(wanted->qualified) : NULL;
 	if (HASH_COUNT(names->found) > FOUND_MAX)
 		forget_found(names, names->found);
 }
@@ -268,7 +276,7 @@ static void add_name(struct qualified_names *names, const struct searched_proces
 	shared->qualified = name;
 	shared->found++;
 	set_name(names, shared);
-	remember(names, process, wanted, name);
+	remember(names, process, wanted);
 }
 
 /* Whether another process tells the name of WANTED: one of those whose code makes up that function,
@@ -278,10 +286,13 @@ static bool take_known(struct qualified_names *names, const struct searched_proc
 {
 	const struct found *found = find_found(names, wanted);
 
-	if (!found || (!shared->found && found->family != family_of(process)))
+	if (!found ||
+	    (found->family != family_of(process) && (!shared->found || !found->qualified)))
 		return false;
-	if (!shared->found++)
-		shared->qualified = found->qualified;
+	if (!found->qualified)
+		leave_bare(names, shared);
+	else if (!shared->found++)
+		shared->qualified = profile__string(names->profile, found->qualified);
 	return true;
 }
 
@@ -316,17 +327,6 @@ static void give_up(struct qualified_names *names, struct searched_process *proc
 		leave_bare(names, shared);
 	set_name(names, shared);
 	forget(process, wanted);
-}
-
-void qualified_names__renew(struct qualified_names *names, uint32_t function)
-{
-	struct shared_name *shared = find_name(names, function);
-
-	if (!shared)
-		return;
-	names->profile->functions[function].name = shared->bare;
-	HASH_DEL(names->functions, shared);
-	free(shared);
 }
 
 /* Whether the name of CODE is one that has to be looked for. */
@@ -412,6 +412,8 @@ static void settle(struct qualified_names *names, struct searched_process *proce
 			add_name(names, process, wanted);
 			forget(process, wanted);
 		} else if (wanted->searches == SEARCHES) {
+			take_back(wanted);
+			remember(names, process, wanted);
 			give_up(names, process, wanted);
 		} else {
 			take_back(wanted);
@@ -546,27 +548,4 @@ void qualified_names__forget(struct qualified_names *names, const struct target_
 	forget_all(process);
 	HASH_DEL(names->processes, process);
 	free(process);
-}
-
-void qualified_names__keep(const struct qualified_names *names, struct profile_numbers *numbers)
-{
-	const struct shared_name *shared;
-	const struct found *found;
-
-	for (shared = names->functions; shared; shared = shared->hh.next) {
-		numbers->strings[shared->bare] = PROFILE_KEPT;
-		numbers->strings[shared->qualified] = PROFILE_KEPT;
-	}
-	for (found = names->found; found; found = found->hh.next)
-		numbers->strings[found->qualified] = PROFILE_KEPT;
-}
-
-void qualified_names__renumber(struct qualified_names *names, const struct profile_numbers *numbers)
-{
-	for (struct shared_name *shared = names->functions; shared; shared = shared->hh.next) {
-		shared->bare = numbers->strings[shared->bare];
-		shared->qualified = numbers->strings[shared->qualified];
-	}
-	for (struct found *found = names->found; found; found = found->hh.next)
-		found->qualified = numbers->strings[found->qualified];
 }

@@ -17,9 +17,6 @@ struct qualified_names;
 struct qualified_names *qualified_names__new(struct profile *profile);
 void qualified_names__free(struct qualified_names *names);
 
-/* The profile now has another FUNCTION under this number, which it tells apart from others. */
-void qualified_names__renew(struct qualified_names *names, uint32_t function);
-
 /* Has the name of CODE, a code object of TARGET, looked for; its function has the bare name in the
  * profile.  Nothing where code objects have qualified names themselves, but for those that are told
  * apart. */
@@ -36,11 +33,7 @@ bool qualified_names__are_all_found(const struct qualified_names *names);
 /* TARGET has ended: what is still wanted of it stays as it is. */
 void qualified_names__forget(struct qualified_names *names, const struct target_process *target);
 
-/* Keeps the names that were found, in the profile; and after its compaction takes their new
- * numbers.
- */
-void qualified_names__keep(const struct qualified_names *names, struct profile_numbers *numbers);
-void qualified_names__renumber(struct qualified_names *names,
-			       const struct profile_numbers *numbers);
+/* The profile has begun anew: all is to be wanted anew.  What was found is remembered. */
+void qualified_names__begin_anew(struct qualified_names *names);
 
 #endif

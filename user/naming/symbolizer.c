@@ -104,11 +104,10 @@ static void be_old(struct symbolizer *symbolizer, struct known_process *process)
 /* What a process's code objects came to is kept. */
 static void forget_process(struct symbolizer *symbolizer, struct known_process *process)
 {
-	if (process->begun) {
+	if (process->begun)
 		code_table__account(process->codes, &symbolizer->forgotten);
-		if (symbolizer->by_index[process->process] == process)
-			symbolizer->by_index[process->process] = NULL;
-	}
+	if (process->entered)
+		symbolizer->by_index[process->process] = NULL;
 	stop_naming(symbolizer, process);
 	be_old(symbolizer, process);
 	HASH_DEL(symbolizer->processes, process);
@@ -161,16 +160,24 @@ static void begin_process(struct symbolizer *symbolizer, struct known_process *p
 {
 	struct known_process *parent = NULL;
 
-	if (process->begun)
-		return;
 	if (process->target->parent)
 		parent = find_process(symbolizer, process->target->parent);
 	known_process__begin(process, parent);
+	process->is_new = process->has_news = true;
+	DL_APPEND2(symbolizer->new_ones, process, new_prev, new_next);
+}
+
+/* Something of it was sampled: it is to be in the profile. */
+static void enter_process(struct symbolizer *symbolizer, struct known_process *process)
+{
+	if (process->entered)
+		return;
+	if (!process->begun)
+		begin_process(symbolizer, process);
+	known_process__enter(process);
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
 	symbolizer->by_index[process->process] = process;
-	process->is_new = process->has_news = true;
-	DL_APPEND2(symbolizer->new_ones, process, new_prev, new_next);
 }
 
 bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial)
@@ -206,7 +213,8 @@ void symbolizer__describe(struct symbolizer *symbolizer, const struct target_pro
 {
 	const struct known_process *process = find_process(symbolizer, target->key.serial);
 
-	target__describe(target, symbolizer->shared.profile, process->process);
+	if (process->entered)
+		target__describe(target, symbolizer->shared.profile, process->process);
 }
 
 static uint32_t reason_location(struct symbolizer *symbolizer, enum outcome outcome)
@@ -264,7 +272,7 @@ void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *
 
 	if (!process || code__decode(&runtime->offsets, runtime->code_type, record, size, &code))
 		return;
-	begin_process(symbolizer, process);
+	enter_process(symbolizer, process);
 	code_table__learn(process->codes, record->address, record->identity, &code);
 }
 
@@ -284,7 +292,7 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 
 	if (!process || definition->depth > STACK_FRAMES_MAX)
 		return false;
-	begin_process(symbolizer, process);
+	enter_process(symbolizer, process);
 	process->has_news = true;
 	known_process__update(process);
 	if (definition->several)
@@ -312,7 +320,7 @@ static void read_names(void *context)
 
 	if (naming->now_ns >= symbolizer->again_ns) {
 		HASH_ITER (hh, symbolizer->processes, process, next)
-			if (process->begun)
+			if (process->entered)
 				want_names(symbolizer, process);
 		symbolizer->again_ns = naming->now_ns + AGAIN_NS;
 	}
@@ -440,28 +448,14 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 	struct known_process *process = find_process(symbolizer, target->key.serial);
 	struct profile_thread first = { .tid = process->pid };
 
-	begin_process(symbolizer, process);
+	enter_process(symbolizer, process);
 	first.process = process->process;
 	return threads_apart__add(symbolizer->shared.profile, &first, symbolizer->threads,
 				  &process->threads, &(bool){ false });
 }
 
-void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_numbers *numbers)
+void symbolizer__begin_anew(struct symbolizer *symbolizer)
 {
-	const struct known_process *process;
-
-	for (process = symbolizer->processes; process; process = process->hh.next) {
-		if (!process->begun)
-			continue;
-		numbers->processes[process->process] = PROFILE_KEPT;
-		thread_names__keep(process->thread_names, numbers);
-	}
-	qualified_names__keep(symbolizer->shared.qualified_names, numbers);
-}
-
-void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_numbers *numbers)
-{
-	const struct profile *profile = symbolizer->shared.profile;
 	struct known_process *process;
 
 	symbolizer->shared.stack_bytes = 0;
@@ -470,17 +464,10 @@ void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_nu
 	for (process = symbolizer->processes; process; process = process->hh.next) {
 		if (!process->begun)
 			continue;
-		process->process = numbers->processes[process->process];
-		process->threads = 0;
-		process->stack_bytes = 0;
-		symbolizer->by_index[process->process] = process;
-		thread_names__renumber(process->thread_names, numbers);
+		stop_naming(symbolizer, process);
+		known_process__begin_anew(process);
 	}
-	for (size_t i = 0; i < profile->thread_count; i++)
-		if (symbolizer->by_index[profile->threads[i].process])
-			symbolizer->by_index[profile->threads[i].process]->threads++;
-	qualified_names__renumber(symbolizer->shared.qualified_names, numbers);
-	generated_functions__reuse(symbolizer->shared.generated);
+	qualified_names__begin_anew(symbolizer->shared.qualified_names);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)

@@ -95,10 +95,9 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 				  const struct target_process *target);
 
-/* Keeps all that the symbolizer refers to, in the profile; and after its compaction takes the new
- * numbers.  There must be no doubts. */
-void symbolizer__keep(const struct symbolizer *symbolizer, struct profile_numbers *numbers);
-void symbolizer__renumber(struct symbolizer *symbolizer, const struct profile_numbers *numbers);
+/* The profile has begun anew: all threads, functions and stacks are to be defined anew.  What is
+ * known of processes stays.  There must be no doubts. */
+void symbolizer__begin_anew(struct symbolizer *symbolizer);
 
 /* Fills CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger);

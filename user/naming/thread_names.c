@@ -114,7 +114,7 @@ struct thread_names *thread_names__fork(const struct thread_names *parent,
 	return names;
 }
 
-void thread_names__forget(struct thread_names *names)
+void thread_names__forget_threads(struct thread_names *names)
 {
 	struct sampled_thread *thread, *next;
 
@@ -122,16 +122,15 @@ void thread_names__forget(struct thread_names *names)
 		HASH_DEL(names->threads, thread);
 		free(thread);
 	}
-	names->active_count = 0;
-	names->again_ns = 0;
 	names->due_ns = THREAD_NAMES_NEVER;
+	names->names_bytes = 0;
 }
 
 void thread_names__free(struct thread_names *names)
 {
 	if (!names)
 		return;
-	thread_names__forget(names);
+	thread_names__forget_threads(names);
 	free(names);
 }
 
@@ -405,16 +404,4 @@ int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t pr
 		put_off_all(names, now_ns, processes);
 	names->rested_ns = now_ns + REST_NS_A_THREAD * living;
 	return thread_names__due(names);
-}
-
-void thread_names__keep(const struct thread_names *names, struct profile_numbers *numbers)
-{
-	for (const struct sampled_thread *thread = names->threads; thread; thread = thread->hh.next)
-		numbers->threads[thread->thread] = PROFILE_KEPT;
-}
-
-void thread_names__renumber(struct thread_names *names, const struct profile_numbers *numbers)
-{
-	for (struct sampled_thread *thread = names->threads; thread; thread = thread->hh.next)
-		thread->thread = numbers->threads[thread->thread];
 }

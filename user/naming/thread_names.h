@@ -40,12 +40,7 @@ int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t pr
 /* When thread_names__read has something to do; THREAD_NAMES_NEVER: nothing. */
 int64_t thread_names__due(const struct thread_names *names);
 
-/* The process runs another program by now. */
-void thread_names__forget(struct thread_names *names);
-
-/* Keeps the threads that are known, in the profile; and after its compaction takes their new
- * numbers. */
-void thread_names__keep(const struct thread_names *names, struct profile_numbers *numbers);
-void thread_names__renumber(struct thread_names *names, const struct profile_numbers *numbers);
+/* The profile has begun anew: threads are to be seen anew. */
+void thread_names__forget_threads(struct thread_names *names);
 
 #endif

@@ -29,12 +29,10 @@ struct profile_index {
 	size_t label_capacity;
 };
 
-/* A thread's key; its first word is renumbered with the processes. */
 #define THREAD_KEY(process, tid, start)                                        \
 	{                                                                      \
 		(process), (tid), (uint32_t)(start), (uint32_t)((start) >> 32) \
 	}
-#define THREAD_KEY_BYTES (4 * sizeof(uint32_t))
 
 /* Two keys are the same where their bytes are, so there must be no padding. */
 #define FUNCTION_KEY_BYTES offsetof(struct profile_function, short_filename)
@@ -297,211 +295,24 @@ void profile__clear_samples(struct profile *profile)
 	profile->sample_count = 0;
 }
 
-static uint32_t *new_numbers(size_t count)
+struct profile *profile__retire(struct profile *profile)
 {
-	uint32_t *numbers = xreallocarray(NULL, count + 1, sizeof(*numbers));
+	struct profile *fresh = profile__new(), *retired = xcalloc(1, sizeof(*retired));
 
-	memset(numbers, 0xff, (count + 1) * sizeof(*numbers));
-	return numbers;
+	fresh->rate_hz = profile->rate_hz;
+	fresh->start_unix_ns = profile->start_unix_ns;
+	fresh->duration_ns = profile->duration_ns;
+	fresh->ledger = profile->ledger;
+	*retired = *profile;
+	*profile = *fresh;
+	free(fresh);
+	return retired;
 }
 
-void profile_numbers__init(struct profile_numbers *numbers, const struct profile *profile)
+size_t profile__entries(const struct profile *profile)
 {
-	numbers->strings = new_numbers(profile->string_count);
-	numbers->processes = new_numbers(profile->process_count);
-	numbers->threads = new_numbers(profile->thread_count);
-	numbers->stacks = new_numbers(profile->stack_count);
-}
-
-void profile_numbers__free(struct profile_numbers *numbers)
-{
-	free(numbers->strings);
-	free(numbers->processes);
-	free(numbers->threads);
-	free(numbers->stacks);
-}
-
-/* The strings of a process: where they are in it. */
-static const size_t process_strings[] = {
-	offsetof(struct profile_process, command),
-	offsetof(struct profile_process, short_name),
-	offsetof(struct profile_process, comm),
-	offsetof(struct profile_process, service_name),
-	offsetof(struct profile_process, python_version),
-	offsetof(struct profile_process, user),
-	offsetof(struct profile_process, cgroup),
-	offsetof(struct profile_process, container_id),
-	offsetof(struct profile_process, pod_uid),
-	offsetof(struct profile_process, pod_name),
-	offsetof(struct profile_process, unit),
-};
-
-#define PROCESS_STRINGS (sizeof(process_strings) / sizeof(process_strings[0]))
-
-static string_id *process_string(struct profile_process *process, size_t index)
-{
-	return (string_id *)((char *)process + process_strings[index]);
-}
-
-/* A function may have got another name than it is found by, which is its key's. */
-static void keep_functions(const struct profile *profile, struct profile_numbers *numbers)
-{
-	const struct entry *entry;
-
-	for (entry = profile->index->functions.entries; entry; entry = entry->hh.next) {
-		const struct profile_function *key = (const void *)entry->key;
-		const struct profile_function *function = &profile->functions[entry->id];
-
-		numbers->strings[function->name] = PROFILE_KEPT;
-		numbers->strings[key->name] = PROFILE_KEPT;
-		numbers->strings[function->filename] = PROFILE_KEPT;
-		numbers->strings[function->short_filename] = PROFILE_KEPT;
-		numbers->strings[function->shown_filename] = PROFILE_KEPT;
-	}
-}
-
-/* Keeps what is needed by what is kept. */
-static void keep_needed(const struct profile *profile, struct profile_numbers *numbers)
-{
-	numbers->strings[0] = PROFILE_KEPT;
-	keep_functions(profile, numbers);
-	for (size_t i = 0; i < profile->thread_count; i++) {
-		if (numbers->threads[i] == PROFILE_NOT_KEPT)
-			continue;
-		numbers->processes[profile->threads[i].process] = PROFILE_KEPT;
-		numbers->strings[profile->threads[i].name] = PROFILE_KEPT;
-	}
-	for (size_t i = 0; i < profile->process_count; i++)
-		for (size_t j = 0; j < PROCESS_STRINGS; j++)
-			if (numbers->processes[i] != PROFILE_NOT_KEPT)
-				numbers->strings[*process_string(&profile->processes[i], j)] =
-					PROFILE_KEPT;
-	for (size_t i = 0; i < profile->label_count; i++) {
-		numbers->strings[profile->labels[i].name] = PROFILE_KEPT;
-		numbers->strings[profile->labels[i].value] = PROFILE_KEPT;
-	}
-}
-
-/* Numbers anew what is kept, and moves it together in ARRAY.  Returns how much that is. */
-static size_t squeeze(void *array, size_t size, size_t count, uint32_t *numbers)
-{
-	char *elements = array;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (numbers[i] == PROFILE_NOT_KEPT)
-			continue;
-		memmove(elements + kept * size, elements + i * size, size);
-		numbers[i] = kept++;
-	}
-	return kept;
-}
-
-/* The same for the table of that array: what is not kept is freed. */
-static void table__renumber(struct table *table, const uint32_t *numbers)
-{
-	struct entry *entry, *next;
-
-	HASH_ITER (hh, table->entries, entry, next) {
-		if (numbers[entry->id] != PROFILE_NOT_KEPT) {
-			entry->id = numbers[entry->id];
-			continue;
-		}
-		HASH_DEL(table->entries, entry);
-		free(entry);
-	}
-}
-
-static void refer_from_function(struct profile_function *function, const uint32_t *strings)
-{
-	function->name = strings[function->name];
-	function->filename = strings[function->filename];
-	function->short_filename = strings[function->short_filename];
-	function->shown_filename = strings[function->shown_filename];
-}
-
-static void refer_from_key(struct entry *entry, const uint32_t *strings)
-{
-	struct profile_function *key = (void *)entry->key;
-
-	key->name = strings[key->name];
-	key->filename = strings[key->filename];
-}
-
-/* Has functions, whose numbers stay, refer to the new numbers of strings. */
-static void refer_from_functions(struct profile *profile, const uint32_t *strings)
-{
-	struct table *table = &profile->index->functions;
-	struct entry *entry = table->entries, *next;
-
-	HASH_CLEAR(hh, table->entries);
-	for (; entry; entry = next) {
-		next = entry->hh.next;
-		refer_from_function(&profile->functions[entry->id], strings);
-		refer_from_key(entry, strings);
-		HASH_ADD_KEYPTR(hh, table->entries, entry->key, FUNCTION_KEY_BYTES, entry);
-	}
-}
-
-static void refer_from_processes(struct profile *profile, const uint32_t *strings)
-{
-	for (size_t i = 0; i < profile->process_count; i++)
-		for (size_t j = 0; j < PROCESS_STRINGS; j++) {
-			string_id *string = process_string(&profile->processes[i], j);
-
-			*string = strings[*string];
-		}
-	for (size_t i = 0; i < profile->label_count; i++) {
-		struct profile_label *label = &profile->labels[i];
-
-		*label = (struct profile_label){ strings[label->name], strings[label->value] };
-	}
-}
-
-/* A thread's key has the number of its process. */
-static void refer_from_threads(struct profile *profile, const struct profile_numbers *numbers)
-{
-	struct table *table = &profile->index->threads;
-	struct entry *entry = table->entries, *next;
-
-	HASH_CLEAR(hh, table->entries);
-	for (; entry; entry = next) {
-		struct profile_thread *thread = &profile->threads[entry->id];
-
-		next = entry->hh.next;
-		thread->process = numbers->processes[thread->process];
-		thread->name = numbers->strings[thread->name];
-		entry->key[0] = thread->process;
-		HASH_ADD_KEYPTR(hh, table->entries, entry->key, THREAD_KEY_BYTES, entry);
-	}
-}
-
-void profile__compact(struct profile *profile, struct profile_numbers *numbers)
-{
-	struct profile_index *index = profile->index;
-
-	keep_needed(profile, numbers);
-	profile->string_count = squeeze(profile->strings, sizeof(*profile->strings),
-					profile->string_count, numbers->strings);
-	profile->process_count = squeeze(profile->processes, sizeof(*profile->processes),
-					 profile->process_count, numbers->processes);
-	profile->thread_count = squeeze(profile->threads, sizeof(*profile->threads),
-					profile->thread_count, numbers->threads);
-	profile->stack_count = squeeze(profile->stacks, sizeof(*profile->stacks),
-				       profile->stack_count, numbers->stacks);
-	table__renumber(&index->strings, numbers->strings);
-	table__renumber(&index->processes, numbers->processes);
-	table__renumber(&index->threads, numbers->threads);
-	table__renumber(&index->stacks, numbers->stacks);
-	refer_from_functions(profile, numbers->strings);
-	refer_from_processes(profile, numbers->strings);
-	refer_from_threads(profile, numbers);
-}
-
-size_t profile__compactable(const struct profile *profile)
-{
-	return profile->string_count + profile->process_count + profile->thread_count +
-	       profile->stack_count;
+	return profile->string_count + profile->function_count + profile->location_count +
+	       profile->process_count + profile->thread_count + profile->stack_count;
 }
 
 int64_t profile__period_ns(const struct profile *profile)

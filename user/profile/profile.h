@@ -134,21 +134,9 @@ void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint
 /* Removes all samples, and nothing else. */
 void profile__clear_samples(struct profile *profile);
 
-/* What is kept of a profile, by number: at first PROFILE_NOT_KEPT, what is wanted is set to
- * PROFILE_KEPT, and the compaction puts the new number there. */
-#define PROFILE_NOT_KEPT UINT32_MAX
-#define PROFILE_KEPT	 0
-
-struct profile_numbers {
-	uint32_t *strings, *processes, *threads, *stacks;
-};
-
-void profile_numbers__init(struct profile_numbers *numbers, const struct profile *profile);
-void profile_numbers__free(struct profile_numbers *numbers);
-
-/* Removes processes, threads, stacks and strings that are not kept, nor needed by what is; all
- * functions and locations stay what they are.  There must be no samples. */
-void profile__compact(struct profile *profile, struct profile_numbers *numbers);
+/* Moves all that PROFILE holds to a profile that the caller frees, with the same numbers.  What was
+ * asked for and the ledger stay; all tables begin anew. */
+struct profile *profile__retire(struct profile *profile);
 
 /* Has each file shown by a name that no other file of the profile has: its short one, with as many
  * folders before it as that takes.  Functions that are added later have their short one. */
@@ -158,8 +146,8 @@ void profile__tell_files_apart(struct profile *profile);
  * same by their names.  Nothing is to be added any more. */
 void profile__merge_functions(struct profile *profile);
 
-/* How many there are of all that a compaction may remove. */
-size_t profile__compactable(const struct profile *profile);
+/* How many strings, functions, locations, processes, threads and stacks it holds. */
+size_t profile__entries(const struct profile *profile);
 
 /* Nanoseconds of CPU time that one sample stands for. */
 int64_t profile__period_ns(const struct profile *profile);

@@ -31,9 +31,10 @@
 /* How often it is checked that code objects are still the ones they were. */
 #define CHECK_NS (200 * NS_PER_MS)
 
-/* When windows leave so much more behind in the profile than was there, it is compacted. */
-#define SURPLUS_FACTOR 2
-#define SURPLUS_MIN    8192
+/* When windows leave so much more behind in the profile than the first one needed, it begins anew:
+ * each stack in use is defined once more. */
+#define SURPLUS_FACTOR 3
+#define SURPLUS_MIN    16384
 
 struct recording {
 	const struct recording_plan *plan;
@@ -41,7 +42,7 @@ struct recording {
 	struct ledger cut;			 /* what all windows so far came to */
 	struct wall_clock clock;		 /* of the one that goes on */
 	int64_t cut_ns;				 /* when that ends */
-	size_t compacted;			 /* what the last compaction left */
+	size_t needed;				 /* by the profile's first window; 0: not known */
 	bool untidy;				 /* what is not needed is to go at this cut */
 	double wanted_hz, limit_hz; /* the rate from the next cut on, as far as the kernel lets */
 	bool rate_changed;
@@ -423,13 +424,20 @@ size_t recording__targets(const struct recording *recording, struct target_proce
 	return watch__targets(recording->watch, targets);
 }
 
-static void compact(struct recording *recording)
+/* Has the profile begin anew where windows have left much behind in it. */
+static void leave_behind(struct recording *recording)
 {
-	counts__compact(recording->counts, recording->sampler);
-	recording->compacted = profile__compactable(recording->profile);
-	log__debug("compacted to %zu entries", recording->compacted);
-	if (recording->untidy)
-		xtrim();
+	size_t entries = profile__entries(recording->profile);
+
+	if (!recording->needed) {
+		recording->needed = entries;
+		xtrim(); /* what was left behind last time */
+	}
+	if ((!recording->untidy && entries <= SURPLUS_FACTOR * recording->needed + SURPLUS_MIN) ||
+	    !counts__begin_anew(recording->counts, recording->sampler))
+		return;
+	log__debug("the profile begins anew, after %zu entries", entries);
+	recording->needed = 0;
 	recording->untidy = false;
 }
 
@@ -448,9 +456,7 @@ static void cut(struct recording *recording, int64_t now)
 	hand_over(recording, &ledger);
 	watch__take_rates(recording->watch);
 	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
-	if (recording->untidy ||
-	    profile__compactable(profile) > SURPLUS_FACTOR * recording->compacted + SURPLUS_MIN)
-		compact(recording);
+	leave_behind(recording);
 	while (recording->cut_ns <= now)
 		recording->cut_ns += recording->windows->length_ns;
 }

@@ -179,12 +179,6 @@ void sampler__age(struct sampler *sampler)
 	sampler__begin_epoch(sampler);
 }
 
-void sampler__rename(struct sampler *sampler, uint64_t (*rename)(void *context, uint64_t name),
-		     void *context)
-{
-	slots__rename(sampler->slots, rename, context);
-}
-
 static int forward_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	char *text;

@@ -87,14 +87,9 @@ void sampler__harvest(struct sampler *sampler);
 /* Every stack is defined again with its next sample: what its addresses mean has changed. */
 void sampler__begin_epoch(struct sampler *sampler);
 
-/* Forgets the stacks that were not defined since the last time that this was called, and begins an
- * epoch: what is still in use is defined again.  Harvest first, and a while after the last time:
- * samples that were on their way then are to be over. */
+/* The same, and what was defined until now is old (struct sampler_sink): it is counted only if a
+ * sample was on its way, and forgotten at the next such call. */
 void sampler__age(struct sampler *sampler);
-
-/* Gives each stack that is known the name that RENAME returns for its own (struct sampler_sink). */
-void sampler__rename(struct sampler *sampler, uint64_t (*rename)(void *context, uint64_t name),
-		     void *context);
 
 /* How many samples came to OUTCOME so far, as the kernel counted them. */
 uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome);

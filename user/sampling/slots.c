@@ -18,7 +18,7 @@ struct owner {
 	uint64_t base;	  /* the slot's count at which it became the owner ... */
 	uint64_t counted; /* ... and up to which it was given away */
 	enum outcome outcome;
-	bool old; /* since before the last time that owners were aged */
+	bool old; /* since before the last time that slots were aged */
 };
 
 struct slots {
@@ -68,7 +68,8 @@ static void give(struct slots *slots, struct owner *owner, uint64_t count)
 	if (!samples)
 		return;
 	if (owner->hash)
-		slots->sink.count(slots->sink.context, owner->name, samples, owner->outcome);
+		slots->sink.count(slots->sink.context, owner->name, samples, owner->outcome,
+				  owner->old);
 	else
 		slots->undefined += samples;
 }
@@ -176,14 +177,4 @@ void slots__age(struct slots *slots)
 			owner->hash = 0;
 		owner->old = owner->hash;
 	}
-}
-
-void slots__rename(struct slots *slots, uint64_t (*rename)(void *context, uint64_t name),
-		   void *context)
-{
-	size_t count = (size_t)slots->cpus * STACK_SLOTS;
-
-	for (size_t i = 0; i < count; i++)
-		if (slots->owners[i].hash)
-			slots->owners[i].name = rename(context, slots->owners[i].name);
 }

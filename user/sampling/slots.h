@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_SLOTS_H
 #define PYBPFPROF_SLOTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,7 +11,8 @@
 #include "sampling/mappings.h"
 
 /* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
- * which COUNT is given with every number of samples of that stack; LEARN, before that, for a code
+ * which COUNT is given with every number of samples of that stack, OLD where it was defined before
+ * slots__age was last called; LEARN, before that, for a code
  * object, with a record of at least its header.  All may be hostile.  NOTE is told what became of a
  * process, before any definition of what it led to; MAP, where the kernel side is not, what one
  * maps to be executed, after what became of that before; URGES, before that, whether that cannot
@@ -22,7 +24,8 @@ struct sampler_sink {
 	void *watcher;
 	void (*learn)(void *context, const struct code_record *record, size_t size);
 	uint64_t (*define)(void *context, const struct definition *definition);
-	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome);
+	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome,
+		      bool old);
 	void *context;
 };
 
@@ -50,9 +53,5 @@ uint64_t slots__never_defined(const struct slots *slots);
 /* Forgets the stacks that were not defined again since this was last called; the kernel must have
  * begun an epoch since then, so that none of them can be counted any more. */
 void slots__age(struct slots *slots);
-
-/* Gives each stack that has a slot the name that RENAME returns for its own. */
-void slots__rename(struct slots *slots, uint64_t (*rename)(void *context, uint64_t name),
-		   void *context);
 
 #endif

@@ -79,8 +79,8 @@ void choice__set_aside(struct watch *watch, struct watched *watched, struct targ
 	watch->not_chosen += target->outcome != OUTCOME_UNREADABLE &&
 			     !symbolizer__knows(watch->symbolizer, target);
 	/* It may have been left out before that was known. */
-	if (watched->is_left_out)
-		choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
+	if (watched->is_excluded)
+		choice__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
 	watched->is_undecided = false;
 	if (!hold(watch, watched, target))
 		return;
@@ -96,19 +96,19 @@ void choice__set_aside(struct watch *watch, struct watched *watched, struct targ
 	finding__drop(watch, watched);
 }
 
-void choice__leave_out(struct watch *watch, struct watched *watched, enum leaving why,
-		       const char *command)
+void choice__exclude(struct watch *watch, struct watched *watched, enum exclusion why,
+		     const char *command)
 {
-	counts__leave_out(watch->counts, watched->key.serial, why, command);
-	watched->is_left_out = true;
+	counts__exclude(watch->counts, watched->key.serial, why, command);
+	watched->is_excluded = true;
 }
 
-void choice__take_in(struct watch *watch, struct watched *watched)
+void choice__include(struct watch *watch, struct watched *watched)
 {
-	if (!watched->is_left_out)
+	if (!watched->is_excluded)
 		return;
-	watched->is_left_out = false;
-	counts__take_in(watch->counts, watched->key.serial);
+	watched->is_excluded = false;
+	counts__include(watch->counts, watched->key.serial);
 	/* What was sampled of it stands for no stack of the profile. */
 	sampler__begin_epoch(watch->sampler);
 }
@@ -120,7 +120,7 @@ static void leave_unknown(struct watch *watch, struct watched *watched,
 {
 	const char *command = target->identity.short_name;
 
-	choice__leave_out(watch, watched, LEFT_UNKNOWN, command);
+	choice__exclude(watch, watched, EXCLUDED_UNKNOWN, command);
 	counts__add_unknown(watch->counts, watched->key.serial, waited);
 	/* For what it forks meanwhile. */
 	free(watched->command);
@@ -138,7 +138,7 @@ static void judge(struct watch *watch, struct watched *watched, struct target_pr
 	if (!process_filter__can_tell(watch->filter, &target->identity)) {
 		leave_unknown(watch, watched, target, waited, now);
 	} else if (!process_filter__wants(watch->filter, &target->identity)) {
-		choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
+		choice__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
 		choice__set_aside(watch, watched, target, now);
 	} else {
 		watch->found = true;
@@ -150,7 +150,7 @@ static void judge(struct watch *watch, struct watched *watched, struct target_pr
 /* What is known to be unwanted is sampled as if it were not. */
 static void confirm(struct watch *watch, struct watched *watched)
 {
-	choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
+	choice__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
 	target_map__set_aside(watch->map, watched->key);
 }
 
@@ -208,8 +208,8 @@ static void ask_again(struct watch *watch, struct watched *watched, int64_t now)
 /* WATCHED is still not wanted. */
 static void keep_aside(struct watch *watch, struct watched *watched)
 {
-	if (watched->is_left_out)
-		choice__leave_out(watch, watched, LEFT_UNWANTED, NULL);
+	if (watched->is_excluded)
+		choice__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
 	/* What it has mapped since may have made it one that is looked at. */
 	watched->file_count = 0;
 	target_map__set_aside(watch->map, watched->key);

@@ -28,11 +28,11 @@ void choice__adopt(struct watch *watch, struct watched *watched,
 
 /* What the kernel side has sampled of WATCHED is taken back, because of WHY; it was started as
  * COMMAND, NULL: that is not known. */
-void choice__leave_out(struct watch *watch, struct watched *watched, enum leaving why,
-		       const char *command);
+void choice__exclude(struct watch *watch, struct watched *watched, enum exclusion why,
+		     const char *command);
 
 /* What it samples of WATCHED from now on is not. */
-void choice__take_in(struct watch *watch, struct watched *watched);
+void choice__include(struct watch *watch, struct watched *watched);
 
 /* WATCHED runs TARGET, which is not wanted as it is; WATCHED may be dropped. */
 void choice__set_aside(struct watch *watch, struct watched *watched, struct target_process *target,

@@ -224,7 +224,7 @@ void finding__note_no_room(struct watch *watch, const struct watched *watched)
 		scan__note_no_room(watch);
 }
 
-void finding__leave_out(struct watch *watch, struct watched *watched)
+void finding__exclude(struct watch *watch, struct watched *watched)
 {
 	if (watch->following == FOLLOW_ALL) {
 		finding__remove(watch, watched);
@@ -324,7 +324,7 @@ void finding__take_python(struct watch *watch, struct watched *watched,
 		choice__set_aside(watch, watched, target, now);
 		return;
 	}
-	choice__take_in(watch, watched);
+	choice__include(watch, watched);
 	error = finding__put(watch, watched, target, &waited);
 	if (error) {
 		symbolizer__end_target(watch->symbolizer, target);

@@ -102,7 +102,7 @@ void finding__drop_ended(struct watch *watch, struct watched *watched);
 
 /* WATCHED is no Python, or none that was asked for; what it starts may be.  Where all are looked at
  * anyway, it is dropped. */
-void finding__leave_out(struct watch *watch, struct watched *watched);
+void finding__exclude(struct watch *watch, struct watched *watched);
 
 /* Has what is not known of to this end in the profile, with the samples that came of it. */
 void finding__name_unknown(struct watch *watch);

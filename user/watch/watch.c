@@ -180,14 +180,14 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 		return;
 	/* It was forked before its parent was not sampled any more. */
 	if (record->state == TARGET_PYTHON && (!parent || !parent->target))
-		choice__leave_out(watch, child, LEFT_UNKNOWN, choice__command(parent));
+		choice__exclude(watch, child, EXCLUDED_UNKNOWN, choice__command(parent));
 	if (parent && parent->target) {
 		finding__take_target(watch, child, target__fork(parent->target, record->pid));
 		finding__confirm(watch, child, record);
 	} else if (parent && parent->unwanted) {
 		choice__await(watch, child, parent, now_ns());
 	} else if (record->state == TARGET_OTHER && sampler__sees_mappings(watch->sampler)) {
-		finding__leave_out(watch, child);
+		finding__exclude(watch, child);
 	} else {
 		look_at_child(watch, child, parent);
 	}
@@ -217,7 +217,7 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 		/* That it is by us, since its file was mapped; its words are there by now. */
 		watched__look_at(&watch->watched, watched, now_ns());
 	} else if (record->state == TARGET_OTHER && sampler__sees_mappings(watch->sampler)) {
-		finding__leave_out(watch, watched);
+		finding__exclude(watch, watched);
 	} else {
 		take_command(watched, record);
 		watched__ask(&watch->watched, watched, record, now_ns());
