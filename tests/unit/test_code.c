@@ -483,9 +483,36 @@ static void anything_is_safe(void **state)
 	assert_in_range(accepted, 1, FUZZ_ROUNDS - 1);
 }
 
+static void what_tells_nothing_is_generated(void **state)
+{
+	static const struct {
+		const char *name, *filename;
+		bool generated;
+	} codes[] = {
+		{ "__create_fn__.<locals>.__init__", "<string>", true },
+		{ "__init__", "<attrs generated init shop.Order>", true },
+		{ "<lambda>", "<string>", true },
+		{ "make.<locals>.<lambda>", "<string>", true },
+		{ "Order.total", "<string>", false },
+		{ "<module>", "<string>", false },
+		{ "f.<locals>.<genexpr>", "<string>", false },
+		{ "_find_and_load", "<frozen importlib._bootstrap>", false },
+		{ "make.<locals>.f", "/srv/app.py", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		const struct code code = { .name = (char *)codes[i].name,
+					   .filename = (char *)codes[i].filename };
+
+		assert_int_equal(code__is_generated(&code), codes[i].generated);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_tells_nothing_is_generated),
 		cmocka_unit_test(every_version_is_read),
 		cmocka_unit_test(freed_code_is_told),
 		cmocka_unit_test(freed_code_is_told_without_a_gil),

@@ -15,17 +15,6 @@
 
 static const struct target_process target;
 
-static void pass_over(void *context, struct known_code *code)
-{
-	(void)context;
-	(void)code;
-}
-
-static struct code_table *new_table(void)
-{
-	return code_table__new(&target, pass_over, NULL, NULL);
-}
-
 /* A code object that says to have so long a line table, which nobody reads here; whether it was
  * taken. */
 static bool add_code(struct code_table *table, uint64_t address, size_t length)
@@ -45,7 +34,7 @@ static bool add_code(struct code_table *table, uint64_t address, size_t length)
 
 static void one_process_has_no_more_than_that(void **state)
 {
-	struct code_table *table = new_table();
+	struct code_table *table = code_table__new(&target);
 
 	(void)state;
 	assert_true(add_code(table, 8, HELD_BYTES_MAX - 100));
@@ -56,12 +45,12 @@ static void one_process_has_no_more_than_that(void **state)
 
 static void all_have_no_more_than_some(void **state)
 {
-	struct code_table *tables[TABLES_IN_ALL], *other = new_table();
+	struct code_table *tables[TABLES_IN_ALL], *other = code_table__new(&target);
 
 	(void)state;
 	assert_true(add_code(other, 8, 0));
 	for (int i = 0; i < TABLES_IN_ALL; i++) {
-		tables[i] = new_table();
+		tables[i] = code_table__new(&target);
 		for (int j = 0; j < OBJECTS_A_TABLE; j++)
 			assert_true(
 				add_code(tables[i], 8 * (j + 1), HELD_BYTES_MAX / OBJECTS_A_TABLE));

@@ -46,7 +46,9 @@ static void strings_are_valid(void **state)
 static void functions_differ_in_every_field_of_their_own(void **state)
 {
 	struct profile *profile = profile__new();
-	struct profile_function function = { 1, 2, 4, FRAME_PYTHON, false, 0, 0, 0 };
+	struct profile_function function = {
+		.name = 1, .filename = 2, .first_line = 4, .kind = FRAME_PYTHON
+	};
 	uint32_t ids[7];
 
 	(void)state;

@@ -334,6 +334,75 @@ static void tells_no_threads_apart(void **state)
 	assert_int_equal(symbolizer__read_names(bench->symbolizer, 0), THREAD_NAMES_NEVER);
 }
 
+static void refuses_what_is_no_frame(void **state)
+{
+	static const struct frame wrong[] = {
+		{ .kind = 0 },
+		{ .kind = FRAME_REASON + 1 },
+		{ .kind = UINT16_MAX },
+		{ .kind = FRAME_REASON, .detail = OUTCOME_COUNT },
+	};
+	struct bench *bench = *state;
+	struct definition definition = { .serial = SERIAL, .tid = 1, .depth = 1 };
+	uint32_t thread, stack;
+
+	definition.frames[0] = (struct frame){ .kind = FRAME_REASON, .detail = OUTCOME_NO_PYTHON };
+	assert_true(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		definition.frames[0] = wrong[i];
+		assert_false(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
+	}
+}
+
+/* In a profile that begins anew; nothing is read again. */
+static void names_anew_what_is_known(void **state)
+{
+	struct bench *bench = *state;
+	uint64_t identity = identity_of(bench, 0, 42);
+	struct ledger ledger;
+
+	assert_string_equal(leaf_of(bench, define(bench, 0, 2, identity)), "zero");
+	profile__free(profile__retire(bench->profile));
+	symbolizer__begin_anew(bench->symbolizer);
+	rename_code(bench, 0, "other");
+	assert_int_equal(define(bench, 0, 2, identity), 0);
+	assert_string_equal(leaf_of(bench, 0), "zero");
+	assert_int_equal(bench->profile->function_count, 3);
+	assert_int_equal(bench->profile->process_count, 1);
+	assert_string_equal(bench->profile->strings[bench->profile->processes[0].command], "test");
+	symbolizer__account(bench->symbolizer, &ledger);
+	assert_int_equal(ledger.code_objects, 3);
+}
+
+static uint32_t leaf_function(const struct bench *bench, uint32_t stack)
+{
+	const struct profile *profile = bench->profile;
+
+	return profile->locations[profile->stacks[stack].locations[0]].function;
+}
+
+/* Alike but for their addresses, which a forked process shares with its parent. */
+static void tells_generated_functions_apart(void **state)
+{
+	struct bench *bench = *state;
+	struct target_process *forked = copy_of(&bench->target);
+	uint32_t functions[2];
+
+	forked->key.serial = SERIAL + 1;
+	symbolizer__add_target(bench->symbolizer, forked);
+	for (int i = 0; i < 2; i++) {
+		struct fake_code *fake = &bench->codes[i];
+
+		rename_code(bench, i, "__init__");
+		fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "<string>", 8, 1);
+		functions[i] = leaf_function(bench, define(bench, i, i, 0));
+		assert_int_equal(leaf_function(bench, define_in(bench, SERIAL + 1, i, i, 0)),
+				 functions[i]);
+	}
+	assert_int_not_equal(functions[0], functions[1]);
+	symbolizer__end_target(bench->symbolizer, forked);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -354,6 +423,9 @@ int main(void)
 		TEST(tells_threads_apart_whose_number_comes_again),
 		TEST(tells_all_threads_apart),
 		TEST(tells_no_threads_apart),
+		TEST(refuses_what_is_no_frame),
+		TEST(names_anew_what_is_known),
+		TEST(tells_generated_functions_apart),
 	};
 #undef TEST
 

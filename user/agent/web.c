@@ -19,7 +19,7 @@
 #include "base/xalloc.h"
 #include "http/http_server.h"
 #include "http/status_page.h"
-#include "naming/description.h"
+#include "naming/process_symbols.h"
 #include "output/output.h"
 
 #define HTTP_OK		   200

@@ -16,7 +16,6 @@
 #include "base/xalloc.h"
 #include "naming/code_identity.h"
 #include "naming/code_table.h"
-#include "naming/reused_addresses.h"
 #include "target/deputy.h"
 
 /* What all names and line tables of a process may take; a target may make one code object after
@@ -42,14 +41,24 @@
 /* So many that stacks began with are asked about between checks. */
 #define ROOTS 8
 
+/* So many addresses at which one gave way are known: a target may have as many as it likes. Beyond,
+ * those are forgotten at which nothing happened for longest. */
+#define REUSED_MAX (16 * 1024)
+
+struct reused_address {
+	uint64_t address; /* key */
+	uint64_t check;	  /* the last one before it was used again */
+	UT_hash_handle hh;
+};
+
 struct code_table {
 	const struct target_process *target;
-	code_table__added added;
-	code_table__replaced replaced;
-	void *context;
 	struct known_code *codes;  /* by address */
 	struct known_code *former; /* by address and identity, the one replaced last at the end */
-	struct reused_addresses reused;
+	struct reused_address *reused;	/* the one that was added last at the end */
+	uint64_t checks;		/* so far */
+	struct replaced_code *replaced; /* since they were taken */
+	size_t replaced_count, replaced_capacity;
 	struct known_code surplus;
 	uint64_t objects, unnamed; /* so far */
 	size_t unnamed_now;	   /* of those in CODES */
@@ -64,15 +73,11 @@ struct code_table {
 /* Bytes, of all tables that there are. */
 static int64_t held_by_all;
 
-struct code_table *code_table__new(const struct target_process *target, code_table__added added,
-				   code_table__replaced replaced, void *context)
+struct code_table *code_table__new(const struct target_process *target)
 {
 	struct code_table *table = xcalloc(1, sizeof(*table));
 
 	table->target = target;
-	table->added = added;
-	table->replaced = replaced;
-	table->context = context;
 	table->start_ns = now_ns();
 	return table;
 }
@@ -128,14 +133,46 @@ static void forget_all(struct code_table *table, struct known_code **codes)
 		forget(table, codes, code);
 }
 
+static void forget_reused(struct code_table *table, struct reused_address *reused)
+{
+	HASH_DEL(table->reused, reused);
+	free(reused);
+}
+
 void code_table__free(struct code_table *table)
 {
 	if (!table)
 		return;
 	forget_all(table, &table->codes);
 	forget_all(table, &table->former);
-	reused_addresses__forget_all(&table->reused);
+	while (table->reused)
+		forget_reused(table, table->reused);
+	free(table->replaced);
 	free(table);
+}
+
+static struct reused_address *find_reused(const struct code_table *table, uint64_t address)
+{
+	struct reused_address *reused;
+
+	HASH_FIND(hh, table->reused, &address, sizeof(address), reused);
+	return reused;
+}
+
+/* One has given way at ADDRESS. */
+static void note_reused(struct code_table *table, uint64_t address)
+{
+	struct reused_address *reused = find_reused(table, address);
+
+	if (reused)
+		HASH_DEL(table->reused, reused);
+	else
+		reused = xcalloc(1, sizeof(*reused));
+	reused->address = address;
+	reused->check = table->checks;
+	HASH_ADD(hh, table->reused, address, sizeof(reused->address), reused);
+	if (HASH_COUNT(table->reused) > REUSED_MAX)
+		forget_reused(table, table->reused);
 }
 
 #define FORMER_KEY_BYTES offsetof(struct known_code, code) /* address and identity */
@@ -176,8 +213,14 @@ static bool is_alike(const struct code_table *table, const struct known_code *co
 /* CODE has given way to one with IDENTITY.  What has no name is better read again. */
 static void retire(struct code_table *table, struct known_code *code, uint64_t identity)
 {
-	table->replaced(table->context, code, is_alike(table, code, identity));
-	reused_addresses__add(&table->reused, code->address);
+	table->replaced = xgrow(table->replaced, &table->replaced_capacity,
+				table->replaced_count + 1, sizeof(*table->replaced));
+	table->replaced[table->replaced_count++] = (struct replaced_code){
+		.was_named = code->named,
+		.function = code->function,
+		.alike = is_alike(table, code, identity),
+	};
+	note_reused(table, code->address);
 	table->unnamed_now -= is_unnamed(code);
 	if (!code->code.name || find_former(table, code->address, code->identity)) {
 		forget(table, &table->codes, code);
@@ -274,7 +317,7 @@ static void name_code(struct code_table *table, struct known_code *code)
 
 	if (may_read(table))
 		read_code(table, code);
-	table->added(table->context, code);
+	code->named = false;
 	table->reading_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 }
 
@@ -318,7 +361,7 @@ static void begin_anew(struct known_code *codes)
 {
 	for (struct known_code *code = codes; code; code = code->hh.next) {
 		forget_locations(code);
-		code->added = false;
+		code->named = false;
 	}
 }
 
@@ -326,7 +369,7 @@ void code_table__begin_anew(struct code_table *table)
 {
 	begin_anew(table->codes);
 	begin_anew(table->former);
-	table->surplus.surplus = false;
+	table->surplus.named = false;
 }
 
 static bool is_full(const struct code_table *table)
@@ -334,25 +377,16 @@ static bool is_full(const struct code_table *table)
 	return HASH_COUNT(table->codes) >= CODES_MAX;
 }
 
-static struct known_code *get_surplus(struct code_table *table)
-{
-	if (!table->surplus.surplus) {
-		table->surplus.surplus = true;
-		table->added(table->context, &table->surplus);
-	}
-	return &table->surplus;
-}
-
 struct known_code *code_table__get(struct code_table *table, uint64_t address, uint64_t identity)
 {
 	struct known_code *code = find(table, address, identity);
 
-	if (code && !code->added && !code->code.hidden)
-		table->added(table->context, code);
 	if (code)
 		return code;
-	if (is_full(table))
-		return get_surplus(table);
+	if (is_full(table)) {
+		table->surplus.surplus = true;
+		return &table->surplus;
+	}
 	code = new_code(address, identity);
 	name_code(table, code);
 	insert(table, code);
@@ -378,9 +412,8 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 		known = new_code(address, identity);
 	}
 	known->code = *code;
-	known->gone = false;
+	known->gone = known->named = false;
 	hold(table, code);
-	table->added(table->context, known);
 	if (!known->hh.tbl)
 		insert(table, known);
 }
@@ -467,18 +500,30 @@ size_t code_table__check(struct code_table *table)
 		named += check(table, code, identities[i++], readable);
 	free(deputy__take_back(identities));
 	free(deputy__take_back(addresses));
-	reused_addresses__check(&table->reused);
+	table->checks++;
+	while (table->reused && table->checks - table->reused->check > REUSED_CHECKS)
+		forget_reused(table, table->reused);
 	return named;
 }
 
-void code_table__visit_reused(const struct code_table *table, code_table__visit visit,
-			      void *context)
+size_t code_table__take_replaced(struct code_table *table, const struct replaced_code **replaced)
 {
-	const struct known_code *code;
+	size_t count = table->replaced_count;
 
-	for (code = table->codes; code; code = code->hh.next)
-		if (reused_addresses__has(&table->reused, code->address))
-			visit(context, code);
+	*replaced = table->replaced;
+	table->replaced_count = 0;
+	return count;
+}
+
+const struct known_code *code_table__next_reused(const struct code_table *table,
+						 const struct known_code *code)
+{
+	if (!table->reused)
+		return NULL;
+	do
+		code = code ? code->hh.next : table->codes;
+	while (code && !find_reused(table, code->address));
+	return code;
 }
 
 void code_table__account(const struct code_table *table, struct ledger *ledger)

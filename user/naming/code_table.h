@@ -31,7 +31,8 @@ struct known_code {
 	struct code code;  /* zero where it could not be read ... */
 	bool gone;	   /* ... because it had been freed, and perhaps replaced, by then */
 	bool surplus;	   /* it stands for all that there is no room for */
-	bool added;	   /* the user has set FUNCTION, which is its own, like the locations */
+	bool named; /* the user has set FUNCTION, which is its own, like the locations, since it was
+		     * read last, and since code_table__begin_anew */
 	uint32_t function;
 	struct known_location *locations;
 	UT_hash_handle hh;
@@ -39,17 +40,15 @@ struct known_code {
 
 struct code_table;
 
-/* The user's word for a code object that was just read, or read again, or comes first since
- * code_table__begin_anew; sets CODE->function and CODE->added. */
-typedef void (*code_table__added)(void *context, struct known_code *code);
-
-/* The same for one that another has replaced, which is ALIKE: it lives, and by its own words is the
- * same; or that was freed.  It may come back, and is not added anew then. */
-typedef void (*code_table__replaced)(void *context, const struct known_code *code, bool alike);
+/* One that another has replaced, or that was freed.  It may come back. */
+struct replaced_code {
+	bool was_named;
+	uint32_t function;
+	bool alike; /* the other one lives, and by its own words is the same */
+};
 
 /* An empty table for TARGET, which must outlive it.  Free with code_table__free, NULL too. */
-struct code_table *code_table__new(const struct target_process *target, code_table__added added,
-				   code_table__replaced replaced, void *context);
+struct code_table *code_table__new(const struct target_process *target);
 void code_table__free(struct code_table *table);
 
 /* The code object that was at ADDRESS when its identity was IDENTITY (0: not known then), read
@@ -78,13 +77,16 @@ bool code_table__is_checked(const struct code_table *table);
  * have got a name that had none before. */
 size_t code_table__check(struct code_table *table);
 
-/* Calls VISIT for each that lies where another one gave way within the last REUSED_CHECKS checks.
- */
-typedef void (*code_table__visit)(void *context, const struct known_code *code);
-void code_table__visit_reused(const struct code_table *table, code_table__visit visit,
-			      void *context);
+/* Those that were replaced since this was last called: how many.  Valid until the next call. */
+size_t code_table__take_replaced(struct code_table *table, const struct replaced_code **replaced);
 
-/* What the user has set is void: each is added anew when it is next got. */
+/* The next one after CODE, NULL: the first, that lies where another one gave way within the last
+ * REUSED_CHECKS checks: more may come and go there than is seen.  NULL at the end. */
+#define REUSED_CHECKS 50
+const struct known_code *code_table__next_reused(const struct code_table *table,
+						 const struct known_code *code);
+
+/* What the user has set is void. */
 void code_table__begin_anew(struct code_table *table);
 
 /* Adds to CODE_OBJECTS and UNNAMED_CODE_OBJECTS. */

@@ -28,8 +28,7 @@
 #include <utlist.h>
 
 #include "base/xalloc.h"
-#include "naming/description.h"
-#include "naming/known_process.h"
+#include "naming/process_symbols.h"
 #include "naming/symbolizer.h"
 #include "python/lines.h"
 #include "target/deputy.h"
@@ -38,19 +37,26 @@
 /* A sample that was on its way when its process ended may still come to be defined. */
 #define SETTLED_UNTIL_FORGOTTEN 2
 
+/* What one frame may lead to. */
+#define FRAME_LOCATIONS_MAX 1
+
 /* How often it is looked whether the threads of all processes are due to be named again. */
 #define AGAIN_NS 1000000000LL
+
+/* The kernel numbers no thread like that. */
+#define FURTHER_TID  0
+#define FURTHER_TEXT "[other threads]"
 
 struct symbolizer {
 	struct naming_context shared;
 	enum thread_detail threads;
-	struct known_process *processes;
-	struct known_process **by_index; /* as the profile numbers them; NULL: forgotten */
+	struct process_symbols *processes;
+	struct process_symbols **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
-	struct known_process *nameless; /* whose threads' names are looked for */
-	int64_t again_ns;		/* when those of all are */
-	struct known_process *new_ones; /* that nobody has asked for yet */
-	struct ledger forgotten;	/* what the code objects of forgotten processes came to */
+	struct process_symbols *nameless; /* whose threads' names are looked for */
+	int64_t again_ns;		  /* when those of all are */
+	struct process_symbols *new_ones; /* that nobody has asked for yet */
+	struct ledger forgotten;	  /* what the code objects of forgotten processes came to */
 };
 
 struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines)
@@ -61,8 +67,6 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 		.profile = profile,
 		.lines = lines,
 		.qualified_names = qualified_names__new(profile),
-		.generated = generated_functions__new(),
-		.doubts = doubts__new(),
 	};
 	return symbolizer;
 }
@@ -78,7 +82,7 @@ void symbolizer__use_map(struct symbolizer *symbolizer, const struct target_map 
 }
 
 /* Its threads' names are to be looked for. */
-static void want_names(struct symbolizer *symbolizer, struct known_process *process)
+static void want_names(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	if (process->is_nameless)
 		return;
@@ -86,7 +90,7 @@ static void want_names(struct symbolizer *symbolizer, struct known_process *proc
 	DL_APPEND(symbolizer->nameless, process);
 }
 
-static void stop_naming(struct symbolizer *symbolizer, struct known_process *process)
+static void stop_naming(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	if (!process->is_nameless)
 		return;
@@ -94,7 +98,7 @@ static void stop_naming(struct symbolizer *symbolizer, struct known_process *pro
 	DL_DELETE(symbolizer->nameless, process);
 }
 
-static void be_old(struct symbolizer *symbolizer, struct known_process *process)
+static void be_old(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	if (process->is_new)
 		DL_DELETE2(symbolizer->new_ones, process, new_prev, new_next);
@@ -102,7 +106,7 @@ static void be_old(struct symbolizer *symbolizer, struct known_process *process)
 }
 
 /* What a process's code objects came to is kept. */
-static void forget_process(struct symbolizer *symbolizer, struct known_process *process)
+static void forget_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	if (process->begun)
 		code_table__account(process->codes, &symbolizer->forgotten);
@@ -111,12 +115,12 @@ static void forget_process(struct symbolizer *symbolizer, struct known_process *
 	stop_naming(symbolizer, process);
 	be_old(symbolizer, process);
 	HASH_DEL(symbolizer->processes, process);
-	known_process__free(process);
+	process_symbols__free(process);
 }
 
 void symbolizer__free(struct symbolizer *symbolizer)
 {
-	struct known_process *process, *next;
+	struct process_symbols *process, *next;
 
 	if (!symbolizer)
 		return;
@@ -124,15 +128,13 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	HASH_ITER (hh, symbolizer->processes, process, next)
 		forget_process(symbolizer, process);
 	qualified_names__free(symbolizer->shared.qualified_names);
-	generated_functions__free(symbolizer->shared.generated);
-	doubts__free(symbolizer->shared.doubts);
 	free(symbolizer->by_index);
 	free(symbolizer);
 }
 
-static struct known_process *find_process(const struct symbolizer *symbolizer, uint64_t serial)
+static struct process_symbols *find_process(const struct symbolizer *symbolizer, uint64_t serial)
 {
-	struct known_process *process;
+	struct process_symbols *process;
 
 	HASH_FIND(hh, symbolizer->processes, &serial, sizeof(serial), process);
 	return process;
@@ -140,41 +142,41 @@ static struct known_process *find_process(const struct symbolizer *symbolizer, u
 
 bool symbolizer__knows(const struct symbolizer *symbolizer, const struct target_process *target)
 {
-	const struct known_process *process = find_process(symbolizer, target->key.serial);
+	const struct process_symbols *process = find_process(symbolizer, target->key.serial);
 
 	return process && process->target == target && !process->ended;
 }
 
 void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target)
 {
-	struct known_process *process;
+	struct process_symbols *process;
 
 	if (symbolizer__knows(symbolizer, target))
 		return;
-	process = known_process__new(&symbolizer->shared, target);
+	process = process_symbols__new(&symbolizer->shared, target);
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
 }
 
 /* Most of those that live shortly are never sampled, and cost next to nothing. */
-static void begin_process(struct symbolizer *symbolizer, struct known_process *process)
+static void begin_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
-	struct known_process *parent = NULL;
+	struct process_symbols *parent = NULL;
 
 	if (process->target->parent)
 		parent = find_process(symbolizer, process->target->parent);
-	known_process__begin(process, parent);
+	process_symbols__begin(process, parent);
 	process->is_new = process->has_news = true;
 	DL_APPEND2(symbolizer->new_ones, process, new_prev, new_next);
 }
 
 /* Something of it was sampled: it is to be in the profile. */
-static void enter_process(struct symbolizer *symbolizer, struct known_process *process)
+static void enter_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	if (process->entered)
 		return;
 	if (!process->begun)
 		begin_process(symbolizer, process);
-	known_process__enter(process);
+	process_symbols__enter(process);
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
 	symbolizer->by_index[process->process] = process;
@@ -182,7 +184,7 @@ static void enter_process(struct symbolizer *symbolizer, struct known_process *p
 
 bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial)
 {
-	struct known_process *process = symbolizer->new_ones;
+	struct process_symbols *process = symbolizer->new_ones;
 
 	if (!process)
 		return false;
@@ -193,7 +195,7 @@ bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial)
 
 bool symbolizer__take_news(struct symbolizer *symbolizer, const struct target_process *target)
 {
-	struct known_process *process = find_process(symbolizer, target->key.serial);
+	struct process_symbols *process = find_process(symbolizer, target->key.serial);
 	bool had_news = process && process->has_news;
 
 	if (had_news)
@@ -204,45 +206,62 @@ bool symbolizer__take_news(struct symbolizer *symbolizer, const struct target_pr
 bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
 			     const struct target_process *target)
 {
-	const struct known_process *process = find_process(symbolizer, target->key.serial);
+	const struct process_symbols *process = find_process(symbolizer, target->key.serial);
 
 	return process && process->begun;
 }
 
 void symbolizer__describe(struct symbolizer *symbolizer, const struct target_process *target)
 {
-	const struct known_process *process = find_process(symbolizer, target->key.serial);
+	const struct process_symbols *process = find_process(symbolizer, target->key.serial);
 
 	if (process->entered)
 		target__describe(target, symbolizer->shared.profile, process->process);
 }
 
-static uint32_t reason_location(struct symbolizer *symbolizer, enum outcome outcome)
+static uint32_t reason_location(struct profile *profile, enum outcome outcome)
 {
 	struct profile_function function = {
 		.kind = FRAME_REASON,
-		.name = profile__string(symbolizer->shared.profile, outcome__text(outcome)),
+		.name = profile__string(profile, outcome__text(outcome)),
 	};
 
-	return profile__location(symbolizer->shared.profile,
-				 profile__function(symbolizer->shared.profile, &function),
-				 LINE_NONE);
+	return profile__location(profile, profile__function(profile, &function), LINE_NONE);
 }
 
-static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *process,
+/* The profile's number of a thread of PROCESS.  A thread that was sampled stays in the profile,
+ * with each of its stacks: a server may begin one a request, so that beyond THREADS_APART they are
+ * one. *MERGED: it stands for several, and no name is to be looked for. */
+static uint32_t find_thread(struct symbolizer *symbolizer, struct process_symbols *process,
+			    uint32_t tid, uint64_t start, bool *merged)
+{
+	struct profile *profile = symbolizer->shared.profile;
+	size_t before = profile->thread_count;
+	uint32_t thread;
+
+	*merged = symbolizer->threads == THREADS_MERGED;
+	if (*merged)
+		return profile__thread(profile, process->process, process->pid, 0);
+	*merged = symbolizer->threads == THREADS_SOME && process->threads >= THREADS_APART &&
+		  !profile__has_thread(profile, process->process, tid, start);
+	thread = *merged ? profile__thread(profile, process->process, FURTHER_TID, 0)
+			 : profile__thread(profile, process->process, tid, start);
+	if (*merged)
+		profile->threads[thread].name = profile__string(profile, FURTHER_TEXT);
+	else
+		process->threads += profile->thread_count - before;
+	return thread;
+}
+
+static uint32_t add_thread(struct symbolizer *symbolizer, struct process_symbols *process,
 			   const struct definition *definition)
 {
 	struct profile *profile = symbolizer->shared.profile;
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
 	bool merged;
 	/* The first one's TID is the process's number: no other one gets it. */
-	const struct profile_thread seen = {
-		.process = process->process,
-		.tid = definition->tid,
-		.start = definition->tid == definition->tgid ? 0 : definition->thread_start,
-	};
-	uint32_t thread =
-		threads_apart__add(profile, &seen, symbolizer->threads, &process->threads, &merged);
+	uint64_t start = definition->tid == definition->tgid ? 0 : definition->thread_start;
+	uint32_t thread = find_thread(symbolizer, process, definition->tid, start, &merged);
 
 	if (merged || thread_names__see(process->thread_names, definition, thread))
 		return thread;
@@ -252,31 +271,59 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct known_process *
 	return thread;
 }
 
-/* Adds FRAME's location to LOCATIONS, unless it is one that Python hides; returns how many. */
-static uint32_t add_location(struct symbolizer *symbolizer, struct known_process *process,
-			     const struct frame *frame, uint32_t *locations)
+static bool is_sound_reason(const struct frame *frame)
 {
-	if (frame->kind == FRAME_PYTHON)
-		return known_process__locate(process, frame, locations);
+	return frame->detail < OUTCOME_COUNT;
+}
+
+static uint32_t locate_reason(struct process_symbols *process, const struct frame *frame,
+			      uint32_t *locations)
+{
 	if (frame->address)
 		target_memory__page_in(process->pid, frame->address);
-	*locations = reason_location(symbolizer, frame->detail);
+	*locations = reason_location(process->shared->profile, frame->detail);
 	return 1;
+}
+
+/* By the kind of a frame, as the kernel records it. */
+static const struct frame_namer {
+	bool (*is_sound)(const struct frame *frame); /* NULL: always */
+	/* Puts the frame's locations into LOCATIONS, leaf first, and returns how many: none for
+	 * what is hidden, FRAME_LOCATIONS_MAX at most. */
+	uint32_t (*locate)(struct process_symbols *process, const struct frame *frame,
+			   uint32_t *locations);
+} frame_namers[] = {
+	[FRAME_PYTHON] = { NULL, process_symbols__locate },
+	[FRAME_REASON] = { is_sound_reason, locate_reason },
+};
+
+#define FRAME_KINDS (sizeof(frame_namers) / sizeof(frame_namers[0]))
+
+static bool is_sound(const struct definition *definition)
+{
+	for (uint32_t i = 0; i < definition->depth; i++) {
+		const struct frame *frame = &definition->frames[i];
+		const struct frame_namer *namer =
+			frame->kind < FRAME_KINDS ? &frame_namers[frame->kind] : NULL;
+
+		if (!namer || !namer->locate || (namer->is_sound && !namer->is_sound(frame)))
+			return false;
+	}
+	return definition->depth <= STACK_FRAMES_MAX;
 }
 
 void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record, size_t size)
 {
-	struct known_process *process = find_process(symbolizer, record->serial);
-	const struct runtime *runtime = process ? &process->target->runtime : NULL;
-	struct code code;
+	struct process_symbols *process = find_process(symbolizer, record->serial);
 
-	if (!process || code__decode(&runtime->offsets, runtime->code_type, record, size, &code))
+	if (!process)
 		return;
-	enter_process(symbolizer, process);
-	code_table__learn(process->codes, record->address, record->identity, &code);
+	if (!process->begun)
+		begin_process(symbolizer, process);
+	process_symbols__learn(process, record, size);
 }
 
-static void note_root(struct known_process *process, const struct definition *definition)
+static void note_root(struct process_symbols *process, const struct definition *definition)
 {
 	uint32_t depth = definition->depth;
 
@@ -287,22 +334,22 @@ static void note_root(struct known_process *process, const struct definition *de
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack)
 {
-	uint32_t locations[STACK_FRAMES_MAX], depth = 0;
-	struct known_process *process = find_process(symbolizer, definition->serial);
+	uint32_t locations[STACK_FRAMES_MAX * FRAME_LOCATIONS_MAX], depth = 0;
+	struct process_symbols *process = find_process(symbolizer, definition->serial);
 
-	if (!process || definition->depth > STACK_FRAMES_MAX)
+	if (!process || !is_sound(definition))
 		return false;
 	enter_process(symbolizer, process);
 	process->has_news = true;
-	known_process__update(process);
+	process_symbols__update(process);
 	if (definition->several)
-		known_process__see_several(process);
+		process_symbols__see_several(process);
 	for (uint32_t i = 0; i < definition->depth; i++)
-		depth += add_location(symbolizer, process, &definition->frames[i],
-				      &locations[depth]);
+		depth += frame_namers[definition->frames[i].kind].locate(
+			process, &definition->frames[i], &locations[depth]);
 	note_root(process, definition);
 	*thread = add_thread(symbolizer, process, definition);
-	*stack = known_process__stack(process, locations, depth);
+	*stack = process_symbols__stack(process, locations, depth);
 	return true;
 }
 
@@ -316,7 +363,7 @@ static void read_names(void *context)
 	struct naming *naming = context;
 	struct symbolizer *symbolizer = naming->symbolizer;
 	size_t processes = HASH_COUNT(symbolizer->processes);
-	struct known_process *process, *next;
+	struct process_symbols *process, *next;
 
 	if (naming->now_ns >= symbolizer->again_ns) {
 		HASH_ITER (hh, symbolizer->processes, process, next)
@@ -340,7 +387,7 @@ static void read_names(void *context)
 int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
 {
 	struct naming naming = { symbolizer, now_ns, THREAD_NAMES_NEVER };
-	const struct known_process *process;
+	const struct process_symbols *process;
 
 	for (process = symbolizer->nameless; process; process = process->next) {
 		int64_t due_ns = thread_names__due(process->thread_names);
@@ -363,7 +410,7 @@ struct checking {
 static void check_all(void *context)
 {
 	struct checking *checking = context;
-	struct known_process *process, *next;
+	struct process_symbols *process, *next;
 
 	HASH_ITER (hh, checking->symbolizer->processes, process, next) {
 		/* What has ended is not there to be read; its number may be another's by now. */
@@ -371,7 +418,7 @@ static void check_all(void *context)
 			continue;
 		process->sampled = false;
 		checking->changed |=
-			known_process__check(process, checking->identify, checking->context);
+			process_symbols__check(process, checking->identify, checking->context);
 	}
 }
 
@@ -387,7 +434,7 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t st
 		     uint64_t samples)
 {
 	const struct profile *profile = symbolizer->shared.profile;
-	struct known_process *process = symbolizer->by_index[profile->threads[thread].process];
+	struct process_symbols *process = symbolizer->by_index[profile->threads[thread].process];
 
 	if (!process)
 		return;
@@ -399,36 +446,32 @@ bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, ui
 {
 	const struct profile *profile = symbolizer->shared.profile;
 	const struct profile_stack *frames = &profile->stacks[stack];
-	uint32_t process = profile->threads[thread].process;
+	const struct process_symbols *process =
+		symbolizer->by_index[profile->threads[thread].process];
 	bool doubted = false;
 
-	for (uint32_t i = 0; i < frames->depth && !doubted; i++)
-		doubted = doubts__has(symbolizer->shared.doubts, process,
-				      profile->locations[frames->locations[i]].function);
+	for (uint32_t i = 0; process && i < frames->depth && !doubted; i++)
+		doubted = process_symbols__doubts(
+			process, profile->locations[frames->locations[i]].function);
 	return doubted;
 }
 
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 {
-	uint32_t location = reason_location(symbolizer, outcome);
+	uint32_t location = reason_location(symbolizer->shared.profile, outcome);
 
 	return profile__stack(symbolizer->shared.profile, &location, 1);
 }
 
-/* Forgets the processes that have ended some time ago. */
-static void forget_ended(struct symbolizer *symbolizer)
-{
-	struct known_process *process, *next;
-
-	HASH_ITER (hh, symbolizer->processes, process, next)
-		if (process->ended && ++process->settled == SETTLED_UNTIL_FORGOTTEN)
-			forget_process(symbolizer, process);
-}
-
 void symbolizer__settle(struct symbolizer *symbolizer)
 {
-	doubts__end(symbolizer->shared.doubts);
-	forget_ended(symbolizer);
+	struct process_symbols *process, *next;
+
+	HASH_ITER (hh, symbolizer->processes, process, next) {
+		process_symbols__end_doubts(process);
+		if (process->ended && ++process->settled == SETTLED_UNTIL_FORGOTTEN)
+			forget_process(symbolizer, process);
+	}
 }
 
 void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target)
@@ -437,7 +480,7 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 
 	target->ended = true;
 	if (is_known)
-		known_process__end(find_process(symbolizer, target->key.serial), target);
+		process_symbols__end(find_process(symbolizer, target->key.serial), target);
 	else
 		target__free(target);
 }
@@ -445,18 +488,15 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 				  const struct target_process *target)
 {
-	struct known_process *process = find_process(symbolizer, target->key.serial);
-	struct profile_thread first = { .tid = process->pid };
+	struct process_symbols *process = find_process(symbolizer, target->key.serial);
 
 	enter_process(symbolizer, process);
-	first.process = process->process;
-	return threads_apart__add(symbolizer->shared.profile, &first, symbolizer->threads,
-				  &process->threads, &(bool){ false });
+	return find_thread(symbolizer, process, process->pid, 0, &(bool){ false });
 }
 
 void symbolizer__begin_anew(struct symbolizer *symbolizer)
 {
-	struct known_process *process;
+	struct process_symbols *process;
 
 	symbolizer->shared.stack_bytes = 0;
 	for (size_t i = 0; i < symbolizer->index_capacity; i++)
@@ -465,14 +505,14 @@ void symbolizer__begin_anew(struct symbolizer *symbolizer)
 		if (!process->begun)
 			continue;
 		stop_naming(symbolizer, process);
-		known_process__begin_anew(process);
+		process_symbols__begin_anew(process);
 	}
 	qualified_names__begin_anew(symbolizer->shared.qualified_names);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)
 {
-	const struct known_process *process;
+	const struct process_symbols *process;
 
 	ledger->code_objects = symbolizer->forgotten.code_objects;
 	ledger->unnamed_code_objects = symbolizer->forgotten.unnamed_code_objects;

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "naming/thread_names.h"
-#include "naming/threads_apart.h"
 #include "profile/profile.h"
 #include "pybpfprof.h"
 #include "sampling/targets.h"
@@ -17,6 +16,15 @@ enum line_detail {
 	LINES_CURRENT,	/* the line of the current instruction */
 	LINES_FUNCTION, /* -F: the function's first line */
 	LINES_NONE,	/* --nolineno */
+};
+
+/* Of so many threads of a process the samples are told apart, where it is some. */
+#define THREADS_APART 1024
+
+enum thread_detail {
+	THREADS_SOME, /* what runs in further ones than THREADS_APART is one thread more */
+	THREADS_ALL,
+	THREADS_MERGED, /* what runs in any is the process's first */
 };
 
 struct symbolizer;

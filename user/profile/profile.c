@@ -36,7 +36,7 @@ struct profile_index {
 
 /* Two keys are the same where their bytes are, so there must be no padding. */
 #define FUNCTION_KEY_BYTES offsetof(struct profile_function, short_filename)
-_Static_assert(FUNCTION_KEY_BYTES == 6 * sizeof(uint32_t), "no padding in a key");
+_Static_assert(FUNCTION_KEY_BYTES == 7 * sizeof(uint32_t), "no padding in a key");
 _Static_assert(sizeof(struct profile_location) == 2 * sizeof(uint32_t), "no padding in a key");
 
 static struct entry *table__find(const struct table *table, const void *key, size_t length)

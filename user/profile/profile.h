@@ -22,12 +22,12 @@ typedef uint32_t string_id;
 
 /* A function is the same by all but its file's shorter names. */
 struct profile_function {
+	uint64_t apart;	     /* not 0: what tells it from others that are the same but for that */
 	string_id name;	     /* qualname where there is one; a reason's text */
 	string_id filename;  /* as the code object has it; 0 where there is none */
 	uint32_t first_line; /* 0: unknown */
 	enum frame_kind kind;
-	uint32_t nameless; /* a code object's whose name says why it is not known */
-	uint32_t apart;	   /* not 0: what tells it from others that are the same but for that */
+	uint32_t nameless;	  /* a code object's whose name says why it is not known */
 	string_id short_filename; /* from the package down: "json/decoder.py"; the longest known */
 	string_id shown_filename; /* the same, or longer: profile__tell_files_apart() */
 };

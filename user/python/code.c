@@ -284,6 +284,20 @@ bool code__position(pid_t pid, const struct offsets *offsets, uint64_t address,
 	return *position >= 0 && (uint64_t)*position < code->instructions;
 }
 
+bool code__is_generated(const struct code *code)
+{
+	static const char frozen[] = "<frozen ", lambda[] = "<lambda>", locals[] = "<locals>";
+	const char *dot = strrchr(code->name, '.'), *name = dot ? dot + 1 : code->name;
+
+	if (*code->filename != '<' || strncmp(code->filename, frozen, strlen(frozen)) == 0)
+		return false;
+	/* A module, a comprehension and the like have no other name. */
+	if (*name == '<' && strcmp(name, lambda) != 0)
+		return false;
+	/* Its class is known where that was written around it. */
+	return !dot || strstr(code->name, locals);
+}
+
 void code__free(struct code *code)
 {
 	free(code->name);

@@ -45,6 +45,10 @@ bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t code_type
 bool code__position(pid_t pid, const struct offsets *offsets, uint64_t address,
 		    const struct code *code, const struct frame *frame, int32_t *position);
 
+/* Whether the program made CODE while it ran, as dataclass and namedtuple do, as far as it says
+ * itself: many such have the same name, file and line. */
+bool code__is_generated(const struct code *code);
+
 /* Frees what CODE points to; a zeroed one is fine. */
 void code__free(struct code *code);
 

@@ -74,23 +74,13 @@ static void give(struct slots *slots, struct owner *owner, uint64_t count)
 		slots->undefined += samples;
 }
 
-static bool is_frame(const struct frame *frame)
-{
-	return frame->kind == FRAME_PYTHON ||
-	       (frame->kind == FRAME_REASON && frame->detail < OUTCOME_COUNT);
-}
-
 static bool is_definition(const struct slots *slots, const struct definition *definition,
 			  size_t size)
 {
-	bool sound = size >= DEFINITION_HEADER_BYTES && definition->kind == RECORD_DEFINITION &&
-		     definition->cpu < slots->cpus && definition->slot < STACK_SLOTS &&
-		     definition->outcome < OUTCOME_COUNT && definition->depth <= STACK_FRAMES_MAX &&
-		     size >= DEFINITION_HEADER_BYTES + definition->depth * sizeof(struct frame);
-
-	for (uint32_t i = 0; sound && i < definition->depth; i++)
-		sound = is_frame(&definition->frames[i]);
-	return sound;
+	return size >= DEFINITION_HEADER_BYTES && definition->kind == RECORD_DEFINITION &&
+	       definition->cpu < slots->cpus && definition->slot < STACK_SLOTS &&
+	       definition->outcome < OUTCOME_COUNT && definition->depth <= STACK_FRAMES_MAX &&
+	       size >= DEFINITION_HEADER_BYTES + definition->depth * sizeof(struct frame);
 }
 
 static bool is_code(const struct code_record *record, size_t size)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "naming/known_process.h"
+#include "naming/process_symbols.h"
 
 /* So many bytes of stacks, and what one takes. */
 #define STACK_BYTES_MAX (256 * 1024 * 1024)
@@ -16,11 +16,11 @@
 #define STACKS_MAX	(STACK_BYTES_MAX / STACK_BYTES + 1)
 
 /* A stack of LEAF and as many others as can be, unlike that of another NUMBER. */
-static uint32_t add_stack(struct known_process *process, uint32_t number)
+static uint32_t add_stack(struct process_symbols *process, uint32_t number)
 {
 	uint32_t locations[STACK_FRAMES_MAX] = { LEAF, number };
 
-	return known_process__stack(process, locations, STACK_FRAMES_MAX);
+	return process_symbols__stack(process, locations, STACK_FRAMES_MAX);
 }
 
 static void add_locations(struct profile *profile)
@@ -48,8 +48,8 @@ static void cuts_the_callers_of_too_many_stacks(void **state)
 	struct naming_context shared = { .profile = profile__new() };
 	struct profile *profile = shared.profile;
 	struct target_process target = { .key.serial = 1 };
-	struct known_process *process = known_process__new(&shared, &target);
-	struct known_process *other = known_process__new(&shared, &target);
+	struct process_symbols *process = process_symbols__new(&shared, &target);
+	struct process_symbols *other = process_symbols__new(&shared, &target);
 
 	(void)state;
 	add_locations(profile);
@@ -62,8 +62,8 @@ static void cuts_the_callers_of_too_many_stacks(void **state)
 	/* What is there takes no more room. */
 	assert_int_equal(add_stack(process, 3), 3);
 	assert_int_equal(profile->stacks[add_stack(other, STACKS_MAX)].depth, STACK_FRAMES_MAX);
-	known_process__free(process);
-	known_process__free(other);
+	process_symbols__free(process);
+	process_symbols__free(other);
 	profile__free(profile);
 }
 
@@ -74,23 +74,23 @@ static void cuts_the_callers_of_too_many_processes(void **state)
 	struct naming_context shared = { .profile = profile__new() };
 	struct profile *profile = shared.profile;
 	struct target_process target = { .key.serial = 1 };
-	struct known_process *process;
+	struct process_symbols *process;
 
 	(void)state;
 	add_locations(profile);
 	/* What those before had. */
 	shared.stack_bytes = all_max - stacks * STACK_BYTES;
 	for (uint32_t i = 0; i < stacks; i++) {
-		process = known_process__new(&shared, &target);
+		process = process_symbols__new(&shared, &target);
 		assert_int_equal(add_stack(process, i), i);
 		assert_int_equal(profile->stacks[i].depth, STACK_FRAMES_MAX);
-		known_process__free(process);
+		process_symbols__free(process);
 	}
-	process = known_process__new(&shared, &target);
+	process = process_symbols__new(&shared, &target);
 	assert_true(is_cut(profile, add_stack(process, stacks),
 			   "[callers dropped: too many stacks in total]"));
 	assert_int_equal(add_stack(process, 3), 3);
-	known_process__free(process);
+	process_symbols__free(process);
 	profile__free(profile);
 }
 

@@ -3,8 +3,8 @@
  * What is known of one process, to name what is sampled of it: its files, its threads'
  * names, its code objects.  The part of symbolizer.c that is of one process alone.
  */
-#ifndef PYBPFPROF_KNOWN_PROCESS_H
-#define PYBPFPROF_KNOWN_PROCESS_H
+#ifndef PYBPFPROF_PROCESS_SYMBOLS_H
+#define PYBPFPROF_PROCESS_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,6 @@
 #include "base/hash_table.h"
 #include "naming/code_identification.h"
 #include "naming/code_table.h"
-#include "naming/doubts.h"
-#include "naming/generated_functions.h"
 #include "naming/qualified_names.h"
 #include "naming/symbolizer.h"
 #include "naming/thread_names.h"
@@ -28,13 +26,11 @@ struct naming_context {
 	const struct target_map *map;
 	enum line_detail lines;
 	struct qualified_names *qualified_names;
-	struct generated_functions *generated;
 	struct root_folder *roots;
-	struct doubts *doubts;
 	uint64_t stack_bytes; /* of all of them, those that have ended, too */
 };
 
-struct known_process {
+struct process_symbols {
 	uint64_t serial; /* key */
 	pid_t pid;
 	struct naming_context *shared;
@@ -51,7 +47,8 @@ struct known_process {
 	uint64_t generation;	  /* of its threads' copies of instructions */
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
-	struct generated_code *generated;
+	size_t generated; /* functions that are told apart */
+	struct doubt *doubts;
 	struct thread_names *thread_names;
 	size_t names_bytes; /* of its code objects, that the profile did not have yet */
 	size_t places;	    /* that were found, and are remembered */
@@ -62,45 +59,59 @@ struct known_process {
 	UT_hash_handle hh;
 	bool is_nameless; /* in that list of the symbolizer's */
 	bool is_new;	  /* and in this one */
-	struct known_process *new_prev, *new_next;
-	struct known_process *prev, *next;
+	struct process_symbols *new_prev, *new_next;
+	struct process_symbols *prev, *next;
 };
 
 /* Of TARGET, of which nothing was sampled yet; both must outlive it.  Free with
- * known_process__free. */
-struct known_process *known_process__new(struct naming_context *shared,
-					 struct target_process *target);
-void known_process__free(struct known_process *process);
+ * process_symbols__free. */
+struct process_symbols *process_symbols__new(struct naming_context *shared,
+					     struct target_process *target);
+void process_symbols__free(struct process_symbols *process);
 
 /* Its first sample has come.  PARENT is what had forked it; NULL: that is not known. */
-void known_process__begin(struct known_process *process, struct known_process *parent);
+void process_symbols__begin(struct process_symbols *process, struct process_symbols *parent);
 
 /* Makes it one of the profile's; and when that has begun anew, it is not one any more. */
-void known_process__enter(struct known_process *process);
-void known_process__begin_anew(struct known_process *process);
+void process_symbols__enter(struct process_symbols *process);
+void process_symbols__begin_anew(struct process_symbols *process);
 
 /* TARGET has ended, and is its own from now on. */
-void known_process__end(struct known_process *process, struct target_process *target);
+void process_symbols__end(struct process_symbols *process, struct target_process *target);
 
 /* Notices whether threads began or ended, to be called before the frames of a stack are located. */
-void known_process__update(struct known_process *process);
+void process_symbols__update(struct process_symbols *process);
 
 /* The kernel side has seen that it has, or had, several interpreters: a version is no code object's
  * own any more.  From that sample on, it tells them apart without. */
-void known_process__see_several(struct known_process *process);
+void process_symbols__see_several(struct process_symbols *process);
 
-/* The location of a Python FRAME in *LOCATION; false where Python hides such. */
-bool known_process__locate(struct known_process *process, const struct frame *frame,
-			   uint32_t *location);
+/* Puts the location of a Python FRAME into LOCATIONS; returns how many: none where Python hides
+ * such. */
+uint32_t process_symbols__locate(struct process_symbols *process, const struct frame *frame,
+				 uint32_t *locations);
+
+/* Takes the names of a code object from the kernel's record of it. */
+void process_symbols__learn(struct process_symbols *process, const struct code_record *record,
+			    size_t size);
 
 /* The profile's stack of DEPTH LOCATIONS, leaf first; where it has too many, or all of
  * them have, its leaf alone, with a root that says so. */
-uint32_t known_process__stack(struct known_process *process, const uint32_t *locations,
-			      uint32_t depth);
+uint32_t process_symbols__stack(struct process_symbols *process, const uint32_t *locations,
+				uint32_t depth);
 
 /* Checks that its code objects are what they were; returns whether its stacks are to be defined
  * anew.  IDENTIFY is called with CONTEXT where they are to be identified otherwise than before. */
-bool known_process__check(struct known_process *process, symbolizer__identify identify,
-			  void *context);
+bool process_symbols__check(struct process_symbols *process, symbolizer__identify identify,
+			    void *context);
+
+/* Whether samples with FUNCTION since the last check may have been another one's: its code objects
+ * gave way to others.  Until the doubts are ended. */
+bool process_symbols__doubts(const struct process_symbols *process, uint32_t function);
+void process_symbols__end_doubts(struct process_symbols *process);
+
+/* Fills what is known of TARGET, which is PROCESS in PROFILE. */
+void target__describe(const struct target_process *target, struct profile *profile,
+		      uint32_t process);
 
 #endif

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "naming/description.h"
-#include "naming/generation.h"
-#include "naming/known_process.h"
+#include "naming/process_symbols.h"
+#include "python/interpreters.h"
 #include "python/lines.h"
+#include "target/target_memory.h"
 
 #define UNREADABLE_TEXT "[code object not readable]"
 #define GONE_TEXT	"[code object gone before it was read]"
@@ -33,13 +33,17 @@
  * may be have room beside each other. */
 #define ALL_STACK_BYTES_MAX (4LL * STACK_BYTES_MAX)
 
+/* A process may make functions without end: so many of those that have the same name, file and line
+ * as others are told apart. */
+#define GENERATED_MAX 4096
+
 /* So many places of a process's code are remembered; to find one again takes but longer. */
 #define PLACES_MAX (256 * 1024)
 
-struct known_process *known_process__new(struct naming_context *shared,
-					 struct target_process *target)
+struct process_symbols *process_symbols__new(struct naming_context *shared,
+					     struct target_process *target)
 {
-	struct known_process *process = xcalloc(1, sizeof(*process));
+	struct process_symbols *process = xcalloc(1, sizeof(*process));
 
 	process->serial = target->key.serial;
 	process->pid = target->process.pid;
@@ -48,18 +52,18 @@ struct known_process *known_process__new(struct naming_context *shared,
 	return process;
 }
 
-static void close_files(struct known_process *process)
+static void close_files(struct process_symbols *process)
 {
 	root_folder__close(&process->shared->roots, process->root);
 	process->root = NULL;
 }
 
-void known_process__free(struct known_process *process)
+void process_symbols__free(struct process_symbols *process)
 {
 	if (process->begun)
 		qualified_names__forget(process->shared->qualified_names, process->target);
 	code_table__free(process->codes);
-	generated_functions__release(process->shared->generated, &process->generated);
+	process_symbols__end_doubts(process);
 	thread_names__free(process->thread_names);
 	close_files(process);
 	target__free(process->ended);
@@ -67,7 +71,8 @@ void known_process__free(struct known_process *process)
 }
 
 /* What is shown in place of a name: why there is none; NULL where there is one. */
-static const char *why_unnamed(const struct known_process *process, const struct known_code *known)
+static const char *why_unnamed(const struct process_symbols *process,
+			       const struct known_code *known)
 {
 	if (known->surplus)
 		return SURPLUS_TEXT;
@@ -84,17 +89,21 @@ static uint32_t add_unnamed(struct profile *profile, const char *why)
 	return profile__function(profile, &function);
 }
 
-/* In 2.7, no class says its whole name. */
-static bool is_generated(const struct known_process *process, const struct code *code)
+/* What tells the function of KNOWN from others with its name, file and line; 0: nothing is to.  A
+ * forked process has its parent's code objects, at the same addresses.  In 2.7, no class says its
+ * whole name. */
+static uint64_t apart(struct process_symbols *process, const struct known_code *known)
 {
-	return process->target->runtime.offsets.type_qualname != OFFSET_ABSENT &&
-	       generated_functions__has(code);
+	if (process->target->runtime.offsets.type_qualname == OFFSET_ABSENT ||
+	    !code__is_generated(&known->code) || process->generated == GENERATED_MAX)
+		return 0;
+	process->generated++;
+	return (known->address * 0x9e3779b97f4a7c15ULL ^ known->identity) | 1;
 }
 
-static uint32_t add_function(struct known_process *process, const struct known_code *known)
+static uint32_t add_function(struct process_symbols *process, const struct known_code *known)
 {
-	struct naming_context *shared = process->shared;
-	struct profile *profile = shared->profile;
+	struct profile *profile = process->shared->profile;
 	const struct code *code = &known->code;
 	struct profile_function function = { .kind = FRAME_PYTHON };
 	char *short_filename = root_folder__shorten(process->root, process->pid, code->filename);
@@ -107,20 +116,15 @@ static uint32_t add_function(struct known_process *process, const struct known_c
 	for (; strings < profile->string_count; strings++)
 		process->names_bytes += strlen(profile->strings[strings]);
 	free(short_filename);
-	if (is_generated(process, code))
-		function.apart = generated_functions__number(shared->generated, &process->generated,
-							     known->address, known->identity);
+	function.apart = apart(process, known);
 	return profile__function(profile, &function);
 }
 
-static void name_code(void *context, struct known_code *code)
+static void name_code(struct process_symbols *process, struct known_code *code)
 {
-	struct known_process *process = context;
 	const char *why = why_unnamed(process, code);
 
-	code->added = !code->code.hidden;
-	if (!code->added)
-		return;
+	code->named = true;
 	if (why) {
 		code->function = add_unnamed(process->shared->profile, why);
 		return;
@@ -129,28 +133,61 @@ static void name_code(void *context, struct known_code *code)
 	qualified_names__want(process->shared->qualified_names, process->target, code);
 }
 
-/* By words CODE may be told from the one that is there by now, and yet not from one in between. */
-static void doubt_code(void *context, const struct known_code *code)
-{
-	struct known_process *process = context;
+/* A function whose code objects gave way to others: what is counted with it is not named. */
+struct doubt {
+	uint32_t function; /* key */
+	UT_hash_handle hh;
+};
 
-	if (!code_identification__was_whole(&process->identification) && code->added)
-		doubts__add(process->shared->doubts, process->process, code->function);
+static struct doubt *find_doubt(const struct process_symbols *process, uint32_t function)
+{
+	struct doubt *doubt;
+
+	HASH_FIND(hh, process->doubts, &function, sizeof(function), doubt);
+	return doubt;
 }
 
-static bool has_versions(const struct known_process *process)
+/* By words, code may be told from what is there by now, and yet not from what was in between. */
+static void doubt(struct process_symbols *process, uint32_t function)
+{
+	struct doubt *doubt;
+
+	if (code_identification__was_whole(&process->identification) ||
+	    find_doubt(process, function))
+		return;
+	doubt = xcalloc(1, sizeof(*doubt));
+	doubt->function = function;
+	HASH_ADD(hh, process->doubts, function, sizeof(doubt->function), doubt);
+}
+
+bool process_symbols__doubts(const struct process_symbols *process, uint32_t function)
+{
+	return process->doubts && find_doubt(process, function);
+}
+
+void process_symbols__end_doubts(struct process_symbols *process)
+{
+	struct doubt *doubt, *next;
+
+	HASH_ITER (hh, process->doubts, doubt, next) {
+		HASH_DEL(process->doubts, doubt);
+		free(doubt);
+	}
+}
+
+static bool has_versions(const struct process_symbols *process)
 {
 	return codes_have_versions(&process->target->runtime.layout) &&
 	       !process->target->versions_repeat;
 }
 
-void known_process__see_several(struct known_process *process)
+void process_symbols__see_several(struct process_symbols *process)
 {
 	process->target->versions_repeat |= has_versions(process);
 }
 
 /* Unlike several interpreters, the kernel side has not seen that. */
-static void repeat_versions(struct known_process *process)
+static void repeat_versions(struct process_symbols *process)
 {
 	if (!has_versions(process))
 		return;
@@ -160,25 +197,62 @@ static void repeat_versions(struct known_process *process)
 	process->replaced = true;
 }
 
-static void note_replaced(void *context, const struct known_code *code, bool alike)
+static void note_replaced(struct process_symbols *process)
 {
-	struct known_process *process = context;
+	const struct replaced_code *replaced;
+	size_t count = code_table__take_replaced(process->codes, &replaced);
 
-	if (alike)
-		repeat_versions(process);
-	process->replaced = true;
-	doubt_code(process, code);
+	for (size_t i = 0; i < count; i++) {
+		if (replaced[i].alike)
+			repeat_versions(process);
+		process->replaced = true;
+		if (replaced[i].was_named)
+			doubt(process, replaced[i].function);
+	}
+}
+
+/* Where another code object gave way of late, more may come and go than is seen. */
+static void doubt_reused(struct process_symbols *process)
+{
+	const struct known_code *code = NULL;
+
+	while ((code = code_table__next_reused(process->codes, code)))
+		if (code->named)
+			doubt(process, code->function);
+}
+
+/* Reads what the process's interpreters count, of WIDTH bytes at OFFSET, as one number that changes
+ * with any of them.  False where the version has no such count, or it cannot be read. */
+static bool read_generation(const struct process_symbols *process, uint32_t offset, size_t width,
+			    uint64_t *generation)
+{
+	const struct runtime *runtime = &process->target->runtime;
+	struct interpreters all;
+	uint64_t count = 0, sum = 0;
+
+	if (offset == OFFSET_ABSENT ||
+	    interpreters__read(process->pid, &runtime->offsets, runtime->interpreters, &all))
+		return false;
+	for (size_t i = 0; i < all.count; i++) {
+		uint64_t interpreter = all.addresses[i];
+
+		if (target_memory__read(process->pid, interpreter + offset, &count, width))
+			return false;
+		sum = (sum ^ interpreter ^ count) * 0x9e3779b97f4a7c15ULL;
+	}
+	/* With more interpreters than are counted, each time is another one. */
+	*generation = all.cut ? *generation + 1 : sum;
+	return true;
 }
 
 /* Whether code objects were freed since the last time that this was asked; false where that is not
  * counted, up to 3.13. */
-static bool has_freed_codes(struct known_process *process)
+static bool has_freed_codes(struct process_symbols *process)
 {
 	uint64_t before = process->code_generation, now = before;
 
-	if (!generation__read(process->target,
-			      process->target->runtime.offsets.interp_code_generation, sizeof(now),
-			      &now))
+	if (!read_generation(process, process->target->runtime.offsets.interp_code_generation,
+			     sizeof(now), &now))
 		return false;
 	process->code_generation = now;
 	return now != before;
@@ -186,7 +260,7 @@ static bool has_freed_codes(struct known_process *process)
 
 /* Its files and its threads, which are PARENT's where it was forked from that one; NULL: its own.
  */
-static void look_with(struct known_process *process, const struct known_process *parent)
+static void look_with(struct process_symbols *process, const struct process_symbols *parent)
 {
 	struct naming_context *shared = process->shared;
 
@@ -203,19 +277,19 @@ static void look_with(struct known_process *process, const struct known_process 
 
 /* One that was forked is where its parent is, and most have the same one.  That one's own parent is
  * left alone: a row of them may be as long as a target likes. */
-static void look_around(struct known_process *process, struct known_process *parent)
+static void look_around(struct process_symbols *process, struct process_symbols *parent)
 {
 	if (parent && !parent->thread_names && !parent->ended)
 		look_with(parent, NULL);
 	look_with(process, parent);
 }
 
-void known_process__begin(struct known_process *process, struct known_process *parent)
+void process_symbols__begin(struct process_symbols *process, struct process_symbols *parent)
 {
 	process->begun = true;
 	if (!process->thread_names)
 		look_around(process, parent);
-	process->codes = code_table__new(process->target, name_code, note_replaced, process);
+	process->codes = code_table__new(process->target);
 	code_identification__begin(&process->identification);
 	/* What was forked has its parent's till then; and keeps it where that is all that is sure:
 	 * its number may be another's by now, or it runs something else. */
@@ -224,41 +298,65 @@ void known_process__begin(struct known_process *process, struct known_process *p
 	has_freed_codes(process); /* from now on */
 }
 
-void known_process__enter(struct known_process *process)
+static string_id add_text(struct profile *profile, const char *text)
 {
-	struct profile *profile = process->shared->profile;
-
-	process->entered = true;
-	process->process = profile__process(profile, process->serial, process->pid);
-	target__describe(process->target, profile, process->process);
+	return text ? profile__string(profile, text) : 0;
 }
 
-void known_process__begin_anew(struct known_process *process)
+void target__describe(const struct target_process *target, struct profile *profile,
+		      uint32_t process)
+{
+	const struct identity *identity = &target->identity;
+	struct profile_process *entry = &profile->processes[process];
+
+	entry->command = add_text(profile, identity->command);
+	entry->short_name = add_text(profile, identity->short_name);
+	entry->comm = add_text(profile, identity->comm);
+	entry->service_name = add_text(profile, identity->service_name);
+	entry->python_version = profile__string(profile, target->runtime.version);
+	entry->user = add_text(profile, identity->user);
+	entry->cgroup = add_text(profile, identity->cgroup);
+	entry->container_id = add_text(profile, identity->container_id);
+	entry->pod_uid = add_text(profile, identity->pod_uid);
+	entry->unit = add_text(profile, identity->unit);
+	entry->start_unix_ns = identity->start_unix_ns;
+	entry->halvings = target->halvings;
+}
+
+void process_symbols__enter(struct process_symbols *process)
+{
+	process->entered = true;
+	process->process =
+		profile__process(process->shared->profile, process->serial, process->pid);
+	target__describe(process->target, process->shared->profile, process->process);
+}
+
+void process_symbols__begin_anew(struct process_symbols *process)
 {
 	process->entered = false;
 	process->threads = process->names_bytes = process->places = process->stack_bytes = 0;
+	process->generated = 0;
 	code_table__begin_anew(process->codes);
 	thread_names__forget_threads(process->thread_names);
 }
 
-void known_process__end(struct known_process *process, struct target_process *target)
+void process_symbols__end(struct process_symbols *process, struct target_process *target)
 {
 	process->ended = target;
 	close_files(process);
 }
 
 /* A process that cannot be read any more has no new threads. */
-void known_process__update(struct known_process *process)
+void process_symbols__update(struct process_symbols *process)
 {
 	uint64_t generation = process->generation;
 
-	if (generation__read(process->target,
-			     process->target->runtime.offsets.interp_tlbc_generation,
-			     sizeof(uint32_t), &generation))
+	if (read_generation(process, process->target->runtime.offsets.interp_tlbc_generation,
+			    sizeof(uint32_t), &generation))
 		process->generation = generation;
 }
 
-static uint32_t line_of(const struct known_process *process, const struct known_code *code,
+static uint32_t line_of(const struct process_symbols *process, const struct known_code *code,
 			const struct frame *frame)
 {
 	const struct offsets *offsets = &process->target->runtime.offsets;
@@ -277,14 +375,14 @@ static uint32_t line_of(const struct known_process *process, const struct known_
 			    code->code.first_line, position);
 }
 
-static uint32_t find_location(const struct known_process *process, const struct known_code *code,
+static uint32_t find_location(const struct process_symbols *process, const struct known_code *code,
 			      const struct frame *frame)
 {
 	return profile__location(process->shared->profile, code->function,
 				 line_of(process, code, frame));
 }
 
-static uint32_t location_of(struct known_process *process, struct known_code *code,
+static uint32_t location_of(struct process_symbols *process, struct known_code *code,
 			    const struct frame *frame)
 {
 	struct place place = { .position = frame->position, .copy = frame->detail };
@@ -306,27 +404,42 @@ static uint32_t location_of(struct known_process *process, struct known_code *co
 	return known->location;
 }
 
-bool known_process__locate(struct known_process *process, const struct frame *frame,
-			   uint32_t *location)
+uint32_t process_symbols__locate(struct process_symbols *process, const struct frame *frame,
+				 uint32_t *locations)
 {
 	struct known_code *code = code_table__get(process->codes, frame->address, frame->identity);
 
+	note_replaced(process);
 	if (code->code.hidden)
-		return false;
-	*location = location_of(process, code, frame);
-	return true;
+		return 0;
+	if (!code->named)
+		name_code(process, code);
+	*locations = location_of(process, code, frame);
+	return 1;
+}
+
+void process_symbols__learn(struct process_symbols *process, const struct code_record *record,
+			    size_t size)
+{
+	const struct runtime *runtime = &process->target->runtime;
+	struct code code;
+
+	if (code__decode(&runtime->offsets, runtime->code_type, record, size, &code))
+		return;
+	code_table__learn(process->codes, record->address, record->identity, &code);
+	note_replaced(process);
 }
 
 /* Why PROCESS may have no more stacks; NULL where it may. */
-static const char *why_cut(const struct known_process *process)
+static const char *why_cut(const struct process_symbols *process)
 {
 	if (process->stack_bytes >= STACK_BYTES_MAX)
 		return CALLERS_TEXT;
 	return process->shared->stack_bytes >= ALL_STACK_BYTES_MAX ? OF_ALL_TEXT : NULL;
 }
 
-uint32_t known_process__stack(struct known_process *process, const uint32_t *locations,
-			      uint32_t depth)
+uint32_t process_symbols__stack(struct process_symbols *process, const uint32_t *locations,
+				uint32_t depth)
 {
 	struct profile *profile = process->shared->profile;
 	size_t before = profile->stack_count;
@@ -346,8 +459,8 @@ uint32_t known_process__stack(struct known_process *process, const uint32_t *loc
 	return stack;
 }
 
-bool known_process__check(struct known_process *process, symbolizer__identify identify,
-			  void *context)
+bool process_symbols__check(struct process_symbols *process, symbolizer__identify identify,
+			    void *context)
 {
 	struct identified_process identified = {
 		.rate_hz =
@@ -364,8 +477,9 @@ bool known_process__check(struct known_process *process, symbolizer__identify id
 		return false;
 	}
 	changed = code_table__check(process->codes);
+	note_replaced(process);
 	if (process->identification.now != IDENTIFIED_WHOLLY)
-		code_table__visit_reused(process->codes, doubt_code, process);
+		doubt_reused(process);
 	replaced = process->replaced;
 	identified.replaced = replaced | has_freed_codes(process);
 	identified.has_version = has_versions(process);
