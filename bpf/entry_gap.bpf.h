@@ -17,14 +17,12 @@
 #define ENTRY_GAP_BPF_H
 
 /* Where the thread is about to enter the eval loop, has the walk begin with the caller's frame. */
-static __always_inline void leave_entry_gap(struct walk *walk, __u32 cpu,
-					    const struct entry_gap *gap,
-					    struct bpf_perf_event_data *context)
+static __always_inline void leave_entry_gap(struct walk *walk, const struct entry_gap *gap)
 {
 	__u64 distance;
 	__u32 caller = gap->caller;
 
-	if (!gap->length || !walk->frame || !read_registers(walk, cpu, context))
+	if (!gap->length || !walk->frame || !has_registers(walk))
 		return;
 	distance = walk->program_counter - gap->start;
 	if (distance >= gap->length)

@@ -90,8 +90,7 @@ static __always_inline bool passes_over(const struct target *target)
 
 /* Walks the current thread's stack, in so far as its process has one. */
 static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
-				       const struct task_view *task,
-				       struct bpf_perf_event_data *context)
+				       const struct task_view *task)
 {
 	const struct target *target = &walk->target;
 	struct layout *layout = bpf_map_lookup_elem(&layouts, &target->layout);
@@ -102,21 +101,18 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	}
 	walk->layout = *layout;
 	walk->code_type = target->code_type;
-	find_thread(walk, cpu, thread, task, target, context);
+	find_thread(walk, cpu, thread, task, target);
 	if (walk->outcome == OUTCOME_PYTHON) {
-		leave_entry_gap(walk, cpu, &target->entry_gap, context);
-		walk_python(walk, cpu, context);
-		if (is_doubted(walk)) {
-			read_stack_pointer(walk, cpu, context);
+		leave_entry_gap(walk, &target->entry_gap);
+		walk_python(walk, cpu);
+		if (is_doubted(walk))
 			prove_state(cpu, thread);
-		}
 	}
 	/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
 	 * thread's root. */
 	if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
 		walk->outcome = has_calls(walk) ? OUTCOME_GREENLET_STARTING : OUTCOME_NO_PYTHON;
 	if (walk->outcome == OUTCOME_PYTHON && walk->several) {
-		read_stack_pointer(walk, cpu, context);
 		walk_nested(cpu);
 		walk->threads[thread & (THREAD_CACHE_ENTRIES - 1)].several = walk->several;
 	}
@@ -162,7 +158,8 @@ int sample(struct bpf_perf_event_data *context)
 	walk->identify = walk->target.identify;
 	task = view_task();
 	begin_walk(walk, thread, &task);
-	walk_stack(walk, cpu, thread, &task, context);
+	read_registers(walk, cpu, context);
+	walk_stack(walk, cpu, thread, &task);
 	if (walk->several != walk->target.several)
 		target->several = walk->several;
 	if (walk->lent != walk->target.lent)

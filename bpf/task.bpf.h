@@ -59,28 +59,25 @@ __noinline int read_task_registers(__u32 cpu)
 	return 1;
 }
 
-/* Takes the user code's stack pointer alone; it is 0 where that could not be had. */
-static __always_inline void read_stack_pointer(struct walk *walk, __u32 cpu,
-					       struct bpf_perf_event_data *context)
+/* Takes the user code's registers, once a sample: the walkers know neither the program's context
+ * nor its type. */
+static __always_inline void read_registers(struct walk *walk, __u32 cpu,
+					   struct bpf_perf_event_data *context)
 {
 	walk->stack_pointer = 0;
-	if (IS_USER_CODE(&context->regs))
-		walk->stack_pointer = context->regs.STACK_POINTER;
-	else
+	if (!IS_USER_CODE(&context->regs)) {
 		read_task_registers(cpu);
-}
-
-/* Takes the user code's registers; returns whether they could be had. */
-static __always_inline int read_registers(struct walk *walk, __u32 cpu,
-					  struct bpf_perf_event_data *context)
-{
-	walk->stack_pointer = 0;
-	if (!IS_USER_CODE(&context->regs))
-		return read_task_registers(cpu);
+		return;
+	}
 	COPY_REGISTERS(walk->registers, &context->regs);
 	walk->stack_pointer = context->regs.STACK_POINTER;
 	walk->program_counter = context->regs.PROGRAM_COUNTER;
-	return 1;
+}
+
+/* Whether they could be had. */
+static __always_inline bool has_registers(const struct walk *walk)
+{
+	return walk->stack_pointer;
 }
 
 #endif

@@ -299,8 +299,7 @@ static __always_inline void note_greenlet(struct walk *walk)
 /* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
  * else the reason. */
 static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thread,
-					const struct task_view *task, const struct target *target,
-					struct bpf_perf_event_data *context)
+					const struct task_view *task, const struct target *target)
 {
 	__u64 interpreters = target->interpreters;
 	__u32 tgid = thread >> 32, tid = thread;
@@ -315,7 +314,6 @@ static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thre
 	walk->thread_id = task->thread_pointer - target->thread_area;
 	if (cached->tid != tid || cached->start_time != task->start_time ||
 	    !recall_thread(walk, cpu, cached, interpreters)) {
-		read_registers(walk, cpu, context);
 		search_thread(walk, cpu, tgid, interpreters);
 		remember_thread(walk, cached, tid, task->start_time);
 	}

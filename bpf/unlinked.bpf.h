@@ -134,10 +134,9 @@ static __always_inline bool is_beginning(const struct walk *walk)
 
 /* Walks the stack of what calls the innermost frame, which has not begun, where it is not linked
  * yet; returns whether that can be told, and whether what called can. */
-static __always_inline bool walk_caller(struct walk *walk, __u32 cpu,
-					struct bpf_perf_event_data *context)
+static __always_inline bool walk_caller(struct walk *walk, __u32 cpu)
 {
-	if (!read_registers(walk, cpu, context) ||
+	if (!has_registers(walk) ||
 	    !read_user(walk->block, CODE_AHEAD_BYTES, walk->program_counter))
 		return false;
 	if (!is_about_to_link(cpu))
@@ -239,16 +238,15 @@ static __always_inline void walk_linked(struct walk *walk, __u32 cpu)
 }
 
 /* Walks the stack of a thread whose innermost frame is walk->frame. */
-static __always_inline void walk_python(struct walk *walk, __u32 cpu,
-					struct bpf_perf_event_data *context)
+static __always_inline void walk_python(struct walk *walk, __u32 cpu)
 {
 	bool is_told;
 
 	walk_frames(cpu);
-	is_told = !is_beginning(walk) || walk_caller(walk, cpu, context);
+	is_told = !is_beginning(walk) || walk_caller(walk, cpu);
 	if (!is_told)
 		walk->outcome = OUTCOME_FRAME_ENTERING;
-	else if (walk->outcome == OUTCOME_FRAME_ENTERING && read_registers(walk, cpu, context))
+	else if (walk->outcome == OUTCOME_FRAME_ENTERING && has_registers(walk))
 		walk_linked(walk, cpu);
 	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
 		walk->depth = 0;
