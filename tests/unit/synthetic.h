@@ -61,7 +61,7 @@ static inline uint32_t synthetic__location(struct profile *profile, const char *
 	};
 
 	free(filename);
-	return profile__location(profile, profile__function(profile, &function), line);
+	return profile__line(profile, profile__function(profile, &function), line);
 }
 
 static inline uint32_t synthetic__reason(struct profile *profile, enum outcome outcome)
@@ -71,7 +71,7 @@ static inline uint32_t synthetic__reason(struct profile *profile, enum outcome o
 		.kind = FRAME_REASON,
 	};
 
-	return profile__location(profile, profile__function(profile, &function), 0);
+	return profile__line(profile, profile__function(profile, &function), 0);
 }
 
 static inline uint32_t synthetic__thread(struct profile *profile, uint32_t pid, const char *command,
@@ -132,6 +132,46 @@ static inline struct profile *synthetic__plain(void)
 	synthetic__add(profile, OUTCOME_TRUNCATED, first, (uint32_t[]){ fib, fib, cut }, 3, 5);
 	synthetic__add(profile, OUTCOME_PYTHON, second, (uint32_t[]){ load, main }, 2, 10);
 	synthetic__add(profile, OUTCOME_NO_PYTHON, second, &none, 1, 5);
+	return profile;
+}
+
+#define SYNTHETIC_ADDRESS  0xffffffff81000010
+#define SYNTHETIC_BUILD_ID "0123456789abcdef0123456789abcdef01234567"
+
+static inline uint32_t synthetic__machine_code(struct profile *profile, const char *name,
+					       enum frame_kind kind, uint64_t address,
+					       uint32_t mapping)
+{
+	struct profile_function function = { .name = profile__string(profile, name), .kind = kind };
+	struct profile_location location = {
+		.function = profile__function(profile, &function),
+		.mapping = mapping,
+		.address = address,
+	};
+
+	return profile__location(profile, &location);
+}
+
+/* Python that calls a library, which calls the kernel: 8 samples there, and 4 in the library. */
+static inline struct profile *synthetic__mixed(void)
+{
+	struct profile *profile = synthetic__new();
+	uint32_t thread = synthetic__thread(profile, 100, "python3 app.py", 100, "MainThread");
+	uint32_t main = synthetic__location(profile, "main", "/srv/", "app.py", 1, 10);
+	const struct profile_mapping library = {
+		.start = 0x2000,
+		.limit = 0x9000,
+		.offset = 0x1000,
+		.file = profile__string(profile, "/usr/lib/libm.so.6"),
+		.build_id = profile__string(profile, SYNTHETIC_BUILD_ID),
+	};
+	uint32_t sqrt = synthetic__machine_code(profile, "sqrt", FRAME_NATIVE, 0x2345,
+						profile__mapping(profile, &library));
+	uint32_t fault = synthetic__machine_code(profile, "exc_page_fault_[k]", FRAME_KERNEL,
+						 SYNTHETIC_ADDRESS, 0);
+
+	synthetic__add(profile, OUTCOME_PYTHON, thread, (uint32_t[]){ fault, sqrt, main }, 3, 8);
+	synthetic__add(profile, OUTCOME_PYTHON, thread, (uint32_t[]){ sqrt, main }, 2, 4);
 	return profile;
 }
 

@@ -246,7 +246,7 @@ static int take(struct run *run, const uint64_t *samples, size_t count)
 {
 	struct profile *profile = profile__new();
 	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
-	uint32_t location = profile__location(profile, function, 1);
+	uint32_t location = profile__line(profile, function, 1);
 	uint32_t stack = profile__stack(profile, &location, 1);
 	struct labelled_window window = { .profile = profile, .ledger = &profile->ledger };
 	json_t *labels[8];

@@ -60,6 +60,32 @@ static void the_header_says_what_is_counted(void **state)
 	profile__free(profile);
 }
 
+/* What is no machine code has neither address nor mapping. */
+static void machine_code_has_its_address(void **state)
+{
+	struct profile *profile = synthetic__mixed();
+	Pprof__Profile *message = written(profile);
+	const Pprof__Location *const *locations = (const Pprof__Location *const *)message->location;
+
+	(void)state;
+	assert_int_equal(message->n_mapping, 1);
+	assert_int_equal(message->mapping[0]->id, 1);
+	assert_int_equal(message->mapping[0]->memory_start, 0x2000);
+	assert_int_equal(message->mapping[0]->memory_limit, 0x9000);
+	assert_int_equal(message->mapping[0]->file_offset, 0x1000);
+	assert_true(message->mapping[0]->has_functions);
+	assert_string_equal(text(message, message->mapping[0]->filename), "/usr/lib/libm.so.6");
+	assert_string_equal(text(message, message->mapping[0]->build_id), SYNTHETIC_BUILD_ID);
+	assert_int_equal(locations[0]->mapping_id, 0);
+	assert_int_equal(locations[0]->address, 0);
+	assert_int_equal(locations[1]->mapping_id, 1);
+	assert_int_equal(locations[1]->address, 0x2345);
+	assert_int_equal(locations[2]->mapping_id, 0);
+	assert_int_equal(locations[2]->address, SYNTHETIC_ADDRESS);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
 static void ids_are_sequential(void **state)
 {
 	struct profile *profile = synthetic__tree(5000, 3, 1);
@@ -183,7 +209,7 @@ static void services_have_all_their_labels(void **state)
 	struct profile *profile = profile__new();
 	uint32_t thread = service__add(profile, 1, labels);
 	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
-	uint32_t location = profile__location(profile, function, 1);
+	uint32_t location = profile__line(profile, function, 1);
 	Pprof__Profile *message;
 
 	(void)state;
@@ -315,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_header_says_what_is_counted),
 		cmocka_unit_test(ids_are_sequential),
+		cmocka_unit_test(machine_code_has_its_address),
 		cmocka_unit_test(frames_are_complete),
 		cmocka_unit_test(a_reason_is_a_function_without_a_file),
 		cmocka_unit_test(samples_are_labelled),

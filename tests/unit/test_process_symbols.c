@@ -26,11 +26,10 @@ static uint32_t add_stack(struct process_symbols *process, uint32_t number)
 static void add_locations(struct profile *profile)
 {
 	for (uint32_t i = 0; i <= LEAF; i++)
-		profile__location(
-			profile,
-			profile__function(profile,
-					  &(struct profile_function){ .kind = FRAME_PYTHON }),
-			i);
+		profile__line(profile,
+			      profile__function(profile,
+						&(struct profile_function){ .kind = FRAME_PYTHON }),
+			      i);
 }
 
 /* Whether the stack NUMBER has its leaf alone, and the root WHY. */

@@ -338,6 +338,66 @@ static void otlp_has_all(void **state)
 	check_all(&push_otlp, read_otlp);
 }
 
+static const Otlp__Attribute *attribute_of(const Otlp__Dictionary *dictionary, int32_t index,
+					   const char *key)
+{
+	const Otlp__Attribute *attribute = ENTRY(dictionary, attribute, index);
+
+	assert_string_equal(text_of(dictionary, attribute->key_strindex), key);
+	return attribute;
+}
+
+static void read_machine_code(void *context, struct body *body, uint64_t samples)
+{
+	size_t length;
+	uint8_t *message = gunzip(body->bytes, body->length, &length);
+	Otlp__Request *otlp = otlp__request__unpack(NULL, length, message);
+	const Otlp__Dictionary *dictionary = otlp->dictionary;
+	const Otlp__Mapping *mapping = ENTRY(dictionary, mapping, 1);
+	size_t *found = context;
+
+	assert_int_equal(samples, 12);
+	assert_int_equal(dictionary->n_mapping_table, 2);
+	assert_int_equal(mapping->memory_start, 0x2000);
+	assert_int_equal(mapping->memory_limit, 0x9000);
+	assert_int_equal(mapping->file_offset, 0x1000);
+	assert_string_equal(text_of(dictionary, mapping->filename_strindex), "/usr/lib/libm.so.6");
+	assert_string_equal(attribute_of(dictionary, mapping->attribute_indices[0],
+					 "process.executable.build_id.gnu")
+				    ->value->string_value,
+			    SYNTHETIC_BUILD_ID);
+	for (size_t i = 1; i < dictionary->n_location_table; i++) {
+		const Otlp__Location *location = ENTRY(dictionary, location, i);
+		const char *type = attribute_of(dictionary, location->attribute_indices[0],
+						"profile.frame.type")
+					   ->value->string_value;
+
+		if (location->mapping_index) {
+			assert_int_equal(location->address, 0x2345);
+			assert_string_equal(type, "native");
+			++*found;
+		} else if (location->address) {
+			assert_true(location->address == SYNTHETIC_ADDRESS);
+			assert_string_equal(type, "kernel");
+			++*found;
+		}
+	}
+	otlp__request__free_unpacked(otlp, NULL);
+	free(message);
+	free(body->bytes);
+}
+
+static void otlp_tells_machine_code(void **state)
+{
+	struct push_window made = push_window__of(synthetic__mixed());
+	size_t found = 0;
+
+	(void)state;
+	push_otlp.encode(&made.window, read_machine_code, &found);
+	assert_int_equal(found, 2);
+	push_window__free(&made);
+}
+
 static enum push_place place_alone(void *context, const char *labels, uint64_t samples)
 {
 	(void)context;
@@ -519,6 +579,7 @@ int main(void)
 		cmocka_unit_test(pyroscope_gets_all),
 		cmocka_unit_test(parca_gets_all),
 		cmocka_unit_test(otlp_has_all),
+		cmocka_unit_test(otlp_tells_machine_code),
 		cmocka_unit_test(each_series_goes_alone),
 		cmocka_unit_test(no_more_labels_than_a_backend_takes),
 		cmocka_unit_test(what_otlp_rejects_is_understood),

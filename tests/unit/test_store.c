@@ -86,6 +86,66 @@ static void windows_come_back(void **state)
 	remove_place(&place);
 }
 
+static void machine_code_comes_back(void **state)
+{
+	struct profile *profile = synthetic__mixed(), *back;
+	const struct profile_mapping *mapping;
+	const struct profile_location *leaf;
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+
+	(void)state;
+	works(put(store, profile, 0));
+	works(put(store, profile, 1));
+	assert_int_equal(count_rows(store, "mappings"), 1);
+	back = read_all(&place);
+	assert_int_equal(samples_of(back), 24);
+	assert_int_equal(back->stack_count, 2);
+	assert_int_equal(back->mapping_count, 2);
+	mapping = &back->mappings[1];
+	assert_int_equal(mapping->start, 0x2000);
+	assert_int_equal(mapping->limit, 0x9000);
+	assert_int_equal(mapping->offset, 0x1000);
+	assert_string_equal(back->strings[mapping->file], "/usr/lib/libm.so.6");
+	assert_string_equal(back->strings[mapping->build_id], SYNTHETIC_BUILD_ID);
+	for (size_t i = 0; i < back->stack_count; i++) {
+		leaf = &back->locations[back->stacks[i].locations[0]];
+		if (back->stacks[i].depth == 2) {
+			assert_int_equal(leaf->mapping, 1);
+			assert_int_equal(leaf->address, 0x2345);
+			assert_int_equal(back->functions[leaf->function].kind, FRAME_NATIVE);
+		} else {
+			assert_int_equal(leaf->mapping, 0);
+			assert_true(leaf->address == SYNTHETIC_ADDRESS);
+			assert_int_equal(back->functions[leaf->function].kind, FRAME_KERNEL);
+		}
+	}
+	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* A later program may have windows of other events. */
+static void other_events_are_passed_over(void **state)
+{
+	struct profile *profile = synthetic__machine(), *back;
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+
+	(void)state;
+	works(put(store, profile, 0));
+	works(put(store, profile, 1));
+	assert_int_equal(database__run(store, "UPDATE windows SET event = 'faults' WHERE id = 2"),
+			 SQLITE_OK);
+	back = read_all(&place);
+	assert_int_equal(samples_of(back), samples_of(profile));
+	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
 /* Which files there are is known only when all windows are read. */
 static void files_of_several_windows_are_told_apart(void **state)
 {
@@ -359,6 +419,8 @@ int main(void)
 		cmocka_unit_test(numbers_are_packed),
 		cmocka_unit_test(sums_add_up),
 		cmocka_unit_test(windows_come_back),
+		cmocka_unit_test(machine_code_comes_back),
+		cmocka_unit_test(other_events_are_passed_over),
 		cmocka_unit_test(files_of_several_windows_are_told_apart),
 		cmocka_unit_test(hostile_names_come_back),
 		cmocka_unit_test(everything_is_held_once),

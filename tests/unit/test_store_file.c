@@ -123,6 +123,127 @@ static void another_database_is_refused(void **state)
 	remove_place(&place);
 }
 
+/* As the first version had it. */
+static const char schema_1[] =
+	"CREATE TABLE strings (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE,"
+	" until INTEGER NOT NULL);"
+	"CREATE TABLE functions (id INTEGER PRIMARY KEY, name INTEGER NOT NULL,"
+	" filename INTEGER NOT NULL, short_filename INTEGER NOT NULL, first_line INTEGER NOT NULL,"
+	" kind INTEGER NOT NULL, nameless INTEGER NOT NULL, until INTEGER NOT NULL,"
+	" UNIQUE (name, filename, short_filename, first_line, kind, nameless));"
+	"CREATE TABLE locations (id INTEGER PRIMARY KEY, function INTEGER NOT NULL,"
+	" line INTEGER NOT NULL, until INTEGER NOT NULL, UNIQUE (function, line));"
+	"CREATE TABLE stacks (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL,"
+	" locations BLOB NOT NULL, until INTEGER NOT NULL);"
+	"CREATE INDEX stacks_by_hash ON stacks (hash);"
+	"CREATE TABLE label_sets (id INTEGER PRIMARY KEY, labels TEXT NOT NULL UNIQUE,"
+	" until INTEGER NOT NULL);"
+	"CREATE TABLE windows (id INTEGER PRIMARY KEY AUTOINCREMENT, start_ns INTEGER NOT NULL,"
+	" end_ns INTEGER NOT NULL, rate_hz REAL NOT NULL, events INTEGER NOT NULL,"
+	" samples INTEGER NOT NULL, lost INTEGER NOT NULL, outcomes TEXT NOT NULL);"
+	"CREATE INDEX windows_by_time ON windows (end_ns, start_ns);"
+	"CREATE TABLE services (window INTEGER NOT NULL, label_set INTEGER NOT NULL,"
+	" samples BLOB NOT NULL, PRIMARY KEY (window, label_set)) WITHOUT ROWID;"
+	"CREATE INDEX strings_by_use ON strings (until);"
+	"CREATE INDEX functions_by_use ON functions (until);"
+	"CREATE INDEX locations_by_use ON locations (until);"
+	"CREATE INDEX stacks_by_use ON stacks (until);"
+	"CREATE INDEX label_sets_by_use ON label_sets (until);";
+
+/* Makes the store what the first version would have made of it. */
+static void make_old(const struct place *place)
+{
+	static const char *const rows[] = {
+		"strings SELECT *",
+		"functions SELECT *",
+		"locations SELECT id, function, line, until",
+		"stacks SELECT *",
+		"label_sets SELECT *",
+		"windows SELECT id, start_ns, end_ns, rate_hz, events, samples, lost, outcomes",
+		"services SELECT window, label_set, samples",
+	};
+	char *path = xasprintf("%s/old.db", place->folder);
+	char *attach = xasprintf("ATTACH '%s' AS new", place->path);
+	sqlite3 *database;
+
+	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(database, "PRAGMA auto_vacuum = INCREMENTAL;", NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, schema_1, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, attach, NULL, NULL, NULL), SQLITE_OK);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *sql = xasprintf("INSERT INTO main.%s FROM new.%.*s", rows[i],
+				      (int)strcspn(rows[i], " "), rows[i]);
+
+		assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+		free(sql);
+	}
+	assert_int_equal(sqlite3_exec(database,
+				      "DETACH new; PRAGMA application_id = 0x70796270;"
+				      "PRAGMA user_version = 1",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(database);
+	assert_int_equal(rename(path, place->path), 0);
+	free(attach);
+	free(path);
+}
+
+static char *folded(const struct place *place)
+{
+	static const struct output_options options = { 0 };
+	struct profile *profile = read_all(place);
+	size_t size;
+	char *text = synthetic__write(&output_folded, profile, &options, &size);
+
+	profile__free(profile);
+	return text;
+}
+
+/* It is read as it is, and becomes a new one when it is written to. */
+static void an_old_store_is_taken_over(void **state)
+{
+	struct profile *profile = synthetic__machine(), *mixed = synthetic__mixed(), *back;
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	char *before, *after;
+	int64_t version;
+
+	(void)state;
+	works(put(store, profile, 0));
+	works(put(store, profile, 1));
+	store__close(store);
+	before = folded(&place);
+	make_old(&place);
+	for (int i = 0; i < 3; i++) {
+		after = folded(&place);
+		assert_string_equal(after, before);
+		free(after);
+		if (i)
+			continue;
+		store = open_store(&place);
+		assert_int_equal(database__number(store, "PRAGMA user_version", 0, &version),
+				 SQLITE_OK);
+		assert_int_equal(version, 2);
+		store__close(store);
+	}
+	/* What it has is found, and what is new has its place. */
+	store = open_store(&place);
+	works(put(store, profile, 2));
+	assert_int_equal(count_rows(store, "locations"), profile->location_count);
+	works(put(store, mixed, 3));
+	assert_int_equal(count_rows(store, "mappings"), 1);
+	store__close(store);
+	back = read_all(&place);
+	assert_int_equal(samples_of(back), 3 * samples_of(profile) + samples_of(mixed));
+	profile__free(back);
+	profile__free(mixed);
+	profile__free(profile);
+	free(before);
+	remove_place(&place);
+}
+
 /* What is not whole is said, and nothing is made up. */
 static void missing_parts_are_noticed(void **state)
 {
@@ -211,6 +332,7 @@ int main(void)
 		cmocka_unit_test(one_writes_at_a_time),
 		cmocka_unit_test(what_is_no_store_is_refused),
 		cmocka_unit_test(another_database_is_refused),
+		cmocka_unit_test(an_old_store_is_taken_over),
 		cmocka_unit_test(missing_parts_are_noticed),
 		cmocka_unit_test(nothing_runs_in_a_database),
 	};

@@ -378,7 +378,7 @@ static uint32_t line_of(const struct process_symbols *process, const struct know
 static uint32_t find_location(const struct process_symbols *process, const struct known_code *code,
 			      const struct frame *frame)
 {
-	return profile__location(process->shared->profile, code->function,
+	return profile__line(process->shared->profile, code->function,
 				 line_of(process, code, frame));
 }
 
@@ -448,7 +448,7 @@ uint32_t process_symbols__stack(struct process_symbols *process, const uint32_t 
 
 	if (why && !profile__has_stack(profile, locations, depth)) {
 		cut[0] = locations[0];
-		cut[1] = profile__location(profile, add_unnamed(profile, why), LINE_NONE);
+		cut[1] = profile__line(profile, add_unnamed(profile, why), LINE_NONE);
 		return profile__stack(profile, cut, 2);
 	}
 	stack = profile__stack(profile, locations, depth);

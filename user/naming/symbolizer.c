@@ -226,7 +226,7 @@ static uint32_t reason_location(struct profile *profile, enum outcome outcome)
 		.name = profile__string(profile, outcome__text(outcome)),
 	};
 
-	return profile__location(profile, profile__function(profile, &function), LINE_NONE);
+	return profile__line(profile, profile__function(profile, &function), LINE_NONE);
 }
 
 /* The profile's number of a thread of PROCESS.  A thread that was sampled stays in the profile,

@@ -162,6 +162,25 @@ static void put_function(struct writer *writer, uint32_t index)
 	put(writer, &part);
 }
 
+/* Its functions are named already, as far as they can be here. */
+static void put_mapping(struct writer *writer, uint32_t index)
+{
+	const struct profile_mapping *mapping = &writer->profile->mappings[index];
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Mapping message = PPROF__MAPPING__INIT, *messages[] = { &message };
+
+	message.id = index;
+	message.memory_start = mapping->start;
+	message.memory_limit = mapping->limit;
+	message.file_offset = mapping->offset;
+	message.filename = put_string(writer, mapping->file);
+	message.build_id = put_string(writer, mapping->build_id);
+	message.has_functions = true;
+	part.n_mapping = 1;
+	part.mapping = messages;
+	put(writer, &part);
+}
+
 static void put_location(struct writer *writer, uint32_t index)
 {
 	const struct profile_location *location = &writer->profile->locations[index];
@@ -172,6 +191,8 @@ static void put_location(struct writer *writer, uint32_t index)
 	line.function_id = location->function + 1;
 	line.line = location->line;
 	message.id = index + 1;
+	message.mapping_id = location->mapping;
+	message.address = location->address;
 	message.n_line = 1;
 	message.line = lines;
 	part.n_location = 1;
@@ -322,6 +343,8 @@ static int write_pprof(const struct profile *profile, const struct output_option
 		put_comments(&writer, options);
 	for (size_t i = 0; i < profile->function_count; i++)
 		put_function(&writer, i);
+	for (size_t i = 1; i < profile->mapping_count; i++)
+		put_mapping(&writer, i);
 	for (size_t i = 0; i < profile->location_count; i++)
 		put_location(&writer, i);
 	for (size_t i = 0; i < profile->sample_count; i++)

@@ -40,15 +40,27 @@ static uint32_t function_of(struct profile_copy *copy, uint32_t index)
 	return *known - 1;
 }
 
+static uint32_t mapping_of(struct profile_copy *copy, uint32_t index)
+{
+	struct profile_mapping mapping = copy->from->mappings[index];
+
+	if (!index)
+		return 0;
+	mapping.file = string_of(copy, mapping.file);
+	mapping.build_id = string_of(copy, mapping.build_id);
+	return profile__mapping(copy->to, &mapping);
+}
+
 static uint32_t location_of(struct profile_copy *copy, uint32_t index)
 {
-	const struct profile_location *location = &copy->from->locations[index];
+	struct profile_location location = copy->from->locations[index];
 	uint32_t *known = &copy->locations[index];
 
-	if (!*known)
-		*known = profile__location(copy->to, function_of(copy, location->function),
-					   location->line) +
-			 1;
+	if (!*known) {
+		location.function = function_of(copy, location.function);
+		location.mapping = mapping_of(copy, location.mapping);
+		*known = profile__location(copy->to, &location) + 1;
+	}
 	return *known - 1;
 }
 

@@ -53,10 +53,12 @@ static void merge_locations(struct profile *profile, const uint32_t *functions, 
 
 	for (size_t i = 0; i < profile->location_count; i++) {
 		struct profile_location *location = &profile->locations[i];
+		const uint32_t key[] = { functions[location->function], location->line,
+					 location->mapping, (uint32_t)location->address,
+					 (uint32_t)(location->address >> 32) };
 
-		location->function = functions[location->function];
-		all[i].key[0] = location->function;
-		all[i].key[1] = location->line;
+		location->function = key[0];
+		memcpy(all[i].key, key, sizeof(key));
 		first[i] = first_of(&table, &all[i], i);
 	}
 	HASH_CLEAR(hh, table);

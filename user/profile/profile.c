@@ -25,7 +25,7 @@ struct table {
 };
 
 struct profile_index {
-	struct table strings, functions, locations, processes, threads, stacks, samples;
+	struct table strings, functions, mappings, locations, processes, threads, stacks, samples;
 	size_t label_capacity;
 };
 
@@ -37,7 +37,9 @@ struct profile_index {
 /* Two keys are the same where their bytes are, so there must be no padding. */
 #define FUNCTION_KEY_BYTES offsetof(struct profile_function, short_filename)
 _Static_assert(FUNCTION_KEY_BYTES == 7 * sizeof(uint32_t), "no padding in a key");
-_Static_assert(sizeof(struct profile_location) == 2 * sizeof(uint32_t), "no padding in a key");
+#define LOCATION_KEY_BYTES (offsetof(struct profile_location, mapping) + sizeof(uint32_t))
+_Static_assert(LOCATION_KEY_BYTES == 5 * sizeof(uint32_t), "no padding in a key");
+_Static_assert(sizeof(struct profile_mapping) == 8 * sizeof(uint32_t), "no padding in a key");
 
 static struct entry *table__find(const struct table *table, const void *key, size_t length)
 {
@@ -85,6 +87,7 @@ struct profile *profile__new(void)
 
 	profile->index = xcalloc(1, sizeof(*profile->index));
 	profile__string(profile, "");
+	profile__mapping(profile, &(struct profile_mapping){ 0 });
 	return profile;
 }
 
@@ -94,6 +97,7 @@ void profile__free(struct profile *profile)
 		return;
 	table__free(&profile->index->strings);
 	table__free(&profile->index->functions);
+	table__free(&profile->index->mappings);
 	table__free(&profile->index->locations);
 	table__free(&profile->index->processes);
 	table__free(&profile->index->threads);
@@ -102,6 +106,7 @@ void profile__free(struct profile *profile)
 	free(profile->index);
 	free(profile->strings);
 	free(profile->functions);
+	free(profile->mappings);
 	free(profile->locations);
 	free(profile->processes);
 	free(profile->labels);
@@ -171,20 +176,39 @@ uint32_t profile__function(struct profile *profile, const struct profile_functio
 	return entry->id;
 }
 
-uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line)
+uint32_t profile__mapping(struct profile *profile, const struct profile_mapping *mapping)
+{
+	struct table *table = &profile->index->mappings;
+	bool added;
+	struct entry *entry = table__intern(table, mapping, sizeof(*mapping), &added);
+
+	if (added) {
+		profile->mappings = xgrow(profile->mappings, &table->capacity,
+					  profile->mapping_count + 1, sizeof(*profile->mappings));
+		profile->mappings[profile->mapping_count++] = *mapping;
+	}
+	return entry->id;
+}
+
+uint32_t profile__location(struct profile *profile, const struct profile_location *location)
 {
 	struct table *table = &profile->index->locations;
-	struct profile_location key = { .function = function, .line = line };
 	bool added;
-	struct entry *entry = table__intern(table, &key, sizeof(key), &added);
+	struct entry *entry = table__intern(table, location, LOCATION_KEY_BYTES, &added);
 
 	if (added) {
 		profile->locations =
 			xgrow(profile->locations, &table->capacity, profile->location_count + 1,
 			      sizeof(*profile->locations));
-		profile->locations[profile->location_count++] = key;
+		profile->locations[profile->location_count++] = *location;
 	}
 	return entry->id;
+}
+
+uint32_t profile__line(struct profile *profile, uint32_t function, uint32_t line)
+{
+	return profile__location(profile,
+				 &(struct profile_location){ .function = function, .line = line });
 }
 
 uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid)
@@ -311,8 +335,9 @@ struct profile *profile__retire(struct profile *profile)
 
 size_t profile__entries(const struct profile *profile)
 {
-	return profile->string_count + profile->function_count + profile->location_count +
-	       profile->process_count + profile->thread_count + profile->stack_count;
+	return profile->string_count + profile->function_count + profile->mapping_count +
+	       profile->location_count + profile->process_count + profile->thread_count +
+	       profile->stack_count;
 }
 
 int64_t profile__period_ns(const struct profile *profile)

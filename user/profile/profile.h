@@ -32,9 +32,18 @@ struct profile_function {
 	string_id shown_filename; /* the same, or longer: profile__tell_files_apart() */
 };
 
+/* A part of a file of machine code.  Its addresses are as the file numbers them, and so the same in
+ * all processes: START is where the part's byte at OFFSET of the file is. */
+struct profile_mapping {
+	uint64_t start, limit, offset;
+	string_id file, build_id; /* its path; its GNU build ID in hex, 0: it has none */
+};
+
 struct profile_location {
+	uint64_t address; /* of machine code, in MAPPING's numbers; else 0 */
 	uint32_t function;
-	uint32_t line; /* 0: unknown or not wanted */
+	uint32_t line;	  /* 0: unknown or not wanted */
+	uint32_t mapping; /* 0: none */
 };
 
 /* Of what is not known the string is 0, and the start. */
@@ -90,13 +99,14 @@ struct profile {
 
 	const char **strings;
 	struct profile_function *functions;
+	struct profile_mapping *mappings; /* the first one stands for none */
 	struct profile_location *locations;
 	struct profile_process *processes;
 	struct profile_label *labels; /* those of a process side by side */
 	struct profile_thread *threads;
 	struct profile_stack *stacks;
 	struct profile_sample *samples;
-	size_t string_count, function_count, location_count, process_count;
+	size_t string_count, function_count, mapping_count, location_count, process_count;
 	size_t thread_count, stack_count, sample_count, label_count;
 
 	struct profile_index *index; /* of profile.c alone */
@@ -108,11 +118,14 @@ void profile__free(struct profile *profile);
 
 /* Each returns the index of the one entry with these values, adding it if it is new.
  * profile__string copies; bytes that are not UTF-8 become \xNN, as Python's backslashreplace.
- * A function without a name gets "<unnamed>".  A stack has one location at least.  A process is
- * the one that the caller gave SERIAL; what else is known of it, the caller enters. */
+ * profile__line is a location without machine code.  A function without a name gets "<unnamed>".  A
+ * stack has one location at least.  A process is the one that the caller gave SERIAL; what else is
+ * known of it, the caller enters. */
 string_id profile__string(struct profile *profile, const char *string);
 uint32_t profile__function(struct profile *profile, const struct profile_function *function);
-uint32_t profile__location(struct profile *profile, uint32_t function, uint32_t line);
+uint32_t profile__mapping(struct profile *profile, const struct profile_mapping *mapping);
+uint32_t profile__location(struct profile *profile, const struct profile_location *location);
+uint32_t profile__line(struct profile *profile, uint32_t function, uint32_t line);
 uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid);
 uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid, uint64_t start);
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
@@ -146,7 +159,7 @@ void profile__tell_files_apart(struct profile *profile);
  * same by their names.  Nothing is to be added any more. */
 void profile__merge_functions(struct profile *profile);
 
-/* How many strings, functions, locations, processes, threads and stacks it holds. */
+/* How many strings, functions, mappings, locations, processes, threads and stacks it holds. */
 size_t profile__entries(const struct profile *profile);
 
 /* Nanoseconds of CPU time that one sample stands for. */

@@ -238,17 +238,27 @@ static uint32_t copy_function(struct batches *batches, uint32_t index)
 	return profile__function(batches->batch.profile, &function);
 }
 
+static uint32_t copy_mapping(struct batches *batches, uint32_t index)
+{
+	struct profile_mapping mapping = batches->window->profile->mappings[index];
+
+	if (!index)
+		return 0;
+	mapping.file = copy_string(batches, mapping.file);
+	mapping.build_id = copy_string(batches, mapping.build_id);
+	return profile__mapping(batches->batch.profile, &mapping);
+}
+
 static uint32_t copy_location(struct batches *batches, uint32_t index)
 {
-	const struct profile_location *location = &batches->window->profile->locations[index];
+	struct profile_location location = batches->window->profile->locations[index];
 	struct copy *copy = &batches->copies[index];
 
 	if (copy->batch != batches->number) {
-		uint32_t function = copy_function(batches, location->function);
-
+		location.function = copy_function(batches, location.function);
+		location.mapping = copy_mapping(batches, location.mapping);
 		copy->batch = batches->number;
-		copy->location =
-			profile__location(batches->batch.profile, function, location->line);
+		copy->location = profile__location(batches->batch.profile, &location);
 		batches->bytes += LOCATION_BYTES + FUNCTION_BYTES;
 	}
 	return copy->location;

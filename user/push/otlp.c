@@ -28,11 +28,20 @@
 
 /* The strings beside the profile's. */
 struct names {
-	string_id samples, count, cpu, nanoseconds, frame_type;
+	string_id samples, count, cpu, nanoseconds, frame_type, build_id;
 };
 
-/* The number of the one attribute in the table. */
-#define PYTHON_FRAME 1
+/* The first attributes in the table are of the frames of these kinds; a mapping's build ID follows,
+ * by its number, from 1. */
+static const char *const frame_types[] = {
+	[FRAME_PYTHON] = "cpython",
+	[FRAME_NATIVE] = "native",
+	[FRAME_KERNEL] = "kernel",
+	[FRAME_JIT] = "native",
+};
+
+#define FRAME_TYPES	    (sizeof(frame_types) / sizeof(frame_types[0]))
+#define BUILD_ID_OF(number) (FRAME_TYPES - 1 + (number))
 
 /* Everything that is allocated for one message, which is freed with it as protobuf-c does. */
 static void *make(size_t size, void (*init)(void *message))
@@ -176,14 +185,17 @@ static Otlp__Location *make_location(const struct profile *profile,
 				     const struct profile_location *location)
 {
 	Otlp__Location *message = MAKE(Otlp__Location, otlp__location);
+	enum frame_kind kind = profile->functions[location->function].kind;
 
+	message->mapping_index = location->mapping;
+	message->address = location->address;
 	MAKE_LIST(message, lines, 1);
 	message->lines[0] = MAKE(Otlp__Line, otlp__line);
 	message->lines[0]->function_index = location->function + 1;
 	message->lines[0]->line = location->line;
-	if (profile->functions[location->function].kind == FRAME_PYTHON) {
+	if (kind < FRAME_TYPES) {
 		MAKE_LIST(message, attribute_indices, 1);
-		message->attribute_indices[0] = PYTHON_FRAME;
+		message->attribute_indices[0] = kind;
 	}
 	return message;
 }
@@ -210,19 +222,48 @@ static void add_locations(Otlp__Dictionary *dictionary, const struct profile *pr
 		dictionary->stack_table[i + 1] = make_stack(&profile->stacks[i]);
 }
 
-static void add_attributes(Otlp__Dictionary *dictionary, const struct names *names)
+static Otlp__Attribute *make_attribute(string_id key, const char *value)
 {
-	Otlp__Attribute *python = MAKE(Otlp__Attribute, otlp__attribute);
+	Otlp__Attribute *attribute = MAKE(Otlp__Attribute, otlp__attribute);
 
-	python->key_strindex = names->frame_type;
-	python->value = make_text(xstrdup("cpython"));
-	MAKE_LIST(dictionary, attribute_table, PYTHON_FRAME + 1);
-	dictionary->attribute_table[0] = MAKE(Otlp__Attribute, otlp__attribute);
-	dictionary->attribute_table[PYTHON_FRAME] = python;
+	attribute->key_strindex = key;
+	attribute->value = make_text(xstrdup(value));
+	return attribute;
 }
 
-/* Those of which only the empty entry is needed. */
-static void add_empty_tables(Otlp__Dictionary *dictionary)
+static void add_attributes(Otlp__Dictionary *dictionary, const struct profile *profile,
+			   const struct names *names)
+{
+	MAKE_LIST(dictionary, attribute_table, BUILD_ID_OF(profile->mapping_count));
+	dictionary->attribute_table[0] = MAKE(Otlp__Attribute, otlp__attribute);
+	for (size_t i = 1; i < FRAME_TYPES; i++)
+		dictionary->attribute_table[i] = make_attribute(names->frame_type, frame_types[i]);
+	for (size_t i = 1; i < profile->mapping_count; i++)
+		dictionary->attribute_table[BUILD_ID_OF(i)] = make_attribute(
+			names->build_id, profile->strings[profile->mappings[i].build_id]);
+}
+
+static void add_mappings(Otlp__Dictionary *dictionary, const struct profile *profile)
+{
+	MAKE_LIST(dictionary, mapping_table, profile->mapping_count);
+	for (size_t i = 0; i < profile->mapping_count; i++) {
+		const struct profile_mapping *mapping = &profile->mappings[i];
+		Otlp__Mapping *message = MAKE(Otlp__Mapping, otlp__mapping);
+
+		message->memory_start = mapping->start;
+		message->memory_limit = mapping->limit;
+		message->file_offset = mapping->offset;
+		message->filename_strindex = mapping->file;
+		if (mapping->build_id) {
+			MAKE_LIST(message, attribute_indices, 1);
+			message->attribute_indices[0] = BUILD_ID_OF(i);
+		}
+		dictionary->mapping_table[i] = message;
+	}
+}
+
+/* Only its empty entry is needed. */
+static void add_links(Otlp__Dictionary *dictionary)
 {
 	Otlp__Link *link = MAKE(Otlp__Link, otlp__link);
 
@@ -230,8 +271,6 @@ static void add_empty_tables(Otlp__Dictionary *dictionary)
 	link->span_id = (ProtobufCBinaryData){ SPAN_ID_BYTES, xcalloc(SPAN_ID_BYTES, 1) };
 	MAKE_LIST(dictionary, link_table, 1);
 	dictionary->link_table[0] = link;
-	MAKE_LIST(dictionary, mapping_table, 1);
-	dictionary->mapping_table[0] = MAKE(Otlp__Mapping, otlp__mapping);
 }
 
 static Otlp__Dictionary *make_dictionary(const struct profile *profile, const struct names *names)
@@ -240,8 +279,9 @@ static Otlp__Dictionary *make_dictionary(const struct profile *profile, const st
 
 	add_functions(dictionary, profile);
 	add_locations(dictionary, profile);
-	add_attributes(dictionary, names);
-	add_empty_tables(dictionary);
+	add_attributes(dictionary, profile, names);
+	add_mappings(dictionary, profile);
+	add_links(dictionary);
 	MAKE_LIST(dictionary, string_table, profile->string_count);
 	for (size_t i = 0; i < profile->string_count; i++)
 		dictionary->string_table[i] = plain_text__escape(profile->strings[i], SIZE_MAX);
@@ -256,6 +296,7 @@ static struct names add_names(struct profile *profile)
 		.cpu = profile__string(profile, "cpu"),
 		.nanoseconds = profile__string(profile, "nanoseconds"),
 		.frame_type = profile__string(profile, "profile.frame.type"),
+		.build_id = profile__string(profile, "process.executable.build_id.gnu"),
 	};
 }
 

@@ -19,7 +19,7 @@
 
 /* Raised with every change after which older programs would read something wrong, also of the names
  * of outcomes. */
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 
 /* Of what SQLite says. */
 #define WORDS_BYTES_MAX 200
@@ -28,10 +28,29 @@ const struct store_table_layout store_tables[STORE_TABLES] = {
 	[TABLE_STRINGS] = { "strings", "text", 1 },
 	[TABLE_FUNCTIONS] = { "functions",
 			      "name, filename, short_filename, first_line, kind, nameless", 6 },
-	[TABLE_LOCATIONS] = { "locations", "function, line", 2 },
+	[TABLE_MAPPINGS] = { "mappings", "first, last, file_offset, file, build_id", 5 },
+	[TABLE_LOCATIONS] = { "locations", "function, line, mapping, address", 4 },
 	[TABLE_STACKS] = { "stacks", "hash, locations", 2 },
 	[TABLE_LABEL_SETS] = { "label_sets", "labels", 1 },
 };
+
+/* Of the event that a window's samples are of; and what a service's samples are worth beside their
+ * counts, in the order of these: NULL where that follows from the counts. */
+#define EVENT_COLUMN "event TEXT NOT NULL DEFAULT '" STORE_EVENT_CPU "'"
+#define VALUE_COLUMN "sample_values BLOB"
+
+/* A mapping's number 0 is none. */
+#define MAPPINGS_TABLE                                                                 \
+	"CREATE TABLE mappings (id INTEGER PRIMARY KEY, first INTEGER NOT NULL,"       \
+	" last INTEGER NOT NULL, file_offset INTEGER NOT NULL, file INTEGER NOT NULL," \
+	" build_id INTEGER NOT NULL, until INTEGER NOT NULL,"                          \
+	" UNIQUE (first, last, file_offset, file, build_id));"                         \
+	"CREATE INDEX mappings_by_use ON mappings (until);"
+#define LOCATIONS_TABLE                                                               \
+	"CREATE TABLE locations (id INTEGER PRIMARY KEY, function INTEGER NOT NULL,"  \
+	" line INTEGER NOT NULL, mapping INTEGER NOT NULL, address INTEGER NOT NULL," \
+	" until INTEGER NOT NULL, UNIQUE (function, line, mapping, address));"        \
+	"CREATE INDEX locations_by_use ON locations (until);"
 
 /* A stack's locations are numbers of that table, leaf first; a service's samples pairs of a stack,
  * less the one before, and a count: packing.h. */
@@ -41,9 +60,8 @@ static const char schema[] =
 	"CREATE TABLE functions (id INTEGER PRIMARY KEY, name INTEGER NOT NULL,"
 	" filename INTEGER NOT NULL, short_filename INTEGER NOT NULL, first_line INTEGER NOT NULL,"
 	" kind INTEGER NOT NULL, nameless INTEGER NOT NULL, until INTEGER NOT NULL,"
-	" UNIQUE (name, filename, short_filename, first_line, kind, nameless));"
-	"CREATE TABLE locations (id INTEGER PRIMARY KEY, function INTEGER NOT NULL,"
-	" line INTEGER NOT NULL, until INTEGER NOT NULL, UNIQUE (function, line));"
+	" UNIQUE (name, filename, short_filename, first_line, kind, nameless));" MAPPINGS_TABLE
+		LOCATIONS_TABLE
 	"CREATE TABLE stacks (id INTEGER PRIMARY KEY, hash INTEGER NOT NULL,"
 	" locations BLOB NOT NULL, until INTEGER NOT NULL);"
 	"CREATE INDEX stacks_by_hash ON stacks (hash);"
@@ -51,15 +69,27 @@ static const char schema[] =
 	" until INTEGER NOT NULL);"
 	"CREATE TABLE windows (id INTEGER PRIMARY KEY AUTOINCREMENT, start_ns INTEGER NOT NULL,"
 	" end_ns INTEGER NOT NULL, rate_hz REAL NOT NULL, events INTEGER NOT NULL,"
-	" samples INTEGER NOT NULL, lost INTEGER NOT NULL, outcomes TEXT NOT NULL);"
+	" samples INTEGER NOT NULL, lost INTEGER NOT NULL, outcomes TEXT NOT NULL, " EVENT_COLUMN
+	");"
 	"CREATE INDEX windows_by_time ON windows (end_ns, start_ns);"
 	"CREATE TABLE services (window INTEGER NOT NULL, label_set INTEGER NOT NULL,"
-	" samples BLOB NOT NULL, PRIMARY KEY (window, label_set)) WITHOUT ROWID;"
+	" samples BLOB NOT NULL, " VALUE_COLUMN ", PRIMARY KEY (window, label_set)) WITHOUT ROWID;"
 	"CREATE INDEX strings_by_use ON strings (until);"
 	"CREATE INDEX functions_by_use ON functions (until);"
-	"CREATE INDEX locations_by_use ON locations (until);"
 	"CREATE INDEX stacks_by_use ON stacks (until);"
 	"CREATE INDEX label_sets_by_use ON label_sets (until);";
+
+/* From version 1, which had neither machine code nor other events. */
+static const char migration[] =
+	"BEGIN IMMEDIATE;"
+	"DROP INDEX locations_by_use;"
+	"ALTER TABLE locations RENAME TO former_locations;" MAPPINGS_TABLE LOCATIONS_TABLE
+	"INSERT INTO locations SELECT id, function, line, 0, 0, until FROM former_locations;"
+	"DROP TABLE former_locations;"
+	"ALTER TABLE windows ADD COLUMN " EVENT_COLUMN ";"
+	"ALTER TABLE services ADD COLUMN " VALUE_COLUMN ";"
+	"PRAGMA user_version = 2;"
+	"COMMIT;";
 
 bool database__lacks_room(const struct store *store, int code)
 {
@@ -187,6 +217,18 @@ static char *create_schema(struct store *store)
 	return code ? database__fail(store) : NULL;
 }
 
+static char *migrate(struct store *store)
+{
+	int code = database__run(store, migration);
+
+	if (database__lacks_room(store, code)) {
+		database__roll_back(store);
+		room__give_up_reserve(store);
+		code = database__run(store, migration);
+	}
+	return code ? database__fail(store) : NULL;
+}
+
 /* A folder may be written by others than who reads it: what is in the database is rows alone, never
  * anything that runs. */
 static void trust_nothing(sqlite3 *database)
@@ -237,7 +279,11 @@ static char *check_kind(struct store *store, enum store_access wanted)
 		return xasprintf("%s was made by a newer pybpfprof (format %lld, this one reads up "
 				 "to %d): use that version, or another folder",
 				 store->path, (long long)version, SCHEMA_VERSION);
-	return NULL;
+	store->version = version;
+	if (version == SCHEMA_VERSION || wanted != STORE_WRITE)
+		return NULL;
+	store->version = SCHEMA_VERSION;
+	return migrate(store);
 }
 
 /* For who writes: readers never wait for it, and after a crash of the machine some of the last

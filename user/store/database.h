@@ -12,11 +12,15 @@
 /* Who writes at the same time does not do so for long. */
 #define DATABASE_PATIENCE_MS 5000
 
+/* A window's event: CPU time.  There are no others yet. */
+#define STORE_EVENT_CPU "cpu"
+
 /* What is held once each.  Each row says until which window it may be in use: what is used by a
  * later one is told so, and what no kept window can use is removed. */
 enum store_table {
 	TABLE_STRINGS,
 	TABLE_FUNCTIONS,
+	TABLE_MAPPINGS,
 	TABLE_LOCATIONS,
 	TABLE_STACKS,
 	TABLE_LABEL_SETS,
@@ -34,7 +38,8 @@ extern const struct store_table_layout store_tables[STORE_TABLES];
 struct store {
 	char *path; /* of the database */
 	sqlite3 *database;
-	int lock; /* of the folder, where it is written to; else -1 */
+	int64_t version; /* of its schema; one that is only read may be an old one */
+	int lock;	 /* of the folder, where it is written to; else -1 */
 	/* Of each table, made when the first window is written: to find a row, to add it, and to
 	 * say that it is used for longer. */
 	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];

@@ -24,7 +24,7 @@ struct writer {
 	struct store *store;
 	const struct labelled_window *window;
 	int64_t number, last, until;
-	int64_t *strings, *functions, *locations, *stacks;
+	int64_t *strings, *functions, *mappings, *locations, *stacks;
 	int code;    /* of what went wrong first, */
 	char *wrong; /* which is that */
 };
@@ -173,24 +173,40 @@ static int64_t put_string(struct writer *writer, string_id string)
 	return *id;
 }
 
+static void bind_numbers(struct writer *writer, enum store_table table, const int64_t *keys)
+{
+	for (int i = 0; i < store_tables[table].key_count; i++)
+		bind_number(writer, table, i + 1, keys[i]);
+}
+
 static int64_t put_function(struct writer *writer, uint32_t index)
 {
 	const struct profile_function *function = &writer->window->profile->functions[index];
 	int64_t *id = &writer->functions[index];
 
 	if (!*id) {
-		const int64_t keys[] = {
-			put_string(writer, function->name),
-			put_string(writer, function->filename),
-			put_string(writer, function->short_filename),
-			function->first_line,
-			function->kind,
-			function->nameless,
-		};
-
-		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-			bind_number(writer, TABLE_FUNCTIONS, i + 1, keys[i]);
+		bind_numbers(writer, TABLE_FUNCTIONS,
+			     (const int64_t[]){ put_string(writer, function->name),
+						put_string(writer, function->filename),
+						put_string(writer, function->short_filename),
+						function->first_line, function->kind,
+						function->nameless });
 		*id = intern(writer, TABLE_FUNCTIONS);
+	}
+	return *id;
+}
+
+static int64_t put_mapping(struct writer *writer, uint32_t index)
+{
+	const struct profile_mapping *mapping = &writer->window->profile->mappings[index];
+	int64_t *id = &writer->mappings[index];
+
+	if (index && !*id) {
+		bind_numbers(writer, TABLE_MAPPINGS,
+			     (const int64_t[]){ mapping->start, mapping->limit, mapping->offset,
+						put_string(writer, mapping->file),
+						put_string(writer, mapping->build_id) });
+		*id = intern(writer, TABLE_MAPPINGS);
 	}
 	return *id;
 }
@@ -201,8 +217,10 @@ static int64_t put_location(struct writer *writer, uint32_t index)
 	int64_t *id = &writer->locations[index];
 
 	if (!*id) {
-		bind_number(writer, TABLE_LOCATIONS, 1, put_function(writer, location->function));
-		bind_number(writer, TABLE_LOCATIONS, 2, location->line);
+		bind_numbers(writer, TABLE_LOCATIONS,
+			     (const int64_t[]){
+				     put_function(writer, location->function), location->line,
+				     put_mapping(writer, location->mapping), location->address });
 		*id = intern(writer, TABLE_LOCATIONS);
 	}
 	return *id;
@@ -413,11 +431,13 @@ static char *try_to_put(struct store *store, const struct labelled_window *windo
 
 	writer.strings = xcalloc(profile->string_count + 1, sizeof(int64_t));
 	writer.functions = xcalloc(profile->function_count + 1, sizeof(int64_t));
+	writer.mappings = xcalloc(profile->mapping_count + 1, sizeof(int64_t));
 	writer.locations = xcalloc(profile->location_count + 1, sizeof(int64_t));
 	writer.stacks = xcalloc(profile->stack_count + 1, sizeof(int64_t));
 	write_window(&writer);
 	free(writer.strings);
 	free(writer.functions);
+	free(writer.mappings);
 	free(writer.locations);
 	free(writer.stacks);
 	*code = writer.code;

@@ -50,10 +50,23 @@ static const char *const selects[STORE_TABLES] = {
 	[TABLE_STRINGS] = "SELECT text FROM strings WHERE id = ?1",
 	[TABLE_FUNCTIONS] = ("SELECT name, filename, short_filename, first_line, kind, nameless "
 			     "FROM functions WHERE id = ?1"),
-	[TABLE_LOCATIONS] = "SELECT function, line FROM locations WHERE id = ?1",
+	[TABLE_MAPPINGS] =
+		"SELECT first, last, file_offset, file, build_id FROM mappings WHERE id = ?1",
+	[TABLE_LOCATIONS] = "SELECT function, line, mapping, address FROM locations WHERE id = ?1",
 	[TABLE_STACKS] = "SELECT locations FROM stacks WHERE id = ?1",
 	[TABLE_LABEL_SETS] = "SELECT labels FROM label_sets WHERE id = ?1",
 };
+
+/* The same of a store that is older, which has no machine code and but one event. */
+static const char *select_of(const struct store *store, enum store_table table)
+{
+	if (store->version >= 2)
+		return selects[table];
+	return table == TABLE_MAPPINGS ? "SELECT 0"
+	       : table == TABLE_LOCATIONS
+		       ? "SELECT function, line, 0, 0 FROM locations WHERE id = ?1"
+		       : selects[table];
+}
 
 /* Whether the row ID of TABLE is in the profile already; *NUMBER gets which it is. */
 static bool is_known(const struct reader *reader, enum store_table table, int64_t id,
@@ -154,7 +167,7 @@ static uint32_t get_function(struct reader *reader, int64_t id)
 	if (!row)
 		return 0;
 	kind = sqlite3_column_int(row, 4);
-	if (kind != FRAME_PYTHON && kind != FRAME_REASON)
+	if (kind < FRAME_PYTHON || kind > FRAME_REASON)
 		take_for_broken(reader);
 	function = (struct profile_function){
 		.name = get_string(reader, sqlite3_column_int64(row, 0)),
@@ -168,23 +181,49 @@ static uint32_t get_function(struct reader *reader, int64_t id)
 	return know(reader, TABLE_FUNCTIONS, id, profile__function(reader->profile, &function));
 }
 
+static uint32_t get_mapping(struct reader *reader, int64_t id)
+{
+	struct profile_mapping mapping;
+	sqlite3_stmt *row;
+	uint32_t number;
+
+	if (!id || is_known(reader, TABLE_MAPPINGS, id, &number))
+		return id ? number : 0;
+	row = select_row(reader, TABLE_MAPPINGS, id);
+	if (!row)
+		return 0;
+	mapping = (struct profile_mapping){
+		.start = sqlite3_column_int64(row, 0),
+		.limit = sqlite3_column_int64(row, 1),
+		.offset = sqlite3_column_int64(row, 2),
+		.file = get_string(reader, sqlite3_column_int64(row, 3)),
+		.build_id = get_string(reader, sqlite3_column_int64(row, 4)),
+	};
+	sqlite3_reset(row);
+	return know(reader, TABLE_MAPPINGS, id, profile__mapping(reader->profile, &mapping));
+}
+
 static uint32_t get_location(struct reader *reader, int64_t id)
 {
-	uint32_t number, function, line;
+	struct profile_location location;
 	sqlite3_stmt *row;
+	uint32_t number;
 
 	if (is_known(reader, TABLE_LOCATIONS, id, &number))
 		return number;
 	row = select_row(reader, TABLE_LOCATIONS, id);
 	if (!row)
 		return 0;
-	function = get_function(reader, sqlite3_column_int64(row, 0));
-	line = sqlite3_column_int64(row, 1);
+	location = (struct profile_location){
+		.function = get_function(reader, sqlite3_column_int64(row, 0)),
+		.line = sqlite3_column_int64(row, 1),
+		.mapping = get_mapping(reader, sqlite3_column_int64(row, 2)),
+		.address = sqlite3_column_int64(row, 3),
+	};
 	sqlite3_reset(row);
 	if (reader->wrong)
 		return 0;
-	return know(reader, TABLE_LOCATIONS, id,
-		    profile__location(reader->profile, function, line));
+	return know(reader, TABLE_LOCATIONS, id, profile__location(reader->profile, &location));
 }
 
 /* The stack whose locations ROW has. */
@@ -398,11 +437,12 @@ static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *s
 static void add_windows(struct reader *reader)
 {
 	sqlite3_stmt *windows = NULL, *services = NULL;
-	int code = database__prepare(reader->store,
-				     "SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes"
-				     " FROM windows WHERE end_ns > ?1 AND start_ns < ?2"
-				     " ORDER BY end_ns, start_ns, id",
-				     &windows);
+	char *select =
+		xasprintf("SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes"
+			  " FROM windows WHERE end_ns > ?1 AND start_ns < ?2%s"
+			  " ORDER BY end_ns, start_ns, id",
+			  reader->store->version >= 2 ? " AND event = '" STORE_EVENT_CPU "'" : "");
+	int code = database__prepare(reader->store, select, &windows);
 
 	if (!code)
 		code = database__prepare(
@@ -417,6 +457,7 @@ static void add_windows(struct reader *reader)
 	check(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
 	sqlite3_finalize(services);
 	sqlite3_finalize(windows);
+	free(select);
 }
 
 /* The ledger of counts at one rate, of windows at several: of what was sampled, but for the lines,
@@ -492,7 +533,8 @@ char *store__read(struct store *store, const struct store_query *query, struct p
 	if (!check(&reader, database__run(store, "BEGIN")))
 		check(&reader, find_extent(&reader));
 	for (int table = 0; table < STORE_TABLES && !reader.wrong; table++)
-		check(&reader, database__prepare(store, selects[table], &reader.select[table]));
+		check(&reader,
+		      database__prepare(store, select_of(store, table), &reader.select[table]));
 	if (!reader.wrong)
 		add_windows(&reader);
 	settle(&reader);
