@@ -22,7 +22,7 @@ static __always_inline void leave_entry_gap(struct walk *walk, const struct entr
 	__u64 distance;
 	__u32 caller = gap->caller;
 
-	if (!gap->length || !walk->frame || !has_registers(walk))
+	if (!gap->length || !walk->frame || !walk->has_registers)
 		return;
 	distance = walk->program_counter - gap->start;
 	if (distance >= gap->length)

@@ -9,6 +9,8 @@
 #ifndef MAPS_BPF_H
 #define MAPS_BPF_H
 
+const volatile struct config config;
+
 #define BLOCK_WORDS (BLOCK_BYTES / sizeof(__u64))
 
 /* Of the states that may be a thread's, so many are looked for on its C stack; a power of two. */
@@ -105,6 +107,7 @@ struct walk {
 	__u64 in_jit;	 /* the JIT's code runs the innermost frame */
 	__u64 registers[REGISTERS];
 	__u64 stack_pointer; /* 0 where it could not be had */
+	__u32 has_registers;
 	__u64 program_counter;
 	__u64 at_root;	     /* the last frame is one that a stack may begin with */
 	__u64 by_thread;     /* the last frame lies in the thread's data stack */
@@ -126,6 +129,9 @@ struct walk {
 	__u64 filename, filename_digest; /* of the last frame */
 	__u64 block[BLOCK_WORDS + FRAME_FIELD_MAX / sizeof(__u64)];
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];
+	__u64 kernel[KERNEL_FRAMES_MAX +
+		     1]; /* program counters, where the kernel was interrupted */
+	__u32 kernel_depth;
 	struct definition definition;
 
 	/* Copies of code objects (code_copy.bpf.h). */

@@ -2,9 +2,10 @@
 /*
  * The programs, one for each attach point.  Data flows one way: a perf event
  * interrupts a thread -> is it a target's? -> its thread state (thread.bpf.h) ->
- * its frames (python.bpf.h) -> its stack's counter (stack.bpf.h).  What becomes of
- * processes is followed where it happens (processes.bpf.h).  Only in a PID
- * namespace is there another one (pid_namespace.bpf.h), which runs before that.
+ * its frames (python.bpf.h) -> the kernel's (kernel.bpf.h) -> its stack's counter
+ * (stack.bpf.h).  What becomes of processes is followed where it happens
+ * (processes.bpf.h).  Only in a PID namespace is there another program
+ * (pid_namespace.bpf.h), which runs before that.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -27,12 +28,11 @@
 #include "python.bpf.h"
 #include "unlinked.bpf.h"
 #include "nesting.bpf.h"
+#include "kernel.bpf.h"
 #include "stack.bpf.h"
 #include "processes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-const volatile struct config config;
 
 /* Raised by user space when stacks are to be defined anew. */
 __u32 epoch;
@@ -170,6 +170,9 @@ int sample(struct bpf_perf_event_data *context)
 		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);
 	if (walk->identify)
 		identify_frames(cpu);
+	read_kernel_stack(walk, context);
+	if (walk->kernel_depth)
+		push_kernel_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
 	count_stack(walk, counter, cpu);
 	return 0;

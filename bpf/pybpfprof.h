@@ -19,6 +19,12 @@
  * room above it is for the interpreter's own and for later kinds of frame. */
 #define STACK_FRAMES_MAX 1024
 
+/* Frames of the kernel's own stack; perf walks no more by default. */
+#define KERNEL_FRAMES_MAX 127
+
+/* All that a profile's stack may have. */
+#define STACK_DEPTH_MAX (STACK_FRAMES_MAX + KERNEL_FRAMES_MAX)
+
 /* One read from the target: the longest that costs hardly more than a short one. */
 #define BLOCK_BYTES 4096
 
@@ -149,7 +155,8 @@ struct frame {
 	 * POSITION_UNKNOWN where the frame does not tell. */
 	__s32 position;
 	__u16 kind;
-	__u16 detail; /* Python: the index of that copy, 0: none; a reason: an outcome */
+	__u16 detail; /* Python: the index of that copy, 0: none; a reason: an outcome; machine
+		       * code: 1 where the address is a return address, behind the call */
 };
 
 _Static_assert(sizeof(struct frame) == 24, "no padding: frames are compared as bytes");
@@ -490,12 +497,13 @@ struct definition {
 	__u32 tid;
 	__u8 outcome;
 	__u8 several; /* as in the target */
-	__u16 depth;  /* frames that follow */
+	__u16 depth;  /* frames that follow, and then ... */
 	char thread_name[COMMAND_NAME_MAX];
-	struct frame frames[STACK_FRAMES_MAX];
+	__u64 kernel_depth; /* ... those of the kernel, which they called; leaf first, too */
+	struct frame frames[STACK_DEPTH_MAX];
 };
 
-#define DEFINITION_HEADER_BYTES 80
+#define DEFINITION_HEADER_BYTES 88
 _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
 	       "the header is hashed and sent without padding");
 
@@ -559,6 +567,7 @@ _Static_assert(sizeof(struct process_record) % 8 == 0, "no padding: it is sent a
 /* Set by user space before the program is loaded. */
 struct config {
 	__u64 hash_seed; /* so that a target cannot prepare collisions */
+	__u64 kernel;	 /* stacks have kernel frames */
 };
 
 /* The kernel's number of a process, where user space is in a PID namespace of its own. */

@@ -23,7 +23,7 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	struct cpu_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct definition *definition;
-	__u32 depth;
+	__u32 depth, kernel_depth;
 
 	if (!walk || !counter)
 		return 0;
@@ -45,11 +45,15 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	definition->several = walk->several;
 	bpf_get_current_comm(definition->thread_name, sizeof(definition->thread_name));
 	depth = walk->depth;
+	kernel_depth = walk->kernel_depth;
 	definition->depth = depth;
-	if (depth > STACK_FRAMES_MAX)
+	definition->kernel_depth = kernel_depth;
+	if (depth > STACK_FRAMES_MAX || kernel_depth > KERNEL_FRAMES_MAX)
 		return 0;
 	if (bpf_ringbuf_output(&definitions, definition,
-			       DEFINITION_HEADER_BYTES + depth * sizeof(struct frame), wake())) {
+			       DEFINITION_HEADER_BYTES +
+				       (depth + kernel_depth) * sizeof(struct frame),
+			       wake())) {
 		counter->ring_full++;
 		return 0;
 	}

@@ -66,18 +66,13 @@ static __always_inline void read_registers(struct walk *walk, __u32 cpu,
 {
 	walk->stack_pointer = 0;
 	if (!IS_USER_CODE(&context->regs)) {
-		read_task_registers(cpu);
+		walk->has_registers = read_task_registers(cpu);
 		return;
 	}
+	walk->has_registers = 1;
 	COPY_REGISTERS(walk->registers, &context->regs);
 	walk->stack_pointer = context->regs.STACK_POINTER;
 	walk->program_counter = context->regs.PROGRAM_COUNTER;
-}
-
-/* Whether they could be had. */
-static __always_inline bool has_registers(const struct walk *walk)
-{
-	return walk->stack_pointer;
 }
 
 #endif

@@ -136,7 +136,7 @@ static __always_inline bool is_beginning(const struct walk *walk)
  * yet; returns whether that can be told, and whether what called can. */
 static __always_inline bool walk_caller(struct walk *walk, __u32 cpu)
 {
-	if (!has_registers(walk) ||
+	if (!walk->has_registers ||
 	    !read_user(walk->block, CODE_AHEAD_BYTES, walk->program_counter))
 		return false;
 	if (!is_about_to_link(cpu))
@@ -246,7 +246,7 @@ static __always_inline void walk_python(struct walk *walk, __u32 cpu)
 	is_told = !is_beginning(walk) || walk_caller(walk, cpu);
 	if (!is_told)
 		walk->outcome = OUTCOME_FRAME_ENTERING;
-	else if (walk->outcome == OUTCOME_FRAME_ENTERING && has_registers(walk))
+	else if (walk->outcome == OUTCOME_FRAME_ENTERING && walk->has_registers)
 		walk_linked(walk, cpu);
 	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
 		walk->depth = 0;

@@ -235,10 +235,10 @@ def version(text):
 
 
 def not_ok(result):
-    """What `check`, which must find that something is missing, does not find OK."""
+    """What `check`, which must find that something is missing, does not find OK, but for the kernel's symbols."""
     assert result["status"] == 4, result["output"]
     return {check["name"]: check["verdict"] for check in json.loads(result["output"])["checks"]
-            if check["verdict"] != "OK"}
+            if check["verdict"] != "OK" and check["name"] != "kernel symbols"}
 
 
 def test_check_with_fewest_privileges(kernel):

@@ -19,15 +19,15 @@ from conftest import CAPABILITIES, PROGRAMS, as_nobody, children_of, missing as 
 
 USAGE, NOT_ALLOWED = 2, 4
 NAMES = [
-    "kernel", "BTF", "BPF JIT", "ring buffer", "lockdown", "perf events", "uprobes", "tracefs",
-    "mappings", "container", "PID namespace", "user namespace", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE",
+    "kernel", "BTF", "BPF JIT", "ring buffer", "lockdown", "kernel symbols", "perf events", "uprobes",
+    "tracefs", "mappings", "container", "PID namespace", "user namespace", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE",
     "CAP_CHECKPOINT_RESTORE", "CAP_DAC_READ_SEARCH", "ptrace_scope", "perf_event_paranoid",
     "unprivileged_bpf_disabled", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
     "locked memory", "memory", "open files", "file size", "processes", "signals",
     "BPF program", "sample",
 ]
 # On this machine as it is, too.
-MAY_BE_LIMITED = {"BPF JIT", "mappings", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
+MAY_BE_LIMITED = {"BPF JIT", "kernel symbols", "mappings", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
                   "memory"}
 VERDICTS = {"OK", "LIMITED", "MISSING"}
 NO_PROGRAM = {"BPF program", "sample"}
@@ -235,6 +235,15 @@ class TestCapabilities:
         checks = Checks(public_binary, as_nobody(held)).expect()
         assert "CAP_SYS_ADMIN" in checks.words("CAP_BPF")
         assert "CAP_DAC_OVERRIDE" in checks.words("CAP_DAC_READ_SEARCH")
+
+
+def test_kernel_symbols(binary, public_binary, tmp_path):
+    symbols = "kernel symbols"
+    script = cover("/proc/kallsyms", "0000000000000000 T vfs_read\n", tmp_path)
+    checks = Checks(binary, with_shell(script)).expect((), {symbols})
+    assert "[kernel]" in checks.words(symbols) and "kptr_restrict=0" in checks.words(symbols)
+    script = cover("/proc/kallsyms", "ffffffff81000000 T _text\n", tmp_path)
+    assert Checks(binary, with_shell(script)).expect().checks[symbols]["verdict"] == "OK"
 
 
 class TestSystemCalls:

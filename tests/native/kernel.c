@@ -495,6 +495,16 @@ __u32 bpf_get_prandom_u32(void)
 	return kernel.random >> 8;
 }
 
+/* No test asks for kernel frames. */
+long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags)
+{
+	(void)context;
+	(void)buffer;
+	(void)size;
+	(void)flags;
+	return -1;
+}
+
 long bpf_get_current_comm(void *buffer, __u32 size)
 {
 	memset(buffer, 0, size);

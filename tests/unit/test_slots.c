@@ -155,6 +155,9 @@ static void what_is_no_definition_is_passed_over(void **state)
 	REFUSES(definition.outcome = OUTCOME_COUNT);
 	REFUSES(definition.depth = 2);
 	REFUSES(definition.depth = UINT16_MAX);
+	REFUSES(definition.kernel_depth = 1);
+	REFUSES(definition.kernel_depth = KERNEL_FRAMES_MAX + 1);
+	REFUSES(definition.kernel_depth = UINT64_MAX);
 	slots = begin();
 	pass(slots, DEFINITION_HEADER_BYTES - 1);
 	pass(slots, size_of(1) - 1);

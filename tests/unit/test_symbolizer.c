@@ -341,6 +341,7 @@ static void refuses_what_is_no_frame(void **state)
 		{ .kind = FRAME_REASON + 1 },
 		{ .kind = UINT16_MAX },
 		{ .kind = FRAME_REASON, .detail = OUTCOME_COUNT },
+		{ .kind = FRAME_KERNEL, .detail = 2 },
 	};
 	struct bench *bench = *state;
 	struct definition definition = { .serial = SERIAL, .tid = 1, .depth = 1 };
@@ -352,6 +353,33 @@ static void refuses_what_is_no_frame(void **state)
 		definition.frames[0] = wrong[i];
 		assert_false(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
 	}
+}
+
+/* Which have no names here. */
+static void kernel_frames_are_the_leaf_s_side(void **state)
+{
+	struct bench *bench = *state;
+	struct definition definition = {
+		.serial = SERIAL, .tid = 1, .depth = 1, .kernel_depth = 2
+	};
+	const struct profile *profile = bench->profile;
+	const struct profile_stack *frames;
+	uint32_t thread, stack;
+
+	definition.frames[0] = (struct frame){ .kind = FRAME_REASON, .detail = OUTCOME_NO_PYTHON };
+	for (int i = 1; i <= 2; i++)
+		definition.frames[i] = (struct frame){ .kind = FRAME_KERNEL, .address = -i };
+	assert_true(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
+	frames = &profile->stacks[stack];
+	assert_int_equal(frames->depth, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct profile_function *function =
+			&profile->functions[profile->locations[frames->locations[i]].function];
+
+		assert_int_equal(function->kind, i < 2 ? FRAME_KERNEL : FRAME_REASON);
+		assert_int_equal(function->filename, 0);
+	}
+	assert_string_equal(leaf_of(bench, stack), "[kernel]");
 }
 
 /* In a profile that begins anew; nothing is read again. */
@@ -424,6 +452,7 @@ int main(void)
 		TEST(tells_all_threads_apart),
 		TEST(tells_no_threads_apart),
 		TEST(refuses_what_is_no_frame),
+		TEST(kernel_frames_are_the_leaf_s_side),
 		TEST(names_anew_what_is_known),
 		TEST(tells_generated_functions_apart),
 	};

@@ -10,6 +10,7 @@ static const struct check {
 	{ "BPF JIT", check_jit },
 	{ "ring buffer", check_ring_buffer },
 	{ "lockdown", check_lockdown },
+	{ "kernel symbols", check_kernel_symbols },
 	{ "perf events", check_perf_events },
 	{ "uprobes", check_uprobes },
 	{ "tracefs", check_tracefs },

@@ -23,6 +23,7 @@ void check_btf(const struct trial *trial, struct findings *findings);
 void check_jit(const struct trial *trial, struct findings *findings);
 void check_ring_buffer(const struct trial *trial, struct findings *findings);
 void check_lockdown(const struct trial *trial, struct findings *findings);
+void check_kernel_symbols(const struct trial *trial, struct findings *findings);
 void check_perf_events(const struct trial *trial, struct findings *findings);
 void check_uprobes(const struct trial *trial, struct findings *findings);
 void check_tracefs(const struct trial *trial, struct findings *findings);

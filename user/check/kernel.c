@@ -11,6 +11,7 @@
 
 #include "base/xalloc.h"
 #include "check/checks.h"
+#include "naming/kernel_symbols.h"
 
 #define JIT_PATH      "/proc/sys/net/core/bpf_jit_enable"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
@@ -106,6 +107,21 @@ void check_lockdown(const struct trial *trial, struct findings *findings)
 	findings__add(findings, VERDICT_MISSING, NOT_STARTED, "%s", mode);
 	findings__mend(findings,
 		       "boot without lockdown=confidentiality; lockdown=integrity is fine");
+}
+
+void check_kernel_symbols(const struct trial *trial, struct findings *findings)
+{
+	struct kernel_symbols *symbols = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
+
+	(void)trial;
+	if (symbols) {
+		findings__add_ok(findings, "%s", KERNEL_SYMBOLS_PATH);
+	} else {
+		findings__add(findings, VERDICT_LIMITED,
+			      "kernel frames (--kernel) are shown as [kernel]", "hidden");
+		findings__mend(findings, "%s", KERNEL_SYMBOLS_MENDS);
+	}
+	kernel_symbols__free(symbols);
 }
 
 /* 0 or -errno. */

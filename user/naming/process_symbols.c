@@ -379,7 +379,7 @@ static uint32_t find_location(const struct process_symbols *process, const struc
 			      const struct frame *frame)
 {
 	return profile__line(process->shared->profile, code->function,
-				 line_of(process, code, frame));
+			     line_of(process, code, frame));
 }
 
 static uint32_t location_of(struct process_symbols *process, struct known_code *code,

@@ -24,6 +24,7 @@
 struct naming_context {
 	struct profile *profile;
 	const struct target_map *map;
+	const struct kernel_symbols *kernel; /* NULL: kernel frames have no names */
 	enum line_detail lines;
 	struct qualified_names *qualified_names;
 	struct root_folder *roots;

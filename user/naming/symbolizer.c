@@ -28,6 +28,7 @@
 #include <utlist.h>
 
 #include "base/xalloc.h"
+#include "naming/kernel_symbols.h"
 #include "naming/process_symbols.h"
 #include "naming/symbolizer.h"
 #include "python/lines.h"
@@ -74,6 +75,11 @@ struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lin
 void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_detail detail)
 {
 	symbolizer->threads = detail;
+}
+
+void symbolizer__name_kernel(struct symbolizer *symbolizer, const struct kernel_symbols *symbols)
+{
+	symbolizer->shared.kernel = symbols;
 }
 
 void symbolizer__use_map(struct symbolizer *symbolizer, const struct target_map *map)
@@ -271,6 +277,11 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct process_symbols
 	return thread;
 }
 
+static bool is_sound_code(const struct frame *frame)
+{
+	return frame->detail <= 1;
+}
+
 static bool is_sound_reason(const struct frame *frame)
 {
 	return frame->detail < OUTCOME_COUNT;
@@ -285,6 +296,19 @@ static uint32_t locate_reason(struct process_symbols *process, const struct fram
 	return 1;
 }
 
+static uint32_t locate_kernel(struct process_symbols *process, const struct frame *frame,
+			      uint32_t *locations)
+{
+	struct profile *profile = process->shared->profile;
+	struct profile_function function = { .kind = FRAME_KERNEL };
+	char *name = kernel_symbols__name(process->shared->kernel, frame->address - frame->detail);
+
+	function.name = profile__string(profile, name);
+	*locations = profile__line(profile, profile__function(profile, &function), LINE_NONE);
+	free(name);
+	return 1;
+}
+
 /* By the kind of a frame, as the kernel records it. */
 static const struct frame_namer {
 	bool (*is_sound)(const struct frame *frame); /* NULL: always */
@@ -294,6 +318,7 @@ static const struct frame_namer {
 			   uint32_t *locations);
 } frame_namers[] = {
 	[FRAME_PYTHON] = { NULL, process_symbols__locate },
+	[FRAME_KERNEL] = { is_sound_code, locate_kernel },
 	[FRAME_REASON] = { is_sound_reason, locate_reason },
 };
 
@@ -301,7 +326,9 @@ static const struct frame_namer {
 
 static bool is_sound(const struct definition *definition)
 {
-	for (uint32_t i = 0; i < definition->depth; i++) {
+	if (definition->depth > STACK_FRAMES_MAX || definition->kernel_depth > KERNEL_FRAMES_MAX)
+		return false;
+	for (uint32_t i = 0; i < definition->depth + definition->kernel_depth; i++) {
 		const struct frame *frame = &definition->frames[i];
 		const struct frame_namer *namer =
 			frame->kind < FRAME_KINDS ? &frame_namers[frame->kind] : NULL;
@@ -309,7 +336,7 @@ static bool is_sound(const struct definition *definition)
 		if (!namer || !namer->locate || (namer->is_sound && !namer->is_sound(frame)))
 			return false;
 	}
-	return definition->depth <= STACK_FRAMES_MAX;
+	return true;
 }
 
 void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record, size_t size)
@@ -323,6 +350,12 @@ void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *
 	process_symbols__learn(process, record, size);
 }
 
+static uint32_t locate(struct process_symbols *process, const struct frame *frame,
+		       uint32_t *locations)
+{
+	return frame_namers[frame->kind].locate(process, frame, locations);
+}
+
 static void note_root(struct process_symbols *process, const struct definition *definition)
 {
 	uint32_t depth = definition->depth;
@@ -334,7 +367,7 @@ static void note_root(struct process_symbols *process, const struct definition *
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack)
 {
-	uint32_t locations[STACK_FRAMES_MAX * FRAME_LOCATIONS_MAX], depth = 0;
+	uint32_t locations[STACK_DEPTH_MAX * FRAME_LOCATIONS_MAX], depth = 0;
 	struct process_symbols *process = find_process(symbolizer, definition->serial);
 
 	if (!process || !is_sound(definition))
@@ -344,9 +377,12 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	process_symbols__update(process);
 	if (definition->several)
 		process_symbols__see_several(process);
+	/* What the others called is the leaf's side. */
+	for (uint32_t i = 0; i < definition->kernel_depth; i++)
+		depth += locate(process, &definition->frames[definition->depth + i],
+				&locations[depth]);
 	for (uint32_t i = 0; i < definition->depth; i++)
-		depth += frame_namers[definition->frames[i].kind].locate(
-			process, &definition->frames[i], &locations[depth]);
+		depth += locate(process, &definition->frames[i], &locations[depth]);
 	note_root(process, definition);
 	*thread = add_thread(symbolizer, process, definition);
 	*stack = process_symbols__stack(process, locations, depth);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "naming/kernel_symbols.h"
 #include "naming/thread_names.h"
 #include "profile/profile.h"
 #include "pybpfprof.h"
@@ -35,6 +36,9 @@ void symbolizer__free(struct symbolizer *symbolizer);
 
 /* From now on; at first it is THREADS_SOME. */
 void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_detail detail);
+
+/* Kernel frames have the names of SYMBOLS, which must outlive it; NULL, as at first: none. */
+void symbolizer__name_kernel(struct symbolizer *symbolizer, const struct kernel_symbols *symbols);
 
 /* What the kernel side holds is in MAP, which must outlive the last definition; before any process
  * is made known that was forked. */

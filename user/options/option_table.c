@@ -274,6 +274,9 @@ static const struct option option_table[] = {
 	{ "memory-limit", 0, "SIZE", "the same for its memory, such as 300M", take_size,
 	  FIELD(memory_limit), .verbs = AGENT, .flags = OPTION_OFF, .fallback = "off" },
 
+	{ "kernel", 'k', NULL, "add the kernel's frames, such as vfs_read_[k]", take_flag,
+	  FIELD(plan.kernel), .verbs = RECORD | AGENT, .flags = OPTION_FIXED },
+
 	HEADING(REPORT, "What to show:"),
 	HEADING(AGENT, "Where profiles go:"),
 	{ "store", 0, "DIR", "folder of the agent's store; the agent creates it if it is missing",
@@ -373,9 +376,6 @@ static const struct option option_table[] = {
 	ELSEWHERE("native", 'n',
 		  "native frames are not supported yet; C time is shown on the Python "
 		  "line that called it"),
-	ELSEWHERE("kernel", 'k',
-		  "kernel frames are not supported yet; kernel time is shown on the "
-		  "Python line that caused it"),
 	ELSEWHERE("idle", 'i', "waiting threads are not supported yet; only CPU time is sampled"),
 	ELSEWHERE("gil", 'g', "filtering by the GIL is not supported yet"),
 	ELSEWHERE("nonblocking", 0, "leave it out: pybpfprof never pauses a process"),

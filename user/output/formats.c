@@ -98,7 +98,7 @@ char *output__frame_label(const struct profile *profile, const struct output_opt
 	string_id file = output__filename(options, function);
 	char *name = clean(profile->strings[function->name], PART_BYTES_MAX), *filename, *label;
 
-	if (function->kind == FRAME_REASON)
+	if (function->kind != FRAME_PYTHON && !file)
 		return harmless(name);
 	filename = clean(file ? profile->strings[file] : "?", PART_BYTES_MAX);
 	if (place->line)

@@ -67,7 +67,7 @@ static uint32_t location_of(struct profile_copy *copy, uint32_t index)
 uint32_t profile_copy__stack(struct profile_copy *copy, uint32_t index)
 {
 	const struct profile_stack *stack = &copy->from->stacks[index];
-	uint32_t *known = &copy->stacks[index], locations[STACK_FRAMES_MAX];
+	uint32_t *known = &copy->stacks[index], locations[STACK_DEPTH_MAX];
 
 	if (!*known) {
 		for (uint32_t i = 0; i < stack->depth; i++)

@@ -47,6 +47,7 @@ struct recording {
 	double wanted_hz, limit_hz; /* the rate from the next cut on, as far as the kernel lets */
 	bool rate_changed;
 	struct profile *profile;
+	struct kernel_symbols *kernel;
 	struct symbolizer *symbolizer;
 	struct counts *counts;
 	struct sampler *sampler;
@@ -106,6 +107,7 @@ static enum exit_status open_sampler(struct recording *recording)
 		.processes = plan->processes_max,
 		.following = plan->following,
 		.merging_threads = plan->threads == THREADS_MERGED,
+		.kernel = plan->kernel,
 	};
 	struct sampler_sink sink = counts__sink(recording->counts);
 	int64_t before = now_ns();
@@ -123,6 +125,16 @@ static enum exit_status open_sampler(struct recording *recording)
 	return STATUS_WRITTEN;
 }
 
+/* While it may. */
+static void read_kernel_symbols(struct recording *recording)
+{
+	recording->kernel = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
+	if (!recording->kernel)
+		log__warning("the kernel hides its symbols: its frames are shown as "
+			     "[kernel]; " KERNEL_SYMBOLS_MENDS);
+	symbolizer__name_kernel(recording->symbolizer, recording->kernel);
+}
+
 enum exit_status recording__open(const struct recording_plan *plan,
 				 const struct recording_windows *windows, struct recording **result)
 {
@@ -136,6 +148,8 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, plan->lines);
 	symbolizer__tell_threads_apart(recording->symbolizer, plan->threads);
+	if (plan->kernel)
+		read_kernel_symbols(recording);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */
@@ -161,6 +175,7 @@ void recording__free(struct recording *recording)
 	sampler__free(recording->sampler);
 	counts__free(recording->counts);
 	symbolizer__free(recording->symbolizer);
+	kernel_symbols__free(recording->kernel);
 	profile__free(recording->profile);
 	watch__free(recording->watch);
 	if (recording->signals >= 0)

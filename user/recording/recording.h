@@ -26,6 +26,7 @@ struct recording_plan {
 	double rate_hz;
 	enum line_detail lines;
 	enum thread_detail threads;
+	bool kernel; /* with the kernel's frames */
 };
 
 /* Adds PID, unless the plan has it. */

@@ -263,6 +263,7 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 		return -errno;
 	if (getrandom((void *)&bpf->rodata->config.hash_seed, sizeof(__u64), 0) < 0)
 		return -errno;
+	bpf->rodata->config.kernel = scope->kernel;
 	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	bpf->bss->following = scope->following;
 	bpf->bss->unseen_thread_bits = scope->merging_threads ? UINT32_MAX : 0;

@@ -23,6 +23,7 @@ struct sampler_scope {
 	uint32_t processes; /* room for so many at a time */
 	enum following following;
 	bool merging_threads; /* those of a process count as one */
+	bool kernel;	      /* with the kernel's frames */
 };
 
 /* Loads the program for SCOPE; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the

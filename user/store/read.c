@@ -229,12 +229,12 @@ static uint32_t get_location(struct reader *reader, int64_t id)
 /* The stack whose locations ROW has. */
 static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
 {
-	uint32_t locations[STACK_FRAMES_MAX], depth = 0;
+	uint32_t locations[STACK_DEPTH_MAX], depth = 0;
 	const uint8_t *at, *end;
 	uint64_t location;
 
 	take_blob(row, 0, &at, &end);
-	while (depth < STACK_FRAMES_MAX && packed__take(&at, end, &location))
+	while (depth < STACK_DEPTH_MAX && packed__take(&at, end, &location))
 		locations[depth++] = get_location(reader, location);
 	if (at != end || !depth)
 		take_for_broken(reader);

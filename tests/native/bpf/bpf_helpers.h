@@ -32,6 +32,7 @@ long bpf_task_pt_regs(struct task_struct *task);
 __u64 bpf_get_current_pid_tgid(void);
 __u32 bpf_get_smp_processor_id(void);
 __u32 bpf_get_prandom_u32(void);
+long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags);
 long bpf_get_current_comm(void *buffer, __u32 size);
 
 #endif

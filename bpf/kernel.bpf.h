@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's own frames.
+ *
+ * Only where the kernel was interrupted: user code has none.  perf walks them, from the interrupted
+ * instruction on, so that nothing of the interruption is among them.  They stand behind the user's
+ * frames in the definition; user space puts them before these.
+ */
+#ifndef KERNEL_BPF_H
+#define KERNEL_BPF_H
+
+/* Takes the kernel's frames, if they are wanted and there are some. */
+static __always_inline void read_kernel_stack(struct walk *walk,
+					      struct bpf_perf_event_data *context)
+{
+	long bytes;
+
+	walk->kernel_depth = 0;
+	if (!config.kernel || IS_USER_CODE(&context->regs))
+		return;
+	bytes = bpf_get_stack(context, walk->kernel, KERNEL_FRAMES_MAX * sizeof(__u64), 0);
+	if (bytes > 0)
+		walk->kernel_depth = bytes / sizeof(__u64);
+}
+
+/* Adds them to the stack, whose user's part is complete. */
+__noinline int push_kernel_frames(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	__u32 depth;
+
+	if (!walk)
+		return 0;
+	depth = walk->depth;
+	if (depth > STACK_FRAMES_MAX)
+		return 0;
+	for (__u32 i = 0; i < KERNEL_FRAMES_MAX && i < walk->kernel_depth; i++) {
+		struct frame *frame = &walk->definition.frames[depth + i];
+
+		frame->address = walk->kernel[i];
+		frame->identity = 0;
+		frame->position = 0;
+		frame->kind = FRAME_KERNEL;
+		frame->detail = i > 0;
+		hash_frame(walk, frame);
+	}
+	return 0;
+}
+
+#endif

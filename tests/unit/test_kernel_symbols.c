@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "naming/kernel_symbols.h"
+
+static struct kernel_symbols *symbols_of(const char *text)
+{
+	char path[] = "/tmp/test_kernel_symbols.XXXXXX";
+	int fd = mkstemp(path);
+	struct kernel_symbols *symbols;
+
+	assert_true(fd >= 0);
+	assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	symbols = kernel_symbols__read(path);
+	unlink(path);
+	return symbols;
+}
+
+static void check(const struct kernel_symbols *symbols, uint64_t address, const char *expected)
+{
+	char *name = kernel_symbols__name(symbols, address);
+
+	assert_string_equal(name, expected);
+	free(name);
+}
+
+static void each_reaches_to_the_next(void **state)
+{
+	struct kernel_symbols *symbols = symbols_of("ffffffff81000100 t vfs_read\n"
+						    "ffffffff81000000 T _stext\n"
+						    "ffffffff81000000 T first\n"
+						    "ffffffff81000200 D a_variable\n"
+						    "ffffffff81000200 W weak\n"
+						    "ffffffff81000300 D _etext\n"
+						    "ffffffffc0000000 t in_module\t[nf_tables]\n");
+
+	(void)state;
+	check(symbols, 0xffffffff81000000, "_stext_[k]");
+	check(symbols, 0xffffffff810000ff, "_stext_[k]");
+	check(symbols, 0xffffffff81000100, "vfs_read_[k]");
+	check(symbols, 0xffffffff81000210, "weak_[k]");
+	check(symbols, 0xffffffffc0000010, "in_module_[k]");
+	/* Before the first, in data, and far behind the last. */
+	check(symbols, 0xffffffff80ffffff, "[kernel]");
+	check(symbols, 0xffffffff81000310, "[kernel]");
+	check(symbols, 0xffffffffd0000000, "[kernel]");
+	check(symbols, 0, "[kernel]");
+	kernel_symbols__free(symbols);
+}
+
+static void hidden_ones_are_none(void **state)
+{
+	(void)state;
+	assert_null(symbols_of("0000000000000000 T vfs_read\n0000000000000000 t other\n"));
+	assert_null(symbols_of(""));
+	assert_null(kernel_symbols__read("/nowhere/kallsyms"));
+	check(NULL, 0xffffffff81000000, "[kernel]");
+	kernel_symbols__free(NULL);
+}
+
+static void other_lines_are_passed_over(void **state)
+{
+	struct kernel_symbols *symbols = symbols_of("this is none\n\nffffffff81000000\n"
+						    "ffffffff81000000 T only\nffffffff8100");
+
+	(void)state;
+	check(symbols, 0xffffffff81000008, "only_[k]");
+	kernel_symbols__free(symbols);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_reaches_to_the_next),
+		cmocka_unit_test(hidden_ones_are_none),
+		cmocka_unit_test(other_lines_are_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A symbol has no size there: it reaches to the next one.  What is behind the last symbol of the
+ * kernel or of a module is told by the symbols of the other sections (data, end marks), which are
+ * kept, but name nothing.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "naming/kernel_symbols.h"
+
+#define UNKNOWN_TEXT "[kernel]"
+#define SUFFIX	     "_[k]"
+
+/* Beyond the kernel's own KSYM_NAME_LEN. */
+#define NAME_BYTES 1024
+
+/* A symbol reaches no further than that: what lies behind a section's end is none's. */
+#define SYMBOL_BYTES_MAX (1024 * 1024)
+
+struct symbol {
+	uint64_t address;
+	size_t name; /* where it begins in NAMES */
+	bool is_code;
+};
+
+struct kernel_symbols {
+	struct symbol *all; /* by address */
+	size_t count, capacity;
+	char *names;
+	size_t names_bytes, names_capacity;
+};
+
+static void add_symbol(struct kernel_symbols *symbols, uint64_t address, char kind,
+		       const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+
+	symbols->names =
+		xgrow(symbols->names, &symbols->names_capacity, symbols->names_bytes + bytes, 1);
+	memcpy(symbols->names + symbols->names_bytes, name, bytes);
+	symbols->all =
+		xgrow(symbols->all, &symbols->capacity, symbols->count + 1, sizeof(*symbols->all));
+	symbols->all[symbols->count++] = (struct symbol){
+		.address = address,
+		.name = symbols->names_bytes,
+		.is_code = strchr("tTwW", kind),
+	};
+	symbols->names_bytes += bytes;
+}
+
+/* Of several at one address the code comes last, and the one that was listed first of it. */
+static int compare(const void *left, const void *right)
+{
+	const struct symbol *a = left, *b = right;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	if (a->is_code != b->is_code)
+		return a->is_code ? 1 : -1;
+	return (a->name < b->name) - (a->name > b->name);
+}
+
+/* Returns whether FILE has any address. */
+static bool read_all(struct kernel_symbols *symbols, FILE *file)
+{
+	char name[NAME_BYTES + 1], *line = NULL;
+	size_t capacity = 0;
+	uint64_t address;
+	bool shown = false;
+	char kind;
+
+	while (getline(&line, &capacity, file) > 0) {
+		if (sscanf(line, "%" SCNx64 " %c %1024s", &address, &kind, name) != 3)
+			continue;
+		shown |= address;
+		add_symbol(symbols, address, kind, name);
+	}
+	free(line);
+	return shown;
+}
+
+struct kernel_symbols *kernel_symbols__read(const char *path)
+{
+	struct kernel_symbols *symbols = xcalloc(1, sizeof(*symbols));
+	FILE *file = fopen(path, "re");
+	bool shown = file && read_all(symbols, file);
+
+	if (file)
+		fclose(file);
+	if (!shown) {
+		kernel_symbols__free(symbols);
+		return NULL;
+	}
+	qsort(symbols->all, symbols->count, sizeof(*symbols->all), compare);
+	return symbols;
+}
+
+void kernel_symbols__free(struct kernel_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	free(symbols->all);
+	free(symbols->names);
+	free(symbols);
+}
+
+/* The last symbol at ADDRESS or before; NULL: there is none. */
+static const struct symbol *find(const struct kernel_symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->all[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &symbols->all[low - 1] : NULL;
+}
+
+char *kernel_symbols__name(const struct kernel_symbols *symbols, uint64_t address)
+{
+	const struct symbol *symbol = symbols ? find(symbols, address) : NULL;
+
+	if (!symbol || !symbol->is_code || address - symbol->address > SYMBOL_BYTES_MAX)
+		return xstrdup(UNKNOWN_TEXT);
+	return xasprintf("%s" SUFFIX, symbols->names + symbol->name);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel's functions, by address. */
+#ifndef PYBPFPROF_KERNEL_SYMBOLS_H
+#define PYBPFPROF_KERNEL_SYMBOLS_H
+
+#include <stdint.h>
+
+#define KERNEL_SYMBOLS_PATH "/proc/kallsyms"
+
+struct kernel_symbols;
+
+/* What mends that the kernel hides its symbols, as it does by default from users without CAP_SYSLOG
+ * (its kallsyms_show_value()). */
+#define KERNEL_SYMBOLS_MENDS                             \
+	"run as root, add CAP_SYSLOG, or run sysctl -w " \
+	"kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
+
+/* Reads PATH, which is as KERNEL_SYMBOLS_PATH: a line has an address in hex, a letter for the kind,
+ * a name, and perhaps [MODULE].  NULL where the kernel hides the addresses, which are 0 then.  Free
+ * with kernel_symbols__free, NULL too. */
+struct kernel_symbols *kernel_symbols__read(const char *path);
+void kernel_symbols__free(struct kernel_symbols *symbols);
+
+/* "vfs_read_[k]", the function that ADDRESS is in; "[kernel]" where SYMBOLS, which may be NULL, do
+ * not tell.  The caller frees. */
+char *kernel_symbols__name(const struct kernel_symbols *symbols, uint64_t address);
+
+#endif
