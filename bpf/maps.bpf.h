@@ -129,8 +129,7 @@ struct walk {
 	__u64 filename, filename_digest; /* of the last frame */
 	__u64 block[BLOCK_WORDS + FRAME_FIELD_MAX / sizeof(__u64)];
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];
-	__u64 kernel[KERNEL_FRAMES_MAX +
-		     1]; /* program counters, where the kernel was interrupted */
+	__u64 kernel[KERNEL_FRAMES_MAX]; /* program counters, where the kernel was interrupted */
 	__u32 kernel_depth;
 	struct definition definition;
 

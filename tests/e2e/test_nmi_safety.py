@@ -21,6 +21,7 @@ SAFE = {
     "bpf_get_current_comm": "copies a field of the current task",
     "bpf_get_current_task": "returns a pointer",
     "bpf_get_current_task_btf": "returns a pointer",
+    "bpf_get_stack": "walks the kernel's stack as perf does for its own samples, NMIs included",
     "bpf_task_pt_regs": "computes where the task's registers are",
     "bpf_probe_read_kernel": "copies with page faults disabled; where it would fault, it fails",
     "bpf_probe_read_user": "likewise, and fails where the interrupted code is switching memory",

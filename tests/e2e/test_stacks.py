@@ -104,9 +104,9 @@ def test_what_is_paged_out_is_read_the_next_time(python, target, profile, measur
         descended = [frame.name for frame in frames].count("descend")
         assert descended < 300 if frames[0].label.startswith("[") else descended == 401
     if cpu > BRIEF:
-        # It is read soon where there is a CPU to do it, and rarely before the first sample.
+        # It is read soon where there is a CPU to do it; beside other work, even before the first sample.
         measured("samples until a page is read, " + python.name, failed, "< half of %d" % samples)
-        assert 0 < failed < 0.5 * samples
+        assert failed < 0.5 * samples
 
 
 @pytest.mark.proves("thread storms")

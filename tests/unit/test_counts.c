@@ -24,6 +24,7 @@ struct symbolizer {
 	bool doubted[FUNCTIONS]; /* once it was checked */
 	bool doubts[FUNCTIONS], changes;
 	uint32_t thread, stacks[FUNCTIONS];
+	bool exact;
 };
 
 struct bench {
@@ -118,6 +119,12 @@ bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, ui
 		if (symbolizer->stacks[i] == stack)
 			return symbolizer->doubts[i];
 	return false;
+}
+
+bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread)
+{
+	(void)thread;
+	return symbolizer->exact;
 }
 
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
@@ -257,18 +264,28 @@ static struct ledger account(const struct bench *bench, uint64_t events)
 	return ledger;
 }
 
-static void begins_anew_where_nothing_waits(void **state)
+/* Where it may be in doubt, it has no name. */
+static void takes_what_waits_when_it_begins_anew(void **state)
 {
 	struct bench *bench = *state;
+	const struct profile *retired;
 
-	settle(bench, (uint64_t[]){ 1, 1, 1 }, (uint64_t[]){ 0, 0, 30 }, true, no_doubt);
-	profile__clear_samples(bench->profile);
-	assert_false(counts__begin_anew(bench->counts, &bench->sampler));
-	settle(bench, nothing, nothing, false, no_doubt);
-	assert_int_equal(counted(bench, "two"), 30);
-	profile__clear_samples(bench->profile);
-	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
-	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], 33);
+	for (int i = 0; i < 2; i++) {
+		bench->symbolizer.exact = i;
+		settle(bench, (uint64_t[]){ 1, 1, 1 }, (uint64_t[]){ 0, 0, 30 }, true, no_doubt);
+		retired = counts__begin_anew(bench->counts, &bench->sampler);
+		assert_non_null(retired);
+		assert_int_equal(retired->sample_count, i ? 3 : 4);
+		assert_int_equal(bench->profile->sample_count, 0);
+		assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], i ? 37 : 3);
+		assert_int_equal(replaced(bench), 30);
+		if (!i) {
+			settle(bench, (uint64_t[]){ 1, 0, 0 }, nothing, false, no_doubt);
+			settle(bench, nothing, nothing, false, no_doubt);
+			assert_int_equal(counted(bench, "zero"), 1);
+			profile__clear_samples(bench->profile);
+		}
+	}
 	settle(bench, (uint64_t[]){ 1, 2, 3 }, nothing, false, no_doubt);
 	assert_int_equal(counted(bench, "zero"), 1);
 	assert_int_equal(counted(bench, "one"), 2);
@@ -283,8 +300,8 @@ static void counts_what_was_on_its_way(void **state)
 	uint64_t name = (uint64_t)bench->symbolizer.thread << 32 | bench->symbolizer.stacks[2];
 
 	sink = &bench->sampler.sink;
-	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
-	assert_false(counts__begin_anew(bench->counts, &bench->sampler));
+	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
+	assert_null(counts__begin_anew(bench->counts, &bench->sampler));
 	sink->count(sink->context, name, 10, OUTCOME_PYTHON, true);
 	settle(bench, (uint64_t[]){ 0, 0, 5 }, nothing, false, no_doubt);
 	assert_int_equal(counted(bench, "two"), 15);
@@ -294,7 +311,7 @@ static void counts_what_was_on_its_way(void **state)
 	settle(bench, nothing, nothing, false, no_doubt);
 	sink->count(sink->context, name, 20, OUTCOME_PYTHON, true);
 	assert_int_equal(account(bench, 35).lost, 20);
-	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
+	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 }
 
 static void leaves_nothing_at_the_end(void **state)
@@ -404,7 +421,7 @@ static void takes_back_no_more_of_what_is_taken_in(void **state)
 	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
 	name = define(bench, 5);
 	settle(bench, nothing, nothing, false, no_doubt);
-	assert_true(counts__begin_anew(bench->counts, &bench->sampler));
+	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 	assert_int_equal(define(bench, 5), name);
 	sink->count(sink->context, name, 10, OUTCOME_PYTHON, false);
 	counts__include(bench->counts, 5);
@@ -435,7 +452,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(names_what_was_checked),
 		TEST(waits_with_what_came_meanwhile),
-		TEST(begins_anew_where_nothing_waits),
+		TEST(takes_what_waits_when_it_begins_anew),
 		TEST(counts_what_was_on_its_way),
 		TEST(leaves_nothing_at_the_end),
 		TEST(takes_back_what_is_excluded),

@@ -355,31 +355,52 @@ static void refuses_what_is_no_frame(void **state)
 	}
 }
 
-/* Which have no names here. */
-static void kernel_frames_are_the_leaf_s_side(void **state)
+/* Where they have no names, one stands for all. */
+static void kernel_frames_come_first(void **state)
 {
+	static const char *const names[] = { "vfs_read_[k]", "ksys_read_[k]" };
 	struct bench *bench = *state;
 	struct definition definition = {
 		.serial = SERIAL, .tid = 1, .depth = 1, .kernel_depth = 2
 	};
-	const struct profile *profile = bench->profile;
-	const struct profile_stack *frames;
+	char path[] = "/tmp/test_symbolizer.XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+	struct kernel_symbols *symbols;
 	uint32_t thread, stack;
 
+	fputs("ffffffff81001000 T vfs_read\nffffffff81002000 T ksys_read\n", file);
+	fclose(file);
+	symbols = kernel_symbols__read(path);
+	unlink(path);
 	definition.frames[0] = (struct frame){ .kind = FRAME_REASON, .detail = OUTCOME_NO_PYTHON };
-	for (int i = 1; i <= 2; i++)
-		definition.frames[i] = (struct frame){ .kind = FRAME_KERNEL, .address = -i };
-	assert_true(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
-	frames = &profile->stacks[stack];
-	assert_int_equal(frames->depth, 3);
-	for (uint32_t i = 0; i < 3; i++) {
-		const struct profile_function *function =
-			&profile->functions[profile->locations[frames->locations[i]].function];
+	definition.frames[1] =
+		(struct frame){ .kind = FRAME_KERNEL, .address = 0xffffffff81001000 };
+	/* Behind a call that ends the function. */
+	definition.frames[2] =
+		(struct frame){ .kind = FRAME_KERNEL, .address = 0xffffffff81003000, .detail = 1 };
+	for (int named = 0; named < 2; named++) {
+		const struct profile *profile = bench->profile;
+		const struct profile_stack *frames;
 
-		assert_int_equal(function->kind, i < 2 ? FRAME_KERNEL : FRAME_REASON);
-		assert_int_equal(function->filename, 0);
+		symbolizer__name_kernel(bench->symbolizer, named ? symbols : NULL);
+		assert_true(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
+		frames = &profile->stacks[stack];
+		assert_int_equal(frames->depth, named ? 3 : 2);
+		for (uint32_t i = 0; i < frames->depth; i++) {
+			const struct profile_function *function =
+				&profile->functions[profile->locations[frames->locations[i]]
+							    .function];
+			bool is_last = i == frames->depth - 1;
+
+			assert_int_equal(function->kind, is_last ? FRAME_REASON : FRAME_KERNEL);
+			assert_int_equal(function->filename, 0);
+			if (!is_last)
+				assert_string_equal(profile->strings[function->name],
+						    named ? names[i] : "[kernel]");
+		}
 	}
-	assert_string_equal(leaf_of(bench, stack), "[kernel]");
+	symbolizer__name_kernel(bench->symbolizer, NULL);
+	kernel_symbols__free(symbols);
 }
 
 /* In a profile that begins anew; nothing is read again. */
@@ -452,7 +473,7 @@ int main(void)
 		TEST(tells_all_threads_apart),
 		TEST(tells_no_threads_apart),
 		TEST(refuses_what_is_no_frame),
-		TEST(kernel_frames_are_the_leaf_s_side),
+		TEST(kernel_frames_come_first),
 		TEST(names_anew_what_is_known),
 		TEST(tells_generated_functions_apart),
 	};

@@ -111,17 +111,14 @@ void check_lockdown(const struct trial *trial, struct findings *findings)
 
 void check_kernel_symbols(const struct trial *trial, struct findings *findings)
 {
-	struct kernel_symbols *symbols = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
-
 	(void)trial;
-	if (symbols) {
+	if (kernel_symbols__are_shown(KERNEL_SYMBOLS_PATH)) {
 		findings__add_ok(findings, "%s", KERNEL_SYMBOLS_PATH);
-	} else {
-		findings__add(findings, VERDICT_LIMITED,
-			      "kernel frames (--kernel) are shown as [kernel]", "hidden");
-		findings__mend(findings, "%s", KERNEL_SYMBOLS_MENDS);
+		return;
 	}
-	kernel_symbols__free(symbols);
+	findings__add(findings, VERDICT_LIMITED, "kernel frames (--kernel) are shown as [kernel]",
+		      "hidden");
+	findings__mend(findings, "%s", KERNEL_SYMBOLS_MENDS);
 }
 
 /* 0 or -errno. */

@@ -213,13 +213,16 @@ static bool is_alike(const struct code_table *table, const struct known_code *co
 /* CODE has given way to one with IDENTITY.  What has no name is better read again. */
 static void retire(struct code_table *table, struct known_code *code, uint64_t identity)
 {
-	table->replaced = xgrow(table->replaced, &table->replaced_capacity,
-				table->replaced_count + 1, sizeof(*table->replaced));
-	table->replaced[table->replaced_count++] = (struct replaced_code){
+	/* First: this reads, and may not return. */
+	const struct replaced_code replaced = {
 		.was_named = code->named,
 		.function = code->function,
 		.alike = is_alike(table, code, identity),
 	};
+
+	table->replaced = xgrow(table->replaced, &table->replaced_capacity,
+				table->replaced_count + 1, sizeof(*table->replaced));
+	table->replaced[table->replaced_count++] = replaced;
 	note_reused(table, code->address);
 	table->unnamed_now -= is_unnamed(code);
 	if (!code->code.name || find_former(table, code->address, code->identity)) {
@@ -370,6 +373,7 @@ void code_table__begin_anew(struct code_table *table)
 	begin_anew(table->codes);
 	begin_anew(table->former);
 	table->surplus.named = false;
+	table->replaced_count = 0;
 }
 
 static bool is_full(const struct code_table *table)

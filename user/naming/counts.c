@@ -3,8 +3,8 @@
  * A stack's name is its thread and its stack in the profile, in one word.
  *
  * When the profile begins anew, its numbers change, and all stacks are defined anew.  A sample that
- * was on its way at that moment, of 0.1 ms or so, is counted under an old name all the same.  So
- * the retired profile stays until such samples are settled, and they are copied out of it.
+ * was on its way at that moment is counted under an old name all the same.  So the retired profile
+ * stays until such samples are settled, and they are copied out of it.
  */
 #include <stdlib.h>
 
@@ -97,6 +97,7 @@ static void forget_retired(struct counts *counts)
 	free_entries(&counts->retired_entries);
 	profile__free(counts->retired);
 	counts->retired = NULL;
+	xtrim();
 }
 
 void counts__free(struct counts *counts)
@@ -104,7 +105,8 @@ void counts__free(struct counts *counts)
 	if (!counts)
 		return;
 	free_entries(&counts->entries);
-	forget_retired(counts);
+	if (counts->retired)
+		forget_retired(counts);
 	end_excluded(counts);
 	free(counts);
 }
@@ -353,15 +355,33 @@ void counts__settle_all(struct counts *counts, struct sampler *sampler)
 	end_excluded(counts);
 }
 
-bool counts__begin_anew(struct counts *counts, struct sampler *sampler)
+/* What waits for a check cannot wait for one of the new profile. */
+static void take_waiting(struct counts *counts)
 {
-	if (counts->entries || counts->retired)
-		return false;
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, counts->entries, entry, next) {
+		uint32_t thread = entry->key.name >> 32;
+
+		take(counts, thread, entry->key.name,
+		     symbolizer__is_exact(counts->symbolizer, thread) ? entry->key.outcome
+								      : OUTCOME_CODE_REPLACED,
+		     entry->samples);
+		HASH_DEL(counts->entries, entry);
+		free(entry);
+	}
+}
+
+const struct profile *counts__begin_anew(struct counts *counts, struct sampler *sampler)
+{
+	if (counts->retired)
+		return NULL;
+	take_waiting(counts);
 	counts->retired = profile__retire(counts->profile);
 	counts->retired_settled = 0;
 	symbolizer__begin_anew(counts->symbolizer);
 	sampler__age(sampler);
-	return true;
+	return counts->retired;
 }
 
 void counts__account(const struct counts *counts, struct ledger *ledger)

@@ -57,9 +57,11 @@ void counts__settle(struct counts *counts, struct sampler *sampler);
 /* The same with all that there is, once SAMPLER has stopped. */
 void counts__settle_all(struct counts *counts, struct sampler *sampler);
 
-/* Begins the profile anew, with all its tables, upon counts__settle: its samples were cleared.
- * False where samples still wait for a check; nothing has changed then. */
-bool counts__begin_anew(struct counts *counts, struct sampler *sampler);
+/* Begins the profile anew, with all its tables, right after counts__settle: what still waits for a
+ * check and may turn out to be in doubt counts as replaced code.  Returns what it was till then,
+ * with its samples, for the time until the next settlement; its memory is given back two
+ * settlements later.  NULL where that of the last time still waits for that. */
+const struct profile *counts__begin_anew(struct counts *counts, struct sampler *sampler);
 
 /* Has LEDGER, which has what the sampler counted, tell what of it is not in the profile. */
 void counts__account(const struct counts *counts, struct ledger *ledger);

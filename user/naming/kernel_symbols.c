@@ -65,34 +65,45 @@ static int compare(const void *left, const void *right)
 	return (a->name < b->name) - (a->name > b->name);
 }
 
-/* Returns whether FILE has any address. */
-static bool read_all(struct kernel_symbols *symbols, FILE *file)
+/* Takes the next line of FILE; false at its end.  An *ADDRESS of 0 is none, or hidden. */
+static bool read_line(FILE *file, uint64_t *address, char *kind, char *name)
 {
-	char name[NAME_BYTES + 1], *line = NULL;
-	size_t capacity = 0;
-	uint64_t address;
-	bool shown = false;
-	char kind;
+	char line[NAME_BYTES + 64];
 
-	while (getline(&line, &capacity, file) > 0) {
-		if (sscanf(line, "%" SCNx64 " %c %1024s", &address, &kind, name) != 3)
-			continue;
-		shown |= address;
-		add_symbol(symbols, address, kind, name);
-	}
-	free(line);
-	return shown;
+	*address = 0;
+	if (!fgets(line, sizeof(line), file))
+		return false;
+	if (sscanf(line, "%" SCNx64 " %c %1024s", address, kind, name) != 3)
+		*address = 0;
+	return true;
+}
+
+bool kernel_symbols__are_shown(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char kind, name[NAME_BYTES + 1];
+	uint64_t address = 0;
+
+	while (file && !address && read_line(file, &address, &kind, name))
+		;
+	if (file)
+		fclose(file);
+	return address;
 }
 
 struct kernel_symbols *kernel_symbols__read(const char *path)
 {
 	struct kernel_symbols *symbols = xcalloc(1, sizeof(*symbols));
 	FILE *file = fopen(path, "re");
-	bool shown = file && read_all(symbols, file);
+	char kind, name[NAME_BYTES + 1];
+	uint64_t address;
 
+	while (file && read_line(file, &address, &kind, name))
+		if (address)
+			add_symbol(symbols, address, kind, name);
 	if (file)
 		fclose(file);
-	if (!shown) {
+	if (!symbols->count) {
 		kernel_symbols__free(symbols);
 		return NULL;
 	}

@@ -3,17 +3,19 @@
 #ifndef PYBPFPROF_KERNEL_SYMBOLS_H
 #define PYBPFPROF_KERNEL_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define KERNEL_SYMBOLS_PATH "/proc/kallsyms"
 
 struct kernel_symbols;
 
-/* What mends that the kernel hides its symbols, as it does by default from users without CAP_SYSLOG
- * (its kallsyms_show_value()). */
-#define KERNEL_SYMBOLS_MENDS                             \
-	"run as root, add CAP_SYSLOG, or run sysctl -w " \
-	"kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
+/* What mends that the kernel hides its symbols: from users without CAP_SYSLOG, unless
+ * kernel.kptr_restrict is 0 and kernel.perf_event_paranoid is 1 or less; with 2, from all. */
+#define KERNEL_SYMBOLS_MENDS "run as root or add CAP_SYSLOG; kernel.kptr_restrict must not be 2"
+
+/* Whether the kernel shows them in PATH, which is as KERNEL_SYMBOLS_PATH. */
+bool kernel_symbols__are_shown(const char *path);
 
 /* Reads PATH, which is as KERNEL_SYMBOLS_PATH: a line has an address in hex, a letter for the kind,
  * a name, and perhaps [MODULE].  NULL where the kernel hides the addresses, which are 0 then.  Free

@@ -160,6 +160,11 @@ static void doubt(struct process_symbols *process, uint32_t function)
 	HASH_ADD(hh, process->doubts, function, sizeof(doubt->function), doubt);
 }
 
+bool process_symbols__is_exact(const struct process_symbols *process)
+{
+	return code_identification__was_whole(&process->identification);
+}
+
 bool process_symbols__doubts(const struct process_symbols *process, uint32_t function)
 {
 	return process->doubts && find_doubt(process, function);
@@ -430,6 +435,30 @@ void process_symbols__learn(struct process_symbols *process, const struct code_r
 	note_replaced(process);
 }
 
+/* How many of LOCATIONS, leaf first, are the kernel's. */
+static uint32_t kernel_frames(const struct profile *profile, const uint32_t *locations,
+			      uint32_t depth)
+{
+	uint32_t count = 0;
+
+	while (count + 1 < depth &&
+	       profile->functions[profile->locations[locations[count]].function].kind ==
+		       FRAME_KERNEL)
+		count++;
+	return count;
+}
+
+void process_symbols__see(struct process_symbols *process, uint32_t stack, uint64_t samples)
+{
+	const struct profile *profile = process->shared->profile;
+	const struct profile_stack *frames = &profile->stacks[stack];
+
+	process->sampled = process->has_news = true;
+	code_identification__see(
+		&process->identification,
+		frames->depth - kernel_frames(profile, frames->locations, frames->depth), samples);
+}
+
 /* Why PROCESS may have no more stacks; NULL where it may. */
 static const char *why_cut(const struct process_symbols *process)
 {
@@ -447,7 +476,7 @@ uint32_t process_symbols__stack(struct process_symbols *process, const uint32_t 
 	uint32_t cut[2], stack;
 
 	if (why && !profile__has_stack(profile, locations, depth)) {
-		cut[0] = locations[0];
+		cut[0] = locations[kernel_frames(profile, locations, depth)];
 		cut[1] = profile__line(profile, add_unnamed(profile, why), LINE_NONE);
 		return profile__stack(profile, cut, 2);
 	}
@@ -469,6 +498,8 @@ bool process_symbols__check(struct process_symbols *process, symbolizer__identif
 	};
 	bool changed, replaced, is_new;
 
+	/* Of a check that was left half-way. */
+	note_replaced(process);
 	/* What would be found that way is told by the samples; and is no news at the next check. */
 	if (code_identification__is_settled(&process->identification, &identified) &&
 	    code_table__is_checked(process->codes) &&

@@ -101,6 +101,13 @@ void process_symbols__learn(struct process_symbols *process, const struct code_r
 uint32_t process_symbols__stack(struct process_symbols *process, const uint32_t *locations,
 				uint32_t depth);
 
+/* There were SAMPLES with STACK: it is to be checked. */
+void process_symbols__see(struct process_symbols *process, uint32_t stack, uint64_t samples);
+
+/* Whether samples since the last check tell code objects apart wholly, so that none can be in
+ * doubt: see code_identification.h. */
+bool process_symbols__is_exact(const struct process_symbols *process);
+
 /* Checks that its code objects are what they were; returns whether its stacks are to be defined
  * anew.  IDENTIFY is called with CONTEXT where they are to be identified otherwise than before. */
 bool process_symbols__check(struct process_symbols *process, symbolizer__identify identify,

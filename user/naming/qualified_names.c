@@ -242,7 +242,8 @@ static void remember(struct qualified_names *names, const struct searched_proces
 {
 	struct found *found = find_found(names, wanted);
 
-	if (!code_identity_is_whole(wanted->identity))
+	if (!code_identity_is_whole(wanted->identity) ||
+	    (found && found->qualified && !wanted->qualified))
 		return;
 	if (!found) {
 		found = xcalloc(1, sizeof(*found));

@@ -10,7 +10,7 @@
  * apart in each sample, until none was replaced for a while.  So it does from the
  * first sample of a process on: what a start runs once and throws away is named.  Where
  * that would take too much, all stacks are defined anew whenever one was replaced, and
- * what is at its address stays in doubt for that while (reused_addresses.h).
+ * what is at its address stays in doubt for that while (code_table__next_reused).
  *
  * Two that take turns at an address, with the same places of the stack, may both times
  * be seen as the first one.  So where rate and depth allow it (code_identification.c) the
@@ -37,9 +37,6 @@
 
 /* A sample that was on its way when its process ended may still come to be defined. */
 #define SETTLED_UNTIL_FORGOTTEN 2
-
-/* What one frame may lead to. */
-#define FRAME_LOCATIONS_MAX 1
 
 /* How often it is looked whether the threads of all processes are due to be named again. */
 #define AGAIN_NS 1000000000LL
@@ -178,13 +175,18 @@ static void begin_process(struct symbolizer *symbolizer, struct process_symbols 
 /* Something of it was sampled: it is to be in the profile. */
 static void enter_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
+	size_t before;
+
 	if (process->entered)
 		return;
 	if (!process->begun)
 		begin_process(symbolizer, process);
 	process_symbols__enter(process);
+	before = symbolizer->index_capacity;
 	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
 				     process->process + 1, sizeof(*symbolizer->by_index));
+	for (size_t i = before; i < symbolizer->index_capacity; i++)
+		symbolizer->by_index[i] = NULL;
 	symbolizer->by_index[process->process] = process;
 }
 
@@ -313,7 +315,7 @@ static uint32_t locate_kernel(struct process_symbols *process, const struct fram
 static const struct frame_namer {
 	bool (*is_sound)(const struct frame *frame); /* NULL: always */
 	/* Puts the frame's locations into LOCATIONS, leaf first, and returns how many: none for
-	 * what is hidden, FRAME_LOCATIONS_MAX at most. */
+	 * what is hidden, one at most. */
 	uint32_t (*locate)(struct process_symbols *process, const struct frame *frame,
 			   uint32_t *locations);
 } frame_namers[] = {
@@ -367,7 +369,7 @@ static void note_root(struct process_symbols *process, const struct definition *
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack)
 {
-	uint32_t locations[STACK_DEPTH_MAX * FRAME_LOCATIONS_MAX], depth = 0;
+	uint32_t locations[STACK_DEPTH_MAX], depth = 0;
 	struct process_symbols *process = find_process(symbolizer, definition->serial);
 
 	if (!process || !is_sound(definition))
@@ -377,8 +379,8 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 	process_symbols__update(process);
 	if (definition->several)
 		process_symbols__see_several(process);
-	/* What the others called is the leaf's side. */
-	for (uint32_t i = 0; i < definition->kernel_depth; i++)
+	/* The kernel's frames come first: they are the callees.  Without names, one says it all. */
+	for (uint32_t i = 0; i < definition->kernel_depth && (symbolizer->shared.kernel || !i); i++)
 		depth += locate(process, &definition->frames[definition->depth + i],
 				&locations[depth]);
 	for (uint32_t i = 0; i < definition->depth; i++)
@@ -452,6 +454,7 @@ static void check_all(void *context)
 		/* What has ended is not there to be read; its number may be another's by now. */
 		if (!process->sampled || process->ended)
 			continue;
+		/* First: who does not answer is not asked again at once. */
 		process->sampled = false;
 		checking->changed |=
 			process_symbols__check(process, checking->identify, checking->context);
@@ -472,10 +475,17 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t st
 	const struct profile *profile = symbolizer->shared.profile;
 	struct process_symbols *process = symbolizer->by_index[profile->threads[thread].process];
 
-	if (!process)
-		return;
-	process->sampled = process->has_news = true;
-	code_identification__see(&process->identification, profile->stacks[stack].depth, samples);
+	if (process)
+		process_symbols__see(process, stack, samples);
+}
+
+bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread)
+{
+	const struct profile *profile = symbolizer->shared.profile;
+	const struct process_symbols *process =
+		symbolizer->by_index[profile->threads[thread].process];
+
+	return process && process_symbols__is_exact(process);
 }
 
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)

@@ -93,6 +93,9 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t st
 /* Whether samples of THREAD with STACK since the last check may have been another stack's. */
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
 
+/* Whether no sample of THREAD since the last check can turn out to be in doubt. */
+bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread);
+
 /* The stack in the profile that says OUTCOME, instead of one in doubt. */
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome);
 

@@ -148,8 +148,6 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, plan->lines);
 	symbolizer__tell_threads_apart(recording->symbolizer, plan->threads);
-	if (plan->kernel)
-		read_kernel_symbols(recording);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */
@@ -159,6 +157,8 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	else
 		status = privileges__check(plan->pids, plan->pid_count,
 					   plan->following == FOLLOW_ALL);
+	if (!status && plan->kernel)
+		read_kernel_symbols(recording);
 	if (!status)
 		status = open_files__allow(plan->pid_count);
 	if (!status)
@@ -347,13 +347,14 @@ static void show_progress(struct recording *recording, int64_t now)
 	recording->progress_ns = now + PROGRESS_NS;
 }
 
-/* What was sampled since the last cut, of which LEDGER has what all came to. */
-static struct window window_of(const struct recording *recording, const struct ledger *ledger,
-			       int64_t now)
+/* What was sampled since the last cut, which PROFILE has, and of which LEDGER has what all came to.
+ */
+static struct window window_of(const struct recording *recording, const struct profile *profile,
+			       const struct ledger *ledger, int64_t now)
 {
 	struct window window = { .start_unix_ns = recording->clock.begin_unix_ns,
 				 .end_unix_ns = wall_clock__tell(&recording->clock, now),
-				 .profile = recording->profile,
+				 .profile = profile,
 				 .ledger = ledger__since(ledger, &recording->cut) };
 
 	window.ledger.duration_s = (double)(now - recording->clock.begin_ns) / NS_PER_S;
@@ -374,17 +375,17 @@ static void say_clock_was_set(int64_t by_ns)
 			(double)-by_ns / NS_PER_S);
 }
 
-/* Hands the samples since the last cut over, of which LEDGER has what all came to, and clears them.
- */
-static void hand_over(struct recording *recording, const struct ledger *ledger)
+/* Hands the samples since the last cut over, which PROFILE has, and of which LEDGER has what all
+ * came to. */
+static void hand_over(struct recording *recording, const struct profile *profile,
+		      const struct ledger *ledger)
 {
 	int64_t now = now_ns(), unix_ns = clock_ns(CLOCK_REALTIME);
-	struct window window = window_of(recording, ledger, now);
+	struct window window = window_of(recording, profile, ledger, now);
 
 	recording->windows->take(recording->windows->context, &window);
 	recording->cut = *ledger;
 	say_clock_was_set(wall_clock__cut(&recording->clock, now, unix_ns));
-	profile__clear_samples(recording->profile);
 }
 
 int64_t recording__ahead_ns(const struct recording *recording)
@@ -431,7 +432,7 @@ void recording__look(struct recording *recording, struct window *window)
 	counts__settle(recording->counts, recording->sampler);
 	symbolizer__read_names(recording->symbolizer, now_ns());
 	ledger = recording__ledger(recording);
-	*window = window_of(recording, &ledger, now_ns());
+	*window = window_of(recording, recording->profile, &ledger, now_ns());
 }
 
 size_t recording__targets(const struct recording *recording, struct target_process ***targets)
@@ -439,21 +440,24 @@ size_t recording__targets(const struct recording *recording, struct target_proce
 	return watch__targets(recording->watch, targets);
 }
 
-/* Has the profile begin anew where windows have left much behind in it. */
-static void leave_behind(struct recording *recording)
+/* Has the profile begin anew where windows have left much behind in it; returns what it was, NULL:
+ * it goes on. */
+static const struct profile *leave_behind(struct recording *recording)
 {
 	size_t entries = profile__entries(recording->profile);
+	const struct profile *retired;
 
-	if (!recording->needed) {
+	if (!recording->needed)
 		recording->needed = entries;
-		xtrim(); /* what was left behind last time */
-	}
-	if ((!recording->untidy && entries <= SURPLUS_FACTOR * recording->needed + SURPLUS_MIN) ||
-	    !counts__begin_anew(recording->counts, recording->sampler))
-		return;
+	if (!recording->untidy && entries <= SURPLUS_FACTOR * recording->needed + SURPLUS_MIN)
+		return NULL;
+	retired = counts__begin_anew(recording->counts, recording->sampler);
+	if (!retired)
+		return NULL;
 	log__debug("the profile begins anew, after %zu entries", entries);
 	recording->needed = 0;
 	recording->untidy = false;
+	return retired;
 }
 
 void recording__tidy(struct recording *recording)
@@ -461,17 +465,19 @@ void recording__tidy(struct recording *recording)
 	recording->untidy = true;
 }
 
-/* Ends a window. */
+/* Ends a window, upon counts__settle. */
 static void cut(struct recording *recording, int64_t now)
 {
 	struct profile *profile = recording->profile;
+	const struct profile *retired = leave_behind(recording);
 	struct ledger ledger = recording__ledger(recording);
 	double rate_hz = recording->wanted_hz;
 
-	hand_over(recording, &ledger);
+	hand_over(recording, retired ?: profile, &ledger);
+	if (!retired)
+		profile__clear_samples(profile);
 	watch__take_rates(recording->watch);
 	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
-	leave_behind(recording);
 	while (recording->cut_ns <= now)
 		recording->cut_ns += recording->windows->length_ns;
 }
@@ -545,7 +551,7 @@ static void finish(struct recording *recording)
 	if (!recording->rate_changed)
 		rate__judge(ledger, cpu_s);
 	if (recording->windows)
-		hand_over(recording, ledger);
+		hand_over(recording, profile, ledger);
 	if (child)
 		log__info("process %d keeps running", child);
 	/* What is written needs some of the files that this had open, and no kernel memory. */

@@ -265,6 +265,7 @@ static char *check_kind(struct store *store, enum store_access wanted)
 	}
 	if (code)
 		return database__explain(store);
+	store->version = SCHEMA_VERSION;
 	if (empty && wanted == STORE_WRITE)
 		return create_schema(store);
 	if (empty && wanted == STORE_LOOK)
