@@ -11,6 +11,7 @@ from conftest import check_ledger, parse_folded
 from machines import (
     OUTPUTS, PROFILER, build_image, describe, describe_job, fetching, image, kernels, machine,  # noqa: F401
     stacks_of, why_not_legal)
+from test_kernel_frames import check_order
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -24,7 +25,10 @@ def initrd(binary, tmp_path_factory):
         programs = [describe(image.guest_command(python) + ["-S", "/programs/deep.py"], 0)
                     for python in contents.pythons()]
         profile = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "-r", RATE], programs)
-        return build_image(str(tmp_path_factory.mktemp("image")), binary, contents, {"profile": profile})
+        reader = describe(image.guest_command(contents.pythons()[0]) + ["-S", "/programs/reads.py"], 0)
+        below = describe_job([PROFILER, *OUTPUTS, "-k", "-d", SECONDS, "-r", RATE], [reader])
+        return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
+                           {"profile": profile, "kernel frames": below})
     return make
 
 
@@ -51,6 +55,14 @@ def test_no_stack_that_never_was(kernel):
         wrong, whole, lacking = why_not_legal(stacks_of(result, part), python)
         assert wrong == {}, python.name
         assert whole, (python.name, lacking, result["output"])
+
+
+def test_kernel_frames(kernel):
+    """The program loads with them, and they are below what called them."""
+    stacks = parse_folded(kernel.succeeded("kernel frames")["profile"])
+    check_order(stacks)
+    assert any(frame.name == "vfs_read_[k]" for frames, _ in stacks for frame in frames)
+    check_ledger(kernel.ledger("kernel frames"))
 
 
 def test_ledger(kernel):
