@@ -3,27 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
-#include "naming/kernel_symbols.h"
-
-static struct kernel_symbols *symbols_of(const char *text)
-{
-	char path[] = "/tmp/test_kernel_symbols.XXXXXX";
-	int fd = mkstemp(path);
-	struct kernel_symbols *symbols;
-
-	assert_true(fd >= 0);
-	assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	close(fd);
-	symbols = kernel_symbols__read(path);
-	unlink(path);
-	return symbols;
-}
+#include "fake_symbols.h"
 
 static void check(const struct kernel_symbols *symbols, uint64_t address, const char *expected)
 {

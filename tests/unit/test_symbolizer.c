@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "code_bench.h"
+#include "fake_symbols.h"
 
 /* A copy of the target, as the symbolizer is to free it. */
 static struct target_process *copy_of(const struct target_process *target)
@@ -363,15 +364,10 @@ static void kernel_frames_come_first(void **state)
 	struct definition definition = {
 		.serial = SERIAL, .tid = 1, .depth = 1, .kernel_depth = 2
 	};
-	char path[] = "/tmp/test_symbolizer.XXXXXX";
-	FILE *file = fdopen(mkstemp(path), "w");
-	struct kernel_symbols *symbols;
+	struct kernel_symbols *symbols = symbols_of("ffffffff81001000 T vfs_read\n"
+						    "ffffffff81002000 T ksys_read\n");
 	uint32_t thread, stack;
 
-	fputs("ffffffff81001000 T vfs_read\nffffffff81002000 T ksys_read\n", file);
-	fclose(file);
-	symbols = kernel_symbols__read(path);
-	unlink(path);
 	definition.frames[0] = (struct frame){ .kind = FRAME_REASON, .detail = OUTCOME_NO_PYTHON };
 	definition.frames[1] =
 		(struct frame){ .kind = FRAME_KERNEL, .address = 0xffffffff81001000 };

@@ -279,15 +279,23 @@ static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum ou
 	profile__add(counts->profile, thread, stack, samples);
 }
 
-/* Takes all of ENTRIES, or those alone that are in doubt. */
-static void take_entries(struct counts *counts, struct entry **entries, bool doubted)
+/* What waits for a check cannot wait for one of a new profile. */
+static bool may_be_in_doubt(const struct counts *counts, const struct entry *entry)
+{
+	return !symbolizer__is_exact(counts->symbolizer, entry->key.name >> 32);
+}
+
+/* Takes the entries that IS_DOUBTED, as replaced code, and with ALL the others, too. */
+static void take_entries(struct counts *counts, struct entry **entries,
+			 bool (*is_doubted)(const struct counts *counts, const struct entry *entry),
+			 bool all)
 {
 	struct entry *entry, *next;
 
 	HASH_ITER (hh, *entries, entry, next) {
-		bool in_doubt = is_in_doubt(counts, entry);
+		bool in_doubt = is_doubted(counts, entry);
 
-		if (doubted && !in_doubt)
+		if (!all && !in_doubt)
 			continue;
 		take(counts, entry->key.name >> 32, entry->key.name,
 		     in_doubt ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry->samples);
@@ -341,8 +349,8 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 		sampler__drain(sampler);
 		sampler__harvest(sampler);
 	}
-	take_entries(counts, &checked, false);
-	take_entries(counts, &counts->entries, true);
+	take_entries(counts, &checked, is_in_doubt, true);
+	take_entries(counts, &counts->entries, is_in_doubt, false);
 	settle_retired(counts);
 	symbolizer__settle(counts->symbolizer);
 	settle_excluded(counts);
@@ -355,28 +363,11 @@ void counts__settle_all(struct counts *counts, struct sampler *sampler)
 	end_excluded(counts);
 }
 
-/* What waits for a check cannot wait for one of the new profile. */
-static void take_waiting(struct counts *counts)
-{
-	struct entry *entry, *next;
-
-	HASH_ITER (hh, counts->entries, entry, next) {
-		uint32_t thread = entry->key.name >> 32;
-
-		take(counts, thread, entry->key.name,
-		     symbolizer__is_exact(counts->symbolizer, thread) ? entry->key.outcome
-								      : OUTCOME_CODE_REPLACED,
-		     entry->samples);
-		HASH_DEL(counts->entries, entry);
-		free(entry);
-	}
-}
-
 const struct profile *counts__begin_anew(struct counts *counts, struct sampler *sampler)
 {
 	if (counts->retired)
 		return NULL;
-	take_waiting(counts);
+	take_entries(counts, &counts->entries, may_be_in_doubt, true);
 	counts->retired = profile__retire(counts->profile);
 	counts->retired_settled = 0;
 	symbolizer__begin_anew(counts->symbolizer);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A symbol has no size there: it reaches to the next one.  What is behind the last symbol of the
- * kernel or of a module is told by the symbols of the other sections (data, end marks), which are
- * kept, but name nothing.
+ * kallsyms gives no sizes: a symbol reaches to the next one.  Data symbols and end marks are kept,
+ * without their names: they end the last function of the kernel or of a module.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,7 +23,7 @@
 
 struct symbol {
 	uint64_t address;
-	size_t name; /* where it begins in NAMES */
+	size_t name; /* where it begins in NAMES; 0 for what is no code */
 	bool is_code;
 };
 
@@ -35,22 +34,28 @@ struct kernel_symbols {
 	size_t names_bytes, names_capacity;
 };
 
+static size_t add_name(struct kernel_symbols *symbols, const char *name)
+{
+	size_t at = symbols->names_bytes, bytes = strlen(name) + 1;
+
+	symbols->names = xgrow(symbols->names, &symbols->names_capacity, at + bytes, 1);
+	memcpy(symbols->names + at, name, bytes);
+	symbols->names_bytes += bytes;
+	return at;
+}
+
 static void add_symbol(struct kernel_symbols *symbols, uint64_t address, char kind,
 		       const char *name)
 {
-	size_t bytes = strlen(name) + 1;
+	bool is_code = strchr("tTwW", kind);
 
-	symbols->names =
-		xgrow(symbols->names, &symbols->names_capacity, symbols->names_bytes + bytes, 1);
-	memcpy(symbols->names + symbols->names_bytes, name, bytes);
 	symbols->all =
 		xgrow(symbols->all, &symbols->capacity, symbols->count + 1, sizeof(*symbols->all));
 	symbols->all[symbols->count++] = (struct symbol){
 		.address = address,
-		.name = symbols->names_bytes,
-		.is_code = strchr("tTwW", kind),
+		.name = is_code ? add_name(symbols, name) : 0,
+		.is_code = is_code,
 	};
-	symbols->names_bytes += bytes;
 }
 
 /* Of several at one address the code comes last, and the one that was listed first of it. */

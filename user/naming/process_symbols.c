@@ -33,8 +33,8 @@
  * may be have room beside each other. */
 #define ALL_STACK_BYTES_MAX (4LL * STACK_BYTES_MAX)
 
-/* A process may make functions without end: so many of those that have the same name, file and line
- * as others are told apart. */
+/* How many functions that a process makes while it runs are told apart: it may make them without
+ * end. */
 #define GENERATED_MAX 4096
 
 /* So many places of a process's code are remembered; to find one again takes but longer. */
@@ -216,7 +216,7 @@ static void note_replaced(struct process_symbols *process)
 	}
 }
 
-/* Where another code object gave way of late, more may come and go than is seen. */
+/* At an address where code was replaced lately, other code may come and go unseen. */
 static void doubt_reused(struct process_symbols *process)
 {
 	const struct known_code *code = NULL;

@@ -19,7 +19,7 @@ enum line_detail {
 	LINES_NONE,	/* --nolineno */
 };
 
-/* Of so many threads of a process the samples are told apart, where it is some. */
+/* How many threads of a process THREADS_SOME tells apart. */
 #define THREADS_APART 1024
 
 enum thread_detail {

@@ -31,8 +31,8 @@
 /* How often it is checked that code objects are still the ones they were. */
 #define CHECK_NS (200 * NS_PER_MS)
 
-/* When windows leave so much more behind in the profile than the first one needed, it begins anew:
- * each stack in use is defined once more. */
+/* The profile begins anew when it has this many times what its first window needed, and MIN more.
+ * Each stack in use is then defined once more. */
 #define SURPLUS_FACTOR 3
 #define SURPLUS_MIN    16384
 
@@ -347,8 +347,7 @@ static void show_progress(struct recording *recording, int64_t now)
 	recording->progress_ns = now + PROGRESS_NS;
 }
 
-/* What was sampled since the last cut, which PROFILE has, and of which LEDGER has what all came to.
- */
+/* The window since the last cut: PROFILE has its samples, and LEDGER the totals of all windows. */
 static struct window window_of(const struct recording *recording, const struct profile *profile,
 			       const struct ledger *ledger, int64_t now)
 {
@@ -375,8 +374,7 @@ static void say_clock_was_set(int64_t by_ns)
 			(double)-by_ns / NS_PER_S);
 }
 
-/* Hands the samples since the last cut over, which PROFILE has, and of which LEDGER has what all
- * came to. */
+/* Hands over the window that window_of makes of these. */
 static void hand_over(struct recording *recording, const struct profile *profile,
 		      const struct ledger *ledger)
 {

@@ -41,9 +41,9 @@ struct watched {
 	bool is_other;	       /* what it mapped when it was looked at last was no Python */
 	bool is_done;	       /* it would have been dropped, but for its rest */
 	bool is_undecided;     /* it was forked, and the filter was not asked about it yet */
-	bool is_excluded;      /* the kernel side has sampled what is not wanted, or was not */
-	bool is_gone;	       /* it was not there any more when it was looked at last */
-	bool is_found;	       /* by looking through all processes */
+	bool is_excluded; /* it was sampled while the filter excluded it, or before it saw it */
+	bool is_gone;	  /* it was not there any more when it was looked at last */
+	bool is_found;	  /* by looking through all processes */
 	bool warned;
 	/* Where it is read again whose it is: when, and how often that was put off. */
 	int64_t read_ns; /* 0: it is not */
