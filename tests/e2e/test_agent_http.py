@@ -504,9 +504,11 @@ def test_off(agent):
     assert run.status == 0
 
 
-def test_what_is_shown_stays_while_the_numbers_are_renewed(any_python, target, site, browser):
+def test_what_is_shown_stays_while_the_numbers_are_renewed(any_python, target, site, browser, tmp_path):
     """Of the flame graph in the agent's page: its view, service, zoom and search."""
-    target(any_python, "busy.py", environment=named("web"))
+    # A file that another process has the like of would get a longer name.
+    program = shutil.copy(os.path.join(PROGRAMS, "busy.py"), str(tmp_path / (own("busy") + ".py")))
+    target(any_python, program, environment=named("web"))
     pages = site("--window", "0.2s", "-r", "199")
     browser.messages()
     browser.resize(1280, 1200)
