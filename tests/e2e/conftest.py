@@ -22,7 +22,7 @@ import pytest
 from agents import agent, report, store  # noqa: F401 (fixtures)
 from folded import parse_folded
 from page.pages import (browser, change, change_page, machine, machine_page,  # noqa: F401 (fixtures)
-                        make_page, page, plain_page)
+                        make_page, native, native_page, page, plain_page)
 from pythons import (OLDEST, TIER, few_of, own_and_fetched_pythons, own_pythons, pyenv_root,
                      wants_each_version)
 from standins import build_standin

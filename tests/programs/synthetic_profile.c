@@ -10,7 +10,7 @@
 static int usage(void)
 {
 	fputs("usage: synthetic_profile [-t] [-F] [-a] [-n FRAMES] [-m THREADS] [-p PROCESSES] "
-	      "plain|hostile|machine|change|tree FORMAT FILE\n",
+	      "plain|hostile|machine|change|native|tree FORMAT FILE\n",
 	      stderr);
 	return 2;
 }
@@ -27,6 +27,8 @@ static struct profile *make_profile(const char *kind, uint32_t frames, uint32_t 
 		return synthetic__hostile();
 	if (!strcmp(kind, "machine"))
 		return synthetic__machine();
+	if (!strcmp(kind, "native"))
+		return synthetic__native();
 	return strcmp(kind, "tree") ? NULL : synthetic__tree(frames, threads, processes);
 }
 

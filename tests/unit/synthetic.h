@@ -175,6 +175,51 @@ static inline struct profile *synthetic__mixed(void)
 	return profile;
 }
 
+static inline uint32_t synthetic__interpreter(struct profile *profile, const char *name)
+{
+	struct profile_function function = {
+		.name = profile__string(profile, name),
+		.kind = FRAME_NATIVE,
+		.of_interpreter = true,
+	};
+
+	return profile__line(profile, profile__function(profile, &function), 0);
+}
+
+/* 80 samples of Python, extensions, the interpreter and the kernel: tests/e2e/page/pages.py. */
+static inline struct profile *synthetic__native(void)
+{
+	struct profile *profile = synthetic__new();
+	uint32_t first = synthetic__thread(profile, 100, "python3 app.py", 100, "MainThread");
+	uint32_t second = synthetic__thread(profile, 100, "python3 app.py", 101, "worker 1");
+	uint32_t main = synthetic__location(profile, "main", "/srv/", "app.py", 1, 10);
+	uint32_t load =
+		synthetic__location(profile, "Loader.load", "/srv/lib/", "pkg/load.py", 15, 20);
+	uint32_t fib = synthetic__location(profile, "fib", "/srv/lib/", "pkg/fib.py", 3, 5);
+	uint32_t sort = synthetic__interpreter(profile, "list_sort (libpython3.11.so.1.0)");
+	uint32_t gil = synthetic__interpreter(profile, "take_gil (libpython3.11.so.1.0)");
+	uint32_t dot =
+		synthetic__machine_code(profile, "dot (libblas.so.3)", FRAME_NATIVE, 0x10, 0);
+	uint32_t again =
+		synthetic__machine_code(profile, "dot (libblas.so.3)", FRAME_NATIVE, 0x20, 0);
+	uint32_t pool =
+		synthetic__machine_code(profile, "pool (libgomp.so.1)", FRAME_NATIVE, 0x30, 0);
+	uint32_t fault = synthetic__machine_code(profile, "exc_page_fault_[k]", FRAME_KERNEL, 0, 0);
+	uint32_t cut = synthetic__reason(profile, OUTCOME_TRUNCATED);
+
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ load, main }, 2, 10);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ load, sort, main }, 3, 8);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ dot, main }, 2, 20);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ fault, again, main }, 3, 12);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ sort, main }, 2, 6);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ dot, sort, main }, 3, 4);
+	synthetic__add(profile, OUTCOME_PYTHON, first, (uint32_t[]){ fault, main }, 2, 5);
+	synthetic__add(profile, OUTCOME_TRUNCATED, second, (uint32_t[]){ fib, dot, cut }, 3, 5);
+	synthetic__add(profile, OUTCOME_NO_PYTHON, second, &pool, 1, 7);
+	synthetic__add(profile, OUTCOME_NO_PYTHON, second, (uint32_t[]){ fault, gil }, 2, 3);
+	return profile;
+}
+
 /* A process and a stack for each hostile name: the Nth, from 1, has N samples. */
 static inline struct profile *synthetic__hostile(void)
 {

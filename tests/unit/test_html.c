@@ -171,6 +171,23 @@ static void filenames_are_short_unless_asked(void **state)
 	profile__free(profile);
 }
 
+static void interpreter_code_is_a_kind(void **state)
+{
+	struct profile *profile = synthetic__native();
+	json_t *json = data(profile, &titled), *rows = json_object_get(json, "functions");
+
+	(void)state;
+	assert_int_equal(json_array_size(rows), 5 * profile->function_count);
+	for (size_t i = 0; i < profile->function_count; i++) {
+		const struct profile_function *function = &profile->functions[i];
+
+		assert_int_equal(json_integer_value(json_array_get(rows, 5 * i + 4)),
+				 function->of_interpreter ? FRAME_REASON + 1 : function->kind);
+	}
+	json_decref(json);
+	profile__free(profile);
+}
+
 static void whose_the_processes_are_is_there(void **state)
 {
 	struct profile *profile = synthetic__machine();
@@ -331,6 +348,7 @@ int main(void)
 		cmocka_unit_test(no_name_leaves_its_script),
 		cmocka_unit_test(no_command_leaves_its_script),
 		cmocka_unit_test(filenames_are_short_unless_asked),
+		cmocka_unit_test(interpreter_code_is_a_kind),
 		cmocka_unit_test(whose_the_processes_are_is_there),
 		cmocka_unit_test(one_process_is_told_when_asked),
 		cmocka_unit_test(ledger_and_time_are_there),

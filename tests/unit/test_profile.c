@@ -49,7 +49,7 @@ static void functions_differ_in_every_field_of_their_own(void **state)
 	struct profile_function function = {
 		.name = 1, .filename = 2, .first_line = 4, .kind = FRAME_PYTHON
 	};
-	uint32_t ids[7];
+	uint32_t ids[8];
 
 	(void)state;
 	ids[0] = profile__function(profile, &function);
@@ -65,10 +65,12 @@ static void functions_differ_in_every_field_of_their_own(void **state)
 	ids[5] = profile__function(profile, &function);
 	function.apart = 1;
 	ids[6] = profile__function(profile, &function);
-	for (uint32_t i = 0; i < 7; i++)
+	function.of_interpreter = true;
+	ids[7] = profile__function(profile, &function);
+	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(ids[i], i);
-	assert_int_equal(profile__function(profile, &function), 6);
-	assert_int_equal(profile->function_count, 7);
+	assert_int_equal(profile__function(profile, &function), 7);
+	assert_int_equal(profile->function_count, 8);
 	assert_int_equal(profile->functions[0].first_line, 4);
 	profile__free(profile);
 }

@@ -126,6 +126,32 @@ static void machine_code_comes_back(void **state)
 	remove_place(&place);
 }
 
+static void interpreter_code_comes_back(void **state)
+{
+	struct profile *profile = synthetic__native(), *back;
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	size_t found = 0;
+
+	(void)state;
+	works(put(store, profile, 0));
+	works(put(store, profile, 1));
+	assert_int_equal(count_rows(store, "functions"), profile->function_count);
+	back = read_all(&place);
+	for (size_t i = 0; i < back->function_count; i++) {
+		const struct profile_function *function = &back->functions[i];
+
+		found += function->of_interpreter;
+		assert_int_equal(function->of_interpreter,
+				 strstr(back->strings[function->name], "libpython") != NULL);
+	}
+	assert_int_equal(found, 2);
+	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
 /* A later program may have windows of other events. */
 static void other_events_are_passed_over(void **state)
 {
@@ -420,6 +446,7 @@ int main(void)
 		cmocka_unit_test(sums_add_up),
 		cmocka_unit_test(windows_come_back),
 		cmocka_unit_test(machine_code_comes_back),
+		cmocka_unit_test(interpreter_code_comes_back),
 		cmocka_unit_test(other_events_are_passed_over),
 		cmocka_unit_test(files_of_several_windows_are_told_apart),
 		cmocka_unit_test(hostile_names_come_back),

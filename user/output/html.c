@@ -27,6 +27,9 @@
 #define NONCE_BYTES 16
 #define NS_PER_MS   1000000
 
+/* What the page's data.js calls machine code of the interpreter, beside enum frame_kind. */
+#define KIND_INTERPRETER (FRAME_REASON + 1)
+
 struct page {
 	const struct profile *profile;
 	const struct output_options *options;
@@ -39,6 +42,7 @@ struct page {
 	X(format)    \
 	X(color)     \
 	X(data)      \
+	X(frames)    \
 	X(processes) \
 	X(tree)      \
 	X(weights)   \
@@ -136,6 +140,13 @@ static int write_strings(const struct profile *profile, FILE *file)
 	return error;
 }
 
+static unsigned int kind_of(const struct profile_function *function)
+{
+	return function->kind == FRAME_NATIVE && function->of_interpreter
+		       ? KIND_INTERPRETER
+		       : (unsigned int)function->kind;
+}
+
 /* Rows of numbers one after another, as the page's data.js takes them apart. */
 static void write_tables(const struct page *page, FILE *file)
 {
@@ -147,7 +158,7 @@ static void write_tables(const struct page *page, FILE *file)
 
 		fprintf(file, "%s%u,%u,%u,%u,%u", i ? "," : "", function->name, function->filename,
 			output__filename(page->options, function), function->first_line,
-			(unsigned int)function->kind);
+			kind_of(function));
 	}
 	fputs("],\n\"locations\":[", file);
 	for (size_t i = 0; i < profile->location_count; i++)

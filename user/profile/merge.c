@@ -8,7 +8,7 @@
 
 /* What several may have in common, and the first one that has it. */
 struct same {
-	uint32_t key[5], first;
+	uint32_t key[6], first;
 	UT_hash_handle hh;
 };
 
@@ -34,8 +34,9 @@ static bool find_functions(const struct profile *profile, uint32_t *first)
 
 	for (size_t i = 0; i < profile->function_count; i++) {
 		const struct profile_function *function = &profile->functions[i];
-		const uint32_t key[] = { function->name, function->filename, function->first_line,
-					 function->kind, function->nameless };
+		const uint32_t key[] = { function->name,       function->filename,
+					 function->first_line, function->kind,
+					 function->nameless,   function->of_interpreter };
 
 		memcpy(all[i].key, key, sizeof(key));
 		first[i] = first_of(&table, &all[i], i);

@@ -36,7 +36,7 @@ struct profile_index {
 
 /* Two keys are the same where their bytes are, so there must be no padding. */
 #define FUNCTION_KEY_BYTES offsetof(struct profile_function, short_filename)
-_Static_assert(FUNCTION_KEY_BYTES == 7 * sizeof(uint32_t), "no padding in a key");
+_Static_assert(FUNCTION_KEY_BYTES == 8 * sizeof(uint32_t), "no padding in a key");
 #define LOCATION_KEY_BYTES (offsetof(struct profile_location, mapping) + sizeof(uint32_t))
 _Static_assert(LOCATION_KEY_BYTES == 5 * sizeof(uint32_t), "no padding in a key");
 _Static_assert(sizeof(struct profile_mapping) == 8 * sizeof(uint32_t), "no padding in a key");

@@ -28,6 +28,7 @@ struct profile_function {
 	uint32_t first_line; /* 0: unknown */
 	enum frame_kind kind;
 	uint32_t nameless;	  /* a code object's whose name says why it is not known */
+	uint32_t of_interpreter;  /* machine code of the interpreter's own file: no extension's */
 	string_id short_filename; /* from the package down: "json/decoder.py"; the longest known */
 	string_id shown_filename; /* the same, or longer: profile__tell_files_apart() */
 };

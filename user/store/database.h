@@ -35,6 +35,9 @@ struct store_table_layout {
 
 extern const struct store_table_layout store_tables[STORE_TABLES];
 
+/* Added to a function's kind: its machine code is the interpreter's. */
+#define STORE_KIND_INTERPRETER 256
+
 struct store {
 	char *path; /* of the database */
 	sqlite3 *database;

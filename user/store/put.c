@@ -182,6 +182,7 @@ static void bind_numbers(struct writer *writer, enum store_table table, const in
 static int64_t put_function(struct writer *writer, uint32_t index)
 {
 	const struct profile_function *function = &writer->window->profile->functions[index];
+	int64_t kind = function->kind | (function->of_interpreter ? STORE_KIND_INTERPRETER : 0);
 	int64_t *id = &writer->functions[index];
 
 	if (!*id) {
@@ -189,8 +190,7 @@ static int64_t put_function(struct writer *writer, uint32_t index)
 			     (const int64_t[]){ put_string(writer, function->name),
 						put_string(writer, function->filename),
 						put_string(writer, function->short_filename),
-						function->first_line, function->kind,
-						function->nameless });
+						function->first_line, kind, function->nameless });
 		*id = intern(writer, TABLE_FUNCTIONS);
 	}
 	return *id;

@@ -160,6 +160,7 @@ static uint32_t get_function(struct reader *reader, int64_t id)
 	sqlite3_stmt *row;
 	uint32_t number;
 	int kind;
+	bool of_interpreter;
 
 	if (is_known(reader, TABLE_FUNCTIONS, id, &number))
 		return number;
@@ -167,6 +168,8 @@ static uint32_t get_function(struct reader *reader, int64_t id)
 	if (!row)
 		return 0;
 	kind = sqlite3_column_int(row, 4);
+	of_interpreter = kind & STORE_KIND_INTERPRETER;
+	kind &= ~STORE_KIND_INTERPRETER;
 	if (kind < FRAME_PYTHON || kind > FRAME_REASON)
 		take_for_broken(reader);
 	function = (struct profile_function){
@@ -176,6 +179,7 @@ static uint32_t get_function(struct reader *reader, int64_t id)
 		.first_line = sqlite3_column_int64(row, 3),
 		.kind = kind,
 		.nameless = sqlite3_column_int(row, 5),
+		.of_interpreter = of_interpreter,
 	};
 	sqlite3_reset(row);
 	return know(reader, TABLE_FUNCTIONS, id, profile__function(reader->profile, &function));

@@ -15,6 +15,15 @@
     11 report.py   6 main > fib                            root, report.service
     30             10 [no Python on this thread]           python3 -c pass
     40 idle.py     none
+
+`native` has 80, the last three rows on the second thread; dot and pool are extensions', list_sort
+and take_gil the interpreter's, dot has two addresses:
+
+    10  main > Loader.load             8  main > list_sort > Loader.load
+    20  main > dot                    12  main > dot > exc_page_fault
+     6  main > list_sort               4  main > list_sort > dot
+     5  main > exc_page_fault          5  [deeper frames cut] > dot > fib
+     7  pool                           3  take_gil > exc_page_fault
 """
 
 import itertools
@@ -204,6 +213,16 @@ def machine_page(make_page):
 @pytest.fixture
 def machine(machine_page):
     yield from watched(machine_page)
+
+
+@pytest.fixture(scope="session")
+def native_page(make_page):
+    return make_page("native")
+
+
+@pytest.fixture
+def native(native_page):
+    yield from watched(native_page)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,9 @@
 // The page: what is shown follows from one state, and every change of it goes through
 // `change`.  `window.pybpfprof` at the end is for tests and for the curious.
 
+// What the tree depends on.
+const TREE_KEYS = ["frames", "group", "lines"];
+
 class App {
 	constructor(profile) {
 		const byId = (id) => document.getElementById(id);
@@ -29,7 +32,7 @@ class App {
 	setProfile(profile) {
 		const { table, tooltip } = this;
 		this.profile = table.profile = tooltip.profile = profile;
-		this.stacks = stackTree(profile);
+		this.allStacks = stackTree(profile);
 		this.graph.setProfile(profile);
 		this.controls.setProfile(profile);
 		document.title = `${profile.title} – pybpfprof`;
@@ -41,10 +44,10 @@ class App {
 	// Changes PART of the state, as a person did.  A step can be gone back from.
 	change(part) {
 		const before = this.state, differs = (key) => before[key] !== this.state[key];
-		const isNewTree = ["group", "lines"].some((key) => (part[key] ?? before[key]) !== before[key]);
+		const isNewTree = TREE_KEYS.some((key) => (part[key] ?? before[key]) !== before[key]);
 		this.apply(part, isNewTree ? { zoom: this.place.path } : {});
 		this.keepPlace();
-		this.showAddress(differs("zoom") || differs("view"));
+		this.showAddress(["zoom", "view", "frames"].some(differs));
 	}
 
 	// What is shown is to be found again.
@@ -61,10 +64,12 @@ class App {
 		const began = performance.now(), before = this.state, { profile, scene } = this;
 		const state = this.state = { ...before, ...part };
 		const differs = (...keys) => keys.some((key) => before[key] !== state[key]);
-		const isNewTree = differs("group", "lines");
+		const isNewTree = differs(...TREE_KEYS), level = frameLevel(profile, state);
 		const isNewWeight = isNewTree || differs("command", "process", "thread", "width");
+		if (differs("frames"))
+			this.stacks = visibleStacks(profile, this.allStacks, level);
 		if (isNewTree)
-			scene.tree = shownTree(profile, this.stacks, state.group, state.lines);
+			scene.tree = shownTree(profile, this.stacks, state, level);
 		if (paths.zoom)
 			state.zoom = closestNode(profile, scene.tree, paths.zoom);
 		if (isNewWeight)
@@ -307,6 +312,8 @@ class App {
 		this.graph.setTheme(name, style.getPropertyValue("--stage").trim());
 		if (this.profile.before)
 			fillLegend(document.getElementById("legend"), this.graph.palette);
+		else
+			this.controls.showColours(this.graph.palette);
 		if (this.scene.layout)
 			this.show();
 	}

@@ -8,7 +8,7 @@
 const WARM_HUES = 24;
 const WARM_FROM = 12, WARM_TO = 152;
 const SHADES = 3;
-const KIND_HUES = { native: 245, kernel: 325, jit: 195 };
+const KIND_HUES = { native: 232, kernel: 325, jit: 190, interpreter: 278 };
 // Red and blue are told apart by who does not see red, or green, too.
 const CHANGE_HUES = { more: 30, less: 250 };
 
@@ -67,7 +67,7 @@ class Palette {
 		const theme = THEMES[themeName];
 		const hues = Array.from({ length: WARM_HUES }, (_, i) =>
 			WARM_FROM + (WARM_TO - WARM_FROM) * i / (WARM_HUES - 1));
-		hues.push(KIND_HUES.native, KIND_HUES.kernel, KIND_HUES.jit);
+		hues.push(...Object.values(KIND_HUES));
 		this.theme = theme;
 		this.fills = [];
 		this.faded = [];
@@ -96,9 +96,14 @@ class Palette {
 		this.edges = { more: oklch(...theme.more, more), less: oklch(...theme.less, less) };
 	}
 
+	// A colour of frames of KIND.
+	sample(kind) {
+		return this.fills[Palette.place(kind, "", "")];
+	}
+
 	// The place of a frame of KIND in either row.
 	static place(kind, filename, name) {
-		const neutral = SHADES * (WARM_HUES + 3);
+		const neutral = SHADES * (WARM_HUES + Object.keys(KIND_HUES).length);
 		const shade = stableHash(name) % SHADES;
 		switch (kind) {
 		case KIND.PYTHON:
@@ -109,6 +114,8 @@ class Palette {
 			return (WARM_HUES + 1) * SHADES + shade;
 		case KIND.JIT:
 			return (WARM_HUES + 2) * SHADES + shade;
+		case KIND.INTERPRETER:
+			return (WARM_HUES + 3) * SHADES + shade;
 		case KIND.REASON:
 			return neutral;
 		default:

@@ -9,6 +9,8 @@ class Controls {
 		const byId = (id) => document.getElementById(id);
 		this.change = change;
 		this.views = [...document.querySelectorAll("[data-view]")];
+		this.frames = byId("frames");
+		this.choices = [...this.frames.children];
 		this.search = byId("search");
 		this.regex = byId("regex");
 		this.result = byId("search-result");
@@ -26,6 +28,7 @@ class Controls {
 		this.totals = threadTotals(profile);
 		this.filled = null;
 		this.processes.setProfile(profile, processTotals(profile));
+		this.fillFrames();
 		this.fillGroups();
 	}
 
@@ -33,6 +36,8 @@ class Controls {
 		const { change } = this;
 		for (const button of this.views)
 			button.addEventListener("click", () => change({ view: button.dataset.view }));
+		for (const button of this.choices)
+			button.addEventListener("click", () => change({ frames: button.dataset.frames }));
 		this.search.addEventListener("input", () => change({ query: this.search.value }));
 		this.regex.addEventListener("click", () =>
 			change({ isRegex: this.regex.getAttribute("aria-pressed") !== "true" }));
@@ -42,6 +47,22 @@ class Controls {
 		this.lines.addEventListener("click", () =>
 			change({ lines: this.lines.getAttribute("aria-pressed") !== "true" }));
 		this.reset.addEventListener("click", () => change({ zoom: 0 }));
+	}
+
+	// The choices that make a difference.  Where they are the same, the focus stays.
+	fillFrames() {
+		const { frames, choices } = this, { frameChoices: offered } = this.profile;
+		const wanted = choices.filter((button) => offered.includes(button.dataset.frames));
+		if (wanted.length !== frames.children.length || wanted.some((each) => !each.parentNode))
+			frames.replaceChildren(...wanted);
+		frames.hidden = wanted.length < 2;
+	}
+
+	// Gives each choice the colour of the frames that it adds.
+	showColours(palette) {
+		for (const button of this.choices)
+			button.firstElementChild.style.background = palette.sample(
+				KIND[button.dataset.kind]);
 	}
 
 	fillGroups() {
@@ -75,6 +96,9 @@ class Controls {
 	show(state) {
 		for (const button of this.views)
 			button.setAttribute("aria-pressed", String(button.dataset.view === state.view));
+		const shown = offeredFrames(this.profile, state);
+		for (const button of this.choices)
+			button.setAttribute("aria-pressed", String(button.dataset.frames === shown));
 		if (this.filled?.process !== state.process || this.filled.command !== state.command ||
 			!this.thread.querySelector(`[value="${state.thread}"]`))
 			this.fillThreads(state);

@@ -4,8 +4,9 @@
 // All that can stand in the graph is a frame, and frames have one numbering: the locations
 // (a function at a line), the functions, the threads, the processes, what they run, and "all".
 
-// As enum frame_kind in bpf/pybpfprof.h; GROUP is the page's own.
-const KIND = { GROUP: 0, PYTHON: 1, NATIVE: 2, KERNEL: 3, JIT: 4, REASON: 5 };
+// As enum frame_kind in bpf/pybpfprof.h.  INTERPRETER is native code of the interpreter's own file;
+// GROUP is the page's own.
+const KIND = { GROUP: 0, PYTHON: 1, NATIVE: 2, KERNEL: 3, JIT: 4, REASON: 5, INTERPRETER: 6 };
 
 // Column INDEX of a table that was written row by row.
 function column(table, width, index) {
@@ -45,19 +46,24 @@ class Profile {
 	}
 
 	unpackFrames(raw) {
+		this.noPython = { function: raw.functions.length / 5, location: raw.locations.length / 2 };
+		const functions = raw.functions.concat(
+			[this.strings.push(NO_PYTHON) - 1, 0, 0, 0, KIND.REASON]);
+		const locations = raw.locations.concat([this.noPython.function, 0]);
 		this.functions = {
-			count: raw.functions.length / 5,
-			names: column(raw.functions, 5, 0),
-			filenames: column(raw.functions, 5, 1),
-			shortFilenames: column(raw.functions, 5, 2),
-			firstLines: column(raw.functions, 5, 3),
-			kinds: column(raw.functions, 5, 4),
+			count: functions.length / 5,
+			names: column(functions, 5, 0),
+			filenames: column(functions, 5, 1),
+			shortFilenames: column(functions, 5, 2),
+			firstLines: column(functions, 5, 3),
+			kinds: column(functions, 5, 4),
 		};
 		this.locations = {
-			count: raw.locations.length / 2,
-			functions: column(raw.locations, 2, 0),
-			lines: column(raw.locations, 2, 1),
+			count: locations.length / 2,
+			functions: column(locations, 2, 0),
+			lines: column(locations, 2, 1),
 		};
+		this.frameChoices = frameChoices(this.functions.kinds);
 	}
 
 	// Has the samples of BEFORE among the others: `was` and `now` say how many there were of each
@@ -151,8 +157,8 @@ class Profile {
 
 	// "(json/decoder.py:355)" of a label, or "".
 	placeOf(frame) {
-		const index = this.functionOf(frame);
-		if (index < 0 || this.functions.kinds[index] === KIND.REASON)
+		const index = this.functionOf(frame), isPython = this.kindOf(frame) === KIND.PYTHON;
+		if (index < 0 || !isPython && !this.functions.shortFilenames[index])
 			return "";
 		const file = this.strings[this.functions.shortFilenames[index]] || "?";
 		const line = this.lineOf(frame);

@@ -29,13 +29,18 @@ function sampleFacts({ tree, weights, zoom }, node) {
 		formatShare(weights.self[node], weights.all)})`]];
 }
 
+// [term, value] of what a frame stands for, where it is not a Python function.
+function frameFacts(profile, frame) {
+	return [...groupFacts(profile, frame), ...kindFacts(profile, frame)];
+}
+
 // One sentence on a node.
 function describeNode(scene, profile, node) {
 	const { tree } = scene, parts = [profile.label(tree.frames[node]).slice(0, LABEL_LENGTH_MAX),
 		...profile.before ? changeFacts(profile, scene.weights, node).map(
 			([term, value]) => term === "Change" ? value : `${term.toLowerCase()} ${value}`) :
 			sampleTexts(scene, node), "depth " + tree.depths[node]];
-	for (const [term, value] of groupFacts(profile, tree.frames[node]))
+	for (const [term, value] of frameFacts(profile, tree.frames[node]))
 		parts.push(`${term.toLowerCase()} ${value}`);
 	return parts.join(" · ");
 }
@@ -83,7 +88,7 @@ class Tooltip {
 		for (const [term, value] of profile.before ?
 			changeFacts(profile, scene.weights, node) : sampleFacts(scene, node))
 			add(term, value);
-		for (const [term, value] of groupFacts(profile, frame))
+		for (const [term, value] of frameFacts(profile, frame))
 			add(term, value.slice(0, LABEL_LENGTH_MAX));
 		const index = profile.functionOf(frame);
 		if (index >= 0 && profile.functions.firstLines[index])

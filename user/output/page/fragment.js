@@ -10,6 +10,7 @@ function initialState(profile) {
 	return {
 		view: "flame",
 		group: profile.threadsAtRoot ? "thread" : profile.tellsProcesses ? "command" : "none",
+		frames: "", // frames.js
 		lines: !profile.before, // they move from one version to the next
 		width: "both",
 		command: -1,
@@ -33,6 +34,8 @@ function stateFromFragment(profile, fragment) {
 		state.view = values.get("view");
 	if (GROUPS.includes(values.get("group")))
 		state.group = values.get("group");
+	if (profile.frameChoices.includes(values.get("frames")))
+		state.frames = values.get("frames");
 	if (["on", "off"].includes(values.get("lines")))
 		state.lines = values.get("lines") === "on";
 	if (profile.before && WIDTHS.includes(values.get("width")))
@@ -52,6 +55,8 @@ function fragmentFromState(profile, state) {
 	for (const key of ["view", "group", "width", "command", "process", "thread", "zoom"])
 		if (state[key] !== initial[key])
 			values.set(key, state[key]);
+	if (chosenFrames(profile, state) !== chosenFrames(profile, initial))
+		values.set("frames", state.frames);
 	if (state.lines !== initial.lines)
 		values.set("lines", state.lines ? "on" : "off");
 	if (state.query)

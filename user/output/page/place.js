@@ -57,21 +57,24 @@ function functionWords(profile, frame) {
 		profile.filenameOf(frame)].join("\0");
 }
 
-// From the root's child to NODE: the groups, then the functions and their lines.
+// From the root's child to NODE: the groups, then the functions, their lines and kinds.
 function pathOf(profile, tree, node) {
 	const frames = tree.path(node);
 	return {
 		groups: frames.filter((frame) => isGroup(profile, frame)).map(
 			(frame) => groupWords(profile, frame)),
 		functions: frames.filter((frame) => !isGroup(profile, frame)).map(
-			(frame) => [functionWords(profile, frame), profile.lineOf(frame)]),
+			(frame) => [functionWords(profile, frame), profile.lineOf(frame), profile.kindOf(frame)]),
+		level: tree.level,
 	};
 }
 
 // The node of TREE that comes closest to PATH: the same functions from the root on, if possible
-// at the same lines.  Groups of a kind that PATH has must be the same; others are passed through.
-function closestNode(profile, tree, { groups, functions }) {
+// at the same lines.  Groups of a kind that PATH has must be the same; others are passed through, as
+// are frames that are hidden on one side.
+function closestNode(profile, tree, { groups, functions: all, level }) {
 	const reached = new Int32Array(tree.count).fill(-1), scores = new Float64Array(tree.count);
+	const functions = all.filter(([, , kind]) => isKindShown(kind, tree.level));
 	const wantedGroups = new Map(groups), functionScore = functions.length + groups.length + 1;
 	let best = 0;
 	reached[0] = 0;
@@ -85,7 +88,7 @@ function closestNode(profile, tree, { groups, functions }) {
 			if (wantedGroups.has(kind) && wantedGroups.get(kind) !== which)
 				continue;
 			score = wantedGroups.has(kind) ? 1 : 0;
-		} else {
+		} else if (isKindShown(profile.kindOf(frame), level)) {
 			const [words, line] = functions[from] ?? [];
 			if (functionWords(profile, frame) !== words)
 				continue;

@@ -13,6 +13,7 @@ class Tree {
 		this.parents = new Int32Array(this.capacity);
 		this.depths = new Int32Array(this.capacity);
 		this.sampleNodes = null; // the leaf of each sample
+		this.level = 0;          // which frames it has: frames.js
 	}
 
 	add(parent, frame) {
@@ -85,14 +86,25 @@ class ChildIndex {
 	}
 }
 
+// The frame of each location.  All addresses of a function of machine code are one.
+function locationFrames({ locations, functions }) {
+	const first = new Int32Array(functions.count).fill(-1);
+	return Int32Array.from(locations.functions, (index, location) => {
+		if (locations.lines[location])
+			return location;
+		return first[index] < 0 ? first[index] = location : first[index];
+	});
+}
+
 // The tree that the stacks spell out.
 function stackTree(profile) {
 	const numbers = profile.stackNumbers, tree = new Tree(), leaves = [];
+	const frames = locationFrames(profile);
 	const path = [tree.add(-1, profile.rootFrame)];
 	for (let i = 0; i < numbers.length;) {
 		let depth = numbers[i++];
 		for (let added = numbers[i++]; added > 0; added--, depth++)
-			path[depth + 1] = tree.add(path[depth], numbers[i++]);
+			path[depth + 1] = tree.add(path[depth], frames[numbers[i++]]);
 		leaves.push(path[depth]);
 	}
 	tree.sampleNodes = Int32Array.from(profile.samples.stacks, (stack) => leaves[stack]);
@@ -159,8 +171,9 @@ class TreeCopy {
 	}
 }
 
-// The tree to show.  GROUP is "none", "command", "process" or "thread".
-function shownTree(profile, stacks, group, lines) {
+// The tree to show, of STACKS with the frames of LEVEL.  GROUP is "none", "command", "process" or
+// "thread".
+function shownTree(profile, stacks, { group, lines }, level) {
 	const { threads, count } = profile.samples, copy = new TreeCopy(profile, stacks, lines);
 	const order = new Uint32Array(count).map((_, i) => i), sampleNodes = new Int32Array(count);
 	const tops = Int32Array.from({ length: profile.threads.count }, (_, thread) =>
@@ -172,5 +185,6 @@ function shownTree(profile, stacks, group, lines) {
 	for (const sample of order)
 		sampleNodes[sample] = copy.copyOf(stacks.sampleNodes[sample], tops[threads[sample]]);
 	copy.tree.sampleNodes = sampleNodes;
+	copy.tree.level = level;
 	return copy.tree;
 }
