@@ -67,6 +67,8 @@ class Browser:
         self.base += "/session/" + answer["sessionId"]
         self.cdp("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1],
                  deviceScaleFactor=1, mobile=False)
+        # A window without focus, as one has for a moment on a busy machine, gets no keys.
+        self.cdp("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def ask(self, method, path, body=None):
         data = None if method in ("GET", "DELETE") else json.dumps(body or {}).encode("utf-8")
