@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: an ELF file, which is also what the memory of its process holds. */
+/* The input: an ELF file, which is also what the memory of its process holds, or a name. */
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +11,9 @@
 #include "python/interpreter_list.h"
 #include "python/python_version.h"
 #include "target/elf_image.h"
+#include "unwind/elf_frames.h"
+#include "unwind/plumbing.h"
+#include "unwind/symbols.h"
 
 #define PID	     0
 #define BUDGET_BYTES (1024 * 1024 * 1024)
@@ -33,6 +38,52 @@ static void look_around(struct elf_image *image)
 	python_version__find_runtime(image, &address);
 	python_version__format(python_version__detect(PID, image, 0), version);
 	interpreter_list__find(PID, image, 0, &address);
+}
+
+static void read_frames(struct elf_image *image)
+{
+	struct cfi_rows rows = { 0 };
+	struct cfi_section section;
+	void *bytes = elf_frames__load(image, &section);
+
+	if (bytes)
+		cfi__read(&section, &rows);
+	cfi_rows__free(&rows);
+	free(bytes);
+}
+
+static void read_names(struct elf_image *image)
+{
+	struct symbols *symbols = symbols__read(image);
+	uint64_t before = 0, start, size, found;
+	char hex[ELF_BUILD_ID_HEX_BYTES];
+
+	CHECK(!elf_image__build_id(image, hex) || strlen(hex) < sizeof(hex));
+	for (size_t i = 0; i < symbols__count(symbols); i++) {
+		const char *name = symbols__at(symbols, i, &start, &size);
+		char *shown = symbols__demangle(name);
+
+		CHECK(name[0] && size && start > before);
+		CHECK(symbols__name(symbols, start, &found, &size) == name && found == start);
+		CHECK(strlen(shown) <= SYMBOLS_NAME_BYTES_MAX);
+		CHECK(!plumbing__is_eval_loop(name) || plumbing__is_name(name));
+		free(shown);
+		before = start;
+	}
+	symbols__free(symbols);
+}
+
+/* The same bytes as a mangled name. */
+static void read_as_name(const uint8_t *bytes, size_t size)
+{
+	char name[SYMBOLS_NAME_BYTES_MAX + 1] = "_Z", *shown;
+
+	if (size > sizeof(name) - 3)
+		size = sizeof(name) - 3;
+	memcpy(name + 2, bytes, size);
+	shown = symbols__demangle(name);
+	CHECK(strlen(shown) <= SYMBOLS_NAME_BYTES_MAX);
+	free(shown);
 }
 
 /* The same bytes as code. */
@@ -60,9 +111,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	CHECK(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
 	memory__set(bytes, size, 0);
 	image = elf_image__open(fd, &budget);
-	if (image)
+	if (image) {
 		look_around(image);
+		read_frames(image);
+		read_names(image);
+	}
 	elf_image__close(image);
 	decode(bytes, size);
+	read_as_name(bytes, size);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,9 @@
 #define SEGMENTS_MAX 1170
 
 #define DYNAMIC_ENTRIES_MAX 1024
+
+/* Compilers and linkers write some five notes. */
+#define NOTES_MAX 64
 
 bool elf_image__is_narrow(const struct elf_image *image)
 {
@@ -244,6 +248,38 @@ bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, v
 	return offset && elf_parts__read(image, offset, bytes, length);
 }
 
+/* How many bytes the section that begins at ADDRESS has; 0 where none does. */
+static uint64_t section_size(const struct elf_image *image, uint64_t address)
+{
+	for (int i = 0; image->sections && i < image->header.e_shnum; i++) {
+		const Elf64_Shdr *section = &image->sections[i];
+
+		if (section->sh_addr == address && section->sh_type != SHT_NOBITS &&
+		    section->sh_size)
+			return section->sh_size;
+	}
+	return 0;
+}
+
+void *elf_image__load(struct elf_image *image, uint64_t address, uint64_t most, size_t *size)
+{
+	uint64_t offset = file_offset_of(image, address), left;
+
+	for (int i = 0; offset && i < image->header.e_phnum; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+
+		if (segment->p_type != PT_LOAD || address < segment->p_vaddr ||
+		    address - segment->p_vaddr >= segment->p_filesz)
+			continue;
+		left = segment->p_filesz - (address - segment->p_vaddr);
+		*size = section_size(image, address);
+		if (!*size)
+			*size = left < most ? left : most;
+		return *size <= left ? elf_parts__load(image, offset, *size, most) : NULL;
+	}
+	return NULL;
+}
+
 struct constants_search {
 	bool (*visit)(const uint8_t *bytes, size_t length, void *context);
 	void *context;
@@ -283,4 +319,51 @@ bool elf_image__search_variables(struct elf_image *image,
 				 void *context)
 {
 	return search_segments(image, true, &(struct constants_search){ visit, context });
+}
+
+/* Takes the description of LENGTH bytes at OFFSET. */
+static bool take_build_id(const struct elf_image *image, uint64_t offset, uint32_t length,
+			  char hex[ELF_BUILD_ID_HEX_BYTES])
+{
+	uint8_t bytes[(ELF_BUILD_ID_HEX_BYTES - 1) / 2];
+
+	if (!length || length > sizeof(bytes) || !elf_parts__read(image, offset, bytes, length))
+		return false;
+	for (uint32_t i = 0; i < length; i++)
+		sprintf(hex + 2 * i, "%02x", bytes[i]);
+	return true;
+}
+
+/* Reads *NOTES of SEGMENT's notes at most, and takes them from that. */
+static bool find_build_id(const struct elf_image *image, const Elf64_Phdr *segment, int *notes,
+			  char hex[ELF_BUILD_ID_HEX_BYTES])
+{
+	uint64_t mask = segment->p_align == 8 ? 7 : 3, at = 0;
+	Elf64_Nhdr note;
+	char name[sizeof(ELF_NOTE_GNU)];
+
+	for (; at < segment->p_filesz && *notes; (*notes)--) {
+		uint64_t start = segment->p_offset + at, text;
+
+		if (!elf_parts__read(image, start, &note, sizeof(note)))
+			return false;
+		text = (sizeof(note) + note.n_namesz + mask) & ~mask;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(name) &&
+		    elf_parts__read(image, start + sizeof(note), name, sizeof(name)) &&
+		    memcmp(name, ELF_NOTE_GNU, sizeof(name)) == 0)
+			return take_build_id(image, start + text, note.n_descsz, hex);
+		at += (text + note.n_descsz + mask) & ~mask;
+	}
+	return false;
+}
+
+bool elf_image__build_id(const struct elf_image *image, char hex[ELF_BUILD_ID_HEX_BYTES])
+{
+	int notes = NOTES_MAX;
+
+	for (int i = 0; i < image->header.e_phnum; i++)
+		if (image->segments[i].p_type == PT_NOTE &&
+		    find_build_id(image, &image->segments[i], &notes, hex))
+			return true;
+	return false;
 }

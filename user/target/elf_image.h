@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* As many digits as a SHA-1 has, and a NUL. */
+#define ELF_BUILD_ID_HEX_BYTES 41
+
 struct elf_image;
 
 /* What may be read of the files of one search, which are a process's. */
@@ -69,6 +72,11 @@ bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t s
 bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, void *bytes,
 			      size_t length);
 
+/* Reads what the file has from ADDRESS on: up to the end of the section that begins there; where it
+ * has no section headers, up to its segment's end, MOST bytes of that.  The caller frees.  NULL
+ * where that is nothing, or more than MOST. */
+void *elf_image__load(struct elf_image *image, uint64_t address, uint64_t most, size_t *size);
+
 /* Calls VISIT with the contents of each segment that is not writable, in blocks that overlap by 64
  * bytes or more, until it returns true; returns whether it did.  BYTES[-1] is the byte before them,
  * 0 where the segment begins. */
@@ -80,5 +88,9 @@ bool elf_image__search_constants(struct elf_image *image,
 bool elf_image__search_variables(struct elf_image *image,
 				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
 				 void *context);
+
+/* The build ID in lower case, two digits a byte; false where the file has none, or one of more than
+ * 20 bytes. */
+bool elf_image__build_id(const struct elf_image *image, char hex[ELF_BUILD_ID_HEX_BYTES]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What elf_image.c and elf_symbols.c share, and nobody else: how parts of an ELF file are read. */
+/* How parts of an ELF file are read: for elf_image.c, elf_symbols.c and user/unwind/ alone. */
 #ifndef PYBPFPROF_ELF_PARTS_H
 #define PYBPFPROF_ELF_PARTS_H
 
@@ -58,6 +58,19 @@ bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
 
 /* Frees what was to take what is being read. */
 void elf_parts__free_room(struct elf_image *image);
+
+/* Where the file has a table of symbols and their names, as offsets and sizes that were not
+ * checked. */
+struct symbol_table {
+	uint64_t symbols, count;
+	uint64_t strings, strings_bytes;
+};
+
+/* Finds .symtab, which strip(1) removes; false where there is none. */
+bool elf_symbols__find_table(const struct elf_image *image, struct symbol_table *table);
+
+/* Finds the table of exported symbols: by its section header, or as the dynamic linker does. */
+bool elf_symbols__find_exported_table(struct elf_image *image, struct symbol_table *table);
 
 /* Frees what is known of IMAGE's symbols. */
 void elf_symbols__forget(struct elf_image *image);

@@ -20,6 +20,9 @@
 
 #define NAME_BYTES_MAX 64
 
+/* There are no more buckets than symbols. */
+#define BUCKETS_BYTES_MAX (16 * 1024 * 1024)
+
 /* A symbol that was looked for. */
 struct known_symbol {
 	char name[NAME_BYTES_MAX]; /* key */
@@ -83,20 +86,31 @@ static uint32_t gnu_hash(const char *name)
 
 /* DT_GNU_HASH: four numbers, a Bloom filter of addresses, the buckets, and for each symbol from
  * the first hashed one on its hash, whose lowest bit says that its chain ends. */
-static bool find_by_gnu_hash(const struct elf_image *image, const char *name, uint64_t *address)
+struct gnu_hash_table {
+	uint32_t buckets, first, filter_words, filter_shift;
+};
+
+static bool read_gnu_hash_table(const struct elf_image *image, struct gnu_hash_table *head,
+				uint64_t *buckets, uint64_t *chains)
 {
-	struct {
-		uint32_t buckets, first, filter_words, filter_shift;
-	} head;
-	uint32_t hash = gnu_hash(name), index, other;
-	uint64_t at = image->dynamic.gnu_hash, buckets, chains;
+	uint64_t at = image->dynamic.gnu_hash;
 	size_t word = elf_image__is_narrow(image) ? sizeof(Elf32_Addr) : sizeof(Elf64_Addr);
 
-	if (!elf_parts__read(image, at, &head, sizeof(head)) || !head.buckets)
+	if (!elf_parts__read(image, at, head, sizeof(*head)) || !head->buckets)
 		return false;
-	buckets = at + sizeof(head) + (uint64_t)head.filter_words * word;
-	chains = buckets + (uint64_t)head.buckets * sizeof(uint32_t);
-	if (!elf_parts__read(image, buckets + (hash % head.buckets) * sizeof(index), &index,
+	*buckets = at + sizeof(*head) + (uint64_t)head->filter_words * word;
+	*chains = *buckets + (uint64_t)head->buckets * sizeof(uint32_t);
+	return true;
+}
+
+static bool find_by_gnu_hash(const struct elf_image *image, const char *name, uint64_t *address)
+{
+	struct gnu_hash_table head;
+	uint32_t hash = gnu_hash(name), index, other;
+	uint64_t buckets, chains;
+
+	if (!read_gnu_hash_table(image, &head, &buckets, &chains) ||
+	    !elf_parts__read(image, buckets + (hash % head.buckets) * sizeof(index), &index,
 			     sizeof(index)) ||
 	    index < head.first)
 		return false;
@@ -125,12 +139,14 @@ static uint32_t system_v_hash(const char *name)
 }
 
 /* DT_HASH: two numbers, the buckets, and for each symbol the next one of its chain. */
+struct system_v_hash_table {
+	uint32_t buckets, symbols;
+};
+
 static bool find_by_system_v_hash(const struct elf_image *image, const char *name,
 				  uint64_t *address)
 {
-	struct {
-		uint32_t buckets, symbols;
-	} head;
+	struct system_v_hash_table head;
 	uint64_t at = image->dynamic.hash + sizeof(head), chains;
 	uint32_t index;
 
@@ -200,23 +216,103 @@ static bool find_symbol(const uint8_t *bytes, size_t length, uint64_t at, void *
 	return false;
 }
 
-/* In .symtab, whose names are in the section that it is linked to. */
+/* A table's names are in the section that it is linked to. */
+static bool find_section_of_type(const struct elf_image *image, uint32_t type,
+				 struct symbol_table *table)
+{
+	const Elf64_Shdr *section = NULL, *strings;
+
+	for (int i = 0; image->sections && i < image->header.e_shnum; i++)
+		if (image->sections[i].sh_type == type)
+			section = &image->sections[i];
+	if (!section || section->sh_link >= image->header.e_shnum)
+		return false;
+	strings = &image->sections[section->sh_link];
+	*table = (struct symbol_table){
+		.symbols = section->sh_offset,
+		.count = section->sh_size / elf_parts__size_of(image, &ELF_SYMBOL),
+		.strings = strings->sh_offset,
+		.strings_bytes = strings->sh_size,
+	};
+	return true;
+}
+
+bool elf_symbols__find_table(const struct elf_image *image, struct symbol_table *table)
+{
+	return find_section_of_type(image, SHT_SYMTAB, table);
+}
+
+/* The last symbol is in the chain that begins last; 0: not known. */
+static uint64_t count_by_gnu_hash(struct elf_image *image)
+{
+	struct gnu_hash_table head;
+	uint64_t at, chains, last = 0;
+	uint32_t *buckets, word;
+
+	if (!read_gnu_hash_table(image, &head, &at, &chains))
+		return 0;
+	buckets = elf_parts__load(image, at, chains - at, BUCKETS_BYTES_MAX);
+	if (!buckets)
+		return 0;
+	for (uint32_t i = 0; i < head.buckets; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	free(buckets);
+	if (last < head.first)
+		return head.first;
+	for (int i = 0; i < CHAIN_MAX; i++, last++) {
+		if (!elf_parts__read(image, chains + (last - head.first) * sizeof(word), &word,
+				     sizeof(word)))
+			return 0;
+		if (word & 1)
+			return last + 1;
+	}
+	return 0;
+}
+
+static uint64_t count_by_system_v_hash(const struct elf_image *image)
+{
+	struct system_v_hash_table head;
+
+	if (!elf_parts__read(image, image->dynamic.hash, &head, sizeof(head)))
+		return 0;
+	return head.symbols;
+}
+
+bool elf_symbols__find_exported_table(struct elf_image *image, struct symbol_table *table)
+{
+	const struct dynamic *dynamic = &image->dynamic;
+
+	if (find_section_of_type(image, SHT_DYNSYM, table))
+		return true;
+	if (!dynamic->symbols || !dynamic->strings)
+		return false;
+	*table = (struct symbol_table){
+		.symbols = dynamic->symbols,
+		.strings = dynamic->strings,
+		.strings_bytes = dynamic->strings_size,
+	};
+	if (dynamic->hash)
+		table->count = count_by_system_v_hash(image);
+	if (!table->count && dynamic->gnu_hash)
+		table->count = count_by_gnu_hash(image);
+	return table->count;
+}
+
+/* In .symtab. */
 static bool find_in_table(struct elf_image *image, const char *name, uint64_t *address)
 {
 	struct symbol_search search = { .narrow = elf_image__is_narrow(image),
 					.name = name,
 					.name_size = strlen(name) + 1 };
-	const Elf64_Shdr *table = NULL, *strings;
+	struct symbol_table table;
 
-	for (int i = 0; image->sections && i < image->header.e_shnum; i++)
-		if (image->sections[i].sh_type == SHT_SYMTAB)
-			table = &image->sections[i];
-	if (!table || table->sh_link >= image->header.e_shnum || search.name_size > OVERLAP_BYTES)
+	if (search.name_size > OVERLAP_BYTES || !elf_symbols__find_table(image, &table))
 		return false;
-	strings = &image->sections[table->sh_link];
-	elf_parts__visit(image, strings->sh_offset, strings->sh_size, find_names, &search);
-	if (!search.count ||
-	    !elf_parts__visit(image, table->sh_offset, table->sh_size, find_symbol, &search))
+	elf_parts__visit(image, table.strings, table.strings_bytes, find_names, &search);
+	if (!search.count || !elf_parts__visit(image, table.symbols,
+					       table.count * elf_parts__size_of(image, &ELF_SYMBOL),
+					       find_symbol, &search))
 		return false;
 	*address = search.address;
 	return true;

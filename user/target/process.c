@@ -260,11 +260,15 @@ struct map_reading {
 	struct mapping *mappings;
 	size_t count, capacity;
 	size_t bytes_left;
+	bool anonymous; /* what is executable without a file is wanted, too */
 	bool cut;
 	ssize_t error;
 	size_t start, end; /* of what was read and not parsed yet */
 	char bytes[LINE_BYTES_MAX];
 };
+
+/* How the kernel marks the image that it maps itself. */
+#define VDSO_TEXT "[vdso]"
 
 static bool parse_mapping(const char *line, struct mapping *mapping)
 {
@@ -277,8 +281,9 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 		return false;
 	mapping->device = makedev(major_number, minor_number);
 	mapping->executable = permissions[2] == 'x';
-	return mapping->inode &&
-	       (mapping->executable || (permissions[1] == 'w' && permissions[3] == 'p'));
+	mapping->is_vdso = !mapping->inode && strstr(line, VDSO_TEXT);
+	return mapping->executable ||
+	       (mapping->inode && permissions[1] == 'w' && permissions[3] == 'p');
 }
 
 /* Reads on behind what is left of a line; returns whether there was more. */
@@ -350,7 +355,7 @@ static void read_mappings(void *context)
 
 	begin_mappings(reading);
 	while ((line = next_line(reading))) {
-		if (!parse_mapping(line, &mapping))
+		if (!parse_mapping(line, &mapping) || !(mapping.inode || reading->anonymous))
 			continue;
 		reading->mappings = xgrow(reading->mappings, &reading->capacity, reading->count + 1,
 					  sizeof(mapping));
@@ -362,13 +367,15 @@ static void read_mappings(void *context)
 }
 
 /* The kernel gives a page a read, so that all of them are one errand. */
-ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut)
+static ssize_t read_all_mappings(pid_t pid, pid_t reader, bool anonymous, struct mapping **mappings,
+				 bool *cut)
 {
 	struct map_reading *reading = xcalloc(1, sizeof(*reading));
 	ssize_t result;
 
 	reading->pid = pid;
 	reading->reader = reader;
+	reading->anonymous = anonymous;
 	reading->fd = -1;
 	deputy__send(read_mappings, reading);
 	*cut = reading->cut;
@@ -376,6 +383,16 @@ ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mapp
 	result = reading->error ? reading->error : (ssize_t)reading->count;
 	free(reading);
 	return result == -ENOENT ? -ESRCH : result;
+}
+
+ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut)
+{
+	return read_all_mappings(pid, reader, false, mappings, cut);
+}
+
+ssize_t process__code_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut)
+{
+	return read_all_mappings(pid, reader, true, mappings, cut);
 }
 
 #define MAPPING_PATH_BYTES 96

@@ -62,6 +62,7 @@ struct mapping {
 	uint64_t start, end, offset;
 	uint64_t device, inode;
 	bool executable; /* else it is writable */
+	bool is_vdso;
 };
 
 /* The mappings of files that are executable, or private and writable, in address order: where a
@@ -69,6 +70,10 @@ struct mapping {
  * *CUT: there are more than are read.  The caller, who is on no errand (deputy.h), frees *MAPPINGS.
  * Their number, or -errno. */
 ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut);
+
+/* The same of all that is executable, and of what process__program_mappings gives: also memory that
+ * no file is behind, whose inode is 0. */
+ssize_t process__code_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut);
 
 /* Opens the file behind a mapping for reading, also where it was deleted or lies in another mount
  * namespace.  READER as above.  A descriptor, or -errno. */

@@ -1,0 +1,729 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Names of functions: of real files against the dynamic linker, and of files made by hand. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "architecture/architecture.h"
+#include "narrow_file.h"
+#include "unwind/symbols.h"
+
+#define BUDGET_BYTES (1ULL << 30)
+#define SYMBOLS	     16
+#define BASE	     0x400000
+
+static struct elf_budget budget;
+
+struct note {
+	Elf64_Nhdr header;
+	char name[4];
+	uint8_t bytes[24];
+};
+
+/* A 64-bit file that has both tables of symbols, in one segment. */
+struct file {
+	Elf64_Ehdr header;
+	Elf64_Phdr segments[3];
+	Elf64_Dyn dynamic[5];
+	Elf64_Sym symbols[SYMBOLS], exported[SYMBOLS];
+	char strings[8192];
+	struct {
+		uint32_t buckets, first, filter_words, filter_shift;
+		uint64_t filter;
+		uint32_t bucket[2], chain[SYMBOLS];
+	} gnu_hash;
+	struct {
+		uint32_t buckets, symbols;
+	} hash;
+	Elf64_Shdr sections[3];
+	struct note notes[2];
+	size_t strings_used;
+};
+
+#define OFFSET(member)	((uint64_t)offsetof(struct file, member))
+#define ADDRESS(member) (BASE + OFFSET(member))
+
+static struct file *make_file(void)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	file->header = (Elf64_Ehdr){ .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+						  ELFDATA2LSB, EV_CURRENT },
+				     .e_type = ET_DYN,
+				     .e_machine = ARCHITECTURE.machine,
+				     .e_phoff = OFFSET(segments),
+				     .e_shoff = OFFSET(sections),
+				     .e_phentsize = sizeof(*file->segments),
+				     .e_phnum = 3,
+				     .e_shentsize = sizeof(*file->sections),
+				     .e_shnum = 3 };
+	file->segments[0] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					  .p_flags = PF_R | PF_X,
+					  .p_vaddr = BASE,
+					  .p_filesz = sizeof(*file) };
+	file->segments[1] = (Elf64_Phdr){ .p_type = PT_DYNAMIC,
+					  .p_offset = OFFSET(dynamic),
+					  .p_filesz = sizeof(file->dynamic) };
+	file->segments[2] = (Elf64_Phdr){ .p_type = PT_NOTE,
+					  .p_offset = OFFSET(notes),
+					  .p_filesz = sizeof(file->notes),
+					  .p_align = 4 };
+	file->dynamic[0] = (Elf64_Dyn){ DT_SYMTAB, { ADDRESS(exported) } };
+	file->dynamic[1] = (Elf64_Dyn){ DT_STRTAB, { ADDRESS(strings) } };
+	file->dynamic[2] = (Elf64_Dyn){ DT_STRSZ, { sizeof(file->strings) } };
+	file->sections[0] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB,
+					  .sh_offset = OFFSET(symbols),
+					  .sh_size = sizeof(file->symbols),
+					  .sh_link = 2 };
+	file->sections[1] = (Elf64_Shdr){ .sh_type = SHT_DYNSYM,
+					  .sh_offset = OFFSET(exported),
+					  .sh_size = sizeof(file->exported),
+					  .sh_link = 2 };
+	file->sections[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+					  .sh_offset = OFFSET(strings),
+					  .sh_size = sizeof(file->strings) };
+	file->strings_used = 1;
+	return file;
+}
+
+/* A global function. */
+static Elf64_Sym *add(struct file *file, Elf64_Sym *symbol, const char *name, uint64_t start,
+		      uint64_t size)
+{
+	assert_true(file->strings_used + strlen(name) < sizeof(file->strings));
+	*symbol = (Elf64_Sym){ .st_name = file->strings_used,
+			       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			       .st_shndx = 1,
+			       .st_value = start,
+			       .st_size = size };
+	strcpy(file->strings + file->strings_used, name);
+	file->strings_used += strlen(name) + 1;
+	return symbol;
+}
+
+static void add_local(struct file *file, Elf64_Sym *symbol, const char *name, uint64_t start,
+		      uint64_t size, int type)
+{
+	add(file, symbol, name, start, size)->st_info = ELF64_ST_INFO(STB_LOCAL, type);
+}
+
+static struct elf_image *open_bytes(const void *bytes, size_t size)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	budget = (struct elf_budget){ .bytes = BUDGET_BYTES };
+	return elf_image__open(fd, &budget);
+}
+
+static struct symbols *read_bytes(const void *bytes, size_t size)
+{
+	struct elf_image *image = open_bytes(bytes, size);
+	struct symbols *symbols;
+
+	assert_non_null(image);
+	symbols = symbols__read(image);
+	elf_image__close(image);
+	return symbols;
+}
+
+static struct symbols *read_file(const struct file *file)
+{
+	return read_bytes(file, sizeof(*file));
+}
+
+/* ADDRESS lies in the function NAME, which begins at START; NULL: in none. */
+static void check_name(const struct symbols *symbols, uint64_t address, const char *name,
+		       uint64_t start)
+{
+	uint64_t found, size;
+	const char *text = symbols__name(symbols, address, &found, &size);
+
+	if (!name) {
+		assert_null(text);
+		return;
+	}
+	assert_non_null(text);
+	assert_string_equal(text, name);
+	assert_int_equal(found, start);
+	assert_in_range(address, found, found + size - 1);
+}
+
+static void test_addresses(void **state)
+{
+	struct file *file = make_file();
+	struct symbols *symbols;
+	uint64_t start, size;
+
+	(void)state;
+	add(file, &file->symbols[3], "second", 0x2000, 0x10);
+	add(file, &file->symbols[2], "first", 0x1000, 0x100);
+	symbols = read_file(file);
+	assert_int_equal(symbols__count(symbols), 2);
+	assert_string_equal(symbols__at(symbols, 0, &start, &size), "first");
+	assert_int_equal(start, 0x1000);
+	assert_int_equal(size, 0x100);
+	assert_string_equal(symbols__at(symbols, 1, &start, &size), "second");
+	check_name(symbols, 0, NULL, 0);
+	check_name(symbols, 0xfff, NULL, 0);
+	check_name(symbols, 0x1000, "first", 0x1000);
+	check_name(symbols, 0x10ff, "first", 0x1000);
+	check_name(symbols, 0x1100, NULL, 0);
+	check_name(symbols, 0x200f, "second", 0x2000);
+	check_name(symbols, 0x2010, NULL, 0);
+	check_name(symbols, UINT64_MAX, NULL, 0);
+	symbols__free(symbols);
+	free(file);
+}
+
+static void test_what_is_no_function(void **state)
+{
+	struct file *file = make_file();
+	struct symbols *symbols;
+
+	(void)state;
+	add_local(file, &file->symbols[1], "variable", 0x1000, 8, STT_OBJECT);
+	add_local(file, &file->symbols[2], "$x", 0x1000, 8, STT_NOTYPE);
+	add(file, &file->symbols[3], "imported", 0x1000, 8)->st_shndx = SHN_UNDEF;
+	add(file, &file->symbols[4], "nowhere", 0x1000, 8)->st_shndx = SHN_ABS;
+	add(file, &file->symbols[5], "without_size", 0x1000, 0);
+	add(file, &file->symbols[6], "", 0x1000, 8);
+	add(file, &file->symbols[7], "huge", 0x1000, 1ULL << 32);
+	add(file, &file->symbols[8], "wraps", UINT64_MAX - 8, 16);
+	assert_null(read_file(file));
+	add_local(file, &file->symbols[9], "resolved", 0x1000, 8, STT_GNU_IFUNC);
+	symbols = read_file(file);
+	assert_int_equal(symbols__count(symbols), 1);
+	check_name(symbols, 0x1007, "resolved", 0x1000);
+	symbols__free(symbols);
+	free(file);
+}
+
+static void test_aliases(void **state)
+{
+	struct file *file = make_file();
+	struct symbols *symbols;
+
+	(void)state;
+	add_local(file, &file->symbols[1], "a", 0x1000, 8, STT_FUNC);
+	add(file, &file->symbols[2], "weak", 0x1000, 8)->st_info =
+		ELF64_ST_INFO(STB_WEAK, STT_FUNC);
+	add(file, &file->symbols[3], "global_one", 0x1000, 8);
+	add(file, &file->symbols[4], "global2", 0x1000, 8);
+	add(file, &file->symbols[5], "global1@@LIB_1.0", 0x1000, 8);
+	add_local(file, &file->symbols[6], "l", 0x2000, 8, STT_FUNC);
+	add(file, &file->symbols[7], "weak@LIB_1.0", 0x2000, 8)->st_info =
+		ELF64_ST_INFO(STB_WEAK, STT_FUNC);
+	symbols = read_file(file);
+	assert_int_equal(symbols__count(symbols), 2);
+	check_name(symbols, 0x1000, "global2", 0x1000);
+	check_name(symbols, 0x2000, "weak", 0x2000);
+	symbols__free(symbols);
+	free(file);
+}
+
+static void test_nested_functions(void **state)
+{
+	struct file *file = make_file();
+	struct symbols *symbols;
+
+	(void)state;
+	add(file, &file->symbols[1], "outer", 0x1000, 0x100);
+	add(file, &file->symbols[2], "inner", 0x1010, 0x10);
+	add(file, &file->symbols[3], "last", 0x10f0, 0x20);
+	symbols = read_file(file);
+	check_name(symbols, 0x100f, "outer", 0x1000);
+	check_name(symbols, 0x101f, "inner", 0x1010);
+	check_name(symbols, 0x1020, "outer", 0x1000);
+	check_name(symbols, 0x10ff, "last", 0x10f0);
+	check_name(symbols, 0x110f, "last", 0x10f0);
+	check_name(symbols, 0x1110, NULL, 0);
+	symbols__free(symbols);
+	free(file);
+}
+
+/* Leaves the file as strip(1) does, or without any section header. */
+static void test_exported_functions(void **state)
+{
+	struct file *file = make_file();
+	struct symbols *symbols;
+
+	(void)state;
+	add(file, &file->exported[5], "exported", 0x1000, 8);
+	symbols = read_file(file);
+	check_name(symbols, 0x1000, "exported", 0x1000);
+	symbols__free(symbols);
+
+	file->header.e_shnum = 0;
+	assert_null(read_file(file));
+	file->dynamic[3] = (Elf64_Dyn){ DT_HASH, { ADDRESS(hash) } };
+	file->hash.symbols = 5;
+	assert_null(read_file(file));
+	file->hash.symbols = 6;
+	symbols = read_file(file);
+	check_name(symbols, 0x1000, "exported", 0x1000);
+	symbols__free(symbols);
+
+	/* Symbols 3 and 4 in the first chain, 5 in the second. */
+	file->dynamic[3] = (Elf64_Dyn){ DT_GNU_HASH, { ADDRESS(gnu_hash) } };
+	file->gnu_hash.buckets = 2;
+	file->gnu_hash.first = 3;
+	file->gnu_hash.filter_words = 1;
+	file->gnu_hash.bucket[0] = 3;
+	file->gnu_hash.bucket[1] = 5;
+	file->gnu_hash.chain[1] = 1;
+	file->gnu_hash.chain[2] = 1;
+	symbols = read_file(file);
+	assert_int_equal(symbols__count(symbols), 1);
+	check_name(symbols, 0x1000, "exported", 0x1000);
+	symbols__free(symbols);
+
+	/* Only symbols that are not hashed. */
+	file->gnu_hash.bucket[0] = file->gnu_hash.bucket[1] = 0;
+	assert_null(read_file(file));
+	free(file);
+}
+
+static void test_hostile_tables(void **state)
+{
+	struct file *file = make_file();
+
+	(void)state;
+	add(file, &file->symbols[1], "f", 0x1000, 8)->st_name = sizeof(file->strings);
+	add(file, &file->symbols[2], "f", 0x1000, 8)->st_name = UINT32_MAX;
+	add(file, &file->symbols[3], "f", 0x1000, 8)->st_name = sizeof(file->strings) - 2;
+	memset(file->strings + sizeof(file->strings) - 2, 'x', 2);
+	assert_null(read_file(file));
+	file->strings[sizeof(file->strings) - 1] = '\0';
+	symbols__free(read_file(file));
+
+	file->sections[0].sh_size = UINT64_MAX;
+	assert_null(read_file(file));
+	file->sections[0].sh_size = sizeof(file->symbols) + (1ULL << 40);
+	assert_null(read_file(file));
+	file->sections[0].sh_size = sizeof(file->symbols);
+	file->sections[0].sh_link = 3;
+	assert_null(read_file(file));
+	file->sections[0].sh_link = 2;
+	file->sections[2].sh_size = UINT64_MAX;
+	assert_null(read_file(file));
+
+	file->header.e_shnum = 0;
+	file->dynamic[3] = (Elf64_Dyn){ DT_GNU_HASH, { ADDRESS(gnu_hash) } };
+	file->gnu_hash.buckets = UINT32_MAX;
+	assert_null(read_file(file));
+	file->gnu_hash.buckets = 2;
+	file->gnu_hash.bucket[0] = UINT32_MAX;
+	assert_null(read_file(file));
+	file->gnu_hash.filter_words = UINT32_MAX;
+	assert_null(read_file(file));
+	free(file);
+}
+
+static void test_long_names(void **state)
+{
+	struct file *file = make_file();
+	struct symbols *symbols;
+	char name[SYMBOLS_NAME_BYTES_MAX + 1];
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	add(file, &file->symbols[1], name, 0x1000, 8);
+	symbols = read_file(file);
+	check_name(symbols, 0x1000, name, 0x1000);
+	symbols__free(symbols);
+	file->strings[file->strings_used - 1] = 'n';
+	assert_null(read_file(file));
+	free(file);
+}
+
+static void test_budget(void **state)
+{
+	struct file *file = make_file();
+	struct elf_image *image;
+
+	(void)state;
+	add(file, &file->symbols[1], "f", 0x1000, 8);
+	image = open_bytes(file, sizeof(*file));
+	budget.bytes = sizeof(file->symbols) + 1;
+	assert_null(symbols__read(image));
+	assert_true(budget.exceeded);
+	elf_image__close(image);
+	free(file);
+}
+
+static void test_other_machines(void **state)
+{
+	struct file *file = make_file();
+	struct narrow_file narrow;
+
+	(void)state;
+	add(file, &file->symbols[1], "f", 0x1000, 8);
+	file->header.e_machine = EM_RISCV;
+	assert_null(read_file(file));
+	narrow_file__make(&narrow, "f");
+	assert_null(read_bytes(&narrow, sizeof(narrow)));
+	free(file);
+}
+
+static void test_no_symbols(void **state)
+{
+	uint64_t start, size;
+
+	(void)state;
+	assert_int_equal(symbols__count(NULL), 0);
+	assert_null(symbols__name(NULL, 0x1000, &start, &size));
+	symbols__free(NULL);
+}
+
+/* A static function of this test, by .symtab. */
+static void test_own_functions(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_image *image;
+	struct symbols *symbols;
+	uint64_t bias, start, size;
+	Dl_info info;
+
+	(void)state;
+	budget = (struct elf_budget){ .bytes = BUDGET_BYTES };
+	image = elf_image__open(fd, &budget);
+	assert_non_null(image);
+	symbols = symbols__read(image);
+	assert_true(dladdr((void *)(uintptr_t)test_own_functions, &info));
+	bias = (uintptr_t)info.dli_fbase;
+	if (getauxval(AT_PHDR) - bias != sizeof(Elf64_Ehdr))
+		fail_msg("where this program is loaded is not known");
+	check_name(symbols, (uintptr_t)test_own_functions + 1 - bias, "test_own_functions",
+		   (uintptr_t)test_own_functions - bias);
+	for (size_t i = 1; i < symbols__count(symbols); i++) {
+		uint64_t before;
+
+		symbols__at(symbols, i - 1, &before, &size);
+		symbols__at(symbols, i, &start, &size);
+		assert_true(before < start);
+	}
+	symbols__free(symbols);
+	elf_image__close(image);
+}
+
+/* The C library's bytes, and where it is loaded. */
+static char *read_c_library(size_t *size, uint64_t *bias)
+{
+	Dl_info info;
+	char *bytes;
+	int fd;
+
+	assert_true(dladdr(dlsym(RTLD_NEXT, "gnu_get_libc_version"), &info));
+	*bias = (uintptr_t)info.dli_fbase;
+	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	*size = lseek(fd, 0, SEEK_END);
+	bytes = malloc(*size);
+	assert_int_equal(pread(fd, bytes, *size, 0), *size);
+	close(fd);
+	return bytes;
+}
+
+/* Names may be aliases: these lead to the same address. */
+static void check_c_library(const struct symbols *symbols, uint64_t bias)
+{
+	static const char *const names[] = { "qsort_r", "gnu_get_libc_version", "tcsetattr" };
+	uint64_t start, size;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *function = dlsym(RTLD_NEXT, names[i]);
+		const char *name =
+			symbols__name(symbols, (uintptr_t)function + 1 - bias, &start, &size);
+
+		assert_non_null(name);
+		assert_int_equal(start + bias, (uintptr_t)function);
+		assert_ptr_equal(dlsym(RTLD_NEXT, name), function);
+	}
+}
+
+static void test_c_library(void **state)
+{
+	size_t size;
+	uint64_t bias;
+	char *bytes = read_c_library(&size, &bias);
+	struct symbols *symbols = read_bytes(bytes, size), *bare;
+
+	(void)state;
+	check_c_library(symbols, bias);
+	((Elf64_Ehdr *)bytes)->e_shnum = 0;
+	bare = read_bytes(bytes, size);
+	check_c_library(bare, bias);
+	assert_in_range(symbols__count(bare), 1000, symbols__count(symbols));
+	symbols__free(bare);
+	symbols__free(symbols);
+	free(bytes);
+}
+
+static bool build_id(const struct file *file, char hex[ELF_BUILD_ID_HEX_BYTES])
+{
+	struct elf_image *image = open_bytes(file, sizeof(*file));
+	bool found = elf_image__build_id(image, hex);
+
+	elf_image__close(image);
+	return found;
+}
+
+static void test_build_id(void **state)
+{
+	struct file *file = make_file();
+	Elf64_Nhdr *header = &file->notes[1].header;
+	char hex[ELF_BUILD_ID_HEX_BYTES];
+
+	(void)state;
+	assert_false(build_id(file, hex));
+	file->notes[0] = (struct note){ { 4, 24, NT_GNU_ABI_TAG }, "GNU", { 0 } };
+	file->notes[1] = (struct note){ { 4, 20, NT_GNU_BUILD_ID }, "GNU", { 0xab, 0x01 } };
+	assert_true(build_id(file, hex));
+	assert_string_equal(hex, "ab01000000000000000000000000000000000000");
+	header->n_descsz = 2;
+	assert_true(build_id(file, hex));
+	assert_string_equal(hex, "ab01");
+	header->n_descsz = 21;
+	assert_false(build_id(file, hex));
+	header->n_descsz = 0;
+	assert_false(build_id(file, hex));
+	header->n_descsz = UINT32_MAX;
+	assert_false(build_id(file, hex));
+	header->n_descsz = 20;
+	file->notes[1].name[0] = 'X';
+	assert_false(build_id(file, hex));
+	file->notes[1].name[0] = 'G';
+	file->notes[0].header.n_descsz = UINT32_MAX;
+	assert_false(build_id(file, hex));
+	file->notes[0].header.n_descsz = 24;
+	file->segments[2].p_offset = UINT64_MAX - 4;
+	assert_false(build_id(file, hex));
+	free(file);
+}
+
+/* Notes of 8 bytes' alignment: the name, of 4 bytes, ends at 16 as it is. */
+static void test_aligned_build_id(void **state)
+{
+	struct file *file = make_file();
+	char hex[ELF_BUILD_ID_HEX_BYTES];
+	uint8_t *bytes = (uint8_t *)file->notes;
+	struct note second = { { 4, 3, NT_GNU_BUILD_ID }, "GNU", { 1, 2, 3 } };
+
+	(void)state;
+	file->segments[2].p_align = 8;
+	file->notes[0] = (struct note){ { 4, 4, NT_GNU_PROPERTY_TYPE_0 }, "GNU", { 0 } };
+	memcpy(bytes + 24, &second, sizeof(second));
+	assert_true(build_id(file, hex));
+	assert_string_equal(hex, "010203");
+	free(file);
+}
+
+static void check_shown(const char *name, const char *expected)
+{
+	char *shown = symbols__demangle(name);
+
+	assert_string_equal(shown, expected);
+	free(shown);
+}
+
+static void test_shown_names(void **state)
+{
+	(void)state;
+	check_shown("", "");
+	check_shown("list_sort", "list_sort");
+	check_shown("f.cold", "f");
+	check_shown("f.cold.1", "f");
+	check_shown("f.part.0", "f");
+	check_shown("f.constprop.0.isra.0.cold", "f");
+	check_shown("f.llvm.15687231", "f");
+	check_shown("f.avx2", "f.avx2");
+	check_shown("f.0", "f.0");
+	check_shown("f.colder", "f.colder");
+	check_shown("f.cold0", "f.cold0");
+	check_shown(".cold", ".cold");
+	check_shown("cold", "cold");
+	check_shown("12", "12");
+	check_shown(".", ".");
+	check_shown("main.part", "main");
+	assert_int_equal(symbols__base_length("f.part.12.cold"), 1);
+	assert_int_equal(symbols__base_length(""), 0);
+}
+
+static void test_mangled_names(void **state)
+{
+	(void)state;
+	check_shown("_Z3barv", "bar");
+	check_shown("_ZL3barv", "bar");
+	check_shown("_ZN3foo3barEi", "foo::bar");
+	check_shown("_ZNK3foo3barEi.part.0.cold", "foo::bar");
+	check_shown("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector::push_back");
+	check_shown("_ZSt4sortIPiEvT_S1_", "std::sort");
+	check_shown("_ZN12_GLOBAL__N_13foo3barEv", "(anonymous namespace)::foo::bar");
+	check_shown("_ZN3fooC2ERKS_", "foo::foo");
+	check_shown("_ZN1a3fooIiED0Ev", "a::foo::~foo");
+	check_shown("_ZNSsC1Ev", "std::basic_string::basic_string");
+	check_shown("_ZNSs6appendEPKc", "std::basic_string::append");
+	check_shown("_ZN3fooplERKS_", "foo::operator+");
+	check_shown("_ZN3foodlEPv", "foo::operator delete");
+	check_shown("_ZNK3foocvbEv", "foo::operator bool");
+	check_shown("_ZNK3foocvRKNS_3barEEv", "foo::operator foo::bar const&");
+	check_shown("_Zli3_kmy", "operator\"\"::_km");
+	check_shown("_ZNK3foo3getB5cxx11Ev", "foo::get");
+	check_shown("_ZThn16_N3foo3barEv", "thunk to foo::bar");
+	check_shown("_ZTv0_n24_N3fooD1Ev", "thunk to foo::~foo");
+	check_shown("_ZTch0_v8_n24_N3foo3barEv", "thunk to foo::bar");
+}
+
+/* In functions, and with numbers that refer back. */
+static void test_mangled_places(void **state)
+{
+	(void)state;
+	check_shown("_ZZ4mainENKUlvE_clEv", "main::{lambda#1}::operator()");
+	check_shown("_ZZN3foo3barEiENKUliE0_clEi", "foo::bar::{lambda#2}::operator()");
+	check_shown("_ZZ4mainEN5local3runEv", "main::local::run");
+	check_shown("_ZZ4mainEN5local3runEv_0", "main::local::run");
+	check_shown("_ZN3fooUt_3barEv", "foo::{unnamed type#1}::bar");
+	check_shown("_ZN1aIN1b1cEE3getINS1_1dEEEvS3_", "a::get");
+	check_shown("_ZNSt8functionIFvN1a1bEEEC1IRFvS1_EvEEOT_", "std::function::function");
+	check_shown("_ZNK1aIN1b1cEEcvNS0_1dEEv", "a::operator b::d");
+	check_shown("_ZNK1aIN1b1cEN1e1fEEcvNS2_1gEEv", "a::operator e::g");
+	check_shown("_ZNK1aIPKN1b1cEA3_iDnEcvNS0_1dEEv", "a::operator b::d");
+	check_shown("_ZN1a1fIXadL_ZN1b1gEvEEEEvv", "a::f");
+	check_shown("_ZN1a1fILi3ELb1ELc65EEEvv", "a::f");
+	check_shown("_ZN1a1fIiTnNSt9enable_ifIXsr3std7is_sameIT_iEE5valueEiE4typeELi0EEEvv",
+		    "_ZN1a1fIiTnNSt9enable_ifIXsr3std7is_sameIT_iEE5valueEiE4typeELi0EEEvv");
+	check_shown("_ZN1a1fIiNSt9enable_ifIXsrSt7is_sameIiiE5valueEiE4typeEE1gEv", "a::f::g");
+	check_shown("_ZN1a1fIDTclL_Z1gvEEEE1hEv", "a::f::h");
+}
+
+static void test_what_is_not_mangled(void **state)
+{
+	static const char *const names[] = {
+		"_Z",
+		"_Zzzz",
+		"_ZN3foo",
+		"_Z4foo",
+		"_ZNE",
+		"_ZNEC1Ev",
+		"_ZNS_3fooE",
+		"_ZNS9_3fooE",
+		"_ZC1v",
+		"_ZN1aI",
+		"_ZTVN1aE",
+		"_ZN1aC9Ev",
+		"_ZN1acvD",
+		"_ZN1aIUE1bEv",
+		"_ZN1aIXzzEE1bEv",
+		"i",
+		"_RNvC6_123foo3bar",
+		"_ZTh",
+		"_ZN99999999999999999999a",
+		"_Z1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		check_shown(names[i], names[i]);
+}
+
+static void test_rust_names(void **state)
+{
+	(void)state;
+	check_shown("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
+	check_shown("_ZN4core3fmt5write17h0123456789abcdefE.llvm.123", "core::fmt::write");
+	check_shown("_ZN4core3fmt5write17h0123456789abcdeXE",
+		    "core::fmt::write::h0123456789abcdeX");
+	check_shown("_ZN17h0123456789abcdefE", "h0123456789abcdef");
+}
+
+/* Types within types, deeper than is read; and one whose readable form would be endless if
+ * arguments were shown, for each names the one before twice. */
+static void test_deep_names(void **state)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char name[2048] = "_Z1fI1aI1bS0_E", *end = name + strlen(name);
+
+	(void)state;
+	for (int i = 1; i < 36; i++)
+		end += sprintf(end, "S0_IS%c_S%c_E", digits[i], digits[i]);
+	strcpy(end, "Evv");
+	check_shown(name, "f");
+
+	strcpy(name, "_Z1fI");
+	memset(name + 5, 'P', 100);
+	strcpy(name + 105, "iEvv");
+	check_shown(name, "f");
+	memset(name + 5, 'P', 1000);
+	strcpy(name + 1005, "iEvv");
+	check_shown(name, name);
+}
+
+/* None is cut within a character. */
+static void test_long_shown_names(void **state)
+{
+	char name[2 * SYMBOLS_NAME_BYTES_MAX + 1], *shown;
+
+	(void)state;
+	for (size_t lead = 0; lead < 3; lead++) {
+		memset(name, 'a', lead);
+		for (size_t at = lead; at + 3 < sizeof(name); at += 3)
+			strcpy(name + at, "\xe2\x82\xac");
+		shown = symbols__demangle(name);
+		assert_in_range(strlen(shown), SYMBOLS_NAME_BYTES_MAX - 2, SYMBOLS_NAME_BYTES_MAX);
+		assert_int_equal((strlen(shown) - lead) % 3, 0);
+		free(shown);
+	}
+	/* Each part is a constructor, whose name is that of its scope. */
+	name[sprintf(name, "_ZN1000%0*d%s", 1000, 0, "C1C1C1C1C1E")] = '\0';
+	name[7] = 'x';
+	shown = symbols__demangle(name);
+	assert_int_equal(strlen(shown), SYMBOLS_NAME_BYTES_MAX);
+	free(shown);
+	memset(name, 0x80, sizeof(name) - 1);
+	shown = symbols__demangle(name);
+	assert_in_range(strlen(shown), SYMBOLS_NAME_BYTES_MAX - 3, SYMBOLS_NAME_BYTES_MAX);
+	free(shown);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_what_is_no_function),
+		cmocka_unit_test(test_aliases),
+		cmocka_unit_test(test_nested_functions),
+		cmocka_unit_test(test_exported_functions),
+		cmocka_unit_test(test_hostile_tables),
+		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_other_machines),
+		cmocka_unit_test(test_no_symbols),
+		cmocka_unit_test(test_own_functions),
+		cmocka_unit_test(test_c_library),
+		cmocka_unit_test(test_build_id),
+		cmocka_unit_test(test_aligned_build_id),
+		cmocka_unit_test(test_shown_names),
+		cmocka_unit_test(test_mangled_names),
+		cmocka_unit_test(test_mangled_places),
+		cmocka_unit_test(test_what_is_not_mangled),
+		cmocka_unit_test(test_rust_names),
+		cmocka_unit_test(test_deep_names),
+		cmocka_unit_test(test_long_shown_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The names are those of CPython 2.7 to 3.15. */
+#include <stddef.h>
+#include <string.h>
+
+#include "unwind/plumbing.h"
+#include "unwind/symbols.h"
+
+/* "*" stands for any bytes, also none. */
+static const char *const exceptions[] = {
+	"*_Calloc",
+	"*_MiCalloc",
+	"*_dealloc",
+	"*_traverse",
+};
+
+static const char *const patterns[] = {
+	/* The eval loop and what enters it. */
+	"PyEval_*",
+	"_PyEval_*",
+	"_PyEvalFrame*",
+	"_TAIL_CALL_*",
+	"py_trampoline_evaluator",
+
+	/* Calls of functions and objects. */
+	"*ectorcall*",
+	"PyObject_*Call*",
+	"_PyObject_*Call*",
+	"_PyFunction_FastCall*",
+	"PyCFunction_Call*",
+	"_PyCFunction_FastCall*",
+	"_PyMethodDef_RawFastCall*",
+	"_PyMethodDescr_FastCall*",
+	"function_call",
+	"function_code_fastcall",
+	"fast_function",
+	"call_function",
+	"do_call",
+	"do_call_core",
+	"ext_do_call",
+	"object_vacall",
+	"callmethod",
+	"cfunction_*",
+	"method_call",
+	"methoddescr_call",
+	"classmethoddescr_call",
+	"instance_call",
+	"instancemethod_call",
+	"type_call",
+
+	/* Special methods written in Python, and C's called as such. */
+	"slot_tp_*",
+	"slot_nb_*",
+	"slot_sq_*",
+	"slot_mp_*",
+	"slot_am_*",
+	"call_method",
+	"call_maybe",
+	"call_unbound",
+	"call_unbound_noarg",
+	"wrapper_call",
+	"wrapperdescr_call",
+	"wrapperdescr_raw_call",
+	"wrap_*func*",
+	"wrap_call",
+	"wrap_descr_*",
+	"wrap_init",
+	"wrap_next",
+	"tp_new_wrapper",
+
+	/* Generators and coroutines. */
+	"gen_send*",
+	"gen_iternext",
+	"gen_throw",
+	"_gen_throw",
+	"gen_close*",
+	"PyIter_Send",
+	"_PyGen_Send",
+	"coro_wrapper_*",
+	"async_gen_asend_*",
+	"async_gen_athrow_*",
+
+	/* The start of a program. */
+	"_start",
+	"main",
+	"__libc_start_*",
+	"libc_start_main_*",
+	"Py_Main",
+	"Py_RunMain",
+	"Py_BytesMain",
+	"pymain_*",
+	"pyrun_*",
+	"PyRun_*",
+	"_PyRun_*",
+	"run_mod",
+	"run_eval_code_obj",
+
+	/* And of a thread. */
+	"clone",
+	"clone3",
+	"__clone*",
+	"start_thread",
+	"pythread_wrapper",
+	"t_bootstrap",
+	"thread_run",
+};
+
+/* Whether the LENGTH bytes at NAME are as PATTERN says. */
+static bool matches(const char *pattern, const char *name, size_t length)
+{
+	const char *end = name + length, *rest = NULL, *next = NULL;
+
+	while (name < end) {
+		if (*pattern == '*') {
+			rest = ++pattern;
+			next = name;
+			if (!*pattern)
+				return true;
+		} else if (*pattern == *name) {
+			pattern++;
+			name++;
+		} else if (rest) {
+			pattern = rest;
+			name = ++next;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
+static bool matches_one(const char *const *list, size_t count, const char *name, size_t length)
+{
+	for (size_t i = 0; i < count; i++)
+		if ((list[i][0] == name[0] || list[i][0] == '*') && matches(list[i], name, length))
+			return true;
+	return false;
+}
+
+bool plumbing__is_name(const char *name)
+{
+	size_t length = symbols__base_length(name);
+
+	return matches_one(patterns, sizeof(patterns) / sizeof(patterns[0]), name, length) &&
+	       !matches_one(exceptions, sizeof(exceptions) / sizeof(exceptions[0]), name, length);
+}
+
+static bool is_same(const char *name, size_t length, const char *other)
+{
+	return length == strlen(other) && memcmp(name, other, length) == 0;
+}
+
+bool plumbing__is_eval_loop(const char *name)
+{
+	size_t length = symbols__base_length(name);
+
+	return is_same(name, length, "_PyEval_EvalFrameDefault") ||
+	       is_same(name, length, "PyEval_EvalFrameEx");
+}

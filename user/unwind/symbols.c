@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A symbol of size 0, which assembler code may have, is ignored: where its function ends is not
+ * known.  No name is better than a wrong one.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "target/deputy.h"
+#include "target/elf_parts.h"
+#include "unwind/symbols.h"
+
+#define SYMBOLS_MAX	  (4 * 1024 * 1024)
+#define STRINGS_BYTES_MAX (256 * 1024 * 1024)
+
+/* Functions may overlap: so many that begin nearer to an address are passed over. */
+#define NESTED_MAX 16
+
+struct function {
+	uint64_t start;
+	uint32_t size, name; /* where the name begins in NAMES */
+};
+
+struct symbols {
+	struct function *functions; /* by start */
+	size_t count;
+	char *names;
+};
+
+/* A function as the file names it, perhaps not the only one at its address. */
+struct candidate {
+	uint64_t start;
+	uint32_t size, name; /* where the name begins in the file's strings */
+	uint32_t index;
+	uint16_t length;
+	uint8_t rank;
+};
+
+struct selection {
+	const char *strings;
+	uint64_t strings_bytes;
+	struct candidate *candidates;
+	size_t count, capacity;
+	uint64_t bytes; /* of names that were looked at */
+};
+
+static bool is_function(const Elf64_Sym *symbol)
+{
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
+	       symbol->st_shndx != SHN_ABS && symbol->st_value && symbol->st_size &&
+	       symbol->st_size <= UINT32_MAX && symbol->st_value <= UINT64_MAX - symbol->st_size;
+}
+
+static uint8_t rank_of(const Elf64_Sym *symbol)
+{
+	switch (ELF64_ST_BIND(symbol->st_info)) {
+	case STB_LOCAL:
+		return 2;
+	case STB_WEAK:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The length of the name at OFFSET without its version; 0 if there is none.  Many symbols of a
+ * hostile file may share a long name, so the bytes of all are counted. */
+static size_t name_length(struct selection *selection, uint32_t offset)
+{
+	const char *name = selection->strings + offset, *version;
+	size_t most = SYMBOLS_NAME_BYTES_MAX + 1, length;
+
+	if (offset >= selection->strings_bytes)
+		return 0;
+	if (most > selection->strings_bytes - offset)
+		most = selection->strings_bytes - offset;
+	length = strnlen(name, most);
+	selection->bytes += length + 1;
+	if (!length || length == most)
+		return 0;
+	version = memchr(name + 1, '@', length - 1);
+	return version ? (size_t)(version - name) : length;
+}
+
+static void collect(struct selection *selection, const Elf64_Sym *entries, size_t count)
+{
+	for (size_t i = 0; i < count && selection->bytes < STRINGS_BYTES_MAX; i++) {
+		const Elf64_Sym *entry = &entries[i];
+		size_t length = is_function(entry) ? name_length(selection, entry->st_name) : 0;
+
+		if (!length)
+			continue;
+		selection->candidates = xgrow(selection->candidates, &selection->capacity,
+					      selection->count + 1, sizeof(struct candidate));
+		selection->candidates[selection->count++] = (struct candidate){
+			.start = entry->st_value,
+			.size = entry->st_size,
+			.name = entry->st_name,
+			.index = i,
+			.length = length,
+			.rank = rank_of(entry),
+		};
+	}
+}
+
+/* By address, and the best name for each first. */
+static int compare(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	if (a->length != b->length)
+		return a->length - b->length;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Leaves the first candidate at each address; returns the size of their names. */
+static size_t drop_aliases(struct selection *selection)
+{
+	struct candidate *all = selection->candidates;
+	size_t kept = 0, bytes = 0;
+
+	for (size_t i = 0; i < selection->count; i++) {
+		if (kept && all[kept - 1].start == all[i].start)
+			continue;
+		all[kept++] = all[i];
+		bytes += all[i].length + 1;
+	}
+	selection->count = kept;
+	return bytes;
+}
+
+static struct symbols *make(struct selection *selection)
+{
+	struct symbols *symbols = xcalloc(1, sizeof(*symbols));
+	size_t used = 0;
+
+	qsort(selection->candidates, selection->count, sizeof(*selection->candidates), compare);
+	symbols->names = xmalloc(drop_aliases(selection));
+	symbols->count = selection->count;
+	symbols->functions = xreallocarray(NULL, symbols->count, sizeof(*symbols->functions));
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct candidate *from = &selection->candidates[i];
+
+		symbols->functions[i] = (struct function){ from->start, from->size, used };
+		memcpy(symbols->names + used, selection->strings + from->name, from->length);
+		used += from->length;
+		symbols->names[used++] = '\0';
+	}
+	return symbols;
+}
+
+static struct symbols *read_table(struct elf_image *image, const struct symbol_table *table)
+{
+	struct selection selection = { .strings_bytes = table->strings_bytes };
+	struct symbols *symbols = NULL;
+	Elf64_Sym *entries;
+	char *strings;
+
+	if (table->count > SYMBOLS_MAX)
+		return NULL;
+	entries =
+		deputy__lend(elf_parts__load(image, table->symbols, table->count * sizeof(*entries),
+					     SYMBOLS_MAX * sizeof(*entries)));
+	if (!entries)
+		return NULL;
+	strings = elf_parts__load(image, table->strings, table->strings_bytes, STRINGS_BYTES_MAX);
+	deputy__take_back(entries);
+	if (strings) {
+		selection.strings = strings;
+		collect(&selection, entries, table->count);
+	}
+	free(entries);
+	if (selection.count)
+		symbols = make(&selection);
+	free(selection.candidates);
+	free(strings);
+	return symbols;
+}
+
+struct symbols *symbols__read(struct elf_image *image)
+{
+	struct symbols *symbols = NULL;
+	struct symbol_table table;
+
+	if (!elf_image__is_native(image))
+		return NULL;
+	if (elf_symbols__find_table(image, &table))
+		symbols = read_table(image, &table);
+	if (!symbols && elf_symbols__find_exported_table(image, &table))
+		symbols = read_table(image, &table);
+	return symbols;
+}
+
+void symbols__free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	free(symbols->functions);
+	free(symbols->names);
+	free(symbols);
+}
+
+size_t symbols__count(const struct symbols *symbols)
+{
+	return symbols ? symbols->count : 0;
+}
+
+const char *symbols__at(const struct symbols *symbols, size_t index, uint64_t *start,
+			uint64_t *size)
+{
+	const struct function *function = &symbols->functions[index];
+
+	*start = function->start;
+	*size = function->size;
+	return symbols->names + function->name;
+}
+
+/* How many functions begin at ADDRESS or before. */
+static size_t count_up_to(const struct symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->functions[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const char *symbols__name(const struct symbols *symbols, uint64_t address, uint64_t *start,
+			  uint64_t *size)
+{
+	size_t index = symbols ? count_up_to(symbols, address) : 0;
+
+	for (int i = 0; i <= NESTED_MAX && index--; i++) {
+		const struct function *function = &symbols->functions[index];
+
+		if (address - function->start < function->size)
+			return symbols__at(symbols, index, start, size);
+	}
+	return NULL;
+}
+
+/* Whether NAME ends in ".WORD" or ".WORD.NUMBER", and where. */
+static bool ends_in_suffix(const char *name, size_t length, size_t *at)
+{
+	static const char *const words[] = { "cold",	 "part", "constprop", "isra",
+					     "lto_priv", "llvm", "warm",      "org" };
+	size_t end = length, begin;
+
+	while (end && isdigit((unsigned char)name[end - 1]))
+		end--;
+	if (end == length || !end || name[end - 1] != '.')
+		end = length;
+	else
+		end--;
+	begin = end;
+	while (begin && name[begin - 1] != '.')
+		begin--;
+	for (size_t i = 0; begin > 1 && i < sizeof(words) / sizeof(words[0]); i++)
+		if (end - begin == strlen(words[i]) &&
+		    memcmp(name + begin, words[i], end - begin) == 0) {
+			*at = begin - 1;
+			return true;
+		}
+	return false;
+}
+
+size_t symbols__base_length(const char *name)
+{
+	size_t length = strlen(name);
+
+	while (memchr(name, '.', length) && ends_in_suffix(name, length, &length))
+		;
+	return length;
+}
