@@ -55,7 +55,7 @@ FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow
 NEWER_CLANG := $(shell command -v clang-19)
 PRELOADED := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
 IN_MACHINES := $(PRELOADED) $(if $(NEWER_CLANG),$(OUTPUT)/newer.bpf.o)
-NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c threads.c)
+NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c threads.c c_stack.c)
 PAGE := $(wildcard user/output/page/*)
 STATUS_PAGE := $(wildcard user/http/status/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
@@ -166,6 +166,12 @@ $(addprefix $(OUTPUT)/unit/test_,watch scan): UNIT_WRAPPED := $(WATCH_WRAPPED) s
 $(OUTPUT)/unit/test_deputy: UNIT_WRAPPED := clock_gettime sem_clockwait usleep
 $(OUTPUT)/unit/test_store_limits: UNIT_WRAPPED := clock_gettime
 $(addprefix $(OUTPUT)/unit/test_,process runtime): UNIT_WRAPPED := sem_post
+# BPF's maps of what unwinding needs: tests/unit/unwind_maps.h.
+UNWIND_WRAPPED := bpf_map_create bpf_map_update_elem bpf_map_delete_elem
+$(OUTPUT)/unit/test_chunks: UNIT_WRAPPED := $(UNWIND_WRAPPED)
+$(OUTPUT)/unit/test_file_rows: UNIT_WRAPPED := $(UNWIND_WRAPPED) symbols__count symbols__at
+$(addprefix $(OUTPUT)/unit/test_,unwinder code_file native_frames): UNIT_WRAPPED := $(UNWIND_WRAPPED) \
+	process__open_mapping process__identify_mapping
 $(OUTPUT)/unit/test_news: UNIT_WRAPPED := clock_gettime $(addprefix sampler__,drain urges fd mappings_fd \
 	heralds_fd take_heralds)
 
@@ -201,11 +207,18 @@ $(NATIVE_TESTS): $(OUTPUT)/unit/%: tests/native/%.c $(NATIVE_SOURCES) \
 $(OUTPUT)/:
 	$(Q)mkdir -p $@
 
-$(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump: $(OUTPUT)/%: tests/programs/%.c \
+$(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(OUTPUT)/dump_rows: $(OUTPUT)/%: tests/programs/%.c \
 		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,TEST,$@)
 	$(Q)$(CHECKED_CC) $< \
 		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
+
+# The walk over native frames beside elfutils'; only its own files are checked by sanitizers.
+$(OUTPUT)/unwind_check: tests/programs/unwind_check.c tests/native/unwinding.c tests/native/unwinding.h \
+		$(wildcard tests/native/vmlinux.h tests/native/bpf/*.h bpf/*.h bpf/*/*.h) $(OBJECTS)
+	$(call say,TEST,$@)
+	$(Q)$(CHECKED_CC) -Itests/native -Ibpf/x86 $(filter %.c,$^) \
+		$(filter-out %/user/main.o,$(OBJECTS)) $(LIBS) -ldw -lelf -o $@
 
 # Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
 # processor's cycles, runs out of memory, writes to a slow disk, has its system calls interrupted, takes
@@ -224,7 +237,7 @@ $(PRELOADED) $(FAULTS): | $(OUTPUT)/
 
 unit-tests: $(UNIT_TESTS) $(NATIVE_TESTS) $(OUTPUT)/synthetic_profile $(OUTPUT)/synthetic_day \
 	$(OUTPUT)/line_check \
-	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(FAULTS)
+	$(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(OUTPUT)/dump_rows $(FAULTS)
 
 fuzzers: $(FUZZERS)
 
@@ -280,6 +293,7 @@ else
 	@deploy/packages.sh prove
 	+@$(MAKE) $(JOBS) --no-print-directory all unit-tests fuzzers in-machines
 	+@$(if $(filter aarch64,$(or $(PARTS),aarch64)),$(MAKE) $(JOBS) --no-print-directory foreign)
+	+@$(if $(filter native,$(or $(PARTS),native)),$(MAKE) $(JOBS) --no-print-directory $(OUTPUT)/unwind_check)
 	@$(OWNERS)
 	@PUBLISH=$(PUBLISH) tests/run prove $(PARTS)
 endif

@@ -79,6 +79,14 @@ static __always_inline bool frames_in_cframes(const struct walk *walk)
 	return walk->layout.cframe_current_frame != OFFSET_ABSENT;
 }
 
+/* The newest of the activation that the walk began in, or of the thread state; 0: there are none.
+ */
+static __always_inline __u64 newest_cframe(const struct walk *walk)
+{
+	return frames_in_cframes(walk) ? walk->cframe
+				       : tstate_field(walk, walk->layout.tstate_cframe);
+}
+
 static __always_inline bool has_status(const struct walk *walk)
 {
 	return walk->layout.tstate_status != OFFSET_ABSENT;

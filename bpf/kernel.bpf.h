@@ -3,8 +3,8 @@
  * The kernel's own frames.
  *
  * Only where the kernel was interrupted: user code has none.  perf walks them, from the interrupted
- * instruction on, so that nothing of the interruption is among them.  They stand behind the user's
- * frames in the definition; user space puts them before these.
+ * instruction on, so that nothing of the interruption is among them.  They stand behind the
+ * user's frames in the definition; user space puts them before these.
  */
 #ifndef KERNEL_BPF_H
 #define KERNEL_BPF_H
@@ -31,8 +31,8 @@ __noinline int push_kernel_frames(__u32 cpu)
 
 	if (!walk)
 		return 0;
-	depth = walk->depth;
-	if (depth > STACK_FRAMES_MAX)
+	depth = walk->depth + walk->native.depth;
+	if (depth > STACK_FRAMES_MAX + NATIVE_FRAMES_MAX)
 		return 0;
 	for (__u32 i = 0; i < KERNEL_FRAMES_MAX && i < walk->kernel_depth; i++) {
 		struct frame *frame = &walk->definition.frames[depth + i];

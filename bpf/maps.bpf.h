@@ -23,9 +23,10 @@ struct cached_thread {
 	__u64 newest;	  /* ... this was the newest thread state, as in 2.7 always; else the
 			   * newest interpreter */
 	__u32 tid;
-	__u32 trusted; /* samples for which having none is believed without another search */
-	__u32 several; /* there were several interpreters */
-	__u32 borrows; /* not 0: it was seen in a state that is another's */
+	__u32 trusted;	   /* samples for which having none is believed without another search */
+	__u32 several;	   /* there were several interpreters */
+	__u32 borrows;	   /* not 0: it was seen in a state that is another's */
+	__u64 stack_limit; /* its C stack cannot be read beyond this; 0: not known */
 };
 
 /* A frame's layout in words, and what is to be shifted and masked out of them: the same for a whole
@@ -38,6 +39,43 @@ struct frame_words {
 	__u64 code_mask, code_adaptive, pointer_mask, own_code_bytes;
 	__u64 owner_mask, entry_mask;
 	bool internal_is_entry, each_is_entry;
+};
+
+/* How far above an activation's entry its C frame ends, and where that has the caller's frame
+ * pointer, as M of a row; 0: not known. */
+#define ANCHOR(distance, m)	((__u64)(distance) << 8 | (m))
+#define ANCHOR_DISTANCE(anchor) ((anchor) >> 8)
+#define ANCHOR_M(anchor)	((anchor)&0xff)
+
+/* The interpreter has several such places: none can be told. */
+#define ANCHOR_SPOILED (~0ULL)
+
+/* The walk over the native frames (join.bpf.h). */
+struct native_walk {
+	__u64 pc, sp, fp;
+	__u32 is_return;    /* pc is a return address, behind the call */
+	__u32 is_innermost; /* all registers are known */
+	__u32 has_fp;
+	__u32 outcome; /* enum native_outcome */
+	__u32 steps;
+	__u32 reads;		 /* of blocks and by odd rows */
+	__u32 depth, leaf_depth; /* frames that were recorded, and those below all Python frames */
+	__u32 matched;		 /* activations that have their frame, or frames of the eval loop */
+	__u32 position;		 /* Python frames that these have */
+	__s32 shift;		 /* to be added to all positions but 0 */
+	__u32 resumptions;
+	__u32 lacks_entries;
+	__u32 cframes; /* in the list of these */
+	__u64 cframe;  /* the next one */
+	struct unwind_table table;
+	__u64 mapping_start, mapping_bytes, bias; /* that was used last */
+	__u32 file_number;
+	__u32 anchor_file;
+	struct unwind_file file;
+	__u64 anchor, first_anchor, anchors_differ;
+	__u64 lacks_rows; /* the first address without rows yet, or its page; 0: there was none */
+	__u64 stack_limit;
+	__u64 hash;
 };
 
 /* The scratch of one sample; a CPU never works on two at a time. */
@@ -86,25 +124,27 @@ struct walk {
 	__u64 bottom_before;   /* ... in 3.15, of what ends with the base frame */
 	__u64 first_entry;     /* of what was walked last */
 	__u64 nearest_entry;
-	__u64 joined_hash;  /* of what ... */
-	__u32 joined_depth; /* ... is joined for certain */
-	__u32 entry_steps;  /* how many are left */
+	__u32 joined_entries; /* the activations of what is joined for certain */
+	__u64 joined_hash;    /* of what ... */
+	__u32 joined_depth;   /* ... is joined for certain */
+	__u32 entry_steps;    /* how many are left */
 
 	/* The walk over the frames. */
 	struct frame_words words;
 	__u64 frame;
-	__u64 innermost; /* that the walk began with */
-	__u64 cframe;	 /* of the activation of the eval loop that the walk began in */
-	__u64 caller;	 /* the frame that called this activation ... */
-	__u64 proving;	 /* ... until it is proved that the walk leads there */
-	__u64 refuted;	 /* it was found that it leads elsewhere */
-	__u64 nearest;	 /* activation above, when the walk is to begin there */
-	__u64 generator; /* object of the innermost frame, where that is not linked ... */
-	__u64 resumer;	 /* ... a frame that resumes it, or calls the innermost ... */
-	__u64 entry;	 /* ... the interpreter's own frame of this activation */
-	__u32 resumers;	 /* how many of the registers' frames do, and ... */
-	__u32 running;	 /* ... how many may run */
-	__u64 in_jit;	 /* the JIT's code runs the innermost frame */
+	__u64 innermost;     /* that the walk began with */
+	__u64 newest_cframe; /* where the list of C frames begins */
+	__u64 cframe;	     /* of the activation of the eval loop that the walk began in */
+	__u64 caller;	     /* the frame that called this activation ... */
+	__u64 proving;	     /* ... until it is proved that the walk leads there */
+	__u64 refuted;	     /* it was found that it leads elsewhere */
+	__u64 nearest;	     /* activation above, when the walk is to begin there */
+	__u64 generator;     /* object of the innermost frame, where that is not linked ... */
+	__u64 resumer;	     /* ... a frame that resumes it, or calls the innermost ... */
+	__u64 entry;	     /* ... the interpreter's own frame of this activation */
+	__u32 resumers;	     /* how many of the registers' frames do, and ... */
+	__u32 running;	     /* ... how many may run */
+	__u64 in_jit;	     /* the JIT's code runs the innermost frame */
 	__u64 registers[REGISTERS];
 	__u64 stack_pointer; /* 0 where it could not be had */
 	__u32 has_registers;
@@ -131,6 +171,10 @@ struct walk {
 	struct cached_thread threads[THREAD_CACHE_ENTRIES];
 	__u64 kernel[KERNEL_FRAMES_MAX]; /* program counters, where the kernel was interrupted */
 	__u32 kernel_depth;
+	struct native_walk native;
+	__u64 entries[STACK_FRAMES_MAX];      /* of activations, on the C stack, ... */
+	__u32 entry_depths[STACK_FRAMES_MAX]; /* ... with how many Python frames are in them */
+	__u32 entry_count;
 	struct definition definition;
 
 	/* Copies of code objects (code_copy.bpf.h). */
@@ -206,6 +250,55 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);
 } definitions SEC(".maps");
+
+struct unwind_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, CHUNK_SIZE);
+};
+
+/* Rows and tables of mappings, a map of one chunk each.  User space adds chunks and writes to them,
+ * the kernel reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNWIND_CHUNKS_MAX);
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct unwind_chunk);
+} unwind_chunks SEC(".maps");
+
+/* Where a file's rows are.  User space writes, the kernel looks up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_FILES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_file);
+} unwind_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_RULES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+/* What a process maps, by its serial number.  User space writes, the kernel looks up.  Sized by
+ * user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TARGETS_MAX);
+	__type(key, __u64);
+	__type(value, struct unwind_table);
+} unwind_tables SEC(".maps");
+
+/* By number of a file that is an interpreter: ANCHOR.  Samples write it, one word at once. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_FILES_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} unwind_anchors SEC(".maps");
 
 /* Has something in it when a program begins that has had a Python in one of its libraries before
  * (processes.bpf.h). */

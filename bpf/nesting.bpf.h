@@ -265,6 +265,7 @@ __noinline int join_caller(__u32 cpu)
 	if (!walk || !choose_caller(walk))
 		return 0;
 	walk->joined_depth = walk->depth;
+	walk->joined_entries = walk->entry_count;
 	walk->joined_hash = walk->hash;
 	if (!walk->best) {
 		walk->outcome = OUTCOME_PYTHON;
@@ -294,6 +295,7 @@ static __always_inline void join_callers(struct walk *walk, __u32 cpu)
 		return;
 	walk->outcome = OUTCOME_CALLER_UNCLEAR;
 	walk->depth = walk->joined_depth;
+	walk->entry_count = walk->joined_entries;
 	walk->hash = walk->joined_hash;
 }
 
@@ -335,6 +337,7 @@ __noinline int walk_nested(__u32 cpu)
 	walk->standing = walk->tstate;
 	walk->standing_interp = interp_of(walk);
 	walk->joined_depth = walk->depth;
+	walk->joined_entries = walk->entry_count;
 	walk->joined_hash = walk->hash;
 	all = gather_callers(walk, cpu, walk->target.interpreters);
 	walk->outcome = OUTCOME_CALLER_UNCLEAR;

@@ -2,7 +2,8 @@
 /*
  * The programs, one for each attach point.  Data flows one way: a perf event
  * interrupts a thread -> is it a target's? -> its thread state (thread.bpf.h) ->
- * its frames (python.bpf.h) -> the kernel's (kernel.bpf.h) -> its stack's counter
+ * its frames (python.bpf.h) -> the native ones (native.bpf.h) -> the kernel's
+ * (kernel.bpf.h) -> its stack's counter
  * (stack.bpf.h).  What becomes of processes is followed where it happens
  * (processes.bpf.h).  Only in a PID namespace is there another program
  * (pid_namespace.bpf.h), which runs before that.
@@ -28,6 +29,10 @@
 #include "python.bpf.h"
 #include "unlinked.bpf.h"
 #include "nesting.bpf.h"
+#include "unwinding.bpf.h" /* the architecture's */
+#include "rows.bpf.h"
+#include "native.bpf.h"
+#include "join.bpf.h"
 #include "kernel.bpf.h"
 #include "stack.bpf.h"
 #include "processes.bpf.h"
@@ -48,6 +53,7 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread,
 	walk->frame = 0;
 	walk->unreadable = 0;
 	walk->depth = 0;
+	walk->entry_count = 0;
 	walk->defining = 0;
 	walk->several = walk->target.several;
 	walk->lent = walk->target.lent;
@@ -97,6 +103,9 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 
 	if (target->state == TARGET_REFUSED || !layout) {
 		walk->outcome = layout ? target->refusal : OUTCOME_NO_LAYOUT;
+		/* Native frames are joined with no Python frames: not by the last sample's layout.
+		 */
+		__builtin_memset(&walk->layout, 0, sizeof(walk->layout));
 		return;
 	}
 	walk->layout = *layout;
@@ -112,6 +121,7 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	 * thread's root. */
 	if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
 		walk->outcome = has_calls(walk) ? OUTCOME_GREENLET_STARTING : OUTCOME_NO_PYTHON;
+	walk->newest_cframe = newest_cframe(walk);
 	if (walk->outcome == OUTCOME_PYTHON && walk->several) {
 		walk_nested(cpu);
 		walk->threads[thread & (THREAD_CACHE_ENTRIES - 1)].several = walk->several;
@@ -137,7 +147,7 @@ int sample(struct bpf_perf_event_data *context)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
-	__u32 tgid = thread >> 32;
+	__u32 tgid = thread >> 32, depth;
 	struct cpu_counters *counter;
 	struct task_view task;
 	struct target *target;
@@ -166,10 +176,17 @@ int sample(struct bpf_perf_event_data *context)
 		target->lent = walk->lent;
 	if (walk->target.begins && walk->outcome != OUTCOME_NO_INTERPRETER)
 		target->begins = false;
+	depth = walk->depth;
 	if (walk->outcome != OUTCOME_PYTHON && walk->outcome != OUTCOME_LINE_UNKNOWN)
 		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);
 	if (walk->identify)
 		identify_frames(cpu);
+	walk->native.depth = 0;
+	if (config.native) {
+		walk_native(cpu, thread, depth);
+		counter->native[walk->native.outcome % NATIVE_OUTCOME_SLOTS]++;
+		counter->resumptions += walk->native.resumptions;
+	}
 	read_kernel_stack(walk, context);
 	if (walk->kernel_depth)
 		push_kernel_frames(cpu);

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #endif
 
+#include "unwind.h"
+
 /* 1,000 Python frames is what CPython's default recursion limit allows; the
  * room above it is for the interpreter's own and for later kinds of frame. */
 #define STACK_FRAMES_MAX 1024
@@ -23,7 +25,7 @@
 #define KERNEL_FRAMES_MAX 127
 
 /* All that a profile's stack may have. */
-#define STACK_DEPTH_MAX (STACK_FRAMES_MAX + KERNEL_FRAMES_MAX)
+#define STACK_DEPTH_MAX (STACK_FRAMES_MAX + NATIVE_FRAMES_MAX + KERNEL_FRAMES_MAX)
 
 /* One read from the target: the longest that costs hardly more than a short one. */
 #define BLOCK_BYTES 4096
@@ -152,7 +154,8 @@ struct frame {
 	/* Python: the current instruction as its version counts it: bytes up to 3.9, code units
 	 * from 3.10 on.  Negative before the first instruction.  Where a thread may have its own
 	 * copy of the instructions (3.14t+) the copy's distance is in it, modulo 2^32.
-	 * POSITION_UNKNOWN where the frame does not tell. */
+	 * POSITION_UNKNOWN where the frame does not tell.  Native: how many of the stack's Python
+	 * frames it called. */
 	__s32 position;
 	__u16 kind;
 	__u16 detail; /* Python: the index of that copy, 0: none; a reason: an outcome; machine
@@ -473,7 +476,9 @@ struct cpu_counters {
 	__u64 untold;	 /* what became of processes, and did not fit: these are not sampled */
 	__u64 crowded;	 /* processes for which there was no room among the targets */
 	__u64 passed; /* interruptions that a target's lowered rate makes no samples, nor events */
-	__u64 outcomes[OUTCOME_SLOTS]; /* what every sample, lost or not, came to */
+	__u64 outcomes[OUTCOME_SLOTS];	    /* what every sample, lost or not, came to */
+	__u64 native[NATIVE_OUTCOME_SLOTS]; /* and its native part, if that is wanted */
+	__u64 resumptions;		    /* of native parts, of all together */
 };
 
 /* What the ring buffer holds; each record's first word says which. */
@@ -499,11 +504,15 @@ struct definition {
 	__u8 several; /* as in the target */
 	__u16 depth;  /* frames that follow, and then ... */
 	char thread_name[COMMAND_NAME_MAX];
-	__u64 kernel_depth; /* ... those of the kernel, which they called; leaf first, too */
+	__u32 native_depth; /* ... native frames, and then ... */
+	__u32 kernel_depth; /* ... those of the kernel; leaf first, too */
+	__s32 native_shift; /* to be added to a native frame's position, unless that is 0 */
+	__u32 padding;
+	__u64 lacks_rows; /* an address that the native walk met no rows at; 0: there was none */
 	struct frame frames[STACK_DEPTH_MAX];
 };
 
-#define DEFINITION_HEADER_BYTES 88
+#define DEFINITION_HEADER_BYTES 104
 _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
 	       "the header is hashed and sent without padding");
 
@@ -566,8 +575,10 @@ _Static_assert(sizeof(struct process_record) % 8 == 0, "no padding: it is sent a
 
 /* Set by user space before the program is loaded. */
 struct config {
-	__u64 hash_seed; /* so that a target cannot prepare collisions */
-	__u64 kernel;	 /* stacks have kernel frames */
+	__u64 hash_seed;  /* so that a target cannot prepare collisions */
+	__u64 kernel;	  /* stacks have kernel frames */
+	__u64 native;	  /* and native ones, ... */
+	__u64 native_all; /* ... all of them */
 };
 
 /* The kernel's number of a process, where user space is in a PID namespace of its own. */

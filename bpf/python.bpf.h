@@ -360,6 +360,25 @@ static __always_inline int record_frame(struct walk *walk, __u32 cpu, __u32 at)
 	return 0;
 }
 
+/* Notes that the activation that the last frame belongs to has its entry at ADDRESS of the C stack
+ * (join.bpf.h); 0: that is not known here. */
+static __always_inline void note_entry(struct walk *walk, __u64 address)
+{
+	__u32 count = walk->entry_count;
+
+	if (!config.native || count >= STACK_FRAMES_MAX)
+		return;
+	walk->entries[count] = address;
+	walk->entry_depths[count] = walk->depth;
+	walk->entry_count = count + 1;
+}
+
+/* Whether FRAME is the thread state's own, below all calls, which is not on the C stack. */
+static __always_inline bool is_in_state(const struct walk *walk, __u64 frame)
+{
+	return frame - walk->tstate < PAGE_BYTES;
+}
+
 /* Records one frame and goes to its caller; returns whether to stop. */
 static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 {
@@ -396,9 +415,15 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 			walk->first_entry = start;
 		walk->bottom_before = walk->bottom;
 		walk->bottom = start;
+		if (!is_in_state(walk, start))
+			note_entry(walk, start);
 		return 0;
 	}
-	return record_frame(walk, cpu, at);
+	if (record_frame(walk, cpu, at))
+		return 1;
+	if (role.entry)
+		note_entry(walk, 0);
+	return 0;
 }
 
 /* A global function: the verifier goes through it once, however often it is called. */
@@ -455,6 +480,7 @@ __noinline int walk_frames(__u32 cpu)
 	if (!walk)
 		return 0;
 	walk->depth = 0;
+	walk->entry_count = 0;
 	walk->hash = walk->hash_seed;
 	return walk_on(cpu);
 }

@@ -23,7 +23,7 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	struct cpu_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct definition *definition;
-	__u32 depth, kernel_depth;
+	__u32 depth, native_depth, kernel_depth;
 
 	if (!walk || !counter)
 		return 0;
@@ -45,14 +45,20 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	definition->several = walk->several;
 	bpf_get_current_comm(definition->thread_name, sizeof(definition->thread_name));
 	depth = walk->depth;
+	native_depth = walk->native.depth;
 	kernel_depth = walk->kernel_depth;
 	definition->depth = depth;
+	definition->native_depth = native_depth;
 	definition->kernel_depth = kernel_depth;
-	if (depth > STACK_FRAMES_MAX || kernel_depth > KERNEL_FRAMES_MAX)
+	definition->native_shift = walk->native.shift;
+	definition->padding = 0;
+	definition->lacks_rows = walk->native.lacks_rows;
+	if (depth > STACK_FRAMES_MAX || native_depth > NATIVE_FRAMES_MAX ||
+	    kernel_depth > KERNEL_FRAMES_MAX)
 		return 0;
 	if (bpf_ringbuf_output(&definitions, definition,
 			       DEFINITION_HEADER_BYTES +
-				       (depth + kernel_depth) * sizeof(struct frame),
+				       (depth + native_depth + kernel_depth) * sizeof(struct frame),
 			       wake())) {
 		counter->ring_full++;
 		return 0;

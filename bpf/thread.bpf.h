@@ -277,7 +277,7 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 	bool none = walk->outcome == OUTCOME_NO_PYTHON && !walk->frameless;
 
 	if (cached->tid != tid || cached->start_time != start_time)
-		cached->borrows = 0;
+		cached->borrows = cached->stack_limit = 0;
 	cached->tid = tid;
 	cached->start_time = start_time;
 	cached->tstate = found ? walk->tstate : 0;
@@ -356,6 +356,7 @@ __noinline int prove_state(__u32 cpu, __u32 tid)
 		cached->trusted = NONE_TRUSTED;
 	walk->outcome = foreign ? OUTCOME_NO_PYTHON : OUTCOME_THREAD_UNCLEAR;
 	walk->depth = 0;
+	walk->entry_count = 0;
 	walk->hash = walk->hash_seed;
 	walk->unreadable = 0;
 	walk->in_jit = 0;

@@ -250,6 +250,7 @@ static __always_inline void walk_python(struct walk *walk, __u32 cpu)
 		walk_linked(walk, cpu);
 	if (walk->outcome == OUTCOME_FRAME_ENTERING) {
 		walk->depth = 0;
+		walk->entry_count = 0;
 		walk->hash = walk->hash_seed;
 	}
 }

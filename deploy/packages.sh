@@ -110,6 +110,7 @@ prove    qemu-system-arm        qemu-system-aarch64    boots a kernel for aarch6
 prove    gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc  compiles user space for it
 prove    clang-19               clang-19           compiles the BPF program as Debian 13 does, and the JIT of 3.13
 prove    llvm-19                llvm-readobj-19    reads what that has compiled
+prove    libdw-dev              -                  finds native stacks, which ours are compared with
 prove    debootstrap            debootstrap        makes the root that the image and the package are tried in
 prove    lintian                lintian            looks for faults of the Debian package
 prove    libffi-dev             -                  CPython's ctypes

@@ -103,6 +103,8 @@ def dependencies_block():
 
 KINDS = {
     "outcomes": outcomes_block,
+    "native-outcomes": lambda: table(
+        ["outcome", "the native part of the sample"], names_and_texts("bpf/unwind.h", "NATIVE_OUTCOMES")),
     "push-outcomes": lambda: table(
         ["outcome", "meaning"], names_and_texts("user/push/outcomes.h", "PUSH_OUTCOMES")),
     "metrics": metrics_block,

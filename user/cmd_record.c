@@ -89,6 +89,7 @@ static char *check(struct options *options)
 			: options->format->tells_threads ? THREADS_SOME
 							 : THREADS_MERGED;
 	plan->any_child = options->subprocesses;
+	plan->native |= plan->native_all;
 	options->shown.threads = options->threads;
 	options->shown.by_process = options->all || options->subprocesses;
 	return NULL;

@@ -31,7 +31,7 @@ from standins import build_standin
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Before a test imports them: what they assert is explained, too.
-pytest.register_assert_rewrite("embedding", "machines")
+pytest.register_assert_rewrite("embedding", "machines", "native_chains")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")

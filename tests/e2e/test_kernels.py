@@ -27,8 +27,9 @@ def initrd(binary, tmp_path_factory):
         profile = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "-r", RATE], programs)
         reader = describe(image.guest_command(contents.pythons()[0]) + ["-S", "/programs/reads.py"], 0)
         below = describe_job([PROFILER, *OUTPUTS, "-k", "-d", SECONDS, "-r", RATE], [reader])
+        native = describe_job([PROFILER, *OUTPUTS, "-n", "-d", SECONDS, "-r", RATE], programs[:1])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
-                           {"profile": profile, "kernel frames": below})
+                           {"profile": profile, "kernel frames": below, "native frames": native})
     return make
 
 
@@ -63,6 +64,17 @@ def test_kernel_frames(kernel):
     check_order(stacks)
     assert any(frame.name == "vfs_read_[k]" for frames, _ in stacks for frame in frames)
     check_ledger(kernel.ledger("kernel frames"))
+
+
+def test_native_frames(kernel):
+    """The program loads with them, and they stand among Python's."""
+    stacks = parse_folded(kernel.succeeded("native frames")["profile"])
+    names = {frame.name for frames, _ in stacks for frame in frames}
+    assert any(".so" in name or "+0x" in name or "(python" in name for name in names), names
+    ledger = kernel.ledger("native frames")
+    check_ledger(ledger)
+    assert sum(ledger["native"].values()) == ledger["events"]
+    assert ledger["native"]["whole"]
 
 
 def test_ledger(kernel):

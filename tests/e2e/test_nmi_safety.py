@@ -33,14 +33,15 @@ SAFE = {
 # program.
 LOOKUPS = {"__htab_map_lookup_elem": "as bpf_map_lookup_elem",
            "htab_map_lookup_elem": "as bpf_map_lookup_elem",
-           "array_map_lookup_elem": "computes an address"}
+           "array_map_lookup_elem": "computes an address",
+           "array_of_map_lookup_elem": "likewise, and reads a pointer"}
 
 # Helpers that have another name in the kernel.
-OWN_NAMES = {"bpf_user_rnd_u32": "as bpf_get_prandom_u32"}
+OWN_NAMES = {"bpf_user_rnd_u32": "as bpf_get_prandom_u32", "bpf_get_stack_pe": "as bpf_get_stack"}
 
 # Of these, only a ring buffer is written to by the programs as a map; hash tables that allocate or
 # evict when they are written to are not here.
-MAP_TYPES = {"array", "hash", "ringbuf"}
+MAP_TYPES = {"array", "array_of_maps", "hash", "ringbuf"}
 
 HELPERS = "/usr/include/bpf/bpf_helper_defs.h"
 CALL = re.compile(r"call ([^#\s]+)(?:#(\S+))?")
@@ -64,7 +65,7 @@ def descriptors(pid):
 def test_loaded_programs(any_python, target, profile, require):
     """As the kernel has them after it has changed them."""
     bpftool = require("bpftool")
-    run_ = profile.start("-p", target(any_python, "busy.py").pid)
+    run_ = profile.start("-n", "-k", "-p", target(any_python, "busy.py").pid)
     run_.wait_sampling()
     found = list(descriptors(run_.pid))
     programs = {part["prog_id"] for part in found if part.get("link_type") == "perf"}

@@ -5,6 +5,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "pybpfprof.h"
+
+/* User space sets it before the program is loaded; here it is to be set for each test anew, so that
+ * it must not be where constants are. */
+extern const volatile struct config config __attribute__((section(".bss.config")));
+
 /* The programs' entry points have no prototypes: the kernel calls them. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -22,7 +28,8 @@ struct map {
 	__u8 *keys, *values;
 };
 
-enum { TARGETS, KNOWN_FILES, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS, MAP_COUNT };
+enum { TARGETS, KNOWN_FILES, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS };
+enum { UNWIND_FILES = STACKS + 1, UNWIND_RULES, UNWIND_TABLES, UNWIND_ANCHORS, MAP_COUNT };
 
 struct kernel kernel;
 
@@ -32,6 +39,9 @@ static struct task_struct leader = { .thread_pid = &leader_pid };
 static struct mm_struct memory = { .arg_start = 1, .arg_end = 2 };
 static struct task_struct current_task = { .group_leader = &leader, .thread_pid = &current_pid };
 static __u32 cpu_count;
+
+/* The inner maps of unwind_chunks, which have one value each. */
+static __u32 *chunks[KERNEL_CHUNKS];
 
 #define MAP_CAPACITY(map) (sizeof(*(map).max_entries) / sizeof(int))
 #define MAP_TYPE(map)	  (sizeof(*(map).type) / sizeof(int))
@@ -55,6 +65,18 @@ static void load_map(int number, const void *definition, bool hashed, size_t key
 	map->values = xcalloc(capacity, value_bytes);
 }
 
+static void configure(struct config wanted)
+{
+	struct config *volatile place = (struct config *)&config;
+
+	*place = wanted;
+}
+
+void kernel__walk_native(bool all)
+{
+	configure((struct config){ .native = 1, .native_all = all });
+}
+
 void kernel__load(__u32 cpus)
 {
 	memset(&kernel, 0, sizeof(kernel));
@@ -71,6 +93,11 @@ void kernel__load(__u32 cpus)
 	LOAD_MAP(WALKS, walks, cpus * MAP_CAPACITY(walks));
 	LOAD_MAP(COUNTERS, counters, cpus * MAP_CAPACITY(counters));
 	LOAD_MAP(STACKS, stacks, cpus * MAP_CAPACITY(stacks));
+	LOAD_MAP(UNWIND_FILES, unwind_files, KERNEL_UNWIND_FILES);
+	LOAD_MAP(UNWIND_RULES, unwind_rules, KERNEL_UNWIND_RULES);
+	LOAD_MAP(UNWIND_TABLES, unwind_tables, 1);
+	LOAD_MAP(UNWIND_ANCHORS, unwind_anchors, KERNEL_UNWIND_FILES);
+	configure((struct config){ 0 });
 }
 
 void kernel__unload(void)
@@ -81,6 +108,10 @@ void kernel__unload(void)
 		free(maps[i].values);
 	}
 	memset(maps, 0, sizeof(maps));
+	for (int i = 0; i < KERNEL_CHUNKS; i++) {
+		free(chunks[i]);
+		chunks[i] = NULL;
+	}
 }
 
 static __u8 *find(const struct map *map, const void *key)
@@ -171,6 +202,33 @@ void kernel__set_layout(__u32 number, const struct layout *layout)
 	((struct layout *)maps[LAYOUTS].values)[number] = *layout;
 }
 
+__u32 *kernel__chunk(__u32 number)
+{
+	if (!chunks[number])
+		chunks[number] = xcalloc(1, CHUNK_SIZE);
+	return chunks[number];
+}
+
+struct unwind_file *kernel__unwind_file(__u32 number)
+{
+	return &((struct unwind_file *)maps[UNWIND_FILES].values)[number];
+}
+
+struct unwind_rule *kernel__unwind_rule(__u32 number)
+{
+	return &((struct unwind_rule *)maps[UNWIND_RULES].values)[number];
+}
+
+__u64 *kernel__anchor(__u32 file)
+{
+	return &((__u64 *)maps[UNWIND_ANCHORS].values)[file];
+}
+
+void kernel__set_table(__u64 serial, const struct unwind_table *table)
+{
+	update(&maps[UNWIND_TABLES], &serial, table);
+}
+
 struct last_sample kernel__sample(void)
 {
 	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];
@@ -189,6 +247,10 @@ struct last_sample kernel__sample(void)
 		.depth = walk->depth,
 		.hash = walk->hash,
 		.frames = walk->definition.frames,
+		.native_depth = walk->native.depth,
+		.native_outcome = walk->native.outcome,
+		.native_shift = walk->native.shift,
+		.resumptions = walk->native.resumptions,
 	};
 }
 
@@ -305,16 +367,34 @@ bool kernel__sums_hold(void)
 {
 	for (__u32 cpu = 0; cpu < cpu_count; cpu++) {
 		const struct cpu_counters *counted = kernel__counters(cpu);
-		__u64 explained = 0, under_stacks = counted->lost;
+		__u64 explained = 0, under_stacks = counted->lost, native = 0;
 
 		for (int i = 0; i < OUTCOME_COUNT; i++)
 			explained += counted->outcomes[i];
 		for (__u32 i = 0; i < STACK_SLOTS; i++)
 			under_stacks += kernel__slot(cpu, i)->count;
-		if (explained != counted->events || under_stacks != counted->events)
+		for (int i = 0; i < NATIVE_OUTCOME_COUNT; i++)
+			native += counted->native[i];
+		if (explained != counted->events || under_stacks != counted->events ||
+		    (config.native && native != counted->events))
 			return false;
 	}
 	return true;
+}
+
+/* An inner map of unwind_chunks is its place among the chunks. */
+static bool is_chunk(const void *definition)
+{
+	const char *place = definition, *first = (const char *)chunks;
+
+	return place >= first && place < first + sizeof(chunks);
+}
+
+static void *find_chunk(const void *definition, __u32 index)
+{
+	if (is_chunk(definition))
+		return index ? NULL : *(__u32 *const *)definition;
+	return index < KERNEL_CHUNKS && chunks[index] ? &chunks[index] : NULL;
 }
 
 static struct map *map_of(const void *definition)
@@ -330,12 +410,15 @@ static struct map *map_of(const void *definition)
 
 void *bpf_map_lookup_elem(void *definition, const void *key)
 {
-	struct map *map = map_of(definition);
+	struct map *map;
 	__u32 index;
 
+	memcpy(&index, key, sizeof(index));
+	if (definition == &unwind_chunks || is_chunk(definition))
+		return find_chunk(definition, index);
+	map = map_of(definition);
 	if (map->hashed)
 		return find(map, key);
-	memcpy(&index, key, sizeof(index));
 	return index < map->capacity ? map->values + index * map->value_bytes : NULL;
 }
 

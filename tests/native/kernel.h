@@ -17,6 +17,11 @@
 
 #define PROCESS_RECORDS_MAX 16
 
+/* What is looked up to walk native frames has room for as much. */
+#define KERNEL_CHUNKS	    4
+#define KERNEL_UNWIND_FILES 8
+#define KERNEL_UNWIND_RULES 64
+
 struct kernel {
 	/* The interrupted thread. */
 	__u32 cpu, tgid, tid;
@@ -67,6 +72,10 @@ struct last_sample {
 	__u32 depth;
 	__u64 hash;
 	const struct frame *frames; /* leaf first; valid until the next sample */
+	__u32 native_depth;	    /* frames that follow */
+	enum native_outcome native_outcome;
+	__s32 native_shift;
+	__u32 resumptions;
 };
 
 /* Loads the program for CPUS CPUs; the current one is 0, and the memory one's own. */
@@ -99,6 +108,17 @@ void kernel__set_thread_area(__u32 tgid, __u64 bytes);
 
 /* The entry gap of its eval loop. */
 void kernel__set_entry_gap(__u32 tgid, const struct entry_gap *gap);
+
+/* Has native frames walked, until the next load; ALL: the interpreter's plumbing, too. */
+void kernel__walk_native(bool all);
+
+/* What user space writes for that: chunk NUMBER, which is there once it was asked for, a file, a
+ * rule, what is known of a file's anchor, and the table of the process SERIAL, a target's TGID. */
+__u32 *kernel__chunk(__u32 number);
+struct unwind_file *kernel__unwind_file(__u32 number);
+struct unwind_rule *kernel__unwind_rule(__u32 number);
+__u64 *kernel__anchor(__u32 file);
+void kernel__set_table(__u64 serial, const struct unwind_table *table);
 
 /* Fires a perf event in the current thread; counts its reads from 0. */
 struct last_sample kernel__sample(void);

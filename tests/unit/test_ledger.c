@@ -33,6 +33,8 @@ static const struct ledger example = {
 	.untold = 13,
 	.crowded = 14,
 	.periods = { .shortest_ns = 6740000, .longest_ns = 20200000, .changes = 300 },
+	.native = { [NATIVE_WHOLE] = 2900, [NATIVE_RESUMED] = 7 },
+	.resumptions = 9,
 };
 
 static void sums_hold(void **state)
@@ -95,7 +97,10 @@ static void json_has_every_field(void **state)
 		" 'unknown_commands': {'grep': 3, 'app.py': 7, '[unknown]': 1},"
 		" 'unreadable_processes': 12, 'untold_processes': 13,"
 		" 'processes_without_room': 14,"
-		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300}}";
+		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300},"
+		" 'native': {'whole': 2900, 'resumed': 7, 'no_rows_yet': 0, 'no_rows': 0,"
+		"  'unsupported': 0, 'fault': 0, 'too_deep': 0, 'convicted': 0, 'no_registers': 0},"
+		" 'resumptions': 9}";
 	char *quoted = strdup(expected);
 	json_t *json = written(&example), *wanted;
 

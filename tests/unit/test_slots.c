@@ -157,7 +157,9 @@ static void what_is_no_definition_is_passed_over(void **state)
 	REFUSES(definition.depth = UINT16_MAX);
 	REFUSES(definition.kernel_depth = 1);
 	REFUSES(definition.kernel_depth = KERNEL_FRAMES_MAX + 1);
-	REFUSES(definition.kernel_depth = UINT64_MAX);
+	REFUSES(definition.kernel_depth = UINT32_MAX);
+	REFUSES(definition.native_depth = NATIVE_FRAMES_MAX + 1);
+	REFUSES(definition.native_depth = UINT32_MAX);
 	slots = begin();
 	pass(slots, DEFINITION_HEADER_BYTES - 1);
 	pass(slots, size_of(1) - 1);

@@ -13,6 +13,7 @@
 #include "base/hash_table.h"
 #include "naming/code_identification.h"
 #include "naming/code_table.h"
+#include "naming/native_frames.h"
 #include "naming/qualified_names.h"
 #include "naming/symbolizer.h"
 #include "naming/thread_names.h"
@@ -25,6 +26,8 @@ struct naming_context {
 	struct profile *profile;
 	const struct target_map *map;
 	const struct kernel_symbols *kernel; /* NULL: kernel frames have no names */
+	struct unwinder *unwinder;	     /* NULL, with the next: there are no native frames */
+	struct native_frames *native;
 	enum line_detail lines;
 	struct qualified_names *qualified_names;
 	struct root_folder *roots;

@@ -28,12 +28,11 @@
 #include <utlist.h>
 
 #include "base/xalloc.h"
-#include "naming/kernel_symbols.h"
+#include "naming/frames.h"
 #include "naming/process_symbols.h"
 #include "naming/symbolizer.h"
 #include "python/lines.h"
 #include "target/deputy.h"
-#include "target/target_memory.h"
 
 /* A sample that was on its way when its process ended may still come to be defined. */
 #define SETTLED_UNTIL_FORGOTTEN 2
@@ -48,6 +47,7 @@
 struct symbolizer {
 	struct naming_context shared;
 	enum thread_detail threads;
+	bool reads_early; /* what native frames need of a process */
 	struct process_symbols *processes;
 	struct process_symbols **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
@@ -77,6 +77,26 @@ void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_d
 void symbolizer__name_kernel(struct symbolizer *symbolizer, const struct kernel_symbols *symbols)
 {
 	symbolizer->shared.kernel = symbols;
+}
+
+void symbolizer__name_native(struct symbolizer *symbolizer, struct unwinder *unwinder, bool all,
+			     bool early)
+{
+	symbolizer->shared.unwinder = unwinder;
+	symbolizer->shared.native = native_frames__new(symbolizer->shared.profile, unwinder, all);
+	symbolizer->reads_early = early;
+}
+
+/* Has BPF walk its native frames from now on. */
+static void unwind_process(const struct symbolizer *symbolizer,
+			   const struct process_symbols *process)
+{
+	const struct runtime *runtime = &process->target->runtime;
+
+	if (symbolizer->shared.unwinder && !process->ended)
+		unwinder__add(symbolizer->shared.unwinder, process->serial, process->pid,
+			      runtime->code_type ?: runtime->interpreters, process->target->parent,
+			      symbolizer->reads_early);
 }
 
 void symbolizer__use_map(struct symbolizer *symbolizer, const struct target_map *map)
@@ -117,6 +137,8 @@ static void forget_process(struct symbolizer *symbolizer, struct process_symbols
 		symbolizer->by_index[process->process] = NULL;
 	stop_naming(symbolizer, process);
 	be_old(symbolizer, process);
+	if (symbolizer->shared.unwinder)
+		unwinder__forget(symbolizer->shared.unwinder, process->serial);
 	HASH_DEL(symbolizer->processes, process);
 	process_symbols__free(process);
 }
@@ -131,6 +153,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 	HASH_ITER (hh, symbolizer->processes, process, next)
 		forget_process(symbolizer, process);
 	qualified_names__free(symbolizer->shared.qualified_names);
+	native_frames__free(symbolizer->shared.native);
 	free(symbolizer->by_index);
 	free(symbolizer);
 }
@@ -158,6 +181,8 @@ void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process
 		return;
 	process = process_symbols__new(&symbolizer->shared, target);
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
+	if (symbolizer->reads_early)
+		unwind_process(symbolizer, process);
 }
 
 /* Most of those that live shortly are never sampled, and cost next to nothing. */
@@ -168,6 +193,7 @@ static void begin_process(struct symbolizer *symbolizer, struct process_symbols 
 	if (process->target->parent)
 		parent = find_process(symbolizer, process->target->parent);
 	process_symbols__begin(process, parent);
+	unwind_process(symbolizer, process);
 	process->is_new = process->has_news = true;
 	DL_APPEND2(symbolizer->new_ones, process, new_prev, new_next);
 }
@@ -227,16 +253,6 @@ void symbolizer__describe(struct symbolizer *symbolizer, const struct target_pro
 		target__describe(target, symbolizer->shared.profile, process->process);
 }
 
-static uint32_t reason_location(struct profile *profile, enum outcome outcome)
-{
-	struct profile_function function = {
-		.kind = FRAME_REASON,
-		.name = profile__string(profile, outcome__text(outcome)),
-	};
-
-	return profile__line(profile, profile__function(profile, &function), LINE_NONE);
-}
-
 /* The profile's number of a thread of PROCESS.  A thread that was sampled stays in the profile,
  * with each of its stacks: a server may begin one a request, so that beyond THREADS_APART they are
  * one. *MERGED: it stands for several, and no name is to be looked for. */
@@ -279,68 +295,6 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct process_symbols
 	return thread;
 }
 
-static bool is_sound_code(const struct frame *frame)
-{
-	return frame->detail <= 1;
-}
-
-static bool is_sound_reason(const struct frame *frame)
-{
-	return frame->detail < OUTCOME_COUNT;
-}
-
-static uint32_t locate_reason(struct process_symbols *process, const struct frame *frame,
-			      uint32_t *locations)
-{
-	if (frame->address)
-		target_memory__page_in(process->pid, frame->address);
-	*locations = reason_location(process->shared->profile, frame->detail);
-	return 1;
-}
-
-static uint32_t locate_kernel(struct process_symbols *process, const struct frame *frame,
-			      uint32_t *locations)
-{
-	struct profile *profile = process->shared->profile;
-	struct profile_function function = { .kind = FRAME_KERNEL };
-	char *name = kernel_symbols__name(process->shared->kernel, frame->address - frame->detail);
-
-	function.name = profile__string(profile, name);
-	*locations = profile__line(profile, profile__function(profile, &function), LINE_NONE);
-	free(name);
-	return 1;
-}
-
-/* By the kind of a frame, as the kernel records it. */
-static const struct frame_namer {
-	bool (*is_sound)(const struct frame *frame); /* NULL: always */
-	/* Puts the frame's locations into LOCATIONS, leaf first, and returns how many: none for
-	 * what is hidden, one at most. */
-	uint32_t (*locate)(struct process_symbols *process, const struct frame *frame,
-			   uint32_t *locations);
-} frame_namers[] = {
-	[FRAME_PYTHON] = { NULL, process_symbols__locate },
-	[FRAME_KERNEL] = { is_sound_code, locate_kernel },
-	[FRAME_REASON] = { is_sound_reason, locate_reason },
-};
-
-#define FRAME_KINDS (sizeof(frame_namers) / sizeof(frame_namers[0]))
-
-static bool is_sound(const struct definition *definition)
-{
-	if (definition->depth > STACK_FRAMES_MAX || definition->kernel_depth > KERNEL_FRAMES_MAX)
-		return false;
-	for (uint32_t i = 0; i < definition->depth + definition->kernel_depth; i++) {
-		const struct frame *frame = &definition->frames[i];
-		const struct frame_namer *namer =
-			frame->kind < FRAME_KINDS ? &frame_namers[frame->kind] : NULL;
-
-		if (!namer || !namer->locate || (namer->is_sound && !namer->is_sound(frame)))
-			return false;
-	}
-	return true;
-}
-
 void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record, size_t size)
 {
 	struct process_symbols *process = find_process(symbolizer, record->serial);
@@ -352,12 +306,6 @@ void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *
 	process_symbols__learn(process, record, size);
 }
 
-static uint32_t locate(struct process_symbols *process, const struct frame *frame,
-		       uint32_t *locations)
-{
-	return frame_namers[frame->kind].locate(process, frame, locations);
-}
-
 static void note_root(struct process_symbols *process, const struct definition *definition)
 {
 	uint32_t depth = definition->depth;
@@ -366,25 +314,29 @@ static void note_root(struct process_symbols *process, const struct definition *
 		code_table__note_root(process->codes, definition->frames[depth - 1].address);
 }
 
+/* Has made what the walk of native frames lacked. */
+static void note_native(const struct symbolizer *symbolizer, const struct definition *definition)
+{
+	if (symbolizer->shared.unwinder && definition->lacks_rows)
+		unwinder__want(symbolizer->shared.unwinder, definition->serial,
+			       definition->lacks_rows);
+}
+
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack)
 {
-	uint32_t locations[STACK_DEPTH_MAX], depth = 0;
+	uint32_t locations[STACK_DEPTH_MAX], depth;
 	struct process_symbols *process = find_process(symbolizer, definition->serial);
 
-	if (!process || !is_sound(definition))
+	if (!process || !frames__are_sound(definition))
 		return false;
 	enter_process(symbolizer, process);
 	process->has_news = true;
 	process_symbols__update(process);
 	if (definition->several)
 		process_symbols__see_several(process);
-	/* The kernel's frames come first: they are the callees.  Without names, one says it all. */
-	for (uint32_t i = 0; i < definition->kernel_depth && (symbolizer->shared.kernel || !i); i++)
-		depth += locate(process, &definition->frames[definition->depth + i],
-				&locations[depth]);
-	for (uint32_t i = 0; i < definition->depth; i++)
-		depth += locate(process, &definition->frames[i], &locations[depth]);
+	depth = frames__locate(process, definition, locations);
+	note_native(symbolizer, definition);
 	note_root(process, definition);
 	*thread = add_thread(symbolizer, process, definition);
 	*stack = process_symbols__stack(process, locations, depth);
@@ -504,7 +456,7 @@ bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, ui
 
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 {
-	uint32_t location = reason_location(symbolizer->shared.profile, outcome);
+	uint32_t location = frames__reason(symbolizer->shared.profile, outcome);
 
 	return profile__stack(symbolizer->shared.profile, &location, 1);
 }
@@ -525,6 +477,8 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 	bool is_known = symbolizer__knows(symbolizer, target);
 
 	target->ended = true;
+	if (symbolizer->shared.unwinder)
+		unwinder__end(symbolizer->shared.unwinder, target->key.serial);
 	if (is_known)
 		process_symbols__end(find_process(symbolizer, target->key.serial), target);
 	else
@@ -554,6 +508,8 @@ void symbolizer__begin_anew(struct symbolizer *symbolizer)
 		process_symbols__begin_anew(process);
 	}
 	qualified_names__begin_anew(symbolizer->shared.qualified_names);
+	if (symbolizer->shared.native)
+		native_frames__begin_anew(symbolizer->shared.native);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)

@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "pybpfprof.h"
 #include "sampling/targets.h"
+#include "unwind/unwinder.h"
 
 /* How much of a line is wanted. */
 enum line_detail {
@@ -39,6 +40,12 @@ void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_d
 
 /* Kernel frames have the names of SYMBOLS, which must outlive it; NULL, as at first: none. */
 void symbolizer__name_kernel(struct symbolizer *symbolizer, const struct kernel_symbols *symbols);
+
+/* Native frames are those that UNWINDER knows, which must outlive it, of what is made known from
+ * now on; ALL: the interpreter's plumbing, too.  EARLY: all of a process's files are read when it
+ * is made known; else once they are needed. */
+void symbolizer__name_native(struct symbolizer *symbolizer, struct unwinder *unwinder, bool all,
+			     bool early);
 
 /* What the kernel side holds is in MAP, which must outlive the last definition; before any process
  * is made known that was forked. */

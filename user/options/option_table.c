@@ -276,6 +276,14 @@ static const struct option option_table[] = {
 
 	{ "kernel", 'k', NULL, "add the kernel's frames, such as vfs_read_[k]", take_flag,
 	  FIELD(plan.kernel), .verbs = RECORD | AGENT, .flags = OPTION_FIXED },
+	{ "native", 'n', NULL,
+	  "add native frames: C extensions, libraries, and the interpreter's own functions that do "
+	  "the work, such as list_sort",
+	  take_flag, FIELD(plan.native), .verbs = RECORD },
+	{ "native-all", 0, NULL, "add all native frames, also those of the interpreter's calls",
+	  take_flag, FIELD(plan.native_all), .verbs = RECORD },
+	{ "unwind-memory", 0, "SIZE", "memory for the unwind tables of native frames", take_size,
+	  FIELD(plan.unwind_memory), .verbs = RECORD, .fallback = "64M" },
 
 	HEADING(REPORT, "What to show:"),
 	HEADING(AGENT, "Where profiles go:"),
@@ -373,9 +381,6 @@ static const struct option option_table[] = {
 	{ "help", 'h', NULL, "print this help", take_flag, FIELD(help),
 	  .verbs = RECORD | AGENT | REPORT | CHECK, .flags = OPTION_LOCAL },
 
-	ELSEWHERE("native", 'n',
-		  "native frames are not supported yet; C time is shown on the Python "
-		  "line that called it"),
 	ELSEWHERE("idle", 'i', "waiting threads are not supported yet; only CPU time is sampled"),
 	ELSEWHERE("gil", 'g', "filtering by the GIL is not supported yet"),
 	ELSEWHERE("nonblocking", 0, "leave it out: pybpfprof never pauses a process"),

@@ -97,6 +97,20 @@ static json_t *errors_json(const struct ledger *ledger)
 	return errors;
 }
 
+static json_t *native_json(const struct ledger *ledger)
+{
+	static const char *const names[] = {
+#define X(id, name, text) name,
+		NATIVE_OUTCOMES(X)
+#undef X
+	};
+	json_t *native = json_object();
+
+	for (int outcome = 0; outcome < NATIVE_OUTCOME_COUNT; outcome++)
+		json_object_set_new(native, names[outcome], json_integer(ledger->native[outcome]));
+	return native;
+}
+
 static json_t *unknown_json(const struct unknown_processes *unknown)
 {
 	json_t *json = json_object();
@@ -151,6 +165,8 @@ json_t *ledger__json(const struct ledger *ledger)
 	ADD(json, others);
 	json_object_set_new(json, "unknown_commands", unknown_json(&ledger->unknown));
 	json_object_set_new(json, "periods", periods_json(&ledger->periods));
+	json_object_set_new(json, "native", native_json(ledger));
+	json_object_set_new(json, "resumptions", json_integer(ledger->resumptions));
 	return json;
 }
 

@@ -53,6 +53,10 @@ struct ledger {
 	uint64_t unreadable_processes; /* closed to us, so that nobody knows what they run */
 	uint64_t untold, crowded;      /* not sampled: no room to tell of them, or for them */
 	struct ledger_periods periods;
+	/* What the native parts of all samples that BPF took came to, and how often one went on
+	 * behind a break; all 0 where there were none. */
+	uint64_t native[NATIVE_OUTCOME_COUNT];
+	uint64_t resumptions;
 };
 
 /* Samples that are in the profile. */

@@ -51,14 +51,14 @@ struct recording {
 	struct symbolizer *symbolizer;
 	struct counts *counts;
 	struct sampler *sampler;
+	struct unwinder *unwinder; /* NULL: no native frames are wanted */
 	struct watch *watch;
 	struct news news;
 	int signals; /* signalfd */
 	bool interrupted, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
-	int64_t change_ns, progress_ns, check_ns, names_ns; /* when each is next due */
-	int64_t serve_ns;
+	int64_t change_ns, progress_ns, check_ns, names_ns, serve_ns; /* when each is next due */
 };
 
 /* A descriptor that they are read from, or -errno, with none blocked that nobody would read. */
@@ -108,6 +108,8 @@ static enum exit_status open_sampler(struct recording *recording)
 		.following = plan->following,
 		.merging_threads = plan->threads == THREADS_MERGED,
 		.kernel = plan->kernel,
+		.native = plan->native,
+		.native_all = plan->native_all,
 	};
 	struct sampler_sink sink = counts__sink(recording->counts);
 	int64_t before = now_ns();
@@ -123,6 +125,17 @@ static enum exit_status open_sampler(struct recording *recording)
 	recording->news.sampler = recording->sampler;
 	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
 	return STATUS_WRITTEN;
+}
+
+/* What the user named is read before it is sampled. */
+static void prepare_native(struct recording *recording)
+{
+	struct unwinder_maps maps = sampler__unwinder_maps(recording->sampler);
+
+	recording->unwinder = unwinder__new(&maps, recording->plan->unwind_memory);
+	symbolizer__name_native(recording->symbolizer, recording->unwinder,
+				recording->plan->native_all,
+				recording->plan->following != FOLLOW_ALL);
 }
 
 /* While it may. */
@@ -165,6 +178,8 @@ enum exit_status recording__open(const struct recording_plan *plan,
 		status = watch__open(recording->watch, plan->pids, plan->pid_count);
 	if (!status)
 		status = open_sampler(recording);
+	if (!status && plan->native)
+		prepare_native(recording);
 	return status;
 }
 
@@ -172,9 +187,11 @@ void recording__free(struct recording *recording)
 {
 	if (!recording)
 		return;
+	unwinder__stop(recording->unwinder);
 	sampler__free(recording->sampler);
 	counts__free(recording->counts);
 	symbolizer__free(recording->symbolizer);
+	unwinder__free(recording->unwinder);
 	kernel_symbols__free(recording->kernel);
 	profile__free(recording->profile);
 	watch__free(recording->watch);
@@ -222,9 +239,12 @@ static void note_start(struct recording *recording)
 		   (recording->start_ns - recording->begin_ns) / NS_PER_MS);
 }
 
-static bool may_go_on(const void *sampler)
+/* Rows of files that are mapped later need new maps. */
+static bool may_go_on(const void *context)
 {
-	return sampler__may_use_maps(sampler);
+	const struct recording *recording = context;
+
+	return !recording->unwinder && sampler__may_use_maps(recording->sampler);
 }
 
 static enum exit_status start(struct recording *recording)
@@ -247,11 +267,11 @@ static enum exit_status start(struct recording *recording)
 					      !recording->plan->any_child, now_ns());
 	/* Last: what is started has the privileges that were found. */
 	if (!status)
-		privileges__drop(may_go_on, recording->sampler);
+		privileges__drop(may_go_on, recording);
 	return status;
 }
 
-/* The next moment at which something is due; what is checked again waits for the next such one. */
+/* When something is due next; what is checked again waits for the next such moment. */
 static int64_t next_due(const struct recording *recording)
 {
 	const int64_t due[] = { news__due(&recording->news),
@@ -513,6 +533,7 @@ static void work(struct recording *recording)
 	if (recording->names_ns <= now)
 		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
 	watch__look(recording->watch, now);
+	unwinder__work(recording->unwinder, now);
 	if (recording->serve_ns && now >= recording->serve_ns)
 		serve(recording);
 }
@@ -553,6 +574,7 @@ static void finish(struct recording *recording)
 	if (child)
 		log__info("process %d keeps running", child);
 	/* What is written needs some of the files that this had open, and no kernel memory. */
+	unwinder__stop(recording->unwinder);
 	sampler__free(recording->sampler);
 	recording->sampler = NULL;
 }

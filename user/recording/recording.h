@@ -26,7 +26,9 @@ struct recording_plan {
 	double rate_hz;
 	enum line_detail lines;
 	enum thread_detail threads;
-	bool kernel; /* with the kernel's frames */
+	bool kernel;		 /* with the kernel's frames */
+	bool native, native_all; /* with native frames, all of them */
+	uint64_t unwind_memory;	 /* bytes, for what these need */
 };
 
 /* Adds PID, unless the plan has it. */

@@ -166,6 +166,21 @@ void sampler__account(const struct sampler *sampler, struct ledger *ledger)
 	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
 	ledger->cpus_not_sampled = clock__look_at_cpus(sampler->clock);
 	ledger->periods = *clock__periods(sampler->clock);
+	for (size_t i = 0; i < NATIVE_OUTCOME_COUNT; i++)
+		ledger->native[i] =
+			sum(sampler, offsetof(struct cpu_counters, native) + i * sizeof(uint64_t));
+	ledger->resumptions = sum(sampler, offsetof(struct cpu_counters, resumptions));
+}
+
+struct unwinder_maps sampler__unwinder_maps(const struct sampler *sampler)
+{
+	return (struct unwinder_maps){
+		.chunks = bpf_map__fd(sampler->bpf->maps.unwind_chunks),
+		.files = bpf_map__fd(sampler->bpf->maps.unwind_files),
+		.rules = bpf_map__fd(sampler->bpf->maps.unwind_rules),
+		.tables = bpf_map__fd(sampler->bpf->maps.unwind_tables),
+		.anchors = bpf_map__fd(sampler->bpf->maps.unwind_anchors),
+	};
 }
 
 void sampler__begin_epoch(struct sampler *sampler)
@@ -194,7 +209,19 @@ static int forward_libbpf(enum libbpf_print_level level, const char *format, va_
 	return 0;
 }
 
-static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processes)
+/* Without native frames their maps have no room. */
+static int size_native_maps(struct pybpfprof_bpf *bpf, uint32_t processes, bool native)
+{
+	struct bpf_map *const unused[] = { bpf->maps.unwind_chunks, bpf->maps.unwind_files,
+					   bpf->maps.unwind_rules, bpf->maps.unwind_anchors };
+	int error = bpf_map__set_max_entries(bpf->maps.unwind_tables, native ? processes : 1);
+
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]) && !error && !native; i++)
+		error = bpf_map__set_max_entries(unused[i], 1);
+	return error;
+}
+
+static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processes, bool native)
 {
 	int error = bpf_map__set_max_entries(bpf->maps.walks, cpus);
 
@@ -204,6 +231,8 @@ static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processe
 		error = bpf_map__set_max_entries(bpf->maps.counters, cpus);
 	if (!error)
 		error = bpf_map__set_max_entries(bpf->maps.stacks, cpus * STACK_BUCKETS);
+	if (!error)
+		error = size_native_maps(bpf, processes, native);
 	return error;
 }
 
@@ -214,7 +243,7 @@ uint64_t sampler__map_bytes(void)
 	const struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX) == 0) {
+	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX, false) == 0) {
 		/* A ring buffer has neither keys nor values, but so many bytes. */
 		bpf_object__for_each_map (map, bpf->obj)
 			bytes += (uint64_t)bpf_map__max_entries(map) *
@@ -264,10 +293,12 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	if (getrandom((void *)&bpf->rodata->config.hash_seed, sizeof(__u64), 0) < 0)
 		return -errno;
 	bpf->rodata->config.kernel = scope->kernel;
+	bpf->rodata->config.native = scope->native;
+	bpf->rodata->config.native_all = scope->native_all;
 	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	bpf->bss->following = scope->following;
 	bpf->bss->unseen_thread_bits = scope->merging_threads ? UINT32_MAX : 0;
-	error = size_maps(bpf, sampler->cpus, scope->processes);
+	error = size_maps(bpf, sampler->cpus, scope->processes, scope->native);
 	if (!error)
 		error = choose_programs(bpf, scope, with_mappings);
 	return error ? error : pybpfprof_bpf__load(bpf);

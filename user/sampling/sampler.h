@@ -15,6 +15,7 @@
 #include "python/runtime.h"
 #include "sampling/slots.h"
 #include "sampling/target_map.h"
+#include "unwind/unwinder.h"
 
 struct sampler;
 
@@ -22,8 +23,9 @@ struct sampler;
 struct sampler_scope {
 	uint32_t processes; /* room for so many at a time */
 	enum following following;
-	bool merging_threads; /* those of a process count as one */
-	bool kernel;	      /* with the kernel's frames */
+	bool merging_threads;	 /* those of a process count as one */
+	bool kernel;		 /* with the kernel's frames */
+	bool native, native_all; /* with native frames, with all of them */
 };
 
 /* Loads the program for SCOPE; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the
@@ -48,6 +50,9 @@ int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_p
 
 /* What the kernel side knows of processes; the sampler's. */
 struct target_map *sampler__targets(struct sampler *sampler);
+
+/* BPF's maps for native frames; of the sampler. */
+struct unwinder_maps sampler__unwinder_maps(const struct sampler *sampler);
 
 /* Begins to take note of what becomes of processes.  0 or the -errno of the kernel's refusal. */
 int sampler__follow(struct sampler *sampler);
@@ -104,7 +109,7 @@ int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_
 /* Notices CPUs that go online, which are not sampled, and says so. */
 void sampler__look_at_cpus(struct sampler *sampler);
 
-/* Fills EVENTS, LOST, RING_FULL, CPUS_NOT_SAMPLED and PERIODS. */
+/* Fills EVENTS, LOST, RING_FULL, CPUS_NOT_SAMPLED, PERIODS, and what the native parts came to. */
 void sampler__account(const struct sampler *sampler, struct ledger *ledger);
 
 /* How often something that became of a process could not be told, and how often there was no room

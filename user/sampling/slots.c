@@ -80,8 +80,10 @@ static bool is_definition(const struct slots *slots, const struct definition *de
 	return size >= DEFINITION_HEADER_BYTES && definition->kind == RECORD_DEFINITION &&
 	       definition->cpu < slots->cpus && definition->slot < STACK_SLOTS &&
 	       definition->outcome < OUTCOME_COUNT && definition->depth <= STACK_FRAMES_MAX &&
+	       definition->native_depth <= NATIVE_FRAMES_MAX &&
 	       definition->kernel_depth <= KERNEL_FRAMES_MAX &&
-	       size >= DEFINITION_HEADER_BYTES + (definition->depth + definition->kernel_depth) *
+	       size >= DEFINITION_HEADER_BYTES + (definition->depth + definition->native_depth +
+						  definition->kernel_depth) *
 							 sizeof(struct frame);
 }
 

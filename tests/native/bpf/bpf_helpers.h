@@ -10,6 +10,7 @@
 #define SEC(name)
 #define __uint(name, number) int(*name)[number]
 #define __type(name, of)     of *name
+#define __array(name, of)    of *(*name)[]
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline	__attribute__((noinline))

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The chains of calls between Python and C that native_chain.py makes, and what stacks of it may be.
+
+A chain is a list of words, root first: "c:chain_enter" is a function of CHAIN, native_chain.c's library,
+"o:chain_pass" one of OTHER, which is the same compiled in another way; other words are Python's functions.
+"""
+
+import os
+import subprocess
+
+import pytest
+
+from conftest import PROGRAMS
+
+CHAIN, OTHER = "native_chain.so", "native_other.so"
+OF_FILE = {CHAIN: "c:", OTHER: "o:"}
+BUILD_ID = "0123456789abcdef0123456789abcdef01234567"
+# As some assembler and musl are.
+WITHOUT_UNWIND_DATA = ["-fno-asynchronous-unwind-tables", "-fno-exceptions", "-fomit-frame-pointer"]
+LEVELS = 60
+
+CHAINS = {name: ("<module> main " + chain).split() for name, chain in {
+    "mixed": "mixed c:chain_enter mixed_middle c:chain_pass mixed_inner c:chain_spin",
+    "back": "back c:chain_call_back back_callback back_inner c:chain_spin",
+    "key": "key key_of c:chain_spin",
+    "less": "less __lt__ c:chain_spin",
+    "reducing": "reducing reduce_two c:chain_spin",
+    "quick": "quick quick_compare c:chain_spin",
+    "consume": "consume produce c:chain_spin",
+    "consume_by_c": "consume_by_c c:chain_enter produce_for_c c:chain_spin",
+    "deep": "deep" + LEVELS * " c:chain_deep" + " deep_inner c:chain_spin",
+    "signalled": "signalled c:chain_signal c:chain_handle handle c:chain_spin",
+    "tasks": "tasks outer_task inner_task c:chain_enter innermost c:chain_spin",
+    "reading": "reading c:chain_enter read c:chain_read",
+    "broken": "broken c:chain_enter broken_middle o:chain_pass broken_inner c:chain_spin",
+    "broken_leaf": "broken_leaf c:chain_enter broken_spin o:chain_spin",
+    "threaded": "threaded c:chain_spin",
+    "late": "late o:chain_enter late_inner c:chain_spin",
+}.items()}
+# These return, and all their frames have unwind data.
+PLAIN = [name for name in CHAINS if name not in ("broken", "broken_leaf", "threaded", "late")]
+
+
+def chains_of(python):
+    return [name for name in PLAIN if name != "tasks" or python.version >= (3,)]
+
+
+@pytest.fixture(scope="session")
+def chain_library(require, tmp_path_factory):
+    """chain_library(NAME, FLAG...): the path of native_chain.c's library."""
+    built = {}
+
+    def build(*what):
+        if what not in built:
+            name, *flags = what
+            path = str(tmp_path_factory.mktemp("native") / name)
+            subprocess.run([require("gcc"), "-O1", "-fasynchronous-unwind-tables", *flags, "-fPIC", "-shared",
+                            "-pthread", "-Wl,--build-id=0x" + BUILD_ID, "-o", path,
+                            os.path.join(PROGRAMS, "native_chain.c")], check=True)
+            built[what] = path
+        return built[what]
+    return build
+
+
+@pytest.fixture
+def chain_command(chain_library):
+    """chain_command(NAME...): the arguments with which a Python runs these chains in turn."""
+    def command(*names):
+        flags = WITHOUT_UNWIND_DATA if "broken" in names else []
+        return [os.path.join(PROGRAMS, "native_chain.py"), chain_library(CHAIN), chain_library(OTHER, *flags),
+                *names]
+    return command
+
+
+@pytest.fixture
+def chains(target, chain_command):
+    """chains(PYTHON, NAME...): a process that does."""
+    return lambda python, *names: target(python, *chain_command(*names))
+
+
+def is_python(frame):
+    return bool(frame.file) and frame.file.endswith((".py", ">"))
+
+
+def is_reason(frame):
+    return frame.label.startswith("[") and frame.label not in ("[anonymous]", "[unknown code]")
+
+
+def spell(frames):
+    """The stack's words: of the program and its libraries only."""
+    words = []
+    for frame in frames:
+        if is_python(frame) and frame.file.startswith("native_chain"):
+            words.append(frame.short)
+        elif frame.file in OF_FILE and frame.name.startswith("chain_"):
+            words.append(OF_FILE[frame.file] + frame.name)
+    return words
+
+
+def python_of(words):
+    return [word for word in words if ":" not in word]
+
+
+def is_beginning(words, chain):
+    return words == chain[:len(words)]
+
+
+def is_within(words, chain):
+    """Whether WORDS are words of CHAIN, in its order."""
+    rest = iter(chain)
+    return all(word in rest for word in words)
+
+
+def belongs_to(words, chain):
+    """Whether a stack has all of Python's functions of CHAIN's beginning, and no other function."""
+    return is_beginning(python_of(words), python_of(chain)) and is_within(words, chain)
+
+
+def lacks_native(words):
+    """Whether a stack lacks functions in C."""
+    assert any(belongs_to(words, chain) for chain in CHAINS.values()), words
+    return not any(is_beginning(words, chain) for chain in CHAINS.values())
+
+
+def check_stacks(run):
+    """Each stack is a chain's beginning, but for frames of C whose loss the ledger has."""
+    lacking = sum(count for frames, count in run.stacks
+                  if not is_reason(frames[0]) and lacks_native(spell(frames)))
+    assert lacking <= run.ledger["events"] - run.ledger["native"]["whole"], run.ledger
+
+
+def check_native_ledger(ledger):
+    native = ledger["native"]
+    assert sum(native.values()) == ledger["events"], ledger
+    assert native["resumed"] <= ledger["resumptions"], ledger
+
+
+def seen(runs):
+    """The words of all their stacks."""
+    return {tuple(spell(frames)) for run in runs for frames, _ in run.stacks}
+
+
+def have(runs, *names):
+    """Whether they have each of these chains whole."""
+    return {tuple(CHAINS[name]) for name in names} <= seen(runs)

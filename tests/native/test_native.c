@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From one native frame to its caller: by each kind of row, and where there is none. */
+#include <string.h>
+
+#include "c_stack.h"
+
+#define WORD sizeof(uint64_t)
+
+/* In words; another size than any function has that is always there. */
+#define OTHER_WORDS 7
+
+/* The registers of a signal's frame, in the order of struct sigcontext. */
+#define SIGNAL_REGISTERS_AT 40
+#define SIGNAL_BP_AT	    (SIGNAL_REGISTERS_AT + 10 * WORD)
+#define SIGNAL_R10_AT	    (SIGNAL_REGISTERS_AT + 2 * WORD)
+#define SIGNAL_SP_AT	    (SIGNAL_REGISTERS_AT + 15 * WORD)
+#define SIGNAL_PC_AT	    (SIGNAL_REGISTERS_AT + 16 * WORD)
+#define SIGNAL_WORDS	    60
+
+static void walks_to_the_end(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	struct last_sample sample;
+
+	c_stack__call(&stack, EVAL, LEAF_WORDS);
+	sample = c_stack__sample(&stack, LEAF);
+	ASSERT_NATIVE(&stack, sample, NATIVE_WHOLE, { LEAF, 0 }, { EVAL, 1 }, { WORK, 1 },
+		      { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
+	assert_int_equal(sample.native_shift, 0);
+	assert_int_equal(kernel.failed_reads, 0);
+	/* The leaf's address is that of the next instruction, the others' are return addresses. */
+	assert_int_equal(sample.frames[sample.depth].address, c_stack__pc(LEAF));
+	assert_int_equal(sample.frames[sample.depth + 1].address, c_stack__pc(EVAL));
+}
+
+/* What is right below Python, or further in, is shown. */
+static void leaves_out_plumbing(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, false);
+
+	c_stack__set_row(OTHER, ROW(ROW_SP, OTHER_WORDS, 0) | ROW_PLUMBING);
+	c_stack__call(&stack, EVAL, OTHER_WORDS);
+	c_stack__call(&stack, OTHER, LEAF_WORDS);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_WHOLE, { LEAF, 0 },
+		      { OTHER, 0 }, { WORK, 1 }, { MAIN, 2 }, { START, 2 });
+}
+
+/* Python's own frames are as they are without native ones. */
+static void walks_nothing_unasked(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	unsigned long reads;
+
+	c_stack__sample(&stack, EVAL);
+	reads = kernel.reads;
+	kernel__unload();
+	kernel__load(1);
+	kernel__set_layout(0, &stack.image->layout);
+	kernel__add_target(TGID, stack.image->interpreters, 0, IMAGE_CODE_TYPE);
+	kernel.tgid = TGID;
+	harness__enter_thread(0);
+	c_stack__sample(&stack, EVAL);
+	harness__assert_whole(c_stack__sample(&stack, EVAL), stack.python);
+	assert_in_range(kernel.reads, 0, reads - 1);
+	assert_int_equal(kernel__counters(0)->native[NATIVE_WHOLE], 0);
+}
+
+/* The row of the instruction that was interrupted, but of the call whose return address is known:
+ * that may be a function's last instruction. */
+static void looks_up_calls_before_their_return(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t end = c_stack__first(OTHER) + 0x80;
+
+	c_stack__set_row(OTHER, ROW(ROW_SP, OTHER_WORDS, 0));
+	c_stack__split_row(OTHER, 0x80, ROW(ROW_SP, 1, 0));
+	c_stack__call(&stack, EVAL, OTHER_WORDS);
+	c_stack__call_from(&stack, end, 1);
+	ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, end), NATIVE_WHOLE, { OTHER, 0 },
+		      { OTHER, 0 }, { EVAL, 1 }, { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 },
+		      { START, 2 });
+	/* Where the function begins, nothing is on the stack but the return address. */
+	c_stack__set_row(OTHER, ROW(ROW_SP, 1, 0));
+	c_stack__split_row(OTHER, 1, ROW(ROW_SP, OTHER_WORDS, 0));
+	ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, c_stack__first(OTHER)), NATIVE_WHOLE,
+		      { OTHER, 0 }, { OTHER, 0 }, { EVAL, 1 }, { WORK, 1 }, { EVAL, 2 },
+		      { MAIN, 2 }, { START, 2 });
+}
+
+/* A stack of one frame more, of OTHER, which has been called by WORK with the frame pointer that
+ * WORK's caller is found by.  The CFA of OTHER. */
+static uint64_t call_with_fp(struct c_stack *stack)
+{
+	uint64_t work = c_stack__call(stack, EVAL, WORK_WORDS), other;
+
+	c_stack__set_row(WORK, ROW(ROW_FP, 2, 2));
+	image__set(work - 2 * WORD, 0, 0);
+	other = c_stack__call(stack, WORK, OTHER_WORDS);
+	image__set(other - 3 * WORD, 0, work - 2 * WORD);
+	kernel.registers.bp = work - 2 * WORD;
+	return other;
+}
+
+#define ASSERT_BELOW_WORK(stack, sample)                                                   \
+	ASSERT_NATIVE(stack, sample, NATIVE_WHOLE, { OTHER, 0 }, { WORK, 0 }, { EVAL, 1 }, \
+		      { MAIN, 1 }, { START, 1 })
+
+#define ASSERT_ENDS_IN_WORK(stack, sample, outcome) \
+	ASSERT_NATIVE(stack, sample, outcome, { OTHER, 0 }, { WORK, 0 })
+
+/* A chain that breaks does not go on elsewhere. */
+static struct c_stack begin_with_fp(void **state, uint64_t *other)
+{
+	struct c_stack stack = c_stack__begin(*state, true);
+
+	*kernel__anchor(INTERPRETER) = SPOILED;
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	*other = call_with_fp(&stack);
+	return stack;
+}
+
+static void walks_by_the_frame_pointer(void **state)
+{
+	uint64_t other;
+	struct c_stack stack = begin_with_fp(state, &other);
+
+	/* A function that does not touch it. */
+	c_stack__set_row(OTHER, ROW(ROW_SP, OTHER_WORDS, 0));
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	/* One that saves it, and one that uses it as well. */
+	c_stack__set_row(OTHER, ROW(ROW_SP, OTHER_WORDS, 3));
+	kernel.registers.bp = 1;
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	c_stack__set_row(OTHER, ROW(ROW_FP, 3, 3));
+	kernel.registers.bp = other - 3 * WORD;
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	assert_int_equal(kernel.failed_reads, 0);
+}
+
+/* The register that DWARF numbers so; NULL: there is none. */
+static unsigned long *register_number(uint32_t number)
+{
+	unsigned long *const registers[] = {
+		&kernel.registers.ax,  &kernel.registers.dx,  &kernel.registers.cx,
+		&kernel.registers.bx,  &kernel.registers.si,  &kernel.registers.di,
+		&kernel.registers.bp,  &kernel.registers.sp,  &kernel.registers.r8,
+		&kernel.registers.r9,  &kernel.registers.r10, &kernel.registers.r11,
+		&kernel.registers.r12, &kernel.registers.r13, &kernel.registers.r14,
+		&kernel.registers.r15,
+	};
+
+	return registers[number];
+}
+
+#define RULE	    9 /* counted from the file's first, ... */
+#define FIRST_RULE  5
+#define SP_NUMBER   7
+#define FP_NUMBER   6
+#define R10_NUMBER  10
+#define RDI_NUMBER  5
+#define NO_REGISTER 16
+
+static struct unwind_rule *use_rule(enum function function)
+{
+	struct unwind_rule *rule = kernel__unwind_rule(FIRST_RULE + RULE);
+
+	kernel__unwind_file(INTERPRETER)->rules = FIRST_RULE;
+	c_stack__set_row(function, ROW_NUMBERED(ROW_RULE, RULE));
+	*rule = (struct unwind_rule){ .base = SP_NUMBER, .ra_offset = -(int)WORD };
+	return rule;
+}
+
+/* The innermost frame's CFA may be in any register. */
+static void walks_by_any_register(void **state)
+{
+	uint64_t other;
+	struct c_stack stack = begin_with_fp(state, &other);
+	struct unwind_rule *rule = use_rule(OTHER);
+
+	rule->offset = OTHER_WORDS * WORD;
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	rule->flags = RULE_FP_AT_CFA;
+	rule->fp_offset = -3 * (int)WORD;
+	for (uint32_t number = 0; number < NO_REGISTER; number++) {
+		if (number == SP_NUMBER)
+			continue;
+		memset(&kernel.registers, 0, sizeof(kernel.registers));
+		kernel.registers.cs = 3;
+		*register_number(number) = other + 48;
+		rule->base = number;
+		rule->offset = -48;
+		ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	}
+	rule->base = NO_REGISTER;
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED, { OTHER, 0 });
+	rule->base = UINT8_MAX;
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED, { OTHER, 0 });
+}
+
+/* Callers' are not known, but for two. */
+static void callers_have_few_registers(void **state)
+{
+	uint64_t other;
+	struct c_stack stack = begin_with_fp(state, &other);
+	struct unwind_rule *rule = use_rule(WORK);
+
+	c_stack__set_row(OTHER, ROW(ROW_SP, OTHER_WORDS, 0));
+	kernel.registers.r10 = other + WORK_WORDS * WORD;
+	rule->base = R10_NUMBER;
+	ASSERT_ENDS_IN_WORK(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED);
+	rule->base = SP_NUMBER;
+	rule->offset = WORK_WORDS * WORD;
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	rule->base = FP_NUMBER;
+	rule->offset = 2 * WORD;
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+}
+
+/* A stack that was realigned: the CFA was saved in the frame. */
+static void walks_by_a_saved_cfa(void **state)
+{
+	uint64_t other, saved;
+	struct c_stack stack = begin_with_fp(state, &other);
+	struct unwind_rule *rule = use_rule(OTHER);
+
+	saved = stack.image->c_stack + WORD;
+	image__set(saved, 0, other - 24);
+	kernel.registers.r12 = saved + 8;
+	*rule = (struct unwind_rule){ .base = 12,
+				      .offset = -8,
+				      .added = 24,
+				      .fp_offset = -3 * (int)WORD,
+				      .ra_offset = -(int)WORD,
+				      .flags = RULE_DEREF | RULE_FP_AT_CFA };
+	kernel.registers.bp = 1;
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	/* The frame pointer may be saved at its own value. */
+	rule->flags = RULE_DEREF | RULE_FP_AT_FP;
+	rule->fp_offset = 16;
+	kernel.registers.bp = other - 3 * WORD - 16;
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	rule->flags = RULE_DEREF | RULE_FP_AT_FP;
+	kernel.registers.bp = image__nowhere(stack.image);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_FAULT, { OTHER, 0 });
+	kernel.registers.r12 = image__nowhere(stack.image);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_FAULT, { OTHER, 0 });
+}
+
+/* After that nothing can be found by it. */
+static void loses_the_frame_pointer(void **state)
+{
+	uint64_t other;
+	struct c_stack stack = begin_with_fp(state, &other);
+	struct unwind_rule *rule = use_rule(OTHER);
+
+	rule->offset = OTHER_WORDS * WORD;
+	rule->flags = RULE_FP_LOST;
+	ASSERT_ENDS_IN_WORK(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED);
+	c_stack__set_row(WORK, ROW(ROW_SP, WORK_WORDS, 0));
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+}
+
+/* The return address is in a register: after vfork. */
+static void returns_to_what_a_register_has(void **state)
+{
+	uint64_t other;
+	struct c_stack stack = begin_with_fp(state, &other);
+	struct unwind_rule *rule = use_rule(OTHER);
+
+	rule->offset = OTHER_WORDS * WORD;
+	rule->flags = RULE_RA_IN_REGISTER;
+	rule->ra_register = RDI_NUMBER;
+	kernel.registers.di = c_stack__pc(WORK);
+	image__set(other - WORD, 0, 1);
+	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
+	rule->ra_register = NO_REGISTER;
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED, { OTHER, 0 });
+	/* A rule that is not there. */
+	c_stack__set_row(OTHER, ROW_NUMBERED(ROW_RULE, KERNEL_UNWIND_RULES));
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED, { OTHER, 0 });
+}
+
+/* Stubs of 16 bytes, which push a word more from byte N on. */
+static void walks_out_of_linkage_tables(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t stub = c_stack__first(OTHER) + 0x30;
+
+	c_stack__set_row(OTHER, ROW(ROW_PLT, 11, 0));
+	for (uint32_t at = 0; at < 16; at++) {
+		uint64_t before = stack.image->c_stack;
+
+		c_stack__call(&stack, EVAL, 1);
+		if (at >= 11)
+			stack.image->c_stack -= WORD;
+		ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, stub + at), NATIVE_WHOLE,
+			      { OTHER, 0 }, { EVAL, 1 }, { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 },
+			      { START, 2 });
+		stack.image->c_stack = before;
+	}
+}
+
+/* The end of a signal's handler: ANOTHER returns to OTHER, which is the kernel's trampoline, whose
+ * frame says that the thread was at PC with its stack pointer at SP. */
+static void take_signal(struct c_stack *stack, uint64_t pc, uint64_t sp)
+{
+	uint64_t frame;
+
+	stack->image->c_stack -= SIGNAL_WORDS * WORD;
+	frame = stack->image->c_stack;
+	memset((void *)frame, 0, SIGNAL_WORDS * WORD);
+	image__set(frame, SIGNAL_SP_AT, sp);
+	image__set(frame, SIGNAL_PC_AT, pc);
+	c_stack__set_row(OTHER, ROW_NUMBERED(ROW_SIGNAL, 0));
+	c_stack__set_row(ANOTHER, ROW(ROW_SP, 3, 0));
+	c_stack__call(stack, OTHER, 3);
+}
+
+/* What was interrupted stands at an instruction, and all its registers are known. */
+static void walks_out_of_a_signal(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t sp, frame, first = c_stack__first(LEAF);
+	struct last_sample sample;
+
+	c_stack__call(&stack, EVAL, LEAF_WORDS);
+	sp = stack.image->c_stack;
+	take_signal(&stack, first, sp);
+	sample = c_stack__sample(&stack, ANOTHER);
+	assert_int_equal(sample.native_outcome, NATIVE_WHOLE);
+	assert_int_equal(sample.native_depth, 8);
+	c_stack__assert_frame(sample, 0, ANOTHER, 0);
+	c_stack__assert_frame(sample, 1, OTHER, 0);
+	assert_int_equal(sample.frames[sample.depth + 2].address, first);
+	assert_int_equal(sample.frames[sample.depth + 2].detail, 0);
+	c_stack__assert_frame(sample, 3, EVAL, 1);
+	c_stack__assert_frame(sample, 7, START, 2);
+	harness__assert_whole(sample, stack.python);
+	/* By any of its registers. */
+	frame = stack.image->c_stack + 3 * WORD;
+	image__set(frame, SIGNAL_R10_AT, sp);
+	image__set(frame, SIGNAL_BP_AT, sp);
+	use_rule(LEAF)->base = R10_NUMBER;
+	kernel__unwind_rule(FIRST_RULE + RULE)->offset = LEAF_WORDS * WORD;
+	assert_int_equal(c_stack__sample(&stack, ANOTHER).native_outcome, NATIVE_WHOLE);
+	c_stack__set_row(LEAF, ROW(ROW_FP, LEAF_WORDS, 0));
+	assert_int_equal(c_stack__sample(&stack, ANOTHER).native_outcome, NATIVE_WHOLE);
+}
+
+/* On a stack of its own, above the thread's. */
+static void walks_out_of_another_stack(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t sp;
+	struct last_sample sample;
+
+	c_stack__call(&stack, EVAL, LEAF_WORDS);
+	sp = stack.image->c_stack;
+	stack.image->c_stack = image__allocate(stack.image, 65536) + 65536;
+	take_signal(&stack, c_stack__pc(LEAF), sp);
+	sample = c_stack__sample(&stack, ANOTHER);
+	assert_int_equal(sample.native_outcome, NATIVE_WHOLE);
+	assert_int_equal(sample.native_depth, 8);
+	c_stack__assert_frame(sample, 7, START, 2);
+	harness__assert_stack(sample, stack.python);
+}
+
+/* A frame that leads to itself. */
+static void signals_have_an_end(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	struct last_sample sample;
+
+	take_signal(&stack, c_stack__pc(OTHER), stack.image->c_stack - SIGNAL_WORDS * WORD);
+	sample = c_stack__sample(&stack, ANOTHER);
+	assert_int_equal(sample.native_outcome, NATIVE_TOO_DEEP);
+	assert_int_equal(sample.native_depth, NATIVE_FRAMES_MAX);
+	harness__assert_stack(sample, stack.python);
+	/* And one whose registers cannot be read, or that has none. */
+	image__set(stack.image->c_stack + 3 * WORD, SIGNAL_PC_AT, 0);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, ANOTHER), NATIVE_FAULT, { ANOTHER, 0 },
+		      { OTHER, 0 });
+	stack.image->c_stack = image__nowhere(stack.image) - 3 * WORD;
+	image__set(stack.image->c_stack, 2 * WORD, c_stack__pc(OTHER));
+	/* Above what Python has on the stack. */
+	c_stack__assert_passed(&stack, c_stack__sample(&stack, ANOTHER));
+}
+
+/* A return address of 0 is an end, too. */
+static void ends_where_nothing_called(void **state)
+{
+	struct c_stack stack = c_stack__begin(*state, true);
+
+	c_stack__call_from(&stack, 0, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, EVAL), NATIVE_WHOLE, { EVAL, 1 },
+		      { MAIN, 1 });
+}
+
+/* Where the leaf is at PC, or was called from there. */
+static void assert_breaks(struct c_stack *stack, uint64_t pc, enum native_outcome outcome)
+{
+	struct last_sample sample = c_stack__sample_at(stack, pc);
+
+	assert_int_equal(sample.native_outcome, outcome);
+	assert_int_equal(sample.native_depth, 1);
+	assert_int_equal(sample.frames[sample.depth].address, pc);
+	harness__assert_stack(sample, stack->python);
+	c_stack__call_from(stack, pc, LEAF_WORDS);
+	sample = c_stack__sample(stack, LEAF);
+	assert_int_equal(sample.native_outcome, outcome);
+	assert_int_equal(sample.native_depth, 2);
+	c_stack__assert_frame(sample, 0, LEAF, 0);
+	assert_int_equal(sample.frames[sample.depth + 1].address, pc);
+	harness__assert_stack(sample, stack->python);
+}
+
+static void breaks_where_there_is_no_row(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+
+	assert_breaks(&stack, c_stack__pc(BARE), NATIVE_NO_ROWS);
+	assert_breaks(&stack, TEXT + FUNCTIONS * UNWIND_TEXT_PAGE + 8, NATIVE_NO_ROWS);
+	assert_breaks(&stack, ANONYMOUS_TEXT + 8, NATIVE_NO_ROWS);
+	assert_breaks(&stack, UNREAD_TEXT + 8, NATIVE_NO_ROWS_YET);
+	assert_breaks(&stack, UNKNOWN_TEXT + 8, NATIVE_NO_ROWS_YET);
+	assert_breaks(&stack, TEXT + MAPPED_BYTES + 8, NATIVE_NO_ROWS_YET);
+	assert_breaks(&stack, 8, NATIVE_NO_ROWS_YET);
+	assert_breaks(&stack, UINT64_MAX, NATIVE_NO_ROWS_YET);
+	c_stack__set_row(OTHER, ROW_NUMBERED(ROW_NONE, ROW_UNSUPPORTED));
+	assert_breaks(&stack, c_stack__pc(OTHER), NATIVE_UNSUPPORTED);
+	c_stack__set_row(OTHER, ROW_NUMBERED(ROW_NONE, ROW_NOT_LOADED));
+	assert_breaks(&stack, c_stack__pc(OTHER), NATIVE_NO_ROWS_YET);
+	/* In chunks that are not there. */
+	kernel__unwind_file(INTERPRETER)->rows = KERNEL_CHUNKS * CHUNK_ROWS;
+	assert_int_equal(c_stack__sample(&stack, OTHER).native_outcome, NATIVE_NO_ROWS_YET);
+	kernel__unwind_file(INTERPRETER)->directory = UINT32_MAX - FUNCTIONS;
+	assert_int_equal(c_stack__sample(&stack, OTHER).native_outcome, NATIVE_NO_ROWS_YET);
+}
+
+static void nothing_is_known_of_the_process(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	struct unwind_table table = { .first = 0 };
+
+	kernel__set_table(TGID, &table);
+	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_NO_ROWS_YET);
+	/* In a chunk that is not there, and larger than it. */
+	table.first = UINT32_MAX;
+	table.count = UINT32_MAX;
+	kernel__set_table(TGID, &table);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, EVAL), NATIVE_NO_ROWS_YET, { EVAL, 0 });
+}
+
+/* The kernel was interrupted, and does not tell what it works for. */
+static void has_no_registers(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+
+	kernel.registers.cs = 0;
+	kernel.task_registers.ip = c_stack__pc(EVAL);
+	kernel.task_registers.sp = stack.image->c_stack;
+	ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, 0), NATIVE_WHOLE, { EVAL, 1 }, { WORK, 1 },
+		      { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
+	kernel.old = true;
+	c_stack__assert_nothing(&stack, c_stack__sample_at(&stack, 0), NATIVE_NO_REGISTERS);
+}
+
+/* Where the instruction is in its row makes no stack of its own; which row does. */
+static void counts_the_leaf_by_its_row(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t first = c_stack__first(LEAF), hash;
+
+	c_stack__call(&stack, EVAL, LEAF_WORDS);
+	c_stack__split_row(LEAF, 0x80, ROW(ROW_SP, LEAF_WORDS, 0));
+	hash = c_stack__sample_at(&stack, first).hash;
+	assert_int_equal(c_stack__sample_at(&stack, first + 0x7f).hash, hash);
+	assert_int_not_equal(c_stack__sample_at(&stack, first + 0x80).hash, hash);
+	/* A caller's return address always counts. */
+	c_stack__call_from(&stack, first + 0x10, LEAF_WORDS);
+	hash = c_stack__sample(&stack, LEAF).hash;
+	stack.image->c_stack += LEAF_WORDS * WORD;
+	c_stack__call_from(&stack, first + 0x11, LEAF_WORDS);
+	assert_int_not_equal(c_stack__sample(&stack, LEAF).hash, hash);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK(walks_to_the_end),
+		CHECK(leaves_out_plumbing),
+		CHECK(walks_nothing_unasked),
+		CHECK(looks_up_calls_before_their_return),
+		CHECK(walks_by_the_frame_pointer),
+		CHECK(walks_by_any_register),
+		CHECK(callers_have_few_registers),
+		CHECK(walks_by_a_saved_cfa),
+		CHECK(loses_the_frame_pointer),
+		CHECK(returns_to_what_a_register_has),
+		CHECK(walks_out_of_linkage_tables),
+		CHECK(walks_out_of_a_signal),
+		CHECK(walks_out_of_another_stack),
+		CHECK(signals_have_an_end),
+		CHECK(ends_where_nothing_called),
+		CHECK(breaks_where_there_is_no_row),
+		CHECK(nothing_is_known_of_the_process),
+		CHECK(has_no_registers),
+		CHECK(counts_the_leaf_by_its_row),
+	};
+
+	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));
+}

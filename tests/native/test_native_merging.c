@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Native frames and Python's: which of them called which, what becomes of a chain that breaks or
+ * contradicts Python's, and that Python's part is never touched.
+ */
+#include "c_stack.h"
+
+#define WORD sizeof(uint64_t)
+
+/* Of an activation from its entry to its CFA, by version: image.c. */
+#define CFRAME_DISTANCE (EVAL_WORDS * WORD)
+#define FRAME_DISTANCE	(CFRAME_DISTANCE - 64)
+
+/* As maps.bpf.h has it. */
+#define ANCHOR(distance, m) ((uint64_t)(distance) << 8 | (m))
+
+/* 3.12 on: the interpreter's own frame is the entry. */
+static uint64_t distance_of(const struct image *image)
+{
+	return image->offsets.version < OWNERS_SINCE ? CFRAME_DISTANCE : FRAME_DISTANCE;
+}
+
+/* START, MAIN, and in EVAL three Python frames; then, in another one, two. */
+static struct c_stack run_several(struct image *image)
+{
+	struct c_stack stack = c_stack__begin(image, true);
+
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	c_stack__run(&stack);
+	c_stack__run(&stack);
+	c_stack__call(&stack, EVAL, WORK_WORDS);
+	c_stack__enter(&stack, WORK);
+	c_stack__run(&stack);
+	return stack;
+}
+
+/* An activation runs several Python frames since 3.11. */
+static void frames_belong_to_activations(void **state)
+{
+	struct c_stack stack = run_several(*state);
+
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, EVAL), NATIVE_WHOLE, { EVAL, 2 }, { WORK, 2 },
+		      { EVAL, 5 }, { MAIN, 5 }, { START, 5 });
+}
+
+static void activations_are_side_by_side(void **state)
+{
+	struct c_stack stack = c_stack__begin(*state, true);
+
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	for (int i = 0; i < 20; i++)
+		c_stack__enter(&stack, EVAL);
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_depth, 23);
+	for (uint32_t i = 0; i < 21; i++)
+		c_stack__assert_frame(c_stack__sample(&stack, EVAL), i, EVAL, i + 1);
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
+}
+
+/* A thread that runs no Python has native frames all the same. */
+static void walks_without_python(void **state)
+{
+	struct c_stack stack = c_stack__begin(*state, true);
+	struct last_sample sample;
+
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__call(&stack, MAIN, WORK_WORDS);
+	sample = c_stack__sample(&stack, WORK);
+	assert_int_equal(sample.native_outcome, NATIVE_WHOLE);
+	assert_int_equal(sample.native_depth, 3);
+	assert_int_equal(sample.depth, 1);
+	assert_int_equal(sample.frames[0].kind, FRAME_REASON);
+	c_stack__assert_frame(sample, 0, WORK, 0);
+	c_stack__assert_frame(sample, 2, START, 0);
+}
+
+/* A row that leads beyond two activations, where a frame holds one at most: the chain is whole, but
+ * it is not this thread's. */
+static void an_entry_in_no_frame_convicts(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+
+	c_stack__set_row(LEAF, ROW(ROW_SP, 2 * EVAL_WORDS + WORK_WORDS, 0));
+	c_stack__assert_nothing(&stack, c_stack__sample(&stack, LEAF), NATIVE_CONVICTED);
+	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	/* And one at which all ends, with another activation above. */
+	c_stack__set_row(WORK, ROW_NUMBERED(ROW_END, 0));
+	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
+	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+}
+
+/* Up to 3.9 frames of the eval loop are counted. */
+static void too_few_eval_loops_convict(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+
+	c_stack__set_row(EVAL, ROW(ROW_SP, EVAL_WORDS, 0) | ROW_PLUMBING);
+	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
+}
+
+/* There one frame of the eval loop more may be about to begin a call, or to end it. */
+static void pairs_from_the_root(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	struct last_sample sample;
+
+	c_stack__call(&stack, EVAL, EVAL_WORDS);
+	c_stack__call(&stack, EVAL, LEAF_WORDS);
+	sample = c_stack__sample(&stack, LEAF);
+	assert_int_equal(sample.native_shift, -1);
+	ASSERT_NATIVE(&stack, sample, NATIVE_WHOLE, { LEAF, 0 }, { EVAL, 1 }, { EVAL, 2 },
+		      { WORK, 2 }, { EVAL, 3 }, { MAIN, 3 }, { START, 3 });
+	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+}
+
+/* Where the chain breaks, what stands below all Python frames is known. */
+static void shows_the_leaf_without_a_root(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+
+	c_stack__call(&stack, EVAL, WORK_WORDS);
+	c_stack__call(&stack, WORK, LEAF_WORDS);
+	c_stack__set_row(MAIN, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE));
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_NO_ROWS, { LEAF, 0 },
+		      { WORK, 0 });
+	*kernel__anchor(INTERPRETER) = ANCHOR(CFRAME_DISTANCE, 0);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_NO_ROWS, { LEAF, 0 },
+		      { WORK, 0 });
+}
+
+/* Puts BARE, of which nothing is known, on the stack. */
+static void break_stack(struct c_stack *stack)
+{
+	c_stack__call(stack, EVAL, 3);
+}
+
+static void learns_an_anchor(void **state)
+{
+	struct image *image = *state;
+	struct c_stack stack = c_stack__call_twice(image, true);
+	__u64 *anchor = kernel__anchor(INTERPRETER);
+
+	c_stack__sample(&stack, EVAL);
+	assert_int_equal(*anchor, ANCHOR(distance_of(image), 0));
+	c_stack__set_row(EVAL, ROW(ROW_SP, EVAL_WORDS, 2) | EVAL_MARKS);
+	*anchor = 0;
+	c_stack__sample(&stack, EVAL);
+	assert_int_equal(*anchor, ANCHOR(distance_of(image), 2));
+}
+
+static void goes_on_at_an_anchor(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	struct last_sample sample;
+
+	/* Not before it is known. */
+	break_stack(&stack);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, BARE), NATIVE_NO_ROWS, { BARE, 0 });
+	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	stack.image->c_stack += 3 * WORD;
+	c_stack__sample(&stack, EVAL);
+	break_stack(&stack);
+	sample = c_stack__sample(&stack, BARE);
+	assert_int_equal(sample.resumptions, 1);
+	assert_int_equal(kernel__counters(0)->resumptions, 1);
+	assert_int_equal(sample.native_outcome, NATIVE_RESUMED);
+	assert_int_equal(sample.native_depth, 6);
+	c_stack__assert_frame(sample, 0, BARE, 0);
+	assert_int_equal(sample.frames[sample.depth + 1].address, 0);
+	assert_int_equal(sample.frames[sample.depth + 1].position, 0);
+	c_stack__assert_frame(sample, 2, WORK, 1);
+	c_stack__assert_frame(sample, 3, EVAL, 2);
+	c_stack__assert_frame(sample, 5, START, 2);
+	harness__assert_stack(sample, stack.python);
+	/* From code in no file, and in no mapping that is known. */
+	sample = c_stack__sample_at(&stack, ANONYMOUS_TEXT + 8);
+	assert_int_equal(sample.native_outcome, NATIVE_RESUMED);
+	assert_int_equal(sample.native_depth, 6);
+	c_stack__call(&stack, LEAF, LEAF_WORDS);
+	image__set(stack.image->c_stack, 0, UNKNOWN_TEXT + 8);
+	sample = c_stack__sample(&stack, LEAF);
+	assert_int_equal(sample.native_outcome, NATIVE_RESUMED);
+	assert_int_equal(sample.native_depth, 7);
+}
+
+/* Wherever the chain breaks, and for each reason; the more often, the more. */
+static void goes_on_as_often_as_it_breaks(void **state)
+{
+	struct c_stack stack = c_stack__begin(*state, true);
+	struct last_sample sample;
+
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	for (int i = 0; i < 5; i++) {
+		c_stack__call(&stack, EVAL, 3);
+		c_stack__enter(&stack, BARE);
+	}
+	*kernel__anchor(INTERPRETER) = ANCHOR(distance_of(stack.image), 0);
+	sample = c_stack__sample(&stack, EVAL);
+	assert_int_equal(sample.native_outcome, NATIVE_RESUMED);
+	assert_int_equal(sample.resumptions, 5);
+	harness__assert_stack(sample, stack.python);
+	c_stack__assert_frame(sample, sample.native_depth - 1, START, 6);
+	c_stack__assert_frame(sample, sample.native_depth - 2, MAIN, 6);
+	/* A CFA that is not a multiple of 8, one that is nowhere, one below the frame. */
+	kernel.registers.bp = 12345;
+	c_stack__set_row(BARE, ROW(ROW_FP, 0, 0));
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_RESUMED);
+	kernel.registers.bp = 8;
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_RESUMED);
+	kernel.registers.bp = 1ULL << 63;
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_RESUMED);
+}
+
+/* The anchor's place of the caller's frame pointer, without which nothing is found by that. */
+static void an_anchor_has_the_frame_pointer(void **state)
+{
+	struct c_stack stack = c_stack__begin(*state, true);
+	uint64_t work, eval;
+
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	work = c_stack__call(&stack, EVAL, WORK_WORDS);
+	eval = c_stack__enter(&stack, WORK);
+	break_stack(&stack);
+	image__set(eval - 2 * WORD, 0, work - 2 * WORD);
+	c_stack__set_row(WORK, ROW(ROW_FP, 2, 0));
+	*kernel__anchor(INTERPRETER) = ANCHOR(distance_of(stack.image), 2);
+	assert_int_equal(c_stack__sample(&stack, BARE).native_outcome, NATIVE_RESUMED);
+	/* WORK breaks, and so does what is called by it. */
+	*kernel__anchor(INTERPRETER) = ANCHOR(distance_of(stack.image), 0);
+	kernel.registers.bp = work - 2 * WORD;
+	assert_int_equal(c_stack__sample(&stack, BARE).resumptions, 2);
+}
+
+static void assert_not_resumed(struct c_stack *stack)
+{
+	struct last_sample sample = c_stack__sample(stack, BARE);
+
+	assert_int_equal(sample.resumptions, 0);
+	ASSERT_NATIVE(stack, sample, NATIVE_NO_ROWS, { BARE, 0 });
+}
+
+/* Of two frames of the eval loop, one is larger. */
+static void frames_that_differ_spoil_the_anchor(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	__u64 *anchor = kernel__anchor(INTERPRETER);
+
+	/* Of one that was learned before, ... */
+	*anchor = ANCHOR(distance_of(stack.image) + 8, 0);
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
+	assert_int_equal(*anchor, SPOILED);
+	/* ... which it stays, ... */
+	c_stack__sample(&stack, EVAL);
+	assert_int_equal(*anchor, SPOILED);
+	break_stack(&stack);
+	assert_not_resumed(&stack);
+	/* ... and within one chain. */
+	stack.image->c_stack += 3 * WORD;
+	*anchor = 0;
+	c_stack__set_row(OTHER, ROW(ROW_SP, EVAL_WORDS, 2) | EVAL_MARKS);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_WHOLE, { OTHER, 1 },
+		      { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
+	assert_int_equal(*anchor, SPOILED);
+}
+
+/* In a file that is not the interpreter's, or by a rule, whose frame pointer is not where a row
+ * says. */
+static void learns_from_the_interpreter_alone(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	struct unwind_table table = { .first = CHUNK_MAPPINGS + 5, .count = 3, .interpreter = 1 };
+
+	kernel__set_table(TGID, &table);
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
+	table.interpreter = UNWIND_NO_FILE;
+	kernel__set_table(TGID, &table);
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
+	assert_int_equal(*kernel__anchor(1), 0);
+	break_stack(&stack);
+	assert_not_resumed(&stack);
+	stack.image->c_stack += 3 * WORD;
+	table.interpreter = INTERPRETER;
+	kernel__set_table(TGID, &table);
+	*kernel__unwind_rule(0) = (struct unwind_rule){ .base = 7,
+							.offset = EVAL_WORDS * WORD,
+							.ra_offset = -(int)WORD };
+	c_stack__set_row(EVAL, ROW_NUMBERED(ROW_RULE, 0) | EVAL_MARKS);
+	(void)c_stack__sample(&stack, EVAL);
+	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+}
+
+/* An anchor that is wrong leads out of the stack, or nowhere. */
+static void wrong_anchors_lead_nowhere(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	static const uint64_t wrong[] = { ANCHOR(0, 0), ANCHOR(8, 255), ANCHOR(1, 0),
+					  ANCHOR(1ULL << 47, 1), ANCHOR(~0ULL >> 8, 1) };
+
+	break_stack(&stack);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct last_sample sample;
+
+		*kernel__anchor(INTERPRETER) = wrong[i];
+		sample = c_stack__sample(&stack, BARE);
+		assert_int_not_equal(sample.native_outcome, NATIVE_WHOLE);
+		assert_int_not_equal(sample.native_outcome, NATIVE_RESUMED);
+		harness__assert_stack(sample, stack.python);
+	}
+}
+
+/* A stack of three activations, in whose list of C frames the outermost is missing. */
+static struct c_stack lack_an_entry(struct image *image)
+{
+	struct c_stack stack = c_stack__call_twice(image, true);
+	uint64_t inner, outer;
+
+	c_stack__enter(&stack, EVAL);
+	inner = image__cframe(image, stack.tstate);
+	outer = image__get(inner, image->layout.cframe_previous);
+	image__set(outer, image->layout.cframe_previous,
+		   stack.tstate + image->layout.tstate_root_cframe);
+	return stack;
+}
+
+/* 3.10 has one less for a moment, while a call begins, so that it is paired from the root. */
+static void entries_may_be_fewer(void **state)
+{
+	struct c_stack stack = lack_an_entry(*state);
+	struct last_sample sample = c_stack__sample(&stack, EVAL);
+
+	assert_int_equal(sample.native_shift, 1);
+	ASSERT_NATIVE(&stack, sample, NATIVE_WHOLE, { EVAL, 1 }, { EVAL, 2 }, { WORK, 2 },
+		      { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
+}
+
+static void lacking_entries_convict(void **state)
+{
+	struct c_stack stack = lack_an_entry(*state);
+
+	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
+}
+
+/* A list without an end, or of what cannot be read. */
+static void hostile_entries_convict(void **state)
+{
+	struct image *image = *state;
+	struct c_stack stack = lack_an_entry(image);
+	uint64_t inner = image__cframe(image, stack.tstate), outer;
+	const uint64_t hostile[] = { 0, 8, UINT64_MAX, inner, image__nowhere(image) };
+
+	outer = image__get(inner, image->layout.cframe_previous);
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++) {
+		image__set(outer, image->layout.cframe_previous, hostile[i]);
+		c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
+	}
+}
+
+static void records_no_more_than_there_is_room_for(void **state)
+{
+	struct c_stack stack = c_stack__begin(*state, true);
+	struct last_sample sample;
+
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	c_stack__call(&stack, EVAL, WORK_WORDS);
+	for (int i = 0; i < NATIVE_FRAMES_MAX - 5; i++)
+		c_stack__call(&stack, WORK, WORK_WORDS);
+	assert_int_equal(c_stack__sample(&stack, WORK).native_outcome, NATIVE_WHOLE);
+	for (int i = 0; i < 10; i++)
+		c_stack__call(&stack, WORK, WORK_WORDS);
+	sample = c_stack__sample(&stack, WORK);
+	assert_int_equal(sample.native_outcome, NATIVE_TOO_DEEP);
+	assert_int_equal(sample.resumptions, 0);
+	harness__assert_stack(sample, stack.python);
+	assert_int_equal(sample.native_depth, NATIVE_FRAMES_MAX);
+	c_stack__assert_frame(sample, NATIVE_FRAMES_MAX - 1, WORK, 0);
+}
+
+/* What is not recorded takes time, too. */
+static void walks_no_more_steps_than_there_are(void **state)
+{
+	struct c_stack stack = c_stack__begin(*state, false);
+	uint32_t count = NATIVE_STEPS_MAX - 4;
+
+	c_stack__set_row(OTHER, ROW(ROW_SP, 2, 0) | ROW_PLUMBING);
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__call(&stack, MAIN, 2);
+	for (uint32_t i = 1; i < count; i++)
+		c_stack__call(&stack, OTHER, 2);
+	c_stack__enter(&stack, OTHER);
+	c_stack__call(&stack, EVAL, LEAF_WORDS);
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_WHOLE, { LEAF, 0 }, { MAIN, 1 },
+		      { START, 1 });
+	c_stack__call(&stack, LEAF, LEAF_WORDS);
+	if (stack.image->offsets.version < ENTRIES_SINCE)
+		ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_TOO_DEEP, { LEAF, 0 },
+			      { LEAF, 0 });
+	else
+		ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_TOO_DEEP, { LEAF, 0 },
+			      { LEAF, 0 }, { MAIN, 1 });
+}
+
+/* Beyond its end nothing can be read; where that is, is found once. */
+static void remembers_the_end_of_the_stack(void **state)
+{
+	struct image *image = *state;
+	struct c_stack stack = c_stack__begin(image, true);
+
+	image->c_stack = image__island(image, 4096) + 4096;
+	c_stack__call(&stack, START, MAIN_WORDS);
+	c_stack__enter(&stack, MAIN);
+	c_stack__call(&stack, EVAL, WORK_WORDS);
+	c_stack__enter(&stack, WORK);
+	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
+	assert_true(kernel.failed_reads);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
+		assert_int_equal(kernel.failed_reads, 0);
+	}
+}
+
+/* The innermost frame's CFA by a register is anything. */
+static void hostile_registers_lead_nowhere(void **state)
+{
+	struct image *image = *state;
+	struct c_stack stack = c_stack__call_twice(image, true);
+	uint64_t sp = image->c_stack, nowhere = image__nowhere(image);
+	const uint64_t hostile[] = { 0,		 8,	     1,		  sp - 16,
+				     sp - 8,	 sp + 4,     nowhere + 8, nowhere + 4096 - 8,
+				     UINT64_MAX, 1ULL << 47, 1ULL << 63,  UINT64_MAX - 7 };
+
+	*kernel__anchor(INTERPRETER) = SPOILED;
+	c_stack__set_row(OTHER, ROW(ROW_FP, 1, 1));
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++) {
+		kernel.registers.bp = hostile[i] - 8;
+		ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_FAULT, { OTHER, 0 });
+	}
+	kernel.registers.sp = 0;
+	image->c_stack = 0;
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_FAULT, { LEAF, 0 });
+	image->c_stack = nowhere;
+	c_stack__assert_passed(&stack, c_stack__sample(&stack, LEAF));
+	image->c_stack = sp - 16 + 3;
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_FAULT, { LEAF, 0 });
+}
+
+/* A frame pointer that leads to its own frame, or down again. */
+static void cycles_have_an_end(void **state)
+{
+	struct image *image = *state;
+	struct c_stack stack = c_stack__call_twice(image, true);
+	uint64_t frame;
+
+	*kernel__anchor(INTERPRETER) = SPOILED;
+	c_stack__set_row(OTHER, ROW(ROW_FP, 2, 2));
+	frame = c_stack__call(&stack, OTHER, 8) - 2 * WORD;
+	image__set(frame, 0, frame);
+	kernel.registers.bp = frame;
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_FAULT, { OTHER, 0 },
+		      { OTHER, 0 });
+	image__set(frame, 0, frame - 4 * WORD);
+	image__set(frame - 4 * WORD, 0, frame);
+	image__set(frame - 3 * WORD, 0, c_stack__pc(OTHER));
+	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_FAULT, { OTHER, 0 },
+		      { OTHER, 0 });
+}
+
+static uint32_t random_below(uint32_t limit)
+{
+	static uint32_t state = 1;
+
+	state = state * 1664525 + 1013904223;
+	return (state >> 8) % limit;
+}
+
+/* A word that a stack may have: mostly one that leads somewhere. */
+static uint64_t random_word(const struct c_stack *stack)
+{
+	switch (random_below(6)) {
+	case 0:
+		return stack->image->c_stack + random_below(512) * WORD;
+	case 1:
+		return (uint64_t)random_below(1U << 24) << 40 | random_below(1U << 24);
+	case 2:
+		return random_below(2) ? ANONYMOUS_TEXT + 1 : UNREAD_TEXT + 1;
+	}
+	return c_stack__first(random_below(FUNCTIONS)) + random_below(UNWIND_TEXT_PAGE);
+}
+
+static void write_random_rows(void)
+{
+	for (int function = LEAF; function < FUNCTIONS; function++) {
+		uint32_t marks = random_below(4) ? 0 : random_below(4) << 11;
+
+		c_stack__set_row(function, ROW(random_below(random_below(2) ? 2 : 8),
+					       random_below(32), random_below(8)) |
+						   marks);
+	}
+	for (uint32_t i = 0; i < KERNEL_UNWIND_RULES; i++)
+		*kernel__unwind_rule(i) = (struct unwind_rule){
+			.offset = 8 * (int)random_below(64) - 128,
+			.added = 8 * (int)random_below(64) - 128,
+			.fp_offset = 8 * (int)random_below(32) - 128,
+			.ra_offset = 8 * (int)random_below(32) - 128,
+			.base = random_below(18),
+			.ra_register = random_below(18),
+			.flags = random_below(32),
+		};
+}
+
+static void write_random_registers(const struct c_stack *stack)
+{
+	unsigned long *words = (unsigned long *)&kernel.registers;
+
+	for (size_t i = 0; i < sizeof(kernel.registers) / sizeof(*words); i++)
+		words[i] = random_word(stack);
+	kernel.registers.cs = 3;
+}
+
+/* Whatever the stack, the registers and the rows are: a walk ends, says how, and leaves Python's
+ * frames as they are. */
+static void hostile_stacks_do_no_harm(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t end = stack.image->c_stack;
+	uint32_t seen = 0;
+
+	stack.image->c_stack -= 200 * WORD;
+	for (int round = 0; round < 1000; round++) {
+		struct last_sample sample;
+
+		write_random_rows();
+		write_random_registers(&stack);
+		for (uint64_t at = stack.image->c_stack; at < end; at += WORD)
+			image__set(at, 0, random_word(&stack));
+		*kernel__anchor(INTERPRETER) =
+			random_below(2) ? 0 : ANCHOR(8 * random_below(100), random_below(8));
+		sample = c_stack__sample_at(&stack, random_word(&stack));
+		assert_in_range(sample.native_outcome, 0, NATIVE_OUTCOME_COUNT - 1);
+		assert_in_range(sample.native_depth, 0, NATIVE_FRAMES_MAX);
+		assert_in_range(sample.resumptions, 0, 32);
+		harness__assert_stack(sample, stack.python);
+		for (uint32_t i = 0; i < sample.native_depth; i++) {
+			assert_int_equal(sample.frames[sample.depth + i].kind, FRAME_NATIVE);
+			assert_in_range(sample.frames[sample.depth + i].detail, 0, 1);
+		}
+		seen |= 1U << sample.native_outcome;
+	}
+	/* The rounds do not all come to the same. */
+	assert_int_not_equal(seen & (seen - 1), 0);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK_SINCE(DATA_STACK_SINCE, frames_belong_to_activations),
+		CHECK(activations_are_side_by_side),
+		CHECK(walks_without_python),
+		CHECK_SINCE(ENTRIES_SINCE, an_entry_in_no_frame_convicts),
+		CHECK_IN(0, LAST_WITHOUT, too_few_eval_loops_convict),
+		CHECK_IN(0, LAST_WITHOUT, pairs_from_the_root),
+		CHECK_IN(0, LAST_WITHOUT, shows_the_leaf_without_a_root),
+		CHECK_SINCE(ENTRIES_SINCE, learns_an_anchor),
+		CHECK_SINCE(ENTRIES_SINCE, goes_on_at_an_anchor),
+		CHECK_SINCE(ENTRIES_SINCE, goes_on_as_often_as_it_breaks),
+		CHECK_SINCE(ENTRIES_SINCE, an_anchor_has_the_frame_pointer),
+		CHECK_SINCE(ENTRIES_SINCE, frames_that_differ_spoil_the_anchor),
+		CHECK_SINCE(ENTRIES_SINCE, learns_from_the_interpreter_alone),
+		CHECK_SINCE(ENTRIES_SINCE, wrong_anchors_lead_nowhere),
+		CHECK_IN(ENTRIES_SINCE, ENTRIES_SINCE, entries_may_be_fewer),
+		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, lacking_entries_convict),
+		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, hostile_entries_convict),
+		CHECK(records_no_more_than_there_is_room_for),
+		CHECK(walks_no_more_steps_than_there_are),
+		CHECK(remembers_the_end_of_the_stack),
+		CHECK(hostile_registers_lead_nowhere),
+		CHECK(cycles_have_an_end),
+		CHECK(hostile_stacks_do_no_harm),
+	};
+
+	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What native_chain.py calls: functions that call Python, by the part of its API that has always
+ * been the same, and functions that use CPU time.  Each goes on after its call, so that none of its
+ * calls is a jump.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#define TURNS	 2000000UL
+#define FUNCTION __attribute__((noinline, noclone, visibility("default")))
+
+struct object;
+
+struct object *PyObject_CallObject(struct object *callable, struct object *arguments);
+void Py_DecRef(struct object *object);
+
+/* Uses CPU time, a fraction of what a test profiles. */
+FUNCTION void chain_spin(void);
+
+/* Has the kernel use CPU time, by reading FILE. */
+FUNCTION void chain_read(int file);
+
+/* Both call FUNCTION. */
+FUNCTION void chain_enter(struct object *function);
+FUNCTION void chain_pass(struct object *function);
+
+/* Calls FUNCTION without knowing that it is Python's, and needs no GIL. */
+FUNCTION void chain_call_back(void (*function)(void));
+
+/* Calls FUNCTION with LEVELS calls of itself around it. */
+FUNCTION void chain_deep(unsigned int levels, struct object *function);
+
+/* Calls FUNCTION in a signal's handler. */
+FUNCTION void chain_signal(struct object *function);
+
+/* Starts a thread that uses CPU time and runs no Python. */
+FUNCTION int chain_start_thread(void);
+
+static volatile unsigned long turns;
+static struct object *of_handler;
+
+void chain_spin(void)
+{
+	for (unsigned long i = 0; i < TURNS; i++)
+		turns = i;
+}
+
+void chain_read(int file)
+{
+	char bytes[65536];
+
+	for (int i = 0; i < 100; i++)
+		turns += pread(file, bytes, sizeof(bytes), 0);
+}
+
+static inline void call(struct object *function)
+{
+	struct object *result = PyObject_CallObject(function, NULL);
+
+	if (result)
+		Py_DecRef(result);
+	turns++;
+}
+
+void chain_enter(struct object *function)
+{
+	call(function);
+}
+
+void chain_pass(struct object *function)
+{
+	call(function);
+}
+
+void chain_call_back(void (*function)(void))
+{
+	function();
+	turns++;
+}
+
+void chain_deep(unsigned int levels, struct object *function)
+{
+	if (levels > 1)
+		chain_deep(levels - 1, function);
+	else
+		call(function);
+	turns++;
+}
+
+FUNCTION void chain_handle(int number)
+{
+	(void)number;
+	call(of_handler);
+}
+
+void chain_signal(struct object *function)
+{
+	of_handler = function;
+	signal(SIGUSR1, chain_handle);
+	raise(SIGUSR1);
+	turns++;
+}
+
+FUNCTION void chain_forever(void)
+{
+	for (;;) {
+		chain_spin();
+		turns++;
+	}
+}
+
+static void *chain_run(void *unused)
+{
+	chain_forever();
+	return unused;
+}
+
+int chain_start_thread(void)
+{
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, chain_run, NULL);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * names_spin(), which native_names.py calls, uses the CPU in functions whose names the compiler
+ * spells in its own way: C++'s, and the part of a function that is seldom run.
+ */
+#define TURNS  2000000UL
+#define HIDDEN __attribute__((noinline, noclone, visibility("hidden")))
+
+static volatile unsigned long turns;
+
+namespace names
+{
+namespace inner
+{
+
+HIDDEN void spin(unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++)
+		turns = i;
+}
+
+} // namespace inner
+
+struct Spinner {
+	template <typename Count> HIDDEN void spin_twice(Count count)
+	{
+		inner::spin(count);
+		inner::spin(count);
+		turns = count;
+	}
+};
+
+} // namespace names
+
+/* What calls this is seldom run. */
+__attribute__((noinline, cold)) HIDDEN void note_seldom()
+{
+	turns = 0;
+}
+
+HIDDEN void spin_seldom(unsigned long count)
+{
+	if (count) {
+		note_seldom();
+		for (unsigned long i = 0; i < count; i++)
+			turns = i;
+	}
+	turns = count;
+}
+
+extern "C" void names_spin()
+{
+	names::Spinner spinner;
+
+	spinner.spin_twice(TURNS);
+	spin_seldom(TURNS);
+}

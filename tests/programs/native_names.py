@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""native_names.py LIBRARY: has native_names.cc's use the CPU."""
+
+import ctypes
+import sys
+
+names_spin = ctypes.PyDLL(sys.argv[1]).names_spin
+print("ready")
+sys.stdout.flush()
+while True:
+    names_spin()

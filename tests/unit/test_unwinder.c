@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What BPF is told of this process, and when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/wait.h>
+
+#include "unwound.h"
+
+#define SECOND 1000000000LL
+#define MINUTE (60 * SECOND)
+
+/* More than the rows of zlib and the C library take, and less than those of all files. */
+#define LITTLE_MEMORY CHUNK_SIZE
+
+static void table_has_the_executable_mappings(void **state)
+{
+	uint64_t code = map_code(), start, end, before = 0;
+	FILE *list;
+	char line[PATH_MAX + 128], access[5];
+	const struct unwind_table *table;
+	uint32_t count = 0;
+
+	(void)state;
+	add(false);
+	table = unwind_maps__table(SERIAL);
+	assert_non_null(table);
+	list = fopen("/proc/self/maps", "re");
+	while (fgets(line, sizeof(line), list)) {
+		const struct unwind_mapping *mapping;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) != 3 ||
+		    access[2] != 'x' || strstr(line, "[vsyscall]"))
+			continue;
+		mapping = mapping_of(SERIAL, start);
+		assert_non_null(mapping);
+		assert_int_equal(mapping->start, start);
+		assert_int_equal(mapping->end, end);
+		assert_true(mapping->start >= before);
+		before = mapping->end;
+		count++;
+	}
+	fclose(list);
+	assert_in_range(table->count, count, count + 1);
+	assert_int_equal(mapping_of(SERIAL, code)->file, UNWIND_NO_FILE);
+	assert_int_equal(mapping_of(SERIAL, zlib_address())->file, table->interpreter);
+	unmap_code(code);
+}
+
+static void table_is_in_order(void **state)
+{
+	const struct unwind_table *table;
+
+	(void)state;
+	add(false);
+	table = unwind_maps__table(SERIAL);
+	assert_int_equal(table->first / CHUNK_MAPPINGS,
+			 (table->first + table->count - 1) / CHUNK_MAPPINGS);
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct unwind_mapping *mapping = mapping_at(table->first + i);
+
+		assert_true(mapping->start < mapping->end);
+		assert_true(!i || mapping_at(table->first + i - 1)->end <= mapping->start);
+	}
+}
+
+/* By what is to be subtracted, an address is as the file numbers it. */
+static void table_has_the_bias(void **state)
+{
+	Dl_info library;
+
+	(void)state;
+	add(false);
+	assert_true(dladdr((void *)zlib_address(), &library));
+	assert_int_equal(mapping_of(SERIAL, zlib_address())->bias, (uintptr_t)library.dli_fbase);
+	assert_int_equal(mapping_of(SERIAL, vdso_address())->bias, vdso_address());
+}
+
+/* Of the interpreter, and of the C library, at once; of others once they are wanted. */
+static void makes_rows_once_they_are_wanted(void **state)
+{
+	int opened;
+
+	(void)state;
+	add(false);
+	assert_described(libc_address("lfind"));
+	assert_described(zlib_address());
+	assert_false(has_rows(own_address()));
+	assert_false(has_rows(vdso_address()));
+	opened = files_opened;
+	unwinder__want(unwinder, SERIAL, own_address());
+	assert_int_equal(ROW_KIND(row_at(own_address())), ROW_SP);
+	unwinder__want(unwinder, SERIAL, vdso_address());
+	assert_true(has_rows(vdso_address()));
+	assert_int_equal(files_opened, opened);
+	/* Of no process, and what is there already. */
+	unwinder__want(unwinder, SERIAL + 1, own_address());
+	unwinder__want(unwinder, SERIAL, own_address());
+	assert_int_equal(unwind_maps.tables_told, 1);
+	unwinder__work(unwinder, now_ns() + 10 * SECOND);
+	assert_int_equal(unwind_maps.tables_told, 1);
+}
+
+static void makes_all_rows_at_once(void **state)
+{
+	(void)state;
+	add(true);
+	assert_true(has_rows(own_address()));
+	assert_true(has_rows(vdso_address()));
+	assert_described(libc_address("lfind"));
+	assert_described(zlib_address());
+}
+
+/* The rows of file NUMBER lead to rules that are there, and are no other file's; returns how many
+ * do.  USERS: which file uses a rule, with 1 added. */
+static uint32_t count_rules(uint32_t number, uint16_t users[UNWIND_RULES_MAX])
+{
+	const struct unwind_file *file = &unwind_maps.files[number];
+	const struct unwind_rule none = { 0 };
+	uint32_t rules = 0;
+
+	for (uint64_t page = 0; page < file->pages; page++) {
+		uint32_t word = unwind_maps__word(file->directory + page);
+		uint32_t first = file->rows + DIRECTORY_FIRST(word);
+
+		for (uint32_t i = 0; i < DIRECTORY_COUNT(word); i++) {
+			uint32_t row = unwind_maps__word(first + i), rule;
+
+			if (ROW_KIND(row) != ROW_RULE)
+				continue;
+			rule = file->rules + ROW_NUMBER(row);
+			assert_memory_not_equal(&unwind_maps.rules[rule], &none, sizeof(none));
+			assert_true(!users[rule] || users[rule] == number + 1);
+			users[rule] = number + 1;
+			rules++;
+		}
+	}
+	return rules;
+}
+
+static void tells_rules(void **state)
+{
+	static uint16_t users[UNWIND_RULES_MAX];
+	const struct unwind_table *table;
+	uint32_t files = 0;
+
+	(void)state;
+	add(true);
+	table = unwind_maps__table(SERIAL);
+	for (uint32_t i = 0; i < table->count; i++) {
+		uint32_t file = mapping_at(table->first + i)->file;
+
+		if (file != UNWIND_NO_FILE)
+			files += count_rules(file, users) > 0;
+	}
+	assert_true(files >= 2);
+}
+
+/* Two processes: a file is read once, and has one number. */
+static void files_serve_all_processes(void **state)
+{
+	int opened;
+
+	(void)state;
+	add(true);
+	opened = files_opened;
+	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), 0, true);
+	assert_int_equal(files_opened, opened);
+	assert_int_equal(mapping_of(SERIAL + 1, own_address())->file,
+			 mapping_of(SERIAL, own_address())->file);
+	/* Neither is read again. */
+	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), 0, true);
+	assert_int_equal(unwind_maps.tables_told, 2);
+}
+
+/* ADDRESS of what was mapped meanwhile is wanted as often as may be: it is read once a second. */
+static void reads_again(uint64_t address)
+{
+	uint64_t codes[2] = { 0 };
+	int64_t now = added_ns;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t told = unwind_maps.tables_told;
+
+		codes[i] = map_code();
+		unwinder__work(unwinder, now + 10 * SECOND);
+		assert_int_equal(unwind_maps.tables_told, told);
+		unwinder__want(unwinder, SERIAL, address ? codes[i] : 0);
+		assert_null(mapping_of(SERIAL, codes[i]));
+		if (i) {
+			unwinder__work(unwinder, now + SECOND - 1);
+			assert_null(mapping_of(SERIAL, codes[i]));
+		}
+		now += i ? SECOND : 2 * SECOND;
+		unwinder__work(unwinder, now);
+		assert_non_null(mapping_of(SERIAL, codes[i]));
+		assert_int_equal(unwind_maps.tables_told, told + 1);
+	}
+	unmap_code(codes[0]);
+	unmap_code(codes[1]);
+}
+
+static void reads_what_was_mapped_later(void **state)
+{
+	(void)state;
+	add(false);
+	reads_again(1);
+}
+
+/* A sample that does not know an address. */
+static void reads_what_is_not_known(void **state)
+{
+	(void)state;
+	add(false);
+	reads_again(0);
+}
+
+/* Not before a second has passed since it was added. */
+static void does_not_read_again_at_once(void **state)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	int64_t before = now_ns();
+	void *code;
+
+	(void)state;
+	add(false);
+	unwinder__want(unwinder, SERIAL, 0);
+	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(code, MAP_FAILED);
+	unwinder__work(unwinder, before + SECOND - 1);
+	assert_int_equal(unwind_maps.tables_told, 1);
+	unwinder__work(unwinder, added_ns + SECOND);
+	assert_int_equal(unwind_maps.tables_told, 2);
+	/* What has not changed is not told again, and read half as often. */
+	unwinder__want(unwinder, SERIAL, 0);
+	unwinder__work(unwinder, added_ns + 2 * SECOND);
+	assert_int_equal(unwind_maps.tables_told, 2);
+	munmap(code, page);
+	unwinder__want(unwinder, SERIAL, 0);
+	unwinder__work(unwinder, added_ns + 4 * SECOND - 1);
+	assert_int_equal(unwind_maps.tables_told, 2);
+	unwinder__work(unwinder, added_ns + 4 * SECOND);
+	assert_int_equal(unwind_maps.tables_told, 3);
+}
+
+static void ends(void **state)
+{
+	const struct unwind_file *own;
+
+	(void)state;
+	add(false);
+	own = file_of(own_address());
+	unwinder__want(unwinder, SERIAL, 0);
+	unwinder__end(unwinder, SERIAL);
+	unwinder__end(unwinder, SERIAL);
+	assert_null(unwind_maps__table(SERIAL));
+	/* What is on its way still has names. */
+	assert_non_null(unwinder__place(unwinder, SERIAL, zlib_address()).file);
+	unwinder__want(unwinder, SERIAL, own_address());
+	unwinder__want(unwinder, SERIAL, 0);
+	unwinder__work(unwinder, added_ns + 10 * SECOND);
+	assert_int_equal(unwind_maps.tables_told, 1);
+	assert_int_equal(own->pages, 0);
+	unwinder__forget(unwinder, SERIAL);
+	assert_false(unwinder__place(unwinder, SERIAL, zlib_address()).is_mapped);
+	unwinder__forget(unwinder, SERIAL);
+	unwinder__end(unwinder, SERIAL + 1);
+	/* Without an end before. */
+	add(false);
+	unwinder__forget(unwinder, SERIAL);
+	assert_null(unwind_maps__table(SERIAL));
+}
+
+static void reads_nothing_of_what_has_gone(void **state)
+{
+	pid_t child = fork();
+
+	(void)state;
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	unwinder__add(unwinder, SERIAL, child, 0, 0, true);
+	assert_int_equal(unwind_maps.tables_told, 0);
+	unwinder__want(unwinder, SERIAL, own_address());
+	unwinder__work(unwinder, now_ns() + 10 * SECOND);
+	assert_int_equal(unwind_maps.tables_told, 0);
+}
+
+static void use_little_memory(void)
+{
+	unwinder__free(unwinder);
+	unwinder = unwinder__new(&maps, LITTLE_MEMORY);
+}
+
+/* Wants the rows of all files, for which there is no room. */
+static void fill(void)
+{
+	const struct unwind_table *table = unwind_maps__table(SERIAL);
+
+	for (uint32_t i = 0; i < table->count; i++)
+		unwinder__want(unwinder, SERIAL, mapping_at(table->first + i)->start);
+}
+
+static void begins_anew_once_a_minute(void **state)
+{
+	int64_t anew_ns;
+	int opened;
+
+	(void)state;
+	use_little_memory();
+	add(false);
+	unwind_maps.anchors[mapping_of(SERIAL, zlib_address())->file] = 42;
+	opened = files_opened;
+	fill();
+	assert_false(has_rows(vdso_address()));
+	anew_ns = added_ns + SECOND;
+	unwinder__work(unwinder, anew_ns);
+	assert_true(files_opened > opened);
+	assert_int_equal(unwind_maps.tables_told, 2);
+	assert_int_equal(unwind_maps.last_installed, 0);
+	assert_int_equal(unwind_maps.installed, 2);
+	assert_int_equal(unwind_maps.anchors[mapping_of(SERIAL, zlib_address())->file], 0);
+	assert_described(zlib_address());
+	assert_described(libc_address("lfind"));
+	unwinder__want(unwinder, SERIAL, vdso_address());
+	assert_true(has_rows(vdso_address()));
+
+	opened = files_opened;
+	fill();
+	unwinder__work(unwinder, anew_ns + MINUTE - 1);
+	assert_int_equal(files_opened, opened);
+	assert_described(zlib_address());
+	unwinder__work(unwinder, anew_ns + MINUTE);
+	assert_true(files_opened > opened);
+	assert_described(zlib_address());
+	/* All of it is there, so that nothing begins anew. */
+	opened = files_opened;
+	unwinder__work(unwinder, anew_ns + 3 * MINUTE);
+	assert_int_equal(files_opened, opened);
+}
+
+/* In the same moment: what comes of a process before it is read would have no names. */
+static void reads_at_once_what_begins_anew(void **state)
+{
+	(void)state;
+	use_little_memory();
+	add(false);
+	fill();
+	unwinder__work(unwinder, added_ns);
+	assert_non_null(unwind_maps__table(SERIAL));
+	assert_non_null(unwinder__place(unwinder, SERIAL, zlib_address()).file);
+	assert_described(zlib_address());
+}
+
+static void what_has_ended_is_not_read_anew(void **state)
+{
+	(void)state;
+	use_little_memory();
+	add(false);
+	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), 0, false);
+	unwinder__end(unwinder, SERIAL + 1);
+	fill();
+	unwinder__work(unwinder, added_ns + SECOND);
+	assert_non_null(unwind_maps__table(SERIAL));
+	assert_null(unwind_maps__table(SERIAL + 1));
+	assert_false(unwinder__place(unwinder, SERIAL + 1, zlib_address()).is_mapped);
+}
+
+/* Its file is not there any more when all begins anew. */
+static void forgets_which_file_was_the_interpreter(void **state)
+{
+	(void)state;
+	use_little_memory();
+	add(false);
+	assert_int_not_equal(unwind_maps__table(SERIAL)->interpreter, UNWIND_NO_FILE);
+	fill();
+	unopened = "libz.so";
+	unwinder__work(unwinder, added_ns + SECOND);
+	assert_int_equal(unwind_maps__table(SERIAL)->interpreter, UNWIND_NO_FILE);
+	assert_int_equal(mapping_of(SERIAL, zlib_address())->file, UNWIND_NO_FILE);
+	assert_described(libc_address("lfind"));
+}
+
+static void does_without_any_memory(void **state)
+{
+	(void)state;
+	unwinder__free(unwinder);
+	unwinder = unwinder__new(&maps, 0);
+	add(true);
+	for (int i = 0; i < 3; i++)
+		unwinder__work(unwinder, added_ns + i * MINUTE);
+	assert_null(unwind_maps__table(SERIAL));
+	assert_int_equal(unwind_maps.made, 0);
+	/* Names are there all the same. */
+	assert_non_null(unwinder__place(unwinder, SERIAL, zlib_address()).file);
+}
+
+/* What the kernel refuses is as if it were not there. */
+static void does_without_what_the_kernel_refuses(void **state)
+{
+	(void)state;
+	unwind_maps.refuse_making = EPERM;
+	add(true);
+	unwinder__work(unwinder, added_ns + 2 * SECOND);
+	assert_null(unwind_maps__table(SERIAL));
+	unwind_maps.refuse_making = 0;
+	unwinder__work(unwinder, added_ns + 2 * MINUTE);
+	assert_described(zlib_address());
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(table_has_the_executable_mappings),
+		TEST(table_is_in_order),
+		TEST(table_has_the_bias),
+		TEST(makes_rows_once_they_are_wanted),
+		TEST(makes_all_rows_at_once),
+		TEST(tells_rules),
+		TEST(files_serve_all_processes),
+		TEST(reads_what_was_mapped_later),
+		TEST(reads_what_is_not_known),
+		TEST(does_not_read_again_at_once),
+		TEST(ends),
+		TEST(reads_nothing_of_what_has_gone),
+		TEST(begins_anew_once_a_minute),
+		TEST(reads_at_once_what_begins_anew),
+		TEST(what_has_ended_is_not_read_anew),
+		TEST(forgets_which_file_was_the_interpreter),
+		TEST(does_without_any_memory),
+		TEST(does_without_what_the_kernel_refuses),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "unwind/file_rows.h"
+#include "unwind/plumbing.h"
+
+#define MARKS (ROW_PLUMBING | ROW_EVAL_LOOP)
+
+/* From ADDRESS on, rows have these MARKS. */
+struct marked {
+	uint64_t address;
+	uint32_t marks;
+};
+
+/* From 3.6 on PyEval_EvalFrameEx only calls the eval loop, in the few builds in which it is a frame
+ * at all. */
+static bool has_eval_loop_of_3_6(const struct symbols *symbols)
+{
+	uint64_t start, size;
+
+	for (size_t i = 0; i < symbols__count(symbols); i++)
+		if (strcmp(symbols__at(symbols, i, &start, &size), "_PyEval_EvalFrameDefault") == 0)
+			return true;
+	return false;
+}
+
+static uint32_t marks_of(const char *name, bool of_3_6)
+{
+	bool is_wrapper = of_3_6 && strncmp(name, "PyEval_", strlen("PyEval_")) == 0;
+
+	return (plumbing__is_name(name) ? ROW_PLUMBING : 0) |
+	       (plumbing__is_eval_loop(name) && !is_wrapper ? ROW_EVAL_LOOP : 0);
+}
+
+/* The places where marks change; the caller frees. */
+static struct marked *list_marks(const struct symbols *symbols, size_t *count)
+{
+	size_t functions = symbols__count(symbols), at = 1;
+	struct marked *list = xcalloc(2 * functions + 1, sizeof(*list));
+	bool of_3_6 = has_eval_loop_of_3_6(symbols);
+	uint64_t end = 0;
+
+	list[0].marks = ROW_PLUMBING;
+	for (size_t i = 0; i < functions; i++) {
+		uint64_t start, size;
+		const char *name = symbols__at(symbols, i, &start, &size);
+
+		/* Of functions that overlap the first one counts. */
+		if (start < end)
+			continue;
+		if (list[at - 1].address == start && at > 1)
+			at--;
+		end = start + size;
+		list[at++] = (struct marked){ start, marks_of(name, of_3_6) };
+		list[at++] = (struct marked){ end, ROW_PLUMBING };
+	}
+	*count = at;
+	return list;
+}
+
+void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols)
+{
+	size_t mark_count, marked = 0, capacity = 0, count = 0;
+	struct marked *list = list_marks(symbols, &mark_count);
+	struct cfi_row *all = NULL;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		uint64_t address = rows->all[i].address;
+		/* The last one is of no code: what is named behind it makes no pages. */
+		uint64_t end = i + 1 < rows->count ? rows->all[i + 1].address : address + 1;
+
+		while (marked + 1 < mark_count && list[marked + 1].address <= address)
+			marked++;
+		for (;;) {
+			uint32_t marks = list[marked].marks, word = rows->all[i].word | marks;
+
+			if (!count || all[count - 1].word != word) {
+				all = xgrow(all, &capacity, count + 1, sizeof(*all));
+				all[count++] = (struct cfi_row){ address, word };
+			}
+			if (marked + 1 == mark_count || list[marked + 1].address >= end)
+				break;
+			address = list[++marked].address;
+		}
+	}
+	free(list);
+	free(rows->all);
+	rows->all = all;
+	rows->count = count;
+	rows->capacity = capacity;
+}
+
+static uint64_t page_of(uint64_t address)
+{
+	return address / UNWIND_TEXT_PAGE;
+}
+
+/* What is being put into chunks. */
+struct placing {
+	struct chunks *chunks;
+	uint32_t first; /* word of the row before the first */
+	uint32_t count; /* words that are used */
+	uint32_t last;	/* the word that holds so far */
+};
+
+static void put(struct placing *placing, uint32_t word)
+{
+	uint32_t *place =
+		chunks__at(placing->chunks, sizeof(word), placing->first + placing->count++);
+
+	*place = placing->last = word;
+}
+
+/* The rows of one page, and the one before them, are looked up in one chunk: where they would not
+ * fit into this one, they begin in the next. */
+static void begin_page(struct placing *placing, size_t rows)
+{
+	uint32_t last = placing->last;
+
+	if ((placing->first + placing->count - 1) / CHUNK_ROWS ==
+	    (placing->first + placing->count - 1 + rows) / CHUNK_ROWS)
+		return;
+	while ((placing->first + placing->count) % CHUNK_ROWS)
+		put(placing, last);
+	put(placing, last);
+}
+
+/* How many rows from row I on begin in the same page. */
+static size_t rows_of_page(const struct cfi_rows *rows, size_t i)
+{
+	size_t end = i;
+
+	while (end < rows->count &&
+	       page_of(rows->all[end].address) == page_of(rows->all[i].address))
+		end++;
+	return end - i;
+}
+
+/* Room for rows and what begin_page adds at most. */
+static uint64_t words_for(const struct cfi_rows *rows)
+{
+	uint64_t words = rows->count + 1;
+
+	return words + (words / CHUNK_ROWS + 2) * (UNWIND_ROWS_A_PAGE + 1);
+}
+
+int file_rows__store(struct chunks *chunks, const struct cfi_rows *rows, struct unwind_file *file)
+{
+	uint64_t first_page, pages, words = words_for(rows);
+	struct placing placing = { .chunks = chunks };
+	uint32_t directory, page = 0;
+	int error;
+
+	if (!rows->count)
+		return -ENOENT;
+	first_page = page_of(rows->all[0].address);
+	pages = page_of(rows->all[rows->count - 1].address) - first_page + 1;
+	/* A file with few functions may spread them over gigabytes. */
+	if (words >= DIRECTORY_FIRST_LIMIT ||
+	    pages + words > chunks__limit(chunks) / 2 / sizeof(uint32_t))
+		return -E2BIG;
+	error = chunks__take(chunks, sizeof(uint32_t), pages, false, &directory);
+	if (!error)
+		error = chunks__take(chunks, sizeof(uint32_t), words, false, &placing.first);
+	if (error)
+		return error;
+	put(&placing, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE));
+	for (size_t i = 0; i < rows->count;) {
+		uint64_t wanted = page_of(rows->all[i].address) - first_page;
+		size_t count = rows_of_page(rows, i);
+
+		for (; page < wanted; page++)
+			*(uint32_t *)chunks__at(chunks, sizeof(uint32_t), directory + page) =
+				DIRECTORY_WORD(placing.count, 0);
+		begin_page(&placing, count);
+		*(uint32_t *)chunks__at(chunks, sizeof(uint32_t), directory + page++) =
+			DIRECTORY_WORD(placing.count, count);
+		for (size_t end = i + count; i < end; i++)
+			put(&placing,
+			    rows->all[i].word | (rows->all[i].address % UNWIND_TEXT_PAGE));
+	}
+	file->base = first_page * UNWIND_TEXT_PAGE;
+	file->directory = directory;
+	file->rows = placing.first;
+	file->pages = pages;
+	return 0;
+}
