@@ -53,7 +53,7 @@ static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 {
 	struct native_walk *native = &walk->native;
 	__u32 next = native->matched;
-	__u64 entry;
+	__u64 entry, anchor;
 
 	if (!has_entries(walk)) {
 		native->matched += (row & ROW_EVAL_LOOP) != 0;
@@ -69,10 +69,10 @@ static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 	native->position = python_frames(walk, next + 1);
 	if (ROW_KIND(row) > ROW_FP)
 		return;
-	native->anchor = ANCHOR(native->sp - entry, ROW_M(row));
-	native->anchors_differ |= native->first_anchor && native->anchor != native->first_anchor;
+	anchor = ANCHOR(native->sp - entry, ROW_M(row));
+	native->anchors_differ |= native->first_anchor && anchor != native->first_anchor;
 	if (!native->first_anchor)
-		native->first_anchor = native->anchor;
+		native->first_anchor = anchor;
 	native->anchor_file = native->file_number;
 }
 
@@ -90,11 +90,7 @@ static __always_inline void record_native(struct walk *walk, __u32 row, __u64 pc
 	if (depth >= NATIVE_FRAMES_MAX || base > STACK_FRAMES_MAX)
 		return;
 	frame = &walk->definition.frames[base + depth];
-	frame->address = pc;
-	frame->identity = 0;
-	frame->position = native->position;
-	frame->kind = FRAME_NATIVE;
-	frame->detail = is_return;
+	set_frame(frame, pc, native->position, FRAME_NATIVE, is_return);
 	if (!is_return)
 		counted = (pc & ~(__u64)(UNWIND_TEXT_PAGE - 1)) | ROW_LOW(row);
 	native->hash =
@@ -157,7 +153,7 @@ __noinline int resume_native(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct native_walk *native;
-	__u64 cfa, *anchor;
+	__u64 cfa, return_address, *anchor;
 	__u32 next, m;
 
 	if (!walk)
@@ -172,15 +168,13 @@ __noinline int resume_native(__u32 cpu)
 		return 0;
 	cfa = walk->entries[next] + ANCHOR_DISTANCE(*anchor);
 	m = ANCHOR_M(*anchor);
+	native->has_fp = 0;
 	if (walk->entries[next] < native->sp || cfa <= native->sp ||
-	    !has_stack(walk, cpu, cfa - (m ? m : 1) * sizeof(__u64),
-		       RETURN_ADDRESS_AT(cfa, m) + sizeof(__u64)))
+	    !read_saved(walk, cpu, cfa, m, &return_address))
 		return 0;
 	/* Between the break and the activation there are frames that were lost. */
 	record_native(walk, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE), 0, 0);
-	native->fp = stack_word(walk, cfa - (m ? m : 1) * sizeof(__u64));
-	native->has_fp = m != 0;
-	native->pc = strip_signature(stack_word(walk, RETURN_ADDRESS_AT(cfa, m)));
+	native->pc = strip_signature(return_address);
 	native->sp = cfa;
 	native->is_return = 1;
 	native->is_innermost = 0;
@@ -255,6 +249,7 @@ static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid
 	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &walk->target.serial);
 
 	__builtin_memset(native, 0, sizeof(*native));
+	native->hash = walk->hash_seed;
 	if (table)
 		native->table = *table;
 	native->pc = walk->program_counter;
@@ -273,7 +268,6 @@ static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid
 static __always_inline bool is_convicted(const struct walk *walk, __u32 depth)
 {
 	const struct native_walk *native = &walk->native;
-
 	__u32 next = native->matched;
 
 	if (!has_entries(walk))
@@ -284,7 +278,7 @@ static __always_inline bool is_convicted(const struct walk *walk, __u32 depth)
 	return native->outcome == NATIVE_WHOLE || walk->entries[next] < native->sp;
 }
 
-/* Walks the native frames of thread TID, of which DEPTH Python frames are recorded already. */
+/* Walks the native frames of thread TID.  Its DEPTH Python frames are recorded already. */
 __noinline int walk_native(__u32 cpu, __u32 tid, __u32 depth)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

@@ -37,11 +37,7 @@ __noinline int push_kernel_frames(__u32 cpu)
 	for (__u32 i = 0; i < KERNEL_FRAMES_MAX && i < walk->kernel_depth; i++) {
 		struct frame *frame = &walk->definition.frames[depth + i];
 
-		frame->address = walk->kernel[i];
-		frame->identity = 0;
-		frame->position = 0;
-		frame->kind = FRAME_KERNEL;
-		frame->detail = i > 0;
+		set_frame(frame, walk->kernel[i], 0, FRAME_KERNEL, i > 0);
 		/* By its address alone: it is no thread's own. */
 		walk->hash = (walk->hash ^ frame->address) * 0x9e3779b97f4a7c15ULL;
 		walk->hash ^= walk->hash >> 29;

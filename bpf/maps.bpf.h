@@ -72,7 +72,7 @@ struct native_walk {
 	__u32 file_number;
 	__u32 anchor_file;
 	struct unwind_file file;
-	__u64 anchor, first_anchor, anchors_differ;
+	__u64 first_anchor, anchors_differ;
 	__u64 lacks_rows; /* the first address without rows yet, or its page; 0: there was none */
 	__u64 stack_limit;
 	__u64 hash;

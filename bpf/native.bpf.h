@@ -73,11 +73,28 @@ static __always_inline int go_to_caller(struct native_walk *native, __u64 cfa, _
 	return native->pc ? 0 : end_native(native, NATIVE_WHOLE);
 }
 
+/* Takes what the frame below CFA has saved of its caller: the return address, and the frame pointer
+ * if M says where.  Returns whether it could be read. */
+static __always_inline bool read_saved(struct walk *walk, __u32 cpu, __u64 cfa, __u32 m,
+				       __u64 *return_address)
+{
+	__u64 low = cfa - (m ? m : 1) * sizeof(__u64), at = RETURN_ADDRESS_AT(cfa, m);
+
+	if (!has_stack(walk, cpu, low, at + sizeof(__u64)))
+		return false;
+	if (m) {
+		walk->native.fp = stack_word(walk, low);
+		walk->native.has_fp = 1;
+	}
+	*return_address = stack_word(walk, at);
+	return true;
+}
+
 /* One frame by a row of kind ROW_SP or ROW_FP. */
 static __always_inline int plain_step(struct walk *walk, __u32 cpu, __u32 row)
 {
 	struct native_walk *native = &walk->native;
-	__u64 cfa = native->sp, low, at;
+	__u64 cfa = native->sp, return_address;
 	__u32 m = ROW_M(row);
 
 	if (ROW_KIND(row) == ROW_FP) {
@@ -91,15 +108,9 @@ static __always_inline int plain_step(struct walk *walk, __u32 cpu, __u32 row)
 			return end_native(native, NATIVE_UNSUPPORTED);
 		return go_to_caller(native, cfa, walk->registers[LINK_REGISTER]);
 	}
-	low = cfa - (m ? m : 1) * sizeof(__u64);
-	at = RETURN_ADDRESS_AT(cfa, m);
-	if (!has_stack(walk, cpu, low, at + sizeof(__u64)))
+	if (!read_saved(walk, cpu, cfa, m, &return_address))
 		return end_native(native, NATIVE_FAULT);
-	if (m) {
-		native->fp = stack_word(walk, low);
-		native->has_fp = 1;
-	}
-	return go_to_caller(native, cfa, stack_word(walk, at));
+	return go_to_caller(native, cfa, return_address);
 }
 
 /* The value of the register that DWARF numbers so; *KNOWN: whether it is known in this frame. */

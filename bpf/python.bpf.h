@@ -94,6 +94,16 @@ static __always_inline void hash_frame(struct walk *walk, const struct frame *fr
 	walk->hash = hash ^ hash >> 29;
 }
 
+static __always_inline void set_frame(struct frame *frame, __u64 address, __s32 position,
+				      __u16 kind, __u16 detail)
+{
+	frame->address = address;
+	frame->identity = 0;
+	frame->position = position;
+	frame->kind = kind;
+	frame->detail = detail;
+}
+
 static __always_inline void push_frame(struct walk *walk, __u64 address, __s32 position, __u16 kind,
 				       __u16 detail)
 {
@@ -103,11 +113,7 @@ static __always_inline void push_frame(struct walk *walk, __u64 address, __s32 p
 	if (depth >= STACK_FRAMES_MAX)
 		return;
 	frame = &walk->definition.frames[depth];
-	frame->address = address;
-	frame->identity = 0;
-	frame->position = position;
-	frame->kind = kind;
-	frame->detail = detail;
+	set_frame(frame, address, position, kind, detail);
 	hash_frame(walk, frame);
 	walk->depth = depth + 1;
 }

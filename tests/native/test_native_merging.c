@@ -129,7 +129,7 @@ static void shows_the_leaf_without_a_root(void **state)
 		      { WORK, 0 });
 }
 
-/* Puts BARE, of which nothing is known, on the stack. */
+/* Puts BARE on the stack, which has no rows. */
 static void break_stack(struct c_stack *stack)
 {
 	c_stack__call(stack, EVAL, 3);
