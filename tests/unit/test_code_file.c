@@ -8,12 +8,17 @@
 
 #include "unwound.h"
 
+#define SEGMENT(offset, bytes, address)                                                    \
+	{                                                                                  \
+		.p_type = PT_LOAD, .p_flags = PF_X, .p_offset = offset, .p_filesz = bytes, \
+		.p_vaddr = address                                                         \
+	}
+
 /* Where a part of a file is mapped, and what it says where it should be, need not agree. */
 static void tells_the_bias_of_each_part(void **state)
 {
 	const struct code_file file = {
-		.parts = { { .offset = 0x1000, .bytes = 0x2000, .address = 0x401000 },
-			   { .offset = 0x8000, .bytes = 0x800, .address = 0x509000 } },
+		.parts = { SEGMENT(0x1000, 0x2000, 0x401000), SEGMENT(0x8000, 0x800, 0x509000) },
 		.part_count = 2,
 	};
 	uint64_t bias;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What BPF is told of this process, and when. */
+/* Which tables and rows of this process BPF gets, and when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

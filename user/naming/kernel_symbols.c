@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/xalloc.h"
 #include "naming/kernel_symbols.h"
 
@@ -22,8 +23,8 @@
 #define SYMBOL_BYTES_MAX (1024 * 1024)
 
 struct symbol {
-	uint64_t address;
-	size_t name; /* where it begins in NAMES; 0 for what is no code */
+	uint64_t address; /* first: they are looked up by it */
+	size_t name;	  /* where it begins in NAMES; 0 for what is no code */
 	bool is_code;
 };
 
@@ -128,17 +129,10 @@ void kernel_symbols__free(struct kernel_symbols *symbols)
 /* The last symbol at ADDRESS or before; NULL: there is none. */
 static const struct symbol *find(const struct kernel_symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->count;
+	size_t count =
+		sorted__count_up_to(symbols->all, symbols->count, sizeof(*symbols->all), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->all[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &symbols->all[low - 1] : NULL;
+	return count ? &symbols->all[count - 1] : NULL;
 }
 
 char *kernel_symbols__name(const struct kernel_symbols *symbols, uint64_t address)

@@ -204,15 +204,15 @@ bool elf_image__section(struct elf_image *image, const char *name, uint64_t *add
 	return found;
 }
 
-bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
-		     bool executable, uint64_t *bias)
+bool elf_segments__bias(const Elf64_Phdr *segments, size_t count, uint64_t start,
+			uint64_t file_offset, bool executable, uint64_t *bias)
 {
 	uint64_t page_mask = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
 	uint32_t flag = executable ? PF_X : PF_W;
 	bool found = false;
 
-	for (int i = 0; i < image->header.e_phnum; i++) {
-		const Elf64_Phdr *segment = &image->segments[i];
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Phdr *segment = &segments[i];
 		uint64_t from = segment->p_offset & page_mask;
 		uint64_t length = segment->p_offset - from + segment->p_filesz;
 
@@ -224,6 +224,13 @@ bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t fil
 		found = true;
 	}
 	return found;
+}
+
+bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
+		     bool executable, uint64_t *bias)
+{
+	return elf_segments__bias(image->segments, image->header.e_phnum, start, file_offset,
+				  executable, bias);
 }
 
 bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t size,

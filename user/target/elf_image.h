@@ -47,6 +47,10 @@ bool elf_image__section(struct elf_image *image, const char *name, uint64_t *add
 bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
 		     bool executable, uint64_t *bias);
 
+/* The same by COUNT of a file's segments alone. */
+bool elf_segments__bias(const Elf64_Phdr *segments, size_t count, uint64_t start,
+			uint64_t file_offset, bool executable, uint64_t *bias);
+
 /* Whether it is a 32-bit file, whose parts are told as those of a 64-bit one. */
 bool elf_image__is_narrow(const struct elf_image *image);
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/xalloc.h"
 #include "unwind/cfi_parts.h"
 
@@ -20,7 +21,7 @@
 #define LENGTH_EXTENDED 0xffffffff
 
 struct cie {
-	uint32_t at; /* its place in the section */
+	uint64_t at; /* first, as they are looked up by it: its place in the section */
 	struct cfi_shared shared;
 };
 
@@ -163,25 +164,19 @@ static int read_cie(struct entries *entries, uint32_t at, struct cursor cursor)
 /* The CIE at PLACE, among those that were read. */
 static bool find_cie(struct entries *entries, uint64_t place)
 {
-	size_t low = 0, high = entries->cie_count;
+	size_t count;
 
-	if (high && entries->cies[entries->last_cie].at == place)
+	if (entries->cie_count && entries->cies[entries->last_cie].at == place)
 		return true;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (entries->cies[middle].at < place)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == entries->cie_count || entries->cies[low].at != place)
+	count = sorted__count_up_to(entries->cies, entries->cie_count, sizeof(*entries->cies),
+				    place);
+	if (!count || entries->cies[count - 1].at != place)
 		return false;
-	entries->last_cie = low;
+	entries->last_cie = count - 1;
 	return true;
 }
 
-/* The FDE whose CIE is so many bytes before ID, its first bytes. */
+/* Reads an FDE, which begins with ID.  Its CIE lies DISTANCE bytes before that. */
 static int read_fde(struct entries *entries, const uint8_t *id, uint32_t distance,
 		    struct cursor cursor)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sorted.h"
 #include "base/xalloc.h"
 #include "unwind/code_file.h"
 #include "unwind/elf_frames.h"
@@ -39,18 +40,10 @@ static void take_parts(struct code_file *file)
 {
 	size_t count;
 	const Elf64_Phdr *segments = elf_image__segments(file->image, &count);
-	uint64_t page = sysconf(_SC_PAGESIZE);
 
-	for (size_t i = 0; i < count && file->part_count < CODE_PARTS_MAX; i++) {
-		const Elf64_Phdr *segment = &segments[i];
-		uint64_t before = segment->p_offset & (page - 1);
-
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
-			continue;
-		file->parts[file->part_count].offset = segment->p_offset - before;
-		file->parts[file->part_count].bytes = segment->p_filesz + before;
-		file->parts[file->part_count++].address = segment->p_vaddr - before;
-	}
+	for (size_t i = 0; i < count && file->part_count < CODE_PARTS_MAX; i++)
+		if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X)
+			file->parts[file->part_count++] = segments[i];
 }
 
 struct code_file *code_file__new(int fd, pid_t pid, const struct file_identity *identity)
@@ -92,13 +85,7 @@ const char *code_file__name(const struct code_file *file)
 
 bool code_file__bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *bias)
 {
-	for (size_t i = 0; i < file->part_count; i++) {
-		if (offset - file->parts[i].offset >= file->parts[i].bytes)
-			continue;
-		*bias = start - offset + file->parts[i].offset - file->parts[i].address;
-		return true;
-	}
-	return false;
+	return elf_segments__bias(file->parts, file->part_count, start, offset, true, bias);
 }
 
 /* Closes it once all is read. */
@@ -110,7 +97,7 @@ static void close_read(struct code_file *file)
 	file->image = NULL;
 }
 
-static void read_symbols(struct code_file *file)
+void code_file__read_symbols(struct code_file *file)
 {
 	if (file->has_symbols)
 		return;
@@ -118,11 +105,6 @@ static void read_symbols(struct code_file *file)
 	if (file->image)
 		file->symbols = symbols__read(file->image);
 	close_read(file);
-}
-
-void code_file__keep_symbols(struct code_file *file)
-{
-	read_symbols(file);
 }
 
 bool code_file__is_c_library(const struct code_file *file)
@@ -151,6 +133,7 @@ int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 	file->has_rows = true;
 	if (file->image)
 		bytes = elf_frames__load(file->image, &section);
+	close_read(file);
 	if (!bytes)
 		return -ENOENT;
 	error = cfi__read(&section, rows);
@@ -160,9 +143,8 @@ int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 	file->functions = rows->starts;
 	file->function_count = rows->start_count;
 	rows->starts = NULL;
-	close_read(file);
 	if (has_plumbing(file)) {
-		read_symbols(file);
+		code_file__read_symbols(file);
 		file_rows__mark(rows, file->symbols);
 	}
 	return 0;
@@ -171,24 +153,17 @@ int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 /* The same by its unwind data. */
 static uint64_t frame_start(const struct code_file *file, uint64_t address)
 {
-	size_t low = 0, high = file->function_count;
+	size_t count = sorted__count_up_to(file->functions, file->function_count,
+					   sizeof(*file->functions), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->functions[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? file->functions[low - 1] : address;
+	return count ? file->functions[count - 1] : address;
 }
 
 static const char *symbol_at(struct code_file *file, uint64_t address, uint64_t *start)
 {
 	uint64_t size;
 
-	read_symbols(file);
+	code_file__read_symbols(file);
 	return symbols__name(file->symbols, address, start, &size);
 }
 

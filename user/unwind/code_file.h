@@ -22,9 +22,7 @@ struct code_file {
 	uint64_t serial;		       /* no other file has, or had, this one */
 	char *path;			       /* as the kernel has it */
 	char build_id[ELF_BUILD_ID_HEX_BYTES]; /* "": it has none */
-	struct {
-		uint64_t offset, bytes, address; /* in the file, and the address that it gives */
-	} parts[CODE_PARTS_MAX];
+	Elf64_Phdr parts[CODE_PARTS_MAX];
 	size_t part_count;
 	bool is_interpreter; /* CPython's own functions are in it */
 	bool has_rows;	     /* they were made, or cannot be: that is settled */
@@ -47,8 +45,8 @@ const char *code_file__name(const struct code_file *file);
 
 bool code_file__is_c_library(const struct code_file *file);
 
-/* Reads its symbols now, and closes it. */
-void code_file__keep_symbols(struct code_file *file);
+/* Reads its symbols, unless that was done. */
+void code_file__read_symbols(struct code_file *file);
 
 /* What is to be added to the file's addresses where its part at OFFSET is mapped at START; false
  * where it has no code there. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/xalloc.h"
 #include "target/deputy.h"
 #include "target/elf_parts.h"
@@ -15,11 +16,12 @@
 #define SYMBOLS_MAX	  (4 * 1024 * 1024)
 #define STRINGS_BYTES_MAX (256 * 1024 * 1024)
 
-/* Functions may overlap: so many that begin nearer to an address are passed over. */
+/* Functions may overlap.  A look-up passes over at most this many that begin nearer to the address.
+ */
 #define NESTED_MAX 16
 
 struct function {
-	uint64_t start;
+	uint64_t start;	     /* first: they are looked up by it */
 	uint32_t size, name; /* where the name begins in NAMES */
 };
 
@@ -223,26 +225,12 @@ const char *symbols__at(const struct symbols *symbols, size_t index, uint64_t *s
 	return symbols->names + function->name;
 }
 
-/* How many functions begin at ADDRESS or before. */
-static size_t count_up_to(const struct symbols *symbols, uint64_t address)
-{
-	size_t low = 0, high = symbols->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->functions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 const char *symbols__name(const struct symbols *symbols, uint64_t address, uint64_t *start,
 			  uint64_t *size)
 {
-	size_t index = symbols ? count_up_to(symbols, address) : 0;
+	size_t index = symbols ? sorted__count_up_to(symbols->functions, symbols->count,
+						     sizeof(*symbols->functions), address)
+			       : 0;
 
 	for (int i = 0; i <= NESTED_MAX && index--; i++) {
 		const struct function *function = &symbols->functions[index];

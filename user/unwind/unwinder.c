@@ -17,6 +17,7 @@
 #include "base/hash_table.h"
 #include "base/log.h"
 #include "base/now.h"
+#include "base/sorted.h"
 #include "base/xalloc.h"
 #include "pybpfprof.h"
 #include "target/process.h"
@@ -49,7 +50,8 @@ static const uint8_t trampoline[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
 				      0x48, 0x83, 0xc4, 0x08, 0xc3 };
 
 struct code_mapping {
-	uint64_t start, end, bias, offset;
+	uint64_t start; /* first: they are looked up by it */
+	uint64_t end, bias, offset;
 	struct code_file *file; /* NULL: none, or none of machine code */
 	bool trampolines;	/* without a file: those of -X perf */
 };
@@ -270,7 +272,7 @@ static void make_rows(struct unwinder *unwinder, struct code_file *file)
 		   error ? strerror(-error) : "");
 	cfi_rows__free(&rows);
 	if (count_open(unwinder) > OPEN_FILES_MAX)
-		code_file__keep_symbols(file);
+		code_file__read_symbols(file);
 }
 
 /* Writes the table of PROCESS, and tells BPF of it. */
@@ -456,17 +458,11 @@ void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64
 
 static struct code_mapping *mapping_at(const struct unwound_process *process, uint64_t address)
 {
-	size_t low = 0, high = process->count;
+	size_t count = sorted__count_up_to(process->mappings, process->count,
+					   sizeof(*process->mappings), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->mappings[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < process->mappings[low - 1].end ? &process->mappings[low - 1] : NULL;
+	return count && address < process->mappings[count - 1].end ? &process->mappings[count - 1]
+								   : NULL;
 }
 
 void unwinder__want(struct unwinder *unwinder, uint64_t serial, uint64_t address)
@@ -504,8 +500,8 @@ void unwinder__forget(struct unwinder *unwinder, uint64_t serial)
 		free_process(unwinder, process);
 }
 
-/* Forgets all files, and what processes map; what has not ended is read again, and at once: without
- * that, no sample of it has names. */
+/* Forgets all files, and what processes map.  Those that have not ended are read again at once, as
+ * their samples have no names until that is done. */
 static void begin_anew(struct unwinder *unwinder)
 {
 	const struct unwind_file no_rows = { 0 };
