@@ -54,7 +54,7 @@ static void read_frames(struct elf_image *image)
 
 static void read_names(struct elf_image *image)
 {
-	struct symbols *symbols = symbols__read(image);
+	struct symbols *symbols = symbols__read(image, BUDGET_BYTES);
 	uint64_t before = 0, start, size, found;
 	char hex[ELF_BUILD_ID_HEX_BYTES];
 

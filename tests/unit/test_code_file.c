@@ -35,6 +35,30 @@ static void tells_the_bias_of_each_part(void **state)
 	assert_false(code_file__bias(&file, 0x7f0000009000, 0x9000, &bias));
 }
 
+/* Where names take more than they may, what is left out has none, until all begins anew. */
+static void bounds_what_names_take(void **state)
+{
+	struct code_file *file;
+
+	(void)state;
+	unwinder__free(unwinder);
+	unwinder = unwinder__new(&maps, CHUNK_SIZE);
+	add(false);
+	file = unwinder__place(unwinder, SERIAL, own_address()).file;
+	assert_non_null(file);
+	file->memory->limit = file->memory->used;
+	code_file__read_symbols(file);
+	assert_int_equal(symbols__count(file->symbols), 0);
+	assert_true(file->memory->is_full);
+	file->memory->limit = CHUNK_SIZE;
+	unwinder__work(unwinder, added_ns + MINUTE);
+	file = unwinder__place(unwinder, SERIAL, own_address()).file;
+	assert_false(file->memory->is_full);
+	code_file__read_symbols(file);
+	assert_int_not_equal(symbols__count(file->symbols), 0);
+	assert_true(file->memory->used >= symbols__bytes(file->symbols));
+}
+
 static void assert_name(uint64_t address, const char *expected)
 {
 	struct code_place place = unwinder__place(unwinder, SERIAL, address);
@@ -154,7 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(tells_the_bias_of_each_part), TEST(names_functions),
 		TEST(names_what_has_no_symbol),	   TEST(tells_plumbing),
-		TEST(tells_what_is_no_file),
+		TEST(tells_what_is_no_file),	   TEST(bounds_what_names_take),
 	};
 #undef TEST
 

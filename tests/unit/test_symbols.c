@@ -17,9 +17,11 @@
 
 #include "architecture/architecture.h"
 #include "narrow_file.h"
+#include "target/elf_parts.h"
 #include "unwind/symbols.h"
 
 #define BUDGET_BYTES (1ULL << 30)
+#define BYTES_MAX    (64ULL << 20)
 #define SYMBOLS	     16
 #define BASE	     0x400000
 
@@ -134,7 +136,7 @@ static struct symbols *read_bytes(const void *bytes, size_t size)
 	struct symbols *symbols;
 
 	assert_non_null(image);
-	symbols = symbols__read(image);
+	symbols = symbols__read(image, BYTES_MAX);
 	elf_image__close(image);
 	return symbols;
 }
@@ -359,8 +361,32 @@ static void test_budget(void **state)
 	add(file, &file->symbols[1], "f", 0x1000, 8);
 	image = open_bytes(file, sizeof(*file));
 	budget.bytes = sizeof(file->symbols) + 1;
-	assert_null(symbols__read(image));
+	assert_null(symbols__read(image, BYTES_MAX));
 	assert_true(budget.exceeded);
+	elf_image__close(image);
+	free(file);
+}
+
+/* A table counts with the names that it leads to. */
+static void test_bytes(void **state)
+{
+	struct file *file = make_file();
+	struct elf_image *image;
+	struct symbols *symbols;
+	struct symbol_table table;
+	uint64_t needed;
+
+	(void)state;
+	add(file, &file->symbols[1], "f", 0x1000, 8);
+	image = open_bytes(file, sizeof(*file));
+	assert_true(elf_symbols__find_table(image, &table));
+	needed = table.count * sizeof(Elf64_Sym) + table.strings_bytes;
+	assert_null(symbols__read(image, needed - 1));
+	symbols = symbols__read(image, needed);
+	assert_int_equal(symbols__count(symbols), 1);
+	assert_in_range(symbols__bytes(symbols), sizeof("f"), 1024);
+	assert_int_equal(symbols__bytes(NULL), 0);
+	symbols__free(symbols);
 	elf_image__close(image);
 	free(file);
 }
@@ -402,7 +428,7 @@ static void test_own_functions(void **state)
 	budget = (struct elf_budget){ .bytes = BUDGET_BYTES };
 	image = elf_image__open(fd, &budget);
 	assert_non_null(image);
-	symbols = symbols__read(image);
+	symbols = symbols__read(image, BYTES_MAX);
 	assert_true(dladdr((void *)(uintptr_t)test_own_functions, &info));
 	bias = (uintptr_t)info.dli_fbase;
 	if (getauxval(AT_PHDR) - bias != sizeof(Elf64_Ehdr))
@@ -543,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_tables),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_other_machines),
 		cmocka_unit_test(test_no_symbols),
 		cmocka_unit_test(test_own_functions),

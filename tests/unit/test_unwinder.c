@@ -10,9 +10,6 @@
 
 #include "unwound.h"
 
-#define SECOND 1000000000LL
-#define MINUTE (60 * SECOND)
-
 /* More than the rows of zlib and the C library take, and less than those of all files. */
 #define LITTLE_MEMORY CHUNK_SIZE
 
@@ -92,16 +89,34 @@ static void makes_rows_once_they_are_wanted(void **state)
 	assert_false(has_rows(vdso_address()));
 	opened = files_opened;
 	unwinder__want(unwinder, SERIAL, own_address());
-	assert_int_equal(ROW_KIND(row_at(own_address())), ROW_SP);
 	unwinder__want(unwinder, SERIAL, vdso_address());
+	assert_false(has_rows(own_address()));
+	assert_int_equal(unwinder__work(unwinder, added_ns), INT64_MAX);
+	assert_int_equal(ROW_KIND(row_at(own_address())), ROW_SP);
 	assert_true(has_rows(vdso_address()));
 	assert_int_equal(files_opened, opened);
 	/* Of no process, and what is there already. */
 	unwinder__want(unwinder, SERIAL + 1, own_address());
 	unwinder__want(unwinder, SERIAL, own_address());
+	unwinder__work(unwinder, added_ns + 10 * SECOND);
 	assert_int_equal(unwind_maps.tables_told, 1);
-	unwinder__work(unwinder, now_ns() + 10 * SECOND);
-	assert_int_equal(unwind_maps.tables_told, 1);
+}
+
+/* The rest has the next turn: at a moment long ago, each is over at once. */
+static void goes_on_another_turn(void **state)
+{
+	(void)state;
+	add(false);
+	unwinder__want(unwinder, SERIAL, own_address());
+	assert_int_equal(unwinder__work(unwinder, 1), 1);
+	assert_false(has_rows(own_address()));
+	unwinder__want(unwinder, SERIAL, 0);
+	assert_int_equal(unwinder__work(unwinder, added_ns), added_ns + SECOND);
+	assert_true(has_rows(own_address()));
+	unwinder__forget(unwinder, SERIAL);
+	unwinder__add(unwinder, SERIAL, getpid(), zlib_data(), 0, false);
+	assert_int_equal(unwinder__work(unwinder, 1), 1);
+	assert_null(unwind_maps__table(SERIAL));
 }
 
 static void makes_all_rows_at_once(void **state)
@@ -168,11 +183,13 @@ static void files_serve_all_processes(void **state)
 	add(true);
 	opened = files_opened;
 	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), 0, true);
+	unwinder__work(unwinder, added_ns);
 	assert_int_equal(files_opened, opened);
 	assert_int_equal(mapping_of(SERIAL + 1, own_address())->file,
 			 mapping_of(SERIAL, own_address())->file);
 	/* Neither is read again. */
 	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), 0, true);
+	unwinder__work(unwinder, added_ns);
 	assert_int_equal(unwind_maps.tables_told, 2);
 }
 
@@ -222,7 +239,6 @@ static void reads_what_is_not_known(void **state)
 static void does_not_read_again_at_once(void **state)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	int64_t before = now_ns();
 	void *code;
 
 	(void)state;
@@ -230,7 +246,7 @@ static void does_not_read_again_at_once(void **state)
 	unwinder__want(unwinder, SERIAL, 0);
 	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(code, MAP_FAILED);
-	unwinder__work(unwinder, before + SECOND - 1);
+	unwinder__work(unwinder, added_ns + SECOND - 1);
 	assert_int_equal(unwind_maps.tables_told, 1);
 	unwinder__work(unwinder, added_ns + SECOND);
 	assert_int_equal(unwind_maps.tables_told, 2);
@@ -283,9 +299,10 @@ static void reads_nothing_of_what_has_gone(void **state)
 		_exit(0);
 	waitpid(child, NULL, 0);
 	unwinder__add(unwinder, SERIAL, child, 0, 0, true);
+	unwinder__work(unwinder, now_ns() + AHEAD_NS);
 	assert_int_equal(unwind_maps.tables_told, 0);
 	unwinder__want(unwinder, SERIAL, own_address());
-	unwinder__work(unwinder, now_ns() + 10 * SECOND);
+	unwinder__work(unwinder, now_ns() + AHEAD_NS + 10 * SECOND);
 	assert_int_equal(unwind_maps.tables_told, 0);
 }
 
@@ -295,13 +312,14 @@ static void use_little_memory(void)
 	unwinder = unwinder__new(&maps, LITTLE_MEMORY);
 }
 
-/* Wants the rows of all files, for which there is no room. */
+/* Has the rows of all files made, for which there is no room. */
 static void fill(void)
 {
 	const struct unwind_table *table = unwind_maps__table(SERIAL);
 
 	for (uint32_t i = 0; i < table->count; i++)
 		unwinder__want(unwinder, SERIAL, mapping_at(table->first + i)->start);
+	unwinder__work(unwinder, added_ns);
 }
 
 static void begins_anew_once_a_minute(void **state)
@@ -326,6 +344,7 @@ static void begins_anew_once_a_minute(void **state)
 	assert_described(zlib_address());
 	assert_described(libc_address("lfind"));
 	unwinder__want(unwinder, SERIAL, vdso_address());
+	unwinder__work(unwinder, anew_ns);
 	assert_true(has_rows(vdso_address()));
 
 	opened = files_opened;
@@ -394,8 +413,7 @@ static void does_without_any_memory(void **state)
 		unwinder__work(unwinder, added_ns + i * MINUTE);
 	assert_null(unwind_maps__table(SERIAL));
 	assert_int_equal(unwind_maps.made, 0);
-	/* Names are there all the same. */
-	assert_non_null(unwinder__place(unwinder, SERIAL, zlib_address()).file);
+	assert_false(unwinder__place(unwinder, SERIAL, zlib_address()).is_mapped);
 }
 
 /* What the kernel refuses is as if it were not there. */
@@ -419,6 +437,7 @@ int main(void)
 		TEST(table_is_in_order),
 		TEST(table_has_the_bias),
 		TEST(makes_rows_once_they_are_wanted),
+		TEST(goes_on_another_turn),
 		TEST(makes_all_rows_at_once),
 		TEST(tells_rules),
 		TEST(files_serve_all_processes),

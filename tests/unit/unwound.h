@@ -18,12 +18,17 @@
 #define SERIAL 7
 #define MEMORY (64ULL << 20)
 #define PAGE   4096
+#define SECOND 1000000000LL
+#define MINUTE (60 * SECOND)
 
 static const struct unwinder_maps maps = { CHUNKS_FD, FILES_FD, RULES_FD, TABLES_FD, ANCHORS_FD };
 
 static struct unwinder *unwinder;
 
-/* When what was added is not to be read again yet; a second later it is. */
+/* No turn is over so far ahead of the clock. */
+#define AHEAD_NS (60 * MINUTE)
+
+/* When what was added was read; a second later it may be read again. */
 static int64_t added_ns;
 
 static inline int set_up(void **state)
@@ -103,8 +108,9 @@ static inline uint64_t zlib_data(void)
 
 static inline void add(bool whole)
 {
+	added_ns = now_ns() + AHEAD_NS;
 	unwinder__add(unwinder, SERIAL, getpid(), zlib_data(), 0, whole);
-	added_ns = now_ns();
+	unwinder__work(unwinder, added_ns);
 }
 
 static inline uint64_t map_code(void)

@@ -58,7 +58,8 @@ struct recording {
 	bool interrupted, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
 	int64_t first_sample_ns;
-	int64_t change_ns, progress_ns, check_ns, names_ns, serve_ns; /* when each is next due */
+	/* When each is next due. */
+	int64_t change_ns, progress_ns, check_ns, names_ns, serve_ns, unwind_ns;
 };
 
 /* A descriptor that they are read from, or -errno, with none blocked that nobody would read. */
@@ -127,7 +128,6 @@ static enum exit_status open_sampler(struct recording *recording)
 	return STATUS_WRITTEN;
 }
 
-/* What the user named is read before it is sampled. */
 static void prepare_native(struct recording *recording)
 {
 	struct unwinder_maps maps = sampler__unwinder_maps(recording->sampler);
@@ -258,6 +258,10 @@ static enum exit_status start(struct recording *recording)
 		log__error("the processes cannot be sampled: %s", strerror(-error));
 		return STATUS_FAILED;
 	}
+	/* What the user named is read before it is sampled. */
+	while (recording->plan->following != FOLLOW_ALL &&
+	       unwinder__work(recording->unwinder, now_ns()) <= now_ns())
+		;
 	status = start_events(recording);
 	if (status)
 		return status;
@@ -281,7 +285,8 @@ static int64_t next_due(const struct recording *recording)
 				watch__due(recording->watch),
 				recording->end_ns ? recording->end_ns : INT64_MAX,
 				recording->cut_ns,
-				recording->serve_ns };
+				recording->serve_ns,
+				recording->unwind_ns };
 	int64_t first = INT64_MAX;
 
 	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
@@ -380,20 +385,6 @@ static struct window window_of(const struct recording *recording, const struct p
 	return window;
 }
 
-static void say_clock_was_set(int64_t by_ns)
-{
-	if (by_ns > 0)
-		log__info("the clock was set forward by %.1f s, or the machine slept: no window "
-			  "covers that time",
-			  (double)by_ns / NS_PER_S);
-	else if (by_ns < 0)
-		log__warning(
-			"the clock was set back by %.1f s: windows stay in order, ahead of the "
-			"clock, and show half their length until it catches up; restart the agent "
-			"to end this at once",
-			(double)-by_ns / NS_PER_S);
-}
-
 /* Hands over the window that window_of makes of these. */
 static void hand_over(struct recording *recording, const struct profile *profile,
 		      const struct ledger *ledger)
@@ -403,7 +394,7 @@ static void hand_over(struct recording *recording, const struct profile *profile
 
 	recording->windows->take(recording->windows->context, &window);
 	recording->cut = *ledger;
-	say_clock_was_set(wall_clock__cut(&recording->clock, now, unix_ns));
+	wall_clock__say_set(wall_clock__cut(&recording->clock, now, unix_ns));
 }
 
 int64_t recording__ahead_ns(const struct recording *recording)
@@ -533,7 +524,7 @@ static void work(struct recording *recording)
 	if (recording->names_ns <= now)
 		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
 	watch__look(recording->watch, now);
-	unwinder__work(recording->unwinder, now);
+	recording->unwind_ns = unwinder__work(recording->unwinder, now);
 	if (recording->serve_ns && now >= recording->serve_ns)
 		serve(recording);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/log.h"
 #include "recording/wall_clock.h"
+
+#define NS_PER_S 1000000000LL
 
 /* Two clocks are not read at one moment. */
 #define TOLERANCE_NS 10000000LL
@@ -33,4 +36,18 @@ int64_t wall_clock__cut(struct wall_clock *clock, int64_t now_ns, int64_t unix_n
 	else if (ahead_ns > 0)
 		clock->ahead_ns = ahead_ns;
 	return set_ns > TOLERANCE_NS || set_ns < -TOLERANCE_NS ? set_ns : 0;
+}
+
+void wall_clock__say_set(int64_t by_ns)
+{
+	if (by_ns > 0)
+		log__info("the clock was set forward by %.1f s, or the machine slept: no window "
+			  "covers that time",
+			  (double)by_ns / NS_PER_S);
+	else if (by_ns < 0)
+		log__warning(
+			"the clock was set back by %.1f s: windows stay in order, ahead of the "
+			"clock, and show half their length until it catches up; restart the agent "
+			"to end this at once",
+			(double)-by_ns / NS_PER_S);
 }

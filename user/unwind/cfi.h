@@ -17,7 +17,7 @@
 #include "unwind.h"
 
 /* No file has more rows, functions, and descriptions that functions share. */
-#define CFI_ROWS_MAX	  (8 * 1024 * 1024)
+#define CFI_ROWS_MAX	  (4 * 1024 * 1024)
 #define CFI_FUNCTIONS_MAX (2 * 1024 * 1024)
 #define CFI_SHARED_MAX	  (64 * 1024)
 

@@ -46,11 +46,13 @@ static void take_parts(struct code_file *file)
 			file->parts[file->part_count++] = segments[i];
 }
 
-struct code_file *code_file__new(int fd, pid_t pid, const struct file_identity *identity)
+struct code_file *code_file__new(int fd, pid_t pid, const struct file_identity *identity,
+				 struct code_memory *memory)
 {
 	struct code_file *file = xcalloc(1, sizeof(*file));
 
 	file->identity = *identity;
+	file->memory = memory;
 	file->path = read_path(fd);
 	file->budget = (struct elf_budget){ .pid = pid, .bytes = BYTES_MAX };
 	file->image = elf_image__open(fd, &file->budget);
@@ -65,11 +67,17 @@ struct code_file *code_file__new(int fd, pid_t pid, const struct file_identity *
 	return file;
 }
 
+static uint64_t function_bytes(const struct code_file *file)
+{
+	return file->function_count * sizeof(*file->functions);
+}
+
 void code_file__free(struct code_file *file)
 {
 	if (!file)
 		return;
 	elf_image__close(file->image);
+	file->memory->used -= symbols__bytes(file->symbols) + function_bytes(file);
 	symbols__free(file->symbols);
 	free(file->functions);
 	free(file->path);
@@ -102,8 +110,11 @@ void code_file__read_symbols(struct code_file *file)
 	if (file->has_symbols)
 		return;
 	file->has_symbols = true;
-	if (file->image)
-		file->symbols = symbols__read(file->image);
+	if (file->memory->used >= file->memory->limit)
+		file->memory->is_full = true;
+	else if (file->image)
+		file->symbols = symbols__read(file->image, file->memory->limit);
+	file->memory->used += symbols__bytes(file->symbols);
 	close_read(file);
 }
 
@@ -143,6 +154,7 @@ int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 	file->functions = rows->starts;
 	file->function_count = rows->start_count;
 	rows->starts = NULL;
+	file->memory->used += function_bytes(file);
 	if (has_plumbing(file)) {
 		code_file__read_symbols(file);
 		file_rows__mark(rows, file->symbols);

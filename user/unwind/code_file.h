@@ -16,6 +16,12 @@
 /* Parts of a file that are executable; a linker makes one or two. */
 #define CODE_PARTS_MAX 8
 
+/* What files take of our own memory: the names and beginnings of functions. */
+struct code_memory {
+	uint64_t limit, used; /* bytes */
+	bool is_full;	      /* something was left out for that */
+};
+
 struct code_file {
 	struct file_identity identity;	       /* key */
 	uint32_t number;		       /* in BPF's table */
@@ -25,6 +31,7 @@ struct code_file {
 	Elf64_Phdr parts[CODE_PARTS_MAX];
 	size_t part_count;
 	bool is_interpreter; /* CPython's own functions are in it */
+	bool is_wanted;	     /* its rows are to be made */
 	bool has_rows;	     /* they were made, or cannot be: that is settled */
 	uint64_t *functions; /* where its functions begin, by its unwind data; in order */
 	size_t function_count;
@@ -32,12 +39,15 @@ struct code_file {
 	bool has_symbols;	 /* they were read */
 	struct elf_image *image; /* NULL once all was read */
 	struct elf_budget budget;
+	struct code_memory *memory;
 	UT_hash_handle hh;
 };
 
 /* The file behind FD, which it takes over: what it maps, and its build ID.  What cannot be read of
- * it is missing.  PID is the process on whose account it is read.  Free with code_file__free. */
-struct code_file *code_file__new(int fd, pid_t pid, const struct file_identity *identity);
+ * it is missing.  PID is the process on whose account it is read, MEMORY what all files share; it
+ * must outlive the file.  Free with code_file__free. */
+struct code_file *code_file__new(int fd, pid_t pid, const struct file_identity *identity,
+				 struct code_memory *memory);
 void code_file__free(struct code_file *file);
 
 /* The file's last name: "libc.so.6". */
@@ -45,7 +55,7 @@ const char *code_file__name(const struct code_file *file);
 
 bool code_file__is_c_library(const struct code_file *file);
 
-/* Reads its symbols, unless that was done. */
+/* Reads its symbols, unless that was done or there is no memory for them. */
 void code_file__read_symbols(struct code_file *file);
 
 /* What is to be added to the file's addresses where its part at OFFSET is mapped at START; false

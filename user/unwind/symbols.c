@@ -13,9 +13,6 @@
 #include "target/elf_parts.h"
 #include "unwind/symbols.h"
 
-#define SYMBOLS_MAX	  (4 * 1024 * 1024)
-#define STRINGS_BYTES_MAX (256 * 1024 * 1024)
-
 /* Functions may overlap.  A look-up passes over at most this many that begin nearer to the address.
  */
 #define NESTED_MAX 16
@@ -29,6 +26,7 @@ struct symbols {
 	struct function *functions; /* by start */
 	size_t count;
 	char *names;
+	uint64_t bytes; /* of all */
 };
 
 /* A function as the file names it, perhaps not the only one at its address. */
@@ -45,7 +43,7 @@ struct selection {
 	uint64_t strings_bytes;
 	struct candidate *candidates;
 	size_t count, capacity;
-	uint64_t bytes; /* of names that were looked at */
+	uint64_t bytes, bytes_max; /* of names that were looked at */
 };
 
 static bool is_function(const Elf64_Sym *symbol)
@@ -90,7 +88,7 @@ static size_t name_length(struct selection *selection, uint32_t offset)
 
 static void collect(struct selection *selection, const Elf64_Sym *entries, size_t count)
 {
-	for (size_t i = 0; i < count && selection->bytes < STRINGS_BYTES_MAX; i++) {
+	for (size_t i = 0; i < count && selection->bytes < selection->bytes_max; i++) {
 		const Elf64_Sym *entry = &entries[i];
 		size_t length = is_function(entry) ? name_length(selection, entry->st_name) : 0;
 
@@ -142,11 +140,13 @@ static size_t drop_aliases(struct selection *selection)
 static struct symbols *make(struct selection *selection)
 {
 	struct symbols *symbols = xcalloc(1, sizeof(*symbols));
-	size_t used = 0;
+	size_t used = 0, bytes;
 
 	qsort(selection->candidates, selection->count, sizeof(*selection->candidates), compare);
-	symbols->names = xmalloc(drop_aliases(selection));
+	bytes = drop_aliases(selection);
+	symbols->names = xmalloc(bytes);
 	symbols->count = selection->count;
+	symbols->bytes = sizeof(*symbols) + bytes + symbols->count * sizeof(*symbols->functions);
 	symbols->functions = xreallocarray(NULL, symbols->count, sizeof(*symbols->functions));
 	for (size_t i = 0; i < symbols->count; i++) {
 		const struct candidate *from = &selection->candidates[i];
@@ -159,21 +159,23 @@ static struct symbols *make(struct selection *selection)
 	return symbols;
 }
 
-static struct symbols *read_table(struct elf_image *image, const struct symbol_table *table)
+static struct symbols *read_table(struct elf_image *image, const struct symbol_table *table,
+				  uint64_t bytes_max)
 {
-	struct selection selection = { .strings_bytes = table->strings_bytes };
+	struct selection selection = { .strings_bytes = table->strings_bytes,
+				       .bytes_max = bytes_max };
 	struct symbols *symbols = NULL;
 	Elf64_Sym *entries;
 	char *strings;
 
-	if (table->count > SYMBOLS_MAX)
+	if (table->count > bytes_max / sizeof(*entries) ||
+	    table->strings_bytes > bytes_max - table->count * sizeof(*entries))
 		return NULL;
-	entries =
-		deputy__lend(elf_parts__load(image, table->symbols, table->count * sizeof(*entries),
-					     SYMBOLS_MAX * sizeof(*entries)));
+	entries = deputy__lend(
+		elf_parts__load(image, table->symbols, table->count * sizeof(*entries), bytes_max));
 	if (!entries)
 		return NULL;
-	strings = elf_parts__load(image, table->strings, table->strings_bytes, STRINGS_BYTES_MAX);
+	strings = elf_parts__load(image, table->strings, table->strings_bytes, bytes_max);
 	deputy__take_back(entries);
 	if (strings) {
 		selection.strings = strings;
@@ -187,7 +189,7 @@ static struct symbols *read_table(struct elf_image *image, const struct symbol_t
 	return symbols;
 }
 
-struct symbols *symbols__read(struct elf_image *image)
+struct symbols *symbols__read(struct elf_image *image, uint64_t bytes_max)
 {
 	struct symbols *symbols = NULL;
 	struct symbol_table table;
@@ -195,9 +197,9 @@ struct symbols *symbols__read(struct elf_image *image)
 	if (!elf_image__is_native(image))
 		return NULL;
 	if (elf_symbols__find_table(image, &table))
-		symbols = read_table(image, &table);
+		symbols = read_table(image, &table, bytes_max);
 	if (!symbols && elf_symbols__find_exported_table(image, &table))
-		symbols = read_table(image, &table);
+		symbols = read_table(image, &table, bytes_max);
 	return symbols;
 }
 
@@ -208,6 +210,11 @@ void symbols__free(struct symbols *symbols)
 	free(symbols->functions);
 	free(symbols->names);
 	free(symbols);
+}
+
+uint64_t symbols__bytes(const struct symbols *symbols)
+{
+	return symbols ? symbols->bytes : 0;
 }
 
 size_t symbols__count(const struct symbols *symbols)

@@ -14,13 +14,16 @@
 struct symbols;
 
 /* Reads the functions of .symtab, or those that the file exports if .symtab has none.  IMAGE may be
- * closed afterwards.  NULL: no functions, a table that cannot be read or is beyond the limits, or a
- * file for another machine.  A read beyond IMAGE's budget sets its `exceeded`.  The caller frees
- * with symbols__free. */
-struct symbols *symbols__read(struct elf_image *image);
+ * closed afterwards.  NULL: no functions, a table that cannot be read or has, with its names, more
+ * than BYTES_MAX bytes, or a file for another machine.  A read beyond IMAGE's budget sets its
+ * `exceeded`.  The caller frees with symbols__free. */
+struct symbols *symbols__read(struct elf_image *image, uint64_t bytes_max);
 
 /* SYMBOLS may be NULL. */
 void symbols__free(struct symbols *symbols);
+
+/* The memory that they take, in bytes.  SYMBOLS may be NULL. */
+uint64_t symbols__bytes(const struct symbols *symbols);
 
 /* How many functions there are; at most one begins at an address.  SYMBOLS may be NULL. */
 size_t symbols__count(const struct symbols *symbols);

@@ -3,7 +3,10 @@
  * A file's rows are made once and serve all processes that map it.  A process has a table of its
  * executable mappings.  Both lie in chunks (chunks.h), where room is only taken: where it is used
  * up, everything begins anew, and what samples then lack is made first.  That is not done more
- * often than once a minute: with too little memory, some files stay without rows.
+ * often than once a minute: with too little memory, some files stay without rows.  The same holds
+ * for names, which take our own memory.
+ *
+ * Files are read by unwinder__work alone, a few milliseconds at a time: stacks are drained between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +27,7 @@
 #include "target/target_files.h"
 #include "target/target_memory.h"
 #include "unwind/chunks.h"
-#include "unwind/file_rows.h"
+#include "unwind/code_files.h"
 #include "unwind/unwinder.h"
 
 /* How often a process's mappings are read again at most: each time that nothing has changed, half
@@ -35,15 +38,11 @@
 /* How often everything begins anew at most. */
 #define ANEW_NS (60 * 1000000000LL)
 
+/* How long one turn takes, but for the file that it began. */
+#define TURN_NS (10 * 1000000LL)
+
 /* No process needs more. */
 #define MAPPINGS_MAX (CHUNK_MAPPINGS / 4)
-
-/* Files that are kept open until their symbols are needed. */
-#define OPEN_FILES_MAX 128
-
-/* The kernel maps this image into each process.  None of its sections is larger. */
-#define VDSO_BYTES 8192
-#define VDSO_NAME  "[vdso]"
 
 /* sub $8, %rsp; call *%rcx; add $8, %rsp; ret.  On aarch64 the trampolines are not known yet. */
 static const uint8_t trampoline[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
@@ -72,13 +71,9 @@ struct unwound_process {
 struct unwinder {
 	struct unwinder_maps maps;
 	struct chunks *chunks;
-	struct code_file *files;
-	uint32_t file_count; /* numbers that were given */
-	uint64_t file_serial;
-	uint32_t rule_count;
+	struct code_files files;
 	struct unwound_process *processes;
 	int64_t anew_ns; /* not before */
-	bool is_full, was_full;
 };
 
 struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory)
@@ -87,6 +82,11 @@ struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory
 
 	unwinder->maps = *maps;
 	unwinder->chunks = chunks__new(maps->chunks, memory);
+	unwinder->files = (struct code_files){ .files_map = maps->files,
+					       .rules_map = maps->rules,
+					       .anchors_map = maps->anchors,
+					       .chunks = unwinder->chunks,
+					       .memory.limit = memory };
 	return unwinder;
 }
 
@@ -97,16 +97,6 @@ static void free_process(struct unwinder *unwinder, struct unwound_process *proc
 	free(process);
 }
 
-static void free_files(struct unwinder *unwinder)
-{
-	struct code_file *file, *next;
-
-	HASH_ITER (hh, unwinder->files, file, next) {
-		HASH_DEL(unwinder->files, file);
-		code_file__free(file);
-	}
-}
-
 void unwinder__free(struct unwinder *unwinder)
 {
 	struct unwound_process *process, *next;
@@ -115,7 +105,7 @@ void unwinder__free(struct unwinder *unwinder)
 		return;
 	HASH_ITER (hh, unwinder->processes, process, next)
 		free_process(unwinder, process);
-	free_files(unwinder);
+	code_files__free(&unwinder->files);
 	chunks__free(unwinder->chunks);
 	free(unwinder);
 }
@@ -137,146 +127,8 @@ static struct unwound_process *find(const struct unwinder *unwinder, uint64_t se
 	return process;
 }
 
-/* A file that has the vDSO's image, which is the same in this process; -1: there is none. */
-static int open_vdso(void)
-{
-	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
-	int fd = image ? memfd_create(VDSO_NAME, MFD_CLOEXEC) : -1;
-
-	/* Where it is shorter, that many bytes are written. */
-	if (fd >= 0 && write(fd, image, VDSO_BYTES) <= 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* The file of IDENTITY, opened as process PID maps it; NULL where there is no room for more. */
-static struct code_file *get_file(struct unwinder *unwinder, pid_t pid, pid_t reader,
-				  const struct mapping *mapping,
-				  const struct file_identity *identity)
-{
-	struct file_identity found = { 0 };
-	struct code_file *file;
-	int fd;
-
-	HASH_FIND(hh, unwinder->files, identity, sizeof(*identity), file);
-	if (file)
-		return file;
-	if (unwinder->file_count == UNWIND_FILES_MAX) {
-		unwinder->is_full = true;
-		return NULL;
-	}
-	fd = mapping->inode ? process__open_mapping(pid, reader, mapping) : open_vdso();
-	if (fd < 0)
-		return NULL;
-	/* Another file may be mapped there since its identity was read. */
-	if (mapping->inode &&
-	    (!target_file__identify(fd, &found) || memcmp(&found, identity, sizeof(found)) != 0)) {
-		target_file__close(pid, fd);
-		return NULL;
-	}
-	file = code_file__new(fd, pid, identity);
-	if (!file->part_count) {
-		code_file__free(file);
-		return NULL;
-	}
-	if (mapping->is_vdso) {
-		free(file->path);
-		file->path = xstrdup(VDSO_NAME);
-	}
-	file->number = unwinder->file_count++;
-	file->serial = ++unwinder->file_serial;
-	HASH_ADD(hh, unwinder->files, identity, sizeof(file->identity), file);
-	return file;
-}
-
-/* Tells BPF where the rows of FILE are.  A sample may look between: what says that they are there
- * is written last. */
-static int tell_file(const struct unwinder *unwinder, const struct code_file *file,
-		     const struct unwind_file *rows)
-{
-	struct unwind_file before = *rows;
-	int error;
-
-	before.pages = 0;
-	error = bpf_map_update_elem(unwinder->maps.files, &file->number, &before, 0);
-	if (!error)
-		error = bpf_map_update_elem(unwinder->maps.files, &file->number, rows, 0);
-	return error ? -errno : 0;
-}
-
-static int tell_rules(struct unwinder *unwinder, const struct cfi_rows *rows, uint32_t *first)
-{
-	*first = unwinder->rule_count;
-	if (rows->rule_count > UNWIND_RULES_MAX / 8)
-		return -E2BIG;
-	if (rows->rule_count > UNWIND_RULES_MAX - unwinder->rule_count)
-		return -ENOSPC;
-	for (size_t i = 0; i < rows->rule_count; i++) {
-		uint32_t number = unwinder->rule_count++;
-
-		if (bpf_map_update_elem(unwinder->maps.rules, &number, &rows->rules[i], 0))
-			return -errno;
-	}
-	return 0;
-}
-
-static size_t count_open(const struct unwinder *unwinder)
-{
-	const struct code_file *file;
-	size_t count = 0;
-
-	for (file = unwinder->files; file; file = file->hh.next)
-		count += file->image != NULL;
-	return count;
-}
-
-/* Notes whether ERROR is that there was no room, in the budget or in the kernel; returns that. */
-static bool note_room(struct unwinder *unwinder, int error)
-{
-	if (error != -ENOSPC && error != -ENOMEM && error != -EPERM)
-		return false;
-	if (!unwinder->was_full)
-		log__warning(
-			"the unwind tables of native frames need more memory than they may use: "
-			"some stacks lack native frames; raise --unwind-memory");
-	unwinder->is_full = unwinder->was_full = true;
-	return true;
-}
-
-/* Makes the rows of FILE, unless that was done. */
-static void make_rows(struct unwinder *unwinder, struct code_file *file)
-{
-	/* None of its addresses is in this page. */
-	const struct unwind_file without_rows = { .base = UINT64_MAX, .pages = 1 };
-	struct unwind_file told = { 0 };
-	struct cfi_rows rows = { 0 };
-	int64_t begin_ns = now_ns();
-	int error;
-
-	if (file->has_rows || unwinder->is_full)
-		return;
-	error = code_file__read_rows(file, &rows);
-	if (!error)
-		error = tell_rules(unwinder, &rows, &told.rules);
-	if (!error)
-		error = file_rows__store(unwinder->chunks, &rows, &told);
-	if (!error)
-		error = tell_file(unwinder, file, &told);
-	if (!note_room(unwinder, error) && error)
-		tell_file(unwinder, file, &without_rows);
-	log__debug("%s: %zu unwind rows, %zu rules, %zu not supported, in %.1f ms%s%s",
-		   code_file__name(file), rows.count, rows.rule_count, rows.unsupported,
-		   (double)(now_ns() - begin_ns) / 1e6, error ? ": " : "",
-		   error ? strerror(-error) : "");
-	cfi_rows__free(&rows);
-	if (count_open(unwinder) > OPEN_FILES_MAX)
-		code_file__read_symbols(file);
-}
-
 /* Writes the table of PROCESS, and tells BPF of it. */
-static int tell_table(struct unwinder *unwinder, const struct unwound_process *process)
+static int write_table(struct unwinder *unwinder, const struct unwound_process *process)
 {
 	struct unwind_table table = { .count = process->count };
 	struct unwind_mapping *mappings;
@@ -303,6 +155,20 @@ static int tell_table(struct unwinder *unwinder, const struct unwound_process *p
 	}
 	table.interpreter = process->interpreter ? process->interpreter->number : UNWIND_NO_FILE;
 	return bpf_map_update_elem(unwinder->maps.tables, &process->serial, &table, 0) ? -errno : 0;
+}
+
+/* Without a table a process has no native frames, and nothing that it maps is to be kept. */
+static void tell_table(struct unwinder *unwinder, struct unwound_process *process)
+{
+	int error = write_table(unwinder, process);
+
+	if (!error)
+		return;
+	code_files__note_room(&unwinder->files, error);
+	bpf_map_delete_elem(unwinder->maps.tables, &process->serial);
+	free(process->mappings);
+	process->mappings = NULL;
+	process->count = 0;
 }
 
 /* Whether a mapping without a file has the trampolines of -X perf, which are copies of one another:
@@ -332,7 +198,7 @@ static struct code_mapping look_at(struct unwinder *unwinder, pid_t pid, pid_t r
 	if (mapping->inode ? process__identify_mapping(pid, reader, mapping, &identity)
 			   : !mapping->is_vdso)
 		return code;
-	code.file = get_file(unwinder, pid, reader, mapping, &identity);
+	code.file = code_files__get(&unwinder->files, pid, reader, mapping, &identity);
 	if (code.file && !code_file__bias(code.file, code.start, code.offset, &code.bias))
 		code.file = NULL;
 	return code;
@@ -364,22 +230,6 @@ static void take_mappings(struct unwinder *unwinder, struct unwound_process *pro
 			process->interpreter = code->file;
 		}
 	}
-}
-
-static bool is_first(const struct code_file *file)
-{
-	return file && (file->is_interpreter || code_file__is_c_library(file));
-}
-
-/* Makes the rows of its files: those that are on nearly each stack first. */
-static void make_all_rows(struct unwinder *unwinder, const struct unwound_process *process)
-{
-	for (size_t i = 0; i < process->count; i++)
-		if (is_first(process->mappings[i].file))
-			make_rows(unwinder, process->mappings[i].file);
-	for (size_t i = 0; i < process->count && process->whole; i++)
-		if (process->mappings[i].file)
-			make_rows(unwinder, process->mappings[i].file);
 }
 
 /* Whether what it maps to be executed is not what was read last. */
@@ -415,8 +265,10 @@ static void read_process(struct unwinder *unwinder, struct unwound_process *proc
 	if (count > 0 && has_changed(process, mappings, count)) {
 		process->wait_ns = AGAIN_NS;
 		take_mappings(unwinder, process, reader, mappings, count);
-		note_room(unwinder, tell_table(unwinder, process));
-		make_all_rows(unwinder, process);
+		tell_table(unwinder, process);
+		for (size_t i = 0; i < process->count; i++)
+			if (process->whole || code_files__is_first(process->mappings[i].file))
+				code_files__want(&unwinder->files, process->mappings[i].file);
 	} else if (process->wait_ns < AGAIN_MAX_NS) {
 		process->wait_ns *= 2;
 	}
@@ -432,7 +284,7 @@ static void copy_mappings(struct unwinder *unwinder, struct unwound_process *pro
 	memcpy(process->mappings, parent->mappings, parent->count * sizeof(*process->mappings));
 	process->count = parent->count;
 	process->interpreter = parent->interpreter;
-	note_room(unwinder, tell_table(unwinder, process));
+	tell_table(unwinder, process);
 }
 
 void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64_t python,
@@ -453,7 +305,7 @@ void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64
 	if (parent && parent->count)
 		copy_mappings(unwinder, process, parent);
 	else
-		read_process(unwinder, process, now_ns());
+		process->lacks = true;
 }
 
 static struct code_mapping *mapping_at(const struct unwound_process *process, uint64_t address)
@@ -475,9 +327,9 @@ void unwinder__want(struct unwinder *unwinder, uint64_t serial, uint64_t address
 	if (address == UNWIND_ANY_ADDRESS && process->count)
 		return;
 	mapping = mapping_at(process, address);
-	if (mapping && mapping->file && !mapping->file->has_rows)
-		make_rows(unwinder, mapping->file);
-	else if (!mapping)
+	if (mapping)
+		code_files__want(&unwinder->files, mapping->file);
+	else
 		process->lacks = true;
 }
 
@@ -504,11 +356,8 @@ void unwinder__forget(struct unwinder *unwinder, uint64_t serial)
  * their samples have no names until that is done. */
 static void begin_anew(struct unwinder *unwinder)
 {
-	const struct unwind_file no_rows = { 0 };
-	const uint64_t no_anchor = 0;
 	struct unwound_process *process;
 
-	log__debug("unwind rows begin anew, after %u files", unwinder->file_count);
 	for (process = unwinder->processes; process; process = process->hh.next) {
 		bpf_map_delete_elem(unwinder->maps.tables, &process->serial);
 		process->count = 0;
@@ -517,30 +366,42 @@ static void begin_anew(struct unwinder *unwinder)
 		process->again_ns = 0;
 		process->whole = false;
 	}
-	for (uint32_t i = 0; i < unwinder->file_count; i++)
-		bpf_map_update_elem(unwinder->maps.files, &i, &no_rows, 0);
-	chunks__begin_anew(unwinder->chunks);
-	/* Now that no sample is under way which could write one. */
-	for (uint32_t i = 0; i < unwinder->file_count; i++)
-		bpf_map_update_elem(unwinder->maps.anchors, &i, &no_anchor, 0);
-	free_files(unwinder);
-	unwinder->file_count = unwinder->rule_count = 0;
-	unwinder->is_full = false;
+	code_files__begin_anew(&unwinder->files);
 }
 
-void unwinder__work(struct unwinder *unwinder, int64_t now_ns)
+/* Reads what processes map that lack something; returns when the next of them may be read. */
+static int64_t read_lacking(struct unwinder *unwinder, int64_t now)
 {
 	struct unwound_process *process;
+	int64_t due_ns = INT64_MAX;
+
+	for (process = unwinder->processes; process; process = process->hh.next) {
+		if (!process->lacks || process->ended)
+			continue;
+		if (process->again_ns <= now && now_ns() < now + TURN_NS)
+			read_process(unwinder, process, now);
+		else if (process->again_ns < due_ns)
+			due_ns = process->again_ns > now ? process->again_ns : now;
+	}
+	return due_ns;
+}
+
+int64_t unwinder__work(struct unwinder *unwinder, int64_t now)
+{
+	int64_t due_ns;
 
 	if (!unwinder || !unwinder->chunks)
-		return;
-	if (unwinder->is_full && now_ns >= unwinder->anew_ns) {
+		return INT64_MAX;
+	if (unwinder->files.memory.is_full)
+		code_files__note_room(&unwinder->files, -ENOSPC);
+	if (unwinder->files.is_full && now >= unwinder->anew_ns) {
 		begin_anew(unwinder);
-		unwinder->anew_ns = now_ns + ANEW_NS;
+		unwinder->anew_ns = now + ANEW_NS;
 	}
-	for (process = unwinder->processes; process; process = process->hh.next)
-		if (process->lacks && !process->ended && now_ns >= process->again_ns)
-			read_process(unwinder, process, now_ns);
+	due_ns = read_lacking(unwinder, now);
+	if (unwinder->files.wants_rows && code_files__make(&unwinder->files, now + TURN_NS))
+		return now;
+	return due_ns;
 }
 
 struct code_place unwinder__place(const struct unwinder *unwinder, uint64_t serial,

@@ -20,17 +20,18 @@ struct unwinder_maps {
 
 struct unwinder;
 
-/* With at most MEMORY bytes of rows and tables.  Free with unwinder__free, NULL too. */
+/* With at most MEMORY bytes of rows and tables in the kernel, and about as many of names here. Free
+ * with unwinder__free, NULL too. */
 struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory);
 void unwinder__free(struct unwinder *unwinder);
 
 /* No sample is taken any more: gives back what BPF used.  Names stay.  Of NULL there is nothing. */
 void unwinder__stop(struct unwinder *unwinder);
 
-/* Reads what process PID maps, which BPF knows by SERIAL; its Python has data at PYTHON.  If
+/* Has read what process PID maps, which BPF knows by SERIAL; its Python has data at PYTHON.  If
  * process PARENT is known, which forked it, it maps the same.  It is read but once, unless
  * something is lacking; WHOLE: the rows of all its files are made, else those of the interpreter's
- * and of the C library. */
+ * and of the C library.  All that is done by unwinder__work. */
 void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64_t python,
 		   uint64_t parent, bool whole);
 
@@ -42,9 +43,10 @@ void unwinder__want(struct unwinder *unwinder, uint64_t serial, uint64_t address
 void unwinder__end(struct unwinder *unwinder, uint64_t serial);
 void unwinder__forget(struct unwinder *unwinder, uint64_t serial);
 
-/* Makes what was found to be lacking, not more often than once a second for each process.  Of NULL
- * there is nothing. */
-void unwinder__work(struct unwinder *unwinder, int64_t now_ns);
+/* Makes some of what is lacking, for a few milliseconds: NOW is now_ns().  What a process maps
+ * is read again once a second at most.  Returns when more is to be done: INT64_MAX for nothing,
+ * also where UNWINDER is NULL. */
+int64_t unwinder__work(struct unwinder *unwinder, int64_t now);
 
 /* What an address of a process is. */
 struct code_place {
