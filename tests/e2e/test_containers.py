@@ -16,6 +16,7 @@ import pytest
 import conftest
 from conftest import PROGRAMS, missing
 from containers import FIRST_UID, NAMESPACES, Container, Namespace, bind, innermost, numbers
+from legal import BRIEF, runs_until
 from pythons import RELEASE, find_pythons, musl_pythons, wants_all
 from test_check import NO_PROGRAM, Checks
 
@@ -140,6 +141,14 @@ class TestTargets:
                             namespaces=(*NAMESPACES, "user"))
         assert os.stat("/proc/%d" % started.pid).st_uid != 0
         expect_whole(started.pid)
+
+    def test_perf_map(self, any_python, container, profile):
+        """In its own /tmp, by its own number, of its own user."""
+        started = container("/", [any_python.path, "/programs/jit_code.py", "whole"],
+                            namespaces=(*NAMESPACES, "user"))
+        assert os.path.exists("/proc/%d/root/tmp/perf-1.map" % started.pid)
+        runs_until(profile, lambda runs: any(frames[-1].label == "second (perf map)" for frames, _ in runs[-1].stacks),
+                   "-p", started.pid, "-n", "-r", 999, cpu=BRIEF)
 
     @pytest.mark.pythons(which=lambda: other_distributions()[-1:])
     def test_deleted_executable(self, python, container, expect_whole):

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 
 #include "code_bench.h"
+#include "base/xalloc.h"
 #include "fake_symbols.h"
 #include "own_mappings.h"
 #include "unwind_maps.h"
@@ -54,6 +55,14 @@ static int set_up_native(void **state)
 	return set_up(state);
 }
 
+static void remove_perf_map(void)
+{
+	char *path = xasprintf("/tmp/perf-%d.map", getpid());
+
+	unlink(path);
+	free(path);
+}
+
 static int tear_down_native(void **state)
 {
 	struct bench *bench = *state;
@@ -66,6 +75,7 @@ static int tear_down_native(void **state)
 	unwinder__free(unwinder);
 	kernel_symbols__free(kernel);
 	unwind_maps__clear();
+	remove_perf_map();
 	return error;
 }
 
@@ -386,6 +396,76 @@ static void says_what_has_no_name(void **state)
 	munmap(code, 4096);
 }
 
+static void write_perf_map(const char *format, ...)
+{
+	char *path = xasprintf("/tmp/perf-%d.map", getpid());
+	FILE *file = fopen(path, "w");
+	va_list arguments;
+
+	assert_non_null(file);
+	va_start(arguments, format);
+	vfprintf(file, format, arguments);
+	va_end(arguments);
+	fclose(file);
+	free(path);
+}
+
+/* Whether they are known to be mapped or not, but not what a file is behind. */
+static void perf_maps_name_code(void **state)
+{
+	struct bench *bench = *state;
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	write_perf_map("%lx 10 made; code\n8 8 low\n%lx 100 not inner\n", (uintptr_t)code,
+		       (uintptr_t)inner);
+	name_native(bench, false);
+	begin_definition(bench, NATIVE_SERIAL);
+	add_frame((uintptr_t)code, 0, false);
+	add_frame((uintptr_t)code + 0x10, 1, true);
+	add_frame((uintptr_t)code + 0x10, 2, false);
+	add_frame(8, 2, false);
+	add_native(inner, 3);
+	assert_string_equal(names(bench),
+			    "made; code (perf map); zero; made; code (perf map); one; [anonymous]; "
+			    "low (perf map); two; " INNER);
+	for (size_t i = 0; i < bench->profile->location_count; i++) {
+		const struct profile_location *location = &bench->profile->locations[i];
+		const struct profile_function *function =
+			&bench->profile->functions[location->function];
+
+		if (!strstr(bench->profile->strings[function->name], "(perf map)"))
+			continue;
+		assert_int_equal(function->kind, FRAME_NATIVE);
+		assert_int_equal(location->mapping, 0);
+		assert_int_equal(location->address, 0);
+	}
+	munmap(code, 4096);
+}
+
+/* Each calls the eval loop for the Python function that it is named for. */
+static void perf_trampolines_are_plumbing(void **state)
+{
+	struct bench *bench = *state;
+
+	write_perf_map("8 8 py::zero:file.py\n10 8 py:not\n");
+	name_native(bench, false);
+	begin_definition(bench, NATIVE_SERIAL);
+	add_frame(8, 1, false);
+	add_frame(0x10, 2, false);
+	assert_string_equal(names(bench), "zero; one; py:not (perf map); two");
+}
+
+static void perf_trampolines_are_shown(void **state)
+{
+	struct bench *bench = *state;
+
+	write_perf_map("8 8 py::zero:file.py\n");
+	name_native(bench, true);
+	begin_definition(bench, NATIVE_SERIAL);
+	add_frame(8, 1, false);
+	assert_string_equal(names(bench), "zero; py::zero:file.py (perf map); one; two");
+}
+
 /* A process that was known before native frames were wanted. */
 static void nothing_is_known_of_others(void **state)
 {
@@ -449,6 +529,9 @@ int main(void)
 		TEST(shows_plumbing),
 		TEST(return_addresses_are_behind_the_call),
 		TEST(says_what_has_no_name),
+		TEST(perf_maps_name_code),
+		TEST(perf_trampolines_are_plumbing),
+		TEST(perf_trampolines_are_shown),
 		TEST(nothing_is_known_of_others),
 		TEST(has_rows_made_that_were_missed),
 		TEST(names_anew_what_is_known),

@@ -26,6 +26,8 @@
 /* No driver has that number: who opens it gets ENXIO. */
 #define NO_DRIVER makedev(4094, 0)
 
+#define OTHER_USER 65533
+
 /* The same file, as it is reached below a process's root. */
 static int open_below(const char *folder, const char *name)
 {
@@ -114,6 +116,40 @@ static void folders_are_opened_to_look_below(void **state)
 	assert_int_equal(target_file__open_directory(getpid(), "nothing", &same), -ENOENT);
 }
 
+/* Only of those that may write there, and by no link. */
+static void files_below_a_folder_are_opened(void **state)
+{
+	struct file_identity folder;
+	int root = target_file__open_directory(getpid(), ".", &folder), fd;
+
+	close(open("regular", O_CREAT | O_WRONLY, 0600));
+	fd = target_file__open_below(getpid(), root, "regular", geteuid());
+	assert_true(fd >= 0);
+	target_file__close(getpid(), fd);
+	assert_int_equal(symlink("regular", "link"), 0);
+	assert_int_equal(target_file__open_below(getpid(), root, "link", geteuid()), -ELOOP);
+	assert_int_equal(target_file__open_below(getpid(), root, "./..", geteuid()), -EXDEV);
+	assert_int_equal(target_file__open_below(getpid(), root, *state, geteuid()), -EXDEV);
+	assert_int_equal(target_file__open_below(getpid(), root, ".", geteuid()), -EINVAL);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_int_equal(target_file__open_below(getpid(), root, "fifo", geteuid()), -EINVAL);
+	fd = target_file__open_below(getpid(), root, "regular", geteuid() + 1);
+	if (geteuid()) {
+		assert_int_equal(fd, -EPERM);
+	} else {
+		/* Root's is believed. */
+		assert_true(fd >= 0);
+		target_file__close(getpid(), fd);
+		assert_int_equal(chown("regular", OTHER_USER, 0), 0);
+		fd = target_file__open_below(getpid(), root, "regular", OTHER_USER + 1);
+		assert_int_equal(fd, -EPERM);
+		fd = target_file__open_below(getpid(), root, "regular", OTHER_USER);
+		assert_true(fd >= 0);
+		target_file__close(getpid(), fd);
+	}
+	close(root);
+}
+
 static void others_are_not(void **state)
 {
 	assert_int_equal(mkfifo("fifo", 0600), 0);
@@ -181,6 +217,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(regular_files_are_identified, enter_folder,
 						leave_folder),
 		cmocka_unit_test_setup_teardown(folders_are_opened_to_look_below, enter_folder,
+						leave_folder),
+		cmocka_unit_test_setup_teardown(files_below_a_folder_are_opened, enter_folder,
 						leave_folder),
 		cmocka_unit_test_setup_teardown(others_are_not, enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(devices_are_not, enter_folder, leave_folder),

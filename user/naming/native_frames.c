@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash_table.h"
+#include "base/now.h"
 #include "base/xalloc.h"
 #include "naming/native_frames.h"
 #include "python/lines.h"
+#include "unwind/perf_maps.h"
 
 /* Frames that were lost between a break of the chain and where it went on. */
 #define LOST_TEXT "?"
 
 /* Executable memory that no file is behind: a JIT's code, a closure of libffi. */
 #define ANONYMOUS_TEXT "[anonymous]"
+
+/* What follows the names that a program gave such code, and what those of CPython's -X perf begin
+ * with: trampolines, each of which calls the eval loop for one Python function. */
+#define PERF_MAP_TEXT	" (perf map)"
+#define TRAMPOLINE_TEXT "py::"
 
 /* Memory that was not mapped when the mappings were read last. */
 #define UNKNOWN_TEXT "[unknown code]"
@@ -38,6 +46,7 @@ struct known_part {
 struct native_frames {
 	struct profile *profile;
 	struct unwinder *unwinder;
+	struct perf_maps *perf_maps;
 	bool all;
 	struct known_function *functions;
 	struct known_part *parts;
@@ -50,6 +59,7 @@ struct native_frames *native_frames__new(struct profile *profile, struct unwinde
 
 	frames->profile = profile;
 	frames->unwinder = unwinder;
+	frames->perf_maps = perf_maps__new();
 	frames->all = all;
 	return frames;
 }
@@ -74,6 +84,7 @@ void native_frames__free(struct native_frames *frames)
 	if (!frames)
 		return;
 	native_frames__begin_anew(frames);
+	perf_maps__free(frames->perf_maps);
 	free(frames);
 }
 
@@ -130,7 +141,22 @@ static uint32_t find_part(struct native_frames *frames, const struct code_place 
 	return known->mapping;
 }
 
-uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial,
+/* The location of code that no file is behind, which is called UNNAMED where it has no name. */
+static uint32_t locate_without_file(struct native_frames *frames, uint64_t serial, pid_t pid,
+				    uint64_t address, const char *unnamed, uint32_t *locations)
+{
+	const char *name = perf_maps__name(frames->perf_maps, serial, pid, address, now_ns());
+	char *text;
+
+	if (name && !frames->all && strncmp(name, TRAMPOLINE_TEXT, strlen(TRAMPOLINE_TEXT)) == 0)
+		return 0;
+	text = name ? xasprintf("%s" PERF_MAP_TEXT, name) : xstrdup(unnamed);
+	*locations = profile__line(frames->profile, add_function(frames, text, false), LINE_NONE);
+	free(text);
+	return 1;
+}
+
+uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial, pid_t pid,
 			       const struct frame *frame, uint32_t *locations)
 {
 	/* A return address is behind the call, which may be a function's last instruction. */
@@ -139,15 +165,15 @@ uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial,
 	struct profile_location location = { 0 };
 	const struct known_function *known;
 
-	if (!place.file) {
-		const char *text = !frame->address   ? LOST_TEXT
-				   : place.is_mapped ? ANONYMOUS_TEXT
-						     : UNKNOWN_TEXT;
-
-		*locations = profile__line(frames->profile, add_function(frames, text, false),
+	if (!frame->address) {
+		*locations = profile__line(frames->profile, add_function(frames, LOST_TEXT, false),
 					   LINE_NONE);
 		return 1;
 	}
+	if (!place.file)
+		return locate_without_file(frames, serial, pid, frame->address - back,
+					   place.is_mapped ? ANONYMOUS_TEXT : UNKNOWN_TEXT,
+					   locations);
 	known = find_function(frames, &place);
 	if (known->hidden)
 		return 0;
@@ -156,4 +182,19 @@ uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial,
 	location.address = place.address + back;
 	*locations = profile__location(frames->profile, &location);
 	return 1;
+}
+
+bool native_frames__have_news(struct native_frames *frames)
+{
+	return perf_maps__have_news(frames->perf_maps, now_ns());
+}
+
+void native_frames__end(struct native_frames *frames, uint64_t serial)
+{
+	perf_maps__end(frames->perf_maps, serial);
+}
+
+void native_frames__forget(struct native_frames *frames, uint64_t serial)
+{
+	perf_maps__forget(frames->perf_maps, serial);
 }

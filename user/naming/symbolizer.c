@@ -137,8 +137,10 @@ static void forget_process(struct symbolizer *symbolizer, struct process_symbols
 		symbolizer->by_index[process->process] = NULL;
 	stop_naming(symbolizer, process);
 	be_old(symbolizer, process);
-	if (symbolizer->shared.unwinder)
+	if (symbolizer->shared.unwinder) {
 		unwinder__forget(symbolizer->shared.unwinder, process->serial);
+		native_frames__forget(symbolizer->shared.native, process->serial);
+	}
 	HASH_DEL(symbolizer->processes, process);
 	process_symbols__free(process);
 }
@@ -418,6 +420,8 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	struct checking checking = { symbolizer, identify, context, false };
 
 	deputy__send(check_all, &checking);
+	if (symbolizer->shared.native && native_frames__have_news(symbolizer->shared.native))
+		checking.changed = true;
 	return checking.changed;
 }
 
@@ -477,8 +481,10 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 	bool is_known = symbolizer__knows(symbolizer, target);
 
 	target->ended = true;
-	if (symbolizer->shared.unwinder)
+	if (symbolizer->shared.unwinder) {
 		unwinder__end(symbolizer->shared.unwinder, target->key.serial);
+		native_frames__end(symbolizer->shared.native, target->key.serial);
+	}
 	if (is_known)
 		process_symbols__end(find_process(symbolizer, target->key.serial), target);
 	else

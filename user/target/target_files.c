@@ -25,6 +25,7 @@
 
 struct path_request {
 	int root;
+	uid_t owner;
 	char path[PATH_MAX];
 	struct file_identity identity;
 };
@@ -45,27 +46,48 @@ struct start_request {
 
 _Static_assert(sizeof(struct start_request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
 
+/* Opens what the O_PATH descriptor PLACE stands for, which it closes: a regular file; of OWNER or
+ * root, unless that is NULL. */
+static int64_t open_place(int place, const uid_t *owner)
+{
+	int fd = -1, error = EINVAL;
+	struct stat status;
+	char again[32];
+
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+	if (fstat(place, &status) || !S_ISREG(status.st_mode))
+		goto cleanup;
+	error = EPERM;
+	if (owner && status.st_uid && status.st_uid != *owner)
+		goto cleanup;
+	/* O_NONBLOCK: someone may have a lease on it. */
+	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	error = errno;
+	if (fd >= 0)
+		deputy__hold(fd);
+cleanup:
+	close(place);
+	return fd >= 0 ? fd : -error;
+}
+
 static int64_t open_regular(void *desk)
 {
 	const struct path_request *request = desk;
 	int place = open(request->path, O_PATH | O_CLOEXEC);
-	int fd = -EINVAL;
-	struct stat status;
-	char again[32];
 
-	if (place < 0)
-		return -errno;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
-	/* O_NONBLOCK: someone may have a lease on it. */
-	if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
-		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd < 0)
-			fd = -errno;
-		else
-			deputy__hold(fd);
-	}
-	close(place);
-	return fd;
+	return place < 0 ? -errno : open_place(place, NULL);
+}
+
+static int64_t open_below(void *desk)
+{
+	const struct path_request *request = desk;
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+	int place = syscall(SYS_openat2, request->root, request->path, &how, sizeof(how));
+
+	return place < 0 ? -errno : open_place(place, &request->owner);
 }
 
 /* 0 or -errno. */
@@ -202,6 +224,14 @@ static int64_t run_with_path(pid_t pid, int64_t (*work)(void *desk), int root, c
 int target_file__open(pid_t pid, const char *path)
 {
 	return run_with_path(pid, open_regular, -1, path);
+}
+
+int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner)
+{
+	struct path_request *request = deputy__desk();
+
+	request->owner = owner;
+	return run_with_path(pid, open_below, root, path);
 }
 
 int target_file__open_directory(pid_t pid, const char *path, struct file_identity *identity)
