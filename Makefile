@@ -50,7 +50,7 @@ NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/na
 	$(OUTPUT)/unit/walker
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow_disk.so interrupted.so \
-	claim_capabilities.so fail_starts.so)
+	claim_capabilities.so fail_starts.so refuse_native.so)
 # Debian 13's, whose BPF program old kernels are to take as well; where it is there.
 NEWER_CLANG := $(shell command -v clang-19)
 PRELOADED := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
@@ -222,7 +222,7 @@ $(OUTPUT)/unwind_check: tests/programs/unwind_check.c tests/native/unwinding.c t
 
 # Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
 # processor's cycles, runs out of memory, writes to a slow disk, has its system calls interrupted, takes
-# itself to hold every capability, or cannot start threads or processes.
+# itself to hold every capability, cannot start threads or processes, or has no room for native frames.
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
 $(OUTPUT)/hardware_clock.so: tests/kernels/hardware_clock.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
@@ -231,6 +231,7 @@ $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
 $(OUTPUT)/interrupted.so: tests/programs/interrupted.c
 $(OUTPUT)/claim_capabilities.so: tests/programs/claim_capabilities.c
 $(OUTPUT)/fail_starts.so: tests/programs/fail_starts.c
+$(OUTPUT)/refuse_native.so: tests/programs/refuse_native.c
 $(PRELOADED) $(FAULTS): | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@

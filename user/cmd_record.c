@@ -63,6 +63,20 @@ static char *check_targets(const struct options *options)
 	return NULL;
 }
 
+/* The format is known. */
+static char *check_frames(struct options *options)
+{
+	struct recording_plan *plan = &options->plan;
+
+	plan->native |= plan->native_all;
+	plan->all_kinds = options->format->chooses_kinds && !options->no_native;
+	if (options->no_native && plan->native)
+		return xstrdup("use only one of --native and --no-native");
+	if (options__is_chosen(options, "unwind-memory") && !plan->native && !plan->all_kinds)
+		return xstrdup("--unwind-memory is for native frames: add -n");
+	return NULL;
+}
+
 static char *check(struct options *options)
 {
 	struct recording_plan *plan = &options->plan;
@@ -79,6 +93,8 @@ static char *check(struct options *options)
 		wrong = check_pattern(options, options->stats);
 	if (!wrong)
 		wrong = options__choose_format(options);
+	if (!wrong)
+		wrong = check_frames(options);
 	if (wrong)
 		return wrong;
 	/* The Python of a command may be a child: of a shell, a launcher, timeout. */
@@ -89,7 +105,6 @@ static char *check(struct options *options)
 			: options->format->tells_threads ? THREADS_SOME
 							 : THREADS_MERGED;
 	plan->any_child = options->subprocesses;
-	plan->native |= plan->native_all;
 	options->shown.threads = options->threads;
 	options->shown.by_process = options->all || options->subprocesses;
 	return NULL;
@@ -333,6 +348,13 @@ static enum exit_status write_outputs(const struct recording *recording,
 	return status;
 }
 
+/* Kinds of frames that nobody asked for. */
+static unsigned int unasked_kinds(const struct recording_plan *plan)
+{
+	return (plan->native ? 0 : 1 << FRAME_NATIVE | 1 << FRAME_JIT) |
+	       (plan->kernel ? 0 : 1 << FRAME_KERNEL);
+}
+
 static enum exit_status record(const struct options *options)
 {
 	struct recording *recording;
@@ -343,7 +365,7 @@ static enum exit_status record(const struct options *options)
 	if (status == STATUS_WRITTEN || status == STATUS_NO_SAMPLE) {
 		enum exit_status written;
 
-		report__profile(recording__profile(recording),
+		report__profile(recording__profile(recording), unasked_kinds(&options->plan),
 				!process_filter__is_empty(&options->plan.filter));
 		written = write_outputs(recording, options);
 		if (written)

@@ -60,7 +60,7 @@ class Profiler:
     def __init__(self, targets, rate, *arguments):
         self.folder = tempfile.TemporaryDirectory()
         self.stats = os.path.join(self.folder.name, "stats.json")
-        command = [BINARY, "-v", "-r", str(rate), "-o", os.path.join(self.folder.name, "out.html"),
+        command = [BINARY, "-v", "--no-native", "-r", str(rate), "-o", os.path.join(self.folder.name, "out.html"),
                    "--stats", self.stats, *arguments]
         for target in targets:
             command += ["-p", str(target.pid)]

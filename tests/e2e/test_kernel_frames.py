@@ -20,14 +20,6 @@ def reader(target):
     return lambda python, **options: target(python, "reads.py", **options)
 
 
-@pytest.fixture
-def hiding_symbols(tmp_path):
-    """What, before a command, has the kernel hide its symbols."""
-    zeros = tmp_path / "kallsyms"
-    zeros.write_text("0000000000000000 T vfs_read\n0000000000000000 t read_nothing\n")
-    return ["unshare", "--mount", "sh", "-e", "-c", 'mount --bind %s /proc/kallsyms; exec "$@"' % zeros, "sh"]
-
-
 def is_kernel(frame):
     return frame.label.endswith("_[k]") or frame.label == "[kernel]"
 

@@ -170,6 +170,50 @@ static void test_threads_are_told_apart_as_they_are_shown(void **state)
 	}
 }
 
+/* What is asked for must be possible, what a format wants need not. */
+static void test_frames_that_a_format_wants(void **state)
+{
+	struct options options;
+
+	(void)state;
+	for (size_t i = 0; output_formats[i]; i++) {
+		assert_int_equal(parse(&options, "-p1", "-f", output_formats[i]->name, NULL),
+				 STATUS_WRITTEN);
+		assert_int_equal(options.plan.all_kinds, output_formats[i] == &output_html);
+		assert_false(options.plan.native || options.plan.kernel);
+		options__free(&options);
+		assert_int_equal(parse(&options, "-p1", "--no-native", "-k", "-f",
+				       output_formats[i]->name, NULL),
+				 STATUS_WRITTEN);
+		assert_false(options.plan.all_kinds || options.plan.native);
+		assert_true(options.plan.kernel);
+		options__free(&options);
+	}
+	assert_int_equal(parse(&options, "-p1", "--native-all", NULL), STATUS_WRITTEN);
+	assert_true(options.plan.all_kinds && options.plan.native && !options.plan.kernel);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-p1", "-n", "--no-native", NULL), STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "--no-native", "--native-all", NULL), STATUS_USAGE);
+}
+
+static void test_memory_for_native_frames_alone(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(parse(&options, "-p1", "--unwind-memory", "8M", NULL), STATUS_WRITTEN);
+	assert_int_equal(options.plan.unwind_memory, 8 << 20);
+	options__free(&options);
+	assert_int_equal(
+		parse(&options, "-p1", "--unwind-memory", "8M", "-f", "text", "--native-all", NULL),
+		STATUS_WRITTEN);
+	options__free(&options);
+	assert_int_equal(parse(&options, "-p1", "--unwind-memory", "8M", "-f", "text", NULL),
+			 STATUS_USAGE);
+	assert_int_equal(parse(&options, "-p1", "--unwind-memory", "8M", "--no-native", NULL),
+			 STATUS_USAGE);
+}
+
 static void test_wrong_usage(void **state)
 {
 	struct options options;
@@ -223,7 +267,7 @@ static void test_spellings(void **state)
 	assert_true(options.threads);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-p12", "-r", "-1", NULL), STATUS_USAGE);
-	assert_int_equal(parse(&options, "-p12", "--no", NULL), STATUS_WRITTEN);
+	assert_int_equal(parse(&options, "-p12", "--nol", NULL), STATUS_WRITTEN);
 	assert_int_equal(options.plan.lines, LINES_NONE);
 	options__free(&options);
 	assert_int_equal(parse(&options, "-p12", "--f", "html", NULL), STATUS_USAGE);
@@ -281,6 +325,8 @@ int main(void)
 		cmocka_unit_test(test_command_keeps_its_own_options),
 		cmocka_unit_test(test_format_wins_over_the_ending),
 		cmocka_unit_test(test_threads_are_told_apart_as_they_are_shown),
+		cmocka_unit_test(test_frames_that_a_format_wants),
+		cmocka_unit_test(test_memory_for_native_frames_alone),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_help_needs_no_target),
 		cmocka_unit_test(test_spellings),

@@ -86,6 +86,38 @@ static void machine_code_has_its_address(void **state)
 	profile__free(profile);
 }
 
+/* Readers take the first mapping for the program's. */
+static void the_interpreter_is_the_first_mapping(void **state)
+{
+	struct profile *profile = synthetic__mixed();
+	const struct profile_mapping mapping = {
+		.start = 0x1000,
+		.limit = 0x2000,
+		.file = profile__string(profile, "/usr/bin/python3"),
+	};
+	const struct profile_function sort = {
+		.name = profile__string(profile, "list_sort (python3)"),
+		.kind = FRAME_NATIVE,
+		.of_interpreter = true,
+	};
+	const struct profile_location location = {
+		.address = 0x1234,
+		.function = profile__function(profile, &sort),
+		.mapping = profile__mapping(profile, &mapping),
+	};
+	uint32_t index = profile__location(profile, &location);
+	Pprof__Profile *message = written(profile);
+
+	(void)state;
+	assert_int_equal(message->n_mapping, 2);
+	assert_string_equal(text(message, message->mapping[0]->filename), "/usr/bin/python3");
+	assert_string_equal(text(message, message->mapping[1]->filename), "/usr/lib/libm.so.6");
+	assert_int_equal(message->location[index]->mapping_id, message->mapping[0]->id);
+	assert_int_equal(message->location[1]->mapping_id, message->mapping[1]->id);
+	pprof__profile__free_unpacked(message, NULL);
+	profile__free(profile);
+}
+
 static void ids_are_sequential(void **state)
 {
 	struct profile *profile = synthetic__tree(5000, 3, 1);
@@ -340,6 +372,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_header_says_what_is_counted),
+		cmocka_unit_test(the_interpreter_is_the_first_mapping),
 		cmocka_unit_test(ids_are_sequential),
 		cmocka_unit_test(machine_code_has_its_address),
 		cmocka_unit_test(frames_are_complete),

@@ -127,7 +127,7 @@ static void functions_of_one_name_become_one(void **state)
 		assert_int_equal(profile->stacks[stacks[i]].locations[0], locations[1]);
 		assert_int_equal(profile->stacks[stacks[i]].locations[1], locations[0]);
 	}
-	totals = profile__totals(profile, &count);
+	totals = profile__totals(profile, 0, &count);
 	assert_int_equal(totals[0].function, 1);
 	assert_int_equal(totals[0].self, 30);
 	free(totals);
@@ -306,7 +306,7 @@ static void recursion_counts_once(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	size_t count;
-	struct function_total *totals = profile__totals(profile, &count);
+	struct function_total *totals = profile__totals(profile, 0, &count);
 	const struct function_total *fib = total_of(profile, totals, count, "fib");
 	const struct function_total *load = total_of(profile, totals, count, "Loader.load");
 	const struct function_total *main = total_of(profile, totals, count, "main");
@@ -323,6 +323,25 @@ static void recursion_counts_once(void **state)
 	assert_ptr_equal(fib, &totals[1]);
 	assert_int_equal(totals[2].self, 5);
 	assert_ptr_equal(main, &totals[3]);
+	free(totals);
+	profile__free(profile);
+}
+
+/* A hidden frame's samples are its caller's. */
+static void hidden_kinds_do_not_count(void **state)
+{
+	struct profile *profile = synthetic__mixed();
+	size_t count;
+	struct function_total *totals = profile__totals(profile, 1 << FRAME_KERNEL, &count);
+
+	(void)state;
+	assert_int_equal(total_of(profile, totals, count, "sqrt")->self, 12);
+	assert_int_equal(total_of(profile, totals, count, "exc_page_fault_[k]")->total, 0);
+	free(totals);
+	totals = profile__totals(profile, 1 << FRAME_KERNEL | 1 << FRAME_NATIVE, &count);
+	assert_int_equal(total_of(profile, totals, count, "main")->self, 12);
+	assert_int_equal(total_of(profile, totals, count, "main")->total, 12);
+	assert_int_equal(total_of(profile, totals, count, "sqrt")->total, 0);
 	free(totals);
 	profile__free(profile);
 }
@@ -436,6 +455,7 @@ int main(void)
 		cmocka_unit_test(samples_add_up),
 		cmocka_unit_test(a_sample_stands_for_a_period),
 		cmocka_unit_test(recursion_counts_once),
+		cmocka_unit_test(hidden_kinds_do_not_count),
 		cmocka_unit_test(many_stacks_are_no_trouble),
 		cmocka_unit_test(it_begins_anew),
 		cmocka_unit_test(what_is_copied_is_the_same),

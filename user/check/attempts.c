@@ -79,7 +79,7 @@ void check_program(const struct trial *trial, struct findings *findings)
 			      "not tried: there is no process to try it on");
 		findings__mend(findings, "see processes");
 	} else if ((!trial->loading ||
-		    !checks__add_obstacle(findings, privileges__load(trial->loading))) &&
+		    !checks__add_obstacle(findings, privileges__load(trial->loading, false))) &&
 		   !add_failure(findings, trial->following, "cannot follow processes",
 				"use a kernel with CONFIG_BPF_EVENTS=y, and grant CAP_PERFMON")) {
 		findings__add_ok(findings, "loaded");

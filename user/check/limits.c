@@ -211,7 +211,7 @@ static void add_killed(struct findings *findings, const struct group_limit *limi
 
 void check_memory(const struct trial *trial, struct findings *findings)
 {
-	uint64_t map_mib = sampler__map_bytes() >> 20, needed_mib = map_mib + PROFILE_MIB;
+	uint64_t map_mib = sampler__map_bytes(false) >> 20, needed_mib = map_mib + PROFILE_MIB;
 	struct group_limit limit = group_limit();
 
 	if (trial->killed) {

@@ -45,9 +45,12 @@ static void print_option(const struct verb *verb, const struct option *option)
 
 void options__print_help(const struct verb *verb)
 {
+	/* It is written at once, at the program's end, which reports an error. */
+	static char buffer[64 * 1024];
 	bool has_formats = option_table__find(verb, "format");
 	const struct option *option = NULL;
 
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	fputs(verb->usage, stdout);
 	while ((option = option_table__next(verb, option)))
 		if (option->instead)

@@ -60,6 +60,9 @@ struct options {
 	struct recording_plan plan;
 	bool all, subprocesses, threads;
 
+	/* record */
+	bool no_native;
+
 	/* record, report */
 	const char *output; /* may hold %p and %t */
 	const char *stats;

@@ -76,7 +76,7 @@ static double add_profile(struct row **rows, const struct profile *profile, int 
 {
 	double weight = weight_of(profile), all = 0;
 	size_t count;
-	struct function_total *totals = profile__totals(profile, &count);
+	struct function_total *totals = profile__totals(profile, 0, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		struct row *row;

@@ -374,5 +374,6 @@ const struct output_format output_html = {
 	.endings = { ".html", ".htm" },
 	.tells_threads = true,
 	.tells_difference = true,
+	.chooses_kinds = true,
 	.write = write_html,
 };

@@ -162,6 +162,18 @@ static void put_function(struct writer *writer, uint32_t index)
 	put(writer, &part);
 }
 
+/* A mapping of the interpreter's file; 0 if there is none. */
+static uint32_t interpreter_mapping(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->location_count; i++) {
+		const struct profile_location *location = &profile->locations[i];
+
+		if (location->mapping && profile->functions[location->function].of_interpreter)
+			return location->mapping;
+	}
+	return 0;
+}
+
 /* Its functions are named already, as far as they can be here. */
 static void put_mapping(struct writer *writer, uint32_t index)
 {
@@ -179,6 +191,18 @@ static void put_mapping(struct writer *writer, uint32_t index)
 	part.n_mapping = 1;
 	part.mapping = messages;
 	put(writer, &part);
+}
+
+/* Readers take the first one for the program's. */
+static void put_mappings(struct writer *writer)
+{
+	uint32_t first = interpreter_mapping(writer->profile);
+
+	if (first)
+		put_mapping(writer, first);
+	for (size_t i = 1; i < writer->profile->mapping_count; i++)
+		if (i != first)
+			put_mapping(writer, i);
 }
 
 static void put_location(struct writer *writer, uint32_t index)
@@ -343,8 +367,7 @@ static int write_pprof(const struct profile *profile, const struct output_option
 		put_comments(&writer, options);
 	for (size_t i = 0; i < profile->function_count; i++)
 		put_function(&writer, i);
-	for (size_t i = 1; i < profile->mapping_count; i++)
-		put_mapping(&writer, i);
+	put_mappings(&writer);
 	for (size_t i = 0; i < profile->location_count; i++)
 		put_location(&writer, i);
 	for (size_t i = 0; i < profile->sample_count; i++)

@@ -45,7 +45,7 @@ static int write_text(const struct profile *profile, const struct output_options
 		return 0;
 	}
 	summary = ledger__summary(&profile->ledger);
-	totals = profile__totals(profile, &count);
+	totals = profile__totals(profile, 0, &count);
 
 	for (size_t i = 0; i < profile->sample_count; i++)
 		samples += profile->samples[i].count;

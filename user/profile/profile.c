@@ -356,7 +356,8 @@ static int compare_totals(const void *left, const void *right)
 	return (a->function > b->function) - (a->function < b->function);
 }
 
-struct function_total *profile__totals(const struct profile *profile, size_t *count)
+struct function_total *profile__totals(const struct profile *profile, unsigned int hidden,
+				       size_t *count)
 {
 	struct function_total *totals = xcalloc(profile->function_count, sizeof(*totals));
 	/* The last stack, from 1, that was added to a function's total. */
@@ -369,12 +370,16 @@ struct function_total *profile__totals(const struct profile *profile, size_t *co
 		totals[i].function = i;
 	for (size_t i = 0; i < profile->stack_count; i++) {
 		const struct profile_stack *stack = &profile->stacks[i];
+		bool is_leaf = true;
 
 		for (uint32_t frame = 0; frame < stack->depth; frame++) {
 			uint32_t function = profile->locations[stack->locations[frame]].function;
 
-			if (frame == 0)
+			if (hidden & 1 << profile->functions[function].kind)
+				continue;
+			if (is_leaf)
 				totals[function].self += stack_counts[i];
+			is_leaf = false;
 			if (last_stack[function] == i + 1)
 				continue;
 			last_stack[function] = i + 1;

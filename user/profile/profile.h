@@ -172,7 +172,9 @@ struct function_total {
 	uint64_t self, total;
 };
 
-/* All functions with their totals, hottest first (by self, then by total); the caller frees. */
-struct function_total *profile__totals(const struct profile *profile, size_t *count);
+/* All functions with their totals, hottest first (by self, then by total); the caller frees. HIDDEN
+ * has the bits 1 << KIND of the frames that do not count: what they did, their callers did. */
+struct function_total *profile__totals(const struct profile *profile, unsigned int hidden,
+				       size_t *count);
 
 #endif

@@ -170,14 +170,14 @@ static uint64_t map_bytes_allowed(void)
 	return limit.rlim_max;
 }
 
-struct obstacle privileges__locked_memory(void)
+static struct obstacle find_locked_memory(bool native)
 {
 	uint64_t allowed = map_bytes_allowed(), needed;
-	struct obstacle found;
+	struct obstacle found = nothing;
 
 	if (allowed == UINT64_MAX)
 		return nothing;
-	needed = sampler__map_bytes();
+	needed = sampler__map_bytes(native);
 	if (allowed >= needed)
 		return nothing;
 	found.what =
@@ -187,6 +187,11 @@ struct obstacle privileges__locked_memory(void)
 	found.mend = xstrdup("run as root (sudo pybpfprof ...), with CAP_SYS_RESOURCE, or after "
 			     "ulimit -l unlimited");
 	return found;
+}
+
+struct obstacle privileges__locked_memory(void)
+{
+	return find_locked_memory(false);
 }
 
 struct obstacle privileges__ptrace_scope(void)
@@ -303,11 +308,14 @@ enum exit_status privileges__check(const pid_t *pids, size_t count, bool all)
 	return found.what ? obstacle__say(found) : STATUS_WRITTEN;
 }
 
-struct obstacle privileges__load(int error)
+struct obstacle privileges__load(int error, bool native)
 {
+	struct obstacle memory = error == -EPERM ? find_locked_memory(native) : nothing;
 	struct utsname kernel;
 	char reason[128];
 
+	if (memory.what)
+		return memory;
 	uname(&kernel);
 	switch (-error) {
 	case EPERM:

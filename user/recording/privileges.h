@@ -45,9 +45,9 @@ struct obstacle privileges__thread(void);
 /* Whether CAPABILITY is needed to profile OTHER_USERS' processes, or only this user's own. */
 bool privileges__needs(const struct capability *capability, bool other_users);
 
-/* Why the kernel refused the BPF program, its perf events, or to have signals read, with ERROR
- * (negative errno). */
-struct obstacle privileges__load(int error);
+/* Why the kernel refused the BPF program, perhaps one for NATIVE frames, its perf events, or to
+ * have signals read, with ERROR (negative errno). */
+struct obstacle privileges__load(int error, bool native);
 struct obstacle privileges__events(int error);
 struct obstacle privileges__signals(int error);
 

@@ -38,6 +38,7 @@
 
 struct recording {
 	const struct recording_plan *plan;
+	struct sampler_scope scope;		 /* of the plan, what is possible */
 	const struct recording_windows *windows; /* NULL: none */
 	struct ledger cut;			 /* what all windows so far came to */
 	struct wall_clock clock;		 /* of the one that goes on */
@@ -51,7 +52,8 @@ struct recording {
 	struct symbolizer *symbolizer;
 	struct counts *counts;
 	struct sampler *sampler;
-	struct unwinder *unwinder; /* NULL: no native frames are wanted */
+	struct unwinder *unwinder;	 /* NULL: there are no native frames */
+	struct obstacle native_obstacle; /* why they are left out */
 	struct watch *watch;
 	struct news news;
 	int signals; /* signalfd */
@@ -86,32 +88,21 @@ static int block_signals(bool reloads)
 	return error;
 }
 
-void recording_plan__add_pid(struct recording_plan *plan, pid_t pid)
+/* Opens it without the native frames that nobody asked for, as ERROR came with them.  0 or -errno.
+ */
+static int open_without_native(struct recording *recording, const struct sampler_sink *sink,
+			       int error)
 {
-	for (size_t i = 0; i < plan->pid_count; i++)
-		if (plan->pids[i] == pid)
-			return;
-	plan->pids = xreallocarray(plan->pids, plan->pid_count + 1, sizeof(*plan->pids));
-	plan->pids[plan->pid_count++] = pid;
-}
-
-void recording_plan__free(struct recording_plan *plan)
-{
-	process_filter__free(&plan->filter);
-	free(plan->pids);
+	recording->scope.native = false;
+	if (sampler__open(sink, &recording->scope, &recording->sampler))
+		return error;
+	recording->native_obstacle = privileges__load(error, true);
+	return 0;
 }
 
 static enum exit_status open_sampler(struct recording *recording)
 {
-	const struct recording_plan *plan = recording->plan;
-	const struct sampler_scope scope = {
-		.processes = plan->processes_max,
-		.following = plan->following,
-		.merging_threads = plan->threads == THREADS_MERGED,
-		.kernel = plan->kernel,
-		.native = plan->native,
-		.native_all = plan->native_all,
-	};
+	struct sampler_scope *scope = &recording->scope;
 	struct sampler_sink sink = counts__sink(recording->counts);
 	int64_t before = now_ns();
 	int error;
@@ -120,9 +111,11 @@ static enum exit_status open_sampler(struct recording *recording)
 	sink.map = watch__note_file;
 	sink.urges = watch__urges_file;
 	sink.watcher = recording->watch;
-	error = sampler__open(&sink, &scope, &recording->sampler);
+	error = sampler__open(&sink, scope, &recording->sampler);
+	if (error && scope->native && !recording->plan->native)
+		error = open_without_native(recording, &sink, error);
 	if (error)
-		return obstacle__say(privileges__load(error));
+		return obstacle__say(privileges__load(error, scope->native));
 	recording->news.sampler = recording->sampler;
 	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
 	return STATUS_WRITTEN;
@@ -142,10 +135,27 @@ static void prepare_native(struct recording *recording)
 static void read_kernel_symbols(struct recording *recording)
 {
 	recording->kernel = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
-	if (!recording->kernel)
+	recording->scope.kernel = recording->kernel || recording->plan->kernel;
+	if (recording->scope.kernel)
+		symbolizer__name_kernel(recording->symbolizer, recording->kernel);
+}
+
+/* Once nothing else has gone wrong: an error is one line. */
+static void say_what_is_missing(const struct recording *recording)
+{
+	const struct recording_plan *plan = recording->plan;
+	const struct obstacle *native = &recording->native_obstacle;
+
+	if (native->what)
+		log__info("native frames are left out: %s: %s", native->what, native->mend);
+	if (recording->kernel || !(plan->kernel || plan->all_kinds))
+		return;
+	if (plan->kernel)
 		log__warning("the kernel hides its symbols: its frames are shown as "
 			     "[kernel]; " KERNEL_SYMBOLS_MENDS);
-	symbolizer__name_kernel(recording->symbolizer, recording->kernel);
+	else
+		log__info("the kernel hides its symbols: its frames are left "
+			  "out; " KERNEL_SYMBOLS_MENDS);
 }
 
 enum exit_status recording__open(const struct recording_plan *plan,
@@ -157,6 +167,7 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	*result = recording;
 	recording->begin_ns = now_ns();
 	recording->plan = plan;
+	recording->scope = recording_plan__scope(plan);
 	recording->windows = windows;
 	recording->profile = profile__new();
 	recording->symbolizer = symbolizer__new(recording->profile, plan->lines);
@@ -170,7 +181,7 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	else
 		status = privileges__check(plan->pids, plan->pid_count,
 					   plan->following == FOLLOW_ALL);
-	if (!status && plan->kernel)
+	if (!status && recording->scope.kernel)
 		read_kernel_symbols(recording);
 	if (!status)
 		status = open_files__allow(plan->pid_count);
@@ -178,7 +189,7 @@ enum exit_status recording__open(const struct recording_plan *plan,
 		status = watch__open(recording->watch, plan->pids, plan->pid_count);
 	if (!status)
 		status = open_sampler(recording);
-	if (!status && plan->native)
+	if (!status && recording->scope.native)
 		prepare_native(recording);
 	return status;
 }
@@ -192,6 +203,7 @@ void recording__free(struct recording *recording)
 	counts__free(recording->counts);
 	symbolizer__free(recording->symbolizer);
 	unwinder__free(recording->unwinder);
+	obstacle__free(&recording->native_obstacle);
 	kernel_symbols__free(recording->kernel);
 	profile__free(recording->profile);
 	watch__free(recording->watch);
@@ -576,6 +588,7 @@ enum exit_status recording__run(struct recording *recording)
 
 	if (status)
 		return status;
+	say_what_is_missing(recording);
 	if (!recording->windows && report__shows_progress())
 		recording->progress_ns = now_ns() + PROGRESS_NS;
 	recording->check_ns = now_ns() + CHECK_NS;

@@ -6,34 +6,11 @@
 #include <stdbool.h>
 
 #include "base/exit_status.h"
-#include "naming/symbolizer.h"
-#include "processes/process_filter.h"
 #include "profile/profile.h"
+#include "recording/recording_plan.h"
 #include "sampling/targets.h"
 
 struct recording;
-
-/* What to sample, and how. */
-struct recording_plan {
-	pid_t *pids;
-	size_t pid_count;
-	char **command; /* to start, NULL-terminated; NULL: none */
-	bool any_child; /* a command may be a Python that is not supported, for what it starts */
-	enum following following;
-	struct process_filter filter; /* of those that are followed */
-	uint32_t processes_max;
-	double duration_s; /* 0: until Ctrl-C or the targets' end */
-	double rate_hz;
-	enum line_detail lines;
-	enum thread_detail threads;
-	bool kernel;		 /* with the kernel's frames */
-	bool native, native_all; /* with native frames, all of them */
-	uint64_t unwind_memory;	 /* bytes, for what these need */
-};
-
-/* Adds PID, unless the plan has it. */
-void recording_plan__add_pid(struct recording_plan *plan, pid_t pid);
-void recording_plan__free(struct recording_plan *plan);
 
 /* What was sampled from one cut to the next. */
 struct window {

@@ -79,7 +79,7 @@ static void report_crowd(uint64_t crowded)
 			  crowded);
 }
 
-void report__profile(const struct profile *profile, bool filtered)
+void report__profile(const struct profile *profile, unsigned int hidden, bool filtered)
 {
 	uint64_t samples = ledger__samples(&profile->ledger);
 	char *outline = ledger__outline(&profile->ledger);
@@ -89,9 +89,9 @@ void report__profile(const struct profile *profile, bool filtered)
 
 	log__progress("");
 	if (log__level() >= LOG_INFO && samples) {
-		totals = profile__totals(profile, &count);
+		totals = profile__totals(profile, hidden, &count);
 		fprintf(stderr, "%8s %8s  %s\n", "self", "total", "function");
-		for (size_t i = 0; i < count && i < HOTTEST; i++)
+		for (size_t i = 0; i < count && i < HOTTEST && totals[i].total; i++)
 			print_function(profile, &totals[i], samples);
 		free(totals);
 	}

@@ -14,7 +14,8 @@ bool report__shows_progress(void);
  * (0: no end). */
 void report__progress(double elapsed_s, double duration_s, uint64_t events, uint64_t lost);
 
-/* The ten hottest functions and the ledger; FILTERED: not all processes were wanted. */
-void report__profile(const struct profile *profile, bool filtered);
+/* The ten hottest functions, without HIDDEN kinds (profile__totals), and the ledger; FILTERED: not
+ * all processes were wanted. */
+void report__profile(const struct profile *profile, unsigned int hidden, bool filtered);
 
 #endif

@@ -27,7 +27,7 @@ int64_t wall_clock__tell(const struct wall_clock *clock, int64_t now_ns);
  * clock was set meanwhile; negative: back; 0: it was not. */
 int64_t wall_clock__cut(struct wall_clock *clock, int64_t now_ns, int64_t unix_ns);
 
-/* Logs that the clock was set by BY_NS, as wall_clock__cut returns it. */
+/* Says what it means for windows that the clock was set BY_NS, as wall_clock__cut returns it. */
 void wall_clock__say_set(int64_t by_ns);
 
 #endif

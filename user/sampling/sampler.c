@@ -236,14 +236,14 @@ static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processe
 	return error;
 }
 
-uint64_t sampler__map_bytes(void)
+uint64_t sampler__map_bytes(bool native)
 {
 	struct pybpfprof_bpf *bpf = pybpfprof_bpf__open();
 	ssize_t cpus = cpus__array_size();
 	const struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX, false) == 0) {
+	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX, native) == 0) {
 		/* A ring buffer has neither keys nor values, but so many bytes. */
 		bpf_object__for_each_map (map, bpf->obj)
 			bytes += (uint64_t)bpf_map__max_entries(map) *

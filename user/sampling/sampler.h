@@ -34,8 +34,9 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 		  struct sampler **sampler);
 void sampler__free(struct sampler *sampler);
 
-/* How much the kernel's maps take at least, on this machine: bytes. */
-uint64_t sampler__map_bytes(void);
+/* How much the kernel's maps take at least, on this machine, without or with those for NATIVE
+ * frames: bytes. */
+uint64_t sampler__map_bytes(bool native);
 
 /* Whether the kernel compiles the program, and does not interpret it. */
 bool sampler__is_compiled(const struct sampler *sampler);

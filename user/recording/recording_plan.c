@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "recording/recording_plan.h"
+
+void recording_plan__add_pid(struct recording_plan *plan, pid_t pid)
+{
+	for (size_t i = 0; i < plan->pid_count; i++)
+		if (plan->pids[i] == pid)
+			return;
+	plan->pids = xreallocarray(plan->pids, plan->pid_count + 1, sizeof(*plan->pids));
+	plan->pids[plan->pid_count++] = pid;
+}
+
+void recording_plan__free(struct recording_plan *plan)
+{
+	process_filter__free(&plan->filter);
+	free(plan->pids);
+}
+
+struct sampler_scope recording_plan__scope(const struct recording_plan *plan)
+{
+	return (struct sampler_scope){
+		.processes = plan->processes_max,
+		.following = plan->following,
+		.merging_threads = plan->threads == THREADS_MERGED,
+		.kernel = plan->kernel || plan->all_kinds,
+		.native = plan->native || plan->all_kinds,
+		.native_all = plan->native_all,
+	};
+}

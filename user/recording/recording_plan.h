@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PYBPFPROF_RECORDING_PLAN_H
+#define PYBPFPROF_RECORDING_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "naming/symbolizer.h"
+#include "processes/process_filter.h"
+#include "sampling/sampler.h"
+
+/* What to sample, and how. */
+struct recording_plan {
+	pid_t *pids;
+	size_t pid_count;
+	char **command; /* to start, NULL-terminated; NULL: none */
+	bool any_child; /* a command may be a Python that is not supported, for what it starts */
+	enum following following;
+	struct process_filter filter; /* of those that are followed */
+	uint32_t processes_max;
+	double duration_s; /* 0: until Ctrl-C or the targets' end */
+	double rate_hz;
+	enum line_detail lines;
+	enum thread_detail threads;
+	bool kernel;		 /* with the kernel's frames */
+	bool native, native_all; /* with native frames, all of them */
+	bool all_kinds;		 /* with the frames of both kinds, as far as that is possible */
+	uint64_t unwind_memory;	 /* bytes, for what these need */
+};
+
+/* Adds PID, unless the plan has it. */
+void recording_plan__add_pid(struct recording_plan *plan, pid_t pid);
+void recording_plan__free(struct recording_plan *plan);
+
+/* What the sampler is to do for PLAN: also what may turn out to be impossible of all_kinds. */
+struct sampler_scope recording_plan__scope(const struct recording_plan *plan);
+
+#endif
