@@ -27,7 +27,8 @@ enum exit_status cmd_check(int count, char **arguments)
 							"-p and -a do" };
 	struct options options, agent = { 0 };
 	enum exit_status status = options__parse(&verb_check, count, arguments, &options);
-	unsigned int company = 1;
+	/* The program behind -- is one. */
+	struct trial_needs needs = { .company = 1 };
 
 	if (!status && options.agent)
 		status = options__parse(&verb_agent, options.agent_count, options.agent, &agent);
@@ -49,9 +50,9 @@ enum exit_status cmd_check(int count, char **arguments)
 		findings.everybody = true;
 		findings.without_company = "the agent does not start, does not push, or does "
 					   "not find pods";
-		company = check_agent__company(&agent);
+		needs = check_agent__needs(&agent);
 	}
-	checks__run(&findings, company);
+	checks__run(&findings, &needs);
 	if (options.agent)
 		check_agent(&agent, &findings);
 	if (options.json)

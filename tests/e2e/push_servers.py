@@ -25,6 +25,9 @@ ANSWERS = {"pyroscope": ("application/proto", b""),
 
 # labels: a tuple of pairs; start, duration: ns; stacks: {frames, root first: count}
 Profile = collections.namedtuple("Profile", "labels start duration stacks")
+# Where a location is: in a file, from START to LIMIT in its addresses; "" and 0 where it is in none.
+Place = collections.namedtuple("Place", "function file build_id address start limit")
+NOWHERE = ("", "", 0, 0)
 
 
 def varint(data, at):
@@ -117,19 +120,40 @@ def read_pprof(labels, data):
     return Profile(labels, number(profile, 9), number(profile, 10), stacks)
 
 
-def read_pyroscope(body):
+def pprof_places(data):
+    profile = fields(gzip.decompress(data))
+    strings = [text.decode() for text in profile[6]]
+    functions = {number(one, 1): strings[number(one, 2)] for one in map(fields, profile[5])}
+    mappings = {number(one, 1): (strings[number(one, 5)], strings[number(one, 6)], number(one, 2), number(one, 3))
+                for one in map(fields, profile[3])}
+    for location in map(fields, profile[4]):
+        file, build_id, start, limit = mappings.get(number(location, 2), NOWHERE)
+        yield Place(functions[number(fields(location[4][0]), 1)], file, build_id, number(location, 3), start, limit)
+
+
+def pyroscope_files(body):
+    """(labels, pprof file) of each."""
     for series in map(fields, fields(body)[1]):
         labels = [tuple(fields(label)[i][0].decode() for i in (1, 2)) for label in series[1]]
         for sample in map(fields, series[2]):
-            yield read_pprof(tuple(sorted(labels)), sample[1][0])
+            yield tuple(sorted(labels)), sample[1][0]
 
 
-def read_parca(body):
+def parca_files(body):
+    """The same."""
     request = json.loads(body)
     for series in request["series"]:
         labels = [(label["name"], label["value"]) for label in series["labels"]["labels"]]
         for sample in series["samples"]:
-            yield read_pprof(tuple(sorted(labels)), base64.b64decode(sample["rawProfile"]))
+            yield tuple(sorted(labels)), base64.b64decode(sample["rawProfile"])
+
+
+def read_pyroscope(body):
+    return (read_pprof(*file) for file in pyroscope_files(body))
+
+
+def read_parca(body):
+    return (read_pprof(*file) for file in parca_files(body))
 
 
 class Dictionary:
@@ -163,6 +187,23 @@ def read_otlp(body):
                 for sample in map(fields, profile[2]):
                     stacks[dictionary.stacks[number(sample, 1)]] += sum(packed(sample[4]))
                 yield Profile(tuple(sorted(labels)), number(profile, 3), number(profile, 4), stacks)
+
+
+def otlp_places(body):
+    tables = fields(fields(body)[2][0])
+    strings = [text.decode() for text in tables[5]]
+    functions = [strings[number(fields(one), 1)] for one in tables[3]]
+    attributes = []
+    for attribute in map(fields, tables[6]):
+        value = fields(attribute[2][0])[1] if attribute[2] else []
+        attributes.append((strings[number(attribute, 1)], value[0].decode() if value else ""))
+    mappings = []
+    for mapping in map(fields, tables[1]):
+        build_id = dict(attributes[one] for one in packed(mapping[5])).get("process.executable.build_id.gnu", "")
+        mappings.append((strings[number(mapping, 4)], build_id, number(mapping, 1), number(mapping, 2)))
+    for location in map(fields, tables[2][1:]):
+        file, build_id, start, limit = mappings[number(location, 1)]
+        yield Place(functions[number(fields(location[3][0]), 1)], file, build_id, number(location, 2), start, limit)
 
 
 READERS = {"pyroscope": read_pyroscope, "parca": read_parca, "otlp": read_otlp}
@@ -262,16 +303,22 @@ class Backend:
         kind, body = ANSWERS[self.kind]
         handler.reply(200, kind, body)
 
-    def profiles(self):
-        """All that was taken, as the server understands it."""
-        profiles = []
+    def bodies(self):
         for request in self.taken:
             assert request.path.endswith(PATHS[self.kind])
-            body = request.body
-            if request.headers["Content-Encoding"] == "gzip":
-                body = gzip.decompress(body)
-            profiles += READERS[self.kind](body)
-        return profiles
+            is_packed = request.headers["Content-Encoding"] == "gzip"
+            yield gzip.decompress(request.body) if is_packed else request.body
+
+    def profiles(self):
+        """All that was taken, as the server understands it."""
+        return [profile for body in self.bodies() for profile in READERS[self.kind](body)]
+
+    def places(self):
+        """The Place of each location of each profile."""
+        if self.kind == "otlp":
+            return [place for body in self.bodies() for place in otlp_places(body)]
+        files = {"pyroscope": pyroscope_files, "parca": parca_files}[self.kind]
+        return [place for body in self.bodies() for _, file in files(body) for place in pprof_places(file)]
 
     def rows(self):
         """[(service, frames, count)], sorted, as a report has them."""

@@ -122,13 +122,16 @@ def test_it_reloads_under_nohup(agent, config):
     assert run.status == 0
 
 
-def test_what_takes_a_restart_stays(agent, config, store):
-    run = agent("--config", config("max-processes: 100\n"))
-    config("max-processes: 200\n")
+@pytest.mark.parametrize("name, before, after", [
+    ("max-processes", 100, 200), ("kernel", "false", "true"), ("native", "false", "true"),
+    ("unwind-memory", "64M", "32M")])
+def test_what_takes_a_restart_stays(name, before, after, agent, config, store):
+    run = agent("--config", config("%s: %s\n" % (name, before)))
+    config("%s: %s\n" % (name, after))
     hang_up(run)
-    run.wait_said("max-processes")
+    run.wait_said(name)
     end(run)
-    assert "a change of max-processes takes effect when the agent restarts" in run.stderr
+    assert "a change of %s takes effect when the agent restarts" % name in run.stderr
 
 
 def test_without_a_file_a_hangup_ends_it(agent):

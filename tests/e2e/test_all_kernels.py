@@ -193,11 +193,17 @@ def without_mappings(kernel, is_refused=False):
     return {"mappings": "LIMITED"} if is_refused or not has_program else {}
 
 
+def limited(kernel, is_refused=False):
+    """The same, and native frames: those of samples in the kernel are missing where registers are not told."""
+    lacks_native = is_refused or version(kernel.release) < TELLS_REGISTERS
+    return dict(without_mappings(kernel, is_refused), **{"native frames": "LIMITED"} if lacks_native else {})
+
+
 def test_check_in_a_control_group(kernel):
     result = kernel.succeeded("limited")
     checks = {check["name"]: check for check in json.loads(result["output"])["checks"]}
     assert {name for name, check in checks.items() if check["verdict"] != "OK"} == \
-        {"memory", *without_mappings(kernel)}
+        {"memory", *limited(kernel)}
     assert "64 MiB" in json.dumps(checks["memory"])
 
 
@@ -247,7 +253,7 @@ def test_check_with_fewest_privileges(kernel):
     if version(kernel.release) < [5, 11]:
         missing |= {"locked memory", "BPF program"}
     assert not_ok(kernel.result("check")) == dict(dict.fromkeys(missing, "MISSING"),
-                                        **without_mappings(kernel, "BPF program" in missing))
+                                        **limited(kernel, "BPF program" in missing))
 
 
 def check_fewest(kernel, job, samples):
@@ -288,13 +294,13 @@ def test_ptrace_scope(kernel, scope):
             assert has_name(stacks_of(passing, program), "spin"), passing["output"]
         assert alone["status"] == 4 and "(missing CAP_SYS_PTRACE): run as root " in alone["output"]
         assert alone["profile"] is None
-        assert not_ok(check) == dict({"CAP_SYS_PTRACE": "MISSING"}, **without_mappings(kernel),
+        assert not_ok(check) == dict({"CAP_SYS_PTRACE": "MISSING"}, **limited(kernel),
                                      **{"processes": "MISSING"} if scope > 1 else {})
     else:
         assert has_name(parse_folded(kernel.succeeded("alone 0")["profile"]), "spin")
         limited = json.loads(kernel.succeeded("check 0")["output"])["checks"]
         assert {told["name"]: told["verdict"] for told in limited if told["verdict"] != "OK"} == \
-            dict({"CAP_SYS_PTRACE": "LIMITED"}, **without_mappings(kernel))
+            dict({"CAP_SYS_PTRACE": "LIMITED"}, **limited(kernel))
 
 
 @only(NEWEST)
@@ -331,7 +337,8 @@ def test_profiler_that_does_not_begin(kernel):
 def test_check_under_lockdown(kernel):
     """And with the JIT off."""
     missing = dict.fromkeys(("lockdown", "BPF program", "sample"), "MISSING")
-    assert not_ok(kernel.result("locked")) == dict(missing, mappings="LIMITED", **{"BPF JIT": "LIMITED"})
+    assert not_ok(kernel.result("locked")) == dict(missing, mappings="LIMITED",
+                                                 **dict.fromkeys(("BPF JIT", "native frames"), "LIMITED"))
 
 
 def check_cost(kernel, compiler, output, measured):

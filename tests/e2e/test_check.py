@@ -24,11 +24,11 @@ NAMES = [
     "CAP_CHECKPOINT_RESTORE", "CAP_DAC_READ_SEARCH", "ptrace_scope", "perf_event_paranoid",
     "unprivileged_bpf_disabled", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
     "locked memory", "memory", "open files", "file size", "processes", "signals",
-    "BPF program", "sample",
+    "BPF program", "native frames", "sample",
 ]
 # On this machine as it is, too.
 MAY_BE_LIMITED = {"BPF JIT", "kernel symbols", "mappings", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
-                  "memory"}
+                  "memory", "native frames"}
 VERDICTS = {"OK", "LIMITED", "MISSING"}
 NO_PROGRAM = {"BPF program", "sample"}
 BRIEF = "import time\nwhile time.process_time() < 0.3: pass"
@@ -244,6 +244,24 @@ def test_kernel_symbols(binary, public_binary, tmp_path):
     assert "[kernel]" in checks.words(symbols) and "CAP_SYSLOG" in checks.words(symbols)
     script = cover("/proc/kallsyms", "ffffffff81000000 T _text\n", tmp_path)
     assert Checks(binary, with_shell(script)).expect().checks[symbols]["verdict"] == "OK"
+
+
+# Memory that user space and BPF share for unwind tables: mmap on x86-64, by its length.
+CHUNK = "9:1=%d" % (1 << 20)
+
+
+def test_native_frames(binary):
+    """Without them the rest works."""
+    native = "native frames"
+    checks = Checks(binary).expect()
+    assert "can be walked" in checks.words(native) or "5.15" in checks.words(native)
+    checks = Checks(binary, deny(CHUNK, errno.ENOMEM)).expect((), {native})
+    assert "--native does not work" in checks.words(native) and "see memory" in checks.words(native)
+    checks = Checks(binary, deny(321, errno.EPERM)).expect({"ring buffer"} | NO_PROGRAM, {native})
+    assert "not tried" in checks.words(native) and "BPF program" in checks.words(native)
+    # As before 5.15, whose name is the only thing that is looked at here.
+    checks = Checks(binary, ["setarch", "--uname-2.6"])
+    assert "5.15" in checks.words(native) and native in checks.named("LIMITED")
 
 
 class TestSystemCalls:

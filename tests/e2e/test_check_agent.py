@@ -15,7 +15,7 @@ import pytest
 
 from agents import end
 from conftest import CAPABILITIES, as_nobody, wait_for
-from test_check import NAMES, NOT_ALLOWED, USAGE, deny, execute, run, with_shell
+from test_check import CHUNK, NAMES, NOT_ALLOWED, USAGE, cover, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
@@ -75,6 +75,26 @@ def test_it_is_to_see_everybody(public_binary):
     assert "MISSING  CAP_DAC_READ_SEARCH " in answer.stdout
     agent = execute(*prefix, public_binary, "agent", *words)
     assert agent.returncode == NOT_ALLOWED and "missing CAP_DAC_READ_SEARCH" in agent.stderr
+
+
+def test_native_frames(binary, tmp_path):
+    """They are needed where they are wanted, and so is memory for their tables."""
+    def verdict(name, *options, prefix=()):
+        answer = run(binary, "--json", "--agent", "--listen", "off", "--store", tmp_path, "--store-size", "1M",
+                     *options, prefix=prefix)
+        row, = [row for row in json.loads(answer.stdout)["checks"] if row["name"] == name]
+        return row["verdict"], row["costs"]
+
+    config = tmp_path / "agent.yaml"
+    config.write_text("native: true\n")
+    refused = deny(CHUNK, errno.ENOMEM)
+    assert verdict("native frames", prefix=refused) == ("LIMITED", "--native does not work")
+    assert verdict("native frames", "--config", config, prefix=refused) == ("MISSING", "the agent does not start")
+    little = with_shell("\n".join([cover("/proc/$$/cgroup", "0::/a\n", tmp_path), "mount -t tmpfs none /sys/fs/cgroup",
+                                   "mkdir /sys/fs/cgroup/a", "echo %d >/sys/fs/cgroup/a/memory.max" % (1 << 30)]))
+    assert verdict("memory", "--native", prefix=little)[0] == "OK"
+    assert verdict("memory", "--unwind-memory", "1G", prefix=little)[0] == "OK"
+    assert verdict("memory", "--native", "--unwind-memory", "1G", prefix=little)[0] == "LIMITED"
 
 
 def test_the_table_says_the_same(binary, tmp_path):

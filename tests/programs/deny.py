@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """deny.py CALL ERRNO COMMAND...: runs COMMAND, whose system calls of that number all fail so.
 
-As the seccomp filter of a container does.
+As the seccomp filter of a container does.  With CALL:ARGUMENT=VALUE those fail whose argument of that
+number, from 0 on, is VALUE.
 """
 
 import ctypes
@@ -12,12 +13,18 @@ import sys
 SET_NO_NEW_PRIVILEGES, SET_SECCOMP, FILTER = 38, 22, 2
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, FAIL = 0x7fff0000, 0x00050000
+ARGUMENTS, ARGUMENT_BYTES = 16, 8  # in struct seccomp_data
 
 
 def main():
-    call, error = int(sys.argv[1]), int(sys.argv[2])
-    steps = [(LOAD_WORD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, call), (RETURN, 0, 0, FAIL | error),
-             (RETURN, 0, 0, ALLOW)]
+    call, _, condition = sys.argv[1].partition(":")
+    tests = [(0, int(call))]
+    if condition:
+        argument, _, value = condition.partition("=")
+        tests.append((ARGUMENTS + int(argument) * ARGUMENT_BYTES, int(value)))
+    steps = [(RETURN, 0, 0, FAIL | int(sys.argv[2])), (RETURN, 0, 0, ALLOW)]
+    for place, value in reversed(tests):
+        steps = [(LOAD_WORD, 0, 0, place), (JUMP_IF_EQUAL, 0, len(steps) - 1, value), *steps]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     program = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code))
     prctl = ctypes.CDLL(None, use_errno=True).prctl

@@ -35,6 +35,7 @@ static const struct ledger example = {
 	.periods = { .shortest_ns = 6740000, .longest_ns = 20200000, .changes = 300 },
 	.native = { [NATIVE_WHOLE] = 2900, [NATIVE_RESUMED] = 7 },
 	.resumptions = 9,
+	.unwind_bytes = 1000000,
 };
 
 static void sums_hold(void **state)
@@ -100,7 +101,7 @@ static void json_has_every_field(void **state)
 		" 'periods': {'shortest_ns': 6740000, 'longest_ns': 20200000, 'changes': 300},"
 		" 'native': {'whole': 2900, 'resumed': 7, 'no_rows_yet': 0, 'no_rows': 0,"
 		"  'unsupported': 0, 'fault': 0, 'too_deep': 0, 'convicted': 0, 'no_registers': 0},"
-		" 'resumptions': 9}";
+		" 'resumptions': 9, 'unwind_bytes': 1000000}";
 	char *quoted = strdup(expected);
 	json_t *json = written(&example), *wanted;
 

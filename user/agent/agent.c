@@ -170,7 +170,8 @@ static char *open_ends(struct agent *agent)
 
 static void say_what(const struct options *options)
 {
-	log__info("profiling every Python at %g Hz, in windows of %g s%s%s", options->plan.rate_hz,
+	log__info("profiling every Python at %g Hz%s, in windows of %g s%s%s",
+		  options->plan.rate_hz, options->plan.native ? ", with native frames" : "",
 		  options->window_s, options->folder ? ", into " : "",
 		  options->folder ? options->folder : "");
 	for (size_t i = 0; i < options->pushed.count; i++) {

@@ -50,6 +50,22 @@ static void write_outcomes(const struct ledger *ledger, FILE *file)
 		    ledger->ring_full);
 }
 
+/* All 0 without native frames. */
+static void write_native(const struct ledger *ledger, FILE *file)
+{
+	head(file, PREFIX "native_samples_total", "counter",
+	     "Samples by outcome of their native part, with --native.");
+	for (int outcome = 0; outcome < NATIVE_OUTCOME_COUNT; outcome++)
+		fprintf(file, PREFIX "native_samples_total{outcome=\"%s\"} %" PRIu64 "\n",
+			native_outcome__name(outcome), ledger->native[outcome]);
+	write_count(file, PREFIX "native_resumptions_total",
+		    "Times that a broken native part went on at the next Python frame.",
+		    ledger->resumptions);
+	write_number(file, PREFIX "unwind_table_bytes", "gauge",
+		     "Size of the unwind tables of native frames; --unwind-memory limits it.",
+		     ledger->unwind_bytes);
+}
+
 static void write_processes(const struct ledger *ledger, FILE *file)
 {
 	write_count(file, PREFIX "unreadable_processes_total",
@@ -209,6 +225,7 @@ void metrics__write(const struct agent_state *state, FILE *file)
 	head(file, PREFIX "build_info", "gauge", "1, by version.");
 	fputs(PREFIX "build_info{version=\"" PYBPFPROF_VERSION "\"} 1\n", file);
 	write_outcomes(&state->ledger, file);
+	write_native(&state->ledger, file);
 	write_processes(&state->ledger, file);
 	write_targets(state, file);
 	write_rates(state, file);

@@ -274,7 +274,7 @@ static bool takes_a_thread(const char *url)
 }
 
 /* What sends, and what asks for pods, is kept running by one more each. */
-unsigned int check_agent__company(const struct options *options)
+static unsigned int count_company(const struct options *options)
 {
 	unsigned int company = options->pushed.count ? 2 : 0;
 	struct api_server server;
@@ -286,6 +286,15 @@ unsigned int check_agent__company(const struct options *options)
 		company += 2 + takes_a_thread(server.url);
 	api_server__free(&server);
 	return company;
+}
+
+struct trial_needs check_agent__needs(const struct options *options)
+{
+	return (struct trial_needs){
+		.company = count_company(options),
+		.native = options->plan.native,
+		.unwind_memory = options->plan.native ? options->plan.unwind_memory : 0,
+	};
 }
 
 void check_agent(const struct options *options, struct findings *findings)

@@ -3,11 +3,12 @@
 #ifndef PYBPFPROF_AGENT_NEEDS_H
 #define PYBPFPROF_AGENT_NEEDS_H
 
-#include "options/options.h"
 #include "check/findings.h"
+#include "check/trial.h"
+#include "options/options.h"
 
-/* How many processes and threads run beside the agent and what reads others, at most. */
-unsigned int check_agent__company(const struct options *options);
+/* What a trial for the agent has to try besides. */
+struct trial_needs check_agent__needs(const struct options *options);
 
 /* Adds what is found of OPTIONS' store, address, backends and API server.  Gives up all privileges
  * on the way, for good, before others are talked to. */

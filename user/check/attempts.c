@@ -34,7 +34,7 @@ static bool add_company(struct findings *findings, const struct trial *trial)
 	if (!trial->company)
 		return false;
 	findings__add(findings, VERDICT_MISSING, findings->without_company,
-		      "no room for %u more beside its own thread: %s", trial->company_count,
+		      "no room for %u more beside its own thread: %s", trial->needs.company,
 		      strerror(-trial->company));
 	findings__mend(findings, "%s", mends__start(trial->company));
 	return true;
@@ -83,6 +83,34 @@ void check_program(const struct trial *trial, struct findings *findings)
 		   !add_failure(findings, trial->following, "cannot follow processes",
 				"use a kernel with CONFIG_BPF_EVENTS=y, and grant CAP_PERFMON")) {
 		findings__add_ok(findings, "loaded");
+	}
+}
+
+void check_native_frames(const struct trial *trial, struct findings *findings)
+{
+	enum verdict verdict = trial->needs.native ? VERDICT_MISSING : VERDICT_LIMITED;
+	const char *costs =
+		trial->needs.native ? "the agent does not start" : "--native does not work";
+
+	if (trial->child || trial->loading) {
+		findings__add(findings, verdict, costs, "not tried");
+		findings__mend(findings, "see BPF program");
+	} else if (trial->native) {
+		findings__add(findings, verdict, costs, "cannot be walked: %s",
+			      strerror(-trial->native));
+		findings__mend(findings, "%s",
+			       trial->native == -ENOMEM ? "see memory"
+			       : trial->native == -EPERM
+				       ? "grant CAP_BPF; before Linux 5.11 also ulimit -l unlimited"
+				       : "use a newer kernel; pybpfprof record "
+					 "-n -v shows its reasons");
+	} else if (!privileges__kernel_is(5, 15)) {
+		findings__add(findings, VERDICT_LIMITED,
+			      "samples that interrupted the kernel have no native frames",
+			      "walked, but not before Linux 5.15 from kernel code");
+		findings__mend(findings, "boot Linux 5.15 or newer");
+	} else {
+		findings__add_ok(findings, "can be walked");
 	}
 }
 

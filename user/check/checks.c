@@ -31,14 +31,15 @@ static const struct check {
 	{ "processes", check_processes },
 	{ "signals", check_signals },
 	{ "BPF program", check_program },
+	{ "native frames", check_native_frames },
 	{ "sample", check_sample },
 };
 
-void checks__run(struct findings *findings, unsigned int company)
+void checks__run(struct findings *findings, const struct trial_needs *needs)
 {
 	struct trial trial;
 
-	trial__run(&trial, company);
+	trial__run(&trial, needs);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		findings->name = checks[i].name;
 		checks[i].run(&trial, findings);

@@ -11,8 +11,8 @@
 
 #define NOT_STARTED "record does not start"
 
-/* Runs all of them, after a trial that they look at, for what has COMPANY (trial.h). */
-void checks__run(struct findings *findings, unsigned int company);
+/* Runs all of them, after a trial that they look at, for what has these NEEDS. */
+void checks__run(struct findings *findings, const struct trial_needs *needs);
 
 /* Adds OBSTACLE as missing, and frees it; returns whether there was one. */
 bool checks__add_obstacle(struct findings *findings, struct obstacle obstacle);
@@ -50,6 +50,7 @@ void check_file_size(const struct trial *trial, struct findings *findings);
 void check_processes(const struct trial *trial, struct findings *findings);
 void check_signals(const struct trial *trial, struct findings *findings);
 void check_program(const struct trial *trial, struct findings *findings);
+void check_native_frames(const struct trial *trial, struct findings *findings);
 void check_sample(const struct trial *trial, struct findings *findings);
 
 #endif

@@ -73,8 +73,7 @@ void check_cpu_time(const struct trial *trial, struct findings *findings)
 
 void check_locked_memory(const struct trial *trial, struct findings *findings)
 {
-	(void)trial;
-	if (checks__add_obstacle(findings, privileges__locked_memory()))
+	if (checks__add_obstacle(findings, privileges__locked_memory(trial->needs.native)))
 		return;
 	findings__add_ok(findings, privileges__kernel_is(5, 11) ? "not needed since Linux 5.11"
 								: "sufficient");
@@ -211,7 +210,8 @@ static void add_killed(struct findings *findings, const struct group_limit *limi
 
 void check_memory(const struct trial *trial, struct findings *findings)
 {
-	uint64_t map_mib = sampler__map_bytes(false) >> 20, needed_mib = map_mib + PROFILE_MIB;
+	uint64_t map_bytes = sampler__map_bytes(trial->needs.native) + trial->needs.unwind_memory;
+	uint64_t map_mib = map_bytes >> 20, needed_mib = map_mib + PROFILE_MIB;
 	struct group_limit limit = group_limit();
 
 	if (trial->killed) {

@@ -36,6 +36,7 @@
 #include "system/open_files.h"
 #include "target/deputy.h"
 #include "target/target_memory.h"
+#include "unwind/chunks.h"
 
 /* What a sample takes is some ten milliseconds of CPU time; a busy machine may give it late. */
 #define CPU_S_ENOUGH 0.3
@@ -177,6 +178,31 @@ static int start_sampling(struct sampler *sampler, pid_t child)
 	return error ? error : sampler__start(sampler, rate, limit);
 }
 
+/* Whether user space can add to the tables by which BPF walks. */
+static int try_chunk(const struct sampler *sampler)
+{
+	struct chunks *chunks = chunks__new(sampler__unwinder_maps(sampler).chunks, CHUNK_SIZE);
+	uint32_t number;
+	int error = chunks__take(chunks, CHUNK_SIZE, 1, true, &number);
+
+	chunks__free(chunks);
+	return error;
+}
+
+/* With native frames, or without where only these do not work. */
+static int load(struct trial *trial, const struct sampler_sink *sink, struct sampler **sampler)
+{
+	struct sampler_scope scope = { .processes = TARGETS_MAX, .native = true };
+
+	trial->native = sampler__open(sink, &scope, sampler);
+	if (!trial->native) {
+		trial->native = try_chunk(*sampler);
+		return 0;
+	}
+	scope.native = false;
+	return sampler__open(sink, &scope, sampler);
+}
+
 static void sample_child(struct trial *trial, pid_t child)
 {
 	const struct sampler_sink sink = {
@@ -186,11 +212,10 @@ static void sample_child(struct trial *trial, pid_t child)
 		.count = count,
 		.context = trial,
 	};
-	const struct sampler_scope scope = { .processes = TARGETS_MAX };
 	struct sampler *sampler;
 
 	trial->opening = open_events();
-	trial->loading = sampler__open(&sink, &scope, &sampler);
+	trial->loading = load(trial, &sink, &sampler);
 	trial->mappings = sampler__try_mappings();
 	if (trial->loading)
 		return;
@@ -335,6 +360,7 @@ static void try_guarded(struct trial *trial)
 					  .reading = -ENOMEM,
 					  .opening = -ENOMEM,
 					  .loading = -ENOMEM,
+					  .native = -ENOMEM,
 					  .mappings = -ENOMEM };
 		told = try_apart(shared);
 		if (told)
@@ -345,17 +371,17 @@ static void try_guarded(struct trial *trial)
 		try_all(trial);
 }
 
-void trial__run(struct trial *trial, unsigned int company)
+void trial__run(struct trial *trial, const struct trial_needs *needs)
 {
 	enum exit_status files = open_files__allow(1);
 
 	*trial = (struct trial){ 0 };
 	try_guarded(trial);
 	trial->files = files;
-	trial->company_count = company;
+	trial->needs = *needs;
 	if (trial->child)
 		return;
 	trial->thread = deputy__begin();
 	if (!trial->thread)
-		trial->company = start_company(company);
+		trial->company = start_company(needs->company);
 }

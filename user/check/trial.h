@@ -9,6 +9,13 @@
 #include "base/exit_status.h"
 #include "pybpfprof.h"
 
+/* What is to work besides. */
+struct trial_needs {
+	unsigned int company; /* processes and threads beside the one that reads others, at most */
+	bool native;	      /* native frames, for which there may be UNWIND_MEMORY bytes */
+	uint64_t unwind_memory;
+};
+
 /* 0 or -errno of each step; but for the last, those before which another one failed were not
  * tried. */
 struct trial {
@@ -23,14 +30,15 @@ struct trial {
 	int following;		/* ... to which the kernel tells what becomes of processes */
 	int starting;		/* the events with the program */
 	int mappings;		/* a program that is told what processes map */
+	int native;		/* the walk of native frames, and a chunk of its tables */
 	bool compiled;		/* the program, by the kernel */
 	bool killed;		/* what tried that, as the kernel does where memory is short */
 	uint64_t samples;
 	enum outcome outcome; /* of the last sample; that of a Python that has not begun is good */
-	unsigned int company_count;
+	struct trial_needs needs;
 };
 
-/* With COMPANY processes beside the thread that reads others. */
-void trial__run(struct trial *trial, unsigned int company);
+/* Tries what has these NEEDS. */
+void trial__run(struct trial *trial, const struct trial_needs *needs);
 
 #endif

@@ -524,6 +524,7 @@ void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *led
 
 	ledger->code_objects = symbolizer->forgotten.code_objects;
 	ledger->unnamed_code_objects = symbolizer->forgotten.unnamed_code_objects;
+	ledger->unwind_bytes = unwinder__bytes(symbolizer->shared.unwinder);
 	for (process = symbolizer->processes; process; process = process->hh.next)
 		if (process->begun)
 			code_table__account(process->codes, ledger);

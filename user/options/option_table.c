@@ -279,14 +279,15 @@ static const struct option option_table[] = {
 	{ "native", 'n', NULL,
 	  "add native frames: C extensions, libraries, and the interpreter's own functions that do "
 	  "the work, such as list_sort",
-	  take_flag, FIELD(plan.native), .verbs = RECORD },
+	  take_flag, FIELD(plan.native), .verbs = RECORD | AGENT, .flags = OPTION_FIXED },
 	{ "native-all", 0, NULL, "add all native frames, also those of the interpreter's calls",
 	  take_flag, FIELD(plan.native_all), .verbs = RECORD },
 	{ "no-native", 0, NULL,
 	  "leave out the native and kernel frames that html has without -n and -k", take_flag,
 	  FIELD(no_native), .verbs = RECORD },
 	{ "unwind-memory", 0, "SIZE", "memory for the unwind tables of native frames", take_size,
-	  FIELD(plan.unwind_memory), .verbs = RECORD, .fallback = "64M" },
+	  FIELD(plan.unwind_memory), .verbs = RECORD | AGENT, .flags = OPTION_FIXED,
+	  .fallback = "64M" },
 
 	HEADING(REPORT, "What to show:"),
 	HEADING(AGENT, "Where profiles go:"),

@@ -97,17 +97,24 @@ static json_t *errors_json(const struct ledger *ledger)
 	return errors;
 }
 
-static json_t *native_json(const struct ledger *ledger)
+const char *native_outcome__name(enum native_outcome outcome)
 {
 	static const char *const names[] = {
 #define X(id, name, text) name,
 		NATIVE_OUTCOMES(X)
 #undef X
 	};
+
+	return names[outcome];
+}
+
+static json_t *native_json(const struct ledger *ledger)
+{
 	json_t *native = json_object();
 
 	for (int outcome = 0; outcome < NATIVE_OUTCOME_COUNT; outcome++)
-		json_object_set_new(native, names[outcome], json_integer(ledger->native[outcome]));
+		json_object_set_new(native, native_outcome__name(outcome),
+				    json_integer(ledger->native[outcome]));
 	return native;
 }
 
@@ -167,6 +174,7 @@ json_t *ledger__json(const struct ledger *ledger)
 	json_object_set_new(json, "periods", periods_json(&ledger->periods));
 	json_object_set_new(json, "native", native_json(ledger));
 	json_object_set_new(json, "resumptions", json_integer(ledger->resumptions));
+	json_object_set_new(json, "unwind_bytes", json_integer(ledger->unwind_bytes));
 	return json;
 }
 

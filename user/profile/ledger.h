@@ -57,6 +57,7 @@ struct ledger {
 	 * behind a break; all 0 where there were none. */
 	uint64_t native[NATIVE_OUTCOME_COUNT];
 	uint64_t resumptions;
+	uint64_t unwind_bytes; /* of the tables by which native frames are walked */
 };
 
 /* Samples that are in the profile. */
@@ -87,6 +88,9 @@ char *unknown_processes__text(const struct unknown_processes *unknown, size_t co
 /* The name of an outcome in the ledger ("frame_fault"), and its text in the profile. */
 const char *outcome__name(enum outcome outcome);
 const char *outcome__text(enum outcome outcome);
+
+/* The name of what became of a sample's native part ("no_rows"). */
+const char *native_outcome__name(enum native_outcome outcome);
 
 struct json_t;
 

@@ -170,7 +170,7 @@ static uint64_t map_bytes_allowed(void)
 	return limit.rlim_max;
 }
 
-static struct obstacle find_locked_memory(bool native)
+struct obstacle privileges__locked_memory(bool native)
 {
 	uint64_t allowed = map_bytes_allowed(), needed;
 	struct obstacle found = nothing;
@@ -187,11 +187,6 @@ static struct obstacle find_locked_memory(bool native)
 	found.mend = xstrdup("run as root (sudo pybpfprof ...), with CAP_SYS_RESOURCE, or after "
 			     "ulimit -l unlimited");
 	return found;
-}
-
-struct obstacle privileges__locked_memory(void)
-{
-	return find_locked_memory(false);
 }
 
 struct obstacle privileges__ptrace_scope(void)
@@ -293,24 +288,25 @@ static struct obstacle find_capabilities(bool other_users, bool by_root)
 	return found;
 }
 
-enum exit_status privileges__check(const pid_t *pids, size_t count, bool all)
+enum exit_status privileges__check(const pid_t *pids, size_t count, bool all, bool native)
 {
 	static struct obstacle (*const look[])(void) = {
 		privileges__user_namespace, privileges__pid_namespace, privileges__btf,
-		privileges__cpus,	    privileges__locked_memory, privileges__ptrace_scope,
-		privileges__thread,
+		privileges__cpus,	    privileges__ptrace_scope,  privileges__thread,
 	};
 	struct obstacle found =
 		find_capabilities(all || are_other_users(pids, count), !count && !geteuid());
 
 	for (size_t i = 0; i < sizeof(look) / sizeof(look[0]) && !found.what; i++)
 		found = look[i]();
+	if (!found.what)
+		found = privileges__locked_memory(native);
 	return found.what ? obstacle__say(found) : STATUS_WRITTEN;
 }
 
 struct obstacle privileges__load(int error, bool native)
 {
-	struct obstacle memory = error == -EPERM ? find_locked_memory(native) : nothing;
+	struct obstacle memory = error == -EPERM ? privileges__locked_memory(native) : nothing;
 	struct utsname kernel;
 	char reason[128];
 

@@ -30,15 +30,16 @@ void obstacle__free(struct obstacle *obstacle);
 enum exit_status obstacle__say(struct obstacle obstacle);
 
 /* Says what is missing, before anything is tried, to profile the processes PIDS or, where there are
- * none, ALL or a program that is started; STATUS_WRITTEN where nothing is known to be. */
-enum exit_status privileges__check(const pid_t *pids, size_t count, bool all);
+ * none, ALL or a program that is started; NATIVE: with native frames.  STATUS_WRITTEN where nothing
+ * is known to be. */
+enum exit_status privileges__check(const pid_t *pids, size_t count, bool all, bool native);
 
 /* Parts of that; each is nothing where it is as it must be. */
 struct obstacle privileges__user_namespace(void);
 struct obstacle privileges__pid_namespace(void);
 struct obstacle privileges__btf(void);
 struct obstacle privileges__cpus(void);
-struct obstacle privileges__locked_memory(void);
+struct obstacle privileges__locked_memory(bool native);
 struct obstacle privileges__ptrace_scope(void);
 struct obstacle privileges__thread(void);
 

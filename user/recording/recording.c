@@ -180,7 +180,7 @@ enum exit_status recording__open(const struct recording_plan *plan,
 		status = obstacle__say(privileges__signals(recording->signals));
 	else
 		status = privileges__check(plan->pids, plan->pid_count,
-					   plan->following == FOLLOW_ALL);
+					   plan->following == FOLLOW_ALL, plan->native);
 	if (!status && recording->scope.kernel)
 		read_kernel_symbols(recording);
 	if (!status)

@@ -34,8 +34,8 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 		  struct sampler **sampler);
 void sampler__free(struct sampler *sampler);
 
-/* How much the kernel's maps take at least, on this machine, without or with those for NATIVE
- * frames: bytes. */
+/* How much the kernel's maps take at least, on this machine: bytes.  NATIVE: with native frames,
+ * but without what their tables grow to. */
 uint64_t sampler__map_bytes(bool native);
 
 /* Whether the kernel compiles the program, and does not interpret it. */

@@ -404,6 +404,11 @@ int64_t unwinder__work(struct unwinder *unwinder, int64_t now)
 	return due_ns;
 }
 
+uint64_t unwinder__bytes(const struct unwinder *unwinder)
+{
+	return unwinder && unwinder->chunks ? chunks__used(unwinder->chunks) : 0;
+}
+
 struct code_place unwinder__place(const struct unwinder *unwinder, uint64_t serial,
 				  uint64_t address)
 {

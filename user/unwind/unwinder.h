@@ -48,6 +48,9 @@ void unwinder__forget(struct unwinder *unwinder, uint64_t serial);
  * also where UNWINDER is NULL. */
 int64_t unwinder__work(struct unwinder *unwinder, int64_t now);
 
+/* Bytes of its tables that are in use; of NULL, and once it has stopped, 0. */
+uint64_t unwinder__bytes(const struct unwinder *unwinder);
+
 /* What an address of a process is. */
 struct code_place {
 	struct code_file *file; /* NULL: code that was made at run time, or memory not known */
