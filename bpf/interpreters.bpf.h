@@ -33,7 +33,8 @@
  * maps a data stack before anything else, which takes most of that time.  Calls are under
  * way all the same, as in no other thread state that leads to no frame.  From 3.12 on it
  * counts them; from 3.10 to 3.12 it has a C frame, and in 3.11 and 3.12 only a greenlet's
- * has that before it has a data stack.  Up to 3.9 nothing tells.
+ * has that before it has a data stack.  Up to 3.9 nothing tells.  What called the module may be
+ * found all the same (greenlet.bpf.h).
  */
 #ifndef INTERPRETERS_BPF_H
 #define INTERPRETERS_BPF_H

@@ -16,7 +16,8 @@
  * A chain may break before its end: in assembler without unwind data, in code that was made at run
  * time.  It goes on at the next entry.  How far above an entry its frame ends, and where that keeps
  * the caller's frame pointer, is the same for all activations of one build of the interpreter. Both
- * are learned from the first chain that is whole (unwind_anchors).
+ * are learned from the first chain that has a frame for each entry (unwind_anchors): with musl,
+ * none is whole, for what calls main() has no rows.
  */
 #ifndef JOIN_BPF_H
 #define JOIN_BPF_H
@@ -48,6 +49,25 @@ static __always_inline __u32 python_frames(const struct walk *walk, __u32 count)
 	return depth < walk->depth ? depth : walk->depth;
 }
 
+static __always_inline bool is_eval_loop(__u32 row)
+{
+	return ROW_MARKS(row) == (ROW_PLUMBING | ROW_EVAL_LOOP);
+}
+
+/* Whether this greenlet's part of the C stack begins with a frame of ROW, and nothing above it is
+ * looked for.  Where Python frames are
+ * still to come, it is another's that has not begun. */
+static __always_inline bool ends_at_base(struct native_walk *native, __u32 row)
+{
+	if (ROW_MARKS(row) != ROW_STACK_BASE)
+		return false;
+	if (native->search == SEARCH_BASE) {
+		native->search = SEARCH_EVAL_LOOP;
+		return false;
+	}
+	return native->matched >= native->wanted;
+}
+
 /* Gives the frame from SP on, up to where the caller's begins, its activation, if it has one. */
 static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 {
@@ -56,7 +76,7 @@ static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 	__u64 entry, anchor;
 
 	if (!has_entries(walk)) {
-		native->matched += (row & ROW_EVAL_LOOP) != 0;
+		native->matched += is_eval_loop(row);
 		native->position = native->matched;
 		return;
 	}
@@ -117,13 +137,19 @@ static __always_inline int native_step(struct walk *walk, __u32 cpu)
 	if (HAS_LINK_REGISTER && native->is_innermost && ROW_KIND(row) == ROW_NONE &&
 	    ROW_NUMBER(row) == ROW_NO_CODE && native->file_number != UNWIND_NO_FILE)
 		row = ROW(ROW_SP, 0, 0);
-	if (ROW_KIND(row) <= ROW_FP)
+	if (ends_at_base(native, row))
+		stop = end_native(native, NATIVE_WHOLE);
+	else if (ROW_KIND(row) <= ROW_FP)
 		stop = plain_step(walk, cpu, row);
 	else
 		stop = odd_step(cpu, row);
 	if (ROW_KIND(row) != ROW_SIGNAL)
 		hold_entry(walk, row, sp);
 	record_native(walk, row, pc, is_return);
+	if (!stop && native->search == SEARCH_EVAL_LOOP && is_eval_loop(row)) {
+		native->search = SEARCH_DONE;
+		return 1;
+	}
 	return stop;
 }
 
@@ -241,8 +267,8 @@ static __always_inline void list_cframes(struct walk *walk, __u32 cpu)
 	walk->entry_count = native->cframes;
 }
 
-/* Begins the walk where the thread was interrupted. */
-static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid)
+/* Begins the walk where the thread, which has DEPTH Python frames, was interrupted. */
+static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid, __u32 depth)
 {
 	struct native_walk *native = &walk->native;
 	struct cached_thread *cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
@@ -262,6 +288,7 @@ static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid
 	walk->block_end = 0;
 	if (lists_cframes(walk) && walk->entry_count)
 		list_cframes(walk, cpu);
+	native->wanted = has_entries(walk) ? walk->entry_count : depth;
 }
 
 /* Whether what was found contradicts Python's stack, of DEPTH frames. */
@@ -287,7 +314,7 @@ __noinline int walk_native(__u32 cpu, __u32 tid, __u32 depth)
 
 	if (!walk)
 		return 0;
-	begin_native(walk, cpu, tid);
+	begin_native(walk, cpu, tid, depth);
 	native = &walk->native;
 	if (!walk->has_registers || !native->table.count) {
 		native->outcome = walk->has_registers ? NATIVE_NO_ROWS_YET : NATIVE_NO_REGISTERS;
@@ -305,7 +332,7 @@ __noinline int walk_native(__u32 cpu, __u32 tid, __u32 depth)
 		native->depth = native->leaf_depth = 0;
 	} else if (native->outcome == NATIVE_WHOLE && native->resumptions) {
 		native->outcome = NATIVE_RESUMED;
-	} else if (native->outcome == NATIVE_WHOLE) {
+	} else if (native->matched >= native->wanted) {
 		learn_anchor(native);
 	}
 	/* Frames are paired from the root where they have no entries. */

@@ -50,6 +50,15 @@ struct frame_words {
 /* The interpreter has several such places: none can be told. */
 #define ANCHOR_SPOILED (~0ULL)
 
+/* What is looked for on the C stack (greenlet.bpf.h): the base of a greenlet's part, then a frame
+ * of the eval loop. */
+enum {
+	SEARCH_NOTHING,
+	SEARCH_BASE,
+	SEARCH_EVAL_LOOP,
+	SEARCH_DONE,
+};
+
 /* The walk over the native frames (join.bpf.h). */
 struct native_walk {
 	__u64 pc, sp, fp;
@@ -61,10 +70,12 @@ struct native_walk {
 	__u32 reads;		 /* of blocks and by odd rows */
 	__u32 depth, leaf_depth; /* frames that were recorded, and those below all Python frames */
 	__u32 matched;		 /* activations that have their frame, or frames of the eval loop */
+	__u32 wanted;		 /* how many there are of Python's stack */
 	__u32 position;		 /* Python frames that these have */
 	__s32 shift;		 /* to be added to all positions but 0 */
 	__u32 resumptions;
 	__u32 lacks_entries;
+	__u32 search;  /* SEARCH_* */
 	__u32 cframes; /* in the list of these */
 	__u64 cframe;  /* the next one */
 	struct unwind_table table;

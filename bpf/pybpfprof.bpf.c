@@ -33,6 +33,7 @@
 #include "rows.bpf.h"
 #include "native.bpf.h"
 #include "join.bpf.h"
+#include "greenlet.bpf.h"
 #include "kernel.bpf.h"
 #include "stack.bpf.h"
 #include "processes.bpf.h"
@@ -176,6 +177,8 @@ int sample(struct bpf_perf_event_data *context)
 		target->lent = walk->lent;
 	if (walk->target.begins && walk->outcome != OUTCOME_NO_INTERPRETER)
 		target->begins = false;
+	if (config.native && walk->outcome == OUTCOME_GREENLET_STARTING)
+		walk_greenlets_caller(cpu, thread);
 	depth = walk->depth;
 	if (walk->outcome != OUTCOME_PYTHON && walk->outcome != OUTCOME_LINE_UNKNOWN)
 		push_frame(walk, walk->unreadable, 0, FRAME_REASON, walk->outcome);

@@ -54,8 +54,13 @@ enum row_absence {
 /* Frames of functions that the interpreter calls itself by; not shown between Python frames. */
 #define ROW_PLUMBING (1U << 11)
 
-/* Frames of the eval loop. */
+/* Frames of the eval loop; they are plumbing, too. */
 #define ROW_EVAL_LOOP (1U << 12)
+
+/* Without that: frames with which a greenlet's part of the C stack begins. */
+#define ROW_STACK_BASE ROW_EVAL_LOOP
+
+#define ROW_MARKS(row) ((row) & (ROW_PLUMBING | ROW_EVAL_LOOP))
 
 #define ROW(kind, n, m)		   ((__u32)(kind) << 8 | (__u32)(n) << 13 | (__u32)(m) << 24)
 #define ROW_NUMBERED(kind, number) ((__u32)(kind) << 8 | (__u32)(number) << 13)

@@ -26,19 +26,26 @@ CHAINS = {name: ("<module> main " + chain).split() for name, chain in {
     "less": "less __lt__ c:chain_spin",
     "reducing": "reducing reduce_two c:chain_spin",
     "quick": "quick quick_compare c:chain_spin",
+    "mapping": "mapping map_one c:chain_spin",
+    "replacing": "replacing replace_match c:chain_spin",
     "consume": "consume produce c:chain_spin",
     "consume_by_c": "consume_by_c c:chain_enter produce_for_c c:chain_spin",
     "deep": "deep" + LEVELS * " c:chain_deep" + " deep_inner c:chain_spin",
     "signalled": "signalled c:chain_signal c:chain_handle handle c:chain_spin",
+    "signalled_elsewhere": "signalled_elsewhere c:chain_signal_elsewhere c:chain_handle handle c:chain_spin",
+    "raising": "raising on_raise c:chain_spin",
     "tasks": "tasks outer_task inner_task c:chain_enter innermost c:chain_spin",
     "reading": "reading c:chain_enter read c:chain_read",
     "broken": "broken c:chain_enter broken_middle o:chain_pass broken_inner c:chain_spin",
     "broken_leaf": "broken_leaf c:chain_enter broken_spin o:chain_spin",
+    "scribbling": "scribbling c:chain_scribble c:chain_spin",
+    "straying": "straying c:chain_stray",
     "threaded": "threaded c:chain_spin",
     "late": "late o:chain_enter late_inner c:chain_spin",
 }.items()}
 # These return, and all their frames have unwind data.
-PLAIN = [name for name in CHAINS if name not in ("broken", "broken_leaf", "threaded", "late")]
+PLAIN = [name for name in CHAINS if name not in ("broken", "broken_leaf", "scribbling", "straying", "threaded",
+                                                 "late")]
 
 
 def chains_of(python):

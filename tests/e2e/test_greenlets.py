@@ -2,21 +2,20 @@
 """Greenlets switch C stacks and Python stacks; each sample is of one of them, and whole."""
 
 import collections
-import os
 import re
 import shutil
 import subprocess
 
 import pytest
 
-from conftest import missing
 from legal import BRIEF, check_whole, runs_until
+from native_chains import check_native_ledger
+from packages import has_module, install
 from pythons import RELEASE, own_and_fetched_pythons, own_pythons
 
 DEPTH = 5
 OURS = re.compile(r"(root|descend|lambda|bottom|spin)_(\d)_(\d)")
 GREENLETS = 8
-INSTALL_TIMEOUT_S = 60
 
 # The C++ library, which greenlet needs, and no interpreter that is fetched depends on.
 CPP_LIBRARY = "libstdc++.so.6"
@@ -30,25 +29,6 @@ def greenlet_pythons():
                   if python.kind == RELEASE and python.version[:2] not in there]
 
 
-def has_module(command, module):
-    return subprocess.run([*command, "-c", "import " + module], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL).returncode == 0
-
-
-def pip_for(python):
-    """Whose pip installs for PYTHON, and its options.  One that is fetched has no pip, and is
-    installed for by the newest here that has."""
-    if not python.root:
-        return python.path, []
-    pips = [own.path for own in own_pythons() if has_module(own.command, "pip")]
-    if not pips:
-        missing("pip, to fetch gevent for %s" % python.name)
-    # In the order of preference.
-    platforms = ["%s_%s" % (tag, os.uname().machine) for tag in ("manylinux_2_28", "manylinux2014")]
-    return pips[-1], ["--python-version", "%d.%d" % python.version[:2],
-                      *("--platform=" + platform for platform in [*platforms, "any"])]
-
-
 def add_cpp_library(folder):
     path = subprocess.check_output(["gcc", "-print-file-name=" + CPP_LIBRARY], universal_newlines=True)
     shutil.copy(path.strip(), folder)
@@ -60,29 +40,8 @@ def gevent_folder(python, tmp_path):
     has Debian's."""
     if has_module(python.command, "gevent"):
         return ""
-    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    folder = os.path.join(cache, "pybpfprof-tests", "gevent-" + python.name)
-    if os.path.isdir(folder):
-        return folder
-    new = str(tmp_path / "new")
-    installer, options = pip_for(python)
-    command = [installer, "-m", "pip", "-q", "--disable-pip-version-check", "install", *options,
-               "--only-binary", ":all:", "--target", new, "gevent"]
-    try:
-        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=INSTALL_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        pytest.skip("no gevent for %s: the package index does not answer" % python.name)
-    said = made.stdout.decode()
-    if "from versions: none" in said:
-        pytest.skip("no gevent for %s in the package index that pip reaches" % python.name)
-    if made.returncode:
-        missing("gevent for %s: %s" % (python.name, said[-200:]))
-    if python.root:
-        add_cpp_library(new)
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    shutil.move(new, folder)
-    return folder
+    return install(python, "gevent", ["gevent"], str(tmp_path / "new"),
+                   finish=add_cpp_library if python.root else lambda folder: None)
 
 
 def expected(number):
@@ -141,6 +100,35 @@ def test_each_stack_is_one_greenlets(python, switcher, cpu, gevent_folder, targe
         check_whole(measured, "%s, %s" % (switcher, python.name), samples - sum(errors.values()), samples)
 
 
+BASE = "greenlet::UserGreenlet::g_initialstub"
+
+
+@pytest.mark.pythons(which=greenlet_pythons)
+def test_native_frames_are_one_greenlets(python, gevent_folder, target, profile):
+    """Above the base of a greenlet's part of the C stack is another one's, or what is left of it."""
+    program = target(python, "greenlets.py", "greenlet", environment={
+        "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
+    based = set()
+
+    def all_are_seen(runs):
+        for frames, _ in runs[-1].stacks:
+            if any(frame.label.startswith("[") for frame in frames):
+                continue  # a reason, or frames of C are lost
+            assert why_not(frames) is None, (why_not(frames), frames)
+            matches = list(filter(None, (OURS.fullmatch(frame.name) for frame in frames)))
+            if matches and not OURS.fullmatch(frames[0].name):
+                assert frames[0].name == BASE, frames
+                based.add(matches[0].groups()[1:])
+        return len(based) >= GREENLETS
+
+    runs = runs_until(profile, all_are_seen, "-p", program.pid, "-n", "-r", 1999, cpu=BRIEF)
+    assert len(based) == GREENLETS
+    for run in runs:
+        check_native_ledger(run.ledger)
+
+
+# What only the new greenlet runs.
+BEGUN = "greenlet::UserGreenlet::inner_bootstrap"
 STARTING = "greenlet_starting"
 
 
@@ -161,3 +149,23 @@ def test_start_is_told(python, starter, gevent_folder, target, profile):
         else:
             assert run.ledger["no_python"] == 0
             assert run.ledger["errors"][STARTING] == run.count_name("[a greenlet is starting]")
+
+
+@pytest.mark.pythons(which=lambda: [python for python in greenlet_pythons() if python.version[:2] == (3, 11)])
+def test_what_starts_a_greenlet(python, gevent_folder, target, profile):
+    """3.11: with native frames, the C stack leads to the Python frames that a new greenlet is called from."""
+    program = target(python, "greenlet_starts.py", "greenlet", environment={
+        "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
+
+    def is_seen(runs):
+        found = False
+        for frames, _ in runs[-1].stacks:
+            names = [frame.name for frame in frames]
+            if names[0] == "<module>" and BEGUN in names:
+                assert names[:3] == ["<module>", "main", "start_greenlet"], frames
+                assert "piece" not in names, frames
+                found = True
+        return found
+
+    for run in runs_until(profile, is_seen, "-p", program.pid, "-n", "-r", 1999, cpu=BRIEF):
+        check_native_ledger(run.ledger)

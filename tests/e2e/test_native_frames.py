@@ -5,13 +5,14 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
 from conftest import PROGRAMS, wait_used
 from legal import BRIEF, runs_until
-from native_chains import (BUILD_ID, CHAIN, CHAINS, belongs_to, chain_command, chain_library,  # noqa: F401
+from native_chains import (BUILD_ID, CHAIN, CHAINS, OTHER, belongs_to, chain_command, chain_library,  # noqa: F401
                            chains, chains_of, check_native_ledger, check_stacks, have, is_python, is_reason,
                            python_of, seen, spell)
 from push_servers import fields, number, packed
@@ -98,6 +99,19 @@ def test_code_without_unwind_data(python, chains, profile):
         assert broken > 0 and resumed == 0
 
 
+def test_hostile_stacks(python, chains, profile):
+    """Return addresses and stack pointers that lead anywhere: Python's stacks are the same."""
+    wanted = {tuple(python_of(CHAINS[name])) for name in ("mixed", "scribbling", "straying")}
+    runs = runs_until(profile, lambda runs: wanted <= {tuple(python_of(words)) for words in seen(runs)},
+                      "-p", chains(python, "mixed", "scribbling", "straying").pid, "-n", "-r", 999, cpu=BRIEF)
+    for run in runs:
+        check_stacks(run)
+        check_native_ledger(run.ledger)
+        for frames, _ in run.stacks:
+            assert is_reason(frames[0]) or python_of(spell(frames))[:2] == ["<module>", "main"], frames
+    assert any(run.ledger["native"]["whole"] < run.ledger["events"] for run in runs)
+
+
 def test_a_thread_without_python(python, chains, profile):
     stack = ("c:chain_run", "c:chain_forever", "c:chain_spin")
     runs = runs_until(profile, lambda runs: stack in seen(runs) and have(runs, "threaded"),
@@ -122,6 +136,16 @@ def test_a_library_that_is_loaded_later(python, chains, profile):
     run.interrupt().load()
     check_native_ledger(run.ledger)
     assert tuple(CHAINS["late"]) in seen([run])
+
+
+def test_a_library_that_is_deleted(any_python, target, profile, chain_library, tmp_path):
+    library = str(tmp_path / CHAIN)
+    shutil.copy(chain_library(CHAIN), library)
+    program = target(any_python, "native_chain.py", library, chain_library(OTHER), "mixed")
+    os.unlink(library)
+    for run in runs_until(profile, lambda runs: have(runs, "mixed"), "-p", program.pid, "-n", "-r", 999,
+                          cpu=BRIEF):
+        check_stacks(run)
 
 
 def test_beside_the_kernel(python, chains, profile):
@@ -276,7 +300,7 @@ def profile_names(profile, program, library, wanted):
 
 def test_names_are_readable(any_python, target, profile, names_library):
     assert "_Z11spin_seldomm.cold" in ranges(names_library)
-    names = {"names::inner::spin", "spin_seldom", "names_spin", "names::Spinner::spin_twice"}
+    names = {"names::inner::spin", "spin_seldom", "spin_copied", "names_spin", "names::Spinner::spin_twice"}
     wanted = {"%s (native_names.so)" % name for name in names}
     program = target(any_python, "native_names.py", names_library)
     found = profile_names(profile, program, names_library, wanted)

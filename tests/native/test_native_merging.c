@@ -149,6 +149,20 @@ static void learns_an_anchor(void **state)
 	assert_int_equal(*anchor, ANCHOR(distance_of(image), 2));
 }
 
+/* Where no chain is whole, as with musl. */
+static void learns_it_without_the_root(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+
+	c_stack__set_row(WORK, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE));
+	c_stack__sample(&stack, EVAL);
+	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	c_stack__set_row(WORK, ROW(ROW_SP, WORK_WORDS, 0));
+	c_stack__set_row(MAIN, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE));
+	c_stack__sample(&stack, EVAL);
+	assert_int_not_equal(*kernel__anchor(INTERPRETER), 0);
+}
+
 static void goes_on_at_an_anchor(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -564,6 +578,7 @@ int main(void)
 		CHECK_IN(0, LAST_WITHOUT, pairs_from_the_root),
 		CHECK_IN(0, LAST_WITHOUT, shows_the_leaf_without_a_root),
 		CHECK_SINCE(ENTRIES_SINCE, learns_an_anchor),
+		CHECK_SINCE(ENTRIES_SINCE, learns_it_without_the_root),
 		CHECK_SINCE(ENTRIES_SINCE, goes_on_at_an_anchor),
 		CHECK_SINCE(ENTRIES_SINCE, goes_on_as_often_as_it_breaks),
 		CHECK_SINCE(ENTRIES_SINCE, an_anchor_has_the_frame_pointer),

@@ -36,6 +36,18 @@ FUNCTION void chain_deep(unsigned int levels, struct object *function);
 /* Calls FUNCTION in a signal's handler. */
 FUNCTION void chain_signal(struct object *function);
 
+/* The same in a handler that has a stack of its own. */
+FUNCTION void chain_signal_elsewhere(struct object *function);
+
+/* Sends itself the signal that Python handles. */
+FUNCTION void send_signal(void);
+
+/* Uses CPU time while TEXT is in the place of its return address and its caller's frame pointer. */
+FUNCTION void chain_scribble(unsigned long text);
+
+/* The same with another stack pointer. */
+FUNCTION void chain_stray(unsigned long stack_pointer);
+
 /* Starts a thread that uses CPU time and runs no Python. */
 FUNCTION int chain_start_thread(void);
 
@@ -102,6 +114,58 @@ void chain_signal(struct object *function)
 	signal(SIGUSR1, chain_handle);
 	raise(SIGUSR1);
 	turns++;
+}
+
+void chain_signal_elsewhere(struct object *function)
+{
+	static char stack[1 << 20];
+	const stack_t own = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	const struct sigaction action = { .sa_handler = chain_handle, .sa_flags = SA_ONSTACK };
+	stack_t before;
+
+	of_handler = function;
+	sigaltstack(&own, &before);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	sigaltstack(&before, NULL);
+	turns++;
+}
+
+void send_signal(void)
+{
+	raise(SIGUSR2);
+	turns++;
+}
+
+/* The caller's frame pointer and the return address lie there. */
+__attribute__((optimize("no-omit-frame-pointer"))) void chain_scribble(unsigned long text)
+{
+	volatile unsigned long *saved = __builtin_frame_address(0);
+	unsigned long frame_pointer = saved[0], return_address = saved[1];
+
+	saved[0] = saved[1] = text;
+	chain_spin();
+	saved[0] = frame_pointer;
+	saved[1] = return_address;
+}
+
+void chain_stray(unsigned long stack_pointer)
+{
+#ifdef __x86_64__
+	unsigned long count = TURNS, own;
+
+	__asm__ volatile("mov %%rsp, %0\n\t"
+			 "mov %2, %%rsp\n"
+			 "1:\tdec %1\n\t"
+			 "jnz 1b\n\t"
+			 "mov %0, %%rsp"
+			 : "=&r"(own), "+r"(count)
+			 : "r"(stack_pointer)
+			 : "cc");
+#else
+	turns += stack_pointer;
+	chain_spin();
+#endif
 }
 
 FUNCTION void chain_forever(void)

@@ -2,15 +2,18 @@
 """native_chain.py LIBRARY OTHER CHAIN...: Python calls C calls Python, over and over.
 
 LIBRARY and OTHER are native_chain.c's, compiled in one way or another.  A CHAIN is one of the functions
-that call the others, down to chain_spin() and chain_read(), which use the CPU.  `threaded` and `late` do
+that call the others, down to chain_spin() and others, which use the CPU.  `threaded` and `late` do
 not return: the first has a thread beside it that runs no Python; the second loads OTHER once it reads a line.
 With `end` the program ends after END_S of CPU time.
 """
 
 import ctypes
 import functools
+import itertools
 import os
+import re
 import select
+import signal
 import sys
 
 CALLBACK = ctypes.CFUNCTYPE(None)
@@ -29,8 +32,13 @@ class Library(object):
         self.chain_deep, self.chain_signal = library.chain_deep, library.chain_signal
         self.chain_start_thread = library.chain_start_thread
         self.chain_call_back = ctypes.CDLL(path).chain_call_back
-        for function in self.chain_enter, self.chain_pass, self.chain_signal:
+        self.chain_signal_elsewhere, self.send_signal = library.chain_signal_elsewhere, library.send_signal
+        self.chain_scribble, self.chain_stray = library.chain_scribble, library.chain_stray
+        for function in self.chain_enter, self.chain_pass, self.chain_signal, self.chain_signal_elsewhere:
             function.argtypes = [ctypes.py_object]
+        for function in self.chain_scribble, self.chain_stray:
+            function.argtypes = [ctypes.c_ulong]
+            function.restype = None
         self.chain_deep.argtypes = [ctypes.c_uint, ctypes.py_object]
 
 
@@ -105,6 +113,24 @@ def quick_compare(one, two):
     return 0
 
 
+def mapping():
+    list(map(map_one, [0]))
+
+
+def map_one(number):
+    spin()
+    return number
+
+
+def replacing():
+    re.sub("a", replace_match, "a")
+
+
+def replace_match(match):
+    spin()
+    return match.group(0)
+
+
 def consume():
     for _ in produce():
         pass
@@ -143,6 +169,32 @@ def signalled():
 
 def handle():
     spin()
+
+
+def signalled_elsewhere():
+    chain.chain_signal_elsewhere(handle)
+
+
+def raising():
+    chain.send_signal()
+
+
+def on_raise(number, frame):
+    spin()
+
+
+signal.signal(signal.SIGUSR2, on_raise)
+
+# No addresses, those of the heap and of a file's data.
+places = itertools.cycle([0, 1, 2 ** 64 - 1, 2 ** 63, id(signal), id(None)])
+
+
+def scribbling():
+    chain.chain_scribble(next(places))
+
+
+def straying():
+    chain.chain_stray(next(places))
 
 
 def reading():

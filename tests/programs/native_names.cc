@@ -48,10 +48,20 @@ HIDDEN void spin_seldom(unsigned long count)
 	turns = count;
 }
 
+/* A copy of a function that some calls have to themselves. */
+HIDDEN void spin_copied(unsigned long count) __asm__("_Z11spin_copiedm.constprop.0");
+
+void spin_copied(unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++)
+		turns = i;
+}
+
 extern "C" void names_spin()
 {
 	names::Spinner spinner;
 
 	spinner.spin_twice(TURNS);
 	spin_seldom(TURNS);
+	spin_copied(TURNS);
 }

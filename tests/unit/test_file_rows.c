@@ -307,7 +307,7 @@ static void marks_functions_by_their_names(void **state)
 	(void)state;
 	NAME_FUNCTIONS({ 0x1000, 0x40, OWN_NAME }, { 0x1040, 0x40, PLUMBING },
 		       { 0x1080, 0x40, EVAL_LOOP });
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_sound(&rows);
 	assert_int_equal(rows.count, 4);
 	assert_marked(&rows, 0x1000, 0x1040, 0);
@@ -326,7 +326,7 @@ static void marks_what_has_no_name(void **state)
 
 	(void)state;
 	NAME_FUNCTIONS({ 0x1010, 0x10, OWN_NAME }, { 0x1050, 0x20, OWN_NAME });
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_sound(&rows);
 	assert_marked(&rows, 0x1000, 0x1010, ROW_PLUMBING);
 	assert_marked(&rows, 0x1010, 0x1020, 0);
@@ -337,10 +337,26 @@ static void marks_what_has_no_name(void **state)
 
 	rows = three_rows();
 	function_count = 0;
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_sound(&rows);
 	assert_int_equal(rows.count, 4);
 	assert_marked(&rows, 0x1000, 0x10c0, ROW_PLUMBING);
+	free(rows.all);
+}
+
+/* The greenlet module's: nothing else there is marked. */
+static void marks_where_greenlets_begin(void **state)
+{
+	struct cfi_rows rows = three_rows();
+
+	(void)state;
+	NAME_FUNCTIONS({ 0x1000, 0x40, PLUMBING }, { 0x1048, 0x30, "g_initialstub" },
+		       { 0x1080, 0x20, EVAL_LOOP });
+	file_rows__mark(&rows, NULL, true);
+	assert_sound(&rows);
+	assert_marked(&rows, 0x1000, 0x1048, 0);
+	assert_marked(&rows, 0x1048, 0x1078, ROW_STACK_BASE);
+	assert_marked(&rows, 0x1078, 0x10c0, 0);
 	free(rows.all);
 }
 
@@ -355,7 +371,7 @@ static void splits_rows_where_marks_change(void **state)
 	add_row(&rows, 0x1040, NO_CODE);
 	NAME_FUNCTIONS({ 0x1000, 0x10, OWN_NAME }, { 0x1010, 0x10, EVAL_LOOP },
 		       { 0x1020, 0x20, OWN_NAME });
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_sound(&rows);
 	assert_int_equal(rows.count, 5);
 	assert_marked(&rows, 0x1000, 0x1010, 0);
@@ -375,7 +391,7 @@ static void takes_the_first_of_functions_that_overlap(void **state)
 	NAME_FUNCTIONS({ 0x1000, 0x60, OWN_NAME }, { 0x1020, 0x80, EVAL_LOOP },
 		       { 0x1060, 0x20, EVAL_LOOP }, { 0x1070, 0, PLUMBING },
 		       { 0x1080, 0, OWN_NAME }, { 0x1090, 0x10, OWN_NAME });
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_sound(&rows);
 	assert_marked(&rows, 0x1000, 0x1060, 0);
 	assert_marked(&rows, 0x1060, 0x1080, EVAL_ROW);
@@ -399,13 +415,13 @@ static void leaves_no_neighbours_alike(void **state)
 	add_row(&rows, 0x1080, NO_CODE);
 	NAME_FUNCTIONS({ 0x1000, 0x20, PLUMBING }, { 0x1020, 0x20, PLUMBING },
 		       { 0x1040, 0x40, EVAL_LOOP });
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_sound(&rows);
 	assert_int_equal(rows.count, 3);
 	assert_int_equal(rows.all[1].address, 0x1040);
 	count = rows.count;
 	memcpy(before, rows.all, count * sizeof(*before));
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_int_equal(rows.count, count);
 	assert_memory_equal(rows.all, before, count * sizeof(*before));
 	free(rows.all);
@@ -419,7 +435,7 @@ static void adds_nothing_behind_the_last_row(void **state)
 	(void)state;
 	NAME_FUNCTIONS({ 0x10, 8, OWN_NAME }, { 0x1000, 0x200, OWN_NAME },
 		       { 0x7fffffff0000, 0x10, OWN_NAME }, { UINT64_MAX - 8, 8, EVAL_LOOP });
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_sound(&rows);
 	assert_int_equal(rows.count, 4);
 	assert_int_equal(rows.all[0].address, 0x1000);
@@ -433,7 +449,7 @@ static void marks_no_rows(void **state)
 
 	(void)state;
 	NAME_FUNCTIONS({ 0x1000, 0x10, OWN_NAME });
-	file_rows__mark(&rows, NULL);
+	file_rows__mark(&rows, NULL, false);
 	assert_int_equal(rows.count, 0);
 	free(rows.all);
 }
@@ -451,6 +467,7 @@ int main(void)
 		TEST(stores_nothing_that_has_no_room),
 		TEST(marks_functions_by_their_names),
 		TEST(marks_what_has_no_name),
+		TEST(marks_where_greenlets_begin),
 		TEST(splits_rows_where_marks_change),
 		TEST(takes_the_first_of_functions_that_overlap),
 		TEST(leaves_no_neighbours_alike),

@@ -138,12 +138,25 @@ static void test_eval_loop(void **state)
 	assert_false(plumbing__is_eval_loop(""));
 }
 
+static void test_stack_base(void **state)
+{
+	(void)state;
+	assert_true(plumbing__is_stack_base("_ZN8greenlet12UserGreenlet13g_initialstubEPv"));
+	assert_true(plumbing__is_stack_base("_ZN8greenlet12UserGreenlet13g_initialstubEPv.cold"));
+	assert_true(plumbing__is_stack_base("g_initialstub"));
+	assert_true(plumbing__is_stack_base("g_initialstub.isra.0.cold.12"));
+	assert_false(plumbing__is_stack_base("_ZN8greenlet12UserGreenlet8g_switchEv"));
+	assert_false(plumbing__is_stack_base("g_initialstub_failure"));
+	assert_false(plumbing__is_stack_base(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plumbing),
 		cmocka_unit_test(test_other_functions),
 		cmocka_unit_test(test_eval_loop),
+		cmocka_unit_test(test_stack_base),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,14 @@ static bool has_plumbing(const struct code_file *file)
 	       strncmp(code_file__name(file), "python", strlen("python")) == 0;
 }
 
+/* Whether it is the greenlet module: "_greenlet.cpython-311-x86_64-linux-gnu.so". */
+static bool is_of_greenlet(const struct code_file *file)
+{
+	const char *name = code_file__name(file);
+
+	return strncmp(name + (name[0] == '_'), "greenlet.", strlen("greenlet.")) == 0;
+}
+
 int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 {
 	struct cfi_section section;
@@ -155,9 +163,9 @@ int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 	file->function_count = rows->start_count;
 	rows->starts = NULL;
 	file->memory->used += function_bytes(file);
-	if (has_plumbing(file)) {
+	if (has_plumbing(file) || is_of_greenlet(file)) {
 		code_file__read_symbols(file);
-		file_rows__mark(rows, file->symbols);
+		file_rows__mark(rows, file->symbols, !has_plumbing(file));
 	}
 	return 0;
 }

@@ -7,8 +7,6 @@
 #include "unwind/file_rows.h"
 #include "unwind/plumbing.h"
 
-#define MARKS (ROW_PLUMBING | ROW_EVAL_LOOP)
-
 /* From ADDRESS on, rows have these MARKS. */
 struct marked {
 	uint64_t address;
@@ -36,17 +34,19 @@ static uint32_t marks_of(const char *name, bool of_3_6)
 }
 
 /* The places where marks change; the caller frees. */
-static struct marked *list_marks(const struct symbols *symbols, size_t *count)
+static struct marked *list_marks(const struct symbols *symbols, bool of_greenlet, size_t *count)
 {
 	size_t functions = symbols__count(symbols), at = 1;
 	struct marked *list = xcalloc(2 * functions + 1, sizeof(*list));
 	bool of_3_6 = has_eval_loop_of_3_6(symbols);
+	uint32_t unnamed = of_greenlet ? 0 : ROW_PLUMBING;
 	uint64_t end = 0;
 
-	list[0].marks = ROW_PLUMBING;
+	list[0].marks = unnamed;
 	for (size_t i = 0; i < functions; i++) {
 		uint64_t start, size;
 		const char *name = symbols__at(symbols, i, &start, &size);
+		uint32_t base = plumbing__is_stack_base(name) ? ROW_STACK_BASE : 0;
 
 		/* Of functions that overlap the first one counts. */
 		if (start < end)
@@ -54,17 +54,17 @@ static struct marked *list_marks(const struct symbols *symbols, size_t *count)
 		if (list[at - 1].address == start && at > 1)
 			at--;
 		end = start + size;
-		list[at++] = (struct marked){ start, marks_of(name, of_3_6) };
-		list[at++] = (struct marked){ end, ROW_PLUMBING };
+		list[at++] = (struct marked){ start, of_greenlet ? base : marks_of(name, of_3_6) };
+		list[at++] = (struct marked){ end, unnamed };
 	}
 	*count = at;
 	return list;
 }
 
-void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols)
+void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols, bool of_greenlet)
 {
 	size_t mark_count, marked = 0, capacity = 0, count = 0;
-	struct marked *list = list_marks(symbols, &mark_count);
+	struct marked *list = list_marks(symbols, of_greenlet, &mark_count);
 	struct cfi_row *all = NULL;
 
 	for (size_t i = 0; i < rows->count; i++) {

@@ -10,10 +10,10 @@
 #include "unwind/chunks.h"
 #include "unwind/symbols.h"
 
-/* Marks the rows of an interpreter, or of the C library, by the functions that SYMBOLS name:
- * ROW_PLUMBING and ROW_EVAL_LOOP.  A function that has no name counts as plumbing.  SYMBOLS may be
- * NULL. */
-void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols);
+/* Marks ROWS by the functions that SYMBOLS name.  Those of an interpreter, or of the C library:
+ * ROW_PLUMBING and ROW_EVAL_LOOP; a function that has no name counts as plumbing.  Those of the
+ * greenlet module, OF_GREENLET: ROW_STACK_BASE.  SYMBOLS may be NULL. */
+void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols, bool of_greenlet);
 
 /* Puts ROWS into CHUNKS, and where they are into FILE, but for its rules.  0, -E2BIG for a file
  * that would take more than half of all room, or as chunks__take. */

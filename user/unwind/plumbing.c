@@ -159,3 +159,11 @@ bool plumbing__is_eval_loop(const char *name)
 	return is_same(name, length, "_PyEval_EvalFrameDefault") ||
 	       is_same(name, length, "PyEval_EvalFrameEx");
 }
+
+bool plumbing__is_stack_base(const char *name)
+{
+	size_t length = symbols__base_length(name);
+
+	return is_same(name, length, "_ZN8greenlet12UserGreenlet13g_initialstubEPv") ||
+	       is_same(name, length, "g_initialstub");
+}

@@ -15,4 +15,9 @@ bool plumbing__is_name(const char *name);
  * PyEval_EvalFrameEx, which from 3.6 on only calls it.  Suffixes do not count. */
 bool plumbing__is_eval_loop(const char *name);
 
+/* Whether NAME, of the greenlet module, is the function with which each greenlet's part of the C
+ * stack begins: g_initialstub.  What is above belongs to another greenlet, and may be overwritten.
+ * Suffixes do not count. */
+bool plumbing__is_stack_base(const char *name);
+
 #endif

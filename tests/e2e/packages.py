@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Packages of the index that pip reaches, installed for a Python into a folder that the next run uses again."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import missing
+from pythons import own_pythons
+
+INSTALL_TIMEOUT_S = 60
+
+
+def has_module(command, module):
+    return subprocess.run([*command, "-c", "import " + module], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def pip_for(python):
+    """Whose pip installs for PYTHON, and its options.  One that is fetched has no pip, and is
+    installed for by the newest here that has."""
+    if not python.root:
+        return python.path, []
+    pips = [own.path for own in own_pythons() if has_module(own.command, "pip")]
+    if not pips:
+        missing("pip, to fetch packages for %s" % python.name)
+    # In the order of preference.
+    platforms = ["%s_%s" % (tag, os.uname().machine) for tag in ("manylinux_2_28", "manylinux2014")]
+    return pips[-1], ["--python-version", "%d.%d" % python.version[:2],
+                      *("--platform=" + platform for platform in [*platforms, "any"])]
+
+
+def install(python, name, requirements, new, timeout=INSTALL_TIMEOUT_S, finish=lambda folder: None):
+    """The folder that has REQUIREMENTS, kept as NAME; made at NEW, where FINISH(NEW) is called, if there is
+    none.  The test is skipped where the index does not have them."""
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    folder = os.path.join(cache, "pybpfprof-tests", "%s-%s" % (name, python.name))
+    if os.path.isdir(folder):
+        return folder
+    installer, options = pip_for(python)
+    command = [installer, "-m", "pip", "-q", "--disable-pip-version-check", "install", *options,
+               "--only-binary", ":all:", "--target", new, *requirements]
+    try:
+        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        pytest.skip("no %s for %s: the package index does not answer" % (name, python.name))
+    said = made.stdout.decode()
+    if "from versions: none" in said or "No matching distribution" in said:
+        pytest.skip("no %s for %s in the package index that pip reaches" % (name, python.name))
+    if made.returncode:
+        missing("%s for %s: %s" % (name, python.name, said[-200:]))
+    finish(new)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    shutil.move(new, folder)
+    return folder
