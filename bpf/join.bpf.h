@@ -96,8 +96,17 @@ static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 	native->anchor_file = native->file_number;
 }
 
+/* Where ROW, which holds at PC, begins; where that is on an earlier page, it is the page, with which
+ * no other row begins. */
+static __always_inline __u64 row_start(__u64 pc, __u32 row)
+{
+	__u64 page = pc & ~(__u64)(UNWIND_TEXT_PAGE - 1);
+
+	return ROW_LOW(row) <= pc - page ? page | ROW_LOW(row) : page;
+}
+
 /* Records the frame that stood at PC, unless it is not to be shown.  The leaf counts by where its
- * row begins: it is in the same function, and not each of its instructions makes a stack. */
+ * row begins: each function begins with one, and not each of its instructions makes a stack. */
 static __always_inline void record_native(struct walk *walk, __u32 row, __u64 pc, __u32 is_return)
 {
 	struct native_walk *native = &walk->native;
@@ -112,7 +121,7 @@ static __always_inline void record_native(struct walk *walk, __u32 row, __u64 pc
 	frame = &walk->definition.frames[base + depth];
 	set_frame(frame, pc, native->position, FRAME_NATIVE, is_return);
 	if (!is_return)
-		counted = (pc & ~(__u64)(UNWIND_TEXT_PAGE - 1)) | ROW_LOW(row);
+		counted = row_start(pc, row);
 	native->hash =
 		(native->hash ^ counted ^ (__u64)native->position << 48) * 0x9e3779b97f4a7c15ULL;
 	native->hash ^= native->hash >> 29;

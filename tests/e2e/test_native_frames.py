@@ -300,7 +300,8 @@ def profile_names(profile, program, library, wanted):
 
 def test_names_are_readable(any_python, target, profile, names_library):
     assert "_Z11spin_seldomm.cold" in ranges(names_library)
-    names = {"names::inner::spin", "spin_seldom", "spin_copied", "names_spin", "names::Spinner::spin_twice"}
+    names = {"names::inner::spin", "spin_seldom", "spin_copied", "names_spin", "names::Spinner::spin_twice",
+             "spin_here", "spin_beside"}
     wanted = {"%s (native_names.so)" % name for name in names}
     program = target(any_python, "native_names.py", names_library)
     found = profile_names(profile, program, names_library, wanted)

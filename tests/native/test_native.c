@@ -478,6 +478,12 @@ static void counts_the_leaf_by_its_row(void **state)
 	hash = c_stack__sample_at(&stack, first).hash;
 	assert_int_equal(c_stack__sample_at(&stack, first + 0x7f).hash, hash);
 	assert_int_not_equal(c_stack__sample_at(&stack, first + 0x80).hash, hash);
+	/* One that began on an earlier page is another row, wherever that was. */
+	c_stack__set_row(LEAF, ROW(ROW_SP, LEAF_WORDS, 0) | 0x80);
+	c_stack__split_row(LEAF, 0x80, ROW(ROW_SP, LEAF_WORDS, 0));
+	hash = c_stack__sample_at(&stack, first).hash;
+	assert_int_not_equal(c_stack__sample_at(&stack, first + 0x80).hash, hash);
+	c_stack__set_row(LEAF, ROW(ROW_SP, LEAF_WORDS, 0));
 	/* A caller's return address always counts. */
 	c_stack__call_from(&stack, first + 0x10, LEAF_WORDS);
 	hash = c_stack__sample(&stack, LEAF).hash;

@@ -57,6 +57,20 @@ void spin_copied(unsigned long count)
 		turns = i;
 }
 
+/* Two functions side by side.  Neither has a frame, so that their unwind data are the same. */
+#ifdef __x86_64__
+#define COUNT_DOWN "1: dec %rdi; jnz 1b; ret;"
+#else
+#define COUNT_DOWN "1: subs x0, x0, #1; b.ne 1b; ret;"
+#endif
+#define SPINNER(name)                                                   \
+	".type " name ", %function;" name ": .cfi_startproc;" COUNT_DOWN \
+	".cfi_endproc; .size " name ", . - " name ";"
+__asm__(".text; .balign 64;" SPINNER("spin_here") SPINNER("spin_beside"));
+
+extern "C" void spin_here(unsigned long count) HIDDEN;
+extern "C" void spin_beside(unsigned long count) HIDDEN;
+
 extern "C" void names_spin()
 {
 	names::Spinner spinner;
@@ -64,4 +78,6 @@ extern "C" void names_spin()
 	spinner.spin_twice(TURNS);
 	spin_seldom(TURNS);
 	spin_copied(TURNS);
+	spin_here(TURNS);
+	spin_beside(TURNS);
 }

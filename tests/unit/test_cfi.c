@@ -257,7 +257,8 @@ static void test_nesting(void **state)
 	memset(deep, 0x0a, 17);
 	put_fde(START, 2, deep, 17);
 	put_fde(START + 2, 2, BYTES(0x0a, 0x0b, 0x0b));
-	assert_rows(ROWS({ START, UNSUPPORTED }, { START + 4, NO_CODE }));
+	assert_rows(
+		ROWS({ START, UNSUPPORTED }, { START + 2, UNSUPPORTED }, { START + 4, NO_CODE }));
 	assert_int_equal(rows.broken, 2);
 }
 

@@ -169,8 +169,10 @@ static void test_broken_functions(void **state)
 	/* Back. */
 	put_fde(0x2000, 4, BYTES(NEXT, CFA_SP(2), 0x01, 0, 0x20, 0, 0, 0, 0, 0, 0));
 	assert_rows(ROWS({ START, ROW(ROW_SP, 1, 0) }, { START + 4, UNSUPPORTED },
-			 { START + 4 * (count + 1), NO_CODE }, { 0x2000, UNSUPPORTED },
-			 { 0x2004, NO_CODE }));
+			 { START + 8, UNSUPPORTED }, { START + 12, UNSUPPORTED },
+			 { START + 16, UNSUPPORTED }, { START + 20, UNSUPPORTED },
+			 { START + 24, UNSUPPORTED }, { START + 28, NO_CODE },
+			 { 0x2000, UNSUPPORTED }, { 0x2004, NO_CODE }));
 	assert_int_equal(rows.broken, count + 1);
 	/* Over the end of the addresses; from another CIE than there is. */
 	put_fde(UINT64_MAX - 4, 8, BYTES(0));
@@ -180,7 +182,18 @@ static void test_broken_functions(void **state)
 	put_fde(0x3000, 8, BYTES(0));
 	assert_int_equal(read_as(EM_X86_64), 0);
 	assert_int_equal(rows.broken, count + 4);
-	assert_int_equal(rows.count, 5);
+	assert_int_equal(rows.count, count + 4);
+}
+
+/* Also where the row before would hold: what stands in one is not the other. */
+static void test_adjacent_functions(void **state)
+{
+	(void)state;
+	put_usual_cie();
+	put_fde(START, 4, BYTES(0));
+	put_fde(START + 4, 4, BYTES(0));
+	assert_rows(ROWS({ START, ROW(ROW_SP, 1, 0) }, { START + 4, ROW(ROW_SP, 1, 0) },
+			 { START + 8, NO_CODE }));
 }
 
 /* The sanitizer watches the end of each. */
@@ -247,6 +260,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_terminator, forget),
 		cmocka_unit_test_teardown(test_broken_shared_entries, forget),
 		cmocka_unit_test_teardown(test_broken_functions, forget),
+		cmocka_unit_test_teardown(test_adjacent_functions, forget),
 		cmocka_unit_test_teardown(test_every_cut, forget),
 		cmocka_unit_test_teardown(test_too_many_shared_entries, forget),
 		cmocka_unit_test_teardown(test_too_many_rows, forget),

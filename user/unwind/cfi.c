@@ -266,7 +266,7 @@ static const struct fde **sort_fdes(const struct entries *entries)
 
 int cfi_rows__add(struct cfi_rows *rows, uint64_t address, uint32_t word)
 {
-	if (rows->count && rows->all[rows->count - 1].word == word)
+	if (rows->count > rows->function && rows->all[rows->count - 1].word == word)
 		return 0;
 	if (rows->count == CFI_ROWS_MAX)
 		return -E2BIG;
@@ -287,6 +287,7 @@ static int add_function(struct entries *entries, const struct fde *fde, uint64_t
 	size_t count = rows->count;
 	int error = -EBADMSG;
 
+	rows->function = count;
 	if (!shared->is_broken)
 		error = cfi_execute__function(&entries->reader, shared, instructions, fde->start,
 					      from, fde->end);

@@ -74,10 +74,10 @@ void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols, bool 
 
 		while (marked + 1 < mark_count && list[marked + 1].address <= address)
 			marked++;
-		for (;;) {
+		for (bool begins = true;; begins = false) {
 			uint32_t marks = list[marked].marks, word = rows->all[i].word | marks;
 
-			if (!count || all[count - 1].word != word) {
+			if (begins || all[count - 1].word != word) {
 				all = xgrow(all, &capacity, count + 1, sizeof(*all));
 				all[count++] = (struct cfi_row){ address, word };
 			}
