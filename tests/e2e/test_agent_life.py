@@ -27,8 +27,8 @@ CHANCE_KB = 2048
 GROWTH_KB_A_SECOND = 0.3
 FILES_MORE = 24
 
-# The maps that grow, and where in their keys the process is; None: they are of files.
-GROWING = {"targets": slice(0, 4), "told_states": slice(8, 12), "known_files": None}
+# The maps that grow, and where in their keys the process is; None: they are of files, or have serial numbers.
+GROWING = {"targets": slice(0, 4), "told_states": slice(8, 12), "known_files": None, "unwind_tables": None}
 
 pytestmark = [pytest.mark.alone, pytest.mark.prove("life"), pytest.mark.timeout(2 * SECONDS + 300)]
 
@@ -105,6 +105,7 @@ def check_growth(early, late, measured):
     assert (max(one.entries["known_files"] for one in late)
             <= max(one.entries["known_files"] for one in early) + FILES_MORE), (early, late)
     assert len({one.map_bytes for one in early + late}) == 1, (early, late)
+    assert not any(one.entries["unwind_tables"] for one in early + late)
 
 
 def test_services_come_and_go(any_python, target, agent, report, store, require, measured):

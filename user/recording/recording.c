@@ -59,7 +59,6 @@ struct recording {
 	int signals; /* signalfd */
 	bool interrupted, patient;
 	int64_t begin_ns, start_ns, end_ns; /* end: 0 without -d */
-	int64_t first_sample_ns;
 	/* When each is next due. */
 	int64_t change_ns, progress_ns, check_ns, names_ns, serve_ns, unwind_ns;
 };
@@ -236,10 +235,8 @@ static enum exit_status start_events(struct recording *recording)
 static void note_start(struct recording *recording)
 {
 	double duration_s = recording->plan->duration_s;
-	struct timespec wall;
 
-	clock_gettime(CLOCK_REALTIME, &wall);
-	recording->profile->start_unix_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec;
+	recording->profile->start_unix_ns = clock_ns(CLOCK_REALTIME);
 	recording->start_ns = now_ns();
 	wall_clock__begin(&recording->clock, recording->start_ns,
 			  recording->profile->start_unix_ns);
@@ -365,15 +362,6 @@ static void wait_for_news(struct recording *recording)
 	if (fds[1].revents)
 		recording->serve_ns = 1;
 	news__note(&recording->news, fds + 2);
-}
-
-static void note_first_sample(struct recording *recording, int64_t now)
-{
-	if (recording->first_sample_ns || !sampler__events(recording->sampler))
-		return;
-	recording->first_sample_ns = now;
-	log__debug("first sample at most %lld ms after start",
-		   (now - recording->begin_ns) / NS_PER_MS);
 }
 
 static void show_progress(struct recording *recording, int64_t now)
@@ -516,7 +504,6 @@ static void work(struct recording *recording)
 	int64_t now = now_ns();
 	bool cutting = recording->cut_ns && now >= recording->cut_ns;
 
-	note_first_sample(recording, now);
 	if (news__take(&recording->news, now))
 		recording->names_ns = now;
 	if (now >= recording->change_ns)
