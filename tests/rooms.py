@@ -17,7 +17,7 @@ ROOMS = {
     "processes": "lists processes, tells who owns them, applies the filters",
     "python": "CPython's structures in memory: interpreters, objects, code, line tables",
     "profile": "the result and its ledger; recordings fill it, outputs read it",
-    "unwind": "unwind rows and symbols of the files that processes map, and names of their JITs' code",
+    "unwind": "native code: unwind rows and symbols of mapped files, perf maps, symbols of the kernel",
     "sampling": "loads the BPF program, tells it what to sample, drains its counts",
     "naming": "symbolizes: turns counted stacks into functions, lines and thread names",
     "watch": "finds the processes to profile, and follows their forks, execs and exits",

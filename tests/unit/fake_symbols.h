@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "naming/kernel_symbols.h"
+#include "unwind/kernel_symbols.h"
 
 /* Those of TEXT, which is as /proc/kallsyms. */
 static inline struct kernel_symbols *symbols_of(const char *text)

@@ -79,18 +79,6 @@ static int tear_down_native(void **state)
 	return error;
 }
 
-/* Has native frames named, ALL or without plumbing, of another process than the bench's: what is
- * known already has none. */
-static void name_native(struct bench *bench, bool all)
-{
-	symbolizer__name_native(bench->symbolizer, unwinder, all, false);
-	process = calloc(1, sizeof(*process));
-	*process = bench->target;
-	process->identity.command = strdup("test");
-	process->key.serial = NATIVE_SERIAL;
-	symbolizer__add_target(bench->symbolizer, process);
-}
-
 static void begin_definition(const struct bench *bench, uint64_t serial)
 {
 	memset(&definition, 0, sizeof(definition));
@@ -143,6 +131,28 @@ static const char *names(struct bench *bench)
 		assert_in_range(used, 0, sizeof(text) - 1);
 	}
 	return text;
+}
+
+/* No turn is over so far ahead of the clock. */
+static void work(void)
+{
+	unwinder__work(unwinder, INT64_MAX / 2);
+}
+
+/* Has native frames named, ALL or without plumbing, of another process than the bench's: what is
+ * known already has none. */
+static void name_native(struct bench *bench, bool all)
+{
+	symbolizer__name_native(bench->symbolizer, unwinder, all, false);
+	process = calloc(1, sizeof(*process));
+	*process = bench->target;
+	process->identity.command = strdup("test");
+	process->key.serial = NATIVE_SERIAL;
+	symbolizer__add_target(bench->symbolizer, process);
+	/* Its first sample has what it maps read. */
+	begin_definition(bench, NATIVE_SERIAL);
+	names(bench);
+	work();
 }
 
 /* Each behind the Python frames that it called. */
@@ -476,6 +486,9 @@ static void nothing_is_known_of_others(void **state)
 	add_native(outer, 2);
 	assert_string_equal(names(bench), "zero; one; two");
 	name_native(bench, false);
+	begin_definition(bench, SERIAL);
+	add_native(inner, 0);
+	add_native(outer, 2);
 	assert_string_equal(names(bench), "[unknown code]; zero; one; [unknown code]; two");
 }
 
@@ -495,6 +508,7 @@ static void has_rows_made_that_were_missed(void **state)
 	assert_int_equal(unwind_maps.files[file].pages, 0);
 	definition.lacks_rows = (uintptr_t)outer;
 	names(bench);
+	work();
 	assert_int_not_equal(unwind_maps.files[file].pages, 0);
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/xalloc.h"
 #include "check/checks.h"
-#include "naming/kernel_symbols.h"
+#include "unwind/kernel_symbols.h"
 
 #define JIT_PATH      "/proc/sys/net/core/bpf_jit_enable"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "naming/frames.h"
-#include "naming/kernel_symbols.h"
+#include "unwind/kernel_symbols.h"
 #include "python/lines.h"
 #include "target/target_memory.h"
 

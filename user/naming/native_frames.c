@@ -23,23 +23,17 @@
 /* Memory that was not mapped when the mappings were read last. */
 #define UNKNOWN_TEXT "[unknown code]"
 
-/* One part of a file that is mapped. */
+/* A function of a file, or a part of it that is mapped. */
 struct place_key {
 	uint64_t file; /* its serial number */
 	uint64_t start;
+	uint64_t is_part;
 };
 
-/* A function of a file, and a file's part, as the profile numbers them. */
-struct known_function {
+struct known_place {
 	struct place_key key;
-	uint32_t function;
+	uint32_t number; /* that the profile gives the function, or the mapping */
 	bool hidden;
-	UT_hash_handle hh;
-};
-
-struct known_part {
-	struct place_key key;
-	uint32_t mapping;
 	UT_hash_handle hh;
 };
 
@@ -48,8 +42,7 @@ struct native_frames {
 	struct unwinder *unwinder;
 	struct perf_maps *perf_maps;
 	bool all;
-	struct known_function *functions;
-	struct known_part *parts;
+	struct known_place *known;
 };
 
 struct native_frames *native_frames__new(struct profile *profile, struct unwinder *unwinder,
@@ -66,16 +59,11 @@ struct native_frames *native_frames__new(struct profile *profile, struct unwinde
 
 void native_frames__begin_anew(struct native_frames *frames)
 {
-	struct known_function *function, *next_function;
-	struct known_part *part, *next_part;
+	struct known_place *known, *next;
 
-	HASH_ITER (hh, frames->functions, function, next_function) {
-		HASH_DEL(frames->functions, function);
-		free(function);
-	}
-	HASH_ITER (hh, frames->parts, part, next_part) {
-		HASH_DEL(frames->parts, part);
-		free(part);
+	HASH_ITER (hh, frames->known, known, next) {
+		HASH_DEL(frames->known, known);
+		free(known);
 	}
 }
 
@@ -98,56 +86,70 @@ static uint32_t add_function(const struct native_frames *frames, const char *nam
 	return profile__function(frames->profile, &function);
 }
 
-/* The function that PLACE is in. */
-static const struct known_function *find_function(struct native_frames *frames,
-						  const struct code_place *place)
+/* What is known of KEY.  *IS_NEW: nothing was, and the caller fills it in. */
+static struct known_place *get(struct native_frames *frames, const struct place_key *key,
+			       bool *is_new)
 {
-	struct place_key key = { .file = place->file->serial };
-	struct known_function *known;
-	char *name;
+	struct known_place *known;
 
-	key.start = code_file__function_start(place->file, place->address);
-	HASH_FIND(hh, frames->functions, &key, sizeof(key), known);
+	HASH_FIND(hh, frames->known, key, sizeof(*key), known);
+	*is_new = !known;
 	if (known)
 		return known;
 	known = xcalloc(1, sizeof(*known));
-	known->key = key;
+	known->key = *key;
+	HASH_ADD(hh, frames->known, key, sizeof(known->key), known);
+	return known;
+}
+
+/* The function that PLACE is in. */
+static const struct known_place *find_function(struct native_frames *frames,
+					       const struct code_place *place)
+{
+	struct place_key key = { .file = place->file->serial };
+	struct known_place *known;
+	bool is_new;
+	char *name;
+
+	key.start = code_file__function_start(place->file, place->address);
+	known = get(frames, &key, &is_new);
+	if (!is_new)
+		return known;
 	known->hidden = !frames->all && code_file__is_plumbing(place->file, place->address);
 	name = code_file__describe(place->file, place->address);
-	known->function = add_function(frames, name, place->file->is_interpreter);
+	known->number = add_function(frames, name, place->file->is_interpreter);
 	free(name);
-	HASH_ADD(hh, frames->functions, key, sizeof(known->key), known);
 	return known;
 }
 
 static uint32_t find_part(struct native_frames *frames, const struct code_place *place)
 {
-	struct place_key key = { place->file->serial, place->start };
-	struct known_part *known;
+	const struct place_key key = { place->file->serial, place->start, true };
+	bool is_new;
+	struct known_place *known = get(frames, &key, &is_new);
 
-	HASH_FIND(hh, frames->parts, &key, sizeof(key), known);
-	if (!known) {
+	if (is_new) {
 		struct profile_mapping mapping = { .start = place->start,
 						   .limit = place->limit,
 						   .offset = place->offset };
 
 		mapping.file = profile__string(frames->profile, place->file->path);
 		mapping.build_id = profile__string(frames->profile, place->file->build_id);
-		known = xcalloc(1, sizeof(*known));
-		known->key = key;
-		known->mapping = profile__mapping(frames->profile, &mapping);
-		HASH_ADD(hh, frames->parts, key, sizeof(known->key), known);
+		known->number = profile__mapping(frames->profile, &mapping);
 	}
-	return known->mapping;
+	return known->number;
 }
 
-/* The location of code that no file is behind, which is called UNNAMED where it has no name. */
+/* The location of code at ADDRESS that no file is behind; 0: of frames that were lost. */
 static uint32_t locate_without_file(struct native_frames *frames, uint64_t serial, pid_t pid,
-				    uint64_t address, const char *unnamed, uint32_t *locations)
+				    uint64_t address, bool is_mapped, uint32_t *locations)
 {
-	const char *name = perf_maps__name(frames->perf_maps, serial, pid, address, now_ns());
+	const char *unnamed = !address ? LOST_TEXT : is_mapped ? ANONYMOUS_TEXT : UNKNOWN_TEXT;
+	const char *name = NULL;
 	char *text;
 
+	if (address)
+		name = perf_maps__name(frames->perf_maps, serial, pid, address, now_ns());
 	if (name && !frames->all && strncmp(name, TRAMPOLINE_TEXT, strlen(TRAMPOLINE_TEXT)) == 0)
 		return 0;
 	text = name ? xasprintf("%s" PERF_MAP_TEXT, name) : xstrdup(unnamed);
@@ -163,21 +165,15 @@ uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial, pi
 	uint64_t back = frame->address ? frame->detail : 0;
 	struct code_place place = unwinder__place(frames->unwinder, serial, frame->address - back);
 	struct profile_location location = { 0 };
-	const struct known_function *known;
+	const struct known_place *known;
 
-	if (!frame->address) {
-		*locations = profile__line(frames->profile, add_function(frames, LOST_TEXT, false),
-					   LINE_NONE);
-		return 1;
-	}
 	if (!place.file)
 		return locate_without_file(frames, serial, pid, frame->address - back,
-					   place.is_mapped ? ANONYMOUS_TEXT : UNKNOWN_TEXT,
-					   locations);
+					   place.is_mapped, locations);
 	known = find_function(frames, &place);
 	if (known->hidden)
 		return 0;
-	location.function = known->function;
+	location.function = known->number;
 	location.mapping = find_part(frames, &place);
 	location.address = place.address + back;
 	*locations = profile__location(frames->profile, &location);

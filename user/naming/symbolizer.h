@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "naming/kernel_symbols.h"
+#include "unwind/kernel_symbols.h"
 #include "naming/thread_names.h"
 #include "profile/profile.h"
 #include "pybpfprof.h"

@@ -11,7 +11,7 @@
 
 #include "base/sorted.h"
 #include "base/xalloc.h"
-#include "naming/kernel_symbols.h"
+#include "unwind/kernel_symbols.h"
 
 #define UNKNOWN_TEXT "[kernel]"
 #define SUFFIX	     "_[k]"
