@@ -167,7 +167,7 @@ $(OUTPUT)/unit/test_deputy: UNIT_WRAPPED := clock_gettime sem_clockwait usleep
 $(OUTPUT)/unit/test_store_limits: UNIT_WRAPPED := clock_gettime
 $(addprefix $(OUTPUT)/unit/test_,process runtime): UNIT_WRAPPED := sem_post
 # BPF's maps of what unwinding needs: tests/unit/unwind_maps.h.
-UNWIND_WRAPPED := bpf_map_create bpf_map_update_elem bpf_map_delete_elem
+UNWIND_WRAPPED := bpf_map_create bpf_map_lookup_elem bpf_map_update_elem bpf_map_delete_elem
 $(OUTPUT)/unit/test_chunks: UNIT_WRAPPED := $(UNWIND_WRAPPED)
 $(OUTPUT)/unit/test_file_rows: UNIT_WRAPPED := $(UNWIND_WRAPPED) symbols__count symbols__at
 $(addprefix $(OUTPUT)/unit/test_,unwinder code_file native_frames): UNIT_WRAPPED := $(UNWIND_WRAPPED) \

@@ -31,7 +31,7 @@ __noinline int walk_greenlets_caller(__u32 cpu, __u32 tid)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct native_walk *native;
-	__u64 *anchor;
+	__u64 anchor;
 	__u16 top;
 
 	if (!walk || !frames_in_cframes(walk) || !lists_cframes(walk) || walk->several ||
@@ -39,8 +39,8 @@ __noinline int walk_greenlets_caller(__u32 cpu, __u32 tid)
 		return 0;
 	begin_native(walk, cpu, tid, 0);
 	native = &walk->native;
-	anchor = bpf_map_lookup_elem(&unwind_anchors, &native->table.interpreter);
-	if (!native->table.count || !anchor || !*anchor || *anchor == ANCHOR_SPOILED)
+	anchor = native->table.anchor;
+	if (!native->table.count || !anchor || anchor == ANCHOR_SPOILED)
 		return 0;
 	native->search = SEARCH_BASE;
 	native_chain(cpu);
@@ -49,7 +49,7 @@ __noinline int walk_greenlets_caller(__u32 cpu, __u32 tid)
 	top = walk->layout.tstate_datastack_top;
 	if (top <= THREAD_STATE_BYTES - sizeof(__u64))
 		walk->tstate_words[top / sizeof(__u64)] = NO_ADDRESS;
-	enter_activation(cpu, native->sp - ANCHOR_DISTANCE(*anchor));
+	enter_activation(cpu, native->sp - ANCHOR_DISTANCE(anchor));
 	walk_frames(cpu);
 	walk->newest_cframe = walk->cframe;
 	if (walk->outcome != OUTCOME_PYTHON && walk->outcome != OUTCOME_TRUNCATED)

@@ -16,8 +16,9 @@
  * A chain may break before its end: in assembler without unwind data, in code that was made at run
  * time.  It goes on at the next entry.  How far above an entry its frame ends, and where that keeps
  * the caller's frame pointer, is the same for all activations of one build of the interpreter. Both
- * are learned from the first chain that has a frame for each entry (unwind_anchors): with musl,
- * none is whole, for what calls main() has no rows.
+ * are learned from the first chain that has a frame for each entry (with musl, none is whole, for
+ * what calls main() has no rows), for each process alone: what one has on its stack may be
+ * anything, and must not touch another's.
  */
 #ifndef JOIN_BPF_H
 #define JOIN_BPF_H
@@ -96,8 +97,8 @@ static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 	native->anchor_file = native->file_number;
 }
 
-/* Where ROW, which holds at PC, begins; where that is on an earlier page, it is the page, with which
- * no other row begins. */
+/* Where ROW, which holds at PC, begins; where that is on an earlier page, it is the page, with
+ * which no other row begins. */
 static __always_inline __u64 row_start(__u64 pc, __u32 row)
 {
 	__u64 page = pc & ~(__u64)(UNWIND_TEXT_PAGE - 1);
@@ -119,7 +120,7 @@ static __always_inline void record_native(struct walk *walk, __u32 row, __u64 pc
 	if (depth >= NATIVE_FRAMES_MAX || base > STACK_FRAMES_MAX)
 		return;
 	frame = &walk->definition.frames[base + depth];
-	set_frame(frame, pc, native->position, FRAME_NATIVE, is_return);
+	set_frame(frame, pc, native->position, native->kind, is_return);
 	if (!is_return)
 		counted = row_start(pc, row);
 	native->hash =
@@ -141,6 +142,7 @@ static __always_inline int native_step(struct walk *walk, __u32 cpu)
 	if (native->steps++ >= NATIVE_STEPS_MAX || native->reads >= NATIVE_READS_MAX ||
 	    native->depth >= NATIVE_FRAMES_MAX)
 		return end_native(native, NATIVE_TOO_DEEP);
+	native->kind = FRAME_NATIVE;
 	row = row_at(walk, cpu, pc - is_return);
 	/* PLT stubs have none on aarch64. */
 	if (HAS_LINK_REGISTER && native->is_innermost && ROW_KIND(row) == ROW_NONE &&
@@ -188,7 +190,7 @@ __noinline int resume_native(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct native_walk *native;
-	__u64 cfa, return_address, *anchor;
+	__u64 cfa, return_address, anchor;
 	__u32 next, m;
 
 	if (!walk)
@@ -198,16 +200,17 @@ __noinline int resume_native(__u32 cpu)
 	if (native->outcome == NATIVE_WHOLE || native->outcome == NATIVE_TOO_DEEP ||
 	    !has_entries(walk) || next >= walk->entry_count || next >= STACK_FRAMES_MAX)
 		return 0;
-	anchor = bpf_map_lookup_elem(&unwind_anchors, &native->table.interpreter);
-	if (!anchor || !*anchor || *anchor == ANCHOR_SPOILED)
+	anchor = native->table.anchor;
+	if (!anchor || anchor == ANCHOR_SPOILED)
 		return 0;
-	cfa = walk->entries[next] + ANCHOR_DISTANCE(*anchor);
-	m = ANCHOR_M(*anchor);
+	cfa = walk->entries[next] + ANCHOR_DISTANCE(anchor);
+	m = ANCHOR_M(anchor);
 	native->has_fp = 0;
 	if (walk->entries[next] < native->sp || cfa <= native->sp ||
 	    !read_saved(walk, cpu, cfa, m, &return_address))
 		return 0;
 	/* Between the break and the activation there are frames that were lost. */
+	native->kind = FRAME_NATIVE;
 	record_native(walk, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE), 0, 0);
 	native->pc = strip_signature(return_address);
 	native->sp = cfa;
@@ -219,21 +222,23 @@ __noinline int resume_native(__u32 cpu)
 	return native->pc != 0;
 }
 
-/* Compares what this chain tells of its interpreter's anchor with what is known. */
-static __always_inline void learn_anchor(struct native_walk *native)
+/* Compares what this chain tells of the process's anchor with what is known. */
+static __always_inline void learn_anchor(const struct walk *walk)
 {
-	__u64 *known;
+	const struct native_walk *native = &walk->native;
+	__u64 serial = walk->target.serial;
+	struct unwind_table *table;
 
 	if (!native->first_anchor || native->resumptions ||
 	    native->anchor_file != native->table.interpreter)
 		return;
-	known = bpf_map_lookup_elem(&unwind_anchors, &native->anchor_file);
-	if (!known)
+	table = bpf_map_lookup_elem(&unwind_tables, &serial);
+	if (!table)
 		return;
-	if (native->anchors_differ || (*known && *known != native->first_anchor))
-		*known = ANCHOR_SPOILED;
-	else if (!*known)
-		*known = native->first_anchor;
+	if (native->anchors_differ || (table->anchor && table->anchor != native->first_anchor))
+		table->anchor = ANCHOR_SPOILED;
+	else if (!table->anchor)
+		table->anchor = native->first_anchor;
 }
 
 /* In 3.10 and 3.11 what activations have on the C stack is a list of its own.  Takes a part of it;
@@ -285,8 +290,13 @@ static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid
 
 	__builtin_memset(native, 0, sizeof(*native));
 	native->hash = walk->hash_seed;
-	if (table)
+	if (table) {
+		/* No earlier version has a base frame. */
+		if (ROW_KIND(JIT_ROW) != ROW_NONE && walk->in_jit &&
+		    walk->layout.tstate_base_frame != OFFSET_ABSENT)
+			table->runs_jit = 1;
 		native->table = *table;
+	}
 	native->pc = walk->program_counter;
 	native->sp = walk->stack_pointer;
 	native->fp = walk->registers[FRAME_POINTER];
@@ -342,7 +352,7 @@ __noinline int walk_native(__u32 cpu, __u32 tid, __u32 depth)
 	} else if (native->outcome == NATIVE_WHOLE && native->resumptions) {
 		native->outcome = NATIVE_RESUMED;
 	} else if (native->matched >= native->wanted) {
-		learn_anchor(native);
+		learn_anchor(walk);
 	}
 	/* Frames are paired from the root where they have no entries. */
 	native->shift =

@@ -65,6 +65,7 @@ struct native_walk {
 	__u32 is_return;    /* pc is a return address, behind the call */
 	__u32 is_innermost; /* all registers are known */
 	__u32 has_fp;
+	__u32 kind;    /* enum frame_kind of the frame at pc */
 	__u32 outcome; /* enum native_outcome */
 	__u32 steps;
 	__u32 reads;		 /* of blocks and by odd rows */
@@ -81,6 +82,7 @@ struct native_walk {
 	struct unwind_table table;
 	__u64 mapping_start, mapping_bytes, bias; /* that was used last */
 	__u32 file_number;
+	__u32 trampoline_row;
 	__u32 anchor_file;
 	struct unwind_file file;
 	__u64 first_anchor, anchors_differ;
@@ -195,6 +197,16 @@ struct walk {
 	struct code_record copy;
 };
 
+static __always_inline void set_frame(struct frame *frame, __u64 address, __s32 position,
+				      __u16 kind, __u16 detail)
+{
+	frame->address = address;
+	frame->identity = 0;
+	frame->position = position;
+	frame->kind = kind;
+	frame->detail = detail;
+}
+
 /* tgid -> what to walk.  User space writes, and what follows processes (processes.bpf.h), which
  * never interrupts anything; a sample looks up.  Sized by user space. */
 struct {
@@ -294,22 +306,14 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
-/* What a process maps, by its serial number.  User space writes, the kernel looks up.  Sized by
- * user space. */
+/* What a process maps, by its serial number.  User space writes; samples look up, and write what
+ * they learn of the process in place.  Sized by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TARGETS_MAX);
 	__type(key, __u64);
 	__type(value, struct unwind_table);
 } unwind_tables SEC(".maps");
-
-/* By number of a file that is an interpreter: ANCHOR.  Samples write it, one word at once. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, UNWIND_FILES_MAX);
-	__type(key, __u32);
-	__type(value, __u64);
-} unwind_anchors SEC(".maps");
 
 /* Has something in it when a program begins that has had a Python in one of its libraries before
  * (processes.bpf.h). */

@@ -32,9 +32,6 @@
 /* Set by user space before any process is followed. */
 enum following following;
 
-/* A page's size, as a power of two. */
-__u32 page_shift;
-
 /* Set by user space where it is told itself what is mapped, and takes heralds. */
 bool heeding;
 

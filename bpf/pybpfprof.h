@@ -140,7 +140,7 @@ enum frame_kind {
 	FRAME_PYTHON = 1, /* address: code object; position: see `position` */
 	FRAME_NATIVE,	  /* address: program counter */
 	FRAME_KERNEL,	  /* address: program counter */
-	FRAME_JIT,	  /* address: program counter */
+	FRAME_JIT,	  /* address: program counter; of CPython's JIT */
 	FRAME_REASON,	  /* why the stack ends here, or has no Python; address: what was not
 			   * readable, or 0 */
 };

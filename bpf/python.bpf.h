@@ -94,16 +94,6 @@ static __always_inline void hash_frame(struct walk *walk, const struct frame *fr
 	walk->hash = hash ^ hash >> 29;
 }
 
-static __always_inline void set_frame(struct frame *frame, __u64 address, __s32 position,
-				      __u16 kind, __u16 detail)
-{
-	frame->address = address;
-	frame->identity = 0;
-	frame->position = position;
-	frame->kind = kind;
-	frame->detail = detail;
-}
-
 static __always_inline void push_frame(struct walk *walk, __u64 address, __s32 position, __u16 kind,
 				       __u16 detail)
 {

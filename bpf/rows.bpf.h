@@ -57,6 +57,7 @@ __noinline int find_mapping(__u32 cpu, __u64 address)
 	native->mapping_start = mapping->start;
 	native->mapping_bytes = mapping->end - mapping->start;
 	native->bias = mapping->bias;
+	native->trampoline_row = mapping->row;
 	native->file_number = number = mapping->file;
 	file = bpf_map_lookup_elem(&unwind_files, &number);
 	if (file)
@@ -84,6 +85,33 @@ __noinline int search_rows(__u32 before, __u32 count, __u32 low)
 	return chunk->rows[before % CHUNK_ROWS];
 }
 
+/* The row of code at ADDRESS that no file is known to have; ABSENCE: why there is none.  But for
+ * trampolines it may be that of CPython's JIT, which comes and goes, and from 3.15 on keeps the
+ * frame pointer.  The eval loop has called that: the next activation's entry is above its frame. */
+__noinline int row_without_file(__u32 cpu, __u64 address, __u32 absence)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct native_walk *native;
+	__u32 next;
+
+	if (!walk)
+		return 0;
+	native = &walk->native;
+	next = native->matched;
+	if (native->file_number == UNWIND_TRAMPOLINES)
+		return native->trampoline_row | ROW_PLUMBING;
+	if (!native->table.runs_jit || !native->has_fp || next >= walk->entry_count ||
+	    next >= STACK_FRAMES_MAX || native->fp < native->sp ||
+	    native->fp > walk->entries[next] ||
+	    walk->entries[next] - native->fp < ROW_N(JIT_ROW) * sizeof(__u64))
+		return ROW_NUMBERED(ROW_NONE, absence);
+	/* It may as well be a library that was just loaded. */
+	if (absence == ROW_NOT_LOADED && !native->lacks_rows)
+		native->lacks_rows = address & ~(__u64)(UNWIND_TEXT_PAGE - 1);
+	native->kind = FRAME_JIT;
+	return JIT_ROW | ROW_PLUMBING;
+}
+
 /* The row for ADDRESS. */
 static __always_inline __u32 row_at(struct walk *walk, __u32 cpu, __u64 address)
 {
@@ -96,12 +124,10 @@ static __always_inline __u32 row_at(struct walk *walk, __u32 cpu, __u64 address)
 	    !find_mapping(cpu, address)) {
 		native->mapping_bytes = 0;
 		native->file_number = UNWIND_NO_FILE;
-		return ROW_NUMBERED(ROW_NONE, ROW_NOT_LOADED);
+		return row_without_file(cpu, address, ROW_NOT_LOADED);
 	}
-	if (native->file_number == UNWIND_TRAMPOLINES)
-		return TRAMPOLINE_ROW | ROW_PLUMBING;
-	if (native->file_number == UNWIND_NO_FILE)
-		return ROW_NUMBERED(ROW_NONE, ROW_NO_CODE);
+	if (native->file_number >= UNWIND_TRAMPOLINES)
+		return row_without_file(cpu, address, ROW_NO_CODE);
 	if (!native->file.pages)
 		return ROW_NUMBERED(ROW_NONE, ROW_NOT_LOADED);
 	at = address - native->bias - native->file.base;

@@ -3,6 +3,12 @@
 #ifndef TASK_BPF_H
 #define TASK_BPF_H
 
+/* The size of a task's stack in the kernel, as a power of two, unless pages are larger. */
+#define STACK_SHIFT 14
+
+/* A page's size, as a power of two. */
+__u32 page_shift;
+
 /* What tells the current task from others, of now and before. */
 struct task_view {
 	__u64 thread_pointer;
@@ -43,6 +49,19 @@ static __always_inline bool is_complete(__u64 memory)
 	return !memory || BPF_CORE_READ((struct mm_struct *)memory, arg_end);
 }
 
+/* Before 5.15 no helper says where the registers of a task's user code are.  They are at the end of
+ * its stack in the kernel.  Returns whether they could be copied from there. */
+static __always_inline bool copy_task_registers(struct walk *walk)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 shift = page_shift > STACK_SHIFT ? page_shift : STACK_SHIFT;
+	__u64 end = (__u64)BPF_CORE_READ(task, stack) + (1ULL << shift);
+	__u32 size = bpf_core_type_size(struct pt_regs___task);
+
+	return size <= sizeof(walk->block) &&
+	       !bpf_probe_read_kernel(walk->block, size, (void *)(end - size));
+}
+
 /* Takes the registers of the user code for which the kernel was at work, mostly on a page fault.
  * Apart from what reads the context's: the verifier does not let them share an instruction. */
 __noinline int read_task_registers(__u32 cpu)
@@ -50,9 +69,16 @@ __noinline int read_task_registers(__u32 cpu)
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct pt_regs___task *registers;
 
-	if (!walk || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+	if (!walk)
 		return 0;
-	registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	else if (copy_task_registers(walk))
+		registers = (struct pt_regs___task *)walk->block;
+	else
+		return 0;
+	if (!IS_USER_CODE(registers))
+		return 0;
 	COPY_REGISTERS(walk->registers, registers);
 	walk->stack_pointer = registers->STACK_POINTER;
 	walk->program_counter = registers->PROGRAM_COUNTER;

@@ -108,8 +108,8 @@ enum {
 struct unwind_mapping {
 	__u64 start, end; /* addresses in the process */
 	__u64 bias;	  /* to be subtracted for the file's own addresses */
-	__u32 file;	  /* number in `unwind_files`; UNWIND_NO_FILE */
-	__u32 padding;
+	__u32 file;	  /* number in `unwind_files`; UNWIND_NO_FILE, UNWIND_TRAMPOLINES */
+	__u32 row;	  /* of trampolines */
 };
 
 _Static_assert(sizeof(struct unwind_mapping) == 32, "CHUNK_MAPPINGS of them fill a chunk");
@@ -120,7 +120,8 @@ _Static_assert(sizeof(struct unwind_mapping) == 32, "CHUNK_MAPPINGS of them fill
 /* Memory that no file describes: code made at run time. */
 #define UNWIND_NO_FILE (~0U)
 
-/* The same, of CPython's -X perf: a call of the eval loop for each Python function, all alike. */
+/* The same, of CPython's -X perf: a call of the eval loop for each Python function, all alike,
+ * so that one row is enough. */
 #define UNWIND_TRAMPOLINES (~0U - 1)
 
 /* The mappings of a process, in order of their addresses: the value of `unwind_tables`. */
@@ -128,7 +129,8 @@ struct unwind_table {
 	__u32 first; /* counted in mappings over all chunks */
 	__u32 count;
 	__u32 interpreter; /* the number of that file */
-	__u32 padding;
+	__u32 runs_jit;	   /* BPF writes: the code of CPython's JIT was seen to run ... */
+	__u64 anchor;	   /* ... and what was learned of the process (join.bpf.h); 0: nothing */
 };
 
 /*

@@ -138,6 +138,7 @@ struct signal_struct {
 };
 
 struct task_struct {
+	void *stack;	      /* the kernel's own: its lowest address */
 	struct mm_struct *mm; /* NULL once the thread has given up its memory, to end */
 	int pid, tgid;	      /* in the machine's first PID namespace: of the thread, its process */
 	__u64 start_time;     /* ns since boot, of a clock that never steps back */

@@ -30,8 +30,8 @@ static __always_inline __u64 strip_signature(__u64 address)
 	return address & ((1ULL << USER_ADDRESS_BITS) - 1);
 }
 
-/* User space does not know them here. */
-#define TRAMPOLINE_ROW ROW_NUMBERED(ROW_NONE, ROW_NO_CODE)
+/* It is not known what CPython's JIT does with the frame pointer: that differs between builds. */
+#define JIT_ROW ROW_NUMBERED(ROW_NONE, ROW_NO_CODE)
 
 /* In struct rt_sigframe: siginfo, then ucontext, whose struct sigcontext (asm/sigcontext.h) has x0
  * to x30, sp and pc from this offset on. */

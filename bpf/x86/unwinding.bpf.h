@@ -33,8 +33,8 @@ static __always_inline __u64 strip_signature(__u64 address)
 	return address;
 }
 
-/* Around the call: sub $8, %rsp; ...; add $8, %rsp. */
-#define TRAMPOLINE_ROW ROW(ROW_SP, 2, 0)
+/* push %rbp; mov %rsp, %rbp: CPython's JIT, from 3.15 on. */
+#define JIT_ROW ROW(ROW_FP, 2, 2)
 
 /* A signal's frame begins with struct ucontext, and the registers in it in the order of struct
  * sigcontext (asm/sigcontext.h): r8 to r15, di, si, bp, bx, dx, ax, cx, sp, ip. */

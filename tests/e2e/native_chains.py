@@ -90,7 +90,7 @@ def is_python(frame):
 
 
 def is_reason(frame):
-    return frame.label.startswith("[") and frame.label not in ("[anonymous]", "[unknown code]")
+    return frame.label.startswith("[") and frame.label not in ("[anonymous]", "[JIT]", "[unknown code]")
 
 
 def spell(frames):

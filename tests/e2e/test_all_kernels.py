@@ -131,11 +131,6 @@ def test_shares(kernel, python, sampled_shares):
 BEGINNINGS = "[Python is starting or has ended]", "[process not identified yet]"
 
 
-# What is said where the caller could not be told; and the first kernel that tells the registers of what
-# waits for it, on a page of its stack that it has not touched before, for one.
-NOT_BEGUN, TELLS_REGISTERS, UNTOLD_PART = "[call not begun yet]", [5, 15], 0.1
-
-
 def check_legal(stacks, python, kernel, measured):
     """Of a run of deep.py: none was never there, nearly all are whole once it has begun."""
     wrong, whole, lacking = why_not_legal(stacks, python)
@@ -146,8 +141,6 @@ def check_legal(stacks, python, kernel, measured):
         lacking.pop(label, None)
     # With one CPU and 2.7's lock, a new thread may wait long before it first runs any Python.
     wanted = 0.9 if python.version < (3,) else 0.98
-    if version(kernel.release) < TELLS_REGISTERS and lacking.get(NOT_BEGUN, 0) < UNTOLD_PART * whole:
-        lacking.pop(NOT_BEGUN, None)
     assert whole >= wanted * (whole + sum(lacking.values())) > 50, lacking
 
 
@@ -190,20 +183,15 @@ def test_program_from_its_start(kernel):
 def without_mappings(kernel, is_refused=False):
     """What of this `check` does not find OK: that is so where `record` does without the program."""
     has_program = "verifier: follow_mapping " in kernel.succeeded("every")["output"]
-    return {"mappings": "LIMITED"} if is_refused or not has_program else {}
-
-
-def limited(kernel, is_refused=False):
-    """The same, and native frames: those of samples in the kernel are missing where registers are not told."""
-    lacks_native = is_refused or version(kernel.release) < TELLS_REGISTERS
-    return dict(without_mappings(kernel, is_refused), **{"native frames": "LIMITED"} if lacks_native else {})
+    lacking = ["mappings", "native frames"] if is_refused else ["mappings"] * (not has_program)
+    return dict.fromkeys(lacking, "LIMITED")
 
 
 def test_check_in_a_control_group(kernel):
     result = kernel.succeeded("limited")
     checks = {check["name"]: check for check in json.loads(result["output"])["checks"]}
     assert {name for name, check in checks.items() if check["verdict"] != "OK"} == \
-        {"memory", *limited(kernel)}
+        {"memory", *without_mappings(kernel)}
     assert "64 MiB" in json.dumps(checks["memory"])
 
 
@@ -253,7 +241,7 @@ def test_check_with_fewest_privileges(kernel):
     if version(kernel.release) < [5, 11]:
         missing |= {"locked memory", "BPF program"}
     assert not_ok(kernel.result("check")) == dict(dict.fromkeys(missing, "MISSING"),
-                                        **limited(kernel, "BPF program" in missing))
+                                        **without_mappings(kernel, "BPF program" in missing))
 
 
 def check_fewest(kernel, job, samples):
@@ -294,13 +282,13 @@ def test_ptrace_scope(kernel, scope):
             assert has_name(stacks_of(passing, program), "spin"), passing["output"]
         assert alone["status"] == 4 and "(missing CAP_SYS_PTRACE): run as root " in alone["output"]
         assert alone["profile"] is None
-        assert not_ok(check) == dict({"CAP_SYS_PTRACE": "MISSING"}, **limited(kernel),
+        assert not_ok(check) == dict({"CAP_SYS_PTRACE": "MISSING"}, **without_mappings(kernel),
                                      **{"processes": "MISSING"} if scope > 1 else {})
     else:
         assert has_name(parse_folded(kernel.succeeded("alone 0")["profile"]), "spin")
-        limited = json.loads(kernel.succeeded("check 0")["output"])["checks"]
-        assert {told["name"]: told["verdict"] for told in limited if told["verdict"] != "OK"} == \
-            dict({"CAP_SYS_PTRACE": "LIMITED"}, **limited(kernel))
+        told_all = json.loads(kernel.succeeded("check 0")["output"])["checks"]
+        assert {told["name"]: told["verdict"] for told in told_all if told["verdict"] != "OK"} == \
+            dict({"CAP_SYS_PTRACE": "LIMITED"}, **without_mappings(kernel))
 
 
 @only(NEWEST)

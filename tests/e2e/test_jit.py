@@ -2,11 +2,13 @@
 """What CPython's JIT leaves in a frame: no line is shown that need not be the current one."""
 
 import os
+import platform
 
 import pytest
 
 from conftest import PROGRAMS, missing
-from legal import BRIEF, briefly_and_long
+from legal import BRIEF, briefly_and_long, runs_until
+from native_chains import CHAIN, chain_library, check_native_ledger, is_python, is_reason, python_of  # noqa: F401
 from pythons import RELEASE, own_and_fetched_pythons
 
 
@@ -22,9 +24,9 @@ def line_of(text):
 
 @pytest.fixture
 def with_jit(python, target):
-    """with_jit(NAME): a Target, that program with the JIT on."""
-    def start(name):
-        program = target(python, name, environment={"PYTHON_JIT": "1"})
+    """with_jit(NAME, ARGUMENT...): a Target, that program with the JIT on."""
+    def start(*command):
+        program = target(python, *command, environment={"PYTHON_JIT": "1"})
         if not program.said:
             missing("JIT in Python " + python.name)
         return program
@@ -55,6 +57,31 @@ def test_functions_alone(with_jit, profile):
     """A function that the JIT runs, and does not, is one stack then, of which some samples have no line."""
     run = profile("-p", with_jit("half_jitted.py").pid, "-r", 1999, "-F", cpu=3)
     assert 0 < run.ledger["line_unknown"] < run.ledger["python"]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the JIT's frames are known on x86-64 only")
+@pytest.mark.pythons(which=switchable_pythons, since=(3, 15))
+def test_native_frames(with_jit, profile, chain_library):
+    """Machine code of the JIT interrupts no chain of native frames, and changes nothing of Python's."""
+    chain = ["<module>", "main", "work", "c:chain_enter", "middle", "c:chain_pass", "inner", "key_of", "loop"]
+    known = {"c:chain_enter", "c:chain_pass", "[JIT]", "?"}
+    program = with_jit("jitted_calls.py", chain_library(CHAIN))
+
+    def spell(frames):
+        """Its words of the chain, and what stands for unknown code; the interpreter's C functions are left out."""
+        words = [frame.short if is_python(frame) else
+                 "c:" + frame.name if frame.file == CHAIN else frame.label for frame in frames]
+        return [word for frame, word in zip(frames, words) if is_python(frame) or word in known]
+
+    runs = runs_until(profile, lambda runs: any(spell(frames) == chain + ["[JIT]"]
+                                                for run in runs for frames, _ in run.stacks),
+                      "-p", program.pid, "-n", "-r", 999, cpu=BRIEF)
+    for run in runs:
+        check_native_ledger(run.ledger)
+        for frames, _ in run.stacks:
+            if not is_reason(frames[0]):
+                python = [frame.short for frame in frames if is_python(frame)]
+                assert python == python_of(chain)[:len(python)], frames
 
 
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))

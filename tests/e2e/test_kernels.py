@@ -27,7 +27,8 @@ def initrd(binary, tmp_path_factory):
         profile = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "-r", RATE], programs)
         reader = describe(image.guest_command(contents.pythons()[0]) + ["-S", "/programs/reads.py"], 0)
         below = describe_job([PROFILER, *OUTPUTS, "-k", "-d", SECONDS, "-r", RATE], [reader])
-        native = describe_job([PROFILER, *OUTPUTS, "-n", "-d", SECONDS, "-r", RATE], programs[:1])
+        native = describe_job([PROFILER, *OUTPUTS, "-n", "-k", "-d", SECONDS, "-r", RATE],
+                              [programs[0], reader])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
                            {"profile": profile, "kernel frames": below, "native frames": native})
     return make
@@ -75,6 +76,15 @@ def test_native_frames(kernel):
     check_ledger(ledger)
     assert sum(ledger["native"].values()) == ledger["events"]
     assert ledger["native"]["whole"]
+
+
+def test_native_frames_where_the_kernel_was_interrupted(kernel):
+    """The user code's registers are known there: the C function that called the kernel is between."""
+    result = kernel.succeeded("native frames")
+    stacks = [[frame.name for frame in frames] for frames, _ in stacks_of(result, result["programs"][1])]
+    assert any("read_all" in names and "vfs_read_[k]" in names and
+               "read" in names[names.index("read_all"):names.index("vfs_read_[k]")] for names in stacks)
+    assert kernel.ledger("native frames")["native"]["no_registers"] == 0
 
 
 def test_ledger(kernel):

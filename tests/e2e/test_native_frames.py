@@ -4,6 +4,7 @@
 import gzip
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -110,6 +111,23 @@ def test_hostile_stacks(python, chains, profile):
         for frames, _ in run.stacks:
             assert is_reason(frames[0]) or python_of(spell(frames))[:2] == ["<module>", "main"], frames
     assert any(run.ledger["native"]["whole"] < run.ledger["events"] for run in runs)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="trampolines are known on x86-64 only")
+@pytest.mark.pythons(since=(3, 12))
+def test_perf_trampolines(python, target, chain_command, profile):
+    """Code that -X perf makes for each Python function interrupts no chain, and is not shown."""
+    program = target(python, *chain_command("mixed", "deep"), environment={"PYTHONPERFSUPPORT": "1"})
+    runs = runs_until(profile, lambda runs: have(runs, "mixed", "deep") and
+                      any(run.ledger["native"]["whole"] for run in runs), "-p", program.pid, "-n", "-r", 999,
+                      cpu=BRIEF)
+    for run in runs:
+        check_stacks(run)
+        check_native_ledger(run.ledger)
+        for frames, _ in run.stacks:
+            # A sample before the mapping is known, or while a trampoline is written.
+            if tuple(spell(frames)) in {tuple(CHAINS["mixed"]), tuple(CHAINS["deep"])}:
+                assert "[anonymous]" not in [frame.label for frame in frames], frames
 
 
 def test_a_thread_without_python(python, chains, profile):

@@ -46,6 +46,7 @@ static void map_code(uint32_t *count, uint64_t start, uint64_t bias, uint32_t fi
 		.end = start + MAPPED_BYTES,
 		.bias = bias,
 		.file = file,
+		.row = file == UNWIND_TRAMPOLINES ? ROW(ROW_SP, 2, 2) : 0,
 	};
 }
 
@@ -56,6 +57,7 @@ static void map_all(void)
 	map_code(&table.count, TEXT, TEXT - FILE_TEXT, INTERPRETER);
 	map_code(&table.count, UNREAD_TEXT, UNREAD_TEXT, UNREAD_FILE);
 	map_code(&table.count, ANONYMOUS_TEXT, ANONYMOUS_TEXT, UNWIND_NO_FILE);
+	map_code(&table.count, TRAMPOLINE_TEXT, TRAMPOLINE_TEXT, UNWIND_TRAMPOLINES);
 	kernel__set_table(TGID, &table);
 	*kernel__unwind_file(INTERPRETER) = (struct unwind_file){
 		.base = FILE_TEXT, .pages = FUNCTIONS, .directory = DIRECTORY, .rows = ROWS

@@ -6,11 +6,13 @@
 
 #include "harness.h"
 
-/* Where the interpreter's file is mapped, a file that has no rows yet, and memory without a file.
+/* Where the interpreter's file is mapped, a file that has no rows yet, memory without a file, and
+ * trampolines of -X perf that keep the frame pointer.
  * Nothing else is mapped. */
 #define TEXT		 0x560000001000ULL
 #define UNREAD_TEXT	 0x560000100000ULL
 #define ANONYMOUS_TEXT	 0x560000200000ULL
+#define TRAMPOLINE_TEXT	 0x560000280000ULL
 #define UNKNOWN_TEXT	 0x560000300000ULL
 #define MAPPED_BYTES	 0x10000
 #define INTERPRETER	 0

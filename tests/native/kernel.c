@@ -29,7 +29,7 @@ struct map {
 };
 
 enum { TARGETS, KNOWN_FILES, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS };
-enum { UNWIND_FILES = STACKS + 1, UNWIND_RULES, UNWIND_TABLES, UNWIND_ANCHORS, MAP_COUNT };
+enum { UNWIND_FILES = STACKS + 1, UNWIND_RULES, UNWIND_TABLES, MAP_COUNT };
 
 struct kernel kernel;
 
@@ -37,7 +37,15 @@ static struct map maps[MAP_COUNT];
 static struct pid current_pid, leader_pid;
 static struct task_struct leader = { .thread_pid = &leader_pid };
 static struct mm_struct memory = { .arg_start = 1, .arg_end = 2 };
-static struct task_struct current_task = { .group_leader = &leader, .thread_pid = &current_pid };
+/* What the current task has as its stack in the kernel: the registers are at its end. */
+static struct {
+	char others[(1 << STACK_SHIFT) - sizeof(struct pt_regs)];
+	struct pt_regs registers;
+} kernel_stack;
+
+static struct task_struct current_task = { .stack = &kernel_stack,
+					   .group_leader = &leader,
+					   .thread_pid = &current_pid };
 static __u32 cpu_count;
 
 /* The inner maps of unwind_chunks, which have one value each. */
@@ -95,8 +103,7 @@ void kernel__load(__u32 cpus)
 	LOAD_MAP(STACKS, stacks, cpus * MAP_CAPACITY(stacks));
 	LOAD_MAP(UNWIND_FILES, unwind_files, KERNEL_UNWIND_FILES);
 	LOAD_MAP(UNWIND_RULES, unwind_rules, KERNEL_UNWIND_RULES);
-	LOAD_MAP(UNWIND_TABLES, unwind_tables, 1);
-	LOAD_MAP(UNWIND_ANCHORS, unwind_anchors, KERNEL_UNWIND_FILES);
+	LOAD_MAP(UNWIND_TABLES, unwind_tables, 2);
 	configure((struct config){ 0 });
 }
 
@@ -219,9 +226,9 @@ struct unwind_rule *kernel__unwind_rule(__u32 number)
 	return &((struct unwind_rule *)maps[UNWIND_RULES].values)[number];
 }
 
-__u64 *kernel__anchor(__u32 file)
+__u64 *kernel__anchor(__u64 serial)
 {
-	return &((__u64 *)maps[UNWIND_ANCHORS].values)[file];
+	return &((struct unwind_table *)find(&maps[UNWIND_TABLES], &serial))->anchor;
 }
 
 void kernel__set_table(__u64 serial, const struct unwind_table *table)
@@ -234,6 +241,7 @@ struct last_sample kernel__sample(void)
 	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];
 	struct bpf_perf_event_data context = { .regs = kernel.registers };
 
+	kernel_stack.registers = kernel.task_registers;
 	current_task.mm = kernel.ends ? NULL : kernel.memory ? kernel.memory : &memory;
 	current_task.start_time = kernel.start_time;
 	current_task.thread.fsbase = kernel.thread_pointer;
@@ -465,6 +473,12 @@ long bpf_probe_read_user(void *destination, __u32 size, const void *address)
 	kernel.failed_reads++;
 	memset(destination, 0, size);
 	return -EFAULT;
+}
+
+long bpf_probe_read_kernel(void *destination, __u32 size, const void *address)
+{
+	memcpy(destination, address, size);
+	return 0;
 }
 
 long bpf_probe_read_user_str(void *destination, __u32 size, const void *address)

@@ -113,11 +113,11 @@ void kernel__set_entry_gap(__u32 tgid, const struct entry_gap *gap);
 void kernel__walk_native(bool all);
 
 /* What user space writes for that: chunk NUMBER, which is there once it was asked for, a file, a
- * rule, what is known of a file's anchor, and the table of the process SERIAL, a target's TGID. */
+ * rule, and the table of the process SERIAL, a target's TGID, with its anchor. */
 __u32 *kernel__chunk(__u32 number);
 struct unwind_file *kernel__unwind_file(__u32 number);
 struct unwind_rule *kernel__unwind_rule(__u32 number);
-__u64 *kernel__anchor(__u32 file);
+__u64 *kernel__anchor(__u64 serial);
 void kernel__set_table(__u64 serial, const struct unwind_table *table);
 
 /* Fires a perf event in the current thread; counts its reads from 0. */

@@ -156,9 +156,13 @@ static void finds_the_caller_by_a_tasks_register(void **state)
 	struct entering entering = begin_entering(*state);
 
 	kernel.registers.cs = KERNEL_CODE;
+	kernel.task_registers.cs = USER_CODE;
 	kernel.task_registers.r13 = entering.caller;
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 	kernel.old = true;
+	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
+	/* Something else is where they would be. */
+	kernel.task_registers.cs = KERNEL_CODE;
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 

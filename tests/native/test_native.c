@@ -113,7 +113,7 @@ static struct c_stack begin_with_fp(void **state, uint64_t *other)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
 
-	*kernel__anchor(INTERPRETER) = SPOILED;
+	*kernel__anchor(TGID) = SPOILED;
 	c_stack__call(&stack, START, MAIN_WORDS);
 	c_stack__enter(&stack, MAIN);
 	*other = call_with_fp(&stack);
@@ -454,6 +454,26 @@ static void nothing_is_known_of_the_process(void **state)
 }
 
 /* The kernel was interrupted, and does not tell what it works for. */
+/* OTHER, which is found by the frame pointer, calls a trampoline, which saves that. */
+static void passes_trampolines(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t other = c_stack__call(&stack, EVAL, OTHER_WORDS);
+	uint64_t cfa = c_stack__call(&stack, OTHER, 2);
+	struct last_sample sample;
+
+	c_stack__set_row(OTHER, ROW(ROW_FP, 2, 0));
+	image__set(cfa - 2 * WORD, 0, other - 2 * WORD);
+	c_stack__call_from(&stack, TRAMPOLINE_TEXT + 6, LEAF_WORDS);
+	kernel.registers.bp = cfa - 2 * WORD;
+	sample = c_stack__sample(&stack, LEAF);
+	assert_int_equal(sample.native_outcome, NATIVE_WHOLE);
+	assert_int_equal(sample.native_depth, 8);
+	assert_int_equal(sample.frames[sample.depth + 1].address, TRAMPOLINE_TEXT + 6);
+	c_stack__assert_frame(sample, 2, OTHER, 0);
+	c_stack__assert_frame(sample, 7, START, 2);
+}
+
 static void has_no_registers(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -461,9 +481,13 @@ static void has_no_registers(void **state)
 	kernel.registers.cs = 0;
 	kernel.task_registers.ip = c_stack__pc(EVAL);
 	kernel.task_registers.sp = stack.image->c_stack;
-	ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, 0), NATIVE_WHOLE, { EVAL, 1 }, { WORK, 1 },
-		      { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
-	kernel.old = true;
+	kernel.task_registers.cs = 3;
+	for (int old = 0; old < 2; old++) {
+		kernel.old = old;
+		ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, 0), NATIVE_WHOLE, { EVAL, 1 },
+			      { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
+	}
+	kernel.task_registers.cs = 0;
 	c_stack__assert_nothing(&stack, c_stack__sample_at(&stack, 0), NATIVE_NO_REGISTERS);
 }
 
@@ -512,6 +536,7 @@ int main(void)
 		CHECK(ends_where_nothing_called),
 		CHECK(breaks_where_there_is_no_row),
 		CHECK(nothing_is_known_of_the_process),
+		CHECK(passes_trampolines),
 		CHECK(has_no_registers),
 		CHECK(counts_the_leaf_by_its_row),
 	};

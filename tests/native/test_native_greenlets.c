@@ -101,12 +101,12 @@ static void finds_what_starts_a_greenlet(void **state)
 static void needs_an_anchor_for_it(void **state)
 {
 	struct c_stack stack = start_greenlet(*state);
-	uint64_t anchor = *kernel__anchor(INTERPRETER);
+	uint64_t anchor = *kernel__anchor(TGID);
 
 	assert_int_not_equal(anchor, 0);
 	for (uint64_t *wrong = (uint64_t[]){ 0, SPOILED, anchor + (8 << 8), anchor - (8 << 8), 1 };
 	     *wrong != 1; wrong++) {
-		*kernel__anchor(INTERPRETER) = *wrong;
+		*kernel__anchor(TGID) = *wrong;
 		assert_caller_unknown(&stack);
 	}
 }

@@ -83,11 +83,11 @@ static void an_entry_in_no_frame_convicts(void **state)
 
 	c_stack__set_row(LEAF, ROW(ROW_SP, 2 * EVAL_WORDS + WORK_WORDS, 0));
 	c_stack__assert_nothing(&stack, c_stack__sample(&stack, LEAF), NATIVE_CONVICTED);
-	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	assert_int_equal(*kernel__anchor(TGID), 0);
 	/* And one at which all ends, with another activation above. */
 	c_stack__set_row(WORK, ROW_NUMBERED(ROW_END, 0));
 	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
-	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	assert_int_equal(*kernel__anchor(TGID), 0);
 }
 
 /* Up to 3.9 frames of the eval loop are counted. */
@@ -111,7 +111,7 @@ static void pairs_from_the_root(void **state)
 	assert_int_equal(sample.native_shift, -1);
 	ASSERT_NATIVE(&stack, sample, NATIVE_WHOLE, { LEAF, 0 }, { EVAL, 1 }, { EVAL, 2 },
 		      { WORK, 2 }, { EVAL, 3 }, { MAIN, 3 }, { START, 3 });
-	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	assert_int_equal(*kernel__anchor(TGID), 0);
 }
 
 /* Where the chain breaks, what stands below all Python frames is known. */
@@ -124,7 +124,7 @@ static void shows_the_leaf_without_a_root(void **state)
 	c_stack__set_row(MAIN, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE));
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_NO_ROWS, { LEAF, 0 },
 		      { WORK, 0 });
-	*kernel__anchor(INTERPRETER) = ANCHOR(CFRAME_DISTANCE, 0);
+	*kernel__anchor(TGID) = ANCHOR(CFRAME_DISTANCE, 0);
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_NO_ROWS, { LEAF, 0 },
 		      { WORK, 0 });
 }
@@ -139,7 +139,7 @@ static void learns_an_anchor(void **state)
 {
 	struct image *image = *state;
 	struct c_stack stack = c_stack__call_twice(image, true);
-	__u64 *anchor = kernel__anchor(INTERPRETER);
+	__u64 *anchor = kernel__anchor(TGID);
 
 	c_stack__sample(&stack, EVAL);
 	assert_int_equal(*anchor, ANCHOR(distance_of(image), 0));
@@ -156,11 +156,11 @@ static void learns_it_without_the_root(void **state)
 
 	c_stack__set_row(WORK, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE));
 	c_stack__sample(&stack, EVAL);
-	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	assert_int_equal(*kernel__anchor(TGID), 0);
 	c_stack__set_row(WORK, ROW(ROW_SP, WORK_WORDS, 0));
 	c_stack__set_row(MAIN, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE));
 	c_stack__sample(&stack, EVAL);
-	assert_int_not_equal(*kernel__anchor(INTERPRETER), 0);
+	assert_int_not_equal(*kernel__anchor(TGID), 0);
 }
 
 static void goes_on_at_an_anchor(void **state)
@@ -171,7 +171,7 @@ static void goes_on_at_an_anchor(void **state)
 	/* Not before it is known. */
 	break_stack(&stack);
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, BARE), NATIVE_NO_ROWS, { BARE, 0 });
-	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	assert_int_equal(*kernel__anchor(TGID), 0);
 	stack.image->c_stack += 3 * WORD;
 	c_stack__sample(&stack, EVAL);
 	break_stack(&stack);
@@ -210,7 +210,7 @@ static void goes_on_as_often_as_it_breaks(void **state)
 		c_stack__call(&stack, EVAL, 3);
 		c_stack__enter(&stack, BARE);
 	}
-	*kernel__anchor(INTERPRETER) = ANCHOR(distance_of(stack.image), 0);
+	*kernel__anchor(TGID) = ANCHOR(distance_of(stack.image), 0);
 	sample = c_stack__sample(&stack, EVAL);
 	assert_int_equal(sample.native_outcome, NATIVE_RESUMED);
 	assert_int_equal(sample.resumptions, 5);
@@ -240,10 +240,10 @@ static void an_anchor_has_the_frame_pointer(void **state)
 	break_stack(&stack);
 	image__set(eval - 2 * WORD, 0, work - 2 * WORD);
 	c_stack__set_row(WORK, ROW(ROW_FP, 2, 0));
-	*kernel__anchor(INTERPRETER) = ANCHOR(distance_of(stack.image), 2);
+	*kernel__anchor(TGID) = ANCHOR(distance_of(stack.image), 2);
 	assert_int_equal(c_stack__sample(&stack, BARE).native_outcome, NATIVE_RESUMED);
 	/* WORK breaks, and so does what is called by it. */
-	*kernel__anchor(INTERPRETER) = ANCHOR(distance_of(stack.image), 0);
+	*kernel__anchor(TGID) = ANCHOR(distance_of(stack.image), 0);
 	kernel.registers.bp = work - 2 * WORD;
 	assert_int_equal(c_stack__sample(&stack, BARE).resumptions, 2);
 }
@@ -260,8 +260,10 @@ static void assert_not_resumed(struct c_stack *stack)
 static void frames_that_differ_spoil_the_anchor(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
-	__u64 *anchor = kernel__anchor(INTERPRETER);
+	const struct unwind_table other = { .interpreter = INTERPRETER };
+	__u64 *anchor = kernel__anchor(TGID);
 
+	kernel__set_table(TGID + 1, &other);
 	/* Of one that was learned before, ... */
 	*anchor = ANCHOR(distance_of(stack.image) + 8, 0);
 	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
@@ -278,6 +280,8 @@ static void frames_that_differ_spoil_the_anchor(void **state)
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_WHOLE, { OTHER, 1 },
 		      { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
 	assert_int_equal(*anchor, SPOILED);
+	/* That of another process with this interpreter is its own. */
+	assert_int_equal(*kernel__anchor(TGID + 1), 0);
 }
 
 /* In a file that is not the interpreter's, or by a rule, whose frame pointer is not where a row
@@ -292,7 +296,7 @@ static void learns_from_the_interpreter_alone(void **state)
 	table.interpreter = UNWIND_NO_FILE;
 	kernel__set_table(TGID, &table);
 	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
-	assert_int_equal(*kernel__anchor(1), 0);
+	assert_int_equal(*kernel__anchor(TGID), 0);
 	break_stack(&stack);
 	assert_not_resumed(&stack);
 	stack.image->c_stack += 3 * WORD;
@@ -303,7 +307,7 @@ static void learns_from_the_interpreter_alone(void **state)
 							.ra_offset = -(int)WORD };
 	c_stack__set_row(EVAL, ROW_NUMBERED(ROW_RULE, 0) | EVAL_MARKS);
 	(void)c_stack__sample(&stack, EVAL);
-	assert_int_equal(*kernel__anchor(INTERPRETER), 0);
+	assert_int_equal(*kernel__anchor(TGID), 0);
 }
 
 /* An anchor that is wrong leads out of the stack, or nowhere. */
@@ -317,7 +321,7 @@ static void wrong_anchors_lead_nowhere(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct last_sample sample;
 
-		*kernel__anchor(INTERPRETER) = wrong[i];
+		*kernel__anchor(TGID) = wrong[i];
 		sample = c_stack__sample(&stack, BARE);
 		assert_int_not_equal(sample.native_outcome, NATIVE_WHOLE);
 		assert_int_not_equal(sample.native_outcome, NATIVE_RESUMED);
@@ -446,7 +450,7 @@ static void hostile_registers_lead_nowhere(void **state)
 				     sp - 8,	 sp + 4,     nowhere + 8, nowhere + 4096 - 8,
 				     UINT64_MAX, 1ULL << 47, 1ULL << 63,  UINT64_MAX - 7 };
 
-	*kernel__anchor(INTERPRETER) = SPOILED;
+	*kernel__anchor(TGID) = SPOILED;
 	c_stack__set_row(OTHER, ROW(ROW_FP, 1, 1));
 	for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++) {
 		kernel.registers.bp = hostile[i] - 8;
@@ -468,7 +472,7 @@ static void cycles_have_an_end(void **state)
 	struct c_stack stack = c_stack__call_twice(image, true);
 	uint64_t frame;
 
-	*kernel__anchor(INTERPRETER) = SPOILED;
+	*kernel__anchor(TGID) = SPOILED;
 	c_stack__set_row(OTHER, ROW(ROW_FP, 2, 2));
 	frame = c_stack__call(&stack, OTHER, 8) - 2 * WORD;
 	image__set(frame, 0, frame);
@@ -543,6 +547,9 @@ static void hostile_stacks_do_no_harm(void **state)
 	uint32_t seen = 0;
 
 	stack.image->c_stack -= 200 * WORD;
+	image__set_executor(stack.image, stack.tstate, 1);
+	c_stack__sample(&stack, EVAL);
+	image__set_executor(stack.image, stack.tstate, 0);
 	for (int round = 0; round < 1000; round++) {
 		struct last_sample sample;
 
@@ -550,7 +557,7 @@ static void hostile_stacks_do_no_harm(void **state)
 		write_random_registers(&stack);
 		for (uint64_t at = stack.image->c_stack; at < end; at += WORD)
 			image__set(at, 0, random_word(&stack));
-		*kernel__anchor(INTERPRETER) =
+		*kernel__anchor(TGID) =
 			random_below(2) ? 0 : ANCHOR(8 * random_below(100), random_below(8));
 		sample = c_stack__sample_at(&stack, random_word(&stack));
 		assert_in_range(sample.native_outcome, 0, NATIVE_OUTCOME_COUNT - 1);
@@ -558,7 +565,8 @@ static void hostile_stacks_do_no_harm(void **state)
 		assert_in_range(sample.resumptions, 0, 32);
 		harness__assert_stack(sample, stack.python);
 		for (uint32_t i = 0; i < sample.native_depth; i++) {
-			assert_int_equal(sample.frames[sample.depth + i].kind, FRAME_NATIVE);
+			assert_true(sample.frames[sample.depth + i].kind == FRAME_NATIVE ||
+				    sample.frames[sample.depth + i].kind == FRAME_JIT);
 			assert_in_range(sample.frames[sample.depth + i].detail, 0, 1);
 		}
 		seen |= 1U << sample.native_outcome;

@@ -7,6 +7,9 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
+/* User space's function has the same name. */
+#define bpf_map_lookup_elem look_up
+
 /* The programs' entry points have no prototypes: the kernel calls them. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -35,7 +38,6 @@ static void *chunks[UNWIND_CHUNKS_MAX];
 static struct unwind_file files[UNWIND_FILES_MAX];
 static struct unwind_rule rules[UNWIND_RULES_MAX];
 static struct unwind_table table;
-static __u64 anchors[UNWIND_FILES_MAX];
 static pid_t read_pid;
 
 static const struct {
@@ -49,8 +51,6 @@ static const struct {
 	[UNWINDING_FILES] = { &unwind_files, (__u8 *)files, sizeof(files[0]), UNWIND_FILES_MAX },
 	[UNWINDING_RULES] = { &unwind_rules, (__u8 *)rules, sizeof(rules[0]), UNWIND_RULES_MAX },
 	[UNWINDING_TABLES] = { &unwind_tables, (__u8 *)&table, sizeof(table), 1 },
-	[UNWINDING_ANCHORS] = { &unwind_anchors, (__u8 *)anchors, sizeof(anchors[0]),
-				UNWIND_FILES_MAX },
 };
 
 _Static_assert(sizeof(maps) / sizeof(maps[0]) == UNWINDING_MAPS, "every map is here");

@@ -18,7 +18,6 @@ enum unwinding_map {
 	UNWINDING_FILES,
 	UNWINDING_RULES,
 	UNWINDING_TABLES, /* of one process only */
-	UNWINDING_ANCHORS,
 	UNWINDING_MAPS,
 };
 

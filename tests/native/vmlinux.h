@@ -81,6 +81,7 @@ struct signal_struct {
 };
 
 struct task_struct {
+	void *stack;
 	struct mm_struct *mm;
 	int pid, tgid;
 	__u64 start_time;

@@ -47,8 +47,7 @@ static struct definition definition;
 
 static int set_up_native(void **state)
 {
-	static const struct unwinder_maps maps = { CHUNKS_FD, FILES_FD, RULES_FD, TABLES_FD,
-						   ANCHORS_FD };
+	static const struct unwinder_maps maps = { CHUNKS_FD, FILES_FD, RULES_FD, TABLES_FD };
 
 	unwinder = unwinder__new(&maps, MEMORY);
 	kernel = NULL;
@@ -403,6 +402,11 @@ static void says_what_has_no_name(void **state)
 	add_frame(UINT64_MAX, 3, true);
 	assert_string_equal(names(bench),
 			    "[anonymous]; zero; ?; one; [unknown code]; two; [unknown code]");
+	begin_definition(bench, NATIVE_SERIAL);
+	add_frame((uintptr_t)code + 8, 0, false);
+	add_frame(8, 1, true);
+	definition.frames[PYTHON_DEPTH].kind = definition.frames[PYTHON_DEPTH + 1].kind = FRAME_JIT;
+	assert_string_equal(names(bench), "[JIT]; zero; [JIT]; one; two");
 	munmap(code, 4096);
 }
 

@@ -235,6 +235,26 @@ static void reads_what_is_not_known(void **state)
 	reads_again(0);
 }
 
+/* What BPF writes to a table is in the next one, and in that of a process that is forked. */
+static void keeps_what_was_learned(void **state)
+{
+	struct unwind_table *table;
+
+	(void)state;
+	add(false);
+	table = unwind_maps__table(SERIAL);
+	table->anchor = 42;
+	table->runs_jit = 1;
+	reads_again(1);
+	assert_int_equal(table->anchor, 42);
+	assert_int_equal(table->runs_jit, 1);
+	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), SERIAL, false);
+	assert_int_equal(unwind_maps__table(SERIAL + 1)->anchor, 42);
+	unwinder__add(unwinder, SERIAL + 2, getpid(), zlib_data(), 0, false);
+	unwinder__work(unwinder, added_ns);
+	assert_int_equal(unwind_maps__table(SERIAL + 2)->anchor, 0);
+}
+
 /* Not before a second has passed since it was added. */
 static void does_not_read_again_at_once(void **state)
 {
@@ -322,6 +342,41 @@ static void fill(void)
 	unwinder__work(unwinder, added_ns);
 }
 
+/* Of each version, and with what -fcf-protection adds. */
+static void knows_trampolines(void **state)
+{
+	static const struct {
+		uint8_t code[16];
+		uint32_t row;
+	} trampolines[] = {
+		{ "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", ROW(ROW_SP, 2, 0) },
+		{ "\xf3\x0f\x1e\xfa\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3",
+		  ROW(ROW_SP, 2, 0) },
+		{ "\x55\x48\x89\xe5\xff\xd1\x5d\xc3", ROW(ROW_SP, 2, 2) },
+		{ "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\xff\xd1\x5d\xc3", ROW(ROW_SP, 2, 2) },
+		{ "\x55\x48\x89\xe5\xff\xd0\x5d\xc3", 0 },
+	};
+	const size_t count = sizeof(trampolines) / sizeof(trampolines[0]);
+	/* With a page between that is no code, so that each is a mapping. */
+	char *code = mmap(NULL, 2 * count * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		memcpy(code + 2 * i * PAGE, trampolines[i].code, sizeof(trampolines[i].code));
+		mprotect(code + 2 * i * PAGE, PAGE, PROT_READ | PROT_EXEC);
+	}
+	add(false);
+	for (size_t i = 0; i < count; i++) {
+		const struct unwind_mapping *mapping =
+			mapping_of(SERIAL, (uintptr_t)code + 2 * i * PAGE);
+
+		assert_int_equal(mapping->row, trampolines[i].row);
+		assert_int_equal(mapping->file, mapping->row ? UNWIND_TRAMPOLINES : UNWIND_NO_FILE);
+	}
+	munmap(code, 2 * count * PAGE);
+}
+
 static void begins_anew_once_a_minute(void **state)
 {
 	int64_t anew_ns;
@@ -330,7 +385,7 @@ static void begins_anew_once_a_minute(void **state)
 	(void)state;
 	use_little_memory();
 	add(false);
-	unwind_maps.anchors[mapping_of(SERIAL, zlib_address())->file] = 42;
+	unwind_maps__table(SERIAL)->anchor = 42;
 	opened = files_opened;
 	fill();
 	assert_false(has_rows(vdso_address()));
@@ -340,7 +395,7 @@ static void begins_anew_once_a_minute(void **state)
 	assert_int_equal(unwind_maps.tables_told, 2);
 	assert_int_equal(unwind_maps.last_installed, 0);
 	assert_int_equal(unwind_maps.installed, 2);
-	assert_int_equal(unwind_maps.anchors[mapping_of(SERIAL, zlib_address())->file], 0);
+	assert_int_equal(unwind_maps__table(SERIAL)->anchor, 0);
 	assert_described(zlib_address());
 	assert_described(libc_address("lfind"));
 	unwinder__want(unwinder, SERIAL, vdso_address());
@@ -443,9 +498,11 @@ int main(void)
 		TEST(files_serve_all_processes),
 		TEST(reads_what_was_mapped_later),
 		TEST(reads_what_is_not_known),
+		TEST(keeps_what_was_learned),
 		TEST(does_not_read_again_at_once),
 		TEST(ends),
 		TEST(reads_nothing_of_what_has_gone),
+		TEST(knows_trampolines),
 		TEST(begins_anew_once_a_minute),
 		TEST(reads_at_once_what_begins_anew),
 		TEST(what_has_ended_is_not_read_anew),

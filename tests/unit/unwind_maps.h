@@ -14,7 +14,7 @@
 #include "wrap.h"
 
 /* No descriptor of a process has such a number. */
-enum { CHUNKS_FD = 1 << 20, FILES_FD, RULES_FD, TABLES_FD, ANCHORS_FD };
+enum { CHUNKS_FD = 1 << 20, FILES_FD, RULES_FD, TABLES_FD };
 
 #define FAKE_TABLES_MAX 8
 
@@ -25,7 +25,6 @@ static struct unwind_maps {
 	int last_fd;
 	struct unwind_file files[UNWIND_FILES_MAX];
 	struct unwind_rule rules[UNWIND_RULES_MAX];
-	uint64_t anchors[UNWIND_FILES_MAX];
 	struct {
 		uint64_t serial;
 		struct unwind_table table;
@@ -127,12 +126,21 @@ WRAP(int, bpf_map_update_elem, int fd, const void *key, const void *value, __u64
 		return 0;
 	case TABLES_FD:
 		return tell_table_entry(*(const uint64_t *)key, value);
-	case ANCHORS_FD:
-		memcpy(&unwind_maps.anchors[number], value, sizeof(*unwind_maps.anchors));
-		return 0;
 	}
 	errno = EBADF;
 	return -errno;
+}
+
+WRAP(int, bpf_map_lookup_elem, int fd, const void *key, void *value)
+{
+	const struct unwind_table *table =
+		fd == TABLES_FD ? unwind_maps__table(*(const uint64_t *)key) : NULL;
+
+	if (table)
+		memcpy(value, table, sizeof(*table));
+	else
+		errno = fd == TABLES_FD ? ENOENT : EBADF;
+	return table ? 0 : -errno;
 }
 
 WRAP(int, bpf_map_delete_elem, int fd, const void *key)

@@ -21,7 +21,7 @@
 #define SECOND 1000000000LL
 #define MINUTE (60 * SECOND)
 
-static const struct unwinder_maps maps = { CHUNKS_FD, FILES_FD, RULES_FD, TABLES_FD, ANCHORS_FD };
+static const struct unwinder_maps maps = { CHUNKS_FD, FILES_FD, RULES_FD, TABLES_FD };
 
 static struct unwinder *unwinder;
 

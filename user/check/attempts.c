@@ -104,11 +104,6 @@ void check_native_frames(const struct trial *trial, struct findings *findings)
 				       ? "grant CAP_BPF; before Linux 5.11 also ulimit -l unlimited"
 				       : "use a newer kernel; pybpfprof record "
 					 "-n -v shows its reasons");
-	} else if (!privileges__kernel_is(5, 15)) {
-		findings__add(findings, VERDICT_LIMITED,
-			      "samples that interrupted the kernel have no native frames",
-			      "walked, but not before Linux 5.15 from kernel code");
-		findings__mend(findings, "boot Linux 5.15 or newer");
 	} else {
 		findings__add_ok(findings, "can be walked");
 	}

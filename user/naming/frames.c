@@ -68,6 +68,7 @@ static const struct frame_namer {
 	[FRAME_PYTHON] = { NULL, process_symbols__locate },
 	[FRAME_NATIVE] = { is_sound_code, locate_native },
 	[FRAME_KERNEL] = { is_sound_code, locate_kernel },
+	[FRAME_JIT] = { is_sound_code, locate_native },
 	[FRAME_REASON] = { is_sound_reason, locate_reason },
 };
 

@@ -20,6 +20,10 @@
 #define PERF_MAP_TEXT	" (perf map)"
 #define TRAMPOLINE_TEXT "py::"
 
+/* What is in such memory in a process that runs CPython's JIT, where the eval loop may have called
+ * it. */
+#define JIT_TEXT "[JIT]"
+
 /* Memory that was not mapped when the mappings were read last. */
 #define UNKNOWN_TEXT "[unknown code]"
 
@@ -140,20 +144,26 @@ static uint32_t find_part(struct native_frames *frames, const struct code_place 
 	return known->number;
 }
 
-/* The location of code at ADDRESS that no file is behind; 0: of frames that were lost. */
+/* The location of a frame that no file is behind. */
 static uint32_t locate_without_file(struct native_frames *frames, uint64_t serial, pid_t pid,
-				    uint64_t address, bool is_mapped, uint32_t *locations)
+				    const struct frame *frame, bool is_mapped, uint32_t *locations)
 {
-	const char *unnamed = !address ? LOST_TEXT : is_mapped ? ANONYMOUS_TEXT : UNKNOWN_TEXT;
+	bool is_jit = frame->kind == FRAME_JIT;
+	const char *unnamed = is_jit		? JIT_TEXT
+			      : !frame->address ? LOST_TEXT
+			      : is_mapped	? ANONYMOUS_TEXT
+						: UNKNOWN_TEXT;
 	const char *name = NULL;
 	char *text;
 
-	if (address)
-		name = perf_maps__name(frames->perf_maps, serial, pid, address, now_ns());
+	if (frame->address)
+		name = perf_maps__name(frames->perf_maps, serial, pid,
+				       frame->address - frame->detail, now_ns());
 	if (name && !frames->all && strncmp(name, TRAMPOLINE_TEXT, strlen(TRAMPOLINE_TEXT)) == 0)
 		return 0;
 	text = name ? xasprintf("%s" PERF_MAP_TEXT, name) : xstrdup(unnamed);
-	*locations = profile__line(frames->profile, add_function(frames, text, false), LINE_NONE);
+	*locations = profile__line(frames->profile, add_function(frames, text, is_jit && !name),
+				   LINE_NONE);
 	free(text);
 	return 1;
 }
@@ -168,8 +178,7 @@ uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial, pi
 	const struct known_place *known;
 
 	if (!place.file)
-		return locate_without_file(frames, serial, pid, frame->address - back,
-					   place.is_mapped, locations);
+		return locate_without_file(frames, serial, pid, frame, place.is_mapped, locations);
 	known = find_function(frames, &place);
 	if (known->hidden)
 		return 0;

@@ -179,7 +179,6 @@ struct unwinder_maps sampler__unwinder_maps(const struct sampler *sampler)
 		.files = bpf_map__fd(sampler->bpf->maps.unwind_files),
 		.rules = bpf_map__fd(sampler->bpf->maps.unwind_rules),
 		.tables = bpf_map__fd(sampler->bpf->maps.unwind_tables),
-		.anchors = bpf_map__fd(sampler->bpf->maps.unwind_anchors),
 	};
 }
 
@@ -213,7 +212,7 @@ static int forward_libbpf(enum libbpf_print_level level, const char *format, va_
 static int size_native_maps(struct pybpfprof_bpf *bpf, uint32_t processes, bool native)
 {
 	struct bpf_map *const unused[] = { bpf->maps.unwind_chunks, bpf->maps.unwind_files,
-					   bpf->maps.unwind_rules, bpf->maps.unwind_anchors };
+					   bpf->maps.unwind_rules };
 	int error = bpf_map__set_max_entries(bpf->maps.unwind_tables, native ? processes : 1);
 
 	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]) && !error && !native; i++)

@@ -36,11 +36,11 @@ struct cfi_row {
 };
 
 struct cfi_rows {
-	/* By address; each function begins with one, and in it no two neighbours are alike; the last
-	 * one is ROW_NONE. */
+	/* By address; each function begins with one, and in it no two neighbours are alike; the
+	 * last one is ROW_NONE. */
 	struct cfi_row *all;
 	size_t count, capacity;
-	size_t function; /* the first row of the one that was read last */
+	size_t function;	   /* the first row of the one that was read last */
 	struct unwind_rule *rules; /* those that do not fit into a word */
 	size_t rule_count, rule_capacity;
 	uint64_t *starts; /* of the functions that are described, by address */

@@ -202,15 +202,11 @@ bool code_files__make(struct code_files *files, int64_t until_ns)
 void code_files__begin_anew(struct code_files *files)
 {
 	const struct unwind_file no_rows = { 0 };
-	const uint64_t no_anchor = 0;
 
 	log__debug("unwind rows begin anew, after %u files", files->count);
 	for (uint32_t i = 0; i < files->count; i++)
 		bpf_map_update_elem(files->files_map, &i, &no_rows, 0);
 	chunks__begin_anew(files->chunks);
-	/* Now that no sample is under way which could write one. */
-	for (uint32_t i = 0; i < files->count; i++)
-		bpf_map_update_elem(files->anchors_map, &i, &no_anchor, 0);
 	code_files__free(files);
 	files->count = files->rule_count = 0;
 	files->is_full = files->memory.is_full = files->wants_rows = false;

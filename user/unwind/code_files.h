@@ -12,7 +12,7 @@
 #include "unwind/code_file.h"
 
 struct code_files {
-	int files_map, rules_map, anchors_map; /* BPF's, the caller's */
+	int files_map, rules_map; /* BPF's, the caller's */
 	struct chunks *chunks;
 	struct code_file *all; /* by identity */
 	struct code_memory memory;

@@ -44,15 +44,29 @@
 /* No process needs more. */
 #define MAPPINGS_MAX (CHUNK_MAPPINGS / 4)
 
-/* sub $8, %rsp; call *%rcx; add $8, %rsp; ret.  On aarch64 the trampolines are not known yet. */
-static const uint8_t trampoline[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
-				      0x48, 0x83, 0xc4, 0x08, 0xc3 };
+/* The trampolines of -X perf, and the row at the return address in each.  Those of aarch64 are not
+ * known yet. */
+#define TRAMPOLINE_BYTES 11
+static const struct {
+	uint8_t code[TRAMPOLINE_BYTES], size;
+	uint32_t row;
+} trampolines[] = {
+	/* sub $8, %rsp; call *%rcx; add $8, %rsp; ret */
+	{ { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3 },
+	  11,
+	  ROW(ROW_SP, 2, 0) },
+	/* From 3.14 on: push %rbp; mov %rsp, %rbp; call *%rcx; pop %rbp; ret */
+	{ { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3 }, 8, ROW(ROW_SP, 2, 2) },
+};
+
+/* endbr64: what each begins with in a build with -fcf-protection. */
+static const uint8_t branch_target[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 struct code_mapping {
 	uint64_t start; /* first: they are looked up by it */
 	uint64_t end, bias, offset;
-	struct code_file *file; /* NULL: none, or none of machine code */
-	bool trampolines;	/* without a file: those of -X perf */
+	struct code_file *file;	 /* NULL: none, or none of machine code */
+	uint32_t trampoline_row; /* without a file: of those of -X perf; 0: it has none */
 };
 
 struct unwound_process {
@@ -84,7 +98,6 @@ struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory
 	unwinder->chunks = chunks__new(maps->chunks, memory);
 	unwinder->files = (struct code_files){ .files_map = maps->files,
 					       .rules_map = maps->rules,
-					       .anchors_map = maps->anchors,
 					       .chunks = unwinder->chunks,
 					       .memory.limit = memory };
 	return unwinder;
@@ -116,7 +129,7 @@ void unwinder__stop(struct unwinder *unwinder)
 		return;
 	chunks__free(unwinder->chunks);
 	unwinder->chunks = NULL;
-	unwinder->maps = (struct unwinder_maps){ -1, -1, -1, -1, -1 };
+	unwinder->maps = (struct unwinder_maps){ -1, -1, -1, -1 };
 }
 
 static struct unwound_process *find(const struct unwinder *unwinder, uint64_t serial)
@@ -127,20 +140,22 @@ static struct unwound_process *find(const struct unwinder *unwinder, uint64_t se
 	return process;
 }
 
-/* Writes the table of PROCESS, and tells BPF of it. */
-static int write_table(struct unwinder *unwinder, const struct unwound_process *process)
+/* Writes the table of PROCESS, and tells BPF of it.  What BPF has learned of it so far, or of the
+ * process that forked it, is that of process SERIAL. */
+static int write_table(struct unwinder *unwinder, const struct unwound_process *process,
+		       uint64_t serial)
 {
-	struct unwind_table table = { .count = process->count };
+	struct unwind_table table = { 0 };
 	struct unwind_mapping *mappings;
+	uint32_t first;
 	int error;
 
 	if (!process->count)
 		return 0;
-	error = chunks__take(unwinder->chunks, sizeof(*mappings), process->count, true,
-			     &table.first);
+	error = chunks__take(unwinder->chunks, sizeof(*mappings), process->count, true, &first);
 	if (error)
 		return error;
-	mappings = chunks__at(unwinder->chunks, sizeof(*mappings), table.first);
+	mappings = chunks__at(unwinder->chunks, sizeof(*mappings), first);
 	for (size_t i = 0; i < process->count; i++) {
 		const struct code_mapping *mapping = &process->mappings[i];
 
@@ -148,19 +163,24 @@ static int write_table(struct unwinder *unwinder, const struct unwound_process *
 			.start = mapping->start,
 			.end = mapping->end,
 			.bias = mapping->bias,
-			.file = mapping->file	       ? mapping->file->number
-				: mapping->trampolines ? UNWIND_TRAMPOLINES
-						       : UNWIND_NO_FILE,
+			.file = mapping->file		  ? mapping->file->number
+				: mapping->trampoline_row ? UNWIND_TRAMPOLINES
+							  : UNWIND_NO_FILE,
+			.row = mapping->trampoline_row,
 		};
 	}
+	if (bpf_map_lookup_elem(unwinder->maps.tables, &serial, &table))
+		table = (struct unwind_table){ 0 };
+	table.first = first;
+	table.count = process->count;
 	table.interpreter = process->interpreter ? process->interpreter->number : UNWIND_NO_FILE;
 	return bpf_map_update_elem(unwinder->maps.tables, &process->serial, &table, 0) ? -errno : 0;
 }
 
 /* Without a table a process has no native frames, and nothing that it maps is to be kept. */
-static void tell_table(struct unwinder *unwinder, struct unwound_process *process)
+static void tell_table(struct unwinder *unwinder, struct unwound_process *process, uint64_t serial)
 {
-	int error = write_table(unwinder, process);
+	int error = write_table(unwinder, process, serial);
 
 	if (!error)
 		return;
@@ -171,15 +191,21 @@ static void tell_table(struct unwinder *unwinder, struct unwound_process *proces
 	process->count = 0;
 }
 
-/* Whether a mapping without a file has the trampolines of -X perf, which are copies of one another:
- * Objects/asm_trampoline.S. */
-static bool has_trampolines(pid_t pid, const struct mapping *mapping)
+/* The row of the trampolines in a mapping without a file, which are copies of one another:
+ * asm_trampoline.S.  0: there are none. */
+static uint32_t find_trampolines(pid_t pid, const struct mapping *mapping)
 {
-	uint8_t bytes[sizeof(trampoline)];
+	uint8_t bytes[sizeof(branch_target) + TRAMPOLINE_BYTES], *code = bytes;
 
-	return !mapping->inode && !mapping->is_vdso &&
-	       !target_memory__read(pid, mapping->start, bytes, sizeof(bytes)) &&
-	       memcmp(bytes, trampoline, sizeof(trampoline)) == 0;
+	if (mapping->inode || mapping->is_vdso ||
+	    target_memory__read(pid, mapping->start, bytes, sizeof(bytes)))
+		return 0;
+	if (memcmp(code, branch_target, sizeof(branch_target)) == 0)
+		code += sizeof(branch_target);
+	for (size_t i = 0; i < sizeof(trampolines) / sizeof(trampolines[0]); i++)
+		if (memcmp(code, trampolines[i].code, trampolines[i].size) == 0)
+			return trampolines[i].row;
+	return 0;
 }
 
 /* What MAPPING of process PID is. */
@@ -191,7 +217,7 @@ static struct code_mapping look_at(struct unwinder *unwinder, pid_t pid, pid_t r
 		.end = mapping->end,
 		.offset = mapping->offset,
 		.bias = mapping->start - mapping->offset,
-		.trampolines = has_trampolines(pid, mapping),
+		.trampoline_row = find_trampolines(pid, mapping),
 	};
 	struct file_identity identity = { 0 };
 
@@ -265,7 +291,7 @@ static void read_process(struct unwinder *unwinder, struct unwound_process *proc
 	if (count > 0 && has_changed(process, mappings, count)) {
 		process->wait_ns = AGAIN_NS;
 		take_mappings(unwinder, process, reader, mappings, count);
-		tell_table(unwinder, process);
+		tell_table(unwinder, process, process->serial);
 		for (size_t i = 0; i < process->count; i++)
 			if (process->whole || code_files__is_first(process->mappings[i].file))
 				code_files__want(&unwinder->files, process->mappings[i].file);
@@ -284,7 +310,7 @@ static void copy_mappings(struct unwinder *unwinder, struct unwound_process *pro
 	memcpy(process->mappings, parent->mappings, parent->count * sizeof(*process->mappings));
 	process->count = parent->count;
 	process->interpreter = parent->interpreter;
-	tell_table(unwinder, process);
+	tell_table(unwinder, process, parent->serial);
 }
 
 void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64_t python,

@@ -15,7 +15,7 @@
 
 /* Descriptors of BPF's maps; the program's. */
 struct unwinder_maps {
-	int chunks, files, rules, tables, anchors;
+	int chunks, files, rules, tables;
 };
 
 struct unwinder;

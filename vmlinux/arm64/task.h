@@ -9,5 +9,5 @@ struct thread_struct {
 /* A task's registers in user code, where the kernel keeps them. */
 struct pt_regs___task {
 	__u64 regs[31];
-	__u64 sp, pc;
+	__u64 sp, pc, pstate;
 };

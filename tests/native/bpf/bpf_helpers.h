@@ -20,6 +20,7 @@ void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
 long bpf_map_delete_elem(void *map, const void *key);
 long bpf_probe_read_user(void *destination, __u32 size, const void *address);
+long bpf_probe_read_kernel(void *destination, __u32 size, const void *address);
 long bpf_probe_read_user_str(void *destination, __u32 size, const void *address);
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
 void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags);
