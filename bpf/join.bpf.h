@@ -23,9 +23,10 @@
 #ifndef JOIN_BPF_H
 #define JOIN_BPF_H
 
-#define ENTRY_ROUND	32
-#define NATIVE_ROUND	16
-#define RESUMPTIONS_MAX 32
+#define ENTRY_ROUND	   32
+#define FUNCTION_ALIGNMENT 16
+#define NATIVE_ROUND	   16
+#define RESUMPTIONS_MAX	   32
 
 /* Whether activations of the eval loop have entries on the C stack, and in a list of their own. */
 static __always_inline bool has_entries(const struct walk *walk)
@@ -56,8 +57,7 @@ static __always_inline bool is_eval_loop(__u32 row)
 }
 
 /* Whether this greenlet's part of the C stack begins with a frame of ROW, and nothing above it is
- * looked for.  Where Python frames are
- * still to come, it is another's that has not begun. */
+ * looked for.  Where Python frames are still to come, it is another's that has not begun. */
 static __always_inline bool ends_at_base(struct native_walk *native, __u32 row)
 {
 	if (ROW_MARKS(row) != ROW_STACK_BASE)
@@ -97,12 +97,14 @@ static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 	native->anchor_file = native->file_number;
 }
 
-/* Where ROW, which holds at PC, begins; where that is on an earlier page, it is the page, with
- * which no other row begins. */
+/* Where ROW, which holds at PC, begins.  If it begins on an earlier page, the start of this page
+ * stands for it.  Where there is no row, functions are told apart by how they are aligned. */
 static __always_inline __u64 row_start(__u64 pc, __u32 row)
 {
 	__u64 page = pc & ~(__u64)(UNWIND_TEXT_PAGE - 1);
 
+	if (ROW_KIND(row) == ROW_NONE)
+		return pc & ~(__u64)(FUNCTION_ALIGNMENT - 1);
 	return ROW_LOW(row) <= pc - page ? page | ROW_LOW(row) : page;
 }
 
@@ -324,6 +326,14 @@ static __always_inline bool is_convicted(const struct walk *walk, __u32 depth)
 	return native->outcome == NATIVE_WHOLE || walk->entries[next] < native->sp;
 }
 
+/* What the stack counts by where rows are lacking.  It is to be defined even where that takes away
+ * all its frames, and once more after each reading of what the process maps: user space is asked
+ * for rows by that alone. */
+static __always_inline __u64 lacking(const struct native_walk *native)
+{
+	return native->lacks_rows ? native->lacks_rows ^ (__u64)native->table.generation << 32 : 0;
+}
+
 /* Walks the native frames of thread TID.  Its DEPTH Python frames are recorded already. */
 __noinline int walk_native(__u32 cpu, __u32 tid, __u32 depth)
 {
@@ -362,9 +372,8 @@ __noinline int walk_native(__u32 cpu, __u32 tid, __u32 depth)
 	cached = &walk->threads[tid & (THREAD_CACHE_ENTRIES - 1)];
 	if (cached->tid == tid)
 		cached->stack_limit = native->stack_limit;
-	/* What lacks rows is to be defined even where that takes away all its frames. */
 	if (native->depth || native->lacks_rows)
-		walk->hash = (walk->hash ^ native->hash ^ native->outcome ^ native->lacks_rows) *
+		walk->hash = (walk->hash ^ native->hash ^ native->outcome ^ lacking(native)) *
 			     0xff51afd7ed558ccdULL;
 	return 0;
 }

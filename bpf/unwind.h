@@ -129,8 +129,10 @@ struct unwind_table {
 	__u32 first; /* counted in mappings over all chunks */
 	__u32 count;
 	__u32 interpreter; /* the number of that file */
-	__u32 runs_jit;	   /* BPF writes: the code of CPython's JIT was seen to run ... */
-	__u64 anchor;	   /* ... and what was learned of the process (join.bpf.h); 0: nothing */
+	__u32 generation;  /* no other table, of any process, has the same */
+	__u32 padding;
+	__u32 runs_jit; /* BPF writes: the code of CPython's JIT was seen to run ... */
+	__u64 anchor;	/* ... and what was learned of the process (join.bpf.h); 0: nothing */
 };
 
 /*

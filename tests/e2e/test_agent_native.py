@@ -115,13 +115,16 @@ def test_page(chain, site):  # noqa: F811
 
 
 def test_five_capabilities_suffice(chain, profile, public_binary):
-    """Also for a library that is loaded when those that only the start needs are gone."""
+    """Also for a library that is loaded when those that only the start needs are gone: each whole stack
+    has it then."""
     profile.binary = public_binary
     program = chain("late")
-    run = profile.start("agent", *LISTEN, *OFTEN, "--native", files=False, prefix=as_nobody(CAPABILITIES))
+    run = profile.start("agent", *LISTEN, *OFTEN, "--comm", "native_chain.py", "--native", files=False, prefix=as_nobody(CAPABILITIES))
     check_dropped(await_drop(run), TO_READ | {"bpf"})
     pages = Site(run)
     program.go()
     wait_for(lambda: ("chain_enter (%s)" % OTHER).encode() in pages.get("flamegraph?service=" + own("web")))
+    samples = wait_for(lambda: pages.metrics()["pybpfprof_native_samples_total"]['outcome="whole"'])
+    wait_for(lambda: pages.metrics()["pybpfprof_native_samples_total"]['outcome="whole"'] > samples + 100)
     end(run)
     assert run.status == 0, run.stderr

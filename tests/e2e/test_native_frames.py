@@ -103,14 +103,15 @@ def test_code_without_unwind_data(python, chains, profile):
 def test_hostile_stacks(python, chains, profile):
     """Return addresses and stack pointers that lead anywhere: Python's stacks are the same."""
     wanted = {tuple(python_of(CHAINS[name])) for name in ("mixed", "scribbling", "straying")}
-    runs = runs_until(profile, lambda runs: wanted <= {tuple(python_of(words)) for words in seen(runs)},
+    lost = ("fault", "no_rows_yet", "no_rows", "convicted", "resumed")
+    runs = runs_until(profile, lambda runs: wanted <= {tuple(python_of(words)) for words in seen(runs)} and
+                      any(run.ledger["native"][outcome] for run in runs for outcome in lost),
                       "-p", chains(python, "mixed", "scribbling", "straying").pid, "-n", "-r", 999, cpu=BRIEF)
     for run in runs:
         check_stacks(run)
         check_native_ledger(run.ledger)
         for frames, _ in run.stacks:
             assert is_reason(frames[0]) or python_of(spell(frames))[:2] == ["<module>", "main"], frames
-    assert any(run.ledger["native"]["whole"] < run.ledger["events"] for run in runs)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="trampolines are known on x86-64 only")

@@ -226,9 +226,14 @@ struct unwind_rule *kernel__unwind_rule(__u32 number)
 	return &((struct unwind_rule *)maps[UNWIND_RULES].values)[number];
 }
 
+struct unwind_table *kernel__table(__u64 serial)
+{
+	return (struct unwind_table *)find(&maps[UNWIND_TABLES], &serial);
+}
+
 __u64 *kernel__anchor(__u64 serial)
 {
-	return &((struct unwind_table *)find(&maps[UNWIND_TABLES], &serial))->anchor;
+	return &kernel__table(serial)->anchor;
 }
 
 void kernel__set_table(__u64 serial, const struct unwind_table *table)

@@ -117,6 +117,7 @@ void kernel__walk_native(bool all);
 __u32 *kernel__chunk(__u32 number);
 struct unwind_file *kernel__unwind_file(__u32 number);
 struct unwind_rule *kernel__unwind_rule(__u32 number);
+struct unwind_table *kernel__table(__u64 serial);
 __u64 *kernel__anchor(__u64 serial);
 void kernel__set_table(__u64 serial, const struct unwind_table *table);
 

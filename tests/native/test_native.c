@@ -491,6 +491,36 @@ static void has_no_registers(void **state)
 	c_stack__assert_nothing(&stack, c_stack__sample_at(&stack, 0), NATIVE_NO_REGISTERS);
 }
 
+/* User space is asked for rows by a stack that is new: once more after each reading of what the
+ * process maps, and of no other stack. */
+static void asks_again_after_a_reading(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	const uint64_t lacking[] = { UNKNOWN_TEXT + 8, c_stack__pc(OTHER) };
+	uint64_t hash;
+
+	c_stack__set_row(OTHER, ROW_NUMBERED(ROW_NONE, ROW_NOT_LOADED));
+	for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
+		hash = c_stack__sample_at(&stack, lacking[i]).hash;
+		assert_int_equal(c_stack__sample_at(&stack, lacking[i]).hash, hash);
+		kernel__table(TGID)->generation++;
+		assert_int_not_equal(c_stack__sample_at(&stack, lacking[i]).hash, hash);
+	}
+	hash = c_stack__sample(&stack, EVAL).hash;
+	kernel__table(TGID)->generation++;
+	assert_int_equal(c_stack__sample(&stack, EVAL).hash, hash);
+}
+
+/* Functions without rows in one page are several. */
+static void counts_a_leaf_without_rows_by_its_place(void **state)
+{
+	struct c_stack stack = c_stack__call_twice(*state, true);
+	uint64_t hash = c_stack__sample_at(&stack, ANONYMOUS_TEXT + 0x21).hash;
+
+	assert_int_equal(c_stack__sample_at(&stack, ANONYMOUS_TEXT + 0x2f).hash, hash);
+	assert_int_not_equal(c_stack__sample_at(&stack, ANONYMOUS_TEXT + 0x30).hash, hash);
+}
+
 /* Where the instruction is in its row makes no stack of its own; which row does. */
 static void counts_the_leaf_by_its_row(void **state)
 {
@@ -538,6 +568,8 @@ int main(void)
 		CHECK(nothing_is_known_of_the_process),
 		CHECK(passes_trampolines),
 		CHECK(has_no_registers),
+		CHECK(asks_again_after_a_reading),
+		CHECK(counts_a_leaf_without_rows_by_its_place),
 		CHECK(counts_the_leaf_by_its_row),
 	};
 

@@ -108,15 +108,16 @@ static void goes_on_another_turn(void **state)
 	(void)state;
 	add(false);
 	unwinder__want(unwinder, SERIAL, own_address());
+	unwinder__want(unwinder, SERIAL, vdso_address());
 	assert_int_equal(unwinder__work(unwinder, 1), 1);
-	assert_false(has_rows(own_address()));
+	assert_int_not_equal(has_rows(own_address()), has_rows(vdso_address()));
 	unwinder__want(unwinder, SERIAL, 0);
 	assert_int_equal(unwinder__work(unwinder, added_ns), added_ns + SECOND);
-	assert_true(has_rows(own_address()));
-	unwinder__forget(unwinder, SERIAL);
-	unwinder__add(unwinder, SERIAL, getpid(), zlib_data(), 0, false);
+	assert_true(has_rows(own_address()) && has_rows(vdso_address()));
+	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), 0, false);
+	unwinder__add(unwinder, SERIAL + 2, getpid(), zlib_data(), 0, false);
 	assert_int_equal(unwinder__work(unwinder, 1), 1);
-	assert_null(unwind_maps__table(SERIAL));
+	assert_true(!unwind_maps__table(SERIAL + 1) != !unwind_maps__table(SERIAL + 2));
 }
 
 static void makes_all_rows_at_once(void **state)
@@ -239,17 +240,21 @@ static void reads_what_is_not_known(void **state)
 static void keeps_what_was_learned(void **state)
 {
 	struct unwind_table *table;
+	uint32_t generation;
 
 	(void)state;
 	add(false);
 	table = unwind_maps__table(SERIAL);
 	table->anchor = 42;
 	table->runs_jit = 1;
+	generation = table->generation;
 	reads_again(1);
 	assert_int_equal(table->anchor, 42);
 	assert_int_equal(table->runs_jit, 1);
+	assert_int_not_equal(table->generation, generation);
 	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), SERIAL, false);
 	assert_int_equal(unwind_maps__table(SERIAL + 1)->anchor, 42);
+	assert_int_not_equal(unwind_maps__table(SERIAL + 1)->generation, table->generation);
 	unwinder__add(unwinder, SERIAL + 2, getpid(), zlib_data(), 0, false);
 	unwinder__work(unwinder, added_ns);
 	assert_int_equal(unwind_maps__table(SERIAL + 2)->anchor, 0);
@@ -414,6 +419,12 @@ static void begins_anew_once_a_minute(void **state)
 	opened = files_opened;
 	unwinder__work(unwinder, anew_ns + 3 * MINUTE);
 	assert_int_equal(files_opened, opened);
+	/* The next time, two minutes after the last one. */
+	fill();
+	unwinder__work(unwinder, anew_ns + 3 * MINUTE - 1);
+	assert_int_equal(files_opened, opened);
+	unwinder__work(unwinder, anew_ns + 3 * MINUTE);
+	assert_true(files_opened > opened);
 }
 
 /* In the same moment: what comes of a process before it is read would have no names. */

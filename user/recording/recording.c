@@ -36,6 +36,9 @@
 #define SURPLUS_FACTOR 3
 #define SURPLUS_MIN    16384
 
+/* The longest that unwind tables are made before sampling begins. */
+#define READING_NS NS_PER_S
+
 struct recording {
 	const struct recording_plan *plan;
 	struct sampler_scope scope;		 /* of the plan, what is possible */
@@ -262,13 +265,14 @@ static enum exit_status start(struct recording *recording)
 	enum exit_status status;
 	int error = watch__begin(recording->watch, recording->sampler, recording->symbolizer,
 				 recording->counts, now_ns());
+	int64_t until_ns = now_ns() + READING_NS;
 
 	if (error) {
 		log__error("the processes cannot be sampled: %s", strerror(-error));
 		return STATUS_FAILED;
 	}
-	/* What the user named is read before it is sampled. */
-	while (recording->plan->following != FOLLOW_ALL &&
+	/* What the user named is read before it is sampled, unless that takes long. */
+	while (recording->plan->following != FOLLOW_ALL && now_ns() < until_ns &&
 	       unwinder__work(recording->unwinder, now_ns()) <= now_ns())
 		;
 	status = start_events(recording);
@@ -523,7 +527,7 @@ static void work(struct recording *recording)
 	if (recording->names_ns <= now)
 		recording->names_ns = symbolizer__read_names(recording->symbolizer, now);
 	watch__look(recording->watch, now);
-	recording->unwind_ns = unwinder__work(recording->unwinder, now);
+	recording->unwind_ns = unwinder__work(recording->unwinder, now_ns());
 	if (recording->serve_ns && now >= recording->serve_ns)
 		serve(recording);
 }

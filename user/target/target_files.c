@@ -46,8 +46,9 @@ struct start_request {
 
 _Static_assert(sizeof(struct start_request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
 
-/* Opens what the O_PATH descriptor PLACE stands for, which it closes: a regular file; of OWNER or
- * root, unless that is NULL. */
+/* Opens what the O_PATH descriptor PLACE stands for, which it closes: a regular file.  Unless OWNER
+ * is NULL it is OWNER's, or root's and open to all: what the target cannot read says nothing of it.
+ */
 static int64_t open_place(int place, const uid_t *owner)
 {
 	int fd = -1, error = EINVAL;
@@ -58,7 +59,7 @@ static int64_t open_place(int place, const uid_t *owner)
 	if (fstat(place, &status) || !S_ISREG(status.st_mode))
 		goto cleanup;
 	error = EPERM;
-	if (owner && status.st_uid && status.st_uid != *owner)
+	if (owner && status.st_uid != *owner && (status.st_uid || !(status.st_mode & S_IROTH)))
 		goto cleanup;
 	/* O_NONBLOCK: someone may have a lease on it. */
 	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

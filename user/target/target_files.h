@@ -13,8 +13,8 @@
  * may take that for a command, and a FIFO would wait.  A descriptor, or -errno. */
 int target_file__open(pid_t pid, const char *path);
 
-/* The same of the one at PATH below the directory ROOT, if it is OWNER's or root's: -EPERM where it
- * is another user's.  Neither a link nor ".." is followed. */
+/* The same of the one at PATH below the directory ROOT, if it is OWNER's, or root's and readable
+ * for all: else -EPERM.  Neither a link nor ".." is followed. */
 int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner);
 
 /* Which file it is, and in what state: one whose contents were changed has another one. */

@@ -14,7 +14,7 @@
 #include "unwind/plumbing.h"
 
 /* What is read of one file, with its symbols. */
-#define BYTES_MAX (1024ULL * 1024 * 1024)
+#define BYTES_MAX (256ULL * 1024 * 1024)
 
 /* How the kernel marks the path of a file that was removed. */
 #define DELETED_TEXT " (deleted)"

@@ -136,14 +136,21 @@ static int tell_rules(struct code_files *files, const struct cfi_rows *rows, uin
 	return 0;
 }
 
-bool code_files__note_room(struct code_files *files, int error)
+bool code_files__note_full(struct code_files *files, int error)
 {
 	if (error != -ENOSPC && error != -ENOMEM && error != -EPERM)
 		return false;
-	if (!files->was_full)
+	if (!files->was_full && error == -ENOSPC)
 		log__warning(
-			"the unwind tables of native frames need more memory than they may use: "
-			"some stacks lack native frames; raise --unwind-memory");
+			"native frames have used up --unwind-memory: some stacks lack them, or "
+			"their names; raise it");
+	else if (!files->was_full)
+		log__warning("the kernel refuses memory for unwind tables (%s): some stacks lack "
+			     "native frames; %s",
+			     strerror(-error),
+			     error == -EPERM ? "grant CAP_BPF; before Linux 5.11 also ulimit -l "
+					       "unlimited"
+					     : "raise the control group's limit");
 	files->is_full = files->was_full = true;
 	return true;
 }
@@ -165,7 +172,7 @@ static void make_rows(struct code_files *files, struct code_file *file)
 		error = file_rows__store(files->chunks, &rows, &told);
 	if (!error)
 		error = tell_file(files, file, &told);
-	if (!code_files__note_room(files, error) && error)
+	if (!code_files__note_full(files, error) && error)
 		tell_file(files, file, &without_rows);
 	log__debug("%s: %zu unwind rows, %zu rules, %zu not supported, in %.1f ms%s%s",
 		   code_file__name(file), rows.count, rows.rule_count, rows.unsupported,
@@ -184,6 +191,7 @@ bool code_files__is_first(const struct code_file *file)
 bool code_files__make(struct code_files *files, int64_t until_ns)
 {
 	struct code_file *file;
+	bool has_made = false;
 
 	for (int first = 1; first >= 0; first--)
 		for (file = files->all; file; file = file->hh.next) {
@@ -191,9 +199,10 @@ bool code_files__make(struct code_files *files, int64_t until_ns)
 				continue;
 			if (files->is_full)
 				return false;
-			if (now_ns() >= until_ns)
+			if (has_made && now_ns() >= until_ns)
 				return true;
 			make_rows(files, file);
+			has_made = true;
 		}
 	files->wants_rows = false;
 	return false;

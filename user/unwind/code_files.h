@@ -36,12 +36,13 @@ bool code_files__is_first(const struct code_file *file);
 /* Has the rows of FILE, which may be NULL, made by code_files__make. */
 void code_files__want(struct code_files *files, struct code_file *file);
 
-/* Makes the rows that are wanted, until UNTIL_NS by now_ns(); returns whether some are left. */
+/* Makes the rows that are wanted, of one file at least, and of no more after UNTIL_NS by now_ns().
+ * Returns whether some are left. */
 bool code_files__make(struct code_files *files, int64_t until_ns);
 
-/* Notes whether ERROR, a -errno, is that there was no room, in the budget or in the kernel; returns
- * that. */
-bool code_files__note_room(struct code_files *files, int error);
+/* Whether ERROR, a -errno, is that there was no room, in the budget or in the kernel; that is
+ * noted, and said the first time. */
+bool code_files__note_full(struct code_files *files, int error);
 
 /* Forgets all files and gives back their room, which no table in BPF may lead to any more. */
 void code_files__begin_anew(struct code_files *files);

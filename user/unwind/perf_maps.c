@@ -37,6 +37,9 @@
 /* How often stacks are defined anew at most. */
 #define NEWS_NS (4 * 1000000000LL)
 
+/* One look for lacking names reads no more files after that time. */
+#define TURN_NS (10 * 1000000LL)
+
 /* Addresses that are noted as lacking a name, the last ones. */
 #define LACKING_MAX 64
 
@@ -285,10 +288,14 @@ static void look_for_lacking(struct perf_maps *maps, struct process_map *process
 
 bool perf_maps__have_news(struct perf_maps *maps, int64_t now_ns)
 {
+	int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + TURN_NS;
 	struct process_map *process;
 
-	for (process = maps->processes; process; process = process->hh.next)
+	for (process = maps->processes; process; process = process->hh.next) {
 		look_for_lacking(maps, process, now_ns);
+		if (clock_ns(CLOCK_MONOTONIC) > until_ns)
+			break;
+	}
 	if (!maps->has_news || now_ns < maps->news_ns)
 		return false;
 	maps->has_news = false;

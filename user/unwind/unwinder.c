@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A file's rows are made once and serve all processes that map it.  A process has a table of its
- * executable mappings.  Both lie in chunks (chunks.h), where room is only taken: where it is used
- * up, everything begins anew, and what samples then lack is made first.  That is not done more
- * often than once a minute: with too little memory, some files stay without rows.  The same holds
- * for names, which take our own memory.
+ * executable mappings.  Both lie in chunks (chunks.h), where room is only taken: once it is used
+ * up, everything begins anew, and what samples then lack is made.  That is done once a minute at
+ * most, and each time half as often: with too little memory, some files stay without rows.  The
+ * same holds for names, which take our own memory.
  *
- * Files are read by unwinder__work alone, a few milliseconds at a time: stacks are drained between.
+ * Mappings and rows are read by unwinder__work, a few milliseconds at a time: stacks are drained
+ * between.  A file's symbols are read when the first of its functions is named.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,10 +36,11 @@
 #define AGAIN_NS     1000000000LL
 #define AGAIN_MAX_NS (32 * AGAIN_NS)
 
-/* How often everything begins anew at most. */
-#define ANEW_NS (60 * 1000000000LL)
+/* How often everything begins anew at most: each time, half as often. */
+#define ANEW_NS	    (60 * 1000000000LL)
+#define ANEW_MAX_NS (32 * ANEW_NS)
 
-/* How long one turn takes, but for the file that it began. */
+/* A turn begins nothing more after that time. */
 #define TURN_NS (10 * 1000000LL)
 
 /* No process needs more. */
@@ -87,7 +89,8 @@ struct unwinder {
 	struct chunks *chunks;
 	struct code_files files;
 	struct unwound_process *processes;
-	int64_t anew_ns; /* not before */
+	uint32_t generation;
+	int64_t anew_ns, wait_ns; /* not before, and how long that was */
 };
 
 struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory)
@@ -95,6 +98,7 @@ struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory
 	struct unwinder *unwinder = xcalloc(1, sizeof(*unwinder));
 
 	unwinder->maps = *maps;
+	unwinder->wait_ns = ANEW_NS;
 	unwinder->chunks = chunks__new(maps->chunks, memory);
 	unwinder->files = (struct code_files){ .files_map = maps->files,
 					       .rules_map = maps->rules,
@@ -173,6 +177,7 @@ static int write_table(struct unwinder *unwinder, const struct unwound_process *
 		table = (struct unwind_table){ 0 };
 	table.first = first;
 	table.count = process->count;
+	table.generation = ++unwinder->generation;
 	table.interpreter = process->interpreter ? process->interpreter->number : UNWIND_NO_FILE;
 	return bpf_map_update_elem(unwinder->maps.tables, &process->serial, &table, 0) ? -errno : 0;
 }
@@ -184,7 +189,7 @@ static void tell_table(struct unwinder *unwinder, struct unwound_process *proces
 
 	if (!error)
 		return;
-	code_files__note_room(&unwinder->files, error);
+	code_files__note_full(&unwinder->files, error);
 	bpf_map_delete_elem(unwinder->maps.tables, &process->serial);
 	free(process->mappings);
 	process->mappings = NULL;
@@ -400,14 +405,17 @@ static int64_t read_lacking(struct unwinder *unwinder, int64_t now)
 {
 	struct unwound_process *process;
 	int64_t due_ns = INT64_MAX;
+	bool has_read = false;
 
 	for (process = unwinder->processes; process; process = process->hh.next) {
 		if (!process->lacks || process->ended)
 			continue;
-		if (process->again_ns <= now && now_ns() < now + TURN_NS)
+		if (process->again_ns <= now && (!has_read || now_ns() < now + TURN_NS)) {
 			read_process(unwinder, process, now);
-		else if (process->again_ns < due_ns)
+			has_read = true;
+		} else if (process->again_ns < due_ns) {
 			due_ns = process->again_ns > now ? process->again_ns : now;
+		}
 	}
 	return due_ns;
 }
@@ -419,10 +427,12 @@ int64_t unwinder__work(struct unwinder *unwinder, int64_t now)
 	if (!unwinder || !unwinder->chunks)
 		return INT64_MAX;
 	if (unwinder->files.memory.is_full)
-		code_files__note_room(&unwinder->files, -ENOSPC);
+		code_files__note_full(&unwinder->files, -ENOSPC);
 	if (unwinder->files.is_full && now >= unwinder->anew_ns) {
 		begin_anew(unwinder);
-		unwinder->anew_ns = now + ANEW_NS;
+		unwinder->anew_ns = now + unwinder->wait_ns;
+		if (unwinder->wait_ns < ANEW_MAX_NS)
+			unwinder->wait_ns *= 2;
 	}
 	due_ns = read_lacking(unwinder, now);
 	if (unwinder->files.wants_rows && code_files__make(&unwinder->files, now + TURN_NS))
