@@ -3,7 +3,6 @@
  * kallsyms gives no sizes: a symbol reaches to the next one.  Data symbols and end marks are kept,
  * without their names: they end the last function of the kernel or of a module.
  */
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,42 +70,53 @@ static int compare(const void *left, const void *right)
 	return (a->name < b->name) - (a->name > b->name);
 }
 
-/* Takes the next line of FILE; false at its end.  An *ADDRESS of 0 is none, or hidden. */
-static bool read_line(FILE *file, uint64_t *address, char *kind, char *name)
-{
-	char line[NAME_BYTES + 64];
+/* A line: "ffffffff81000000 T _text" or "ffffffffc0000000 t init [module]".  An address of 0 is
+ * none, or hidden. */
+struct line {
+	char text[NAME_BYTES + 64];
+	uint64_t address;
+	char kind, *name;
+};
 
-	*address = 0;
-	if (!fgets(line, sizeof(line), file))
+/* Takes the next line of FILE; false at its end. */
+static bool read_line(FILE *file, struct line *line)
+{
+	char *end;
+
+	if (!fgets(line->text, sizeof(line->text), file))
 		return false;
-	if (sscanf(line, "%" SCNx64 " %c %1024s", address, kind, name) != 3)
-		*address = 0;
+	line->address = strtoull(line->text, &end, 16);
+	if (end[0] != ' ' || !end[1] || end[2] != ' ') {
+		line->address = 0;
+		return true;
+	}
+	line->kind = end[1];
+	line->name = end + 3;
+	line->name[strcspn(line->name, " \t\n")] = '\0';
 	return true;
 }
 
 bool kernel_symbols__are_shown(const char *path)
 {
 	FILE *file = fopen(path, "re");
-	char kind, name[NAME_BYTES + 1];
-	uint64_t address = 0;
+	struct line line = { .address = 0 };
 
-	while (file && !address && read_line(file, &address, &kind, name))
+	while (file && !line.address && read_line(file, &line))
 		;
 	if (file)
 		fclose(file);
-	return address;
+	return line.address;
 }
 
 struct kernel_symbols *kernel_symbols__read(const char *path)
 {
 	struct kernel_symbols *symbols = xcalloc(1, sizeof(*symbols));
 	FILE *file = fopen(path, "re");
-	char kind, name[NAME_BYTES + 1];
-	uint64_t address;
+	struct line line;
 
-	while (file && read_line(file, &address, &kind, name))
-		if (address)
-			add_symbol(symbols, address, kind, name);
+	while (file && read_line(file, &line))
+		if (line.address)
+			add_symbol(symbols, line.address, line.kind, line.name);
 	if (file)
 		fclose(file);
 	if (!symbols->count) {
