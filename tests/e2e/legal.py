@@ -164,7 +164,8 @@ class Legal:
         what is wrong; the names in all of them."""
         seen = set()
         for frames, count in run.stacks:
-            if frames[-1].file is None:
+            # Without a whole stack, which is said.
+            if frames[-1].file is None or frames[below].file is None:
                 continue
             seen.update(frame.short for frame in frames)
             reason = self.why_not(frames[below:])

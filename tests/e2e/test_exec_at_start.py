@@ -74,7 +74,8 @@ def loads(run):
     folder = "/proc/%d/fd" % run.pid
     for name in os.listdir(folder):
         try:
-            if "bpf" in os.readlink(os.path.join(folder, name)):
+            # Not the library, which is open for a moment.
+            if os.readlink(os.path.join(folder, name)).startswith("anon_inode:bpf"):
                 return True
         except FileNotFoundError:
             pass

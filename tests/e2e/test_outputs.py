@@ -389,7 +389,7 @@ class TestMessages:
         plain = profile("-p", busy.pid, cpu=0.3)
         verbose = profile("-p", busy.pid, "-v", cpu=0.3)
         assert len(verbose.stderr.splitlines()) > len(plain.stderr.splitlines())
-        assert re.search(r"first sample.* \d+(\.\d+)? ms", verbose.stderr)
+        assert re.search(r"sampling \d+ ms after start", verbose.stderr)
 
 
 class TestLedger:
