@@ -53,8 +53,7 @@ static uint32_t locate_native(struct process_symbols *process, const struct fram
 {
 	if (!process->shared->native)
 		return 0;
-	return native_frames__locate(process->shared->native, process->serial,
-				     process->ended ? 0 : process->pid, frame, locations);
+	return native_frames__locate(process->shared->native, process->serial, frame, locations);
 }
 
 /* By the kind of a frame, as the kernel records it. */

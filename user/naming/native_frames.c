@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "base/hash_table.h"
-#include "base/now.h"
 #include "base/xalloc.h"
 #include "naming/native_frames.h"
 #include "python/lines.h"
-#include "unwind/perf_maps.h"
 
 /* Frames that were lost between a break of the chain and where it went on. */
 #define LOST_TEXT "?"
@@ -44,7 +42,6 @@ struct known_place {
 struct native_frames {
 	struct profile *profile;
 	struct unwinder *unwinder;
-	struct perf_maps *perf_maps;
 	bool all;
 	struct known_place *known;
 };
@@ -56,7 +53,6 @@ struct native_frames *native_frames__new(struct profile *profile, struct unwinde
 
 	frames->profile = profile;
 	frames->unwinder = unwinder;
-	frames->perf_maps = perf_maps__new();
 	frames->all = all;
 	return frames;
 }
@@ -76,7 +72,6 @@ void native_frames__free(struct native_frames *frames)
 	if (!frames)
 		return;
 	native_frames__begin_anew(frames);
-	perf_maps__free(frames->perf_maps);
 	free(frames);
 }
 
@@ -145,7 +140,7 @@ static uint32_t find_part(struct native_frames *frames, const struct code_place 
 }
 
 /* The location of a frame that no file is behind. */
-static uint32_t locate_without_file(struct native_frames *frames, uint64_t serial, pid_t pid,
+static uint32_t locate_without_file(struct native_frames *frames, uint64_t serial,
 				    const struct frame *frame, bool is_mapped, uint32_t *locations)
 {
 	bool is_jit = frame->kind == FRAME_JIT;
@@ -157,8 +152,7 @@ static uint32_t locate_without_file(struct native_frames *frames, uint64_t seria
 	char *text;
 
 	if (frame->address)
-		name = perf_maps__name(frames->perf_maps, serial, pid,
-				       frame->address - frame->detail, now_ns());
+		name = unwinder__jit_name(frames->unwinder, serial, frame->address - frame->detail);
 	if (name && !frames->all && strncmp(name, TRAMPOLINE_TEXT, strlen(TRAMPOLINE_TEXT)) == 0)
 		return 0;
 	text = name ? xasprintf("%s" PERF_MAP_TEXT, name) : xstrdup(unnamed);
@@ -168,7 +162,7 @@ static uint32_t locate_without_file(struct native_frames *frames, uint64_t seria
 	return 1;
 }
 
-uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial, pid_t pid,
+uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial,
 			       const struct frame *frame, uint32_t *locations)
 {
 	/* A return address is behind the call, which may be a function's last instruction. */
@@ -178,7 +172,7 @@ uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial, pi
 	const struct known_place *known;
 
 	if (!place.file)
-		return locate_without_file(frames, serial, pid, frame, place.is_mapped, locations);
+		return locate_without_file(frames, serial, frame, place.is_mapped, locations);
 	known = find_function(frames, &place);
 	if (known->hidden)
 		return 0;
@@ -187,19 +181,4 @@ uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial, pi
 	location.address = place.address + back;
 	*locations = profile__location(frames->profile, &location);
 	return 1;
-}
-
-bool native_frames__have_news(struct native_frames *frames)
-{
-	return perf_maps__have_news(frames->perf_maps, now_ns());
-}
-
-void native_frames__end(struct native_frames *frames, uint64_t serial)
-{
-	perf_maps__end(frames->perf_maps, serial);
-}
-
-void native_frames__forget(struct native_frames *frames, uint64_t serial)
-{
-	perf_maps__forget(frames->perf_maps, serial);
 }

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "profile/profile.h"
 #include "pybpfprof.h"
@@ -20,16 +19,9 @@ struct native_frames *native_frames__new(struct profile *profile, struct unwinde
 void native_frames__free(struct native_frames *frames);
 
 /* Puts the location of FRAME of the process SERIAL into LOCATIONS; returns how many: none for what
- * is hidden.  PID is its number, 0 where it has ended. */
-uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial, pid_t pid,
+ * is hidden. */
+uint32_t native_frames__locate(struct native_frames *frames, uint64_t serial,
 			       const struct frame *frame, uint32_t *locations);
-
-/* Whether frames have names that had none when they were located: perf_maps__have_news. */
-bool native_frames__have_news(struct native_frames *frames);
-
-/* The process has ended: nothing of it is read any more.  And nothing of it is to be located. */
-void native_frames__end(struct native_frames *frames, uint64_t serial);
-void native_frames__forget(struct native_frames *frames, uint64_t serial);
 
 /* The profile has begun anew. */
 void native_frames__begin_anew(struct native_frames *frames);

@@ -137,10 +137,8 @@ static void forget_process(struct symbolizer *symbolizer, struct process_symbols
 		symbolizer->by_index[process->process] = NULL;
 	stop_naming(symbolizer, process);
 	be_old(symbolizer, process);
-	if (symbolizer->shared.unwinder) {
+	if (symbolizer->shared.unwinder)
 		unwinder__forget(symbolizer->shared.unwinder, process->serial);
-		native_frames__forget(symbolizer->shared.native, process->serial);
-	}
 	HASH_DEL(symbolizer->processes, process);
 	process_symbols__free(process);
 }
@@ -420,9 +418,7 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	struct checking checking = { symbolizer, identify, context, false };
 
 	deputy__send(check_all, &checking);
-	if (symbolizer->shared.native && native_frames__have_news(symbolizer->shared.native))
-		checking.changed = true;
-	return checking.changed;
+	return unwinder__have_names(symbolizer->shared.unwinder) || checking.changed;
 }
 
 void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
@@ -481,10 +477,8 @@ void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process
 	bool is_known = symbolizer__knows(symbolizer, target);
 
 	target->ended = true;
-	if (symbolizer->shared.unwinder) {
+	if (symbolizer->shared.unwinder)
 		unwinder__end(symbolizer->shared.unwinder, target->key.serial);
-		native_frames__end(symbolizer->shared.native, target->key.serial);
-	}
 	if (is_known)
 		process_symbols__end(find_process(symbolizer, target->key.serial), target);
 	else

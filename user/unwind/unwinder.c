@@ -29,6 +29,7 @@
 #include "target/target_memory.h"
 #include "unwind/chunks.h"
 #include "unwind/code_files.h"
+#include "unwind/perf_maps.h"
 #include "unwind/unwinder.h"
 
 /* How often a process's mappings are read again at most: each time that nothing has changed, half
@@ -88,6 +89,7 @@ struct unwinder {
 	struct unwinder_maps maps;
 	struct chunks *chunks;
 	struct code_files files;
+	struct perf_maps *perf_maps;
 	struct unwound_process *processes;
 	uint32_t generation;
 	int64_t anew_ns, wait_ns; /* not before, and how long that was */
@@ -99,6 +101,7 @@ struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory
 
 	unwinder->maps = *maps;
 	unwinder->wait_ns = ANEW_NS;
+	unwinder->perf_maps = perf_maps__new();
 	unwinder->chunks = chunks__new(maps->chunks, memory);
 	unwinder->files = (struct code_files){ .files_map = maps->files,
 					       .rules_map = maps->rules,
@@ -110,6 +113,7 @@ struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory
 static void free_process(struct unwinder *unwinder, struct unwound_process *process)
 {
 	HASH_DEL(unwinder->processes, process);
+	perf_maps__forget(unwinder->perf_maps, process->serial);
 	free(process->mappings);
 	free(process);
 }
@@ -122,6 +126,7 @@ void unwinder__free(struct unwinder *unwinder)
 		return;
 	HASH_ITER (hh, unwinder->processes, process, next)
 		free_process(unwinder, process);
+	perf_maps__free(unwinder->perf_maps);
 	code_files__free(&unwinder->files);
 	chunks__free(unwinder->chunks);
 	free(unwinder);
@@ -371,6 +376,7 @@ void unwinder__end(struct unwinder *unwinder, uint64_t serial)
 	if (!process || process->ended)
 		return;
 	process->ended = true;
+	perf_maps__end(unwinder->perf_maps, serial);
 	bpf_map_delete_elem(unwinder->maps.tables, &serial);
 }
 
@@ -443,6 +449,21 @@ int64_t unwinder__work(struct unwinder *unwinder, int64_t now)
 uint64_t unwinder__bytes(const struct unwinder *unwinder)
 {
 	return unwinder && unwinder->chunks ? chunks__used(unwinder->chunks) : 0;
+}
+
+const char *unwinder__jit_name(struct unwinder *unwinder, uint64_t serial, uint64_t address)
+{
+	const struct unwound_process *process = find(unwinder, serial);
+
+	if (!process)
+		return NULL;
+	return perf_maps__name(unwinder->perf_maps, serial, process->ended ? 0 : process->pid,
+			       address, now_ns());
+}
+
+bool unwinder__have_names(struct unwinder *unwinder)
+{
+	return unwinder && perf_maps__have_news(unwinder->perf_maps, now_ns());
 }
 
 struct code_place unwinder__place(const struct unwinder *unwinder, uint64_t serial,

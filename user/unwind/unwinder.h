@@ -51,6 +51,12 @@ int64_t unwinder__work(struct unwinder *unwinder, int64_t now);
 /* Bytes of its tables that are in use; of NULL, and once it has stopped, 0. */
 uint64_t unwinder__bytes(const struct unwinder *unwinder);
 
+/* The name that the process gave its code at ADDRESS, which no file is behind: perf_maps__name. */
+const char *unwinder__jit_name(struct unwinder *unwinder, uint64_t serial, uint64_t address);
+
+/* Whether such code has names that had none when it was named; of NULL it has not. */
+bool unwinder__have_names(struct unwinder *unwinder);
+
 /* What an address of a process is. */
 struct code_place {
 	struct code_file *file; /* NULL: code that was made at run time, or memory not known */
