@@ -155,14 +155,22 @@ def page_frames(data):
             for function, line in rows(data, "locations", LOCATION_FIELDS)]
 
 
+# The page's kinds of functions that are neither native nor the kernel's.
+PYTHON, REASON = 1, 5
+
+
 def page_stacks(data):
-    """{number of a process in page_processes: [([Frame, ...] root first, count), ...]}"""
-    frames, numbers, stacks = page_frames(data), iter(data["stacks"]), [[]]
+    """{number of a process in page_processes: [([Frame, ...] root first, count), ...]}, of Python's frames."""
+    kinds = [row[4] for row in rows(data, "functions", FUNCTION_FIELDS)]
+    shown = [frame if kinds[function] in (PYTHON, REASON) else None
+             for frame, (function, _) in zip(page_frames(data), rows(data, "locations", LOCATION_FIELDS))]
+    numbers, stacks = iter(data["stacks"]), [[]]
     for shared in numbers:
-        added = [frames[next(numbers)] for _ in range(next(numbers))]
+        added = [shown[next(numbers)] for _ in range(next(numbers))]
         stacks.append(stacks[-1][:shared] + added)
     owners = [row[0] for row in rows(data, "threads", THREAD_FIELDS)]
     found = {}
     for thread, stack, count in rows(data, "samples", SAMPLE_FIELDS):
-        found.setdefault(owners[thread], []).append((stacks[1 + stack], count))
+        frames = [frame for frame in stacks[1 + stack] if frame]
+        found.setdefault(owners[thread], []).append((frames, count))
     return found
