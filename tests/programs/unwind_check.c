@@ -120,6 +120,8 @@ static struct unwinder *make_rows(void)
 	struct unwinder *unwinder = unwinder__new(&maps, MEMORY_BYTES);
 
 	unwinder__add(unwinder, 1, target, 0, 0, true);
+	while (unwinder__work(unwinder, now_ns()) <= now_ns())
+		;
 	return unwinder;
 }
 
