@@ -351,8 +351,7 @@ static enum exit_status write_outputs(const struct recording *recording,
 /* Kinds of frames that nobody asked for. */
 static unsigned int unasked_kinds(const struct recording_plan *plan)
 {
-	return (plan->native ? 0 : 1 << FRAME_NATIVE | 1 << FRAME_JIT) |
-	       (plan->kernel ? 0 : 1 << FRAME_KERNEL);
+	return (plan->native ? 0 : 1 << FRAME_NATIVE) | (plan->kernel ? 0 : 1 << FRAME_KERNEL);
 }
 
 static enum exit_status record(const struct options *options)

@@ -8,7 +8,7 @@
 
 #define LOW_ADDRESSES 1024
 
-/* Takes what there is of the SIZE bytes, of which each time LOT more are there. */
+/* Gives the map SIZE bytes as a growing file: LOT more each time. */
 static struct perf_map *take(const uint8_t *bytes, size_t size, size_t lot)
 {
 	struct perf_map *map = perf_map__new();

@@ -471,6 +471,8 @@ static void forgets_which_file_was_the_interpreter(void **state)
 
 static void does_without_any_memory(void **state)
 {
+	int64_t now;
+
 	(void)state;
 	unwinder__free(unwinder);
 	unwinder = unwinder__new(&maps, 0);
@@ -480,6 +482,12 @@ static void does_without_any_memory(void **state)
 	assert_null(unwind_maps__table(SERIAL));
 	assert_int_equal(unwind_maps.made, 0);
 	assert_false(unwinder__place(unwinder, SERIAL, zlib_address()).is_mapped);
+	/* What has not changed is not taken in vain, and read half as often. */
+	now = added_ns + 2 * MINUTE + SECOND;
+	unwinder__want(unwinder, SERIAL, 0);
+	unwinder__work(unwinder, now);
+	unwinder__want(unwinder, SERIAL, 0);
+	assert_int_equal(unwinder__work(unwinder, now), now + 2 * SECOND);
 }
 
 /* What the kernel refuses is as if it were not there. */

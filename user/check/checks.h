@@ -11,7 +11,7 @@
 
 #define NOT_STARTED "record does not start"
 
-/* Runs all of them, after a trial that they look at, for what has these NEEDS. */
+/* Runs a trial for a caller with these NEEDS, then all checks of its results. */
 void checks__run(struct findings *findings, const struct trial_needs *needs);
 
 /* Adds OBSTACLE as missing, and frees it; returns whether there was one. */

@@ -38,7 +38,7 @@ struct trial {
 	struct trial_needs needs;
 };
 
-/* Tries what has these NEEDS. */
+/* Runs the trial for a caller with these NEEDS. */
 void trial__run(struct trial *trial, const struct trial_needs *needs);
 
 #endif

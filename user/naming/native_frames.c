@@ -13,8 +13,8 @@
 /* Executable memory that no file is behind: a JIT's code, a closure of libffi. */
 #define ANONYMOUS_TEXT "[anonymous]"
 
-/* What follows the names that a program gave such code, and what those of CPython's -X perf begin
- * with: trampolines, each of which calls the eval loop for one Python function. */
+/* What follows the names that a program gave such code.  Names of CPython's -X perf begin with the
+ * second text: a trampoline calls the eval loop for one Python function. */
 #define PERF_MAP_TEXT	" (perf map)"
 #define TRAMPOLINE_TEXT "py::"
 

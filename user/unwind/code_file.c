@@ -145,6 +145,7 @@ static bool is_of_greenlet(const struct code_file *file)
 
 int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 {
+	bool plumbing = has_plumbing(file);
 	struct cfi_section section;
 	void *bytes = NULL;
 	int error;
@@ -163,9 +164,9 @@ int code_file__read_rows(struct code_file *file, struct cfi_rows *rows)
 	file->function_count = rows->start_count;
 	rows->starts = NULL;
 	file->memory->used += function_bytes(file);
-	if (has_plumbing(file) || is_of_greenlet(file)) {
+	if (plumbing || is_of_greenlet(file)) {
 		code_file__read_symbols(file);
-		file_rows__mark(rows, file->symbols, !has_plumbing(file));
+		file_rows__mark(rows, file->symbols, !plumbing);
 	}
 	return 0;
 }

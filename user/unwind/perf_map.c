@@ -74,8 +74,9 @@ static size_t overlay(const struct range *older, size_t older_count, const struc
 	return count;
 }
 
-/* Makes ranges that do not overlap of COUNT lines, each of which is at every other place of LINES,
- * for there may be twice as many.  SPARE is as large.  How many there are, side by side. */
+/* Turns COUNT lines into ranges that do not overlap, and returns how many.  The lines stand at
+ * every other place of LINES: there may be twice as many ranges, which stand side by side.  SPARE
+ * is as large as LINES. */
 static size_t settle(struct range *lines, size_t count, struct range *spare)
 {
 	size_t half = count / 2, older, newer;

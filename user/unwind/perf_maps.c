@@ -19,7 +19,7 @@
 #define FILE_BYTES_MAX	  (64 * 1024 * 1024)
 #define PROCESS_BYTES_MAX (256 * 1024 * 1024)
 
-/* Where all maps take so much memory, those that have more than their share are not read on. */
+/* Above this, maps with more than their share of the memory are not read on. */
 #define ALL_BYTES_MAX (128 * 1024 * 1024)
 
 /* What is read at a time, for others wait for that. */
@@ -145,7 +145,7 @@ static bool goes_on(const struct process_map *process, int fd, const struct file
 	       memcmp(mark, process->mark, process->mark_bytes) == 0;
 }
 
-/* Notes that so many BYTES were TAKEN. */
+/* The map has TAKEN the first bytes of BYTES: the file is read on behind them. */
 static void go_on(struct process_map *process, const char *bytes, size_t taken)
 {
 	if (!taken)

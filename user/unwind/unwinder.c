@@ -79,7 +79,7 @@ struct unwound_process {
 	struct code_mapping *mappings; /* by address */
 	size_t count;
 	struct code_file *interpreter;
-	uint64_t digest; /* of what it mapped when that was read last */
+	uint64_t digest; /* of what it mapped when that was read last; 0: it is to be taken anew */
 	bool whole, ended, lacks;
 	int64_t again_ns, wait_ns; /* when its mappings may be read again, and how long that was */
 	UT_hash_handle hh;
@@ -194,7 +194,9 @@ static void tell_table(struct unwinder *unwinder, struct unwound_process *proces
 
 	if (!error)
 		return;
-	code_files__note_full(&unwinder->files, error);
+	/* Otherwise it is taken once all begins anew. */
+	if (!code_files__note_full(&unwinder->files, error))
+		process->digest = 0;
 	bpf_map_delete_elem(unwinder->maps.tables, &process->serial);
 	free(process->mappings);
 	process->mappings = NULL;
@@ -284,7 +286,7 @@ static bool has_changed(struct unwound_process *process, const struct mapping *m
 		digest = digest_word(digest, mapping->offset);
 		digest = digest_word(digest, mapping->inode ^ mapping->device << 32);
 	}
-	if (digest == process->digest && process->count)
+	if (digest == process->digest)
 		return false;
 	process->digest = digest;
 	return true;
@@ -399,6 +401,7 @@ static void begin_anew(struct unwinder *unwinder)
 		bpf_map_delete_elem(unwinder->maps.tables, &process->serial);
 		process->count = 0;
 		process->interpreter = NULL;
+		process->digest = 0;
 		process->lacks = true;
 		process->again_ns = 0;
 		process->whole = false;
