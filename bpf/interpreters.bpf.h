@@ -137,10 +137,14 @@ static __always_inline bool has_calls(const struct walk *walk)
  * stack is looked at, one that has returned. */
 static __always_inline bool is_greenlets(const struct walk *walk)
 {
+	__u64 cframe;
+
 	if (!has_cframes(walk))
 		return has_calls(walk);
-	return !tstate_field(walk, walk->layout.tstate_datastack_chunk) &&
-	       !is_root(walk, tstate_field(walk, walk->layout.tstate_cframe));
+	/* A new state has no C frame until PyThreadState_New() is nearly done. */
+	cframe = tstate_field(walk, walk->layout.tstate_cframe);
+	return cframe && !is_root(walk, cframe) &&
+	       !tstate_field(walk, walk->layout.tstate_datastack_chunk);
 }
 
 /* Begins the walk at the innermost frame of the thread state in tstate_words, whose newest C frame

@@ -247,7 +247,7 @@ static void tells_greenlets_that_begin(void **state)
 	harness__assert_whole(kernel__sample(), 1);
 }
 
-/* A thread that begins has no data stack either. */
+/* A thread that begins has no data stack either, and at first no C frame of its own. */
 static void takes_no_thread_for_a_greenlet(void **state)
 {
 	struct image *image = *state;
@@ -255,6 +255,10 @@ static void takes_no_thread_for_a_greenlet(void **state)
 
 	image__begin_greenlet(image, tstate, 0);
 	image__unwind(image, tstate);
+	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
+	if (!image__has_cframes(image))
+		return;
+	image__set(tstate, image->layout.tstate_cframe, 0);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
