@@ -43,6 +43,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Raised by user space when stacks are to be defined anew. */
 __u32 epoch;
 
+/* What a sample stands for: nanoseconds of CPU time, set by user space with the rate. */
+__u64 sample_value;
+
 /* What does not count of a thread's number, with its process's in the upper half: set by user space
  * before the first sample where a process's threads are counted as one. */
 __u64 unseen_thread_bits;
@@ -88,11 +91,17 @@ static __always_inline bool take_target(struct walk *walk, struct target *target
 	return false;
 }
 
+/* How often the rate of TARGET is halved. */
+static __always_inline __u32 rate_shift(const struct target *target)
+{
+	return target->halvings & 31;
+}
+
 /* Whether the rate of TARGET makes this interruption none of its samples: at random, so that it is
- * in step with nothing. */
+ * in step with nothing.  Each of its samples stands for as many of these as that leaves out. */
 static __always_inline bool passes_over(const struct target *target)
 {
-	return target->halvings && bpf_get_prandom_u32() & ((1U << (target->halvings & 31)) - 1);
+	return rate_shift(target) && bpf_get_prandom_u32() & ((1U << rate_shift(target)) - 1);
 }
 
 /* Walks the current thread's stack, in so far as its process has one. */
@@ -194,6 +203,6 @@ int sample(struct bpf_perf_event_data *context)
 	if (walk->kernel_depth)
 		push_kernel_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
-	count_stack(walk, counter, cpu);
+	count_stack(walk, counter, cpu, sample_value << rate_shift(&walk->target));
 	return 0;
 }

@@ -457,10 +457,16 @@ static inline __u64 code_identity_with(__u64 identity, __u64 name, __u64 filenam
 	return identity | (objects ? objects : 1);
 }
 
-/* One distinct stack of this CPU and how often it was seen. */
+/* What the samples of a stack come to. */
+struct amount {
+	__u64 count;
+	__u64 value; /* what they stand for: nanoseconds of CPU time */
+};
+
+/* One distinct stack of this CPU and what was counted of it. */
 struct slot {
-	__u64 hash;    /* 0: never used */
-	__u64 count;   /* only grows, also from one owner to the next */
+	__u64 hash;	      /* 0: never used */
+	struct amount amount; /* only grows, also from one owner to the next */
 	__u64 defined; /* once the owner's definition is in the ring buffer: its base and 1 more */
 };
 
@@ -485,14 +491,14 @@ struct cpu_counters {
 enum record_kind { RECORD_DEFINITION, RECORD_CODE, RECORD_PROCESS };
 
 /*
- * A stack, sent once when a slot gets a new owner.  `base` is the slot's count
- * at that moment: all before belongs to the previous owner.
+ * A stack, sent once when a slot gets a new owner.  `base` is what the slot had
+ * counted at that moment: all of that belongs to previous owners.
  */
 struct definition {
 	__u32 kind; /* RECORD_DEFINITION */
 	__u32 cpu;
 	__u64 hash;
-	__u64 base;
+	struct amount base;
 	__u64 serial;	    /* of the target */
 	__u64 thread_id;    /* pthread_self(), Python's ident of it; 0: it had none any more */
 	__u64 thread_start; /* when it began, in the kernel's time: what has its TID later is
@@ -512,7 +518,7 @@ struct definition {
 	struct frame frames[STACK_DEPTH_MAX];
 };
 
-#define DEFINITION_HEADER_BYTES 104
+#define DEFINITION_HEADER_BYTES 112
 _Static_assert(__builtin_offsetof(struct definition, frames) == DEFINITION_HEADER_BYTES,
 	       "the header is hashed and sent without padding");
 

@@ -3,7 +3,7 @@
  * From a stack to its counter.
  *
  * Each CPU has its own slots, which user space sees in place.  A stack's hash
- * names a bucket; a stack that has a slot there costs one addition.  A new one
+ * names a bucket; a stack that has a slot there costs two additions.  A new one
  * takes a slot that was never used, or drives out another stack, and is sent as
  * a definition.  Counters only grow, from one owner of a slot to the next: the
  * definition tells at which count the new owner began, so that what came before
@@ -16,9 +16,9 @@
 #ifndef STACK_BPF_H
 #define STACK_BPF_H
 
-/* Sends the definition of this stack, which takes SLOT at the count BASE; returns whether there was
- * room.  A global function: the verifier goes through it once. */
-__noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
+/* Sends the definition of this stack, which takes SLOT when that has counted COUNT samples of
+ * VALUE; returns whether there was room.  A global function: the verifier goes through it once. */
+__noinline int send_definition(__u32 cpu, __u32 slot, __u64 count, __u64 value)
 {
 	struct cpu_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -35,7 +35,8 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 	copy_codes(cpu);
 	definition->kind = RECORD_DEFINITION;
 	definition->hash = walk->hash;
-	definition->base = base;
+	definition->base.count = count;
+	definition->base.value = value;
 	definition->serial = walk->target.serial;
 	definition->thread_id = walk->thread_id;
 	definition->thread_start = walk->thread_start;
@@ -68,16 +69,17 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 base)
 
 /* Gives SLOT to this stack; what it counted stays its own.  A stack that comes back has another
  * number in DEFINED: user space is not to take what was another's meanwhile for its own. */
-static __always_inline void take_slot(struct slot *slot, __u64 hash, __u64 defined)
+static __always_inline void take_slot(struct slot *slot, __u64 hash, __u64 defined, __u64 value)
 {
 	slot->hash = hash;
 	slot->defined = defined;
-	slot->count++;
+	slot->amount.value += value;
+	slot->amount.count++;
 }
 
-/* Counts the stack in one of the bucket's slots. */
+/* Counts the stack, with VALUE, in one of the bucket's slots. */
 static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct bucket *bucket,
-					    __u32 first_slot)
+					    __u32 first_slot, __u64 value)
 {
 	__u32 chosen;
 	struct slot *slot;
@@ -85,13 +87,15 @@ static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct
 	for (__u32 i = 0; i < SLOTS_PER_BUCKET; i++) {
 		slot = &bucket->slots[i];
 		if (slot->hash == walk->hash) {
-			slot->count++;
+			slot->amount.value += value;
+			slot->amount.count++;
 			if (!slot->defined)
-				slot->defined = send_definition(cpu, first_slot + i, 0);
+				slot->defined = send_definition(cpu, first_slot + i, 0, 0);
 			return true;
 		}
 		if (!slot->hash) {
-			take_slot(slot, walk->hash, send_definition(cpu, first_slot + i, 0));
+			take_slot(slot, walk->hash, send_definition(cpu, first_slot + i, 0, 0),
+				  value);
 			return true;
 		}
 	}
@@ -100,15 +104,17 @@ static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct
 		slot = &bucket->slots[chosen];
 		if (!slot->defined)
 			continue;
-		if (!send_definition(cpu, first_slot + chosen, slot->count))
+		if (!send_definition(cpu, first_slot + chosen, slot->amount.count,
+				     slot->amount.value))
 			return false;
-		take_slot(slot, walk->hash, slot->count + 1);
+		take_slot(slot, walk->hash, slot->amount.count + 1, value);
 		return true;
 	}
 	return false;
 }
 
-static __always_inline void count_stack(struct walk *walk, struct cpu_counters *counter, __u32 cpu)
+static __always_inline void count_stack(struct walk *walk, struct cpu_counters *counter, __u32 cpu,
+					__u64 value)
 {
 	__u32 in_cpu = walk->hash & (STACK_BUCKETS - 1);
 	__u32 index = cpu * STACK_BUCKETS + in_cpu;
@@ -116,7 +122,7 @@ static __always_inline void count_stack(struct walk *walk, struct cpu_counters *
 
 	if (!walk->hash)
 		walk->hash = 1;
-	if (!bucket || !count_in_bucket(walk, cpu, bucket, in_cpu * SLOTS_PER_BUCKET))
+	if (!bucket || !count_in_bucket(walk, cpu, bucket, in_cpu * SLOTS_PER_BUCKET, value))
 		counter->lost++;
 }
 

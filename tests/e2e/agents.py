@@ -59,6 +59,17 @@ class Store:
         assert set(counted) <= set(windows)
         return windows
 
+    def amounts(self):
+        """[(window's start, service, [(samples, nanoseconds that they stand for)])]"""
+        found = []
+        for start, rate, labels, samples, values in self.select(
+                "SELECT start_ns, rate_hz, labels, services.samples, sample_values FROM windows"
+                " JOIN services ON window = windows.id JOIN label_sets ON label_set = label_sets.id"):
+            counts = list(numbers(samples))[1::2]
+            values = list(numbers(values)) if values else [count * round(1e9 / rate) for count in counts]
+            found.append((start, json.loads(labels)["service_name"], list(zip(counts, values))))
+        return found
+
     def rates(self):
         """Of all services, in the windows' order: of several in one window the highest."""
         return [rate for _, rate in self.select(

@@ -180,8 +180,9 @@ def test_cpu_budget(any_python, target, site, store, report):
     target(any_python, "busy.py", environment=named("web"))
     ours = json.dumps({"source_labels": ["service_name"], "regex": own("web"), "action": "keep"})
     pages = site("--window", "0.5s", "-r", "400", "--cpu-budget", "0.01%", "--relabel", ours)
-    wait_for(lambda: {400, 200} <= {rate for rate, in store.select(
-        "SELECT rate_hz FROM windows WHERE samples")} if store.windows() else False)
+    wait_for(lambda: store.windows() and {400, 200} <= {round(1e9 * count / value)
+                                                        for _, _, amounts in store.amounts()
+                                                        for count, value in amounts})
     metrics = pages.metrics()
     assert metrics["pybpfprof_rate_configured_hertz"][""] == 400
     assert sum(metrics["pybpfprof_rate_lowered_total"].values()) >= 1
@@ -190,7 +191,7 @@ def test_cpu_budget(any_python, target, site, store, report):
     store.check()
     # A sample at a lower rate counts for as many as it stands for.
     rows = report()
-    expected = sum(samples * 400 / rate for samples, rate in store.select("SELECT samples, rate_hz FROM windows"))
+    expected = sum(value for _, _, amounts in store.amounts() for _, value in amounts) * 400 / 1e9
     # Each row is rounded.
     assert abs(total(rows) - expected) <= len(rows)
 

@@ -98,5 +98,5 @@ def test_interrupted_amid_a_crowd(crowd, profile, said):
     run = profile.start("-a", "-v", "-r", 199)
     run.wait_said(said)
     before = time.monotonic()
-    run.interrupt().load()
+    run.interrupt().load(None)
     assert time.monotonic() - before < END_S

@@ -45,15 +45,16 @@ static uint64_t define(void *context, const struct definition *definition)
 	return (uint64_t)thread << 32 | stack;
 }
 
-static void count(void *context, uint64_t name, uint64_t samples, enum outcome outcome, bool old)
+static void count(void *context, uint64_t name, struct amount amount, enum outcome outcome,
+		  bool old)
 {
 	struct pipeline *pipeline = context;
 
 	(void)old;
 	if (name == UINT64_MAX)
 		return;
-	pipeline->profile->ledger.outcomes[outcome] += samples;
-	profile__add(pipeline->profile, name >> 32, name, samples);
+	pipeline->profile->ledger.outcomes[outcome] += amount.count;
+	profile__add(pipeline->profile, name >> 32, name, amount);
 }
 
 /* Of the words that a process was started with; a process that has ended is known by them alone. */

@@ -366,6 +366,11 @@ void kernel__begin_epoch(void)
 	epoch++;
 }
 
+void kernel__set_sample_value(__u64 value)
+{
+	sample_value = value;
+}
+
 void kernel__drain(void)
 {
 	for (size_t i = 0; i < kernel.definition_count; i++)
@@ -385,7 +390,7 @@ bool kernel__sums_hold(void)
 		for (int i = 0; i < OUTCOME_COUNT; i++)
 			explained += counted->outcomes[i];
 		for (__u32 i = 0; i < STACK_SLOTS; i++)
-			under_stacks += kernel__slot(cpu, i)->count;
+			under_stacks += kernel__slot(cpu, i)->amount.count;
 		for (int i = 0; i < NATIVE_OUTCOME_COUNT; i++)
 			native += counted->native[i];
 		if (explained != counted->events || under_stacks != counted->events ||

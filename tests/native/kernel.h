@@ -152,6 +152,9 @@ void kernel__merge_threads(void);
 /* Has every stack defined anew, as user space does. */
 void kernel__begin_epoch(void);
 
+/* What a sample stands for from now on. */
+void kernel__set_sample_value(__u64 value);
+
 /* What user space sees of CPU. */
 const struct cpu_counters *kernel__counters(__u32 cpu);
 const struct slot *kernel__slot(__u32 cpu, __u32 slot);

@@ -99,7 +99,7 @@ static bool sample_stack(uint32_t stack)
 static void take_snapshot(void)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(snapshot); i++)
-		snapshot[i] = kernel__slot(i / STACK_SLOTS, i % STACK_SLOTS)->count;
+		snapshot[i] = kernel__slot(i / STACK_SLOTS, i % STACK_SLOTS)->amount.count;
 }
 
 static void account(struct owner *owner, uint64_t up_to)
@@ -116,7 +116,7 @@ static void read_definitions(void)
 		const struct definition *definition = kernel.definitions[i];
 		struct owner *owner = &owners[definition->cpu * STACK_SLOTS + definition->slot];
 
-		account(owner, definition->base);
+		account(owner, definition->base.count);
 		owner->stack = (definition->frames[0].address - CODE(0)) / (CODE(1) - CODE(0));
 	}
 	kernel__drain();
@@ -210,7 +210,7 @@ static void defines_again_after_a_full_ring(void **state)
 	for (int i = 0; i < 30; i++)
 		assert_true(sample_stack(i % 3));
 	assert_int_equal(kernel.definition_count, 3);
-	assert_int_equal(kernel.definitions[0]->base, 0);
+	assert_int_equal(kernel.definitions[0]->base.count, 0);
 	assert_int_equal(kernel__counters(0)->ring_full, 30);
 	assert_int_equal(lost(), 0);
 	assert_accounts_are_true();
@@ -305,7 +305,7 @@ static void drives_out_what_is_defined(void **state)
 	assert_true(kernel__slot(0, first + preferred)->defined);
 	/* One that takes a slot has a number of its own there. */
 	assert_int_equal(kernel__slot(0, first + (preferred + 1) % SLOTS_PER_BUCKET)->defined,
-			 kernel__slot(0, first + (preferred + 1) % SLOTS_PER_BUCKET)->count);
+			 kernel__slot(0, first + (preferred + 1) % SLOTS_PER_BUCKET)->amount.count);
 	assert_int_equal(lost(), 0);
 }
 

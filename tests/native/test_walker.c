@@ -49,13 +49,13 @@ static void sends_what_it_found(void **state)
 	assert_int_equal(sent->tid, kernel.tid);
 	assert_int_equal(sent->thread_id, THREAD_POINTER);
 	assert_int_equal(sent->cpu, 0);
-	assert_int_equal(sent->base, 0);
+	assert_int_equal(sent->base.count, 0);
 	assert_int_equal(sent->outcome, OUTCOME_PYTHON);
 	assert_int_equal(sent->depth, 5);
 	assert_string_equal(sent->thread_name, "test");
 	assert_memory_equal(sent->frames, sample.frames, 5 * sizeof(struct frame));
 	assert_int_equal(kernel__slot(0, sent->slot)->hash, sent->hash);
-	assert_int_equal(kernel__slot(0, sent->slot)->count, 1);
+	assert_int_equal(kernel__slot(0, sent->slot)->amount.count, 1);
 }
 
 /* Which copy of the instructions each frame runs, where threads have their own. */
@@ -351,22 +351,32 @@ static void ignores_other_processes(void **state)
 	assert_int_equal(kernel__counters(0)->events, 1);
 }
 
-/* One in so many, at random: what is passed over is no event. */
+/* One in so many, at random: what is passed over is no event.  A sample stands for it, too. */
 static void takes_what_the_rate_makes_samples(void **state)
 {
 	const struct cpu_counters *counters = kernel__counters(0);
 	struct image *image = *state;
+	struct amount sum = { 0 };
 
+	kernel__set_sample_value(10);
 	harness__python_thread(image, image__interp(image), 0, 3);
 	kernel__halve(TGID, 3);
 	for (int i = 0; i < 8000; i++)
 		kernel__sample();
 	assert_in_range(counters->events, 1000 - 150, 1000 + 150);
 	assert_int_equal(counters->events + counters->passed, 8000);
+	sum.value = 8 * 10 * counters->events;
 	kernel__halve(TGID, 0);
 	for (int i = 0; i < 100; i++)
 		harness__assert_whole(kernel__sample(), 3);
 	assert_int_equal(counters->events + counters->passed, 8100);
+	sum.value += 10 * 100;
+	for (uint32_t i = 0; i < STACK_SLOTS; i++) {
+		sum.count += kernel__slot(0, i)->amount.count;
+		sum.value -= kernel__slot(0, i)->amount.value;
+	}
+	assert_int_equal(sum.count, counters->events);
+	assert_int_equal(sum.value, 0);
 }
 
 int main(void)

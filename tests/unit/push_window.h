@@ -98,7 +98,7 @@ static inline void sums__of_profile(json_t *sums, const struct profile *profile,
 
 		for (uint32_t j = 0; j < stack->depth; j++)
 			key = sums__location(key, profile, stack->locations[j]);
-		sums__count(sums, key, sample->count);
+		sums__count(sums, key, sample->amount.count);
 	}
 }
 

@@ -73,38 +73,23 @@ static inline json_t **make_labels(const struct profile *profile)
 	return labels;
 }
 
-/* Puts PROFILE as the window of the second NUMBER; REST: what it has at another rate. */
-static inline char *put_rates(struct store *store, const struct profile *profile, int number,
-			      const struct profile *rest)
+/* Puts PROFILE as the window of the second NUMBER. */
+static inline char *put(struct store *store, const struct profile *profile, int number)
 {
 	json_t **labels = make_labels(profile);
-	struct labelled_window window = {
+	const struct labelled_window window = {
 		.start_unix_ns = EPOCH + number * SECOND,
 		.end_unix_ns = EPOCH + (number + 1) * SECOND,
 		.profile = profile,
 		.ledger = &profile->ledger,
 		.labels = labels,
-	}, other = window;
-	char *wrong;
-
-	if (rest) {
-		other.profile = rest;
-		other.ledger = &rest->ledger;
-		window.next = &other;
-		window.rates = other.rates = 2;
-		other.rate = 1;
-	}
-	wrong = store__put(store, &window);
+	};
+	char *wrong = store__put(store, &window);
 
 	for (size_t i = 0; i < profile->process_count; i++)
 		json_decref(labels[i]);
 	free(labels);
 	return wrong;
-}
-
-static inline char *put(struct store *store, const struct profile *profile, int number)
-{
-	return put_rates(store, profile, number, NULL);
 }
 
 /* What the windows of the seconds from FIRST to BEYOND come to. */
@@ -145,7 +130,7 @@ static inline uint64_t samples_of(const struct profile *profile)
 	uint64_t samples = 0;
 
 	for (size_t i = 0; i < profile->sample_count; i++)
-		samples += profile->samples[i].count;
+		samples += profile->samples[i].amount.count;
 	return samples;
 }
 

@@ -86,11 +86,28 @@ static inline uint32_t synthetic__thread(struct profile *profile, uint32_t pid, 
 	return thread;
 }
 
+/* COUNT samples at the rate of PROFILE. */
+static inline struct amount synthetic__amount(const struct profile *profile, uint64_t count)
+{
+	return (struct amount){ count, count * profile__period_ns(profile) };
+}
+
+/* The sum of what the samples are shown as. */
+static inline uint64_t synthetic__weight(const struct profile *profile)
+{
+	uint64_t weight = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		weight += profile__weight(profile, &profile->samples[i]);
+	return weight;
+}
+
 /* Adds COUNT samples and enters them in the ledger. */
 static inline void synthetic__add(struct profile *profile, enum outcome outcome, uint32_t thread,
 				  const uint32_t *locations, uint32_t depth, uint64_t count)
 {
-	profile__add(profile, thread, profile__stack(profile, locations, depth), count);
+	profile__add(profile, thread, profile__stack(profile, locations, depth),
+		     synthetic__amount(profile, count));
 	profile->ledger.outcomes[outcome] += count;
 	profile->ledger.events += count;
 	profile->ledger.stacks = profile->stack_count;

@@ -58,7 +58,7 @@ static uint64_t samples_of(const struct profile *profile)
 	uint64_t samples = 0;
 
 	for (size_t i = 0; i < profile->sample_count; i++)
-		samples += profile->samples[i].count;
+		samples += profile->samples[i].amount.count;
 	return samples;
 }
 
@@ -117,7 +117,8 @@ static void what_was_before_is_not_counted(void **state)
 	begin(collector, window, 1);
 	for (size_t i = 0; i < window->function_count; i++)
 		window->functions[i].name = profile__string(window, "found since");
-	profile__add(window, window->samples[0].thread, window->samples[0].stack, 7);
+	profile__add(window, window->samples[0].thread, window->samples[0].stack,
+		     synthetic__amount(window, 7));
 	window->ledger.outcomes[OUTCOME_PYTHON] += 7;
 	window->ledger.events += 7;
 	/* Some of them were told. */
@@ -131,7 +132,7 @@ static void what_was_before_is_not_counted(void **state)
 	assert_int_equal(sum->start_unix_ns, 2 * SECOND);
 	/* Of the next window all is. */
 	profile__clear_samples(window);
-	profile__add(window, 0, 0, 3);
+	profile__add(window, 0, 0, synthetic__amount(window, 3));
 	add(collector, window, 2);
 	sum = collector__profile(collector);
 	assert_int_equal(samples_of(sum), 10);
@@ -152,8 +153,10 @@ static void what_is_left_out_later_is_not_subtracted(void **state)
 	(void)state;
 	assert_in_range(window->sample_count, 3, 1024);
 	begin(collector, window, 1);
-	for (size_t i = 0; i < window->sample_count; i++)
-		window->samples[i].count += i;
+	for (size_t i = 0; i < window->sample_count; i++) {
+		window->samples[i].amount.count += i;
+		window->samples[i].amount.value += i;
+	}
 	kept = *window;
 	kept.samples = window->samples + 2;
 	kept.sample_count = window->sample_count - 2;
@@ -176,7 +179,7 @@ static void one_service(void **state)
 	(void)state;
 	for (size_t i = 0; i < machine->sample_count; i++)
 		if (machine->threads[machine->samples[i].thread].process == 0)
-			wanted += machine->samples[i].count;
+			wanted += machine->samples[i].amount.count;
 	add(web, machine, 1);
 	add(none, machine, 1);
 	assert_true(wanted > 0 && wanted < samples_of(machine));
@@ -188,9 +191,17 @@ static void one_service(void **state)
 	profile__free(machine);
 }
 
-/* A sample at a quarter of the rate counts for four, whichever comes first; of a sum with one rate
- * each is what it is. */
-static void rates_are_weighed(void **state)
+/* Gives each sample of PROFILE what it stands for at RATE_HZ. */
+static void sample_at(struct profile *profile, double rate_hz)
+{
+	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
+	for (size_t i = 0; i < profile->sample_count; i++)
+		profile->samples[i].amount =
+			synthetic__amount(profile, profile->samples[i].amount.count);
+}
+
+/* A sample at a quarter of the rate is shown as four, whichever comes first. */
+static void rates_add_up(void **state)
 {
 	struct profile *machine = synthetic__machine();
 	struct collector *collector = collector__new(NULL);
@@ -199,19 +210,20 @@ static void rates_are_weighed(void **state)
 
 	(void)state;
 	machine->ledger.lost = 3;
-	machine->ledger.rate_hz = 4.75;
+	sample_at(machine, 4.75);
 	add(collector, machine, 1);
 	sum = collector__profile(collector);
 	assert_true(sum->rate_hz == 4.75);
-	assert_int_equal(samples_of(sum), samples);
-	machine->ledger.rate_hz = 19;
+	assert_int_equal(synthetic__weight(sum), samples);
+	sample_at(machine, 19);
 	add(collector, machine, 2);
-	machine->ledger.rate_hz = 9.5;
+	sample_at(machine, 9.5);
 	add(collector, machine, 3);
 	sum = collector__profile(collector);
 	assert_true(sum->rate_hz == 19 && sum->ledger.rate_hz == 19);
-	assert_int_equal(samples_of(sum), 7 * samples);
-	assert_int_equal(sum->ledger.lost, 7 * 3);
+	assert_int_equal(samples_of(sum), 3 * samples);
+	assert_int_equal(synthetic__weight(sum), 7 * samples);
+	assert_int_equal(sum->ledger.lost, 3 * 3);
 	assert_true(ledger__adds_up(&sum->ledger));
 	collector__free(collector);
 	profile__free(machine);
@@ -247,7 +259,7 @@ int main(void)
 		cmocka_unit_test(what_was_before_is_not_counted),
 		cmocka_unit_test(what_is_left_out_later_is_not_subtracted),
 		cmocka_unit_test(one_service),
-		cmocka_unit_test(rates_are_weighed),
+		cmocka_unit_test(rates_add_up),
 		cmocka_unit_test(sums_add_up),
 	};
 

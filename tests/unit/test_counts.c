@@ -51,7 +51,8 @@ void sampler__harvest(struct sampler *sampler)
 			sampler->sink.count(
 				sampler->sink.context,
 				(uint64_t)symbolizer->thread << 32 | symbolizer->stacks[i],
-				sampler->due[sampler->harvest][i], OUTCOME_PYTHON, false);
+				(struct amount){ .count = sampler->due[sampler->harvest][i] },
+				OUTCOME_PYTHON, false);
 	sampler->harvest++;
 }
 
@@ -217,7 +218,7 @@ static uint64_t counted(const struct bench *bench, const char *name)
 		uint32_t function = profile->locations[stack->locations[0]].function;
 
 		if (!strcmp(profile->strings[profile->functions[function].name], name))
-			sum += profile->samples[i].count;
+			sum += profile->samples[i].amount.count;
 	}
 	return sum;
 }
@@ -302,14 +303,14 @@ static void counts_what_was_on_its_way(void **state)
 	sink = &bench->sampler.sink;
 	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 	assert_null(counts__begin_anew(bench->counts, &bench->sampler));
-	sink->count(sink->context, name, 10, OUTCOME_PYTHON, true);
+	sink->count(sink->context, name, (struct amount){ .count = 10 }, OUTCOME_PYTHON, true);
 	settle(bench, (uint64_t[]){ 0, 0, 5 }, nothing, false, no_doubt);
 	assert_int_equal(counted(bench, "two"), 15);
 	assert_int_equal(bench->profile->thread_count, 1);
 	assert_int_equal(bench->profile->sample_count, 1);
 	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], 15);
 	settle(bench, nothing, nothing, false, no_doubt);
-	sink->count(sink->context, name, 20, OUTCOME_PYTHON, true);
+	sink->count(sink->context, name, (struct amount){ .count = 20 }, OUTCOME_PYTHON, true);
 	assert_int_equal(account(bench, 35).lost, 20);
 	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 }
@@ -342,9 +343,12 @@ static void takes_back_what_is_excluded(void **state)
 	sink = &bench->sampler.sink;
 	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
 	counts__exclude(bench->counts, 6, EXCLUDED_UNKNOWN, "gone.py");
-	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON, false);
-	sink->count(sink->context, define(bench, 6), 20, OUTCOME_NO_PYTHON, false);
-	sink->count(sink->context, define(bench, 7), 40, OUTCOME_PYTHON, false);
+	sink->count(sink->context, define(bench, 5), (struct amount){ .count = 10 }, OUTCOME_PYTHON,
+		    false);
+	sink->count(sink->context, define(bench, 6), (struct amount){ .count = 20 },
+		    OUTCOME_NO_PYTHON, false);
+	sink->count(sink->context, define(bench, 7), (struct amount){ .count = 40 }, OUTCOME_PYTHON,
+		    false);
 	counts__add_unknown(bench->counts, 6, 3);
 	settle(bench, (uint64_t[]){ 1, 0, 0 }, nothing, false, no_doubt);
 	ledger = account(bench, 71);
@@ -371,9 +375,9 @@ static void what_is_unwanted_after_all_is_not_unknown(void **state)
 	sink = &bench->sampler.sink;
 	counts__exclude(bench->counts, 5, EXCLUDED_UNKNOWN, "app.py");
 	name = define(bench, 5);
-	sink->count(sink->context, name, 10, OUTCOME_PYTHON, false);
+	sink->count(sink->context, name, (struct amount){ .count = 10 }, OUTCOME_PYTHON, false);
 	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
-	sink->count(sink->context, name, 20, OUTCOME_PYTHON, false);
+	sink->count(sink->context, name, (struct amount){ .count = 20 }, OUTCOME_PYTHON, false);
 	counts__settle_all(bench->counts, &bench->sampler);
 	ledger = account(bench, 30);
 	assert_int_equal(ledger.events, 0);
@@ -389,7 +393,8 @@ static void what_is_wanted_after_all_was_unknown(void **state)
 
 	sink = &bench->sampler.sink;
 	counts__exclude(bench->counts, 5, EXCLUDED_UNKNOWN, "app.py");
-	sink->count(sink->context, define(bench, 5), 10, OUTCOME_PYTHON, false);
+	sink->count(sink->context, define(bench, 5), (struct amount){ .count = 10 }, OUTCOME_PYTHON,
+		    false);
 	counts__include(bench->counts, 5);
 	counts__settle_all(bench->counts, &bench->sampler);
 	ledger = account(bench, 10);
@@ -423,9 +428,10 @@ static void takes_back_no_more_of_what_is_taken_in(void **state)
 	settle(bench, nothing, nothing, false, no_doubt);
 	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 	assert_int_equal(define(bench, 5), name);
-	sink->count(sink->context, name, 10, OUTCOME_PYTHON, false);
+	sink->count(sink->context, name, (struct amount){ .count = 10 }, OUTCOME_PYTHON, false);
 	counts__include(bench->counts, 5);
-	sink->count(sink->context, define(bench, 5), 20, OUTCOME_PYTHON, false);
+	sink->count(sink->context, define(bench, 5), (struct amount){ .count = 20 }, OUTCOME_PYTHON,
+		    false);
 	assert_int_equal(account(bench, 30).events, 20);
 	assert_int_equal(account(bench, 30).lost, 20);
 }

@@ -271,10 +271,10 @@ static void the_longest_labels_fit(void **state)
 	for (uint32_t pid = 1; pid <= 2; pid++)
 		synthetic__add(profile, OUTCOME_PYTHON,
 			       synthetic__thread(profile, pid, name, pid, name), &leaf, 1,
-			       UINT64_MAX / 4);
+			       UINT64_C(100000000000));
 	text = folded(profile, &options);
 	assert_in_range(check_lines(text, &sum), 20 * 1024, 60 * 1024);
-	assert_int_equal(sum, UINT64_MAX / 4 * 2);
+	assert_int_equal(sum, UINT64_C(200000000000));
 	free(text);
 	free(name);
 	profile__free(profile);

@@ -54,7 +54,7 @@ static uint64_t sum_of(const struct profile *profile)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < profile->sample_count; i++)
-		sum += profile->samples[i].count;
+		sum += profile->samples[i].amount.count;
 	return sum;
 }
 
@@ -117,69 +117,6 @@ static void what_is_dropped_is_in_no_sum(void **state)
 	}
 }
 
-/* Each rate has its own samples and ledger, and these add up to the window's. */
-static void rates_are_apart(void **state)
-{
-	struct profile *profile = two_services();
-	struct relabel_rules rules = { 0 };
-	struct ledger sum = { 0 };
-	struct labelled *labelled;
-	const struct labelled_window *window;
-
-	(void)state;
-	profile->processes[0].halvings = 2;
-	/* Which no stack shows. */
-	profile->ledger.outcomes[OUTCOME_PYTHON] -= 104;
-	profile->ledger.outcomes[OUTCOME_LINE_UNKNOWN] += 104;
-	labelled = label(profile, NULL, &rules);
-	window = labelled__window(labelled);
-	assert_int_equal(sum_of(window->profile), 11);
-	assert_int_equal(sum_of(window->next->profile), 110);
-	assert_true(window->ledger->rate_hz == profile->ledger.rate_hz);
-	assert_true(window->next->ledger->rate_hz == profile->ledger.rate_hz / 4);
-	assert_null(window->next->next);
-	assert_int_equal(window->rates, 2);
-	for (; window; window = window->next) {
-		assert_int_equal(window->ledger->lost, window->rate ? 0 : LOST);
-		assert_true(ledger__adds_up(window->ledger));
-		assert_int_equal(ledger__samples(window->ledger), sum_of(window->profile));
-		for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-			sum.outcomes[outcome] += window->ledger->outcomes[outcome];
-		for (size_t i = 0; i < window->profile->sample_count; i++)
-			assert_memory_equal(&window->profile->samples[i],
-					    &profile->samples[window->numbers[i]],
-					    sizeof(profile->samples[i]));
-	}
-	assert_memory_equal(sum.outcomes, profile->ledger.outcomes, sizeof(sum.outcomes));
-	labelled__free(labelled);
-	profile__free(profile);
-}
-
-/* Also where that is not the rate of all, and where some is dropped. */
-static void one_rate_is_one_part(void **state)
-{
-	struct profile *profile = two_services();
-	struct relabel_rules rules = { 0 };
-	struct labelled *labelled;
-	const struct labelled_window *window;
-
-	(void)state;
-	profile->processes[0].halvings = 1;
-	labelled = label(profile,
-			 "{\"source_labels\":[\"service_name\"],\"regex\":\"app.py\","
-			 "\"action\":\"keep\"}",
-			 &rules);
-	window = labelled__window(labelled);
-	assert_null(window->next);
-	assert_true(window->ledger->rate_hz == profile->ledger.rate_hz / 2);
-	assert_int_equal(sum_of(window->profile), 110);
-	assert_int_equal(window->ledger->events, 110 + LOST);
-	assert_int_equal(labelled__dropped(labelled), 11);
-	labelled__free(labelled);
-	relabel__free(&rules);
-	profile__free(profile);
-}
-
 static const char *thread_label(const struct labelled_window *window, uint32_t thread)
 {
 	return json_string_value(
@@ -232,9 +169,10 @@ static void all_is_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_is_kept),	   cmocka_unit_test(what_is_dropped_is_in_no_sum),
-		cmocka_unit_test(rates_are_apart), cmocka_unit_test(one_rate_is_one_part),
-		cmocka_unit_test(all_is_dropped),  cmocka_unit_test(threads_are_apart_on_request),
+		cmocka_unit_test(all_is_kept),
+		cmocka_unit_test(what_is_dropped_is_in_no_sum),
+		cmocka_unit_test(all_is_dropped),
+		cmocka_unit_test(threads_are_apart_on_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

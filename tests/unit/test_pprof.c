@@ -245,7 +245,8 @@ static void services_have_all_their_labels(void **state)
 	Pprof__Profile *message;
 
 	(void)state;
-	profile__add(profile, thread, profile__stack(profile, &location, 1), 1);
+	profile__add(profile, thread, profile__stack(profile, &location, 1),
+		     synthetic__amount(profile, 1));
 	message = written(profile);
 	assert_string_equal(profile->strings[profile->processes[0].pod_name], "shop/web-0");
 	assert_int_equal(message->sample[0]->n_label, 5);

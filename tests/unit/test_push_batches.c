@@ -32,7 +32,7 @@ static void check_batch(const struct batch *batch, const struct batch_limits *li
 		assert_int_equal(profile->threads[profile->samples[i].thread].process,
 				 profile->samples[i].thread);
 		before = profile->samples[i].thread;
-		samples += profile->samples[i].count;
+		samples += profile->samples[i].amount.count;
 	}
 	assert_int_equal(batch->samples, samples);
 }
@@ -140,32 +140,6 @@ static void labels_that_are_left_out_make_no_series(void **state)
 	push_window__free(&made);
 }
 
-/* What was sampled of a series at another rate has another time, in each of its parts. */
-static void rates_have_times_of_their_own(void **state)
-{
-	const struct batch_limits limits = { 100, 100, 100000000, 0 };
-	int64_t times[2][2], start;
-
-	(void)state;
-	for (unsigned int rate = 0; rate < 2; rate++) {
-		struct push_window made = push_window__of(synthetic__tree(200, 8, 4));
-		struct batches *batches;
-
-		made.window.rate = rate;
-		made.window.rates = 2;
-		start = made.window.start_unix_ns;
-		batches = batches__new(&made.window, &limits);
-		for (int part = 0; part < 2; part++)
-			times[rate][part] = batches__next(batches)->series[0].start_unix_ns;
-		batches__free(batches);
-		push_window__free(&made);
-	}
-	assert_int_equal(times[0][0], start);
-	assert_int_equal(times[1][0], start + BATCH_PART_NS);
-	assert_int_equal(times[0][1], start + 2 * BATCH_PART_NS);
-	assert_int_equal(times[1][1], start + 3 * BATCH_PART_NS);
-}
-
 static void limits_are_kept(void **state)
 {
 	(void)state;
@@ -210,7 +184,6 @@ int main(void)
 		cmocka_unit_test(a_series_is_what_has_the_same_labels),
 		cmocka_unit_test(what_is_sent_alike_is_one_series),
 		cmocka_unit_test(labels_that_are_left_out_make_no_series),
-		cmocka_unit_test(rates_have_times_of_their_own),
 		cmocka_unit_test(limits_are_kept),
 		cmocka_unit_test(many_processes_are_few_series),
 		cmocka_unit_test(nothing_is_no_batch),

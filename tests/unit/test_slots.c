@@ -23,12 +23,20 @@ static uint64_t define(void *context, const struct definition *taken)
 	return taken->hash;
 }
 
-static void count(void *context, uint64_t name, uint64_t samples, enum outcome outcome, bool old)
+static void count(void *context, uint64_t name, struct amount amount, enum outcome outcome,
+		  bool old)
 {
 	(void)context;
 	(void)outcome;
-	counted[name] += samples;
-	counted_old += old ? samples : 0;
+	assert_int_equal(amount.value, 10 * amount.count);
+	counted[name] += amount.count;
+	counted_old += old ? amount.count : 0;
+}
+
+/* Each of the value 10. */
+static struct amount samples(uint64_t count)
+{
+	return (struct amount){ count, 10 * count };
 }
 
 static struct slot *kernels_slot(void)
@@ -60,7 +68,7 @@ static size_t size_of(uint32_t depth)
 static void hear_of(struct slots *slots, uint64_t hash, uint64_t base)
 {
 	definition.hash = hash;
-	definition.base = base;
+	definition.base = samples(base);
 	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 }
@@ -71,11 +79,11 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 
 	(void)state;
 	slots__take(slots, &definition, size_of(1));
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 3, .defined = 1 };
+	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(3), .defined = 1 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
 	/* The next owner took it at 5, which user space has not heard of yet. */
-	*kernels_slot() = (struct slot){ .hash = 2, .count = 9, .defined = 6 };
+	*kernels_slot() = (struct slot){ .hash = 2, .amount = samples(9), .defined = 6 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
 	hear_of(slots, 2, 5);
@@ -92,10 +100,10 @@ static void an_owner_that_comes_back_gets_nothing_of_the_others(void **state)
 
 	(void)state;
 	slots__take(slots, &definition, size_of(1));
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 3, .defined = 1 };
+	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(3), .defined = 1 };
 	slots__harvest(slots);
 	/* Another one took it at 4, and the first one again at 6. */
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 7, .defined = 7 };
+	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(7), .defined = 7 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
 	hear_of(slots, 2, 4);
@@ -112,12 +120,12 @@ static void what_was_never_defined_is_told(void **state)
 	struct slots *slots = begin();
 
 	(void)state;
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 7, .defined = 5 };
+	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(7), .defined = 5 };
 	slots__harvest(slots);
 	assert_int_equal(slots__undefined(slots), 7);
 	/* But its definition may be on its way. */
 	assert_int_equal(slots__never_defined(slots), 0);
-	definition.base = 4;
+	definition.base = samples(4);
 	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
@@ -176,11 +184,11 @@ static void stacks_that_are_not_seen_again_age(void **state)
 
 	(void)state;
 	slots__take(slots, &definition, size_of(1));
-	*kernels_slot() = (struct slot){ .hash = 1, .count = 3, .defined = 1 };
+	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(3), .defined = 1 };
 	slots__harvest(slots);
 	slots__age(slots);
 	/* A sample that was on its way when the epoch began. */
-	kernels_slot()->count = 4;
+	kernels_slot()->amount = samples(4);
 	assert_int_equal(counted_old, 0);
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 4);
@@ -189,8 +197,8 @@ static void stacks_that_are_not_seen_again_age(void **state)
 	slots__harvest(slots);
 	assert_int_equal(slots__undefined(slots), 0);
 	definition.hash = 2;
-	definition.base = 4;
-	*kernels_slot() = (struct slot){ .hash = 2, .count = 6, .defined = 5 };
+	definition.base = samples(4);
+	*kernels_slot() = (struct slot){ .hash = 2, .amount = samples(6), .defined = 5 };
 	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 4);
@@ -205,13 +213,14 @@ static void stacks_that_are_seen_again_stay(void **state)
 
 	(void)state;
 	slots__take(slots, &definition, size_of(1));
-	for (uint64_t samples = 1; samples < 5; samples++) {
+	for (uint64_t seen = 1; seen < 5; seen++) {
 		slots__age(slots);
-		definition.base = samples - 1;
+		definition.base = samples(seen - 1);
 		slots__take(slots, &definition, size_of(1));
-		*kernels_slot() = (struct slot){ .hash = 1, .count = samples, .defined = samples };
+		*kernels_slot() =
+			(struct slot){ .hash = 1, .amount = samples(seen), .defined = seen };
 		slots__harvest(slots);
-		assert_int_equal(counted[1], samples);
+		assert_int_equal(counted[1], seen);
 	}
 	slots__free(slots);
 }

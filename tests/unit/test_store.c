@@ -41,7 +41,7 @@ static void sums_add_up(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 30000; i++)
-		sums__add(&sums, 1 + i % 1000 * 1000003, i);
+		sums__add(&sums, 1 + i % 1000 * 1000003, 1, i);
 	for (size_t i = 0; i < sums.capacity; i++) {
 		keys += !!sums.slots[i].key;
 		all += sums.slots[i].value;
@@ -320,9 +320,16 @@ static void outcomes_are_told_by_stacks(void **state)
 	remove_place(&place);
 }
 
-/* As many samples at half the rate stand for twice the time, whichever came first; where there is
- * one rate alone, each is what it is. */
-static void rates_are_weighed(void **state)
+/* Puts PROFILE as it was written when what a sample stands for followed from its window's rate. */
+static void put_at(struct store *store, struct profile *profile, int number, double rate_hz)
+{
+	profile->ledger.rate_hz = rate_hz;
+	works(put(store, profile, number));
+	assert_int_equal(database__run(store, "UPDATE services SET sample_values = NULL"), 0);
+}
+
+/* As many samples at half the rate stand for twice the time, whichever came first. */
+static void rates_add_up(void **state)
 {
 	struct place place = make_place();
 	struct store *store = open_store(&place);
@@ -331,29 +338,25 @@ static void rates_are_weighed(void **state)
 	uint64_t samples = samples_of(profile);
 
 	(void)state;
-	profile->ledger.rate_hz = 50;
 	profile->ledger.lost = 7;
 	profile->ledger.events += 7;
 	profile->ledger.outcomes[OUTCOME_PYTHON]--;
 	profile->ledger.outcomes[OUTCOME_LINE_UNKNOWN]++;
-	works(put(store, profile, 0));
+	put_at(store, profile, 0, 50);
 	back = read_some(&place, 0, 2, NULL, 0, &found);
 	assert_true(back->rate_hz == 50 && found.rates[0] == 50 && found.rates[1] == 50);
-	assert_int_equal(samples_of(back), samples);
+	assert_int_equal(synthetic__weight(back), samples);
 	assert_int_equal(back->ledger.lost, 7);
 	profile__free(back);
-	profile->ledger.rate_hz = 100;
-	works(put(store, profile, 1));
-	profile->ledger.rate_hz = 50;
-	works(put(store, profile, 2));
+	put_at(store, profile, 1, 100);
+	put_at(store, profile, 2, 50);
 	back = read_some(&place, 0, 3, NULL, 0, &found);
 	assert_true(back->rate_hz == 100 && back->ledger.rate_hz == 100);
 	assert_true(found.rates[0] == 50 && found.rates[1] == 100);
-	assert_int_equal(samples_of(back), 5 * samples);
-	assert_int_equal(back->ledger.lost, 5 * 7);
-	assert_int_equal(back->ledger.outcomes[OUTCOME_LINE_UNKNOWN], 5);
-	assert_int_equal(back->ledger.outcomes[OUTCOME_TRUNCATED],
-			 5 * profile->ledger.outcomes[OUTCOME_TRUNCATED]);
+	assert_int_equal(synthetic__weight(back), 5 * samples);
+	assert_int_equal(samples_of(back), 3 * samples);
+	assert_int_equal(back->ledger.lost, 3 * 7);
+	assert_int_equal(back->ledger.outcomes[OUTCOME_LINE_UNKNOWN], 3);
 	assert_true(ledger__adds_up(&back->ledger));
 	assert_int_equal(ledger__samples(&back->ledger), samples_of(back));
 	profile__free(back);
@@ -362,25 +365,53 @@ static void rates_are_weighed(void **state)
 	remove_place(&place);
 }
 
-/* A window is one, whatever rates it has, and goes as one. */
-static void windows_of_several_rates_are_whole(void **state)
+/* What a sample stands for is kept where its window's rate does not tell. */
+static void values_come_back(void **state)
+{
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct profile *profile = synthetic__machine(), *back;
+	struct store_found found;
+	uint64_t value = 0, back_value = 0;
+
+	(void)state;
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		profile->samples[i].amount.value <<= i % 3;
+		value += profile->samples[i].amount.value;
+	}
+	works(put(store, profile, 0));
+	back = read_some(&place, 0, 1, NULL, 0, &found);
+	assert_true(found.rates[0] == 25 && found.rates[1] == 100);
+	for (size_t i = 0; i < back->sample_count; i++)
+		back_value += back->samples[i].amount.value;
+	assert_int_equal(back_value, value);
+	assert_int_equal(samples_of(back), samples_of(profile));
+	assert_int_equal(synthetic__weight(back), synthetic__weight(profile));
+	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* A window may have several rows, and goes as one. */
+static void windows_of_several_rows_are_whole(void **state)
 {
 	const struct store_limits limits = { UINT64_MAX, 10 * SECOND }, small = { 1, INT64_MAX };
 	struct place place = make_place();
 	struct store *store = open_store(&place);
-	struct profile *profile = synthetic__machine(), rest = *profile, *back;
+	struct profile *profile = synthetic__machine(), *back;
 	struct store_found found;
 	uint64_t samples = samples_of(profile);
 
 	(void)state;
-	rest.ledger.rate_hz = profile->ledger.rate_hz / 4;
 	for (int i = 0; i < 40; i++) {
-		works(put_rates(store, profile, i, &rest));
+		put_at(store, profile, i, 100);
+		put_at(store, profile, i, 25);
 		works(store__retain(store, &limits, EPOCH + i * SECOND));
 		back = read_some(&place, i, i + 1, NULL, 0, &found);
 		assert_int_equal(found.windows, 1);
 		assert_int_equal(back->duration_ns, SECOND);
-		assert_int_equal(samples_of(back), 5 * samples);
+		assert_int_equal(synthetic__weight(back), 5 * samples);
 		profile__free(back);
 	}
 	assert_in_range(count_rows(store, "windows"), 20, 26);
@@ -388,33 +419,7 @@ static void windows_of_several_rates_are_whole(void **state)
 		works(store__retain(store, &small, EPOCH + 40 * SECOND));
 	assert_int_equal(count_rows(store, "windows"), 2);
 	back = read_all(&place);
-	assert_int_equal(samples_of(back), 5 * samples);
-	profile__free(back);
-	profile__free(profile);
-	store__close(store);
-	remove_place(&place);
-}
-
-/* Of many stacks that were seen once each the sum is right, though none has a whole count. */
-static void odd_rates_add_up(void **state)
-{
-	struct place place = make_place();
-	struct store *store = open_store(&place);
-	struct profile *profile = synthetic__tree(1000, 1, 1), *back;
-	uint64_t samples = samples_of(profile);
-
-	(void)state;
-	profile->ledger.rate_hz = 25;
-	works(put(store, profile, 0));
-	profile->ledger.rate_hz = 19;
-	works(put(store, profile, 1));
-	back = read_all(&place);
-	assert_true(back->rate_hz == 25);
-	assert_in_range(samples_of(back), samples + samples * 25 / 19 - 1,
-			samples + samples * 25 / 19 + 1);
-	for (size_t i = 0; i < back->sample_count; i++)
-		assert_in_range(back->samples[i].count, 2, 3);
-	assert_true(ledger__adds_up(&back->ledger));
+	assert_int_equal(synthetic__weight(back), 5 * samples);
 	profile__free(back);
 	profile__free(profile);
 	store__close(store);
@@ -454,9 +459,9 @@ int main(void)
 		cmocka_unit_test(windows_are_found_by_time),
 		cmocka_unit_test(services_are_found_by_labels),
 		cmocka_unit_test(outcomes_are_told_by_stacks),
-		cmocka_unit_test(rates_are_weighed),
-		cmocka_unit_test(odd_rates_add_up),
-		cmocka_unit_test(windows_of_several_rates_are_whole),
+		cmocka_unit_test(rates_add_up),
+		cmocka_unit_test(values_come_back),
+		cmocka_unit_test(windows_of_several_rows_are_whole),
 		cmocka_unit_test(readers_see_one_moment),
 	};
 

@@ -114,8 +114,8 @@ static void sample(struct bench *bench, uint64_t serial, uint64_t samples)
 	const struct definition definition = { .serial = serial };
 	struct sampler_sink sink = counts__sink(bench->counts);
 
-	sink.count(sink.context, sink.define(sink.context, &definition), samples, OUTCOME_PYTHON,
-		   false);
+	sink.count(sink.context, sink.define(sink.context, &definition),
+		   (struct amount){ .count = samples }, OUTCOME_PYTHON, false);
 }
 
 /* The file is known; then what runs it is gone before it can be asked about. */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/collector.h"
 #include "base/hash_table.h"
-#include "base/sums.h"
 #include "base/xalloc.h"
 #include "profile/copy.h"
-#include "profile/rate_scale.h"
 #include "services/service.h"
 
 /* A set of labels. */
@@ -24,11 +23,9 @@ struct collector {
 	struct service *services;
 	json_t **labels; /* of each process of the profile */
 	size_t label_capacity;
-	struct sums sums; /* of samples: sum_key() */
-	struct rate_scale scale;
-	double lost;
+	uint64_t lost;
 	/* What the next window has had before the sum began: of each of its first samples. */
-	uint64_t *before;
+	struct amount *before;
 	size_t before_count;
 	uint64_t lost_before;
 };
@@ -60,7 +57,6 @@ void collector__free(struct collector *collector)
 		json_decref(collector->labels[i]);
 	free(collector->labels);
 	free(collector->before);
-	free(collector->sums.slots);
 	HASH_ITER (hh, collector->services, service, next) {
 		HASH_DEL(collector->services, service);
 		free(service->labels);
@@ -122,41 +118,35 @@ static struct service *service_of(struct addition *addition, uint32_t thread)
 	return *service;
 }
 
-/* How often the window's sample INDEX came since the sum began.  Meanwhile it may have got another
+/* What the window's sample INDEX came to since the sum began.  Meanwhile it may have got another
  * thread's name, function's name, or label: its number is the same. */
-static uint64_t count_of(const struct addition *addition, size_t index)
+static struct amount amount_of(const struct addition *addition, size_t index)
 {
 	const struct collector *collector = addition->collector;
 	const uint32_t *numbers = addition->window->numbers;
-	uint64_t count = addition->window->profile->samples[index].count;
+	struct amount amount = addition->window->profile->samples[index].amount;
 	size_t number = numbers ? numbers[index] : index;
 
-	return number < collector->before_count ? count - collector->before[number] : count;
-}
-
-/* What the sum of THREAD's samples with STACK is found by: not 0. */
-static uint64_t sum_key(uint32_t thread, uint32_t stack)
-{
-	return ((uint64_t)thread << 32 | stack) + 1;
+	if (number < collector->before_count) {
+		amount.count -= collector->before[number].count;
+		amount.value -= collector->before[number].value;
+	}
+	return amount;
 }
 
 /* Adds all samples that are wanted. */
 static void add_samples(struct addition *addition)
 {
 	const struct profile *from = addition->window->profile;
-	struct collector *collector = addition->collector;
-	double rate_hz = addition->window->ledger->rate_hz;
 
 	for (size_t i = 0; i < from->sample_count; i++) {
 		const struct profile_sample *sample = &from->samples[i];
 		const struct service *service = service_of(addition, sample->thread);
-		uint64_t count = count_of(addition, i);
+		struct amount amount = amount_of(addition, i);
 
-		if (service->wanted && count)
-			sums__add(&collector->sums,
-				  sum_key(service->thread,
-					  profile_copy__stack(&addition->copy, sample->stack)),
-				  count * rate_scale__weight(&collector->scale, rate_hz));
+		if (service->wanted && amount.value)
+			profile__add(addition->collector->profile, service->thread,
+				     profile_copy__stack(&addition->copy, sample->stack), amount);
 	}
 }
 
@@ -164,10 +154,10 @@ void collector__begin(struct collector *collector, const struct window *window)
 {
 	const struct profile *from = window->profile;
 
-	collector->before = xreallocarray(NULL, from->sample_count + 1, sizeof(uint64_t));
+	collector->before = xreallocarray(NULL, from->sample_count + 1, sizeof(struct amount));
 	collector->before_count = from->sample_count;
 	for (size_t i = 0; i < from->sample_count; i++)
-		collector->before[i] = from->samples[i].count;
+		collector->before[i] = from->samples[i].amount;
 	collector->lost_before = window->ledger.lost;
 	collector->profile->start_unix_ns = window->end_unix_ns;
 }
@@ -177,8 +167,7 @@ static void add_lost(struct collector *collector, const struct ledger *ledger)
 	/* Of some services it is not known whose the lost ones were; and what was not told yet when
 	 * the sum began may have been since. */
 	if (!collector->service && ledger->lost > collector->lost_before)
-		collector->lost += (ledger->lost - collector->lost_before) *
-				   rate_scale__weight(&collector->scale, ledger->rate_hz);
+		collector->lost += ledger->lost - collector->lost_before;
 }
 
 static void forget_before(struct collector *collector)
@@ -189,63 +178,34 @@ static void forget_before(struct collector *collector)
 	collector->lost_before = 0;
 }
 
-/* Adds what was sampled at one rate. */
-static void add_rate(struct collector *collector, const struct labelled_window *window)
-{
-	const struct profile *from = window->profile;
-	struct addition addition = { .collector = collector, .window = window };
-
-	addition.services = xcalloc(from->thread_count + 1, sizeof(*addition.services));
-	profile_copy__init(&addition.copy, from, collector->profile);
-	add_samples(&addition);
-	profile_copy__free(&addition.copy);
-	free(addition.services);
-}
-
 void collector__add(struct collector *collector, const struct labelled_window *window)
 {
+	struct addition addition = { .collector = collector, .window = window };
+	const struct profile *from = window->profile;
 	struct profile *sum = collector->profile;
 
 	if (!sum->start_unix_ns)
 		sum->start_unix_ns = window->start_unix_ns;
 	sum->duration_ns = window->end_unix_ns - sum->start_unix_ns;
-	/* Until there is a sample. */
-	sum->rate_hz = window->ledger->rate_hz;
+	sum->rate_hz = fmax(sum->rate_hz, window->ledger->rate_hz);
 	add_lost(collector, window->ledger);
-	for (; window; window = window->next)
-		add_rate(collector, window);
+	addition.services = xcalloc(from->thread_count + 1, sizeof(*addition.services));
+	profile_copy__init(&addition.copy, from, sum);
+	add_samples(&addition);
+	profile_copy__free(&addition.copy);
+	free(addition.services);
 	forget_before(collector);
 }
 
-/* Brings the sums into the profile. */
-static void settle(struct collector *collector)
-{
-	const struct sums *sums = &collector->sums;
-	double rest = 0;
-
-	profile__clear_samples(collector->profile);
-	for (size_t i = 0; i < sums->capacity; i++) {
-		uint64_t key = sums->slots[i].key - 1, count;
-
-		if (!sums->slots[i].key)
-			continue;
-		count = rate_scale__count(&collector->scale, sums->slots[i].value, &rest);
-		profile__add(collector->profile, key >> 32, (uint32_t)key, count);
-	}
-}
-
-/* The profile of what was added, with its ledger. */
+/* The ledger of what was added. */
 static void account(struct collector *collector)
 {
 	struct profile *profile = collector->profile;
 	struct ledger *ledger = &profile->ledger;
 
-	settle(collector);
 	service__judge(profile);
-	ledger->lost = rate_scale__count(&collector->scale, collector->lost, &(double){ 0 });
+	ledger->lost = collector->lost;
 	ledger->events += ledger->lost;
-	if (profile->sample_count)
-		profile->rate_hz = collector->scale.highest_hz;
 	ledger->rate_hz = profile->rate_hz;
 	ledger->duration_s = profile->duration_ns / 1e9;
 	ledger->stacks = profile->stack_count;

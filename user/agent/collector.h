@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Adds windows up to one profile, in which a set of labels is a process: of the time
- * from the middle of one window to the middle of another, too.  Counts are as of the
- * highest rate of what was added (rate_scale.h).
+ * from the middle of one window to the middle of another, too.  Its rate is the highest
+ * of what was added.
  */
 #ifndef PYBPFPROF_COLLECTOR_H
 #define PYBPFPROF_COLLECTOR_H

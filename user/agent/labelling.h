@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives a window its labels, leaves out what rules drop, and puts apart what was sampled at another
- * rate. */
+/* Gives a window its labels, and leaves out what rules drop. */
 #ifndef PYBPFPROF_LABELLING_H
 #define PYBPFPROF_LABELLING_H
 

@@ -130,9 +130,8 @@ static char *take(void *context, const struct labelled_window *window)
 	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
 		struct taker taker = { push, *backend, window->start_unix_ns };
 
-		for (const struct labelled_window *rate = window; rate; rate = rate->next)
-			if (is_used(push, *backend))
-				(*backend)->encode(rate, take_request, &taker);
+		if (is_used(push, *backend))
+			(*backend)->encode(window, take_request, &taker);
 	}
 	if (!push->error)
 		return NULL;

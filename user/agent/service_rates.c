@@ -87,12 +87,12 @@ static void count_samples(struct service_rates *rates, const struct labelled_win
 		struct service **service = &rates->of_process[process];
 
 		/* What rules keep by its thread alone has no service of its process. */
-		if (!profile->samples[i].count || !window->labels[process])
+		if (!profile->samples[i].amount.count || !window->labels[process])
 			continue;
 		if (!*service)
 			*service = get_service(rates, window->labels[process]);
-		(*service)->samples += profile->samples[i].count;
-		rates->samples += profile->samples[i].count;
+		(*service)->samples += profile->samples[i].amount.count;
+		rates->samples += profile->samples[i].amount.count;
 	}
 }
 
@@ -105,8 +105,7 @@ void service_rates__count(struct service_rates *rates, const struct labelled_win
 	rates->samples = rates->count = 0;
 	free(rates->of_process);
 	rates->of_process = xcalloc(window->profile->process_count + 1, sizeof(struct service *));
-	for (; window; window = window->next)
-		count_samples(rates, window);
+	count_samples(rates, window);
 	HASH_ITER (hh, rates->services, service, next) {
 		service->unseen = service->samples ? 0 : service->unseen + 1;
 		rates->count += !!service->samples;

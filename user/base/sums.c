@@ -44,7 +44,7 @@ static void grow(struct sums *sums)
 	*sums = larger;
 }
 
-void sums__add(struct sums *sums, uint64_t key, double value)
+void sums__add(struct sums *sums, uint64_t key, uint64_t count, uint64_t value)
 {
 	struct sum *sum;
 
@@ -53,5 +53,6 @@ void sums__add(struct sums *sums, uint64_t key, double value)
 	sum = find(sums, key);
 	sums->count += !sum->key;
 	sum->key = key;
+	sum->count += count;
 	sum->value += value;
 }

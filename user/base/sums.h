@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums by number: few of them, added to very often. */
+/* Sums of samples by number: few of them, added to very often. */
 #ifndef PYBPFPROF_SUMS_H
 #define PYBPFPROF_SUMS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define SUM_MAX (1ULL << 53)
-
 struct sum {
 	uint64_t key; /* 0: there is none */
-	double value; /* exact up to SUM_MAX, where all that was added is whole */
+	uint64_t count, value;
 };
 
 /* All zero is an empty one. */
@@ -22,7 +20,7 @@ struct sums {
 /* The sum of KEY; NULL: there is none. */
 const struct sum *sums__find(const struct sums *sums, uint64_t key);
 
-/* Adds VALUE to the sum of KEY, which is not 0. */
-void sums__add(struct sums *sums, uint64_t key, double value);
+/* Adds COUNT and VALUE to the sum of KEY, which is not 0. */
+void sums__add(struct sums *sums, uint64_t key, uint64_t count, uint64_t value);
 
 #endif

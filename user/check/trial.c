@@ -105,13 +105,14 @@ static uint64_t define(void *context, const struct definition *definition)
 	return 0;
 }
 
-static void count(void *context, uint64_t name, uint64_t samples, enum outcome outcome, bool old)
+static void count(void *context, uint64_t name, struct amount amount, enum outcome outcome,
+		  bool old)
 {
 	struct trial *trial = context;
 
 	(void)name;
 	(void)old;
-	trial->samples += samples;
+	trial->samples += amount.count;
 	trial->outcome = outcome;
 }
 

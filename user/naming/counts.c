@@ -29,7 +29,7 @@ struct entry {
 	struct {
 		uint64_t name, outcome;
 	} key;
-	uint64_t samples;
+	struct amount amount;
 	UT_hash_handle hh;
 };
 
@@ -111,7 +111,8 @@ void counts__free(struct counts *counts)
 	free(counts);
 }
 
-static void add_entry(struct entry **entries, uint64_t name, enum outcome outcome, uint64_t samples)
+static void add_entry(struct entry **entries, uint64_t name, enum outcome outcome,
+		      struct amount amount)
 {
 	struct entry key = { .key = { name, outcome } }, *entry;
 
@@ -121,7 +122,8 @@ static void add_entry(struct entry **entries, uint64_t name, enum outcome outcom
 		entry->key = key.key;
 		HASH_ADD(hh, *entries, key, sizeof(entry->key), entry);
 	}
-	entry->samples += samples;
+	entry->amount.count += amount.count;
+	entry->amount.value += amount.value;
 }
 
 static void learn_code(void *context, const struct code_record *record, size_t size)
@@ -209,28 +211,29 @@ static uint64_t define_stack(void *context, const struct definition *definition)
 	return (uint64_t)thread << 32 | stack;
 }
 
-static void count_stack(void *context, uint64_t name, uint64_t samples, enum outcome outcome,
+static void count_stack(void *context, uint64_t name, struct amount amount, enum outcome outcome,
 			bool old)
 {
 	struct counts *counts = context;
 
 	if (name == NO_NAME || (IS_STACK(name) && old && !counts->retired)) {
-		counts->unnamed += samples;
+		counts->unnamed += amount.count;
 	} else if (!IS_STACK(name)) {
-		counts->taken_back[outcome] += samples;
+		counts->taken_back[outcome] += amount.count;
 		if (IS_UNKNOWN(name))
-			count_unknown(counts, name, samples);
+			count_unknown(counts, name, amount.count);
 	} else if (old) {
-		add_entry(&counts->retired_entries, name, outcome, samples);
+		add_entry(&counts->retired_entries, name, outcome, amount);
 	} else {
-		symbolizer__see(counts->symbolizer, name >> 32, name, samples);
-		add_entry(&counts->entries, name, outcome, samples);
+		symbolizer__see(counts->symbolizer, name >> 32, name, amount.count);
+		add_entry(&counts->entries, name, outcome, amount);
 	}
 }
 
 void counts__add_waited(struct counts *counts, const struct target_process *target,
 			enum outcome outcome, uint64_t samples)
 {
+	const struct amount amount = { samples, samples * profile__period_ns(counts->profile) };
 	uint32_t thread, stack;
 
 	if (!samples)
@@ -239,7 +242,7 @@ void counts__add_waited(struct counts *counts, const struct target_process *targ
 	stack = symbolizer__reason(counts->symbolizer, outcome);
 	counts->waited[outcome] += samples;
 	counts->profile->ledger.outcomes[outcome] += samples;
-	profile__add(counts->profile, thread, stack, samples);
+	profile__add(counts->profile, thread, stack, amount);
 }
 
 struct sampler_sink counts__sink(struct counts *counts)
@@ -266,17 +269,17 @@ static bool is_in_doubt(const struct counts *counts, const struct entry *entry)
 	return symbolizer__doubts(counts->symbolizer, entry->key.name >> 32, entry->key.name);
 }
 
-/* Counts SAMPLES of THREAD with STACK, or with what says OUTCOME. */
+/* Counts AMOUNT of THREAD with STACK, or with what says OUTCOME. */
 static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum outcome outcome,
-		 uint64_t samples)
+		 struct amount amount)
 {
 	if (outcome == OUTCOME_CODE_REPLACED)
 		stack = symbolizer__reason(counts->symbolizer, outcome);
 	else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
 		 profile__lacks_names(counts->profile, stack))
 		outcome = OUTCOME_NAME_UNKNOWN;
-	counts->profile->ledger.outcomes[outcome] += samples;
-	profile__add(counts->profile, thread, stack, samples);
+	counts->profile->ledger.outcomes[outcome] += amount.count;
+	profile__add(counts->profile, thread, stack, amount);
 }
 
 /* What waits for a check cannot wait for one of a new profile. */
@@ -298,7 +301,7 @@ static void take_entries(struct counts *counts, struct entry **entries,
 		if (!all && !in_doubt)
 			continue;
 		take(counts, entry->key.name >> 32, entry->key.name,
-		     in_doubt ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry->samples);
+		     in_doubt ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry->amount);
 		HASH_DEL(*entries, entry);
 		free(entry);
 	}
@@ -317,7 +320,7 @@ static void settle_retired(struct counts *counts)
 		for (entry = counts->retired_entries; entry; entry = entry->hh.next)
 			take(counts, profile_copy__thread(&copy, entry->key.name >> 32),
 			     profile_copy__stack(&copy, entry->key.name), entry->key.outcome,
-			     entry->samples);
+			     entry->amount);
 		profile_copy__free(&copy);
 		free_entries(&counts->retired_entries);
 	}

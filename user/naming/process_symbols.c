@@ -325,7 +325,6 @@ void target__describe(const struct target_process *target, struct profile *profi
 	entry->pod_uid = add_text(profile, identity->pod_uid);
 	entry->unit = add_text(profile, identity->unit);
 	entry->start_unix_ns = identity->start_unix_ns;
-	entry->halvings = target->halvings;
 }
 
 void process_symbols__enter(struct process_symbols *process)

@@ -198,11 +198,12 @@ static struct line *make_lines(const struct profile *profile, const struct outpu
 	at = lines;
 	for (size_t i = 0; i < profile->sample_count; i++, at++) {
 		line__init(at, profile, options, labels, &profile->samples[i]);
-		at->count = profile->samples[i].count;
+		at->count = profile__weight(profile, &profile->samples[i]);
 	}
 	for (size_t i = 0; i < before_count; i++, at++) {
 		line__init(at, profile, options, labels, &before->samples[i]);
-		at->before = (uint64_t)llround(before->samples[i].count * scale);
+		at->before =
+			(uint64_t)llround(profile__weight(before, &before->samples[i]) * scale);
 	}
 	*count = (size_t)(at - lines);
 	return lines;

@@ -232,7 +232,7 @@ static void write_samples(const struct profile *profile, const uint32_t *places,
 		const struct profile_sample *sample = &profile->samples[i];
 
 		fprintf(file, "%s%u,%u,%" PRIu64, i ? "," : "", sample->thread,
-			places[sample->stack], sample->count);
+			places[sample->stack], profile__weight(profile, sample));
 	}
 	fputs("],\n", file);
 }

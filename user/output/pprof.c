@@ -310,17 +310,18 @@ static void init_labels(struct writer *writer, const struct profile_thread *thre
 	add_value(writer, labels, writer->keys.user, process->user);
 }
 
-/* COUNT: of which it stands for, negative where it was before. */
-static void put_sample(struct writer *writer, const struct profile_sample *sample, int64_t count)
+/* COUNT samples of VALUE, of those before negative. */
+static void put_sample(struct writer *writer, const struct profile_sample *sample, int64_t count,
+		       int64_t value)
 {
 	const struct profile *profile = writer->profile;
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample message = PPROF__SAMPLE__INIT, *messages[] = { &message };
-	int64_t values[] = { count, count * profile__period_ns(profile) };
+	int64_t values[] = { count, value };
 
 	init_labels(writer, &profile->threads[sample->thread]);
-	if (count < 0)
+	if (value < 0)
 		add_label(&writer->labels, writer->base, writer->is_base, 0);
 	message.label = writer->labels.list;
 	message.n_label = writer->labels.count;
@@ -343,10 +344,12 @@ static void put_before(struct writer *writer, const struct profile *before)
 	writer->base = put_text(writer, "pprof::base");
 	writer->is_base = put_text(writer, "true");
 	for (size_t i = 0; i < before->sample_count; i++) {
-		int64_t count = llround(before->samples[i].count * scale);
+		uint64_t weight = profile__weight(before, &before->samples[i]);
+		int64_t count = llround(weight * scale);
 
 		if (count)
-			put_sample(writer, &before->samples[i], -count);
+			put_sample(writer, &before->samples[i], -count,
+				   -count * profile__period_ns(writer->profile));
 	}
 }
 
@@ -371,7 +374,8 @@ static int write_pprof(const struct profile *profile, const struct output_option
 	for (size_t i = 0; i < profile->location_count; i++)
 		put_location(&writer, i);
 	for (size_t i = 0; i < profile->sample_count; i++)
-		put_sample(&writer, &profile->samples[i], (int64_t)profile->samples[i].count);
+		put_sample(&writer, &profile->samples[i], profile->samples[i].amount.count,
+			   profile->samples[i].amount.value);
 	if (options->before)
 		put_before(&writer, options->before);
 	compress_bytes(&writer, NULL, 0, Z_FINISH);

@@ -72,7 +72,6 @@ static char *thread_title(const struct writer *writer, uint32_t index)
 static json_t *thread_json(const struct writer *writer, const struct profile_sample *const *samples,
 			   size_t count)
 {
-	double period_s = profile__period_ns(writer->profile) / 1e9;
 	char *title = thread_title(writer, samples[0]->thread);
 	json_t *stacks = json_array(), *weights = json_array(), *thread;
 	uint64_t total = 0;
@@ -80,12 +79,12 @@ static json_t *thread_json(const struct writer *writer, const struct profile_sam
 	for (size_t i = 0; i < count; i++) {
 		json_array_append_new(
 			stacks, stack_json(writer, &writer->profile->stacks[samples[i]->stack]));
-		json_array_append_new(weights, json_real(samples[i]->count * period_s));
-		total += samples[i]->count;
+		json_array_append_new(weights, json_real(samples[i]->amount.value / 1e9));
+		total += samples[i]->amount.value;
 	}
 	thread = json_pack("{s:s, s:s, s:s, s:i, s:f, s:o, s:o}", "type", "sampled", "name", title,
-			   "unit", "seconds", "startValue", 0, "endValue", total * period_s,
-			   "samples", stacks, "weights", weights);
+			   "unit", "seconds", "startValue", 0, "endValue", total / 1e9, "samples",
+			   stacks, "weights", weights);
 	free(title);
 	return thread;
 }

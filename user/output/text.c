@@ -48,7 +48,7 @@ static int write_text(const struct profile *profile, const struct output_options
 	totals = profile__totals(profile, 0, &count);
 
 	for (size_t i = 0; i < profile->sample_count; i++)
-		samples += profile->samples[i].count;
+		samples += profile__weight(profile, &profile->samples[i]);
 	title = plain_text__escape(options->title, SIZE_MAX);
 	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", title, summary, "self", "total", "samples",
 		"function");

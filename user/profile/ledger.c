@@ -30,6 +30,11 @@ const char *outcome__text(enum outcome outcome)
 	return outcomes[outcome].text;
 }
 
+int64_t ledger__period_ns(const struct ledger *ledger)
+{
+	return ledger->rate_hz > 0 ? llround(1e9 / ledger->rate_hz) : 0;
+}
+
 uint64_t ledger__samples(const struct ledger *ledger)
 {
 	uint64_t samples = 0;

@@ -297,7 +297,7 @@ uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint
 	return entry->id;
 }
 
-void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count)
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, struct amount amount)
 {
 	struct table *table = &profile->index->samples;
 	uint32_t key[] = { thread, stack };
@@ -310,7 +310,8 @@ void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint
 		profile->samples[profile->sample_count++] =
 			(struct profile_sample){ .thread = thread, .stack = stack };
 	}
-	profile->samples[entry->id].count += count;
+	profile->samples[entry->id].amount.count += amount.count;
+	profile->samples[entry->id].amount.value += amount.value;
 }
 
 void profile__clear_samples(struct profile *profile)
@@ -345,6 +346,13 @@ int64_t profile__period_ns(const struct profile *profile)
 	return profile->rate_hz > 0 ? llround(1e9 / profile->rate_hz) : 0;
 }
 
+uint64_t profile__weight(const struct profile *profile, const struct profile_sample *sample)
+{
+	uint64_t period = profile__period_ns(profile);
+
+	return period ? (sample->amount.value + period / 2) / period : sample->amount.count;
+}
+
 static int compare_totals(const void *left, const void *right)
 {
 	const struct function_total *a = left, *b = right;
@@ -365,7 +373,8 @@ struct function_total *profile__totals(const struct profile *profile, unsigned i
 	uint64_t *stack_counts = xcalloc(profile->stack_count, sizeof(*stack_counts));
 
 	for (size_t i = 0; i < profile->sample_count; i++)
-		stack_counts[profile->samples[i].stack] += profile->samples[i].count;
+		stack_counts[profile->samples[i].stack] +=
+			profile__weight(profile, &profile->samples[i]);
 	for (size_t i = 0; i < profile->function_count; i++)
 		totals[i].function = i;
 	for (size_t i = 0; i < profile->stack_count; i++) {

@@ -63,7 +63,6 @@ struct profile_process {
 	string_id pod_name; /* "namespace/pod", where labels tell */
 	string_id unit;	    /* systemd's: "nginx.service" */
 	int64_t start_unix_ns;
-	uint32_t halvings; /* of the rate: how often, for the samples that there are */
 	uint32_t first_label, label_count; /* of one that is a set of labels: service.h */
 };
 
@@ -84,11 +83,11 @@ struct profile_stack {
 	uint32_t depth;
 };
 
-/* How often a thread was seen with a stack.  One sample for each pair. */
+/* What a thread was seen with a stack.  One sample for each pair. */
 struct profile_sample {
 	uint32_t thread;
 	uint32_t stack;
-	uint64_t count;
+	struct amount amount;
 };
 
 struct profile {
@@ -142,8 +141,8 @@ bool profile__has_thread(const struct profile *profile, uint32_t process, uint32
 			 uint64_t start);
 bool profile__has_stack(const struct profile *profile, const uint32_t *locations, uint32_t depth);
 
-/* Adds COUNT to the sample of THREAD and STACK. */
-void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint64_t count);
+/* Adds AMOUNT to the sample of THREAD and STACK. */
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, struct amount amount);
 
 /* Removes all samples, and nothing else. */
 void profile__clear_samples(struct profile *profile);
@@ -163,8 +162,12 @@ void profile__merge_functions(struct profile *profile);
 /* How many strings, functions, mappings, locations, processes, threads and stacks it holds. */
 size_t profile__entries(const struct profile *profile);
 
-/* Nanoseconds of CPU time that one sample stands for. */
+/* Nanoseconds of CPU time that one sample at the profile's rate stands for. */
 int64_t profile__period_ns(const struct profile *profile);
+
+/* What SAMPLE is shown as where counts are shown: samples at the profile's rate.  It has fewer
+ * where its process was sampled at a lower one. */
+uint64_t profile__weight(const struct profile *profile, const struct profile_sample *sample);
 
 /* A function's samples: SELF with it as the leaf, TOTAL with it anywhere (once a stack). */
 struct function_total {

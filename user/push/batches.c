@@ -25,7 +25,7 @@ struct series {
 
 struct row {
 	uint32_t series, stack;
-	uint64_t count;
+	struct amount amount;
 };
 
 /* What a location of the window is in the batch with that number. */
@@ -97,17 +97,21 @@ static int compare_rows(const void *left, const void *right)
 	return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-/* Of rows that are the same but for their counts, leaves one. */
+/* Of rows that are the same but for their amounts, leaves one. */
 static void merge_rows(struct batches *batches)
 {
 	struct row *rows = batches->rows;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < batches->row_count; i++) {
-		if (kept && compare_rows(&rows[kept - 1], &rows[i]) == 0)
-			rows[kept - 1].count += rows[i].count;
-		else
+		struct row *last = kept ? &rows[kept - 1] : NULL;
+
+		if (!last || compare_rows(last, &rows[i]) != 0) {
 			rows[kept++] = rows[i];
+			continue;
+		}
+		last->amount.count += rows[i].amount.count;
+		last->amount.value += rows[i].amount.value;
 	}
 	batches->row_count = kept;
 }
@@ -127,7 +131,7 @@ static void make_rows(struct batches *batches)
 									       sample->thread)) +
 				  1;
 		batches->rows[batches->row_count++] =
-			(struct row){ *number - 1, sample->stack, sample->count };
+			(struct row){ *number - 1, sample->stack, sample->amount };
 	}
 	free(numbers);
 	qsort(batches->rows, batches->row_count, sizeof(*batches->rows), compare_rows);
@@ -192,15 +196,6 @@ static void begin_batch(struct batches *batches)
 	batches->number++;
 }
 
-/* When the part of a series begins that is PART, from 0: of those at other rates as well, none has
- * the same time. */
-static int64_t part_start(const struct labelled_window *window, uint32_t part)
-{
-	uint32_t rates = window->rates ? window->rates : 1;
-
-	return window->start_unix_ns + ((int64_t)part * rates + window->rate) * BATCH_PART_NS;
-}
-
 static void begin_series(struct batches *batches, uint32_t number)
 {
 	struct batch *batch = &batches->batch;
@@ -209,7 +204,9 @@ static void begin_series(struct batches *batches, uint32_t number)
 	batches->parts = number == batches->last_series ? batches->parts + 1 : 0;
 	batches->last_series = number;
 	series->labels = batches->by_number[number]->labels;
-	series->start_unix_ns = part_start(batches->window, batches->parts);
+	/* No two parts of a series have the same time. */
+	series->start_unix_ns =
+		batches->window->start_unix_ns + (int64_t)batches->parts * BATCH_PART_NS;
 	if (batch->series_count == 1)
 		batch->profile->start_unix_ns = series->start_unix_ns;
 	profile__thread(batch->profile, profile__process(batch->profile, batch->series_count, 0), 0,
@@ -276,9 +273,9 @@ static void take_row(struct batches *batches, const struct row *row)
 	for (uint32_t i = 0; i < stack->depth; i++)
 		locations[i] = copy_location(batches, stack->locations[i]);
 	profile__add(batch->profile, batch->series_count - 1,
-		     profile__stack(batch->profile, locations, stack->depth), row->count);
+		     profile__stack(batch->profile, locations, stack->depth), row->amount);
 	free(locations);
-	batch->samples += row->count;
+	batch->samples += row->amount.count;
 	batches->bytes += SAMPLE_BYTES + (size_t)FRAME_BYTES * stack->depth;
 }
 

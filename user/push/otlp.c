@@ -119,13 +119,13 @@ static Otlp__ValueType *make_type(string_id type, string_id unit)
 	return message;
 }
 
-static Otlp__Sample *make_sample(const struct profile_sample *sample)
+static Otlp__Sample *make_sample(const struct profile *profile, const struct profile_sample *sample)
 {
 	Otlp__Sample *message = MAKE(Otlp__Sample, otlp__sample);
 
 	message->stack_index = sample->stack + 1;
 	MAKE_LIST(message, values, 1);
-	message->values[0] = sample->count;
+	message->values[0] = profile__weight(profile, sample);
 	return message;
 }
 
@@ -146,7 +146,7 @@ static Otlp__Profile *make_profile(const struct batch *batch, const struct names
 	message->duration_nano = profile->duration_ns;
 	MAKE_LIST(message, samples, end - first);
 	for (size_t i = first; i < end; i++)
-		message->samples[i - first] = make_sample(&profile->samples[i]);
+		message->samples[i - first] = make_sample(profile, &profile->samples[i]);
 	return message;
 }
 

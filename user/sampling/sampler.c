@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +106,17 @@ int64_t sampler__change_periods(struct sampler *sampler)
 	return clock__change_periods(sampler->clock, interruptions_of_cpu, sampler);
 }
 
+/* What a sample stands for from now on.  Whole periods, so that sums of them can be told in
+ * samples.
+ */
+static void set_value(struct sampler *sampler, double rate_hz)
+{
+	sampler->bpf->bss->sample_value = llround(1e9 / rate_hz);
+}
+
 int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz)
 {
+	set_value(sampler, rate_hz);
 	clock__set_rate(sampler->clock, rate_hz, limit_hz);
 	return sampler__change_periods(sampler);
 }
@@ -502,6 +512,7 @@ int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)
 {
 	int error = clock__open(rate_hz, limit_hz, &sampler->clock);
 
+	set_value(sampler, rate_hz);
 	sampler->running = true;
 	return error ? error : clock__start(sampler->clock, sampler->bpf->progs.sample);
 }

@@ -15,8 +15,8 @@
 struct owner {
 	uint64_t hash; /* 0: nobody yet */
 	uint64_t name;
-	uint64_t base;	  /* the slot's count at which it became the owner ... */
-	uint64_t counted; /* ... and up to which it was given away */
+	uint64_t base;	       /* the slot's count at which it became the owner ... */
+	struct amount counted; /* ... and up to which it was given away */
 	enum outcome outcome;
 	bool old; /* since before the last time that slots were aged */
 };
@@ -54,24 +54,27 @@ static const volatile struct slot *slot_at(const struct slots *slots, size_t ind
 	return &slots->buckets[index / SLOTS_PER_BUCKET].slots[index % SLOTS_PER_BUCKET];
 }
 
-static uint64_t slot_count(const volatile struct slot *slot)
+/* A sample that comes in between may have its value in this amount and its count in the next. */
+static struct amount slot_amount(const volatile struct slot *slot)
 {
-	return __atomic_load_n(&slot->count, __ATOMIC_ACQUIRE);
+	return (struct amount){ __atomic_load_n(&slot->amount.count, __ATOMIC_ACQUIRE),
+				__atomic_load_n(&slot->amount.value, __ATOMIC_ACQUIRE) };
 }
 
-/* Gives the owner what the slot counted up to COUNT. */
-static void give(struct slots *slots, struct owner *owner, uint64_t count)
+/* Gives the owner what the slot counted up to AMOUNT. */
+static void give(struct slots *slots, struct owner *owner, struct amount amount)
 {
-	uint64_t samples = count - owner->counted;
+	const struct amount more = { amount.count - owner->counted.count,
+				     amount.value - owner->counted.value };
 
-	owner->counted = count;
-	if (!samples)
+	owner->counted = amount;
+	if (!more.count && !more.value)
 		return;
 	if (owner->hash)
-		slots->sink.count(slots->sink.context, owner->name, samples, owner->outcome,
+		slots->sink.count(slots->sink.context, owner->name, more, owner->outcome,
 				  owner->old);
 	else
-		slots->undefined += samples;
+		slots->undefined += more.count;
 }
 
 static bool is_definition(const struct slots *slots, const struct definition *definition,
@@ -113,7 +116,7 @@ void slots__take(struct slots *slots, const void *record, size_t size)
 	owner = &slots->owners[(size_t)definition->cpu * STACK_SLOTS + definition->slot];
 	give(slots, owner, definition->base);
 	owner->hash = definition->hash;
-	owner->base = definition->base;
+	owner->base = definition->base.count;
 	owner->outcome = definition->outcome;
 	owner->name = slots->sink.define(slots->sink.context, definition);
 	owner->old = false;
@@ -128,11 +131,11 @@ static bool is_owner(const struct owner *owner, const volatile struct slot *slot
 static void harvest_slot(struct slots *slots, struct owner *owner, const volatile struct slot *slot)
 {
 	bool was_owner = is_owner(owner, slot);
-	uint64_t count = slot_count(slot);
+	struct amount amount = slot_amount(slot);
 
 	/* Taken over just now: the definition on its way says what was whose. */
 	if (was_owner && is_owner(owner, slot))
-		give(slots, owner, count);
+		give(slots, owner, amount);
 }
 
 void slots__harvest(struct slots *slots)
@@ -156,7 +159,8 @@ uint64_t slots__undefined(const struct slots *slots)
 
 	for (size_t i = 0; i < count; i++)
 		if (!slots->owners[i].hash)
-			samples += slot_count(slot_at(slots, i)) - slots->owners[i].counted;
+			samples += slot_amount(slot_at(slots, i)).count -
+				   slots->owners[i].counted.count;
 	return samples;
 }
 

@@ -11,7 +11,7 @@
 #include "sampling/mappings.h"
 
 /* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
- * which COUNT is given with every number of samples of that stack, OLD where it was defined before
+ * which COUNT is given with every amount of samples of that stack, OLD where it was defined before
  * slots__age was last called; LEARN, before that, for a code
  * object, with a record of at least its header.  All may be hostile.  NOTE is told what became of a
  * process, before any definition of what it led to; MAP, where the kernel side is not, what one
@@ -24,7 +24,7 @@ struct sampler_sink {
 	void *watcher;
 	void (*learn)(void *context, const struct code_record *record, size_t size);
 	uint64_t (*define)(void *context, const struct definition *definition);
-	void (*count)(void *context, uint64_t name, uint64_t samples, enum outcome outcome,
+	void (*count)(void *context, uint64_t name, struct amount amount, enum outcome outcome,
 		      bool old);
 	void *context;
 };

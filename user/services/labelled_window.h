@@ -22,11 +22,6 @@ struct labelled_window {
 	 * none was.
 	 */
 	const uint32_t *numbers;
-	/* Where some of it was sampled at another rate, which the ledger tells: the rest of the
-	 * window, with the same time, labels, and profile but for the samples.  The ledgers add up
-	 * to the window's; what was lost is in the first one. */
-	const struct labelled_window *next;
-	unsigned int rate, rates; /* which of them it is, from 0, and of how many; 0: of one */
 };
 
 /* The labels of THREAD, which has samples. */

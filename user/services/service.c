@@ -89,7 +89,7 @@ void service__judge(struct profile *profile)
 		const struct profile_sample *sample = &profile->samples[i];
 
 		ledger->outcomes[outcome_of(profile, &profile->stacks[sample->stack])] +=
-			sample->count;
-		ledger->events += sample->count;
+			sample->amount.count;
+		ledger->events += sample->amount.count;
 	}
 }

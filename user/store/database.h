@@ -49,7 +49,6 @@ struct store {
 	sqlite3_stmt *put_window, *put_service;
 	/* By the window that was written last: */
 	uint64_t added_bytes;
-	int64_t rates;
 	/* room.h: */
 	int reserve;	     /* a file's descriptor; -1: there is none */
 	uint64_t reserved;   /* bytes */

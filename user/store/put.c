@@ -81,8 +81,8 @@ static int prepare(struct store *store)
 					 &store->put_window);
 	if (!code)
 		code = database__prepare(store,
-					 "INSERT INTO services (window, label_set, samples)"
-					 " VALUES (?1, ?2, ?3)",
+					 "INSERT INTO services (window, label_set, samples,"
+					 " sample_values) VALUES (?1, ?2, ?3, ?4)",
 					 &store->put_service);
 	return code;
 }
@@ -257,7 +257,7 @@ static int64_t put_stack(struct writer *writer, uint32_t index)
 /* A sample as the database has it. */
 struct row {
 	int64_t label_set, stack;
-	uint64_t count;
+	struct amount amount;
 };
 
 static int compare_rows(const void *left, const void *right)
@@ -294,8 +294,8 @@ static size_t make_rows(struct writer *writer, struct row **result)
 		if (!*label_set)
 			*label_set = put_labels(
 				writer, labelled_window__labels(writer->window, sample->thread));
-		rows[i] =
-			(struct row){ *label_set, put_stack(writer, sample->stack), sample->count };
+		rows[i] = (struct row){ *label_set, put_stack(writer, sample->stack),
+					sample->amount };
 	}
 	qsort(rows, profile->sample_count, sizeof(*rows), compare_rows);
 	free(label_sets);
@@ -307,28 +307,36 @@ static size_t make_rows(struct writer *writer, struct row **result)
 static size_t put_service(struct writer *writer, const struct row *rows, size_t first, size_t count)
 {
 	sqlite3_stmt *statement = writer->store->put_service;
-	struct packed packed = { 0 };
+	uint64_t period = ledger__period_ns(writer->window->ledger);
+	struct packed packed = { 0 }, values = { 0 };
+	bool told = false;
 	int64_t before = 0;
 	size_t next = first;
 
 	while (next < count && rows[next].label_set == rows[first].label_set) {
 		int64_t stack = rows[next].stack;
-		uint64_t samples = 0;
+		struct amount sum = { 0 };
 
 		for (; next < count && rows[next].label_set == rows[first].label_set &&
 		       rows[next].stack == stack;
-		     next++)
-			samples += rows[next].count;
+		     next++) {
+			sum.count += rows[next].amount.count;
+			sum.value += rows[next].amount.value;
+		}
 		packed__add(&packed, stack - before);
-		packed__add(&packed, samples);
+		packed__add(&packed, sum.count);
+		packed__add(&values, sum.value);
+		told |= sum.value != sum.count * period;
 		before = stack;
 	}
 	sqlite3_bind_int64(statement, 1, writer->number);
 	sqlite3_bind_int64(statement, 2, rows[first].label_set);
 	sqlite3_bind_blob(statement, 3, packed.bytes, packed.length, SQLITE_STATIC);
+	sqlite3_bind_blob(statement, 4, told ? values.bytes : NULL, values.length, SQLITE_STATIC);
 	step(writer, statement);
 	sqlite3_reset(statement);
 	free(packed.bytes);
+	free(values.bytes);
 	return next;
 }
 
@@ -374,13 +382,11 @@ static void look_ahead(struct writer *writer)
 	if (!writer->wrong)
 		check(writer,
 		      database__number(writer->store, "SELECT min(id) FROM windows", 0, &oldest));
-	/* What one rate has looked up the others of the window use. */
-	writer->last = writer->number + writer->window->rates;
+	writer->last = writer->number + 1;
 	writer->until = writer->last + (writer->number - oldest) / AHEAD_PART;
 }
 
-/* Writes what was sampled at one rate. */
-static void put_rate(struct writer *writer)
+static void put_all(struct writer *writer)
 {
 	struct row *rows;
 	size_t count, next = 0;
@@ -391,16 +397,6 @@ static void put_rate(struct writer *writer)
 	while (next < count && !writer->wrong)
 		next = put_service(writer, rows, next, count);
 	free(rows);
-}
-
-/* Writes the window with all its rates, which share all but their samples. */
-static void put_all(struct writer *writer)
-{
-	writer->store->rates = 0;
-	for (; writer->window && !writer->wrong; writer->window = writer->window->next) {
-		put_rate(writer);
-		writer->store->rates++;
-	}
 }
 
 /* In one transaction. */

@@ -6,13 +6,13 @@
  * stacks in them: only numbers are added up, and each stack is looked up once, in the
  * end.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash_table.h"
 #include "base/sums.h"
 #include "base/xalloc.h"
-#include "profile/rate_scale.h"
 #include "services/service.h"
 #include "store/database.h"
 #include "store/packing.h"
@@ -21,12 +21,15 @@
 #define RATE_MIN 1e-3
 #define RATE_MAX 1e6
 
+/* Of a stack, in a window. */
+#define SAMPLES_MAX (1ULL << 32)
+
 /* A set of labels. */
 struct known_labels {
 	int64_t id; /* key */
 	uint32_t thread;
 	bool wanted;
-	struct sums sums; /* samples of each stack, by its ID */
+	struct sums sums; /* of the samples of each stack, by its ID */
 	UT_hash_handle hh;
 };
 
@@ -40,10 +43,9 @@ struct reader {
 	 * one. */
 	struct sums numbers[STORE_TABLES];
 	struct known_labels *labels;
-	struct rate_scale scale;
-	int64_t start_ns, end_ns;  /* of the last window */
-	double lost, line_unknown; /* sums of all that the windows had */
-	char *wrong;		   /* what went wrong first */
+	double lowest_hz, highest_hz; /* of all samples; 0: there was no window */
+	int64_t start_ns, end_ns;     /* of the last window */
+	char *wrong;		      /* what went wrong first */
 };
 
 static const char *const selects[STORE_TABLES] = {
@@ -84,7 +86,7 @@ static uint32_t know(struct reader *reader, enum store_table table, int64_t id, 
 {
 	/* None is 0, but where somebody has put it there, who has it looked up each time. */
 	if (id)
-		sums__add(&reader->numbers[table], id, number);
+		sums__add(&reader->numbers[table], id, 0, number);
 	return number;
 }
 
@@ -305,30 +307,37 @@ static struct known_labels *get_labels(struct reader *reader, int64_t id)
 	return known;
 }
 
-/* Adds the samples of a service, which were taken at RATE_HZ. */
-static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row, double rate_hz)
+/* Adds the samples of a service.  Unless it is told, each stands for PERIOD nanoseconds. */
+static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row,
+			uint64_t period)
 {
-	double weight = rate_scale__weight(&reader->scale, rate_hz);
-	uint64_t stack = 0, step, count, all = 0;
-	const uint8_t *at, *end;
+	const uint8_t *at, *end, *value_at, *values_end;
+	uint64_t stack = 0, step, count, value;
+	bool told;
 
 	take_blob(row, 1, &at, &end);
+	take_blob(row, 2, &value_at, &values_end);
+	told = value_at < values_end;
 	while (at < end) {
-		if (!packed__take(&at, end, &step) || !packed__take(&at, end, &count) ||
-		    !(stack += step) || count > SUM_MAX - all) {
+		bool sound = packed__take(&at, end, &step) && packed__take(&at, end, &count) &&
+			     (stack += step) && count < SAMPLES_MAX;
+
+		value = count * period;
+		if (sound && told)
+			sound = packed__take(&value_at, values_end, &value);
+		if (!sound) {
 			take_for_broken(reader);
 			break;
 		}
-		sums__add(sums, stack, count * weight);
-		all += count;
+		if (value > count * period)
+			reader->lowest_hz = fmin(reader->lowest_hz, 1e9 * count / value);
+		sums__add(sums, stack, count, value);
 	}
 }
 
 /* Brings the sums of a service into the profile. */
 static void settle_service(struct reader *reader, const struct known_labels *labels)
 {
-	double rest = 0;
-
 	for (size_t i = 0; i < labels->sums.capacity && !reader->wrong; i++) {
 		const struct sum *sum = &labels->sums.slots[i];
 		uint32_t stack = sum->key ? get_stack(reader, (int64_t)sum->key) : 0;
@@ -336,7 +345,7 @@ static void settle_service(struct reader *reader, const struct known_labels *lab
 		if (!sum->key || reader->wrong)
 			continue;
 		profile__add(reader->profile, labels->thread, stack,
-			     rate_scale__count(&reader->scale, sum->value, &rest));
+			     (struct amount){ sum->count, sum->value });
 	}
 }
 
@@ -376,7 +385,7 @@ static void add_outcomes(struct reader *reader, const char *text)
 	json_decref(outcomes);
 }
 
-/* Takes note of the time of a window, of which there may be several: one for each rate. */
+/* Takes note of the time of a window, which several rows may have. */
 static void add_time(struct reader *reader, int64_t start_ns, int64_t end_ns)
 {
 	struct profile *profile = reader->profile;
@@ -398,7 +407,6 @@ static void add_head(struct reader *reader, sqlite3_stmt *row)
 	int64_t start_ns = sqlite3_column_int64(row, 1), end_ns = sqlite3_column_int64(row, 2);
 	int64_t events = sqlite3_column_int64(row, 4), lost = sqlite3_column_int64(row, 5);
 	const char *outcomes = (const char *)sqlite3_column_text(row, 6);
-	uint64_t lines = ledger->outcomes[OUTCOME_LINE_UNKNOWN];
 
 	if (!(rate_hz >= RATE_MIN && rate_hz <= RATE_MAX) || start_ns < 0 || end_ns < start_ns ||
 	    end_ns - start_ns > INT64_MAX - reader->profile->duration_ns || events < 0 ||
@@ -411,28 +419,26 @@ static void add_head(struct reader *reader, sqlite3_stmt *row)
 	ledger->lost += lost;
 	ledger->rate_hz = rate_hz;
 	add_outcomes(reader, outcomes);
-	lines = ledger->outcomes[OUTCOME_LINE_UNKNOWN] - lines;
-	if (reader->query->label_count || !(lost || lines))
-		return;
-	reader->lost += lost * rate_scale__weight(&reader->scale, rate_hz);
-	reader->line_unknown += lines * rate_scale__weight(&reader->scale, rate_hz);
+	reader->highest_hz = fmax(reader->highest_hz, rate_hz);
+	reader->lowest_hz = reader->lowest_hz > 0 ? fmin(reader->lowest_hz, rate_hz) : rate_hz;
 }
 
 /* One window, with all its services. */
 static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
 {
-	double rate_hz = sqlite3_column_double(row, 3);
+	uint64_t period;
 	int code;
 
 	add_head(reader, row);
 	if (reader->wrong)
 		return;
+	period = ledger__period_ns(&reader->profile->ledger);
 	sqlite3_bind_int64(services, 1, sqlite3_column_int64(row, 0));
 	while ((code = sqlite3_step(services)) == SQLITE_ROW && !reader->wrong) {
 		struct known_labels *labels = get_labels(reader, sqlite3_column_int64(services, 0));
 
 		if (labels && labels->wanted)
-			add_samples(reader, &labels->sums, services, rate_hz);
+			add_samples(reader, &labels->sums, services, period);
 	}
 	check(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
 	sqlite3_reset(services);
@@ -450,7 +456,11 @@ static void add_windows(struct reader *reader)
 
 	if (!code)
 		code = database__prepare(
-			reader->store, "SELECT label_set, samples FROM services WHERE window = ?1",
+			reader->store,
+			reader->store->version >= 2
+				? "SELECT label_set, samples, sample_values FROM services"
+				  " WHERE window = ?1"
+				: "SELECT label_set, samples, NULL FROM services WHERE window = ?1",
 			&services);
 	if (!code) {
 		sqlite3_bind_int64(windows, 1, reader->query->since_unix_ns);
@@ -464,36 +474,18 @@ static void add_windows(struct reader *reader)
 	free(select);
 }
 
-/* The ledger of counts at one rate, of windows at several: of what was sampled, but for the lines,
- * each stack tells what it came to. */
-static void judge(struct reader *reader)
-{
-	struct ledger *ledger = &reader->profile->ledger;
-	uint64_t *python = &ledger->outcomes[OUTCOME_PYTHON], lines;
-
-	service__judge(reader->profile);
-	lines = rate_scale__count(&reader->scale, reader->line_unknown, &(double){ 0 });
-	if (lines > *python)
-		lines = *python;
-	*python -= lines;
-	ledger->outcomes[OUTCOME_LINE_UNKNOWN] += lines;
-	ledger->lost = rate_scale__count(&reader->scale, reader->lost, &(double){ 0 });
-	ledger->events += ledger->lost;
-}
-
 static void complete(struct reader *reader)
 {
-	const struct rate_scale *scale = &reader->scale;
 	struct profile *profile = reader->profile;
 	struct ledger *ledger = &profile->ledger;
-	double rate_hz = scale->highest_hz > 0 ? scale->highest_hz : ledger->rate_hz;
 
 	reader->found->lost = ledger->lost;
-	reader->found->rates[0] = scale->lowest_hz > 0 ? scale->lowest_hz : rate_hz;
-	reader->found->rates[1] = rate_hz;
-	if (reader->query->label_count || scale->lowest_hz < scale->highest_hz)
-		judge(reader);
-	ledger->rate_hz = profile->rate_hz = rate_hz;
+	reader->found->rates[0] = reader->lowest_hz;
+	reader->found->rates[1] = reader->highest_hz;
+	/* Of some services it is not known whose the lost ones were. */
+	if (reader->query->label_count)
+		service__judge(profile);
+	ledger->rate_hz = profile->rate_hz = reader->highest_hz;
 	ledger->duration_s = profile->duration_ns / 1e9;
 	ledger->stacks = profile->stack_count;
 	profile__tell_files_apart(profile);

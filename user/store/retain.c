@@ -20,7 +20,7 @@
 #define ADDED_FACTOR 2
 
 /* Of windows that are too old one call removes so many: more than the one that is added between two
- * calls, which is as many here as it has rates. */
+ * calls. */
 #define OLD_WINDOWS_A_STEP 16
 
 /* Of what nobody uses, of each table, and of windows in one transaction; of free pages. */
@@ -32,7 +32,8 @@
  * goes at a time. */
 #define CAUTION 4
 
-/* The first number of the newest window, and the last of the one that has ?1. */
+/* The first number of the newest window, and the last of the one that has ?1: a window has a row
+ * for each event, and up to version 0.1 for each rate. */
 #define NEWEST_WINDOW                                                       \
 	"SELECT min(one.id) FROM windows AS one, windows AS newest"         \
 	" ON one.end_ns = newest.end_ns AND one.start_ns = newest.start_ns" \
@@ -41,11 +42,6 @@
 	"SELECT ifnull(max(one.id), ?1) FROM windows AS one, windows AS its" \
 	" ON one.end_ns = its.end_ns AND one.start_ns = its.start_ns"        \
 	" WHERE its.id = ?1"
-
-static int64_t rates_of(const struct store *store)
-{
-	return store->rates ? store->rates : 1;
-}
 
 uint64_t store__bytes(struct store *store)
 {
@@ -69,7 +65,7 @@ static int run_with(struct store *store, const char *sql, int64_t argument, int6
 	return sqlite3_finalize(statement);
 }
 
-/* Removes the windows up to the one that has the number LAST: whole, with all its rates. */
+/* Removes the windows up to the one that has the number LAST: whole. */
 static int remove_windows(struct store *store, int64_t last, int64_t *changed)
 {
 	int code = database__number(store, SAME_WINDOW, last, &last);
@@ -121,8 +117,7 @@ static int remove_oldest(struct store *store, uint64_t bytes_max, int rows, int6
 	last = oldest + windows_a_pass(store, bytes_max, newest - oldest) - 1;
 	if (oldest < newest)
 		return remove_windows(store, last < newest ? last : newest - 1, changed);
-	return change_rows(store, "UPDATE", "SET until = ?1", '>', rows,
-			   newest + 2 * rates_of(store), changed);
+	return change_rows(store, "UPDATE", "SET until = ?1", '>', rows, newest + 2, changed);
 }
 
 /* Removes what no window that is left can use. */
@@ -158,7 +153,7 @@ static int remove_old(struct store *store, int64_t before_ns)
 					before_ns, &last);
 	if (code || !last)
 		return code;
-	most = oldest + OLD_WINDOWS_A_STEP * rates_of(store) - 1;
+	most = oldest + OLD_WINDOWS_A_STEP - 1;
 	code = database__run(store, "BEGIN IMMEDIATE");
 	if (!code)
 		code = remove_windows(store, last < most ? last : most, &removed);

@@ -62,15 +62,15 @@ struct store_query {
 
 /* What a query found. */
 struct store_found {
-	uint64_t windows, services; /* windows: by their time, each with all its rates */
+	uint64_t windows, services; /* windows: by their time */
 	uint64_t lost;		    /* of all services: whose they were is not known */
 	double rates[2];	    /* the lowest and the highest of what was found */
 	int64_t first_ns, last_ns;  /* begin and end of all that the store has; 0: nothing */
 };
 
 /* Fills PROFILE, a new one, with what QUERY asks for: a process of it is a set of labels.  Its
- * ledger is the windows' own where all services are asked for; else it is of those alone.  Where
- * these were sampled at several rates, all counts are as of the highest (rate_scale.h). */
+ * ledger is the windows' own where all services are asked for; else it is of those alone.  Its rate
+ * is the highest of the windows. */
 char *store__read(struct store *store, const struct store_query *query, struct profile *profile,
 		  struct store_found *found);
 
