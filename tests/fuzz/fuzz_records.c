@@ -38,8 +38,9 @@ static uint64_t define(void *context, const struct definition *definition)
 	uint32_t thread, stack;
 
 	slot->hash = definition->hash;
-	slot->count = definition->base + 1;
-	slot->defined = definition->base + 1;
+	slot->amount = definition->base;
+	slot->amount.count++;
+	slot->defined = definition->base.count + 1;
 	if (!symbolizer__define(pipeline->symbolizer, definition, &thread, &stack))
 		return UINT64_MAX;
 	return (uint64_t)thread << 32 | stack;
