@@ -43,8 +43,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Raised by user space when stacks are to be defined anew. */
 __u32 epoch;
 
-/* What a sample stands for: nanoseconds of CPU time, set by user space with the rate. */
-__u64 sample_value;
+/* What a sample of each event stands for, set by user space. */
+__u64 sample_values[EVENTS_MAX];
 
 /* What does not count of a thread's number, with its process's in the upper half: set by user space
  * before the first sample where a process's threads are counted as one. */
@@ -70,8 +70,10 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread,
 }
 
 /* Takes TARGET, the current process's, for this sample; returns whether there is one to take: a
- * process that has called exec meanwhile is another one, and what it runs may not be known yet. */
-static __always_inline bool take_target(struct walk *walk, struct target *target)
+ * process that has called exec meanwhile is another one, and what it runs may not be known yet.
+ * Until it is, samples of the first event wait; those of others are lost. */
+static __always_inline bool take_target(struct walk *walk, struct target *target,
+					struct event_counters *counter, __u32 event)
 {
 	__u64 memory = current_memory();
 	bool complete;
@@ -87,7 +89,13 @@ static __always_inline bool take_target(struct walk *walk, struct target *target
 	if (complete &&
 	    (walk->target.state == TARGET_PYTHON || walk->target.state == TARGET_REFUSED))
 		return !walk->target.memory || !memory || walk->target.memory == memory;
-	__sync_fetch_and_add(&target->waiting, 1);
+	if (event) {
+		counter->events++;
+		counter->outcomes[OUTCOME_NO_LAYOUT]++;
+		counter->lost++;
+	} else {
+		__sync_fetch_and_add(&target->waiting, 1);
+	}
 	return false;
 }
 
@@ -152,23 +160,34 @@ int find_process(struct bpf_iter__task *context)
 	return 0;
 }
 
-SEC("perf_event")
-int sample(struct bpf_perf_event_data *context)
+/* Takes a sample of EVENT, of the thread that it interrupted. */
+static __noinline int take_sample(struct bpf_perf_event_data *context, __u32 event)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 tgid = thread >> 32, depth;
-	struct cpu_counters *counter;
+	struct cpu_counters *counters_of_cpu;
+	struct event_counters *counter;
 	struct task_view task;
 	struct target *target;
 	struct walk *walk;
 
+	if (event >= EVENTS_MAX)
+		return 0;
+	if (config.compared & 1 << event) {
+		counters_of_cpu = bpf_map_lookup_elem(&counters, &cpu);
+		if (counters_of_cpu)
+			counters_of_cpu->of[event].arrived++;
+	}
 	target = bpf_map_lookup_elem(&targets, &tgid);
 	if (!target)
 		return 0;
-	counter = bpf_map_lookup_elem(&counters, &cpu);
+	counters_of_cpu = bpf_map_lookup_elem(&counters, &cpu);
 	walk = bpf_map_lookup_elem(&walks, &cpu);
-	if (!counter || !walk || !take_target(walk, target))
+	if (!counters_of_cpu || !walk)
+		return 0;
+	counter = &counters_of_cpu->of[event];
+	if (!take_target(walk, target, counter, event))
 		return 0;
 	if (passes_over(&walk->target)) {
 		counter->passed++;
@@ -203,6 +222,20 @@ int sample(struct bpf_perf_event_data *context)
 	if (walk->kernel_depth)
 		push_kernel_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
-	count_stack(walk, counter, cpu, sample_value << rate_shift(&walk->target));
+	count_stack(walk, counter, cpu, event, sample_values[event] << rate_shift(&walk->target));
 	return 0;
 }
+
+/* A program for each event that is sampled at a time: before 5.15 nothing tells which one it is
+ * that has run a program. */
+#define EVENT_PROGRAM(name, event)                    \
+	SEC("perf_event")                             \
+	int name(struct bpf_perf_event_data *context) \
+	{                                             \
+		return take_sample(context, event);   \
+	}
+
+EVENT_PROGRAM(sample, 0)
+EVENT_PROGRAM(sample_1, 1)
+EVENT_PROGRAM(sample_2, 2)
+EVENT_PROGRAM(sample_3, 3)

@@ -463,7 +463,14 @@ struct amount {
 	__u64 value; /* what they stand for: nanoseconds of CPU time */
 };
 
-/* One distinct stack of this CPU and what was counted of it. */
+/* Kinds of events that are sampled at a time; a power of two. */
+#define EVENTS_MAX 4
+
+/* The event of a slot is in its hash: what was never defined is told by it. */
+#define SLOT_EVENT_SHIFT 60
+#define SLOT_EVENT(hash) ((hash) >> SLOT_EVENT_SHIFT & (EVENTS_MAX - 1))
+
+/* One distinct stack of this CPU, of one event, and what was counted of it. */
 struct slot {
 	__u64 hash;	      /* 0: never used */
 	struct amount amount; /* only grows, also from one owner to the next */
@@ -474,17 +481,23 @@ struct bucket {
 	struct slot slots[SLOTS_PER_BUCKET];
 };
 
-/* What a CPU's samples came to; each only grows. */
-struct cpu_counters {
-	__u64 events;	 /* counted on entry, before anything else is known */
-	__u64 lost;	 /* not counted under any stack: no free slot and the ring buffer full */
-	__u64 ring_full; /* definitions that did not fit; each is sent again later */
-	__u64 untold;	 /* what became of processes, and did not fit: these are not sampled */
-	__u64 crowded;	 /* processes for which there was no room among the targets */
-	__u64 passed; /* interruptions that a target's lowered rate makes no samples, nor events */
+/* What a CPU's samples of an event came to; each only grows. */
+struct event_counters {
+	__u64 arrived; /* runs of the program, of targets or not; where that is compared */
+	__u64 events;  /* counted on entry, before anything else is known */
+	__u64 passed;  /* runs that a target's lowered rate makes no samples, nor events */
+	__u64 lost;    /* not counted under any stack: no free slot and the ring buffer full */
 	__u64 outcomes[OUTCOME_SLOTS];	    /* what every sample, lost or not, came to */
 	__u64 native[NATIVE_OUTCOME_SLOTS]; /* and its native part, if that is wanted */
 	__u64 resumptions;		    /* of native parts, of all together */
+};
+
+/* What a CPU has counted; each only grows. */
+struct cpu_counters {
+	__u64 ring_full; /* definitions that did not fit; each is sent again later */
+	__u64 untold;	 /* what became of processes, and did not fit: these are not sampled */
+	__u64 crowded;	 /* processes for which there was no room among the targets */
+	struct event_counters of[EVENTS_MAX];
 };
 
 /* What the ring buffer holds; each record's first word says which. */
@@ -585,6 +598,7 @@ struct config {
 	__u64 kernel;	  /* stacks have kernel frames */
 	__u64 native;	  /* and native ones, ... */
 	__u64 native_all; /* ... all of them */
+	__u64 compared;	  /* a bit for each event whose runs are counted */
 };
 
 /* The kernel's number of a process, where user space is in a PID namespace of its own. */

@@ -113,13 +113,15 @@ static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct
 	return false;
 }
 
-static __always_inline void count_stack(struct walk *walk, struct cpu_counters *counter, __u32 cpu,
-					__u64 value)
+static __always_inline void count_stack(struct walk *walk, struct event_counters *counter,
+					__u32 cpu, __u32 event, __u64 value)
 {
 	__u32 in_cpu = walk->hash & (STACK_BUCKETS - 1);
 	__u32 index = cpu * STACK_BUCKETS + in_cpu;
 	struct bucket *bucket = bpf_map_lookup_elem(&stacks, &index);
 
+	walk->hash &= ~((EVENTS_MAX - 1ULL) << SLOT_EVENT_SHIFT);
+	walk->hash |= (__u64)event << SLOT_EVENT_SHIFT;
 	if (!walk->hash)
 		walk->hash = 1;
 	if (!bucket || !count_in_bucket(walk, cpu, bucket, in_cpu * SLOTS_PER_BUCKET, value))

@@ -13,6 +13,7 @@
 #include "output/output_file.h"
 #include "processes/identity.h"
 #include "profile/plain_text.h"
+#include "profile/profile_events.h"
 #include "recording/recording.h"
 #include "recording/report.h"
 
@@ -77,6 +78,50 @@ static char *check_frames(struct options *options)
 	return NULL;
 }
 
+/* The formats that hold several events; the caller frees. */
+static char *several_events(void)
+{
+	char *names = NULL;
+
+	for (const struct output_format *const *format = output_formats; *format; format++) {
+		char *more;
+
+		if (!(*format)->holds_events)
+			continue;
+		more = xasprintf("%s%s%s", names ?: "", names ? " or " : "", (*format)->name);
+		free(names);
+		names = more;
+	}
+	return names;
+}
+
+static bool is_sampled(const struct recording_plan *plan, const char *name)
+{
+	if (!plan->event_count)
+		return strcmp(event__default().name, name) == 0;
+	for (uint32_t i = 0; i < plan->event_count; i++)
+		if (strcmp(plan->events[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* The format is known. */
+static char *check_events(const struct options *options)
+{
+	char *names, *wrong;
+
+	if (options->show && !is_sampled(&options->plan, options->show))
+		return xasprintf("--show %s is not sampled: add -e %s", options->show,
+				 options->show);
+	if (options->plan.event_count < 2 || options->show || options->format->holds_events)
+		return NULL;
+	names = several_events();
+	wrong = xasprintf("%s shows one event: choose it with --show EVENT, or use -f %s",
+			  options->format->name, names);
+	free(names);
+	return wrong;
+}
+
 static char *check(struct options *options)
 {
 	struct recording_plan *plan = &options->plan;
@@ -95,6 +140,8 @@ static char *check(struct options *options)
 		wrong = options__choose_format(options);
 	if (!wrong)
 		wrong = check_frames(options);
+	if (!wrong)
+		wrong = check_events(options);
 	if (wrong)
 		return wrong;
 	/* The Python of a command may be a child: of a shell, a launcher, timeout. */
@@ -160,7 +207,7 @@ static int write_profile(const void *what, FILE *file)
 
 static int write_ledger(const void *what, FILE *file)
 {
-	return ledger__write_json(what, file);
+	return ledger__write_json(profile_events__json(what), file);
 }
 
 /* Where the profile of process PID goes; the caller frees. */
@@ -303,11 +350,11 @@ static void save_elsewhere(const struct written_profile *written, pid_t pid)
 /* Writes the ledger to PATH, unless the profile is there: what is a link by now, or was named with
  * a process ID that nobody knew before, was not seen at the start. */
 static enum exit_status write_stats(const char *path, const char *profile_path,
-				    const struct ledger *ledger)
+				    const struct profile *profile)
 {
 	int error = output_file__same(path, profile_path)
 			    ? -EEXIST
-			    : output_file__write(path, write_ledger, ledger);
+			    : output_file__write(path, write_ledger, profile);
 
 	if (error) {
 		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
@@ -318,10 +365,12 @@ static enum exit_status write_stats(const char *path, const char *profile_path,
 	return STATUS_WRITTEN;
 }
 
-static enum exit_status write_outputs(const struct recording *recording,
+/* ONLY: the profile of the event that is shown. */
+static enum exit_status write_outputs(const struct recording *recording, const struct profile *only,
 				      const struct options *options)
 {
-	const struct profile *profile = recording__profile(recording);
+	const struct profile *all = recording__profile(recording);
+	const struct profile *profile = options->show ? only : all;
 	pid_t pid = recording__pid(recording);
 	char *path = output_path(options, pid), *stats = stats_path(options, pid);
 	char *title = title_of(profile, options);
@@ -340,7 +389,7 @@ static enum exit_status write_outputs(const struct recording *recording,
 	} else {
 		output__say_written(options->format, path);
 	}
-	if (stats && write_stats(stats, path, &profile->ledger))
+	if (stats && write_stats(stats, path, all))
 		status = STATUS_FAILED;
 	free(title);
 	free(stats);
@@ -362,11 +411,15 @@ static enum exit_status record(const struct options *options)
 	if (!status)
 		status = recording__run(recording);
 	if (status == STATUS_WRITTEN || status == STATUS_NO_SAMPLE) {
+		const struct profile *profile = recording__profile(recording);
+		int event = options->show ? profile_events__find(profile, options->show) : 0;
+		struct profile *only = profile_events__only(profile, event);
 		enum exit_status written;
 
-		report__profile(recording__profile(recording), unasked_kinds(&options->plan),
+		report__profile(only, unasked_kinds(&options->plan),
 				!process_filter__is_empty(&options->plan.filter));
-		written = write_outputs(recording, options);
+		written = write_outputs(recording, only, options);
+		profile_events__free(only);
 		if (written)
 			status = written;
 	}

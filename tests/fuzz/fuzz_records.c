@@ -46,16 +46,17 @@ static uint64_t define(void *context, const struct definition *definition)
 	return (uint64_t)thread << 32 | stack;
 }
 
-static void count(void *context, uint64_t name, struct amount amount, enum outcome outcome,
-		  bool old)
+static void count(void *context, uint64_t name, uint32_t event, struct amount amount,
+		  enum outcome outcome, bool old)
 {
 	struct pipeline *pipeline = context;
 
 	(void)old;
+	(void)event;
 	if (name == UINT64_MAX)
 		return;
 	pipeline->profile->ledger.outcomes[outcome] += amount.count;
-	profile__add(pipeline->profile, name >> 32, name, amount);
+	profile__add(pipeline->profile, name >> 32, name, 0, amount);
 }
 
 /* Of the words that a process was started with; a process that has ended is known by them alone. */
@@ -113,7 +114,7 @@ static void go_through(struct pipeline *pipeline, const struct record *records, 
 		symbolizer__check(pipeline->symbolizer, identify, NULL);
 	}
 	slots__harvest(slots);
-	slots__undefined(slots);
+	slots__undefined(slots, 0);
 	slots__free(slots);
 }
 

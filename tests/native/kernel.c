@@ -346,9 +346,14 @@ struct pid_search kernel__search(__u32 pid, const struct numbered_thread *thread
 	return pid_search;
 }
 
-const struct cpu_counters *kernel__counters(__u32 cpu)
+const struct cpu_counters *kernel__cpu_counters(__u32 cpu)
 {
 	return &((struct cpu_counters *)maps[COUNTERS].values)[cpu];
+}
+
+const struct event_counters *kernel__counters(__u32 cpu)
+{
+	return &kernel__cpu_counters(cpu)->of[0];
 }
 
 const struct slot *kernel__slot(__u32 cpu, __u32 slot)
@@ -368,7 +373,7 @@ void kernel__begin_epoch(void)
 
 void kernel__set_sample_value(__u64 value)
 {
-	sample_value = value;
+	sample_values[0] = value;
 }
 
 void kernel__drain(void)
@@ -384,7 +389,7 @@ void kernel__drain(void)
 bool kernel__sums_hold(void)
 {
 	for (__u32 cpu = 0; cpu < cpu_count; cpu++) {
-		const struct cpu_counters *counted = kernel__counters(cpu);
+		const struct event_counters *counted = kernel__counters(cpu);
 		__u64 explained = 0, under_stacks = counted->lost, native = 0;
 
 		for (int i = 0; i < OUTCOME_COUNT; i++)

@@ -155,8 +155,9 @@ void kernel__begin_epoch(void);
 /* What a sample stands for from now on. */
 void kernel__set_sample_value(__u64 value);
 
-/* What user space sees of CPU. */
-const struct cpu_counters *kernel__counters(__u32 cpu);
+/* What user space sees of CPU; its counters are those of the first event. */
+const struct cpu_counters *kernel__cpu_counters(__u32 cpu);
+const struct event_counters *kernel__counters(__u32 cpu);
 const struct slot *kernel__slot(__u32 cpu, __u32 slot);
 
 /* Empties the ring buffer. */

@@ -146,7 +146,7 @@ static void what_cannot_be_told_is_left_to_be_found(void **state)
 	assert_int_equal(kernel__target(PARENT)->state, TARGET_UNTOLD);
 	map_file(STRANGE, &after);
 	assert_int_equal(kernel__target(STRANGE)->state, TARGET_UNTOLD);
-	assert_int_equal(kernel__counters(0)->untold, 3);
+	assert_int_equal(kernel__cpu_counters(0)->untold, 3);
 	kernel.tgid = CHILD;
 	kernel.memory = &before;
 	kernel__sample();
@@ -154,7 +154,7 @@ static void what_cannot_be_told_is_left_to_be_found(void **state)
 	assert_int_equal(kernel__counters(0)->events, 0);
 	kernel__end(CHILD, NULL);
 	assert_null(kernel__target(CHILD));
-	assert_int_equal(kernel__counters(0)->untold, 4);
+	assert_int_equal(kernel__cpu_counters(0)->untold, 4);
 }
 
 /* It waits for an answer, as what runs it does. */

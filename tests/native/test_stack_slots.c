@@ -202,7 +202,7 @@ static void defines_again_after_a_full_ring(void **state)
 	for (int i = 0; i < 30; i++)
 		assert_true(sample_stack(i % 3));
 	assert_int_equal(kernel.definition_count, 0);
-	assert_int_equal(kernel__counters(0)->ring_full, 30);
+	assert_int_equal(kernel__cpu_counters(0)->ring_full, 30);
 	take_snapshot();
 	read_definitions();
 
@@ -211,7 +211,7 @@ static void defines_again_after_a_full_ring(void **state)
 		assert_true(sample_stack(i % 3));
 	assert_int_equal(kernel.definition_count, 3);
 	assert_int_equal(kernel.definitions[0]->base.count, 0);
-	assert_int_equal(kernel__counters(0)->ring_full, 30);
+	assert_int_equal(kernel__cpu_counters(0)->ring_full, 30);
 	assert_int_equal(lost(), 0);
 	assert_accounts_are_true();
 	assert_int_equal(accounted_for[1], 20);

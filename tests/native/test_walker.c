@@ -354,7 +354,7 @@ static void ignores_other_processes(void **state)
 /* One in so many, at random: what is passed over is no event.  A sample stands for it, too. */
 static void takes_what_the_rate_makes_samples(void **state)
 {
-	const struct cpu_counters *counters = kernel__counters(0);
+	const struct event_counters *counters = kernel__counters(0);
 	struct image *image = *state;
 	struct amount sum = { 0 };
 

@@ -89,7 +89,7 @@ static inline uint32_t synthetic__thread(struct profile *profile, uint32_t pid, 
 /* COUNT samples at the rate of PROFILE. */
 static inline struct amount synthetic__amount(const struct profile *profile, uint64_t count)
 {
-	return (struct amount){ count, count * profile__period_ns(profile) };
+	return (struct amount){ count, count * profile__period(profile, 0) };
 }
 
 /* The sum of what the samples are shown as. */
@@ -106,7 +106,7 @@ static inline uint64_t synthetic__weight(const struct profile *profile)
 static inline void synthetic__add(struct profile *profile, enum outcome outcome, uint32_t thread,
 				  const uint32_t *locations, uint32_t depth, uint64_t count)
 {
-	profile__add(profile, thread, profile__stack(profile, locations, depth),
+	profile__add(profile, thread, profile__stack(profile, locations, depth), 0,
 		     synthetic__amount(profile, count));
 	profile->ledger.outcomes[outcome] += count;
 	profile->ledger.events += count;

@@ -258,7 +258,7 @@ static int take(struct run *run, const uint64_t *samples, size_t count)
 		profile__add(
 			profile,
 			profile__thread(profile, profile__process(profile, i + 1, i + 1), 1, 0),
-			stack, (struct amount){ .count = samples[i] });
+			stack, 0, (struct amount){ .count = samples[i] });
 	}
 	window.labels = labels;
 	service_rates__count(run->budget.services, &window);

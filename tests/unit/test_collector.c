@@ -117,7 +117,7 @@ static void what_was_before_is_not_counted(void **state)
 	begin(collector, window, 1);
 	for (size_t i = 0; i < window->function_count; i++)
 		window->functions[i].name = profile__string(window, "found since");
-	profile__add(window, window->samples[0].thread, window->samples[0].stack,
+	profile__add(window, window->samples[0].thread, window->samples[0].stack, 0,
 		     synthetic__amount(window, 7));
 	window->ledger.outcomes[OUTCOME_PYTHON] += 7;
 	window->ledger.events += 7;
@@ -132,7 +132,7 @@ static void what_was_before_is_not_counted(void **state)
 	assert_int_equal(sum->start_unix_ns, 2 * SECOND);
 	/* Of the next window all is. */
 	profile__clear_samples(window);
-	profile__add(window, 0, 0, synthetic__amount(window, 3));
+	profile__add(window, 0, 0, 0, synthetic__amount(window, 3));
 	add(collector, window, 2);
 	sum = collector__profile(collector);
 	assert_int_equal(samples_of(sum), 10);

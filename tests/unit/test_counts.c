@@ -50,7 +50,7 @@ void sampler__harvest(struct sampler *sampler)
 		if (sampler->due[sampler->harvest][i])
 			sampler->sink.count(
 				sampler->sink.context,
-				(uint64_t)symbolizer->thread << 32 | symbolizer->stacks[i],
+				(uint64_t)symbolizer->thread << 32 | symbolizer->stacks[i], 0,
 				(struct amount){ .count = sampler->due[sampler->harvest][i] },
 				OUTCOME_PYTHON, false);
 	sampler->harvest++;
@@ -66,9 +66,10 @@ void sampler__age(struct sampler *sampler)
 	(void)sampler;
 }
 
-uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
+uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum outcome outcome)
 {
 	(void)sampler;
+	(void)event;
 	(void)outcome;
 	return 0;
 }
@@ -261,7 +262,7 @@ static struct ledger account(const struct bench *bench, uint64_t events)
 {
 	struct ledger ledger = { .events = events };
 
-	counts__account(bench->counts, &ledger);
+	counts__account(bench->counts, 0, &ledger);
 	return ledger;
 }
 
@@ -303,14 +304,14 @@ static void counts_what_was_on_its_way(void **state)
 	sink = &bench->sampler.sink;
 	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 	assert_null(counts__begin_anew(bench->counts, &bench->sampler));
-	sink->count(sink->context, name, (struct amount){ .count = 10 }, OUTCOME_PYTHON, true);
+	sink->count(sink->context, name, 0, (struct amount){ .count = 10 }, OUTCOME_PYTHON, true);
 	settle(bench, (uint64_t[]){ 0, 0, 5 }, nothing, false, no_doubt);
 	assert_int_equal(counted(bench, "two"), 15);
 	assert_int_equal(bench->profile->thread_count, 1);
 	assert_int_equal(bench->profile->sample_count, 1);
 	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], 15);
 	settle(bench, nothing, nothing, false, no_doubt);
-	sink->count(sink->context, name, (struct amount){ .count = 20 }, OUTCOME_PYTHON, true);
+	sink->count(sink->context, name, 0, (struct amount){ .count = 20 }, OUTCOME_PYTHON, true);
 	assert_int_equal(account(bench, 35).lost, 20);
 	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 }
@@ -343,12 +344,12 @@ static void takes_back_what_is_excluded(void **state)
 	sink = &bench->sampler.sink;
 	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
 	counts__exclude(bench->counts, 6, EXCLUDED_UNKNOWN, "gone.py");
-	sink->count(sink->context, define(bench, 5), (struct amount){ .count = 10 }, OUTCOME_PYTHON,
-		    false);
-	sink->count(sink->context, define(bench, 6), (struct amount){ .count = 20 },
+	sink->count(sink->context, define(bench, 5), 0, (struct amount){ .count = 10 },
+		    OUTCOME_PYTHON, false);
+	sink->count(sink->context, define(bench, 6), 0, (struct amount){ .count = 20 },
 		    OUTCOME_NO_PYTHON, false);
-	sink->count(sink->context, define(bench, 7), (struct amount){ .count = 40 }, OUTCOME_PYTHON,
-		    false);
+	sink->count(sink->context, define(bench, 7), 0, (struct amount){ .count = 40 },
+		    OUTCOME_PYTHON, false);
 	counts__add_unknown(bench->counts, 6, 3);
 	settle(bench, (uint64_t[]){ 1, 0, 0 }, nothing, false, no_doubt);
 	ledger = account(bench, 71);
@@ -375,9 +376,9 @@ static void what_is_unwanted_after_all_is_not_unknown(void **state)
 	sink = &bench->sampler.sink;
 	counts__exclude(bench->counts, 5, EXCLUDED_UNKNOWN, "app.py");
 	name = define(bench, 5);
-	sink->count(sink->context, name, (struct amount){ .count = 10 }, OUTCOME_PYTHON, false);
+	sink->count(sink->context, name, 0, (struct amount){ .count = 10 }, OUTCOME_PYTHON, false);
 	counts__exclude(bench->counts, 5, EXCLUDED_BY_FILTER, NULL);
-	sink->count(sink->context, name, (struct amount){ .count = 20 }, OUTCOME_PYTHON, false);
+	sink->count(sink->context, name, 0, (struct amount){ .count = 20 }, OUTCOME_PYTHON, false);
 	counts__settle_all(bench->counts, &bench->sampler);
 	ledger = account(bench, 30);
 	assert_int_equal(ledger.events, 0);
@@ -393,8 +394,8 @@ static void what_is_wanted_after_all_was_unknown(void **state)
 
 	sink = &bench->sampler.sink;
 	counts__exclude(bench->counts, 5, EXCLUDED_UNKNOWN, "app.py");
-	sink->count(sink->context, define(bench, 5), (struct amount){ .count = 10 }, OUTCOME_PYTHON,
-		    false);
+	sink->count(sink->context, define(bench, 5), 0, (struct amount){ .count = 10 },
+		    OUTCOME_PYTHON, false);
 	counts__include(bench->counts, 5);
 	counts__settle_all(bench->counts, &bench->sampler);
 	ledger = account(bench, 10);
@@ -412,7 +413,7 @@ static void what_waited_is_counted_apart(void **state)
 	counts__add_waited(bench->counts, NULL, OUTCOME_NOT_KNOWN_YET, 2);
 	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_NO_INTERPRETER], 4);
 	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET], 2);
-	assert_true(counts__agree(bench->counts, &bench->sampler));
+	assert_true(counts__agree(bench->counts, 0, &bench->sampler));
 }
 
 /* In what was defined before, too, though the profile begins anew. */
@@ -428,10 +429,10 @@ static void takes_back_no_more_of_what_is_taken_in(void **state)
 	settle(bench, nothing, nothing, false, no_doubt);
 	assert_non_null(counts__begin_anew(bench->counts, &bench->sampler));
 	assert_int_equal(define(bench, 5), name);
-	sink->count(sink->context, name, (struct amount){ .count = 10 }, OUTCOME_PYTHON, false);
+	sink->count(sink->context, name, 0, (struct amount){ .count = 10 }, OUTCOME_PYTHON, false);
 	counts__include(bench->counts, 5);
-	sink->count(sink->context, define(bench, 5), (struct amount){ .count = 20 }, OUTCOME_PYTHON,
-		    false);
+	sink->count(sink->context, define(bench, 5), 0, (struct amount){ .count = 20 },
+		    OUTCOME_PYTHON, false);
 	assert_int_equal(account(bench, 30).events, 20);
 	assert_int_equal(account(bench, 30).lost, 20);
 }

@@ -72,7 +72,7 @@ static json_t *written(const struct ledger *ledger)
 	FILE *file = open_memstream(&text, &size);
 	json_t *json;
 
-	assert_int_equal(ledger__write_json(ledger, file), 0);
+	assert_int_equal(ledger__write_json(ledger__json(ledger), file), 0);
 	fclose(file);
 	assert_int_equal(text[size - 1], '\n');
 	json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -202,7 +202,7 @@ static void a_failed_write_is_told(void **state)
 
 	(void)state;
 	setbuf(full, NULL);
-	assert_true(ledger__write_json(&example, full) < 0);
+	assert_true(ledger__write_json(ledger__json(&example), full) < 0);
 	fclose(full);
 }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "sampling/periods.h"
+#include "events/periods.h"
 
 #define UNLIMITED 1e9
 

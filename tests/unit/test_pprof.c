@@ -245,7 +245,7 @@ static void services_have_all_their_labels(void **state)
 	Pprof__Profile *message;
 
 	(void)state;
-	profile__add(profile, thread, profile__stack(profile, &location, 1),
+	profile__add(profile, thread, profile__stack(profile, &location, 1), 0,
 		     synthetic__amount(profile, 1));
 	message = written(profile);
 	assert_string_equal(profile->strings[profile->processes[0].pod_name], "shop/web-0");

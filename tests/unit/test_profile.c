@@ -120,7 +120,7 @@ static void functions_of_one_name_become_one(void **state)
 	for (uint32_t i = 0; i < 3; i++) {
 		stacks[i] =
 			profile__stack(profile, (uint32_t[]){ locations[i + 1], locations[0] }, 2);
-		profile__add(profile, 0, stacks[i], (struct amount){ .count = 10 });
+		profile__add(profile, 0, stacks[i], 0, (struct amount){ .count = 10 });
 	}
 	profile__merge_functions(profile);
 	for (uint32_t i = 0; i < 3; i++) {
@@ -270,9 +270,9 @@ static void samples_add_up(void **state)
 	uint64_t large = UINT64_C(5000000000);
 
 	(void)state;
-	profile__add(profile, 0, 1, (struct amount){ 2, 20 });
-	profile__add(profile, 1, 0, (struct amount){ 3, 30 });
-	profile__add(profile, 0, 1, (struct amount){ large, 3 * large });
+	profile__add(profile, 0, 1, 0, (struct amount){ 2, 20 });
+	profile__add(profile, 1, 0, 0, (struct amount){ 3, 30 });
+	profile__add(profile, 0, 1, 0, (struct amount){ large, 3 * large });
 	assert_int_equal(profile->sample_count, 2);
 	assert_int_equal(profile->samples[0].amount.count, large + 2);
 	assert_int_equal(profile->samples[0].amount.value, 3 * large + 20);
@@ -285,11 +285,11 @@ static void a_sample_stands_for_a_period(void **state)
 	struct profile *profile = profile__new();
 
 	(void)state;
-	assert_int_equal(profile__period_ns(profile), 0);
+	assert_int_equal(profile__period(profile, 0), 0);
 	profile->rate_hz = 99;
-	assert_int_equal(profile__period_ns(profile), 10101010);
+	assert_int_equal(profile__period(profile, 0), 10101010);
 	profile->rate_hz = 0.5;
-	assert_int_equal(profile__period_ns(profile), 2000000000);
+	assert_int_equal(profile__period(profile, 0), 2000000000);
 	profile__free(profile);
 }
 
@@ -361,7 +361,7 @@ static void many_stacks_are_no_trouble(void **state)
 		assert_int_equal(profile__stack(profile, locations, DEPTH), i);
 	}
 	for (uint32_t i = 0; i < ADDS; i++)
-		profile__add(profile, i % 3, i % STACKS, (struct amount){ .count = 1 });
+		profile__add(profile, i % 3, i % STACKS, 0, (struct amount){ .count = 1 });
 	alarm(0);
 	assert_int_equal(profile->sample_count, 3 * STACKS);
 	profile__free(profile);

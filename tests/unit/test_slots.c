@@ -15,18 +15,20 @@ static struct definition definition;
 static unsigned int defined;
 static uint64_t counted[4]; /* by name: the hash */
 static uint64_t counted_old;
+static uint32_t counted_event;
 
 static uint64_t define(void *context, const struct definition *taken)
 {
 	(void)context;
 	defined++;
-	return taken->hash;
+	return taken->hash & 3;
 }
 
-static void count(void *context, uint64_t name, struct amount amount, enum outcome outcome,
-		  bool old)
+static void count(void *context, uint64_t name, uint32_t event, struct amount amount,
+		  enum outcome outcome, bool old)
 {
 	(void)context;
+	counted_event = event;
 	(void)outcome;
 	assert_int_equal(amount.value, 10 * amount.count);
 	counted[name] += amount.count;
@@ -89,7 +91,7 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 	hear_of(slots, 2, 5);
 	assert_int_equal(counted[1], 5);
 	assert_int_equal(counted[2], 4);
-	assert_int_equal(slots__undefined(slots), 0);
+	assert_int_equal(slots__undefined(slots, 0), 0);
 	slots__free(slots);
 }
 
@@ -122,15 +124,15 @@ static void what_was_never_defined_is_told(void **state)
 	(void)state;
 	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(7), .defined = 5 };
 	slots__harvest(slots);
-	assert_int_equal(slots__undefined(slots), 7);
+	assert_int_equal(slots__undefined(slots, 0), 7);
 	/* But its definition may be on its way. */
-	assert_int_equal(slots__never_defined(slots), 0);
+	assert_int_equal(slots__never_defined(slots, 0), 0);
 	definition.base = samples(4);
 	slots__take(slots, &definition, size_of(1));
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
-	assert_int_equal(slots__undefined(slots), 4);
-	assert_int_equal(slots__never_defined(slots), 4);
+	assert_int_equal(slots__undefined(slots, 0), 4);
+	assert_int_equal(slots__never_defined(slots, 0), 4);
 	slots__free(slots);
 }
 
@@ -195,7 +197,7 @@ static void stacks_that_are_not_seen_again_age(void **state)
 	assert_int_equal(counted_old, 1);
 	slots__age(slots);
 	slots__harvest(slots);
-	assert_int_equal(slots__undefined(slots), 0);
+	assert_int_equal(slots__undefined(slots, 0), 0);
 	definition.hash = 2;
 	definition.base = samples(4);
 	*kernels_slot() = (struct slot){ .hash = 2, .amount = samples(6), .defined = 5 };
@@ -203,7 +205,28 @@ static void stacks_that_are_not_seen_again_age(void **state)
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 4);
 	assert_int_equal(counted[2], 2);
-	assert_int_equal(slots__undefined(slots), 0);
+	assert_int_equal(slots__undefined(slots, 0), 0);
+	slots__free(slots);
+}
+
+/* The event is in the hash, also of what was never defined. */
+static void events_are_apart(void **state)
+{
+	uint64_t of_second = 1ULL << SLOT_EVENT_SHIFT | 3;
+	struct slots *slots = begin();
+
+	(void)state;
+	*kernels_slot() = (struct slot){ .hash = of_second, .amount = samples(4) };
+	slots__harvest(slots);
+	assert_int_equal(slots__undefined(slots, 0), 0);
+	assert_int_equal(slots__undefined(slots, 1), 4);
+	definition.hash = of_second;
+	slots__take(slots, &definition, size_of(1));
+	kernels_slot()->defined = 1;
+	slots__harvest(slots);
+	assert_int_equal(slots__undefined(slots, 1), 0);
+	assert_int_equal(counted[3], 4);
+	assert_int_equal(counted_event, 1);
 	slots__free(slots);
 }
 
@@ -233,6 +256,7 @@ int main(void)
 		cmocka_unit_test(what_was_never_defined_is_told),
 		cmocka_unit_test(what_is_no_definition_is_passed_over),
 		cmocka_unit_test(stacks_that_are_not_seen_again_age),
+		cmocka_unit_test(events_are_apart),
 		cmocka_unit_test(stacks_that_are_seen_again_stay),
 	};
 

@@ -114,7 +114,7 @@ static void sample(struct bench *bench, uint64_t serial, uint64_t samples)
 	const struct definition definition = { .serial = serial };
 	struct sampler_sink sink = counts__sink(bench->counts);
 
-	sink.count(sink.context, sink.define(sink.context, &definition),
+	sink.count(sink.context, sink.define(sink.context, &definition), 0,
 		   (struct amount){ .count = samples }, OUTCOME_PYTHON, false);
 }
 
@@ -140,7 +140,7 @@ static struct ledger account(struct bench *bench)
 	struct ledger ledger = { .events = 100 };
 
 	counts__settle_all(bench->counts, NULL);
-	counts__account(bench->counts, &ledger);
+	counts__account(bench->counts, 0, &ledger);
 	return ledger;
 }
 

@@ -146,7 +146,8 @@ static void add_samples(struct addition *addition)
 
 		if (service->wanted && amount.value)
 			profile__add(addition->collector->profile, service->thread,
-				     profile_copy__stack(&addition->copy, sample->stack), amount);
+				     profile_copy__stack(&addition->copy, sample->stack), 0,
+				     amount);
 	}
 }
 

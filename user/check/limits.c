@@ -8,7 +8,7 @@
 
 #include "check/checks.h"
 #include "options/options.h"
-#include "sampling/periods.h"
+#include "events/periods.h"
 #include "sampling/sampler.h"
 
 #define KERNEL_SYSCTL "/proc/sys/kernel/"

@@ -29,8 +29,8 @@
 #include "options/options.h"
 #include "python/runtime.h"
 #include "recording/privileges.h"
-#include "sampling/clock.h"
-#include "sampling/periods.h"
+#include "events/events.h"
+#include "events/periods.h"
 #include "sampling/sampler.h"
 #include "sampling/targets.h"
 #include "system/open_files.h"
@@ -105,12 +105,13 @@ static uint64_t define(void *context, const struct definition *definition)
 	return 0;
 }
 
-static void count(void *context, uint64_t name, struct amount amount, enum outcome outcome,
-		  bool old)
+static void count(void *context, uint64_t name, uint32_t event, struct amount amount,
+		  enum outcome outcome, bool old)
 {
 	struct trial *trial = context;
 
 	(void)name;
+	(void)event;
 	(void)old;
 	trial->samples += amount.count;
 	trial->outcome = outcome;
@@ -156,12 +157,15 @@ static double choose_rate(double *limit)
 /* The events alone: they tell something even where the program cannot be loaded. */
 static int open_events(void)
 {
-	struct clock *clock;
-	double limit, rate = choose_rate(&limit);
-	int error = clock__open(rate, limit, &clock);
+	const struct event event = event__default();
+	struct event_rate rate;
+	void *run;
+	int error;
 
+	rate.hz = choose_rate(&rate.limit_hz);
+	error = event.source->open(&event, rate, &run);
 	if (!error)
-		clock__free(clock);
+		event.source->close(run);
 	return error;
 }
 
@@ -176,7 +180,7 @@ static int start_sampling(struct sampler *sampler, pid_t child)
 
 	if (!error)
 		error = target_map__put(map, key, &runtime, &(uint64_t){ 0 });
-	return error ? error : sampler__start(sampler, rate, limit);
+	return error ? error : sampler__start(sampler, (struct event_rate){ rate, limit });
 }
 
 /* Whether user space can add to the tables by which BPF walks. */
@@ -193,7 +197,10 @@ static int try_chunk(const struct sampler *sampler)
 /* With native frames, or without where only these do not work. */
 static int load(struct trial *trial, const struct sampler_sink *sink, struct sampler **sampler)
 {
-	struct sampler_scope scope = { .processes = TARGETS_MAX, .native = true };
+	struct sampler_scope scope = { .processes = TARGETS_MAX,
+				       .native = true,
+				       .events = { event__default() },
+				       .event_count = 1 };
 
 	trial->native = sampler__open(sink, &scope, sampler);
 	if (!trial->native) {

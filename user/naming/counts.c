@@ -24,10 +24,12 @@
  * way. */
 #define SETTLED_UNTIL_FORGOTTEN 2
 
-/* Samples of one name with one outcome: with functions' lines alone, one stack may have several. */
+/* Samples of one name, event and outcome: with functions' lines alone, one stack may have several.
+ */
 struct entry {
 	struct {
-		uint64_t name, outcome;
+		uint64_t name;
+		uint32_t outcome, event;
 	} key;
 	struct amount amount;
 	UT_hash_handle hh;
@@ -52,10 +54,10 @@ struct counts {
 	unsigned int retired_settled;
 	struct excluded_process *excluded, *excluded_by_number;
 	uint32_t last_number;
-	struct unknown_processes unknown;   /* of excluded processes that are forgotten */
-	uint64_t taken_back[OUTCOME_COUNT]; /* of excluded processes */
-	uint64_t waited[OUTCOME_COUNT];	    /* that the kernel has counted apart */
-	uint64_t unnamed;
+	struct unknown_processes unknown; /* of excluded processes that are forgotten */
+	uint64_t taken_back[EVENTS_MAX][OUTCOME_COUNT]; /* of excluded processes */
+	uint64_t waited[OUTCOME_COUNT]; /* of the first event, that the kernel has counted apart */
+	uint64_t unnamed[EVENTS_MAX];
 };
 
 struct counts *counts__new(struct profile *profile, struct symbolizer *symbolizer)
@@ -111,10 +113,10 @@ void counts__free(struct counts *counts)
 	free(counts);
 }
 
-static void add_entry(struct entry **entries, uint64_t name, enum outcome outcome,
+static void add_entry(struct entry **entries, uint64_t name, uint32_t event, enum outcome outcome,
 		      struct amount amount)
 {
-	struct entry key = { .key = { name, outcome } }, *entry;
+	struct entry key = { .key = { name, outcome, event } }, *entry;
 
 	HASH_FIND(hh, *entries, &key.key, sizeof(key.key), entry);
 	if (!entry) {
@@ -211,29 +213,29 @@ static uint64_t define_stack(void *context, const struct definition *definition)
 	return (uint64_t)thread << 32 | stack;
 }
 
-static void count_stack(void *context, uint64_t name, struct amount amount, enum outcome outcome,
-			bool old)
+static void count_stack(void *context, uint64_t name, uint32_t event, struct amount amount,
+			enum outcome outcome, bool old)
 {
 	struct counts *counts = context;
 
 	if (name == NO_NAME || (IS_STACK(name) && old && !counts->retired)) {
-		counts->unnamed += amount.count;
+		counts->unnamed[event] += amount.count;
 	} else if (!IS_STACK(name)) {
-		counts->taken_back[outcome] += amount.count;
+		counts->taken_back[event][outcome] += amount.count;
 		if (IS_UNKNOWN(name))
 			count_unknown(counts, name, amount.count);
 	} else if (old) {
-		add_entry(&counts->retired_entries, name, outcome, amount);
+		add_entry(&counts->retired_entries, name, event, outcome, amount);
 	} else {
 		symbolizer__see(counts->symbolizer, name >> 32, name, amount.count);
-		add_entry(&counts->entries, name, outcome, amount);
+		add_entry(&counts->entries, name, event, outcome, amount);
 	}
 }
 
 void counts__add_waited(struct counts *counts, const struct target_process *target,
 			enum outcome outcome, uint64_t samples)
 {
-	const struct amount amount = { samples, samples * profile__period_ns(counts->profile) };
+	const struct amount amount = { samples, samples * profile__period(counts->profile, 0) };
 	uint32_t thread, stack;
 
 	if (!samples)
@@ -242,7 +244,7 @@ void counts__add_waited(struct counts *counts, const struct target_process *targ
 	stack = symbolizer__reason(counts->symbolizer, outcome);
 	counts->waited[outcome] += samples;
 	counts->profile->ledger.outcomes[outcome] += samples;
-	profile__add(counts->profile, thread, stack, amount);
+	profile__add(counts->profile, thread, stack, 0, amount);
 }
 
 struct sampler_sink counts__sink(struct counts *counts)
@@ -269,17 +271,19 @@ static bool is_in_doubt(const struct counts *counts, const struct entry *entry)
 	return symbolizer__doubts(counts->symbolizer, entry->key.name >> 32, entry->key.name);
 }
 
-/* Counts AMOUNT of THREAD with STACK, or with what says OUTCOME. */
+/* Counts what ENTRY has as of THREAD with STACK, or with what says OUTCOME. */
 static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum outcome outcome,
-		 struct amount amount)
+		 const struct entry *entry)
 {
+	uint32_t event = entry->key.event;
+
 	if (outcome == OUTCOME_CODE_REPLACED)
 		stack = symbolizer__reason(counts->symbolizer, outcome);
 	else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
 		 profile__lacks_names(counts->profile, stack))
 		outcome = OUTCOME_NAME_UNKNOWN;
-	counts->profile->ledger.outcomes[outcome] += amount.count;
-	profile__add(counts->profile, thread, stack, amount);
+	profile__ledger(counts->profile, event)->outcomes[outcome] += entry->amount.count;
+	profile__add(counts->profile, thread, stack, event, entry->amount);
 }
 
 /* What waits for a check cannot wait for one of a new profile. */
@@ -301,7 +305,7 @@ static void take_entries(struct counts *counts, struct entry **entries,
 		if (!all && !in_doubt)
 			continue;
 		take(counts, entry->key.name >> 32, entry->key.name,
-		     in_doubt ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry->amount);
+		     in_doubt ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry);
 		HASH_DEL(*entries, entry);
 		free(entry);
 	}
@@ -320,7 +324,7 @@ static void settle_retired(struct counts *counts)
 		for (entry = counts->retired_entries; entry; entry = entry->hh.next)
 			take(counts, profile_copy__thread(&copy, entry->key.name >> 32),
 			     profile_copy__stack(&copy, entry->key.name), entry->key.outcome,
-			     entry->amount);
+			     entry);
 		profile_copy__free(&copy);
 		free_entries(&counts->retired_entries);
 	}
@@ -378,22 +382,24 @@ const struct profile *counts__begin_anew(struct counts *counts, struct sampler *
 	return counts->retired;
 }
 
-void counts__account(const struct counts *counts, struct ledger *ledger)
+void counts__account(const struct counts *counts, uint32_t event, struct ledger *ledger)
 {
-	ledger->lost += counts->unnamed;
-	unknown_processes__add_all(&ledger->unknown, &counts->unknown);
+	ledger->lost += counts->unnamed[event];
+	if (!event)
+		unknown_processes__add_all(&ledger->unknown, &counts->unknown);
 	for (int i = 0; i < OUTCOME_COUNT; i++)
-		ledger->events -= counts->taken_back[i];
+		ledger->events -= counts->taken_back[event][i];
 }
 
-bool counts__agree(const struct counts *counts, const struct sampler *sampler)
+bool counts__agree(const struct counts *counts, uint32_t event, const struct sampler *sampler)
 {
-	const struct ledger *ledger = &counts->profile->ledger;
+	const struct ledger *ledger = profile__ledger(counts->profile, event);
 	uint64_t in_kernel = 0, in_profile = 0;
 
 	for (int i = 0; i < OUTCOME_COUNT; i++) {
-		uint64_t counted = sampler__outcomes(sampler, i) - counts->taken_back[i];
-		uint64_t named = ledger->outcomes[i] - counts->waited[i];
+		uint64_t counted =
+			sampler__outcomes(sampler, event, i) - counts->taken_back[event][i];
+		uint64_t named = ledger->outcomes[i] - (event ? 0 : counts->waited[i]);
 
 		/* Only what has no name, or not for certain, comes to another outcome than in the
 		 * kernel. */

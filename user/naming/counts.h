@@ -63,10 +63,12 @@ void counts__settle_all(struct counts *counts, struct sampler *sampler);
  * settlements later.  NULL where that of the last time still waits for that. */
 const struct profile *counts__begin_anew(struct counts *counts, struct sampler *sampler);
 
-/* Has LEDGER, which has what the sampler counted, tell what of it is not in the profile. */
-void counts__account(const struct counts *counts, struct ledger *ledger);
+/* Has LEDGER, which has what the sampler counted of EVENT, tell what of it is not in the profile.
+ */
+void counts__account(const struct counts *counts, uint32_t event, struct ledger *ledger);
 
-/* Whether the kernel's own count of every outcome is the profile's, but for what was lost. */
-bool counts__agree(const struct counts *counts, const struct sampler *sampler);
+/* Whether the kernel's own count of every outcome of EVENT is the profile's, but for what was lost.
+ */
+bool counts__agree(const struct counts *counts, uint32_t event, const struct sampler *sampler);
 
 #endif

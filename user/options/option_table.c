@@ -92,6 +92,23 @@ static char *take_rate(const struct option *option, void *field, const char *val
 	return NULL;
 }
 
+static char *take_event(const struct option *option, void *field, const char *value)
+{
+	struct recording_plan *plan = field;
+	struct event event;
+	char *wrong = event__parse(value, &event);
+
+	(void)option;
+	for (uint32_t i = 0; i < plan->event_count && !wrong; i++)
+		if (plan->events[i].name == event.name)
+			wrong = xasprintf("-e names %s twice", event.name);
+	if (!wrong && plan->event_count == EVENTS_MAX)
+		wrong = xasprintf("-e takes at most %d events", EVENTS_MAX);
+	if (!wrong)
+		plan->events[plan->event_count++] = event;
+	return wrong;
+}
+
 static char *take_duration(const struct option *option, void *field, const char *value)
 {
 	return quantity__duration(value, field)
@@ -266,6 +283,11 @@ static const struct option option_table[] = {
 	  take_duration, FIELD(plan.duration_s), .verbs = RECORD },
 	{ "rate", 'r', "HZ", "samples per second of CPU time", take_rate, FIELD(plan.rate_hz),
 	  .verbs = RECORD | AGENT, .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
+	{ "event", 'e', "EVENT",
+	  "sample this event, each sample standing for COUNT with EVENT:COUNT: cpu-clock (the "
+	  "default), page-faults, minor-faults, major-faults, context-switches or migrations; "
+	  "several with -e each",
+	  take_event, FIELD(plan), .verbs = RECORD, .flags = OPTION_LIST },
 	{ "window", 0, "TIME", "length of one profile", take_window, FIELD(window_s),
 	  .verbs = AGENT, .fallback = "10s" },
 	{ "cpu-budget", 0, "PERCENT",
@@ -357,6 +379,8 @@ static const struct option option_table[] = {
 	{ "format", 'f', "FORMAT", "one of the formats below (default: by FILE's suffix)",
 	  take_format, FIELD(format), .verbs = RECORD | REPORT },
 	{ "threads", 't', NULL, "show each thread separately", take_flag, FIELD(threads),
+	  .verbs = RECORD },
+	{ "show", 0, "EVENT", "of several events, show this one", take_text, FIELD(show),
 	  .verbs = RECORD },
 	{ "function", 'F', NULL, "show a function's first line, not the current line",
 	  take_constant, FIELD(plan.lines), .verbs = RECORD, .constant = LINES_FUNCTION },

@@ -279,9 +279,10 @@ static int write_recording(const struct page *page)
 	fprintf(page->file,
 		",\n\"generator\":\"pybpfprof " PYBPFPROF_VERSION "\",\n"
 		"\"start_ms\":%" PRId64 ",\n\"threads_at_root\":%s,\n"
-		"\"tells_processes\":%s,\n\"ledger\":",
+		"\"tells_processes\":%s,\n\"event\":\"%s\",\n\"ledger\":",
 		page->profile->start_unix_ns / NS_PER_MS, page->options->threads ? "true" : "false",
-		output__shows_processes(page->profile, page->options) ? "true" : "false");
+		output__shows_processes(page->profile, page->options) ? "true" : "false",
+		page->profile->events[0].period ? page->profile->events[0].name : "");
 	return error ? error : write_json(ledger__json(&page->profile->ledger), page->file);
 }
 

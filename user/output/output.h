@@ -30,6 +30,7 @@ struct output_format {
 	const char *endings[4];	 /* of -o that mean this format, longest first; NULL ends */
 	bool tells_threads;	 /* apart, without -t, too */
 	bool tells_difference;	 /* from what was before */
+	bool holds_events;	 /* several; the others show one, the profile's first */
 	bool chooses_kinds;	 /* of frames, when it is looked at: it wants all that there are */
 	/* Writes the whole profile; 0, or -errno where the error is not the file's own
 	 * (the caller checks that with ferror and fclose). */

@@ -114,18 +114,31 @@ static void put_comments(struct writer *writer, const struct output_options *opt
 	free(summary);
 }
 
+/* How many samples of EVENT there are, and what they stand for. */
+static void name_values(struct writer *writer, const struct profile_event *event,
+			Pprof__ValueType values[2])
+{
+	char *samples = xasprintf("%s_samples", event->name);
+
+	values[0] = values[1] = (Pprof__ValueType)PPROF__VALUE_TYPE__INIT;
+	values[0].type = put_text(writer, event->period ? samples : "samples");
+	values[0].unit = put_text(writer, "count");
+	values[1].type = put_text(writer, event->period ? event->name : "cpu");
+	values[1].unit = put_text(writer, event->unit);
+	free(samples);
+}
+
 static void put_header(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__ValueType samples = PPROF__VALUE_TYPE__INIT, cpu = PPROF__VALUE_TYPE__INIT;
-	Pprof__ValueType *types[] = { &samples, &cpu };
+	Pprof__ValueType values[2 * EVENTS_MAX], *types[2 * EVENTS_MAX];
 
 	put_text(writer, "");
-	samples.type = put_text(writer, "samples");
-	samples.unit = put_text(writer, "count");
-	cpu.type = put_text(writer, "cpu");
-	cpu.unit = put_text(writer, "nanoseconds");
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		name_values(writer, &profile->events[i], &values[2 * i]);
+	for (uint32_t i = 0; i < 2 * profile->event_count; i++)
+		types[i] = &values[i];
 	writer->keys.pid = put_text(writer, "pid");
 	writer->keys.tid = put_text(writer, "tid");
 	writer->keys.thread = put_text(writer, "thread");
@@ -135,11 +148,11 @@ static void put_header(struct writer *writer)
 	writer->keys.cgroup = put_text(writer, "cgroup");
 	writer->keys.pod_uid = put_text(writer, "pod_uid");
 	writer->keys.user = put_text(writer, "user");
-	part.n_sample_type = 2;
+	part.n_sample_type = 2 * profile->event_count;
 	part.sample_type = types;
-	part.default_sample_type = cpu.type;
-	part.period_type = &cpu;
-	part.period = profile__period_ns(profile);
+	part.default_sample_type = values[1].type;
+	part.period_type = &values[1];
+	part.period = profile__period(profile, 0);
 	part.time_nanos = profile->start_unix_ns;
 	part.duration_nanos = profile->duration_ns;
 	put(writer, &part);
@@ -318,14 +331,16 @@ static void put_sample(struct writer *writer, const struct profile_sample *sampl
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample message = PPROF__SAMPLE__INIT, *messages[] = { &message };
-	int64_t values[] = { count, value };
+	int64_t values[2 * EVENTS_MAX] = { 0 };
 
+	values[2 * sample->event] = count;
+	values[2 * sample->event + 1] = value;
 	init_labels(writer, &profile->threads[sample->thread]);
 	if (value < 0)
 		add_label(&writer->labels, writer->base, writer->is_base, 0);
 	message.label = writer->labels.list;
 	message.n_label = writer->labels.count;
-	message.n_value = 2;
+	message.n_value = 2 * profile->event_count;
 	message.value = values;
 	message.n_location_id = stack->depth;
 	message.location_id = xcalloc(stack->depth, sizeof(*message.location_id));
@@ -349,7 +364,7 @@ static void put_before(struct writer *writer, const struct profile *before)
 
 		if (count)
 			put_sample(writer, &before->samples[i], -count,
-				   -count * profile__period_ns(writer->profile));
+				   -count * (int64_t)profile__period(writer->profile, 0));
 	}
 }
 
@@ -396,6 +411,7 @@ const struct output_format output_pprof = {
 	.suffix = "pb.gz",
 	.endings = { ".pb.gz", ".pprof" },
 	.tells_threads = true,
+	.holds_events = true,
 	.tells_difference = true,
 	.write = write_pprof,
 };

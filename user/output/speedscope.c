@@ -68,23 +68,37 @@ static char *thread_title(const struct writer *writer, uint32_t index)
 	return both;
 }
 
-/* The profile of one thread, of the COUNT samples at SAMPLES. */
+/* What the profile of SAMPLE's thread and event is called; the caller frees. */
+static char *sample_title(const struct writer *writer, const struct profile_sample *sample)
+{
+	char *title = thread_title(writer, sample->thread), *both;
+
+	if (writer->profile->event_count == 1)
+		return title;
+	both = xasprintf("%s: %s", writer->profile->events[sample->event].name, title);
+	free(title);
+	return both;
+}
+
+/* The profile of one thread and event, of the COUNT samples at SAMPLES. */
 static json_t *thread_json(const struct writer *writer, const struct profile_sample *const *samples,
 			   size_t count)
 {
-	char *title = thread_title(writer, samples[0]->thread);
+	const struct profile_event *event = &writer->profile->events[samples[0]->event];
+	double unit = event->period ? 1 : 1e9;
+	char *title = sample_title(writer, samples[0]);
 	json_t *stacks = json_array(), *weights = json_array(), *thread;
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		json_array_append_new(
 			stacks, stack_json(writer, &writer->profile->stacks[samples[i]->stack]));
-		json_array_append_new(weights, json_real(samples[i]->amount.value / 1e9));
+		json_array_append_new(weights, json_real(samples[i]->amount.value / unit));
 		total += samples[i]->amount.value;
 	}
 	thread = json_pack("{s:s, s:s, s:s, s:i, s:f, s:o, s:o}", "type", "sampled", "name", title,
-			   "unit", "seconds", "startValue", 0, "endValue", total / 1e9, "samples",
-			   stacks, "weights", weights);
+			   "unit", event->period ? "none" : "seconds", "startValue", 0, "endValue",
+			   total / unit, "samples", stacks, "weights", weights);
 	free(title);
 	return thread;
 }
@@ -99,6 +113,8 @@ static int compare_samples(const void *left, const void *right, void *context)
 	uint32_t a_pid = profile->processes[a_thread->process].pid;
 	uint32_t b_pid = profile->processes[b_thread->process].pid;
 
+	if (a->event != b->event)
+		return a->event < b->event ? -1 : 1;
 	if (a_pid != b_pid)
 		return a_pid < b_pid ? -1 : 1;
 	/* Two may have had that pid, one after the other. */
@@ -121,7 +137,8 @@ static json_t *threads_json(const struct writer *writer)
 	qsort_r(order, count, sizeof(*order), compare_samples, (void *)profile);
 	for (size_t begin = 0; begin < count; begin = end) {
 		for (end = begin; end < count; end++)
-			if (order[end]->thread != order[begin]->thread)
+			if (order[end]->thread != order[begin]->thread ||
+			    order[end]->event != order[begin]->event)
 				break;
 		json_array_append_new(threads, thread_json(writer, order + begin, end - begin));
 	}
@@ -161,5 +178,6 @@ const struct output_format output_speedscope = {
 	.suffix = "speedscope.json",
 	.endings = { ".speedscope.json", ".json" },
 	.tells_threads = true,
+	.holds_events = true,
 	.write = write_speedscope,
 };

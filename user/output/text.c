@@ -50,8 +50,8 @@ static int write_text(const struct profile *profile, const struct output_options
 	for (size_t i = 0; i < profile->sample_count; i++)
 		samples += profile__weight(profile, &profile->samples[i]);
 	title = plain_text__escape(options->title, SIZE_MAX);
-	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", title, summary, "self", "total", "samples",
-		"function");
+	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", title, summary, "self", "total",
+		profile->events[0].period ? "count" : "samples", "function");
 	for (size_t i = 0; i < count; i++)
 		if (totals[i].total)
 			write_function(profile, options, &totals[i], samples, file);

@@ -183,9 +183,8 @@ json_t *ledger__json(const struct ledger *ledger)
 	return json;
 }
 
-int ledger__write_json(const struct ledger *ledger, FILE *file)
+int ledger__write_json(json_t *json, FILE *file)
 {
-	json_t *json = ledger__json(ledger);
 	int error = 0;
 
 	if (!json)
@@ -341,10 +340,11 @@ char *ledger__summary(const struct ledger *ledger)
 	char *lines = lack_text(ledger, OUTCOME_LINE_UNKNOWN, "a line number");
 	char *names = lack_text(ledger, OUTCOME_NAME_UNKNOWN, "a function name");
 	char *summary = xasprintf(
-		"%s samples of %s events in %.1f s at %s%s: %s Python (%s truncated%s%s), "
+		"%s samples of %s events in %.1f s%s%s%s: %s Python (%s truncated%s%s), "
 		"%s without Python, %s errors, %s lost%s",
 		grouped(ledger__samples(ledger), samples), grouped(ledger->events, events),
-		ledger->duration_s, rate, period, grouped(ledger__python(ledger), python),
+		ledger->duration_s, ledger->rate_hz > 0 ? " at " : "",
+		ledger->rate_hz > 0 ? rate : "", period, grouped(ledger__python(ledger), python),
 		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated), lines, names,
 		grouped(ledger->outcomes[OUTCOME_NO_PYTHON], no_python),
 		grouped(ledger__errors(ledger), errors), grouped(ledger->lost, lost), by_name);

@@ -43,6 +43,7 @@ struct ledger {
 	uint64_t events;
 	uint64_t outcomes[OUTCOME_COUNT]; /* PYTHON here excludes TRUNCATED */
 	uint64_t lost;
+	uint64_t left_out; /* that the kernel counted, but did not hand over: of any process */
 	uint64_t stacks;
 	uint64_t code_objects;
 	uint64_t unnamed_code_objects; /* gone before their names could be read */
@@ -101,8 +102,8 @@ struct json_t;
 /* The ledger as a JSON object, of which the caller has the reference; NULL: no memory. */
 struct json_t *ledger__json(const struct ledger *ledger);
 
-/* The same written in ASCII, and a newline; 0 or -errno. */
-int ledger__write_json(const struct ledger *ledger, FILE *file);
+/* Writes JSON in ASCII, and a newline; 0 or -errno.  Takes the reference. */
+int ledger__write_json(struct json_t *json, FILE *file);
 
 /* "284 samples, all whole", or how many have each outcome and how many are lost; the caller
  * frees. */

@@ -86,6 +86,9 @@ struct profile *profile__new(void)
 	struct profile *profile = xcalloc(1, sizeof(*profile));
 
 	profile->index = xcalloc(1, sizeof(*profile->index));
+	profile->events[0].name = "cpu-clock";
+	profile->events[0].unit = "nanoseconds";
+	profile->event_count = 1;
 	profile__string(profile, "");
 	profile__mapping(profile, &(struct profile_mapping){ 0 });
 	return profile;
@@ -297,10 +300,11 @@ uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint
 	return entry->id;
 }
 
-void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, struct amount amount)
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint32_t event,
+		  struct amount amount)
 {
 	struct table *table = &profile->index->samples;
-	uint32_t key[] = { thread, stack };
+	uint32_t key[] = { thread, stack, event };
 	bool added;
 	struct entry *entry = table__intern(table, key, sizeof(key), &added);
 
@@ -308,7 +312,7 @@ void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, stru
 		profile->samples = xgrow(profile->samples, &table->capacity,
 					 profile->sample_count + 1, sizeof(*profile->samples));
 		profile->samples[profile->sample_count++] =
-			(struct profile_sample){ .thread = thread, .stack = stack };
+			(struct profile_sample){ .thread = thread, .stack = stack, .event = event };
 	}
 	profile->samples[entry->id].amount.count += amount.count;
 	profile->samples[entry->id].amount.value += amount.value;
@@ -328,6 +332,8 @@ struct profile *profile__retire(struct profile *profile)
 	fresh->start_unix_ns = profile->start_unix_ns;
 	fresh->duration_ns = profile->duration_ns;
 	fresh->ledger = profile->ledger;
+	memcpy(fresh->events, profile->events, sizeof(fresh->events));
+	fresh->event_count = profile->event_count;
 	*retired = *profile;
 	*profile = *fresh;
 	free(fresh);
@@ -341,15 +347,24 @@ size_t profile__entries(const struct profile *profile)
 	       profile->stack_count;
 }
 
-int64_t profile__period_ns(const struct profile *profile)
+struct ledger *profile__ledger(struct profile *profile, uint32_t event)
 {
-	return profile->rate_hz > 0 ? llround(1e9 / profile->rate_hz) : 0;
+	return event ? &profile->events[event].ledger : &profile->ledger;
+}
+
+uint64_t profile__period(const struct profile *profile, uint32_t event)
+{
+	uint64_t period = profile->events[event].period;
+
+	return period || profile->rate_hz <= 0 ? period : (uint64_t)llround(1e9 / profile->rate_hz);
 }
 
 uint64_t profile__weight(const struct profile *profile, const struct profile_sample *sample)
 {
-	uint64_t period = profile__period_ns(profile);
+	uint64_t period = profile__period(profile, sample->event);
 
+	if (profile->events[sample->event].period)
+		return sample->amount.value;
 	return period ? (sample->amount.value + period / 2) / period : sample->amount.count;
 }
 

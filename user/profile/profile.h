@@ -83,10 +83,19 @@ struct profile_stack {
 	uint32_t depth;
 };
 
-/* What a thread was seen with a stack.  One sample for each pair. */
+/* What was sampled.  The clock is sampled at the profile's rate; of all others a sample stands for
+ * PERIOD events. */
+struct profile_event {
+	const char *name, *unit; /* "page-faults", "count"; not the profile's own */
+	uint64_t period;	 /* 0: the clock */
+	struct ledger ledger;	 /* but of the first event, which has the profile's */
+};
+
+/* What a thread was seen with a stack by an event.  One sample for each triple. */
 struct profile_sample {
 	uint32_t thread;
 	uint32_t stack;
+	uint32_t event;
 	struct amount amount;
 };
 
@@ -95,7 +104,9 @@ struct profile {
 	double rate_hz;
 	int64_t start_unix_ns;
 	int64_t duration_ns;
-	struct ledger ledger;
+	struct profile_event events[EVENTS_MAX];
+	uint32_t event_count; /* one at least */
+	struct ledger ledger; /* of the first event, and of the whole run */
 
 	const char **strings;
 	struct profile_function *functions;
@@ -141,8 +152,12 @@ bool profile__has_thread(const struct profile *profile, uint32_t process, uint32
 			 uint64_t start);
 bool profile__has_stack(const struct profile *profile, const uint32_t *locations, uint32_t depth);
 
-/* Adds AMOUNT to the sample of THREAD and STACK. */
-void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, struct amount amount);
+/* Adds AMOUNT to the sample of THREAD and STACK by EVENT. */
+void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint32_t event,
+		  struct amount amount);
+
+/* The ledger of EVENT. */
+struct ledger *profile__ledger(struct profile *profile, uint32_t event);
 
 /* Removes all samples, and nothing else. */
 void profile__clear_samples(struct profile *profile);
@@ -162,11 +177,11 @@ void profile__merge_functions(struct profile *profile);
 /* How many strings, functions, mappings, locations, processes, threads and stacks it holds. */
 size_t profile__entries(const struct profile *profile);
 
-/* Nanoseconds of CPU time that one sample at the profile's rate stands for. */
-int64_t profile__period_ns(const struct profile *profile);
+/* What one sample of EVENT stands for; of the clock at the profile's rate. */
+uint64_t profile__period(const struct profile *profile, uint32_t event);
 
-/* What SAMPLE is shown as where counts are shown: samples at the profile's rate.  It has fewer
- * where its process was sampled at a lower one. */
+/* What SAMPLE is shown as where one number is: of the clock samples at the profile's rate, it may
+ * have fewer where its process was sampled at a lower one; of others its value. */
 uint64_t profile__weight(const struct profile *profile, const struct profile_sample *sample);
 
 /* A function's samples: SELF with it as the leaf, TOTAL with it anywhere (once a stack). */

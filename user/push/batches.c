@@ -273,7 +273,7 @@ static void take_row(struct batches *batches, const struct row *row)
 	for (uint32_t i = 0; i < stack->depth; i++)
 		locations[i] = copy_location(batches, stack->locations[i]);
 	profile__add(batch->profile, batch->series_count - 1,
-		     profile__stack(batch->profile, locations, stack->depth), row->amount);
+		     profile__stack(batch->profile, locations, stack->depth), 0, row->amount);
 	free(locations);
 	batch->samples += row->amount.count;
 	batches->bytes += SAMPLE_BYTES + (size_t)FRAME_BYTES * stack->depth;

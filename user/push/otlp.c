@@ -141,7 +141,7 @@ static Otlp__Profile *make_profile(const struct batch *batch, const struct names
 		end++;
 	message->sample_type = make_type(names->samples, names->count);
 	message->period_type = make_type(names->cpu, names->nanoseconds);
-	message->period = profile__period_ns(profile);
+	message->period = profile__period(profile, 0);
 	message->time_unix_nano = batch->series[number].start_unix_ns;
 	message->duration_nano = profile->duration_ns;
 	MAKE_LIST(message, samples, end - first);

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "recording/privileges.h"
 #include "recording/rate.h"
-#include "sampling/periods.h"
+#include "events/periods.h"
 
 /* Below this many samples, how many came says little. */
 #define SAMPLES_TO_JUDGE 200

@@ -18,6 +18,7 @@
 #include "recording/rate.h"
 #include "recording/recording.h"
 #include "recording/report.h"
+#include "recording/signals.h"
 #include "recording/wall_clock.h"
 #include "sampling/sampler.h"
 #include "system/open_files.h"
@@ -65,30 +66,6 @@ struct recording {
 	/* When each is next due. */
 	int64_t change_ns, progress_ns, check_ns, names_ns, serve_ns, unwind_ns;
 };
-
-/* A descriptor that they are read from, or -errno, with none blocked that nobody would read. */
-static int block_signals(bool reloads)
-{
-	struct sigaction hang_up;
-	sigset_t set;
-	int fd, error;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	/* nohup has it ignored, which blocking would undo; an agent reloads all the same. */
-	if (reloads || sigaction(SIGHUP, NULL, &hang_up) || hang_up.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);
-	/* Blocked to the program's end: a second one must not cut the writing short. */
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd >= 0)
-		return fd;
-	error = -errno;
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	return error;
-}
 
 /* Opens it without the native frames that nobody asked for, as ERROR came with them.  0 or -errno.
  */
@@ -172,12 +149,13 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	recording->scope = recording_plan__scope(plan);
 	recording->windows = windows;
 	recording->profile = profile__new();
+	events__name(recording->scope.events, recording->scope.event_count, recording->profile);
 	recording->symbolizer = symbolizer__new(recording->profile, plan->lines);
 	symbolizer__tell_threads_apart(recording->symbolizer, plan->threads);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */
-	recording->signals = block_signals(windows && windows->hang_up);
+	recording->signals = signals__block(windows && windows->hang_up);
 	if (recording->signals < 0)
 		status = obstacle__say(privileges__signals(recording->signals));
 	else
@@ -230,8 +208,11 @@ static enum exit_status start_events(struct recording *recording)
 	int error;
 
 	recording->wanted_hz = rate;
-	recording->profile->rate_hz = recording->profile->ledger.rate_hz = rate;
-	error = sampler__start(recording->sampler, rate, recording->limit_hz);
+	recording->profile->rate_hz = rate;
+	if (event__is_clock(&recording->scope.events[0]))
+		recording->profile->ledger.rate_hz = rate;
+	error = sampler__start(recording->sampler,
+			       (struct event_rate){ rate, recording->limit_hz });
 	return error ? obstacle__say(privileges__events(error)) : STATUS_WRITTEN;
 }
 
@@ -406,14 +387,22 @@ int64_t recording__ahead_ns(const struct recording *recording)
 	return recording->clock.ahead_ns;
 }
 
+/* WAIT_NS, which may be for ever, after NOW. */
+static int64_t after(int64_t now, int64_t wait_ns)
+{
+	return wait_ns == INT64_MAX ? INT64_MAX : now + wait_ns;
+}
+
 /* Has the kernel sample at the wanted rate, before a cut: what comes until then, in a moment, is
  * the last window's. */
 static void change_rate(struct recording *recording, int64_t now)
 {
 	if (recording->wanted_hz == recording->profile->rate_hz)
 		return;
-	recording->change_ns = now + sampler__set_rate(recording->sampler, recording->wanted_hz,
-						       recording->limit_hz);
+	recording->change_ns =
+		after(now, sampler__set_rate(recording->sampler,
+					     (struct event_rate){ recording->wanted_hz,
+								  recording->limit_hz }));
 	recording->rate_changed = true;
 }
 
@@ -430,10 +419,10 @@ struct ledger recording__ledger(const struct recording *recording)
 {
 	struct ledger ledger = recording->profile->ledger;
 
-	sampler__account(recording->sampler, &ledger);
+	sampler__account(recording->sampler, 0, &ledger);
 	symbolizer__account(recording->symbolizer, &ledger);
 	watch__account(recording->watch, &ledger);
-	counts__account(recording->counts, &ledger);
+	counts__account(recording->counts, 0, &ledger);
 	ledger.events = ledger__samples(&ledger) + ledger.lost;
 	return ledger;
 }
@@ -511,7 +500,7 @@ static void work(struct recording *recording)
 	if (news__take(&recording->news, now))
 		recording->names_ns = now;
 	if (now >= recording->change_ns)
-		recording->change_ns = now + sampler__change_periods(recording->sampler);
+		recording->change_ns = after(now, sampler__tick(recording->sampler));
 	if (recording->progress_ns && now >= recording->progress_ns)
 		show_progress(recording, now);
 	if (cutting)
@@ -520,7 +509,6 @@ static void work(struct recording *recording)
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);
 		recording->names_ns = now;
-		sampler__look_at_cpus(recording->sampler);
 	}
 	if (cutting)
 		cut(recording, now);
@@ -538,6 +526,22 @@ static bool is_over(const struct recording *recording)
 	       (recording->end_ns && now_ns() >= recording->end_ns);
 }
 
+/* Completes the ledger of EVENT, once all is in the profile. */
+static void account(struct recording *recording, uint32_t event)
+{
+	struct ledger *ledger = profile__ledger(recording->profile, event);
+
+	sampler__account(recording->sampler, event, ledger);
+	counts__account(recording->counts, event, ledger);
+	if (!event) {
+		symbolizer__account(recording->symbolizer, ledger);
+		watch__account(recording->watch, ledger);
+	}
+	if (!ledger__adds_up(ledger) ||
+	    !counts__agree(recording->counts, event, recording->sampler))
+		log__warning("internal error: sample counts do not add up; please report this");
+}
+
 /* Stops sampling and brings everything into the profile. */
 static void finish(struct recording *recording)
 {
@@ -553,15 +557,11 @@ static void finish(struct recording *recording)
 	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);
 	profile__merge_functions(profile);
 	profile__tell_files_apart(profile);
-	sampler__account(recording->sampler, ledger);
-	symbolizer__account(recording->symbolizer, ledger);
-	watch__account(recording->watch, ledger);
-	counts__account(recording->counts, ledger);
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		account(recording, i);
 	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
 	ledger->stacks = profile->stack_count;
-	if (!ledger__adds_up(ledger) || !counts__agree(recording->counts, recording->sampler))
-		log__warning("internal error: sample counts do not add up; please report this");
-	if (!recording->rate_changed)
+	if (!recording->rate_changed && event__is_clock(&recording->scope.events[0]))
 		rate__judge(ledger, cpu_s);
 	if (recording->windows)
 		hand_over(recording, profile, ledger);
@@ -583,13 +583,15 @@ enum exit_status recording__run(struct recording *recording)
 	if (!recording->windows && report__shows_progress())
 		recording->progress_ns = now_ns() + PROGRESS_NS;
 	recording->check_ns = now_ns() + CHECK_NS;
-	recording->change_ns = now_ns() + sampler__change_periods(recording->sampler);
+	recording->change_ns = after(now_ns(), sampler__tick(recording->sampler));
 	while (!is_over(recording)) {
 		wait_for_news(recording);
 		work(recording);
 	}
 	log__progress("");
 	finish(recording);
-	return recording->profile->ledger.events ? STATUS_WRITTEN
-						 : watch__explain_empty(recording->watch);
+	for (uint32_t i = 0; i < recording->profile->event_count; i++)
+		if (profile__ledger(recording->profile, i)->events)
+			return STATUS_WRITTEN;
+	return watch__explain_empty(recording->watch);
 }

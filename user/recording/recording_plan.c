@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/xalloc.h"
 #include "recording/recording_plan.h"
@@ -21,12 +22,18 @@ void recording_plan__free(struct recording_plan *plan)
 
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan)
 {
-	return (struct sampler_scope){
+	struct sampler_scope scope = {
 		.processes = plan->processes_max,
 		.following = plan->following,
 		.merging_threads = plan->threads == THREADS_MERGED,
 		.kernel = plan->kernel || plan->all_kinds,
 		.native = plan->native || plan->all_kinds,
 		.native_all = plan->native_all,
+		.event_count = plan->event_count,
 	};
+
+	memcpy(scope.events, plan->events, sizeof(scope.events));
+	if (!scope.event_count)
+		scope.events[scope.event_count++] = event__default();
+	return scope;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "events/events.h"
 #include "naming/symbolizer.h"
 #include "processes/process_filter.h"
 #include "sampling/sampler.h"
@@ -22,6 +23,8 @@ struct recording_plan {
 	uint32_t processes_max;
 	double duration_s; /* 0: until Ctrl-C or the targets' end */
 	double rate_hz;
+	struct event events[EVENTS_MAX];
+	uint32_t event_count; /* 0: CPU time alone */
 	enum line_detail lines;
 	enum thread_detail threads;
 	bool kernel;		 /* with the kernel's frames */

@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "events/events.h"
 #include "processes/pid_namespace.h"
-#include "sampling/clock.h"
 #include "sampling/mappings.h"
 #include "sampling/sampler.h"
 #include "sampling/target_map.h"
@@ -31,7 +31,9 @@
 struct sampler {
 	struct pybpfprof_bpf *bpf;
 	struct ring_buffer *ring, *heralds; /* heralds: NULL where there are no mappings */
-	struct clock *clock;
+	struct event events[EVENTS_MAX];
+	void *runs[EVENTS_MAX]; /* of the same events; NULL: not opened */
+	uint32_t event_count;
 	struct slots *slots;
 	struct target_map *targets;
 	struct sampler_sink sink;
@@ -95,35 +97,47 @@ void sampler__harvest(struct sampler *sampler)
 static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
 {
 	const struct sampler *sampler = context;
+	const volatile struct event_counters *counters;
+	uint64_t interruptions = 0;
 
-	/* What is passed over shows as well that the CPU is busy. */
-	return cpu < sampler->cpus ? sampler->counters[cpu].events + sampler->counters[cpu].passed
-				   : 0;
+	for (uint32_t i = 0; i < sampler->event_count && cpu < sampler->cpus; i++) {
+		counters = &sampler->counters[cpu].of[i];
+		/* What is passed over shows as well that the CPU is busy. */
+		interruptions += counters->events + counters->passed;
+	}
+	return interruptions;
 }
 
-int64_t sampler__change_periods(struct sampler *sampler)
+int64_t sampler__tick(struct sampler *sampler)
 {
-	return clock__change_periods(sampler->clock, interruptions_of_cpu, sampler);
+	const struct interruptions interruptions = { interruptions_of_cpu, sampler };
+	int64_t first_ns = INT64_MAX;
+
+	for (uint32_t i = 0; i < sampler->event_count; i++) {
+		const struct event_source *source = sampler->events[i].source;
+		int64_t wait_ns =
+			source->tick ? source->tick(sampler->runs[i], interruptions) : INT64_MAX;
+
+		first_ns = wait_ns < first_ns ? wait_ns : first_ns;
+	}
+	return first_ns;
 }
 
-/* What a sample stands for from now on.  Whole periods, so that sums of them can be told in
- * samples.
- */
-static void set_value(struct sampler *sampler, double rate_hz)
+/* What a sample of each event stands for from now on. */
+static void set_values(struct sampler *sampler, double rate_hz)
 {
-	sampler->bpf->bss->sample_value = llround(1e9 / rate_hz);
+	for (uint32_t i = 0; i < sampler->event_count; i++)
+		sampler->bpf->bss->sample_values[i] =
+			sampler->events[i].period ?: (uint64_t)llround(1e9 / rate_hz);
 }
 
-int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz)
+int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate)
 {
-	set_value(sampler, rate_hz);
-	clock__set_rate(sampler->clock, rate_hz, limit_hz);
-	return sampler__change_periods(sampler);
-}
-
-void sampler__look_at_cpus(struct sampler *sampler)
-{
-	clock__look_at_cpus(sampler->clock);
+	set_values(sampler, rate.hz);
+	for (uint32_t i = 0; i < sampler->event_count; i++)
+		if (sampler->events[i].source->set_rate)
+			sampler->events[i].source->set_rate(sampler->runs[i], rate);
+	return sampler__tick(sampler);
 }
 
 /* The sum of what all CPUs have in the counter at OFFSET of struct cpu_counters. */
@@ -138,19 +152,66 @@ static uint64_t sum(const struct sampler *sampler, size_t offset)
 	return count;
 }
 
+/* The same of a counter of EVENT, at OFFSET of struct event_counters. */
+static uint64_t sum_of(const struct sampler *sampler, uint32_t event, size_t offset)
+{
+	return sum(sampler, offsetof(struct cpu_counters, of[event]) + offset);
+}
+
 uint64_t sampler__events(const struct sampler *sampler)
 {
-	return sum(sampler, offsetof(struct cpu_counters, events));
+	uint64_t events = 0;
+
+	for (uint32_t i = 0; i < sampler->event_count; i++)
+		events += sum_of(sampler, i, offsetof(struct event_counters, events));
+	return events;
 }
 
 uint64_t sampler__lost(const struct sampler *sampler)
 {
-	return sum(sampler, offsetof(struct cpu_counters, lost));
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < sampler->event_count; i++)
+		lost += sum_of(sampler, i, offsetof(struct event_counters, lost));
+	return lost;
 }
 
-uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome)
+uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum outcome outcome)
 {
-	return sum(sampler, offsetof(struct cpu_counters, outcomes) + outcome * sizeof(uint64_t));
+	return sum_of(sampler, event,
+		      offsetof(struct event_counters, outcomes) + outcome * sizeof(uint64_t));
+}
+
+/* How often the kernel left out EVENT: it counts each, but the program did not run. */
+static uint64_t left_out(const struct sampler *sampler, uint32_t event)
+{
+	const struct event_source *source = sampler->events[event].source;
+	uint64_t arrived = sum_of(sampler, event, offsetof(struct event_counters, arrived));
+	uint64_t expected = source->expected ? source->expected(sampler->runs[event]) : 0;
+
+	return expected > arrived ? expected - arrived : 0;
+}
+
+void sampler__account(const struct sampler *sampler, uint32_t event, struct ledger *ledger)
+{
+	const struct event_source *source = sampler->events[event].source;
+
+	ledger->events = sum_of(sampler, event, offsetof(struct event_counters, events));
+	ledger->lost = sum_of(sampler, event, offsetof(struct event_counters, lost));
+	/* What is on its way is not lost: it is in a later window. */
+	if (sampler->running)
+		ledger->lost += slots__never_defined(sampler->slots, event);
+	else
+		ledger->lost += slots__undefined(sampler->slots, event);
+	ledger->left_out = left_out(sampler, event);
+	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
+	if (source->account)
+		source->account(sampler->runs[event], ledger);
+	for (size_t i = 0; i < NATIVE_OUTCOME_COUNT; i++)
+		ledger->native[i] =
+			sum_of(sampler, event,
+			       offsetof(struct event_counters, native) + i * sizeof(uint64_t));
+	ledger->resumptions = sum_of(sampler, event, offsetof(struct event_counters, resumptions));
 }
 
 uint64_t sampler__untold(const struct sampler *sampler)
@@ -162,24 +223,6 @@ uint64_t sampler__untold(const struct sampler *sampler)
 uint64_t sampler__crowded(const struct sampler *sampler)
 {
 	return sum(sampler, offsetof(struct cpu_counters, crowded));
-}
-
-void sampler__account(const struct sampler *sampler, struct ledger *ledger)
-{
-	ledger->events = sampler__events(sampler);
-	ledger->lost = sampler__lost(sampler);
-	/* What is on its way is not lost: it is in a later window. */
-	if (sampler->running)
-		ledger->lost += slots__never_defined(sampler->slots);
-	else
-		ledger->lost += slots__undefined(sampler->slots);
-	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
-	ledger->cpus_not_sampled = clock__look_at_cpus(sampler->clock);
-	ledger->periods = *clock__periods(sampler->clock);
-	for (size_t i = 0; i < NATIVE_OUTCOME_COUNT; i++)
-		ledger->native[i] =
-			sum(sampler, offsetof(struct cpu_counters, native) + i * sizeof(uint64_t));
-	ledger->resumptions = sum(sampler, offsetof(struct cpu_counters, resumptions));
 }
 
 struct unwinder_maps sampler__unwinder_maps(const struct sampler *sampler)
@@ -272,6 +315,16 @@ static const volatile void *map_read_only(struct bpf_map *map, size_t size, size
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* The program that takes the samples of the event with the number EVENT. */
+static struct bpf_program *program_of(const struct pybpfprof_bpf *bpf, uint32_t event)
+{
+	struct bpf_program *const programs[EVENTS_MAX] = { bpf->progs.sample, bpf->progs.sample_1,
+							   bpf->progs.sample_2,
+							   bpf->progs.sample_3 };
+
+	return programs[event];
+}
+
 /* Leaves out what is not for this run, or this kernel. */
 static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
 			   bool with_mappings)
@@ -289,6 +342,8 @@ static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
 		error = bpf_program__set_autoload(choices[i].program, choices[i].wanted);
+	for (uint32_t i = 0; i < EVENTS_MAX && !error; i++)
+		error = bpf_program__set_autoload(program_of(bpf, i), i < scope->event_count);
 	return error;
 }
 
@@ -304,6 +359,9 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	bpf->rodata->config.kernel = scope->kernel;
 	bpf->rodata->config.native = scope->native;
 	bpf->rodata->config.native_all = scope->native_all;
+	for (uint32_t i = 0; i < scope->event_count; i++)
+		if (scope->events[i].source->expected)
+			bpf->rodata->config.compared |= 1 << i;
 	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	bpf->bss->following = scope->following;
 	bpf->bss->unseen_thread_bits = scope->merging_threads ? UINT32_MAX : 0;
@@ -355,6 +413,8 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 		return cpus;
 	sampler = xcalloc(1, sizeof(*sampler));
 	sampler->cpus = cpus;
+	sampler->event_count = scope->event_count;
+	memcpy(sampler->events, scope->events, sizeof(sampler->events));
 	error = load(sampler, scope, scope->following != FOLLOW_NONE && !sampler__try_mappings());
 	if (!error)
 		error = map_counters(sampler);
@@ -377,7 +437,9 @@ void sampler__free(struct sampler *sampler)
 {
 	if (!sampler)
 		return;
-	clock__free(sampler->clock);
+	for (uint32_t i = 0; i < sampler->event_count; i++)
+		if (sampler->runs[i])
+			sampler->events[i].source->close(sampler->runs[i]);
 	mappings__free(sampler->mappings);
 	ring_buffer__free(sampler->ring);
 	ring_buffer__free(sampler->heralds);
@@ -508,18 +570,25 @@ bool sampler__sees_mappings(const struct sampler *sampler)
 	return sampler->bpf->links.follow_mapping || sampler->mappings;
 }
 
-int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz)
+int sampler__start(struct sampler *sampler, struct event_rate rate)
 {
-	int error = clock__open(rate_hz, limit_hz, &sampler->clock);
+	int error = 0;
 
-	set_value(sampler, rate_hz);
+	set_values(sampler, rate.hz);
+	for (uint32_t i = 0; i < sampler->event_count && !error; i++)
+		error = sampler->events[i].source->open(&sampler->events[i], rate,
+							&sampler->runs[i]);
 	sampler->running = true;
-	return error ? error : clock__start(sampler->clock, sampler->bpf->progs.sample);
+	for (uint32_t i = 0; i < sampler->event_count && !error; i++)
+		error = sampler->events[i].source->attach(sampler->runs[i],
+							  program_of(sampler->bpf, i));
+	return error;
 }
 
 void sampler__stop(struct sampler *sampler)
 {
-	clock__stop(sampler->clock);
+	for (uint32_t i = 0; i < sampler->event_count; i++)
+		sampler->events[i].source->detach(sampler->runs[i]);
 	sampler->running = false;
 }
 

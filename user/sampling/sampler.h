@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "events/events.h"
 #include "profile/ledger.h"
 #include "pybpfprof.h"
 #include "python/runtime.h"
@@ -26,6 +27,8 @@ struct sampler_scope {
 	bool merging_threads;	 /* those of a process count as one */
 	bool kernel;		 /* with the kernel's frames */
 	bool native, native_all; /* with native frames, with all of them */
+	struct event events[EVENTS_MAX];
+	uint32_t event_count; /* one at least */
 };
 
 /* Loads the program for SCOPE; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the
@@ -65,9 +68,9 @@ int sampler__try_mappings(void);
 /* Whether the kernel tells what processes map; else they are to be asked. */
 bool sampler__sees_mappings(const struct sampler *sampler);
 
-/* Interrupts every CPU at RATE_HZ on average, never faster than LIMIT_HZ.  0 or the -errno of the
- * kernel's refusal (privileges__events). */
-int sampler__start(struct sampler *sampler, double rate_hz, double limit_hz);
+/* Begins to sample the events, those that have a rate at RATE.  0 or the -errno of the kernel's
+ * refusal (privileges__events). */
+int sampler__start(struct sampler *sampler, struct event_rate rate);
 /* After this no more samples come. */
 void sampler__stop(struct sampler *sampler);
 
@@ -98,27 +101,26 @@ void sampler__begin_epoch(struct sampler *sampler);
  * sample was on its way, and forgotten at the next such call. */
 void sampler__age(struct sampler *sampler);
 
-/* How many samples came to OUTCOME so far, as the kernel counted them. */
-uint64_t sampler__outcomes(const struct sampler *sampler, enum outcome outcome);
+/* How many samples of EVENT came to OUTCOME so far, as the kernel counted them. */
+uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum outcome outcome);
 
-/* To be called again after the returned number of nanoseconds: keeps the period irregular. */
-int64_t sampler__change_periods(struct sampler *sampler);
+/* To be called again after the returned number of nanoseconds, INT64_MAX: no more.  Keeps periods
+ * irregular. */
+int64_t sampler__tick(struct sampler *sampler);
 
-/* From now on RATE_HZ, as sampler__start has it; returns as sampler__change_periods does. */
-int64_t sampler__set_rate(struct sampler *sampler, double rate_hz, double limit_hz);
+/* From now on RATE; returns as sampler__tick does. */
+int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate);
 
-/* Notices CPUs that go online, which are not sampled, and says so. */
-void sampler__look_at_cpus(struct sampler *sampler);
-
-/* Fills EVENTS, LOST, RING_FULL, CPUS_NOT_SAMPLED, PERIODS, and what the native parts came to. */
-void sampler__account(const struct sampler *sampler, struct ledger *ledger);
+/* Fills what the kernel knows of EVENT's samples: EVENTS, LOST, LEFT_OUT, RING_FULL, what native
+ * parts came to, and of a clock CPUS_NOT_SAMPLED and PERIODS.  Says which CPUs went online. */
+void sampler__account(const struct sampler *sampler, uint32_t event, struct ledger *ledger);
 
 /* How often something that became of a process could not be told, and how often there was no room
  * for a process: such are not sampled. */
 uint64_t sampler__untold(const struct sampler *sampler);
 uint64_t sampler__crowded(const struct sampler *sampler);
 
-/* Events so far, and those of them that were lost for want of a slot. */
+/* Events of all kinds so far, and those of them that were lost for want of a slot. */
 uint64_t sampler__events(const struct sampler *sampler);
 uint64_t sampler__lost(const struct sampler *sampler);
 

@@ -26,7 +26,7 @@ struct slots {
 	uint32_t cpus;
 	const volatile struct bucket *buckets; /* [cpus * STACK_BUCKETS], the kernel's */
 	struct owner *owners;		       /* [cpus * STACK_SLOTS] */
-	uint64_t undefined;
+	uint64_t undefined[EVENTS_MAX];
 };
 
 struct slots *slots__new(const struct sampler_sink *sink, const volatile struct bucket *buckets,
@@ -61,8 +61,9 @@ static struct amount slot_amount(const volatile struct slot *slot)
 				__atomic_load_n(&slot->amount.value, __ATOMIC_ACQUIRE) };
 }
 
-/* Gives the owner what the slot counted up to AMOUNT. */
-static void give(struct slots *slots, struct owner *owner, struct amount amount)
+/* Gives the owner what the slot counted up to AMOUNT; HASH: of the stack that it is of, if there is
+ * no owner. */
+static void give(struct slots *slots, struct owner *owner, struct amount amount, uint64_t hash)
 {
 	const struct amount more = { amount.count - owner->counted.count,
 				     amount.value - owner->counted.value };
@@ -71,10 +72,10 @@ static void give(struct slots *slots, struct owner *owner, struct amount amount)
 	if (!more.count && !more.value)
 		return;
 	if (owner->hash)
-		slots->sink.count(slots->sink.context, owner->name, more, owner->outcome,
-				  owner->old);
+		slots->sink.count(slots->sink.context, owner->name, SLOT_EVENT(owner->hash), more,
+				  owner->outcome, owner->old);
 	else
-		slots->undefined += more.count;
+		slots->undefined[SLOT_EVENT(hash)] += more.count;
 }
 
 static bool is_definition(const struct slots *slots, const struct definition *definition,
@@ -114,7 +115,7 @@ void slots__take(struct slots *slots, const void *record, size_t size)
 	if (!is_definition(slots, definition, size))
 		return;
 	owner = &slots->owners[(size_t)definition->cpu * STACK_SLOTS + definition->slot];
-	give(slots, owner, definition->base);
+	give(slots, owner, definition->base, definition->hash);
 	owner->hash = definition->hash;
 	owner->base = definition->base.count;
 	owner->outcome = definition->outcome;
@@ -135,7 +136,7 @@ static void harvest_slot(struct slots *slots, struct owner *owner, const volatil
 
 	/* Taken over just now: the definition on its way says what was whose. */
 	if (was_owner && is_owner(owner, slot))
-		give(slots, owner, amount);
+		give(slots, owner, amount, owner->hash);
 }
 
 void slots__harvest(struct slots *slots)
@@ -147,20 +148,22 @@ void slots__harvest(struct slots *slots)
 			harvest_slot(slots, &slots->owners[i], slot_at(slots, i));
 }
 
-uint64_t slots__never_defined(const struct slots *slots)
+uint64_t slots__never_defined(const struct slots *slots, uint32_t event)
 {
-	return slots->undefined;
+	return slots->undefined[event];
 }
 
-uint64_t slots__undefined(const struct slots *slots)
+uint64_t slots__undefined(const struct slots *slots, uint32_t event)
 {
 	size_t count = (size_t)slots->cpus * STACK_SLOTS;
-	uint64_t samples = slots__never_defined(slots);
+	uint64_t samples = slots__never_defined(slots, event);
 
-	for (size_t i = 0; i < count; i++)
-		if (!slots->owners[i].hash)
-			samples += slot_amount(slot_at(slots, i)).count -
-				   slots->owners[i].counted.count;
+	for (size_t i = 0; i < count; i++) {
+		const volatile struct slot *slot = slot_at(slots, i);
+
+		if (!slots->owners[i].hash && SLOT_EVENT(slot->hash) == event)
+			samples += slot_amount(slot).count - slots->owners[i].counted.count;
+	}
 	return samples;
 }
 

@@ -24,8 +24,8 @@ struct sampler_sink {
 	void *watcher;
 	void (*learn)(void *context, const struct code_record *record, size_t size);
 	uint64_t (*define)(void *context, const struct definition *definition);
-	void (*count)(void *context, uint64_t name, struct amount amount, enum outcome outcome,
-		      bool old);
+	void (*count)(void *context, uint64_t name, uint32_t event, struct amount amount,
+		      enum outcome outcome, bool old);
 	void *context;
 };
 
@@ -44,11 +44,12 @@ void slots__take(struct slots *slots, const void *record, size_t size);
 /* Counts what the stacks that have a definition were seen since the last time. */
 void slots__harvest(struct slots *slots);
 
-/* Samples whose stack was counted but never defined, because the ring buffer was full each time. */
-uint64_t slots__undefined(const struct slots *slots);
+/* Samples of EVENT whose stack was counted but never defined, because the ring buffer was full each
+ * time. */
+uint64_t slots__undefined(const struct slots *slots, uint32_t event);
 
 /* Those of them that nothing can define any more. */
-uint64_t slots__never_defined(const struct slots *slots);
+uint64_t slots__never_defined(const struct slots *slots, uint32_t event);
 
 /* Forgets the stacks that were not defined again since this was last called; the kernel must have
  * begun an epoch since then, so that none of them can be counted any more. */

@@ -99,7 +99,7 @@ static int tell(struct target_map *map, pid_t kernel_pid, const struct list *lis
 bool thread_states__are_due(const struct thread_states *states, int64_t now)
 {
 	return now >= states->due_ns &&
-	       sampler__outcomes(states->sampler, OUTCOME_TOO_MANY_THREADS) != states->missed;
+	       sampler__outcomes(states->sampler, 0, OUTCOME_TOO_MANY_THREADS) != states->missed;
 }
 
 void thread_states__look(struct thread_states *states, struct target_process *const *targets,
@@ -109,7 +109,7 @@ void thread_states__look(struct thread_states *states, struct target_process *co
 	struct list list = { 0 };
 	size_t seen = 0;
 
-	states->missed = sampler__outcomes(states->sampler, OUTCOME_TOO_MANY_THREADS);
+	states->missed = sampler__outcomes(states->sampler, 0, OUTCOME_TOO_MANY_THREADS);
 	for (size_t i = 0; i < count; i++) {
 		const struct target_process *target = targets[i];
 

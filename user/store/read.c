@@ -344,7 +344,7 @@ static void settle_service(struct reader *reader, const struct known_labels *lab
 
 		if (!sum->key || reader->wrong)
 			continue;
-		profile__add(reader->profile, labels->thread, stack,
+		profile__add(reader->profile, labels->thread, stack, 0,
 			     (struct amount){ sum->count, sum->value });
 	}
 }

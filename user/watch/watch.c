@@ -336,7 +336,7 @@ static void mend_again(struct watch *watch, int64_t now)
 /* A thread that was not noted yet is like one that runs no Python. */
 static void note_late_threads(struct watch *watch, int64_t now)
 {
-	uint64_t threadless = sampler__outcomes(watch->sampler, OUTCOME_NO_PYTHON);
+	uint64_t threadless = sampler__outcomes(watch->sampler, 0, OUTCOME_NO_PYTHON);
 
 	if (!ARCHITECTURE.is_noted_late || now < watch->note_ns || threadless == watch->threadless)
 		return;

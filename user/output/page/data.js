@@ -34,6 +34,7 @@ class Profile {
 		this.threadsAtRoot = raw.threads_at_root;
 		this.tellsProcesses = raw.tells_processes;
 		this.ledger = raw.ledger;
+		countedEvent = raw.event;
 		this.reasons = raw.reasons;
 		this.stackNumbers = raw.stacks;
 		this.unpackFrames(raw);

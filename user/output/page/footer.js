@@ -27,11 +27,11 @@ function pythonVersions(profile) {
 function footerSummary(profile) {
 	const { ledger } = profile, errors = errorCount(ledger);
 	return [
-		`${formatCount(ledger.rate_hz)} Hz`,
+		countedEvent || `${formatCount(ledger.rate_hz)} Hz`,
 		`${ledger.duration_s.toFixed(1)} s`,
 		`Python ${pythonVersions(profile)}`,
 		...profile.processes.count > 1 ? [`${formatCount(profile.processes.count)} processes`] : [],
-		formatSamples(ledger.samples),
+		`${formatCount(ledger.samples)} ${ledger.samples === 1 ? "sample" : "samples"}`,
 		`${formatCount(errors)} ${errors === 1 ? "error" : "errors"}`,
 		`${formatCount(ledger.lost)} lost`,
 		...profile.before ? [`compared with ${formatSamples(profile.before.samples)}`] : [],
@@ -71,8 +71,10 @@ function recordingRows(profile) {
 	return [
 		["Recorded", startTimeText(profile.startTime)],
 		["Duration", `${ledger.duration_s.toFixed(2)} s`],
-		["Rate", `${formatCount(ledger.rate_hz)} Hz of CPU time`],
-		["Sampling period", periodText(ledger)],
+		...countedEvent ? [["Event", countedEvent]] : [
+			["Rate", `${formatCount(ledger.rate_hz)} Hz of CPU time`],
+			["Sampling period", periodText(ledger)],
+		],
 		...profile.before ? [["Compared with", beforeText(profile.before)]] : [],
 		["Python", pythonVersions(profile)],
 		...processRows(profile),

@@ -20,7 +20,12 @@ function formatShare(part, whole) {
 	return (rounded === "100.0" && part < whole ? "> 99.9" : rounded) + " %";
 }
 
+// What is counted: samples of the clock, else the events that were sampled.
+let countedEvent = "";
+
 function formatSamples(count) {
+	if (countedEvent)
+		return `${formatCount(count)} ${countedEvent}`;
 	return formatCount(count) + (count === 1 ? " sample" : " samples");
 }
 

@@ -22,7 +22,7 @@
  */
 #include <math.h>
 
-#include "sampling/periods.h"
+#include "events/periods.h"
 
 #define WIDEST_SPREAD	     0.5
 #define LEAST_SPREAD	     0.25

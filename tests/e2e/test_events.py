@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Events beside the clock: what they count, and that every format has them."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import parse_folded
+
+PAGES = 1000
+
+
+@pytest.fixture
+def toucher(target, any_python, tmp_path):
+    """A program that touches PAGES new pages in touch() each time that a line is sent, then says so."""
+    script = tmp_path / "toucher.py"
+    script.write_text(
+        "import mmap, sys\n"
+        "def touch():\n"
+        "    memory = mmap.mmap(-1, %d * mmap.PAGESIZE)\n"
+        "    for at in range(0, len(memory), mmap.PAGESIZE):\n"
+        "        memory[at] = 1\n"
+        "    memory.close()\n"
+        "def spin():\n"
+        "    return sum(range(200000))\n"
+        "for line in sys.stdin:\n"
+        "    touch()\n"
+        "    spin()\n"
+        "    print('touched', flush=True)\n" % PAGES)
+    with subprocess.Popen([*any_python.command, str(script)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+def touch(process, times):
+    for _ in range(times):
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"touched\n"
+
+
+@pytest.fixture
+def record(profile, toucher, tmp_path):
+    """record(TIMES, FORMAT, ARGUMENT...): the path of the profile while pages are touched TIMES, and the ledger."""
+    def run(times, format_name, *arguments):
+        path, stats = str(tmp_path / "profile"), str(tmp_path / "stats.json")
+        run = profile.start("-p", toucher.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments,
+                            files=False)
+        run.wait_sampling()
+        touch(toucher, times)
+        run.interrupt().finish()
+        assert run.status == 0, run.stderr
+        with open(stats, encoding="utf-8") as file:
+            return path, json.load(file)
+    return run
+
+
+def stacks(path):
+    with open(path, encoding="utf-8") as file:
+        return parse_folded(file.read())
+
+
+def test_each_fault_is_on_its_line(record):
+    path, ledger = record(3, "folded", "-e", "page-faults:1")
+    faults = sum(count for frames, count in stacks(path) if frames[-1].line == 5)
+    assert faults >= 3 * PAGES
+    event = ledger["per_event"]["page-faults"]
+    assert event["unit"] == "count" and event["period"] == 1
+    assert event["events"] == event["samples"] + event["lost"]
+    assert event["value"] == event["samples"] >= faults
+    assert ledger["events"] == event["events"] and ledger["rate_hz"] == 0
+
+
+def test_a_sample_stands_for_its_period(record):
+    path, ledger = record(3, "folded", "-e", "minor-faults:10")
+    event = ledger["per_event"]["minor-faults"]
+    assert event["period"] == 10 and event["value"] == 10 * event["samples"] > 0
+    assert sum(count for _, count in stacks(path)) == event["value"]
+
+
+BOTH = ("-e", "cpu-clock", "-e", "page-faults:1", "-r", "999")
+
+
+def test_ledgers_balance_apart(record):
+    _, ledger = record(100, "folded", *BOTH, "--show", "page-faults")
+    clock, faults = (ledger["per_event"][name] for name in ("cpu-clock", "page-faults"))
+    for event in clock, faults:
+        assert event["events"] == event["samples"] + event["lost"]
+        assert event["samples"] == event["python"] + event["no_python"] + sum(event["errors"].values())
+    # The ledger's own fields are the first event's.
+    assert all(ledger[name] == clock[name] for name in ("events", "samples", "lost", "python", "errors"))
+    assert clock["unit"] == "nanoseconds" and clock["value"] == clock["samples"] * clock["period"]
+    assert faults["samples"] >= 100 * PAGES
+
+
+@pytest.mark.parametrize("show", ["cpu-clock", "page-faults"])
+def test_show_has_one_of_them(record, show):
+    path, ledger = record(100, "folded", *BOTH, "--show", show)
+    assert sum(count for _, count in stacks(path)) == ledger["per_event"][show]["samples"] > 0
+
+
+def test_pprof_has_both(record, require, tmp_path):
+    path, ledger = record(100, "pprof", *BOTH)
+    tool = [require("go"), "tool", "pprof", "-top", "-unit=minimum"]
+    environment = dict(os.environ, PPROF_TMPDIR=str(tmp_path))
+    for name in "page-faults", "page-faults_samples", "samples":
+        event = ledger["per_event"]["cpu-clock" if name == "samples" else "page-faults"]
+        text = subprocess.run([*tool, "-sample_index=" + name, path], env=environment, check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode("utf-8")
+        assert "Type: %s\n" % name in text
+        assert re.search(r"Total samples = (\d+)", text).group(1) == str(event["samples"])
+
+
+def test_speedscope_has_both(record):
+    path, ledger = record(100, "speedscope", *BOTH)
+    with open(path, encoding="utf-8") as file:
+        profiles = json.load(file)["profiles"]
+    found = {each["name"].split(":")[0]: each for each in profiles}
+    assert set(found) == {"cpu-clock", "page-faults"}
+    assert found["cpu-clock"]["unit"] == "seconds" and found["page-faults"]["unit"] == "none"
+    assert sum(found["page-faults"]["weights"]) == ledger["per_event"]["page-faults"]["samples"]
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (("-e", "page-fault"), "'page-fault' is no known event: use one of cpu-clock, page-faults,"),
+    (("-e", "page-faults:0"), "'0' is no count of page-faults"),
+    (("-e", "page-faults:1x"), "'1x' is no count of page-faults"),
+    (("-e", "cpu-clock:5"), "cpu-clock has no count: it is sampled at the rate of -r"),
+    (("-e", "migrations", "-e", "migrations:2"), "-e names migrations twice"),
+    (("-e", "cpu-clock", "-e", "page-faults", "-f", "folded"),
+     "folded shows one event: choose it with --show EVENT, or use -f pprof or speedscope"),
+    (("--show", "page-faults"), "--show page-faults is not sampled: add -e page-faults"),
+], ids=["unknown", "zero", "garbage", "clock", "twice", "one-event", "not-sampled"])
+def test_what_is_refused(profile, arguments, said):
+    run = profile.attempt("-p", os.getpid(), *arguments)
+    assert run.status == 2 and said in run.stderr

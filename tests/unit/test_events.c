@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "events/events.h"
+#include "profile/profile_events.h"
+#include "synthetic.h"
+
+static void names_are_events(void **state)
+{
+	struct event event;
+
+	(void)state;
+	assert_null(event__parse("page-faults", &event));
+	assert_string_equal(event.name, "page-faults");
+	assert_int_equal(event.period, 100);
+	assert_false(event__is_clock(&event));
+	assert_null(event__parse("page-faults:7", &event));
+	assert_int_equal(event.period, 7);
+	assert_null(event__parse("cpu-clock", &event));
+	assert_true(event__is_clock(&event));
+	event = event__default();
+	assert_true(event__is_clock(&event) && event.source && !event.period);
+}
+
+static void what_is_no_event_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"page",
+		"page-faultss",
+		"cpu-clock:1",
+		"page-faults:",
+		"page-faults:-1",
+		"page-faults:0",
+		"page-faults:1:1",
+		"page-faults:99999999999999999999",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct event event;
+		char *wrong = event__parse(texts[i], &event);
+
+		assert_non_null(wrong);
+		free(wrong);
+	}
+}
+
+/* The clock at 100 Hz, and 5 page faults of each stack, of which 3 were lost. */
+static struct profile *with_faults(void)
+{
+	struct profile *profile = synthetic__plain();
+	size_t count = profile->sample_count;
+	struct ledger *faults;
+
+	profile->events[1] = (struct profile_event){ "page-faults", "count", 5, { 0 } };
+	profile->event_count = 2;
+	faults = profile__ledger(profile, 1);
+	for (size_t i = 0; i < count; i++) {
+		profile__add(profile, profile->samples[i].thread, profile->samples[i].stack, 1,
+			     (struct amount){ 1, 5 });
+		faults->outcomes[OUTCOME_PYTHON]++;
+	}
+	faults->lost = 3;
+	faults->events = count + 3;
+	return profile;
+}
+
+static void events_are_apart(void **state)
+{
+	struct profile *profile = with_faults(), *only;
+	size_t clock = profile->sample_count / 2;
+
+	(void)state;
+	assert_int_equal(profile->sample_count, 2 * clock);
+	only = profile_events__only(profile, 0);
+	assert_int_equal(only->sample_count, clock);
+	assert_int_equal(synthetic__weight(only), ledger__samples(&profile->ledger));
+	profile_events__free(only);
+	only = profile_events__only(profile, 1);
+	assert_int_equal(only->sample_count, clock);
+	assert_int_equal(synthetic__weight(only), 5 * clock);
+	assert_int_equal(only->ledger.events, clock + 3);
+	assert_int_equal(ledger__samples(&only->ledger), clock);
+	assert_true(ledger__adds_up(&only->ledger));
+	assert_true(only->ledger.rate_hz == 0);
+	assert_int_equal(only->ledger.stacks, profile->ledger.stacks);
+	profile_events__free(only);
+	assert_int_equal(profile_events__find(profile, "page-faults"), 1);
+	assert_int_equal(profile_events__find(profile, "migrations"), -1);
+	profile__free(profile);
+}
+
+static int64_t number_of(const json_t *json, const char *event, const char *name)
+{
+	return json_integer_value(
+		json_object_get(json_object_get(json_object_get(json, "per_event"), event), name));
+}
+
+static void each_event_has_a_ledger(void **state)
+{
+	struct profile *profile = with_faults();
+	int64_t clock = ledger__samples(&profile->ledger);
+	json_t *json = profile_events__json(profile);
+
+	(void)state;
+	assert_int_equal(json_integer_value(json_object_get(json, "samples")), clock);
+	assert_int_equal(number_of(json, "cpu-clock", "samples"), clock);
+	assert_int_equal(number_of(json, "cpu-clock", "value"), clock * 10000000);
+	assert_int_equal(number_of(json, "cpu-clock", "period"), 10000000);
+	assert_int_equal(number_of(json, "page-faults", "samples"), profile->sample_count / 2);
+	assert_int_equal(number_of(json, "page-faults", "value"), 5 * profile->sample_count / 2);
+	assert_int_equal(number_of(json, "page-faults", "lost"), 3);
+	json_decref(json);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_events),
+		cmocka_unit_test(what_is_no_event_is_refused),
+		cmocka_unit_test(events_are_apart),
+		cmocka_unit_test(each_event_has_a_ledger),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One perf event on each CPU. */
+#ifndef PYBPFPROF_CPU_EVENTS_H
+#define PYBPFPROF_CPU_EVENTS_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bpf_link;
+struct bpf_program;
+
+struct cpu_event {
+	uint32_t cpu;
+	int fd;
+	struct bpf_link *link;
+};
+
+struct cpu_events {
+	struct cpu_event *events; /* of the CPUs that were online */
+	size_t count;
+};
+
+/* Opens one for each CPU that is online; SET fills ATTRIBUTES, where it is not NULL, for the event
+ * with the number INDEX.  0, or -errno with nothing opened. */
+int cpu_events__open(struct cpu_events *events, struct perf_event_attr *attributes,
+		     void (*set)(void *context, size_t index, struct perf_event_attr *attributes),
+		     void *context);
+void cpu_events__close(struct cpu_events *events);
+
+/* Has each run PROGRAM.  0 or -errno. */
+int cpu_events__attach(struct cpu_events *events, const struct bpf_program *program);
+
+/* Ends them; their counts stay. */
+void cpu_events__disable(const struct cpu_events *events);
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The kernel's software events, each sample standing for a fixed number of them.
+ *
+ * The kernel counts all, and runs the program with each period that is full.  What its throttle
+ * leaves out, and what comes while another program runs on the CPU, is the difference between its
+ * count and the runs.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "events/cpu_events.h"
+#include "events/events.h"
+
+struct perf_run {
+	struct cpu_events cpus;
+	uint64_t period;
+};
+
+static const struct {
+	const char *name, *help;
+	uint64_t config, period;
+} known[] = {
+	{ "page-faults", "page faults, minor and major", PERF_COUNT_SW_PAGE_FAULTS, 100 },
+	{ "minor-faults", "page faults that needed no read", PERF_COUNT_SW_PAGE_FAULTS_MIN, 100 },
+	{ "major-faults", "page faults that waited for a read", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1 },
+	{ "context-switches", "switches to another thread", PERF_COUNT_SW_CONTEXT_SWITCHES, 1 },
+	{ "migrations", "moves to another CPU", PERF_COUNT_SW_CPU_MIGRATIONS, 1 },
+};
+
+#define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
+
+static bool parse(const char *name, size_t length, struct event *event)
+{
+	for (size_t i = 0; i < KNOWN_COUNT; i++) {
+		if (strncmp(known[i].name, name, length) != 0 || known[i].name[length])
+			continue;
+		event->name = known[i].name;
+		event->config = known[i].config;
+		event->period = known[i].period;
+		return true;
+	}
+	return false;
+}
+
+static const char *list(size_t index, const char **help)
+{
+	*help = index < KNOWN_COUNT ? known[index].help : NULL;
+	return index < KNOWN_COUNT ? known[index].name : NULL;
+}
+
+static int open_all(const struct event *event, struct event_rate rate, void **run)
+{
+	struct perf_event_attr attributes = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attributes),
+		.config = event->config,
+		.sample_period = event->period,
+		.disabled = 1,
+		.exclude_hv = 1,
+	};
+	struct perf_run *opened = xcalloc(1, sizeof(*opened));
+	int error = cpu_events__open(&opened->cpus, &attributes, NULL, NULL);
+
+	(void)rate;
+	opened->period = event->period;
+	if (error)
+		free(opened);
+	else
+		*run = opened;
+	return error;
+}
+
+static int attach(void *run, const struct bpf_program *program)
+{
+	return cpu_events__attach(&((struct perf_run *)run)->cpus, program);
+}
+
+static void detach(void *run)
+{
+	cpu_events__disable(&((struct perf_run *)run)->cpus);
+}
+
+static void close_all(void *run)
+{
+	cpu_events__close(&((struct perf_run *)run)->cpus);
+	free(run);
+}
+
+static uint64_t expected(void *run)
+{
+	const struct perf_run *opened = run;
+	uint64_t periods = 0;
+
+	for (size_t i = 0; i < opened->cpus.count; i++) {
+		uint64_t count = 0;
+
+		if (read(opened->cpus.events[i].fd, &count, sizeof(count)) == sizeof(count))
+			periods += count / opened->period;
+	}
+	return periods;
+}
+
+const struct event_source event_perf = {
+	.unit = "count",
+	.parse = parse,
+	.list = list,
+	.open = open_all,
+	.attach = attach,
+	.detach = detach,
+	.close = close_all,
+	.expected = expected,
+};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/xalloc.h"
+#include "profile/profile_events.h"
+
+static const struct ledger *ledger_of(const struct profile *profile, uint32_t event)
+{
+	return profile__ledger((struct profile *)profile, event);
+}
+
+/* The ledger of EVENT, with what the first one's says of the whole run. */
+static struct ledger whole_ledger(const struct profile *profile, uint32_t event)
+{
+	const struct ledger *own = ledger_of(profile, event);
+	struct ledger ledger = profile->ledger;
+
+	ledger.events = own->events;
+	ledger.lost = own->lost;
+	ledger.left_out = own->left_out;
+	memcpy(ledger.outcomes, own->outcomes, sizeof(ledger.outcomes));
+	memcpy(ledger.native, own->native, sizeof(ledger.native));
+	ledger.resumptions = own->resumptions;
+	if (profile->events[event].period)
+		ledger.rate_hz = 0;
+	return ledger;
+}
+
+struct profile *profile_events__only(const struct profile *profile, uint32_t event)
+{
+	struct profile *only = xcalloc(1, sizeof(*only));
+
+	*only = *profile;
+	only->events[0] = profile->events[event];
+	only->event_count = 1;
+	only->ledger = whole_ledger(profile, event);
+	only->samples = xcalloc(profile->sample_count + 1, sizeof(*only->samples));
+	only->sample_count = 0;
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		if (profile->samples[i].event != event)
+			continue;
+		only->samples[only->sample_count] = profile->samples[i];
+		only->samples[only->sample_count++].event = 0;
+	}
+	return only;
+}
+
+void profile_events__free(struct profile *only)
+{
+	if (only)
+		free(only->samples);
+	free(only);
+}
+
+int profile_events__find(const struct profile *profile, const char *name)
+{
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		if (strcmp(profile->events[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+/* What a ledger says of one event's samples. */
+static const char *const of_event[] = { "events", "samples",   "python", "no_python",
+					"lost",	  "truncated", "errors", "native" };
+
+static json_t *event_json(const struct profile *profile, uint32_t event)
+{
+	const struct ledger ledger = whole_ledger(profile, event);
+	json_t *whole = ledger__json(&ledger), *json;
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		if (profile->samples[i].event == event)
+			value += profile->samples[i].amount.value;
+	json = json_pack("{s:s, s:I, s:I, s:I}", "unit", profile->events[event].unit, "period",
+			 (json_int_t)profile__period(profile, event), "value", (json_int_t)value,
+			 "left_out", (json_int_t)ledger.left_out);
+	for (size_t i = 0; i < sizeof(of_event) / sizeof(of_event[0]); i++)
+		json_object_set(json, of_event[i], json_object_get(whole, of_event[i]));
+	json_decref(whole);
+	return json;
+}
+
+json_t *profile_events__json(const struct profile *profile)
+{
+	json_t *json = ledger__json(&profile->ledger), *events = json_object();
+
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		json_object_set_new(events, profile->events[i].name, event_json(profile, i));
+	json_object_set_new(json, "per_event", events);
+	return json;
+}
