@@ -105,10 +105,9 @@ $(OUTPUT)/%.pb-c.h: %.proto | $(OUTPUT)/
 
 $(OUTPUT)/%.pb-c.c: $(OUTPUT)/%.pb-c.h ;
 
-# The folder itself: a table may come or go.
-$(OUTPUT)/offset_tables.h: offsets | $(OUTPUT)/
+$(OUTPUT)/offset_tables.h: offsets/table.txt offsets/generate.py | $(OUTPUT)/
 	$(call say,TABLES,$@)
-	$(Q)printf '#include "%s"\n' $(sort $(notdir $(wildcard offsets/cpython-*.h))) >$@
+	$(Q)python3 offsets/generate.py --header >$@
 
 # Generated code is not ours to keep free of warnings.
 MESSAGE_OBJECTS := $(MESSAGES:%=$(OUTPUT)/%.pb-c.o) $(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o)
@@ -266,7 +265,7 @@ endif
 OWNERS := chown -R --reference=Makefile $(OUTPUT)
 
 demo:
-	@deploy/packages.sh demo
+	@deploy/packages.sh build
 	+@$(MAKE) $(JOBS) --no-print-directory all
 	@$(OWNERS)
 	@tests/programs/demo.sh $(OUTPUT)/pybpfprof

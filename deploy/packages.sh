@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/packages.sh {build|image|demo|check|test|bench|prove}: installs what is missing for that from
+# deploy/packages.sh {build|image|check|test|bench|prove}: installs what is missing for that from
 # Debian's packages, and says what.  Nothing is touched when all is there.
 # deploy/packages.sh --missing ...: only says what is missing, and how to install it; it needs no root.
 set -eu
@@ -17,13 +17,12 @@ fi
 case ${1-} in
 build) sets="build" ;;
 image) sets="build image" ;;
-demo) sets="build demo" ;;
-check) sets="build demo check" ;;
-test) sets="build demo check test" ;;
-bench) sets="build demo bench" ;;
-prove) sets="build image demo check test bench prove" ;;
+check) sets="build check" ;;
+test) sets="build check test" ;;
+bench) sets="build bench" ;;
+prove) sets="build image check test bench prove" ;;
 *)
-	echo "usage: deploy/packages.sh [--missing] {build|image|demo|check|test|bench|prove}" >&2
+	echo "usage: deploy/packages.sh [--missing] {build|image|check|test|bench|prove}" >&2
 	exit 2
 	;;
 esac
@@ -73,8 +72,8 @@ build    libyaml-dev            -                  reads the agent's configurati
 build    libpcre2-dev           -                  compares labels with rules
 build    libcurl4-openssl-dev   -                  pushes profiles
 build    uthash-dev             -                  hash tables
+build    python3                -                  writes the offset tables as C; runs the sample program of the demo
 image    ca-certificates        -                  whom the image trusts
-demo     python3                -                  runs the sample program
 bench    python3-venv           -                  has pip, which fetches other profilers
 bench    linux-perf             perf               one of them
 check    git                    git                lists the files at the root

@@ -6,9 +6,9 @@
  * .PyRuntime section holds it as well as a process does.  It is a row of 64-bit
  * numbers: a cookie, the version, whether the build is free-threaded; then, for
  * each struct, its size and the offsets of some members.  It says nothing of its
- * own form, which every minor version extends in the middle.  The form is in the
- * generated cpython-3.N.h (struct published): where the table has a field's offset
- * and the size of the field's struct, and how wide the field is.
+ * own form, which every minor version extends in the middle.  The form is in our
+ * table.txt (struct published): where CPython's table has a field's offset and the
+ * size of the field's struct, and how wide the field is.
  *
  * The numbers are a target's, so that none is taken unless all can be: a field
  * lies within its struct, at a multiple of its width, and on no other field.

@@ -1,31 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the offset tables from the headers of CPython.
+"""Writes the table of offsets, table.txt, from the headers of CPython.
 
     generate.py [--check] [--compiler COMMAND]... [INCLUDE...]
+    generate.py --header
 
 INCLUDE is the folder of an interpreter's Python.h, for example /usr/include/python3.11; with none,
 every folder on this machine that pyenv or the system's packages have is taken.  What offsetof()
 says of these headers is read from the assembly that a compiler makes of it, so that it may be one
-for another architecture; by default it is $CC, or cc.  A table holds for every architecture: with
-several compilers all have to agree, and the table says which architectures they stand for.
+for another architecture; by default it is $CC, or cc.  A column holds for every architecture: with
+several compilers all have to agree, and the column says which architectures they stand for.
 
-What they say becomes a file here, cpython-X.Y.h, an initializer of table.h's struct table:
+The table has a column for each version and build, and these rows:
 
-    OFFSET     every field of OFFSET_FIELDS: its offset, or ABSENT
-    PUBLISHED  from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its offset, that
-               of its struct's size, and how many bytes the field itself has
+    headers          the version whose headers it is from
+    x86-64, aarch64  whether they were compiled for it
+    FIELD            the field's offset
+    published:FIELD  from 3.13 on, where _Py_DebugOffsets publishes a field: the byte of its offset,
+                     that of its struct's size, and how many bytes the field itself has
 
-The build takes every such file that is here.  From 3.13 on there is a free-threaded build as well:
-the same headers with Py_GIL_DISABLED defined, for which "t" is added to the file's name.  Up to 3.7
-a debug build lays out its objects in another way, and has a table of its own: the same headers with
-Py_DEBUG, and "d".  From 3.8 on it has none, and what Py_DEBUG makes of the headers has to agree with
-what they are without.  Where a micro version moved fields, those before it have a file of their own:
-see EARLIER.
+From 3.13 on there is a free-threaded build as well: the same headers with Py_GIL_DISABLED defined,
+in a column with a "t".  Up to 3.7 a debug build lays out its objects in another way, and has a
+column of its own: the same headers with Py_DEBUG, and "d".  From 3.8 on it has none, and what
+Py_DEBUG makes of the headers has to agree with what they are without.  Where a micro version moved
+fields, those before it have a column of their own: see EARLIER.
 
-A field whose offset architectures do not agree about is in no table: it has to be a published one.
+A field whose offset architectures do not agree about is in no column: it has to be a published one.
 
---check writes nothing and fails where a file differs from the headers.
+--check writes nothing and fails where a column differs from the headers.  --header prints the C that
+the build makes of the table.
 """
 
 import argparse
@@ -38,7 +41,7 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.txt")
 
 # The headers, each with the versions that have it.
 HEADERS = """
@@ -56,29 +59,29 @@ HEADERS = """
 3.14-     internal/pycore_debug_offsets.h
 """
 
-# letter: what is added to the name of its file; kind: its enum build; versions: those that have it;
-# macro: what is defined for it, or None.
-Build = collections.namedtuple("Build", "letter name kind versions macro")
+# letter: what is added to the name of its column; kind: its enum build; versions: those that have
+# it; macro: what is defined for it, or None.
+Build = collections.namedtuple("Build", "letter kind versions macro")
 
 BUILDS = (
-    Build("", "with GIL", "BUILD_WITH_GIL", "2.7-", None),
-    Build("t", "free-threaded", "BUILD_FREE_THREADED", "3.13-", "Py_GIL_DISABLED"),
-    Build("d", "debug", "BUILD_TRACING", "2.7-3.7", "Py_DEBUG"),
+    Build("", "BUILD_WITH_GIL", "2.7-", None),
+    Build("t", "BUILD_FREE_THREADED", "3.13-", "Py_GIL_DISABLED"),
+    Build("d", "BUILD_TRACING", "2.7-3.7", "Py_DEBUG"),
 )
 DEBUG_MOVES_NOTHING_SINCE = (3, 8)
 
 # What a compiler for it defines, and its name.
 ARCHITECTURES = (("__x86_64__", "x86-64"), ("__aarch64__", "aarch64"))
 
+# The rows that say where a column is from; the others have to agree with all headers of its version.
+HEAD_ROWS = ["headers"] + [name for _, name in ARCHITECTURES]
+
 # The last of a minor version's micro versions.
 MICROS_ALL = 255
 
-# The minor versions in which a micro version moved fields: that one, and what the file of those
-# before it is called and says it is for.
-EARLIER = {
-    # 3.7.4 aligned the garbage collector's heads by 16, and so what follows them in _PyRuntime.
-    (3, 7): (4, "3.7.0", "3.7.0 to 3.7.3"),
-}
+# The last micro versions before one that moved fields; their columns are called after them.  3.7.4
+# aligned the garbage collector's heads by 16, and so what follows them in _PyRuntime.
+EARLIER = ("3.7.3",)
 
 # What CPython's sources declare and no installed header does, each with the versions it is so in.
 PRIVATE = """
@@ -90,6 +93,7 @@ Py_ssize_t dk_usable, dk_nentries; char dk_indices[1]; };
 # struct's member, `sizeof` a struct, the number of the first bit of a `bit-field`, how far `before`
 # an object the word is whose address a function gives, or a member whose offset is only `published`,
 # as it lies behind what is not of one size everywhere (aarch64's pthread_mutex_t has 8 bytes more).
+# These are the fields of struct offsets, in this order; PUBLISHED has the same order.
 FIELDS = """
 runtime_interpreters_head  3.7-       _PyRuntimeState        interpreters.head
 interp_next                2.7-       PyInterpreterState     next
@@ -200,6 +204,7 @@ PUBLISHED = """
 runtime_interpreters_head  3.13-  runtime_state      interpreters_head
 interp_next                3.13-  interpreter_state  next
 interp_tstate_head         3.13-  interpreter_state  threads_head
+interp_modules             3.13-  interpreter_state  imports_modules
 interp_code_generation     3.14-  interpreter_state  code_object_generation
 interp_tlbc_generation     3.14t- interpreter_state  tlbc_generation
 tstate_next                3.13-  thread_state       next
@@ -221,7 +226,6 @@ code_linetable             3.13-  code_object        linetable
 code_code_adaptive         3.13-  code_object        co_code_adaptive
 code_tlbc                  3.14t- code_object        co_tlbc
 object_type                3.13-  pyobject           ob_type
-interp_modules             3.13-  interpreter_state  imports_modules
 type_flags                 3.13-  type_object        tp_flags
 type_basicsize             3.15-  type_object        tp_basicsize
 type_dictoffset            3.15-  type_object        tp_dictoffset
@@ -239,20 +243,16 @@ unicode_ascii_size         3.13-  unicode_object     asciiobject_size
 unicode_compact_size       3.15-  unicode_object     compactunicodeobject_size
 """
 
-FILE = """/* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython {versions}: from the headers of {version} ({build}) by generate.py. */
-/* For {architectures}. */
-/* clang-format off */
-{{
-	.major = {major}, .minor = {minor}, .last_micro = {last_micro},
-	.build = {kind},
-	.offsets = {{
-{offsets}	}},
-	.published = {{
-{published}	}},
-}},
+HEAD = """\
+# SPDX-License-Identifier: BSD-2-Clause
+# Where each version of CPython keeps what.  generate.py writes this from the headers, and says what
+# the rows are; never edit it.  3.7.3 stands for 3.7.0 to 3.7.3, "t" for a free-threaded build, "d"
+# for a debug build, "-" for what a version does not have, "?" for a field newer than the column.
+#
+# A new version, or one whose fields moved; docs/building.md has an example:
+#     offsets/generate.py --compiler gcc --compiler "clang --target=aarch64-linux-gnu ..." INCLUDE
 """
-HEAD_LINES = 3
+ABSENT, UNKNOWN = "-", "?"
 
 
 class Failure(Exception):
@@ -280,7 +280,7 @@ def version_of(include):
                  for part in ("MAJOR", "MINOR", "MICRO"))
 
 
-def minor_version(text):
+def numbers(text):
     """(3, 11), of "3.11"."""
     return tuple(int(number) for number in text.split("."))
 
@@ -288,8 +288,7 @@ def minor_version(text):
 def is_in_range(version, text):
     """Whether a range, "3.7-3.10" or "3.11-", has VERSION."""
     first, last = text.split("-")
-    return minor_version(first) <= version[:2] and (
-        not last or version[:2] <= minor_version(last))
+    return numbers(first) <= version[:2] and (not last or version[:2] <= numbers(last))
 
 
 def builds_of(include, version):
@@ -312,24 +311,54 @@ def rows_for(table, version, build, range_column):
             yield row
 
 
-def name_of(version):
-    """What VERSION's file is called, what it says it is for, and the last micro version of these."""
-    name = "%d.%d" % version[:2]
-    if version[:2] in EARLIER:
-        micro, earlier_name, earlier = EARLIER[version[:2]]
-        if version[2] < micro:
-            return earlier_name, earlier, micro - 1
-    return name, name, MICROS_ALL
+def rows_of(version, build):
+    """The table's rows that have an offset, or what is published, of VERSION."""
+    return ([name for name, *_ in rows_for(FIELDS, version, build, 1)] +
+            ["published:" + name for name, *_ in rows_for(PUBLISHED, version, build, 1)])
 
 
-def table_path(name):
-    return os.path.join(HERE, "cpython-%s.h" % name)
+def name_of(version, build):
+    """What the column of VERSION's BUILD is called."""
+    earlier = (name for name in EARLIER
+               if numbers(name)[:2] == version[:2] and numbers(name) >= version)
+    return next(earlier, "%d.%d" % version[:2]) + build.letter
 
 
-def field_order():
-    """The fields of OFFSET_FIELDS, as offsets.h has them."""
-    with open(os.path.join(HERE, "offsets.h")) as file:
-        return re.findall(r"^\tX\((\w+)\)", file.read(), re.M)
+def named(column):
+    """The last version that a column stands for, and its build."""
+    version = column.rstrip("td")
+    build, = (build for build in BUILDS if build.letter == column[len(version):])
+    return (numbers(version) + (MICROS_ALL,))[:3], build
+
+
+def read_table():
+    """The table's columns, by name: their cells, by row."""
+    with open(TABLE) as file:
+        lines = [line.split() for line in file if not line.startswith("#")]
+    (_, *names), *rows = lines
+    return {name: {label: cells[i] for label, *cells in rows} for i, name in enumerate(names)}
+
+
+def write_table(columns):
+    """The table with COLUMNS."""
+    def place_of(name):
+        version, build = named(name)
+        return version[:2], BUILDS.index(build), version
+
+    names = sorted(columns, key=place_of)
+    for name in names:
+        for row in rows_of(*named(name)):
+            columns[name].setdefault(row, UNKNOWN)
+    fields = [line.split()[0] for line in FIELDS.strip().splitlines()]
+    published = ["published:" + line.split()[0] for line in PUBLISHED.strip().splitlines()]
+    rows = [["version"] + names]
+    rows += [[row] + [columns[name].get(row, ABSENT) for name in names]
+             for row in dict.fromkeys(HEAD_ROWS + fields + published)]
+    # So wide that the name of another micro version moves no column.
+    widths = [max(len("3.10.10"), *map(len, cells)) for cells in zip(*rows)]
+    with open(TABLE, "w") as file:
+        file.write(HEAD)
+        file.writelines("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in rows)
 
 
 def place(struct, member):
@@ -347,11 +376,11 @@ def place(struct, member):
     return "offsetof(%s, %s)" % (struct, member), "sizeof(((%s *)0)->%s)" % (struct, member)
 
 
-def note(kind, name, *values):
-    """C that leaves a line in the assembly: a kind, a name, and constants, separated by commas."""
-    places = ", ".join("%%c%d" % i for i in range(len(values)))
-    return '\t__asm__ volatile(".ascii \\"->%s %s %s\\"" : : %s);' % (
-        kind, name, places, ", ".join('"i"(%s)' % value for value in values))
+def note(row, *values):
+    """C that leaves a line in the assembly: a row, and constants, separated by slashes."""
+    places = "/".join("%%c%d" % i for i in range(len(values)))
+    return '\t__asm__ volatile(".ascii \\"->%s %s\\"" : : %s);' % (
+        row, places, ", ".join('"i"(%s)' % value for value in values))
 
 
 def program(version, build):
@@ -367,19 +396,20 @@ def program(version, build):
               "\treturn __builtin_ctz(*(const unsigned int *)state);", "}",
               "void offsets(void);", "void offsets(void)", "{"]
     for number, (macro, _) in enumerate(ARCHITECTURES):
-        lines += ["#ifdef " + macro, note("architecture", "is", number), "#endif"]
+        lines += ["#ifdef " + macro, note("architecture", number), "#endif"]
     places = {name: (member, place(struct, member))
               for name, struct, member in rows_for(FIELDS, version, build, 1)}
-    lines += [note("offset", name, offset) for name, (member, (offset, _)) in places.items()
+    lines += [note(name, offset) for name, (member, (offset, _)) in places.items()
               if not member.startswith("published:")]
     for name, struct, member in rows_for(PUBLISHED, version, build, 1):
-        lines.append(note("published", name, "offsetof(_Py_DebugOffsets, %s.%s)" % (struct, member),
+        lines.append(note("published:" + name,
+                          "offsetof(_Py_DebugOffsets, %s.%s)" % (struct, member),
                           "offsetof(_Py_DebugOffsets, %s.size)" % struct, places[name][1][1]))
     return "\n".join(lines + ["}", ""])
 
 
 def measure(compiler, include, version, build, macros):
-    """The compiler's architecture, the interpreter's offsets and its published fields, by name."""
+    """The compiler's architecture, and what the interpreter has in each row."""
     with tempfile.TemporaryDirectory() as folder:
         source, assembly = os.path.join(folder, "offsets.c"), os.path.join(folder, "offsets.s")
         with open(source, "w") as file:
@@ -392,14 +422,11 @@ def measure(compiler, include, version, build, macros):
         if compiled.returncode != 0:
             raise Failure("%s: the headers do not compile:\n%s" % (include, compiled.stderr))
         with open(assembly) as file:
-            found = re.findall(r'"->(\w+) (\w+) ([\d, ]+)\\?', file.read())
-    values = {"architecture": {}, "offset": {}, "published": {}}
-    for kind, name, value in found:
-        values[kind][name] = value
-    if not values["architecture"]:
+            found = dict(re.findall(r'"->(\S+) ([\d/]+)', file.read()))
+    if "architecture" not in found:
         raise Failure("%s compiles for an architecture that is not known" % compiler)
-    architecture = ARCHITECTURES[int(values["architecture"]["is"])][1]
-    return architecture, values["offset"], values["published"]
+    architecture = ARCHITECTURES[int(found.pop("architecture"))][1]
+    return architecture, {row: found.get(row, ABSENT) for row in rows_of(version, build)}
 
 
 def measure_all(compilers, include, version, build):
@@ -411,58 +438,60 @@ def measure_all(compilers, include, version, build):
         variants.append(macros + ["Py_DEBUG"])
     measured = [measure(compiler, include, version, build, variant)
                 for compiler in compilers for variant in variants]
-    for values in measured:
-        for kind in 1, 2:
-            differing = sorted(set(values[kind].items()) ^ set(measured[0][kind].items()))
-            if differing:
-                raise Failure("%s: %s and %s do not agree: %s" % (
-                    include, measured[0][0],
-                    values[0] if values[0] != measured[0][0] else "a debug build",
-                    ", ".join(map(" ".join, differing))))
-    return ([values[0] for values in measured[::len(variants)]], *measured[0][1:])
+    agreed = measured[0][1]
+    for architecture, cells in measured:
+        differing = [row for row in cells if cells[row] != agreed[row]]
+        if differing:
+            raise Failure("%s: %s and %s do not agree: %s" % (
+                include, measured[0][0],
+                architecture if architecture != measured[0][0] else "a debug build",
+                ", ".join("%s is %s or %s" % (row, agreed[row], cells[row]) for row in differing)))
+    return [architecture for architecture, _ in measured], agreed
 
 
-def file_of_build(compilers, include, version, build):
-    """The path and the text of the file that INCLUDE gives for one of its builds."""
-    architectures, offsets, published = measure_all(compilers, include, version, build)
-    order = field_order()
-    if set(offsets) - set(order):
-        raise Failure("not in offsets.h: %s" % ", ".join(sorted(set(offsets) - set(order))))
-    name, versions, last_micro = name_of(version)
-    return table_path(name + build.letter), FILE.format(
-        versions=versions + build.letter, version=full_version_of(include), build=build.name,
-        architectures=" and ".join(architectures),
-        major=version[0], minor=version[1], last_micro=last_micro, kind=build.kind,
-        offsets="".join("\t\tOFFSET(%s, %s)\n" % (field, offsets.get(field, "ABSENT"))
-                        for field in order),
-        published="".join("\t\tPUBLISHED(%s, %s)\n" % (field, published[field])
-                          for field in order if field in published))
-
-
-def files_of(compilers, include):
-    """The text of each file that INCLUDE gives, by path."""
+def columns_of(compilers, include):
+    """The cells of each column that INCLUDE gives, by name."""
     include = os.path.abspath(include)
     version = version_of(include)
-    return dict(file_of_build(compilers, include, version, build)
-                for build in builds_of(include, version))
+    for build in builds_of(include, version):
+        architectures, cells = measure_all(compilers, include, version, build)
+        cells["headers"] = full_version_of(include)
+        cells.update((name, "yes" if name in architectures else ABSENT)
+                     for _, name in ARCHITECTURES)
+        yield name_of(version, build), cells
 
 
-def entries(text):
-    """The lines below the head comment, which says of which micro version the headers were."""
-    return text.splitlines()[HEAD_LINES:]
-
-
-def differences(path, text):
-    """What a file at PATH has differently from TEXT, line by line."""
-    try:
-        with open(path) as file:
-            present = entries(file.read())
-    except FileNotFoundError:
+def differences(present, wanted):
+    """Where a column's cells, or None, are not those of the headers."""
+    if present is None:
         return ["missing"]
-    wanted = entries(text)
-    return (["has %s" % line for line in present if line not in wanted] +
-            ["lacks %s" % line for line in wanted if line not in present] or
-            (["another order"] if present != wanted else []))
+    rows = [row for row in {**present, **wanted} if row not in HEAD_ROWS]
+    return ["%s is %s, not %s" % (row, wanted.get(row, ABSENT), present.get(row, UNKNOWN))
+            for row in rows if wanted.get(row, ABSENT) != present.get(row, UNKNOWN)]
+
+
+def struct_of(name, cells):
+    """The initializer of a column's struct table, line by line."""
+    version, build = named(name)
+    rows = [(row, cell) for row, cell in cells.items() if row not in HEAD_ROWS]
+    offsets = [".%s = %s," % (row, "OFFSET_ABSENT" if cell == ABSENT else cell)
+               for row, cell in rows if ":" not in row]
+    published = ["{ offsetof(struct offsets, %s), %s }," % (row.split(":")[1],
+                                                            cell.replace("/", ", "))
+                 for row, cell in rows if ":" in row and cell != ABSENT]
+    return ["{ .major = %d, .minor = %d, .last_micro = %d, .build = %s," % (*version, build.kind),
+            ".offsets = {", *offsets, "}, .published = {", *published, "} },"]
+
+
+def header(columns):
+    """C: the fields of struct offsets, the versions that have a column, and the struct tables."""
+    names = [name for name in columns if name.rstrip("td") not in EARLIER]
+    fields = [row for row in columns[names[0]] if row not in HEAD_ROWS and ":" not in row]
+    tables = [line for name, cells in columns.items() for line in struct_of(name, cells)]
+    return "\n".join(["/* From offsets/table.txt. */",
+                      "#define OFFSET_FIELDS(X) " + " ".join("X(%s)" % field for field in fields),
+                      '#define OFFSET_VERSIONS "%s"' % ", ".join(names),
+                      " \\\n".join(["#define OFFSET_TABLES"] + tables)])
 
 
 def find_includes():
@@ -470,29 +499,36 @@ def find_includes():
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     found = (glob.glob(os.path.join(pyenv, "versions", "*", "include", "python*")) +
              glob.glob("/usr/include/python*"))
+    columns = read_table()
     return sorted(folder for folder in found
                   if re.search(r"/python(2\.7|3\.\d+[mt]?)$", folder) and
-                  os.path.exists(table_path(name_of(version_of(folder))[0])))
+                  name_of(version_of(folder), BUILDS[0]) in columns)
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Offset tables from the headers of CPython.")
+    parser = argparse.ArgumentParser(description="The table of offsets from the headers of CPython.")
     parser.add_argument("--check", action="store_true",
-                        help="write nothing; fail where a table differs")
+                        help="write nothing; fail where a column differs")
+    parser.add_argument("--header", action="store_true", help="print the C of the table")
     parser.add_argument("--compiler", action="append", metavar="COMMAND",
                         help="for the architecture that is wanted; several have to agree")
     parser.add_argument("include", nargs="*", help="folder of an interpreter's Python.h")
     arguments = parser.parse_args()
     compilers = arguments.compiler or [os.environ.get("CC", "cc")]
+    columns = read_table()
+    if arguments.header:
+        print(header(columns))
+        return 0
     failed = False
     for include in arguments.include or find_includes():
-        for path, text in files_of(compilers, include).items():
+        for name, cells in columns_of(compilers, include):
             if not arguments.check:
-                with open(path, "w") as file:
-                    file.write(text)
-            found = differences(path, text)
+                columns[name] = cells
+            found = differences(columns.get(name), cells)
             failed = failed or bool(found)
-            print("%s: %s: %s" % (include, os.path.basename(path), "; ".join(found) or "agrees"))
+            print("%s: %s: %s" % (include, name, "; ".join(found) or "agrees"))
+    if not arguments.check:
+        write_table(columns)
     return 1 if failed else 0
 
 

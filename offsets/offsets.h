@@ -2,8 +2,9 @@
 /*
  * Where CPython keeps what: byte offsets of struct fields, for each version.
  *
- * A field that a version does not have is OFFSET_ABSENT, which is no offset a
- * struct could have and never 0.  A version that is not in the table is
+ * table.txt has them, and generate.py from which member of CPython's structs each
+ * field is.  A field that a version does not have is OFFSET_ABSENT, which is no
+ * offset a struct could have and never 0.  A version that is not in the table is
  * refused; it never gets its neighbour's.
  */
 #ifndef PYBPFPROF_OFFSETS_H
@@ -13,96 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "offset_tables.h" /* OFFSET_FIELDS, of table.txt */
 #include "pybpfprof.h"
-
-/* Every field that is read, under the name that CPython gives it. */
-#define OFFSET_FIELDS(X)                                                                           \
-	X(runtime_interpreters_head) /* 3.7 and later */                                           \
-	X(interp_next)                                                                             \
-	X(interp_tstate_head)                                                                      \
-	X(interp_modules)                                                                          \
-	X(interp_code_generation) /* 3.14 and later; published, as is ... */                       \
-	X(interp_tlbc_generation) /* ... 3.14t's and later */                                      \
-	X(tstate_next)                                                                             \
-	X(tstate_interp) /* 2.7-3.11 */                                                            \
-	X(tstate_thread_id)                                                                        \
-	X(tstate_gilstate_counter) /* 2.7 */                                                       \
-	X(tstate_frame)		   /* 2.7-3.10 */                                                  \
-	X(tstate_cframe)	   /* 3.10-3.12 */                                                 \
-	X(tstate_root_cframe)	   /* 3.10-3.12 */                                                 \
-	X(tstate_datastack_chunk)  /* 3.11 and later */                                            \
-	X(tstate_datastack_top)	   /* 3.11, 3.12 */                                                \
-	X(tstate_current_frame)	   /* 3.13 and later */                                            \
-	X(tstate_base_frame)	   /* 3.15 and later */                                            \
-	X(tstate_status)	   /* 3.12 and later: the bit-fields of _status */                 \
-	X(tstate_whence)	   /* 3.13 and later */                                            \
-	X(tstate_calls_left)	   /* 3.12 and later, as the next */                               \
-	X(tstate_calls_limit)                                                                      \
-	X(tstate_current_executor) /* 3.14 and later */                                            \
-	X(cframe_current_frame)	   /* 3.11, 3.12 */                                                \
-	X(cframe_previous)	   /* 3.10-3.12 */                                                 \
-	X(frame_previous)                                                                          \
-	X(frame_code)                                                                              \
-	X(frame_lasti)	    /* f_lasti, prev_instr or instr_ptr */                                 \
-	X(frame_owner)	    /* 3.11 and later */                                                   \
-	X(frame_is_entry)   /* 3.11 */                                                             \
-	X(frame_tlbc_index) /* 3.14t and later */                                                  \
-	X(frame_stacktop)   /* 3.12, as the next three */                                          \
-	X(frame_localsplus)                                                                        \
-	X(generator_state)                                                                         \
-	X(generator_frame)                                                                         \
-	X(code_filename)                                                                           \
-	X(code_name)                                                                               \
-	X(code_qualname) /* 3.11 and later */                                                      \
-	X(code_firstlineno)                                                                        \
-	X(code_flags) /* 2.7-3.10 */                                                               \
-	X(code_linetable)                                                                          \
-	X(code_code_adaptive)  /* 3.11 and later */                                                \
-	X(code_firsttraceable) /* 3.11 and later */                                                \
-	X(code_version)	       /* 3.12 and later */                                                \
-	X(code_tlbc)	       /* 3.14t and later, as are ... */                                   \
-	X(tlbc_size)                                                                               \
-	X(tlbc_entries) /* ... the array's */                                                      \
-	X(object_type)                                                                             \
-	X(object_dict_before)	/* 3.11 and later: bytes from there to an instance */              \
-	X(object_values_before) /* 3.11, 3.12 */                                                   \
-	X(type_flags)                                                                              \
-	X(type_basicsize) /* 3.13 and later */                                                     \
-	X(type_dictoffset)                                                                         \
-	X(type_cached_keys) /* 3.11 and later */                                                   \
-	X(type_dict)                                                                               \
-	X(type_qualname) /* 3.6 and later: of a class that Python code made */                     \
-	X(function_code)                                                                           \
-	X(function_name)                                                                           \
-	X(function_qualname) /* 3.6 and later */                                                   \
-	X(function_dict)                                                                           \
-	X(function_closure)                                                                        \
-	X(function_globals)	 /* 2.7 */                                                         \
-	X(class_name)		 /* 2.7 */                                                         \
-	X(class_dict)		 /* 2.7 */                                                         \
-	X(dict_mask)		 /* 2.7 */                                                         \
-	X(dict_table)		 /* 2.7 */                                                         \
-	X(dict_keys)		 /* 3.6 and later */                                               \
-	X(dict_values)		 /* 3.6 and later */                                               \
-	X(keys_size)		 /* 3.6-3.10 */                                                    \
-	X(keys_log2_index_bytes) /* 3.11 and later */                                              \
-	X(keys_kind)		 /* 3.11 and later */                                              \
-	X(keys_nentries)	 /* 3.6 and later */                                               \
-	X(keys_indices)		 /* 3.6 and later */                                               \
-	X(values_valid)		 /* 3.13 and later */                                              \
-	X(values_first)		 /* 3.11 and later */                                              \
-	X(int_value)		 /* 2.7 */                                                         \
-	X(long_tag)		 /* 3.12 and later */                                              \
-	X(long_digits)                                                                             \
-	X(varobject_size)                                                                          \
-	X(tuple_items)                                                                             \
-	X(bytes_data)                                                                              \
-	X(unicode_length)                                                                          \
-	X(unicode_state)      /* 3.3 and later, as are those behind, but for the last */           \
-	X(unicode_kind_bit)   /* of the state; behind its 3 bits are those of compact and ascii */ \
-	X(unicode_ascii_size) /* sizeof(PyASCIIObject): where compact ASCII data begins */         \
-	X(unicode_compact_size) /* sizeof(PyCompactUnicodeObject): other compact data */           \
-	X(unicode_data_any)	/* the pointer to data that is not compact */
 
 /* What a version is built as, as far as that lays out its objects in another way. */
 enum build {
@@ -111,6 +24,9 @@ enum build {
 	BUILD_TRACING,	     /* with Py_TRACE_REFS: up to 3.7 every debug build */
 };
 
+/* Not all are offsets of members: object_..._before are bytes from there to an instance,
+ * unicode_kind_bit is a bit of the state, whose 3 bits those of compact and ascii follow, and the
+ * unicode_..._size are where compact data begins; unicode_data_any is the pointer to other data. */
 struct offsets {
 	uint32_t version;	/* PY_VERSION_HEX of the interpreter */
 	uint32_t unicode_width; /* 2.7: bytes of a unicode object's character; 0: not known */

@@ -15,7 +15,7 @@ struct published {
 	uint16_t width; /* the field's own bytes; 0: no more fields */
 };
 
-/* One build of CPython; each cpython-*.h is one, which generate.py writes. */
+/* One build of CPython: a column of table.txt. */
 struct table {
 	uint32_t major, minor;
 	uint32_t last_micro; /* a minor version may have several: that with the first not before */

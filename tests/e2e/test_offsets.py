@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The generated offset tables, against the headers of every interpreter here."""
+"""The table of offsets, against the headers of every interpreter here."""
 
 import os
 import re
@@ -32,8 +32,8 @@ def test_tables_agree_with_the_headers(python):
     run = run_generate("--check", python.include)
     assert run.returncode == 0, run.stdout
     build = "t" if python.kind == FREE_THREADED else ""
-    assert "cpython-%d.%d%s.h: agrees" % (python.version[:2] + (build,)) in run.stdout
-    debug = "cpython-%d.%dd.h: agrees" % python.version[:2]
+    assert ": %d.%d%s: agrees" % (python.version[:2] + (build,)) in run.stdout
+    debug = ": %d.%dd: agrees" % python.version[:2]
     assert (debug in run.stdout) == (python.version < (3, 8))
 
 
@@ -62,7 +62,7 @@ def test_tables_hold_for_aarch64(name, headers, require):
     run = run_generate("--check", "--compiler",
                        "%s --target=aarch64-linux-gnu --sysroot=%s" % (clang, library), include)
     assert run.returncode == 0, run.stdout
-    assert "cpython-%s.h: agrees" % ".".join(name.split("-")[0].split(".")[:2]) in run.stdout
+    assert ": %s: agrees" % ".".join(name.split("-")[0].split(".")[:2]) in run.stdout
 
 
 def test_architectures_that_disagree_are_told(tmp_path):
@@ -109,7 +109,7 @@ def rewrite(path, pattern, replacement):
         file.write(text)
 
 
-def test_micro_versions_with_a_table_of_their_own(tmp_path):
+def test_micro_versions_with_a_column_of_their_own(tmp_path):
     """3.7.4 aligned what the garbage collector has before each object; else 3.7.3 is the same."""
     includes = [python.include for python in find_pythons() if python.version[:2] == (3, 7) and
                 os.path.exists(os.path.join(python.include, "Python.h"))]
@@ -121,8 +121,8 @@ def test_micro_versions_with_a_table_of_their_own(tmp_path):
     rewrite(os.path.join(include, "patchlevel.h"), r"(PY_MICRO_VERSION\s+)\d+", r"\g<1>3")
     run = run_generate("--check", include)
     assert run.returncode == 0, run.stdout
-    assert "cpython-3.7.0.h: agrees" in run.stdout
-    assert "cpython-3.7.0d.h: agrees" in run.stdout
+    assert ": 3.7.3: agrees" in run.stdout
+    assert ": 3.7.3d: agrees" in run.stdout
 
 
 KNOWS = """
@@ -139,7 +139,7 @@ int main(void)
 """
 
 
-def test_a_version_is_one_file(tmp_path):
+def test_a_version_is_one_column(tmp_path):
     """What the generator writes of a version's headers is all that the build needs to know it."""
     newest = max((python for python in find_pythons()
                   if os.path.exists(os.path.join(python.include, "Python.h"))),
@@ -155,12 +155,9 @@ def test_a_version_is_one_file(tmp_path):
     for part in "offsets", "bpf":
         shutil.copytree(os.path.join(ROOT, part), tree / part)
     shutil.copy(os.path.join(ROOT, "Makefile"), tree)
-    name = "cpython-%d.%d.h" % (major, minor)
-    if os.path.exists(tree / "offsets" / name):
-        os.unlink(tree / "offsets" / name)
     run = subprocess.run([sys.executable, tree / "offsets" / "generate.py", include],
                          stdout=subprocess.PIPE, universal_newlines=True, check=True)
-    assert name + ": agrees" in run.stdout
+    assert ": %d.%d: agrees" % (major, minor) in run.stdout
     with open(tree / "knows.c", "w", encoding="utf-8") as file:
         file.write(KNOWS % (major, minor))
     subprocess.run(["make", "-s", "OUTPUT=output", "output/offset_tables.h"], cwd=tree, check=True)
@@ -169,6 +166,29 @@ def test_a_version_is_one_file(tmp_path):
     run = subprocess.run([tree / "knows"], stdout=subprocess.PIPE, universal_newlines=True)
     assert run.returncode == 0
     assert "%d.%d" % (major, minor) in run.stdout.rstrip().split(", ")
+
+
+def test_a_column_is_renewed(tmp_path):
+    """A wrong cell is found, and a row that is not there; other columns do not know that row then."""
+    include = next((python.include for python in find_pythons()
+                    if os.path.exists(os.path.join(python.include, "Python.h"))), None)
+    if not include:
+        missing("headers of a Python")
+    tree = tmp_path / "offsets"
+    shutil.copytree(os.path.join(ROOT, "offsets"), tree)
+    table = tree / "table.txt"
+    rewrite(table, r"(?m)^code_name .*\n", "")
+    rewrite(table, r"(?m)^tstate_thread_id .*", lambda row: re.sub(r"\d+", "1", row[0]))
+    command = [sys.executable, str(tree / "generate.py"), include]
+    check = subprocess.run(command + ["--check"], stdout=subprocess.PIPE, universal_newlines=True)
+    assert check.returncode == 1
+    assert re.search(r": tstate_thread_id is \d\d+, not 1; code_name is \d+, not \?$",
+                     check.stdout, re.M)
+    assert subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0
+    assert subprocess.run(command + ["--check"], stdout=subprocess.DEVNULL).returncode == 0
+    renewed = {line.split()[0]: line.split() for line in table.read_text().splitlines()}
+    assert {"?"} < set(renewed["code_name"]) and len(set(renewed["tstate_thread_id"])) == 3
+    assert len(renewed["code_name"]) == len(renewed["version"])
 
 
 def test_no_headers_are_told(tmp_path):
