@@ -132,7 +132,8 @@ static void put_header(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__ValueType values[2 * EVENTS_MAX], *types[2 * EVENTS_MAX];
+	Pprof__ValueType values[2 * EVENTS_MAX] = { PPROF__VALUE_TYPE__INIT };
+	Pprof__ValueType *types[2 * EVENTS_MAX];
 
 	put_text(writer, "");
 	for (uint32_t i = 0; i < profile->event_count; i++)
