@@ -15,7 +15,7 @@
 #include "watch/finding.h"
 
 #define SERIALS	   32
-#define EVENTS_MAX 256
+#define STEPS_MAX 256
 #define FILES_MAX  256
 #define NS_PER_MS  1000000LL
 
@@ -194,7 +194,7 @@ static void pause_ms(uint64_t milliseconds)
 
 static void go_through(struct watch *watch, struct symbolizer *symbolizer)
 {
-	for (int i = 0; i < EVENTS_MAX && input.left; i++) {
+	for (int i = 0; i < STEPS_MAX && input.left; i++) {
 		enum step step = input__number(&input, 1) % 8;
 
 		if (step == LOSE_SOME)
