@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <stdio.h>
-
 #include "base/log.h"
-#include "check/agent_needs.h"
-#include "check/checks.h"
-#include "check/findings.h"
+#include "check/check.h"
 #include "cmd_agent.h"
 #include "cmd_check.h"
 
@@ -22,45 +18,20 @@ const struct verb verb_check = {
 
 enum exit_status cmd_check(int count, char **arguments)
 {
-	struct findings findings = { .verb = "record",
-				     .without_company = "record -- COMMAND does not start; record "
-							"-p and -a do" };
 	struct options options, agent = { 0 };
 	enum exit_status status = options__parse(&verb_check, count, arguments, &options);
-	/* The program behind -- is one. */
-	struct trial_needs needs = { .company = 1 };
 
 	if (!status && options.agent)
 		status = options__parse(&verb_agent, options.agent_count, options.agent, &agent);
-	if (status) {
-		options__free(&options);
-		return status;
-	}
-	if (options.help || agent.help) {
+	if (!status && (options.help || agent.help)) {
 		options__print_help(&verb_check);
-		options__free(&agent);
-		options__free(&options);
-		return STATUS_WRITTEN;
+	} else if (!status) {
+		/* The agent's options have a level, too. */
+		if (options.level > log__level())
+			log__set_level(options.level);
+		if (!check__run(options.agent ? &agent : NULL, options.json))
+			status = STATUS_NOT_ALLOWED;
 	}
-	/* The agent's options have a level, too. */
-	if (options.level > log__level())
-		log__set_level(options.level);
-	if (options.agent) {
-		findings.verb = "agent";
-		findings.everybody = true;
-		findings.without_company = "the agent does not start, does not push, or does "
-					   "not find pods";
-		needs = check_agent__needs(&agent);
-	}
-	checks__run(&findings, &needs);
-	if (options.agent)
-		check_agent(&agent, &findings);
-	if (options.json)
-		findings__print_json(&findings, stdout);
-	else
-		findings__print(&findings, stdout);
-	status = findings__work(&findings) ? STATUS_WRITTEN : STATUS_NOT_ALLOWED;
-	findings__free(&findings);
 	options__free(&agent);
 	options__free(&options);
 	return status;

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/xalloc.h"
 #include "check/trial.h"
 #include "options/options.h"
 #include "python/runtime.h"
@@ -50,38 +51,55 @@
  */
 static volatile uint64_t newest_interpreter;
 
-/* Until nobody has the other end of the pipe END; or it cannot be told. */
-static void spin(int end)
+/* Processes that end when END is closed. */
+struct children {
+	unsigned int count;
+	pid_t last;
+	int end;
+};
+
+/* A child: it spins, if it is to be BUSY, until nobody has the other end of the pipe END; or it
+ * cannot be told. */
+static void live(int end, bool busy)
 {
 	struct pollfd closed = { .fd = end };
 
 	do {
-		for (int i = 0; i < ROUNDS; i++)
+		for (int i = 0; i < ROUNDS && busy; i++)
 			newest_interpreter = 0;
-	} while (!poll(&closed, 1, 0));
+	} while (!poll(&closed, 1, busy ? 0 : -1));
 	/* Without what its parent has registered for its own end. */
 	_exit(0);
 }
 
-/* The child's process ID, or -errno.  It ends when *END is closed. */
-static pid_t start_child(int *end)
+static void end_children(struct children *children)
 {
-	int ends[2], error;
-	pid_t child;
+	close(children->end);
+	while (children->count)
+		if (waitpid(-1, NULL, 0) >= 0 || errno != EINTR)
+			children->count--;
+}
+
+/* 0 or -errno: then there are none. */
+static int start_children(struct children *children, unsigned int count, bool busy)
+{
+	int ends[2], error = 0;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	child = fork();
-	error = -errno;
-	if (child == 0) {
-		close(ends[1]);
-		spin(ends[0]);
+	*children = (struct children){ .end = ends[1] };
+	while (children->count < count && !error) {
+		children->last = fork();
+		error = children->last < 0 ? -errno : 0;
+		if (children->last == 0) {
+			close(ends[1]);
+			live(ends[0], busy);
+		}
+		children->count += !error;
 	}
 	close(ends[0]);
-	*end = ends[1];
-	if (child > 0)
-		return child;
-	close(*end);
+	if (error)
+		end_children(children);
 	return error;
 }
 
@@ -117,11 +135,6 @@ static void count(void *context, uint64_t name, uint32_t event, struct amount am
 	trial->outcome = outcome;
 }
 
-static bool has_arrived(const struct trial *trial)
-{
-	return trial->samples && trial->outcome == OUTCOME_NO_INTERPRETER;
-}
-
 /* 0 where it cannot be told. */
 static double cpu_seconds(pid_t child)
 {
@@ -133,54 +146,32 @@ static double cpu_seconds(pid_t child)
 	return used.tv_sec + used.tv_nsec / 1e9;
 }
 
-static void await_sample(struct trial *trial, struct sampler *sampler, pid_t child)
+static void await_sample(struct trial *trial, struct sampler *sampler)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	double end_s = cpu_seconds(child) + CPU_S_ENOUGH, now_s = 0;
+	double end_s = cpu_seconds(trial->pid) + CPU_S_ENOUGH, now_s = 0;
 
-	for (int i = 0; i < LOOKS && now_s < end_s && !has_arrived(trial); i++) {
+	for (int i = 0; i < LOOKS && now_s < end_s; i++) {
+		if (trial->samples && trial->outcome == OUTCOME_NO_INTERPRETER)
+			break;
 		nanosleep(&pause, NULL);
-		now_s = cpu_seconds(child);
+		now_s = cpu_seconds(trial->pid);
 		sampler__drain(sampler);
 		sampler__harvest(sampler);
 	}
 }
 
-static double choose_rate(double *limit)
-{
-	*limit = privileges__rate_limit();
-	if (*limit <= 0)
-		*limit = HUGE_VAL;
-	return fmin(RATE_HZ_DEFAULT, periods__highest_rate(*limit));
-}
-
-/* The events alone: they tell something even where the program cannot be loaded. */
-static int open_events(void)
-{
-	const struct event event = event__default();
-	struct event_rate rate;
-	void *run;
-	int error;
-
-	rate.hz = choose_rate(&rate.limit_hz);
-	error = event.source->open(&event, rate, &run);
-	if (!error)
-		event.source->close(run);
-	return error;
-}
-
-static int start_sampling(struct sampler *sampler, pid_t child)
+static int start_sampling(struct sampler *sampler, pid_t child, struct event_rate rate)
 {
 	struct target_map *map = sampler__targets(sampler);
 	struct target_key key = { .serial = target_map__new_serial(map) };
 	struct runtime runtime = { .interpreters = (uintptr_t)&newest_interpreter };
-	double limit, rate = choose_rate(&limit);
 	pid_t namesake;
 	int error = sampler__find_kernel_pid(sampler, child, &key.kernel_pid, &namesake);
 
 	if (!error)
 		error = target_map__put(map, key, &runtime, &(uint64_t){ 0 });
-	return error ? error : sampler__start(sampler, (struct event_rate){ rate, limit });
+	return error ? error : sampler__start(sampler, rate);
 }
 
 /* Whether user space can add to the tables by which BPF walks. */
@@ -211,7 +202,7 @@ static int load(struct trial *trial, const struct sampler_sink *sink, struct sam
 	return sampler__open(sink, &scope, sampler);
 }
 
-static void sample_child(struct trial *trial, pid_t child)
+static void sample_child(struct trial *trial)
 {
 	const struct sampler_sink sink = {
 		.note = note,
@@ -220,9 +211,16 @@ static void sample_child(struct trial *trial, pid_t child)
 		.count = count,
 		.context = trial,
 	};
+	const struct event clock = event__default();
+	struct event_rate rate = { .limit_hz = privileges__rate_limit() ?: HUGE_VAL };
 	struct sampler *sampler;
+	void *run;
 
-	trial->opening = open_events();
+	rate.hz = fmin(RATE_HZ_DEFAULT, periods__highest_rate(rate.limit_hz));
+	/* The event alone: it tells something even where the program cannot be loaded. */
+	trial->opening = clock.source->open(&clock, rate, &run);
+	if (!trial->opening)
+		clock.source->close(run);
 	trial->loading = load(trial, &sink, &sampler);
 	trial->mappings = sampler__try_mappings();
 	if (trial->loading)
@@ -230,110 +228,57 @@ static void sample_child(struct trial *trial, pid_t child)
 	trial->compiled = sampler__is_compiled(sampler);
 	trial->following = sampler__follow(sampler);
 	if (!trial->following)
-		trial->starting = start_sampling(sampler, child);
+		trial->starting = start_sampling(sampler, trial->pid, rate);
 	if (!trial->following && !trial->starting)
-		await_sample(trial, sampler, child);
+		await_sample(trial, sampler);
 	sampler__free(sampler);
 }
 
-struct look {
-	struct trial *trial;
-	pid_t child;
-};
-
 static void look_at_child(void *context)
 {
-	struct look *look = context;
-	struct trial *trial = look->trial;
+	struct trial *trial = context;
 	struct runtime runtime;
 	uint64_t word;
 
-	trial->finding = runtime__find(look->child, &runtime);
+	trial->finding = runtime__find(trial->pid, &runtime);
 	/* That it is no Python is what is to be found. */
 	if (trial->finding == -ENOEXEC)
 		trial->finding = 0;
-	trial->reading = target_memory__read(look->child, (uintptr_t)&newest_interpreter, &word,
+	trial->reading = target_memory__read(trial->pid, (uintptr_t)&newest_interpreter, &word,
 					     sizeof(word));
-}
-
-/* It waits until nobody has the other end of the pipe END. */
-static void idle(int end)
-{
-	struct pollfd closed = { .fd = end };
-
-	while (poll(&closed, 1, -1) < 0 && errno == EINTR)
-		;
-	_exit(0);
-}
-
-static void await_ends(unsigned int count)
-{
-	while (count)
-		if (waitpid(-1, NULL, 0) >= 0 || errno != EINTR)
-			count--;
-}
-
-/* Whether COUNT processes can be there at once: 0 or -errno. */
-static int start_company(unsigned int count)
-{
-	unsigned int started = 0;
-	int ends[2], error = 0;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	while (started < count && !error) {
-		pid_t child = fork();
-
-		error = child < 0 ? -errno : 0;
-		if (child == 0) {
-			close(ends[1]);
-			idle(ends[0]);
-		}
-		started += child > 0;
-	}
-	close(ends[0]);
-	close(ends[1]);
-	await_ends(started);
-	return error;
 }
 
 static void try_all(struct trial *trial)
 {
-	struct look look = { .trial = trial };
-	int end = -1;
+	struct children children;
 
-	look.child = start_child(&end);
-	trial->child = look.child < 0 ? look.child : 0;
+	trial->child = start_children(&children, 1, true);
 	if (trial->child)
 		return;
+	trial->pid = children.last;
 	/* Where one more is all that is allowed, it is there when the child is no more. */
 	if (!deputy__begin())
-		look_at_child(&look);
+		look_at_child(trial);
 	else
-		deputy__do_alone(look_at_child, &look);
-	sample_child(trial, look.child);
-	close(end);
-	await_ends(1);
-}
-
-/* Has the kernel end this process before others of its control group; anybody may ask for that. */
-static void come_first(void)
-{
-	FILE *file = fopen("/proc/self/oom_score_adj", "we");
-
-	if (!file)
-		return;
-	fputs("1000", file);
-	fclose(file);
+		deputy__do_alone(look_at_child, trial);
+	sample_child(trial);
+	end_children(&children);
 }
 
 /* Tries all in a process that ends with PARENT, the one that asks. */
 static void try_for(pid_t parent, struct trial *trial)
 {
+	FILE *file;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	come_first();
+	/* The kernel is to end it before others of its control group; anybody may ask for that. */
+	file = fopen("/proc/self/oom_score_adj", "we");
+	if (file) {
+		fputs("1000", file);
+		fclose(file);
+	}
 	try_all(trial);
 	/* Without what its parent has registered for its own end. */
 	_exit(trial->child ? 1 : 0);
@@ -356,40 +301,32 @@ static bool try_apart(struct trial *shared)
 	return shared->killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void try_guarded(struct trial *trial)
+const struct trial *trial__run(unsigned int company)
 {
-	struct trial *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	bool told = false;
+	struct trial *trial = mmap(NULL, sizeof(*trial), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct children children;
 
-	if (shared != MAP_FAILED) {
-		/* What it does not come to, where it is killed. */
-		*shared = (struct trial){ .finding = -ENOMEM,
-					  .reading = -ENOMEM,
-					  .opening = -ENOMEM,
-					  .loading = -ENOMEM,
-					  .native = -ENOMEM,
-					  .mappings = -ENOMEM };
-		told = try_apart(shared);
-		if (told)
-			*trial = *shared;
-		munmap(shared, sizeof(*shared));
-	}
-	if (!told)
+	if (trial == MAP_FAILED)
+		out_of_memory();
+	/* What it does not come to, where it is killed. */
+	*trial = (struct trial){ .finding = -ENOMEM,
+				 .reading = -ENOMEM,
+				 .opening = -ENOMEM,
+				 .loading = -ENOMEM,
+				 .native = -ENOMEM,
+				 .mappings = -ENOMEM };
+	trial->files = open_files__allow(1);
+	if (!try_apart(trial)) {
+		*trial = (struct trial){ .files = trial->files };
 		try_all(trial);
-}
-
-void trial__run(struct trial *trial, const struct trial_needs *needs)
-{
-	enum exit_status files = open_files__allow(1);
-
-	*trial = (struct trial){ 0 };
-	try_guarded(trial);
-	trial->files = files;
-	trial->needs = *needs;
-	if (trial->child)
-		return;
-	trial->thread = deputy__begin();
-	if (!trial->thread)
-		trial->company = start_company(needs->company);
+	}
+	if (!trial->child)
+		trial->thread = deputy__begin();
+	if (!trial->child && !trial->thread) {
+		trial->company = start_children(&children, company, false);
+		if (!trial->company)
+			end_children(&children);
+	}
+	return trial;
 }

@@ -5,16 +5,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/exit_status.h"
 #include "pybpfprof.h"
-
-/* What is to work besides. */
-struct trial_needs {
-	unsigned int company; /* processes and threads beside the one that reads others, at most */
-	bool native;	      /* native frames, for which there may be UNWIND_MEMORY bytes */
-	uint64_t unwind_memory;
-};
 
 /* 0 or -errno of each step; but for the last, those before which another one failed were not
  * tried. */
@@ -31,14 +25,15 @@ struct trial {
 	int starting;		/* the events with the program */
 	int mappings;		/* a program that is told what processes map */
 	int native;		/* the walk of native frames, and a chunk of its tables */
+	pid_t pid;		/* the child's */
 	bool compiled;		/* the program, by the kernel */
 	bool killed;		/* what tried that, as the kernel does where memory is short */
 	uint64_t samples;
 	enum outcome outcome; /* of the last sample; that of a Python that has not begun is good */
-	struct trial_needs needs;
 };
 
-/* Runs the trial for a caller with these NEEDS. */
-void trial__run(struct trial *trial, const struct trial_needs *needs);
+/* Tries all that, and whether COMPANY processes and threads can run beside the one that reads
+ * others.  The result is never freed. */
+const struct trial *trial__run(unsigned int company);
 
 #endif
