@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "architecture/architecture.h"
+#include "elf/elf_image.h"
 #include "input.h"
 #include "offsets.h"
-#include "python/interpreter_list.h"
+#include "python/python_image.h"
 #include "python/python_version.h"
-#include "target/elf_image.h"
 #include "unwind/elf_frames.h"
 #include "unwind/plumbing.h"
 #include "unwind/symbols.h"
@@ -24,7 +24,10 @@ static void look_around(struct elf_image *image)
 	static const char *const names[] = { "_PyRuntime", "PyCode_Type", "a", "" };
 	char version[PYTHON_VERSION_TEXT_MAX];
 	uint64_t address = 0, bias;
+	struct runtime runtime;
 	uint8_t head[128];
+	size_t count;
+	const Elf64_Phdr *segments = elf_image__segments(image, &count);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		elf_image__exported_symbol(image, names[i], &address);
@@ -34,10 +37,10 @@ static void look_around(struct elf_image *image)
 	elf_image__initial_bytes(image, address, head, sizeof(head));
 	elf_image__first_bytes(image, head, sizeof(head), &address);
 	for (int executable = 0; executable <= 1; executable++)
-		elf_image__bias(image, 0x400000, address, executable, &bias);
+		elf_segments__bias(segments, count, 0x400000, address, executable, &bias);
 	python_version__find_runtime(image, &address);
 	python_version__format(python_version__detect(PID, image, 0), version);
-	interpreter_list__find(PID, image, 0, &address);
+	python_image__examine(PID, image, 0, &runtime);
 }
 
 static void read_frames(struct elf_image *image)

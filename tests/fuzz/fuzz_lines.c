@@ -14,8 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	int32_t position = input__number(&input, 4);
 
 	for (int32_t i = -1; i < POSITIONS; i++) {
-		lines__find(version, input.next, input.left, first_line, i);
-		lines__find(version, input.next, input.left, first_line, position);
+		lines__shown(version, input.next, input.left, first_line, i);
 		lines__shown(version, input.next, input.left, first_line, position);
 	}
 	return 0;

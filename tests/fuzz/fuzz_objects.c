@@ -32,8 +32,8 @@ static void read_code(const struct offsets *offsets, uint64_t address)
 		return;
 	CHECK(code.name && code.filename && code.line_table_length <= LINE_TABLE_BYTES_MAX);
 	if (code__position(PID, offsets, address, &code, &frame, &position))
-		lines__find(offsets->version, code.line_table, code.line_table_length,
-			    code.first_line, position);
+		lines__shown(offsets->version, code.line_table, code.line_table_length,
+			     code.first_line, position);
 	code__free(&code);
 	code__read(PID, offsets, address, address, &code);
 	code__free(&code);

@@ -7,7 +7,7 @@
 
 #include "input.h"
 #include "python/runtime.h"
-#include "target/process.h"
+#include "reading/process.h"
 
 #define PID 0
 

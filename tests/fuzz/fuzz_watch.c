@@ -14,10 +14,10 @@
 #include "input.h"
 #include "watch/finding.h"
 
-#define SERIALS	   32
+#define SERIALS	  32
 #define STEPS_MAX 256
-#define FILES_MAX  256
-#define NS_PER_MS  1000000LL
+#define FILES_MAX 256
+#define NS_PER_MS 1000000LL
 
 enum step { LOOK, LOSE_SOME, MAP_FILE, RECORD };
 

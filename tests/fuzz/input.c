@@ -5,8 +5,8 @@
 
 #include "debug_offsets_images.h"
 #include "input.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -127,7 +127,7 @@ int __wrap_nanosleep(const struct timespec *requested, struct timespec *left)
 	return 0;
 }
 
-/* In place of user/target/deputy.c: what an input says comes at once. */
+/* In place of user/reading/deputy.c: what an input says comes at once. */
 int deputy__begin(void)
 {
 	return 0;

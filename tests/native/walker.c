@@ -38,8 +38,8 @@ static json_t *describe_frame(const struct frame *frame)
 		return json_pack("[s]", outcomes[frame->detail]);
 	if (code__read(kernel.pid, &offsets, code_type, frame->address, &code))
 		return json_pack("[s]", "no code object");
-	line = lines__find(offsets.version, code.line_table, code.line_table_length,
-			   code.first_line, frame->position);
+	line = lines__shown(offsets.version, code.line_table, code.line_table_length,
+			    code.first_line, frame->position);
 	result = json_pack("[s, i, i, i]", code.name, code.first_line, frame->position, line);
 	code__free(&code);
 	return result;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "target/process.h"
+#include "reading/process.h"
 #include "wrap.h"
 
 static int files_opened;

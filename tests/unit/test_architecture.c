@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "architecture/architecture.h"
-#include "target/thread_area.h"
+#include "python/runtime.c"
 
 #define FUZZ_ROUNDS 200000
 
@@ -222,12 +222,12 @@ static void another_pthread_self_is_refused(void **state)
 }
 
 /* Code of this process, with room behind it for what is read. */
-#define LEARN(area, architecture, code)                                                        \
-	do {                                                                                   \
-		uint8_t memory[64] = { 0 };                                                    \
-                                                                                               \
-		memcpy(memory, code, sizeof(code));                                            \
-		thread_area__learn(area, architecture, getpid(), (uint64_t)(uintptr_t)memory); \
+#define LEARN(area, architecture, code)                                                       \
+	do {                                                                                  \
+		uint8_t memory[64] = { 0 };                                                   \
+                                                                                              \
+		memcpy(memory, code, sizeof(code));                                           \
+		learn_thread_area(area, architecture, getpid(), (uint64_t)(uintptr_t)memory); \
 	} while (0)
 
 static void thread_area_is_what_all_files_say(void **state)
@@ -236,17 +236,17 @@ static void thread_area_is_what_all_files_say(void **state)
 	struct thread_area area = { 0 };
 
 	(void)state;
-	assert_non_null(thread_area__objection(&area, arm64));
+	assert_non_null(thread_area_objection(&area, arm64));
 	LEARN(&area, arm64, self_forwarded);
-	thread_area__learn(&area, arm64, getpid(), 8);
-	assert_non_null(thread_area__objection(&area, arm64));
+	learn_thread_area(&area, arm64, getpid(), 8);
+	assert_non_null(thread_area_objection(&area, arm64));
 	LEARN(&area, arm64, self_of_12);
 	LEARN(&area, arm64, self_framed);
-	assert_null(thread_area__objection(&area, arm64));
+	assert_null(thread_area_objection(&area, arm64));
 	assert_int_equal(area.bytes, 0x740);
 	LEARN(&area, arm64, self_of_musl);
 	LEARN(&area, arm64, self_of_musl);
-	assert_non_null(thread_area__objection(&area, arm64));
+	assert_non_null(thread_area_objection(&area, arm64));
 }
 
 static void thread_area_is_none_where_the_pointer_is_it(void **state)
@@ -255,7 +255,7 @@ static void thread_area_is_none_where_the_pointer_is_it(void **state)
 
 	(void)state;
 	LEARN(&area, &x86_architecture, self_of_12);
-	assert_null(thread_area__objection(&area, &x86_architecture));
+	assert_null(thread_area_objection(&area, &x86_architecture));
 	assert_int_equal(area.bytes, 0);
 }
 

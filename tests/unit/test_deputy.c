@@ -19,9 +19,9 @@
 #include <cmocka.h>
 
 #include "base/now.h"
-#include "target/deputy.h"
-#include "target/target_files.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_files.h"
+#include "reading/target_memory.h"
 #include "wrap.h"
 
 #define NS_PER_US 1000LL

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
-#include "target/deputy.h"
-#include "target/elf_cache.h"
+#include "elf/elf_cache.h"
+#include "reading/deputy.h"
 
 #define BYTES_ENOUGH (1ULL << 30)
 #define FEW_BYTES    4096

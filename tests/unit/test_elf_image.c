@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "target/elf_image.h"
-#include "target/process.h"
+#include "elf/elf_image.h"
+#include "reading/process.h"
 
 #define FUZZ_ROUNDS 3000
 
@@ -32,24 +32,35 @@ static struct library library;
 
 static struct elf_budget budget = { .bytes = BUDGET_BYTES };
 
-static bool visit_all(const uint8_t *bytes, size_t length, void *context)
+static bool visit_all(const uint8_t *bytes, size_t length, uint64_t at, void *context)
 {
 	uint64_t *sum = context;
 
+	(void)at;
 	for (size_t i = 0; i < length; i += 512)
 		*sum += bytes[i];
 	return false;
 }
 
 /* Whether there is "sought", and all of it has the mark before it. */
-static bool find_after_mark(const uint8_t *bytes, size_t length, void *context)
+static bool find_after_mark(const uint8_t *bytes, size_t length, uint64_t at, void *context)
 {
 	const uint8_t *found = memmem(bytes, length, "sought", sizeof("sought"));
 
+	(void)at;
 	(void)context;
 	if (found)
 		assert_int_equal(found[-1], '!');
 	return found;
+}
+
+static bool find_bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
+		      bool executable, uint64_t *bias)
+{
+	size_t count;
+	const Elf64_Phdr *segments = elf_image__segments(image, &count);
+
+	return elf_segments__bias(segments, count, start, file_offset, executable, bias);
 }
 
 static int open_bytes(const void *bytes, size_t size)
@@ -150,7 +161,7 @@ static void check_symbols(struct elf_image *image)
 	static const char *const names[] = { "elf_begin", "gelf_getsym", "elf_version", "elf_end" };
 	uint64_t bias, address;
 
-	assert_true(elf_image__bias(image, library.code.start, library.code.offset, true, &bias));
+	assert_true(find_bias(image, library.code.start, library.code.offset, true, &bias));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		assert_true(elf_image__exported_symbol(image, names[i], &address));
 		assert_int_equal(address + bias, (uintptr_t)dlsym(RTLD_NEXT, names[i]));
@@ -250,7 +261,7 @@ static void test_symbols_that_are_not_exported(void **state)
 	uint64_t bias, address;
 
 	(void)state;
-	assert_true(elf_image__bias(image, code.start, code.offset, true, &bias));
+	assert_true(find_bias(image, code.start, code.offset, true, &bias));
 	assert_true(elf_image__symbol(image, "test_symbols_that_are_not_exported", &address));
 	assert_int_equal(address + bias, (uintptr_t)test_symbols_that_are_not_exported);
 	assert_false(
@@ -264,7 +275,7 @@ static void test_section(void **state)
 	uint64_t address, bias;
 
 	(void)state;
-	assert_true(elf_image__bias(image, library.code.start, library.code.offset, true, &bias));
+	assert_true(find_bias(image, library.code.start, library.code.offset, true, &bias));
 	assert_true(elf_image__section(image, ".text", &address));
 	assert_in_range(address + bias, library.code.start, library.code.end);
 	assert_false(elf_image__section(image, ".tex", &address));
@@ -280,7 +291,7 @@ static void test_first_bytes(void **state)
 	uint8_t bytes[64];
 
 	(void)state;
-	assert_true(elf_image__bias(image, library.code.start, library.code.offset, true, &bias));
+	assert_true(find_bias(image, library.code.start, library.code.offset, true, &bias));
 	assert_true(elf_image__first_bytes(image, bytes, sizeof(bytes), &address));
 	assert_memory_equal(bytes, (void *)(uintptr_t)(address + bias), sizeof(bytes));
 	elf_image__close(image);
@@ -318,16 +329,16 @@ static void test_bias(void **state)
 	uint64_t bias;
 
 	(void)state;
-	assert_true(elf_image__bias(image, 0x10002000, 0x1000, true, &bias));
+	assert_true(find_bias(image, 0x10002000, 0x1000, true, &bias));
 	assert_int_equal(bias, 0x10002000 - 0x402000);
 	/* A later part, after mprotect() split the mapping. */
-	assert_true(elf_image__bias(image, 0x10003000, 0x2000, true, &bias));
+	assert_true(find_bias(image, 0x10003000, 0x2000, true, &bias));
 	assert_int_equal(bias, 0x10002000 - 0x402000);
 	/* Two in one page of the file: the first is read-only by the time that we look. */
-	assert_true(elf_image__bias(image, 0x10006000, 0x3000, false, &bias));
+	assert_true(find_bias(image, 0x10006000, 0x3000, false, &bias));
 	assert_int_equal(bias, 0x10006000 - 0x406000);
-	assert_false(elf_image__bias(image, 0x10002000, 0, true, &bias));
-	assert_false(elf_image__bias(image, 0x10002000, 0x4000, true, &bias));
+	assert_false(find_bias(image, 0x10002000, 0, true, &bias));
+	assert_false(find_bias(image, 0x10002000, 0x4000, true, &bias));
 	elf_image__close(image);
 }
 
@@ -371,10 +382,10 @@ static void ask_all(struct elf_image *image)
 	elf_image__symbol(image, "_PyRuntime", &number);
 	elf_image__section(image, ".text", &number);
 	elf_image__section(image, ".PyRuntime", &number);
-	elf_image__bias(image, library.code.start, library.code.offset, true, &number);
-	elf_image__bias(image, library.code.start, 0, false, &number);
+	find_bias(image, library.code.start, library.code.offset, true, &number);
+	find_bias(image, library.code.start, 0, false, &number);
 	elf_image__first_bytes(image, bytes, sizeof(bytes), &number);
-	elf_image__search_constants(image, visit_all, &number);
+	elf_image__search(image, false, visit_all, &number);
 	elf_image__close(image);
 }
 
@@ -487,7 +498,7 @@ static void test_blocks(void **state)
 		assert_true(elf_image__symbol(image, "sought", &address));
 		assert_int_equal(address, 4711);
 		assert_false(elf_image__symbol(image, "!!sought", &address));
-		assert_true(elf_image__search_constants(image, find_after_mark, NULL));
+		assert_true(elf_image__search(image, false, find_after_mark, NULL));
 		elf_image__close(image);
 		memset(copy + symbol, 0, sizeof(Elf64_Sym));
 		memset(name - 1, 0, sizeof("!sought"));

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "python/lines.h"
+#include "python/lines.c"
 
 #define V2_7  0x020712f0
 #define V3_6  0x03060ff0
@@ -24,27 +24,28 @@
 #define ENTRY(kind, units) (0x80 | (kind) << 3 | ((units)-1))
 
 #define FIND(version, table, first_line, position) \
-	find(version, table, sizeof(table), first_line, position)
+	line_at(version, table, sizeof(table), first_line, position)
 
 /* A copy of just this length, so that AddressSanitizer sees a read beyond it. */
-static uint32_t find(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
-		     int32_t position)
+static uint32_t line_at(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
+			int32_t position)
 {
 	uint8_t *copy = malloc(length ? length : 1);
-	uint32_t line;
+	uint32_t line = first_line;
 
 	if (length)
 		memcpy(copy, table, length);
-	line = lines__find(version, copy, length, first_line, position);
+	if (!find(version, copy, length, position, &line))
+		line = LINE_NONE;
 	free(copy);
-	return line;
+	return lines__valid(line);
 }
 
 static void check_lines(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
 			const uint32_t *lines, size_t count, int32_t step)
 {
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(find(version, table, length, first_line, (int32_t)i * step),
+		assert_int_equal(line_at(version, table, length, first_line, (int32_t)i * step),
 				 lines[i]);
 }
 
@@ -92,8 +93,8 @@ static void lnotab_without_a_sign(void **state)
 static void lnotab_of_one_line(void **state)
 {
 	(void)state;
-	assert_int_equal(find(V3_9, NULL, 0, 10, 0), 10);
-	assert_int_equal(find(V3_9, NULL, 0, 10, 100), 10);
+	assert_int_equal(line_at(V3_9, NULL, 0, 10, 0), 10);
+	assert_int_equal(line_at(V3_9, NULL, 0, 10, 100), 10);
 }
 
 static void lnotab_of_long_steps(void **state)
@@ -125,7 +126,7 @@ static void linetable(void **state)
 	(void)state;
 	CHECK_LINES(V3_10, table, 10, lines, 1);
 	assert_int_equal(FIND(V3_10, table, 10, INT32_MAX), LINE_NONE);
-	assert_int_equal(find(V3_10, NULL, 0, 10, 0), LINE_NONE);
+	assert_int_equal(line_at(V3_10, NULL, 0, 10, 0), LINE_NONE);
 }
 
 static void linetable_of_long_steps(void **state)
@@ -165,7 +166,7 @@ static void locations_of_every_kind(void **state)
 	CHECK_LINES(V3_11, table, 20, lines, 1);
 	CHECK_LINES(V3_15, table, 20, lines, 1);
 	assert_int_equal(FIND(V3_11, table, 20, INT32_MAX), LINE_NONE);
-	assert_int_equal(find(V3_11, NULL, 0, 20, 0), LINE_NONE);
+	assert_int_equal(line_at(V3_11, NULL, 0, 20, 0), LINE_NONE);
 }
 
 static void a_line_of_0_is_none(void **state)
@@ -227,11 +228,11 @@ static void cut_locations_are_none(void **state)
 	(void)state;
 	assert_int_equal(FIND(V3_11, whole, 9, 0), 41);
 	for (size_t length = 0; length < sizeof(whole); length++)
-		assert_int_equal(find(V3_11, whole, length, 9, 0), LINE_NONE);
+		assert_int_equal(line_at(V3_11, whole, length, 9, 0), LINE_NONE);
 	for (size_t length = 0; length < sizeof(short_form); length++)
-		assert_int_equal(find(V3_11, short_form, length, 9, 0), LINE_NONE);
+		assert_int_equal(line_at(V3_11, short_form, length, 9, 0), LINE_NONE);
 	for (size_t length = 0; length < sizeof(one_line); length++)
-		assert_int_equal(find(V3_11, one_line, length, 9, 0), LINE_NONE);
+		assert_int_equal(line_at(V3_11, one_line, length, 9, 0), LINE_NONE);
 }
 
 static void numbers_too_long_are_none(void **state)
@@ -272,7 +273,7 @@ static void anything_is_safe(void **state)
 
 		for (size_t i = 0; i < length; i++)
 			table[i] = rand() % 2 ? rand() : 0x80 | rand();
-		assert_true(find(version, table, length, first_line, position) <= INT32_MAX);
+		assert_true(line_at(version, table, length, first_line, position) <= INT32_MAX);
 	}
 }
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "elf/elf_image.h"
 #include "narrow_file.h"
 #include "python/runtime.h"
-#include "target/elf_image.h"
 
 #define BUDGET_BYTES  (1ULL << 30)
 #define DAMAGE_ROUNDS 3000
@@ -35,10 +35,20 @@ static struct elf_image *open_file(const struct narrow_file *file)
 	return elf_image__open(open_bytes(file, sizeof(*file)), &budget);
 }
 
-static bool find_constant(const uint8_t *bytes, size_t length, void *context)
+static bool find_constant(const uint8_t *bytes, size_t length, uint64_t at, void *context)
 {
+	(void)at;
 	(void)context;
 	return memmem(bytes, length, NARROW_CONSTANT, sizeof(NARROW_CONSTANT));
+}
+
+static bool find_bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
+		      bool executable, uint64_t *bias)
+{
+	size_t count;
+	const Elf64_Phdr *segments = elf_image__segments(image, &count);
+
+	return elf_segments__bias(segments, count, start, file_offset, executable, bias);
 }
 
 static void is_read_like_a_wide_one(void **state)
@@ -61,9 +71,9 @@ static void is_read_like_a_wide_one(void **state)
 	assert_false(elf_image__symbol(image, "other", &address));
 	assert_true(elf_image__section(image, NARROW_SECTION, &address));
 	assert_int_equal(address, NARROW_ADDRESS(constants));
-	assert_true(elf_image__bias(image, NARROW_BASE + 0x1000, 0, true, &bias));
+	assert_true(find_bias(image, NARROW_BASE + 0x1000, 0, true, &bias));
 	assert_int_equal(bias, 0x1000);
-	assert_true(elf_image__search_constants(image, find_constant, NULL));
+	assert_true(elf_image__search(image, false, find_constant, NULL));
 	elf_image__close(image);
 }
 
@@ -109,10 +119,10 @@ static void ask_all(struct elf_image *image)
 	elf_image__symbol(image, "exported", &number);
 	elf_image__symbol(image, NARROW_INNER, &number);
 	elf_image__section(image, NARROW_SECTION, &number);
-	elf_image__bias(image, NARROW_BASE, 0, true, &number);
+	find_bias(image, NARROW_BASE, 0, true, &number);
 	elf_image__first_bytes(image, bytes, sizeof(bytes), &number);
 	elf_image__initial_bytes(image, NARROW_ADDRESS(names), bytes, sizeof(bytes));
-	elf_image__search_constants(image, find_constant, NULL);
+	elf_image__search(image, false, find_constant, NULL);
 }
 
 static void may_be_damaged(void **state)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "python/runtime.h"
-#include "target/process.h"
+#include "reading/process.h"
 
 /* Below this program, so that they are seen before it. */
 #define COPIES	  4000

@@ -15,7 +15,7 @@
 
 #include "handings.h"
 #include "python/runtime.h"
-#include "target/process.h"
+#include "reading/process.h"
 
 #define MAPPINGS 20000
 

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "target/process.h"
-#include "target/program.h"
+#include "reading/process.h"
+#include "reading/program.h"
 
 /* Executes itself at each line that it reads, and writes one then. */
 #define AGAIN "echo; read line && exec sh -c \"$0\" \"$0\""
@@ -64,13 +64,15 @@ static void it_stays_the_same_until_it_executes_another(void **state)
 {
 	struct child child = start(PER_LINUX);
 	struct program before = { 0 }, now;
+	struct process process;
 	char line;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(read(child.answers[0], &line, 1), 1);
 		now = identify(child.pid);
-		assert_int_equal(now.start_time, process__start_time(child.pid));
+		assert_int_equal(process__inspect(child.pid, &process), 0);
+		assert_int_equal(now.start_time, process.start_time);
 		assert_false(program__is_same(&before, &now));
 		before = now;
 		now = identify(child.pid);

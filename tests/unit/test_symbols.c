@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "architecture/architecture.h"
+#include "elf/elf_parts.h"
 #include "narrow_file.h"
-#include "target/elf_parts.h"
 #include "unwind/symbols.h"
 
 #define BUDGET_BYTES (1ULL << 30)

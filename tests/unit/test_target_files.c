@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "target/process.h"
-#include "target/target_files.h"
+#include "reading/process.h"
+#include "reading/target_files.h"
 
 /* No driver has that number: who opens it gets ENXIO. */
 #define NO_DRIVER makedev(4094, 0)

@@ -18,10 +18,9 @@
 #include "base/xalloc.h"
 #include "profile/plain_text.h"
 #include "python/python_version.h"
+#include "reading/root_folder.c"
+#include "reading/target_files.h"
 #include "system/cpus.h"
-#include "target/root_folder.h"
-#include "target/short_filename.h"
-#include "target/target_files.h"
 #include "wrap.h"
 
 #define LEVELS_ENOUGH 32
@@ -162,25 +161,24 @@ static void test_root_folders(void **state)
 static void test_short_filenames(void **state)
 {
 	char folder[] = "/tmp/test_texts-XXXXXX";
-	int root = short_filename__open_root(getpid(), &(struct file_identity){ 0 });
+	int root = root_folder__open_alone(getpid(), &(struct file_identity){ 0 });
 	char *filename;
 
 	(void)state;
 	assert_true(root >= 0);
-	assert_true(short_filename__open_root(0x7fffffff, &(struct file_identity){ 0 }) < 0);
-	assert_text(short_filename__of(getpid(), root, "<string>"), "<string>");
-	assert_text(short_filename__of(getpid(), root, "relative/x.py"), "relative/x.py");
-	assert_text(short_filename__of(getpid(), root, "/no/such/folder/x.py"), "x.py");
-	assert_text(short_filename__of(getpid(), -1, "/gone/x.py"), "x.py");
-	assert_text(short_filename__of(getpid(), root, "/folder/"), "/folder/");
-	assert_text(short_filename__of(getpid(), root, "<ipython-input-12-0a1b2c>"), "In [12]");
-	assert_text(short_filename__of(getpid(), root, "<ipython-input-x>"), "<ipython-input-x>");
-	assert_text(short_filename__of(getpid(), -1, "/tmp/ipykernel_4711/31415.py"),
-		    "ipykernel/31415.py");
-	assert_text(short_filename__of(getpid(), root, "/ipykernel_4/3.py"), "ipykernel/3.py");
-	assert_text(short_filename__of(getpid(), root, "/tmp/ipykernel_4711/x.py"), "x.py");
-	assert_text(short_filename__of(getpid(), root, "/tmp/ipykernel_/3.py"), "3.py");
-	assert_text(short_filename__of(getpid(), root, "kernel_4/3.py"), "kernel_4/3.py");
+	assert_true(root_folder__open_alone(0x7fffffff, &(struct file_identity){ 0 }) < 0);
+	assert_text(shorten(getpid(), root, "<string>"), "<string>");
+	assert_text(shorten(getpid(), root, "relative/x.py"), "relative/x.py");
+	assert_text(shorten(getpid(), root, "/no/such/folder/x.py"), "x.py");
+	assert_text(shorten(getpid(), -1, "/gone/x.py"), "x.py");
+	assert_text(shorten(getpid(), root, "/folder/"), "/folder/");
+	assert_text(shorten(getpid(), root, "<ipython-input-12-0a1b2c>"), "In [12]");
+	assert_text(shorten(getpid(), root, "<ipython-input-x>"), "<ipython-input-x>");
+	assert_text(shorten(getpid(), -1, "/tmp/ipykernel_4711/31415.py"), "ipykernel/31415.py");
+	assert_text(shorten(getpid(), root, "/ipykernel_4/3.py"), "ipykernel/3.py");
+	assert_text(shorten(getpid(), root, "/tmp/ipykernel_4711/x.py"), "x.py");
+	assert_text(shorten(getpid(), root, "/tmp/ipykernel_/3.py"), "3.py");
+	assert_text(shorten(getpid(), root, "kernel_4/3.py"), "kernel_4/3.py");
 
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
@@ -188,13 +186,13 @@ static void test_short_filenames(void **state)
 	make_file("package/__init__.py");
 	make_file("package/part/__init__.py");
 	filename = xasprintf("%s/package/part/x.py", folder);
-	assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
+	assert_text(shorten(getpid(), root, filename), "package/part/x.py");
 	free(filename);
 	/* A pipe must not be opened. */
 	unlink("package/part/__init__.py");
 	assert_int_equal(mkfifo("package/part/__init__.py", 0600), 0);
 	filename = xasprintf("%s/package/part/x.py", folder);
-	assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
+	assert_text(shorten(getpid(), root, filename), "package/part/x.py");
 	free(filename);
 	unlink("package/part/__init__.py");
 	/* Nor a device, of which this one has no driver. */
@@ -202,14 +200,14 @@ static void test_short_filenames(void **state)
 		assert_int_equal(
 			mknod("package/part/__init__.py", S_IFCHR | 0600, makedev(4094, 0)), 0);
 		filename = xasprintf("%s/package/part/x.py", folder);
-		assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
+		assert_text(shorten(getpid(), root, filename), "package/part/x.py");
 		free(filename);
 		unlink("package/part/__init__.py");
 	}
 	/* Code without its source. */
 	make_file("package/part/__init__.pyc");
 	filename = xasprintf("%s/package/part/x.py", folder);
-	assert_text(short_filename__of(getpid(), root, filename), "package/part/x.py");
+	assert_text(shorten(getpid(), root, filename), "package/part/x.py");
 	free(filename);
 	unlink("package/part/__init__.pyc");
 	unlink("package/__init__.py");
@@ -232,7 +230,7 @@ static void test_archives(void **state)
 		{ "3rd/p\303\244ckchen/x.py", "p\303\244ckchen/x.py" },
 	};
 	char folder[] = "/tmp/test_texts-XXXXXX";
-	int root = short_filename__open_root(getpid(), &(struct file_identity){ 0 });
+	int root = root_folder__open_alone(getpid(), &(struct file_identity){ 0 });
 	char *filename;
 
 	(void)state;
@@ -241,7 +239,7 @@ static void test_archives(void **state)
 	make_file("archive.zip");
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		filename = xasprintf("%s/archive.zip/%s", folder, files[i].within);
-		assert_text(short_filename__of(getpid(), root, filename), files[i].short_name);
+		assert_text(shorten(getpid(), root, filename), files[i].short_name);
 		free(filename);
 	}
 	unlink("archive.zip");
@@ -267,7 +265,7 @@ static void test_levels_without_end(void **state)
 {
 	char folder[] = "/tmp/test_texts-XXXXXX";
 	const char *name = folder + strlen("/tmp/");
-	int root = short_filename__open_root(getpid(), &(struct file_identity){ 0 });
+	int root = root_folder__open_alone(getpid(), &(struct file_identity){ 0 });
 	char *filename, *text;
 
 	(void)state;
@@ -278,7 +276,7 @@ static void test_levels_without_end(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		filename = repeat(folder, i ? "/" : "/.", 1000);
 		asked = 0;
-		text = short_filename__of(getpid(), root, filename);
+		text = shorten(getpid(), root, filename);
 		assert_int_equal(strncmp(text, name, strlen(name)), 0);
 		assert_int_equal(asked, 4);
 		free(text);
@@ -286,13 +284,13 @@ static void test_levels_without_end(void **state)
 	}
 	filename = repeat(folder, "/link", 38);
 	asked = 0;
-	text = short_filename__of(getpid(), root, filename);
+	text = shorten(getpid(), root, filename);
 	assert_int_equal(strncmp(text, "link/link/", strlen("link/link/")), 0);
 	assert_int_equal(asked, LEVELS_ENOUGH + 1);
 	free(text);
 	free(filename);
 	filename = xasprintf("/tmp/./%s//./x.py", name);
-	text = short_filename__of(getpid(), root, filename);
+	text = shorten(getpid(), root, filename);
 	assert_string_equal(text, filename + strlen("/tmp/./"));
 	free(text);
 	free(filename);
@@ -322,10 +320,10 @@ static void test_links_out_of_a_root(void **state)
 	assert_int_equal(symlink("/inside", "root/srv/within"), 0);
 	root = open("root", O_PATH | O_DIRECTORY);
 	assert_true(root >= 0);
-	assert_text(short_filename__of(getpid(), root, "/srv/relative/x.py"), "x.py");
-	assert_text(short_filename__of(getpid(), root, "/srv/absolute/x.py"), "x.py");
+	assert_text(shorten(getpid(), root, "/srv/relative/x.py"), "x.py");
+	assert_text(shorten(getpid(), root, "/srv/absolute/x.py"), "x.py");
 	/* Those within count as from it. */
-	assert_text(short_filename__of(getpid(), root, "/srv/within/x.py"), "within/x.py");
+	assert_text(shorten(getpid(), root, "/srv/within/x.py"), "within/x.py");
 	close(root);
 	free(absolute);
 	unlink("root/srv/relative");

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "fake_objects.h"
-#include "python/unicode.h"
+#include "python/unicode.c"
 
 #define FUZZ_ROUNDS 20000
 
@@ -24,7 +24,7 @@ static void check_utf8(const void *data, size_t length, unsigned int kind, const
 
 	/* At an odd address: a target's string may lie anywhere. */
 	memcpy((char *)copy + 1, data, length * kind);
-	text = unicode__to_utf8((char *)copy + 1, length, kind);
+	text = to_utf8((char *)copy + 1, length, kind);
 	assert_string_equal(text, expected);
 	free(text);
 	free(copy);
@@ -78,7 +78,7 @@ static void other_kinds_are_refused(void **state)
 	(void)state;
 	for (unsigned int kind = 0; kind < 16; kind++)
 		if (kind != 1 && kind != 2 && kind != 4)
-			assert_null(unicode__to_utf8("abcdefgh", 1, kind));
+			assert_null(to_utf8("abcdefgh", 1, kind));
 }
 
 static void check_sanitized(const char *bytes, size_t length, const char *expected)

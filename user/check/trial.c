@@ -29,14 +29,14 @@
 #include "check/trial.h"
 #include "options/options.h"
 #include "python/runtime.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 #include "recording/privileges.h"
 #include "events/events.h"
 #include "events/periods.h"
 #include "sampling/sampler.h"
 #include "sampling/targets.h"
 #include "system/open_files.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
 #include "unwind/chunks.h"
 
 /* What a sample takes is some ten milliseconds of CPU time; a busy machine may give it late. */

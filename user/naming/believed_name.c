@@ -17,8 +17,8 @@
 #include "naming/believed_name.h"
 #include "python/dict.h"
 #include "python/function_owner.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 /* Of co_flags. */
 #define CODE_NESTED 0x10

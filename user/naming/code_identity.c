@@ -9,8 +9,8 @@
 
 #include "base/xalloc.h"
 #include "naming/code_identity.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 /* So many at once take 4 MiB; with fewer, the same pages are read again and again. */
 #define CODES_AT_ONCE 4096

@@ -16,7 +16,7 @@
 #include "base/xalloc.h"
 #include "naming/code_identity.h"
 #include "naming/code_table.h"
-#include "target/deputy.h"
+#include "reading/deputy.h"
 
 /* What all names and line tables of a process may take; a target may make one code object after
  * another. */

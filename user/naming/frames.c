@@ -4,7 +4,7 @@
 #include "naming/frames.h"
 #include "unwind/kernel_symbols.h"
 #include "python/lines.h"
-#include "target/target_memory.h"
+#include "reading/target_memory.h"
 
 uint32_t frames__reason(struct profile *profile, enum outcome outcome)
 {

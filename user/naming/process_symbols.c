@@ -13,7 +13,7 @@
 #include "naming/process_symbols.h"
 #include "python/interpreters.h"
 #include "python/lines.h"
-#include "target/target_memory.h"
+#include "reading/target_memory.h"
 
 #define UNREADABLE_TEXT "[code object not readable]"
 #define GONE_TEXT	"[code object gone before it was read]"

@@ -18,8 +18,8 @@
 #include "naming/symbolizer.h"
 #include "naming/thread_names.h"
 #include "profile/profile.h"
+#include "reading/root_folder.h"
 #include "sampling/targets.h"
-#include "target/root_folder.h"
 
 /* What the processes of a symbolizer have in common. */
 struct naming_context {

@@ -44,7 +44,7 @@
 #include "naming/qualified_names.h"
 #include "naming/thread_names.h"
 #include "python/function_search.h"
-#include "target/deputy.h"
+#include "reading/deputy.h"
 
 /* What was not found may be in a module that was just being loaded: it is looked for again. */
 #define SEARCHES 2

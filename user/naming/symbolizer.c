@@ -32,7 +32,7 @@
 #include "naming/process_symbols.h"
 #include "naming/symbolizer.h"
 #include "python/lines.h"
-#include "target/deputy.h"
+#include "reading/deputy.h"
 
 /* A sample that was on its way when its process ended may still come to be defined. */
 #define SETTLED_UNTIL_FORGOTTEN 2

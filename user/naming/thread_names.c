@@ -34,9 +34,9 @@
 #include "python/dict.h"
 #include "python/interpreters.h"
 #include "python/object.h"
-#include "target/deputy.h"
-#include "target/process.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/process.h"
+#include "reading/target_memory.h"
 
 /* Thread._native_id. */
 #define NATIVE_ID_SINCE 0x03080000

@@ -15,10 +15,10 @@
 #include "processes/command_name.h"
 #include "processes/identity.h"
 #include "processes/service_name.h"
+#include "reading/deputy.h"
+#include "reading/process.h"
+#include "reading/target_files.h"
 #include "system/passwd.h"
-#include "target/deputy.h"
-#include "target/process.h"
-#include "target/target_files.h"
 
 /* More than any name takes; a process chooses how long its command line is. */
 #define COMMAND_BYTES_MAX 4096
@@ -266,7 +266,7 @@ static void read_identity(void *context)
 {
 	struct reading *reading = context;
 	struct identity *identity = reading->identity;
-	uint64_t start_time;
+	struct process now;
 
 	identity__free(identity);
 	reading->error = process__user(reading->pid, &identity->uid);
@@ -280,8 +280,7 @@ static void read_identity(void *context)
 	identity->user = name_user(reading->process.reader, identity->uid);
 	identity->start_time = reading->process.start_time;
 	identity->start_unix_ns = unix_ns(identity->start_time);
-	start_time = process__start_time(reading->pid);
-	if (!start_time || start_time == identity->start_time)
+	if (process__inspect(reading->pid, &now) || now.start_time == identity->start_time)
 		return;
 	identity__free(identity);
 	reading->error = -ESRCH;

@@ -7,7 +7,7 @@
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
 #include "processes/process_list.h"
-#include "target/process.h"
+#include "reading/process.h"
 
 /* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
 #define FIRST_NAMESPACE 0xeffffffc

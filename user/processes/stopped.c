@@ -6,7 +6,7 @@
 
 #include "base/xalloc.h"
 #include "processes/stopped.h"
-#include "target/process.h"
+#include "reading/process.h"
 
 #define CGROUPS_BYTES 16384
 

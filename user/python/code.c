@@ -5,9 +5,10 @@
 
 #include "base/xalloc.h"
 #include "python/code.h"
+#include "python/object.h"
 #include "python/unicode.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 /* The part of a PyCodeObject that has what is read here ends below this (3.15: 200). */
 #define CODE_BYTES_MAX 1024
@@ -15,9 +16,6 @@
 #define CODE_UNIT_BYTES 2
 
 #define NONE_AS_CODE_SINCE 0x030d0000
-
-/* Where a type has its name: after the head that all objects of variable size have. */
-#define TYPE_NAME(offsets) ((offsets)->varobject_size + sizeof(uint64_t))
 
 /* A code object's own memory, up to the last field that is read. */
 struct window {
@@ -31,41 +29,23 @@ static uint32_t name_offset(const struct offsets *offsets)
 						       : offsets->code_qualname;
 }
 
-/* 0 where a field is farther off than any is. */
 static size_t window_bytes(const struct offsets *offsets)
 {
 	uint32_t fields[] = { offsets->object_type,	   offsets->code_firstlineno,
 			      offsets->code_filename,	   name_offset(offsets),
 			      offsets->code_linetable,	   offsets->varobject_size,
 			      offsets->code_firsttraceable };
-	size_t length = 0;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (fields[i] == OFFSET_ABSENT)
-			continue;
-		if (fields[i] > CODE_BYTES_MAX - sizeof(uint64_t))
-			return 0;
-		if (fields[i] + sizeof(uint64_t) > length)
-			length = fields[i] + sizeof(uint64_t);
-	}
-	return length;
+	return object__bytes(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
 static int read_window(pid_t pid, const struct offsets *offsets, uint64_t address,
 		       struct window *window)
 {
 	window->length = window_bytes(offsets);
-	if (!window->length)
+	if (window->length > CODE_BYTES_MAX)
 		return -EINVAL;
 	return target_memory__read(pid, address, window->bytes, window->length) ? -EFAULT : 0;
-}
-
-static uint64_t pointer_at(const struct window *window, uint32_t offset)
-{
-	uint64_t pointer;
-
-	memcpy(&pointer, window->bytes + offset, sizeof(pointer));
-	return pointer;
 }
 
 /* Whether no instruction of the code object is one that may be traced: those before
@@ -79,7 +59,7 @@ static bool is_hidden(const struct window *window, const struct offsets *offsets
 	memcpy(&first_traceable, window->bytes + offsets->code_firsttraceable,
 	       sizeof(first_traceable));
 	return first_traceable >= 0 &&
-	       (uint64_t)first_traceable >= pointer_at(window, offsets->varobject_size);
+	       (uint64_t)first_traceable >= object__word(window->bytes, offsets->varobject_size);
 }
 
 /* Whether TYPE is None's.  From 3.13 on, None stands for the code of the frame below each entry
@@ -89,11 +69,10 @@ static bool is_type_of_none(pid_t pid, const struct offsets *offsets, uint64_t t
 {
 	static const char none[] = "NoneType";
 	char name[sizeof(none)];
-	uint64_t address;
+	uint64_t address =
+		offsets->version >= NONE_AS_CODE_SINCE ? object__type_name(pid, offsets, type) : 0;
 
-	return offsets->version >= NONE_AS_CODE_SINCE &&
-	       !target_memory__read_pointer(pid, type + TYPE_NAME(offsets), &address) &&
-	       !target_memory__read(pid, address, name, sizeof(name)) &&
+	return address && !target_memory__read(pid, address, name, sizeof(name)) &&
 	       !memcmp(name, none, sizeof(none));
 }
 
@@ -119,23 +98,25 @@ static void take_head(const struct offsets *offsets, const struct window *window
 	memcpy(&code->first_line, window->bytes + offsets->code_firstlineno,
 	       sizeof(code->first_line));
 	code->hidden = is_hidden(window, offsets);
-	code->instructions = pointer_at(window, offsets->varobject_size);
+	code->instructions = object__word(window->bytes, offsets->varobject_size);
 }
 
 /* Reads what WINDOW leads to.  Whoever is left behind meanwhile leaves nothing of it. */
 static int read_texts(pid_t pid, const struct offsets *offsets, const struct window *window,
 		      struct code *code)
 {
-	int error =
-		unicode__read(pid, offsets, pointer_at(window, name_offset(offsets)), &code->name);
+	int error = unicode__read(pid, offsets, object__word(window->bytes, name_offset(offsets)),
+				  &code->name);
 
 	deputy__lend(code->name);
 	if (!error)
-		error = unicode__read(pid, offsets, pointer_at(window, offsets->code_filename),
+		error = unicode__read(pid, offsets,
+				      object__word(window->bytes, offsets->code_filename),
 				      &code->filename);
 	deputy__lend(code->filename);
 	if (!error)
-		error = read_bytes(pid, offsets, pointer_at(window, offsets->code_linetable),
+		error = read_bytes(pid, offsets,
+				   object__word(window->bytes, offsets->code_linetable),
 				   &code->line_table, &code->line_table_length);
 	deputy__take_back(code->name);
 	deputy__take_back(code->filename);
@@ -155,7 +136,7 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 	error = read_window(pid, offsets, address, &window);
 	if (error)
 		return error;
-	type = pointer_at(&window, offsets->object_type);
+	type = object__word(window.bytes, offsets->object_type);
 	if (code_type && type != code_type) {
 		result->hidden = is_type_of_none(pid, offsets, type);
 		return result->hidden ? 0 : -EINVAL;
@@ -209,11 +190,11 @@ int code__decode(const struct offsets *offsets, uint64_t code_type,
 	int error;
 
 	memset(code, 0, sizeof(*code));
-	if (!window.length || !find_pieces(record, size, pieces) ||
+	if (window.length > CODE_BYTES_MAX || !find_pieces(record, size, pieces) ||
 	    record->bytes[PIECE_CODE] < window.length)
 		return -ERANGE;
 	memcpy(window.bytes, pieces[PIECE_CODE], window.length);
-	if (code_type && pointer_at(&window, offsets->object_type) != code_type)
+	if (code_type && object__word(window.bytes, offsets->object_type) != code_type)
 		return -EINVAL;
 	take_head(offsets, &window, code);
 	error = unicode__decode(offsets, pieces[PIECE_NAME], record->bytes[PIECE_NAME],

@@ -26,8 +26,8 @@
 #include "base/xalloc.h"
 #include "python/dict.h"
 #include "python/unicode.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 /* The words of an entry: hash, key, value; or key, value where all keys are str (from 3.11). */
 #define ENTRY_WORDS	    3
@@ -54,14 +54,6 @@ struct table {
 	size_t words; /* of an entry */
 };
 
-static uint64_t number_at(const uint8_t *bytes, uint32_t offset, size_t width)
-{
-	uint64_t number = 0;
-
-	memcpy(&number, bytes + offset, width);
-	return number;
-}
-
 /* How many bytes the indices of a table of SIZE entries take, up to 3.10. */
 static uint64_t index_bytes(uint64_t size)
 {
@@ -74,9 +66,9 @@ static int parse_keys(const struct offsets *offsets, uint64_t address, const uin
 	uint64_t bytes, size, log2_bytes;
 
 	table->words = ENTRY_WORDS;
-	table->count = number_at(head, offsets->keys_nentries, sizeof(uint64_t));
+	table->count = object__word(head, offsets->keys_nentries);
 	if (offsets->keys_size != OFFSET_ABSENT) {
-		size = number_at(head, offsets->keys_size, sizeof(uint64_t));
+		size = object__word(head, offsets->keys_size);
 		if (size > INDICES_MAX)
 			return -EINVAL;
 		bytes = index_bytes(size);
@@ -196,8 +188,8 @@ static int read_open_addressed(const struct object_reader *reader, const uint8_t
 	const struct offsets *offsets = reader->offsets;
 	struct table table = { .words = ENTRY_WORDS };
 
-	table.count = number_at(object, offsets->dict_mask, sizeof(uint64_t));
-	table.entries = number_at(object, offsets->dict_table, sizeof(uint64_t));
+	table.count = object__word(object, offsets->dict_mask);
+	table.entries = object__word(object, offsets->dict_table);
 	if (table.count++ >= DICT_ENTRIES_MAX)
 		return -EINVAL;
 	return read_entries(reader, &table, dict);
@@ -215,12 +207,8 @@ static size_t dict_bytes(const struct offsets *offsets)
 			      is_open_addressed(offsets) ? offsets->dict_mask : offsets->dict_keys,
 			      is_open_addressed(offsets) ? offsets->dict_table
 							 : offsets->dict_values };
-	size_t bytes = 0;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fields[i] + sizeof(uint64_t) > bytes)
-			bytes = fields[i] + sizeof(uint64_t);
-	return bytes;
+	return object__bytes(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
 int dict__read(struct object_reader *reader, uint64_t address, struct dict *dict)
@@ -236,14 +224,13 @@ int dict__read(struct object_reader *reader, uint64_t address, struct dict *dict
 		return -EINVAL;
 	if (target_memory__read(reader->pid, address, object, dict_bytes(offsets)))
 		return -EFAULT;
-	type = object_reader__type(reader,
-				   number_at(object, offsets->object_type, sizeof(uint64_t)));
+	type = object_reader__type(reader, object__word(object, offsets->object_type));
 	if (!type || !(type->flags & TYPE_IS_DICT))
 		return -EINVAL;
 	if (is_open_addressed(offsets))
 		return read_open_addressed(reader, object, dict);
-	keys = number_at(object, offsets->dict_keys, sizeof(uint64_t));
-	values = number_at(object, offsets->dict_values, sizeof(uint64_t));
+	keys = object__word(object, offsets->dict_keys);
+	values = object__word(object, offsets->dict_values);
 	return values ? read_split(reader, keys, values, dict) : read_combined(reader, keys, dict);
 }
 
@@ -297,8 +284,7 @@ int dict__read_attributes(struct object_reader *reader, uint64_t address, struct
 	if (target_memory__read(reader->pid, address - before, words,
 				before + offsets->object_type + sizeof(uint64_t)))
 		return -EFAULT;
-	type = object_reader__type(
-		reader, number_at(words, before + offsets->object_type, sizeof(uint64_t)));
+	type = object_reader__type(reader, object__word(words, before + offsets->object_type));
 	if (!type)
 		return -EFAULT;
 	if (before && type->flags & TYPE_MANAGED_DICT)

@@ -18,8 +18,8 @@
 
 #include "base/xalloc.h"
 #include "python/function_owner.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 /* A longer path is none. */
 #define PATH_BYTES_MAX 256
@@ -70,7 +70,7 @@ static bool is_named(struct object_reader *reader, uint64_t address, bool is_old
 	bool named;
 
 	if (!is_old) {
-		own = object_reader__type_name(reader, address);
+		own = object__type_name(reader->pid, reader->offsets, address);
 		return own && is_at(reader->pid, own, name);
 	}
 	if (target_memory__read_pointer(reader->pid, address + reader->offsets->class_name, &own))
@@ -109,19 +109,27 @@ static bool is_private(const char *path, const char *key, const char *name)
 	       strcmp(key + 1 + length, name) == 0;
 }
 
-char *function_owner__qualify(struct object_reader *reader, const struct function_owner *owner,
-			      uint64_t key, uint64_t name)
+/* As function_owner__qualify, for what is at PATH; MANGLED: KEY may be what a compiler made of it.
+ */
+static char *qualify(struct object_reader *reader, const char *path, uint64_t key, uint64_t name,
+		     bool mangled)
 {
 	char *written = deputy__lend(object__text(reader, name));
 	char *text = written ? object__text(reader, key) : NULL, *qualified = NULL;
 
-	if (text && (strcmp(text, written) == 0 || is_private(owner->path, text, written))) {
-		qualified = xmalloc(joined_bytes(owner->path, written));
-		join(qualified, owner->path, written);
+	if (text && (strcmp(text, written) == 0 || (mangled && is_private(path, text, written)))) {
+		qualified = xmalloc(joined_bytes(path, written));
+		join(qualified, path, written);
 	}
 	free(text);
 	free(deputy__take_back(written));
 	return qualified;
+}
+
+char *function_owner__qualify(struct object_reader *reader, const struct function_owner *owner,
+			      uint64_t key, uint64_t name)
+{
+	return qualify(reader, owner->path, key, name, true);
 }
 
 /* The qualified name of the class at ADDRESS; NULL where it is none that Python code made. */
@@ -141,18 +149,9 @@ static char *class_name(struct object_reader *reader, uint64_t address)
 char *function_owner__name_in_class(struct object_reader *reader, uint64_t class, uint64_t key,
 				    uint64_t name)
 {
-	char *outer = deputy__lend(class_name(reader, class)), *written, *text, *qualified = NULL;
+	char *outer = deputy__lend(class_name(reader, class));
+	char *qualified = outer ? qualify(reader, outer, key, name, false) : NULL;
 
-	if (!outer)
-		return NULL;
-	written = deputy__lend(object__text(reader, name));
-	text = written ? object__text(reader, key) : NULL;
-	if (text && strcmp(text, written) == 0) {
-		qualified = xmalloc(joined_bytes(outer, written));
-		join(qualified, outer, written);
-	}
-	free(text);
-	free(deputy__take_back(written));
 	free(deputy__take_back(outer));
 	return qualified;
 }

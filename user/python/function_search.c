@@ -30,8 +30,8 @@
 #include "python/function_owner.h"
 #include "python/function_search.h"
 #include "python/interpreters.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 #define MODULES_MAX (64 * 1024)
 #define STACK_MAX   (1024 * 1024)
@@ -219,7 +219,7 @@ static enum kind read_kind(const struct object_reader *reader, uint64_t type)
 		return KIND_CLASS;
 	if (flags & TYPE_IS_HEAP)
 		return KIND_OTHER;
-	address = object_reader__type_name(reader, type);
+	address = object__type_name(reader->pid, reader->offsets, type);
 	if (!address || target_memory__read(reader->pid, address, name, sizeof(name)))
 		return KIND_OTHER;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -368,22 +368,8 @@ static size_t function_bytes(const struct offsets *offsets)
 			      offsets->function_name,	offsets->function_qualname,
 			      offsets->function_dict,	offsets->function_closure,
 			      offsets->function_globals };
-	size_t bytes = 0;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fields[i] != OFFSET_ABSENT && fields[i] + sizeof(uint64_t) > bytes)
-			bytes = fields[i] + sizeof(uint64_t);
-	return bytes;
-}
-
-/* 0 where the version has no such field. */
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-	uint64_t word = 0;
-
-	if (offset != OFFSET_ABSENT)
-		memcpy(&word, bytes + offset, sizeof(word));
-	return word;
+	return object__bytes(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
 static struct function_object parse_function(const struct offsets *offsets,
@@ -391,12 +377,12 @@ static struct function_object parse_function(const struct offsets *offsets,
 {
 	return (struct function_object){
 		.address = place->address,
-		.code = word_at(bytes, offsets->function_code),
-		.name = word_at(bytes, offsets->function_name),
-		.qualified_name = word_at(bytes, offsets->function_qualname),
-		.dict = word_at(bytes, offsets->function_dict),
-		.closure = word_at(bytes, offsets->function_closure),
-		.globals = word_at(bytes, offsets->function_globals),
+		.code = object__word(bytes, offsets->function_code),
+		.name = object__word(bytes, offsets->function_name),
+		.qualified_name = object__word(bytes, offsets->function_qualname),
+		.dict = object__word(bytes, offsets->function_dict),
+		.closure = object__word(bytes, offsets->function_closure),
+		.globals = object__word(bytes, offsets->function_globals),
 		.key = place->key,
 		.class = place->class,
 		.owner = place->owner,

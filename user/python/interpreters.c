@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "python/interpreters.h"
-#include "target/target_memory.h"
+#include "reading/target_memory.h"
 
 int interpreters__read(pid_t pid, const struct offsets *offsets, uint64_t head,
 		       struct interpreters *result)

@@ -179,14 +179,6 @@ static bool find(uint32_t version, const uint8_t *table, size_t length, int32_t 
 	return find_lnotab(table, length, position, version >= VERSION(6), line);
 }
 
-uint32_t lines__find(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
-		     int32_t position)
-{
-	uint32_t line = first_line;
-
-	return find(version, table, length, position, &line) ? lines__valid(line) : LINE_NONE;
-}
-
 uint32_t lines__shown(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
 		      int32_t position)
 {

@@ -6,8 +6,8 @@
 #include "base/xalloc.h"
 #include "python/object.h"
 #include "python/unicode.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 /* An int's digits: two hold every address and every thread id. */
 #define DIGIT_BITS 30
@@ -65,21 +65,32 @@ const struct object_type *object_reader__type(struct object_reader *reader, uint
 	return NULL;
 }
 
-uint64_t object_reader__type_name(const struct object_reader *reader, uint64_t address)
+uint64_t object__type_name(pid_t pid, const struct offsets *offsets, uint64_t type)
 {
 	/* The first field behind the head, which has a size in it. */
-	uint32_t offset = reader->offsets->varobject_size + sizeof(uint64_t);
+	uint32_t offset = offsets->varobject_size + sizeof(uint64_t);
 	uint64_t name;
 
-	return target_memory__read_pointer(reader->pid, address + offset, &name) ? 0 : name;
+	return target_memory__read_pointer(pid, type + offset, &name) ? 0 : name;
 }
 
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
+uint64_t object__word(const uint8_t *bytes, uint32_t offset)
 {
-	uint64_t word;
+	uint64_t word = 0;
 
-	memcpy(&word, bytes + offset, sizeof(word));
+	if (offset != OFFSET_ABSENT)
+		memcpy(&word, bytes + offset, sizeof(word));
 	return word;
+}
+
+size_t object__bytes(const uint32_t *fields, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (fields[i] != OFFSET_ABSENT && fields[i] + sizeof(uint64_t) > bytes)
+			bytes = fields[i] + sizeof(uint64_t);
+	return bytes;
 }
 
 static bool has_small_ints(const struct offsets *offsets)
@@ -99,9 +110,9 @@ static uint64_t parse_long(const struct offsets *offsets, const uint8_t *object)
 	uint64_t count, tag, value = 0;
 
 	if (offsets->long_tag == OFFSET_ABSENT) {
-		count = word_at(object, offsets->varobject_size);
+		count = object__word(object, offsets->varobject_size);
 	} else {
-		tag = word_at(object, offsets->long_tag);
+		tag = object__word(object, offsets->long_tag);
 		if (TAG_SIGN(tag) >= TAG_NEGATIVE)
 			return INT_UNKNOWN;
 		count = TAG_DIGITS(tag);
@@ -121,12 +132,12 @@ static uint64_t parse_int(struct object_reader *reader, const uint8_t *object)
 {
 	const struct offsets *offsets = reader->offsets;
 	const struct object_type *type =
-		object_reader__type(reader, word_at(object, offsets->object_type));
+		object_reader__type(reader, object__word(object, offsets->object_type));
 
 	if (!type)
 		return INT_UNKNOWN;
 	if (has_small_ints(offsets))
-		return type->flags & TYPE_IS_INT ? word_at(object, offsets->int_value)
+		return type->flags & TYPE_IS_INT ? object__word(object, offsets->int_value)
 						 : INT_UNKNOWN;
 	return type->flags & TYPE_IS_LONG ? parse_long(offsets, object) : INT_UNKNOWN;
 }

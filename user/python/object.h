@@ -50,8 +50,13 @@ void object_reader__init(struct object_reader *reader, pid_t pid, const struct o
 /* The type at ADDRESS, until the next call; NULL where it is not readable. */
 const struct object_type *object_reader__type(struct object_reader *reader, uint64_t address);
 
-/* The address of the name of the type at ADDRESS, a C string; 0 where it is not readable. */
-uint64_t object_reader__type_name(const struct object_reader *reader, uint64_t address);
+/* How many bytes of an object have the words at COUNT offsets, FIELDS, but for those that are
+ * absent; and the one at OFFSET of such BYTES, 0 where it is absent. */
+size_t object__bytes(const uint32_t *fields, size_t count);
+uint64_t object__word(const uint8_t *bytes, uint32_t offset);
+
+/* The address of the name of the TYPE at that address, a C string; 0 where it is not readable. */
+uint64_t object__type_name(pid_t pid, const struct offsets *offsets, uint64_t type);
 
 /* The ints at COUNT addresses; what is no int from 0 to 2^60 - 1 becomes INT_UNKNOWN. */
 #define INT_UNKNOWN UINT64_MAX

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "architecture/architecture.h"
 #include "python/python_version.h"
-#include "target/target_memory.h"
+#include "reading/target_memory.h"
 
 /* _Py_DebugOffsets begins with this and PY_VERSION_HEX (Include/internal/pycore_debug_offsets.h).
  */
@@ -32,6 +33,22 @@
 #define NO_PYTHON 1
 
 #define RELEASE_LEVEL_FINAL 0xf
+
+static const struct python_kind pypy = { "PyPy", "CPython" };
+static const struct python_kind narrow = { "a 32-bit Python", "64-bit Python" };
+
+/* What an emulator runs, which maps it as the kernel maps a program. */
+static const struct {
+	uint16_t machine;
+	struct python_kind kind;
+} foreign[] = {
+	{ EM_X86_64, { "an x86-64 Python", NULL } }, { EM_AARCH64, { "an aarch64 Python", NULL } },
+	{ EM_386, { "a 32-bit x86 Python", NULL } }, { EM_ARM, { "a 32-bit Arm Python", NULL } },
+	{ EM_RISCV, { "a RISC-V Python", NULL } },   { EM_PPC64, { "a POWER Python", NULL } },
+	{ EM_MIPS, { "a MIPS Python", NULL } },
+};
+
+static const struct python_kind other = { "another architecture's Python", NULL };
 
 bool python_version__find_runtime(struct elf_image *image, uint64_t *address)
 {
@@ -71,12 +88,13 @@ struct digits_search {
 	char digits[8];
 };
 
-static bool find_digits(const uint8_t *bytes, size_t length, void *context)
+static bool find_digits(const uint8_t *bytes, size_t length, uint64_t place, void *context)
 {
 	struct digits_search *search = context;
 	size_t prefix_length = strlen(search->prefix);
 	const uint8_t *at = bytes, *end = bytes + length;
 
+	(void)place;
 	while ((at = memmem(at, end - at, search->prefix, prefix_length))) {
 		const uint8_t *digits = at + prefix_length;
 		size_t count = 0;
@@ -102,7 +120,7 @@ static uint32_t with_micro(struct elf_image *image, unsigned int major, unsigned
 	struct digits_search search = { .prefix = prefix };
 
 	snprintf(prefix, sizeof(prefix), "%u.%u.", major, minor);
-	if (!elf_image__search_constants(image, find_digits, &search))
+	if (!elf_image__search(image, false, find_digits, &search))
 		return 0;
 	return version_hex(major, minor, atoi(search.digits));
 }
@@ -112,7 +130,7 @@ static uint32_t from_constants(struct elf_image *image)
 	struct digits_search tag = { .prefix = CACHE_TAG };
 	uint32_t version;
 
-	if (!elf_image__search_constants(image, find_digits, &tag))
+	if (!elf_image__search(image, false, find_digits, &tag))
 		return with_micro(image, 2, 7);
 	version = with_micro(image, tag.digits[0] - '0', atoi(tag.digits + 1));
 	return version ? version : version_hex(tag.digits[0] - '0', atoi(tag.digits + 1), 0);
@@ -126,8 +144,9 @@ static uint32_t check(uint32_t version)
 	return major >= 2 && major <= 4 ? version : 0;
 }
 
-static bool find_last_words(const uint8_t *bytes, size_t length, void *context)
+static bool find_last_words(const uint8_t *bytes, size_t length, uint64_t place, void *context)
 {
+	(void)place;
 	(void)context;
 	return memmem(bytes, length, LAST_WORDS, strlen(LAST_WORDS));
 }
@@ -153,18 +172,19 @@ static uint32_t look_for_unnamed(struct elf_image *image)
 	uint32_t version = 0;
 
 	if (elf_image__is_program(image) && !has_many_constants(image) &&
-	    elf_image__search_constants(image, find_last_words, NULL))
+	    elf_image__search(image, false, find_last_words, NULL))
 		version = check(from_constants(image));
 	return version && version < SECTION_SINCE ? version : NO_PYTHON;
 }
 
-static bool find_pypy_version(const uint8_t *bytes, size_t length, void *context)
+static bool find_pypy_version(const uint8_t *bytes, size_t length, uint64_t place, void *context)
 {
 	const uint8_t *at = memmem(bytes, length, PYPY_VERSION, strlen(PYPY_VERSION));
 	unsigned int major, minor, micro;
 	char text[PYPY_VERSION_BYTES + 1] = "";
 	size_t left;
 
+	(void)place;
 	if (!at)
 		return false;
 	at += strlen(PYPY_VERSION);
@@ -180,7 +200,7 @@ static uint32_t from_variables(struct elf_image *image)
 {
 	uint32_t version = 0;
 
-	elf_image__search_variables(image, find_pypy_version, &version);
+	elf_image__search(image, true, find_pypy_version, &version);
 	return version;
 }
 
@@ -192,7 +212,9 @@ bool python_version__is_named(struct elf_image *image)
 	       elf_image__symbol(image, "PyInterpreterState_Head", &address);
 }
 
-bool python_version__is_unnamed(struct elf_image *image)
+/* Whether IMAGE, which is not named, is a program with a CPython that nothing in the file names but
+ * its constants: of a version without such a section, and stripped. */
+static bool is_unnamed(struct elf_image *image)
 {
 	uint32_t *known = elf_image__note(image);
 
@@ -202,7 +224,7 @@ bool python_version__is_unnamed(struct elf_image *image)
 	return *known != NO_PYTHON;
 }
 
-bool python_version__is_pypy(struct elf_image *image)
+static bool is_pypy(struct elf_image *image)
 {
 	uint64_t address;
 
@@ -211,8 +233,7 @@ bool python_version__is_pypy(struct elf_image *image)
 
 bool python_version__is_any(struct elf_image *image)
 {
-	return python_version__is_named(image) || python_version__is_pypy(image) ||
-	       python_version__is_unnamed(image);
+	return python_version__is_named(image) || is_pypy(image) || is_unnamed(image);
 }
 
 uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias)
@@ -226,8 +247,7 @@ uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bia
 		return version;
 	/* The file alone says it, in some megabytes: once is enough. */
 	if (!*known)
-		*known = python_version__is_pypy(image) ? from_variables(image)
-							: check(from_constants(image));
+		*known = is_pypy(image) ? from_variables(image) : check(from_constants(image));
 	return *known;
 }
 
@@ -247,4 +267,25 @@ void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX]
 	if (level)
 		snprintf(text + length, PYTHON_VERSION_TEXT_MAX - length, "%s%u", level,
 			 version & 0xf);
+}
+
+const struct python_kind *python_kind__of(struct elf_image *image)
+{
+	uint16_t machine = elf_image__machine(image);
+
+	if (is_pypy(image))
+		return &pypy;
+	if (elf_image__is_native(image))
+		return NULL;
+	if (machine == ARCHITECTURE.machine || machine == ARCHITECTURE.narrow_machine)
+		return &narrow;
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		if (foreign[i].machine == machine)
+			return &foreign[i].kind;
+	return &other;
+}
+
+const char *python_kind__supported(const struct python_kind *kind)
+{
+	return kind->supported ? kind->supported : ARCHITECTURE.python;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which CPython an ELF image holds: told by its contents, never by its name. */
+/* Which Python an ELF image holds: told by its contents, never by its name. */
 #ifndef PYBPFPROF_PYTHON_VERSION_H
 #define PYBPFPROF_PYTHON_VERSION_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/elf_image.h"
+#include "elf/elf_image.h"
 
 /* Room for "3.13.0rc12+". */
 #define PYTHON_VERSION_TEXT_MAX 16
@@ -19,14 +19,7 @@ bool python_version__find_runtime(struct elf_image *image, uint64_t *address);
 /* Whether IMAGE holds a CPython by its symbols or sections. */
 bool python_version__is_named(struct elf_image *image);
 
-/* Whether IMAGE, of which the former is not true, is a program with a CPython that nothing in the
- * file names but its constants: of a version without such a section, and stripped. */
-bool python_version__is_unnamed(struct elf_image *image);
-
-/* Whether IMAGE holds a PyPy. */
-bool python_version__is_pypy(struct elf_image *image);
-
-/* Whether one of these three is true of IMAGE. */
+/* Whether IMAGE holds a CPython by these or by its constants alone, or a PyPy. */
 bool python_version__is_any(struct elf_image *image);
 
 /* PY_VERSION_HEX of the interpreter in IMAGE, which process PID has mapped with BIAS: from
@@ -36,5 +29,18 @@ uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bia
 
 /* "3.13.0", "3.15.0rc1"; of 0 "(unknown)". */
 void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX]);
+
+/* Pythons that are not walked, whatever their version: they are named, and their samples counted.
+ */
+struct python_kind {
+	const char *name;      /* "a 32-bit Python" */
+	const char *supported; /* what is, in its place; NULL: this architecture's */
+};
+
+/* Which kind the Python in IMAGE is; NULL: one that may be walked. */
+const struct python_kind *python_kind__of(struct elf_image *image);
+
+/* What is supported in place of KIND: "64-bit Python". */
+const char *python_kind__supported(const struct python_kind *kind);
 
 #endif

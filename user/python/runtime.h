@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include "offsets.h"
-#include "python/python_kind.h"
 #include "python/python_version.h"
 
 struct mapping;

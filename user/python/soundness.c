@@ -30,7 +30,7 @@
 #include "python/code.h"
 #include "python/interpreters.h"
 #include "python/soundness.h"
-#include "target/target_memory.h"
+#include "reading/target_memory.h"
 
 #define ATTEMPTS    20
 #define ATTEMPT_NS  (5 * 1000 * 1000)

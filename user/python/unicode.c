@@ -8,8 +8,8 @@
 #include "base/xalloc.h"
 #include "python/object.h"
 #include "python/unicode.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 #define CODE_POINT_MAX 0x10ffff
 
@@ -87,7 +87,10 @@ static uint32_t code_point_at(const void *data, size_t index, unsigned int kind)
 	return four;
 }
 
-char *unicode__to_utf8(const void *data, size_t length, unsigned int kind)
+/* Converts LENGTH code points of KIND bytes each (1: Latin-1, 2: UCS-2, 4: UCS-4; native byte
+ * order) to NUL-terminated UTF-8.  A lone surrogate becomes \udcNN, a NUL \x00, a value above
+ * U+10FFFF \UNNNNNNNN.  The caller frees; NULL for another KIND. */
+static char *to_utf8(const void *data, size_t length, unsigned int kind)
 {
 	size_t used = 0;
 	char *text;
@@ -186,53 +189,29 @@ static int parse_header(const struct offsets *offsets, const uint8_t *object, st
 	return length > UNICODE_BYTES_MAX / header->kind ? -EINVAL : 0;
 }
 
-static int read_header(pid_t pid, const struct offsets *offsets, uint64_t address,
-		       struct header *header)
+/* Finds the data of a str object. */
+static int find_compact(pid_t pid, const struct offsets *offsets, uint64_t address, uint64_t *data,
+			uint64_t *length, uint32_t *kind)
 {
 	uint8_t object[HEADER_BYTES_MAX];
+	struct header header;
+	int error;
 
 	if (header_bytes(offsets) > sizeof(object))
 		return -EINVAL;
 	if (target_memory__read(pid, address, object, header_bytes(offsets)))
 		return -EFAULT;
-	return parse_header(offsets, object, header);
-}
-
-static int find_data(pid_t pid, const struct offsets *offsets, uint64_t address,
-		     const struct header *header, uint64_t *data)
-{
-	if (!header->compact)
-		return target_memory__read_pointer(pid, address + offsets->unicode_data_any, data)
-			       ? -EFAULT
-			       : 0;
-	*data = address +
-		(header->ascii ? offsets->unicode_ascii_size : offsets->unicode_compact_size);
-	return 0;
-}
-
-static int read_compact(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
-{
-	struct header header;
-	uint64_t data;
-	void *buffer;
-	int error;
-
-	error = read_header(pid, offsets, address, &header);
-	if (!error)
-		error = find_data(pid, offsets, address, &header, &data);
+	error = parse_header(offsets, object, &header);
 	if (error)
 		return error;
-	if (!header.length) {
-		*result = xstrdup("");
-		return 0;
-	}
-	buffer = deputy__lend(xmalloc(header.length * header.kind));
-	if (target_memory__read(pid, data, buffer, header.length * header.kind))
-		error = -EFAULT;
-	else
-		*result = unicode__to_utf8(buffer, header.length, header.kind);
-	free(deputy__take_back(buffer));
-	return error;
+	*length = header.length;
+	*kind = header.kind;
+	*data = address +
+		(header.ascii ? offsets->unicode_ascii_size : offsets->unicode_compact_size);
+	if (!header.compact &&
+	    target_memory__read_pointer(pid, address + offsets->unicode_data_any, data))
+		return -EFAULT;
+	return 0;
 }
 
 /* Whether UNITS has a pair of surrogates at INDEX: how 2.7 has what two bytes cannot hold. */
@@ -257,7 +236,7 @@ static char *pairs_to_utf8(const uint16_t *units, size_t length)
 		}
 		count++;
 	}
-	text = unicode__to_utf8(code_points, count, sizeof(*code_points));
+	text = to_utf8(code_points, count, sizeof(*code_points));
 	free(code_points);
 	return text;
 }
@@ -269,7 +248,7 @@ static char *spell_python2(const void *data, size_t length, uint32_t width)
 		return unicode__sanitize(data, length);
 	if (width == 2)
 		return pairs_to_utf8(data, length);
-	return unicode__to_utf8(data, length, width);
+	return to_utf8(data, length, width);
 }
 
 /* Finds the data of a 2.7 object that is a str or a unicode. */
@@ -298,24 +277,6 @@ static int find_python2(pid_t pid, const struct offsets *offsets, uint64_t addre
 	return *length > UNICODE_BYTES_MAX / *width ? -EINVAL : 0;
 }
 
-static int read_python2(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
-{
-	uint64_t data, length;
-	uint32_t width;
-	void *buffer;
-	int error = find_python2(pid, offsets, address, &data, &length, &width);
-
-	if (error)
-		return error;
-	buffer = deputy__lend(xmalloc(length * width));
-	if (length && target_memory__read(pid, data, buffer, length * width))
-		error = -EFAULT;
-	else
-		*result = spell_python2(buffer, length, width);
-	free(deputy__take_back(buffer));
-	return error;
-}
-
 static bool is_python2(const struct offsets *offsets)
 {
 	return offsets->version < COMPACT_SINCE;
@@ -323,8 +284,24 @@ static bool is_python2(const struct offsets *offsets)
 
 int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
 {
-	return is_python2(offsets) ? read_python2(pid, offsets, address, result)
-				   : read_compact(pid, offsets, address, result);
+	uint64_t data, length;
+	uint32_t width;
+	void *buffer;
+	int error = is_python2(offsets)
+			    ? find_python2(pid, offsets, address, &data, &length, &width)
+			    : find_compact(pid, offsets, address, &data, &length, &width);
+
+	if (error)
+		return error;
+	buffer = deputy__lend(xmalloc(length * width));
+	if (length && target_memory__read(pid, data, buffer, length * width))
+		error = -EFAULT;
+	else if (is_python2(offsets))
+		*result = spell_python2(buffer, length, width);
+	else
+		*result = to_utf8(buffer, length, width);
+	free(deputy__take_back(buffer));
+	return error;
 }
 
 const uint8_t *unicode__bytes(const struct offsets *offsets, const uint8_t *object, size_t length,
@@ -363,7 +340,7 @@ static int decode_compact(const struct offsets *offsets, const uint8_t *object, 
 	data = header.ascii ? offsets->unicode_ascii_size : offsets->unicode_compact_size;
 	if (!header.compact || data > length || header.length * header.kind > length - data)
 		return -ERANGE;
-	*result = unicode__to_utf8(object + data, header.length, header.kind);
+	*result = to_utf8(object + data, header.length, header.kind);
 	return 0;
 }
 

@@ -13,11 +13,6 @@
 /* A str object longer than this is not a name: refused, not cut. */
 #define UNICODE_BYTES_MAX (1024 * 1024)
 
-/* Converts LENGTH code points of KIND bytes each (1: Latin-1, 2: UCS-2, 4: UCS-4; native byte
- * order) to NUL-terminated UTF-8.  A lone surrogate becomes \udcNN, a NUL \x00, a value above
- * U+10FFFF \UNNNNNNNN.  The caller frees; NULL for another KIND. */
-char *unicode__to_utf8(const void *data, size_t length, unsigned int kind);
-
 /* Copies bytes as UTF-8: what is not valid UTF-8 becomes \xNN, as does NUL.  The caller frees. */
 char *unicode__sanitize(const char *bytes, size_t length);
 

@@ -36,8 +36,8 @@
 #include "python/object.h"
 #include "python/soundness.h"
 #include "python/unnamed.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 
 #define RUNTIME_SINCE 0x03070000
 

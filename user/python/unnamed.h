@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "elf/elf_image.h"
 #include "python/runtime.h"
-#include "target/elf_image.h"
 
 /* Finds the list of interpreters of the Python of VERSION in IMAGE, which process PID has mapped
  * with BIAS, and how it was built: sets RUNTIME->interpreters and ->offsets.

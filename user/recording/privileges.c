@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
+#include "reading/deputy.h"
 #include "recording/privileges.h"
 #include "sampling/sampler.h"
 #include "system/capabilities.h"
@@ -26,7 +27,6 @@
 #include "system/open_files.h"
 #include "system/sudo_user.h"
 #include "system/system_calls.h"
-#include "target/deputy.h"
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 

@@ -13,14 +13,14 @@
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
 #include "profile/plain_text.h"
+#include "reading/deputy.h"
+#include "reading/fuse_mount.h"
 #include "sampling/descendants.h"
 #include "sampling/targets.h"
 #include "system/capabilities.h"
 #include "system/mends.h"
 #include "system/open_files.h"
 #include "system/passwd.h"
-#include "target/deputy.h"
-#include "target/fuse_mount.h"
 
 /* How often the names of what was forked are read again, the last time apart.  A worker takes its
  * own once it has loaded what it serves, well after its first sample, which may come just before

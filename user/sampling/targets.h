@@ -10,8 +10,8 @@
 #include "base/exit_status.h"
 #include "processes/identity.h"
 #include "python/runtime.h"
+#include "reading/process.h"
 #include "sampling/target_map.h"
-#include "target/process.h"
 
 struct target_process {
 	struct process process;

@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "python/interpreters.h"
+#include "reading/deputy.h"
+#include "reading/target_memory.h"
 #include "sampling/thread_states.h"
-#include "target/deputy.h"
-#include "target/target_memory.h"
 
 /* Each state takes a system call, some microsecond: a hundredth of the time goes into them. */
 #define PAUSE_A_STATE_NS 100000LL

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/hash_table.h"
-#include "target/elf_image.h"
-#include "target/target_files.h"
+#include "elf/elf_image.h"
+#include "reading/target_files.h"
 #include "unwind/cfi.h"
 #include "unwind/symbols.h"
 

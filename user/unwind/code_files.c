@@ -12,7 +12,7 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "pybpfprof.h"
-#include "target/target_files.h"
+#include "reading/target_files.h"
 #include "unwind/code_files.h"
 #include "unwind/file_rows.h"
 

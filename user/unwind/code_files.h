@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/process.h"
+#include "reading/process.h"
 #include "unwind/chunks.h"
 #include "unwind/code_file.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "target/elf_image.h"
+#include "elf/elf_image.h"
 #include "unwind/cfi.h"
 
 /* More than a file with 1 GiB of code has. */

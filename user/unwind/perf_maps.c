@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
-#include "target/process.h"
-#include "target/short_filename.h"
-#include "target/target_files.h"
+#include "reading/process.h"
+#include "reading/root_folder.h"
+#include "reading/target_files.h"
 #include "unwind/perf_map.h"
 #include "unwind/perf_maps.h"
 
@@ -124,7 +124,7 @@ static int open_map(pid_t pid)
 
 	if (!count || process__user(pid, &owner))
 		return -1;
-	root = short_filename__open_root(pid, &directory);
+	root = root_folder__open_alone(pid, &directory);
 	if (root < 0)
 		return -1;
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", numbers[count - 1]);

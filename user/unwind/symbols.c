@@ -9,8 +9,8 @@
 
 #include "base/sorted.h"
 #include "base/xalloc.h"
-#include "target/deputy.h"
-#include "target/elf_parts.h"
+#include "elf/elf_parts.h"
+#include "reading/deputy.h"
 #include "unwind/symbols.h"
 
 /* Functions may overlap.  A look-up passes over at most this many that begin nearer to the address.

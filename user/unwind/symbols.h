@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/elf_image.h"
+#include "elf/elf_image.h"
 
 /* A longer name is not taken from a file. */
 #define SYMBOLS_NAME_BYTES_MAX 4096

@@ -3,7 +3,7 @@
 
 #include "base/hash_table.h"
 #include "base/xalloc.h"
-#include "target/process.h"
+#include "reading/process.h"
 #include "watch/file_parts.h"
 
 #define FORGET_NS (10 * 1000 * 1000 * 1000LL)

@@ -7,10 +7,10 @@
 #include "architecture/architecture.h"
 #include "base/log.h"
 #include "base/now.h"
+#include "elf/elf_cache.h"
+#include "reading/deputy.h"
 #include "system/cpus.h"
 #include "system/open_files.h"
-#include "target/deputy.h"
-#include "target/elf_cache.h"
 #include "watch/choice.h"
 #include "watch/finding.h"
 

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/exit_status.h"
-#include "target/program.h"
+#include "reading/program.h"
 
 struct target_process;
 struct watch;

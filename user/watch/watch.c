@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "processes/command_name.h"
 #include "processes/stopped.h"
-#include "target/deputy.h"
+#include "reading/deputy.h"
 #include "watch/choice.h"
 #include "watch/describing.h"
 #include "watch/finding.h"

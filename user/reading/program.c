@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/personality.h>
 
-#include "target/process.h"
-#include "target/program.h"
+#include "reading/process.h"
+#include "reading/program.h"
 
 /* The kernel's words to a program are some twenty pairs. */
 #define WORDS_MAX 128

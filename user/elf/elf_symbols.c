@@ -10,7 +10,7 @@
 
 #include "base/hash_table.h"
 #include "base/xalloc.h"
-#include "target/elf_parts.h"
+#include "elf/elf_parts.h"
 
 /* Of the names in a string table, so many may end alike. */
 #define NAMESAKES_MAX 64
@@ -53,7 +53,7 @@ static bool read_exported(const struct elf_image *image, uint32_t index, Elf64_S
 
 	if (!elf_parts__read(image, image->dynamic.symbols + index * size, bytes, size))
 		return false;
-	elf_format__read(&ELF_SYMBOL, elf_image__is_narrow(image), bytes, symbol);
+	elf_parts__widen(image, &ELF_SYMBOL, bytes, symbol);
 	return true;
 }
 
@@ -177,7 +177,7 @@ bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint6
 
 /* A symbol that is looked for in .symtab, by where .strtab has its name. */
 struct symbol_search {
-	bool narrow;
+	const struct elf_image *image;
 	const char *name;
 	size_t name_size;
 	size_t count;
@@ -199,12 +199,12 @@ static bool find_names(const uint8_t *bytes, size_t length, uint64_t at, void *c
 static bool find_symbol(const uint8_t *bytes, size_t length, uint64_t at, void *context)
 {
 	struct symbol_search *search = context;
-	size_t size = elf_format__size(&ELF_SYMBOL, search->narrow);
+	size_t size = elf_parts__size_of(search->image, &ELF_SYMBOL);
 	Elf64_Sym symbol;
 
 	(void)at;
 	for (; length >= size; bytes += size, length -= size) {
-		elf_format__read(&ELF_SYMBOL, search->narrow, bytes, &symbol);
+		elf_parts__widen(search->image, &ELF_SYMBOL, bytes, &symbol);
 		if (!is_defined(&symbol))
 			continue;
 		for (size_t i = 0; i < search->count; i++)
@@ -302,7 +302,7 @@ bool elf_symbols__find_exported_table(struct elf_image *image, struct symbol_tab
 /* In .symtab. */
 static bool find_in_table(struct elf_image *image, const char *name, uint64_t *address)
 {
-	struct symbol_search search = { .narrow = elf_image__is_narrow(image),
+	struct symbol_search search = { .image = image,
 					.name = name,
 					.name_size = strlen(name) + 1 };
 	struct symbol_table table;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/target_files.h"
+#include "reading/target_files.h"
 
 struct process {
 	pid_t pid;
@@ -30,9 +30,6 @@ int process__inspect(pid_t pid, struct process *process);
  * or as process__inspect(). */
 int process__thread_group(pid_t pid, pid_t *tgid);
 int process__user(pid_t pid, uid_t *uid);
-
-/* When process PID was started, in clock ticks since the boot; 0 where there is none. */
-uint64_t process__start_time(pid_t pid);
 
 /* The thread through which /proc and the kernel give what all threads of process PID share: its
  * first, but where that has ended before others, one of those. */

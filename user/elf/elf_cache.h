@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "target/elf_image.h"
-#include "target/target_files.h"
+#include "elf/elf_image.h"
+#include "reading/target_files.h"
 
 /* As elf_image__open, but NULL also where the same file was found to be of no use before.  BUDGET
  * must live until elf_cache__release. */

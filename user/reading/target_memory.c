@@ -6,9 +6,9 @@
 
 #include "base/xalloc.h"
 #include "pybpfprof.h"
-#include "target/deputy.h"
-#include "target/process.h"
-#include "target/target_memory.h"
+#include "reading/deputy.h"
+#include "reading/process.h"
+#include "reading/target_memory.h"
 
 /* What one process_vm_readv takes: the kernel's IOV_MAX. */
 #define READS_A_CALL 1024
@@ -83,43 +83,6 @@ void target_memory__page_in(pid_t pid, uint64_t address)
 	char words[THREAD_STATE_BYTES]; /* the longest that the walker reads in one piece */
 
 	target_memory__read(pid, address, words, sizeof(words));
-}
-
-/* As target_memory__read_each, for what one call takes; how many, up to the first that is not
- * readable, it read; negative where the others are not, either. */
-static int64_t read_some(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
-			 size_t size)
-{
-	struct request *request = deputy__desk();
-	int64_t got;
-
-	request->count = count;
-	for (size_t i = 0; i < count; i++)
-		request->pieces[i] = (struct iovec){ (void *)(uintptr_t)addresses[i], size };
-	got = run(pid, request);
-	if (got < 0)
-		return got == -EFAULT ? 0 : got;
-	memcpy(buffer, request->bytes, got / size * size);
-	return got / size;
-}
-
-void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
-			      size_t size, bool *readable)
-{
-	const size_t fit = BYTES_A_CALL / size, most = fit < READS_A_CALL ? fit : READS_A_CALL;
-
-	memset(readable, false, count);
-	for (size_t first = 0; first < count;) {
-		size_t some = count - first < most ? count - first : most;
-		int64_t whole = read_some(pid, addresses + first, some,
-					  (uint8_t *)buffer + first * size, size);
-
-		if (whole < 0)
-			return;
-		memset(readable + first, true, whole);
-		/* A call ends before the first that is not readable: that one is left out. */
-		first += (size_t)whole < some ? (size_t)whole + 1 : some;
-	}
 }
 
 #define PAGE_BYTES 4096
@@ -241,4 +204,19 @@ void target_memory__read_parts(pid_t pid, struct memory_part *parts, size_t coun
 	read_all_pieces(pid, pieces, make_pieces(parts, count, pieces, next), parts, next);
 	free(deputy__take_back(next));
 	free(deputy__take_back(pieces));
+}
+
+void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
+			      size_t size, bool *readable)
+{
+	struct memory_part *parts = deputy__lend(xreallocarray(NULL, count, sizeof(*parts)));
+
+	for (size_t i = 0; i < count; i++)
+		parts[i] = (struct memory_part){ .address = addresses[i],
+						 .buffer = (uint8_t *)buffer + i * size,
+						 .size = size };
+	target_memory__read_parts(pid, parts, count);
+	for (size_t i = 0; i < count; i++)
+		readable[i] = parts[i].readable;
+	free(deputy__take_back(parts));
 }

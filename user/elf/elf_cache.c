@@ -11,9 +11,10 @@
 
 #include "base/hash_table.h"
 #include "base/xalloc.h"
-#include "target/deputy.h"
-#include "target/elf_cache.h"
-#include "target/target_files.h"
+#include "elf/elf_cache.h"
+#include "elf/elf_parts.h"
+#include "reading/deputy.h"
+#include "reading/target_files.h"
 
 #define IMAGES_MAX 16
 
@@ -115,7 +116,7 @@ void elf_cache__release(struct elf_image *image, bool useful)
 	used = NULL;
 	if (!image)
 		return;
-	if (!is_whole(elf_image__budget(image))) {
+	if (!is_whole(image->budget)) {
 		forget(file);
 	} else if (!useful) {
 		image_count--;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "reading/deputy.h"
+#include "reading/process.h"
+#include "reading/target_files.h"
 #include "system/open_files.h"
-#include "target/deputy.h"
-#include "target/process.h"
-#include "target/target_files.h"
 
 /* PF_KTHREAD of the kernel's include/linux/sched.h; its value is part of /proc/PID/stat. */
 #define KERNEL_THREAD_FLAG 0x00200000
@@ -190,14 +190,6 @@ int process__user(pid_t pid, uid_t *uid)
 	return error;
 }
 
-uint64_t process__start_time(pid_t pid)
-{
-	struct process process;
-	bool has_ended;
-
-	return read_stat(pid, &process, &has_ended) ? 0 : process.start_time;
-}
-
 pid_t process__reader(pid_t pid)
 {
 	struct process process;
@@ -248,9 +240,14 @@ size_t process__cgroups(pid_t pid, char *bytes, size_t size)
 size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size)
 {
 	char path[PATH_BYTES];
+	ssize_t got;
+	int fd;
 
 	write_path(reader, name, path);
-	return target_file__read_start(pid, path, bytes, size);
+	got = target_file__begin(pid, path, bytes, size, &fd);
+	if (fd >= 0)
+		close(fd);
+	return got > 0 ? got : 0;
 }
 
 /* Of a process's mappings; it may be left and begun anew: what it has taken is here. */

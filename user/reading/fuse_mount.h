@@ -6,11 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whether LINE of a mountinfo is of such a mount: then *DEVICE is its number, and *OWNER the user
+/* Whether process PID maps a file in such a mount, as a program or as its library: then *OWNER is
  * who may read it. */
-bool fuse_mount__parse(const char *line, dev_t *device, uid_t *owner);
-
-/* Whether process PID maps a file in such a mount, as a program or as its library. */
 bool fuse_mount__owner(pid_t pid, uid_t *owner);
 
 #endif

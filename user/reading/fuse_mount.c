@@ -5,8 +5,8 @@
 #include <sys/sysmacros.h>
 
 #include "base/xalloc.h"
-#include "target/fuse_mount.h"
-#include "target/process.h"
+#include "reading/fuse_mount.h"
+#include "reading/process.h"
 
 /* What stands before a mount's type.  The kernel writes blanks in paths as \040. */
 #define BEFORE_TYPE " - "
@@ -22,7 +22,9 @@ static const char *behind_blanks(const char *text, int blanks)
 	return text;
 }
 
-bool fuse_mount__parse(const char *line, dev_t *device, uid_t *owner)
+/* Whether LINE of a mountinfo is of such a mount: then *DEVICE is its number, and *OWNER the user
+ * who may read it. */
+static bool parse(const char *line, dev_t *device, uid_t *owner)
 {
 	const char *type = strstr(line, BEFORE_TYPE), *options, *user;
 	unsigned int major_number, minor_number;
@@ -57,8 +59,7 @@ bool fuse_mount__owner(pid_t pid, uid_t *owner)
 
 	process__read_file(pid, reader, "mountinfo", text, TARGET_FILE_START_BYTES);
 	while (!found && (line = strsep(&next, "\n")))
-		found = fuse_mount__parse(line, &device, owner) &&
-			maps_device(mappings, count, device);
+		found = parse(line, &device, owner) && maps_device(mappings, count, device);
 	free(mappings);
 	free(text);
 	return found;

@@ -3,13 +3,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/hash_table.h"
 #include "base/xalloc.h"
-#include "target/process.h"
-#include "target/short_filename.h"
+#include "reading/deputy.h"
+#include "reading/process.h"
+#include "reading/root_folder.h"
+
+/* A process may have names without end. */
+#define NAMES_MAX 65536
 
 /* Deeper than any package is.  Each level is asked for at the target's file system, which has many
  * where a directory has a link to itself. */
@@ -20,6 +28,24 @@
 #define CELL   "<ipython-input-"
 #define KERNEL "/ipykernel_"
 #define DIGITS "0123456789"
+
+struct short_name {
+	char *filename; /* key */
+	char *text;
+	UT_hash_handle hh;
+};
+
+struct place {
+	uint64_t device, inode, mounts;
+};
+
+struct root_folder {
+	struct place place; /* key */
+	int root, mounts;   /* as long as they are open, no other one has their numbers */
+	size_t users;
+	struct short_name *names;
+	UT_hash_handle hh;
+};
 
 /* Whether END exists in what the first LENGTH bytes of FILENAME name. */
 static bool has(pid_t pid, int root, const char *filename, size_t length, const char *end)
@@ -118,14 +144,16 @@ static int open_root_of(pid_t pid, pid_t reader, struct file_identity *identity)
 	return target_file__open_directory(pid, path, identity);
 }
 
-int short_filename__open_root(pid_t pid, struct file_identity *identity)
+int root_folder__open_alone(pid_t pid, struct file_identity *identity)
 {
 	int root = open_root_of(pid, pid, identity);
 
 	return root >= 0 ? root : open_root_of(pid, process__reader(pid), identity);
 }
 
-int short_filename__open_mounts(pid_t pid)
+/* The mount namespace of process PID: as long as it is open all that is mounted there stays, also
+ * when the process has ended.  Negative where it cannot be had. */
+static int open_mounts(pid_t pid)
 {
 	char path[64];
 
@@ -157,7 +185,8 @@ static char *name_cell(const char *filename)
 	return xasprintf("In [%.*s]", (int)strspn(number, DIGITS), number);
 }
 
-char *short_filename__of(pid_t pid, int root, const char *filename)
+/* As root_folder__shorten, by the directory ROOT. */
+static char *shorten(pid_t pid, int root, const char *filename)
 {
 	const char *last = strrchr(filename, '/');
 	char *cell = name_cell(filename);
@@ -167,4 +196,87 @@ char *short_filename__of(pid_t pid, int root, const char *filename)
 	if (filename[0] != '/' || !last[1])
 		return xstrdup(filename);
 	return xstrdup(root >= 0 ? below_packages(pid, root, filename) : last + 1);
+}
+
+static void close_both(int root, int mounts)
+{
+	if (root >= 0)
+		close(root);
+	if (mounts >= 0)
+		close(mounts);
+}
+
+struct root_folder *root_folder__open(struct root_folder **all, pid_t pid)
+{
+	struct file_identity directory;
+	int root = root_folder__open_alone(pid, &directory);
+	int mounts = open_mounts(pid);
+	struct root_folder *folder = NULL;
+	struct stat space = { 0 };
+	struct place place;
+
+	if (root < 0 || (mounts >= 0 && fstat(mounts, &space))) {
+		close_both(root, mounts);
+		return NULL;
+	}
+	place = (struct place){ directory.device, directory.inode, space.st_ino };
+	HASH_FIND(hh, *all, &place, sizeof(place), folder);
+	if (folder) {
+		close_both(root, mounts);
+	} else {
+		folder = xcalloc(1, sizeof(*folder));
+		folder->place = place;
+		folder->root = root;
+		folder->mounts = mounts;
+		HASH_ADD(hh, *all, place, sizeof(folder->place), folder);
+	}
+	folder->users++;
+	return folder;
+}
+
+struct root_folder *root_folder__share(struct root_folder *folder)
+{
+	if (folder)
+		folder->users++;
+	return folder;
+}
+
+void root_folder__close(struct root_folder **all, struct root_folder *folder)
+{
+	struct short_name *name, *next;
+
+	if (!folder || --folder->users)
+		return;
+	HASH_ITER (hh, folder->names, name, next) {
+		HASH_DEL(folder->names, name);
+		free(name->filename);
+		free(name->text);
+		free(name);
+	}
+	close_both(folder->root, folder->mounts);
+	HASH_DEL(*all, folder);
+	free(folder);
+}
+
+char *root_folder__shorten(struct root_folder *folder, pid_t pid, const char *filename)
+{
+	struct short_name *name = NULL;
+	uint64_t missed;
+	char *text;
+
+	if (!folder)
+		return shorten(pid, -1, filename);
+	HASH_FIND_STR(folder->names, filename, name);
+	if (name)
+		return xstrdup(name->text);
+	missed = deputy__missed(pid);
+	text = shorten(pid, folder->root, filename);
+	/* What one process cannot be told, the next may. */
+	if (HASH_COUNT(folder->names) == NAMES_MAX || deputy__missed(pid) != missed)
+		return text;
+	name = xcalloc(1, sizeof(*name));
+	name->filename = xstrdup(filename);
+	name->text = xstrdup(text);
+	HASH_ADD_KEYPTR(hh, folder->names, name->filename, strlen(name->filename), name);
+	return text;
 }

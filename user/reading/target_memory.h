@@ -21,7 +21,7 @@ int target_memory__read_pointer(pid_t pid, uint64_t address, uint64_t *pointer);
  * an interrupt it cannot be waited for. */
 void target_memory__page_in(pid_t pid, uint64_t address);
 
-/* Reads SIZE bytes, 64 KiB at most, at each of COUNT addresses, one behind the other into BUFFER,
+/* Reads SIZE bytes, 4,096 at most, at each of COUNT addresses, one behind the other into BUFFER,
  * in few calls. READABLE tells for each whether it could be read. */
 void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
 			      size_t size, bool *readable);

@@ -49,8 +49,8 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "reading/deputy.h"
 #include "system/mends.h"
-#include "target/deputy.h"
 
 #define NS_PER_S 1000000000LL
 #define SLICE_NS (NS_PER_S / 50)

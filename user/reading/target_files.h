@@ -46,14 +46,11 @@ void target_file__close(pid_t pid, int fd);
  * nothing is opened for reading. */
 bool target_file__exists(pid_t pid, int root, const char *path);
 
-/* The beginning of the file at PATH, which is one of /proc: reads at most LENGTH bytes of it, and
- * of these at most TARGET_FILE_START_BYTES.  How many; 0 where it cannot be read. */
-size_t target_file__read_start(pid_t pid, const char *path, void *buffer, size_t length);
-
 #define TARGET_FILE_START_BYTES (128 * 1024)
 
-/* The same, and *FD from which the rest can be read on; -1 where there is none.  How many, or
- * -errno. */
+/* The beginning of the file at PATH, which is one of /proc: reads at most LENGTH bytes of it, and
+ * of these at most TARGET_FILE_START_BYTES; and *FD from which the rest can be read on, -1 where
+ * there is none.  How many, or -errno. */
 ssize_t target_file__begin(pid_t pid, const char *path, void *buffer, size_t length, int *fd);
 
 /* Reads on: at most LENGTH bytes, which are fewer where it likes.  How many; 0 at the end; or

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "reading/deputy.h"
+#include "reading/target_files.h"
 #include "system/capabilities.h"
-#include "target/deputy.h"
-#include "target/target_files.h"
 
 #define BLOCK_BYTES (DEPUTY_DESK_BYTES / 2)
 
@@ -79,14 +79,18 @@ static int64_t open_regular(void *desk)
 	return place < 0 ? -errno : open_place(place, NULL);
 }
 
+/* What is at the path, as RESOLVE says: an O_PATH descriptor, or -1 with errno. */
+static int find_below(const struct path_request *request, uint64_t resolve)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = resolve };
+
+	return syscall(SYS_openat2, request->root, request->path, &how, sizeof(how));
+}
+
 static int64_t open_below(void *desk)
 {
 	const struct path_request *request = desk;
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
-	};
-	int place = syscall(SYS_openat2, request->root, request->path, &how, sizeof(how));
+	int place = find_below(request, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
 	return place < 0 ? -errno : open_place(place, &request->owner);
 }
@@ -138,12 +142,7 @@ static int64_t open_directory(void *desk)
 
 static int64_t look_below(void *desk)
 {
-	const struct path_request *request = desk;
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = syscall(SYS_openat2, request->root, request->path, &how, sizeof(how));
+	int fd = find_below(desk, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
 	if (fd < 0)
 		return false;
@@ -396,16 +395,6 @@ ssize_t target_file__begin(pid_t pid, const char *path, void *buffer, size_t len
 	*fd = request->fd;
 	memcpy(buffer, request->bytes, got);
 	return got;
-}
-
-size_t target_file__read_start(pid_t pid, const char *path, void *buffer, size_t length)
-{
-	int fd;
-	ssize_t got = target_file__begin(pid, path, buffer, length, &fd);
-
-	if (fd >= 0)
-		close(fd);
-	return got > 0 ? got : 0;
 }
 
 ssize_t target_file__read_on(pid_t pid, int fd, void *buffer, size_t length)

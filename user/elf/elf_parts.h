@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How parts of an ELF file are read: for elf_image.c, elf_symbols.c and user/unwind/ alone. */
+/* How parts of an ELF file are read: for user/elf/ and user/unwind/ alone.  The entries of its
+ * tables are narrower in a 32-bit file, and what is used of them is read as if it were a 64-bit
+ * one's. */
 #ifndef PYBPFPROF_ELF_PARTS_H
 #define PYBPFPROF_ELF_PARTS_H
 
-#include "target/elf_format.h"
-#include "target/elf_image.h"
+#include "elf/elf_image.h"
 
 /* Both multiples of a symbol's, of either width; what is looked for is not longer than the second.
  */
 #define READ_BYTES    (4096 * sizeof(Elf64_Sym))
 #define OVERLAP_BYTES (4 * sizeof(Elf64_Sym))
 
+struct elf_format;
 struct known_symbol;
 
 /* Where PT_DYNAMIC says that things are, as offsets in the file; 0: nowhere. */
@@ -40,8 +42,18 @@ bool elf_parts__read(const struct elf_image *image, uint64_t offset, void *buffe
 /* A part of the file, or NULL; the caller frees. */
 void *elf_parts__load(struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most);
 
+/* From now on what is read comes from BUDGET, which must outlive that. */
+void elf_image__set_budget(struct elf_image *image, struct elf_budget *budget);
+
+/* The entries of tables: Elf64_Ehdr, Elf64_Phdr, Elf64_Dyn, Elf64_Shdr and Elf64_Sym. */
+extern const struct elf_format ELF_HEADER, ELF_SEGMENT, ELF_DYNAMIC, ELF_SECTION, ELF_SYMBOL;
+
 /* How many bytes the file has of each entry of FORMAT. */
 size_t elf_parts__size_of(const struct elf_image *image, const struct elf_format *format);
+
+/* Reads the entry in BYTES of the file, which need not be aligned, into *WIDE. */
+void elf_parts__widen(const struct elf_image *image, const struct elf_format *format,
+		      const void *bytes, void *wide);
 
 /* COUNT such entries, which is no more than UINT16_MAX, as a 64-bit file has them; else likewise.
  */
@@ -49,15 +61,9 @@ void *elf_parts__load_table(struct elf_image *image, const struct elf_format *fo
 			    uint64_t offset, size_t count);
 
 /* Calls VISIT with one block of a part of the file after another until it returns true; returns
- * whether it did.  A block begins with the end of the one before.  AT is its place in the part;
- * before its bytes is the one that is there in the file, or 0 where the part begins. */
+ * whether it did.  A block begins with the end of the one before. */
 bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
-		      bool (*visit)(const uint8_t *bytes, size_t length, uint64_t at,
-				    void *context),
-		      void *context);
-
-/* Frees what was to take what is being read. */
-void elf_parts__free_room(struct elf_image *image);
+		      elf_image__visit visit, void *context);
 
 /* Where the file has a table of symbols and their names, as offsets and sizes that were not
  * checked. */

@@ -27,10 +27,6 @@ struct elf_budget {
 struct elf_image *elf_image__open(int fd, struct elf_budget *budget);
 void elf_image__close(struct elf_image *image);
 
-/* What is read comes from that; from now on from BUDGET. */
-const struct elf_budget *elf_image__budget(const struct elf_image *image);
-void elf_image__set_budget(struct elf_image *image, struct elf_budget *budget);
-
 /* The address that the file gives to a symbol that it exports to other files: found by the hash
  * table that the dynamic linker uses, so that section headers need not be there. */
 bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address);
@@ -41,13 +37,9 @@ bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *addr
 /* The address that the file gives to its section NAME. */
 bool elf_image__section(struct elf_image *image, const char *name, uint64_t *address);
 
-/* What is to be added to the file's addresses where the part that begins at FILE_OFFSET (a
- * mapping's) is mapped at START, and is EXECUTABLE or else writable; false where the file has no
- * such segment there. */
-bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
-		     bool executable, uint64_t *bias);
-
-/* The same by COUNT of a file's segments alone. */
+/* What is to be added to the addresses of a file with COUNT SEGMENTS where the part that begins at
+ * FILE_OFFSET (a mapping's) is mapped at START, and is EXECUTABLE or else writable; false where the
+ * file has no such segment there. */
 bool elf_segments__bias(const Elf64_Phdr *segments, size_t count, uint64_t start,
 			uint64_t file_offset, bool executable, uint64_t *bias);
 
@@ -81,17 +73,14 @@ bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, v
  * where that is nothing, or more than MOST. */
 void *elf_image__load(struct elf_image *image, uint64_t address, uint64_t most, size_t *size);
 
-/* Calls VISIT with the contents of each segment that is not writable, in blocks that overlap by 64
- * bytes or more, until it returns true; returns whether it did.  BYTES[-1] is the byte before them,
- * 0 where the segment begins. */
-bool elf_image__search_constants(struct elf_image *image,
-				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
-				 void *context);
+/* Whether a search ends with the LENGTH bytes at BYTES, which are AT in what is searched. BYTES[-1]
+ * is the byte before them, 0 where that begins. */
+typedef bool (*elf_image__visit)(const uint8_t *bytes, size_t length, uint64_t at, void *context);
 
-/* The same with what the file has for each segment that is writable. */
-bool elf_image__search_variables(struct elf_image *image,
-				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
-				 void *context);
+/* Calls VISIT with what the file has for each segment that is WRITABLE or not, in blocks that
+ * overlap by 64 bytes or more, until it returns true; returns whether it did. */
+bool elf_image__search(struct elf_image *image, bool writable, elf_image__visit visit,
+		       void *context);
 
 /* The build ID in lower case, two digits a byte; false where the file has none, or one of more than
  * 20 bytes. */

@@ -7,8 +7,8 @@
 
 #include "architecture/architecture.h"
 #include "base/xalloc.h"
-#include "target/elf_parts.h"
-#include "target/target_files.h"
+#include "elf/elf_parts.h"
+#include "reading/target_files.h"
 
 #define SECTION_NAMES_BYTES_MAX (16 * 1024 * 1024)
 
@@ -46,7 +46,8 @@ static bool read_header(struct elf_image *image)
 	    memcmp(bytes, ELFMAG, SELFMAG) != 0 || bytes[EI_DATA] != ELFDATA2LSB ||
 	    (bytes[EI_CLASS] != ELFCLASS64 && bytes[EI_CLASS] != ELFCLASS32))
 		return false;
-	elf_format__read(&ELF_HEADER, bytes[EI_CLASS] == ELFCLASS32, bytes, header);
+	header->e_ident[EI_CLASS] = bytes[EI_CLASS];
+	elf_parts__widen(image, &ELF_HEADER, bytes, header);
 	return header->e_phnum <= SEGMENTS_MAX &&
 	       header->e_phentsize == elf_parts__size_of(image, &ELF_SEGMENT);
 }
@@ -143,11 +144,6 @@ void elf_image__set_budget(struct elf_image *image, struct elf_budget *budget)
 	image->pid = budget->pid;
 }
 
-const struct elf_budget *elf_image__budget(const struct elf_image *image)
-{
-	return image->budget;
-}
-
 void elf_image__close(struct elf_image *image)
 {
 	pid_t pid;
@@ -160,7 +156,7 @@ void elf_image__close(struct elf_image *image)
 	elf_symbols__forget(image);
 	free(image->sections);
 	free(image->segments);
-	elf_parts__free_room(image);
+	free(image->room);
 	free(image);
 	target_file__close(pid, fd);
 }
@@ -226,13 +222,6 @@ bool elf_segments__bias(const Elf64_Phdr *segments, size_t count, uint64_t start
 	return found;
 }
 
-bool elf_image__bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
-		     bool executable, uint64_t *bias)
-{
-	return elf_segments__bias(image->segments, image->header.e_phnum, start, file_offset,
-				  executable, bias);
-}
-
 bool elf_image__first_bytes(const struct elf_image *image, void *bytes, size_t size,
 			    uint64_t *address)
 {
@@ -287,20 +276,8 @@ void *elf_image__load(struct elf_image *image, uint64_t address, uint64_t most, 
 	return NULL;
 }
 
-struct constants_search {
-	bool (*visit)(const uint8_t *bytes, size_t length, void *context);
-	void *context;
-};
-
-static bool visit_constants(const uint8_t *bytes, size_t length, uint64_t at, void *context)
-{
-	const struct constants_search *search = context;
-
-	(void)at;
-	return search->visit(bytes, length, search->context);
-}
-
-static bool search_segments(struct elf_image *image, bool writable, struct constants_search *search)
+bool elf_image__search(struct elf_image *image, bool writable, elf_image__visit visit,
+		       void *context)
 {
 	bool stop = false;
 
@@ -308,24 +285,10 @@ static bool search_segments(struct elf_image *image, bool writable, struct const
 		const Elf64_Phdr *segment = &image->segments[i];
 
 		if (segment->p_type == PT_LOAD && writable == !!(segment->p_flags & PF_W))
-			stop = elf_parts__visit(image, segment->p_offset, segment->p_filesz,
-						visit_constants, search);
+			stop = elf_parts__visit(image, segment->p_offset, segment->p_filesz, visit,
+						context);
 	}
 	return stop;
-}
-
-bool elf_image__search_constants(struct elf_image *image,
-				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
-				 void *context)
-{
-	return search_segments(image, false, &(struct constants_search){ visit, context });
-}
-
-bool elf_image__search_variables(struct elf_image *image,
-				 bool (*visit)(const uint8_t *bytes, size_t length, void *context),
-				 void *context)
-{
-	return search_segments(image, true, &(struct constants_search){ visit, context });
 }
 
 /* Takes the description of LENGTH bytes at OFFSET. */
