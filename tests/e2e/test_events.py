@@ -132,7 +132,7 @@ def test_speedscope_has_both(record):
     (("-e", "cpu-clock:5"), "cpu-clock has no count: it is sampled at the rate of -r"),
     (("-e", "migrations", "-e", "migrations:2"), "-e names migrations twice"),
     (("-e", "cpu-clock", "-e", "page-faults", "-f", "folded"),
-     "folded shows one event: choose it with --show EVENT, or use -f pprof or speedscope"),
+     "folded shows one event: choose it with --show EVENT, or use -f html or pprof or speedscope"),
     (("--show", "page-faults"), "--show page-faults is not sampled: add -e page-faults"),
 ], ids=["unknown", "zero", "garbage", "clock", "twice", "one-event", "not-sampled"])
 def test_what_is_refused(profile, arguments, said):

@@ -23,6 +23,8 @@ static struct profile *make_profile(const char *kind, uint32_t frames, uint32_t 
 		return synthetic__change(before);
 	if (!strcmp(kind, "plain"))
 		return synthetic__plain();
+	if (!strcmp(kind, "events"))
+		return synthetic__events();
 	if (!strcmp(kind, "hostile"))
 		return synthetic__hostile();
 	if (!strcmp(kind, "machine"))

@@ -152,6 +152,26 @@ static inline struct profile *synthetic__plain(void)
 	return profile;
 }
 
+/* The same, and 5 page faults of each stack, of which 3 were lost. */
+static inline struct profile *synthetic__events(void)
+{
+	struct profile *profile = synthetic__plain();
+	size_t count = profile->sample_count;
+	struct ledger *faults;
+
+	profile->events[1] = (struct profile_event){ "page-faults", "count", 5, { 0 } };
+	profile->event_count = 2;
+	faults = profile__ledger(profile, 1);
+	for (size_t i = 0; i < count; i++) {
+		profile__add(profile, profile->samples[i].thread, profile->samples[i].stack, 1,
+			     (struct amount){ 1, 5 });
+		faults->outcomes[OUTCOME_PYTHON]++;
+	}
+	faults->lost = 3;
+	faults->events = count + 3;
+	return profile;
+}
+
 #define SYNTHETIC_ADDRESS  0xffffffff81000010
 #define SYNTHETIC_BUILD_ID "0123456789abcdef0123456789abcdef01234567"
 

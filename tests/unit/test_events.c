@@ -52,29 +52,9 @@ static void what_is_no_event_is_refused(void **state)
 	}
 }
 
-/* The clock at 100 Hz, and 5 page faults of each stack, of which 3 were lost. */
-static struct profile *with_faults(void)
-{
-	struct profile *profile = synthetic__plain();
-	size_t count = profile->sample_count;
-	struct ledger *faults;
-
-	profile->events[1] = (struct profile_event){ "page-faults", "count", 5, { 0 } };
-	profile->event_count = 2;
-	faults = profile__ledger(profile, 1);
-	for (size_t i = 0; i < count; i++) {
-		profile__add(profile, profile->samples[i].thread, profile->samples[i].stack, 1,
-			     (struct amount){ 1, 5 });
-		faults->outcomes[OUTCOME_PYTHON]++;
-	}
-	faults->lost = 3;
-	faults->events = count + 3;
-	return profile;
-}
-
 static void events_are_apart(void **state)
 {
-	struct profile *profile = with_faults(), *only;
+	struct profile *profile = synthetic__events(), *only;
 	size_t clock = profile->sample_count / 2;
 
 	(void)state;
@@ -105,7 +85,7 @@ static int64_t number_of(const json_t *json, const char *event, const char *name
 
 static void each_event_has_a_ledger(void **state)
 {
-	struct profile *profile = with_faults();
+	struct profile *profile = synthetic__events();
 	int64_t clock = ledger__samples(&profile->ledger);
 	json_t *json = profile_events__json(profile);
 

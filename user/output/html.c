@@ -23,6 +23,7 @@
 #include "base/xalloc.h"
 #include "output/difference.h"
 #include "output/output.h"
+#include "profile/profile_events.h"
 
 #define NONCE_BYTES 16
 #define NS_PER_MS   1000000
@@ -237,6 +238,35 @@ static void write_samples(const struct profile *profile, const uint32_t *places,
 	fputs("],\n", file);
 }
 
+/* What the samples of EVENT are, and what became of them. */
+static int write_event(const struct page *page, uint32_t event, const uint32_t *places)
+{
+	struct profile *only = profile_events__only(page->profile, event);
+	const struct profile_event *shown = &only->events[0];
+	int error;
+
+	write_samples(only, places, page->file);
+	fprintf(page->file, "\"event\":\"%s\",\n\"ledger\":", shown->period ? shown->name : "");
+	error = write_json(ledger__json(&only->ledger), page->file);
+	profile_events__free(only);
+	return error;
+}
+
+/* Those that a menu of the page has beside the first. */
+static int write_other_events(const struct page *page, const uint32_t *places)
+{
+	int error = 0;
+
+	fputs(",\n\"others\":[", page->file);
+	for (uint32_t i = 1; i < page->profile->event_count && !error; i++) {
+		fputs(i > 1 ? ",{" : "{", page->file);
+		error = write_event(page, i, places);
+		fputs("}", page->file);
+	}
+	fputs("],\n", page->file);
+	return error;
+}
+
 /* What the profile is compared with: its samples, of the same threads and stacks. */
 static void write_before(const struct page *page, const uint32_t *places)
 {
@@ -251,9 +281,10 @@ static void write_before(const struct page *page, const uint32_t *places)
 		difference__scale(before, page->profile));
 }
 
-static void write_stacks_and_samples(const struct page *page)
+static int write_stacks_and_samples(const struct page *page)
 {
 	const struct profile *profile = page->profile;
+	int error;
 	uint32_t *order = xcalloc(profile->stack_count, sizeof(*order));
 	uint32_t *places = xcalloc(profile->stack_count, sizeof(*places));
 
@@ -263,11 +294,14 @@ static void write_stacks_and_samples(const struct page *page)
 	for (size_t i = 0; i < profile->stack_count; i++)
 		places[order[i]] = i;
 	write_stacks(profile, order, page->file);
-	write_samples(profile, places, page->file);
+	error = write_event(page, 0, places);
+	if (!error)
+		error = write_other_events(page, places);
 	if (page->options->before)
 		write_before(page, places);
 	free(places);
 	free(order);
+	return error;
 }
 
 static int write_recording(const struct page *page)
@@ -279,11 +313,10 @@ static int write_recording(const struct page *page)
 	fprintf(page->file,
 		",\n\"generator\":\"pybpfprof " PYBPFPROF_VERSION "\",\n"
 		"\"start_ms\":%" PRId64 ",\n\"threads_at_root\":%s,\n"
-		"\"tells_processes\":%s,\n\"event\":\"%s\",\n\"ledger\":",
+		"\"tells_processes\":%s",
 		page->profile->start_unix_ns / NS_PER_MS, page->options->threads ? "true" : "false",
-		output__shows_processes(page->profile, page->options) ? "true" : "false",
-		page->profile->events[0].period ? page->profile->events[0].name : "");
-	return error ? error : write_json(ledger__json(&page->profile->ledger), page->file);
+		output__shows_processes(page->profile, page->options) ? "true" : "false");
+	return error;
 }
 
 static int write_reasons(FILE *file)
@@ -308,8 +341,9 @@ static int write_profile(const struct page *page)
 	if (error)
 		return error;
 	write_tables(page, page->file);
-	write_stacks_and_samples(page);
-	error = write_recording(page);
+	error = write_stacks_and_samples(page);
+	if (!error)
+		error = write_recording(page);
 	if (error)
 		return error;
 	fputs(",", page->file);
@@ -374,6 +408,7 @@ const struct output_format output_html = {
 	.suffix = "html",
 	.endings = { ".html", ".htm" },
 	.tells_threads = true,
+	.holds_events = true,
 	.tells_difference = true,
 	.chooses_kinds = true,
 	.write = write_html,

@@ -3,7 +3,7 @@
 // `change`.  `window.pybpfprof` at the end is for tests and for the curious.
 
 // What the tree depends on.
-const TREE_KEYS = ["frames", "group", "lines"];
+const TREE_KEYS = ["event", "frames", "group", "lines"];
 
 class App {
 	constructor(profile) {
@@ -47,7 +47,7 @@ class App {
 		const isNewTree = TREE_KEYS.some((key) => (part[key] ?? before[key]) !== before[key]);
 		this.apply(part, isNewTree ? { zoom: this.place.path } : {});
 		this.keepPlace();
-		this.showAddress(["zoom", "view", "frames"].some(differs));
+		this.showAddress(["zoom", "view", "event", "frames"].some(differs));
 	}
 
 	// What is shown is to be found again.
@@ -66,7 +66,11 @@ class App {
 		const differs = (...keys) => keys.some((key) => before[key] !== state[key]);
 		const isNewTree = differs(...TREE_KEYS), level = frameLevel(profile, state);
 		const isNewWeight = isNewTree || differs("command", "process", "thread", "width");
-		if (differs("frames"))
+		if (state.event !== profile.shownEvent) {
+			profile.showEvent(state.event);
+			this.setProfile(profile);
+		}
+		if (differs("event", "frames"))
 			this.stacks = visibleStacks(profile, this.allStacks, level);
 		if (isNewTree)
 			scene.tree = shownTree(profile, this.stacks, state, level);

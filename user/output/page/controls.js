@@ -20,6 +20,7 @@ class Controls {
 		this.reset = byId("reset");
 		this.processes = new ProcessChooser((chosen) => change({ ...chosen, thread: -1 }));
 		this.width = byId("width");
+		this.event = byId("event");
 		this.listen();
 	}
 
@@ -30,6 +31,8 @@ class Controls {
 		this.processes.setProfile(profile, processTotals(profile));
 		this.fillFrames();
 		this.fillGroups();
+		fillMenu(this.event, profile.events.map((each, i) => [i, eventName(each)]));
+		this.event.parentNode.hidden = profile.events.length < 2;
 	}
 
 	listen() {
@@ -43,6 +46,7 @@ class Controls {
 			change({ isRegex: this.regex.getAttribute("aria-pressed") !== "true" }));
 		this.thread.addEventListener("change", () => change({ thread: Number(this.thread.value) }));
 		this.group.addEventListener("change", () => change({ group: this.group.value }));
+		this.event.addEventListener("change", () => change({ event: Number(this.event.value) }));
 		this.width.addEventListener("change", () => change({ width: this.width.value }));
 		this.lines.addEventListener("click", () =>
 			change({ lines: this.lines.getAttribute("aria-pressed") !== "true" }));
@@ -109,6 +113,7 @@ class Controls {
 		this.lines.setAttribute("aria-pressed", String(state.lines));
 		this.thread.value = state.thread;
 		this.width.value = state.width;
+		this.event.value = state.event;
 		this.group.value = this.group.querySelector(`[value="${state.group}"]`) ? state.group : "none";
 		this.reset.hidden = state.zoom === 0 || state.view === "table";
 	}

@@ -33,17 +33,26 @@ class Profile {
 		this.startTime = new Date(raw.start_ms);
 		this.threadsAtRoot = raw.threads_at_root;
 		this.tellsProcesses = raw.tells_processes;
-		this.ledger = raw.ledger;
-		countedEvent = raw.event;
 		this.reasons = raw.reasons;
 		this.stackNumbers = raw.stacks;
 		this.unpackFrames(raw);
 		this.unpackThreads(raw);
-		this.samples = unpackSamples(raw.samples);
+		this.events = [raw, ...raw.others].map(
+			({ event, ledger, samples }) => ({ event, ledger, samples }));
 		this.before = null;
+		this.showEvent(0);
 		if (raw.before)
 			this.compare(raw.before);
 		this.labels = new Array(this.frameCount);
+	}
+
+	// Has the samples and the ledger of the event with this number.
+	showEvent(index) {
+		const { event, ledger, samples } = this.events[index];
+		this.shownEvent = index;
+		this.ledger = ledger;
+		this.samples = unpackSamples(samples);
+		countedEvent = event;
 	}
 
 	unpackFrames(raw) {

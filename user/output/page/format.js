@@ -20,6 +20,10 @@ function formatShare(part, whole) {
 	return (rounded === "100.0" && part < whole ? "> 99.9" : rounded) + " %";
 }
 
+function eventName({ event }) {
+	return event || "cpu-clock";
+}
+
 // What is counted: samples of the clock, else the events that were sampled.
 let countedEvent = "";
 

@@ -10,6 +10,7 @@ function initialState(profile) {
 	return {
 		view: "flame",
 		group: profile.threadsAtRoot ? "thread" : profile.tellsProcesses ? "command" : "none",
+		event: 0,
 		frames: "", // frames.js
 		lines: !profile.before, // they move from one version to the next
 		width: "both",
@@ -34,6 +35,8 @@ function stateFromFragment(profile, fragment) {
 		state.view = values.get("view");
 	if (GROUPS.includes(values.get("group")))
 		state.group = values.get("group");
+	state.event = Math.max(0, profile.events.findIndex(
+		(each) => eventName(each) === values.get("event")));
 	if (profile.frameChoices.includes(values.get("frames")))
 		state.frames = values.get("frames");
 	if (["on", "off"].includes(values.get("lines")))
@@ -55,6 +58,8 @@ function fragmentFromState(profile, state) {
 	for (const key of ["view", "group", "width", "command", "process", "thread", "zoom"])
 		if (state[key] !== initial[key])
 			values.set(key, state[key]);
+	if (state.event !== initial.event)
+		values.set("event", eventName(profile.events[state.event]));
 	if (chosenFrames(profile, state) !== chosenFrames(profile, initial))
 		values.set("frames", state.frames);
 	if (state.lines !== initial.lines)

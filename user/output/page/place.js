@@ -124,6 +124,7 @@ function stateFromPlace(profile, place) {
 	const process = member ? findProcess(profile, member) : -1;
 	return {
 		...rest,
+		event: place.event < profile.events.length ? place.event : 0,
 		process: only === "process" ? process : -1,
 		command: only === "command" ? findCommand(profile, member) : -1,
 		thread: thread ? findThread(profile, process, thread) : -1,

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The flame graph page of several events: a menu chooses one."""
+
+import pytest
+
+from page.pages import watched
+
+pytestmark = pytest.mark.check
+
+OPTIONS = """return [...document.querySelectorAll("label:not([hidden]) > #event option")].map((each) => each.text)"""
+CHOOSE = """const menu = document.getElementById("event");
+    menu.value = arguments[0];
+    menu.dispatchEvent(new Event("change"));"""
+SUMMARY = """return document.querySelector("[data-summary]").textContent"""
+
+
+@pytest.fixture(scope="session")
+def events_page(make_page):
+    return make_page("events")
+
+
+@pytest.fixture
+def events(events_page):
+    yield from watched(events_page)
+
+
+def test_the_first_is_shown(events):
+    assert events.browser.run(OPTIONS) == ["cpu-clock", "page-faults"]
+    assert events.samples("all") == [110] and events.fragment == ""
+    assert "100 Hz" in events.browser.run(SUMMARY)
+
+
+def test_another_is_chosen(events):
+    events.browser.run(CHOOSE, 1)
+    assert events.samples("all") == [30]
+    assert events.fragment == "event=page-faults"
+    assert "page-faults" in events.browser.run(SUMMARY) and "3 lost" in events.browser.run(SUMMARY)
+    events.browser.run(CHOOSE, 0)
+    assert events.samples("all") == [110] and events.fragment == ""
+
+
+def test_an_address_has_it(events):
+    events.open("event=page-faults&view=icicle")
+    assert events.samples("all") == [30] and events.fragment == "event=page-faults&view=icicle"
+    events.open("event=migrations")
+    assert events.samples("all") == [110]
+
+
+def test_one_has_no_menu(plain_page):
+    plain_page.open()
+    assert plain_page.browser.run(OPTIONS) == []
