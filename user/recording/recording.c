@@ -406,13 +406,6 @@ static void change_rate(struct recording *recording, int64_t now)
 	recording->rate_changed = true;
 }
 
-/* The same for processes that have a rate of their own. */
-static void change_rates(struct recording *recording, int64_t now)
-{
-	change_rate(recording, now);
-	watch__tell_rates(recording->watch);
-}
-
 /* What the kernel has counted, but not told yet whose it is, will come, and its events with it:
  * they are as many as were told. */
 struct ledger recording__ledger(const struct recording *recording)
@@ -478,7 +471,6 @@ static void cut(struct recording *recording, int64_t now)
 	hand_over(recording, retired ?: profile, &ledger);
 	if (!retired)
 		profile__clear_samples(profile);
-	watch__take_rates(recording->watch);
 	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
 	while (recording->cut_ns <= now)
 		recording->cut_ns += recording->windows->length_ns;
@@ -504,7 +496,7 @@ static void work(struct recording *recording)
 	if (recording->progress_ns && now >= recording->progress_ns)
 		show_progress(recording, now);
 	if (cutting)
-		change_rates(recording, now);
+		change_rate(recording, now);
 	if (now >= recording->check_ns || cutting) {
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);

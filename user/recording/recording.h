@@ -47,10 +47,9 @@ enum exit_status recording__run(struct recording *recording);
  * WINDOWS, too, may change then. */
 void recording__set_rate(struct recording *recording, double rate_hz, bool at_once);
 
-/* From the next cut on, the process that the profile knows by SERIAL is sampled at that rate halved
- * so often, as what it forks is from its beginning on; and no process at one that is halved more
- * often than MOST.  In a window, a process's samples are of the rate that its HALVINGS in the
- * profile tell. */
+/* From now on, the process that the profile knows by SERIAL is sampled at the rate of all halved so
+ * often, as what it forks is from its beginning on; and no process at one that is halved more often
+ * than MOST. */
 void recording__halve_rate(struct recording *recording, uint64_t serial, unsigned int halvings);
 void recording__limit_halvings(struct recording *recording, unsigned int most);
 

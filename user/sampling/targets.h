@@ -25,8 +25,7 @@ struct target_process {
 	uint64_t ancestor; /* that of the first one whose memory it began with; 0: it was not */
 	unsigned int renamings; /* how often its names were read again */
 	bool ended;		/* nothing of it can be read any more */
-	/* How often its rate is halved: in this window, and by what the kernel is to be told. */
-	unsigned int halvings, next_halvings;
+	unsigned int halvings;	/* of its rate */
 	/* Why it is not walked: what its samples come to; OUTCOME_PYTHON where it is. */
 	enum outcome outcome;
 };

@@ -40,7 +40,7 @@ void finding__take_target(struct watch *watch, struct watched *watched,
 		target->process.start_time && !watch->some_ended ? target__cpu_seconds(target) : 0;
 
 	target->key = watched->key;
-	target->halvings = target->next_halvings = watched->halvings;
+	target->halvings = watched->halvings;
 	watched->target = target;
 	watched->rest_ns = 0;
 	choice__begin(watch, watched, now_ns());

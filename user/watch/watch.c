@@ -410,12 +410,20 @@ size_t watch__targets(const struct watch *watch, struct target_process ***target
 	return watched__targets(&watch->watched, targets);
 }
 
+/* The kernel may have let go of a process that has just ended. */
+static void set_halvings(struct watch *watch, struct watched *watched, unsigned int halvings)
+{
+	if (watched->target && watched->halvings != halvings &&
+	    target_map__halve_rate(watch->map, watched->key, halvings))
+		watched->halvings = watched->target->halvings = halvings;
+}
+
 void watch__halve_rate(struct watch *watch, uint64_t serial, unsigned int halvings)
 {
-	const struct watched *watched = watched__find(&watch->watched, serial);
+	struct watched *watched = watched__find(&watch->watched, serial);
 
-	if (watched && watched->target)
-		watched->target->next_halvings = halvings;
+	if (watched)
+		set_halvings(watch, watched, halvings);
 }
 
 void watch__limit_halvings(struct watch *watch, unsigned int most)
@@ -423,36 +431,8 @@ void watch__limit_halvings(struct watch *watch, unsigned int most)
 	struct watched *watched;
 
 	for (watched = watch->watched.all; watched; watched = watched->hh.next)
-		if (watched->target && watched->target->next_halvings > most)
-			watched->target->next_halvings = most;
-}
-
-void watch__tell_rates(struct watch *watch)
-{
-	struct watched *watched;
-
-	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
-		struct target_process *target = watched->target;
-
-		if (target && target->next_halvings != watched->halvings &&
-		    target_map__halve_rate(watch->map, watched->key, target->next_halvings))
-			watched->halvings = target->next_halvings;
-	}
-}
-
-void watch__take_rates(struct watch *watch)
-{
-	struct watched *watched;
-
-	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
-		struct target_process *target = watched->target;
-
-		if (!target || watched->halvings == target->halvings)
-			continue;
-		target->halvings = watched->halvings;
-		if (symbolizer__has_sampled(watch->symbolizer, target))
-			symbolizer__describe(watch->symbolizer, target);
-	}
+		if (watched->halvings > most)
+			set_halvings(watch, watched, most);
 }
 
 void watch__end(struct watch *watch)

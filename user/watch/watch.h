@@ -67,15 +67,10 @@ double watch__cpu_seconds(const struct watch *watch);
 /* The targets of all processes; how many.  The caller frees *TARGETS. */
 size_t watch__targets(const struct watch *watch, struct target_process ***targets);
 
-/* The process SERIAL is to have the rate of all, halved so often; and no process a rate that is
- * halved more often than MOST. */
+/* From now on the process SERIAL has the rate of all, halved so often; and no process a rate that
+ * is halved more often than MOST. */
 void watch__halve_rate(struct watch *watch, uint64_t serial, unsigned int halvings);
 void watch__limit_halvings(struct watch *watch, unsigned int most);
-
-/* Has the kernel sample each process at the rate that it is to have next; and once what came before
- * is handed over, takes note that it does. */
-void watch__tell_rates(struct watch *watch);
-void watch__take_rates(struct watch *watch);
 
 /* Sampling is over: what is still not known to be a Python is named as such. */
 void watch__end(struct watch *watch);
