@@ -254,7 +254,7 @@ struct last_sample kernel__sample(void)
 	leader_pid.numbers[kernel.pid_level].nr = kernel.inner_tgid;
 	kernel.reads = 0;
 	kernel.failed_reads = 0;
-	sample(&context);
+	(kernel.second_event ? sample_1 : sample)(&context);
 	return (struct last_sample){
 		.outcome = walk->outcome,
 		.depth = walk->depth,
@@ -373,7 +373,8 @@ void kernel__begin_epoch(void)
 
 void kernel__set_sample_value(__u64 value)
 {
-	sample_values[0] = value;
+	for (int i = 0; i < EVENTS_MAX; i++)
+		sample_values[i] = value << i;
 }
 
 void kernel__drain(void)
@@ -386,23 +387,30 @@ void kernel__drain(void)
 	kernel.definition_capacity = 0;
 }
 
+static bool sums_hold(__u32 cpu, __u32 event)
+{
+	const struct event_counters *counted = &kernel__cpu_counters(cpu)->of[event];
+	__u64 explained = 0, under_stacks = counted->lost, native = 0;
+
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		explained += counted->outcomes[i];
+	for (__u32 i = 0; i < STACK_SLOTS; i++)
+		if (SLOT_EVENT(kernel__slot(cpu, i)->hash) == event)
+			under_stacks += kernel__slot(cpu, i)->amount.count;
+	for (int i = 0; i < NATIVE_OUTCOME_COUNT; i++)
+		native += counted->native[i];
+	return explained == counted->events && under_stacks == counted->events &&
+	       (!config.native || native == counted->events);
+}
+
 bool kernel__sums_hold(void)
 {
-	for (__u32 cpu = 0; cpu < cpu_count; cpu++) {
-		const struct event_counters *counted = kernel__counters(cpu);
-		__u64 explained = 0, under_stacks = counted->lost, native = 0;
+	bool hold = true;
 
-		for (int i = 0; i < OUTCOME_COUNT; i++)
-			explained += counted->outcomes[i];
-		for (__u32 i = 0; i < STACK_SLOTS; i++)
-			under_stacks += kernel__slot(cpu, i)->amount.count;
-		for (int i = 0; i < NATIVE_OUTCOME_COUNT; i++)
-			native += counted->native[i];
-		if (explained != counted->events || under_stacks != counted->events ||
-		    (config.native && native != counted->events))
-			return false;
-	}
-	return true;
+	for (__u32 cpu = 0; cpu < cpu_count; cpu++)
+		for (__u32 event = 0; event < EVENTS_MAX; event++)
+			hold &= sums_hold(cpu, event);
+	return hold;
 }
 
 /* An inner map of unwind_chunks is its place among the chunks. */

@@ -30,6 +30,7 @@ struct kernel {
 
 	struct pt_regs task_registers; /* the user code's that the kernel works for */
 	bool ends;		       /* the thread has given up its memory */
+	bool second_event;	       /* it is the second one that interrupts */
 	struct mm_struct *memory;      /* NULL: always the same */
 
 	/* Of user space's PID namespace: how many it is within, and its numbers of the thread. */
@@ -152,7 +153,8 @@ void kernel__merge_threads(void);
 /* Has every stack defined anew, as user space does. */
 void kernel__begin_epoch(void);
 
-/* What a sample stands for from now on. */
+/* What a sample of the first event stands for from now on; one of each other twice as much as of
+ * the one before. */
 void kernel__set_sample_value(__u64 value);
 
 /* What user space sees of CPU; its counters are those of the first event. */

@@ -212,8 +212,14 @@ static void an_unknown_one_waits_and_is_asked_about(void **state)
 	kernel.memory = &after;
 	kernel__sample();
 	kernel__sample();
+	/* What is no sample of the first event cannot wait. */
+	kernel.second_event = true;
+	kernel__sample();
+	kernel.second_event = false;
 	assert_int_equal(kernel__target(STRANGE)->waiting, 2);
 	assert_int_equal(kernel__counters(0)->events, 0);
+	assert_int_equal(kernel__cpu_counters(0)->of[1].events, 1);
+	assert_int_equal(kernel__cpu_counters(0)->of[1].lost, 1);
 	kernel__end(STRANGE, NULL);
 	assert_int_equal(last_record()->event, PROCESS_ENDED);
 	assert_int_equal(last_record()->waiting, 2);

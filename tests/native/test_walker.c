@@ -379,6 +379,35 @@ static void takes_what_the_rate_makes_samples(void **state)
 	assert_int_equal(sum.value, 0);
 }
 
+/* The same stack by two events: each has its counters, its slot and its value. */
+static void counts_events_apart(void **state)
+{
+	const struct cpu_counters *counters = kernel__cpu_counters(0);
+	struct image *image = *state;
+	uint64_t values[2] = { 0 };
+
+	harness__python_thread(image, image__interp(image), 0, 3);
+	kernel__set_sample_value(10);
+	harness__assert_whole(kernel__sample(), 3);
+	kernel.second_event = true;
+	harness__assert_whole(kernel__sample(), 3);
+	harness__assert_whole(kernel__sample(), 3);
+	kernel.second_event = false;
+	assert_int_equal(counters->of[0].events, 1);
+	assert_int_equal(counters->of[1].events, 2);
+	assert_int_equal(counters->of[1].outcomes[OUTCOME_PYTHON], 2);
+	for (uint32_t i = 0; i < STACK_SLOTS; i++) {
+		const struct slot *slot = kernel__slot(0, i);
+
+		values[SLOT_EVENT(slot->hash) & 1] += slot->amount.value;
+	}
+	assert_int_equal(values[0], 10);
+	assert_int_equal(values[1], 2 * 20);
+	assert_int_equal(kernel.definition_count, 2);
+	assert_int_equal(kernel.definitions[0]->hash ^ kernel.definitions[1]->hash,
+			 1ULL << SLOT_EVENT_SHIFT);
+}
+
 int main(void)
 {
 	const struct check checks[] = {
@@ -400,6 +429,7 @@ int main(void)
 		CHECK(has_no_python),
 		CHECK(ignores_other_processes),
 		CHECK(takes_what_the_rate_makes_samples),
+		CHECK(counts_events_apart),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));
