@@ -524,11 +524,11 @@ static void account(struct recording *recording, uint32_t event)
 	struct ledger *ledger = profile__ledger(recording->profile, event);
 
 	sampler__account(recording->sampler, event, ledger);
-	counts__account(recording->counts, event, ledger);
 	if (!event) {
 		symbolizer__account(recording->symbolizer, ledger);
 		watch__account(recording->watch, ledger);
 	}
+	counts__account(recording->counts, event, ledger);
 	if (!ledger__adds_up(ledger) ||
 	    !counts__agree(recording->counts, event, recording->sampler))
 		log__warning("internal error: sample counts do not add up; please report this");
