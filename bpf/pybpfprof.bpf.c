@@ -161,7 +161,7 @@ int find_process(struct bpf_iter__task *context)
 }
 
 /* Takes a sample of EVENT, of the thread that it interrupted. */
-static __noinline int take_sample(struct bpf_perf_event_data *context, __u32 event)
+static __always_inline int take_sample(struct bpf_perf_event_data *context, __u32 event)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
