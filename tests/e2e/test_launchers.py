@@ -99,19 +99,22 @@ class TestBehindTheDashes:
         assert run.stdout.decode("utf-8").splitlines()[0] == " ".join(command)
 
     def test_what_it_leaves_behind_is_waited_for(self, profile, script, executable, tmp_path):
-        """But not for what is no Python."""
-        go = tmp_path / "go"
-        path = script("app.py", "import os, time\nwhile not os.path.exists(%r): time.sleep(0.02)\n" % str(go) + BURN % 0.2)
-        run = profile.start("-r", 499, command=["sh", "-c", "sleep 600 >/dev/null & %s %s & exit 0" % (executable, path)],
-                            start_new_session=True)
-        try:
-            run.wait_said("the command has ended and left process")
-            assert "app.py" in run.said()
-            go.touch()
-            assert run.load().count_name("burn")
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(run.pid, signal.SIGKILL)
+        """But not for what is no Python.  What is not identified yet when the command ends may be none."""
+        def waits_for_it():
+            go = tmp_path / "go"
+            go.unlink(missing_ok=True)
+            path = script("app.py", "import os, time\nwhile not os.path.exists(%r): time.sleep(0.02)\n" % str(go) + BURN % 0.2)
+            run = profile.start("-r", 499, command=["sh", "-c", "sleep 600 >/dev/null & %s %s & exit 0" % (executable, path)],
+                                start_new_session=True)
+            try:
+                wait_for(lambda: "the command has ended and left process" in run.said() or run.process.poll() is not None)
+                go.touch()
+                wait_for(lambda: run.process.poll() is not None)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(run.pid, signal.SIGKILL)
+            return "app.py" in run.said() and run.process.returncode == 0 and run.load().count_name("burn")
+        wait_for(waits_for_it)
 
     def test_no_python_at_all(self, profile):
         run = profile.attempt(command=["sh", "-c", "true; true"])
