@@ -159,7 +159,8 @@ static inline struct profile *synthetic__events(void)
 	size_t count = profile->sample_count;
 	struct ledger *faults;
 
-	profile->events[1] = (struct profile_event){ "page-faults", "count", 5, { 0 } };
+	profile->events[1] =
+		(struct profile_event){ .name = "page-faults", .unit = "count", .period = 5 };
 	profile->event_count = 2;
 	faults = profile__ledger(profile, 1);
 	for (size_t i = 0; i < count; i++) {
