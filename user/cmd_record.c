@@ -81,26 +81,27 @@ static char *check_frames(struct options *options)
 /* The formats that hold several events; the caller frees. */
 static char *several_events(void)
 {
-	char *names = NULL;
+	char *names;
+	size_t size;
+	FILE *stream = xopen_memstream(&names, &size);
+	const char *separator = "";
 
 	for (const struct output_format *const *format = output_formats; *format; format++) {
-		char *more;
-
 		if (!(*format)->holds_events)
 			continue;
-		more = xasprintf("%s%s%s", names ?: "", names ? " or " : "", (*format)->name);
-		free(names);
-		names = more;
+		fprintf(stream, "%s%s", separator, (*format)->name);
+		separator = " or ";
 	}
+	fclose(stream);
 	return names;
 }
 
 static bool is_sampled(const struct recording_plan *plan, const char *name)
 {
-	if (!plan->event_count)
-		return strcmp(event__default().name, name) == 0;
-	for (uint32_t i = 0; i < plan->event_count; i++)
-		if (strcmp(plan->events[i].name, name) == 0)
+	const struct sampler_scope scope = recording_plan__scope(plan);
+
+	for (uint32_t i = 0; i < scope.event_count; i++)
+		if (strcmp(scope.events[i].name, name) == 0)
 			return true;
 	return false;
 }

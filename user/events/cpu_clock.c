@@ -11,10 +11,10 @@
  * A CPU that fell idle gets one last period, without the correction for a
  * restart.
  *
- * An event ends with its CPU, for good, even where that comes again; for one that is
- * offline none can be opened in advance, be it of all its tasks or of a cgroup's; and
- * opening one takes a capability that is given up when sampling has begun.  So a CPU
- * that goes online later, also again, is not sampled; that is told.
+ * An event ends with its CPU, for good, even where that comes online again.  None can be
+ * opened for a CPU that is offline, neither of all tasks nor of a cgroup's.  To open one
+ * takes a capability that is given up when sampling has begun.  So a CPU that comes online
+ * later is not sampled.  A warning names it, and the ledger counts it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,8 @@ struct cpu_state {
 };
 
 struct clock {
+	struct cpu_events cpus; /* first: cpu_events__attach */
 	struct periods periods;
-	struct cpu_events cpus;
 	struct cpu_state *states; /* of the same CPUs */
 	uint32_t *missed;	  /* CPUs that went online later */
 	size_t missed_count, missed_capacity;
@@ -53,9 +53,8 @@ static bool parse(const char *name, size_t length, struct event *event)
 	return !strncmp(event->name, name, length) && !event->name[length];
 }
 
-static const char *list(size_t index, const char **help)
+static const char *list(size_t index)
 {
-	*help = "CPU time, at the rate of -r; the default";
 	return index ? NULL : "cpu-clock";
 }
 
@@ -105,16 +104,6 @@ static int open_all(const struct event *event, struct event_rate rate, void **ru
 	else
 		*run = clock;
 	return error;
-}
-
-static int attach(void *run, const struct bpf_program *program)
-{
-	return cpu_events__attach(&((struct clock *)run)->cpus, program);
-}
-
-static void detach(void *run)
-{
-	cpu_events__disable(&((struct clock *)run)->cpus);
 }
 
 static bool contains(const uint32_t *numbers, size_t count, uint32_t number)
@@ -208,8 +197,8 @@ const struct event_source event_cpu_clock = {
 	.parse = parse,
 	.list = list,
 	.open = open_all,
-	.attach = attach,
-	.detach = detach,
+	.attach = cpu_events__attach,
+	.detach = cpu_events__detach,
 	.close = close_all,
 	.tick = tick,
 	.set_rate = set_rate,

@@ -54,8 +54,10 @@ void cpu_events__close(struct cpu_events *events)
 	*events = (struct cpu_events){ 0 };
 }
 
-int cpu_events__attach(struct cpu_events *events, const struct bpf_program *program)
+int cpu_events__attach(void *run, const struct bpf_program *program)
 {
+	struct cpu_events *events = run;
+
 	for (size_t i = 0; i < events->count; i++) {
 		struct cpu_event *event = &events->events[i];
 		/* The link closes the descriptor that it is given. */
@@ -74,8 +76,10 @@ int cpu_events__attach(struct cpu_events *events, const struct bpf_program *prog
 	return 0;
 }
 
-void cpu_events__disable(const struct cpu_events *events)
+void cpu_events__detach(void *run)
 {
+	const struct cpu_events *events = run;
+
 	for (size_t i = 0; i < events->count; i++)
 		ioctl(events->events[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }

@@ -28,10 +28,8 @@ int cpu_events__open(struct cpu_events *events, struct perf_event_attr *attribut
 		     void *context);
 void cpu_events__close(struct cpu_events *events);
 
-/* Has each run PROGRAM.  0 or -errno. */
-int cpu_events__attach(struct cpu_events *events, const struct bpf_program *program);
-
-/* Ends them; their counts stay. */
-void cpu_events__disable(const struct cpu_events *events);
+/* A source's attach and detach (events.h), for a RUN that begins with its struct cpu_events. */
+int cpu_events__attach(void *run, const struct bpf_program *program);
+void cpu_events__detach(void *run);
 
 #endif

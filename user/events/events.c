@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,18 +13,18 @@ const struct event_source *const event_sources[] = { &event_cpu_clock, &event_pe
 /* All names, separated by commas; the caller frees. */
 static char *known_names(void)
 {
-	char *names = NULL;
+	char *names;
+	size_t size;
+	FILE *stream = xopen_memstream(&names, &size);
+	const char *name, *separator = "";
 
 	for (size_t i = 0; event_sources[i]; i++) {
-		const char *name, *help;
-
-		for (size_t j = 0; (name = event_sources[i]->list(j, &help)); j++) {
-			char *more = xasprintf("%s%s%s", names ?: "", names ? ", " : "", name);
-
-			free(names);
-			names = more;
+		for (size_t j = 0; (name = event_sources[i]->list(j)); j++) {
+			fprintf(stream, "%s%s", separator, name);
+			separator = ", ";
 		}
 	}
+	fclose(stream);
 	return names;
 }
 

@@ -19,7 +19,7 @@ struct event {
 	const struct event_source *source;
 	const char *name; /* the table's: "page-faults" */
 	uint64_t config;  /* the source's */
-	uint64_t period; /* a sample stands for so many; 0: it is sampled at the recording's rate */
+	uint64_t period;  /* events that a sample stands for; 0: the recording's rate decides */
 };
 
 /* A rate: RATE_HZ samples a second, and never more than LIMIT_HZ (HUGE_VAL: not known). */
@@ -38,8 +38,8 @@ struct event_source {
 	/* Whether the COUNT bytes at NAME are an event of this source: then EVENT has all but the
 	 * source. */
 	bool (*parse)(const char *name, size_t count, struct event *event);
-	/* The event's name by its number, from 0, with one line for --help; NULL: there is none. */
-	const char *(*list)(size_t index, const char **help);
+	/* The event's name by its number, from 0; NULL: there is none. */
+	const char *(*list)(size_t index);
 	/* Opens EVENT on each CPU that is online, without starting it.  0 with *RUN for close, or
 	 * -errno of perf_event_open. */
 	int (*open)(const struct event *event, struct event_rate rate, void **run);

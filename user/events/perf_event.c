@@ -15,19 +15,19 @@
 #include "events/events.h"
 
 struct perf_run {
-	struct cpu_events cpus;
+	struct cpu_events cpus; /* first: cpu_events__attach */
 	uint64_t period;
 };
 
 static const struct {
-	const char *name, *help;
+	const char *name;
 	uint64_t config, period;
 } known[] = {
-	{ "page-faults", "page faults, minor and major", PERF_COUNT_SW_PAGE_FAULTS, 100 },
-	{ "minor-faults", "page faults that needed no read", PERF_COUNT_SW_PAGE_FAULTS_MIN, 100 },
-	{ "major-faults", "page faults that waited for a read", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1 },
-	{ "context-switches", "switches to another thread", PERF_COUNT_SW_CONTEXT_SWITCHES, 1 },
-	{ "migrations", "moves to another CPU", PERF_COUNT_SW_CPU_MIGRATIONS, 1 },
+	{ "page-faults", PERF_COUNT_SW_PAGE_FAULTS, 100 },
+	{ "minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN, 100 },
+	{ "major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1 },
+	{ "context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, 1 },
+	{ "migrations", PERF_COUNT_SW_CPU_MIGRATIONS, 1 },
 };
 
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
@@ -45,9 +45,8 @@ static bool parse(const char *name, size_t length, struct event *event)
 	return false;
 }
 
-static const char *list(size_t index, const char **help)
+static const char *list(size_t index)
 {
-	*help = index < KNOWN_COUNT ? known[index].help : NULL;
 	return index < KNOWN_COUNT ? known[index].name : NULL;
 }
 
@@ -71,16 +70,6 @@ static int open_all(const struct event *event, struct event_rate rate, void **ru
 	else
 		*run = opened;
 	return error;
-}
-
-static int attach(void *run, const struct bpf_program *program)
-{
-	return cpu_events__attach(&((struct perf_run *)run)->cpus, program);
-}
-
-static void detach(void *run)
-{
-	cpu_events__disable(&((struct perf_run *)run)->cpus);
 }
 
 static void close_all(void *run)
@@ -108,8 +97,8 @@ const struct event_source event_perf = {
 	.parse = parse,
 	.list = list,
 	.open = open_all,
-	.attach = attach,
-	.detach = detach,
+	.attach = cpu_events__attach,
+	.detach = cpu_events__detach,
 	.close = close_all,
 	.expected = expected,
 };
