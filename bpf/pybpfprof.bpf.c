@@ -160,34 +160,35 @@ int find_process(struct bpf_iter__task *context)
 	return 0;
 }
 
+static __always_inline struct event_counters *counters_of(__u32 cpu, __u32 event)
+{
+	struct cpu_counters *counted = bpf_map_lookup_elem(&counters, &cpu);
+
+	return counted ? &counted->of[event] : 0;
+}
+
 /* Takes a sample of EVENT, of the thread that it interrupted. */
 static __always_inline int take_sample(struct bpf_perf_event_data *context, __u32 event)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 tgid = thread >> 32, depth;
-	struct cpu_counters *counters_of_cpu;
 	struct event_counters *counter;
 	struct task_view task;
 	struct target *target;
 	struct walk *walk;
 
-	if (event >= EVENTS_MAX)
-		return 0;
 	if (config.compared & 1 << event) {
-		counters_of_cpu = bpf_map_lookup_elem(&counters, &cpu);
-		if (counters_of_cpu)
-			counters_of_cpu->of[event].arrived++;
+		counter = counters_of(cpu, event);
+		if (counter)
+			counter->arrived++;
 	}
 	target = bpf_map_lookup_elem(&targets, &tgid);
 	if (!target)
 		return 0;
-	counters_of_cpu = bpf_map_lookup_elem(&counters, &cpu);
+	counter = counters_of(cpu, event);
 	walk = bpf_map_lookup_elem(&walks, &cpu);
-	if (!counters_of_cpu || !walk)
-		return 0;
-	counter = &counters_of_cpu->of[event];
-	if (!take_target(walk, target, counter, event))
+	if (!counter || !walk || !take_target(walk, target, counter, event))
 		return 0;
 	if (passes_over(&walk->target)) {
 		counter->passed++;
