@@ -351,7 +351,7 @@ static void ignores_other_processes(void **state)
 	assert_int_equal(kernel__counters(0)->events, 1);
 }
 
-/* One in so many, at random: what is passed over is no event.  A sample stands for it, too. */
+/* Interruptions are passed over at random.  They are no events, but samples stand for them, too. */
 static void takes_what_the_rate_makes_samples(void **state)
 {
 	const struct event_counters *counters = kernel__counters(0);

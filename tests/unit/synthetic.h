@@ -152,7 +152,7 @@ static inline struct profile *synthetic__plain(void)
 	return profile;
 }
 
-/* The same, and 5 page faults of each stack, of which 3 were lost. */
+/* The same, and a sample of 5 page faults of each stack.  3 samples were lost. */
 static inline struct profile *synthetic__events(void)
 {
 	struct profile *profile = synthetic__plain();

@@ -124,8 +124,7 @@ static void add_entry(struct entry **entries, uint64_t name, uint32_t event, enu
 		entry->key = key.key;
 		HASH_ADD(hh, *entries, key, sizeof(entry->key), entry);
 	}
-	entry->amount.count += amount.count;
-	entry->amount.value += amount.value;
+	amount__add(&entry->amount, amount);
 }
 
 static void learn_code(void *context, const struct code_record *record, size_t size)

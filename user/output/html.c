@@ -225,15 +225,21 @@ static void write_stacks(const struct profile *profile, const uint32_t *order, F
 	fputs("],\n", file);
 }
 
-/* PLACES: of each stack, where it was written. */
-static void write_samples(const struct profile *profile, const uint32_t *places, FILE *file)
+/* The samples of EVENT.  PLACES: of each stack, where it was written. */
+static void write_samples(const struct profile *profile, uint32_t event, const uint32_t *places,
+			  FILE *file)
 {
+	const char *separator = "";
+
 	fputs("\"samples\":[", file);
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 
-		fprintf(file, "%s%u,%u,%" PRIu64, i ? "," : "", sample->thread,
-			places[sample->stack], profile__weight(profile, sample));
+		if (sample->event != event)
+			continue;
+		fprintf(file, "%s%u,%u,%" PRIu64, separator, sample->thread, places[sample->stack],
+			profile__weight(profile, sample));
+		separator = ",";
 	}
 	fputs("],\n", file);
 }
@@ -241,15 +247,12 @@ static void write_samples(const struct profile *profile, const uint32_t *places,
 /* What the samples of EVENT are, and what became of them. */
 static int write_event(const struct page *page, uint32_t event, const uint32_t *places)
 {
-	struct profile *only = profile_events__only(page->profile, event);
-	const struct profile_event *shown = &only->events[0];
-	int error;
+	const struct profile_event *shown = &page->profile->events[event];
+	const struct ledger ledger = profile_events__ledger(page->profile, event);
 
-	write_samples(only, places, page->file);
+	write_samples(page->profile, event, places, page->file);
 	fprintf(page->file, "\"event\":\"%s\",\n\"ledger\":", shown->period ? shown->name : "");
-	error = write_json(ledger__json(&only->ledger), page->file);
-	profile_events__free(only);
-	return error;
+	return write_json(ledger__json(&ledger), page->file);
 }
 
 /* Those that a menu of the page has beside the first. */
@@ -273,7 +276,7 @@ static void write_before(const struct page *page, const uint32_t *places)
 	const struct profile *before = page->options->before;
 
 	fputs("\"before\":{", page->file);
-	write_samples(before, places, page->file);
+	write_samples(before, 0, places, page->file);
 	fprintf(page->file,
 		"\"start_ms\":%" PRId64 ",\"rate_hz\":%.17g,\"duration_s\":%.17g,"
 		"\"scale\":%.17g},\n",

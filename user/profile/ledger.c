@@ -30,9 +30,9 @@ const char *outcome__text(enum outcome outcome)
 	return outcomes[outcome].text;
 }
 
-int64_t ledger__period_ns(const struct ledger *ledger)
+uint64_t ledger__period_ns(double rate_hz)
 {
-	return ledger->rate_hz > 0 ? llround(1e9 / ledger->rate_hz) : 0;
+	return rate_hz > 0 ? (uint64_t)llround(1e9 / rate_hz) : 0;
 }
 
 uint64_t ledger__samples(const struct ledger *ledger)

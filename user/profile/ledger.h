@@ -61,9 +61,9 @@ struct ledger {
 	uint64_t unwind_bytes; /* of the tables by which native frames are walked */
 };
 
-/* Nanoseconds of CPU time that a sample at the ledger's rate stands for; 0 where that is not known.
- */
-int64_t ledger__period_ns(const struct ledger *ledger);
+/* Nanoseconds of CPU time that a sample at RATE_HZ stands for, to BPF and wherever counts are
+ * shown; 0: there is no rate. */
+uint64_t ledger__period_ns(double rate_hz);
 
 /* Samples that are in the profile. */
 uint64_t ledger__samples(const struct ledger *ledger);

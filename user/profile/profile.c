@@ -4,7 +4,6 @@
  * of what the array holds, for adding.  An entry of the hash carries its key's
  * bytes; strings and stacks live in their entry and nowhere else.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,8 +313,7 @@ void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint
 		profile->samples[profile->sample_count++] =
 			(struct profile_sample){ .thread = thread, .stack = stack, .event = event };
 	}
-	profile->samples[entry->id].amount.count += amount.count;
-	profile->samples[entry->id].amount.value += amount.value;
+	amount__add(&profile->samples[entry->id].amount, amount);
 }
 
 void profile__clear_samples(struct profile *profile)
@@ -354,9 +352,7 @@ struct ledger *profile__ledger(struct profile *profile, uint32_t event)
 
 uint64_t profile__period(const struct profile *profile, uint32_t event)
 {
-	uint64_t period = profile->events[event].period;
-
-	return period || profile->rate_hz <= 0 ? period : (uint64_t)llround(1e9 / profile->rate_hz);
+	return profile->events[event].period ?: ledger__period_ns(profile->rate_hz);
 }
 
 uint64_t profile__weight(const struct profile *profile, const struct profile_sample *sample)

@@ -91,6 +91,12 @@ struct profile_event {
 	struct ledger ledger;	 /* but of the first event, which has the profile's */
 };
 
+static inline void amount__add(struct amount *sum, struct amount more)
+{
+	sum->count += more.count;
+	sum->value += more.value;
+}
+
 /* What a thread was seen with a stack by an event.  One sample for each triple. */
 struct profile_sample {
 	uint32_t thread;

@@ -7,15 +7,9 @@
 #include "base/xalloc.h"
 #include "profile/profile_events.h"
 
-static const struct ledger *ledger_of(const struct profile *profile, uint32_t event)
+struct ledger profile_events__ledger(const struct profile *profile, uint32_t event)
 {
-	return profile__ledger((struct profile *)profile, event);
-}
-
-/* The ledger of EVENT, with what the first one's says of the whole run. */
-static struct ledger whole_ledger(const struct profile *profile, uint32_t event)
-{
-	const struct ledger *own = ledger_of(profile, event);
+	const struct ledger *own = profile__ledger((struct profile *)profile, event);
 	struct ledger ledger = profile->ledger;
 
 	ledger.events = own->events;
@@ -36,7 +30,7 @@ struct profile *profile_events__only(const struct profile *profile, uint32_t eve
 	*only = *profile;
 	only->events[0] = profile->events[event];
 	only->event_count = 1;
-	only->ledger = whole_ledger(profile, event);
+	only->ledger = profile_events__ledger(profile, event);
 	only->samples = xcalloc(profile->sample_count + 1, sizeof(*only->samples));
 	only->sample_count = 0;
 	for (size_t i = 0; i < profile->sample_count; i++) {
@@ -69,7 +63,7 @@ static const char *const of_event[] = { "events", "samples",   "python", "no_pyt
 
 static json_t *event_json(const struct profile *profile, uint32_t event)
 {
-	const struct ledger ledger = whole_ledger(profile, event);
+	const struct ledger ledger = profile_events__ledger(profile, event);
 	json_t *whole = ledger__json(&ledger), *json;
 	uint64_t value = 0;
 

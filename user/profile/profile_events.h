@@ -10,6 +10,9 @@
 struct profile *profile_events__only(const struct profile *profile, uint32_t event);
 void profile_events__free(struct profile *only);
 
+/* The ledger of EVENT, with what the first one's says of the whole run. */
+struct ledger profile_events__ledger(const struct profile *profile, uint32_t event);
+
 /* The number of the event with this NAME; -1: there is none. */
 int profile_events__find(const struct profile *profile, const char *name);
 

@@ -110,8 +110,7 @@ static void merge_rows(struct batches *batches)
 			rows[kept++] = rows[i];
 			continue;
 		}
-		last->amount.count += rows[i].amount.count;
-		last->amount.value += rows[i].amount.value;
+		amount__add(&last->amount, rows[i].amount);
 	}
 	batches->row_count = kept;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +127,7 @@ static void set_values(struct sampler *sampler, double rate_hz)
 {
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		sampler->bpf->bss->sample_values[i] =
-			sampler->events[i].period ?: (uint64_t)llround(1e9 / rate_hz);
+			sampler->events[i].period ?: ledger__period_ns(rate_hz);
 }
 
 int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate)
@@ -158,22 +157,24 @@ static uint64_t sum_of(const struct sampler *sampler, uint32_t event, size_t off
 	return sum(sampler, offsetof(struct cpu_counters, of[event]) + offset);
 }
 
-uint64_t sampler__events(const struct sampler *sampler)
+/* The same of all events. */
+static uint64_t sum_of_all(const struct sampler *sampler, size_t offset)
 {
-	uint64_t events = 0;
+	uint64_t count = 0;
 
 	for (uint32_t i = 0; i < sampler->event_count; i++)
-		events += sum_of(sampler, i, offsetof(struct event_counters, events));
-	return events;
+		count += sum_of(sampler, i, offset);
+	return count;
+}
+
+uint64_t sampler__events(const struct sampler *sampler)
+{
+	return sum_of_all(sampler, offsetof(struct event_counters, events));
 }
 
 uint64_t sampler__lost(const struct sampler *sampler)
 {
-	uint64_t lost = 0;
-
-	for (uint32_t i = 0; i < sampler->event_count; i++)
-		lost += sum_of(sampler, i, offsetof(struct event_counters, lost));
-	return lost;
+	return sum_of_all(sampler, offsetof(struct event_counters, lost));
 }
 
 uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum outcome outcome)

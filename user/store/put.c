@@ -307,7 +307,7 @@ static size_t make_rows(struct writer *writer, struct row **result)
 static size_t put_service(struct writer *writer, const struct row *rows, size_t first, size_t count)
 {
 	sqlite3_stmt *statement = writer->store->put_service;
-	uint64_t period = ledger__period_ns(writer->window->ledger);
+	uint64_t period = ledger__period_ns(writer->window->ledger->rate_hz);
 	struct packed packed = { 0 }, values = { 0 };
 	bool told = false;
 	int64_t before = 0;
@@ -319,10 +319,8 @@ static size_t put_service(struct writer *writer, const struct row *rows, size_t 
 
 		for (; next < count && rows[next].label_set == rows[first].label_set &&
 		       rows[next].stack == stack;
-		     next++) {
-			sum.count += rows[next].amount.count;
-			sum.value += rows[next].amount.value;
-		}
+		     next++)
+			amount__add(&sum, rows[next].amount);
 		packed__add(&packed, stack - before);
 		packed__add(&packed, sum.count);
 		packed__add(&values, sum.value);

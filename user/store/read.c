@@ -307,7 +307,8 @@ static struct known_labels *get_labels(struct reader *reader, int64_t id)
 	return known;
 }
 
-/* Adds the samples of a service.  Unless it is told, each stands for PERIOD nanoseconds. */
+/* Adds the samples of a service.  Where the row has no values, each stands for PERIOD nanoseconds.
+ */
 static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row,
 			uint64_t period)
 {
@@ -432,7 +433,7 @@ static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *s
 	add_head(reader, row);
 	if (reader->wrong)
 		return;
-	period = ledger__period_ns(&reader->profile->ledger);
+	period = ledger__period_ns(reader->profile->ledger.rate_hz);
 	sqlite3_bind_int64(services, 1, sqlite3_column_int64(row, 0));
 	while ((code = sqlite3_step(services)) == SQLITE_ROW && !reader->wrong) {
 		struct known_labels *labels = get_labels(reader, sqlite3_column_int64(services, 0));
