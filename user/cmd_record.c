@@ -78,24 +78,6 @@ static char *check_frames(struct options *options)
 	return NULL;
 }
 
-/* The formats that hold several events; the caller frees. */
-static char *several_events(void)
-{
-	char *names;
-	size_t size;
-	FILE *stream = xopen_memstream(&names, &size);
-	const char *separator = "";
-
-	for (const struct output_format *const *format = output_formats; *format; format++) {
-		if (!(*format)->holds_events)
-			continue;
-		fprintf(stream, "%s%s", separator, (*format)->name);
-		separator = " or ";
-	}
-	fclose(stream);
-	return names;
-}
-
 static bool is_sampled(const struct recording_plan *plan, const char *name)
 {
 	const struct sampler_scope scope = recording_plan__scope(plan);
@@ -109,18 +91,11 @@ static bool is_sampled(const struct recording_plan *plan, const char *name)
 /* The format is known. */
 static char *check_events(const struct options *options)
 {
-	char *names, *wrong;
-
 	if (options->show && !is_sampled(&options->plan, options->show))
 		return xasprintf("--show %s is not sampled: add -e %s", options->show,
 				 options->show);
-	if (options->plan.event_count < 2 || options->show || options->format->holds_events)
-		return NULL;
-	names = several_events();
-	wrong = xasprintf("%s shows one event: choose it with --show EVENT, or use -f %s",
-			  options->format->name, names);
-	free(names);
-	return wrong;
+	return options->show ? NULL
+			     : output__refuse_events(options->format, options->plan.event_count);
 }
 
 static char *check(struct options *options)

@@ -124,7 +124,7 @@ static char *title_of(const struct options *options, const struct profile *profi
 
 static void tell(const struct profile *profile, const struct store_found *found)
 {
-	char *summary = ledger__summary(&profile->ledger);
+	char *summary = ledger__summary(profile->ledgers);
 
 	if (found->rates[0] != found->rates[1])
 		log__info("sampling rates ranged from %g to %g Hz: counts are in samples at %g Hz, "
@@ -170,6 +170,66 @@ static struct store_query query_of(const struct options *options)
 	};
 }
 
+/* Refuses what cannot be shown of the COUNT EVENTS that the store has; NULL, or what is wrong. */
+static char *refuse_events(const struct options *options, const struct event *events, size_t count)
+{
+	char *names = xstrdup(""), *wrong = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		char *longer = xasprintf("%s%s%s", names, i ? ", " : "", events[i].name);
+
+		free(names);
+		names = longer;
+	}
+	if (options->show)
+		wrong = xasprintf("%s has no %s in that time: use --show with one of %s",
+				  options->folder, options->show, names);
+	else if (options->diff.earlier_s && count > 1)
+		wrong = xasprintf("--diff compares one event: choose it with --show, of %s", names);
+	else if (count > EVENTS_MAX)
+		wrong = xasprintf("a profile holds %d events: choose one with --show, of %s",
+				  EVENTS_MAX, names);
+	else
+		wrong = output__refuse_events(options->format, count);
+	free(names);
+	return wrong;
+}
+
+/* Leaves of the *COUNT EVENTS the one with NAME; false, and all of them, if there is none. */
+static bool pick(struct event *events, size_t *count, const char *name)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (strcmp(events[i].name, name) != 0)
+			continue;
+		events[0] = events[i];
+		*count = 1;
+		return true;
+	}
+	return false;
+}
+
+/* Names in PROFILE the events that are shown; if the store has nothing of that time, it keeps the
+ * clock.  NULL, or what is wrong, which *STATUS gets too. */
+static char *choose_events(const struct options *options, struct store *store,
+			   struct profile *profile, enum exit_status *status)
+{
+	struct store_query query = query_of(options);
+	struct event *events;
+	size_t count;
+	char *wrong;
+
+	query.since_unix_ns -= (int64_t)(options->diff.earlier_s * NS_PER_S);
+	wrong = store__events(store, &query, &events, &count);
+	if (!wrong && count && !(options->show && pick(events, &count, options->show))) {
+		wrong = refuse_events(options, events, count);
+		*status = wrong ? STATUS_USAGE : *status;
+	}
+	if (!wrong && count)
+		events__name(events, count, profile);
+	free(events);
+	return wrong;
+}
+
 /* Reads what the query asks for, so long before, into BEFORE, and leaves in PROFILE, a new one, all
  * but its samples: what is read then has the same numbers.  NULL, or what is wrong. */
 static char *read_earlier(const struct options *options, struct store *store,
@@ -193,7 +253,7 @@ static char *read_earlier(const struct options *options, struct store *store,
 		       profile->sample_count * sizeof(*before->samples));
 	profile__clear_samples(profile);
 	profile->duration_ns = 0;
-	profile->ledger = (struct ledger){ 0 };
+	memset(profile->ledgers, 0, sizeof(profile->ledgers));
 	return wrong;
 }
 
@@ -234,6 +294,8 @@ static enum exit_status run(struct options *options)
 	struct store *store;
 	char *wrong = store__open(options->folder, STORE_READ, &store);
 
+	if (!wrong)
+		wrong = choose_events(options, store, profile, &status);
 	if (!wrong && options->diff.earlier_s)
 		wrong = read_earlier(options, store, profile, &before);
 	if (!wrong)

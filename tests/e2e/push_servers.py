@@ -206,6 +206,27 @@ def otlp_places(body):
         yield Place(functions[number(fields(location[3][0]), 1)], file, build_id, number(location, 2), start, limit)
 
 
+def pprof_values(data):
+    """("type/unit", value) of each value of each sample."""
+    profile = fields(gzip.decompress(data))
+    types = ["/".join(profile[6][number(fields(one), i)].decode() for i in (1, 2)) for one in profile[1]]
+    for sample in map(fields, profile[2]):
+        yield from zip(types, packed(sample[2]))
+
+
+def otlp_values(body):
+    """The same."""
+    request = fields(body)
+    strings = fields(request[2][0])[5]
+    for resource in map(fields, request[1]):
+        for scope in map(fields, resource[2]):
+            for profile in map(fields, scope[2]):
+                one = fields(profile[1][0])
+                name = "/".join(strings[number(one, i)].decode() for i in (1, 2))
+                for sample in map(fields, profile[2]):
+                    yield name, sum(packed(sample[4]))
+
+
 READERS = {"pyroscope": read_pyroscope, "parca": read_parca, "otlp": read_otlp}
 
 Request = collections.namedtuple("Request", "time path headers body")
@@ -319,6 +340,17 @@ class Backend:
             return [place for body in self.bodies() for place in otlp_places(body)]
         files = {"pyroscope": pyroscope_files, "parca": parca_files}[self.kind]
         return [place for body in self.bodies() for _, file in files(body) for place in pprof_places(file)]
+
+    def values(self):
+        """{"type/unit": the sum of all that was taken}"""
+        sums = collections.Counter()
+        files = {"pyroscope": pyroscope_files, "parca": parca_files}
+        for body in self.bodies():
+            found = (otlp_values(body) if self.kind == "otlp" else
+                     (pair for _, file in files[self.kind](body) for pair in pprof_values(file)))
+            for name, value in found:
+                sums[name] += value
+        return sums
 
     def rows(self):
         """[(service, frames, count)], sorted, as a report has them."""

@@ -24,6 +24,8 @@ from page.pages import Page
 
 # Its port is the agent's choice.
 LISTEN = ("--listen", "127.0.0.1:0")
+# The label of the only event, where nothing else is sampled.
+CLOCK = 'event="cpu-clock"'
 METRIC = re.compile(r'([a-z_:]+)(?:\{((?:[a-z_]+="[^"\\]*",?)+)\})? (\S+)')
 
 
@@ -91,10 +93,10 @@ def stored(store):
 def told(pages):
     """What the metrics say, as stored() does."""
     metrics = pages.metrics()
-    sums = collections.Counter({labels.split('"')[1]: int(value) for labels, value
+    sums = collections.Counter({labels.split('"')[3]: int(value) for labels, value
                                 in metrics["pybpfprof_samples_total"].items()})
-    sums["events"] = int(metrics["pybpfprof_events_total"][""])
-    sums["lost"] = int(metrics["pybpfprof_samples_lost_total"][""])
+    sums["events"] = int(metrics["pybpfprof_events_total"][CLOCK])
+    sums["lost"] = int(metrics["pybpfprof_samples_lost_total"][CLOCK])
     return +sums
 
 
@@ -152,14 +154,14 @@ def test_health(site):
 def test_metrics(any_python, target, site, store, only):
     program = target(any_python, only, environment=named("web"))
     pages = site("--window", "0.2s", "-r", "199", "--comm", os.path.basename(only))
-    wait_for(lambda: pages.metrics().get("pybpfprof_samples_total", {}).get('outcome="python"'))
+    wait_for(lambda: pages.metrics().get("pybpfprof_samples_total", {}).get(CLOCK + ',outcome="python"'))
     wait_for(lambda: len(store.windows()) > 2)
     metrics = pages.metrics()
     outcomes = metrics["pybpfprof_samples_total"]
-    events, lost = (metrics["pybpfprof_" + name][""]
+    events, lost = (metrics["pybpfprof_" + name][CLOCK]
                     for name in ("events_total", "samples_lost_total"))
     assert sum(outcomes.values()) + lost == events > 0
-    assert outcomes['outcome="python"'] > 0 and 'outcome="frame_fault"' in outcomes
+    assert outcomes[CLOCK + ',outcome="python"'] > 0 and CLOCK + ',outcome="frame_fault"' in outcomes
     assert metrics["pybpfprof_rate_hertz"] == {"": 199}
     version = ".".join(map(str, any_python.version))
     assert metrics["pybpfprof_targets"]['python_version="%s",state="sampled"' % version] >= 1
@@ -233,7 +235,7 @@ def test_memory_limit(any_python, target, site, store):
     wait_for(lambda: pages.metrics()["pybpfprof_budget_unkept"][""])
     wait_for(lambda: pages.run.said().count("the profile begins anew") >= 2)
     assert b"</html>" in pages.get("flamegraph")
-    events = wait_for(lambda: pages.metrics()["pybpfprof_events_total"][""])
+    events = wait_for(lambda: pages.metrics()["pybpfprof_events_total"][CLOCK])
     end(pages.run)
     assert "that --memory-limit allows" in pages.run.stderr
     assert pages.run.stderr.count("all rates are at their minimum, and the agent uses") == 1

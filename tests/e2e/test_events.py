@@ -9,42 +9,11 @@ import subprocess
 import pytest
 
 from conftest import parse_folded
-
-PAGES = 1000
-
-
-@pytest.fixture
-def toucher(target, any_python, tmp_path):
-    """A program that touches PAGES new pages in touch() each time that a line is sent, then says so."""
-    script = tmp_path / "toucher.py"
-    script.write_text(
-        "import mmap, sys\n"
-        "def touch():\n"
-        "    memory = mmap.mmap(-1, %d * mmap.PAGESIZE)\n"
-        "    for at in range(0, len(memory), mmap.PAGESIZE):\n"
-        "        memory[at] = 1\n"
-        "    memory.close()\n"
-        "def spin():\n"
-        "    return sum(range(200000))\n"
-        "for line in sys.stdin:\n"
-        "    touch()\n"
-        "    spin()\n"
-        "    print('touched', flush=True)\n" % PAGES)
-    with subprocess.Popen([*any_python.command, str(script)], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:
-        yield process
-        process.kill()
-
-
-def touch(process, times):
-    for _ in range(times):
-        process.stdin.write(b"go\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == b"touched\n"
+from touching import LINE, PAGES, touch, toucher  # noqa: F401 (a fixture)
 
 
 @pytest.fixture
-def record(profile, toucher, tmp_path):
+def record(profile, toucher, tmp_path):  # noqa: F811
     """record(TIMES, FORMAT, ARGUMENT...): the path of the profile while pages are touched TIMES, and the ledger."""
     def run(times, format_name, *arguments):
         path, stats = str(tmp_path / "profile"), str(tmp_path / "stats.json")
@@ -66,7 +35,7 @@ def stacks(path):
 
 def test_each_fault_is_on_its_line(record):
     path, ledger = record(3, "folded", "-e", "page-faults:1")
-    faults = sum(count for frames, count in stacks(path) if frames[-1].line == 5)
+    faults = sum(count for frames, count in stacks(path) if frames[-1].line == LINE)
     assert faults >= 3 * PAGES
     event = ledger["per_event"]["page-faults"]
     assert event["unit"] == "count" and event["period"] == 1
@@ -107,7 +76,7 @@ def test_pprof_has_both(record, require, tmp_path):
     path, ledger = record(100, "pprof", *BOTH)
     tool = [require("go"), "tool", "pprof", "-top", "-unit=minimum"]
     environment = dict(os.environ, PPROF_TMPDIR=str(tmp_path))
-    for name in "page-faults", "page-faults_samples", "samples":
+    for name in "page_faults", "page_faults_samples", "samples":
         event = ledger["per_event"]["cpu-clock" if name == "samples" else "page-faults"]
         text = subprocess.run([*tool, "-sample_index=" + name, path], env=environment, check=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode("utf-8")

@@ -37,7 +37,7 @@ WRAP(void, recording__look, struct recording *recording, struct window *window)
 	*window = (struct window){ .start_unix_ns = profile->start_unix_ns,
 				   .end_unix_ns = profile->start_unix_ns + profile->duration_ns,
 				   .profile = profile,
-				   .ledger = profile->ledger };
+				   .ledgers = { profile->ledgers[0] } };
 }
 
 WRAP(int64_t, recording__ahead_ns, const struct recording *recording)
@@ -49,7 +49,7 @@ WRAP(int64_t, recording__ahead_ns, const struct recording *recording)
 WRAP(struct ledger, recording__ledger, const struct recording *recording)
 {
 	(void)recording;
-	return profile->ledger;
+	return profile->ledgers[0];
 }
 
 WRAP(const struct profile *, recording__profile, const struct recording *recording)

@@ -55,7 +55,7 @@ static void count(void *context, uint64_t name, uint32_t event, struct amount am
 	(void)event;
 	if (name == UINT64_MAX)
 		return;
-	pipeline->profile->ledger.outcomes[outcome] += amount.count;
+	pipeline->profile->ledgers[0].outcomes[outcome] += amount.count;
 	profile__add(pipeline->profile, name >> 32, name, 0, amount);
 }
 
@@ -135,7 +135,7 @@ static void write_profile(const struct profile *profile, unsigned int choice)
 	CHECK(!format->write(profile, &shown, file));
 	fclose(file);
 	free(text);
-	free(ledger__summary(&profile->ledger));
+	free(ledger__summary(profile->ledgers));
 }
 
 static void profile_all(struct target_process *target, const struct record *records,

@@ -236,9 +236,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	watch__end(watch);
 	watch__account(watch, &ledger);
 	CHECK(ledger.outcomes[OUTCOME_NOT_KNOWN_YET] == 0);
-	CHECK(ledger.events == profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET] +
-				       profile->ledger.outcomes[OUTCOME_NO_INTERPRETER] +
-				       profile->ledger.outcomes[OUTCOME_NOT_SUPPORTED]);
+	CHECK(ledger.events == profile->ledgers[0].outcomes[OUTCOME_NOT_KNOWN_YET] +
+				       profile->ledgers[0].outcomes[OUTCOME_NO_INTERPRETER] +
+				       profile->ledgers[0].outcomes[OUTCOME_NOT_SUPPORTED]);
 	counts__free(counts);
 	symbolizer__free(symbolizer);
 	profile__free(profile);

@@ -37,7 +37,7 @@ static inline struct push_window push_window__of(struct profile *profile)
 		.start_unix_ns = WINDOW_START,
 		.end_unix_ns = WINDOW_END,
 		.profile = profile,
-		.ledger = &profile->ledger,
+		.ledgers = profile->ledgers,
 		.labels = made.labels,
 	};
 	return made;

@@ -81,7 +81,7 @@ static inline char *put(struct store *store, const struct profile *profile, int 
 		.start_unix_ns = EPOCH + number * SECOND,
 		.end_unix_ns = EPOCH + (number + 1) * SECOND,
 		.profile = profile,
-		.ledger = &profile->ledger,
+		.ledgers = profile->ledgers,
 		.labels = labels,
 	};
 	char *wrong = store__put(store, &window);

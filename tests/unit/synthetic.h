@@ -108,10 +108,10 @@ static inline void synthetic__add(struct profile *profile, enum outcome outcome,
 {
 	profile__add(profile, thread, profile__stack(profile, locations, depth), 0,
 		     synthetic__amount(profile, count));
-	profile->ledger.outcomes[outcome] += count;
-	profile->ledger.events += count;
-	profile->ledger.stacks = profile->stack_count;
-	profile->ledger.code_objects = profile->function_count;
+	profile->ledgers[0].outcomes[outcome] += count;
+	profile->ledgers[0].events += count;
+	profile->ledgers[0].stacks = profile->stack_count;
+	profile->ledgers[0].code_objects = profile->function_count;
 }
 
 /* 100 Hz, 10 s, begun at 2024-01-02 03:04:05 UTC. */
@@ -122,9 +122,9 @@ static inline struct profile *synthetic__new(void)
 	profile->rate_hz = 100;
 	profile->start_unix_ns = 1704164645000000000;
 	profile->duration_ns = 10000000000;
-	profile->ledger.rate_hz = 100;
-	profile->ledger.duration_s = 10;
-	profile->ledger.periods = (struct ledger_periods){ 5000000, 15000000, 100 };
+	profile->ledgers[0].rate_hz = 100;
+	profile->ledgers[0].duration_s = 10;
+	profile->ledgers[0].periods = (struct ledger_periods){ 5000000, 15000000, 100 };
 	return profile;
 }
 
@@ -162,7 +162,7 @@ static inline struct profile *synthetic__events(void)
 	profile->events[1] =
 		(struct profile_event){ .name = "page-faults", .unit = "count", .period = 5 };
 	profile->event_count = 2;
-	faults = profile__ledger(profile, 1);
+	faults = &profile->ledgers[1];
 	for (size_t i = 0; i < count; i++) {
 		profile__add(profile, profile->samples[i].thread, profile->samples[i].stack, 1,
 			     (struct amount){ 1, 5 });
@@ -377,7 +377,7 @@ static inline struct profile *synthetic__change(struct profile *before)
 	uint32_t gone = synthetic__location(profile, "gone", "/srv/lib/", "pkg/gone.py", 1, 2);
 	uint32_t fresh = synthetic__location(profile, "fresh", "/srv/lib/", "pkg/fresh.py", 1, 2);
 	uint32_t none = synthetic__reason(profile, OUTCOME_NO_PYTHON);
-	struct ledger ledger = profile->ledger;
+	struct ledger ledger = profile->ledgers[0];
 
 	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ load, main }, 2, 100);
 	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ fib, main }, 2, 200);
@@ -392,7 +392,7 @@ static inline struct profile *synthetic__change(struct profile *before)
 	before->duration_ns = 2 * profile->duration_ns;
 
 	profile__clear_samples(profile);
-	profile->ledger = ledger;
+	profile->ledgers[0] = ledger;
 	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ moved, main }, 2, 100);
 	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ fib, main }, 2, 20);
 	synthetic__add(profile, OUTCOME_PYTHON, worker, (uint32_t[]){ fresh, main }, 2, 20);

@@ -248,7 +248,7 @@ static int take(struct run *run, const uint64_t *samples, size_t count)
 	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
 	uint32_t location = profile__line(profile, function, 1);
 	uint32_t stack = profile__stack(profile, &location, 1);
-	struct labelled_window window = { .profile = profile, .ledger = &profile->ledger };
+	struct labelled_window window = { .profile = profile, .ledgers = profile->ledgers };
 	json_t *labels[8];
 	char name[32];
 

@@ -23,7 +23,7 @@ static void add_kept(struct collector *collector, const struct profile *profile,
 		.start_unix_ns = second * SECOND,
 		.end_unix_ns = (second + 1) * SECOND,
 		.profile = profile,
-		.ledger = &profile->ledger,
+		.ledgers = profile->ledgers,
 		.labels = labels,
 		.numbers = numbers,
 	};
@@ -47,7 +47,7 @@ static void begin(struct collector *collector, const struct profile *profile, in
 		.start_unix_ns = second * SECOND,
 		.end_unix_ns = (second + 1) * SECOND,
 		.profile = profile,
-		.ledger = profile->ledger,
+		.ledgers = { profile->ledgers[0], profile->ledgers[1] },
 	};
 
 	collector__begin(collector, &window);
@@ -77,10 +77,39 @@ static void windows_add_up(void **state)
 	assert_int_equal(sum->process_count, machine->process_count - 1);
 	assert_int_equal(sum->start_unix_ns, SECOND);
 	assert_int_equal(sum->duration_ns, 3 * SECOND);
-	assert_true(ledger__adds_up(&sum->ledger));
-	assert_float_equal(sum->rate_hz, machine->ledger.rate_hz, 1e-6);
+	assert_true(ledger__adds_up(sum->ledgers));
+	assert_float_equal(sum->rate_hz, machine->ledgers[0].rate_hz, 1e-6);
 	collector__free(collector);
 	profile__free(machine);
+}
+
+/* Each event has its own sum, and its own lost samples. */
+static void events_add_up_apart(void **state)
+{
+	struct profile *window = synthetic__events();
+	uint64_t clock = ledger__samples(&window->ledgers[0]);
+	uint64_t faults = ledger__samples(&window->ledgers[1]);
+	struct collector *collector = collector__new(NULL);
+	struct labelled_window sum;
+
+	(void)state;
+	for (int i = 1; i <= 3; i++)
+		add(collector, window, i);
+	sum = collector__window(collector);
+	assert_int_equal(sum.profile->event_count, 2);
+	assert_string_equal(sum.profile->events[1].name, "page-faults");
+	assert_int_equal(ledger__samples(&sum.ledgers[0]), 3 * clock);
+	assert_int_equal(ledger__samples(&sum.ledgers[1]), 3 * faults);
+	assert_int_equal(sum.ledgers[0].lost, 0);
+	assert_int_equal(sum.ledgers[1].lost, 3 * 3);
+	assert_true(ledger__adds_up(&sum.ledgers[1]));
+	assert_true(sum.ledgers[0].rate_hz == 100 && sum.ledgers[1].rate_hz == 0);
+	for (size_t i = 0; i < sum.profile->sample_count; i++)
+		if (sum.profile->samples[i].event)
+			assert_int_equal(sum.profile->samples[i].amount.value,
+					 5 * sum.profile->samples[i].amount.count);
+	collector__free(collector);
+	profile__free(window);
 }
 
 static void files_of_several_windows_are_told_apart(void **state)
@@ -113,22 +142,22 @@ static void what_was_before_is_not_counted(void **state)
 	const struct profile *sum;
 
 	(void)state;
-	window->ledger.lost = 100;
+	window->ledgers[0].lost = 100;
 	begin(collector, window, 1);
 	for (size_t i = 0; i < window->function_count; i++)
 		window->functions[i].name = profile__string(window, "found since");
 	profile__add(window, window->samples[0].thread, window->samples[0].stack, 0,
 		     synthetic__amount(window, 7));
-	window->ledger.outcomes[OUTCOME_PYTHON] += 7;
-	window->ledger.events += 7;
+	window->ledgers[0].outcomes[OUTCOME_PYTHON] += 7;
+	window->ledgers[0].events += 7;
 	/* Some of them were told. */
-	window->ledger.lost = 90;
+	window->ledgers[0].lost = 90;
 	add(collector, window, 1);
 	sum = collector__profile(collector);
 	assert_int_equal(sum->sample_count, 1);
 	assert_int_equal(samples_of(sum), 7);
-	assert_int_equal(sum->ledger.events, 7);
-	assert_int_equal(sum->ledger.lost, 0);
+	assert_int_equal(sum->ledgers[0].events, 7);
+	assert_int_equal(sum->ledgers[0].lost, 0);
 	assert_int_equal(sum->start_unix_ns, 2 * SECOND);
 	/* Of the next window all is. */
 	profile__clear_samples(window);
@@ -136,7 +165,7 @@ static void what_was_before_is_not_counted(void **state)
 	add(collector, window, 2);
 	sum = collector__profile(collector);
 	assert_int_equal(samples_of(sum), 10);
-	assert_int_equal(sum->ledger.lost, 90);
+	assert_int_equal(sum->ledgers[0].lost, 90);
 	assert_int_equal(sum->duration_ns, SECOND);
 	collector__free(collector);
 	profile__free(window);
@@ -194,7 +223,7 @@ static void one_service(void **state)
 /* Gives each sample of PROFILE what it stands for at RATE_HZ. */
 static void sample_at(struct profile *profile, double rate_hz)
 {
-	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
+	profile->rate_hz = profile->ledgers[0].rate_hz = rate_hz;
 	for (size_t i = 0; i < profile->sample_count; i++)
 		profile->samples[i].amount =
 			synthetic__amount(profile, profile->samples[i].amount.count);
@@ -209,7 +238,7 @@ static void rates_add_up(void **state)
 	const struct profile *sum;
 
 	(void)state;
-	machine->ledger.lost = 3;
+	machine->ledgers[0].lost = 3;
 	sample_at(machine, 4.75);
 	add(collector, machine, 1);
 	sum = collector__profile(collector);
@@ -220,11 +249,11 @@ static void rates_add_up(void **state)
 	sample_at(machine, 9.5);
 	add(collector, machine, 3);
 	sum = collector__profile(collector);
-	assert_true(sum->rate_hz == 19 && sum->ledger.rate_hz == 19);
+	assert_true(sum->rate_hz == 19 && sum->ledgers[0].rate_hz == 19);
 	assert_int_equal(samples_of(sum), 3 * samples);
 	assert_int_equal(synthetic__weight(sum), 7 * samples);
-	assert_int_equal(sum->ledger.lost, 3 * 3);
-	assert_true(ledger__adds_up(&sum->ledger));
+	assert_int_equal(sum->ledgers[0].lost, 3 * 3);
+	assert_true(ledger__adds_up(sum->ledgers));
 	collector__free(collector);
 	profile__free(machine);
 }
@@ -255,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_add_up),
+		cmocka_unit_test(events_add_up_apart),
 		cmocka_unit_test(files_of_several_windows_are_told_apart),
 		cmocka_unit_test(what_was_before_is_not_counted),
 		cmocka_unit_test(what_is_left_out_later_is_not_subtracted),

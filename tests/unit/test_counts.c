@@ -226,7 +226,7 @@ static uint64_t counted(const struct bench *bench, const char *name)
 
 static uint64_t replaced(const struct bench *bench)
 {
-	return bench->profile->ledger.outcomes[OUTCOME_CODE_REPLACED];
+	return bench->profile->ledgers[0].outcomes[OUTCOME_CODE_REPLACED];
 }
 
 static void names_what_was_checked(void **state)
@@ -279,7 +279,7 @@ static void takes_what_waits_when_it_begins_anew(void **state)
 		assert_non_null(retired);
 		assert_int_equal(retired->sample_count, i ? 3 : 4);
 		assert_int_equal(bench->profile->sample_count, 0);
-		assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], i ? 37 : 3);
+		assert_int_equal(bench->profile->ledgers[0].outcomes[OUTCOME_PYTHON], i ? 37 : 3);
 		assert_int_equal(replaced(bench), 30);
 		if (!i) {
 			settle(bench, (uint64_t[]){ 1, 0, 0 }, nothing, false, no_doubt);
@@ -309,7 +309,7 @@ static void counts_what_was_on_its_way(void **state)
 	assert_int_equal(counted(bench, "two"), 15);
 	assert_int_equal(bench->profile->thread_count, 1);
 	assert_int_equal(bench->profile->sample_count, 1);
-	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_PYTHON], 15);
+	assert_int_equal(bench->profile->ledgers[0].outcomes[OUTCOME_PYTHON], 15);
 	settle(bench, nothing, nothing, false, no_doubt);
 	sink->count(sink->context, name, 0, (struct amount){ .count = 20 }, OUTCOME_PYTHON, true);
 	assert_int_equal(account(bench, 35).lost, 20);
@@ -411,8 +411,8 @@ static void what_waited_is_counted_apart(void **state)
 
 	counts__add_waited(bench->counts, NULL, OUTCOME_NO_INTERPRETER, 4);
 	counts__add_waited(bench->counts, NULL, OUTCOME_NOT_KNOWN_YET, 2);
-	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_NO_INTERPRETER], 4);
-	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET], 2);
+	assert_int_equal(bench->profile->ledgers[0].outcomes[OUTCOME_NO_INTERPRETER], 4);
+	assert_int_equal(bench->profile->ledgers[0].outcomes[OUTCOME_NOT_KNOWN_YET], 2);
 	assert_true(counts__agree(bench->counts, 0, &bench->sampler));
 }
 

@@ -19,13 +19,13 @@ static void names_are_events(void **state)
 	assert_null(event__parse("page-faults", &event));
 	assert_string_equal(event.name, "page-faults");
 	assert_int_equal(event.period, 100);
-	assert_false(event__is_clock(&event));
+	assert_ptr_equal(event.source, &event_perf);
 	assert_null(event__parse("page-faults:7", &event));
 	assert_int_equal(event.period, 7);
 	assert_null(event__parse("cpu-clock", &event));
-	assert_true(event__is_clock(&event));
+	assert_ptr_equal(event.source, &event_cpu_clock);
 	event = event__default();
-	assert_true(event__is_clock(&event) && event.source && !event.period);
+	assert_true(event.source == &event_cpu_clock && !event.period);
 }
 
 static void what_is_no_event_is_refused(void **state)
@@ -61,16 +61,16 @@ static void events_are_apart(void **state)
 	assert_int_equal(profile->sample_count, 2 * clock);
 	only = profile_events__only(profile, 0);
 	assert_int_equal(only->sample_count, clock);
-	assert_int_equal(synthetic__weight(only), ledger__samples(&profile->ledger));
+	assert_int_equal(synthetic__weight(only), ledger__samples(profile->ledgers));
 	profile_events__free(only);
 	only = profile_events__only(profile, 1);
 	assert_int_equal(only->sample_count, clock);
 	assert_int_equal(synthetic__weight(only), 5 * clock);
-	assert_int_equal(only->ledger.events, clock + 3);
-	assert_int_equal(ledger__samples(&only->ledger), clock);
-	assert_true(ledger__adds_up(&only->ledger));
-	assert_true(only->ledger.rate_hz == 0);
-	assert_int_equal(only->ledger.stacks, profile->ledger.stacks);
+	assert_int_equal(only->ledgers[0].events, clock + 3);
+	assert_int_equal(ledger__samples(only->ledgers), clock);
+	assert_true(ledger__adds_up(only->ledgers));
+	assert_true(only->ledgers[0].rate_hz == 0);
+	assert_int_equal(only->ledgers[0].stacks, profile->ledgers[0].stacks);
 	profile_events__free(only);
 	assert_int_equal(profile_events__find(profile, "page-faults"), 1);
 	assert_int_equal(profile_events__find(profile, "migrations"), -1);
@@ -86,7 +86,7 @@ static int64_t number_of(const json_t *json, const char *event, const char *name
 static void each_event_has_a_ledger(void **state)
 {
 	struct profile *profile = synthetic__events();
-	int64_t clock = ledger__samples(&profile->ledger);
+	int64_t clock = ledger__samples(profile->ledgers);
 	json_t *json = profile_events__json(profile);
 
 	(void)state;

@@ -133,7 +133,7 @@ static void no_command_leaves_its_script(void **state)
 	json_t *parsed, *commands;
 
 	(void)state;
-	unknown_processes__add(&profile->ledger.unknown, command, 5);
+	unknown_processes__add(&profile->ledgers[0].unknown, command, 5);
 	text = page(profile, &titled);
 	json = data_text(text);
 	assert_non_null(strstr(json, "\\u003c/script>\\u003cb onload=x>\\u00E9"));

@@ -31,11 +31,12 @@ static struct labelled *label_as(const struct profile *profile, const struct lab
 {
 	static struct window window;
 
-	window = (struct window){
-		.start_unix_ns = 1, .end_unix_ns = 2, .profile = profile, .ledger = profile->ledger
-	};
-	window.ledger.lost = LOST;
-	window.ledger.events += LOST;
+	window = (struct window){ .start_unix_ns = 1,
+				  .end_unix_ns = 2,
+				  .profile = profile,
+				  .ledgers = { profile->ledgers[0], profile->ledgers[1] } };
+	window.ledgers[0].lost = LOST;
+	window.ledgers[0].events += LOST;
 	return labelled__new(&window, labelling);
 }
 
@@ -68,7 +69,7 @@ static void all_is_kept(void **state)
 	(void)state;
 	assert_int_equal(labelled__dropped(labelled), 0);
 	assert_ptr_equal(window->profile, profile);
-	assert_int_equal(window->ledger->events, 121 + LOST);
+	assert_int_equal(window->ledgers->events, 121 + LOST);
 	assert_string_equal(json_string_value(json_object_get(window->labels[1], "service_name")),
 			    "other.py");
 	labelled__free(labelled);
@@ -92,7 +93,7 @@ static void what_is_dropped_is_in_no_sum(void **state)
 		struct relabel_rules rules = { 0 };
 		struct labelled *labelled = label(profile, rule, &rules);
 		const struct labelled_window *window = labelled__window(labelled);
-		const struct ledger *ledger = window->ledger;
+		const struct ledger *ledger = window->ledgers;
 		uint64_t kept = ways[i].python + ways[i].truncated + ways[i].no_python;
 
 		assert_int_equal(sum_of(window->profile), kept);
@@ -150,6 +151,41 @@ static void threads_are_apart_on_request(void **state)
 	profile__free(profile);
 }
 
+/* Of each event's ledger the outcomes of what was dropped are gone. */
+static void dropped_samples_leave_the_ledger_of_their_event(void **state)
+{
+	struct profile *profile = two_services();
+	size_t count = profile->sample_count;
+	struct relabel_rules rules = { 0 };
+	const struct labelled_window *window;
+	struct labelled *labelled;
+	uint64_t kept = 0;
+
+	(void)state;
+	profile->events[1] =
+		(struct profile_event){ .name = "page-faults", .unit = "count", .period = 5 };
+	profile->event_count = 2;
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_sample *sample = &profile->samples[i];
+
+		kept += profile->threads[sample->thread].process == 1;
+		profile__add(profile, sample->thread, sample->stack, 1, (struct amount){ 1, 5 });
+	}
+	labelled = label(profile,
+			 "{\"source_labels\":[\"service_name\"],"
+			 "\"regex\":\"app.py\",\"action\":\"drop\"}",
+			 &rules);
+	window = labelled__window(labelled);
+	assert_int_equal(window->ledgers[0].events, 6 + 3 + 2 + LOST);
+	assert_int_equal(kept, 3);
+	assert_int_equal(window->ledgers[1].events, kept);
+	assert_int_equal(window->ledgers[1].outcomes[OUTCOME_TRUNCATED], 1);
+	assert_int_equal(window->ledgers[1].outcomes[OUTCOME_NO_PYTHON], 1);
+	labelled__free(labelled);
+	relabel__free(&rules);
+	profile__free(profile);
+}
+
 static void all_is_dropped(void **state)
 {
 	struct profile *profile = two_services();
@@ -160,7 +196,7 @@ static void all_is_dropped(void **state)
 
 	(void)state;
 	assert_int_equal(labelled__window(labelled)->profile->sample_count, 0);
-	assert_int_equal(labelled__window(labelled)->ledger->events, LOST);
+	assert_int_equal(labelled__window(labelled)->ledgers->events, LOST);
 	labelled__free(labelled);
 	relabel__free(&rules);
 	profile__free(profile);
@@ -171,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_kept),
 		cmocka_unit_test(what_is_dropped_is_in_no_sum),
+		cmocka_unit_test(dropped_samples_leave_the_ledger_of_their_event),
 		cmocka_unit_test(all_is_dropped),
 		cmocka_unit_test(threads_are_apart_on_request),
 	};

@@ -36,7 +36,7 @@ static void the_header_says_what_is_counted(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	Pprof__Profile *message = written(profile);
-	char *summary = ledger__summary(&profile->ledger);
+	char *summary = ledger__summary(profile->ledgers);
 
 	(void)state;
 	assert_string_equal(text(message, 0), "");

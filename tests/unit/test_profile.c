@@ -374,13 +374,13 @@ static void it_begins_anew(void **state)
 
 	(void)state;
 	profile->rate_hz = 49;
-	profile->ledger.events = 7;
+	profile->ledgers[0].events = 7;
 	retired = profile__retire(profile);
 	assert_int_equal(retired->string_count, strings);
 	assert_int_equal(profile__entries(profile), 2);
 	assert_int_equal(profile->sample_count, 0);
 	assert_true(profile->rate_hz == 49);
-	assert_int_equal(profile->ledger.events, 7);
+	assert_int_equal(profile->ledgers[0].events, 7);
 	assert_int_equal(profile__process(profile, 3, 20), 0);
 	profile__free(retired);
 	profile__free(profile);

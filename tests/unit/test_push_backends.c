@@ -284,7 +284,7 @@ static size_t sent(struct profile *profile, const struct push_backend *backend,
 	json_t *wanted = sums__of_window(&made);
 
 	backend->encode(&made.window, take, &received);
-	assert_int_equal(received.samples, ledger__samples(&profile->ledger));
+	assert_int_equal(received.samples, ledger__samples(profile->ledgers));
 	assert_true(json_equal(wanted, received.sums));
 	json_decref(wanted);
 	json_decref(received.sums);
@@ -436,7 +436,7 @@ static void check_split(const struct push_backend *backend,
 
 	backend->encode(&made.window, take_split, &splitting);
 	assert_int_equal(splitting.received.requests, 3);
-	assert_int_equal(splitting.received.samples, ledger__samples(made.window.ledger));
+	assert_int_equal(splitting.received.samples, ledger__samples(made.window.ledgers));
 	assert_true(json_equal(wanted, splitting.received.sums));
 	backend->split("no request", 10, place_alone, take, &splitting.received);
 	assert_int_equal(splitting.received.requests, 3);
@@ -514,7 +514,7 @@ static json_t *labels_sent(const struct push_backend *backend,
 		json_object_set_new(made.labels[i], name, json_string("x"));
 	}
 	backend->encode(&made.window, take, &received);
-	assert_int_equal(received.samples, ledger__samples(made.window.ledger));
+	assert_int_equal(received.samples, ledger__samples(made.window.ledgers));
 	push_window__free(&made);
 	return received.sums;
 }

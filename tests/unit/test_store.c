@@ -68,8 +68,8 @@ static void windows_come_back(void **state)
 	back = read_some(&place, 0, 10, NULL, 0, &found);
 	assert_int_equal(found.windows, 2);
 	assert_int_equal(found.services, 3);
-	assert_int_equal(back->ledger.events, 200);
-	assert_memory_equal(&back->ledger.outcomes[OUTCOME_NO_PYTHON], &(uint64_t){ 20 }, 8);
+	assert_int_equal(back->ledgers[0].events, 200);
+	assert_memory_equal(&back->ledgers[0].outcomes[OUTCOME_NO_PYTHON], &(uint64_t){ 20 }, 8);
 	assert_true(back->start_unix_ns == EPOCH);
 	assert_true(back->duration_ns == 2 * SECOND);
 	assert_true(back->rate_hz == 100);
@@ -262,7 +262,7 @@ static void windows_are_found_by_time(void **state)
 	profile__free(back);
 	back = read_some(&place, 100, 200, NULL, 0, &found);
 	assert_int_equal(found.windows, 0);
-	assert_int_equal(back->ledger.events, 0);
+	assert_int_equal(back->ledgers[0].events, 0);
 	profile__free(back);
 	profile__free(profile);
 	store__close(store);
@@ -285,8 +285,8 @@ static void services_are_found_by_labels(void **state)
 	back = read_some(&place, 0, 1, both, 1, &found);
 	assert_int_equal(found.services, 1);
 	assert_int_equal(samples_of(back), 60);
-	assert_int_equal(back->ledger.events, 60);
-	assert_true(ledger__adds_up(&back->ledger));
+	assert_int_equal(back->ledgers[0].events, 60);
+	assert_true(ledger__adds_up(back->ledgers));
 	profile__free(back);
 	back = read_some(&place, 0, 1, both, 3, &found);
 	assert_int_equal(samples_of(back), 90);
@@ -313,8 +313,84 @@ static void outcomes_are_told_by_stacks(void **state)
 	works(put(store, profile, 0));
 	back = read_some(&place, 0, 1, &label, 1, &found);
 	for (int i = 0; i < OUTCOME_COUNT; i++)
-		assert_int_equal(back->ledger.outcomes[i], profile->ledger.outcomes[i]);
+		assert_int_equal(back->ledgers[0].outcomes[i], profile->ledgers[0].outcomes[i]);
 	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
+/* What a store has of each event, in windows of two periods, comes back as one sum of each. */
+static void events_come_back(void **state)
+{
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct profile *profile = synthetic__events(), *back = profile__new();
+	const struct store_query query = { EPOCH, EPOCH + 10 * SECOND, NULL, 0 };
+	uint64_t clock = ledger__samples(&profile->ledgers[0]);
+	uint64_t faults = ledger__samples(&profile->ledgers[1]), values[2] = { 0 };
+	struct store_found found;
+	struct event *events;
+	size_t count;
+
+	(void)state;
+	works(put(store, profile, 0));
+	profile->events[1].period = 4;
+	works(put(store, profile, 1));
+	works(store__events(store, &query, &events, &count));
+	assert_int_equal(count, 2);
+	assert_string_equal(events[0].name, "cpu-clock");
+	assert_string_equal(events[1].name, "page-faults");
+	assert_int_equal(events[1].period, 4);
+	events__name(events, count, back);
+	works(store__read(store, &query, back, &found));
+	assert_int_equal(found.windows, 2);
+	assert_int_equal(found.lost, 2 * 3);
+	assert_int_equal(ledger__samples(&back->ledgers[0]), 2 * clock);
+	assert_int_equal(ledger__samples(&back->ledgers[1]), 2 * faults);
+	assert_int_equal(back->ledgers[1].events, 2 * (faults + 3));
+	assert_true(back->ledgers[0].rate_hz == 100 && back->ledgers[1].rate_hz == 0);
+	for (size_t i = 0; i < back->sample_count; i++)
+		values[back->samples[i].event] += back->samples[i].amount.value;
+	assert_int_equal(values[1], 2 * 5 * faults);
+	assert_int_equal(values[0], 2 * clock * ledger__period_ns(100));
+	profile__free(back);
+	/* One that names the clock alone has that. */
+	back = read_some(&place, 0, 10, NULL, 0, &found);
+	assert_int_equal(samples_of(back), 2 * clock);
+	assert_int_equal(found.lost, 0);
+	/* What several rows of a window use is in use until the last one. */
+	for (int table = 0; table < STORE_TABLES; table++) {
+		char *sql = xasprintf("SELECT count(*) FROM %s WHERE until <"
+				      " (SELECT max(id) FROM windows)",
+				      store_tables[table].name);
+		int64_t unused;
+
+		assert_int_equal(database__number(store, sql, 0, &unused), SQLITE_OK);
+		assert_int_equal(unused, 0);
+		free(sql);
+	}
+	free(events);
+	profile__free(back);
+	profile__free(profile);
+	store__close(store);
+	remove_place(&place);
+}
+
+static void an_event_of_a_newer_version_is_named(void **state)
+{
+	struct place place = make_place();
+	struct store *store = open_store(&place);
+	struct profile *profile = synthetic__plain();
+	const struct store_query query = { EPOCH, EPOCH + 10 * SECOND, NULL, 0 };
+	struct event *events;
+	size_t count;
+
+	(void)state;
+	works(put(store, profile, 0));
+	assert_int_equal(database__run(store, "UPDATE windows SET event = 'moons:1'"), 0);
+	fails_with(store__events(store, &query, &events, &count), "does not know");
+	free(events);
 	profile__free(profile);
 	store__close(store);
 	remove_place(&place);
@@ -323,7 +399,7 @@ static void outcomes_are_told_by_stacks(void **state)
 /* Puts PROFILE as it was written when what a sample stands for followed from its window's rate. */
 static void put_at(struct store *store, struct profile *profile, int number, double rate_hz)
 {
-	profile->ledger.rate_hz = rate_hz;
+	profile->ledgers[0].rate_hz = rate_hz;
 	works(put(store, profile, number));
 	assert_int_equal(database__run(store, "UPDATE services SET sample_values = NULL"), 0);
 }
@@ -338,27 +414,27 @@ static void rates_add_up(void **state)
 	uint64_t samples = samples_of(profile);
 
 	(void)state;
-	profile->ledger.lost = 7;
-	profile->ledger.events += 7;
-	profile->ledger.outcomes[OUTCOME_PYTHON]--;
-	profile->ledger.outcomes[OUTCOME_LINE_UNKNOWN]++;
+	profile->ledgers[0].lost = 7;
+	profile->ledgers[0].events += 7;
+	profile->ledgers[0].outcomes[OUTCOME_PYTHON]--;
+	profile->ledgers[0].outcomes[OUTCOME_LINE_UNKNOWN]++;
 	put_at(store, profile, 0, 50);
 	back = read_some(&place, 0, 2, NULL, 0, &found);
 	assert_true(back->rate_hz == 50 && found.rates[0] == 50 && found.rates[1] == 50);
 	assert_int_equal(synthetic__weight(back), samples);
-	assert_int_equal(back->ledger.lost, 7);
+	assert_int_equal(back->ledgers[0].lost, 7);
 	profile__free(back);
 	put_at(store, profile, 1, 100);
 	put_at(store, profile, 2, 50);
 	back = read_some(&place, 0, 3, NULL, 0, &found);
-	assert_true(back->rate_hz == 100 && back->ledger.rate_hz == 100);
+	assert_true(back->rate_hz == 100 && back->ledgers[0].rate_hz == 100);
 	assert_true(found.rates[0] == 50 && found.rates[1] == 100);
 	assert_int_equal(synthetic__weight(back), 5 * samples);
 	assert_int_equal(samples_of(back), 3 * samples);
-	assert_int_equal(back->ledger.lost, 3 * 7);
-	assert_int_equal(back->ledger.outcomes[OUTCOME_LINE_UNKNOWN], 3);
-	assert_true(ledger__adds_up(&back->ledger));
-	assert_int_equal(ledger__samples(&back->ledger), samples_of(back));
+	assert_int_equal(back->ledgers[0].lost, 3 * 7);
+	assert_int_equal(back->ledgers[0].outcomes[OUTCOME_LINE_UNKNOWN], 3);
+	assert_true(ledger__adds_up(back->ledgers));
+	assert_int_equal(ledger__samples(back->ledgers), samples_of(back));
 	profile__free(back);
 	profile__free(profile);
 	store__close(store);
@@ -459,6 +535,8 @@ int main(void)
 		cmocka_unit_test(windows_are_found_by_time),
 		cmocka_unit_test(services_are_found_by_labels),
 		cmocka_unit_test(outcomes_are_told_by_stacks),
+		cmocka_unit_test(events_come_back),
+		cmocka_unit_test(an_event_of_a_newer_version_is_named),
 		cmocka_unit_test(rates_add_up),
 		cmocka_unit_test(values_come_back),
 		cmocka_unit_test(windows_of_several_rows_are_whole),

@@ -21,7 +21,7 @@ static uint64_t waited_as(int answer, bool begins, enum outcome outcome)
 	tell(bench, PROCESS_EXECUTED, PARENT, 1000, TARGET_WAITING, 0);
 	entry_of(PARENT)->waiting = 5;
 	look_after(bench, 1);
-	samples = bench->profile->ledger.outcomes[outcome];
+	samples = bench->profile->ledgers[0].outcomes[outcome];
 	assert_int_equal(bench->watch->waited, 5);
 	end(bench);
 	return samples;
@@ -448,7 +448,7 @@ static void a_child_of_what_is_unwanted_is_asked_soon(void **state)
 	entry_of(CHILD)->waiting = 3;
 	look_after_ms(bench, 20);
 	assert_int_equal(entry_of(CHILD)->state, TARGET_PYTHON);
-	assert_int_equal(bench->profile->ledger.outcomes[OUTCOME_NOT_KNOWN_YET], 3);
+	assert_int_equal(bench->profile->ledgers[0].outcomes[OUTCOME_NOT_KNOWN_YET], 3);
 	end(bench);
 }
 

@@ -23,11 +23,11 @@ struct collector {
 	struct service *services;
 	json_t **labels; /* of each process of the profile */
 	size_t label_capacity;
-	uint64_t lost;
+	uint64_t lost[EVENTS_MAX];
 	/* What the next window has had before the sum began: of each of its first samples. */
 	struct amount *before;
 	size_t before_count;
-	uint64_t lost_before;
+	uint64_t lost_before[EVENTS_MAX];
 };
 
 /* While one window is added. */
@@ -146,8 +146,8 @@ static void add_samples(struct addition *addition)
 
 		if (service->wanted && amount.value)
 			profile__add(addition->collector->profile, service->thread,
-				     profile_copy__stack(&addition->copy, sample->stack), 0,
-				     amount);
+				     profile_copy__stack(&addition->copy, sample->stack),
+				     sample->event, amount);
 	}
 }
 
@@ -159,16 +159,21 @@ void collector__begin(struct collector *collector, const struct window *window)
 	collector->before_count = from->sample_count;
 	for (size_t i = 0; i < from->sample_count; i++)
 		collector->before[i] = from->samples[i].amount;
-	collector->lost_before = window->ledger.lost;
+	for (uint32_t i = 0; i < from->event_count; i++)
+		collector->lost_before[i] = window->ledgers[i].lost;
 	collector->profile->start_unix_ns = window->end_unix_ns;
 }
 
-static void add_lost(struct collector *collector, const struct ledger *ledger)
+/* Lost samples belong to no service.  One that was not identified yet when the sum began may have
+ * been since: then fewer are lost now than at that time. */
+static void add_lost(struct collector *collector, const struct labelled_window *window)
 {
-	/* Of some services it is not known whose the lost ones were; and what was not told yet when
-	 * the sum began may have been since. */
-	if (!collector->service && ledger->lost > collector->lost_before)
-		collector->lost += ledger->lost - collector->lost_before;
+	for (uint32_t i = 0; i < window->profile->event_count; i++) {
+		uint64_t lost = window->ledgers[i].lost, before = collector->lost_before[i];
+
+		if (!collector->service && lost > before)
+			collector->lost[i] += lost - before;
+	}
 }
 
 static void forget_before(struct collector *collector)
@@ -176,7 +181,7 @@ static void forget_before(struct collector *collector)
 	free(collector->before);
 	collector->before = NULL;
 	collector->before_count = 0;
-	collector->lost_before = 0;
+	memset(collector->lost_before, 0, sizeof(collector->lost_before));
 }
 
 void collector__add(struct collector *collector, const struct labelled_window *window)
@@ -188,8 +193,10 @@ void collector__add(struct collector *collector, const struct labelled_window *w
 	if (!sum->start_unix_ns)
 		sum->start_unix_ns = window->start_unix_ns;
 	sum->duration_ns = window->end_unix_ns - sum->start_unix_ns;
-	sum->rate_hz = fmax(sum->rate_hz, window->ledger->rate_hz);
-	add_lost(collector, window->ledger);
+	memcpy(sum->events, from->events, sizeof(sum->events));
+	sum->event_count = from->event_count;
+	sum->rate_hz = fmax(sum->rate_hz, labelled_window__rate(window));
+	add_lost(collector, window);
 	addition.services = xcalloc(from->thread_count + 1, sizeof(*addition.services));
 	profile_copy__init(&addition.copy, from, sum);
 	add_samples(&addition);
@@ -198,18 +205,21 @@ void collector__add(struct collector *collector, const struct labelled_window *w
 	forget_before(collector);
 }
 
-/* The ledger of what was added. */
+/* The ledgers of what was added. */
 static void account(struct collector *collector)
 {
 	struct profile *profile = collector->profile;
-	struct ledger *ledger = &profile->ledger;
 
 	service__judge(profile);
-	ledger->lost = collector->lost;
-	ledger->events += ledger->lost;
-	ledger->rate_hz = profile->rate_hz;
-	ledger->duration_s = profile->duration_ns / 1e9;
-	ledger->stacks = profile->stack_count;
+	for (uint32_t i = 0; i < profile->event_count; i++) {
+		struct ledger *ledger = &profile->ledgers[i];
+
+		ledger->lost = collector->lost[i];
+		ledger->events += ledger->lost;
+		ledger->rate_hz = profile->events[i].period ? 0 : profile->rate_hz;
+		ledger->duration_s = profile->duration_ns / 1e9;
+		ledger->stacks = profile->stack_count;
+	}
 }
 
 struct labelled_window collector__window(struct collector *collector)
@@ -221,7 +231,7 @@ struct labelled_window collector__window(struct collector *collector)
 		.start_unix_ns = profile->start_unix_ns,
 		.end_unix_ns = profile->start_unix_ns + profile->duration_ns,
 		.profile = profile,
-		.ledger = &profile->ledger,
+		.ledgers = profile->ledgers,
 		.labels = collector->labels,
 	};
 }

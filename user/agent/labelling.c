@@ -8,9 +8,9 @@
 
 struct labelled {
 	struct labelled_window window;
-	/* Where rules drop some of it: the rest, and its ledger. */
+	/* Where rules drop some of it: the rest, and its ledgers. */
 	struct profile profile;
-	struct ledger ledger;
+	struct ledger ledgers[EVENTS_MAX];
 	uint32_t *numbers;
 	json_t **labels, **thread_labels;
 	size_t process_count, thread_count;
@@ -80,16 +80,20 @@ static void keep_rest(struct labelled *labelled, const struct profile *profile)
 	labelled->window.numbers = labelled->numbers;
 }
 
-/* The ledger of what is kept, by what its samples show; whose the lost ones were is not known. */
+/* The ledgers of what is kept, by what its samples show.  Lost samples have no labels: all count.
+ */
 static void account(struct labelled *labelled, const struct ledger *all)
 {
-	struct ledger *ledger = &labelled->ledger;
-
 	service__judge(&labelled->profile);
-	*ledger = *all;
-	memcpy(ledger->outcomes, labelled->profile.ledger.outcomes, sizeof(ledger->outcomes));
-	ledger->events = ledger__samples(ledger) + ledger->lost;
-	labelled->window.ledger = ledger;
+	for (uint32_t i = 0; i < labelled->profile.event_count; i++) {
+		struct ledger *ledger = &labelled->ledgers[i];
+
+		*ledger = all[i];
+		memcpy(ledger->outcomes, labelled->profile.ledgers[i].outcomes,
+		       sizeof(ledger->outcomes));
+		ledger->events = ledger__samples(ledger) + ledger->lost;
+	}
+	labelled->window.ledgers = labelled->ledgers;
 }
 
 struct labelled *labelled__new(const struct window *window, const struct labelling *labelling)
@@ -105,13 +109,13 @@ struct labelled *labelled__new(const struct window *window, const struct labelli
 		.start_unix_ns = window->start_unix_ns,
 		.end_unix_ns = window->end_unix_ns,
 		.profile = window->profile,
-		.ledger = &window->ledger,
+		.ledgers = window->ledgers,
 		.labels = labelled->labels,
 		.thread_labels = labelled->thread_labels,
 	};
 	if (!is_whole(labelled, window->profile)) {
 		keep_rest(labelled, window->profile);
-		account(labelled, &window->ledger);
+		account(labelled, window->ledgers);
 	}
 	return labelled;
 }

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,17 +31,33 @@ static void write_count(FILE *file, const char *name, const char *help, uint64_t
 	fprintf(file, "%s %" PRIu64 "\n", name, value);
 }
 
-static void write_outcomes(const struct ledger *ledger, FILE *file)
+/* A number of each event's ledger, which is OFFSET bytes into it. */
+static void write_each(const struct agent_state *state, FILE *file, const char *name,
+		       const char *help, size_t offset)
 {
-	head(file, PREFIX "samples_total", "counter", "Samples by outcome.");
-	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-		fprintf(file, PREFIX "samples_total{outcome=\"%s\"} %" PRIu64 "\n",
-			outcome__name(outcome), ledger->outcomes[outcome]);
-	write_count(file, PREFIX "events_total",
-		    "Perf events that interrupted a target: samples plus lost events.",
-		    ledger->events);
-	write_count(file, PREFIX "samples_lost_total",
-		    "Events that were not counted under a stack.", ledger->lost);
+	head(file, name, "counter", help);
+	for (uint32_t i = 0; i < state->profile->event_count; i++)
+		fprintf(file, "%s{event=\"%s\"} %" PRIu64 "\n", name,
+			state->profile->events[i].name,
+			*(const uint64_t *)((const char *)&state->ledgers[i] + offset));
+}
+
+static void write_outcomes(const struct agent_state *state, FILE *file)
+{
+	const struct ledger *ledger = state->ledgers;
+
+	head(file, PREFIX "samples_total", "counter", "Samples by event and outcome.");
+	for (uint32_t i = 0; i < state->profile->event_count; i++)
+		for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+			fprintf(file,
+				PREFIX "samples_total{event=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+				state->profile->events[i].name, outcome__name(outcome),
+				state->ledgers[i].outcomes[outcome]);
+	write_each(state, file, PREFIX "events_total",
+		   "Perf events that interrupted a target: samples plus lost events.",
+		   offsetof(struct ledger, events));
+	write_each(state, file, PREFIX "samples_lost_total",
+		   "Events that were not counted under a stack.", offsetof(struct ledger, lost));
 	write_count(file, PREFIX "unknown_process_samples_total",
 		    "Samples of processes that exited or exec'd before they were identified; not "
 		    "counted as events.",
@@ -51,19 +68,23 @@ static void write_outcomes(const struct ledger *ledger, FILE *file)
 }
 
 /* All 0 without native frames. */
-static void write_native(const struct ledger *ledger, FILE *file)
+static void write_native(const struct agent_state *state, FILE *file)
 {
 	head(file, PREFIX "native_samples_total", "counter",
-	     "Samples by outcome of their native part, with --native.");
-	for (int outcome = 0; outcome < NATIVE_OUTCOME_COUNT; outcome++)
-		fprintf(file, PREFIX "native_samples_total{outcome=\"%s\"} %" PRIu64 "\n",
-			native_outcome__name(outcome), ledger->native[outcome]);
-	write_count(file, PREFIX "native_resumptions_total",
-		    "Times that a broken native part went on at the next Python frame.",
-		    ledger->resumptions);
+	     "Samples by event and outcome of their native part, with --native.");
+	for (uint32_t i = 0; i < state->profile->event_count; i++)
+		for (int outcome = 0; outcome < NATIVE_OUTCOME_COUNT; outcome++)
+			fprintf(file,
+				PREFIX "native_samples_total{event=\"%s\",outcome=\"%s\"} %" PRIu64
+				       "\n",
+				state->profile->events[i].name, native_outcome__name(outcome),
+				state->ledgers[i].native[outcome]);
+	write_each(state, file, PREFIX "native_resumptions_total",
+		   "Times that a broken native part went on at the next Python frame.",
+		   offsetof(struct ledger, resumptions));
 	write_number(file, PREFIX "unwind_table_bytes", "gauge",
 		     "Size of the unwind tables of native frames; --unwind-memory limits it.",
-		     ledger->unwind_bytes);
+		     state->ledgers->unwind_bytes);
 }
 
 static void write_processes(const struct ledger *ledger, FILE *file)
@@ -224,9 +245,9 @@ void metrics__write(const struct agent_state *state, FILE *file)
 {
 	head(file, PREFIX "build_info", "gauge", "1, by version.");
 	fputs(PREFIX "build_info{version=\"" PYBPFPROF_VERSION "\"} 1\n", file);
-	write_outcomes(&state->ledger, file);
-	write_native(&state->ledger, file);
-	write_processes(&state->ledger, file);
+	write_outcomes(state, file);
+	write_native(state, file);
+	write_processes(state->ledgers, file);
 	write_targets(state, file);
 	write_rates(state, file);
 	write_budget(state, file);

@@ -14,7 +14,8 @@
 #include "sampling/targets.h"
 
 struct agent_state {
-	struct ledger ledger; /* of everything so far */
+	const struct profile *profile;	   /* names the events */
+	struct ledger ledgers[EVENTS_MAX]; /* of each of these, of everything so far */
 	double rate_hz, wanted_rate_hz;
 	int64_t start_unix_ns;
 	uint64_t windows, dropped_samples;

@@ -133,7 +133,7 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 {
 	const struct agent *agent = web->agent;
 	struct agent_state state = {
-		.ledger = recording__ledger(agent->recording),
+		.profile = recording__profile(agent->recording),
 		.rate_hz = recording__profile(agent->recording)->rate_hz,
 		.wanted_rate_hz = agent->options->plan.rate_hz,
 		.start_unix_ns = agent->start_unix_ns,
@@ -146,6 +146,7 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 		.budget = &agent->budget,
 	};
 
+	recording__account(agent->recording, state.ledgers);
 	state.target_count = recording__targets(agent->recording, targets);
 	state.targets = *targets;
 	return state;
@@ -211,8 +212,8 @@ static struct http_page *make_status(void *context, const char *query)
 		json_array_append_new(targets, target_json(web->agent, list[i]));
 	json = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o}", "version", PYBPFPROF_VERSION,
 			 "node", web->agent->options->node, "rate_hz", state.rate_hz, "events",
-			 (json_int_t)state.ledger.events, "samples",
-			 (json_int_t)ledger__samples(&state.ledger), "target_count",
+			 (json_int_t)state.ledgers->events, "samples",
+			 (json_int_t)ledger__samples(state.ledgers), "target_count",
 			 (json_int_t)state.target_count, "targets", targets);
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	json_decref(json);

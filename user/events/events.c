@@ -68,11 +68,6 @@ struct event event__default(void)
 	return event;
 }
 
-bool event__is_clock(const struct event *event)
-{
-	return event->source == &event_cpu_clock;
-}
-
 void events__name(const struct event *events, uint32_t count, struct profile *profile)
 {
 	profile->event_count = count;

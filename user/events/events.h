@@ -74,7 +74,4 @@ struct event event__default(void);
 /* Has PROFILE tell of the COUNT events at EVENTS. */
 void events__name(const struct event *events, uint32_t count, struct profile *profile);
 
-/* Whether the samples of EVENT stand for CPU time. */
-bool event__is_clock(const struct event *event);
-
 #endif

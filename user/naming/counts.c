@@ -242,7 +242,7 @@ void counts__add_waited(struct counts *counts, const struct target_process *targ
 	thread = symbolizer__first_thread(counts->symbolizer, target);
 	stack = symbolizer__reason(counts->symbolizer, outcome);
 	counts->waited[outcome] += samples;
-	counts->profile->ledger.outcomes[outcome] += samples;
+	counts->profile->ledgers[0].outcomes[outcome] += samples;
 	profile__add(counts->profile, thread, stack, 0, amount);
 }
 
@@ -281,7 +281,7 @@ static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum ou
 	else if ((outcome == OUTCOME_PYTHON || outcome == OUTCOME_LINE_UNKNOWN) &&
 		 profile__lacks_names(counts->profile, stack))
 		outcome = OUTCOME_NAME_UNKNOWN;
-	profile__ledger(counts->profile, event)->outcomes[outcome] += entry->amount.count;
+	counts->profile->ledgers[event].outcomes[outcome] += entry->amount.count;
 	profile__add(counts->profile, thread, stack, event, entry->amount);
 }
 
@@ -392,7 +392,7 @@ void counts__account(const struct counts *counts, uint32_t event, struct ledger 
 
 bool counts__agree(const struct counts *counts, uint32_t event, const struct sampler *sampler)
 {
-	const struct ledger *ledger = profile__ledger(counts->profile, event);
+	const struct ledger *ledger = &counts->profile->ledgers[event];
 	uint64_t in_kernel = 0, in_profile = 0;
 
 	for (int i = 0; i < OUTCOME_COUNT; i++) {

@@ -287,7 +287,7 @@ static const struct option option_table[] = {
 	  "sample this event, each sample standing for COUNT with EVENT:COUNT: cpu-clock (the "
 	  "default), page-faults, minor-faults, major-faults, context-switches or migrations; "
 	  "several with -e each",
-	  take_event, FIELD(plan), .verbs = RECORD, .flags = OPTION_LIST },
+	  take_event, FIELD(plan), .verbs = RECORD | AGENT, .flags = OPTION_LIST | OPTION_FIXED },
 	{ "window", 0, "TIME", "length of one profile", take_window, FIELD(window_s),
 	  .verbs = AGENT, .fallback = "10s" },
 	{ "cpu-budget", 0, "PERCENT",
@@ -381,7 +381,7 @@ static const struct option option_table[] = {
 	{ "threads", 't', NULL, "show each thread separately", take_flag, FIELD(threads),
 	  .verbs = RECORD },
 	{ "show", 0, "EVENT", "of several events, show this one", take_text, FIELD(show),
-	  .verbs = RECORD },
+	  .verbs = RECORD | REPORT },
 	{ "function", 'F', NULL, "show a function's first line, not the current line",
 	  take_constant, FIELD(plan.lines), .verbs = RECORD, .constant = LINES_FUNCTION },
 	{ "nolineno", 0, NULL, "show no line numbers", take_constant, FIELD(plan.lines),

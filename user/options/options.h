@@ -58,7 +58,7 @@ struct options {
 
 	/* record, agent */
 	struct recording_plan plan;
-	const char *show; /* record: this event alone; NULL: all */
+	const char *show; /* this event alone; NULL: all */
 	bool all, subprocesses, threads;
 
 	/* record */

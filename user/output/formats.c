@@ -84,6 +84,29 @@ static char *harmless(char *label)
 	return label;
 }
 
+char *output__refuse_events(const struct output_format *format, size_t count)
+{
+	const char *separator = "";
+	char *wrong, *names;
+	size_t size;
+	FILE *stream;
+
+	if (count < 2 || format->holds_events)
+		return NULL;
+	stream = xopen_memstream(&names, &size);
+	for (const struct output_format *const *other = output_formats; *other; other++) {
+		if (!(*other)->holds_events)
+			continue;
+		fprintf(stream, "%s%s", separator, (*other)->name);
+		separator = " or ";
+	}
+	fclose(stream);
+	wrong = xasprintf("%s shows one event: choose it with --show EVENT, or use -f %s",
+			  format->name, names);
+	free(names);
+	return wrong;
+}
+
 string_id output__filename(const struct output_options *options,
 			   const struct profile_function *function)
 {

@@ -51,6 +51,10 @@ extern const struct output_format *const output_formats[];
 const struct output_format *output__by_name(const char *name);
 const struct output_format *output__by_ending(const char *path);
 
+/* Refuses FORMAT for COUNT events if it cannot hold them.  NULL, or what is wrong and its mend,
+ * which the caller frees. */
+char *output__refuse_events(const struct output_format *format, size_t count);
+
 /* The name of FUNCTION's file, as it is to be shown. */
 string_id output__filename(const struct output_options *options,
 			   const struct profile_function *function);

@@ -20,6 +20,7 @@
 #include "output/output.h"
 #include "pprof.pb-c.h"
 #include "profile/plain_text.h"
+#include "profile/profile_events.h"
 
 /* Pyroscope makes series of the labels' values, and refuses one of more than 2,048 bytes. */
 #define VALUE_BYTES_MAX 1024
@@ -105,7 +106,7 @@ static void put_comment(struct writer *writer, const char *text)
 
 static void put_comments(struct writer *writer, const struct output_options *options)
 {
-	char *summary = ledger__summary(&writer->profile->ledger), *rest = summary, *line;
+	char *summary = ledger__summary(writer->profile->ledgers), *rest = summary, *line;
 
 	put_comment(writer, "pybpfprof " PYBPFPROF_VERSION);
 	put_comment(writer, options->title);
@@ -118,14 +119,15 @@ static void put_comments(struct writer *writer, const struct output_options *opt
 static void name_values(struct writer *writer, const struct profile_event *event,
 			Pprof__ValueType values[2])
 {
-	char *samples = xasprintf("%s_samples", event->name);
+	char *type = profile_events__type(event), *samples = xasprintf("%s_samples", type);
 
 	values[0] = values[1] = (Pprof__ValueType)PPROF__VALUE_TYPE__INIT;
 	values[0].type = put_text(writer, event->period ? samples : "samples");
 	values[0].unit = put_text(writer, "count");
-	values[1].type = put_text(writer, event->period ? event->name : "cpu");
+	values[1].type = put_text(writer, type);
 	values[1].unit = put_text(writer, event->unit);
 	free(samples);
+	free(type);
 }
 
 static void put_header(struct writer *writer)

@@ -44,7 +44,7 @@ static int write_text(const struct profile *profile, const struct output_options
 		difference__write(options->before, profile, options, file);
 		return 0;
 	}
-	summary = ledger__summary(&profile->ledger);
+	summary = ledger__summary(profile->ledgers);
 	totals = profile__totals(profile, 0, &count);
 
 	for (size_t i = 0; i < profile->sample_count; i++)

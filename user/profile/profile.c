@@ -329,7 +329,7 @@ struct profile *profile__retire(struct profile *profile)
 	fresh->rate_hz = profile->rate_hz;
 	fresh->start_unix_ns = profile->start_unix_ns;
 	fresh->duration_ns = profile->duration_ns;
-	fresh->ledger = profile->ledger;
+	memcpy(fresh->ledgers, profile->ledgers, sizeof(fresh->ledgers));
 	memcpy(fresh->events, profile->events, sizeof(fresh->events));
 	fresh->event_count = profile->event_count;
 	*retired = *profile;
@@ -343,11 +343,6 @@ size_t profile__entries(const struct profile *profile)
 	return profile->string_count + profile->function_count + profile->mapping_count +
 	       profile->location_count + profile->process_count + profile->thread_count +
 	       profile->stack_count;
-}
-
-struct ledger *profile__ledger(struct profile *profile, uint32_t event)
-{
-	return event ? &profile->events[event].ledger : &profile->ledger;
 }
 
 uint64_t profile__period(const struct profile *profile, uint32_t event)

@@ -88,7 +88,6 @@ struct profile_stack {
 struct profile_event {
 	const char *name, *unit; /* "page-faults", "count"; not the profile's own */
 	uint64_t period;	 /* 0: the clock */
-	struct ledger ledger;	 /* but of the first event, which has the profile's */
 };
 
 static inline void amount__add(struct amount *sum, struct amount more)
@@ -112,7 +111,8 @@ struct profile {
 	int64_t duration_ns;
 	struct profile_event events[EVENTS_MAX];
 	uint32_t event_count; /* one at least */
-	struct ledger ledger; /* of the first event, and of the whole run */
+	/* Of each event; the first one's has what is of the whole run, too. */
+	struct ledger ledgers[EVENTS_MAX];
 
 	const char **strings;
 	struct profile_function *functions;
@@ -161,9 +161,6 @@ bool profile__has_stack(const struct profile *profile, const uint32_t *locations
 /* Adds AMOUNT to the sample of THREAD and STACK by EVENT. */
 void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint32_t event,
 		  struct amount amount);
-
-/* The ledger of EVENT. */
-struct ledger *profile__ledger(struct profile *profile, uint32_t event);
 
 /* Removes all samples, and nothing else. */
 void profile__clear_samples(struct profile *profile);

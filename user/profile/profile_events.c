@@ -9,8 +9,8 @@
 
 struct ledger profile_events__ledger(const struct profile *profile, uint32_t event)
 {
-	const struct ledger *own = profile__ledger((struct profile *)profile, event);
-	struct ledger ledger = profile->ledger;
+	const struct ledger *own = &profile->ledgers[event];
+	struct ledger ledger = profile->ledgers[0];
 
 	ledger.events = own->events;
 	ledger.lost = own->lost;
@@ -18,8 +18,7 @@ struct ledger profile_events__ledger(const struct profile *profile, uint32_t eve
 	memcpy(ledger.outcomes, own->outcomes, sizeof(ledger.outcomes));
 	memcpy(ledger.native, own->native, sizeof(ledger.native));
 	ledger.resumptions = own->resumptions;
-	if (profile->events[event].period)
-		ledger.rate_hz = 0;
+	ledger.rate_hz = own->rate_hz;
 	return ledger;
 }
 
@@ -30,7 +29,7 @@ struct profile *profile_events__only(const struct profile *profile, uint32_t eve
 	*only = *profile;
 	only->events[0] = profile->events[event];
 	only->event_count = 1;
-	only->ledger = profile_events__ledger(profile, event);
+	only->ledgers[0] = profile_events__ledger(profile, event);
 	only->samples = xcalloc(profile->sample_count + 1, sizeof(*only->samples));
 	only->sample_count = 0;
 	for (size_t i = 0; i < profile->sample_count; i++) {
@@ -57,6 +56,15 @@ int profile_events__find(const struct profile *profile, const char *name)
 	return -1;
 }
 
+char *profile_events__type(const struct profile_event *event)
+{
+	char *type = xstrdup(event->period ? event->name : "cpu");
+
+	for (char *at = type; (at = strchr(at, '-'));)
+		*at = '_';
+	return type;
+}
+
 /* What a ledger says of one event's samples. */
 static const char *const of_event[] = { "events", "samples",   "python", "no_python",
 					"lost",	  "truncated", "errors", "native" };
@@ -81,7 +89,7 @@ static json_t *event_json(const struct profile *profile, uint32_t event)
 
 json_t *profile_events__json(const struct profile *profile)
 {
-	json_t *json = ledger__json(&profile->ledger), *events = json_object();
+	json_t *json = ledger__json(profile->ledgers), *events = json_object();
 
 	for (uint32_t i = 0; i < profile->event_count; i++)
 		json_object_set_new(events, profile->events[i].name, event_json(profile, i));

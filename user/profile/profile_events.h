@@ -16,6 +16,10 @@ struct ledger profile_events__ledger(const struct profile *profile, uint32_t eve
 /* The number of the event with this NAME; -1: there is none. */
 int profile_events__find(const struct profile *profile, const char *name);
 
+/* What EVENT is called where a value has a type, as in pprof and OTLP: "page_faults", and "cpu" for
+ * the clock.  Pyroscope refuses a "-" in it.  The caller frees. */
+char *profile_events__type(const struct profile_event *event);
+
 struct json_t;
 
 /* The profile's ledger as a JSON object, with one for each event below "per_event".  The caller has

@@ -24,7 +24,7 @@ struct series {
 };
 
 struct row {
-	uint32_t series, stack;
+	uint32_t series, event, stack;
 	struct amount amount;
 };
 
@@ -38,7 +38,7 @@ struct batches {
 	struct batch_limits limits;
 	struct series *series; /* by their labels */
 	const struct series **by_number;
-	struct row *rows; /* those of a series side by side, those of a stack as well */
+	struct row *rows; /* by series, then by event, then by stack */
 	size_t row_count, next;
 	struct copy *copies;
 	uint32_t number;      /* of the batch */
@@ -94,6 +94,8 @@ static int compare_rows(const void *left, const void *right)
 
 	if (a->series != b->series)
 		return a->series < b->series ? -1 : 1;
+	if (a->event != b->event)
+		return a->event < b->event ? -1 : 1;
 	return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
@@ -130,7 +132,7 @@ static void make_rows(struct batches *batches)
 									       sample->thread)) +
 				  1;
 		batches->rows[batches->row_count++] =
-			(struct row){ *number - 1, sample->stack, sample->amount };
+			(struct row){ *number - 1, sample->event, sample->stack, sample->amount };
 	}
 	free(numbers);
 	qsort(batches->rows, batches->row_count, sizeof(*batches->rows), compare_rows);
@@ -187,7 +189,9 @@ static void begin_batch(struct batches *batches)
 	struct profile *profile = profile__new();
 
 	clear_batch(batches);
-	profile->rate_hz = window->ledger->rate_hz;
+	memcpy(profile->events, window->profile->events, sizeof(profile->events));
+	profile->event_count = window->profile->event_count;
+	profile->rate_hz = labelled_window__rate(window);
 	profile->duration_ns = window->end_unix_ns - window->start_unix_ns;
 	profile->start_unix_ns = window->start_unix_ns;
 	batches->batch.profile = profile;
@@ -272,7 +276,8 @@ static void take_row(struct batches *batches, const struct row *row)
 	for (uint32_t i = 0; i < stack->depth; i++)
 		locations[i] = copy_location(batches, stack->locations[i]);
 	profile__add(batch->profile, batch->series_count - 1,
-		     profile__stack(batch->profile, locations, stack->depth), 0, row->amount);
+		     profile__stack(batch->profile, locations, stack->depth), row->event,
+		     row->amount);
 	free(locations);
 	batch->samples += row->amount.count;
 	batches->bytes += SAMPLE_BYTES + (size_t)FRAME_BYTES * stack->depth;

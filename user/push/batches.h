@@ -30,8 +30,8 @@ struct batch_series {
 };
 
 struct batch {
-	/* What its samples need and nothing else; thread N is series N, whose samples stand side by
-	 * side.  Strings may be added to it. */
+	/* What its samples need and nothing else.  Thread N is series N: its samples stand side by
+	 * side, those of an event, too.  Strings may be added to it. */
 	struct profile *profile;
 	struct batch_series *series;
 	size_t series_count;

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "otlp.pb-c.h"
 #include "profile/plain_text.h"
+#include "profile/profile_events.h"
 #include "push/backend.h"
 #include "services/service.h"
 
@@ -28,7 +29,8 @@
 
 /* The strings beside the profile's. */
 struct names {
-	string_id samples, count, cpu, nanoseconds, frame_type, build_id;
+	string_id samples, count, frame_type, build_id;
+	string_id type[EVENTS_MAX], unit[EVENTS_MAX]; /* of each event */
 };
 
 /* The first attributes in the table are of the frames of these kinds; a mapping's build ID follows,
@@ -129,38 +131,59 @@ static Otlp__Sample *make_sample(const struct profile *profile, const struct pro
 	return message;
 }
 
-/* The samples of series NUMBER, which begin at FIRST. */
-static Otlp__Profile *make_profile(const struct batch *batch, const struct names *names,
-				   size_t number, size_t first)
+/* How many of the samples from FIRST on have the thread, which is a series, and the event of the
+ * one at FIRST. */
+static size_t alike(const struct profile *profile, size_t first)
 {
-	const struct profile *profile = batch->profile;
-	Otlp__Profile *message = MAKE(Otlp__Profile, otlp__profile);
+	const struct profile_sample *samples = profile->samples;
 	size_t end = first;
 
-	while (end < profile->sample_count && profile->samples[end].thread == number)
+	while (end < profile->sample_count && samples[end].thread == samples[first].thread &&
+	       samples[end].event == samples[first].event)
 		end++;
-	message->sample_type = make_type(names->samples, names->count);
-	message->period_type = make_type(names->cpu, names->nanoseconds);
-	message->period = profile__period(profile, 0);
-	message->time_unix_nano = batch->series[number].start_unix_ns;
+	return end - first;
+}
+
+/* COUNT samples of one series and event, from FIRST on. */
+static Otlp__Profile *make_profile(const struct batch *batch, const struct names *names,
+				   size_t first, size_t count)
+{
+	const struct profile *profile = batch->profile;
+	uint32_t series = profile->samples[first].thread, event = profile->samples[first].event;
+	Otlp__Profile *message = MAKE(Otlp__Profile, otlp__profile);
+
+	message->sample_type = profile->events[event].period
+				       ? make_type(names->type[event], names->unit[event])
+				       : make_type(names->samples, names->count);
+	message->period_type = make_type(names->type[event], names->unit[event]);
+	message->period = profile__period(profile, event);
+	message->time_unix_nano = batch->series[series].start_unix_ns;
 	message->duration_nano = profile->duration_ns;
-	MAKE_LIST(message, samples, end - first);
-	for (size_t i = first; i < end; i++)
-		message->samples[i - first] = make_sample(profile, &profile->samples[i]);
+	MAKE_LIST(message, samples, count);
+	for (size_t i = 0; i < count; i++)
+		message->samples[i] = make_sample(profile, &profile->samples[first + i]);
 	return message;
 }
 
+/* Series NUMBER, whose samples begin at *FIRST, with a profile for each event; *FIRST gets where
+ * those of the next series do. */
 static Otlp__ResourceProfiles *make_series(const struct batch *batch, const struct names *names,
-					   size_t number, size_t first)
+					   size_t number, size_t *first)
 {
+	const struct profile *profile = batch->profile;
 	Otlp__ResourceProfiles *series = MAKE(Otlp__ResourceProfiles, otlp__resource_profiles);
 	Otlp__ScopeProfiles *scope = MAKE(Otlp__ScopeProfiles, otlp__scope_profiles);
 
 	scope->scope = MAKE(Otlp__Scope, otlp__scope);
 	scope->scope->name = xstrdup("pybpfprof");
 	scope->scope->version = xstrdup(PYBPFPROF_VERSION);
-	MAKE_LIST(scope, profiles, 1);
-	scope->profiles[0] = make_profile(batch, names, number, first);
+	scope->profiles = xcalloc(profile->event_count, sizeof(*scope->profiles));
+	for (size_t count;
+	     *first < profile->sample_count && profile->samples[*first].thread == number;
+	     *first += count) {
+		count = alike(profile, *first);
+		scope->profiles[scope->n_profiles++] = make_profile(batch, names, *first, count);
+	}
 	series->resource = make_resource(batch->series[number].labels);
 	MAKE_LIST(series, scope_profiles, 1);
 	series->scope_profiles[0] = scope;
@@ -290,14 +313,21 @@ static Otlp__Dictionary *make_dictionary(const struct profile *profile, const st
 
 static struct names add_names(struct profile *profile)
 {
-	return (struct names){
+	struct names names = {
 		.samples = profile__string(profile, "samples"),
 		.count = profile__string(profile, "count"),
-		.cpu = profile__string(profile, "cpu"),
-		.nanoseconds = profile__string(profile, "nanoseconds"),
 		.frame_type = profile__string(profile, "profile.frame.type"),
 		.build_id = profile__string(profile, "process.executable.build_id.gnu"),
 	};
+
+	for (uint32_t i = 0; i < profile->event_count; i++) {
+		char *type = profile_events__type(&profile->events[i]);
+
+		names.type[i] = profile__string(profile, type);
+		names.unit[i] = profile__string(profile, profile->events[i].unit);
+		free(type);
+	}
+	return names;
 }
 
 static Otlp__Request *make_request(const struct batch *batch)
@@ -308,11 +338,39 @@ static Otlp__Request *make_request(const struct batch *batch)
 
 	request->dictionary = make_dictionary(batch->profile, &names);
 	MAKE_LIST(request, resource_profiles, batch->series_count);
-	for (size_t i = 0; i < batch->series_count; i++) {
-		request->resource_profiles[i] = make_series(batch, &names, i, first);
-		first += request->resource_profiles[i]->scope_profiles[0]->profiles[0]->n_samples;
-	}
+	for (size_t i = 0; i < batch->series_count; i++)
+		request->resource_profiles[i] = make_series(batch, &names, i, &first);
 	return request;
+}
+
+/* What a value of PROFILE is divided by to be a number of samples. */
+static uint64_t divisor(const Otlp__Request *request, const Otlp__Profile *profile)
+{
+	const Otlp__ValueType *type = profile->sample_type;
+	size_t names = request->dictionary ? request->dictionary->n_string_table : 0;
+
+	if (!type || (size_t)type->type_strindex >= names || profile->period <= 0 ||
+	    strcmp(request->dictionary->string_table[type->type_strindex], "samples") == 0)
+		return 1;
+	return profile->period;
+}
+
+static uint64_t samples_of(const Otlp__Request *request, const Otlp__ResourceProfiles *series)
+{
+	const Otlp__ScopeProfiles *scope =
+		series->n_scope_profiles ? series->scope_profiles[0] : NULL;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; scope && i < scope->n_profiles; i++) {
+		const Otlp__Profile *profile = scope->profiles[i];
+		uint64_t value = 0;
+
+		for (size_t j = 0; j < profile->n_samples; j++)
+			if (profile->samples[j]->n_values)
+				value += (uint64_t)profile->samples[j]->values[0];
+		samples += value / divisor(request, profile);
+	}
+	return samples;
 }
 
 static void encode(const struct labelled_window *window, push_take *take, void *context)
@@ -325,11 +383,15 @@ static void encode(const struct labelled_window *window, push_take *take, void *
 	while ((batch = batches__next(batches))) {
 		Otlp__Request *request = make_request(batch);
 		struct body body = { 0 };
+		uint64_t samples = 0;
 
+		/* Counted as split() does, which knows their values alone. */
+		for (size_t i = 0; i < request->n_resource_profiles; i++)
+			samples += samples_of(request, request->resource_profiles[i]);
 		otlp__request__pack(request,
 				    body__extend(&body, otlp__request__get_packed_size(request)));
 		body__gzip(&body);
-		take(context, &body, batch->samples);
+		take(context, &body, samples);
 		otlp__request__free_unpacked(request, NULL);
 	}
 	batches__free(batches);
@@ -353,20 +415,6 @@ static char *labels_text(const Otlp__Resource *resource)
 	text = service__key(labels);
 	json_decref(labels);
 	return text;
-}
-
-static uint64_t samples_of(const Otlp__ResourceProfiles *series)
-{
-	const Otlp__Profile *profile;
-	uint64_t samples = 0;
-
-	if (!series->n_scope_profiles || !series->scope_profiles[0]->n_profiles)
-		return 0;
-	profile = series->scope_profiles[0]->profiles[0];
-	for (size_t i = 0; i < profile->n_samples; i++)
-		if (profile->samples[i]->n_values)
-			samples += (uint64_t)profile->samples[i]->values[0];
-	return samples;
 }
 
 /* As a request of them alone, with the dictionary of all. */
@@ -405,7 +453,7 @@ static void split(const void *bytes, size_t length, push_place_of *place, push_t
 
 	for (size_t i = 0; request && i < request->n_resource_profiles; i++) {
 		Otlp__ResourceProfiles *series = request->resource_profiles[i];
-		uint64_t own = samples_of(series);
+		uint64_t own = samples_of(request, series);
 		char *labels = labels_text(series->resource);
 		enum push_place to = own ? place(context, labels, own) : PUSH_NOWHERE;
 

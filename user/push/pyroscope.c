@@ -85,7 +85,8 @@ static void encode(const struct labelled_window *window, push_take *take, void *
 	batches__free(batches);
 }
 
-/* How many samples there are in a gzipped pprof file. */
+/* How many samples there are in a gzipped pprof file: each event has two values, and the first is
+ * their number. */
 static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
 {
 	struct body body = { 0 };
@@ -95,8 +96,8 @@ static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
 	if (body__gunzip(&body, gzipped->data, gzipped->len))
 		profile = pprof__profile__unpack(NULL, body.length, body.bytes);
 	for (size_t i = 0; profile && i < profile->n_sample; i++)
-		if (profile->sample[i]->n_value)
-			samples += (uint64_t)profile->sample[i]->value[0];
+		for (size_t j = 0; j < profile->sample[i]->n_value; j += 2)
+			samples += (uint64_t)profile->sample[i]->value[j];
 	if (profile)
 		pprof__profile__free_unpacked(profile, NULL);
 	free(body.bytes);

@@ -44,7 +44,7 @@ struct recording {
 	const struct recording_plan *plan;
 	struct sampler_scope scope;		 /* of the plan, what is possible */
 	const struct recording_windows *windows; /* NULL: none */
-	struct ledger cut;			 /* what all windows so far came to */
+	struct ledger cut[EVENTS_MAX];		 /* what all windows so far came to */
 	struct wall_clock clock;		 /* of the one that goes on */
 	int64_t cut_ns;				 /* when that ends */
 	size_t needed;				 /* by the profile's first window; 0: not known */
@@ -202,15 +202,23 @@ pid_t recording__pid(const struct recording *recording)
 	return watch__first_pid(recording->watch);
 }
 
+/* The clock's samples are taken at RATE_HZ from now on. */
+static void note_rate(struct recording *recording, double rate_hz)
+{
+	struct profile *profile = recording->profile;
+
+	profile->rate_hz = rate_hz;
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		profile->ledgers[i].rate_hz = profile->events[i].period ? 0 : rate_hz;
+}
+
 static enum exit_status start_events(struct recording *recording)
 {
 	double rate = rate__choose(recording->plan->rate_hz, &recording->limit_hz);
 	int error;
 
 	recording->wanted_hz = rate;
-	recording->profile->rate_hz = rate;
-	if (event__is_clock(&recording->scope.events[0]))
-		recording->profile->ledger.rate_hz = rate;
+	note_rate(recording, rate);
 	error = sampler__start(recording->sampler,
 			       (struct event_rate){ rate, recording->limit_hz });
 	return error ? obstacle__say(privileges__events(error)) : STATUS_WRITTEN;
@@ -273,14 +281,13 @@ static enum exit_status start(struct recording *recording)
 static int64_t next_due(const struct recording *recording)
 {
 	const int64_t due[] = { news__due(&recording->news),
-				recording->change_ns,
-				recording->progress_ns,
-				recording->names_ns,
+				/* A tick of the clock comes often enough for checks, too. */
+				recording->change_ns == INT64_MAX ? recording->check_ns
+								  : recording->change_ns,
+				recording->progress_ns, recording->names_ns,
 				watch__due(recording->watch),
 				recording->end_ns ? recording->end_ns : INT64_MAX,
-				recording->cut_ns,
-				recording->serve_ns,
-				recording->unwind_ns };
+				recording->cut_ns, recording->serve_ns, recording->unwind_ns };
 	int64_t first = INT64_MAX;
 
 	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
@@ -357,28 +364,30 @@ static void show_progress(struct recording *recording, int64_t now)
 	recording->progress_ns = now + PROGRESS_NS;
 }
 
-/* The window since the last cut: PROFILE has its samples, and LEDGER the totals of all windows. */
+/* The window since the last cut: PROFILE has its samples, and LEDGERS the totals of all windows. */
 static struct window window_of(const struct recording *recording, const struct profile *profile,
-			       const struct ledger *ledger, int64_t now)
+			       const struct ledger *ledgers, int64_t now)
 {
 	struct window window = { .start_unix_ns = recording->clock.begin_unix_ns,
 				 .end_unix_ns = wall_clock__tell(&recording->clock, now),
-				 .profile = profile,
-				 .ledger = ledger__since(ledger, &recording->cut) };
+				 .profile = profile };
 
-	window.ledger.duration_s = (double)(now - recording->clock.begin_ns) / NS_PER_S;
+	for (uint32_t i = 0; i < profile->event_count; i++) {
+		window.ledgers[i] = ledger__since(&ledgers[i], &recording->cut[i]);
+		window.ledgers[i].duration_s = (double)(now - recording->clock.begin_ns) / NS_PER_S;
+	}
 	return window;
 }
 
 /* Hands over the window that window_of makes of these. */
 static void hand_over(struct recording *recording, const struct profile *profile,
-		      const struct ledger *ledger)
+		      const struct ledger *ledgers)
 {
 	int64_t now = now_ns(), unix_ns = clock_ns(CLOCK_REALTIME);
-	struct window window = window_of(recording, profile, ledger, now);
+	struct window window = window_of(recording, profile, ledgers, now);
 
 	recording->windows->take(recording->windows->context, &window);
-	recording->cut = *ledger;
+	memcpy(recording->cut, ledgers, sizeof(recording->cut));
 	wall_clock__say_set(wall_clock__cut(&recording->clock, now, unix_ns));
 }
 
@@ -406,28 +415,36 @@ static void change_rate(struct recording *recording, int64_t now)
 	recording->rate_changed = true;
 }
 
-/* What the kernel has counted, but not told yet whose it is, will come, and its events with it:
- * they are as many as were told. */
-struct ledger recording__ledger(const struct recording *recording)
+/* Completes LEDGER, which has the outcomes of EVENT in the profile. */
+static void account(const struct recording *recording, uint32_t event, struct ledger *ledger)
 {
-	struct ledger ledger = recording->profile->ledger;
+	sampler__account(recording->sampler, event, ledger);
+	if (!event) {
+		symbolizer__account(recording->symbolizer, ledger);
+		watch__account(recording->watch, ledger);
+	}
+	counts__account(recording->counts, event, ledger);
+}
 
-	sampler__account(recording->sampler, 0, &ledger);
-	symbolizer__account(recording->symbolizer, &ledger);
-	watch__account(recording->watch, &ledger);
-	counts__account(recording->counts, 0, &ledger);
-	ledger.events = ledger__samples(&ledger) + ledger.lost;
-	return ledger;
+/* Samples that the kernel has counted and user space has not drained yet will come later, and their
+ * events with them. */
+void recording__account(const struct recording *recording, struct ledger *ledgers)
+{
+	memcpy(ledgers, recording->profile->ledgers, sizeof(recording->profile->ledgers));
+	for (uint32_t i = 0; i < recording->profile->event_count; i++) {
+		account(recording, i, &ledgers[i]);
+		ledgers[i].events = ledger__samples(&ledgers[i]) + ledgers[i].lost;
+	}
 }
 
 void recording__look(struct recording *recording, struct window *window)
 {
-	struct ledger ledger;
+	struct ledger ledgers[EVENTS_MAX];
 
 	counts__settle(recording->counts, recording->sampler);
 	symbolizer__read_names(recording->symbolizer, now_ns());
-	ledger = recording__ledger(recording);
-	*window = window_of(recording, recording->profile, &ledger, now_ns());
+	recording__account(recording, ledgers);
+	*window = window_of(recording, recording->profile, ledgers, now_ns());
 }
 
 size_t recording__targets(const struct recording *recording, struct target_process ***targets)
@@ -465,13 +482,13 @@ static void cut(struct recording *recording, int64_t now)
 {
 	struct profile *profile = recording->profile;
 	const struct profile *retired = leave_behind(recording);
-	struct ledger ledger = recording__ledger(recording);
-	double rate_hz = recording->wanted_hz;
+	struct ledger ledgers[EVENTS_MAX];
 
-	hand_over(recording, retired ?: profile, &ledger);
+	recording__account(recording, ledgers);
+	hand_over(recording, retired ?: profile, ledgers);
 	if (!retired)
 		profile__clear_samples(profile);
-	profile->rate_hz = profile->ledger.rate_hz = rate_hz;
+	note_rate(recording, recording->wanted_hz);
 	while (recording->cut_ns <= now)
 		recording->cut_ns += recording->windows->length_ns;
 }
@@ -518,17 +535,12 @@ static bool is_over(const struct recording *recording)
 	       (recording->end_ns && now_ns() >= recording->end_ns);
 }
 
-/* Completes the ledger of EVENT, once all is in the profile. */
-static void account(struct recording *recording, uint32_t event)
+/* Completes the ledger of EVENT, once all is in the profile, and checks it. */
+static void settle(struct recording *recording, uint32_t event)
 {
-	struct ledger *ledger = profile__ledger(recording->profile, event);
+	struct ledger *ledger = &recording->profile->ledgers[event];
 
-	sampler__account(recording->sampler, event, ledger);
-	if (!event) {
-		symbolizer__account(recording->symbolizer, ledger);
-		watch__account(recording->watch, ledger);
-	}
-	counts__account(recording->counts, event, ledger);
+	account(recording, event, ledger);
 	if (!ledger__adds_up(ledger) ||
 	    !counts__agree(recording->counts, event, recording->sampler))
 		log__warning("internal error: sample counts do not add up; please report this");
@@ -538,7 +550,7 @@ static void account(struct recording *recording, uint32_t event)
 static void finish(struct recording *recording)
 {
 	struct profile *profile = recording->profile;
-	struct ledger *ledger = &profile->ledger;
+	struct ledger *ledger = profile->ledgers;
 	double cpu_s = watch__cpu_seconds(recording->watch);
 	pid_t child = watch__child(recording->watch);
 
@@ -550,10 +562,10 @@ static void finish(struct recording *recording)
 	profile__merge_functions(profile);
 	profile__tell_files_apart(profile);
 	for (uint32_t i = 0; i < profile->event_count; i++)
-		account(recording, i);
+		settle(recording, i);
 	ledger->duration_s = (double)profile->duration_ns / NS_PER_S;
 	ledger->stacks = profile->stack_count;
-	if (!recording->rate_changed && event__is_clock(&recording->scope.events[0]))
+	if (!recording->rate_changed && !profile->events[0].period)
 		rate__judge(ledger, cpu_s);
 	if (recording->windows)
 		hand_over(recording, profile, ledger);
@@ -583,7 +595,7 @@ enum exit_status recording__run(struct recording *recording)
 	log__progress("");
 	finish(recording);
 	for (uint32_t i = 0; i < recording->profile->event_count; i++)
-		if (profile__ledger(recording->profile, i)->events)
+		if (recording->profile->ledgers[i].events)
 			return STATUS_WRITTEN;
 	return watch__explain_empty(recording->watch);
 }

@@ -15,8 +15,8 @@ struct recording;
 /* What was sampled from one cut to the next. */
 struct window {
 	int64_t start_unix_ns, end_unix_ns;
-	const struct profile *profile; /* its samples, but not its ledger, are the window's */
-	struct ledger ledger;
+	const struct profile *profile;	   /* its samples, but not its ledgers, are the window's */
+	struct ledger ledgers[EVENTS_MAX]; /* of each event */
 };
 
 /* Cuts what is sampled into windows of LENGTH_NS, each of which TAKE is given; what ends sooner is
@@ -61,8 +61,8 @@ void recording__tidy(struct recording *recording);
  * settled, and stays. */
 void recording__look(struct recording *recording, struct window *window);
 
-/* What became of everything so far. */
-struct ledger recording__ledger(const struct recording *recording);
+/* What became of all samples so far: LEDGERS, an array of EVENTS_MAX, gets one for each event. */
+void recording__account(const struct recording *recording, struct ledger *ledgers);
 
 /* By how much windows are told later than it is, for the clock was set back. */
 int64_t recording__ahead_ns(const struct recording *recording);

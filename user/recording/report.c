@@ -81,9 +81,9 @@ static void report_crowd(uint64_t crowded)
 
 void report__profile(const struct profile *profile, unsigned int hidden, bool filtered)
 {
-	uint64_t samples = ledger__samples(&profile->ledger);
-	char *outline = ledger__outline(&profile->ledger);
-	char *summary = ledger__summary(&profile->ledger);
+	uint64_t samples = ledger__samples(profile->ledgers);
+	char *outline = ledger__outline(profile->ledgers);
+	char *summary = ledger__summary(profile->ledgers);
 	struct function_total *totals;
 	size_t count;
 
@@ -98,8 +98,8 @@ void report__profile(const struct profile *profile, unsigned int hidden, bool fi
 	if (samples)
 		log__info("%s", outline);
 	log__debug("%s", summary);
-	report_unknown(&profile->ledger.unknown, filtered);
-	report_crowd(profile->ledger.crowded);
+	report_unknown(&profile->ledgers[0].unknown, filtered);
+	report_crowd(profile->ledgers[0].crowded);
 	free(summary);
 	free(outline);
 }

@@ -82,11 +82,15 @@ static enum outcome outcome_of(const struct profile *profile, const struct profi
 
 void service__judge(struct profile *profile)
 {
-	struct ledger *ledger = &profile->ledger;
+	for (uint32_t i = 0; i < profile->event_count; i++) {
+		struct ledger *ledger = &profile->ledgers[i];
 
-	*ledger = (struct ledger){ .rate_hz = ledger->rate_hz, .duration_s = ledger->duration_s };
+		*ledger = (struct ledger){ .rate_hz = ledger->rate_hz,
+					   .duration_s = ledger->duration_s };
+	}
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
+		struct ledger *ledger = &profile->ledgers[sample->event];
 
 		ledger->outcomes[outcome_of(profile, &profile->stacks[sample->stack])] +=
 			sample->amount.count;

@@ -17,8 +17,7 @@ char *service__key(const json_t *labels);
 /* Adds the service that is LABELS, and SERIAL to the caller; its thread. */
 uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *labels);
 
-/* The ledger of the services that PROFILE has, by what their samples show: what was lost has none.
- */
+/* Makes the ledgers of PROFILE anew, by what its samples show: nothing is lost in them. */
 void service__judge(struct profile *profile);
 
 #endif

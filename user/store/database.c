@@ -36,7 +36,7 @@ const struct store_table_layout store_tables[STORE_TABLES] = {
 
 /* Of the event that a window's samples are of; and what a service's samples are worth beside their
  * counts, in the order of these: NULL where that follows from the counts. */
-#define EVENT_COLUMN "event TEXT NOT NULL DEFAULT '" STORE_EVENT_CPU "'"
+#define EVENT_COLUMN "event TEXT NOT NULL DEFAULT 'cpu'"
 #define VALUE_COLUMN "sample_values BLOB"
 
 /* A mapping's number 0 is none. */

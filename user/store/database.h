@@ -12,9 +12,6 @@
 /* Who writes at the same time does not do so for long. */
 #define DATABASE_PATIENCE_MS 5000
 
-/* A window's event: CPU time.  There are no others yet. */
-#define STORE_EVENT_CPU "cpu"
-
 /* What is held once each.  Each row says until which window it may be in use: what is used by a
  * later one is told so, and what no kept window can use is removed. */
 enum store_table {

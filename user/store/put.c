@@ -15,6 +15,7 @@
 #include "store/database.h"
 #include "store/packing.h"
 #include "store/room.h"
+#include "store/stored_event.h"
 
 /* One for each so many. */
 #define AHEAD_PART 8
@@ -23,7 +24,10 @@
 struct writer {
 	struct store *store;
 	const struct labelled_window *window;
-	int64_t number, last, until;
+	uint32_t event;		     /* the one whose rows are written */
+	int64_t numbers[EVENTS_MAX]; /* of the window's rows, one for each event */
+	int64_t number;		     /* the last one of these */
+	int64_t last, until;
 	int64_t *strings, *functions, *mappings, *locations, *stacks;
 	int code;    /* of what went wrong first, */
 	char *wrong; /* which is that */
@@ -76,8 +80,8 @@ static int prepare(struct store *store)
 	if (!code && !store->put_window)
 		code = database__prepare(store,
 					 "INSERT INTO windows (start_ns, end_ns, rate_hz, events,"
-					 " samples, lost, outcomes)"
-					 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+					 " samples, lost, outcomes, event)"
+					 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 					 &store->put_window);
 	if (!code)
 		code = database__prepare(store,
@@ -280,34 +284,44 @@ static int64_t put_labels(struct writer *writer, json_t *labels)
 	return id;
 }
 
-/* All samples, those of a service side by side; how many.  The caller frees *ROWS. */
+/* All samples of the event, those of a service side by side; how many.  The caller frees *ROWS. */
 static size_t make_rows(struct writer *writer, struct row **result)
 {
 	const struct profile *profile = writer->window->profile;
 	int64_t *label_sets = xcalloc(profile->thread_count + 1, sizeof(*label_sets));
 	struct row *rows = xcalloc(profile->sample_count + 1, sizeof(*rows));
+	size_t count = 0;
 
 	for (size_t i = 0; i < profile->sample_count && !writer->wrong; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
 		int64_t *label_set = &label_sets[sample->thread];
 
+		if (sample->event != writer->event)
+			continue;
 		if (!*label_set)
 			*label_set = put_labels(
 				writer, labelled_window__labels(writer->window, sample->thread));
-		rows[i] = (struct row){ *label_set, put_stack(writer, sample->stack),
-					sample->amount };
+		rows[count++] = (struct row){ *label_set, put_stack(writer, sample->stack),
+					      sample->amount };
 	}
-	qsort(rows, profile->sample_count, sizeof(*rows), compare_rows);
+	qsort(rows, count, sizeof(*rows), compare_rows);
 	free(label_sets);
 	*result = rows;
-	return profile->sample_count;
+	return count;
+}
+
+/* What a sample of the event stands for. */
+static uint64_t period_of(const struct writer *writer)
+{
+	return writer->window->profile->events[writer->event].period
+		       ?: ledger__period_ns(writer->window->ledgers[writer->event].rate_hz);
 }
 
 /* Writes the service whose rows begin at FIRST; returns where those of the next one do. */
 static size_t put_service(struct writer *writer, const struct row *rows, size_t first, size_t count)
 {
 	sqlite3_stmt *statement = writer->store->put_service;
-	uint64_t period = ledger__period_ns(writer->window->ledger->rate_hz);
+	uint64_t period = period_of(writer);
 	struct packed packed = { 0 }, values = { 0 };
 	bool told = false;
 	int64_t before = 0;
@@ -327,7 +341,7 @@ static size_t put_service(struct writer *writer, const struct row *rows, size_t 
 		told |= sum.value != sum.count * period;
 		before = stack;
 	}
-	sqlite3_bind_int64(statement, 1, writer->number);
+	sqlite3_bind_int64(statement, 1, writer->numbers[writer->event]);
 	sqlite3_bind_int64(statement, 2, rows[first].label_set);
 	sqlite3_bind_blob(statement, 3, packed.bytes, packed.length, SQLITE_STATIC);
 	sqlite3_bind_blob(statement, 4, told ? values.bytes : NULL, values.length, SQLITE_STATIC);
@@ -353,23 +367,29 @@ static char *outcomes_text(const struct ledger *ledger)
 	return text;
 }
 
+/* The window's row of the event. */
 static void put_window(struct writer *writer)
 {
 	const struct labelled_window *window = writer->window;
+	const struct ledger *ledger = &window->ledgers[writer->event];
 	sqlite3_stmt *statement = writer->store->put_window;
-	char *outcomes = outcomes_text(window->ledger);
+	char *outcomes = outcomes_text(ledger);
+	char *name = stored_event__text(&window->profile->events[writer->event]);
 
 	sqlite3_bind_int64(statement, 1, window->start_unix_ns);
 	sqlite3_bind_int64(statement, 2, window->end_unix_ns);
-	sqlite3_bind_double(statement, 3, window->ledger->rate_hz);
-	sqlite3_bind_int64(statement, 4, window->ledger->events);
-	sqlite3_bind_int64(statement, 5, ledger__samples(window->ledger));
-	sqlite3_bind_int64(statement, 6, window->ledger->lost);
+	sqlite3_bind_double(statement, 3, ledger->rate_hz);
+	sqlite3_bind_int64(statement, 4, ledger->events);
+	sqlite3_bind_int64(statement, 5, ledger__samples(ledger));
+	sqlite3_bind_int64(statement, 6, ledger->lost);
 	sqlite3_bind_text(statement, 7, outcomes, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 8, name, -1, SQLITE_STATIC);
 	step(writer, statement);
 	sqlite3_reset(statement);
 	free(outcomes);
+	free(name);
 	writer->number = sqlite3_last_insert_rowid(writer->store->database);
+	writer->numbers[writer->event] = writer->number;
 }
 
 /* How far ahead it is said what is in use. */
@@ -384,17 +404,27 @@ static void look_ahead(struct writer *writer)
 	writer->until = writer->last + (writer->number - oldest) / AHEAD_PART;
 }
 
-static void put_all(struct writer *writer)
+/* The samples of the event. */
+static void put_samples(struct writer *writer)
 {
 	struct row *rows;
-	size_t count, next = 0;
+	size_t count = make_rows(writer, &rows), next = 0;
 
-	put_window(writer);
-	look_ahead(writer);
-	count = make_rows(writer, &rows);
 	while (next < count && !writer->wrong)
 		next = put_service(writer, rows, next, count);
 	free(rows);
+}
+
+static void put_all(struct writer *writer)
+{
+	uint32_t count = writer->window->profile->event_count;
+
+	/* First: what several events use, is in use until the last row. */
+	for (writer->event = 0; writer->event < count; writer->event++)
+		put_window(writer);
+	look_ahead(writer);
+	for (writer->event = 0; writer->event < count; writer->event++)
+		put_samples(writer);
 }
 
 /* In one transaction. */

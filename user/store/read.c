@@ -13,9 +13,11 @@
 #include "base/hash_table.h"
 #include "base/sums.h"
 #include "base/xalloc.h"
+#include "profile/profile_events.h"
 #include "services/service.h"
 #include "store/database.h"
 #include "store/packing.h"
+#include "store/stored_event.h"
 
 /* Of a window, Hz: a store has none beyond these. */
 #define RATE_MIN 1e-3
@@ -29,7 +31,7 @@ struct known_labels {
 	int64_t id; /* key */
 	uint32_t thread;
 	bool wanted;
-	struct sums sums; /* of the samples of each stack, by its ID */
+	struct sums sums[EVENTS_MAX]; /* of the samples of each stack, by its ID */
 	UT_hash_handle hh;
 };
 
@@ -43,8 +45,9 @@ struct reader {
 	 * one. */
 	struct sums numbers[STORE_TABLES];
 	struct known_labels *labels;
-	double lowest_hz, highest_hz; /* of all samples; 0: there was no window */
+	double lowest_hz, highest_hz; /* of the clock's samples; 0: there were none */
 	int64_t start_ns, end_ns;     /* of the last window */
+	bool clock;		      /* the row that is added is of the clock */
 	char *wrong;		      /* what went wrong first */
 };
 
@@ -307,8 +310,7 @@ static struct known_labels *get_labels(struct reader *reader, int64_t id)
 	return known;
 }
 
-/* Adds the samples of a service.  Where the row has no values, each stands for PERIOD nanoseconds.
- */
+/* Adds the samples of a service.  Where the row has no values, each stands for PERIOD. */
 static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row,
 			uint64_t period)
 {
@@ -330,22 +332,24 @@ static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *
 			take_for_broken(reader);
 			break;
 		}
-		if (value > count * period)
+		if (reader->clock && value > count * period)
 			reader->lowest_hz = fmin(reader->lowest_hz, 1e9 * count / value);
 		sums__add(sums, stack, count, value);
 	}
 }
 
-/* Brings the sums of a service into the profile. */
-static void settle_service(struct reader *reader, const struct known_labels *labels)
+/* Brings the sums of a service's samples of EVENT into the profile. */
+static void settle_service(struct reader *reader, const struct known_labels *labels, uint32_t event)
 {
-	for (size_t i = 0; i < labels->sums.capacity && !reader->wrong; i++) {
-		const struct sum *sum = &labels->sums.slots[i];
+	const struct sums *sums = &labels->sums[event];
+
+	for (size_t i = 0; i < sums->capacity && !reader->wrong; i++) {
+		const struct sum *sum = &sums->slots[i];
 		uint32_t stack = sum->key ? get_stack(reader, (int64_t)sum->key) : 0;
 
 		if (!sum->key || reader->wrong)
 			continue;
-		profile__add(reader->profile, labels->thread, stack, 0,
+		profile__add(reader->profile, labels->thread, stack, event,
 			     (struct amount){ sum->count, sum->value });
 	}
 }
@@ -355,7 +359,8 @@ static void settle(struct reader *reader)
 	const struct known_labels *labels;
 
 	for (labels = reader->labels; labels; labels = labels->hh.next)
-		settle_service(reader, labels);
+		for (uint32_t i = 0; i < reader->profile->event_count; i++)
+			settle_service(reader, labels, i);
 }
 
 static enum outcome outcome_named(const char *name)
@@ -367,7 +372,7 @@ static enum outcome outcome_named(const char *name)
 	return outcome;
 }
 
-static void add_outcomes(struct reader *reader, const char *text)
+static void add_outcomes(struct reader *reader, struct ledger *ledger, const char *text)
 {
 	json_t *outcomes = json_loads(text, 0, NULL), *count;
 	const char *name;
@@ -381,7 +386,7 @@ static void add_outcomes(struct reader *reader, const char *text)
 		if (outcome == OUTCOME_COUNT || json_integer_value(count) < 0)
 			take_for_broken(reader);
 		else
-			reader->profile->ledger.outcomes[outcome] += json_integer_value(count);
+			ledger->outcomes[outcome] += json_integer_value(count);
 	}
 	json_decref(outcomes);
 }
@@ -400,16 +405,27 @@ static void add_time(struct reader *reader, int64_t start_ns, int64_t end_ns)
 	reader->end_ns = end_ns;
 }
 
-/* Adds what a window's own row has: id, start_ns, end_ns, rate_hz, events, lost, outcomes. */
-static void add_head(struct reader *reader, sqlite3_stmt *row)
+/* Adds the clock's rate in a window. */
+static void add_rate(struct reader *reader, double rate_hz)
 {
-	struct ledger *ledger = &reader->profile->ledger;
+	if (!(rate_hz >= RATE_MIN && rate_hz <= RATE_MAX)) {
+		take_for_broken(reader);
+		return;
+	}
+	reader->highest_hz = fmax(reader->highest_hz, rate_hz);
+	reader->lowest_hz = reader->lowest_hz > 0 ? fmin(reader->lowest_hz, rate_hz) : rate_hz;
+}
+
+/* Adds what a window's own row says of one event: id, start_ns, end_ns, rate_hz, events, lost,
+ * outcomes. */
+static void add_head(struct reader *reader, sqlite3_stmt *row, struct ledger *ledger)
+{
 	double rate_hz = sqlite3_column_double(row, 3);
 	int64_t start_ns = sqlite3_column_int64(row, 1), end_ns = sqlite3_column_int64(row, 2);
 	int64_t events = sqlite3_column_int64(row, 4), lost = sqlite3_column_int64(row, 5);
 	const char *outcomes = (const char *)sqlite3_column_text(row, 6);
 
-	if (!(rate_hz >= RATE_MIN && rate_hz <= RATE_MAX) || start_ns < 0 || end_ns < start_ns ||
+	if (start_ns < 0 || end_ns < start_ns ||
 	    end_ns - start_ns > INT64_MAX - reader->profile->duration_ns || events < 0 ||
 	    lost < 0 || !outcomes) {
 		take_for_broken(reader);
@@ -418,28 +434,35 @@ static void add_head(struct reader *reader, sqlite3_stmt *row)
 	add_time(reader, start_ns, end_ns);
 	ledger->events += events;
 	ledger->lost += lost;
-	ledger->rate_hz = rate_hz;
-	add_outcomes(reader, outcomes);
-	reader->highest_hz = fmax(reader->highest_hz, rate_hz);
-	reader->lowest_hz = reader->lowest_hz > 0 ? fmin(reader->lowest_hz, rate_hz) : rate_hz;
+	add_outcomes(reader, ledger, outcomes);
+	if (reader->clock)
+		add_rate(reader, rate_hz);
 }
 
-/* One window, with all its services. */
+/* A window's row of one event, with all its services, if the profile has that event. */
 static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
 {
+	const char *text = (const char *)sqlite3_column_text(row, 7);
+	struct event event;
 	uint64_t period;
-	int code;
+	int code, index;
 
-	add_head(reader, row);
+	index = stored_event__parse(text, &event)
+			? profile_events__find(reader->profile, event.name)
+			: -1;
+	if (index < 0)
+		return;
+	reader->clock = !event.period;
+	add_head(reader, row, &reader->profile->ledgers[index]);
 	if (reader->wrong)
 		return;
-	period = ledger__period_ns(reader->profile->ledger.rate_hz);
+	period = event.period ?: ledger__period_ns(sqlite3_column_double(row, 3));
 	sqlite3_bind_int64(services, 1, sqlite3_column_int64(row, 0));
 	while ((code = sqlite3_step(services)) == SQLITE_ROW && !reader->wrong) {
 		struct known_labels *labels = get_labels(reader, sqlite3_column_int64(services, 0));
 
 		if (labels && labels->wanted)
-			add_samples(reader, &labels->sums, services, period);
+			add_samples(reader, &labels->sums[index], services, period);
 	}
 	check(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
 	sqlite3_reset(services);
@@ -448,11 +471,10 @@ static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *s
 static void add_windows(struct reader *reader)
 {
 	sqlite3_stmt *windows = NULL, *services = NULL;
-	char *select =
-		xasprintf("SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes"
-			  " FROM windows WHERE end_ns > ?1 AND start_ns < ?2%s"
-			  " ORDER BY end_ns, start_ns, id",
-			  reader->store->version >= 2 ? " AND event = '" STORE_EVENT_CPU "'" : "");
+	char *select = xasprintf("SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes, %s"
+				 " FROM windows WHERE end_ns > ?1 AND start_ns < ?2"
+				 " ORDER BY end_ns, start_ns, id",
+				 stored_event__column(reader->store));
 	int code = database__prepare(reader->store, select, &windows);
 
 	if (!code)
@@ -478,17 +500,20 @@ static void add_windows(struct reader *reader)
 static void complete(struct reader *reader)
 {
 	struct profile *profile = reader->profile;
-	struct ledger *ledger = &profile->ledger;
 
-	reader->found->lost = ledger->lost;
 	reader->found->rates[0] = reader->lowest_hz;
 	reader->found->rates[1] = reader->highest_hz;
-	/* Of some services it is not known whose the lost ones were. */
+	profile->rate_hz = reader->highest_hz;
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		reader->found->lost += profile->ledgers[i].lost;
+	/* Lost samples belong to no service. */
 	if (reader->query->label_count)
 		service__judge(profile);
-	ledger->rate_hz = profile->rate_hz = reader->highest_hz;
-	ledger->duration_s = profile->duration_ns / 1e9;
-	ledger->stacks = profile->stack_count;
+	for (uint32_t i = 0; i < profile->event_count; i++) {
+		profile->ledgers[i].rate_hz = profile->events[i].period ? 0 : profile->rate_hz;
+		profile->ledgers[i].duration_s = profile->duration_ns / 1e9;
+		profile->ledgers[i].stacks = profile->stack_count;
+	}
 	profile__tell_files_apart(profile);
 }
 
@@ -509,7 +534,8 @@ static void forget(struct reader *reader)
 	HASH_CLEAR(hh, reader->labels);
 	for (; labels; labels = next) {
 		next = labels->hh.next;
-		free(labels->sums.slots);
+		for (int i = 0; i < EVENTS_MAX; i++)
+			free(labels->sums[i].slots);
 		free(labels);
 	}
 	for (int table = 0; table < STORE_TABLES; table++) {

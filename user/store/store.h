@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "events/events.h"
 #include "services/labelled_window.h"
 
 struct store;
@@ -68,9 +69,14 @@ struct store_found {
 	int64_t first_ns, last_ns;  /* begin and end of all that the store has; 0: nothing */
 };
 
-/* Fills PROFILE, a new one, with what QUERY asks for: a process of it is a set of labels.  Its
- * ledger is the windows' own where all services are asked for; else it is of those alone.  Its rate
- * is the highest of the windows. */
+/* The events of the windows that QUERY asks for, in *EVENTS, which the caller frees, and how many:
+ * the clock first, each once, with the lowest period. */
+char *store__events(struct store *store, const struct store_query *query, struct event **events,
+		    size_t *count);
+
+/* Fills PROFILE with what QUERY asks for of the events that PROFILE names: a process of it is a set
+ * of labels.  Its ledgers are the windows' own where all services are asked for; else they are of
+ * those alone.  Its rate is the highest of the windows. */
 char *store__read(struct store *store, const struct store_query *query, struct profile *profile,
 		  struct store_found *found);
 
