@@ -348,6 +348,8 @@ class TestFewPlaces:
                 "        while True: pass\n"
                 "sys.exit(subprocess.call(sys.argv[2:]))\n")
 
+    # BPF gives each process that starts on the machine a place for a moment.
+    @pytest.mark.alone
     @pytest.mark.parametrize("options", [(), ("-q",)])
     def test_who_runs_already_and_has_no_room_is_counted(self, profile, any_python, require, tmp_path, options):
         """Also where nothing is said.  What there is of a PID namespace, in which the profiler is, too."""

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import CAPABILITIES, PATIENCE, PROGRAMS, as_nobody, missing, wait_for
+from conftest import CAPABILITIES, PATIENCE, PROGRAMS, as_nobody, missing, wait_for, wait_used
 
 # Their numbers, from linux/capability.h.
 NUMBERS = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "sys_ptrace": 19,
@@ -71,7 +71,8 @@ def check_dropped(status, kept):
 
 
 def test_as_root(profile, any_python, target):
-    run = profile.start("-p", target(any_python, "busy.py").pid)
+    busy = target(any_python, "busy.py")
+    run = profile.start("-p", busy.pid)
     kept = TO_READ | TO_WRITE_AS_ROOT | kept_to_use_maps()
     check_dropped(await_drop(run), kept)
     # Each thread has its own; the other one reads the process.
@@ -79,6 +80,7 @@ def test_as_root(profile, any_python, target):
     for thread in threads:
         with contextlib.suppress(FileNotFoundError):
             check_dropped(status_of(thread), kept)
+    wait_used(0.5, busy.pid)
     assert run.interrupt().load().count_name("leaf")
 
 
