@@ -44,7 +44,7 @@ OBJECTS := $(SOURCES:%.c=$(OUTPUT)/%.o) $(MESSAGES:%=$(OUTPUT)/%.pb-c.o)
 CHECKED := $(filter-out %/user/main.o,$(SOURCES:%.c=$(OUTPUT)/sanitized/%.o)) \
 	$(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o)
 GENERATED := $(OUTPUT)/pybpfprof.skel.h $(MESSAGES:%=$(OUTPUT)/%.pb-c.h) \
-	$(OUTPUT)/offset_tables.h
+	$(OUTPUT)/offset_tables.h $(OUTPUT)/system_call_names.h
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUTPUT)/unit/%,$(wildcard tests/unit/test_*.c))
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/native/test_*.c)) \
 	$(OUTPUT)/unit/walker
@@ -108,6 +108,11 @@ $(OUTPUT)/%.pb-c.c: $(OUTPUT)/%.pb-c.h ;
 $(OUTPUT)/offset_tables.h: offsets/table.txt offsets/generate.py | $(OUTPUT)/
 	$(call say,TABLES,$@)
 	$(Q)python3 offsets/generate.py --header >$@
+
+$(OUTPUT)/system_call_names.h: | $(OUTPUT)/
+	$(call say,NAMES,$@)
+	$(Q)echo '#include <asm/unistd.h>' | $(CC) -E -dM -xc - | \
+		sed -n 's/^#define __NR_\([a-z][a-z0-9_]*\) .*/[SYS_\1] = "\1",/p' | sort >$@
 
 # Generated code is not ours to keep free of warnings.
 MESSAGE_OBJECTS := $(MESSAGES:%=$(OUTPUT)/%.pb-c.o) $(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o)

@@ -9,14 +9,13 @@
 #ifndef KERNEL_BPF_H
 #define KERNEL_BPF_H
 
-/* Takes the kernel's frames, if they are wanted and there are some. */
-static __always_inline void read_kernel_stack(struct walk *walk,
-					      struct bpf_perf_event_data *context)
+/* Takes the kernel's frames, if they are wanted and there are some: the thread is IN_KERNEL. */
+static __always_inline void read_kernel_stack(struct walk *walk, void *context, bool in_kernel)
 {
 	long bytes;
 
 	walk->kernel_depth = 0;
-	if (!config.kernel || IS_USER_CODE(&context->regs))
+	if (!config.kernel || !in_kernel)
 		return;
 	bytes = bpf_get_stack(context, walk->kernel, KERNEL_FRAMES_MAX * sizeof(__u64), 0);
 	if (bytes > 0)

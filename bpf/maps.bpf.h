@@ -161,6 +161,9 @@ struct walk {
 	__u64 registers[REGISTERS];
 	__u64 stack_pointer; /* 0 where it could not be had */
 	__u32 has_registers;
+	__s32 system_call; /* if these are the task's */
+	__u32 wait;	   /* enum wait_reason */
+	__u32 slot;	   /* of this CPU, that the stack was counted in */
 	__u64 program_counter;
 	__u64 at_root;	     /* the last frame is one that a stack may begin with */
 	__u64 by_thread;     /* the last frame lies in the thread's data stack */
@@ -267,6 +270,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bucket);
 } stacks SEC(".maps");
+
+/* Thread -> its wait.  Only switches of threads write, with interrupts off and never in an NMI;
+ * user space reads.  Sized by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WAITS_MAX);
+	__type(key, __u32);
+	__type(value, struct wait);
+} waits SEC(".maps");
 
 /* Definitions of stacks, code objects, and what became of processes, to user space. */
 struct {

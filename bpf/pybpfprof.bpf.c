@@ -64,16 +64,25 @@ static __always_inline void begin_walk(struct walk *walk, __u64 thread,
 	walk->unseen_thread = thread & unseen_thread_bits;
 	walk->thread_start = unseen_thread_bits ? 0 : task->start_time;
 	walk->hash_seed = ((thread & ~unseen_thread_bits) ^ config.hash_seed ^ (__u64)epoch << 32 ^
-			   (walk->target.serial + walk->thread_start) * 0x9e3779b97f4a7c15ULL) *
+			   (walk->target.serial + walk->thread_start) * 0x9e3779b97f4a7c15ULL ^
+			   (__u64)walk->wait << 20) *
 			  0xff51afd7ed558ccdULL;
 	walk->hash = walk->hash_seed;
 }
 
+/* Counts a sample that has no stack. */
+static __always_inline void count_lost(struct event_counters *counter)
+{
+	counter->events++;
+	counter->outcomes[OUTCOME_NO_LAYOUT]++;
+	counter->lost++;
+}
+
 /* Takes TARGET, the current process's, for this sample; returns whether there is one to take: a
  * process that has called exec meanwhile is another one, and what it runs may not be known yet.
- * Until it is, samples of the first event wait; those of others are lost. */
+ * Until it is, samples that MAY_WAIT do; others are lost. */
 static __always_inline bool take_target(struct walk *walk, struct target *target,
-					struct event_counters *counter, __u32 event)
+					struct event_counters *counter, bool may_wait)
 {
 	__u64 memory = current_memory();
 	bool complete;
@@ -89,13 +98,10 @@ static __always_inline bool take_target(struct walk *walk, struct target *target
 	if (complete &&
 	    (walk->target.state == TARGET_PYTHON || walk->target.state == TARGET_REFUSED))
 		return !walk->target.memory || !memory || walk->target.memory == memory;
-	if (event) {
-		counter->events++;
-		counter->outcomes[OUTCOME_NO_LAYOUT]++;
-		counter->lost++;
-	} else {
+	if (may_wait)
 		__sync_fetch_and_add(&target->waiting, 1);
-	}
+	else
+		count_lost(counter);
 	return false;
 }
 
@@ -167,38 +173,20 @@ static __always_inline struct event_counters *counters_of(__u32 cpu, __u32 event
 	return counted ? &counted->of[event] : 0;
 }
 
-/* Takes a sample of EVENT, of the thread that it interrupted. */
-static __always_inline int take_sample(struct bpf_perf_event_data *context, __u32 event)
+/* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its
+ * registers.  CONTEXT: the program's, IN_KERNEL if the kernel's stack is there.  Returns whether it
+ * has a slot. */
+static __always_inline bool count_sample(struct walk *walk, struct target *target,
+					 struct event_counters *counter, __u32 cpu, __u32 event,
+					 __u64 value, void *context, bool in_kernel)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
-	__u32 cpu = bpf_get_smp_processor_id();
-	__u32 tgid = thread >> 32, depth;
-	struct event_counters *counter;
-	struct task_view task;
-	struct target *target;
-	struct walk *walk;
+	struct task_view task = view_task();
+	__u32 depth;
 
-	if (config.compared & 1 << event) {
-		counter = counters_of(cpu, event);
-		if (counter)
-			counter->arrived++;
-	}
-	target = bpf_map_lookup_elem(&targets, &tgid);
-	if (!target)
-		return 0;
-	counter = counters_of(cpu, event);
-	walk = bpf_map_lookup_elem(&walks, &cpu);
-	if (!counter || !walk || !take_target(walk, target, counter, event))
-		return 0;
-	if (passes_over(&walk->target)) {
-		counter->passed++;
-		return 0;
-	}
 	counter->events++;
 	walk->identify = walk->target.identify;
-	task = view_task();
 	begin_walk(walk, thread, &task);
-	read_registers(walk, cpu, context);
 	walk_stack(walk, cpu, thread, &task);
 	if (walk->several != walk->target.several)
 		target->several = walk->several;
@@ -219,11 +207,42 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 		counter->native[walk->native.outcome % NATIVE_OUTCOME_SLOTS]++;
 		counter->resumptions += walk->native.resumptions;
 	}
-	read_kernel_stack(walk, context);
+	read_kernel_stack(walk, context, in_kernel);
 	if (walk->kernel_depth)
 		push_kernel_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
-	count_stack(walk, counter, cpu, event, sample_values[event] << rate_shift(&walk->target));
+	return count_stack(walk, counter, cpu, event, value);
+}
+
+/* Takes a sample of EVENT, of the thread that it interrupted. */
+static __always_inline int take_sample(struct bpf_perf_event_data *context, __u32 event)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
+	struct event_counters *counter;
+	struct target *target;
+	struct walk *walk;
+
+	if (config.compared & 1 << event) {
+		counter = counters_of(cpu, event);
+		if (counter)
+			counter->arrived++;
+	}
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	if (!target)
+		return 0;
+	counter = counters_of(cpu, event);
+	walk = bpf_map_lookup_elem(&walks, &cpu);
+	if (!counter || !walk || !take_target(walk, target, counter, !event))
+		return 0;
+	if (passes_over(&walk->target)) {
+		counter->passed++;
+		return 0;
+	}
+	walk->wait = WAIT_NONE;
+	read_registers(walk, cpu, context);
+	count_sample(walk, target, counter, cpu, event,
+		     sample_values[event] << rate_shift(&walk->target), context,
+		     !IS_USER_CODE(&context->regs));
 	return 0;
 }
 
@@ -240,3 +259,5 @@ EVENT_PROGRAM(sample, 0)
 EVENT_PROGRAM(sample_1, 1)
 EVENT_PROGRAM(sample_2, 2)
 EVENT_PROGRAM(sample_3, 3)
+
+#include "waiting.bpf.h" /* by what is above */

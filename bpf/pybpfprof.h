@@ -25,7 +25,8 @@
 #define KERNEL_FRAMES_MAX 127
 
 /* All that a profile's stack may have. */
-#define STACK_DEPTH_MAX (STACK_FRAMES_MAX + NATIVE_FRAMES_MAX + KERNEL_FRAMES_MAX)
+/* One more is what a thread waits for. */
+#define STACK_DEPTH_MAX (1 + STACK_FRAMES_MAX + NATIVE_FRAMES_MAX + KERNEL_FRAMES_MAX)
 
 /* One read from the target: the longest that costs hardly more than a short one. */
 #define BLOCK_BYTES 4096
@@ -345,6 +346,26 @@ struct bucket {
 	struct slot slots[SLOTS_PER_BUCKET];
 };
 
+/* What a thread was switched out for; of a system call WAIT_SYSTEM_CALL and its number. */
+enum wait_reason { WAIT_NONE, WAIT_RUNNABLE, WAIT_FAULT, WAIT_KERNEL, WAIT_SYSTEM_CALL = 16 };
+
+/* A thread that is, or was, off the CPU, and the slot that its time goes to. */
+struct wait {
+	__u64 since;	  /* ns, CLOCK_MONOTONIC; 0: it runs */
+	__u64 start_time; /* of the thread: its number is used again */
+	__u64 hash;	  /* of the stack that it was last walked with; 0: none */
+	__u64 period;	  /* the one in which ... */
+	__u32 walks;	  /* ... it was walked as often */
+	__u32 slot;	  /* cpu * STACK_SLOTS and the slot's number there */
+};
+
+#define WAITS_MAX 65536
+
+/* A thread that is switched out more often in WALK_PERIOD_NS is not walked any more in that time:
+ * its waits go to the stack that it was walked with last. */
+#define WALK_PERIOD_NS	   100000000ULL
+#define WALKS_A_PERIOD_MAX 200
+
 /* What a CPU's samples of an event came to; each only grows. */
 struct event_counters {
 	__u64 arrived; /* runs of the program, of targets or not; where that is compared */
@@ -354,6 +375,7 @@ struct event_counters {
 	__u64 outcomes[OUTCOME_SLOTS];	    /* what every sample, lost or not, came to */
 	__u64 native[NATIVE_OUTCOME_SLOTS]; /* and its native part, if that is wanted */
 	__u64 resumptions;		    /* of native parts, of all together */
+	__u64 unmatched;		    /* value of waits whose stack lost its slot meanwhile */
 };
 
 /* What a CPU has counted; each only grows. */
@@ -390,8 +412,8 @@ struct definition {
 	__u32 native_depth; /* ... native frames, and then ... */
 	__u32 kernel_depth; /* ... those of the kernel; leaf first, too */
 	__s32 native_shift; /* to be added to a native frame's position, unless that is 0 */
-	__u32 padding;
-	__u64 lacks_rows; /* an address that the native walk met no rows at; 0: there was none */
+	__u32 wait;	    /* enum wait_reason */
+	__u64 lacks_rows;   /* an address that the native walk met no rows at; 0: there was none */
 	struct frame frames[STACK_DEPTH_MAX];
 };
 
@@ -463,6 +485,7 @@ struct config {
 	__u64 native;	  /* and native ones, ... */
 	__u64 native_all; /* ... all of them */
 	__u64 compared;	  /* a bit for each event whose runs are counted */
+	__u64 off_cpu;	  /* the number of the event that is time off the CPU */
 };
 
 /* The kernel's number of a process, where user space is in a PID namespace of its own. */

@@ -52,7 +52,7 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 count, __u64 value)
 	definition->native_depth = native_depth;
 	definition->kernel_depth = kernel_depth;
 	definition->native_shift = walk->native.shift;
-	definition->padding = 0;
+	definition->wait = walk->wait;
 	definition->lacks_rows = walk->native.lacks_rows;
 	if (depth > STACK_FRAMES_MAX || native_depth > NATIVE_FRAMES_MAX ||
 	    kernel_depth > KERNEL_FRAMES_MAX)
@@ -86,6 +86,7 @@ static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct
 
 	for (__u32 i = 0; i < SLOTS_PER_BUCKET; i++) {
 		slot = &bucket->slots[i];
+		walk->slot = first_slot + i;
 		if (slot->hash == walk->hash) {
 			slot->amount.value += value;
 			slot->amount.count++;
@@ -108,12 +109,14 @@ static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct
 				     slot->amount.value))
 			return false;
 		take_slot(slot, walk->hash, slot->amount.count + 1, value);
+		walk->slot = first_slot + chosen;
 		return true;
 	}
 	return false;
 }
 
-static __always_inline void count_stack(struct walk *walk, struct event_counters *counter,
+/* Returns whether it was counted; walk->slot then says where. */
+static __always_inline bool count_stack(struct walk *walk, struct event_counters *counter,
 					__u32 cpu, __u32 event, __u64 value)
 {
 	__u32 in_cpu = walk->hash & (STACK_BUCKETS - 1);
@@ -124,8 +127,10 @@ static __always_inline void count_stack(struct walk *walk, struct event_counters
 	walk->hash |= (__u64)event << SLOT_EVENT_SHIFT;
 	if (!walk->hash)
 		walk->hash = 1;
-	if (!bucket || !count_in_bucket(walk, cpu, bucket, in_cpu * SLOTS_PER_BUCKET, value))
-		counter->lost++;
+	if (bucket && count_in_bucket(walk, cpu, bucket, in_cpu * SLOTS_PER_BUCKET, value))
+		return true;
+	counter->lost++;
+	return false;
 }
 
 #endif

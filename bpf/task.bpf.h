@@ -82,16 +82,17 @@ __noinline int read_task_registers(__u32 cpu)
 	COPY_REGISTERS(walk->registers, registers);
 	walk->stack_pointer = registers->STACK_POINTER;
 	walk->program_counter = registers->PROGRAM_COUNTER;
+	walk->system_call = SYSTEM_CALL(registers);
 	return 1;
 }
 
 /* Takes the user code's registers, once a sample: the walkers know neither the program's context
- * nor its type. */
+ * nor its type.  CONTEXT: NULL where the kernel switches. */
 static __always_inline void read_registers(struct walk *walk, __u32 cpu,
 					   struct bpf_perf_event_data *context)
 {
 	walk->stack_pointer = 0;
-	if (!IS_USER_CODE(&context->regs)) {
+	if (!context || !IS_USER_CODE(&context->regs)) {
 		walk->has_registers = read_task_registers(cpu);
 		return;
 	}

@@ -12,6 +12,12 @@ static char *check(struct options *options)
 	char *wrong = push_destinations__check_window(&options->pushed,
 						      (int64_t)(options->window_s * NS_PER_S));
 
+	for (uint32_t i = 0; i < options->plan.event_count && !wrong; i++)
+		if (options->plan.events[i].source->at_switches)
+			wrong = xasprintf("the agent cannot sample %s: record it with "
+					  "pybpfprof -a -e %s",
+					  options->plan.events[i].name,
+					  options->plan.events[i].name);
 	options->plan.following = FOLLOW_ALL;
 	/* No label tells threads apart without --with-thread. */
 	options->plan.threads = options->threads ? THREADS_ALL : THREADS_MERGED;

@@ -141,11 +141,17 @@ struct task_struct {
 	void *stack;	      /* the kernel's own: its lowest address */
 	struct mm_struct *mm; /* NULL once the thread has given up its memory, to end */
 	int pid, tgid;	      /* in the machine's first PID namespace: of the thread, its process */
+	unsigned int __state; /* from 5.14 on; 0: it can run */
 	__u64 start_time;     /* ns since boot, of a clock that never steps back */
 	struct task_struct *group_leader;
 	struct signal_struct *signal; /* what a process's threads share */
 	struct pid *thread_pid;
 	struct thread_struct thread;
+};
+
+/* The same before 5.14. */
+struct task_struct___before_5_14 {
+	long state;
 };
 
 /* The context of a program that is called for each thread. */

@@ -34,4 +34,7 @@
 #define COPY_REGISTERS(registers, from) \
 	__builtin_memcpy(registers, (from)->regs, REGISTERS * sizeof(__u64))
 
+/* The system call that a task's registers are of; negative: there is none. */
+#define SYSTEM_CALL(registers) ((registers)->syscallno)
+
 #endif

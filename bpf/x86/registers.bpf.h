@@ -47,4 +47,7 @@
 		registers[14] = (from)->r15; \
 	} while (0)
 
+/* The system call that a task's registers are of; negative: there is none. */
+#define SYSTEM_CALL(registers) ((__s64)(registers)->orig_ax)
+
 #endif

@@ -299,14 +299,15 @@ class TestPermissions:
         assert answer.returncode == NOT_ALLOWED, answer.stderr
         assert len(answer.stderr.splitlines()) == 1 and "missing CAP_" not in answer.stderr
 
-    def test_ones_own_process_is_no_other_users(self, public_binary, any_python, target, require):
+    def test_ones_own_process_is_no_other_users(self, public_binary, any_python, target, require, profile):
         """Then its folders are one's own, too."""
         words = [require("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"]
         spin = "print('ready', flush=True)\nwhile True: pass"
         program = target.start(words + [any_python.path, "-c", spin])
-        status, error = self.as_nobody(public_binary, CAPABILITIES - {"dac_read_search"},
-                                       "-p", program.pid, "-d", 0.5, "-o", os.devnull)
-        assert status == 0, error
+        profile.binary = public_binary
+        run = profile.attempt("-p", program.pid, "-o", os.devnull, cpu=0.5, cwd="/tmp",
+                              prefix=as_nobody(CAPABILITIES - {"dac_read_search"}))
+        assert run.status == 0, run.stderr
 
     def test_these_capabilities_are_enough(self, public_binary, busy, require, tmp_path, profile):
         require("setpriv")

@@ -29,8 +29,11 @@ def initrd(binary, tmp_path_factory):
         below = describe_job([PROFILER, *OUTPUTS, "-k", "-d", SECONDS, "-r", RATE], [reader])
         native = describe_job([PROFILER, *OUTPUTS, "-n", "-k", "-d", SECONDS, "-r", RATE],
                               [programs[0], reader])
+        waits = describe_job([PROFILER, *OUTPUTS, "--off-cpu", "-k", "-d", SECONDS],
+                             [describe(image.guest_command(contents.pythons()[0]) + ["-S", "/programs/waits.py"], 0)])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
-                           {"profile": profile, "kernel frames": below, "native frames": native})
+                           {"profile": profile, "kernel frames": below, "native frames": native,
+                            "waits": waits})
     return make
 
 
@@ -85,6 +88,21 @@ def test_native_frames_where_the_kernel_was_interrupted(kernel):
     assert any("read_all" in names and "vfs_read_[k]" in names and
                "read" in names[names.index("read_all"):names.index("vfs_read_[k]")] for names in stacks)
     assert kernel.ledger("native frames")["native"]["no_registers"] == 0
+
+
+def test_waits(kernel):
+    """The program loads that measures them, and each has its place and its reason."""
+    stacks = [([frame.name for frame in frames], value)
+              for frames, value in parse_folded(kernel.succeeded("waits")["profile"])]
+    for function, reason in ("sleep_here", "[sleep]"), ("read_here", "[read]"), ("lock_here", "[lock]"):
+        found = [names for names, value in stacks if function in names and value and
+                 names[-1] in {reason, "[poll]" if reason == "[sleep]" else reason}]
+        assert found, (function, stacks)
+        assert all(any("schedule" in name for name in names) for names in found), found
+        assert not any("bpf_" in name for names in found for name in names), found
+    event = kernel.ledger("waits")["per_event"]["off-cpu"]
+    assert event["events"] == event["samples"] + event["lost"]
+    assert sum(value for _, value in stacks) == event["value"]
 
 
 def test_ledger(kernel):

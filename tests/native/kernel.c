@@ -29,7 +29,7 @@ struct map {
 };
 
 enum { TARGETS, KNOWN_FILES, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS };
-enum { UNWIND_FILES = STACKS + 1, UNWIND_RULES, UNWIND_TABLES, MAP_COUNT };
+enum { WAITS = STACKS + 1, UNWIND_FILES, UNWIND_RULES, UNWIND_TABLES, MAP_COUNT };
 
 struct kernel kernel;
 
@@ -101,6 +101,7 @@ void kernel__load(__u32 cpus)
 	LOAD_MAP(WALKS, walks, cpus * MAP_CAPACITY(walks));
 	LOAD_MAP(COUNTERS, counters, cpus * MAP_CAPACITY(counters));
 	LOAD_MAP(STACKS, stacks, cpus * MAP_CAPACITY(stacks));
+	LOAD_MAP(WAITS, waits, KERNEL_WAITS);
 	LOAD_MAP(UNWIND_FILES, unwind_files, KERNEL_UNWIND_FILES);
 	LOAD_MAP(UNWIND_RULES, unwind_rules, KERNEL_UNWIND_RULES);
 	LOAD_MAP(UNWIND_TABLES, unwind_tables, 2);
@@ -241,11 +242,9 @@ void kernel__set_table(__u64 serial, const struct unwind_table *table)
 	update(&maps[UNWIND_TABLES], &serial, table);
 }
 
-struct last_sample kernel__sample(void)
+/* Makes the current thread what the test says that it is. */
+static void enter(void)
 {
-	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];
-	struct bpf_perf_event_data context = { .regs = kernel.registers };
-
 	kernel_stack.registers = kernel.task_registers;
 	current_task.mm = kernel.ends ? NULL : kernel.memory ? kernel.memory : &memory;
 	current_task.start_time = kernel.start_time;
@@ -254,6 +253,25 @@ struct last_sample kernel__sample(void)
 	leader_pid.numbers[kernel.pid_level].nr = kernel.inner_tgid;
 	kernel.reads = 0;
 	kernel.failed_reads = 0;
+}
+
+void kernel__switch(struct task_struct *next, unsigned int state, bool preempted)
+{
+	__u64 context[] = { preempted, (__u64)&current_task, (__u64)next };
+
+	enter();
+	current_task.pid = kernel.tid;
+	current_task.tgid = kernel.tgid;
+	current_task.__state = state;
+	off_cpu(context);
+}
+
+struct last_sample kernel__sample(void)
+{
+	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];
+	struct bpf_perf_event_data context = { .regs = kernel.registers };
+
+	enter();
 	(kernel.second_event ? sample_1 : sample)(&context);
 	return (struct last_sample){
 		.outcome = walk->outcome,

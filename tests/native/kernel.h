@@ -19,6 +19,7 @@
 
 /* What is looked up to walk native frames has room for as much. */
 #define KERNEL_CHUNKS	    4
+#define KERNEL_WAITS	    2
 #define KERNEL_UNWIND_FILES 8
 #define KERNEL_UNWIND_RULES 64
 
@@ -78,6 +79,10 @@ struct last_sample {
 	__s32 native_shift;
 	__u32 resumptions;
 };
+
+/* Switches from the current thread, which is in STATE as the kernel has it, or was PREEMPTED, to
+ * NEXT. */
+void kernel__switch(struct task_struct *next, unsigned int state, bool preempted);
 
 /* Loads the program for CPUS CPUs; the current one is 0, and the memory one's own. */
 void kernel__load(__u32 cpus);

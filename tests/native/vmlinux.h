@@ -84,11 +84,16 @@ struct task_struct {
 	void *stack;
 	struct mm_struct *mm;
 	int pid, tgid;
+	unsigned int __state;
 	__u64 start_time;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct pid *thread_pid;
 	struct thread_struct thread;
+};
+
+struct task_struct___before_5_14 {
+	long state;
 };
 
 struct bpf_iter__task {

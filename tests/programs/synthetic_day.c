@@ -128,12 +128,12 @@ int main(int argc, char **argv)
 	end_ns = strtoll(argv[4], NULL, 10) * NS_PER_S;
 	labels = xcalloc(services, sizeof(*labels));
 	profile = make_profile(services, labels);
-	profile->ledger.rate_hz = 19;
+	profile->ledgers[0].rate_hz = 19;
 	first = (struct labelled_window){
 		.start_unix_ns = end_ns - windows * WINDOW_NS,
 		.end_unix_ns = end_ns - (windows - 1) * WINDOW_NS,
 		.profile = profile,
-		.ledger = &profile->ledger,
+		.ledgers = profile->ledgers,
 		.labels = labels,
 	};
 	if (store__open(argv[1], STORE_WRITE, &store) || store__put(store, &first))

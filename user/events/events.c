@@ -8,7 +8,8 @@
 
 #define PERIOD_MAX 1000000000000ULL
 
-const struct event_source *const event_sources[] = { &event_cpu_clock, &event_perf, NULL };
+const struct event_source *const event_sources[] = { &event_cpu_clock, &event_perf, &event_off_cpu,
+						     NULL };
 
 /* All names, separated by commas; the caller frees. */
 static char *known_names(void)
@@ -35,6 +36,8 @@ static char *parse_period(const char *text, struct event *event)
 
 	if (!event->period)
 		return xasprintf("%s has no count: it is sampled at the rate of -r", event->name);
+	if (event->source->at_switches)
+		return xasprintf("%s has no count: each wait is measured", event->name);
 	if (*text < '0' || *text > '9' || *end || !period || period > PERIOD_MAX)
 		return xasprintf("'%s' is no count of %s: use a number from 1 to %llu", text,
 				 event->name, PERIOD_MAX);

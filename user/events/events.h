@@ -35,6 +35,7 @@ struct interruptions {
 
 struct event_source {
 	const char *unit; /* of what a sample stands for */
+	bool at_switches; /* its program runs at switches of threads, not upon a perf event */
 	/* Whether the COUNT bytes at NAME are an event of this source: then EVENT has all but the
 	 * source. */
 	bool (*parse)(const char *name, size_t count, struct event *event);
@@ -60,6 +61,7 @@ struct event_source {
 
 extern const struct event_source event_cpu_clock;
 extern const struct event_source event_perf;
+extern const struct event_source event_off_cpu;
 
 /* All sources; NULL ends. */
 extern const struct event_source *const event_sources[];

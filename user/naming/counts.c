@@ -365,6 +365,7 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 void counts__settle_all(struct counts *counts, struct sampler *sampler)
 {
 	counts__settle(counts, sampler);
+	sampler__end_waits(sampler);
 	counts__settle(counts, sampler);
 	end_excluded(counts);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
+#include <string.h>
 
 #include "naming/frames.h"
+#include "naming/waits.h"
 #include "unwind/kernel_symbols.h"
 #include "python/lines.h"
 #include "reading/target_memory.h"
@@ -100,6 +102,18 @@ static uint32_t locate(struct process_symbols *process, const struct frame *fram
 	return frame_namers[frame->kind].locate(process, frame, locations);
 }
 
+static uint32_t locate_wait(struct profile *profile, uint32_t wait)
+{
+	char *text = wait__text(wait);
+	struct profile_function function = {
+		.kind = FRAME_REASON,
+		.name = profile__string(profile, text),
+	};
+
+	free(text);
+	return profile__line(profile, profile__function(profile, &function), LINE_NONE);
+}
+
 /* How many of the stack's Python frames the native FRAME called. */
 static uint32_t python_below(const struct definition *definition, const struct frame *frame)
 {
@@ -110,6 +124,24 @@ static uint32_t python_below(const struct definition *definition, const struct f
 	return below < definition->depth ? below : definition->depth;
 }
 
+/* The first frame that is shown: above it, a switch has those of the program that walked the stack.
+ */
+static uint32_t first_kernel(const struct process_symbols *process,
+			     const struct definition *definition, const struct frame *frames)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < definition->kernel_depth && definition->wait; i++) {
+		char *name = kernel_symbols__name(process->shared->kernel,
+						  frames[i].address - frames[i].detail);
+
+		if (strstr(name, "bpf_") || strstr(name, "__traceiter_"))
+			first = i + 1;
+		free(name);
+	}
+	return first < definition->kernel_depth ? first : 0;
+}
+
 uint32_t frames__locate(struct process_symbols *process, const struct definition *definition,
 			uint32_t *locations)
 {
@@ -117,8 +149,11 @@ uint32_t frames__locate(struct process_symbols *process, const struct definition
 			   *kernel = native + definition->native_depth;
 	uint32_t count = 0, taken = 0;
 
+	if (definition->wait)
+		locations[count++] = locate_wait(process->shared->profile, definition->wait);
 	/* Without names, one kernel frame says it all. */
-	for (uint32_t i = 0; i < definition->kernel_depth && (process->shared->kernel || !i); i++)
+	for (uint32_t i = first_kernel(process, definition, kernel);
+	     i < definition->kernel_depth && (process->shared->kernel || !i); i++)
 		count += locate(process, &kernel[i], &locations[count]);
 	for (uint32_t i = 0; i < definition->native_depth; i++) {
 		while (taken < python_below(definition, &native[i]))

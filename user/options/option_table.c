@@ -109,6 +109,12 @@ static char *take_event(const struct option *option, void *field, const char *va
 	return wrong;
 }
 
+static char *take_off_cpu(const struct option *option, void *field, const char *value)
+{
+	(void)value;
+	return take_event(option, field, "off-cpu");
+}
+
 static char *take_duration(const struct option *option, void *field, const char *value)
 {
 	return quantity__duration(value, field)
@@ -285,9 +291,12 @@ static const struct option option_table[] = {
 	  .verbs = RECORD | AGENT, .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
 	{ "event", 'e', "EVENT",
 	  "sample this event, each sample standing for COUNT with EVENT:COUNT: cpu-clock (the "
-	  "default), page-faults, minor-faults, major-faults, context-switches or migrations; "
-	  "several with -e each",
+	  "default), page-faults, minor-faults, major-faults, context-switches, migrations or "
+	  "off-cpu; several with -e each",
 	  take_event, FIELD(plan), .verbs = RECORD | AGENT, .flags = OPTION_LIST | OPTION_FIXED },
+	{ "off-cpu", 0, NULL,
+	  "the same as -e off-cpu: where threads wait, for what, and for how long", take_off_cpu,
+	  FIELD(plan), .verbs = RECORD },
 	{ "window", 0, "TIME", "length of one profile", take_window, FIELD(window_s),
 	  .verbs = AGENT, .fallback = "10s" },
 	{ "cpu-budget", 0, "PERCENT",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -85,7 +86,8 @@ static json_t *thread_json(const struct writer *writer, const struct profile_sam
 			   size_t count)
 {
 	const struct profile_event *event = &writer->profile->events[samples[0]->event];
-	double unit = event->period ? 1 : 1e9;
+	bool time = strcmp(event->unit, "nanoseconds") == 0;
+	double unit = time ? 1e9 : 1;
 	char *title = sample_title(writer, samples[0]);
 	json_t *stacks = json_array(), *weights = json_array(), *thread;
 	uint64_t total = 0;
@@ -97,7 +99,7 @@ static json_t *thread_json(const struct writer *writer, const struct profile_sam
 		total += samples[i]->amount.value;
 	}
 	thread = json_pack("{s:s, s:s, s:s, s:i, s:f, s:o, s:o}", "type", "sampled", "name", title,
-			   "unit", event->period ? "none" : "seconds", "startValue", 0, "endValue",
+			   "unit", time ? "seconds" : "none", "startValue", 0, "endValue",
 			   total / unit, "samples", stacks, "weights", weights);
 	free(title);
 	return thread;

@@ -2,6 +2,7 @@
 /* A table of functions, hottest first, for a terminal. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "output/difference.h"
 #include "output/output.h"
@@ -15,6 +16,12 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
+/* Whether what is shown is a time, not samples of the clock. */
+static bool is_time(const struct profile *profile)
+{
+	return profile->events[0].period && strcmp(profile->events[0].unit, "nanoseconds") == 0;
+}
+
 static void write_function(const struct profile *profile, const struct output_options *options,
 			   const struct function_total *total, uint64_t samples, FILE *file)
 {
@@ -23,8 +30,12 @@ static void write_function(const struct profile *profile, const struct output_op
 	char *name = plain_text__escape(profile->strings[function->name], NAME_BYTES_MAX);
 	char *filename = plain_text__escape(profile->strings[where], NAME_BYTES_MAX);
 
-	fprintf(file, "%7.1f%% %7.1f%% %10" PRIu64 "  %s", percent(total->self, samples),
-		percent(total->total, samples), total->total, name);
+	fprintf(file, "%7.1f%% %7.1f%% ", percent(total->self, samples),
+		percent(total->total, samples));
+	if (is_time(profile))
+		fprintf(file, "%10.3f  %s", total->total / 1e9, name);
+	else
+		fprintf(file, "%10" PRIu64 "  %s", total->total, name);
 	if (function->first_line)
 		fprintf(file, " (%s:%" PRIu32 ")", filename, function->first_line);
 	fputc('\n', file);
@@ -51,7 +62,10 @@ static int write_text(const struct profile *profile, const struct output_options
 		samples += profile__weight(profile, &profile->samples[i]);
 	title = plain_text__escape(options->title, SIZE_MAX);
 	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", title, summary, "self", "total",
-		profile->events[0].period ? "count" : "samples", "function");
+		is_time(profile)	    ? "seconds"
+		: profile->events[0].period ? "count"
+					    : "samples",
+		"function");
 	for (size_t i = 0; i < count; i++)
 		if (totals[i].total)
 			write_function(profile, options, &totals[i], samples, file);

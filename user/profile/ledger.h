@@ -58,6 +58,7 @@ struct ledger {
 	 * behind a break; all 0 where there were none. */
 	uint64_t native[NATIVE_OUTCOME_COUNT];
 	uint64_t resumptions;
+	uint64_t unmatched;    /* the value of waits whose stack lost its slot meanwhile */
 	uint64_t unwind_bytes; /* of the tables by which native frames are walked */
 };
 

@@ -81,7 +81,7 @@ static void report_crowd(uint64_t crowded)
 
 void report__profile(const struct profile *profile, unsigned int hidden, bool filtered)
 {
-	uint64_t samples = ledger__samples(profile->ledgers);
+	uint64_t samples = ledger__samples(profile->ledgers), all = 0;
 	char *outline = ledger__outline(profile->ledgers);
 	char *summary = ledger__summary(profile->ledgers);
 	struct function_total *totals;
@@ -90,9 +90,11 @@ void report__profile(const struct profile *profile, unsigned int hidden, bool fi
 	log__progress("");
 	if (log__level() >= LOG_INFO && samples) {
 		totals = profile__totals(profile, hidden, &count);
+		for (size_t i = 0; i < profile->sample_count; i++)
+			all += profile__weight(profile, &profile->samples[i]);
 		fprintf(stderr, "%8s %8s  %s\n", "self", "total", "function");
 		for (size_t i = 0; i < count && i < HOTTEST && totals[i].total; i++)
-			print_function(profile, &totals[i], samples);
+			print_function(profile, &totals[i], all);
 		free(totals);
 	}
 	if (samples)

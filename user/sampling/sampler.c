@@ -93,6 +93,18 @@ void sampler__harvest(struct sampler *sampler)
 	slots__harvest(sampler->slots);
 }
 
+void sampler__end_waits(struct sampler *sampler)
+{
+	int map = bpf_map__fd(sampler->bpf->maps.waits);
+	uint64_t now = now_ns();
+	struct wait wait;
+	uint32_t thread;
+
+	for (void *before = NULL; !bpf_map_get_next_key(map, before, &thread); before = &thread)
+		if (!bpf_map_lookup_elem(map, &thread, &wait) && wait.since && now > wait.since)
+			slots__add(sampler->slots, wait.slot, wait.hash, now - wait.since);
+}
+
 static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
 {
 	const struct sampler *sampler = context;
@@ -213,6 +225,7 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 			sum_of(sampler, event,
 			       offsetof(struct event_counters, native) + i * sizeof(uint64_t));
 	ledger->resumptions = sum_of(sampler, event, offsetof(struct event_counters, resumptions));
+	ledger->unmatched = sum_of(sampler, event, offsetof(struct event_counters, unmatched));
 }
 
 uint64_t sampler__untold(const struct sampler *sampler)
@@ -274,7 +287,8 @@ static int size_native_maps(struct pybpfprof_bpf *bpf, uint32_t processes, bool 
 	return error;
 }
 
-static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processes, bool native)
+static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processes, bool native,
+		     bool waits)
 {
 	int error = bpf_map__set_max_entries(bpf->maps.walks, cpus);
 
@@ -284,6 +298,8 @@ static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processe
 		error = bpf_map__set_max_entries(bpf->maps.counters, cpus);
 	if (!error)
 		error = bpf_map__set_max_entries(bpf->maps.stacks, cpus * STACK_BUCKETS);
+	if (!error)
+		error = bpf_map__set_max_entries(bpf->maps.waits, waits ? WAITS_MAX : 1);
 	if (!error)
 		error = size_native_maps(bpf, processes, native);
 	return error;
@@ -296,7 +312,7 @@ uint64_t sampler__map_bytes(bool native)
 	const struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX, native) == 0) {
+	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX, native, false) == 0) {
 		/* A ring buffer has neither keys nor values, but so many bytes. */
 		bpf_object__for_each_map (map, bpf->obj)
 			bytes += (uint64_t)bpf_map__max_entries(map) *
@@ -316,14 +332,15 @@ static const volatile void *map_read_only(struct bpf_map *map, size_t size, size
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The program that takes the samples of the event with the number EVENT. */
-static struct bpf_program *program_of(const struct pybpfprof_bpf *bpf, uint32_t event)
+/* The program that takes the samples of EVENT, the one with NUMBER. */
+static struct bpf_program *program_of(const struct pybpfprof_bpf *bpf, const struct event *event,
+				      uint32_t number)
 {
 	struct bpf_program *const programs[EVENTS_MAX] = { bpf->progs.sample, bpf->progs.sample_1,
 							   bpf->progs.sample_2,
 							   bpf->progs.sample_3 };
 
-	return programs[event];
+	return event->source->at_switches ? bpf->progs.off_cpu : programs[number];
 }
 
 /* Leaves out what is not for this run, or this kernel. */
@@ -339,12 +356,17 @@ static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope
 		{ bpf->progs.follow_fork, follows },
 		{ bpf->progs.follow_mapping, follows && with_mappings },
 	};
+	struct bpf_program *const samples[] = { bpf->progs.sample, bpf->progs.sample_1,
+						bpf->progs.sample_2, bpf->progs.sample_3,
+						bpf->progs.off_cpu };
 	int error = 0;
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
 		error = bpf_program__set_autoload(choices[i].program, choices[i].wanted);
-	for (uint32_t i = 0; i < EVENTS_MAX && !error; i++)
-		error = bpf_program__set_autoload(program_of(bpf, i), i < scope->event_count);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]) && !error; i++)
+		error = bpf_program__set_autoload(samples[i], false);
+	for (uint32_t i = 0; i < scope->event_count && !error; i++)
+		error = bpf_program__set_autoload(program_of(bpf, &scope->events[i], i), true);
 	return error;
 }
 
@@ -360,15 +382,19 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	bpf->rodata->config.kernel = scope->kernel;
 	bpf->rodata->config.native = scope->native;
 	bpf->rodata->config.native_all = scope->native_all;
-	for (uint32_t i = 0; i < scope->event_count; i++)
+	for (uint32_t i = 0; i < scope->event_count; i++) {
 		if (scope->events[i].source->expected)
 			bpf->rodata->config.compared |= 1 << i;
+		if (scope->events[i].source->at_switches)
+			bpf->rodata->config.off_cpu = i;
+	}
 	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	bpf->bss->following = scope->following;
 	bpf->bss->unseen_thread_bits = scope->merging_threads ? UINT32_MAX : 0;
-	error = size_maps(bpf, sampler->cpus, scope->processes, scope->native);
+	error = choose_programs(bpf, scope, with_mappings);
 	if (!error)
-		error = choose_programs(bpf, scope, with_mappings);
+		error = size_maps(bpf, sampler->cpus, scope->processes, scope->native,
+				  bpf_program__autoload(bpf->progs.off_cpu));
 	return error ? error : pybpfprof_bpf__load(bpf);
 }
 
@@ -581,8 +607,8 @@ int sampler__start(struct sampler *sampler, struct event_rate rate)
 							&sampler->runs[i]);
 	sampler->running = true;
 	for (uint32_t i = 0; i < sampler->event_count && !error; i++)
-		error = sampler->events[i].source->attach(sampler->runs[i],
-							  program_of(sampler->bpf, i));
+		error = sampler->events[i].source->attach(
+			sampler->runs[i], program_of(sampler->bpf, &sampler->events[i], i));
 	return error;
 }
 

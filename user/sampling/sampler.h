@@ -94,6 +94,10 @@ bool sampler__take_heralds(struct sampler *sampler);
 /* Counts what was sampled since the last harvest; drain first. */
 void sampler__harvest(struct sampler *sampler);
 
+/* Once sampling has ended and all is drained: adds the time so far of each wait that goes on to its
+ * stack. */
+void sampler__end_waits(struct sampler *sampler);
+
 /* Every stack is defined again with its next sample: what its addresses mean has changed. */
 void sampler__begin_epoch(struct sampler *sampler);
 

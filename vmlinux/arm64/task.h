@@ -10,4 +10,5 @@ struct thread_struct {
 struct pt_regs___task {
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
+	int syscallno; /* -1: there is none */
 };

@@ -8,5 +8,5 @@ struct thread_struct {
 struct pt_regs___task {
 	unsigned long r15, r14, r13, r12, bp, bx;
 	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
-	unsigned long ip, cs, sp;
+	unsigned long orig_ax, ip, cs, sp;
 };

@@ -14,18 +14,18 @@ function sampleTexts({ tree, weights }, node) {
 	const count = weights.total[node];
 	return [formatSamples(count), formatShare(count, weights.all) + " of all",
 		...node > 0 ? [formatShare(count, weights.total[tree.parents[node]]) + " of its parent"] : [],
-		formatCount(weights.self[node]) + " in itself"];
+		formatAmount(weights.self[node]) + " in itself"];
 }
 
 // [term, value] of the same.
 function sampleFacts({ tree, weights, zoom }, node) {
-	const count = weights.total[node], facts = [["Samples", formatCount(count)],
+	const count = weights.total[node], facts = [["Samples", formatAmount(count)],
 		["Of all", formatShare(count, weights.all)]];
 	if (node > 0)
 		facts.push(["Of parent", formatShare(count, weights.total[tree.parents[node]])]);
 	if (zoom > 0 && tree.isInside(node, zoom))
 		facts.push(["Of zoomed", formatShare(count, weights.total[zoom])]);
-	return [...facts, ["In itself", `${formatCount(weights.self[node])} (${
+	return [...facts, ["In itself", `${formatAmount(weights.self[node])} (${
 		formatShare(weights.self[node], weights.all)})`]];
 }
 

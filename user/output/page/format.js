@@ -25,11 +25,16 @@ function eventName({ event }) {
 }
 
 // What is counted: samples of the clock, else the events that were sampled.
-let countedEvent = "";
+let countedEvent = "", countedUnit = "";
+
+// COUNT of what is counted: of nanoseconds as seconds.
+function formatAmount(count) {
+	return countedUnit === "nanoseconds" ? (count / 1e9).toFixed(3) + " s" : formatCount(count);
+}
 
 function formatSamples(count) {
 	if (countedEvent)
-		return `${formatCount(count)} ${countedEvent}`;
+		return `${formatAmount(count)} ${countedEvent}`;
 	return formatCount(count) + (count === 1 ? " sample" : " samples");
 }
 

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Time off the CPU.
+ *
+ * A thread is walked when it is switched out: it is the current one then, and its memory is there.
+ * That counts a sample of no time.  When it is switched in again, the time in between is added to
+ * the slot of that stack, whatever CPU has it.  The thread that is switched in is never read: the
+ * memory that is there is still the other one's.
+ *
+ * Interrupts are off, so that no other program but one in an NMI comes in between; none that
+ * samples runs in an NMI beside this one.
+ */
+#ifndef WAITING_BPF_H
+#define WAITING_BPF_H
+
+#define TASK_DEAD 0x80
+
+/* What a task waits for, or how it ended; 0: it can run. */
+static __always_inline long task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state);
+	return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
+}
+
+/* Adds the time of a WAIT that is over to its stack. */
+static __always_inline void add_time(const struct wait *wait, __u64 time)
+{
+	__u32 index = wait->slot / SLOTS_PER_BUCKET, at = wait->slot % SLOTS_PER_BUCKET;
+	struct bucket *bucket = wait->hash ? bpf_map_lookup_elem(&stacks, &index) : 0;
+	struct event_counters *counter;
+
+	if (bucket && bucket->slots[at].hash == wait->hash) {
+		__sync_fetch_and_add(&bucket->slots[at].amount.value, time);
+		return;
+	}
+	counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
+	if (counter)
+		counter->unmatched += time;
+}
+
+/* The thread TID, which began at START_TIME, is switched in.  Global functions, as the next: what
+ * they have on the stack is not there while one is walked, which before 5.11 has no room for it. */
+__noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
+{
+	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+
+	if (!wait || !wait->since)
+		return 0;
+	if (wait->start_time == start_time)
+		add_time(wait, now - wait->since);
+	wait->since = 0;
+	return 0;
+}
+
+/* Makes a new entry of the thread TID; whether there was room. */
+__noinline int add_wait(__u32 tid, __u64 start_time)
+{
+	struct wait fresh = { .start_time = start_time };
+
+	return !bpf_map_update_elem(&waits, &tid, &fresh, BPF_ANY);
+}
+
+/* The entry of the thread TID, which may be new; NULL: there is no room. */
+static __always_inline struct wait *wait_of(__u32 tid, __u64 start_time)
+{
+	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+
+	if (wait && wait->start_time == start_time)
+		return wait;
+	return add_wait(tid, start_time) ? bpf_map_lookup_elem(&waits, &tid) : 0;
+}
+
+static __always_inline __u32 wait_reason(const struct walk *walk, bool runnable)
+{
+	if (runnable)
+		return WAIT_RUNNABLE;
+	if (!walk->has_registers)
+		return WAIT_KERNEL;
+	return walk->system_call < 0 ? WAIT_FAULT : WAIT_SYSTEM_CALL + walk->system_call;
+}
+
+/* Whether the thread of WAIT was walked less often of late than it may be. */
+static __always_inline bool may_walk(struct wait *wait, __u64 now)
+{
+	__u64 period = now / WALK_PERIOD_NS;
+
+	if (wait->period != period) {
+		wait->period = period;
+		wait->walks = 0;
+	}
+	return !wait->hash || wait->walks++ < WALKS_A_PERIOD_MAX;
+}
+
+/* The current thread PREVIOUS, of TARGET, is switched out. */
+static __always_inline void begin_wait(void *context, struct task_struct *previous,
+				       struct target *target, bool runnable, __u64 now)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), event = config.off_cpu, tid = previous->pid;
+	struct event_counters *counter = counters_of(cpu, event);
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct wait *wait = wait_of(tid, previous->start_time);
+
+	if (!counter || !walk)
+		return;
+	if (!wait) {
+		count_lost(counter);
+		return;
+	}
+	wait->since = now;
+	if (!may_walk(wait, now)) {
+		counter->passed++;
+		return;
+	}
+	wait->hash = 0;
+	if (!take_target(walk, target, counter, false))
+		return;
+	read_registers(walk, cpu, 0);
+	walk->wait = wait_reason(walk, runnable);
+	if (!count_sample(walk, target, counter, cpu, event, 0, context, true))
+		return;
+	wait->hash = walk->hash;
+	wait->slot = cpu * STACK_SLOTS + walk->slot;
+}
+
+SEC("tp_btf/sched_switch")
+int off_cpu(__u64 *context)
+{
+	struct task_struct *previous = (struct task_struct *)context[1];
+	struct task_struct *next = (struct task_struct *)context[2];
+	__u32 tgid = previous->tgid, tid = previous->pid;
+	__u64 now = bpf_ktime_get_ns();
+	struct target *target;
+	long state;
+
+	if (next->pid)
+		end_wait(next->pid, next->start_time, now);
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	if (!target)
+		return 0;
+	state = task_state(previous);
+	if (state & TASK_DEAD)
+		bpf_map_delete_elem(&waits, &tid);
+	else
+		begin_wait(context, previous, target, context[0] || !state, now);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Time off the CPU: where each thread waits, for what, and for how long."""
+
+import collections
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import parse_folded, wait_for
+
+STEP_NS = 10 * 10 ** 6
+OFF_CPU = ("-e", "off-cpu")
+FUTEX = {"202", "98"}  # the number of futex() on x86-64 and aarch64
+LOOPS = 5  # threads of waits.py that wait again and again, beside the main one
+
+
+def threads_of(pid):
+    """{thread: how often it has waited}"""
+    found = {}
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, task), encoding="ascii") as file:
+            found[int(task)] = int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.MULTILINE)[1])
+    return found
+
+
+def is_in_call(pid, thread):
+    """Whether it is in a system call, but does not wait for a lock, as for the GIL."""
+    with open("/proc/%d/task/%d/syscall" % (pid, thread), encoding="ascii") as file:
+        return file.read().split()[0] not in FUTEX | {"running"}
+
+
+def is_confined(run):
+    """Whether RUN has given up what it needs no more, which it does once it samples."""
+    with open("/proc/%d/status" % run.pid, encoding="utf-8") as file:
+        return "NoNewPrivs:\t1" in file.read()
+
+
+@pytest.fixture
+def record(profile, any_python, target, tmp_path):
+    """record(FORMAT, ARGUMENT...): the path of a profile of waits.py, whose long sleep began while it was taken,
+    and its ledger."""
+    def run(format_name, *arguments):
+        program = target(any_python, "waits.py")
+        path, stats = str(tmp_path / "profile"), str(tmp_path / "stats.json")
+        run = profile.start("-p", program.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments,
+                            files=False)
+        wait_for(lambda: is_confined(run))
+        before = threads_of(program.pid)
+        program.go()
+
+        def has_waited():
+            now = threads_of(program.pid)
+            new = set(now) - set(before)
+            return (len(new) == 1 and is_in_call(program.pid, *new) and
+                    sum(now[thread] > before[thread] + 20 for thread in before) >= LOOPS)
+        wait_for(has_waited)
+        run.interrupt().finish()
+        assert run.status == 0, run.stderr
+        with open(stats, encoding="utf-8") as file:
+            return path, json.load(file)
+    return run
+
+
+def stacks(path):
+    with open(path, encoding="utf-8") as file:
+        return parse_folded(file.read())
+
+
+def waits(path):
+    """{(function of waits.py, reason): ns}"""
+    found = collections.Counter()
+    for frames, value in stacks(path):
+        for frame in frames:
+            if frame.name.endswith("_here") or frame.name == "sleep_long":
+                found[frame.name, frames[-1].name] += value
+    return found
+
+
+def test_each_wait_has_its_place_and_reason(record, any_python):
+    path, ledger = record("folded", *OFF_CPU)
+    # time.sleep() was a select() up to 3.10.
+    sleep = "[sleep]" if any_python.version >= (3, 11) else "[poll]"
+    found = waits(path)
+    for wait in (("sleep_here", sleep), ("read_here", "[read]"), ("poll_here", "[poll]"), ("lock_here", "[lock]"),
+                 ("sleep_long", sleep)):
+        assert found[wait] > 0, (wait, found)
+    # Of its own accord each of these sleeps is at least one step long.
+    assert found["sleep_here", sleep] >= 10 * STEP_NS
+    event = ledger["per_event"]["off-cpu"]
+    assert event["unit"] == "nanoseconds"
+    assert event["events"] == event["samples"] + event["lost"]
+    assert event["samples"] == event["python"] + event["no_python"] + sum(event["errors"].values())
+    assert sum(value for _, value in stacks(path)) == event["value"]
+
+
+def test_kernel_and_native_frames(record):
+    """They stand between Python's and the reason; the tracing of the switch is not among them."""
+    path, _ = record("folded", *OFF_CPU, "-n", "-k")
+    reads = [[frame.name for frame in frames] for frames, _ in stacks(path)
+             if frames[-1].name == "[read]" and any(frame.name == "read_here" for frame in frames)]
+    assert reads
+    for names in reads:
+        python = names.index("read_here")
+        kernel = [name for name in names if name.endswith("_[k]")]
+        assert "schedule_[k]" in kernel or "__schedule_[k]" in kernel, names
+        assert not any("bpf" in name for name in kernel), names
+        assert names[-1 - len(kernel):-1] == kernel and names.index(kernel[0]) > python
+
+
+def test_beside_the_clock_in_pprof(record, require, tmp_path):
+    path, ledger = record("pprof", *OFF_CPU, "-e", "cpu-clock", "-r", "999")
+    text = subprocess.check_output(
+        [require("go"), "tool", "pprof", "-top", "-unit=ns", "-sample_index=off_cpu", path],
+        env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)), stderr=subprocess.DEVNULL).decode("utf-8")
+    assert "Type: off_cpu\n" in text
+    assert re.search(r"Total samples = (\d+)ns", text)[1] == str(ledger["per_event"]["off-cpu"]["value"])
+    assert set(ledger["per_event"]) == {"off-cpu", "cpu-clock"}
+
+
+def test_text_has_seconds(record):
+    path, ledger = record("text", *OFF_CPU)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    assert re.search(r"self +total +seconds +function", text)
+    seconds = float(re.search(r" ([\d.]+)  sleep_here ", text)[1])
+    assert 10 * STEP_NS / 1e9 <= seconds <= ledger["per_event"]["off-cpu"]["value"] / 1e9
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (("-p", os.getpid(), "-e", "off-cpu:2"), "off-cpu has no count: each wait is measured"),
+    (("agent", "--listen", "127.0.0.1:0", "-e", "off-cpu"), "the agent cannot sample off-cpu"),
+], ids=["count", "agent"])
+def test_what_is_refused(profile, arguments, said):
+    run = profile.attempt(*arguments)
+    assert run.status == 2 and said in run.stderr

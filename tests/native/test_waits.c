@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Time off the CPU: what bpf/waiting.bpf.h does at switches from one thread to another. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "harness.h"
+
+#define CPUS	2
+#define VERSION 0x030d0000
+#define SLEEPS	1	/* TASK_INTERRUPTIBLE */
+#define DEAD	0x80	/* TASK_DEAD */
+#define CALL	35	/* of a system call, any */
+#define STEP_NS 5000000 /* of a wait */
+
+static struct image image;
+static struct task_struct idle;
+
+static bool read_own(void *destination, __u32 size, __u64 address)
+{
+	if (address < image.memory || address + size > image.end)
+		return false;
+	memcpy(destination, (void *)address, size);
+	return true;
+}
+
+/* One thread with one frame, in a system call. */
+static int set_up(void **state)
+{
+	(void)state;
+	image__open(&image, VERSION, BUILD_WITH_GIL);
+	kernel__load(CPUS);
+	kernel__set_layout(0, &image.layout);
+	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
+	kernel.tgid = TGID;
+	kernel.read = read_own;
+	harness__enter_thread(0);
+	image__frame(&image, harness__python_thread(&image, image__interp(&image), 0, 1));
+	kernel.task_registers.cs = kernel.registers.cs;
+	kernel.task_registers.orig_ax = CALL;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	int error = !kernel__sums_hold();
+
+	(void)state;
+	kernel__unload();
+	image__close(&image);
+	return error;
+}
+
+static struct task_struct myself(void)
+{
+	return (struct task_struct){ .pid = kernel.tid,
+				     .tgid = kernel.tgid,
+				     .start_time = kernel.start_time };
+}
+
+/* Switches away in STATE, and back WAIT_NS later, perhaps on another CPU. */
+static void wait_on(__u32 cpu, unsigned int state, __u64 wait_ns, __u32 back_on)
+{
+	struct task_struct back = myself();
+	__u32 tgid = kernel.tgid, tid = kernel.tid;
+
+	kernel.cpu = cpu;
+	kernel__switch(&idle, state, false);
+	kernel.time_ns += wait_ns;
+	/* The idle task runs there. */
+	kernel.cpu = back_on;
+	kernel.tgid = kernel.tid = 0;
+	kernel__switch(&back, 0, false);
+	kernel.tgid = tgid;
+	kernel.tid = tid;
+}
+
+/* What all slots have. */
+static struct amount all(void)
+{
+	struct amount sum = { 0 };
+
+	for (__u32 cpu = 0; cpu < CPUS; cpu++) {
+		for (__u32 i = 0; i < STACK_SLOTS; i++) {
+			sum.count += kernel__slot(cpu, i)->amount.count;
+			sum.value += kernel__slot(cpu, i)->amount.value;
+		}
+	}
+	return sum;
+}
+
+/* The clock of the test moves with each look at it. */
+static void is_about(__u64 value, __u64 wanted)
+{
+	assert_in_range(value, wanted, wanted + 100000);
+}
+
+static void time_goes_to_the_stack_that_waited(void **state)
+{
+	(void)state;
+	wait_on(0, SLEEPS, STEP_NS, 1);
+	assert_int_equal(all().count, 1);
+	is_about(all().value, STEP_NS);
+	assert_int_equal(kernel.definitions[0]->wait, WAIT_SYSTEM_CALL + CALL);
+	assert_int_equal(kernel.definitions[0]->depth, 1);
+	/* The same again, from where it came to. */
+	wait_on(1, SLEEPS, STEP_NS, 0);
+	assert_int_equal(all().count, 2);
+	is_about(all().value, 2 * STEP_NS);
+}
+
+static void reasons_are_apart(void **state)
+{
+	(void)state;
+	wait_on(0, SLEEPS, STEP_NS, 0);
+	wait_on(0, 0, STEP_NS, 0);
+	assert_int_equal(kernel.definition_count, 2);
+	assert_int_equal(kernel.definitions[1]->wait, WAIT_RUNNABLE);
+	kernel.task_registers.orig_ax = -1;
+	wait_on(0, SLEEPS, STEP_NS, 0);
+	assert_int_equal(kernel.definitions[2]->wait, WAIT_FAULT);
+	assert_int_equal(all().count, 3);
+}
+
+/* One that is switched out more often than it may be walked keeps all of its time. */
+static void what_is_not_walked_keeps_its_time(void **state)
+{
+	const __u64 waits = 3 * WALKS_A_PERIOD_MAX;
+
+	(void)state;
+	kernel.time_ns = 10 * WALK_PERIOD_NS;
+	for (__u64 i = 0; i < waits; i++)
+		wait_on(0, SLEEPS, 1000, 0);
+	assert_in_range(all().count, WALKS_A_PERIOD_MAX, WALKS_A_PERIOD_MAX + 1);
+	is_about(all().value, waits * 1000);
+	kernel.time_ns = 12 * WALK_PERIOD_NS;
+	wait_on(0, SLEEPS, 1000, 0);
+	assert_in_range(all().count, WALKS_A_PERIOD_MAX + 1, WALKS_A_PERIOD_MAX + 2);
+}
+
+/* Its number is another thread's now. */
+static void the_time_of_a_thread_that_ended_is_no_ones(void **state)
+{
+	struct task_struct other = myself();
+
+	(void)state;
+	kernel__switch(&idle, SLEEPS, false);
+	kernel.time_ns += STEP_NS;
+	other.start_time++;
+	kernel.tgid = kernel.tid = 0;
+	kernel__switch(&other, 0, false);
+	assert_int_equal(all().value, 0);
+	assert_int_equal(all().count, 1);
+}
+
+/* It has no entry any more, so that there is room for two others. */
+static void the_dead_leave_room(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		kernel.tid++;
+		wait_on(0, SLEEPS, STEP_NS, 0);
+		if (i < 2)
+			kernel__switch(&idle, DEAD, false);
+	}
+	is_about(all().value, 3 * STEP_NS);
+}
+
+/* Without room a wait is lost, and counted. */
+static void a_wait_without_room_is_lost(void **state)
+{
+	(void)state;
+	for (int i = 0; i < KERNEL_WAITS + 1; i++) {
+		kernel.tid++;
+		wait_on(0, SLEEPS, STEP_NS, 0);
+	}
+	assert_int_equal(all().count, KERNEL_WAITS);
+	assert_int_equal(kernel__counters(0)->lost, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(time_goes_to_the_stack_that_waited),
+		TEST(reasons_are_apart),
+		TEST(what_is_not_walked_keeps_its_time),
+		TEST(the_time_of_a_thread_that_ended_is_no_ones),
+		TEST(the_dead_leave_room),
+		TEST(a_wait_without_room_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

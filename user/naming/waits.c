@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <sys/syscall.h>
+
+#include "base/xalloc.h"
+#include "naming/waits.h"
+#include "pybpfprof.h"
+
+/* By their numbers: generated from the kernel's header. */
+static const char *const names[] = {
+#include "system_call_names.h"
+};
+
+static const struct {
+	uint32_t number;
+	const char *text;
+} kinds[] = {
+	{ SYS_nanosleep, "sleep" },   { SYS_clock_nanosleep, "sleep" },
+	{ SYS_ppoll, "poll" },	      { SYS_pselect6, "poll" },
+	{ SYS_epoll_pwait, "poll" },
+#ifdef SYS_poll /* newer architectures have none of these */
+	{ SYS_poll, "poll" },	      { SYS_select, "poll" },
+	{ SYS_epoll_wait, "poll" },
+#endif
+#ifdef SYS_epoll_pwait2
+	{ SYS_epoll_pwait2, "poll" },
+#endif
+	{ SYS_read, "read" },	      { SYS_pread64, "read" },
+	{ SYS_readv, "read" },	      { SYS_preadv, "read" },
+	{ SYS_recvfrom, "read" },     { SYS_recvmsg, "read" },
+	{ SYS_recvmmsg, "read" },     { SYS_accept, "read" },
+	{ SYS_accept4, "read" },      { SYS_write, "write" },
+	{ SYS_pwrite64, "write" },    { SYS_writev, "write" },
+	{ SYS_pwritev, "write" },     { SYS_sendto, "write" },
+	{ SYS_sendmsg, "write" },     { SYS_sendmmsg, "write" },
+	{ SYS_futex, "lock" },
+};
+
+static const char *word_of(uint32_t number)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].number == number)
+			return kinds[i].text;
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+char *wait__text(uint32_t wait)
+{
+	const char *word = wait >= WAIT_SYSTEM_CALL ? word_of(wait - WAIT_SYSTEM_CALL) : NULL;
+
+	if (word)
+		return xasprintf("[%s]", word);
+	if (wait >= WAIT_SYSTEM_CALL)
+		return xasprintf("[system call %u]", wait - WAIT_SYSTEM_CALL);
+	return xstrdup(wait == WAIT_RUNNABLE ? "[runnable, not running]"
+		       : wait == WAIT_FAULT  ? "[page fault]"
+					     : "[in the kernel]");
+}
