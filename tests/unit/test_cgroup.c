@@ -71,7 +71,7 @@ static void test_runtimes(void **state)
 		  "libpod-conmon-" ID ".scope" },
 		{ "/system.slice/other-" ID ".scope", ID, NULL, NULL, NULL },
 		{ "/ecs/" MIRROR "/" ID, ID, NULL, NULL, NULL },
-		{ "/ecs/" MIRROR "/" MIRROR "-2531612879", MIRROR "-2531612879", NULL, NULL, NULL },
+		{ "/ecs/" MIRROR "/" MIRROR "-2531612879", NULL, NULL, NULL, NULL },
 	};
 
 	(void)state;
@@ -149,9 +149,8 @@ static void test_other_containers(void **state)
 		  "libvirt-lxc", NULL, NULL },
 		{ "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt/emulator", NULL, NULL,
 		  NULL, "machine-qemu\\x2d1\\x2dvm.scope" },
-		{ "/system.slice/garden.service/garden/good/6f265890-5165-7fab-6b52-18d1",
-		  "6f265890-5165-7fab-6b52-18d1", "garden", NULL, NULL },
-		{ "/garden/" POD, POD, "garden", NULL, NULL },
+		{ "/system.slice/garden.service/garden/good/6f265890-5165-7fab-6b52-18d1", NULL,
+		  NULL, NULL, "garden.service" },
 	};
 
 	(void)state;

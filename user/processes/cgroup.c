@@ -6,7 +6,6 @@
 #include "base/xalloc.h"
 #include "processes/cgroup.h"
 
-#define DIGITS	    "0123456789"
 #define HEX	    "0123456789abcdef"
 #define HASH_LENGTH 32
 
@@ -24,7 +23,6 @@ struct text {
 
 /* What the names of a path tell, up to the one that is looked at; a length of 0 is nothing. */
 struct findings {
-	const char *path;
 	struct text before; /* the name above */
 	struct text id, pod, unit;
 	const char *runtime;
@@ -92,38 +90,23 @@ static bool consists_of(struct text text, const char *characters, size_t length)
 	return true;
 }
 
-/* Whether TEXT is groups of hexadecimal digits of these lengths; systemd has an underscore in the
- * place of a hyphen. */
-static bool has_groups(struct text text, const size_t *lengths, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (text.length < lengths[i] ||
-		    !consists_of((struct text){ text.at, lengths[i] }, HEX, lengths[i]))
-			return false;
-		text.at += lengths[i];
-		text.length -= lengths[i];
-		if (i + 1 == count)
-			return !text.length;
-		if (!take_prefix(&text, "-") && !take_prefix(&text, "_"))
-			return false;
-	}
-	return false;
-}
-
+/* Whether TEXT is a UUID; systemd has an underscore in the place of a hyphen. */
 static bool is_uuid(struct text text)
 {
-	return has_groups(text, (const size_t[]){ 8, 4, 4, 4, 12 }, 5);
-}
+	static const size_t lengths[] = { 8, 4, 4, 4, 12 };
 
-static bool is_garden_handle(struct text text)
-{
-	return has_groups(text, (const size_t[]){ 8, 4, 4, 4, 4 }, 5);
-}
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t length = lengths[i];
 
-/* Whether a name above that of NAME is FOLDER, written with its slashes. */
-static bool is_below(const struct findings *found, struct text name, const char *folder)
-{
-	return memmem(found->path, name.at - found->path, folder, strlen(folder));
+		if (i && !take_prefix(&text, "-") && !take_prefix(&text, "_"))
+			return false;
+		if (text.length < length ||
+		    !consists_of((struct text){ text.at, length }, HEX, length))
+			return false;
+		text.at += length;
+		text.length -= length;
+	}
+	return !text.length;
 }
 
 static void set_container(struct findings *found, struct text id, const char *runtime)
@@ -227,30 +210,6 @@ static bool find_nspawn(struct findings *found, struct text name)
 	return true;
 }
 
-static bool find_garden(struct findings *found, struct text name)
-{
-	if (!is_below(found, name, "/garden/") || !(is_garden_handle(name) || is_uuid(name)))
-		return false;
-	set_container(found, name, "garden");
-	return true;
-}
-
-/* Of the Elastic Container Service's tasks on Fargate. */
-static bool find_ecs(struct findings *found, struct text name)
-{
-	const char *hyphen = memchr(name.at, '-', name.length);
-	struct text number;
-
-	if (!hyphen || !is_below(found, name, "/ecs/") ||
-	    !consists_of(up_to(name, hyphen), HEX, HASH_LENGTH))
-		return false;
-	number = behind(name, hyphen);
-	if (!number.length || !consists_of(number, DIGITS, number.length))
-		return false;
-	set_container(found, name, NULL);
-	return true;
-}
-
 static bool find_unit(struct findings *found, struct text name)
 {
 	static const char *const kinds[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
@@ -272,8 +231,7 @@ static bool find_unit(struct findings *found, struct text name)
 static void look_at(struct findings *found, struct text name)
 {
 	static bool (*const find[])(struct findings *, struct text) = {
-		find_pod,    find_container, find_lxc, find_machine,
-		find_nspawn, find_garden,    find_ecs, find_unit,
+		find_pod, find_container, find_lxc, find_machine, find_nspawn, find_unit,
 	};
 
 	for (size_t i = 0; i < sizeof(find) / sizeof(find[0]); i++)
@@ -301,7 +259,7 @@ static void look_at_folder(struct findings *found, struct text name)
 
 static struct findings look_at_path(const char *path)
 {
-	struct findings found = { .path = path };
+	struct findings found = { 0 };
 
 	while (*path) {
 		size_t length;

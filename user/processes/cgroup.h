@@ -14,8 +14,6 @@
  *	machine.slice/machine-NAME.scope,
  *	  systemd-nspawn@NAME.service/payload               systemd-nspawn
  *	machine.slice/machine-lxc...scope                   libvirt-lxc
- *	garden/.../HANDLE                                   garden
- *	ecs/TASK/ID-NUMBER                                  not told
  *	podUID, X-podUID.slice                              a pod
  *	X.service, X.scope, X.socket, X.mount, X.swap       a unit
  *
