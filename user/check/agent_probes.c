@@ -17,7 +17,7 @@
 #include "kubernetes/api_server.h"
 #include "push/credentials.h"
 #include "store/store.h"
-#include "system/unprivileged.h"
+#include "system/keeper.h"
 
 /* With less a window or two fit. */
 #define STORE_BYTES_MIN (16U << 20)
@@ -115,7 +115,7 @@ static enum verdict try_listening(struct check *check)
 /* Gives up what the agent's sender does without. */
 static enum verdict try_network(struct check *check)
 {
-	if (unprivileged__become("pybpfprof-check") && !curl_global_init(CURL_GLOBAL_DEFAULT))
+	if (kept__drop_privileges("pybpfprof-check") && !curl_global_init(CURL_GLOBAL_DEFAULT))
 		return OK;
 	check->offline = true;
 	return check__say(check, MISSING, "privileges cannot be dropped");

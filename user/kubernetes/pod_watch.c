@@ -15,8 +15,7 @@
 #include "base/xalloc.h"
 #include "kubernetes/pod_set.h"
 #include "kubernetes/pod_watch.h"
-#include "system/own_memory.h"
-#include "system/unprivileged.h"
+#include "system/keeper.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
@@ -346,7 +345,7 @@ static void serve(struct pod_watch *watch)
 		curl_multi_perform(watch->multi, &running);
 		take_ends(watch);
 		publish(watch);
-		pod_board__set_bytes(watch->board, own_memory__bytes());
+		pod_board__set_bytes(watch->board, kept__memory_bytes());
 		pod_board__set_cpu_ns(watch->board,
 				      cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 		curl_multi_poll(watch->multi, &agent, 1, time_left_ms(watch), NULL);
@@ -364,7 +363,7 @@ bool pod_watch__run(int socket, const struct api_server *server, const char *nod
 		.wait_ns = WAIT_MIN_NS,
 	};
 
-	if (!unprivileged__become("pybpfprof-pods") || curl_global_init(CURL_GLOBAL_DEFAULT))
+	if (!kept__drop_privileges("pybpfprof-pods") || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return false;
 	watch.multi = curl_multi_init();
 	watch.easy = curl_easy_init();

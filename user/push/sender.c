@@ -13,8 +13,7 @@
 #include "push/parts.h"
 #include "push/queue.h"
 #include "push/sender.h"
-#include "system/own_memory.h"
-#include "system/unprivileged.h"
+#include "system/keeper.h"
 
 #define NS_PER_MS     1000000LL
 #define NS_PER_MINUTE 60000000000LL
@@ -381,7 +380,7 @@ static void serve(struct sender *sender)
 		struct curl_waitfd handed = { .fd = sender->socket, .events = CURL_WAIT_POLLIN };
 
 		sender->state->cpu_ns = sender->cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-		sender->state->bytes = own_memory__bytes();
+		sender->state->bytes = kept__memory_bytes();
 		curl_multi_poll(sender->multi, &handed, sender->socket >= 0, time_left_ms(sender),
 				NULL);
 		receive(sender);
@@ -401,7 +400,7 @@ bool sender__run(int socket, const struct push_destinations *destinations, int s
 				 .count = destinations->count };
 
 	/* Not for long does it have what the agent needs, nor can it get it. */
-	if (!unprivileged__become("pybpfprof-push") || curl_global_init(CURL_GLOBAL_DEFAULT))
+	if (!kept__drop_privileges("pybpfprof-push") || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return false;
 	sender.multi = curl_multi_init();
 	sender.spool = spool__open(spool, destinations);

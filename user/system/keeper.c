@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,6 +15,7 @@
 #include "system/capabilities.h"
 #include "system/keeper.h"
 #include "system/mends.h"
+#include "system/system_calls.h"
 
 #define NS_PER_MS 1000000LL
 
@@ -63,7 +65,7 @@ static void say(const struct kept *kept, int error, int status, int pause_ms)
 		log__error("%s has exited; restarting it in %g s", kept->name, pause_ms / 1e3);
 }
 
-void keeper__run(int socket, const struct kept *kept)
+static void run(int socket, const struct kept *kept)
 {
 	int pause_ms = KEEPER_PAUSE_MIN_MS;
 
@@ -109,7 +111,7 @@ static void keep(int socket, const struct kept *kept)
 		socket = leave_files(socket);
 	if (socket < 0)
 		_exit(1);
-	keeper__run(socket, kept);
+	run(socket, kept);
 	/* Without what the agent has registered for its own end. */
 	_exit(0);
 }
@@ -148,4 +150,34 @@ void keeper__end(struct keeper *keeper)
 	while (keeper->pid && waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	*keeper = KEEPER_NONE;
+}
+
+bool kept__drop_privileges(const char *name)
+{
+	int error = capabilities__limit(0, false);
+
+	prctl(PR_SET_NAME, name);
+	if (!error && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		error = -errno;
+	if (!error)
+		error = system_calls__confine(NETWORK_ALLOWED);
+	/* A kernel without such a filter; the privileges are given up. */
+	if (error == -EINVAL)
+		error = 0;
+	if (error)
+		log__error("process %s cannot drop its privileges: %s", name, strerror(-error));
+	return !error;
+}
+
+uint64_t kept__memory_bytes(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long size, resident, shared;
+
+	if (!statm)
+		return 0;
+	if (fscanf(statm, "%lu %lu %lu", &size, &resident, &shared) != 3 || resident < shared)
+		resident = shared = 0;
+	fclose(statm);
+	return (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }

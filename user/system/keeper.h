@@ -11,6 +11,7 @@
 #define PYBPFPROF_KEEPER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define KEEPER_PAUSE_MIN_MS 500
@@ -49,7 +50,11 @@ bool keeper__has_ended(struct keeper *keeper);
  * ended, or never begun. */
 void keeper__end(struct keeper *keeper);
 
-/* Has SOCKET served until its other side is closed and what came through it is settled. */
-void keeper__run(int socket, const struct kept *kept);
+/* In what is kept running: gives up all privileges of this process, for good, which ps shows as
+ * NAME from now on.  False after what is wrong was said. */
+bool kept__drop_privileges(const char *name);
+
+/* How much memory this process has that is neither a file's nor shared; 0: it is not told. */
+uint64_t kept__memory_bytes(void);
 
 #endif
