@@ -144,7 +144,7 @@ $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside await \
 	awaited remove has has_told has_untold claim holds samples halve_rate know_python know_other) \
 	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid) \
-	process_list__read process__inspect process__program_mappings identity__read identity__read_again target__look
+	process__list process__inspect process__program_mappings identity__read identity__read_again target__look
 
 # What a fuzzer gives its own answers to, instead of the system or another module.
 FUZZ_WRAPPED := clock_gettime nanosleep

@@ -62,10 +62,10 @@ static void count(void *context, uint64_t name, uint32_t event, struct amount am
 /* Of the words that a process was started with; a process that has ended is known by them alone. */
 static void note(void *watcher, const struct process_record *record)
 {
-	struct identity identity;
+	struct identity identity = { 0 };
 
 	(void)watcher;
-	identity__of_words(record->arguments, record->argument_bytes, &identity);
+	identity__take_words(record->arguments, record->argument_bytes, &identity);
 	CHECK(!identity.short_name || *identity.short_name);
 	identity__free(&identity);
 }

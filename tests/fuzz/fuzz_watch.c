@@ -32,7 +32,7 @@ WRAP(int, sampler__find_kernel_pid, struct sampler *sampler, pid_t pid, pid_t *k
 	return input__number(&input, 1) % 8 ? 0 : -ESRCH;
 }
 
-WRAP(pid_t *, process_list__read, size_t *count)
+WRAP(pid_t *, process__list, size_t *count)
 {
 	pid_t *pids = xcalloc(PIDS, sizeof(*pids));
 

@@ -285,10 +285,10 @@ static void it_ends_with_another_title(void **state)
 {
 	static const char words[] = "python3\0app.py\0-c\0x";
 	static const char title[] = "gunicorn: worker [app]\0\0";
-	struct identity identity;
+	struct identity identity = { 0 };
 
 	(void)state;
-	identity__of_words(words, sizeof(words), &identity);
+	identity__take_words(words, sizeof(words), &identity);
 	assert_false(identity__retitle(&identity, words, sizeof(words), false));
 	assert_false(identity__retitle(&identity, "", 0, false));
 	assert_false(identity__retitle(&identity, "\0\0", 3, false));
@@ -306,10 +306,10 @@ static void it_ends_with_another_title(void **state)
 static void a_worker_is_called_as_its_ancestor(void **state)
 {
 	static const char words[] = "python3\0-c\0x", others[] = "python3\0app.py";
-	struct identity identity;
+	struct identity identity = { 0 };
 
 	(void)state;
-	identity__of_words(words, sizeof(words), &identity);
+	identity__take_words(words, sizeof(words), &identity);
 	identity__inherit(&identity, NULL);
 	assert_string_equal(identity.short_name, "-c");
 	identity__inherit(&identity, "shop.py");

@@ -74,7 +74,7 @@ WRAP(void, sampler__harvest, struct sampler *sampler)
 	(void)sampler;
 }
 
-WRAP(pid_t *, process_list__read, size_t *count)
+WRAP(pid_t *, process__list, size_t *count)
 {
 	pid_t *pids = xcalloc(PIDS, sizeof(*pids));
 

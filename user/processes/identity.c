@@ -25,9 +25,6 @@
 
 #define COMM_BYTES_MAX 64
 
-/* As many hierarchies as there were in version 1, with paths longer than systemd makes any. */
-#define CGROUPS_BYTES_MAX 16384
-
 /* Where there are thousands of services, each has some variables in every container. */
 #define ENVIRONMENT_BYTES_MAX TARGET_FILE_START_BYTES
 
@@ -71,16 +68,16 @@ struct reading {
 	int error;
 };
 
-/* Reads the beginning of the file NAME, of at most SIZE bytes; how many. */
-static size_t read_file(const struct reading *reading, const char *name, size_t size)
+/* Reads the beginning of PROCESS's file NAME, of at most SIZE bytes; how many. */
+static size_t read_file(const struct reading *reading, const struct process *process,
+			const char *name, size_t size)
 {
-	return process__read_file(reading->pid, reading->process.reader, name, reading->bytes,
-				  size);
+	return process__read_file(process->pid, process->reader, name, reading->bytes, size);
 }
 
 static char *read_comm(const struct reading *reading)
 {
-	size_t length = read_file(reading, "comm", COMM_BYTES_MAX);
+	size_t length = read_file(reading, &reading->process, "comm", COMM_BYTES_MAX);
 
 	if (length && reading->bytes[length - 1] == '\n')
 		length--;
@@ -93,8 +90,7 @@ static size_t read_words(struct reading *reading, const struct process *process)
 	free(reading->executable);
 	/* Of a thread that has ended the kernel does not tell it. */
 	reading->executable = read_executable(process->reader);
-	return process__read_file(process->pid, process->reader, "cmdline", reading->bytes,
-				  COMMAND_BYTES_MAX);
+	return read_file(reading, process, "cmdline", COMMAND_BYTES_MAX);
 }
 
 /* The kernel lets the number of a parent that has ended stand for no other: but it may end between
@@ -110,10 +106,9 @@ static bool says_what_it_runs(enum command_kind kind)
 	return kind == COMMAND_PYTHON || kind == COMMAND_UNPACKED;
 }
 
-static char *read_archive(struct reading *reading, const struct process *process)
+static char *read_archive(const struct reading *reading, const struct process *process)
 {
-	size_t length = process__read_file(process->pid, process->reader, "environ", reading->bytes,
-					   ENVIRONMENT_BYTES_MAX);
+	size_t length = read_file(reading, process, "environ", ENVIRONMENT_BYTES_MAX);
 
 	return service_name__archive(reading->bytes, length);
 }
@@ -199,15 +194,12 @@ static void read_names(struct reading *reading)
 
 static void read_cgroup(struct reading *reading)
 {
-	size_t length =
-		process__cgroups(reading->process.reader, reading->bytes, CGROUPS_BYTES_MAX);
 	struct identity *identity = reading->identity;
 	struct cgroup cgroup;
 
-	if (!length)
+	identity->cgroups = process__cgroups(reading->process.reader);
+	if (!identity->cgroups)
 		return;
-	/* All its lines. */
-	identity->cgroups = xstrndup(reading->bytes, length);
 	cgroup__parse(identity->cgroups, &cgroup);
 	identity->cgroup = cgroup.path;
 	identity->container_id = cgroup.container_id;
@@ -218,7 +210,7 @@ static void read_cgroup(struct reading *reading)
 
 static void read_environment(struct reading *reading)
 {
-	size_t length = read_file(reading, "environ", ENVIRONMENT_BYTES_MAX);
+	size_t length = read_file(reading, &reading->process, "environ", ENVIRONMENT_BYTES_MAX);
 
 	reading->identity->service_name = service_name__of(reading->bytes, length);
 	reading->identity->archive = service_name__archive(reading->bytes, length);
@@ -312,41 +304,38 @@ int identity__read(pid_t pid, struct identity *identity)
 	return error ? error : read_what(&process, IDENTIFY_ALL, NULL, identity);
 }
 
-void identity__free(struct identity *identity)
+/* The texts of an identity, each of which it owns. */
+static const size_t texts[] = {
+	offsetof(struct identity, command),	 offsetof(struct identity, short_name),
+	offsetof(struct identity, comm),	 offsetof(struct identity, service_name),
+	offsetof(struct identity, archive),	 offsetof(struct identity, user),
+	offsetof(struct identity, cgroups),	 offsetof(struct identity, cgroup),
+	offsetof(struct identity, container_id), offsetof(struct identity, pod_uid),
+	offsetof(struct identity, unit),
+};
+
+#define TEXT_COUNT (sizeof(texts) / sizeof(texts[0]))
+
+static char **text_at(struct identity *identity, size_t i)
 {
-	free(identity->command);
-	free(identity->short_name);
-	free(identity->comm);
-	free(identity->service_name);
-	free(identity->archive);
-	free(identity->user);
-	free(identity->cgroups);
-	free(identity->cgroup);
-	free(identity->container_id);
-	free(identity->pod_uid);
-	free(identity->unit);
-	memset(identity, 0, sizeof(*identity));
+	return (char **)((char *)identity + texts[i]);
 }
 
-static char *copy_text(const char *text)
+void identity__free(struct identity *identity)
 {
-	return text ? xstrdup(text) : NULL;
+	for (size_t i = 0; i < TEXT_COUNT; i++)
+		free(*text_at(identity, i));
+	memset(identity, 0, sizeof(*identity));
 }
 
 void identity__copy(const struct identity *identity, struct identity *copy)
 {
 	*copy = *identity;
-	copy->command = copy_text(identity->command);
-	copy->short_name = copy_text(identity->short_name);
-	copy->comm = copy_text(identity->comm);
-	copy->service_name = copy_text(identity->service_name);
-	copy->archive = copy_text(identity->archive);
-	copy->user = copy_text(identity->user);
-	copy->cgroups = copy_text(identity->cgroups);
-	copy->cgroup = copy_text(identity->cgroup);
-	copy->container_id = copy_text(identity->container_id);
-	copy->pod_uid = copy_text(identity->pod_uid);
-	copy->unit = copy_text(identity->unit);
+	for (size_t i = 0; i < TEXT_COUNT; i++) {
+		char **text = text_at(copy, i);
+
+		*text = *text ? xstrdup(*text) : NULL;
+	}
 }
 
 static void swap_texts(char **one, char **other)
@@ -368,9 +357,8 @@ static bool has_new_owner(const struct process *process, const struct identity *
 	if (identity->start_time != process->start_time || !identity->cgroups ||
 	    process__user(process->pid, &uid) || uid != identity->uid)
 		return true;
-	cgroups = xmalloc(CGROUPS_BYTES_MAX);
-	is_new = !process__cgroups(process->reader, cgroups, CGROUPS_BYTES_MAX) ||
-		 strcmp(cgroups, identity->cgroups) != 0;
+	cgroups = process__cgroups(process->reader);
+	is_new = !cgroups || strcmp(cgroups, identity->cgroups) != 0;
 	free(cgroups);
 	return is_new;
 }
@@ -411,12 +399,6 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 	identity__free(identity);
 	*identity = now;
 	return 0;
-}
-
-void identity__of_words(const char *words, size_t length, struct identity *identity)
-{
-	memset(identity, 0, sizeof(*identity));
-	identity__take_words(words, length, identity);
 }
 
 void identity__take_words(const char *words, size_t length, struct identity *identity)

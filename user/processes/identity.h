@@ -63,12 +63,8 @@ void identity__copy(const struct identity *identity, struct identity *copy);
 int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 			 struct identity *identity);
 
-/* What is known of one that has ended, by the LENGTH bytes of the WORDS that it was started with,
- * each with a NUL; for identity__free. */
-void identity__of_words(const char *words, size_t length, struct identity *identity);
-
-/* It runs another program, which was started with such words: of its names these alone are known.
- */
+/* It runs another program, or has ended: of its names only the LENGTH bytes of the WORDS are known
+ * that it was started with, each with a NUL.  IDENTITY may be all zero. */
 void identity__take_words(const char *words, size_t length, struct identity *identity);
 
 /* Its title was WORDS in the end, which are *CUT: there were more; returns whether that is another

@@ -6,7 +6,6 @@
 
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
-#include "processes/process_list.h"
 #include "reading/process.h"
 
 /* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
@@ -73,7 +72,7 @@ char *pid_namespace__namesakes(pid_t pid)
 {
 	ino_t own = namespace_of("self");
 	size_t process_count, count = 0;
-	pid_t *pids = process_list__read(&process_count);
+	pid_t *pids = process__list(&process_count);
 	char *words = NULL, name[16];
 
 	for (size_t i = 0; i < process_count; i++) {

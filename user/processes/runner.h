@@ -14,9 +14,24 @@
 #ifndef PYBPFPROF_RUNNER_H
 #define PYBPFPROF_RUNNER_H
 
-#include <stddef.h>
+#include <string.h>
 
-#include "processes/words.h"
+/* The words of a /proc/PID/cmdline, in which a NUL ends each and one without was cut. */
+struct words {
+	const char *next, *end;
+};
+
+/* The next word; NULL: there is none that is whole. */
+static inline const char *words__take(struct words *words)
+{
+	const char *word = words->next;
+	const char *nul = memchr(word, '\0', words->end - word);
+
+	if (!nul)
+		return NULL;
+	words->next = nul + 1;
+	return word;
+}
 
 /* The LENGTH bytes NAME of a program and its application, by its ARGUMENTS.  The caller frees;
  * NULL: the program runs one thing alone, or it is not clear what. */

@@ -30,6 +30,9 @@
 /* More than a status has, but for who is in very many groups. */
 #define STATUS_BYTES 4096
 
+/* As many hierarchies as there were in version 1, with paths longer than systemd makes any. */
+#define CGROUPS_BYTES_MAX 16384
+
 #define PATH_BYTES 64
 
 /* Of the file NAME in the folder of process PID. */
@@ -72,10 +75,9 @@ static ssize_t read_proc(pid_t pid, const char *name, char *bytes, size_t size)
 	return length;
 }
 
-/* *HAS_ENDED: the thread PID, of which this is but a remnant. */
-static int read_stat(pid_t pid, struct process *process, bool *has_ended)
+static int read_stat(pid_t pid, struct process *process)
 {
-	char line[1024], state;
+	char line[1024];
 	uint64_t user_ticks, system_ticks, memory_bytes, code_start;
 	ssize_t length = read_proc(pid, "stat", line, sizeof(line));
 	const char *rest;
@@ -88,17 +90,21 @@ static int read_stat(pid_t pid, struct process *process, bool *has_ended)
 	if (!rest || sscanf(rest,
 			    ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
 			    " %*d %*d %*d %*d %*d %*d %" SCNu64 " %" SCNu64 " %*d %*u %" SCNu64,
-			    &state, &process->parent, &flags, &user_ticks, &system_ticks,
+			    &process->state, &process->parent, &flags, &user_ticks, &system_ticks,
 			    &process->start_time, &memory_bytes, &code_start) != 8)
 		return -ESRCH;
-	process->state = state;
-	*has_ended = state == 'Z' || state == 'X';
 	process->cpu_ticks = user_ticks + system_ticks;
 	process->kernel_thread = flags & KERNEL_THREAD_FLAG;
 	process->forked = flags & FORKED_FLAG;
 	/* The kernel notes where the code is when all is mapped; to who may not know it tells 1. */
 	process->executes = memory_bytes && !code_start;
 	return 0;
+}
+
+/* Whether the thread that was read has ended, so that this is but a remnant of it. */
+static bool has_ended(const struct process *thread)
+{
+	return thread->state == 'Z' || thread->state == 'X';
 }
 
 /* Of the file NAME in the folder of process PID, which is a status, what follows FIELD in its line,
@@ -132,7 +138,6 @@ static pid_t find_living_thread(pid_t pid)
 	struct dirent *entry;
 	char path[PATH_BYTES];
 	pid_t found = 0;
-	bool has_ended;
 	DIR *threads;
 
 	write_path(pid, "task", path);
@@ -142,7 +147,7 @@ static pid_t find_living_thread(pid_t pid)
 	while (threads && !found && (entry = readdir(threads))) {
 		pid_t tid = atoi(entry->d_name);
 
-		if (tid && !read_stat(tid, &thread, &has_ended) && !has_ended)
+		if (tid && !read_stat(tid, &thread) && !has_ended(&thread))
 			found = tid;
 	}
 	if (threads)
@@ -153,15 +158,14 @@ static pid_t find_living_thread(pid_t pid)
 int process__inspect(pid_t pid, struct process *process)
 {
 	pid_t living = pid;
-	bool has_ended;
 	int error;
 
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
-	error = read_stat(pid, process, &has_ended);
+	error = read_stat(pid, process);
 	if (error)
 		return error;
-	if (has_ended)
+	if (has_ended(process))
 		living = find_living_thread(pid);
 	if (living < 0)
 		return living;
@@ -230,11 +234,14 @@ pid_t process__inner_tid(pid_t pid, pid_t tid)
 	return count ? numbers[count - 1] : 0;
 }
 
-size_t process__cgroups(pid_t pid, char *bytes, size_t size)
+char *process__cgroups(pid_t pid)
 {
-	ssize_t length = read_proc(pid, "cgroup", bytes, size);
+	char *bytes = xmalloc(CGROUPS_BYTES_MAX);
+	ssize_t length = read_proc(pid, "cgroup", bytes, CGROUPS_BYTES_MAX);
+	char *lines = length > 0 ? xstrndup(bytes, length) : NULL;
 
-	return length > 0 ? length : 0;
+	free(bytes);
+	return lines;
 }
 
 size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size)
@@ -248,6 +255,72 @@ size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes
 	if (fd >= 0)
 		close(fd);
 	return got > 0 ? got : 0;
+}
+
+pid_t *process__list(size_t *count)
+{
+	DIR *processes = opendir("/proc");
+	size_t capacity = 0;
+	struct dirent *entry;
+	pid_t *pids = NULL;
+
+	*count = 0;
+	while (processes && (entry = readdir(processes))) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid <= 0)
+			continue;
+		pids = xgrow(pids, &capacity, *count + 1, sizeof(*pids));
+		pids[(*count)++] = pid;
+	}
+	if (processes)
+		closedir(processes);
+	return pids;
+}
+
+/* Whether the file at FOLDER, PATH and NAME has WORD. */
+static bool file_has(const char *folder, const char *path, const char *name, const char *word)
+{
+	char *full = xasprintf("%s%s/%s", folder, path, name), bytes[256];
+	FILE *file = fopen(full, "re");
+	size_t length = file ? fread(bytes, 1, sizeof(bytes) - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	free(full);
+	bytes[length] = '\0';
+	return strstr(bytes, word);
+}
+
+/* Of one LINE of /proc/PID/cgroup: HIERARCHY:CONTROLLERS:PATH.  Its folder is not known where
+ * cgroups are mounted elsewhere than by custom. */
+static bool is_frozen(char *line)
+{
+	char *controllers = strchr(line, ':'),
+	     *path = controllers ? strchr(++controllers, ':') : NULL;
+
+	if (!path)
+		return false;
+	*path++ = '\0';
+	if (!*controllers)
+		return file_has("/sys/fs/cgroup", path, "cgroup.events", "frozen 1") ||
+		       file_has("/sys/fs/cgroup/unified", path, "cgroup.events", "frozen 1");
+	return strcmp(controllers, "freezer") == 0 &&
+	       file_has("/sys/fs/cgroup/freezer", path, "freezer.state", "FR");
+}
+
+const char *process__stopped_by(pid_t pid)
+{
+	char *lines = process__cgroups(pid), *rest = lines, *line;
+	struct process process;
+	const char *by = NULL;
+
+	if (!process__inspect(pid, &process) && (process.state == 'T' || process.state == 't'))
+		by = process.state == 'T' ? "by a signal, such as SIGSTOP" : "by a debugger";
+	while (!by && (line = strsep(&rest, "\n")))
+		by = is_frozen(line) ? "by its cgroup's freezer" : NULL;
+	free(lines);
+	return by;
 }
 
 /* Of a process's mappings; it may be left and begun anew: what it has taken is here. */

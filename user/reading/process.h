@@ -46,13 +46,19 @@ size_t process__numbers(pid_t pid, pid_t numbers[PID_NAMESPACES_MAX]);
  * 0 where there is no such thread. */
 pid_t process__inner_tid(pid_t pid, pid_t tid);
 
-/* The control groups of process PID, as its file has them: the first SIZE - 1 bytes, and a NUL. How
- * many; 0 where there is no such process. */
-size_t process__cgroups(pid_t pid, char *bytes, size_t size);
+/* The lines of /proc/PID/cgroup, cut after 16 KiB.  The caller frees; NULL where there are none. */
+char *process__cgroups(pid_t pid);
 
 /* The beginning of the file NAME in the folder of READER, a thread of process PID, of at most SIZE
  * bytes. Its length; 0 where there is nothing to read. */
 size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size);
+
+/* What stops process PID: "by a signal, such as SIGSTOP", "by a debugger", "by its cgroup's
+ * freezer"; NULL: it may run. */
+const char *process__stopped_by(pid_t pid);
+
+/* The processes that /proc shows, COUNT; the caller frees. */
+pid_t *process__list(size_t *count);
 
 /* One mapping of a file. */
 struct mapping {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
-#include "processes/process_list.h"
+#include "reading/process.h"
 #include "sampling/descendants.h"
 #include "sampling/targets.h"
 
@@ -35,7 +35,7 @@ struct process_times process_times__read(void)
 	struct process_times times = { 0 };
 	struct process process;
 	size_t count;
-	pid_t *pids = process_list__read(&count);
+	pid_t *pids = process__list(&count);
 
 	times.list = xcalloc(count + 1, sizeof(*times.list));
 	for (size_t i = 0; i < count; i++)

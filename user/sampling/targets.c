@@ -449,9 +449,7 @@ struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 	if (process__inspect(pid, &target->process))
 		target->process = (struct process){ .pid = pid, .reader = pid };
 	target->runtime = *runtime;
-	if (identity__read(pid, &target->identity))
-		identity__of_words(arguments, bytes, &target->identity);
-	else if (target->identity.wordless && bytes)
+	if (identity__read(pid, &target->identity) || (target->identity.wordless && bytes))
 		identity__take_words(arguments, bytes, &target->identity);
 	return target;
 }
@@ -462,7 +460,7 @@ void target__disown(struct target_process *target, const char *arguments, size_t
 
 	target->process = (struct process){ .pid = pid, .reader = pid };
 	identity__free(&target->identity);
-	identity__of_words(arguments, bytes, &target->identity);
+	identity__take_words(arguments, bytes, &target->identity);
 }
 
 /* Whether NOW is another one that has TARGET's number. */

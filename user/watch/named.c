@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "processes/stopped.h"
+#include "reading/process.h"
 #include "watch/finding.h"
 #include "watch/named.h"
 
@@ -22,7 +22,7 @@ enum exit_status named__open(pid_t pid, bool needed, bool *silent, struct named 
 	/* Before it is looked what that is.  What is wrong with it that look says. */
 	program__identify(pid, &named->program);
 	status = target__open(pid, needed, silent, &named->target);
-	by = status || *silent ? NULL : stopped__by(pid);
+	by = status || *silent ? NULL : process__stopped_by(pid);
 	if (by)
 		log__warning("process %d is stopped %s: it has no samples until it goes on", pid,
 			     by);

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/now.h"
-#include "processes/process_list.h"
+#include "reading/process.h"
 #include "system/open_files.h"
 #include "watch/finding.h"
 #include "watch/scan.h"
@@ -86,7 +86,7 @@ static void begin_pass(struct watch *watch, int64_t now)
 	scan__free(scan);
 	scan->next = scan->found = 0;
 	scan->crowded = 0;
-	scan->pids = process_list__read(&scan->count);
+	scan->pids = process__list(&scan->count);
 	if (!scan->pids && open_files__ran_out(-errno))
 		scan_later(watch, -errno, now);
 }

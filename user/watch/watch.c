@@ -8,8 +8,8 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "processes/command_name.h"
-#include "processes/stopped.h"
 #include "reading/deputy.h"
+#include "reading/process.h"
 #include "watch/choice.h"
 #include "watch/describing.h"
 #include "watch/finding.h"
@@ -479,7 +479,7 @@ static const char *find_stopped(const struct watch *watch, pid_t *pid)
 
 	for (size_t i = 0; i < watch->named_count && !by; i++) {
 		*pid = watch->named[i].pid;
-		by = stopped__by(*pid);
+		by = process__stopped_by(*pid);
 	}
 	return by;
 }
