@@ -9,7 +9,7 @@
 #define HEX	    "0123456789abcdef"
 #define HASH_LENGTH 32
 
-/* More than a hierarchy has options that it is mounted with. */
+/* Longer than the mount options of any hierarchy. */
 #define OPTIONS_BYTES 1024
 
 /* The kernel's mark of a cgroup that was removed before its last process ended. */
@@ -21,14 +21,14 @@ struct text {
 	size_t length;
 };
 
-/* What the names of a path tell, up to the one that is looked at; a length of 0 is nothing. */
+/* What the names of a path have told up to the current one.  A length of 0: nothing yet. */
 struct findings {
-	struct text before; /* the name above */
+	struct text before; /* the name before the current one */
 	struct text id, pod, unit;
 	const char *runtime;
 };
 
-/* How runtimes begin the names of their containers' cgroups. */
+/* The prefix of a container's cgroup tells its runtime. */
 static const struct {
 	const char *prefix, *runtime;
 } runtimes[] = {
@@ -41,7 +41,7 @@ static bool equals(struct text text, const char *string)
 	return text.length == strlen(string) && memcmp(text.at, string, text.length) == 0;
 }
 
-/* Takes PREFIX from the beginning of TEXT, if it is there and is not all. */
+/* Removes PREFIX from the start of TEXT, unless it is missing or is the whole text. */
 static bool take_prefix(struct text *text, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -53,7 +53,7 @@ static bool take_prefix(struct text *text, const char *prefix)
 	return true;
 }
 
-/* The same at its end. */
+/* The same for the end of TEXT. */
 static bool take_suffix(struct text *text, const char *suffix)
 {
 	size_t length = strlen(suffix);
@@ -79,7 +79,7 @@ static struct text behind(struct text text, const char *place)
 	return (struct text){ place + 1, text.at + text.length - place - 1 };
 }
 
-/* Whether all of TEXT is LENGTH of CHARACTERS. */
+/* Whether TEXT is LENGTH bytes, each one of CHARACTERS. */
 static bool consists_of(struct text text, const char *characters, size_t length)
 {
 	if (text.length != length)
@@ -90,7 +90,7 @@ static bool consists_of(struct text text, const char *characters, size_t length)
 	return true;
 }
 
-/* Whether TEXT is a UUID; systemd has an underscore in the place of a hyphen. */
+/* systemd replaces the hyphens of a UUID with underscores. */
 static bool is_uuid(struct text text)
 {
 	static const size_t lengths[] = { 8, 4, 4, 4, 12 };
@@ -116,13 +116,13 @@ static void set_container(struct findings *found, struct text id, const char *ru
 	found->unit.length = 0;
 }
 
-/* "podUID", "kubepods-burstable-podUID.slice"; of a static pod the UID is a hash. */
+/* "podUID", "kubepods-burstable-podUID.slice".  A static pod's UID is a hash. */
 static bool find_pod(struct findings *found, struct text name)
 {
 	const char *hyphen;
 
 	if (take_suffix(&name, ".slice")) {
-		/* A UID for systemd has no hyphen. */
+		/* For systemd, the UID is written without hyphens. */
 		hyphen = memrchr(name.at, '-', name.length);
 		if (!hyphen)
 			return false;
@@ -135,7 +135,7 @@ static bool find_pod(struct findings *found, struct text name)
 	return true;
 }
 
-/* A container of which only the ID is known, but for the folder above it. */
+/* Where the name is only an ID, the folder above it may tell the runtime. */
 static const char *runtime_of_folder(struct text folder)
 {
 	if (equals(folder, "docker"))
@@ -143,7 +143,7 @@ static const char *runtime_of_folder(struct text folder)
 	return equals(folder, "k8s.io") ? "containerd" : NULL;
 }
 
-/* "ID", "RUNTIME-ID", "RUNTIME-ID.scope"; but RUNTIME-conmon-ID is what watches a container. */
+/* "ID", "RUNTIME-ID", "RUNTIME-ID.scope".  RUNTIME-conmon-ID is no container, but its monitor. */
 static bool find_container(struct findings *found, struct text name)
 {
 	struct text id = name, unit = found->unit, prefix;
@@ -166,7 +166,7 @@ static bool find_container(struct findings *found, struct text name)
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (equals(prefix, runtimes[i].prefix))
 			found->runtime = runtimes[i].runtime;
-	/* The one that a service keeps within itself. */
+	/* This container runs inside the service's own cgroup: the unit is still right. */
 	if (equals(prefix, "libpod-payload"))
 		found->unit = unit;
 	return true;
@@ -181,7 +181,7 @@ static bool find_lxc(struct findings *found, struct text name)
 	return true;
 }
 
-/* systemd-machined's; those of libvirt's virtual machines are units like others. */
+/* systemd-machined's containers.  Virtual machines of libvirt are ordinary units. */
 static bool find_machine(struct findings *found, struct text name)
 {
 	if (!equals(found->before, "machine.slice") || !take_prefix(&name, "machine-") ||
@@ -192,7 +192,7 @@ static bool find_machine(struct findings *found, struct text name)
 	return true;
 }
 
-/* systemd-nspawn's own process has a cgroup beside its container's, in one unit. */
+/* systemd-nspawn itself has a cgroup beside its container's, both in one unit. */
 static bool find_nspawn(struct findings *found, struct text name)
 {
 	struct text machine = found->before;
@@ -215,7 +215,7 @@ static bool find_unit(struct findings *found, struct text name)
 	static const char *const kinds[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
 	struct text stem;
 
-	/* systemd's escape of what would look like one of the kernel's own files. */
+	/* systemd escapes names that look like a control file of the kernel's. */
 	take_prefix(&name, "_");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		stem = name;
@@ -227,7 +227,7 @@ static bool find_unit(struct findings *found, struct text name)
 	return false;
 }
 
-/* A name of the path, which is not empty. */
+/* NAME is one name of the path, and is not empty. */
 static void look_at(struct findings *found, struct text name)
 {
 	static bool (*const find[])(struct findings *, struct text) = {
@@ -240,8 +240,8 @@ static void look_at(struct findings *found, struct text name)
 	found->before = name;
 }
 
-/* The name of a folder.  "kubepods-podUID.slice:cri-containerd:ID" is that of two: the runtime was
- * given it for systemd, and took it as it is. */
+/* "kubepods-podUID.slice:cri-containerd:ID" is one folder with two names: the runtime got a name in
+ * systemd's syntax, and used it as a folder's. */
 static void look_at_folder(struct findings *found, struct text name)
 {
 	const char *colon = NULL;
@@ -272,15 +272,14 @@ static struct findings look_at_path(const char *path)
 	return found;
 }
 
-/* How much of what is asked for the path tells. */
+/* Ranks a path by what it tells. */
 static int weigh(const struct findings *found)
 {
 	return (found->id.length ? 8 : 0) + (found->pod.length ? 4 : 0) +
 	       (found->unit.length ? 2 : 0) + (found->before.length ? 1 : 0);
 }
 
-/* The lower, the sooner a hierarchy is taken: HIERARCHY is "" for version 2, else its controllers.
- */
+/* A hierarchy with a lower rank is preferred.  HIERARCHY is the controllers; "" for version 2. */
 static int rank(struct text hierarchy)
 {
 	static const char *const order[] = { "", "name=systemd", "memory", "cpu", "cpu,cpuacct" };
@@ -291,7 +290,7 @@ static int rank(struct text hierarchy)
 	return place;
 }
 
-/* Takes the next of LINES, "NUMBER:HIERARCHY:PATH"; one without a newline was cut. */
+/* Takes the next of LINES, "NUMBER:HIERARCHY:PATH".  A last line without a newline was cut. */
 static bool take_line(const char **lines, struct text *hierarchy, struct text *path)
 {
 	const char *end = strchr(*lines, '\n'), *colon, *second;
@@ -319,7 +318,7 @@ static int digit(char character)
 	return place ? place - HEX : -1;
 }
 
-/* Undoes systemd's \xNN, in place, but for control characters. */
+/* Undoes systemd's \xNN in place, except for control characters. */
 static char *unescape(char *text)
 {
 	char *to = text;
@@ -385,7 +384,7 @@ void cgroup__free(struct cgroup *cgroup)
 	memset(cgroup, 0, sizeof(*cgroup));
 }
 
-/* A "/" at a path's end counts for nothing. */
+/* Without slashes at the end. */
 static size_t path_length(const char *path)
 {
 	size_t length = strlen(path);
@@ -404,7 +403,7 @@ static bool is_at_or_below(struct text within, const char *path)
 	       (within.length == length || within.at[length] == '/');
 }
 
-/* Whether WORD is one of those in LIST, which are separated by commas. */
+/* LIST is separated by commas. */
 static bool is_among(struct text word, const char *list)
 {
 	while (*list) {
@@ -418,8 +417,8 @@ static bool is_among(struct text word, const char *list)
 	return false;
 }
 
-/* Whether a line with CONTROLLERS is of the hierarchy that is mounted with OPTIONS: each of its
- * controllers is in no other one. */
+/* Whether CONTROLLERS, of a line, belong to the hierarchy with mount options OPTIONS.  The first
+ * controller decides, as each is in one hierarchy only. */
 static bool is_of_hierarchy(struct text controllers, const char *options)
 {
 	const char *comma = memchr(controllers.at, ',', controllers.length);
@@ -440,8 +439,8 @@ bool cgroup__is_within(const char *lines, const char *hierarchy, const char *pat
 	return false;
 }
 
-/* Where a line of mountinfo is of a hierarchy of cgroups that FOLDER lies in: the cgroup, in
- * *MOUNTED how long the path is where the hierarchy is mounted, and in OPTIONS with what. */
+/* If LINE of mountinfo mounts a cgroup hierarchy that FOLDER is in, returns FOLDER's cgroup, which
+ * the caller frees.  *MOUNTED is the length of the mount point, OPTIONS the mount options. */
 static char *cgroup_of_mount(const char *line, const char *folder, size_t *mounted,
 			     char options[OPTIONS_BYTES])
 {
@@ -471,7 +470,7 @@ char *cgroup__of_folder(const char *folder, char **hierarchy)
 	while (mounts && getline(&line, &size, mounts) > 0) {
 		char *found = cgroup_of_mount(line, folder, &mounted, options);
 
-		/* One hierarchy may be mounted in another's. */
+		/* A hierarchy can be mounted below another one. */
 		if (found && mounted >= longest) {
 			free(best);
 			free(*hierarchy);

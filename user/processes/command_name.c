@@ -7,32 +7,31 @@
 #include "processes/command_name.h"
 #include "processes/runner.h"
 
-/* As long as a file's name. */
+/* The kernel's limit on file names. */
 #define NAME_BYTES_MAX 255
 
-/* Of the options in any version, those that take an argument, in the same word or the next. */
+/* The options of all versions that take an argument, in the same word or the next. */
 #define OPTIONS_WITH_ARGUMENT	  "cmWXQ"
 #define LONG_OPTION_WITH_ARGUMENT "--check-hash-based-pycs"
 
 #define MULTIPROCESSING "from multiprocessing."
 
-/* Which a whole application has, whose name is its folder's. */
+/* The entry point of an application in a folder or archive, which gives the name. */
 #define MAIN_FILE "__main__.py"
 
-/* What the modules and files end with that workers run whatever they are for: joblib's and
- * torch's. */
+/* A module or file whose name ends so runs a worker's code, whatever that is: joblib's, torch's. */
 static const char *const workers[] = {
 	"loky.backend.popen_loky_posix",
 	"/torch/_inductor/compile_worker/__main__.py",
 };
 
-/* What names of builds end with. */
+/* Suffixes of special builds. */
 static const char *const builds[] = {
 	"-dbg", "-debug", "-nogil", "-freethreaded", "-freethreading", "-free-threaded", "-jit",
 };
 
-/* What names of dynamic linkers begin with, and those of their options that take an argument in
- * the next word: glibc's, musl's. */
+/* Prefixes of dynamic linkers, and the options of glibc's and musl's linker whose argument is in
+ * the next word. */
 static const char *const loaders[] = { "ld-linux", "ld-musl-", "ld.so", "ld-2." };
 static const char *const loader_options[] = {
 	"--argv0",   "--audit",	       "--glibc-hwcaps-mask", "--glibc-hwcaps-prepend",
@@ -41,10 +40,10 @@ static const char *const loader_options[] = {
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
 
-/* What is run: NAME says which one, where it was not cut. */
+/* What the interpreter runs. */
 enum what { INTERACTIVE, SCRIPT, MODULE, TEXT };
 
-/* NULL where it is empty. */
+/* NULL if it is empty. */
 static char *copy(const char *name, size_t length)
 {
 	if (!length)
@@ -72,7 +71,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The length of that one of COUNT PREFIXES which TEXT begins with; 0: none. */
+/* The length of the prefix among PREFIXES that TEXT begins with; 0: none. */
 static size_t match_prefix(const char *text, const char *const *prefixes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -125,8 +124,8 @@ static bool is_loader(const char *path)
 	return match_prefix(base_of(path), loaders, COUNT_OF(loaders));
 }
 
-/* The program that a dynamic linker was told to run, whose own words follow; NULL where there is
- * none. */
+/* Returns the program that a dynamic linker runs, and leaves that program's arguments in WORDS.
+ * NULL if there is none. */
 static const char *take_loaded(struct words *words)
 {
 	const char *word;
@@ -146,7 +145,7 @@ static const char *take_loaded(struct words *words)
 	return NULL;
 }
 
-/* Short options in one word.  What is behind one with an argument is that. */
+/* OPTIONS is one word.  What follows an option that takes an argument is that argument. */
 static enum what parse_short_options(const char *options, struct words *words, const char **name)
 {
 	const char *option = strpbrk(options, OPTIONS_WITH_ARGUMENT);
@@ -161,7 +160,8 @@ static enum what parse_short_options(const char *options, struct words *words, c
 	return *option == 'c' ? TEXT : MODULE;
 }
 
-/* As CPython parses what comes behind its own name. */
+/* Parses the words after the interpreter's own.  *NAME: the script, module or text; NULL if it was
+ * cut. */
 static enum what parse_arguments(struct words *words, const char **name)
 {
 	enum what what = INTERACTIVE;
@@ -184,7 +184,7 @@ static enum what parse_arguments(struct words *words, const char **name)
 	return what;
 }
 
-/* The module of multiprocessing's that a program given on the command line is the call of. */
+/* A program for `-c` is known by name if it calls a module of multiprocessing. */
 static char *name_of_text(const char *text)
 {
 	/* Since 3.14. */
@@ -196,7 +196,7 @@ static char *name_of_text(const char *text)
 	return copy(text, strcspn(text, " "));
 }
 
-/* The name of an application's folder, where PATH is the file in it that is run; else PATH's. */
+/* The base name of PATH, but for MAIN_FILE the name of the folder or archive. */
 static char *name_of_script(const char *path)
 {
 	const char *base = base_of(path);
@@ -216,7 +216,7 @@ static char *name_of_script(const char *path)
 	return copy(folder, length);
 }
 
-/* BOTH, of a program and its application, where there is one, else NAME; frees the other. */
+/* Returns BOTH, a program with its application, or NAME if that is NULL.  Frees the other one. */
 static char *with_both(char *name, char *both)
 {
 	char *chosen = both ? copy(both, strlen(both)) : name;
@@ -227,7 +227,7 @@ static char *with_both(char *name, char *both)
 	return chosen;
 }
 
-/* NAME, which is freed, with the application that it runs by its WORDS. */
+/* Adds the application to NAME if WORDS, its arguments, tell it.  Frees NAME. */
 static char *with_application(char *name, const struct words *words)
 {
 	char *both = NULL;
@@ -237,7 +237,7 @@ static char *with_application(char *name, const struct words *words)
 	return with_both(name, both);
 }
 
-/* What an interpreter runs; NULL where it reads its standard input, or that was cut. */
+/* NULL if the interpreter reads standard input, or if the name was cut. */
 static char *name_of_run(struct words words)
 {
 	const char *name;
@@ -256,8 +256,8 @@ static char *name_of_run(struct words words)
 	}
 }
 
-/* The name of a program that its first word tells: a path, or a title that the program has put
- * there, as "gunicorn: worker [app]" and "[celeryd: celery@host] -active-". */
+/* WORD is a path, or a title that the program set, such as "gunicorn: worker [app]" or "[celeryd:
+ * celery@host] -active-". */
 static char *name_of_program(const char *word)
 {
 	char *name;
@@ -269,7 +269,7 @@ static char *name_of_program(const char *word)
 	return with_both(name, runner__name_of_title(word));
 }
 
-/* Whether all that is left is what a program leaves behind that wrote over its command line. */
+/* Whether only NULs are left: the program has written over its command line. */
 static bool has_ended(const struct words *words)
 {
 	for (const char *at = words->next; at < words->end; at++)
@@ -278,12 +278,12 @@ static bool has_ended(const struct words *words)
 	return true;
 }
 
-/* A command line, taken apart as far as the program that it begins with. */
+/* A command line, parsed up to the name of the program. */
 struct command {
 	const char *program, *executable; /* NULL: not known */
-	struct words words;		  /* the rest */
+	struct words words;		  /* those after PROGRAM */
 	bool is_python;
-	bool runs; /* the rest are an interpreter's arguments */
+	bool runs; /* the words are an interpreter's arguments */
 };
 
 static struct command parse(const char *bytes, size_t length, const char *executable)
@@ -295,7 +295,7 @@ static struct command parse(const char *bytes, size_t length, const char *execut
 	command.program = words__take(&command.words);
 	if (command.program && is_loader(command.program))
 		loaded = take_loaded(&command.words);
-	/* Which was started as an argument of what is the executable then. */
+	/* The executable is the dynamic linker then. */
 	if (loaded) {
 		command.program = loaded;
 		command.executable = NULL;

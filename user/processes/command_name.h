@@ -6,37 +6,37 @@
  *	python3 /usr/local/bin/celery worker     celery
  *	python3 app.pyz, python3 folder/         app.pyz, folder
  *	python3 -Em http.server                  http.server
- *	python3 -c 'import app; app.run()'       -c, where no ancestor has a name: identity.h
+ *	python3 -c 'import app; app.run()'       -c, unless an ancestor has a name: identity.h
  *	python3 -c 'from multiprocessing.spawn   multiprocessing.spawn, likewise
  *	python3, python3 -, python3 -i           python3.12, the executable
  *	gunicorn: worker [app], a title          gunicorn, its first word
  *	/usr/bin/uwsgi --http :80                uwsgi
  *
- * Options are understood as CPython 2.7 to 3.15 understand them.
+ * Options are parsed as CPython 2.7 to 3.15 parse them.
  */
 #ifndef PYBPFPROF_COMMAND_NAME_H
 #define PYBPFPROF_COMMAND_NAME_H
 
 #include <stddef.h>
 
-/* The name of what was started with WORDS, LENGTH bytes of a /proc/PID/cmdline, in which a NUL ends
- * each word and one without was cut; EXECUTABLE is the base name of the program's file, or NULL
- * where that is not known.  At most 255 bytes, which the caller frees; NULL where neither tells. */
+/* Returns the short name, at most 255 bytes, which the caller frees; NULL if it is unknown.  WORDS
+ * is LENGTH bytes of a /proc/PID/cmdline: each word ends with a NUL, and one without was cut.
+ * EXECUTABLE is the base name of the executable, or NULL. */
 char *command_name__of(const char *words, size_t length, const char *executable);
 
 enum command_kind {
-	COMMAND_OTHER, /* it shows no Python */
+	COMMAND_OTHER, /* no sign of Python */
 	COMMAND_PYTHON,
-	/* It does not say what this Python is for, as with most workers: `-c`, with which
-	 * multiprocessing and execnet start theirs, and modules such as joblib's.  The process that
-	 * started it says that. */
+	/* The command line does not say what the process does: `-c`, by which multiprocessing and
+	 * execnet start workers, or a module such as joblib's.  The parent's command line says it.
+	 */
 	COMMAND_WORKER,
-	/* The file of the command line is of a cache, in which PEX has put what it has unpacked;
-	 * the environment says which file the user started: service_name.h. */
+	/* PEX runs a file of the cache that it unpacked itself to.  The environment has the path of
+	 * the user's own file: service_name.h. */
 	COMMAND_UNPACKED,
 };
 
-/* What such a command line is, with the same arguments. */
+/* What kind of command line this is.  Arguments as above. */
 enum command_kind command_name__kind(const char *words, size_t length, const char *executable);
 
 #endif

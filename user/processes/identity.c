@@ -20,23 +20,23 @@
 #include "reading/target_files.h"
 #include "system/passwd.h"
 
-/* More than any name takes; a process chooses how long its command line is. */
+/* Longer than any name.  A process chooses the length of its command line. */
 #define COMMAND_BYTES_MAX 4096
 
 #define COMM_BYTES_MAX 64
 
-/* Where there are thousands of services, each has some variables in every container. */
+/* With thousands of services in a cluster, every container has some variables of each. */
 #define ENVIRONMENT_BYTES_MAX TARGET_FILE_START_BYTES
 
-/* How far up an ancestor's name is looked for: more shells than anybody nests. */
+/* More than anybody nests shells. */
 #define ANCESTORS_MAX 32
 
-/* The kernel's mark of a file that was removed. */
+/* The kernel's mark of a removed file. */
 #define REMOVED " (deleted)"
 
 #define SECOND_NS 1000000000ULL
 
-/* The base name of the program's file; NULL where the kernel does not tell. */
+/* The base name of the executable; NULL if it is unknown. */
 static char *read_executable(pid_t pid)
 {
 	char path[PATH_MAX], link[32];
@@ -56,19 +56,20 @@ static char *read_executable(pid_t pid)
 	return xstrdup(slash ? slash + 1 : path);
 }
 
-/* One that may be left and begun anew: what it has taken is here, to be given back. */
+/* An errand may be abandoned and started again (deputy.h).  Everything that it allocates is here,
+ * so that it can be freed. */
 struct reading {
 	pid_t pid;
 	enum identify what;
 	struct process process;
 	struct identity *identity;
-	const struct identity *before; /* what was known of it; NULL: nothing */
-	char *bytes;		       /* room for what any of its files has */
+	const struct identity *before; /* the last identity; NULL: none */
+	char *bytes;		       /* a buffer for its files */
 	char *executable;
 	int error;
 };
 
-/* Reads the beginning of PROCESS's file NAME, of at most SIZE bytes; how many. */
+/* Reads at most SIZE bytes from the start of PROCESS's file NAME.  Returns how many. */
 static size_t read_file(const struct reading *reading, const struct process *process,
 			const char *name, size_t size)
 {
@@ -84,17 +85,17 @@ static char *read_comm(const struct reading *reading)
 	return length ? xstrndup(reading->bytes, length) : NULL;
 }
 
-/* Reads what PROCESS was started as, and by which file; how many bytes the first has. */
+/* Reads the command line, and the executable's name.  Returns the length of the former. */
 static size_t read_words(struct reading *reading, const struct process *process)
 {
 	free(reading->executable);
-	/* Of a thread that has ended the kernel does not tell it. */
+	/* A thread that has ended has no link to its executable. */
 	reading->executable = read_executable(process->reader);
 	return read_file(reading, process, "cmdline", COMMAND_BYTES_MAX);
 }
 
-/* The kernel lets the number of a parent that has ended stand for no other: but it may end between
- * two looks. */
+/* The kernel updates the parent's PID when the parent ends.  But it can end, and its PID be reused,
+ * between both reads. */
 static bool find_parent(const struct process *child, struct process *parent)
 {
 	return child->parent && !process__inspect(child->parent, parent) &&
@@ -113,8 +114,8 @@ static char *read_archive(const struct reading *reading, const struct process *p
 	return service_name__archive(reading->bytes, length);
 }
 
-/* The short name of the nearest ancestor that is a Python and no worker; NULL where there is none,
- * or one in between cannot be read. */
+/* The short name of the nearest ancestor that is a Python and no worker.  NULL: there is none, or a
+ * process in between cannot be read. */
 static char *read_ancestor(struct reading *reading)
 {
 	struct process process = reading->process, child;
@@ -138,7 +139,7 @@ static char *read_ancestor(struct reading *reading)
 	return command_name__of(reading->bytes, length, reading->executable);
 }
 
-/* The words, each of which ends with a NUL, joined by spaces; NULL where there are none. */
+/* Replaces the NULs between words by spaces.  NULL: there are no words. */
 static char *join_words(const char *words, size_t length)
 {
 	char *text;
@@ -154,7 +155,7 @@ static char *join_words(const char *words, size_t length)
 	return text;
 }
 
-/* What the file is that PEX has unpacked; NULL: not known. */
+/* The archive that PEX unpacked; NULL: unknown. */
 static const char *known_archive(const struct reading *reading)
 {
 	const struct identity *before = reading->before;
@@ -216,7 +217,7 @@ static void read_environment(struct reading *reading)
 	reading->identity->archive = service_name__archive(reading->bytes, length);
 }
 
-/* What the folder PATH is that process PID can make wait. */
+/* Process PID can make this wait. */
 static bool identify(pid_t pid, const char *path, struct file_identity *identity)
 {
 	int fd = target_file__open_directory(pid, path, identity);
@@ -243,7 +244,7 @@ static char *name_user(pid_t pid, uid_t uid)
 	return name ? name : xasprintf("%u", uid);
 }
 
-/* The real time of what was so many clock ticks after the boot. */
+/* Converts clock ticks since boot to real time. */
 static uint64_t unix_ns(uint64_t ticks)
 {
 	uint64_t per_second = sysconf(_SC_CLK_TCK);
@@ -253,7 +254,7 @@ static uint64_t unix_ns(uint64_t ticks)
 	       ticks % per_second * SECOND_NS / per_second;
 }
 
-/* Its files, each of which is one that may have to be waited for. */
+/* The errand: the process can make the read of any file wait. */
 static void read_identity(void *context)
 {
 	struct reading *reading = context;
@@ -278,7 +279,7 @@ static void read_identity(void *context)
 	reading->error = -ESRCH;
 }
 
-/* Reads WHAT of PROCESS into IDENTITY, which is empty; BEFORE is its last identity, or NULL. */
+/* IDENTITY is empty.  BEFORE is the last identity, or NULL. */
 static int read_what(const struct process *process, enum identify what,
 		     const struct identity *before, struct identity *identity)
 {
@@ -304,7 +305,7 @@ int identity__read(pid_t pid, struct identity *identity)
 	return error ? error : read_what(&process, IDENTIFY_ALL, NULL, identity);
 }
 
-/* The texts of an identity, each of which it owns. */
+/* All texts of an identity, which it owns. */
 static const size_t texts[] = {
 	offsetof(struct identity, command),	 offsetof(struct identity, short_name),
 	offsetof(struct identity, comm),	 offsetof(struct identity, service_name),
@@ -346,8 +347,8 @@ static void swap_texts(char **one, char **other)
 	*other = text;
 }
 
-/* Whether somebody else's is PROCESS, of which IDENTITY was known, or elsewhere: what tells that
- * nobody ever has to wait for. */
+/* Whether user or cgroups of PROCESS differ from IDENTITY's.  Reads only files that never make
+ * their reader wait. */
 static bool has_new_owner(const struct process *process, const struct identity *identity)
 {
 	char *cgroups;
@@ -378,7 +379,7 @@ int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 		error = read_what(&process, what, identity, &now);
 	if (error)
 		return error;
-	/* The clock that it is told by is set now and then. */
+	/* The real-time clock may have been set meanwhile. */
 	if (start_time)
 		now.start_unix_ns = identity->start_unix_ns;
 	if (identity->service_name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a process is: what /proc tells of what it runs, for whom and where. */
+/* What /proc tells about a process: its names, its owner, its container. */
 #ifndef PYBPFPROF_IDENTITY_H
 #define PYBPFPROF_IDENTITY_H
 
@@ -8,71 +8,72 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* All texts are bytes as the process or the kernel has them, not always UTF-8; NULL: not known. */
+/* Texts are raw bytes, not always UTF-8.  NULL: unknown. */
 struct identity {
 	char *command;	    /* the command line, words joined by a space */
-	char *short_name;   /* the script or module that it runs: command_name.h */
-	char *comm;	    /* the kernel's name for it, of at most 15 bytes */
-	bool wordless;	    /* that is all that tells what it runs: no word is there (any more) */
-	bool is_worker;	    /* its command line does not say what it is for: COMMAND_WORKER */
-	bool is_inherited;  /* its short name, for that reason: it is an ancestor's */
-	char *service_name; /* by which its environment calls it: service_name.h */
-	char *archive;	    /* of PEX's, by which it was started, where that was unpacked */
-	uid_t uid;	    /* the effective one, as this user namespace numbers it */
-	char *user;	    /* its name, else its number: see below */
+	char *short_name;   /* the script or module: command_name.h */
+	char *comm;	    /* the kernel's name, at most 15 bytes */
+	bool wordless;	    /* there is no command line (any more): comm is all there is */
+	bool is_worker;	    /* the command line does not say what it does: COMMAND_WORKER */
+	bool is_inherited;  /* a worker's short name is that of an ancestor */
+	char *service_name; /* from the environment: service_name.h */
+	char *archive;	    /* the PEX archive that it was started from: service_name.h */
+	uid_t uid;	    /* effective, in this user namespace */
+	char *user;	    /* its name, otherwise its number: see identity__read */
 	char *cgroups;	    /* the lines of its /proc/PID/cgroup */
-	char *cgroup;	    /* the path among them that tells most: cgroup.h */
+	char *cgroup;	    /* the path that tells most: cgroup.h */
 	char *container_id;
 	const char *container_runtime;
 	char *pod_uid;
 	char *unit;
-	uint64_t start_unix_ns; /* when it was started; exact to 10 ms */
-	uint64_t start_time;	/* the same in clock ticks since the boot, as the kernel tells it */
+	uint64_t start_unix_ns; /* when it was started, to 10 ms */
+	uint64_t start_time;	/* the same in clock ticks since boot, as in /proc/PID/stat */
 };
 
-/* What of a process is read again. */
+/* What may have changed. */
 enum identify {
-	IDENTIFY_ALL,	 /* it may run another program */
-	IDENTIFY_FORKED, /* it runs what it ran, or the process ran that had forked it */
-	IDENTIFY_OWNER,	 /* whose it is: its names a program may change all the time */
+	IDENTIFY_ALL,	 /* everything: it may run another program */
+	IDENTIFY_FORKED, /* its names and owner: it runs the program of its parent */
+	IDENTIFY_OWNER,	 /* user and cgroups only, as a program may change its title at any time */
 };
 
-/* 0 with *IDENTITY for identity__free; -ESRCH where there is no such process, or another took the
- * number meanwhile.  Of one that ends meanwhile, some may be unknown.
+/*
+ * Reads the identity of process PID; free it with identity__free.  Returns 0, or -ESRCH if there is
+ * no such process or its PID was reused meanwhile.  If the process ends meanwhile, parts may be
+ * unknown.
  *
- * A worker has the short name of its nearest ancestor that is a Python and no worker, where there
- * is one.
+ * A worker gets the short name of its nearest ancestor that is a Python and no worker.
  *
- * A user is named only where the process has the same root folder as this one, and so this one's
- * users: a container's user 1000 is not whom /etc/passwd here has for it. */
+ * The user's name is looked up only if the process has this program's root directory, and so its
+ * /etc/passwd.  User 1000 of a container is not user 1000 here.
+ */
 int identity__read(pid_t pid, struct identity *identity);
 void identity__free(struct identity *identity);
 
-/* The same once more, for identity__free: of a process that was forked. */
+/* Copies the identity, for a forked process.  Free it with identity__free. */
 void identity__copy(const struct identity *identity, struct identity *copy);
 
-/* Reads again WHAT of IDENTITY may have changed, of process PID that was started at START_TIME; 0:
- * that is not known.  As identity__read, but one that has ended tells no more of itself either, and
- * -EALREADY says that its owner has not changed; where it fails, IDENTITY is what it was.
+/*
+ * Reads WHAT again.  START_TIME is when process PID was started; 0: unknown.  Returns as
+ * identity__read, but also -ESRCH for a process that has ended, and -EALREADY if IDENTIFY_OWNER
+ * finds the same owner.  If it fails, IDENTITY is unchanged.
  *
- * What its environment says is kept where it was known: the program began with that, and may have
- * written something else over it, as for a title.  So is its command where no word of
- * it is left, as in what is about to end; and a worker's name from an ancestor, which may have
- * ended.
+ * Some values are kept if they were known.  The environment is kept because the program may have
+ * overwritten it, for example with a title.  The command line is kept if it is gone, as in a
+ * process that is about to end.  An ancestor's name is kept because the ancestor may have ended.
  */
 int identity__read_again(pid_t pid, uint64_t start_time, enum identify what,
 			 struct identity *identity);
 
-/* It runs another program, or has ended: of its names only the LENGTH bytes of the WORDS are known
- * that it was started with, each with a NUL.  IDENTITY may be all zero. */
+/* Replaces the names by what WORDS tell, the command line of a program that was executed, or of a
+ * process that has ended.  LENGTH bytes, a NUL after each word.  IDENTITY may be all zero. */
 void identity__take_words(const char *words, size_t length, struct identity *identity);
 
-/* Its title was WORDS in the end, which are *CUT: there were more; returns whether that is another
- * one than before. */
+/* Sets the last title of a process that has ended.  CUT: WORDS are only its beginning.  Returns
+ * whether it differs from the one before. */
 bool identity__retitle(struct identity *identity, const char *words, size_t length, bool cut);
 
-/* It had an ancestor NAME, which a worker is called where it has no other one's name; NULL: that is
- * not known. */
+/* Gives a worker the name of an ancestor, unless it already has one.  NULL: unknown. */
 void identity__inherit(struct identity *identity, const char *name);
 
 #endif

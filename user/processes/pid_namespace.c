@@ -11,10 +11,10 @@
 /* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
 #define FIRST_NAMESPACE 0xeffffffc
 
-/* Every container has a process 1. */
+/* Names at most this number of processes: every container has a process 1. */
 #define NAMED_MAX 3
 
-/* What tells the PID namespace of a process from others, by its name in /proc; 0: not known. */
+/* The inode of the PID namespace of the process with this name in /proc; 0: unknown. */
 static ino_t namespace_of(const char *name)
 {
 	char path[300];
@@ -36,8 +36,8 @@ bool pid_namespace__has_proc(void)
 	pid_t numbers[PID_NAMESPACES_MAX];
 	char name[16] = "";
 
-	/* A /proc of an outer namespace has a number for each between, one of an inner one no link.
-	 * That there is no number means that it could not be read. */
+	/* In a /proc of an outer namespace, this process has several numbers.  In one of an inner
+	 * namespace, there is no link.  No number at all: the file cannot be read. */
 	return readlink("/proc/self", name, sizeof(name) - 1) > 0 && atoi(name) == getpid() &&
 	       process__numbers(getpid(), numbers) <= 1;
 }
@@ -54,7 +54,7 @@ static bool is_known_as(pid_t candidate, pid_t pid)
 	return false;
 }
 
-/* Adds process CANDIDATE, which is the one number COUNT, to the words. */
+/* Adds process CANDIDATE to WORDS, which name COUNT processes. */
 static char *add(char *words, size_t count, pid_t candidate)
 {
 	char *longer;
@@ -77,7 +77,7 @@ char *pid_namespace__namesakes(pid_t pid)
 
 	for (size_t i = 0; i < process_count; i++) {
 		snprintf(name, sizeof(name), "%d", pids[i]);
-		/* Of most, the namespace says enough. */
+		/* Most processes are in this namespace, and need no look at their status. */
 		if (namespace_of(name) != own && is_known_as(pids[i], pid))
 			words = add(words, count++, pids[i]);
 	}

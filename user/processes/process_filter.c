@@ -22,10 +22,10 @@ struct process_rule {
 	uid_t uid;
 };
 
-/* What a rule may be about. */
+/* The kinds of rules. */
 struct kind {
 	const char *name;
-	/* Takes TEXT into *RULE; what is wrong with it, or NULL. */
+	/* Parses TEXT into *RULE.  Returns NULL, or an error message that the caller frees. */
 	char *(*parse)(struct process_rule *rule, const char *text);
 	bool (*meets)(const struct process_rule *rule, const struct identity *identity);
 };
@@ -38,7 +38,7 @@ static char *parse_comm(struct process_rule *rule, const char *text)
 	return NULL;
 }
 
-/* A program that runs an application meets it by its own name, too. */
+/* "uvicorn shop:app" also matches by the program's name alone. */
 static bool meets_short_name(const struct process_rule *rule, const char *name)
 {
 	size_t length = runner__length(name);
@@ -82,7 +82,7 @@ static char *parse_container(struct process_rule *rule, const char *text)
 
 	if (!*id || strchr(id, '/'))
 		return xasprintf("container '%s' is not an ID", text);
-	/* With its runtime it is one's whole name, which may be as short. */
+	/* After a runtime, it is a full name, which may be as short. */
 	if (id == text && strlen(id) < PREFIX_LENGTH_MIN && !id[strspn(id, HEX)])
 		return xasprintf("container '%s' is too short for an ID: give at least %d digits, "
 				 "or lxc://%s if it is a full name",
@@ -91,7 +91,7 @@ static char *parse_container(struct process_rule *rule, const char *text)
 	return NULL;
 }
 
-/* A prefix is one of an ID of hexadecimal digits, not of a name that somebody gave. */
+/* Only an ID of hexadecimal digits may be abbreviated, not a name. */
 static bool meets_container(const struct process_rule *rule, const struct identity *identity)
 {
 	const char *id = identity->container_id;
@@ -105,7 +105,7 @@ static bool meets_container(const struct process_rule *rule, const struct identi
 	       strlen(id) == CONTAINER_ID_LENGTH && !id[strspn(id, HEX)];
 }
 
-/* (uid_t)-1 is nobody's. */
+/* (uid_t)-1 is no user. */
 static bool parse_number(const char *text, uid_t *uid)
 {
 	unsigned long number;
@@ -211,7 +211,7 @@ bool process_filter__can_tell(const struct process_filter *filter, const struct 
 {
 	if (identity->user)
 		return true;
-	/* By its name alone where nothing else is asked for, and that is enough. */
+	/* The name alone is enough if it matches and there are no other rules. */
 	for (size_t i = 0; i < filter->count; i++)
 		if (filter->rules[i].excludes || filter->rules[i].kind->meets != meets_comm)
 			return false;

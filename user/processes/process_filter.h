@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which processes are wanted.
+ * Filters processes by rules:
  *
- *	comm		a pattern, as the shell has them: of the short name, which profiles
- *			show, or of the kernel's, which ps and top show, of at most 15 bytes
- *	cgroup		one and all below it: a folder of a mounted hierarchy, or a path as in
- *			/proc/PID/cgroup, which is one of any hierarchy
- *	container	its ID, or at least 4 hexadecimal digits that it begins with; behind
- *			RUNTIME://, as kubectl has it, too, where it may be a shorter name
+ *	comm		a shell pattern for the short name, which profiles show, or for the
+ *	kernel's name of at most 15 bytes, which ps and top show
+ *	cgroup		a cgroup and all below it: a directory of a mounted hierarchy, or a
+ *	path as in /proc/PID/cgroup, of any hierarchy
+ *	container	its ID, or the first 4 or more hexadecimal digits.  RUNTIME:// may
+ *	come before it, as kubectl writes it, and then a shorter full name
  *	uid		a user of /etc/passwd or a number: the effective one
  *	exclude		KIND=TEXT, of those above
  *
- * Of several rules of one kind a process has to meet one, and so of each kind that there
- * is; it is not wanted where it meets one that excludes.  What is not known of it meets
- * nothing.
+ * A process must match one rule of each kind that has rules, and no rule that excludes.  Unknown
+ * properties match nothing.
  */
 #ifndef PYBPFPROF_PROCESS_FILTER_H
 #define PYBPFPROF_PROCESS_FILTER_H
@@ -25,23 +24,22 @@
 
 struct process_rule;
 
-/* One without rules is all zero. */
+/* All zero: no rules. */
 struct process_filter {
 	struct process_rule *rules;
 	size_t count;
 };
 
-/* Adds the rule TEXT of KIND, one of those above.  NULL, or what is wrong with it in a line, which
- * the caller frees. */
+/* Adds a rule of KIND with TEXT.  Returns NULL, or an error message that the caller frees. */
 char *process_filter__add(struct process_filter *filter, const char *kind, const char *text);
 void process_filter__free(struct process_filter *filter);
 
-/* Whether all are wanted. */
+/* Whether there are no rules, so that every process is wanted. */
 bool process_filter__is_empty(const struct process_filter *filter);
 
 bool process_filter__wants(const struct process_filter *filter, const struct identity *identity);
 
-/* Whether that can be told of what may have ended before it was read. */
+/* Whether process_filter__wants can decide for a process that may have ended before it was read. */
 bool process_filter__can_tell(const struct process_filter *filter, const struct identity *identity);
 
 #endif

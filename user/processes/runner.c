@@ -6,11 +6,11 @@
 #include "base/xalloc.h"
 #include "processes/runner.h"
 
-/* Where the arguments have the application. */
+/* Where the application is among the arguments. */
 enum place {
 	IN_OPTION, /* --app APPLICATION, -A */
-	FIRST,	   /* the first one, which is a command */
-	BESIDE,	   /* beside the options: the first that is none */
+	FIRST,	   /* the first argument, a command */
+	BESIDE,	   /* the first argument that is no option */
 };
 
 #define APP_LETTER 'A'
@@ -64,14 +64,14 @@ static bool has_word(const char *words, const char *option)
 	return false;
 }
 
-/* Whether the argument after OPTION is its own. */
+/* Whether the word after OPTION is its argument. */
 static bool takes_next(const struct runner *runner, const char *option)
 {
 	if (option[1] == '-')
 		return !strchr(option, '=') && strncmp(option, "--no-", strlen("--no-")) != 0 &&
 		       !has_word(runner->words, option + 2);
 	option += 1 + strspn(option + 1, runner->letters);
-	/* Else it stands in the same word. */
+	/* Otherwise the argument is in the same word. */
 	return *option && !option[1];
 }
 
@@ -106,14 +106,14 @@ static const char *find_in_option(struct words words)
 	return NULL;
 }
 
-/* Of "package.module:attribute" or a path to it, and of a command. */
+/* Of "package.module:attribute", a path to it, or a command. */
 static bool is_part(char byte)
 {
 	return isalnum((unsigned char)byte) || byte & 0x80 || strchr("_.:-/", byte);
 }
 
-/* RUNNER with the application that the LENGTH bytes at TEXT begin with, up to what it is called
- * with, which is nobody's business; a path without its folders. */
+/* RUNNER's name with the application at TEXT, of LENGTH bytes at most.  The folders of a path are
+ * left out, and so are the arguments of a call, which may be secret.  NULL if it is none. */
 static char *join(const struct runner *runner, const char *text, size_t length)
 {
 	const char *slash;
@@ -166,7 +166,7 @@ char *runner__name_of_title(const char *title)
 		return NULL;
 	begin = strchr(title, '[');
 	end = begin ? strchr(begin, ']') : NULL;
-	/* Which it says of itself where it does not know better. */
+	/* A runner that does not know the application has its own name there. */
 	if (!end || find(begin + 1, end - begin - 1) == runner)
 		return NULL;
 	return join(runner, begin + 1, end - begin - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Programs that run whatever application they are given, which is part of their name:
+ * Programs that run an application have it in their name:
  *
  *	uvicorn --port 80 shop:app          uvicorn shop:app
  *	gunicorn -w4 'shop:create(1)'       gunicorn shop:create
@@ -8,20 +8,20 @@
  *	manage.py runserver                 manage.py runserver
  *	gunicorn: worker [shop:app]         gunicorn shop:app, a title
  *
- * An option that is not known is taken for one with an argument, which hides an application rather
- * than showing what is none.
+ * An unknown option is assumed to take an argument.  So an application may be missed, but nothing
+ * else is taken for one.
  */
 #ifndef PYBPFPROF_RUNNER_H
 #define PYBPFPROF_RUNNER_H
 
 #include <string.h>
 
-/* The words of a /proc/PID/cmdline, in which a NUL ends each and one without was cut. */
+/* The words of a /proc/PID/cmdline.  A NUL ends each; one without was cut. */
 struct words {
 	const char *next, *end;
 };
 
-/* The next word; NULL: there is none that is whole. */
+/* Takes the next whole word; NULL: there is none. */
 static inline const char *words__take(struct words *words)
 {
 	const char *word = words->next;
@@ -33,14 +33,14 @@ static inline const char *words__take(struct words *words)
 	return word;
 }
 
-/* The LENGTH bytes NAME of a program and its application, by its ARGUMENTS.  The caller frees;
- * NULL: the program runs one thing alone, or it is not clear what. */
+/* Returns the program NAME, of LENGTH bytes, with the application that ARGUMENTS tell.  The caller
+ * frees.  NULL: the program runs no applications, or it is not clear which. */
 char *runner__name(const char *name, size_t length, struct words arguments);
 
-/* How much of such a NAME is the program; 0: it is none. */
+/* The length of the program in such a name; 0: it is no such name. */
 size_t runner__length(const char *name);
 
-/* The same of the title TITLE, which the program has put in place of its arguments. */
+/* As runner__name, but from a title that the program set. */
 char *runner__name_of_title(const char *title);
 
 #endif

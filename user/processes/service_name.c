@@ -13,7 +13,7 @@
 
 #define SPACES " \t\n\v\f\r"
 
-/* The value of the variable NAME, which ends with "="; NULL where it is not there whole. */
+/* The value of variable NAME, which includes the "="; NULL if it is missing or was cut. */
 static const char *find_variable(const char *variables, size_t length, const char *name)
 {
 	const char *at = variables, *end = variables + length, *stop;
@@ -30,7 +30,7 @@ static int digit_of(char character)
 						 : tolower((unsigned char)character) - 'a' + 10;
 }
 
-/* Replaces %2C and the like, in place. */
+/* Decodes %2C and the like in place. */
 static char *decode(char *text)
 {
 	const char *from = text;
@@ -49,7 +49,7 @@ static char *decode(char *text)
 	return text;
 }
 
-/* What LENGTH bytes are without the spaces around them, as OpenTelemetry's SDKs read them. */
+/* OpenTelemetry's SDKs ignore spaces around keys and values. */
 static char *strip(const char *text, size_t length)
 {
 	size_t before = strspn(text, SPACES);
@@ -61,7 +61,7 @@ static char *strip(const char *text, size_t length)
 	return xstrndup(text + before, length - before);
 }
 
-/* The value of ENTRY of LENGTH bytes, " service.name = value "; NULL: it has another key. */
+/* The value of ENTRY, " service.name = value " of LENGTH bytes; NULL if it has another key. */
 static char *value_of(const char *entry, size_t length)
 {
 	size_t key_length = strcspn(entry, "=,");
@@ -72,7 +72,7 @@ static char *value_of(const char *entry, size_t length)
 	return is_it ? decode(strip(entry + key_length + 1, length - key_length - 1)) : NULL;
 }
 
-/* The service's name among "key=value,key=value". */
+/* The service name in "key=value,key=value". */
 static char *find_attribute(const char *attributes)
 {
 	const char *at = attributes;

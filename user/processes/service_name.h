@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The name by which a process's environment calls its service, as OpenTelemetry has it:
+ * The service name that the environment of a process gives it, as OpenTelemetry defines it:
  *
  *	OTEL_SERVICE_NAME=web
  *	OTEL_RESOURCE_ATTRIBUTES=service.name=web,service.version=1.2
  *
- * The first one counts, where it is not empty.  A value of the other has %2C for a comma.
+ * The first one counts unless it is empty.  In the other, %2C is a comma.
  *
- * And the archive of PEX's by which a process was started, before it was unpacked:
+ * Also the PEX archive from which the process was started:
  *
  *	PEX=/srv/shop.pex
  */
@@ -16,11 +16,11 @@
 
 #include <stddef.h>
 
-/* The name in VARIABLES, LENGTH bytes of a /proc/PID/environ, in which a NUL ends each one and one
- * without was cut.  At most 255 bytes, which the caller frees; NULL where there is none. */
+/* Returns the service name in VARIABLES, LENGTH bytes of a /proc/PID/environ: each variable ends
+ * with a NUL, and one without was cut.  At most 255 bytes, which the caller frees; NULL: none. */
 char *service_name__of(const char *variables, size_t length);
 
-/* The same of that archive, without its folders: "shop.pex". */
+/* The same for the archive, without its folders: "shop.pex". */
 char *service_name__archive(const char *variables, size_t length);
 
 #endif
