@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that are part of the program. */
+/* Files that are embedded in the program. */
 #ifndef PYBPFPROF_EMBED_H
 #define PYBPFPROF_EMBED_H
 
@@ -10,7 +10,7 @@ struct embedded {
 	const uint64_t *size;
 };
 
-/* The file PATH, as it is, and its size: SYMBOL_text, SYMBOL_size. */
+/* Embeds the file PATH as SYMBOL_text, and its size as SYMBOL_size. */
 #define EMBED(symbol, path)                                                                 \
 	extern const char symbol##_text[] __attribute__((visibility("hidden")));            \
 	extern const uint64_t symbol##_size __attribute__((visibility("hidden")));          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* uthash, with memory that is always there: by itself it would end the program without a word. */
+/* uthash with xmalloc: by itself it exits without a message. */
 #ifndef PYBPFPROF_HASH_TABLE_H
 #define PYBPFPROF_HASH_TABLE_H
 
@@ -9,8 +9,9 @@
 
 #include <uthash.h>
 
-/* A bucket is split when it has so many.  Of ten, each is a read from somewhere else, which is what
- * a large table's time goes into; below six the table itself costs more than that. */
+/* A bucket with more entries is split.  Each entry is a read from elsewhere in memory, which takes
+ * most of the time in a large table; uthash's default is ten.  With fewer than six, the table
+ * itself costs more than that. */
 #undef HASH_BKT_CAPACITY_THRESH
 #define HASH_BKT_CAPACITY_THRESH 6U
 

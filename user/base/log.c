@@ -35,7 +35,7 @@ void log__print(enum log_level level, const char *format, ...)
 	fputc('\n', stderr);
 }
 
-/* Of a line that does not wrap: the last column stays free, as some terminals wrap behind it. */
+/* The last column stays free, because some terminals wrap after it. */
 static int columns_max(void)
 {
 	struct winsize size;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said to people: one line each, on standard error. */
+/* Messages to the user, one line each, on standard error. */
 #ifndef PYBPFPROF_LOG_H
 #define PYBPFPROF_LOG_H
 
 enum log_level {
 	LOG_ERROR,   /* -q: errors only */
-	LOG_WARNING, /* what makes the profile less than was asked for */
+	LOG_WARNING, /* the profile is less than what was asked for */
 	LOG_INFO,    /* the default: also what was done */
 	LOG_DEBUG,   /* -v: where the time goes */
 };
@@ -13,12 +13,11 @@ enum log_level {
 void log__set_level(enum log_level level);
 enum log_level log__level(void);
 
-/* Prints "pybpfprof: MESSAGE" and a newline where LEVEL is wanted.  A progress line that stands on
- * the terminal is cleared first. */
+/* Prints "pybpfprof: MESSAGE" and a newline if LEVEL is wanted.  Clears a progress line first. */
 void log__print(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The progress line of a terminal, in place, cut to its width; "" clears it. */
+/* Shows LINE as the terminal's progress line, cut to its width; "" clears it. */
 void log__progress(const char *line);
 
 #define log__error(...)	  log__print(LOG_ERROR, __VA_ARGS__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a clock says, in nanoseconds. */
+/* Clocks, in nanoseconds. */
 #ifndef PYBPFPROF_NOW_H
 #define PYBPFPROF_NOW_H
 
@@ -14,7 +14,7 @@ static inline int64_t clock_ns(clockid_t clock)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* Since some moment in the past, forwards only. */
+/* Since an arbitrary moment; never goes back. */
 static inline int64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);

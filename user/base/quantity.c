@@ -12,7 +12,7 @@
 
 #define NS_PER_S 1000000000LL
 
-/* Ten years; what is longer is a mistake, or an attempt to overflow. */
+/* Ten years.  More is a mistake, or an attempt to overflow. */
 #define DURATION_S_MAX (10 * 365 * 86400.0)
 
 #define SIZE_BYTES_MIN (1ULL << 20)
@@ -65,7 +65,7 @@ bool quantity__size(const char *text, uint64_t *bytes)
 	return true;
 }
 
-/* Takes ".25" and the like from *AT, as nanoseconds; what is finer is cut. */
+/* Takes a fraction such as ".25" from *AT, in nanoseconds.  Cuts what is finer. */
 static int64_t take_fraction(const char **at)
 {
 	int64_t part = NS_PER_S, ns = 0;
@@ -79,7 +79,7 @@ static int64_t take_fraction(const char **at)
 	return ns;
 }
 
-/* Takes "Z" or "+02:00" from *AT, as seconds to the east. */
+/* Takes "Z" or "+02:00" from *AT, in seconds to the east. */
 static bool take_zone(const char **at, long *east_s)
 {
 	char sign = **at;
@@ -100,7 +100,7 @@ static bool take_zone(const char **at, long *east_s)
 	return true;
 }
 
-/* "01:20", "01:20:30", "01:20:30.5" from *AT. */
+/* Takes "01:20", "01:20:30" or "01:20:30.5" from *AT. */
 static bool take_time(const char **at, struct tm *parts, int64_t *fraction)
 {
 	const char *end = strptime(*at, "%H:%M", parts), *seconds;
@@ -115,14 +115,14 @@ static bool take_time(const char **at, struct tm *parts, int64_t *fraction)
 	return true;
 }
 
-/* PARTS as seconds since 1970, EAST_S to the east, NULL: in local time. */
+/* Converts PARTS to seconds since 1970.  EAST_S is the zone; NULL: local time. */
 static bool to_seconds(const struct tm *parts, const long *east_s, time_t *seconds)
 {
 	struct tm same = *parts;
 
 	same.tm_isdst = -1;
 	*seconds = east_s ? timegm(&same) - *east_s : mktime(&same);
-	/* There is no 30 February. */
+	/* False for a 30 February. */
 	return same.tm_mday == parts->tm_mday && *seconds >= 0 &&
 	       *seconds <= INT64_MAX / NS_PER_S - 86400;
 }
@@ -151,7 +151,7 @@ static bool parse_date(const char *text, int64_t *unix_ns)
 	return true;
 }
 
-/* The last moment of that time of day. */
+/* The last moment with that time of day. */
 static bool parse_time(const char *text, int64_t now_unix_ns, int64_t *unix_ns)
 {
 	time_t now = now_unix_ns / NS_PER_S, seconds;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looking up in arrays that are in order. */
+/* Look-ups in sorted arrays. */
 #ifndef PYBPFPROF_SORTED_H
 #define PYBPFPROF_SORTED_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many of COUNT elements of SIZE bytes at ALL begin with KEY or less.  Each begins with a
- * uint64_t, and they are in the order of these. */
+/* The number of elements whose key is KEY or less.  ALL has COUNT elements of SIZE bytes, sorted by
+ * the uint64_t at their start, the key. */
 static inline size_t sorted__count_up_to(const void *all, size_t count, size_t size, uint64_t key)
 {
 	size_t low = 0, high = count;

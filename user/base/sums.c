@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Open addressing, one slot after another, never more than half full. */
+/* Open addressing with linear probing, at most half full. */
 #include <stdlib.h>
 
 #include "base/sums.h"
@@ -7,8 +7,8 @@
 
 #define CAPACITY_MIN 64
 
-/* Keys are often numbers that follow one another: so many bits of them are as good as any hash, and
- * keep neighbours together. */
+/* Keys are often consecutive.  These lower bits of a key stay unhashed, so that neighbours stay
+ * together. */
 #define GROUP_BITS 3
 
 static struct sum *find(const struct sums *sums, uint64_t key)

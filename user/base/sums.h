@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums of samples by number: few of them, added to very often. */
+/* A hash table of sums of samples: few keys, added to very often. */
 #ifndef PYBPFPROF_SUMS_H
 #define PYBPFPROF_SUMS_H
 
@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 struct sum {
-	uint64_t key; /* 0: there is none */
+	uint64_t key; /* 0: unused */
 	uint64_t count, value;
 };
 
-/* All zero is an empty one. */
+/* All zero: empty. */
 struct sums {
-	struct sum *slots; /* the caller's to free */
+	struct sum *slots; /* the caller frees */
 	size_t count, capacity;
 };
 
-/* The sum of KEY; NULL: there is none. */
+/* The sum of KEY; NULL: none. */
 const struct sum *sums__find(const struct sums *sums, uint64_t key);
 
 /* Adds COUNT and VALUE to the sum of KEY, which is not 0. */

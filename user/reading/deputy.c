@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A read of a target's memory brings in the page that it finds missing, and waits
- * for it.  Where that is to come from userfaultfd(2), or from a FUSE server, the
- * target can see to it that it never comes; and an honest one's network file system
- * may hang.  So may any call for one of its files.  Such a wait ends with the
- * thread alone.
+ * A read of a target's memory waits for missing pages.  If userfaultfd(2) or a FUSE server provides
+ * a page, the target can withhold it for ever.  The network file system of an honest target can
+ * hang as well.  The same is true of each call for one of its files.  Such a wait ends only with
+ * the thread.
  *
- * So another thread does all that, in memory of its own, while its caller waits for
- * a moment, for others wait for that one.  A deputy that does not come back by then is left where
- * it is, with its memory, and the next begins with new; the process that it was left for is not
- * asked again until that one has come back.  So there are never more of them than processes to
- * read.  What comes too late is not used: the deputy ends itself, is freed when another one is
- * left, and the process is asked once more.  Where it stays away for long, that is given up.
+ * So another thread, the reader, makes these calls, in memory of its own (the desk).  Its caller
+ * waits only for a moment, because other work waits for the caller.  A reader that does not come
+ * back in time is abandoned with its memory, and the next call starts a new one.  The process that
+ * blocks it is not read again until the abandoned reader comes back.  So there are never more
+ * readers than processes.  A late result is not used: the abandoned reader ends, is freed when
+ * another one is abandoned, and the process is read again.  If it stays away for long, the process
+ * is given up.
  *
- * What counts is the time for which the thread is asleep: not that in which
- * it, or all of this program, was stopped or had no CPU.  And all of a process's waits count
- * together, else it could have us wait for each of its pages just not too long.  Who waits
- * sees that only of what takes long, for it looks but once in a while; what comes back sooner is
- * counted by the deputy itself, if it gave up its CPU meanwhile.
+ * Only the time counts in which the reader sleeps, not the time in which it, or the whole program,
+ * was stopped or had no CPU.  All waits for one process add up; otherwise it could delay each of
+ * its pages just short of the limit.  The caller looks at the reader now and then, so it notices
+ * only long sleeps.  The reader itself counts shorter ones, if it gave up its CPU meanwhile.
  *
- * It is the deputy that keeps the account as long as it is at work: who waits but tells of which
- * piece of work it has seen that it sleeps.  Only where the deputy was left behind, and so never
- * gets to it any more, the other one does.
+ * While the reader works, only the reader changes the account of the process.  The caller just
+ * notes in which phase it saw the reader asleep.  Only when the reader is abandoned, and will not
+ * get to it, does the caller change the account.
  *
- * Handing over costs 7 us a time, and more where no CPU is idle.  So what reads many times
- * is handed over as a whole, and uses everything that its caller does, for that waits.
- * Only while it waits for a target may it be left behind, and then it never gets beyond
- * that: who sets the phase first, the one that comes back or the one that gives up, has it.
- * So it says what memory nobody else knows of by then.
+ * Handing work over takes 7 us, and more if no CPU is idle.  So code that reads many times is
+ * handed over as a whole, an errand.  It uses everything that its caller does, as the caller waits.
+ * It can be abandoned only while it waits for a target, and then it never continues: the one that
+ * sets the phase first, the reader that returns or the caller that gives up, wins.  So before it
+ * waits, it has to lend the memory that only it knows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,40 +54,40 @@
 #define NS_PER_S 1000000000LL
 #define SLICE_NS (NS_PER_S / 50)
 
-/* How many slices of time one piece of work may sleep while others wait. */
+/* How many slices one call may sleep while its caller waits. */
 #define SLICES_A_WORK 2
 
-/* After so long a process that does not answer is given up: a disk that is busy with a machine that
- * has too little memory keeps a page waiting for a second. */
+/* A process that does not answer for this time is given up.  On a machine that is short of memory,
+ * a busy disk delays a page for a second. */
 #define SILENCE_NS (3 * NS_PER_S)
 
-/* What takes less may end before it was seen asleep, for of each the first look tells nothing. */
+/* A shorter call may end before it was seen asleep, as the first look at a call tells nothing. */
 #define LONG_NS (SLICES_A_WORK * SLICE_NS)
 
-/* What takes less is not counted: so long one has to wait for a disk, too, or for a lock. */
+/* Shorter calls do not count: a disk or a lock takes as long. */
 #define SHORT_NS (NS_PER_S / 1000)
 
-/* How long all of a process's work may sleep, beyond one part of so many of the time. */
+/* The time for which all calls for a process may sleep together.  It is regained in PATIENCE_PART
+ * times as long. */
 #define PATIENCE_NS   (12 * NS_PER_S)
 #define PATIENCE_PART 10
 
-/* So often is one made again that a signal ended, as a FUSE server may say of each. */
+/* A call is repeated after a signal this number of times.  A FUSE server can interrupt each. */
 #define INTERRUPTIONS_MAX 100
 
-/* Of so many processes it is noted at first what is left of their patience, before those of whom
- * nothing needs to be are looked for. */
+/* From this number on, accounts that are full, or of processes that have ended, are freed. */
 #define PATIENCES_MIN 1024
 
-/* A deputy's phase: odd while it is at one piece of work, which a target may make take for ever. */
+/* A reader's phase is odd while it makes a call that a target can block. */
 #define LEFT UINT64_MAX
 
 struct patience {
 	pid_t pid;		/* key */
-	int64_t rest_ns;	/* 0: it was given up */
+	int64_t rest_ns;	/* 0: given up */
 	int64_t since_ns;	/* when something was added last */
-	struct deputy *awaited; /* that was left for it, and has not come back; NULL: it answers */
+	struct deputy *awaited; /* the reader that was abandoned for it; NULL: it answers */
 	int64_t left_ns;	/* when that was */
-	uint64_t missed;	/* pieces of work that were left, or not begun */
+	uint64_t missed;	/* calls that were abandoned or refused */
 	UT_hash_handle hh;
 };
 
@@ -98,18 +97,18 @@ struct deputy {
 	pid_t tid;
 	sem_t asked, done;
 	_Atomic uint64_t phase;
-	_Atomic uint64_t asleep;   /* the phase in which it was seen to be */
-	struct patience *patience; /* on whose account it is at work; left: of who awaits it */
+	_Atomic uint64_t asleep;   /* the phase in which it was seen asleep */
+	struct patience *patience; /* of its call; abandoned: of the process that waits for it */
 	int64_t (*work)(void *desk);
 	int64_t result;
-	void (*errand)(void *context); /* in place of one piece of work; neither: it is to end */
+	void (*errand)(void *context); /* runs instead of WORK; neither: end */
 	void *context;
-	void **lent; /* by the errand, the last one last */
+	void **lent; /* by the errand, the latest last */
 	size_t lent_count, lent_capacity;
-	int held;	     /* a descriptor that is what came of its work; -1: none */
-	struct deputy *next; /* of those left behind */
-	jmp_buf end;	     /* where one that was goes when it comes back after all */
-	_Atomic bool gone;   /* it has, and touches nothing here any more */
+	int held;	     /* a descriptor that is its result; -1: none */
+	struct deputy *next; /* in the list of abandoned readers */
+	jmp_buf end;	     /* where an abandoned reader continues when its call returns */
+	_Atomic bool gone;   /* it has ended, and touches nothing here any more */
 	alignas(max_align_t) uint8_t desk[DEPUTY_DESK_BYTES];
 };
 
@@ -117,7 +116,7 @@ static struct deputy *deputy, *left_behind;
 static struct patience *patiences;
 static unsigned int patiences_max = PATIENCES_MIN;
 
-/* In a deputy's thread, itself. */
+/* In a reader's thread, itself. */
 static _Thread_local struct deputy *own;
 
 static struct patience *find_patience(pid_t pid)
@@ -141,7 +140,7 @@ static struct patience *patience_with(pid_t pid)
 	return patience;
 }
 
-/* Adds what it has become in the time; once lost, it is for good. */
+/* Adds what was regained since.  A process that was given up stays so. */
 static void renew(struct patience *patience)
 {
 	int64_t now, gained;
@@ -163,7 +162,7 @@ static bool has_ended(pid_t pid)
 	return access(path, F_OK) && errno == ENOENT;
 }
 
-/* It is not waited for any more whether that one comes back which was left for it. */
+/* The abandoned reader no longer blocks the process. */
 static void stop_awaiting(struct patience *patience)
 {
 	if (patience->awaited)
@@ -178,8 +177,8 @@ static void forget(struct patience *patience)
 	free(patience);
 }
 
-/* Forgets those who have all of it, and those who are no more: some were asked for when their end
- * had been told already.  For whom no deputy is at work. */
+/* Frees accounts that are full, and those of processes that have ended, some of which were read
+ * after their end was known.  No reader may be at work for them. */
 static void forget_the_patient(void)
 {
 	struct patience *patience, *next;
@@ -204,7 +203,7 @@ static void give_up(struct patience *patience)
 		     patience->pid);
 }
 
-/* For so long it was waited for. */
+/* Takes time from the account. */
 static void spend(struct patience *patience, int64_t waited_ns)
 {
 	renew(patience);
@@ -216,7 +215,7 @@ static void spend(struct patience *patience, int64_t waited_ns)
 		give_up(patience);
 }
 
-/* How often this thread gave up its CPU, and did not have it taken. */
+/* How often this thread gave up its CPU by itself. */
 static long times_asleep(void)
 {
 	struct rusage usage;
@@ -224,7 +223,7 @@ static long times_asleep(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
 
-/* The work of phase AT_WORK has come back, which began at SINCE, when this thread had slept BEFORE
+/* The call of phase AT_WORK has returned.  It began at SINCE, when this thread had slept BEFORE
  * times. */
 static void account_for(struct patience *patience, uint64_t at_work, int64_t since, long before)
 {
@@ -236,7 +235,7 @@ static void account_for(struct patience *patience, uint64_t at_work, int64_t sin
 		spend(patience, took);
 }
 
-/* Does WORK on PATIENCE's account; does not return where the deputy was left behind meanwhile. */
+/* Runs WORK on PATIENCE's account.  Does not return if the reader was abandoned meanwhile. */
 static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 {
 	uint64_t at_work = own->phase + 1, phase = at_work;
@@ -248,7 +247,7 @@ static int64_t do_work(struct patience *patience, int64_t (*work)(void *desk))
 	own->phase = at_work;
 	for (int i = 0; i < INTERRUPTIONS_MAX && result == -EINTR; i++)
 		result = work(own->desk);
-	/* Not by pthread_exit(), which wants a library that a small system does not have. */
+	/* pthread_exit() needs a library that small systems lack. */
 	if (!atomic_compare_exchange_strong(&own->phase, &phase, at_work + 1))
 		longjmp(own->end, 1);
 	account_for(patience, at_work, since, before);
@@ -278,7 +277,7 @@ static void *serve(void *context)
 	}
 }
 
-/* No signal is to be its own: the caller reads them as they come. */
+/* The reader must take no signals: the program reads them itself. */
 int deputy__begin(void)
 {
 	sigset_t all, before;
@@ -295,7 +294,7 @@ int deputy__begin(void)
 	return -error;
 }
 
-/* Others may have taken the last place since privileges were given up. */
+/* Other processes may have used up the limit on threads meanwhile. */
 static bool start(void)
 {
 	static bool warned;
@@ -308,7 +307,7 @@ static bool start(void)
 	return !error;
 }
 
-/* Whether WHO waits for something, which at work is not us. */
+/* Whether WHO sleeps.  At work, it then waits for something outside this program. */
 static bool is_asleep(const struct deputy *who)
 {
 	char path[64], line[256];
@@ -323,7 +322,7 @@ static bool is_asleep(const struct deputy *who)
 	length = read(fd, line, sizeof(line) - 1);
 	close(fd);
 	line[length > 0 ? length : 0] = '\0';
-	/* The name stands in parentheses and may hold any character. */
+	/* The name stands in parentheses and may contain any character. */
 	rest = strrchr(line, ')');
 	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;
 }
@@ -336,7 +335,7 @@ static void free_deputy(struct deputy *gone)
 	free(gone);
 }
 
-/* Frees those left behind that have come back. */
+/* Frees abandoned readers that have ended. */
 static void free_the_gone(void)
 {
 	for (struct deputy **at = &left_behind, *gone; (gone = *at);) {
@@ -351,7 +350,7 @@ static void free_the_gone(void)
 	}
 }
 
-/* It never gets beyond what it waits for, should that come after all, but ends. */
+/* Abandons the reader.  When its call returns after all, it ends. */
 static bool leave(uint64_t at_work, int64_t now)
 {
 	struct patience *patience;
@@ -373,7 +372,7 @@ static bool leave(uint64_t at_work, int64_t now)
 	return true;
 }
 
-/* Waits until all is done; false where it waited for too long, and the deputy was left. */
+/* Returns whether all is done; false if it took too long, and the reader was abandoned. */
 static bool wait_for_it(void)
 {
 	uint64_t before = 0;
@@ -390,7 +389,7 @@ static bool wait_for_it(void)
 		same = phase == before;
 		before = phase;
 		slices = same ? slices : 0;
-		/* Of one that has lasted for a slice: each may have to wait for a moment. */
+		/* Only a call that lasts since the last slice counts. */
 		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep(deputy))
 			continue;
 		deputy->asleep = phase;
@@ -399,7 +398,7 @@ static bool wait_for_it(void)
 	}
 }
 
-/* Whether something may be done on PATIENCE's account. */
+/* Whether the process may be read. */
 static bool is_answered(struct patience *patience)
 {
 	struct deputy *awaited = patience->awaited;
@@ -448,7 +447,7 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 
 void deputy__send(void (*errand)(void *context), void *context)
 {
-	/* Who was left is not waited for again. */
+	/* The process for which a reader was abandoned is not waited for again. */
 	do {
 		if (own || !start()) {
 			errand(context);

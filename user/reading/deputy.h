@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does what a target can make take for ever, so that nobody else has to wait for it. */
+/* The reader, "deputy" in the code: a thread for calls that a target can block for ever, so that no
+ * other thread waits for them. */
 #ifndef PYBPFPROF_DEPUTY_H
 #define PYBPFPROF_DEPUTY_H
 
@@ -9,57 +10,56 @@
 
 #define DEPUTY_DESK_BYTES (256 * 1024)
 
-/* Where to lay what is to be done, and to find what came of it.  It holds until the next
- * deputy__run() has returned, or deputy__relieve(). */
+/* A buffer for the request and the reply.  It is valid until the next deputy__run() returns, or
+ * until deputy__relieve(). */
 void *deputy__desk(void);
 
-/* Has WORK done, on account of process PID, and returns its result.  It may use nothing but the
- * desk that it is given: what it waits for may come when nobody waits any more.  -ETIMEDOUT where
- * it took too long, and from then on for all that is on that process's account, until this one has
- * come back after all, or for good; -ENOMEM where no thread can be started, which is said once. */
+/* Runs WORK in the reader, on behalf of process PID, and returns its result.  WORK may use only the
+ * desk that it is given, because it may still run after its caller has given up.  -ETIMEDOUT if it
+ * takes too long.  From then on all work for that process fails so, until the abandoned call
+ * returns, or for good.  -ENOMEM if no thread can be started; the first time, it warns. */
 int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk));
 
-/* Within that work: FD is what came of it; -1: nothing after all.  Should it come when nobody waits
- * any more, it is closed. */
+/* In WORK: declares that the result is descriptor FD; -1: no longer.  If WORK is abandoned, the
+ * descriptor is closed when WORK returns. */
 void deputy__hold(int fd);
 
-/* Has ERRAND done, which may use all that the caller does, and calls deputy__run() any number of
- * times: one handing over for all of them.  Where one of these takes too long, ERRAND ends there,
- * and is begun anew, without waiting for that process again.  It holds no lock, and no stream, when
- * it calls. */
+/* Runs ERRAND in the reader, so that all of its calls of deputy__run() are handed over at once.
+ * ERRAND may use everything that its caller may.  If one of the calls takes too long, ERRAND is
+ * abandoned there, and started again; it does not wait for that process again.  It must hold no
+ * lock and no stream when it calls deputy__run(). */
 void deputy__send(void (*errand)(void *context), void *context);
 
-/* Within an errand: MEMORY, which only it knows of, is freed should it be left behind, until it
- * takes that back.  Both return MEMORY; elsewhere they do nothing. */
+/* In an errand: MEMORY, which only the errand knows, is freed if the errand is abandoned, until it
+ * takes it back.  Both return MEMORY.  Outside of an errand they do nothing else. */
 void *deputy__lend(void *memory);
 void *deputy__take_back(void *memory);
 
-/* Whether process PID answers: not while what was asked last is awaited, nor ever once it was given
- * up. */
+/* deputy__answers: false while a call for process PID hangs, and once it was given up. */
 bool deputy__answers(pid_t pid);
 bool deputy__has_given_up(pid_t pid);
 
-/* How much of what was to be done on its account was not.  It may answer again at any time: what
- * began with another number has not seen all there is. */
+/* How many calls for process PID were abandoned or refused.  A result is incomplete if the number
+ * changes while it is computed. */
 uint64_t deputy__missed(pid_t pid);
 
-/* Waits until process PID answers, or is given up. */
+/* Waits until process PID answers or is given up. */
 void deputy__wait(pid_t pid);
 
-/* There is no more time: gives up all that do not answer. */
+/* Gives up all processes that do not answer. */
 void deputy__give_up(void);
 
-/* The process PID has ended: its number may be another's. */
+/* Process PID has ended, and its number may be reused. */
 void deputy__forget(pid_t pid);
 
-/* Has ERRAND done by the caller itself, which is left nowhere: all that it asks is a process that
- * answers. */
+/* Runs ERRAND in the calling thread, with no time limit.  Only for processes that surely answer. */
 void deputy__do_alone(void (*errand)(void *context), void *context);
 
-/* Begins one, where there is none: a thread.  0, or -errno where none can be started. */
+/* Starts the thread unless it runs.  0 or -errno. */
 int deputy__begin(void);
 
-/* Before privileges are given up: whoever does the work after this has what the caller then has. */
+/* Ends the thread.  Call it before dropping privileges: the next one then starts with the caller's
+ * new privileges. */
 void deputy__relieve(void);
 
 #endif

@@ -8,11 +8,11 @@
 #include "reading/fuse_mount.h"
 #include "reading/process.h"
 
-/* What stands before a mount's type.  The kernel writes blanks in paths as \040. */
+/* It precedes the type of a mount.  The kernel writes blanks in paths as \040. */
 #define BEFORE_TYPE " - "
 #define USER_OPTION "user_id="
 
-/* The first character behind the first BLANKS blanks from TEXT on; NULL where there are fewer. */
+/* What follows the first BLANKS blanks in TEXT; NULL if there are fewer. */
 static const char *behind_blanks(const char *text, int blanks)
 {
 	while (text && blanks--) {
@@ -22,8 +22,7 @@ static const char *behind_blanks(const char *text, int blanks)
 	return text;
 }
 
-/* Whether LINE of a mountinfo is of such a mount: then *DEVICE is its number, and *OWNER the user
- * who may read it. */
+/* Whether LINE of a mountinfo is such a mount, with *DEVICE and *OWNER. */
 static bool parse(const char *line, dev_t *device, uid_t *owner)
 {
 	const char *type = strstr(line, BEFORE_TYPE), *options, *user;

@@ -15,46 +15,46 @@
 #include "reading/target_files.h"
 #include "system/open_files.h"
 
-/* PF_KTHREAD of the kernel's include/linux/sched.h; its value is part of /proc/PID/stat. */
+/* PF_KTHREAD and PF_FORKNOEXEC of the kernel's include/linux/sched.h, as in /proc/PID/stat. */
 #define KERNEL_THREAD_FLAG 0x00200000
 #define FORKED_FLAG	   0x00000040
 
-/* Of /proc/PID/maps no more is read: with ordinary paths the kernel's default limit of 65,530
- * mappings is half of that, while paths as long and as odd as can be make a gigabyte. */
+/* The limit for /proc/PID/maps.  With usual paths, the kernel's default limit of 65,530 mappings
+ * takes half of it; with the longest paths, a gigabyte. */
 #define MAPS_BYTES_MAX (16 * 1024 * 1024)
 
-/* Nor a longer line: a path of PATH_MAX bytes, which take four each at most.  Only who goes down
- * folder by folder has a longer one. */
+/* The limit for a line of it.  A path of PATH_MAX bytes takes at most four times as much.  Only a
+ * process that changes its directory step by step can make a longer one. */
 #define LINE_BYTES_MAX 32768
 
-/* More than a status has, but for who is in very many groups. */
+/* Longer than a status, unless the user is in very many groups. */
 #define STATUS_BYTES 4096
 
-/* As many hierarchies as there were in version 1, with paths longer than systemd makes any. */
+/* Enough for all hierarchies of version 1, with paths longer than systemd's. */
 #define CGROUPS_BYTES_MAX 16384
 
 #define PATH_BYTES 64
 
-/* Of the file NAME in the folder of process PID. */
+/* The path of file NAME of process PID. */
 static void write_path(pid_t pid, const char *name, char path[PATH_BYTES])
 {
 	snprintf(path, PATH_BYTES, "/proc/%d/%s", pid, name);
 }
 
-/* Whether ERROR is for want of what there may be again, and says nothing of a process. */
+/* Whether ERROR is a temporary lack, which tells nothing about the process. */
 static bool is_want(int error)
 {
 	return open_files__ran_out(error) || error == -ENOMEM;
 }
 
-/* Why a file in a process's folder could not be opened. */
+/* Why a file of a process could not be opened. */
 static int explain_missing(void)
 {
 	return is_want(-errno) ? -errno : -ESRCH;
 }
 
-/* The beginning of the file NAME in the folder of process PID, which the kernel writes at once,
- * with a NUL after it.  How long it is, or as explain_missing(). */
+/* Reads the start of file NAME of process PID, and adds a NUL.  The kernel gives such a file in one
+ * read.  Returns the length, or as explain_missing(). */
 static ssize_t read_proc(pid_t pid, const char *name, char *bytes, size_t size)
 {
 	char path[PATH_BYTES];
@@ -85,7 +85,7 @@ static int read_stat(pid_t pid, struct process *process)
 
 	if (length < 0)
 		return length;
-	/* The name stands in parentheses and may hold any character. */
+	/* The name stands in parentheses and may contain any character. */
 	rest = strrchr(line, ')');
 	if (!rest || sscanf(rest,
 			    ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
@@ -96,19 +96,20 @@ static int read_stat(pid_t pid, struct process *process)
 	process->cpu_ticks = user_ticks + system_ticks;
 	process->kernel_thread = flags & KERNEL_THREAD_FLAG;
 	process->forked = flags & FORKED_FLAG;
-	/* The kernel notes where the code is when all is mapped; to who may not know it tells 1. */
+	/* The kernel sets the address of the code after all is mapped.  Without the right to read
+	 * it, it is 1. */
 	process->executes = memory_bytes && !code_start;
 	return 0;
 }
 
-/* Whether the thread that was read has ended, so that this is but a remnant of it. */
+/* Whether only the zombie of the thread is left. */
 static bool has_ended(const struct process *thread)
 {
 	return thread->state == 'Z' || thread->state == 'X';
 }
 
-/* Of the file NAME in the folder of process PID, which is a status, what follows FIELD in its line,
- * of which it reads SIZE bytes.  0; or as explain_missing(). */
+/* Reads what follows FIELD in the status file NAME of process PID into LINE, of SIZE bytes.  0, or
+ * as explain_missing(). */
 static int read_status(pid_t pid, const char *name, const char *field, char *line, int size)
 {
 	char path[PATH_BYTES], bytes[STATUS_BYTES];
@@ -120,7 +121,7 @@ static int read_status(pid_t pid, const char *name, const char *field, char *lin
 	file = fopen(path, "re");
 	if (!file)
 		return explain_missing();
-	/* Else it asks first how large it is. */
+	/* Without this, stdio calls fstat first. */
 	setvbuf(file, bytes, _IOFBF, sizeof(bytes));
 	while (!found && fgets(line, size, file))
 		found = strncmp(line, field, length) == 0;
@@ -131,7 +132,7 @@ static int read_status(pid_t pid, const char *name, const char *field, char *lin
 	return 0;
 }
 
-/* A thread of process PID that has not ended; 0 where there is none; or as explain_missing(). */
+/* A thread of process PID that has not ended; 0: none; or as explain_missing(). */
 static pid_t find_living_thread(pid_t pid)
 {
 	struct process thread;
@@ -201,7 +202,7 @@ pid_t process__reader(pid_t pid)
 	return process__inspect(pid, &process) ? pid : process.reader;
 }
 
-/* What the file NAME in the folder of process PID says of a thread's numbers. */
+/* The PIDs in the status file NAME of process PID. */
 static size_t read_numbers(pid_t pid, const char *name, pid_t numbers[PID_NAMESPACES_MAX])
 {
 	size_t count = 0;
@@ -278,7 +279,7 @@ pid_t *process__list(size_t *count)
 	return pids;
 }
 
-/* Whether the file at FOLDER, PATH and NAME has WORD. */
+/* Whether the file FOLDER/PATH/NAME contains WORD. */
 static bool file_has(const char *folder, const char *path, const char *name, const char *word)
 {
 	char *full = xasprintf("%s%s/%s", folder, path, name), bytes[256];
@@ -292,8 +293,8 @@ static bool file_has(const char *folder, const char *path, const char *name, con
 	return strstr(bytes, word);
 }
 
-/* Of one LINE of /proc/PID/cgroup: HIERARCHY:CONTROLLERS:PATH.  Its folder is not known where
- * cgroups are mounted elsewhere than by custom. */
+/* LINE is of /proc/PID/cgroup, HIERARCHY:CONTROLLERS:PATH.  Only the usual mount points are
+ * searched. */
 static bool is_frozen(char *line)
 {
 	char *controllers = strchr(line, ':'),
@@ -323,21 +324,21 @@ const char *process__stopped_by(pid_t pid)
 	return by;
 }
 
-/* Of a process's mappings; it may be left and begun anew: what it has taken is here. */
+/* An errand may be abandoned and started again.  Everything that it allocates is here. */
 struct map_reading {
 	pid_t pid, reader;
 	int fd; /* -1: none */
 	struct mapping *mappings;
 	size_t count, capacity;
 	size_t bytes_left;
-	bool anonymous; /* what is executable without a file is wanted, too */
+	bool anonymous; /* executable memory without a file is wanted, too */
 	bool cut;
 	ssize_t error;
-	size_t start, end; /* of what was read and not parsed yet */
+	size_t start, end; /* the part that is not parsed yet */
 	char bytes[LINE_BYTES_MAX];
 };
 
-/* How the kernel marks the image that it maps itself. */
+/* The kernel's name for its image. */
 #define VDSO_TEXT "[vdso]"
 
 static bool parse_mapping(const char *line, struct mapping *mapping)
@@ -356,7 +357,7 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 	       (mapping->inode && permissions[1] == 'w' && permissions[3] == 'p');
 }
 
-/* Reads on behind what is left of a line; returns whether there was more. */
+/* Keeps the rest of a line and reads more.  Returns whether there was more. */
 static bool read_on(struct map_reading *reading)
 {
 	size_t left = reading->end - reading->start, room = sizeof(reading->bytes) - left;
@@ -381,7 +382,7 @@ static bool read_on(struct map_reading *reading)
 	return true;
 }
 
-/* The next line; NULL after the last. */
+/* NULL: there are no more. */
 static char *next_line(struct map_reading *reading)
 {
 	do {
@@ -397,7 +398,7 @@ static char *next_line(struct map_reading *reading)
 	return NULL;
 }
 
-/* Begins, where it was left amid as well. */
+/* Starts, also again after the errand was abandoned. */
 static void begin_mappings(struct map_reading *reading)
 {
 	char path[PATH_BYTES];
@@ -436,7 +437,7 @@ static void read_mappings(void *context)
 	reading->fd = -1;
 }
 
-/* The kernel gives a page a read, so that all of them are one errand. */
+/* The kernel gives one page per read, so one errand does all the reads. */
 static ssize_t read_all_mappings(pid_t pid, pid_t reader, bool anonymous, struct mapping **mappings,
 				 bool *cut)
 {
@@ -467,7 +468,7 @@ ssize_t process__code_mappings(pid_t pid, pid_t reader, struct mapping **mapping
 
 #define MAPPING_PATH_BYTES 96
 
-/* A link of the kernel's to the very file that is mapped: no path of the target's is followed. */
+/* The kernel's link to the mapped file itself: no path of the target is followed. */
 static void write_mapping_path(pid_t reader, const struct mapping *mapping,
 			       char path[MAPPING_PATH_BYTES])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What /proc tells about a process.  All of it is the process's own to choose. */
+/* What /proc tells about a process.  The process controls much of it. */
 #ifndef PYBPFPROF_PROCESS_H
 #define PYBPFPROF_PROCESS_H
 
@@ -12,77 +12,75 @@
 struct process {
 	pid_t pid;
 	pid_t parent;
-	pid_t reader; /* as process__reader() has it */
-	char state;   /* its first thread's, a letter as ps has it */
+	pid_t reader; /* see process__reader() */
+	char state;   /* of its first thread, as in ps */
 	bool zombie;  /* all its threads have ended */
 	bool kernel_thread;
-	bool forked;	     /* and has not called exec since */
-	bool executes;	     /* it is in the midst of that: what it maps has not begun yet */
-	uint64_t start_time; /* clock ticks since boot: with the pid, its identity */
-	uint64_t cpu_ticks;  /* clock ticks of CPU time, of all its threads */
+	bool forked;	     /* it has not called exec since */
+	bool executes;	     /* it is calling exec, and has not mapped the program yet */
+	uint64_t start_time; /* clock ticks since boot; identifies it, with the PID */
+	uint64_t cpu_ticks;  /* CPU time of all its threads, in clock ticks */
 };
 
-/* 0; -ESRCH where there is no such process; -EMFILE, -ENFILE or -ENOMEM where that cannot be told
- * now. */
+/* 0; -ESRCH if there is no such process; -EMFILE, -ENFILE or -ENOMEM if it cannot be read now. */
 int process__inspect(pid_t pid, struct process *process);
 
-/* Of which process PID is a thread; and its effective user, as this user namespace numbers it.  0;
+/* The process that thread PID belongs to, and the effective user of PID in this user namespace. 0,
  * or as process__inspect(). */
 int process__thread_group(pid_t pid, pid_t *tgid);
 int process__user(pid_t pid, uid_t *uid);
 
-/* The thread through which /proc and the kernel give what all threads of process PID share: its
- * first, but where that has ended before others, one of those. */
+/* A thread of process PID through which /proc and the kernel give what all its threads share: the
+ * first, or if that has ended, one that has not. */
 pid_t process__reader(pid_t pid);
 
-/* The kernel nests no more PID namespaces. */
+/* The kernel's limit on nested PID namespaces. */
 #define PID_NAMESPACES_MAX 33
 
-/* The numbers of process PID in each of its PID namespaces, from the one that /proc shows to its
- * own.  How many; 0 where there is no such process. */
+/* The PIDs of process PID in its PID namespaces, from /proc's to its own.  Returns how many; 0 if
+ * there is no such process. */
 size_t process__numbers(pid_t pid, pid_t numbers[PID_NAMESPACES_MAX]);
 
-/* The number by which thread TID of process PID knows itself: another one in a container.
- * 0 where there is no such thread. */
+/* The number of thread TID of process PID in its own PID namespace; 0 if there is no such
+ * thread. */
 pid_t process__inner_tid(pid_t pid, pid_t tid);
 
-/* The lines of /proc/PID/cgroup, cut after 16 KiB.  The caller frees; NULL where there are none. */
+/* The lines of /proc/PID/cgroup, cut after 16 KiB.  The caller frees; NULL if there are none. */
 char *process__cgroups(pid_t pid);
 
-/* The beginning of the file NAME in the folder of READER, a thread of process PID, of at most SIZE
- * bytes. Its length; 0 where there is nothing to read. */
+/* Reads at most SIZE bytes from the start of READER's file NAME in /proc.  READER is a thread of
+ * process PID.  Returns how many; 0 if it cannot be read. */
 size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size);
 
-/* What stops process PID: "by a signal, such as SIGSTOP", "by a debugger", "by its cgroup's
- * freezer"; NULL: it may run. */
+/* Tells what stops process PID: "by a signal, such as SIGSTOP", "by a debugger", "by its cgroup's
+ * freezer".  NULL: nothing. */
 const char *process__stopped_by(pid_t pid);
 
-/* The processes that /proc shows, COUNT; the caller frees. */
+/* The COUNT processes that /proc shows.  The caller frees. */
 pid_t *process__list(size_t *count);
 
-/* One mapping of a file. */
+/* A mapping of a file. */
 struct mapping {
 	uint64_t start, end, offset;
 	uint64_t device, inode;
-	bool executable; /* else it is writable */
+	bool executable; /* otherwise it is writable */
 	bool is_vdso;
 };
 
-/* The mappings of files that are executable, or private and writable, in address order: where a
- * program or a library is loaded, there is one or the other.  READER is a thread of process PID.
- * *CUT: there are more than are read.  The caller, who is on no errand (deputy.h), frees *MAPPINGS.
- * Their number, or -errno. */
+/* The mappings of files that are executable, or private and writable, by address.  Every loaded
+ * program and library has one or the other.  READER is a thread of process PID.  *CUT: there are
+ * more than were read.  Returns their number, or -errno.  The caller frees *MAPPINGS; it must not
+ * run in an errand (deputy.h). */
 ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut);
 
-/* The same of all that is executable, and of what process__program_mappings gives: also memory that
- * no file is behind, whose inode is 0. */
+/* The same, and also executable memory without a file, whose inode is 0. */
 ssize_t process__code_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut);
 
-/* Opens the file behind a mapping for reading, also where it was deleted or lies in another mount
- * namespace.  READER as above.  A descriptor, or -errno. */
+/* Opens the file of a mapping for reading, even if it was deleted or is in another mount namespace.
+ * READER as above.  Returns a descriptor, or -errno. */
 int process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping);
 
-/* What that file is, as target_file__identify_path() has it. */
+/* Identifies that file, as target_file__identify_path(). */
 int process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
 			      struct file_identity *identity);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Nothing in /proc counts the programs that a process executes.  But the kernel has each at other
- * addresses: where its file, the loader, the vDSO and the stack are makes some eighty bits that are
- * random, all of which are in what it tells the program itself, the auxiliary vector.  The bytes of
- * that which are random for everybody lie beside the command line, and so can be had only from
- * memory that nobody has to hand out.
+ * Nothing in /proc counts the calls of exec of a process.  But the kernel places each program at
+ * random addresses: those of its file, the loader, the vDSO and the stack have some eighty random
+ * bits together.  All of them are in the auxiliary vector.
+ *
+ * The vector also points to random bytes, but these are in the process's memory, which may be
+ * unreadable.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -16,10 +17,10 @@
 #include "reading/process.h"
 #include "reading/program.h"
 
-/* The kernel's words to a program are some twenty pairs. */
+/* The auxiliary vector has some twenty pairs. */
 #define WORDS_MAX 128
 
-/* Whether the kernel has programs at random addresses, unless they have it not do so. */
+/* Whether the kernel randomizes addresses by default. */
 static bool randomizes(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/randomize_va_space", "re");
@@ -40,7 +41,7 @@ static bool is_at_random(pid_t pid, pid_t reader)
 	return length && !(strtoul(text, NULL, 16) & ADDR_NO_RANDOMIZE) && randomizes();
 }
 
-/* 0: there is nothing to read. */
+/* 0: it cannot be read. */
 static uint64_t read_places(pid_t pid, pid_t reader)
 {
 	uint64_t words[WORDS_MAX], places = 1;

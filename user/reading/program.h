@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells the program that a process runs from each other that it has run, or will. */
+/* Tells whether a process still runs the same program, or has called exec since. */
 #ifndef PYBPFPROF_PROGRAM_H
 #define PYBPFPROF_PROGRAM_H
 
@@ -8,14 +8,15 @@
 #include <sys/types.h>
 
 struct program {
-	uint64_t start_time; /* of the process, as struct process has it */
-	uint64_t places;     /* where it has all that the kernel laid out; 0: that does not tell */
+	uint64_t start_time; /* as in struct process */
+	uint64_t places;     /* a hash of its addresses; 0: they do not identify it */
 };
 
-/* What process PID runs now.  0; -ESRCH where it has ended; or as process__inspect(). */
+/* Identifies the program that process PID runs.  0; -ESRCH if it has ended; or as
+ * process__inspect(). */
 int program__identify(pid_t pid, struct program *program);
 
-/* Whether both are known to be of one exec. */
+/* Whether both are certainly of the same exec. */
 bool program__is_same(const struct program *one, const struct program *other);
 
 #endif

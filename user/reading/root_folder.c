@@ -16,15 +16,15 @@
 #include "reading/process.h"
 #include "reading/root_folder.h"
 
-/* A process may have names without end. */
+/* A process can make any number of names. */
 #define NAMES_MAX 65536
 
-/* Deeper than any package is.  Each level is asked for at the target's file system, which has many
- * where a directory has a link to itself. */
+/* Deeper than any package.  Each level costs a look at the target's file system, and a directory
+ * with a link to itself has no end of levels. */
 #define LEVELS_MAX 32
 
-/* What the file names of a notebook's cells begin with, which number them as the notebook does; or
- * the folder of such files, with the kernel's PID. */
+/* The file name of a notebook's cell begins with CELL and the number of the cell, or is in a folder
+ * that KERNEL and the PID of the notebook's kernel end. */
 #define CELL   "<ipython-input-"
 #define KERNEL "/ipykernel_"
 #define DIGITS "0123456789"
@@ -41,13 +41,13 @@ struct place {
 
 struct root_folder {
 	struct place place; /* key */
-	int root, mounts;   /* as long as they are open, no other one has their numbers */
+	int root, mounts;   /* while they are open, their inodes are not reused */
 	size_t users;
 	struct short_name *names;
 	UT_hash_handle hh;
 };
 
-/* Whether END exists in what the first LENGTH bytes of FILENAME name. */
+/* Whether the first LENGTH bytes of FILENAME, followed by END, exist. */
 static bool has(pid_t pid, int root, const char *filename, size_t length, const char *end)
 {
 	char path[PATH_MAX];
@@ -56,14 +56,14 @@ static bool has(pid_t pid, int root, const char *filename, size_t length, const 
 	return bytes > 0 && (size_t)bytes < sizeof(path) && target_file__exists(pid, root, path);
 }
 
-/* Code may be there without its source. */
+/* Code may come without its source. */
 static bool is_package(pid_t pid, int root, const char *filename, size_t directory_length)
 {
 	return has(pid, root, filename, directory_length, "/__init__.py") ||
 	       has(pid, root, filename, directory_length, "/__init__.pyc");
 }
 
-/* Where the last name in the LENGTH bytes of PATH begins. */
+/* Where the last name in the first LENGTH bytes of PATH begins. */
 static size_t name_start(const char *path, size_t length)
 {
 	while (length && path[length - 1] != '/')
@@ -71,8 +71,8 @@ static size_t name_start(const char *path, size_t length)
 	return length;
 }
 
-/* The length of the directory that what begins at START of PATH is in; 0 where that is the root.
- * "/./" and "//" are no levels: a target can have as many of them as it likes. */
+/* The length of the directory above the name that begins at START of PATH; 0: the root.  "/./" and
+ * "//" are no levels, as a target could add any number of them. */
 static size_t directory_length(const char *path, size_t start)
 {
 	while (start && (path[start - 1] == '/' ||
@@ -82,7 +82,7 @@ static size_t directory_length(const char *path, size_t start)
 }
 
 /* The length of the path of the archive that the first LENGTH bytes of FILENAME are in, such as a
- * ZIP file on sys.path: a file where there should be a directory.  0 where they are in none. */
+ * ZIP file on sys.path; 0: none.  It is a file in the place of a directory. */
 static size_t archive_length(pid_t pid, int root, const char *filename, size_t length)
 {
 	for (int i = 0; i < LEVELS_MAX && length; i++) {
@@ -100,7 +100,7 @@ static bool is_letter(char byte)
 	return byte == '_' || byte & 0x80 || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
 }
 
-/* Whether the LENGTH bytes at NAME can be what a package is called: a word of Python. */
+/* Whether the LENGTH bytes at NAME can be a package's name: an identifier. */
 static bool is_word(const char *name, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -109,8 +109,8 @@ static bool is_word(const char *name, size_t length)
 	return length;
 }
 
-/* Whether the directory that is the first LENGTH bytes of FILENAME belongs to the name of what is
- * in it.  Nothing is looked up within an archive, the first ARCHIVE bytes. */
+/* Whether the directory that is the first LENGTH bytes of FILENAME is part of the short name.
+ * Inside an archive, whose path has ARCHIVE bytes, nothing is looked up. */
 static bool is_part(pid_t pid, int root, const char *filename, size_t length, size_t archive)
 {
 	size_t start = name_start(filename, length);
@@ -135,7 +135,7 @@ static const char *below_packages(pid_t pid, int root, const char *filename)
 	return directory ? filename + start : filename;
 }
 
-/* By way of its thread READER, on the process's account. */
+/* READER is a thread of process PID. */
 static int open_root_of(pid_t pid, pid_t reader, struct file_identity *identity)
 {
 	char path[64];
@@ -151,8 +151,8 @@ int root_folder__open_alone(pid_t pid, struct file_identity *identity)
 	return root >= 0 ? root : open_root_of(pid, process__reader(pid), identity);
 }
 
-/* The mount namespace of process PID: as long as it is open all that is mounted there stays, also
- * when the process has ended.  Negative where it cannot be had. */
+/* The mount namespace of process PID.  While it is open, all mounts stay, even after the end of the
+ * process.  Negative if it cannot be opened. */
 static int open_mounts(pid_t pid)
 {
 	char path[64];
@@ -161,7 +161,7 @@ static int open_mounts(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* "/tmp/ipykernel_PID/HASH.py": of a cell, that is all that there is to tell. */
+/* "/tmp/ipykernel_PID/HASH.py": the name has no number of a cell. */
 static bool is_in_kernel(const char *filename, const char *last)
 {
 	size_t hash = strspn(last + 1, DIGITS), length = strlen(KERNEL);
@@ -173,7 +173,7 @@ static bool is_in_kernel(const char *filename, const char *last)
 	       (size_t)(at - filename) >= length && strncmp(at - length, KERNEL, length) == 0;
 }
 
-/* What a notebook's cell is called, which has no file; NULL where FILENAME is no cell's. */
+/* NULL if FILENAME is no cell's. */
 static char *name_cell(const char *filename)
 {
 	const char *last = strrchr(filename, '/'), *number = filename + strlen(CELL);
@@ -185,7 +185,7 @@ static char *name_cell(const char *filename)
 	return xasprintf("In [%.*s]", (int)strspn(number, DIGITS), number);
 }
 
-/* As root_folder__shorten, by the directory ROOT. */
+/* As root_folder__shorten(), below the directory ROOT. */
 static char *shorten(pid_t pid, int root, const char *filename)
 {
 	const char *last = strrchr(filename, '/');
@@ -271,7 +271,7 @@ char *root_folder__shorten(struct root_folder *folder, pid_t pid, const char *fi
 		return xstrdup(name->text);
 	missed = deputy__missed(pid);
 	text = shorten(pid, folder->root, filename);
-	/* What one process cannot be told, the next may. */
+	/* Do not remember a name that is incomplete: for another process it may succeed. */
 	if (HASH_COUNT(folder->names) == NAMES_MAX || deputy__missed(pid) != missed)
 		return text;
 	name = xcalloc(1, sizeof(*name));

@@ -20,7 +20,7 @@
 
 #define BLOCK_BYTES (DEPUTY_DESK_BYTES / 2)
 
-/* So often a signal may interrupt the reading of one file. */
+/* For the read of one file. */
 #define INTERRUPTIONS_MAX 100
 
 struct path_request {
@@ -40,15 +40,15 @@ struct block_request {
 struct start_request {
 	char path[64];
 	size_t length;
-	int fd; /* -1 where all was read */
+	int fd; /* -1: all was read */
 	uint8_t bytes[TARGET_FILE_START_BYTES];
 };
 
 _Static_assert(sizeof(struct start_request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
 
-/* Opens what the O_PATH descriptor PLACE stands for, which it closes: a regular file.  Unless OWNER
- * is NULL it is OWNER's, or root's and open to all: what the target cannot read says nothing of it.
- */
+/* Reopens the O_PATH descriptor PLACE for reading, and closes it.  Only a regular file.  Unless
+ * OWNER is NULL, the file must be OWNER's, or root's and readable for all: a file that the target
+ * cannot read tells nothing about it. */
 static int64_t open_place(int place, const uid_t *owner)
 {
 	int fd = -1, error = EINVAL;
@@ -61,7 +61,7 @@ static int64_t open_place(int place, const uid_t *owner)
 	error = EPERM;
 	if (owner && status.st_uid != *owner && (status.st_uid || !(status.st_mode & S_IROTH)))
 		goto cleanup;
-	/* O_NONBLOCK: someone may have a lease on it. */
+	/* O_NONBLOCK: do not wait for the holder of a lease. */
 	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	error = errno;
 	if (fd >= 0)
@@ -79,7 +79,8 @@ static int64_t open_regular(void *desk)
 	return place < 0 ? -errno : open_place(place, NULL);
 }
 
-/* What is at the path, as RESOLVE says: an O_PATH descriptor, or -1 with errno. */
+/* Returns an O_PATH descriptor of the request's path, or -1 with errno.  RESOLVE as in
+ * openat2(2). */
 static int find_below(const struct path_request *request, uint64_t resolve)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = resolve };
@@ -168,7 +169,7 @@ static int64_t read_next(void *desk)
 	return got < 0 ? -errno : got;
 }
 
-/* Reads as far as there is something; one that was interrupted goes on. */
+/* Reads until the end or until the buffer is full.  Continues after a signal. */
 static int64_t read_start(void *desk)
 {
 	struct start_request *request = desk;
@@ -209,7 +210,7 @@ static int64_t close_file(void *desk)
 	return close(request->fd);
 }
 
-/* Does WORK with PATH below ROOT. */
+/* Runs WORK with PATH below ROOT. */
 static int64_t run_with_path(pid_t pid, int64_t (*work)(void *desk), int root, const char *path)
 {
 	struct path_request *request = deputy__desk();
@@ -274,8 +275,8 @@ int64_t target_file__size(pid_t pid, int fd)
 	return deputy__run(pid, measure);
 }
 
-/* What is in the kernel's cache waits for nobody; a file system in user space is not asked. Returns
- * how much of it that was. */
+/* Reads what is in the page cache.  That never waits, and asks no file system in user space.
+ * Returns how much that was. */
 static size_t read_cached(int fd, void *buffer, size_t length, uint64_t offset)
 {
 	size_t done = 0;
@@ -309,11 +310,8 @@ bool target_file__read(pid_t pid, int fd, void *buffer, size_t length, uint64_t 
 	return true;
 }
 
-/*
- * The files of processes for which nothing is done any more are closed as well, by a thread of
- * their own, that may take as long as it likes: should one of them never be, the others stay open
- * with it until whoever keeps it waiting has ended.
- */
+/* A thread closes the files of processes that do not answer.  It may block for ever in one of them:
+ * then all later ones stay open until the process that blocks it ends. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
@@ -325,7 +323,7 @@ static struct {
 static void *close_late(void *context)
 {
 	(void)context;
-	/* It may begin before they are given up. */
+	/* The thread may start before the process drops its capabilities. */
 	capabilities__limit(0, false);
 	pthread_mutex_lock(&late.lock);
 	for (;;) {
@@ -341,7 +339,7 @@ static void *close_late(void *context)
 	return NULL;
 }
 
-/* No signal is to be its own: this program reads them as they come. */
+/* The thread must take no signals: the program reads them itself. */
 static bool start_closing(void)
 {
 	sigset_t all, before;

@@ -10,12 +10,12 @@
 #include "reading/process.h"
 #include "reading/target_memory.h"
 
-/* What one process_vm_readv takes: the kernel's IOV_MAX. */
+/* The limit of process_vm_readv(2): the kernel's IOV_MAX. */
 #define READS_A_CALL 1024
 
 #define BYTES_A_CALL (64 * 1024)
 
-/* Reads COUNT pieces, one behind the other. */
+/* The pieces are read one after another into BYTES. */
 struct request {
 	pid_t pid;
 	size_t count;
@@ -34,7 +34,7 @@ static int64_t read_pieces(void *desk)
 	return got < 0 ? -errno : got;
 }
 
-/* Reads what REQUEST says, on the deputy's desk, of process PID: the number of bytes, or -errno. */
+/* Runs REQUEST, which is on the reader's desk.  Returns the number of bytes, or -errno. */
 static int64_t run(pid_t pid, struct request *request)
 {
 	int64_t got;
@@ -43,7 +43,7 @@ static int64_t run(pid_t pid, struct request *request)
 	got = deputy__run(pid, read_pieces);
 	if (got != -ESRCH)
 		return got;
-	/* The memory outlives the first thread, by which the kernel finds it. */
+	/* The kernel finds the memory by a thread.  It outlives the first one. */
 	request->pid = process__reader(pid);
 	return request->pid == pid ? got : deputy__run(pid, read_pieces);
 }
@@ -80,7 +80,7 @@ int target_memory__read_pointer(pid_t pid, uint64_t address, uint64_t *pointer)
 
 void target_memory__page_in(pid_t pid, uint64_t address)
 {
-	char words[THREAD_STATE_BYTES]; /* the longest that the walker reads in one piece */
+	char words[THREAD_STATE_BYTES]; /* the longest part that BPF reads at once */
 
 	target_memory__read(pid, address, words, sizeof(words));
 }
@@ -88,13 +88,13 @@ void target_memory__page_in(pid_t pid, uint64_t address)
 #define PAGE_BYTES 4096
 #define NONE	   SIZE_MAX
 
-/* All of one page that is asked for, in one read: to find a page costs more than to copy it. */
+/* All that is wanted of one page, in one read: finding a page costs more than copying it. */
 struct piece {
 	uint64_t start, end;
-	size_t first; /* of the parts in it; the others by NEXT, NONE at the end */
+	size_t first; /* a list of its parts, linked by NEXT; NONE is its end */
 };
 
-/* Where in SLOTS, 2^BITS of a hash table, the piece of PAGE is, or is to be put. */
+/* Finds the piece of PAGE in SLOTS, a hash table of 2^BITS slots, or the free slot for it. */
 static size_t *find_slot(size_t *slots, unsigned int bits, const struct piece *pieces,
 			 uint64_t page)
 {
@@ -105,8 +105,8 @@ static size_t *find_slot(size_t *slots, unsigned int bits, const struct piece *p
 	return &slots[at];
 }
 
-/* Puts PARTS together to PIECES; returns how many.  A part of two pages is a piece of its own, so
- * that none is lost because another is not readable. */
+/* Joins PARTS to PIECES, and returns their number.  A part that crosses a page boundary is a piece
+ * of its own, so that an unreadable page spoils no other part. */
 static size_t make_pieces(const struct memory_part *parts, size_t count, struct piece *pieces,
 			  size_t *next)
 {
@@ -139,7 +139,7 @@ static size_t make_pieces(const struct memory_part *parts, size_t count, struct 
 	return made;
 }
 
-/* Hands out what PIECE has, of which BYTES were read. */
+/* BYTES is what was read of PIECE. */
 static void hand_out(const struct piece *piece, const uint8_t *bytes, struct memory_part *parts,
 		     const size_t *next)
 {
@@ -150,7 +150,7 @@ static void hand_out(const struct piece *piece, const uint8_t *bytes, struct mem
 	}
 }
 
-/* Asks for as many of the COUNT pieces as one call takes; how many. */
+/* Fills REQUEST with as many of COUNT pieces as fit.  Returns how many. */
 static size_t ask_for_pieces(struct request *request, const struct piece *pieces, size_t count)
 {
 	size_t bytes = 0;
@@ -168,7 +168,6 @@ static size_t ask_for_pieces(struct request *request, const struct piece *pieces
 	return request->count;
 }
 
-/* Reads COUNT pieces and hands them out. */
 static void read_all_pieces(pid_t pid, const struct piece *pieces, size_t count,
 			    struct memory_part *parts, const size_t *next)
 {
@@ -189,7 +188,7 @@ static void read_all_pieces(pid_t pid, const struct piece *pieces, size_t count,
 			bytes += size;
 			got -= size;
 		}
-		/* A call ends before the first that is not readable: that one is left out. */
+		/* The call stops at the first unreadable piece.  Skip that one. */
 		first += first < end;
 	}
 }

@@ -67,7 +67,7 @@ int capabilities__limit(uint64_t set, bool kept)
 
 void capabilities__disown(void)
 {
-	/* Some kernels want these as well. */
+	/* The profiler also needs these on some kernels. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_RESOURCE, 0, 0);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_ADMIN, 0, 0);
 	for (const struct capability *needed = capabilities__needed; needed->name; needed++)

@@ -8,10 +8,10 @@
 #include "base/xalloc.h"
 #include "system/cpus.h"
 
-/* The kernel's own limit is 8,192. */
+/* The kernel's limit is 8,192. */
 #define CPUS_MAX 65536
 
-/* A file of sysfs has one page, which some kernels have of this size. */
+/* A file of sysfs has at most one page, which is 64 KiB on some kernels. */
 #define LIST_BYTES_MAX 65536
 
 size_t cpus__parse_list(const char *list, uint32_t **numbers)
@@ -34,7 +34,7 @@ size_t cpus__parse_list(const char *list, uint32_t **numbers)
 	return count;
 }
 
-/* As the kernel has it, in LIST; 0, or -errno. */
+/* 0 or -errno. */
 static int read_list(char *list, size_t size)
 {
 	int fd = open(CPUS_ONLINE_PATH, O_RDONLY | O_CLOEXEC), error;
@@ -53,7 +53,7 @@ static int read_list(char *list, size_t size)
 
 ssize_t cpus__online(uint32_t **numbers)
 {
-	/* Not on the stack, which may have no room for it (ulimit -s). */
+	/* A stack may be too small for it (ulimit -s). */
 	char *list = xmalloc(LIST_BYTES_MAX);
 	ssize_t count;
 

@@ -19,7 +19,7 @@
 
 #define NS_PER_MS 1000000LL
 
-/* Waits for MS at most; returns whether the agent has closed its side by then. */
+/* Waits at most MS.  Returns whether the agent has closed its side. */
 static bool is_over(int socket, int ms)
 {
 	struct pollfd closed = { .fd = socket };
@@ -29,15 +29,15 @@ static bool is_over(int socket, int ms)
 
 static void begin(int socket, const struct kept *kept, pid_t keeper)
 {
-	/* Nobody would wait for it. */
+	/* Without its supervisor, it would be left alone. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != keeper)
 		_exit(1);
-	/* Without what the agent has registered for its own end. */
+	/* Not exit(), which runs the agent's exit handlers. */
 	_exit(kept->run(kept->context, socket) ? 0 : 1);
 }
 
-/* Runs one, and waits for its end; -errno where there can be none. */
+/* Runs the process until it ends.  -errno if it cannot be started. */
 static int run_one(int socket, const struct kept *kept, int *status)
 {
 	pid_t keeper = getpid(), pid = fork();
@@ -79,17 +79,19 @@ static void run(int socket, const struct kept *kept)
 		kept->ended(kept->context, error, !over);
 		if (over)
 			return;
-		/* One that worked for a while did not fail on what it is. */
+		/* After that time of work, the failure has nothing to do with its start. */
 		if (now_ns() - began_ns > KEEPER_PAUSE_MAX_MS * NS_PER_MS)
 			pause_ms = KEEPER_PAUSE_MIN_MS;
 		say(kept, error, status, pause_ms);
-		/* What still came is settled, where the agent ends meanwhile. */
+		/* If the agent ends meanwhile, one more process settles what is left in the
+		 * socket. */
 		is_over(socket, pause_ms);
 		pause_ms = 2 * pause_ms < KEEPER_PAUSE_MAX_MS ? 2 * pause_ms : KEEPER_PAUSE_MAX_MS;
 	}
 }
 
-/* Leaves all that is open but stderr and SOCKET, which becomes the one behind it; or -errno. */
+/* Closes all files but stderr and SOCKET.  SOCKET becomes the one after stderr.  Returns it, or
+ * -errno. */
 static int leave_files(int socket)
 {
 	int kept = STDERR_FILENO + 1;
@@ -99,8 +101,8 @@ static int leave_files(int socket)
 	return close_range(kept + 1, ~0U, 0) ? -errno : kept;
 }
 
-/* It ends when the agent has, whose side of the socket is closed then: not by a signal that a
- * terminal sends to both. */
+/* The supervisor ends after the agent, when the socket is closed.  A terminal's signals go to both,
+ * and must not end it. */
 static void keep(int socket, const struct kept *kept)
 {
 	sigset_t all;
@@ -112,7 +114,7 @@ static void keep(int socket, const struct kept *kept)
 	if (socket < 0)
 		_exit(1);
 	run(socket, kept);
-	/* Without what the agent has registered for its own end. */
+	/* As in begin(). */
 	_exit(0);
 }
 
@@ -161,7 +163,7 @@ bool kept__drop_privileges(const char *name)
 		error = -errno;
 	if (!error)
 		error = system_calls__confine(NETWORK_ALLOWED);
-	/* A kernel without such a filter; the privileges are given up. */
+	/* The kernel has no such filter.  The privileges are dropped. */
 	if (error == -EINVAL)
 		error = 0;
 	if (error)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The process that keeps one that talks to others running: where that is killed, by who is out of
- * memory, say, another one begins, after a pause that doubles each time.
+ * The supervisor, "keeper" in the code: a process that restarts another one, which talks over the
+ * network, when that is killed, for example by the OOM killer.  The pause before a restart doubles
+ * each time.
  *
- * The agent cannot do that: when it has given up its privileges, what it forks could reach no
- * network.  This one does nothing else, and has none either.  So where it is itself killed, there
- * is no other until the agent begins anew.
+ * The agent cannot do this itself: after it drops its privileges, its children could reach no
+ * network.  The supervisor does nothing else, and has no privileges either.  If it is killed
+ * itself, only a restart of the agent starts another one.
  */
 #ifndef PYBPFPROF_KEEPER_H
 #define PYBPFPROF_KEEPER_H
@@ -17,44 +18,43 @@
 #define KEEPER_PAUSE_MIN_MS 500
 #define KEEPER_PAUSE_MAX_MS 60000
 
-/* What is kept running. */
+/* What the supervisor runs. */
 struct kept {
 	const char *name; /* "the push process" */
-	const char *lost; /* what goes with one that is killed: ", and ..."; or "" */
-	/* Serves SOCKET in a process of its own until its other side is closed; whether it could.
-	 */
+	const char *lost; /* added to the message that it was killed: ", and ..."; or "" */
+	/* Serves SOCKET, in its own process, until the other side closes it.  Returns whether it
+	 * could. */
 	bool (*run)(void *context, int socket);
-	/* One has ended, or could not begin, for ERROR, -errno; AGAIN: another one takes its place.
-	 */
+	/* The process has ended, or could not start because of ERROR, -errno.  AGAIN: it is started
+	 * again. */
 	void (*ended)(void *context, int error, bool again);
 	void *context;
-	bool alone; /* it has nothing of what the agent has open, but its socket and stderr */
+	bool alone; /* it inherits no open file but its socket and stderr */
 };
 
-/* The agent's side of it. */
+/* The agent's side. */
 struct keeper {
 	int socket; /* -1: none */
-	pid_t pid;  /* 0: it has ended, or none was begun */
+	pid_t pid;  /* 0: it has ended, or was not started */
 };
 
 #define KEEPER_NONE ((struct keeper){ .socket = -1 })
 
-/* Begins KEEPER, of none, which keeps what KEPT says running; false with errno.  Before privileges
- * are given up. */
+/* Starts a supervisor for KEPT.  False with errno.  To be called before privileges are dropped. */
 bool keeper__start(struct keeper *keeper, const struct kept *kept);
 
-/* Whether it has ended without being told, which is asked once. */
+/* Whether it has ended unexpectedly.  True once. */
 bool keeper__has_ended(struct keeper *keeper);
 
-/* Has it end, and what it keeps, after what that still has to settle; waits for both.  It may have
- * ended, or never begun. */
+/* Ends the supervisor and its process, which first finishes its work; waits for both.  The
+ * supervisor may have ended, or not been started. */
 void keeper__end(struct keeper *keeper);
 
-/* In what is kept running: gives up all privileges of this process, for good, which ps shows as
- * NAME from now on.  False after what is wrong was said. */
+/* In the kept process: drops all its privileges for good.  ps shows it as NAME.  Returns false, and
+ * logs the error, if it cannot. */
 bool kept__drop_privileges(const char *name);
 
-/* How much memory this process has that is neither a file's nor shared; 0: it is not told. */
+/* The memory of this process, without files and shared memory, in bytes; 0: unknown. */
 uint64_t kept__memory_bytes(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include "system/mends.h"
 #include "system/open_files.h"
 
-/* Then a thread's stack, of 8 MiB as a rule, is what lacks room first. */
+/* Then there is first no room for a thread's stack, usually of 8 MiB. */
 static bool has_limited_addresses(void)
 {
 	struct rlimit limit;
@@ -16,7 +16,7 @@ static bool has_limited_addresses(void)
 
 const char *mends__start(int error)
 {
-	/* That there is no memory for a thread's stack is told as if there were too many. */
+	/* The C library reports a lack of memory for a stack as too many threads. */
 	bool no_room = error == -EAGAIN || error == -ENOMEM;
 
 	if (no_room && has_limited_addresses())

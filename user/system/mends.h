@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What mends that something of this machine runs short, or is refused. */
+/* What the user can do if a resource is short or a call is refused. */
 #ifndef PYBPFPROF_MENDS_H
 #define PYBPFPROF_MENDS_H
 
-/* That a process or a thread cannot be started, for ERROR, -errno. */
+/* For a process or thread that cannot be started because of ERROR, -errno. */
 const char *mends__start(int error);
 
 #endif

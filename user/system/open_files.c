@@ -10,14 +10,14 @@
 #include "system/cpus.h"
 #include "system/open_files.h"
 
-/* A perf event and the link of a program to it, and one that is told what is mapped. */
+/* A perf event, the link of a program to it, and an event for mappings. */
 #define FILES_PER_CPU 3
 
-/* It itself, and what is read of it. */
+/* The process itself, and a file of it that is read. */
 #define FILES_PER_PROCESS 2
 
-/* The BPF programs and maps, those that came from the caller, those that are read, kept open (user/
- * elf_cache.c) and written. */
+/* The BPF programs and maps, inherited files, files that are read, kept open (user/elf/elf_cache.c)
+ * and written. */
 #define FILES_BESIDES 88
 
 static struct rlimit found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How many files may be open at once: each process and each CPU takes some. */
+/* The limit on open files: each process and each CPU takes some. */
 #ifndef PYBPFPROF_OPEN_FILES_H
 #define PYBPFPROF_OPEN_FILES_H
 
@@ -8,18 +8,17 @@
 
 #include "base/exit_status.h"
 
-/* Raises the limit as far as it may be raised.  STATUS_WRITTEN where that is enough for PROCESSES
- * on this machine; else says what is wrong. */
+/* Raises the limit as far as possible.  STATUS_WRITTEN if it is enough for PROCESSES on this
+ * machine; otherwise it logs the error. */
 enum exit_status open_files__allow(size_t processes);
 
-/* Whether ERROR, -errno, is that no more files can be open just now, which is no answer to what was
- * asked. */
+/* Whether ERROR, -errno, says that no more files can be open now. */
 bool open_files__ran_out(int error);
 
-/* Says so of ERROR, and what mends it. */
+/* Warns about ERROR, and says how to fix it. */
 void open_files__warn(int error);
 
-/* In a child: gives it the limit that was found, on which programs that use select(2) count. */
+/* In a child: restores the original limit, on which programs that use select(2) rely. */
 void open_files__restore(void);
 
 #endif

@@ -10,8 +10,7 @@
 
 #define PASSWD_FILE "/etc/passwd"
 
-/* The first user with NAME, or where that is NULL, with UID; good until the next one is asked for.
- */
+/* The first user with NAME, or with UID if NAME is NULL.  It is valid until the next call. */
 static const struct passwd *find(const char *name, uid_t uid)
 {
 	FILE *file = fopen(PASSWD_FILE, "re");
@@ -31,7 +30,7 @@ static bool is_same_time(const struct timespec *one, const struct timespec *othe
 	return one->tv_sec == other->tv_sec && one->tv_nsec == other->tv_nsec;
 }
 
-/* Whether what was once read of FILE still holds. */
+/* Whether FILE is unchanged. */
 static bool is_same_file(const struct stat *file, const struct stat *now)
 {
 	return file->st_dev == now->st_dev && file->st_ino == now->st_ino &&
@@ -39,7 +38,7 @@ static bool is_same_file(const struct stat *file, const struct stat *now)
 	       is_same_time(&file->st_ctim, &now->st_ctim);
 }
 
-/* Most processes are one user's: the last one is kept as long as the file is the same. */
+/* Most processes have the same user.  The last name is kept while the file is unchanged. */
 char *passwd__name(uid_t uid)
 {
 	static struct stat file;

@@ -5,7 +5,7 @@
 
 #include "system/sudo_user.h"
 
-/* -1 is no ID, but what chown(2) takes for "leave it". */
+/* -1 is no ID: chown(2) takes it for "no change". */
 static bool read_id(const char *variable, id_t *id)
 {
 	const char *text = getenv(variable);

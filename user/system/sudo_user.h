@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The user who called sudo, for whom the program works as root. */
+/* The user that called sudo. */
 #ifndef PYBPFPROF_SUDO_USER_H
 #define PYBPFPROF_SUDO_USER_H
 
@@ -9,10 +9,10 @@
 struct sudo_user {
 	uid_t uid; /* not root's */
 	gid_t gid;
-	const char *name; /* NULL: not known */
+	const char *name; /* NULL: unknown */
 };
 
-/* False where there is none. */
+/* False if there is none. */
 bool sudo_user__find(struct sudo_user *user);
 
 #endif

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What is refused is listed, not what is let through: that differs among the C
- * libraries' versions, and a call that one of them begins to use would end
- * recordings.  A list of the few that would harm a target or serve an intruder
- * stays true.
+ * The filter lists what is refused, not what is allowed.  The calls that a C library makes differ
+ * between versions, and a new one would end recordings.  A list of the few calls that would harm a
+ * target or serve an intruder stays correct.
  *
- * The filter is put together here, not by libseccomp, whose seccomp_load goes round
- * for ever when memory is short (2.5.4), with all signals blocked.
+ * The filter is built here, not by libseccomp: when memory is short, its seccomp_load (2.5.4) loops
+ * for ever with all signals blocked.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,13 +35,13 @@ static const uint32_t never[] = {
 	SYS_ptrace,
 	SYS_process_vm_writev,
 	SYS_process_madvise,
-	/* New ones; the architecture may have more. */
+	/* New programs.  The architecture may have more such calls. */
 	SYS_execve,
 	SYS_execveat,
-	/* Files by no path: CAP_DAC_READ_SEARCH, which is kept, opens all that a file system has,
-	 * also what lies outside of a container. */
+	/* Files without a path.  With CAP_DAC_READ_SEARCH, which is kept, this opens any file of a
+	 * file system, also outside of a container. */
 	SYS_open_by_handle_at,
-	/* What gets around such a filter, or changes the machine. */
+	/* What bypasses a filter, or changes the machine. */
 	SYS_io_uring_setup,
 	SYS_userfaultfd,
 	SYS_setns,
@@ -76,13 +75,13 @@ static const uint32_t of_the_network[] = {
 #define SKIP_UNLESS(comparison, number, count) \
 	BPF_JUMP(BPF_JMP | BPF_K | (comparison), number, 0, count)
 
-/* Five instructions: refuses CALL unless COMPARISON of its first argument with NUMBER holds. */
+/* Five instructions: refuses CALL unless COMPARISON of its first argument with NUMBER is true. */
 #define ALLOW_IF(call, comparison, number)                                              \
 	SKIP_UNLESS(BPF_JEQ, call, 4), LOAD(args[0]),                                   \
 		BPF_JUMP(BPF_JMP | BPF_K | (comparison), number, 1, 0), RETURN(REFUSE), \
 		RETURN(SECCOMP_RET_ALLOW)
 
-/* Writes to CODE what refuses the COUNT calls; returns how many instructions that has. */
+/* Writes instructions that refuse COUNT calls.  Returns how many instructions. */
 static size_t write_refusals(struct sock_filter *code, const uint32_t *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -92,11 +91,11 @@ static size_t write_refusals(struct sock_filter *code, const uint32_t *calls, si
 	return 2 * count;
 }
 
-/* Writes the filter to CODE; returns how many instructions it has. */
+/* Writes the filter.  Returns how many instructions it has. */
 static size_t write_filter(struct sock_filter *code, enum network network)
 {
 	const struct sock_filter head[] = {
-		/* The same numbers mean other calls to other architectures' programs. */
+		/* Other architectures number their calls differently. */
 		LOAD(arch),
 		BPF_JUMP(BPF_JMP | BPF_K | BPF_JEQ,
 			 ARCHITECTURE.machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE, 1, 0),
@@ -104,12 +103,12 @@ static size_t write_filter(struct sock_filter *code, enum network network)
 		LOAD(nr),
 		SKIP_UNLESS(BPF_JGE, ARCHITECTURE.other_calls ?: UINT32_MAX, 1),
 		RETURN(REFUSE),
-		/* This process's own limits. */
+		/* Only of this process. */
 		ALLOW_IF(SYS_prlimit64, BPF_JEQ, 0),
-		/* abort(3) signals this very process. */
+		/* abort(3) signals its own process. */
 		ALLOW_IF(SYS_tgkill, BPF_JEQ, (uint32_t)getpid()),
-		/* A thread, but no process.  What clone3 is to do no filter sees: where there is
-		 * none, the C library takes the other one. */
+		/* A thread, but no process.  A filter cannot see what clone3 creates; without
+		 * clone3, the C library uses clone. */
 		ALLOW_IF(SYS_clone, BPF_JSET, CLONE_THREAD),
 		SKIP_UNLESS(BPF_JEQ, SYS_clone3, 1),
 		RETURN(SECCOMP_RET_ERRNO | ENOSYS),
@@ -132,10 +131,10 @@ int system_calls__confine(enum network network)
 	struct sock_filter code[2 * (NEVER_COUNT + NETWORK_COUNT + STARTING_CALLS_MAX) + 32];
 	struct sock_fprog filter = { .filter = code, .len = write_filter(code, network) };
 
-	/* Up to 5.15 a filter slows a process down, unless it is told not to. */
+	/* Up to Linux 5.15 a filter slows the process down without this flag. */
 	long flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW | SECCOMP_FILTER_FLAG_TSYNC;
 	long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
 
-	/* Else the thread that it cannot be for. */
+	/* A positive result is a thread to which the filter could not be applied. */
 	return result < 0 ? -errno : result ? -ESRCH : 0;
 }

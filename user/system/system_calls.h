@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this process may ask of the kernel. */
+/* The system calls that this process may make. */
 #ifndef PYBPFPROF_SYSTEM_CALLS_H
 #define PYBPFPROF_SYSTEM_CALLS_H
 
@@ -8,10 +8,9 @@ enum network {
 	NETWORK_ALLOWED,
 };
 
-/* Has the kernel refuse, to the process's end, what a profiler that samples never does: to start a
- * program, to signal, stop or write to another process, and to reach the network where NETWORK says
- * so.  To be called after no_new_privs is set.  0 or -errno; -EINVAL where the kernel has no such
- * filter. */
+/* Makes the kernel refuse, for the rest of the process, what a sampling profiler never does: start
+ * a program, signal, stop or write to another process, and, with NETWORK_REFUSED, use the network.
+ * Set no_new_privs before.  0 or -errno; -EINVAL if the kernel has no such filter. */
 int system_calls__confine(enum network network);
 
 #endif
