@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <errno.h>
 #include <fnmatch.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,23 +103,9 @@ static bool meets_container(const struct process_rule *rule, const struct identi
 	       strlen(id) == CONTAINER_ID_LENGTH && !id[strspn(id, HEX)];
 }
 
-/* (uid_t)-1 is no user. */
-static bool parse_number(const char *text, uid_t *uid)
-{
-	unsigned long number;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	*uid = number;
-	return !*end && !errno && number < UINT32_MAX;
-}
-
 static char *parse_uid(struct process_rule *rule, const char *text)
 {
-	if (parse_number(text, &rule->uid) || passwd__uid(text, &rule->uid))
+	if (passwd__parse_id(text, &rule->uid) || passwd__uid(text, &rule->uid))
 		return NULL;
 	return xasprintf("user '%s' is neither a number nor a name in /etc/passwd", text);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,19 @@ char *passwd__name(uid_t uid)
 	free(last_name);
 	last_name = xstrdup(user->pw_name);
 	return xstrdup(last_name);
+}
+
+bool passwd__parse_id(const char *text, id_t *id)
+{
+	unsigned long number;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	number = strtoul(text, &end, 10);
+	*id = number;
+	/* -1 is no ID: chown(2) takes it for "no change". */
+	return !*end && number < UINT32_MAX;
 }
 
 bool passwd__uid(const char *name, uid_t *uid)

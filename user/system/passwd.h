@@ -10,6 +10,9 @@
 /* The name of user UID; the caller frees.  NULL: there is none. */
 char *passwd__name(uid_t uid);
 
+/* Parses TEXT, the number of a user or a group.  Returns false if it is none, as -1. */
+bool passwd__parse_id(const char *text, id_t *id);
+
 /* Whether there is a user NAME, with *UID. */
 bool passwd__uid(const char *name, uid_t *uid);
 
