@@ -29,7 +29,6 @@
  * waits, it has to lend the memory that only it knows.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -47,6 +46,7 @@
 #include "base/hash_table.h"
 #include "base/log.h"
 #include "base/now.h"
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "reading/deputy.h"
 #include "system/mends.h"
@@ -312,16 +312,9 @@ static bool is_asleep(const struct deputy *who)
 {
 	char path[64], line[256];
 	const char *rest;
-	ssize_t length;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", who->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	length = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	line[length > 0 ? length : 0] = '\0';
+	small_file__read(path, line, sizeof(line));
 	/* The name stands in parentheses and may contain any character. */
 	rest = strrchr(line, ')');
 	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;

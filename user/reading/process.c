@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "reading/deputy.h"
 #include "reading/process.h"
@@ -47,32 +47,22 @@ static bool is_want(int error)
 	return open_files__ran_out(error) || error == -ENOMEM;
 }
 
-/* Why a file of a process could not be opened. */
-static int explain_missing(void)
+/* What ERROR, from a file of a process, says. */
+static int explain(int error)
 {
-	return is_want(-errno) ? -errno : -ESRCH;
+	return is_want(error) ? error : -ESRCH;
 }
 
-/* Reads the start of file NAME of process PID, and adds a NUL.  The kernel gives such a file in one
- * read.  Returns the length, or as explain_missing(). */
+/* Reads the start of file NAME of process PID, and adds a NUL.  Returns the length, or as
+ * explain(). */
 static ssize_t read_proc(pid_t pid, const char *name, char *bytes, size_t size)
 {
 	char path[PATH_BYTES];
 	ssize_t length;
-	int fd;
 
 	write_path(pid, name, path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return explain_missing();
-	do {
-		length = read(fd, bytes, size - 1);
-	} while (length < 0 && errno == EINTR);
-	close(fd);
-	if (length < 0)
-		return -ESRCH;
-	bytes[length] = '\0';
-	return length;
+	length = small_file__read(path, bytes, size);
+	return length < 0 ? explain(length) : length;
 }
 
 static int read_stat(pid_t pid, struct process *process)
@@ -109,7 +99,7 @@ static bool has_ended(const struct process *thread)
 }
 
 /* Reads what follows FIELD in the status file NAME of process PID into LINE, of SIZE bytes.  0, or
- * as explain_missing(). */
+ * as explain(). */
 static int read_status(pid_t pid, const char *name, const char *field, char *line, int size)
 {
 	char path[PATH_BYTES], bytes[STATUS_BYTES];
@@ -120,7 +110,7 @@ static int read_status(pid_t pid, const char *name, const char *field, char *lin
 	write_path(pid, name, path);
 	file = fopen(path, "re");
 	if (!file)
-		return explain_missing();
+		return explain(-errno);
 	/* Without this, stdio calls fstat first. */
 	setvbuf(file, bytes, _IOFBF, sizeof(bytes));
 	while (!found && fgets(line, size, file))
@@ -132,7 +122,7 @@ static int read_status(pid_t pid, const char *name, const char *field, char *lin
 	return 0;
 }
 
-/* A thread of process PID that has not ended; 0: none; or as explain_missing(). */
+/* A thread of process PID that has not ended; 0: none; or as explain(). */
 static pid_t find_living_thread(pid_t pid)
 {
 	struct process thread;
@@ -283,13 +273,9 @@ pid_t *process__list(size_t *count)
 static bool file_has(const char *folder, const char *path, const char *name, const char *word)
 {
 	char *full = xasprintf("%s%s/%s", folder, path, name), bytes[256];
-	FILE *file = fopen(full, "re");
-	size_t length = file ? fread(bytes, 1, sizeof(bytes) - 1, file) : 0;
 
-	if (file)
-		fclose(file);
+	small_file__read(full, bytes, sizeof(bytes));
 	free(full);
-	bytes[length] = '\0';
 	return strstr(bytes, word);
 }
 

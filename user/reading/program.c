@@ -9,11 +9,11 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 
+#include "base/small_file.h"
 #include "reading/process.h"
 #include "reading/program.h"
 
@@ -23,13 +23,10 @@
 /* Whether the kernel randomizes addresses by default. */
 static bool randomizes(void)
 {
-	FILE *file = fopen("/proc/sys/kernel/randomize_va_space", "re");
-	int how = 0;
-	bool told = file && fscanf(file, "%d", &how) == 1;
+	char how[16];
 
-	if (file)
-		fclose(file);
-	return told && how;
+	return small_file__read("/proc/sys/kernel/randomize_va_space", how, sizeof(how)) > 0 &&
+	       atoi(how);
 }
 
 static bool is_at_random(pid_t pid, pid_t reader)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "system/cpus.h"
 
@@ -34,32 +33,14 @@ size_t cpus__parse_list(const char *list, uint32_t **numbers)
 	return count;
 }
 
-/* 0 or -errno. */
-static int read_list(char *list, size_t size)
-{
-	int fd = open(CPUS_ONLINE_PATH, O_RDONLY | O_CLOEXEC), error;
-	ssize_t length;
-
-	if (fd < 0)
-		return -errno;
-	do {
-		length = read(fd, list, size - 1);
-	} while (length < 0 && errno == EINTR);
-	error = length < 0 ? -errno : 0;
-	close(fd);
-	list[length > 0 ? length : 0] = '\0';
-	return error;
-}
-
 ssize_t cpus__online(uint32_t **numbers)
 {
 	/* A stack may be too small for it (ulimit -s). */
 	char *list = xmalloc(LIST_BYTES_MAX);
-	ssize_t count;
+	ssize_t count = small_file__read(CPUS_ONLINE_PATH, list, LIST_BYTES_MAX);
 
 	*numbers = NULL;
-	count = read_list(list, LIST_BYTES_MAX);
-	if (!count)
+	if (count >= 0)
 		count = (ssize_t)cpus__parse_list(list, numbers) ?: -ENODATA;
 	free(list);
 	return count;

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/now.h"
+#include "base/small_file.h"
 #include "system/capabilities.h"
 #include "system/keeper.h"
 #include "system/mends.h"
@@ -173,13 +174,11 @@ bool kept__drop_privileges(const char *name)
 
 uint64_t kept__memory_bytes(void)
 {
-	FILE *statm = fopen("/proc/self/statm", "re");
-	unsigned long size, resident, shared;
+	unsigned long resident, shared;
+	char statm[128];
 
-	if (!statm)
+	small_file__read("/proc/self/statm", statm, sizeof(statm));
+	if (sscanf(statm, "%*u %lu %lu", &resident, &shared) != 2 || resident < shared)
 		return 0;
-	if (fscanf(statm, "%lu %lu %lu", &size, &resident, &shared) != 3 || resident < shared)
-		resident = shared = 0;
-	fclose(statm);
 	return (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
