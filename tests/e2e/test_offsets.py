@@ -162,7 +162,7 @@ def test_a_version_is_one_column(tmp_path):
         file.write(KNOWS % (major, minor))
     subprocess.run(["make", "-s", "OUTPUT=output", "output/offset_tables.h"], cwd=tree, check=True)
     subprocess.run(["cc", "-o", "knows", "-Ioutput", "-Ioffsets", "-Ibpf", "knows.c",
-                    "offsets/table.c"], cwd=tree, check=True)
+                    "offsets/offsets.c"], cwd=tree, check=True)
     run = subprocess.run([tree / "knows"], stdout=subprocess.PIPE, universal_newlines=True)
     assert run.returncode == 0
     assert "%d.%d" % (major, minor) in run.stdout.rstrip().split(", ")

@@ -11,7 +11,7 @@
  * free-threaded build that were taken for another.
  *
  * And a version newer than this build is read in the form of the newest that is known
- * (offsets/debug_offsets.c).  It is believed when a thread's whole stack, read that
+ * (offsets/offsets.c).  It is believed when a thread's whole stack, read that
  * way while it runs, makes sense: the thread's pthread_self() is one, each frame has a
  * code object, that is of the right type, so are its names and its line table, and the
  * current instruction is one of its.  A stack that changes while it is read fails, so

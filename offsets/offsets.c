@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "table.h"
+#include "offsets.h"
 
 #define COOKIE	    "xdebugpy"
 #define VERSION_AT  8
@@ -37,11 +37,72 @@
 /* No struct is larger; _PyRuntimeState, the largest, has less than 512 KiB. */
 #define STRUCT_BYTES_MAX (16 * 1024 * 1024)
 
+#define PUBLISHED_MAX 64
+#define MICROS_ALL    255
+
+/* Where _Py_DebugOffsets has a field's offset and the size of the field's struct: bytes from its
+ * beginning. */
+struct published {
+	uint16_t field; /* of struct offsets */
+	uint16_t offset_at;
+	uint16_t size_at;
+	uint16_t width; /* the field's own bytes; 0: no more fields */
+};
+
+/* One build of CPython: a column of table.txt. */
+struct table {
+	uint32_t major, minor;
+	uint32_t last_micro; /* a minor version may have several: that with the first not before */
+	enum build build;
+	struct offsets offsets; /* its fields; the rest is offsets__lookup's */
+	struct published published[PUBLISHED_MAX];
+};
+
+/* By version; of the same minor version and build, by the last micro version. */
+static const struct table tables[] = { OFFSET_TABLES };
+
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static const struct table *find_table(uint32_t major, uint32_t minor, uint32_t micro,
+				      enum build build)
+{
+	for (size_t i = 0; i < TABLES; i++) {
+		const struct table *table = &tables[i];
+
+		if (table->major == major && table->minor == minor && table->build == build &&
+		    table->last_micro >= micro)
+			return table;
+	}
+	return NULL;
+}
+
+int offsets__lookup(uint32_t version, enum build build, struct offsets *offsets)
+{
+	uint32_t major = version >> 24, minor = version >> 16 & 0xff, micro = version >> 8 & 0xff;
+	uint32_t newest = tables[TABLES - 1].minor;
+	bool newer = major == 3 && minor > newest;
+	const struct table *table =
+		find_table(major, newer ? newest : minor, newer ? MICROS_ALL : micro, build);
+
+	if (!table)
+		return -ENOTSUP;
+	*offsets = table->offsets;
+	offsets->version = version;
+	offsets->free_threaded = build == BUILD_FREE_THREADED;
+	offsets->form = table->minor;
+	return newer ? -ENODATA : 0;
+}
+
+const char *offsets__versions(void)
+{
+	return OFFSET_VERSIONS;
+}
+
 /* NULL where that build publishes nothing. */
 static const struct published *form_of(uint32_t minor, bool free_threaded)
 {
-	const struct table *table =
-		table__find(minor, free_threaded ? BUILD_FREE_THREADED : BUILD_WITH_GIL);
+	const struct table *table = find_table(
+		3, minor, MICROS_ALL, free_threaded ? BUILD_FREE_THREADED : BUILD_WITH_GIL);
 
 	return table && table->published->width ? table->published : NULL;
 }
