@@ -189,13 +189,11 @@ varobject_size             2.7-       PyVarObject            ob_size
 tuple_items                2.7-       PyTupleObject          ob_item
 bytes_data                 2.7-2.7    PyStringObject         ob_sval
 bytes_data                 3.6-       PyBytesObject          ob_sval
-unicode_length             2.7-2.7    PyUnicodeObject        length
 unicode_length             3.6-       PyASCIIObject          length
 unicode_state              3.6-       PyASCIIObject          state
 unicode_kind_bit           3.6-       PyASCIIObject          bit-field:state.kind
 unicode_ascii_size         3.6-       PyASCIIObject          sizeof
 unicode_compact_size       3.6-       PyCompactUnicodeObject sizeof
-unicode_data_any           2.7-2.7    PyUnicodeObject        str
 unicode_data_any           3.6-       PyUnicodeObject        data
 """
 

@@ -29,7 +29,6 @@ enum build {
  * unicode_..._size are where compact data begins; unicode_data_any is the pointer to other data. */
 struct offsets {
 	uint32_t version;	/* PY_VERSION_HEX of the interpreter */
-	uint32_t unicode_width; /* 2.7: bytes of a unicode object's character; 0: not known */
 	uint32_t free_threaded; /* 1: the build without a GIL */
 	uint32_t form;		/* the minor version whose table this is: its own, or the newest */
 	uint32_t moved;		/* 1: what is published is elsewhere than in that table */

@@ -57,10 +57,7 @@ static bool take_known(unsigned int choice, struct offsets *offsets)
 	};
 	uint32_t version = versions[choice % ARRAY_SIZE(versions)];
 
-	if (offsets__lookup(version, choice / ARRAY_SIZE(versions) % 2, offsets))
-		return false;
-	offsets->unicode_width = choice / ARRAY_SIZE(versions) / 2 % 3 * 2;
-	return true;
+	return !offsets__lookup(version, choice / ARRAY_SIZE(versions) % 2, offsets);
 }
 
 /* Applies one of the real tables with some numbers of it changed. */

@@ -5,10 +5,9 @@
  *	code_dump PID VERSION TYPE WHAT:ADDRESS...
  *
  * VERSION is PY_VERSION_HEX, TYPE the address of PyCode_Type or 0, WHAT `code` or
- * `str`, for 2.7 with the width of a unicode object's character: `str2`, `str4`.  Each gives a
- *status (0 or a negative errno), and where that is 0 its texts: of a str its own; of a code object
- *its name, file name, first line, and line table in hexadecimal.  Each text ends in a NUL, which no
- *name has.
+ * `str`.  Each gives a status (0 or a negative errno), and where that is 0 its texts: of
+ * a str its own; of a code object its name, file name, first line, and line table in
+ * hexadecimal.  Each text ends in a NUL, which no name has.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,13 +47,11 @@ static void dump_code(pid_t pid, const struct offsets *offsets, uint64_t type, u
 	code__free(&code);
 }
 
-static void dump_str(pid_t pid, struct offsets *offsets, uint32_t unicode_width, uint64_t address)
+static void dump_str(pid_t pid, const struct offsets *offsets, uint64_t address)
 {
 	char *text;
-	int error;
+	int error = unicode__read(pid, offsets, address, &text);
 
-	offsets->unicode_width = unicode_width;
-	error = unicode__read(pid, offsets, address, &text);
 	print_number(error);
 	if (error)
 		return;
@@ -88,8 +85,8 @@ int main(int argc, char **argv)
 
 		if (strncmp(argv[i], "code:", 5) == 0)
 			dump_code(pid, &offsets, type, address);
-		else if (strncmp(argv[i], "str", 3) == 0)
-			dump_str(pid, &offsets, strtoul(argv[i] + 3, NULL, 10), address);
+		else if (strncmp(argv[i], "str:", 4) == 0)
+			dump_str(pid, &offsets, address);
 		else
 			return 2;
 	}

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""code_objects.py for 2.7: names of bytes, in UTF-8 and not, and unicode objects.
-
-Says also "width", the bytes of a unicode object's character.
-"""
+"""code_objects.py for 2.7, whose names are bytes, in UTF-8 and not."""
 
 import json
 import sys
@@ -25,23 +22,8 @@ NAMES = [
 FILENAMES = [("plain.py", u"plain.py"), ("/srv/\xcf\x80.py", u"/srv/\u03c0.py"),
              ("/srv/\xff.py", u"/srv/\\xff.py")]
 
-UNICODES = [
-    (u"plain", u"plain"),
-    (u"", u""),
-    (u"caf\u00e9 \u03c0\u20ac \uffff", u"caf\u00e9 \u03c0\u20ac \uffff"),
-    (u"\U0001f40d and \U0010ffff", u"\U0001f40d and \U0010ffff"),
-    (u"alone: \udc80 \ud800.", u"alone: \\udc80 \\ud800."),
-    (u"nul \0 inside", u"nul \\x00 inside"),
-    (u"long \u20ac" * 20000, u"long \u20ac" * 20000),
-]
-
-
 class Bytes(str):
     """A str of another type."""
-
-
-class Text(unicode):  # noqa: F821: 2.7 has it
-    """A unicode of another type."""
 
 
 def original():
@@ -70,16 +52,14 @@ def main():
         keep.append(renamed(original.__code__, name, filename, index * 1000000))
         codes.append(dict(describe(original.__code__, spelled, filename_spelled),
                           address=id(keep[-1]), first_line=index * 1000000, name=spelled))
-    strings = [(make(text), spelled) for make, texts in
-               ((str, NAMES), (Bytes, NAMES), (unicode, UNICODES),  # noqa: F821
-                (Text, UNICODES)) for text, spelled in texts]
+    other = u"caf\u00e9"
+    strings = [(make(text), spelled) for make in (str, Bytes) for text, spelled in NAMES]
     told = {
         "version": version_and_build(),
-        "width": 4 if sys.maxunicode > 0xffff else 2,
         "type": id(types.CodeType),
         "codes": codes,
         "strings": [{"address": id(string), "text": spelled} for string, spelled in strings],
-        "no_strings": [id(None), id(original), id(7)],
+        "no_strings": [id(None), id(original), id(7), id(other)],
         "no_code": [id(original), id(codes), id(types.CodeType), id(None), id("plain")],
     }
     print("ready " + json.dumps(told))

@@ -22,12 +22,11 @@ enum fake_form { FAKE_ASCII, FAKE_COMPACT, FAKE_SEPARATE };
 #define FAKE_STRING_TYPE  (1ULL << 27)
 #define FAKE_UNICODE_TYPE (1ULL << 28)
 
-static inline struct offsets fake_offsets_2_7(uint32_t unicode_width)
+static inline struct offsets fake_offsets_2_7(void)
 {
 	struct offsets offsets;
 
 	assert_int_equal(offsets__lookup(0x020712f0, BUILD_WITH_GIL, &offsets), 0);
-	offsets.unicode_width = unicode_width;
 	return offsets;
 }
 
@@ -47,17 +46,6 @@ static inline void fake_python2_str(const struct offsets *offsets, uint8_t *obje
 	memcpy(object + offsets->object_type, &pointer, sizeof(pointer));
 	memcpy(object + offsets->varobject_size, &length, sizeof(length));
 	memcpy(object + offsets->bytes_data, data, length);
-}
-
-/* Makes a 2.7 unicode of the LENGTH characters at DATA at OBJECT. */
-static inline void fake_python2_unicode(const struct offsets *offsets, uint8_t *object,
-					const uint8_t *type, const void *data, uint64_t length)
-{
-	uint64_t pointer = (uintptr_t)type, characters = (uintptr_t)data;
-
-	memcpy(object + offsets->object_type, &pointer, sizeof(pointer));
-	memcpy(object + offsets->unicode_length, &length, sizeof(length));
-	memcpy(object + offsets->unicode_data_any, &characters, sizeof(characters));
 }
 
 static inline struct offsets fake_offsets(unsigned int minor)

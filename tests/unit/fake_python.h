@@ -246,7 +246,7 @@ static inline struct offsets fake_version(size_t index)
 	if (index < 10)
 		return fake_offsets(6 + index);
 	if (index == FAKE_VERSIONS - 1)
-		return fake_offsets_2_7(0);
+		return fake_offsets_2_7();
 	assert_int_equal(offsets__lookup(0x030d0000 + ((uint32_t)(index - 10) << 16),
 					 BUILD_FREE_THREADED, &offsets),
 			 0);

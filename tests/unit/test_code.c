@@ -162,7 +162,7 @@ static void every_versions_copy_is_decoded(void **state)
 
 static void code_of_2_7_is_read(void **state)
 {
-	struct offsets offsets = fake_offsets_2_7(4);
+	struct offsets offsets = fake_offsets_2_7();
 	uint8_t type[FAKE_TYPE_BYTES];
 	struct fake_code fake;
 	struct code code;

@@ -111,7 +111,6 @@ static const size_t unpublished[] = {
 	FIELD(object_values_before),
 	FIELD(tstate_interp),
 	FIELD(tstate_gilstate_counter),
-	FIELD(unicode_width),
 	FIELD(dict_mask),
 	FIELD(dict_table),
 	FIELD(keys_size),

@@ -63,7 +63,7 @@ struct path_case {
 
 static void check_path(const struct path_case *path, bool is_old)
 {
-	struct fake_process *process = make_process_of(fake_offsets_2_7(0));
+	struct fake_process *process = make_process_of(fake_offsets_2_7());
 	const struct offsets *offsets = &process->python.offsets;
 	uint64_t code = make_code(process, path->name, 1);
 	uint64_t method = make_function(process, code, path->name, "");
@@ -118,7 +118,7 @@ static void a_path_has_to_be_confirmed(void **state)
  * "Outer" is one that has the class, too. */
 static void check_names(const char *const *keys, bool is_old, const char *expected)
 {
-	struct fake_process *process = make_process_of(fake_offsets_2_7(0));
+	struct fake_process *process = make_process_of(fake_offsets_2_7());
 	uint64_t code = make_code(process, "f", 1), module;
 	uint64_t method = make_function(process, code, "f", "");
 	struct attribute in = { "__module__", fake_text(&process->python, "module") };
@@ -168,7 +168,7 @@ static void two_paths_name_nothing(void **state)
 /* A class that has itself has two names; what else it leads to is found. */
 static void cycles_end(void **state)
 {
-	struct fake_process *process = make_process_of(fake_offsets_2_7(0));
+	struct fake_process *process = make_process_of(fake_offsets_2_7());
 	const struct offsets *offsets = &process->python.offsets;
 	uint64_t code = make_code(process, "f", 1), dict, module;
 	uint64_t method = make_function(process, code, "f", "");
@@ -216,7 +216,7 @@ static void anything_is_safe(void **state)
 	(void)state;
 	srandom(1);
 	for (int i = 0; i < FUZZ_ROUNDS; i++) {
-		struct fake_process *process = make_process_of(fake_offsets_2_7(0));
+		struct fake_process *process = make_process_of(fake_offsets_2_7());
 		uint64_t code = make_code(process, "f", 1);
 
 		set_module_2_7(process, make_function(process, code, "f", ""));

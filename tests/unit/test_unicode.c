@@ -218,7 +218,7 @@ static void what_is_no_str_is_refused(void **state)
 
 static void strings_of_2_7_are_read(void **state)
 {
-	struct offsets offsets = fake_offsets_2_7(0);
+	struct offsets offsets = fake_offsets_2_7();
 	uint8_t object[FAKE_STR_BYTES], type[FAKE_TYPE_BYTES];
 
 	(void)state;
@@ -231,27 +231,10 @@ static void strings_of_2_7_are_read(void **state)
 	check_read(&offsets, object, "caf\u00e9 \\xe9 a\\x00b");
 }
 
-static void unicodes_of_2_7_are_read(void **state)
-{
-	static const uint16_t two[] = { 'f', 0x3c0, 0xd83d, 0xdc0d, 0xdc0d, 0xd83d };
-	static const uint32_t four[] = { 'f', 0x3c0, 0x1f40d, 0xd83d, 0xdc0d };
-	struct offsets narrow = fake_offsets_2_7(2), wide = fake_offsets_2_7(4);
-	uint8_t object[FAKE_STR_BYTES], type[FAKE_TYPE_BYTES];
-
-	(void)state;
-	fake_python2_type(&narrow, type, FAKE_UNICODE_TYPE);
-	fake_python2_unicode(&narrow, object, type, two, 6);
-	check_read(&narrow, object, "f\u03c0\U0001f40d\\udc0d\\ud83d");
-	fake_python2_unicode(&wide, object, type, four, 5);
-	check_read(&wide, object, "f\u03c0\U0001f40d\\ud83d\\udc0d");
-	fake_python2_unicode(&wide, object, type, NULL, 0);
-	check_read(&wide, object, "");
-}
-
 static void other_objects_of_2_7_are_refused(void **state)
 {
 	static const uint64_t lengths[] = { UNICODE_BYTES_MAX + 1, UINT64_MAX, 1ULL << 63 };
-	struct offsets offsets = fake_offsets_2_7(4), unknown = fake_offsets_2_7(0);
+	struct offsets offsets = fake_offsets_2_7();
 	uint8_t object[FAKE_STR_BYTES], type[FAKE_TYPE_BYTES];
 
 	(void)state;
@@ -259,11 +242,9 @@ static void other_objects_of_2_7_are_refused(void **state)
 	fake_python2_str(&offsets, object, type, "abc", 3);
 	check_refused(&offsets, object, -EINVAL);
 	fake_python2_type(&offsets, type, FAKE_UNICODE_TYPE);
-	fake_python2_unicode(&offsets, object, type, "abc", 0);
-	check_refused(&unknown, object, -EINVAL);
-	fake_python2_unicode(&offsets, object, type, (void *)8, 1);
-	check_refused(&offsets, object, -EFAULT);
-	fake_python2_unicode(&offsets, object, (void *)8, "abc", 0);
+	fake_python2_str(&offsets, object, type, "abc", 3);
+	check_refused(&offsets, object, -EINVAL);
+	fake_python2_str(&offsets, object, (void *)8, "abc", 3);
 	check_refused(&offsets, object, -EFAULT);
 	fake_python2_type(&offsets, type, FAKE_STRING_TYPE);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -341,7 +322,6 @@ int main(void)
 		cmocka_unit_test(every_form_is_read),
 		cmocka_unit_test(what_is_no_str_is_refused),
 		cmocka_unit_test(strings_of_2_7_are_read),
-		cmocka_unit_test(unicodes_of_2_7_are_read),
 		cmocka_unit_test(other_objects_of_2_7_are_refused),
 		cmocka_unit_test(long_strings_are_refused),
 		cmocka_unit_test(unreadable_memory_is_told),

@@ -17,19 +17,13 @@
 
 #define NONE_AS_CODE_SINCE 0x030d0000
 
-/* A code object's own memory, up to the last field that is read. */
-struct window {
-	uint8_t bytes[CODE_BYTES_MAX];
-	size_t length;
-};
-
 static uint32_t name_offset(const struct offsets *offsets)
 {
 	return offsets->code_qualname == OFFSET_ABSENT ? offsets->code_name
 						       : offsets->code_qualname;
 }
 
-static size_t window_bytes(const struct offsets *offsets)
+static size_t code_bytes(const struct offsets *offsets)
 {
 	uint32_t fields[] = { offsets->object_type,	   offsets->code_firstlineno,
 			      offsets->code_filename,	   name_offset(offsets),
@@ -39,27 +33,17 @@ static size_t window_bytes(const struct offsets *offsets)
 	return object__bytes(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-static int read_window(pid_t pid, const struct offsets *offsets, uint64_t address,
-		       struct window *window)
-{
-	window->length = window_bytes(offsets);
-	if (window->length > CODE_BYTES_MAX)
-		return -EINVAL;
-	return target_memory__read(pid, address, window->bytes, window->length) ? -EFAULT : 0;
-}
-
 /* Whether no instruction of the code object is one that may be traced: those before
  * _co_firsttraceable may not, and ob_size is how many there are. */
-static bool is_hidden(const struct window *window, const struct offsets *offsets)
+static bool is_hidden(const uint8_t *object, const struct offsets *offsets)
 {
 	int32_t first_traceable;
 
 	if (offsets->code_firsttraceable == OFFSET_ABSENT)
 		return false;
-	memcpy(&first_traceable, window->bytes + offsets->code_firsttraceable,
-	       sizeof(first_traceable));
+	memcpy(&first_traceable, object + offsets->code_firsttraceable, sizeof(first_traceable));
 	return first_traceable >= 0 &&
-	       (uint64_t)first_traceable >= object__word(window->bytes, offsets->varobject_size);
+	       (uint64_t)first_traceable >= object__word(object, offsets->varobject_size);
 }
 
 /* Whether TYPE is None's.  From 3.13 on, None stands for the code of the frame below each entry
@@ -92,31 +76,29 @@ static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address
 	return 0;
 }
 
-/* Takes what WINDOW itself says of CODE. */
-static void take_head(const struct offsets *offsets, const struct window *window, struct code *code)
+/* Takes what the code object at OBJECT itself says of CODE. */
+static void take_head(const struct offsets *offsets, const uint8_t *object, struct code *code)
 {
-	memcpy(&code->first_line, window->bytes + offsets->code_firstlineno,
-	       sizeof(code->first_line));
-	code->hidden = is_hidden(window, offsets);
-	code->instructions = object__word(window->bytes, offsets->varobject_size);
+	memcpy(&code->first_line, object + offsets->code_firstlineno, sizeof(code->first_line));
+	code->hidden = is_hidden(object, offsets);
+	code->instructions = object__word(object, offsets->varobject_size);
 }
 
-/* Reads what WINDOW leads to.  Whoever is left behind meanwhile leaves nothing of it. */
-static int read_texts(pid_t pid, const struct offsets *offsets, const struct window *window,
+/* Reads what the code object at OBJECT leads to.  Whoever is left behind meanwhile leaves nothing
+ * of it. */
+static int read_texts(pid_t pid, const struct offsets *offsets, const uint8_t *object,
 		      struct code *code)
 {
-	int error = unicode__read(pid, offsets, object__word(window->bytes, name_offset(offsets)),
+	int error = unicode__read(pid, offsets, object__word(object, name_offset(offsets)),
 				  &code->name);
 
 	deputy__lend(code->name);
 	if (!error)
-		error = unicode__read(pid, offsets,
-				      object__word(window->bytes, offsets->code_filename),
+		error = unicode__read(pid, offsets, object__word(object, offsets->code_filename),
 				      &code->filename);
 	deputy__lend(code->filename);
 	if (!error)
-		error = read_bytes(pid, offsets,
-				   object__word(window->bytes, offsets->code_linetable),
+		error = read_bytes(pid, offsets, object__word(object, offsets->code_linetable),
 				   &code->line_table, &code->line_table_length);
 	deputy__take_back(code->name);
 	deputy__take_back(code->filename);
@@ -127,22 +109,24 @@ static int read_texts(pid_t pid, const struct offsets *offsets, const struct win
 int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address,
 	       struct code *result)
 {
+	size_t size = code_bytes(offsets);
+	uint8_t object[CODE_BYTES_MAX];
 	struct code code = { 0 };
-	struct window window;
 	uint64_t type;
 	int error;
 
 	*result = code;
-	error = read_window(pid, offsets, address, &window);
-	if (error)
-		return error;
-	type = object__word(window.bytes, offsets->object_type);
+	if (size > sizeof(object))
+		return -EINVAL;
+	if (target_memory__read(pid, address, object, size))
+		return -EFAULT;
+	type = object__word(object, offsets->object_type);
 	if (code_type && type != code_type) {
 		result->hidden = is_type_of_none(pid, offsets, type);
 		return result->hidden ? 0 : -EINVAL;
 	}
-	take_head(offsets, &window, &code);
-	error = read_texts(pid, offsets, &window, &code);
+	take_head(offsets, object, &code);
+	error = read_texts(pid, offsets, object, &code);
 	if (error)
 		code__free(&code);
 	else
@@ -173,11 +157,13 @@ static int decode_bytes(const struct offsets *offsets, const uint8_t *object, si
 			uint8_t **result, size_t *result_length)
 {
 	uint64_t size;
-	const uint8_t *bytes = unicode__bytes(offsets, object, length, &size);
 
-	if (!bytes)
+	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(size))
 		return -ERANGE;
-	*result = memcpy(xmalloc(size), bytes, size);
+	size = object__word(object, offsets->varobject_size);
+	if (size > length - offsets->bytes_data)
+		return -ERANGE;
+	*result = memcpy(xmalloc(size), object + offsets->bytes_data, size);
 	*result_length = size;
 	return 0;
 }
@@ -185,18 +171,15 @@ static int decode_bytes(const struct offsets *offsets, const uint8_t *object, si
 int code__decode(const struct offsets *offsets, uint64_t code_type,
 		 const struct code_record *record, size_t size, struct code *code)
 {
-	struct window window = { .length = window_bytes(offsets) };
 	const uint8_t *pieces[CODE_PIECES];
 	int error;
 
 	memset(code, 0, sizeof(*code));
-	if (window.length > CODE_BYTES_MAX || !find_pieces(record, size, pieces) ||
-	    record->bytes[PIECE_CODE] < window.length)
+	if (!find_pieces(record, size, pieces) || record->bytes[PIECE_CODE] < code_bytes(offsets))
 		return -ERANGE;
-	memcpy(window.bytes, pieces[PIECE_CODE], window.length);
-	if (code_type && object__word(window.bytes, offsets->object_type) != code_type)
+	if (code_type && object__word(pieces[PIECE_CODE], offsets->object_type) != code_type)
 		return -EINVAL;
-	take_head(offsets, &window, code);
+	take_head(offsets, pieces[PIECE_CODE], code);
 	error = unicode__decode(offsets, pieces[PIECE_NAME], record->bytes[PIECE_NAME],
 				&code->name);
 	if (!error)

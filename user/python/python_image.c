@@ -171,16 +171,6 @@ static int find_interpreters(pid_t pid, struct elf_image *image, uint64_t bias, 
 	return -ENOTSUP;
 }
 
-/* 2.7 has the width of its unicode objects' characters in the names of its functions. */
-static uint32_t find_unicode_width(struct elf_image *image)
-{
-	uint64_t address;
-
-	if (elf_image__symbol(image, "PyUnicodeUCS4_GetMax", &address))
-		return 4;
-	return elf_image__symbol(image, "PyUnicodeUCS2_GetMax", &address) ? 2 : 0;
-}
-
 static uint64_t find_address(struct elf_image *image, uint64_t bias, const char *name)
 {
 	uint64_t address;
@@ -254,7 +244,6 @@ int python_image__examine(pid_t pid, struct elf_image *image, uint64_t bias,
 	error = find_interpreters(pid, image, bias, version, found ? address + bias : 0, runtime);
 	if (error)
 		return error;
-	runtime->offsets.unicode_width = find_unicode_width(image);
 	runtime->code_type = find_address(image, bias, "PyCode_Type");
 	find_entry_gap(pid, image, bias, runtime);
 	look_for_life(pid, runtime);

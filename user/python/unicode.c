@@ -23,12 +23,6 @@
 #define STATE_IS_READY	  (1u << 5)   /* up to 3.11; later ones are always */
 #define ALWAYS_READY	  0x030c0000u /* and the bit has another meaning */
 
-/* 2.7 has no PyASCIIObject. */
-#define COMPACT_SINCE 0x03030000u
-
-#define HIGH_SURROGATE 0xd800
-#define LOW_SURROGATE  0xdc00
-
 static bool is_surrogate(uint32_t code_point)
 {
 	return code_point >= 0xd800 && code_point <= 0xdfff;
@@ -147,20 +141,38 @@ char *unicode__sanitize(const char *bytes, size_t length)
 	return xreallocarray(text, used, 1);
 }
 
-/* A str object's length and state end below this (with GIL: 40). */
+/* What is read of a str object besides its characters ends below this (with GIL: 40). */
 #define HEADER_BYTES_MAX 128
 
-/* What a str object's header says of its data. */
+/* What a str object says of its characters; of 2.7's, of its bytes. */
 struct header {
 	size_t length;
-	unsigned int kind;
+	unsigned int kind; /* bytes of a character */
+	size_t data;	   /* where they begin in a compact object */
 	bool compact, ascii;
 };
 
+/* 2.7 has no PyASCIIObject. */
+static bool is_python2(const struct offsets *offsets)
+{
+	return offsets->unicode_state == OFFSET_ABSENT;
+}
+
+static uint32_t length_offset(const struct offsets *offsets)
+{
+	return is_python2(offsets) ? offsets->varobject_size : offsets->unicode_length;
+}
+
+/* Where an object with ASCII characters has them. */
+static size_t ascii_data(const struct offsets *offsets)
+{
+	return is_python2(offsets) ? offsets->bytes_data : offsets->unicode_ascii_size;
+}
+
 static size_t header_bytes(const struct offsets *offsets)
 {
-	size_t length_end = offsets->unicode_length + sizeof(uint64_t);
-	size_t state_end = offsets->unicode_state + sizeof(uint32_t);
+	size_t length_end = length_offset(offsets) + sizeof(uint64_t);
+	size_t state_end = is_python2(offsets) ? 0 : offsets->unicode_state + sizeof(uint32_t);
 
 	return length_end > state_end ? length_end : state_end;
 }
@@ -168,168 +180,87 @@ static size_t header_bytes(const struct offsets *offsets)
 /* Takes the header of the str object whose first header_bytes are at OBJECT. */
 static int parse_header(const struct offsets *offsets, const uint8_t *object, struct header *header)
 {
-	uint64_t length;
 	uint32_t state;
 
-	memcpy(&state, object + offsets->unicode_state, sizeof(state));
-	memcpy(&length, object + offsets->unicode_length, sizeof(length));
-	state >>= offsets->unicode_kind_bit;
 	*header = (struct header){
-		.length = length,
-		.kind = STATE_KIND(state),
-		.compact = state & STATE_IS_COMPACT,
-		.ascii = state & STATE_IS_ASCII,
+		.kind = 1,
+		.data = ascii_data(offsets),
+		.compact = true,
+		.ascii = true,
 	};
-	if (header->kind != 1 && header->kind != 2 && header->kind != 4)
-		return -EINVAL;
-	if (offsets->version < ALWAYS_READY && !(state & STATE_IS_READY))
-		return -EINVAL;
-	if (header->ascii && header->kind != 1)
-		return -EINVAL;
-	return length > UNICODE_BYTES_MAX / header->kind ? -EINVAL : 0;
-}
-
-/* Finds the data of a str object. */
-static int find_compact(pid_t pid, const struct offsets *offsets, uint64_t address, uint64_t *data,
-			uint64_t *length, uint32_t *kind)
-{
-	uint8_t object[HEADER_BYTES_MAX];
-	struct header header;
-	int error;
-
-	if (header_bytes(offsets) > sizeof(object))
-		return -EINVAL;
-	if (target_memory__read(pid, address, object, header_bytes(offsets)))
-		return -EFAULT;
-	error = parse_header(offsets, object, &header);
-	if (error)
-		return error;
-	*length = header.length;
-	*kind = header.kind;
-	*data = address +
-		(header.ascii ? offsets->unicode_ascii_size : offsets->unicode_compact_size);
-	if (!header.compact &&
-	    target_memory__read_pointer(pid, address + offsets->unicode_data_any, data))
-		return -EFAULT;
-	return 0;
-}
-
-/* Whether UNITS has a pair of surrogates at INDEX: how 2.7 has what two bytes cannot hold. */
-static bool is_pair(const uint16_t *units, size_t length, size_t index)
-{
-	return index + 1 < length && (units[index] & 0xfc00) == HIGH_SURROGATE &&
-	       (units[index + 1] & 0xfc00) == LOW_SURROGATE;
-}
-
-static char *pairs_to_utf8(const uint16_t *units, size_t length)
-{
-	uint32_t *code_points = xreallocarray(NULL, length + 1, sizeof(*code_points));
-	size_t count = 0;
-	char *text;
-
-	for (size_t i = 0; i < length; i++) {
-		code_points[count] = units[i];
-		if (is_pair(units, length, i)) {
-			code_points[count] = 0x10000 + ((units[i] - HIGH_SURROGATE) << 10) +
-					     (units[i + 1] - LOW_SURROGATE);
-			i++;
-		}
-		count++;
+	memcpy(&header->length, object + length_offset(offsets), sizeof(header->length));
+	if (!is_python2(offsets)) {
+		memcpy(&state, object + offsets->unicode_state, sizeof(state));
+		state >>= offsets->unicode_kind_bit;
+		header->kind = STATE_KIND(state);
+		header->compact = state & STATE_IS_COMPACT;
+		header->ascii = state & STATE_IS_ASCII;
+		if (!header->ascii)
+			header->data = offsets->unicode_compact_size;
+		if (header->kind != 1 && header->kind != 2 && header->kind != 4)
+			return -EINVAL;
+		if (offsets->version < ALWAYS_READY && !(state & STATE_IS_READY))
+			return -EINVAL;
+		if (header->ascii && header->kind != 1)
+			return -EINVAL;
 	}
-	text = to_utf8(code_points, count, sizeof(*code_points));
-	free(code_points);
-	return text;
+	return header->length > UNICODE_BYTES_MAX / header->kind ? -EINVAL : 0;
 }
 
-/* What a 2.7 object's characters are: WIDTH 1 for the bytes of a str. */
-static char *spell_python2(const void *data, size_t length, uint32_t width)
+/* The characters at DATA as UTF-8; the caller frees. */
+static char *spell(const struct offsets *offsets, const struct header *header, const void *data)
 {
-	if (width == 1)
-		return unicode__sanitize(data, length);
-	if (width == 2)
-		return pairs_to_utf8(data, length);
-	return to_utf8(data, length, width);
+	return is_python2(offsets) ? unicode__sanitize(data, header->length)
+				   : to_utf8(data, header->length, header->kind);
 }
 
-/* Finds the data of a 2.7 object that is a str or a unicode. */
-static int find_python2(pid_t pid, const struct offsets *offsets, uint64_t address, uint64_t *data,
-			uint64_t *length, uint32_t *width)
+/* Checks that the 2.7 object whose header is at OBJECT is a str. */
+static int check_python2(pid_t pid, const struct offsets *offsets, const uint8_t *object)
 {
 	uint64_t type, flags;
 
-	if (target_memory__read_pointer(pid, address + offsets->object_type, &type) ||
-	    target_memory__read(pid, type + offsets->type_flags, &flags, sizeof(flags)))
+	memcpy(&type, object + offsets->object_type, sizeof(type));
+	if (target_memory__read(pid, type + offsets->type_flags, &flags, sizeof(flags)))
 		return -EFAULT;
-	if (flags & TYPE_IS_BYTES) {
-		*width = 1;
-		*data = address + offsets->bytes_data;
-		address += offsets->varobject_size;
-	} else if (flags & TYPE_IS_UNICODE && offsets->unicode_width) {
-		*width = offsets->unicode_width;
-		if (target_memory__read_pointer(pid, address + offsets->unicode_data_any, data))
-			return -EFAULT;
-		address += offsets->unicode_length;
-	} else {
-		return -EINVAL;
-	}
-	if (target_memory__read(pid, address, length, sizeof(*length)))
-		return -EFAULT;
-	return *length > UNICODE_BYTES_MAX / *width ? -EINVAL : 0;
-}
-
-static bool is_python2(const struct offsets *offsets)
-{
-	return offsets->version < COMPACT_SINCE;
+	return flags & TYPE_IS_BYTES ? 0 : -EINVAL;
 }
 
 int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, char **result)
 {
-	uint64_t data, length;
-	uint32_t width;
+	size_t size = header_bytes(offsets);
+	uint8_t object[HEADER_BYTES_MAX];
+	struct header header;
+	uint64_t data;
 	void *buffer;
-	int error = is_python2(offsets)
-			    ? find_python2(pid, offsets, address, &data, &length, &width)
-			    : find_compact(pid, offsets, address, &data, &length, &width);
+	int error;
 
+	if (size > sizeof(object))
+		return -EINVAL;
+	if (target_memory__read(pid, address, object, size))
+		return -EFAULT;
+	error = is_python2(offsets) ? check_python2(pid, offsets, object) : 0;
+	if (!error)
+		error = parse_header(offsets, object, &header);
 	if (error)
 		return error;
-	buffer = deputy__lend(xmalloc(length * width));
-	if (length && target_memory__read(pid, data, buffer, length * width))
+	data = address + header.data;
+	if (!header.compact &&
+	    target_memory__read_pointer(pid, address + offsets->unicode_data_any, &data))
+		return -EFAULT;
+	size = header.length * header.kind;
+	buffer = deputy__lend(xmalloc(size));
+	if (size && target_memory__read(pid, data, buffer, size))
 		error = -EFAULT;
-	else if (is_python2(offsets))
-		*result = spell_python2(buffer, length, width);
 	else
-		*result = to_utf8(buffer, length, width);
+		*result = spell(offsets, &header, buffer);
 	free(deputy__take_back(buffer));
 	return error;
 }
 
-const uint8_t *unicode__bytes(const struct offsets *offsets, const uint8_t *object, size_t length,
-			      uint64_t *size)
-{
-	if (length < offsets->bytes_data || length < offsets->varobject_size + sizeof(*size))
-		return NULL;
-	memcpy(size, object + offsets->varobject_size, sizeof(*size));
-	return *size <= length - offsets->bytes_data ? object + offsets->bytes_data : NULL;
-}
-
-static int decode_python2(const struct offsets *offsets, const uint8_t *object, size_t length,
-			  char **result)
-{
-	uint64_t size;
-	const uint8_t *bytes = unicode__bytes(offsets, object, length, &size);
-
-	if (!bytes)
-		return -ERANGE;
-	*result = spell_python2(bytes, size, 1);
-	return 0;
-}
-
-static int decode_compact(const struct offsets *offsets, const uint8_t *object, size_t length,
-			  char **result)
+int unicode__decode(const struct offsets *offsets, const uint8_t *object, size_t length,
+		    char **result)
 {
 	struct header header;
-	size_t data;
 	int error;
 
 	if (length < header_bytes(offsets))
@@ -337,25 +268,16 @@ static int decode_compact(const struct offsets *offsets, const uint8_t *object, 
 	error = parse_header(offsets, object, &header);
 	if (error)
 		return error;
-	data = header.ascii ? offsets->unicode_ascii_size : offsets->unicode_compact_size;
-	if (!header.compact || data > length || header.length * header.kind > length - data)
+	if (!header.compact || header.data > length ||
+	    header.length * header.kind > length - header.data)
 		return -ERANGE;
-	*result = to_utf8(object + data, header.length, header.kind);
+	*result = spell(offsets, &header, object + header.data);
 	return 0;
-}
-
-int unicode__decode(const struct offsets *offsets, const uint8_t *object, size_t length,
-		    char **result)
-{
-	return is_python2(offsets) ? decode_python2(offsets, object, length, result)
-				   : decode_compact(offsets, object, length, result);
 }
 
 size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length)
 {
-	size_t header = is_python2(offsets) ? offsets->varobject_size + sizeof(uint64_t)
-					    : header_bytes(offsets);
-	size_t data = is_python2(offsets) ? offsets->bytes_data : offsets->unicode_ascii_size;
+	size_t header = header_bytes(offsets), data = ascii_data(offsets);
 
 	return (header > data ? header : data) + length;
 }
@@ -363,14 +285,8 @@ size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length)
 bool unicode__is_ascii(const struct offsets *offsets, const uint8_t *object, const char *text)
 {
 	struct header header;
-	uint64_t length;
 
-	if (is_python2(offsets)) {
-		memcpy(&length, object + offsets->varobject_size, sizeof(length));
-		return length == strlen(text) &&
-		       memcmp(object + offsets->bytes_data, text, length) == 0;
-	}
 	return !parse_header(offsets, object, &header) && header.compact && header.ascii &&
 	       header.length == strlen(text) &&
-	       memcmp(object + offsets->unicode_ascii_size, text, header.length) == 0;
+	       memcmp(object + header.data, text, header.length) == 0;
 }

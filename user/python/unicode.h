@@ -26,11 +26,6 @@ int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, ch
 int unicode__decode(const struct offsets *offsets, const uint8_t *object, size_t length,
 		    char **result);
 
-/* The *SIZE bytes of a bytes object, which a str is in 2.7, of which the first LENGTH bytes are at
- * OBJECT; NULL where they are not all among them. */
-const uint8_t *unicode__bytes(const struct offsets *offsets, const uint8_t *object, size_t length,
-			      uint64_t *size);
-
 /* How many bytes of a str object tell whether it is an ASCII text of LENGTH characters; and whether
  * the one whose such bytes are at OBJECT is TEXT. */
 size_t unicode__ascii_bytes(const struct offsets *offsets, size_t length);
