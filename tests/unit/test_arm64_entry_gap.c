@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "architecture/arm64_entry_gap.h"
+#include "architecture/architecture.h"
 #include "offsets.h"
 
 #define VERSION_3_13 0x030d0500
@@ -47,7 +47,7 @@ static bool decode(const uint32_t *code, size_t length, struct entry_gap *gap)
 	assert_int_equal(offsets__lookup(VERSION_3_13, BUILD_WITH_GIL, &offsets), 0);
 	assert_int_equal(offsets__layout(&offsets, &layout), 0);
 	memcpy(copy, code, length);
-	found = arm64__decode_entry_gap(copy, length, &layout, gap);
+	found = arm64_architecture.decode_entry_gap(copy, length, &layout, gap);
 	free(copy);
 	return found;
 }

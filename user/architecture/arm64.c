@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "architecture/architecture.h"
-#include "architecture/arm64_entry_gap.h"
 
 #define RETURN	  0xd65f03c0
 #define PAGE_MASK (~(uint64_t)4095)
@@ -118,6 +117,224 @@ static bool decode_thread_area(const uint8_t *code, size_t length, uint64_t *byt
 	return word == RETURN;
 }
 
+/*
+ * What the eval loop's first instructions do, in the source's order (entry is the
+ * interpreter's own frame, on the C stack; frame the new call's):
+ *
+ *	entry.f_executable = None;  entry.owner = ...;
+ *	entry.previous = tstate->current_frame;
+ *	frame->previous = &entry;
+ *	tstate->current_frame = frame;
+ *
+ * The compiler may put the last store before the first ones.  It is told from all
+ * other stores by its two registers: to where it writes, the caller's frame has been
+ * loaded from, and through what it writes, the address of a part of the C stack has
+ * been stored.  Then the stores to that part are those to entry, up to the next
+ * branch.  Where one is missing, it is done by an instruction that is not known here,
+ * and nothing is claimed.
+ */
+#define REGISTERS_MAX	      32
+#define STACK_POINTER	      31
+#define INSTRUCTION_BYTES     4
+#define NOT_ON_STACK	      (-1)
+#define NOT_FOUND	      SIZE_MAX
+#define BITS(word, at, count) ((word) >> (at) & ((1u << (count)) - 1))
+
+/* str and stp with an offset that is a constant: what the bits of MASK are, how wide a register
+ * is, and of how many. */
+static const struct store_kind {
+	uint32_t mask, bits;
+	uint8_t width, count;
+} store_kinds[] = {
+	{ 0xffc00000, 0xf9000000, 8, 1 }, /* str x */
+	{ 0xffc00000, 0xb9000000, 4, 1 }, /* str w */
+	{ 0xffc00000, 0x79000000, 2, 1 }, /* strh */
+	{ 0xffc00000, 0x39000000, 1, 1 }, /* strb */
+	{ 0xffc00000, 0xa9000000, 8, 2 }, /* stp x */
+	{ 0xffc00000, 0x29000000, 4, 2 }, /* stp w */
+};
+
+struct store {
+	uint32_t base;
+	int32_t offset; /* from the register BASE */
+	uint32_t width, count;
+	uint32_t sources[2];
+};
+
+struct eval_loop {
+	const uint8_t *code;
+	size_t count; /* of instructions */
+	const struct layout *layout;
+	int32_t stack_offset[REGISTERS_MAX]; /* of what a register points to, or NOT_ON_STACK */
+	bool loaded[REGISTERS_MAX][REGISTERS_MAX]; /* [from][to]: the caller's frame */
+	int32_t entry;				   /* offset on the stack, or NOT_ON_STACK */
+	uint32_t frame;				   /* register */
+	uint32_t state;				   /* register */
+	size_t link;				   /* the store to the thread state */
+};
+
+static uint32_t instruction(const struct eval_loop *loop, size_t at)
+{
+	uint32_t word;
+
+	memcpy(&word, loop->code + at * INSTRUCTION_BYTES, sizeof(word));
+	return word;
+}
+
+static bool decode_store(uint32_t word, struct store *store)
+{
+	for (size_t i = 0; i < sizeof(store_kinds) / sizeof(store_kinds[0]); i++) {
+		const struct store_kind *kind = &store_kinds[i];
+		int32_t pair_offset = (int32_t)(BITS(word, 15, 7) ^ 0x40) - 0x40;
+
+		if ((word & kind->mask) != kind->bits)
+			continue;
+		*store = (struct store){
+			.base = BITS(word, 5, 5),
+			.offset = kind->width *
+				  (kind->count == 2 ? pair_offset : (int32_t)BITS(word, 10, 12)),
+			.width = kind->width,
+			.count = kind->count,
+			.sources = { BITS(word, 0, 5), BITS(word, 10, 5) },
+		};
+		return true;
+	}
+	return false;
+}
+
+/* b, bl; br, blr, ret; b.cond; cbz, cbnz, tbz, tbnz */
+static bool is_branch(uint32_t word)
+{
+	return (word & 0x7c000000) == 0x14000000 || (word & 0xfe000000) == 0xd6000000 ||
+	       (word & 0xff000010) == 0x54000000 || (word & 0x7c000000) == 0x34000000;
+}
+
+/* ldr xTO, [xFROM, #OFFSET] */
+static bool is_load(uint32_t word, uint32_t offset)
+{
+	return (word & 0xffc00000) == 0xf9400000 && BITS(word, 10, 12) * 8 == offset;
+}
+
+/* Takes note of add xTO, xFROM, #NUMBER, which mov xTO, sp is too. */
+static void note_addition(struct eval_loop *loop, uint32_t word)
+{
+	int32_t from = loop->stack_offset[BITS(word, 5, 5)];
+	uint32_t to = BITS(word, 0, 5);
+
+	if ((word & 0xffc00000) == 0x91000000 && to != STACK_POINTER)
+		loop->stack_offset[to] =
+			from == NOT_ON_STACK ? NOT_ON_STACK : from + (int32_t)BITS(word, 10, 12);
+}
+
+/* Whether STORE is frame->previous = &entry; takes note of both. */
+static void note_entry(struct eval_loop *loop, const struct store *store)
+{
+	if (store->width != 8 || store->count != 1 ||
+	    store->offset != loop->layout->frame_previous ||
+	    loop->stack_offset[store->base] != NOT_ON_STACK ||
+	    loop->stack_offset[store->sources[0]] == NOT_ON_STACK ||
+	    store->sources[0] == STACK_POINTER)
+		return;
+	loop->entry = loop->stack_offset[store->sources[0]];
+	loop->frame = store->base;
+}
+
+static bool has_loaded(const struct eval_loop *loop, uint32_t from)
+{
+	for (uint32_t to = 0; to < REGISTERS_MAX; to++)
+		if (loop->loaded[from][to])
+			return true;
+	return false;
+}
+
+/* Whether STORE is tstate->current_frame = frame. */
+static bool is_link(const struct eval_loop *loop, const struct store *store)
+{
+	return loop->entry != NOT_ON_STACK && store->width == 8 && store->count == 1 &&
+	       store->offset == loop->layout->tstate_frame && store->sources[0] == loop->frame &&
+	       has_loaded(loop, store->base);
+}
+
+/* Goes through the instructions up to the link; returns whether there is one. */
+static bool find_link(struct eval_loop *loop)
+{
+	struct store store;
+
+	for (uint32_t i = 0; i < REGISTERS_MAX; i++)
+		loop->stack_offset[i] = NOT_ON_STACK;
+	loop->stack_offset[STACK_POINTER] = 0;
+	loop->entry = NOT_ON_STACK;
+	for (size_t at = 0; at < loop->count; at++) {
+		uint32_t word = instruction(loop, at);
+
+		note_addition(loop, word);
+		if (is_load(word, loop->layout->tstate_frame))
+			loop->loaded[BITS(word, 5, 5)][BITS(word, 0, 5)] = true;
+		if (!decode_store(word, &store))
+			continue;
+		note_entry(loop, &store);
+		if (is_link(loop, &store)) {
+			loop->state = store.base;
+			loop->link = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The instruction that last stores to the field of entry at OFFSET before the first branch behind
+ * the link, and which register; NOT_FOUND where none does. */
+static size_t find_store(const struct eval_loop *loop, uint32_t offset, uint32_t *source)
+{
+	size_t found = NOT_FOUND;
+	struct store store;
+
+	for (size_t at = 0; at < loop->count; at++) {
+		uint32_t word = instruction(loop, at);
+		int64_t distance;
+
+		if (at > loop->link && is_branch(word))
+			break;
+		if (!decode_store(word, &store) || loop->stack_offset[store.base] == NOT_ON_STACK)
+			continue;
+		distance = (int64_t)loop->entry + offset -
+			   (loop->stack_offset[store.base] + store.offset);
+		if (distance < 0 || distance >= store.width * store.count)
+			continue;
+		found = at;
+		*source = store.sources[distance / store.width];
+	}
+	return found;
+}
+
+static bool decode_entry_gap(const uint8_t *code, size_t length, const struct layout *layout,
+			     struct entry_gap *gap)
+{
+	struct eval_loop loop = { .code = code,
+				  .count = length / INSTRUCTION_BYTES,
+				  .layout = layout };
+	size_t previous, owner, executable, last;
+	uint32_t caller, ignored;
+
+	if (!find_link(&loop))
+		return false;
+	previous = find_store(&loop, layout->frame_previous, &caller);
+	owner = find_store(&loop, layout->frame_owner, &ignored);
+	executable = find_store(&loop, layout->frame_code, &ignored);
+	if (previous == NOT_FOUND || owner == NOT_FOUND || executable == NOT_FOUND)
+		return false;
+	last = previous > owner ? previous : owner;
+	last = last > executable ? last : executable;
+	if (last < loop.link || (previous > loop.link && !loop.loaded[loop.state][caller]))
+		return false;
+	/* An instruction has not been done where the thread stands before it. */
+	gap->start = (loop.link + 1) * INSTRUCTION_BYTES;
+	gap->length = (last - loop.link) * INSTRUCTION_BYTES;
+	gap->unlinked = previous > loop.link ? (previous - loop.link) * INSTRUCTION_BYTES : 0;
+	gap->caller = caller;
+	return true;
+}
+
 /* The ABI leaves the words below the thread pointer to the C library, and 16 bytes above. */
 const struct architecture arm64_architecture = {
 	.machine = EM_AARCH64,
@@ -126,6 +343,6 @@ const struct architecture arm64_architecture = {
 	.decode_variable = decode_variable,
 	.returns_first = returns_first,
 	.decode_thread_area = decode_thread_area,
-	.decode_entry_gap = arm64__decode_entry_gap,
+	.decode_entry_gap = decode_entry_gap,
 	.is_noted_late = true,
 };

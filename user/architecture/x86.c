@@ -4,8 +4,8 @@
 
 #include "architecture/architecture.h"
 
-#define LOAD_BYTES 7
 #define RETURN	   0xc3
+#define LOAD_BYTES 3
 
 /* Instructions around the load that do not change what is returned. */
 static const struct instruction {
@@ -27,54 +27,44 @@ static size_t frame(const uint8_t *code, size_t length)
 	return 0;
 }
 
-/* mov DISTANCE(%rip),%rax */
-static bool is_load(const uint8_t *code, size_t length)
+/* Where the instruction behind LOAD begins, which has OPERANDS more bytes, if the function does
+ * nothing but that and return; 0 if it does anything else. */
+static size_t find_load(const uint8_t *code, size_t length, const uint8_t load[LOAD_BYTES],
+			size_t operands)
 {
-	static const uint8_t load[] = { 0x48, 0x8b, 0x05 };
-
-	return length >= LOAD_BYTES && memcmp(code, load, sizeof(load)) == 0;
-}
-
-static bool decode_variable(const uint8_t *code, size_t length, uint64_t address,
-			    uint64_t *variable)
-{
-	bool loaded = false;
-	size_t at = 0, step;
-	int32_t distance;
-
-	while (at < length && code[at] != RETURN) {
-		step = frame(code + at, length - at);
-		if (!step) {
-			if (loaded || !is_load(code + at, length - at))
-				return false;
-			memcpy(&distance, code + at + LOAD_BYTES - sizeof(distance),
-			       sizeof(distance));
-			step = LOAD_BYTES;
-			*variable = address + at + step + distance;
-			loaded = true;
-		}
-		at += step;
-	}
-	return loaded && at < length;
-}
-
-/* mov (%rdi),%rax, and nothing else. */
-static bool returns_first(const uint8_t *code, size_t length)
-{
-	static const uint8_t load[] = { 0x48, 0x8b, 0x07 };
-	bool loaded = false;
-	size_t at = 0, step;
+	size_t at = 0, step, end = 0;
 
 	for (; at < length && code[at] != RETURN; at += step) {
 		step = frame(code + at, length - at);
 		if (step)
 			continue;
-		step = sizeof(load);
-		if (loaded || length - at < step || memcmp(code + at, load, step) != 0)
-			return false;
-		loaded = true;
+		step = LOAD_BYTES + operands;
+		if (end || length - at < step || memcmp(code + at, load, LOAD_BYTES) != 0)
+			return 0;
+		end = at + step;
 	}
-	return loaded && at < length;
+	return at < length ? end : 0;
+}
+
+static bool decode_variable(const uint8_t *code, size_t length, uint64_t address,
+			    uint64_t *variable)
+{
+	static const uint8_t load[LOAD_BYTES] = { 0x48, 0x8b, 0x05 }; /* mov ...(%rip),%rax */
+	int32_t distance;
+	size_t end = find_load(code, length, load, sizeof(distance));
+
+	if (!end)
+		return false;
+	memcpy(&distance, code + end - sizeof(distance), sizeof(distance));
+	*variable = address + end + distance;
+	return true;
+}
+
+static bool returns_first(const uint8_t *code, size_t length)
+{
+	static const uint8_t load[LOAD_BYTES] = { 0x48, 0x8b, 0x07 }; /* mov (%rdi),%rax */
+
+	return find_load(code, length, load, 0);
 }
 
 /* By number, for this is compiled on other architectures as well. */
