@@ -203,10 +203,8 @@ static bool is_open_addressed(const struct offsets *offsets)
 /* The bytes of a dict object that have what is read here. */
 static size_t dict_bytes(const struct offsets *offsets)
 {
-	uint32_t fields[] = { offsets->object_type,
-			      is_open_addressed(offsets) ? offsets->dict_mask : offsets->dict_keys,
-			      is_open_addressed(offsets) ? offsets->dict_table
-							 : offsets->dict_values };
+	uint32_t fields[] = { offsets->object_type, offsets->dict_mask, offsets->dict_table,
+			      offsets->dict_keys, offsets->dict_values };
 
 	return object__bytes(fields, sizeof(fields) / sizeof(fields[0]));
 }

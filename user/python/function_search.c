@@ -164,47 +164,33 @@ static const struct function_owner *keep(struct function_search *search,
 	return search->owners = owner;
 }
 
-static bool make_room(struct function_search *search, size_t count)
+static void push(struct function_search *search, const struct place *place)
 {
-	if (search->stack_count + count > STACK_MAX) {
-		search->extent.cut = true;
-		return false;
-	}
-	search->stack = xgrow(search->stack, &search->stack_capacity, search->stack_count + count,
-			      sizeof(*search->stack));
-	return true;
-}
-
-static void push(struct function_search *search, const struct place *places, size_t count)
-{
-	if (!make_room(search, count))
+	if (!place->address)
 		return;
-	memcpy(search->stack + search->stack_count, places, count * sizeof(*places));
-	search->stack_count += count;
+	if (search->stack_count == STACK_MAX) {
+		search->extent.cut = true;
+		return;
+	}
+	search->stack = xgrow(search->stack, &search->stack_capacity, search->stack_count + 1,
+			      sizeof(*search->stack));
+	search->stack[search->stack_count++] = *place;
 }
 
 /* Pushes what the object at FROM refers to. */
 static void push_references(struct function_search *search, const struct place *from,
 			    const uint64_t *addresses, size_t count)
 {
-	if (!make_room(search, count))
-		return;
 	for (size_t i = 0; i < count; i++)
-		if (addresses[i])
-			search->stack[search->stack_count++] =
-				(struct place){ addresses[i], from->key, from->class, from->owner };
+		push(search, &(struct place){ addresses[i], from->key, from->class, from->owner });
 }
 
 /* Pushes what the class at CLASS has, or OWNER, which is NULL but in 2.7. */
 static void push_values(struct function_search *search, const struct dict *dict, uint64_t class,
 			const struct function_owner *owner)
 {
-	if (!make_room(search, dict->count))
-		return;
 	for (size_t i = 0; i < dict->count; i++)
-		if (dict->values[i])
-			search->stack[search->stack_count++] =
-				(struct place){ dict->values[i], dict->keys[i], class, owner };
+		push(search, &(struct place){ dict->values[i], dict->keys[i], class, owner });
 }
 
 /* Reads the kind of a type; only those that are built in are told by their name. */
@@ -424,11 +410,6 @@ static void look_at_other(struct function_search *search, const struct place *pl
 		       kind == KIND_PROPERTY ? REFERENCES_MAX : 1);
 }
 
-static bool has_attributes(enum kind kind)
-{
-	return kind == KIND_CLASS || kind == KIND_OLD_CLASS;
-}
-
 /* Looks at COUNT objects, at most BATCH. */
 static void look_at(struct function_search *search, const struct place *places, size_t count)
 {
@@ -445,8 +426,10 @@ static void look_at(struct function_search *search, const struct place *places, 
 		enum kind kind = readable[i] ? kind_of(search, types[i]) : KIND_OTHER;
 
 		/* Each class may have many attributes: the others wait for the next step. */
-		if (has_attributes(kind) && i && now_ns() > search->end_ns) {
-			push(search, places + i, count - i);
+		if ((kind == KIND_CLASS || kind == KIND_OLD_CLASS) && i &&
+		    now_ns() > search->end_ns) {
+			for (; i < count; i++)
+				push(search, &places[i]);
 			break;
 		}
 		search->extent.objects++;

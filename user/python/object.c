@@ -98,12 +98,6 @@ static bool has_small_ints(const struct offsets *offsets)
 	return offsets->int_value != OFFSET_ABSENT;
 }
 
-/* Where the last field of an int that is read begins: a word, as two digits are. */
-static uint32_t int_last_field(const struct offsets *offsets)
-{
-	return has_small_ints(offsets) ? offsets->int_value : offsets->long_digits;
-}
-
 static uint64_t parse_long(const struct offsets *offsets, const uint8_t *object)
 {
 	uint32_t digits[DIGITS_MAX];
@@ -145,13 +139,15 @@ static uint64_t parse_int(struct object_reader *reader, const uint8_t *object)
 void object__ints(struct object_reader *reader, const uint64_t *addresses, size_t count,
 		  uint64_t *values)
 {
-	uint32_t last = int_last_field(reader->offsets);
+	const struct offsets *offsets = reader->offsets;
+	/* A word, as two digits are. */
+	uint32_t last = has_small_ints(offsets) ? offsets->int_value : offsets->long_digits;
 	size_t size = last + sizeof(uint64_t);
 	bool *readable = deputy__lend(xcalloc(count, sizeof(*readable)));
 	uint8_t *objects =
 		deputy__lend(xcalloc(count, size < INT_BYTES_MAX ? size : INT_BYTES_MAX));
 
-	if (size <= INT_BYTES_MAX && reader->offsets->object_type < last)
+	if (size <= INT_BYTES_MAX && offsets->object_type < last)
 		target_memory__read_each(reader->pid, addresses, count, objects, size, readable);
 	for (size_t i = 0; i < count; i++)
 		values[i] = readable[i] ? parse_int(reader, objects + i * size) : INT_UNKNOWN;

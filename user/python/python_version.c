@@ -196,14 +196,6 @@ static bool find_pypy_version(const uint8_t *bytes, size_t length, uint64_t plac
 	return true;
 }
 
-static uint32_t from_variables(struct elf_image *image)
-{
-	uint32_t version = 0;
-
-	elf_image__search(image, true, find_pypy_version, &version);
-	return version;
-}
-
 bool python_version__is_named(struct elf_image *image)
 {
 	uint64_t address;
@@ -246,8 +238,10 @@ uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bia
 	if (version)
 		return version;
 	/* The file alone says it, in some megabytes: once is enough. */
-	if (!*known)
-		*known = is_pypy(image) ? from_variables(image) : check(from_constants(image));
+	if (!*known && is_pypy(image))
+		elf_image__search(image, true, find_pypy_version, known);
+	else if (!*known)
+		*known = check(from_constants(image));
 	return *known;
 }
 
@@ -283,9 +277,4 @@ const struct python_kind *python_kind__of(struct elf_image *image)
 		if (foreign[i].machine == machine)
 			return &foreign[i].kind;
 	return &other;
-}
-
-const char *python_kind__supported(const struct python_kind *kind)
-{
-	return kind->supported ? kind->supported : ARCHITECTURE.python;
 }

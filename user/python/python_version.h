@@ -40,7 +40,4 @@ struct python_kind {
 /* Which kind the Python in IMAGE is; NULL: one that may be walked. */
 const struct python_kind *python_kind__of(struct elf_image *image);
 
-/* What is supported in place of KIND: "64-bit Python". */
-const char *python_kind__supported(const struct python_kind *kind);
-
 #endif

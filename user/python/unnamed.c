@@ -313,25 +313,14 @@ static int visit_segments(struct search *search, struct block *block, uint32_t f
 	return 0;
 }
 
-static void keep_longest(struct search *search)
-{
-	size_t most = 0, kept = 0;
-
-	for (size_t i = 0; i < search->count; i++)
-		if (search->candidates[i].interpreters > most)
-			most = search->candidates[i].interpreters;
-	for (size_t i = 0; i < search->count; i++)
-		if (search->candidates[i].interpreters == most)
-			search->candidates[kept++] = search->candidates[i];
-	search->count = kept;
-}
-
-static void keep_returned(struct search *search)
+/* Leaves the candidates with at least that many interpreters; RETURNED: only those that are. */
+static void keep(struct search *search, size_t interpreters, bool returned)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < search->count; i++)
-		if (search->candidates[i].returned)
+		if (search->candidates[i].interpreters >= interpreters &&
+		    search->candidates[i].returned >= returned)
 			search->candidates[kept++] = search->candidates[i];
 	search->count = kept;
 }
@@ -347,14 +336,18 @@ static bool have_one_main(const struct search *search)
 /* Leaves of the candidates the one that is the list's head. */
 static int choose(struct search *search, struct block *block)
 {
+	size_t most = 0;
 	int error = 0;
 
 	if (is_exhausted(search) || !have_one_main(search))
 		return -ENOTSUP;
-	keep_longest(search);
+	for (size_t i = 0; i < search->count; i++)
+		if (search->candidates[i].interpreters > most)
+			most = search->candidates[i].interpreters;
+	keep(search, most, false);
 	if (search->count > 1 && search->offsets->version < RUNTIME_SINCE) {
 		error = visit_segments(search, block, PF_X, FUNCTIONS_BYTES, search_code);
-		keep_returned(search);
+		keep(search, most, true);
 	}
 	return error || search->count == 1 ? error : -ENOTSUP;
 }

@@ -50,7 +50,7 @@ static void explain_not_supported(pid_t pid, const struct runtime *runtime)
 	if (runtime->kind)
 		log__error("process %d runs %s %s, which is not supported: only %s is", pid,
 			   runtime->kind->name, runtime->version,
-			   python_kind__supported(runtime->kind));
+			   runtime->kind->supported ?: ARCHITECTURE.python);
 	else
 		log__error("process %d runs Python %s, which is not supported%s%s; supported "
 			   "versions: %s",
