@@ -5,14 +5,14 @@
 
 #define VERSION(minor) (3u << 24 | (minor) << 16)
 
-/* f_executable of a frame is a _PyStackRef, whose low bits are tags. */
+/* f_executable of a frame is a _PyStackRef.  Its low bits are tags. */
 #define STACK_REFERENCE_TAGS 3
 
-/* Minor versions; 2.7 is older than all of them. */
+/* Bounds of ranges of minor versions.  2.7 counts as minor version 0. */
 #define FIRST 0
 #define LAST  UINT8_MAX
 
-/* The struct that a field lies in. */
+/* The struct that has the field. */
 enum place {
 	IN_THREAD_STATE,
 	IN_FRAME,
@@ -21,7 +21,7 @@ enum place {
 	PLACES,
 };
 
-/* The walker reads a whole word at a field: the highest offset that leaves room for it. */
+/* The highest offset of a field.  The walker reads a whole word there. */
 static const uint32_t highest[PLACES] = {
 	[IN_THREAD_STATE] = THREAD_STATE_BYTES - sizeof(uint64_t),
 	[IN_FRAME] = FRAME_FIELD_MAX - sizeof(uint64_t),
@@ -31,19 +31,19 @@ static const uint32_t highest[PLACES] = {
 
 enum builds {
 	ALL,
-	KNOWN, /* not those that are newer than all tables */
+	KNOWN, /* not versions or layouts that are newer than all tables */
 	FREE_THREADED,
 };
 
 #define RENAMED(from, to) offsetof(struct offsets, from), offsetof(struct layout, to)
 #define SAME(name)	  RENAMED(name, name)
 
-/* The fields that lead the walker to a frame and to what identifies its code.  All other versions
- * and builds must not have the field. */
+/* How each field is checked and copied.  A version or build without the field must have
+ * OFFSET_ABSENT for it. */
 static const struct rule {
 	uint16_t from, to;
 	enum place place;
-	uint8_t first, last; /* minor version */
+	uint8_t first, last; /* minor versions */
 	enum builds builds;
 } rules[] = {
 	{ SAME(interp_next), ELSEWHERE, FIRST, LAST, ALL },
@@ -101,13 +101,15 @@ static __u16 *destination(struct layout *layout, const struct rule *rule)
 	return (__u16 *)((uint8_t *)layout + rule->to);
 }
 
-/* The whole words up to the one at OFFSET; no field is wider than the word it begins in. */
+/* Bytes from a struct's beginning to the end of the word at OFFSET.  No field is wider than that
+ * word. */
 static __u16 words_to(uint32_t offset)
 {
 	return (offset & ~7u) + 8;
 }
 
-/* Takes the fields of `rules`.  False where one is not where the walker could read it. */
+/* Copies the fields of `rules`.  False if one is absent, out of bounds, or present where it must
+ * not be. */
 static bool take_fields(const struct offsets *offsets, struct layout *layout)
 {
 	uint32_t last[PLACES] = { 0 };
@@ -134,7 +136,7 @@ static bool take_fields(const struct offsets *offsets, struct layout *layout)
 	return true;
 }
 
-/* The whole words from a struct's beginning to the last of FIELDS. */
+/* Bytes from a struct's beginning to the end of the last word of FIELDS. */
 static __u16 bytes_to(const __u16 *fields, size_t count)
 {
 	__u16 last = 0;
@@ -145,7 +147,7 @@ static __u16 bytes_to(const __u16 *fields, size_t count)
 	return words_to(last);
 }
 
-/* The words of a code object that have what identifies it. */
+/* Finds the range of a code object that has all the fields which identify it. */
 static void set_code_identity(struct layout *layout)
 {
 	const __u16 fields[] = { layout->code_name,	  layout->code_shown_name,
@@ -161,7 +163,7 @@ static void set_code_identity(struct layout *layout)
 		bytes_to(fields, sizeof(fields) / sizeof(fields[0])) - layout->code_identity_start;
 }
 
-/* The words of a code object that user space looks at. */
+/* The part of a code object that BPF copies for user space. */
 static __u16 code_bytes(const struct offsets *offsets, const struct layout *layout)
 {
 	const __u16 fields[] = { layout->object_type,	      layout->object_size,

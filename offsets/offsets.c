@@ -2,27 +2,26 @@
 /*
  * _Py_DebugOffsets: CPython's own table of its layout, from 3.13 on.
  *
- * It is the beginning of _PyRuntime and initialized at compile time, so a file's
- * .PyRuntime section holds it as well as a process does.  It is a row of 64-bit
- * numbers: a cookie, the version, whether the build is free-threaded; then, for
- * each struct, its size and the offsets of some members.  It says nothing of its
- * own form, which every minor version extends in the middle.  The form is in our
- * table.txt (struct published): where CPython's table has a field's offset and the
- * size of the field's struct, and how wide the field is.
+ * It is the beginning of _PyRuntime and is initialized at compile time, so the
+ * .PyRuntime section of a file holds it as well.  It is an array of 64-bit numbers: a
+ * cookie, the version, a flag for a free-threaded build; then, for each struct, its
+ * size and the offsets of some members.  It does not describe its own form, and every
+ * minor version inserts numbers in the middle.  table.txt has the forms (struct
+ * published): where CPython's table has a field's offset and the size of the field's
+ * struct, and how wide the field is.
  *
- * The numbers are a target's, so that none is taken unless all can be: a field
- * lies within its struct, at a multiple of its width, and on no other field.
+ * The numbers come from a target.  They are taken only if all are possible: a field
+ * lies within its struct, at a multiple of its width, and overlaps no other field.
  *
- * A minor version newer than all forms is read in the newest one.  That its form
- * is the same can't be known from the table: a number put in between makes most
- * of the fields behind it impossible, but not surely.  So whoever takes it has to
- * prove it by what is in the process's memory (user/python/soundness.c).  The same holds
- * for a micro version, or one before the release, that moved what it publishes.  What no table
- * publishes may have moved with the rest: where it does not follow from what is
- * published it is absent, such as _co_firsttraceable, without which no code object
- * can be told to be the interpreter's own.  The numbers of the unicode state's bits,
- * the form of the array of thread-local bytecode and those of dicts and instances
- * are taken to be as they were; each has its check where it is used.
+ * A minor version newer than all forms is read with the newest form.  The table cannot
+ * prove that the form is the same: an inserted number makes most of the later fields
+ * impossible, but not certainly.  So the caller must check the result against the
+ * memory of the process (user/python/soundness.c).  The same applies to a micro version
+ * or a pre-release that moved what it publishes.  Fields that are not published may have
+ * moved too.  They are derived from published fields, or absent.  For example, without
+ * _co_firsttraceable no code object is recognized as the interpreter's own.  The bits of
+ * the unicode state, the array of thread-local bytecode, and the layouts of dicts and
+ * instances are assumed to be unchanged; the code that uses them checks them.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,31 +33,31 @@
 #define THREADED_AT 16
 #define HEAD_BYTES  24
 
-/* No struct is larger; _PyRuntimeState, the largest, has less than 512 KiB. */
+/* The largest struct, _PyRuntimeState, has less than 512 KiB. */
 #define STRUCT_BYTES_MAX (16 * 1024 * 1024)
 
 #define PUBLISHED_MAX 64
 #define MICROS_ALL    255
 
-/* Where _Py_DebugOffsets has a field's offset and the size of the field's struct: bytes from its
+/* Where _Py_DebugOffsets has a field's offset and the size of the field's struct, in bytes from its
  * beginning. */
 struct published {
 	uint16_t field; /* of struct offsets */
 	uint16_t offset_at;
 	uint16_t size_at;
-	uint16_t width; /* the field's own bytes; 0: no more fields */
+	uint16_t width; /* of the field itself; 0: end of the list */
 };
 
 /* One build of CPython: a column of table.txt. */
 struct table {
 	uint32_t major, minor;
-	uint32_t last_micro; /* a minor version may have several: that with the first not before */
+	uint32_t last_micro; /* of the column; the columns of a minor version are sorted by it */
 	enum build build;
-	struct offsets offsets; /* its fields; the rest is offsets__lookup's */
+	struct offsets offsets; /* all but what offsets__lookup sets */
 	struct published published[PUBLISHED_MAX];
 };
 
-/* By version; of the same minor version and build, by the last micro version. */
+/* Sorted by version. */
 static const struct table tables[] = { OFFSET_TABLES };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -98,7 +97,7 @@ const char *offsets__versions(void)
 	return OFFSET_VERSIONS;
 }
 
-/* NULL where that build publishes nothing. */
+/* The form of 3.MINOR; NULL if that build publishes nothing. */
 static const struct published *form_of(uint32_t minor, bool free_threaded)
 {
 	const struct table *table = find_table(
@@ -134,7 +133,7 @@ static bool set_field(const struct published *field, const uint8_t *bytes, size_
 	return true;
 }
 
-/* Whether the fields, each of which is possible, are so together. */
+/* Whether no two fields of a struct overlap. */
 static bool are_apart(const struct published *form, const uint8_t *bytes)
 {
 	for (const struct published *one = form; one->width; one++) {
@@ -159,8 +158,8 @@ static bool has_field(const struct published *form, uint16_t field)
 	return false;
 }
 
-/* Whether the table is that of the build that its flag says: objects begin in another way in each,
- * and what only the other one has is 0. */
+/* Whether the table matches its flag for a free-threaded build.  The two builds have different
+ * object headers, and 0 for fields that only the other build has. */
 static bool is_of_build(const struct published *form, const uint8_t *bytes, size_t length,
 			const struct offsets *table, const struct offsets *result)
 {
@@ -182,8 +181,8 @@ static uint32_t value_of(const struct offsets *offsets, const struct published *
 	return value;
 }
 
-/* Whether a field is published elsewhere than TABLE has it; what TABLE does not have may be
- * anywhere. */
+/* Whether a field is published at another offset than TABLE has.  A field that TABLE does not have
+ * may be anywhere. */
 static bool has_moved(const struct published *form, const struct offsets *table,
 		      const struct offsets *result)
 {
@@ -227,7 +226,7 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 	if (free_threaded < 0)
 		return free_threaded;
 	version = number_at(bytes, VERSION_AT);
-	/* What is not published must be of the same minor version and build. */
+	/* The fields that are not published are right only for the same minor version and build. */
 	if (version >> 16 != offsets->version >> 16 ||
 	    (uint32_t)free_threaded != offsets->free_threaded)
 		return -EINVAL;

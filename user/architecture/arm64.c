@@ -7,7 +7,7 @@
 #define RETURN	  0xd65f03c0
 #define PAGE_MASK (~(uint64_t)4095)
 
-/* Instructions that do not change what is returned. */
+/* Instructions that do not change the returned value. */
 static const uint32_t frames[] = {
 	0xd503245f, /* bti c */
 	0xd503233f, /* paciasp */
@@ -25,7 +25,8 @@ static bool is_frame(uint32_t word)
 	return false;
 }
 
-/* The next instruction at *AT that is none of `frames`; 0, which is no instruction, at the end. */
+/* The next instruction from *AT on that is not in `frames`; 0, which is not an instruction, at the
+ * end. */
 static uint32_t next_instruction(const uint8_t *code, size_t length, size_t *at)
 {
 	uint32_t word = 0;
@@ -39,7 +40,7 @@ static uint32_t next_instruction(const uint8_t *code, size_t length, size_t *at)
 	return 0;
 }
 
-/* adrp: the page so many pages from the code's own, into a register. */
+/* adrp: the address of a page, relative to the page of the instruction. */
 static bool is_adrp(uint32_t word)
 {
 	return (word & 0x9f000000) == 0x90000000;
@@ -91,7 +92,7 @@ static bool returns_first(const uint8_t *code, size_t length)
 /* mrs x0, tpidr_el0 */
 #define LOAD_OF_THREAD_POINTER 0xd53bd040
 
-/* sub x0, x0, #NUMBER, which may be in units of 4096 */
+/* sub x0, x0, #NUMBER, with an optional shift by 12 */
 static bool is_subtraction(uint32_t word)
 {
 	return (word & 0xff8003ff) == 0xd1000000;
@@ -118,20 +119,20 @@ static bool decode_thread_area(const uint8_t *code, size_t length, uint64_t *byt
 }
 
 /*
- * What the eval loop's first instructions do, in the source's order (entry is the
- * interpreter's own frame, on the C stack; frame the new call's):
+ * The first instructions of the eval loop, in the order of its source (entry is the
+ * interpreter's own frame, on the C stack; frame is that of the new call):
  *
- *	entry.f_executable = None;  entry.owner = ...;
- *	entry.previous = tstate->current_frame;
- *	frame->previous = &entry;
- *	tstate->current_frame = frame;
+ * 	entry.f_executable = None;  entry.owner = ...;
+ * 	entry.previous = tstate->current_frame;
+ * 	frame->previous = &entry;
+ * 	tstate->current_frame = frame;
  *
- * The compiler may put the last store before the first ones.  It is told from all
- * other stores by its two registers: to where it writes, the caller's frame has been
- * loaded from, and through what it writes, the address of a part of the C stack has
- * been stored.  Then the stores to that part are those to entry, up to the next
- * branch.  Where one is missing, it is done by an instruction that is not known here,
- * and nothing is claimed.
+ * The compiler may move the last store before the first ones.  Two registers
+ * distinguish it from all other stores: the caller's frame was loaded through its base
+ * register, and an address on the C stack was stored through its source register.
+ * That address is &entry.  All stores to entry before the next branch are those above.
+ * If one of them is missing, an unknown instruction does it, and no entry gap is
+ * reported.
  */
 #define REGISTERS_MAX	      32
 #define STACK_POINTER	      31
@@ -140,8 +141,8 @@ static bool decode_thread_area(const uint8_t *code, size_t length, uint64_t *byt
 #define NOT_FOUND	      SIZE_MAX
 #define BITS(word, at, count) ((word) >> (at) & ((1u << (count)) - 1))
 
-/* str and stp with an offset that is a constant: what the bits of MASK are, how wide a register
- * is, and of how many. */
+/* str and stp with a constant offset: the value of the bits of MASK, the width of a register, and
+ * the number of registers. */
 static const struct store_kind {
 	uint32_t mask, bits;
 	uint8_t width, count;
@@ -163,14 +164,14 @@ struct store {
 
 struct eval_loop {
 	const uint8_t *code;
-	size_t count; /* of instructions */
+	size_t count; /* in instructions */
 	const struct layout *layout;
-	int32_t stack_offset[REGISTERS_MAX]; /* of what a register points to, or NOT_ON_STACK */
-	bool loaded[REGISTERS_MAX][REGISTERS_MAX]; /* [from][to]: the caller's frame */
+	int32_t stack_offset[REGISTERS_MAX];	   /* what a register points to, or NOT_ON_STACK */
+	bool loaded[REGISTERS_MAX][REGISTERS_MAX]; /* [from][to]: the caller's frame was loaded */
 	int32_t entry;				   /* offset on the stack, or NOT_ON_STACK */
 	uint32_t frame;				   /* register */
 	uint32_t state;				   /* register */
-	size_t link;				   /* the store to the thread state */
+	size_t link;				   /* index of the store to the thread state */
 };
 
 static uint32_t instruction(const struct eval_loop *loop, size_t at)
@@ -215,7 +216,7 @@ static bool is_load(uint32_t word, uint32_t offset)
 	return (word & 0xffc00000) == 0xf9400000 && BITS(word, 10, 12) * 8 == offset;
 }
 
-/* Takes note of add xTO, xFROM, #NUMBER, which mov xTO, sp is too. */
+/* Tracks add xTO, xFROM, #NUMBER.  mov xTO, sp is one. */
 static void note_addition(struct eval_loop *loop, uint32_t word)
 {
 	int32_t from = loop->stack_offset[BITS(word, 5, 5)];
@@ -226,7 +227,7 @@ static void note_addition(struct eval_loop *loop, uint32_t word)
 			from == NOT_ON_STACK ? NOT_ON_STACK : from + (int32_t)BITS(word, 10, 12);
 }
 
-/* Whether STORE is frame->previous = &entry; takes note of both. */
+/* Notes entry and frame if STORE is frame->previous = &entry. */
 static void note_entry(struct eval_loop *loop, const struct store *store)
 {
 	if (store->width != 8 || store->count != 1 ||
@@ -255,7 +256,7 @@ static bool is_link(const struct eval_loop *loop, const struct store *store)
 	       has_loaded(loop, store->base);
 }
 
-/* Goes through the instructions up to the link; returns whether there is one. */
+/* Runs up to the link; false if there is none. */
 static bool find_link(struct eval_loop *loop)
 {
 	struct store store;
@@ -282,8 +283,8 @@ static bool find_link(struct eval_loop *loop)
 	return false;
 }
 
-/* The instruction that last stores to the field of entry at OFFSET before the first branch behind
- * the link, and which register; NOT_FOUND where none does. */
+/* The last store to the field of entry at OFFSET before the first branch behind the link, and its
+ * source register; NOT_FOUND if there is none. */
 static size_t find_store(const struct eval_loop *loop, uint32_t offset, uint32_t *source)
 {
 	size_t found = NOT_FOUND;
@@ -327,7 +328,7 @@ static bool decode_entry_gap(const uint8_t *code, size_t length, const struct la
 	last = last > executable ? last : executable;
 	if (last < loop.link || (previous > loop.link && !loop.loaded[loop.state][caller]))
 		return false;
-	/* An instruction has not been done where the thread stands before it. */
+	/* A thread stands before an instruction that is not done yet. */
 	gap->start = (loop.link + 1) * INSTRUCTION_BYTES;
 	gap->length = (last - loop.link) * INSTRUCTION_BYTES;
 	gap->unlinked = previous > loop.link ? (previous - loop.link) * INSTRUCTION_BYTES : 0;
@@ -335,7 +336,7 @@ static bool decode_entry_gap(const uint8_t *code, size_t length, const struct la
 	return true;
 }
 
-/* The ABI leaves the words below the thread pointer to the C library, and 16 bytes above. */
+/* The ABI reserves 16 bytes at the thread pointer; the C library chooses what lies below it. */
 const struct architecture arm64_architecture = {
 	.machine = EM_AARCH64,
 	.narrow_machine = EM_ARM,

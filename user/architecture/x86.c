@@ -7,7 +7,7 @@
 #define RETURN	   0xc3
 #define LOAD_BYTES 3
 
-/* Instructions around the load that do not change what is returned. */
+/* Instructions that do not change the returned value. */
 static const struct instruction {
 	uint8_t length, bytes[4];
 } frames[] = {
@@ -17,7 +17,7 @@ static const struct instruction {
 	{ 1, { 0x5d } },		   /* pop %rbp */
 };
 
-/* The length of the instruction of `frames` that the code begins with, 0 where it is none. */
+/* The length of the instruction of `frames` that CODE begins with; 0 if there is none. */
 static size_t frame(const uint8_t *code, size_t length)
 {
 	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
@@ -27,8 +27,8 @@ static size_t frame(const uint8_t *code, size_t length)
 	return 0;
 }
 
-/* Where the instruction behind LOAD begins, which has OPERANDS more bytes, if the function does
- * nothing but that and return; 0 if it does anything else. */
+/* Matches a function that consists of LOAD, with OPERANDS more bytes, and a return.  The offset of
+ * the end of the load; 0 if the function does anything else. */
 static size_t find_load(const uint8_t *code, size_t length, const uint8_t load[LOAD_BYTES],
 			size_t operands)
 {
@@ -67,14 +67,15 @@ static bool returns_first(const uint8_t *code, size_t length)
 	return find_load(code, length, load, 0);
 }
 
-/* By number, for this is compiled on other architectures as well. */
+/* Numbers, not macros: this file is compiled on other architectures too. */
 #define FORK  57
 #define VFORK 58
 
-/* The bit in the numbers of system calls of programs for this architecture's 32-bit pointers. */
+/* Set in the number of each system call of the x32 ABI. */
 #define X32_BIT 0x40000000
 
-/* The ABI says that the thread pointer points to itself; in glibc and musl it is pthread_self(). */
+/* The ABI says that the thread pointer points to itself.  In glibc and musl it is pthread_self().
+ */
 const struct architecture x86_architecture = {
 	.machine = EM_X86_64,
 	.narrow_machine = EM_386,

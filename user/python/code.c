@@ -10,7 +10,7 @@
 #include "reading/deputy.h"
 #include "reading/target_memory.h"
 
-/* The part of a PyCodeObject that has what is read here ends below this (3.15: 200). */
+/* The fields of a PyCodeObject that are read end below this (3.15: 200). */
 #define CODE_BYTES_MAX 1024
 
 #define CODE_UNIT_BYTES 2
@@ -33,8 +33,8 @@ static size_t code_bytes(const struct offsets *offsets)
 	return object__bytes(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-/* Whether no instruction of the code object is one that may be traced: those before
- * _co_firsttraceable may not, and ob_size is how many there are. */
+/* Whether no instruction of the code object may be traced.  Those before _co_firsttraceable may
+ * not; ob_size is the number of all. */
 static bool is_hidden(const uint8_t *object, const struct offsets *offsets)
 {
 	int32_t first_traceable;
@@ -46,9 +46,9 @@ static bool is_hidden(const uint8_t *object, const struct offsets *offsets)
 	       (uint64_t)first_traceable >= object__word(object, offsets->varobject_size);
 }
 
-/* Whether TYPE is None's.  From 3.13 on, None stands for the code of the frame below each entry
- * into the eval loop.  The kernel knows such a frame by its owner, but some compilers have that
- * written after the frame has become part of the thread's stack. */
+/* Whether TYPE is that of None.  From 3.13 on None stands for the code of the interpreter's own
+ * frame at each entry into the eval loop.  BPF recognizes such a frame by its owner, but some
+ * compilers write the owner after the frame has become part of the thread's stack. */
 static bool is_type_of_none(pid_t pid, const struct offsets *offsets, uint64_t type)
 {
 	static const char none[] = "NoneType";
@@ -76,7 +76,7 @@ static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address
 	return 0;
 }
 
-/* Takes what the code object at OBJECT itself says of CODE. */
+/* Sets what the fields of the code object at OBJECT tell by themselves. */
 static void take_head(const struct offsets *offsets, const uint8_t *object, struct code *code)
 {
 	memcpy(&code->first_line, object + offsets->code_firstlineno, sizeof(code->first_line));
@@ -84,8 +84,8 @@ static void take_head(const struct offsets *offsets, const uint8_t *object, stru
 	code->instructions = object__word(object, offsets->varobject_size);
 }
 
-/* Reads what the code object at OBJECT leads to.  Whoever is left behind meanwhile leaves nothing
- * of it. */
+/* Reads what the code object at OBJECT refers to.  A reader that is abandoned meanwhile leaks
+ * nothing (deputy.h). */
 static int read_texts(pid_t pid, const struct offsets *offsets, const uint8_t *object,
 		      struct code *code)
 {
@@ -134,7 +134,7 @@ int code__read(pid_t pid, const struct offsets *offsets, uint64_t code_type, uin
 	return error;
 }
 
-/* Finds where in RECORD of SIZE bytes each piece begins; false where they are not all there. */
+/* Finds where each piece begins in RECORD, of SIZE bytes; false if one is not complete. */
 static bool find_pieces(const struct code_record *record, size_t size,
 			const uint8_t *pieces[CODE_PIECES])
 {
@@ -194,11 +194,11 @@ int code__decode(const struct offsets *offsets, uint64_t code_type,
 	return error;
 }
 
-/* The counts lie right before the type, and are 0 when an object is freed.  Then the allocator may
- * write an address there, which has bits where a count and its flags (3.14) have none; but for one
- * below 4 GiB, in the heap of an executable that is not PIE, where malloc() writes over the type,
- * too.  In a free-threaded build it writes elsewhere; the two lowest bits of the shared count are
- * flags. */
+/* The reference counts lie right before the type, and are 0 when an object is freed.  The allocator
+ * may then write an address there.  An address has bits set where a count and its flags (3.14) have
+ * none. The exception is an address below 4 GiB, in the heap of an executable that is not PIE; but
+ * there malloc() overwrites the type too.  In a free-threaded build the allocator writes elsewhere,
+ * and the two lowest bits of the shared count are flags. */
 bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t code_type, uint64_t address)
 {
 	uint64_t type = address + offsets->object_type, head[2], count;
@@ -215,7 +215,7 @@ bool code__is_alive(pid_t pid, const struct offsets *offsets, uint64_t code_type
 			      local);
 }
 
-/* How many code units behind the original instructions copy INDEX begins, modulo 2^32. */
+/* The distance in code units from the original instructions to copy INDEX, modulo 2^32. */
 static bool find_copy(pid_t pid, const struct offsets *offsets, uint64_t address, uint16_t index,
 		      uint32_t *distance)
 {
@@ -255,10 +255,10 @@ bool code__is_generated(const struct code *code)
 
 	if (*code->filename != '<' || strncmp(code->filename, frozen, strlen(frozen)) == 0)
 		return false;
-	/* A module, a comprehension and the like have no other name. */
+	/* Modules, comprehensions and the like have no other name.  A <lambda> may have one. */
 	if (*name == '<' && strcmp(name, lambda) != 0)
 		return false;
-	/* Its class is known where that was written around it. */
+	/* A qualified name without <locals> already has the class. */
 	return !dot || strstr(code->name, locals);
 }
 

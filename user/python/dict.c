@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A dict is read whole, and its keys are compared as texts: their hashes are
- * seeded with a secret of the process.
+ * A dict is read whole, and its keys are compared as texts: their hashes are seeded with
+ * a secret of the process.
  *
- * 2.7 has one table of hash, key and value.  From 3.6 on there is a table of
- * indices, and behind it the entries in the order they were made.  Instances of
- * a class share the keys; then each has only an array of values, in the order of
- * the keys:
+ * 2.7 has one table of hash, key and value.  From 3.6 on there is a table of indices,
+ * followed by the entries in the order of insertion.  Instances of a class share the
+ * keys, and each has only an array of values, in the order of the keys:
  *
- *	up to 3.10	the instance has a pointer to a dict, and that one to the values
- *	3.11		before the instance are a pointer to the values and, if they were
- *			asked for as a dict, one to that instead
- *	3.12		these share a word; its lowest bit tells values
- *	3.13		the values are in the instance itself, behind what its class needs,
- *			unless a dict that was asked for took them over
+ * 	up to 3.10	the instance points to a dict, and that to the values
+ * 	3.11		before the instance are a pointer to the values and a pointer to
+ * 			a dict, which takes the place of the values once it was requested
+ * 	3.12		both pointers share a word; its lowest bit is set for values
+ * 	3.13		the values are in the instance itself, behind the fields of its
+ * 			class, unless a dict that was requested took them over
  *
- * Nothing stops while it is read, so that a table can be of two moments: who
- * needs to be sure reads twice.
+ * The process runs on, so a table may be a mix of two states.  Callers that need to be
+ * certain read twice.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -29,32 +28,32 @@
 #include "reading/deputy.h"
 #include "reading/target_memory.h"
 
-/* The words of an entry: hash, key, value; or key, value where all keys are str (from 3.11). */
+/* An entry is hash, key and value; from 3.11 on key and value, if all keys are str. */
 #define ENTRY_WORDS	    3
 #define UNICODE_ENTRY_WORDS 2
 
-/* The fields before a table's indices end below this (3.10: 40). */
+/* The fields of a table before its indices end below this (3.10: 40). */
 #define KEYS_HEAD_MAX 128
 
-/* The fields of a dict end below this (with GIL: 48), those of any object likewise. */
+/* The fields of a dict end below this (with GIL: 48), and so do those of any object. */
 #define DICT_BYTES_MAX	 128
 #define OBJECT_BYTES_MAX 128
 
-/* What is read of a key to compare it ends below this, with GIL: 48 and the text. */
+/* The part of a key that is read to compare it ends below this (with GIL: 48 and the text). */
 #define KEY_BYTES_MAX 256
 
-/* More indices than a dict of DICT_ENTRIES_MAX entries ever has. */
+/* A dict with DICT_ENTRIES_MAX entries has fewer indices. */
 #define INDICES_MAX    (16 * DICT_ENTRIES_MAX)
 #define LOG2_BYTES_MAX 24
 
-/* Where the entries of a table are. */
+/* The entries of a dict. */
 struct table {
 	uint64_t entries;
 	uint64_t count;
 	size_t words; /* of an entry */
 };
 
-/* How many bytes the indices of a table of SIZE entries take, up to 3.10. */
+/* The bytes of the indices of a table of SIZE entries, up to 3.10. */
 static uint64_t index_bytes(uint64_t size)
 {
 	return size <= 0xff ? size : size <= 0xffff ? 2 * size : 4 * size;
@@ -84,7 +83,7 @@ static int parse_keys(const struct offsets *offsets, uint64_t address, const uin
 	return table->count > DICT_ENTRIES_MAX ? -EINVAL : 0;
 }
 
-/* Where the fields of a PyDictKeysObject lie, before its indices; all others are refused. */
+/* Whether all fields of a PyDictKeysObject lie before its indices, which bounds the read. */
 static bool has_keys_layout(const struct offsets *offsets)
 {
 	uint32_t end = offsets->keys_indices;
@@ -107,7 +106,7 @@ static int read_keys(const struct object_reader *reader, uint64_t address, struc
 	return parse_keys(offsets, address, head, table);
 }
 
-/* Takes the keys and values of TABLE. */
+/* Reads the keys and values of TABLE. */
 static int read_entries(const struct object_reader *reader, const struct table *table,
 			struct dict *dict)
 {
@@ -141,7 +140,7 @@ static int read_combined(const struct object_reader *reader, uint64_t keys, stru
 	return error ? error : read_entries(reader, &table, dict);
 }
 
-/* Makes the keys at ADDRESS, which all instances of a class share, the reader's. */
+/* Reads the keys at ADDRESS, which all instances of a class share, into READER. */
 static int learn_shared_keys(struct object_reader *reader, uint64_t address)
 {
 	struct dict dict = { 0 };
@@ -161,7 +160,7 @@ static int learn_shared_keys(struct object_reader *reader, uint64_t address)
 	return error;
 }
 
-/* Reads the dict whose keys, at KEYS, are shared, and whose own VALUES are elsewhere. */
+/* Reads a dict with the shared keys at KEYS and values of its own at VALUES. */
 static int read_split(struct object_reader *reader, uint64_t keys, uint64_t values,
 		      struct dict *dict)
 {
@@ -200,7 +199,7 @@ static bool is_open_addressed(const struct offsets *offsets)
 	return offsets->dict_table != OFFSET_ABSENT;
 }
 
-/* The bytes of a dict object that have what is read here. */
+/* The bytes of a dict object that are read. */
 static size_t dict_bytes(const struct offsets *offsets)
 {
 	uint32_t fields[] = { offsets->object_type, offsets->dict_mask, offsets->dict_table,
@@ -232,8 +231,8 @@ int dict__read(struct object_reader *reader, uint64_t address, struct dict *dict
 	return values ? read_split(reader, keys, values, dict) : read_combined(reader, keys, dict);
 }
 
-/* Finds where the values of an instance with a managed dict are, or 0 and that dict.  WORDS end
- * where the instance begins. */
+/* Finds the values of an instance with a managed dict, or 0 and the dict.  WORDS is where the
+ * instance begins in a copy of the words before it. */
 static int find_managed(const struct object_reader *reader, const struct object_type *type,
 			uint64_t address, const uint8_t *words, uint64_t *values, uint64_t *dict)
 {
@@ -311,7 +310,7 @@ static uint64_t value_of(const struct dict *dict, uint64_t key)
 	return 0;
 }
 
-/* The address of the key that is NAME; 0 where there is none. */
+/* The address of the key NAME; 0 if there is none. */
 static uint64_t find_key(const struct object_reader *reader, const struct dict *dict,
 			 const char *name)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * 2.7 composes no qualified names.  The name of a function is the path to it, where each
- * step of that is confirmed by what it leads to:
+ * 2.7 has no qualified names.  The name of a function is the path to it, and each step of
+ * the path must be confirmed by the object that it leads to:
  *
- *	module	the function's globals are the module's dict; of a class, its __module__
- *		is the module's __name__: the very object, which is compared without a read
- *	class	it is called what the module or the class around it has it as
- *	method	likewise; one that begins with two underscores was written without the
- *		class's name, which the compiler put in front of it
+ * 	module	the globals of a function are the dict of the module.  The __module__ of
+ * 		a class is the __name__ of the module: the same object, compared without
+ * 		a read
+ * 	class	its name is the key under which the module or outer class has it
+ * 	method	likewise.  If the name begins with two underscores, the compiler put the
+ * 		name of the class before it in the key
  *
- * So what was imported, or has another name besides, is not taken for what was written
- * there.
+ * This excludes what was imported or has a second name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@
 #include "reading/deputy.h"
 #include "reading/target_memory.h"
 
-/* A longer path is none. */
+/* Longer paths are refused. */
 #define PATH_BYTES_MAX 256
 
-/* The bytes of NAME behind PATH. */
+/* The bytes of NAME joined to PATH. */
 static size_t joined_bytes(const char *path, const char *name)
 {
 	return strlen(path) + strlen(name) + 2;
@@ -61,7 +61,7 @@ static bool is_at(pid_t pid, uint64_t address, const char *text)
 	       memcmp(bytes, text, size) == 0;
 }
 
-/* Whether the class at ADDRESS calls itself NAME, which is the str at KEY. */
+/* Whether NAME, the text of the str at KEY, is the name of the class at ADDRESS. */
 static bool is_named(struct object_reader *reader, uint64_t address, bool is_old, uint64_t key,
 		     const char *name)
 {
@@ -95,7 +95,7 @@ struct function_owner *function_owner__within(struct object_reader *reader,
 	return owner;
 }
 
-/* Whether KEY is what NAME, written within the class at PATH, became. */
+/* Whether KEY is the private name NAME after the compiler mangled it in the class at PATH. */
 static bool is_private(const char *path, const char *key, const char *name)
 {
 	const char *dot = strrchr(path, '.'), *class = dot ? dot + 1 : path;
@@ -109,8 +109,7 @@ static bool is_private(const char *path, const char *key, const char *name)
 	       strcmp(key + 1 + length, name) == 0;
 }
 
-/* As function_owner__qualify, for what is at PATH; MANGLED: KEY may be what a compiler made of it.
- */
+/* Qualifies NAME by PATH.  MANGLED: KEY may be the mangled form of NAME. */
 static char *qualify(struct object_reader *reader, const char *path, uint64_t key, uint64_t name,
 		     bool mangled)
 {
@@ -132,7 +131,7 @@ char *function_owner__qualify(struct object_reader *reader, const struct functio
 	return qualify(reader, owner->path, key, name, true);
 }
 
-/* The qualified name of the class at ADDRESS; NULL where it is none that Python code made. */
+/* The qualified name of the class at ADDRESS; NULL if Python code did not make the class. */
 static char *class_name(struct object_reader *reader, uint64_t address)
 {
 	const struct offsets *offsets = reader->offsets;

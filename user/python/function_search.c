@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A function is reached from its interpreter's modules:
+ * Functions are reached from the modules of their interpreter:
  *
- *	modules -> module -> function
- *	                  -> class -> function, class, ...
+ * 	modules -> module -> function
+ * 	                  -> class -> function, class, ...
  *
- * where what a class has may be in a staticmethod, a classmethod or a property, and
- * what was decorated in the __wrapped__ or in a cell of what took its place.
+ * A class may refer to a function through a staticmethod, a classmethod or a property.
+ * A decorated function is in the __wrapped__ or in a cell of the function that replaced
+ * it.
  *
- * What is to be looked at lies on a stack of addresses, and as many as one system
- * call takes are looked at together.  What leads on is followed once, so that cycles
- * end.  In 2.7 the path by which a function was found is its name (function_owner.c), so
- * it is followed once by each path; but a class, which may contain itself, by two, for
- * these contradict each other.
+ * Objects to be looked at wait on a stack of addresses.  As many as one system call can
+ * read are looked at together.  An object that refers to others is followed once, so
+ * that cycles end.  In 2.7 the path to a function is its name (function_owner.c), so an
+ * object is followed once for each path.  A class may contain itself: it is followed by
+ * two paths at most, as two paths contradict each other anyway.
  *
- * All that is read may be anything: an address that is none is not readable, a type is
- * what its flags and its name say, and there are limits to objects, to what is followed.
+ * Everything that is read may be forged.  An invalid address is not readable, a type is
+ * what its flags and its name say, and the numbers of objects are limited.
  *
- * A search of many modules takes long, and its user has other things to do.  So it goes
- * on from the stack for a while at a time.
+ * A search of many modules takes long, and stacks wait meanwhile.  So it works in steps,
+ * and continues from the stack.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,26 +41,26 @@
 #define OWNERS_MAX  (128 * 1024)
 #define CELLS_MAX   16
 
-/* By so many a class is followed. */
+/* Paths by which a class is followed. */
 #define PATHS_MAX 2
 
-/* Looked at together. */
+/* Objects that are looked at together. */
 #define BATCH 256
 
-/* What is read of a function ends below this (3.10: 96). */
+/* The fields of a function that are read end below this (3.10: 96). */
 #define FUNCTION_BYTES_MAX 256
 
-/* Of tp_flags. */
+/* A bit of tp_flags. */
 #define TYPE_IS_TYPE (1ULL << 31)
 
-/* What an object is, by its type. */
+/* The kind of an object, by its type. */
 enum kind {
 	KIND_OTHER,
 	KIND_CLASS,
-	KIND_OLD_CLASS, /* of 2.7 */
+	KIND_OLD_CLASS, /* 2.7 */
 	KIND_FUNCTION,
-	KIND_WRAPPER,  /* refers to one object, */
-	KIND_PROPERTY, /* or to three, right behind the head */
+	KIND_WRAPPER,  /* refers to one object right behind its head */
+	KIND_PROPERTY, /* refers to three objects */
 };
 
 #define REFERENCES_MAX 3
@@ -73,8 +74,8 @@ static const struct {
 	{ "classobj", KIND_OLD_CLASS },
 };
 
-/* An object, and its owner: OWNER in 2.7, the class at CLASS in later versions.  The owner has it,
- * or an object that refers to it, by the str at KEY. */
+/* An object and its owner: in 2.7 OWNER, in later versions the class at CLASS.  The owner refers to
+ * the object, or to one that wraps it, by the str at KEY. */
 struct place {
 	uint64_t address, key, class;
 	const struct function_owner *owner;
@@ -82,10 +83,10 @@ struct place {
 
 /* A type whose kind is known, a place that was followed, or a class of 2.7. */
 struct known {
-	struct place place; /* key; of a type or a class, only the address */
+	struct place place; /* the hash key; for types and classes only its address is set */
 	enum kind kind;
 	uint64_t module;    /* __module__ */
-	unsigned int paths; /* by which it was followed */
+	unsigned int paths; /* by which the class was followed */
 	UT_hash_handle hh;
 };
 
@@ -97,12 +98,12 @@ struct function_search {
 	struct known *types, *followed, *classes;
 	struct function_owner *owners;
 	size_t owner_count;
-	uint64_t *modules; /* yet to come */
+	uint64_t *modules; /* not yet followed */
 	size_t module_count, module_capacity;
 	struct place *stack;
 	size_t stack_count, stack_capacity;
 	uint64_t wrapped_key, name_key, module_key;
-	int64_t end_ns; /* of this step */
+	int64_t end_ns; /* of the current step */
 };
 
 static void forget(struct known **table)
@@ -116,7 +117,7 @@ static void forget(struct known **table)
 	}
 }
 
-/* What TABLE has of PLACE; *ADDED where there was nothing yet.  NULL where it is full. */
+/* The entry of PLACE in TABLE; *ADDED: it is new.  NULL if the table is full. */
 static struct known *know(struct known **table, const struct place *place, bool *added)
 {
 	struct known *known;
@@ -136,7 +137,7 @@ static bool knows_paths(const struct function_search *search)
 	return search->reader.offsets->function_qualname == OFFSET_ABSENT;
 }
 
-/* Whether what leads on to others was not followed before. */
+/* Whether PLACE, which refers to other objects, was not followed before. */
 static bool is_news(struct function_search *search, const struct place *place)
 {
 	const struct place object = { .address = place->address };
@@ -148,7 +149,7 @@ static bool is_news(struct function_search *search, const struct place *place)
 	return false;
 }
 
-/* Keeps OWNER, which may be NULL. */
+/* Adds OWNER, which may be NULL, to the search's list. */
 static const struct function_owner *keep(struct function_search *search,
 					 struct function_owner *owner)
 {
@@ -177,7 +178,7 @@ static void push(struct function_search *search, const struct place *place)
 	search->stack[search->stack_count++] = *place;
 }
 
-/* Pushes what the object at FROM refers to. */
+/* Pushes the objects at ADDRESSES, which FROM refers to. */
 static void push_references(struct function_search *search, const struct place *from,
 			    const uint64_t *addresses, size_t count)
 {
@@ -185,7 +186,7 @@ static void push_references(struct function_search *search, const struct place *
 		push(search, &(struct place){ addresses[i], from->key, from->class, from->owner });
 }
 
-/* Pushes what the class at CLASS has, or OWNER, which is NULL but in 2.7. */
+/* Pushes the values of DICT, which belongs to the class at CLASS or, in 2.7, to OWNER. */
 static void push_values(struct function_search *search, const struct dict *dict, uint64_t class,
 			const struct function_owner *owner)
 {
@@ -193,7 +194,7 @@ static void push_values(struct function_search *search, const struct dict *dict,
 		push(search, &(struct place){ dict->values[i], dict->keys[i], class, owner });
 }
 
-/* Reads the kind of a type; only those that are built in are told by their name. */
+/* Reads the kind of the type at TYPE.  Only built-in types are recognized by name. */
 static enum kind read_kind(const struct object_reader *reader, uint64_t type)
 {
 	char name[sizeof(kinds[0].name)] = { 0 };
@@ -226,7 +227,7 @@ static enum kind kind_of(struct function_search *search, uint64_t type)
 	return known->kind;
 }
 
-/* Follows the COUNT references that the object at ADDRESS has from OFFSET on, for PLACE has it. */
+/* Pushes the COUNT objects that the words from OFFSET on of the object at ADDRESS refer to. */
 static void follow(struct function_search *search, const struct place *place, uint64_t address,
 		   uint32_t offset, size_t count)
 {
@@ -242,7 +243,7 @@ static uint32_t head_bytes(const struct function_search *search)
 	return search->reader.offsets->object_type + sizeof(uint64_t);
 }
 
-/* Of 2.7: the class at PLACE; NULL where it is known that it is not to be followed there. */
+/* 2.7: the entry of the class at PLACE; NULL if the class is known not to be followed there. */
 static struct known *find_class(struct function_search *search, const struct place *place)
 {
 	struct known *class;
@@ -257,7 +258,7 @@ static struct known *find_class(struct function_search *search, const struct pla
 	return class;
 }
 
-/* The owner that CLASS, with DICT, is of what it has; NULL where it says that it is elsewhere. */
+/* The owner that CLASS, with DICT, is for its functions; NULL if it belongs to another path. */
 static const struct function_owner *enter_class(struct function_search *search,
 						const struct place *place, struct known *class,
 						const struct dict *dict, bool is_old)
@@ -316,7 +317,7 @@ static void follow_module(struct function_search *search, uint64_t address)
 	dict__free(&dict);
 }
 
-/* Follows the cells of the tuple at CLOSURE, which the function at PLACE has. */
+/* Follows the cells of the tuple at CLOSURE, for the function at PLACE. */
 static void follow_closure(struct function_search *search, const struct place *place,
 			   uint64_t closure)
 {
@@ -400,7 +401,7 @@ static void look_at_functions(struct function_search *search, const struct place
 	free(deputy__take_back(objects));
 }
 
-/* Looks at an object that is no function. */
+/* Follows an object that is not a function. */
 static void look_at_other(struct function_search *search, const struct place *place, enum kind kind)
 {
 	if (kind == KIND_CLASS || (kind == KIND_OLD_CLASS && place->owner))
@@ -425,7 +426,8 @@ static void look_at(struct function_search *search, const struct place *places, 
 	for (size_t i = 0; i < count; i++) {
 		enum kind kind = readable[i] ? kind_of(search, types[i]) : KIND_OTHER;
 
-		/* Each class may have many attributes: the others wait for the next step. */
+		/* Each class may have many attributes.  When the time is up, the rest waits for the
+		 * next step. */
 		if ((kind == KIND_CLASS || kind == KIND_OLD_CLASS) && i &&
 		    now_ns() > search->end_ns) {
 			for (; i < count; i++)
@@ -497,7 +499,7 @@ void function_search__free(struct function_search *search)
 	free(search);
 }
 
-/* Looks at what is uppermost on the stack. */
+/* Looks at the top of the stack. */
 static void look_at_some(struct function_search *search)
 {
 	size_t count = search->stack_count < BATCH ? search->stack_count : BATCH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interpreters of a process: the main one and its sub-interpreters. */
+/* The main interpreter of a process, and its sub-interpreters. */
 #ifndef PYBPFPROF_INTERPRETERS_H
 #define PYBPFPROF_INTERPRETERS_H
 
@@ -10,17 +10,18 @@
 
 #include "offsets.h"
 
-/* More than a process has. */
+/* A longer list is cut. */
 #define INTERPRETERS_MAX 256
 
 struct interpreters {
 	size_t count;
-	bool cut; /* there are more, or the list is a circle */
+	bool cut; /* the list is longer, or circular */
 	uint64_t addresses[INTERPRETERS_MAX];
 };
 
-/* Reads the list that the pointer at HEAD in process PID begins, the newest first.
- * 0, or the error of target_memory__read: RESULT then has those before. */
+/* Reads the list of interpreters of process PID, the newest first.  HEAD is the address of the
+ * pointer to the first one.  0, or an error of target_memory__read; RESULT then has the ones before
+ * it. */
 int interpreters__read(pid_t pid, const struct offsets *offsets, uint64_t head,
 		       struct interpreters *result);
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Three formats in eleven versions:
+ * There are three formats.
  *
- * 2.7-3.9, co_lnotab: pairs of bytes.  The first says how many bytes of
- * instructions the line so far goes on, the second (signed from 3.6 on) how far the
- * next one is from it.  An instruction's line is the one reached before the pair that
- * leads beyond it; the last goes on to the end.
+ * 2.7-3.9, co_lnotab: pairs of bytes.  The first is the number of bytes of instructions
+ * that the current line continues for, the second (signed from 3.6 on) the distance to
+ * the next line.  The line of an instruction is the one reached before the pair that
+ * leads beyond it.  The last line continues to the end.
  *
- * 3.10, co_linetable: pairs of bytes.  The first says how many bytes of
- * instructions the pair covers, the second (signed) how far their line is from
- * the one before; -128 says that they have none.
+ * 3.10, co_linetable: pairs of bytes.  The first is the number of bytes of instructions
+ * that the pair covers, the second (signed) the distance of their line from the line
+ * before.  -128 means that they have no line.
  *
- * 3.11 and later, the location table: entries of one byte and what belongs to
- * it.  Bit 7 is set in the first byte of each entry and in no other; bits 3 to 6
- * are its kind, bits 0 to 2 one less than the code units it covers.  The kind says
- * how the line's difference is written, and which columns (not wanted here)
- * follow.  Numbers are in groups of six bits, lowest first, bit 6 set in each but
- * the last; a signed one has its sign in its lowest bit.
+ * 3.11 and later, the location table: entries of one byte and what follows it.  Bit 7 is
+ * set only in the first byte of an entry.  Bits 3 to 6 are its kind, bits 0 to 2 the
+ * number of code units that it covers, less one.  The kind determines how the line
+ * difference is encoded and which columns follow; columns are skipped.  Numbers are in
+ * groups of six bits, lowest first; bit 6 is set in each group but the last.  A signed
+ * number has its sign in its lowest bit.
  */
 #include <stdbool.h>
 
@@ -32,8 +32,8 @@
 #define VARINT_BITS_MAX 32
 
 enum location_kind {
-	/* 0-9: the line before, and a byte of columns */
-	LOCATION_ONE_LINE = 10, /* 10-12: so many lines on, less ten, and two columns */
+	/* 0-9: the same line, and a byte of columns */
+	LOCATION_ONE_LINE = 10, /* 10-12: 0 to 2 lines on, and two bytes of columns */
 	LOCATION_NO_COLUMNS = 13,
 	LOCATION_LONG = 14,
 	LOCATION_NONE = 15,
@@ -41,7 +41,7 @@ enum location_kind {
 
 struct reader {
 	const uint8_t *next, *end;
-	bool failed; /* the table ended too early, or a number is too long */
+	bool failed; /* the table ended too early, or a number was too long */
 };
 
 uint32_t lines__valid(uint32_t line)
@@ -54,8 +54,8 @@ static uint32_t signed_byte(uint8_t byte)
 	return (uint32_t)(int8_t)byte;
 }
 
-/* Each of these returns whether the table has the instruction at POSITION; *LINE, at first the
- * first line, is then its line, LINE_NONE where it has none. */
+/* Each of these functions returns whether the table has the instruction at POSITION.  *LINE is the
+ * first line at first, then the line of the instruction, LINE_NONE if it has none. */
 static bool find_lnotab(const uint8_t *table, size_t length, uint32_t position, bool is_signed,
 			uint32_t *line)
 {
@@ -119,7 +119,7 @@ static uint32_t read_signed_varint(struct reader *reader)
 	return value & 1 ? -(value >> 1) : value >> 1;
 }
 
-/* Reads what follows an entry's first byte; returns how far its line is from the one before. */
+/* Reads the rest of an entry.  Its line, relative to the line before. */
 static uint32_t read_line_difference(struct reader *reader, unsigned int kind)
 {
 	uint32_t difference = 0;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Line tables: from an instruction to its line, for each of CPython's formats. */
+/* Line tables, in each of CPython's formats. */
 #ifndef PYBPFPROF_LINES_H
 #define PYBPFPROF_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* No line: the instruction is the compiler's own, or the table ends before it. */
+/* The instruction was made by the compiler, or is not in the table. */
 #define LINE_NONE 0
 
-/* LINE, or LINE_NONE where it is below 1: lines are computed modulo 2^32, for a program may number
- * its own, and tables may lead anywhere. */
+/* LINE; LINE_NONE if it is below 1.  Lines are computed modulo 2^32: a program may choose any line
+ * numbers, and a table may lead anywhere. */
 uint32_t lines__valid(uint32_t line);
 
-/* The line of the instruction at POSITION in a code object whose first line is FIRST_LINE and whose
- * table is the LENGTH bytes at TABLE, as it is shown: FIRST_LINE where the table has the
- * instruction, but no line for it, as for those that set up a frame.  VERSION is PY_VERSION_HEX.
- * POSITION is counted as that version does (2.7-3.9: bytes; 3.10 and later: code units); a negative
- * one is before the first instruction and gives FIRST_LINE.  Any bytes are safe to pass. */
+/* The line to show for the instruction at POSITION of a code object with FIRST_LINE and the LENGTH
+ * bytes of line table at TABLE.  Any bytes are safe.  It is FIRST_LINE if the table has no line for
+ * the instruction, as for those that set up a frame, or if POSITION is negative, which is before
+ * the first instruction; LINE_NONE if the instruction is not in the table.  VERSION is
+ * PY_VERSION_HEX. POSITION is in bytes up to 3.9, in code units from 3.10 on. */
 uint32_t lines__shown(uint32_t version, const uint8_t *table, size_t length, uint32_t first_line,
 		      int32_t position);
 

@@ -9,11 +9,11 @@
 #include "reading/deputy.h"
 #include "reading/target_memory.h"
 
-/* An int's digits: two hold every address and every thread id. */
+/* Digits of an int.  Two hold any address and any thread ID. */
 #define DIGIT_BITS 30
 #define DIGITS_MAX 2
 
-/* Of lv_tag: 0, 1 and 2 in its low bits are positive, zero and negative. */
+/* The low bits of lv_tag: 0 is positive, 1 is zero, 2 is negative. */
 #define TAG_SIGN(tag)	((tag)&3)
 #define TAG_DIGITS(tag) ((tag) >> 3)
 #define TAG_NEGATIVE	2
@@ -28,7 +28,7 @@ void object_reader__init(struct object_reader *reader, pid_t pid, const struct o
 	reader->offsets = offsets;
 }
 
-/* Reads a word; 0 where the version has no such field. */
+/* Reads a word; 0 if the version does not have the field. */
 static bool read_field(const struct object_reader *reader, uint64_t object, uint32_t offset,
 		       void *word)
 {
@@ -67,7 +67,7 @@ const struct object_type *object_reader__type(struct object_reader *reader, uint
 
 uint64_t object__type_name(pid_t pid, const struct offsets *offsets, uint64_t type)
 {
-	/* The first field behind the head, which has a size in it. */
+	/* tp_name is the first field behind the object's head and size. */
 	uint32_t offset = offsets->varobject_size + sizeof(uint64_t);
 	uint64_t name;
 
@@ -140,7 +140,7 @@ void object__ints(struct object_reader *reader, const uint64_t *addresses, size_
 		  uint64_t *values)
 {
 	const struct offsets *offsets = reader->offsets;
-	/* A word, as two digits are. */
+	/* The last field that is read is a word, as two digits are. */
 	uint32_t last = has_small_ints(offsets) ? offsets->int_value : offsets->long_digits;
 	size_t size = last + sizeof(uint64_t);
 	bool *readable = deputy__lend(xcalloc(count, sizeof(*readable)));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Up to 3.6 the list of interpreters begins in a static variable, interp_head,
- * which a stripped file does not name.  PyInterpreterState_Head is named in each,
- * and does nothing but return that variable.  What compilers make of it is one
- * load from an address relative to the code, a return, and perhaps what makes and
- * removes a stack frame or marks where calls may lead to.  Code that does anything
- * else is not understood, and says nothing.
+ * Up to 3.6 the list of interpreters begins in a static variable, interp_head, which a
+ * stripped file does not name.  The function PyInterpreterState_Head is always named,
+ * and only returns that variable.  Its machine code is one load relative to the code, a
+ * return, and perhaps instructions that make and remove a stack frame or mark the
+ * targets of calls.  Any other code is not understood, and then the list is not found.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,21 +16,21 @@
 #include "reading/process.h"
 #include "reading/target_memory.h"
 
-/* More than CPython publishes in any version (3.15: 888). */
+/* CPython publishes less than this in every version (3.15: 888). */
 #define DEBUG_OFFSETS_BYTES 1024
 #define DEBUG_OFFSETS_SINCE 0x030d0000
 #define ENTRY_GAP_SINCE	    0x030d0000
 #define RUNTIME_SINCE	    0x03070000
 #define JIT_SINCE	    0x030d0000
-#define DEBUG_ALONE_SINCE   0x03080000 /* before it, a debug build traces references */
+#define DEBUG_ALONE_SINCE   0x03080000 /* older debug builds trace references */
 
-/* Of the eval loop, within which it has entered. */
+/* The part of the eval loop in which it makes its own frame. */
 #define ENTRY_CODE_BYTES 512
 
-/* Of PyInterpreterState_Head: what the longest takes, rounded up. */
+/* The longest PyInterpreterState_Head, rounded up. */
 #define LIST_CODE_BYTES 32
 
-/* Whether the LENGTH bytes at ADDRESS of IMAGE are in memory as they are in the file. */
+/* Whether the file of IMAGE has the LENGTH bytes BYTES at ADDRESS. */
 static bool is_as_in_file(struct elf_image *image, uint64_t address, const uint8_t *bytes,
 			  size_t length)
 {
@@ -42,8 +41,8 @@ static bool is_as_in_file(struct elf_image *image, uint64_t address, const uint8
 	       memcmp(initial, bytes, length) == 0;
 }
 
-/* Reads what _Py_DebugOffsets at ADDRESS of IMAGE says into *OFFSETS.  They are constants, so that
- * what the process has has to be what the file has. */
+/* Sets RUNTIME->offsets from _Py_DebugOffsets at ADDRESS of IMAGE.  They are constants, so memory
+ * and file must agree. */
 static int read_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t address,
 			      uint32_t version, struct runtime *runtime)
 {
@@ -68,7 +67,7 @@ static int read_debug_offsets(pid_t pid, struct elf_image *image, uint64_t bias,
 	return debug_offsets__apply(published, sizeof(published), &runtime->offsets);
 }
 
-/* With Py_TRACE_REFS there is a function more, for each new object to be told to. */
+/* Only builds with Py_TRACE_REFS have the function that registers new objects. */
 static enum build find_build(struct elf_image *image, uint32_t version)
 {
 	uint64_t address;
@@ -79,8 +78,8 @@ static enum build find_build(struct elf_image *image, uint32_t version)
 		       : BUILD_WITH_GIL;
 }
 
-/* Whether the interpreter in IMAGE was built with the JIT, without which there is no
- * Python/optimizer.c, and has nothing that is known to tell what that runs. */
+/* Whether the interpreter in IMAGE has a JIT and does not show when its code runs.  Only builds
+ * with a JIT have Python/optimizer.c, which defines this symbol. */
 static bool has_untold_jit(struct elf_image *image, const struct offsets *offsets)
 {
 	uint64_t address;
@@ -89,8 +88,8 @@ static bool has_untold_jit(struct elf_image *image, const struct offsets *offset
 	       elf_image__symbol(image, "_Py_Executors_InvalidateDependency", &address);
 }
 
-/* Only a process that was forked has thread states of threads that it does not have: any other one
- * of 2.7 is like one of a later version (bpf/thread.bpf.h). */
+/* Only a forked 2.7 process has states of threads that it does not have.  In any other, threads are
+ * found as in later versions (bpf/thread.bpf.h). */
 static void rule_out_leftovers(pid_t pid, struct layout *layout)
 {
 	struct process process;
@@ -126,8 +125,8 @@ static int read_layout(pid_t pid, struct elf_image *image, uint64_t bias, uint64
 	return error;
 }
 
-/* Finds the variable that points to the newest interpreter, up to 3.6.  0; -ENODATA where the image
- * does not tell; -errno where its code could not be read. */
+/* Finds the variable that points to the newest interpreter, up to 3.6.  0; -ENODATA if the image
+ * does not show it; another error if its code could not be read. */
 static int find_list(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t *address)
 {
 	uint8_t code[LIST_CODE_BYTES];
@@ -147,7 +146,8 @@ static int find_list(pid_t pid, struct elf_image *image, uint64_t bias, uint64_t
 											: -ENODATA;
 }
 
-/* Finds the layout and the list of interpreters; RUNTIME_ADDRESS is that of _PyRuntime, or 0. */
+/* Finds the layout and the list of interpreters.  RUNTIME_ADDRESS is the address of _PyRuntime, or
+ * 0. */
 static int find_interpreters(pid_t pid, struct elf_image *image, uint64_t bias, uint32_t version,
 			     uint64_t runtime_address, struct runtime *runtime)
 {
@@ -178,7 +178,8 @@ static uint64_t find_address(struct elf_image *image, uint64_t bias, const char 
 	return elf_image__symbol(image, name, &address) ? address + bias : 0;
 }
 
-/* Until 3.12 what the eval loop enters can be proved. */
+/* Finds the entry gap.  Up to 3.12 BPF proves otherwise what the eval loop has entered
+ * (bpf/activation.bpf.h). */
 static void find_entry_gap(pid_t pid, struct elf_image *image, uint64_t bias,
 			   struct runtime *runtime)
 {
@@ -193,7 +194,7 @@ static void find_entry_gap(pid_t pid, struct elf_image *image, uint64_t bias,
 		runtime->entry_gap.start += address;
 }
 
-/* Checks that the interpreter in IMAGE, if it has begun, is what it is taken for. */
+/* Checks the memory of an initialized interpreter against its layout. */
 static int check(pid_t pid, struct elf_image *image, uint64_t bias, struct runtime *runtime)
 {
 	const struct known_types types = {
@@ -208,7 +209,7 @@ static int check(pid_t pid, struct elf_image *image, uint64_t bias, struct runti
 	return offsets__is_newer(&runtime->offsets) ? -EAGAIN : 0;
 }
 
-/* Finds out whether there is an interpreter, and a thread that can run in it. */
+/* Finds out whether there is an interpreter, and whether it has a thread. */
 static void look_for_life(pid_t pid, struct runtime *runtime)
 {
 	const struct offsets *offsets = &runtime->offsets;

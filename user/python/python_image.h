@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The Python in one file of a process: its layout, and where its interpreters are. */
+/* Examines one file of a process for a Python: its layout, and where its interpreters are. */
 #ifndef PYBPFPROF_PYTHON_IMAGE_H
 #define PYBPFPROF_PYTHON_IMAGE_H
 
@@ -9,8 +9,8 @@
 #include "elf/elf_image.h"
 #include "python/runtime.h"
 
-/* Tells whether IMAGE, which process PID has mapped with BIAS, holds a Python, and which: sets all
- * of RUNTIME but its text and thread area.  0, or an error of runtime__find(). */
+/* Examines IMAGE, which process PID has mapped with BIAS.  Sets all of RUNTIME but its text and
+ * thread area.  0, or an error of runtime__find(). */
 int python_image__examine(pid_t pid, struct elf_image *image, uint64_t bias,
 			  struct runtime *runtime);
 

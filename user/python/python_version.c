@@ -12,24 +12,23 @@
  */
 #define DEBUG_COOKIE "xdebugpy"
 
-/* The import system's cache tag (Python/sysmodule.c), "cpython-38" for 3.8. */
+/* The cache tag of the import system (Python/sysmodule.c); "cpython-38" for 3.8. */
 #define CACHE_TAG "cpython-"
 
-/* What every CPython says before it aborts (Python/pythonrun.c, pylifecycle.c). */
+/* Every CPython prints this before it aborts (Python/pythonrun.c, pylifecycle.c). */
 #define LAST_WORDS "Fatal Python error: "
 
-/* From this version on there is the section .PyRuntime. */
+/* The first version with a section .PyRuntime. */
 #define SECTION_SINCE 0x030a0000
 
-/* What sys.version says of PyPy's own, "[PyPy 7.3.11 with GCC 12.2.0]", in what its garbage
- * collector marks. */
+/* PyPy's own version in sys.version, "[PyPy 7.3.11 with GCC 12.2.0]".  It is in writable data. */
 #define PYPY_VERSION	   "[PyPy "
 #define PYPY_VERSION_BYTES 16
 
-/* A program with more constants is not searched for a Python that nothing names. */
+/* A program with more constants is not searched for a Python without symbols. */
 #define CONSTANTS_BYTES_MAX (256 * 1024 * 1024)
 
-/* An image's note where its constants are no Python's; else it is the version. */
+/* The note of an image without a Python's constants.  Otherwise the note is the version. */
 #define NO_PYTHON 1
 
 #define RELEASE_LEVEL_FINAL 0xf
@@ -37,7 +36,7 @@
 static const struct python_kind pypy = { "PyPy", "CPython" };
 static const struct python_kind narrow = { "a 32-bit Python", "64-bit Python" };
 
-/* What an emulator runs, which maps it as the kernel maps a program. */
+/* Programs for other architectures, which run in an emulator.  It maps them as the kernel would. */
 static const struct {
 	uint16_t machine;
 	struct python_kind kind;
@@ -82,7 +81,7 @@ static uint32_t from_symbol(pid_t pid, struct elf_image *image, uint64_t bias)
 	return version;
 }
 
-/* A search for a NUL-terminated constant that begins with PREFIX and goes on in digits. */
+/* Searches for a NUL-terminated constant of PREFIX and digits. */
 struct digits_search {
 	const char *prefix;
 	char digits[8];
@@ -113,7 +112,7 @@ static bool find_digits(const uint8_t *bytes, size_t length, uint64_t place, voi
 	return false;
 }
 
-/* PY_VERSION of that minor version, "3.8.18", is a constant, or the end of a longer one. */
+/* PY_VERSION, "3.8.18", is a constant, or the end of a longer one. */
 static uint32_t with_micro(struct elf_image *image, unsigned int major, unsigned int minor)
 {
 	char prefix[16];
@@ -136,7 +135,7 @@ static uint32_t from_constants(struct elf_image *image)
 	return version ? version : version_hex(tag.digits[0] - '0', atoi(tag.digits + 1), 0);
 }
 
-/* 0 where VERSION is no CPython's, of the past or of a near future. */
+/* VERSION; 0 if it cannot be the version of a CPython. */
 static uint32_t check(uint32_t version)
 {
 	uint32_t major = version >> 24;
@@ -204,13 +203,13 @@ bool python_version__is_named(struct elf_image *image)
 	       elf_image__symbol(image, "PyInterpreterState_Head", &address);
 }
 
-/* Whether IMAGE, which is not named, is a program with a CPython that nothing in the file names but
- * its constants: of a version without such a section, and stripped. */
+/* Whether IMAGE is a stripped program with a CPython older than 3.10, shown only by its constants.
+ */
 static bool is_unnamed(struct elf_image *image)
 {
 	uint32_t *known = elf_image__note(image);
 
-	/* As below. */
+	/* The result is cached, as the search reads megabytes of the file. */
 	if (!*known)
 		*known = look_for_unnamed(image);
 	return *known != NO_PYTHON;
@@ -237,7 +236,7 @@ uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bia
 		version = check(from_symbol(pid, image, bias));
 	if (version)
 		return version;
-	/* The file alone says it, in some megabytes: once is enough. */
+	/* Cached too: it depends on the file alone. */
 	if (!*known && is_pypy(image))
 		elf_image__search(image, true, find_pypy_version, known);
 	else if (!*known)

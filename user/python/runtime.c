@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every file that a process has loaded is a candidate, whatever its name: an
- * interpreter may be static, in libpython, embedded in a server or renamed.  What
- * holds a CPython defines _PyRuntime (3.7 and later; in .dynsym also when
- * stripped) or PyInterpreterState_Head (all).  Several files may: a small program
- * and its libpython, or a plug-in that brings its own; and one file may be loaded
- * twice.  The one that lives has an interpreter with a thread.
+ * Every file that a process has loaded is a candidate, whatever its name: an interpreter
+ * may be static, in libpython, embedded in a server, or renamed.  A file with a CPython
+ * defines _PyRuntime (3.7 and later; in .dynsym even if stripped) or
+ * PyInterpreterState_Head (all versions).  Several files may do so: a small program and
+ * its libpython, or a plug-in with a Python of its own.  A file may also be loaded twice.
+ * The Python that is alive has an interpreter with a thread.
  *
- * A file is loaded where it has an executable mapping, or a writable one where its
- * code was moved to huge pages; and its header lies in memory where that mapping
- * says that it does.
+ * A file is loaded where it has an executable mapping, or a writable one if its code was
+ * moved to huge pages.  Its header must lie in memory where that mapping implies.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,49 +23,47 @@
 #include "reading/target_memory.h"
 #include "system/open_files.h"
 
-/* A process that loads more is not looked at to the end, so that none can keep us busy. */
+/* Limits of a search, so that no process can keep the profiler busy. */
 #define FILES_MAX      4096
 #define CANDIDATES_MAX 16
-#define LOADED_MAX     8    /* times the same file */
-#define PLACES_MAX     1024 /* where any of them may be */
+#define LOADED_MAX     8    /* places of one file */
+#define PLACES_MAX     1024 /* places of all files */
 #define BUDGET_BYTES   (1ULL << 30)
 
-#define HEADER_BYTES 64 /* of an ELF file */
+#define HEADER_BYTES 64 /* of the header of an ELF file */
 
-/* Of pthread_self(): what the longest takes, rounded up. */
+/* The longest pthread_self(), rounded up. */
 #define SELF_CODE_BYTES 32
 
-/* Where type objects have tp_flags, counted from their ob_type, in all versions; and what
- * PyType_Ready sets there. */
+/* The distance from ob_type to tp_flags in a type object, the same in all versions, and the flag
+ * that PyType_Ready sets. */
 #define TP_FLAGS_AFTER_TYPE 160
 #define TP_FLAG_READY	    (1 << 12)
 
-/* How far below the thread pointer pthread_self() lies, where an architecture leaves that to the C
- * library: what its pthread_self() does is the answer, and differs from one C library and release
- * to the next. */
+/* How far pthread_self() lies below the thread pointer, on architectures that leave this to the C
+ * library.  The code of pthread_self() shows it; it differs between C libraries and releases. */
 struct thread_area {
 	uint64_t bytes;
 	bool known;
-	bool disputed; /* its files say different things */
+	bool disputed; /* files of the process differ */
 };
 
 struct search {
-	pid_t pid, reader;	     /* the thread through which its mappings are read */
-	struct mapping *mappings;    /* by file */
-	ssize_t count, next;	     /* how many; the first of the file that is to be looked at */
-	int files_left[2];	     /* without and with executable mappings */
-	int candidates, places_left; /* negative: not all places were looked at */
+	pid_t pid, reader;	  /* the thread through which its mappings are read */
+	struct mapping *mappings; /* sorted by file */
+	ssize_t count, next;	  /* number of mappings; index of the first one of the next file */
+	int files_left[2];	  /* files without and with executable mappings */
+	int candidates, places_left; /* negative: the limit was reached */
 	int result;		     /* of the best candidate; -ENOEXEC where there is none */
 	struct runtime runtime;	     /* the best candidate */
-	uint64_t copied_type;	     /* PyCode_Type in a file that holds no Python; 0: none */
-	int denied;		     /* a file could not be looked at: why, -errno */
-	int error;		     /* what ends the search */
+	uint64_t copied_type;	     /* PyCode_Type in a file without a Python; 0: none */
+	int denied;		     /* -errno if a file could not be read */
+	int error;		     /* ends the search */
 	struct elf_budget budget;
 	struct thread_area thread_area;
 };
 
-/* Looks at the pthread_self() that process PID has at ADDRESS.  One that only calls another says
- * nothing. */
+/* Reads the pthread_self() of process PID at ADDRESS.  One that only calls another is ignored. */
 static void learn_thread_area(struct thread_area *area, const struct architecture *architecture,
 			      pid_t pid, uint64_t address)
 {
@@ -82,7 +79,7 @@ static void learn_thread_area(struct thread_area *area, const struct architectur
 	area->bytes = bytes;
 }
 
-/* Why threads cannot be told apart by what was learned; NULL where they can. */
+/* Why threads cannot be found with AREA; NULL if they can. */
 static const char *thread_area_objection(const struct thread_area *area,
 					 const struct architecture *architecture)
 {
@@ -94,8 +91,8 @@ static const char *thread_area_objection(const struct thread_area *area,
 				"which is needed to find threads";
 }
 
-/* How good a candidate is: one that lives, before one that may yet, before one that we cannot walk
- * but name. */
+/* How good a candidate is: one that is alive, before one that may become so, before one that is not
+ * supported but has a version. */
 enum rank { UNKNOWN, REFUSED, LOADED, ALIVE };
 
 static enum rank rank(int result, const struct runtime *runtime)
@@ -121,7 +118,7 @@ static void consider(struct search *search, int result, const struct runtime *ca
 		memcpy(search->runtime.other_version, other.version, sizeof(other.version));
 }
 
-/* 0 where IMAGE, loaded with BIAS, is what the memory there holds; -ENOEXEC where not. */
+/* 0 if IMAGE is what memory holds at BIAS; -ENOEXEC if not. */
 static int check_loaded(pid_t pid, const struct elf_image *image, uint64_t bias)
 {
 	uint8_t in_file[HEADER_BYTES], in_memory[HEADER_BYTES];
@@ -136,7 +133,7 @@ static int check_loaded(pid_t pid, const struct elf_image *image, uint64_t bias)
 	return memcmp(in_file, in_memory, sizeof(in_file)) ? -ENOEXEC : 0;
 }
 
-/* The address that IMAGE gives to pthread_self(), where that is to be known. */
+/* The address of pthread_self() in IMAGE, if it is needed. */
 static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *address)
 {
 	static const char name[] = "pthread_self";
@@ -146,8 +143,8 @@ static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *ad
 		       : elf_image__exported_symbol(image, name, address));
 }
 
-/* Examines IMAGE once for each place where one of the COUNT mappings says that it is loaded.
- * *USEFUL: it has something that is looked for. */
+/* Examines IMAGE once for each place where the COUNT mappings may have it loaded.  *USEFUL: the
+ * image has something that is searched for. */
 static int examine_image(struct search *search, struct elf_image *image,
 			 const struct mapping *mappings, ssize_t count, bool *useful)
 {
@@ -192,7 +189,7 @@ static int examine_image(struct search *search, struct elf_image *image,
 		search->candidates++;
 		candidate.text.bias = *bias;
 		candidate.text.offset = mappings[i].offset;
-		/* What one process has in memory says nothing of others. */
+		/* A place found by the memory of one process is not valid for others. */
 		if (mappings[i].executable && !candidate.stripped)
 			candidate.text.start = mappings[i].start;
 		consider(search, error, &candidate);
@@ -200,7 +197,7 @@ static int examine_image(struct search *search, struct elf_image *image,
 	return 0;
 }
 
-/* How many mappings the file has whose first one is the next. */
+/* The number of mappings of the next file. */
 static ssize_t count_mappings(const struct search *search)
 {
 	const struct mapping *first = &search->mappings[search->next];
@@ -212,13 +209,13 @@ static ssize_t count_mappings(const struct search *search)
 	return count;
 }
 
-/* Whether the process did not answer once since the search began, though it may by now. */
+/* Whether the process did not answer at some time during the search. */
 static bool has_missed(const struct search *search)
 {
 	return deputy__missed(search->pid) != search->budget.missed;
 }
 
-/* Whether there is another file to be looked at, which is the next one then. */
+/* Skips to the next file to be examined; false if there is none. */
 static bool has_next(struct search *search)
 {
 	while (search->next < search->count && !search->error &&
@@ -230,7 +227,7 @@ static bool has_next(struct search *search)
 	return false;
 }
 
-/* The next file was looked at, with ERROR. */
+/* Ends the next file, with the ERROR that ends the search or 0. */
 static void go_on(struct search *search, int error)
 {
 	search->files_left[search->mappings[search->next].executable]--;
@@ -238,7 +235,7 @@ static void go_on(struct search *search, int error)
 	search->error = error;
 }
 
-/* Examines the next file, which is IMAGE; NULL: of no use. */
+/* Examines the next file as IMAGE; NULL if it is of no use. */
 static void examine_next(struct search *search, struct elf_image *image)
 {
 	bool useful = false;
@@ -251,14 +248,14 @@ static void examine_next(struct search *search, struct elf_image *image)
 	go_on(search, error);
 }
 
-/* What a container's seccomp profile, or a security module, may say of any file. */
+/* A container's seccomp profile or a security module may deny access to files. */
 static void note_denial(struct search *search, int error)
 {
 	if (error == -EPERM || error == -EACCES || error == -ENOSYS)
 		search->denied = error;
 }
 
-/* Goes on as long as the files are known from other processes; nothing is opened for these. */
+/* Examines files that are known from other processes, up to the first one that must be opened. */
 static void examine_known(void *context)
 {
 	struct search *search = context;
@@ -273,11 +270,12 @@ static void examine_known(void *context)
 			break;
 		examine_next(search, image);
 	}
-	/* Where there is no such system call, the C library's own does not know all flags. */
+	/* If the kernel lacks the system call, the C library replaces it and refuses some flags:
+	 * -EINVAL. */
 	note_denial(search, error == -EINVAL ? -ENOSYS : error);
 }
 
-/* Examines the next file, which may be unmapped meanwhile. */
+/* Opens and examines the next file.  It may be unmapped meanwhile. */
 static void examine_new(struct search *search)
 {
 	ssize_t count = count_mappings(search);
@@ -293,7 +291,7 @@ static void examine_new(struct search *search)
 		go_on(search, open_files__ran_out(fd) ? fd : 0);
 }
 
-/* By file; then the executable ones first, whose place in the file is the surer. */
+/* Sorts by file.  Executable mappings come first: their file offsets locate the file best. */
 static int compare_mappings(const void *left, const void *right)
 {
 	const struct mapping *a = left, *b = right;
@@ -314,8 +312,8 @@ static bool is_ready(const struct search *search, uint64_t type)
 	return !target_memory__read_pointer(search->pid, at, &flags) && flags & TP_FLAG_READY;
 }
 
-/* A program that uses libpython's PyCode_Type by its address may have been given a copy of it,
- * which libpython then uses as well. */
+/* The linker may give a program that refers to libpython's PyCode_Type a copy of it, which
+ * libpython then uses too. */
 static void choose_code_type(struct search *search)
 {
 	struct runtime *runtime = &search->runtime;
@@ -327,8 +325,8 @@ static void choose_code_type(struct search *search)
 	}
 }
 
-/* The threads of what is supported must be found, too; a program that is being loaded may not have
- * its C library yet. */
+/* A supported Python also needs a way to find threads.  A program that is still loading may not
+ * have its C library yet. */
 static void choose_thread_area(struct search *search)
 {
 	struct runtime *runtime = &search->runtime;
@@ -341,8 +339,8 @@ static void choose_thread_area(struct search *search)
 		search->result = runtime->initialized ? -ENOTSUP : -EAGAIN;
 }
 
-/* Looks through all files.  What is known of them, and the process's memory, is read in one errand:
- * most processes have only what others have, too. */
+/* Examines all files.  Known files and the memory of the process are read in one errand, as most
+ * processes have the same files as others. */
 static void search_files(struct search *search)
 {
 	if (search->count > 0)
@@ -377,7 +375,7 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 	choose_code_type(&search);
 	choose_thread_area(&search);
 	*runtime = search.runtime;
-	/* What was found is not all that there is. */
+	/* The result may be incomplete. */
 	if (has_missed(&search) || search.error == -ETIMEDOUT) {
 		elf_cache__forget_used();
 		return deputy__has_given_up(pid) ? -ETIMEDOUT : -EINPROGRESS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process's Python: its version, where its interpreters are, and its layout. */
+/* The Python of a process: its version, its layout, and where its interpreters are. */
 #ifndef PYBPFPROF_RUNTIME_H
 #define PYBPFPROF_RUNTIME_H
 
@@ -14,45 +14,43 @@ struct mapping;
 
 struct runtime {
 	char version[PYTHON_VERSION_TEXT_MAX];
-	struct offsets offsets; /* its version is PY_VERSION_HEX */
+	struct offsets offsets; /* with PY_VERSION_HEX */
 	struct layout layout;
 	uint64_t interpreters; /* address of the pointer to the newest interpreter */
-	uint64_t code_type;    /* address of PyCode_Type, 0: not known */
-	uint64_t thread_area;  /* pthread_self() is so many bytes below the thread pointer */
+	uint64_t code_type;    /* address of PyCode_Type; 0: unknown */
+	uint64_t thread_area;  /* pthread_self() is this many bytes below the thread pointer */
 	struct entry_gap entry_gap;
-	/* Where its file's code is: at START is what the file has at OFFSET, and BIAS is to be
-	 * added to the file's addresses.  START is 0 where that does not tell where everything is.
-	 */
+	/* Where the code of its file is mapped: the byte at OFFSET of the file is at START, and
+	 * BIAS is added to the file's addresses.  START is 0 if the other addresses of RUNTIME do
+	 * not follow from it. */
 	struct {
 		uint64_t start, offset, bias;
 	} text;
-	/* NULL: a CPython of this architecture.  Others have a kind and a version, and nothing
-	 * else. */
+	/* NULL: a CPython of this architecture.  For all others, only the version is set besides.
+	 */
 	const struct python_kind *kind;
-	bool stripped;	       /* its file names nothing: unnamed.h finds it where it runs */
-	bool initialized;      /* there is an interpreter, with a thread */
-	bool begins;	       /* there is none at all: not yet, or not any more */
-	const char *objection; /* why it is not supported, where it is not for its version alone */
-	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of one that lives beside it; "": none */
+	bool stripped;	       /* its file names nothing; unnamed.h finds it in a running process */
+	bool initialized;      /* it has an interpreter with a thread */
+	bool begins;	       /* it has no interpreter: not yet, or not any more */
+	const char *objection; /* why it is not supported, if not only for its version */
+	char other_version[PYTHON_VERSION_TEXT_MAX]; /* of another one that is alive; "": none */
 };
 
-/* Finds the Python that lives in process PID: the one that has an interpreter, where several files
- * could hold one; of several that have, the newest.
- * 0; -ENOEXEC where no mapped file holds a Python; -E2BIG where none does of those that could be
- * read within bounds; -ENOTSUP where it is a version that is not supported (RUNTIME->version names
- * it, "" where it cannot be told), or of another kind (RUNTIME->kind); -EAGAIN where it is newer
- * than this build and has run nothing yet that it could be checked by, or where it has no C library
- * yet; -ETIMEDOUT where it does not answer, for which it waits (deputy.h); -ESRCH, -EPERM, -EACCES,
- * -ENOMEM. */
+/* Finds the Python of process PID.  If several files hold one, it is the one with an interpreter;
+ * if several have interpreters, the newest version.  0; -ENOEXEC if no mapped file holds a Python;
+ * -E2BIG if none was found within limits; -ENOTSUP if its version is not supported
+ * (RUNTIME->version; "" if unknown), or its kind (RUNTIME->kind); -EAGAIN if it has no C library
+ * yet, or is newer than this build and has run nothing yet to check it by; -ETIMEDOUT if the
+ * process does not answer (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
-/* The same among MAPPINGS, COUNT of them, CUT or not, as process__program_mappings() gives them for
- * PID by way of READER; they may be sorted anew.  It does not wait: -EINPROGRESS where the process
- * does not answer for now. */
+/* The same among the COUNT MAPPINGS that process__program_mappings() gave for PID and READER, CUT
+ * or not.  It sorts them.  It does not wait: -EINPROGRESS if the process does not answer for now.
+ */
 int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize_t count, bool cut,
 			struct runtime *runtime);
 
-/* Moves all addresses of RUNTIME by DISTANCE, as its file is. */
+/* Moves all addresses of RUNTIME by DISTANCE, for a file that is mapped elsewhere. */
 void runtime__move(struct runtime *runtime, uint64_t distance);
 
 #endif

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Two things can make a layout wrong without its version telling.
+ * Two things can make a layout wrong although the version is known.
  *
- * A build with Py_TRACE_REFS, which up to 3.7 every debug build is, and from 3.8 to
- * 3.12 one that asked for it, has two pointers more in front of each object, so that
- * all behind is elsewhere.  (From 3.13 on it has not, and Py_DEBUG alone moves nothing
- * that is read here.)  Those up to 3.7 have tables of their own.  Whether a table is
- * the right one says an object whose type is known and that every process has:
- * PyCode_Type, which is a type, and so points to PyType_Type.  The same holds for a
- * free-threaded build that were taken for another.
+ * A build with Py_TRACE_REFS has two more pointers in front of each object, so all fields
+ * behind them move.  Up to 3.7 every debug build is one, and those have their own tables.
+ * From 3.8 to 3.12 it is a separate option.  (From 3.13 on it adds no pointers, and
+ * Py_DEBUG moves nothing that is read here.)  An object of known type that every process
+ * has shows whether the table is right: PyCode_Type is a type, so it must point to
+ * PyType_Type.  The same check finds a free-threaded build that was mistaken for another.
  *
- * And a version newer than this build is read in the form of the newest that is known
- * (offsets/offsets.c).  It is believed when a thread's whole stack, read that
- * way while it runs, makes sense: the thread's pthread_self() is one, each frame has a
- * code object, that is of the right type, so are its names and its line table, and the
- * current instruction is one of its.  A stack that changes while it is read fails, so
- * there are some attempts; one that makes sense by chance there is not.
+ * A version newer than this build is read with the form of the newest known version
+ * (offsets/offsets.c).  It is accepted if the whole stack of a thread, read while it
+ * runs, is valid: the thread has a pthread_self(), each frame has a code object of the
+ * right type with valid names and a valid line table, and the current instruction is
+ * one of that code object.  A stack that changes while it is read fails, so there are
+ * several attempts.  A stack that is valid by chance is practically impossible.
  *
- * The experimental JIT and the tail-calling interpreter change nothing in these
- * structs.  While machine code of the JIT runs, the innermost frame's instruction may be
- * an old one (bpf/python.bpf.h), but is one of its function's.
+ * The experimental JIT and the tail-calling interpreter change nothing in these structs.
+ * While code of the JIT runs, the instruction of the innermost frame may be outdated
+ * (bpf/python.bpf.h), but it is one of its function.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -40,7 +39,7 @@
 #define FRAMES_MAX  64
 #define CODE_UNIT   2
 #define TAGS	    3
-#define OWNER_SHOWN 3 /* from this one on it is the interpreter's own */
+#define OWNER_SHOWN 3 /* from this one on, a frame is the interpreter's own */
 
 enum verdict {
 	UNSOUND,
@@ -54,7 +53,7 @@ struct subject {
 	const struct offsets *offsets;
 	const struct known_types *types;
 	uint64_t interpreters;
-	int64_t end_ns; /* of the examination: a process may make its stacks as long as it likes */
+	int64_t end_ns; /* of the examination, as stacks of a process may be arbitrarily long */
 };
 
 static bool is_late(const struct subject *subject)
@@ -71,7 +70,7 @@ static bool has_type(const struct subject *subject, uint64_t object, uint64_t ty
 	       found == type;
 }
 
-/* Whether the pointer at OFFSET of a code object leads to an object of that type. */
+/* Whether the pointer at OFFSET of a code object refers to an object of TYPE. */
 static bool refers_to(const struct subject *subject, uint64_t code, uint32_t offset, uint64_t type)
 {
 	uint64_t object;
@@ -101,7 +100,7 @@ static bool is_code_sound(const struct subject *subject, const struct frame *fra
 	return sound;
 }
 
-/* Looks at the frame at *ADDRESS, and goes to its caller. */
+/* Checks the frame at *ADDRESS, and moves on to its caller. */
 static enum verdict judge_frame(const struct subject *subject, uint64_t *address)
 {
 	const struct offsets *offsets = subject->offsets;
@@ -157,7 +156,7 @@ static enum verdict judge_thread(const struct subject *subject, uint64_t tstate)
 	return verdict == NOTHING || soundness__is_thread(subject->pid, ident) ? verdict : UNSOUND;
 }
 
-/* SOUND where a thread is, UNSOUND where one has frames, but none is sound. */
+/* SOUND if one thread is sound; UNSOUND if threads have frames, but none is sound. */
 static enum verdict judge_threads(const struct subject *subject, uint64_t interp)
 {
 	const struct offsets *offsets = subject->offsets;

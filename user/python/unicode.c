@@ -13,22 +13,23 @@
 
 #define CODE_POINT_MAX 0x10ffff
 
-/* "\U" and eight digits: the longest that a code point becomes. */
+/* The longest text of a code point: "\U" and eight digits. */
 #define ESCAPE_BYTES_MAX 10
 
-/* PyASCIIObject.state, from the kind's bits on: alike in every version and build. */
+/* Bits of PyASCIIObject.state, from those of the kind on.  They are the same in every version and
+ * build. */
 #define STATE_KIND(state) ((state)&7)
 #define STATE_IS_COMPACT  (1u << 3)
 #define STATE_IS_ASCII	  (1u << 4)
-#define STATE_IS_READY	  (1u << 5)   /* up to 3.11; later ones are always */
-#define ALWAYS_READY	  0x030c0000u /* and the bit has another meaning */
+#define STATE_IS_READY	  (1u << 5)   /* up to 3.11; later strs are always ready */
+#define ALWAYS_READY	  0x030c0000u /* from here on the bit has another meaning */
 
 static bool is_surrogate(uint32_t code_point)
 {
 	return code_point >= 0xd800 && code_point <= 0xdfff;
 }
 
-/* sprintf's NUL behind it has room: each buffer has a byte more than its longest text. */
+/* Writes a NUL behind the escape; each buffer has room for it. */
 static size_t put_escape(char *out, uint32_t code_point)
 {
 	if (code_point <= 0xff)
@@ -82,8 +83,8 @@ static uint32_t code_point_at(const void *data, size_t index, unsigned int kind)
 }
 
 /* Converts LENGTH code points of KIND bytes each (1: Latin-1, 2: UCS-2, 4: UCS-4; native byte
- * order) to NUL-terminated UTF-8.  A lone surrogate becomes \udcNN, a NUL \x00, a value above
- * U+10FFFF \UNNNNNNNN.  The caller frees; NULL for another KIND. */
+ * order) to UTF-8.  A lone surrogate becomes \udcNN, a NUL \x00, a value above U+10FFFF \UNNNNNNNN.
+ * The caller frees; NULL for another KIND. */
 static char *to_utf8(const void *data, size_t length, unsigned int kind)
 {
 	size_t used = 0;
@@ -98,7 +99,7 @@ static char *to_utf8(const void *data, size_t length, unsigned int kind)
 	return xreallocarray(text, used, 1);
 }
 
-/* The bytes that the UTF-8 sequence at BYTES takes, at most LENGTH; 0 where there is none. */
+/* The length of the valid UTF-8 sequence at BYTES, at most LENGTH; 0 if there is none. */
 static size_t sequence_length(const uint8_t *bytes, size_t length)
 {
 	static const uint32_t lowest[] = { 0, 1, 0x80, 0x800, 0x10000 };
@@ -141,14 +142,14 @@ char *unicode__sanitize(const char *bytes, size_t length)
 	return xreallocarray(text, used, 1);
 }
 
-/* What is read of a str object besides its characters ends below this (with GIL: 40). */
+/* The fields of a str object before its characters end below this (with GIL: 40). */
 #define HEADER_BYTES_MAX 128
 
-/* What a str object says of its characters; of 2.7's, of its bytes. */
+/* The characters of a str object.  2.7's are bytes. */
 struct header {
 	size_t length;
-	unsigned int kind; /* bytes of a character */
-	size_t data;	   /* where they begin in a compact object */
+	unsigned int kind; /* bytes per character */
+	size_t data;	   /* their offset in a compact object */
 	bool compact, ascii;
 };
 
@@ -163,7 +164,7 @@ static uint32_t length_offset(const struct offsets *offsets)
 	return is_python2(offsets) ? offsets->varobject_size : offsets->unicode_length;
 }
 
-/* Where an object with ASCII characters has them. */
+/* The offset of ASCII characters in a compact object. */
 static size_t ascii_data(const struct offsets *offsets)
 {
 	return is_python2(offsets) ? offsets->bytes_data : offsets->unicode_ascii_size;
@@ -177,7 +178,7 @@ static size_t header_bytes(const struct offsets *offsets)
 	return length_end > state_end ? length_end : state_end;
 }
 
-/* Takes the header of the str object whose first header_bytes are at OBJECT. */
+/* Reads the header of the str object whose first header_bytes() bytes are at OBJECT. */
 static int parse_header(const struct offsets *offsets, const uint8_t *object, struct header *header)
 {
 	uint32_t state;
@@ -207,14 +208,14 @@ static int parse_header(const struct offsets *offsets, const uint8_t *object, st
 	return header->length > UNICODE_BYTES_MAX / header->kind ? -EINVAL : 0;
 }
 
-/* The characters at DATA as UTF-8; the caller frees. */
+/* Converts the characters at DATA to UTF-8.  The caller frees. */
 static char *spell(const struct offsets *offsets, const struct header *header, const void *data)
 {
 	return is_python2(offsets) ? unicode__sanitize(data, header->length)
 				   : to_utf8(data, header->length, header->kind);
 }
 
-/* Checks that the 2.7 object whose header is at OBJECT is a str. */
+/* Checks that the object whose header is at OBJECT is a str of 2.7. */
 static int check_python2(pid_t pid, const struct offsets *offsets, const uint8_t *object)
 {
 	uint64_t type, flags;

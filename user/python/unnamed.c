@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A program that was linked with a Python's static library, exports no symbols and
- * was stripped has nothing that says where its interpreters are; from 3.10 on they
- * are in a section that does.  Of an older one that runs, the memory says it.
+ * If a program was linked with the static library of a Python, exports no symbols and was
+ * stripped, nothing in its file leads to the interpreters.  From 3.10 on the section
+ * .PyRuntime still does.  For older versions the memory of the running process is
+ * searched.
  *
- * The state of an interpreter is allocated: what leads to it is a word of the
- * program's data that leads out of the program.  Some thousand words do.  They are
- * followed all at once, to what would be an interpreter's first thread state, and
- * from there to what would be the interpreter of that.  Who comes back to where he
- * was is looked at closely: the interpreters must be a list that ends, with thread
- * states that lead back to them, one of which has a thread's pthread_self(); and
- * the main one's modules must be a dict, whose type has a type that is its own.
- * The latter also tells builds apart whose objects are not laid out alike.
+ * The state of an interpreter is allocated, so a pointer to it is a word in the program's
+ * data that points out of the program.  There are some thousands of such words.  All are
+ * followed, to what would be the first thread state of an interpreter, and from there to
+ * what would be its interpreter.  A word that leads back to the same interpreter is
+ * checked closely.  The interpreters must form a list that ends.  Their thread states
+ * must point back to them, and one must have a pthread_self().  The modules of the main
+ * interpreter must be a dict, whose type has a type that is its own type.  This also
+ * distinguishes builds with different object layouts.
  *
- * Several words may pass, for the program may keep what it was told, as CPython does
- * itself.  From 3.7 on only one is followed, as in _PyRuntime, by the address of the
- * main interpreter, the last one of the list, and by the number of the next one.
- * Up to 3.6 there are interp_head, which leads to the newest interpreter, and
- * autoInterpreterState, which leads to the main one.  Where these are two, that tells
- * which is which.  Where they are one, the code does: PyInterpreterState_Head returns
- * interp_head, as up to 3.6 another function may return autoInterpreterState; but the
- * one is followed, as in the source, by PyInterpreterState_Next, which returns what its
- * argument points to, and the other is not.
+ * Several words may pass, as a program may keep such a pointer, and CPython itself does.
+ * From 3.7 on only one of them is followed, as in _PyRuntime, by the address of the main
+ * interpreter, which is the last of the list, and by the number of the next interpreter.
+ * Up to 3.6 there are interp_head, which points to the newest interpreter, and
+ * autoInterpreterState, which points to the main one.  With two or more interpreters
+ * they differ.  With one, the code must decide.  PyInterpreterState_Head returns
+ * interp_head, but another function may return autoInterpreterState.  In the source,
+ * the former is followed by PyInterpreterState_Next, which returns what its argument
+ * points to, and the latter is not.
  *
- * All of this memory is a target's: what is read is bounded, and so are the steps of
- * each way.  What is not exactly one is not taken; and what was found in a process
- * says nothing about another one that has the same file.
+ * All of this memory belongs to a target, so every read and every loop is bounded.  A
+ * result that is not unique is refused.  A result is valid only for its own process, not
+ * for others with the same file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,29 +42,30 @@
 
 #define RUNTIME_SINCE 0x03070000
 
-/* Of data, and of code. */
+/* The limit for data, and for code. */
 #define SEARCHED_BYTES_MAX (64 * 1024 * 1024)
 
-/* What one read takes. */
+/* The size of one read. */
 #define PART_BYTES (64 * 1024)
 #define PART_WORDS (PART_BYTES / sizeof(uint64_t))
 
-/* A process that has more of them is not looked at to the end. */
+/* The search gives up beyond these. */
 #define LEADS_MAX      (1024 * 1024)
 #define UNREADABLE_MAX 65536
 #define PROOFS_MAX     256
 #define CANDIDATES_MAX 16
 
-/* Of an interpreter so many are looked at. */
+/* Thread states that are checked per interpreter. */
 #define THREADS_MAX 8
 
 #define NEXT_ID_MAX (1LL << 32)
 
-/* Nothing is mapped below, or beyond. */
+/* The range of addresses that can be mapped. */
 #define ADDRESS_MIN 0x10000
 #define ADDRESS_MAX (1ULL << 48)
 
-/* What a function of a few instructions takes, and from its beginning to that of the next. */
+/* The size of a short function, and the greatest distance from its beginning to the next function.
+ */
 #define FUNCTION_BYTES	 32
 #define FUNCTION_GAP_MAX 48
 #define FUNCTION_STEP	 4
@@ -71,12 +73,12 @@
 
 #define OBJECTION(what) "stripped: " what ", or link it with -rdynamic"
 
-/* A word that leads to what may be the newest interpreter. */
+/* A word that may point to the newest interpreter. */
 struct candidate {
 	uint64_t address;
 	uint64_t main;	     /* the last interpreter of the list */
-	size_t interpreters; /* how many it has */
-	bool returned;	     /* by what may be PyInterpreterState_Head */
+	size_t interpreters; /* the length of the list */
+	bool returned;	     /* by a function that may be PyInterpreterState_Head */
 };
 
 struct search {
@@ -90,12 +92,12 @@ struct search {
 	struct candidate candidates[CANDIDATES_MAX];
 };
 
-/* A word at ADDRESS that leads out of the program, and VALUE, to which that leads at AT. */
+/* A WORD at ADDRESS that points out of the program.  Following it has led to AT, where VALUE is. */
 struct lead {
 	uint64_t address, word, at, value;
 };
 
-/* A part of the program, and what comes of it. */
+/* A part of the program, and the leads found in it. */
 struct block {
 	union {
 		uint64_t words[PART_WORDS];
@@ -123,7 +125,7 @@ static bool read_word(const struct search *search, uint64_t address, uint64_t *w
 	return !target_memory__read_pointer(search->pid, address, word);
 }
 
-/* Whether the thread states of INTERPRETER lead back to it.  *LIVES: one is a thread's. */
+/* Whether the thread states of INTERPRETER point back to it.  *LIVES: one belongs to a thread. */
 static bool has_own_threads(const struct search *search, uint64_t interpreter, bool *lives)
 {
 	const struct offsets *offsets = search->offsets;
@@ -160,8 +162,8 @@ static bool has_modules(const struct search *search, uint64_t interpreter)
 	       its_type == metatype;
 }
 
-/* Whether what is at ADDRESS is followed as in _PyRuntime, where the list has COUNT interpreters
- * and ends with MAIN. */
+/* Whether the words behind ADDRESS are those of _PyRuntime, for a list of COUNT interpreters that
+ * ends with MAIN. */
 static bool is_in_runtime(const struct search *search, uint64_t address, uint64_t main,
 			  size_t count)
 {
@@ -171,7 +173,7 @@ static bool is_in_runtime(const struct search *search, uint64_t address, uint64_
 	       behind[0] == main && behind[1] >= count && behind[1] < NEXT_ID_MAX;
 }
 
-/* Takes the word at ADDRESS for a candidate if all that it leads to is as it has to be. */
+/* Makes the word at ADDRESS a candidate if everything that it leads to is valid. */
 static void consider(struct search *search, uint64_t address)
 {
 	struct interpreters all;
@@ -198,7 +200,7 @@ static void consider(struct search *search, uint64_t address)
 	};
 }
 
-/* Goes on from each lead's place by OFFSET; those that lead nowhere are left out. */
+/* Moves each lead on to the word at OFFSET of where it is.  Drops leads that cannot be read. */
 static void follow(struct search *search, struct block *block, uint32_t offset)
 {
 	size_t kept = 0;
@@ -222,7 +224,7 @@ static void follow(struct search *search, struct block *block, uint32_t offset)
 	block->count = kept;
 }
 
-/* Looks for candidates in the SIZE bytes of data in BLOCK, which are at ADDRESS. */
+/* Searches the SIZE bytes of data in BLOCK, from ADDRESS, for candidates. */
 static void search_data(struct search *search, struct block *block, uint64_t address, size_t size)
 {
 	size_t kept = 0;
@@ -263,7 +265,7 @@ static bool is_followed_by_next(const uint8_t *code, size_t size)
 	return false;
 }
 
-/* Looks for PyInterpreterState_Head in the SIZE bytes of code in BLOCK, which are at ADDRESS. */
+/* Searches the SIZE bytes of code in BLOCK, from ADDRESS, for PyInterpreterState_Head. */
 static void search_code(struct search *search, struct block *block, uint64_t address, size_t size)
 {
 	for (size_t at = 0; at < size; at += FUNCTION_STEP) {
@@ -280,9 +282,8 @@ static void search_code(struct search *search, struct block *block, uint64_t add
 	}
 }
 
-/* Visits what is in memory of the segments with FLAG, block for block, each of which has the last
- * OVERLAP bytes of the one before.  0; -E2BIG where they are too large; or why they cannot be read.
- */
+/* Calls VISIT for each block of the segments with FLAG.  Blocks overlap by OVERLAP bytes.  0;
+ * -E2BIG if the segments are too large; another error if they cannot be read. */
 static int visit_segments(struct search *search, struct block *block, uint32_t flag, size_t overlap,
 			  void (*visit)(struct search *search, struct block *block,
 					uint64_t address, size_t size))
@@ -313,7 +314,8 @@ static int visit_segments(struct search *search, struct block *block, uint32_t f
 	return 0;
 }
 
-/* Leaves the candidates with at least that many interpreters; RETURNED: only those that are. */
+/* Drops candidates whose list is shorter than INTERPRETERS and, if RETURNED, those that no function
+ * returns. */
 static void keep(struct search *search, size_t interpreters, bool returned)
 {
 	size_t kept = 0;
@@ -333,7 +335,7 @@ static bool have_one_main(const struct search *search)
 	return true;
 }
 
-/* Leaves of the candidates the one that is the list's head. */
+/* Reduces the candidates to the head of the list. */
 static int choose(struct search *search, struct block *block)
 {
 	size_t most = 0;
@@ -370,7 +372,7 @@ static void find_program(struct search *search)
 	}
 }
 
-/* As unnamed__find(), for what is built as OFFSETS say. */
+/* As unnamed__find(), for a build with OFFSETS. */
 static int find_built(pid_t pid, const struct elf_image *image, uint64_t bias,
 		      const struct offsets *offsets, uint64_t *interpreters)
 {
