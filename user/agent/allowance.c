@@ -12,7 +12,7 @@ void allowance__charge(struct allowance *allowance, int64_t cost_ns, double shar
 
 	if (paid_ns < now - UNUSED_NS)
 		paid_ns = now - UNUSED_NS;
-	/* A moment later than the program's end is as good as any other. */
+	/* The limit prevents an overflow; it is far beyond any patience. */
 	paid_ns += (int64_t)fmin(cost_ns / share, INT32_MAX * 1e6);
 	if (paid_ns > now + allowance->patience_ns)
 		paid_ns = now + allowance->patience_ns;

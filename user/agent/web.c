@@ -8,9 +8,9 @@
 
 #include <utlist.h>
 
+#include "agent/allowance.h"
 #include "agent/collector.h"
 #include "agent/labelling.h"
-#include "agent/made_pages.h"
 #include "agent/metrics.h"
 #include "agent/web.h"
 #include "base/log.h"
@@ -29,39 +29,52 @@
 
 #define NS_PER_S 1000000000LL
 
-/* Of the flame graph: it shows this much at least, and twice as much at most. */
+/* The flame graph shows at least this time, and at most twice as much. */
 #define RECENT_NS (60 * NS_PER_S)
 
-/* What Go's own servers take where nobody says. */
+/* The default is that of Go's own servers. */
 #define PROFILE_S     30.0
 #define PROFILE_S_MAX 300.0
 
-/* Profiles at a time. */
+/* Profiles that are recorded at the same time. */
 #define SCRAPES_MAX 8
 
 #define TARGETS_SHOWN_MAX 500
 
-/* What all that is asked for may take: such a part of the budget, that of the default where there
- * is none, or of one CPU, where that is more.  Half of it is for the connections, and an eighth for
- * what is made of each kind. */
+/* HTTP may use this share of the CPU budget, or of the default if there is no budget, but always
+ * SHARE_MIN of one CPU. */
 #define SHARE_OF_BUDGET 0.2
 #define BUDGET_DEFAULT	0.01
 #define SHARE_MIN	0.01
 
-/* The longest that it does not even look who asks, so that a probe has its answer in time. */
+/* The longest time for which pages are refused. */
+#define PATIENCE_NS (60 * NS_PER_S)
+
+/* The time between two turns of serving, while the share is used up: short enough for a probe. */
 #define REST_NS (NS_PER_S / 5)
 
-/* The longest that nothing is made: what a probe or Prometheus asks for is to be had. */
-#define METRICS_PATIENCE_NS (5 * NS_PER_S)
-#define PAGE_PATIENCE_NS    (60 * NS_PER_S)
+/* The time for which a page is cached, and the number of pages. */
+#define FRESH_NS  NS_PER_S
+#define PAGES_MAX 8
 
-/* A profile that is waited for. */
+/* A client that waits for a profile. */
 struct scrape {
 	struct web *web;
 	struct http_request *request;
 	struct collector *collector;
 	int64_t end_ns;
 	struct scrape *prev, *next;
+};
+
+/* Returns the page for SERVICE, or for all services if it is NULL; NULL: it cannot be written. */
+typedef struct http_page *make_page(struct web *web, const char *service);
+
+/* A page in the cache: MAKE makes it for SERVICE. */
+struct made_page {
+	make_page *make; /* NULL: this place is free */
+	char *service;
+	struct http_page *page;
+	int64_t made_ns;
 };
 
 struct web {
@@ -71,23 +84,89 @@ struct web {
 	int64_t recent_unix_ns;	     /* when the newer one begins */
 	struct scrape *scrapes;
 	size_t scrape_count;
-	struct made_pages flame_graphs, status, metrics;
-	struct allowance profiles, serving;
-	int64_t made_ns, served_ns; /* CPU time, for what is made, and for the connections */
+	struct made_page pages[PAGES_MAX];
+	struct allowance allowance; /* of CPU time, for all of HTTP */
+	int64_t cpu_ns;		    /* CPU time that HTTP used */
+	int64_t charged_ns;	    /* this thread's CPU time when it was charged last */
 };
 
-/* What is made of a kind may take so much of a CPU; the connections, four times as much. */
-static double share_of(const struct web *web)
+static void begin_charging(struct web *web)
 {
-	double budget = web->agent->options->cpu_budget ?: BUDGET_DEFAULT;
-
-	return fmax(SHARE_MIN, SHARE_OF_BUDGET * budget * sysconf(_SC_NPROCESSORS_ONLN)) / 8;
+	web->charged_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static void answer_made(struct web *web, struct made_pages *pages, struct http_request *request,
-			const char *query)
+/* Charges HTTP for this thread's CPU time since the last charge. */
+static void charge(struct web *web)
 {
-	web->made_ns += made_pages__answer(pages, web, share_of(web), request, query);
+	double budget = web->agent->options->cpu_budget ?: BUDGET_DEFAULT;
+	double share = fmax(SHARE_MIN, SHARE_OF_BUDGET * budget * sysconf(_SC_NPROCESSORS_ONLN));
+	int64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - web->charged_ns;
+
+	allowance__charge(&web->allowance, cost_ns, share);
+	web->cpu_ns += cost_ns;
+	web->charged_ns += cost_ns;
+}
+
+/* If HTTP has used its CPU time up, refuses REQUEST and returns true. */
+static bool put_off(const struct web *web, struct http_request *request)
+{
+	int64_t wait_ns = allowance__wait_ns(&web->allowance);
+
+	if (wait_ns)
+		http_request__put_off(request, wait_ns, "the CPU budget for HTTP is used up");
+	return wait_ns;
+}
+
+static void forget_page(struct made_page *made)
+{
+	http_page__free(made->page);
+	free(made->service);
+	*made = (struct made_page){ 0 };
+}
+
+static bool is_same(const char *one, const char *other)
+{
+	return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+/* Returns the place of that page in the cache.  A new page takes the place of the oldest one. */
+static struct made_page *find_page(struct web *web, make_page *make, const char *service)
+{
+	struct made_page *oldest = &web->pages[0];
+
+	for (size_t i = 0; i < PAGES_MAX; i++) {
+		struct made_page *made = &web->pages[i];
+
+		if (made->make == make && is_same(made->service, service))
+			return made;
+		if (made->made_ns < oldest->made_ns)
+			oldest = made;
+	}
+	forget_page(oldest);
+	oldest->make = make;
+	oldest->service = service ? xstrdup(service) : NULL;
+	return oldest;
+}
+
+static bool is_fresh(const struct made_page *made)
+{
+	return made->page && now_ns() - made->made_ns < FRESH_NS;
+}
+
+/* Answers with MADE, and makes it anew if it is too old. */
+static void show_page(struct web *web, struct made_page *made, struct http_request *request)
+{
+	if (!is_fresh(made)) {
+		http_page__free(made->page);
+		made->page = made->make(web, made->service);
+		made->made_ns = now_ns();
+		/* At once: more clients may be served before web__serve() returns. */
+		charge(web);
+	}
+	if (made->page)
+		http_request__show(request, made->page);
+	else
+		http_request__say(request, HTTP_ERROR, "cannot write the profile");
 }
 
 static void answer_health(void *context, struct http_request *request)
@@ -96,7 +175,7 @@ static void answer_health(void *context, struct http_request *request)
 	http_request__say(request, HTTP_OK, "ok");
 }
 
-/* It is served from the recording's loop, which does not begin before it samples. */
+/* Nothing is served before the recording's loop runs, and the loop begins after sampling. */
 static void answer_readiness(void *context, struct http_request *request)
 {
 	const struct web *web = context;
@@ -115,7 +194,7 @@ static void answer_readiness(void *context, struct http_request *request)
 	http_request__say(request, HTTP_OK, "ok");
 }
 
-/* Adds what was sampled since the last cut to COLLECTOR. */
+/* Adds the samples since the last cut to COLLECTOR. */
 static void add_current(struct web *web, struct collector *collector)
 {
 	struct labelling labelling = agent__labelling(web->agent);
@@ -128,7 +207,7 @@ static void add_current(struct web *web, struct collector *collector)
 	labelled__free(labelled);
 }
 
-/* Its targets are the caller's to free. */
+/* The caller frees *TARGETS, which the state refers to. */
 static struct agent_state state_of(const struct web *web, struct target_process ***targets)
 {
 	const struct agent *agent = web->agent;
@@ -152,9 +231,8 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 	return state;
 }
 
-static struct http_page *make_metrics(void *context, const char *query)
+static struct http_page *make_metrics(struct web *web, const char *service)
 {
-	struct web *web = context;
 	struct target_process **targets;
 	struct agent_state state;
 	struct window window;
@@ -162,8 +240,8 @@ static struct http_page *make_metrics(void *context, const char *query)
 	size_t size;
 	FILE *file = xopen_memstream(&text, &size);
 
-	(void)query;
-	/* So that what was counted is told. */
+	(void)service;
+	/* Includes the counts since the last cut. */
 	recording__look(web->agent->recording, &window);
 	state = state_of(web, &targets);
 	metrics__write(&state, file);
@@ -174,9 +252,7 @@ static struct http_page *make_metrics(void *context, const char *query)
 
 static void answer_metrics(void *context, struct http_request *request)
 {
-	struct web *web = context;
-
-	answer_made(web, &web->metrics, request, NULL);
+	show_page(context, find_page(context, make_metrics, NULL), request);
 }
 
 static json_t *target_json(const struct agent *agent, const struct target_process *target)
@@ -199,15 +275,14 @@ static json_t *target_json(const struct agent *agent, const struct target_proces
 	return json;
 }
 
-static struct http_page *make_status(void *context, const char *query)
+static struct http_page *make_status(struct web *web, const char *service)
 {
-	const struct web *web = context;
 	struct target_process **list;
 	struct agent_state state = state_of(web, &list);
 	json_t *targets = json_array(), *json;
 	char *text;
 
-	(void)query;
+	(void)service;
 	for (size_t i = 0; i < state.target_count && i < TARGETS_SHOWN_MAX; i++)
 		json_array_append_new(targets, target_json(web->agent, list[i]));
 	json = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o}", "version", PYBPFPROF_VERSION,
@@ -218,15 +293,13 @@ static struct http_page *make_status(void *context, const char *query)
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	json_decref(json);
 	free(list);
-	/* There is none where the node's name is no text. */
+	/* The name of the node may not be valid UTF-8. */
 	return text ? http_page__new("application/json", text, strlen(text)) : NULL;
 }
 
 static void answer_status(void *context, struct http_request *request)
 {
-	struct web *web = context;
-
-	answer_made(web, &web->status, request, NULL);
+	show_page(context, find_page(context, make_status, NULL), request);
 }
 
 static char *title_of(const struct agent *agent, const struct profile *profile, const char *service)
@@ -239,7 +312,8 @@ static char *title_of(const struct agent *agent, const struct profile *profile, 
 	return title;
 }
 
-/* The sum of COLLECTOR in FORMAT, of *SIZE bytes; NULL: it cannot be written. */
+/* Returns the samples of COLLECTOR in FORMAT, *SIZE bytes for the caller to free; NULL: they cannot
+ * be written. */
 static char *write_profile(struct web *web, struct collector *collector,
 			   const struct output_format *format, size_t *size)
 {
@@ -257,9 +331,8 @@ static char *write_profile(struct web *web, struct collector *collector,
 	return NULL;
 }
 
-static struct http_page *make_flame_graph(void *context, const char *service)
+static struct http_page *make_flame_graph(struct web *web, const char *service)
 {
-	struct web *web = context;
 	struct collector *sum = collector__new(service);
 	char *text;
 	size_t size;
@@ -278,7 +351,7 @@ static struct http_page *make_flame_graph(void *context, const char *service)
 	return text ? http_page__new("text/html; charset=utf-8", text, size) : NULL;
 }
 
-/* NULL: all, which an empty one is, too. */
+/* NULL for all services, also if the parameter is empty. */
 static const char *service_of(const struct http_request *request)
 {
 	const char *service = http_request__parameter(request, "service");
@@ -289,8 +362,10 @@ static const char *service_of(const struct http_request *request)
 static void answer_flame_graph(void *context, struct http_request *request)
 {
 	struct web *web = context;
+	struct made_page *made = find_page(web, make_flame_graph, service_of(request));
 
-	answer_made(web, &web->flame_graphs, request, service_of(request));
+	if (is_fresh(made) || !put_off(web, request))
+		show_page(web, made, request);
 }
 
 static void end_scrape(void *context)
@@ -303,7 +378,7 @@ static void end_scrape(void *context)
 	free(scrape);
 }
 
-/* The seconds that REQUEST asks for; 0: not a number, or too many. */
+/* The seconds that REQUEST asks for; 0: not a number, or not in the allowed range. */
 static double seconds_of(const struct http_request *request)
 {
 	const char *text = http_request__parameter(request, "seconds");
@@ -316,17 +391,8 @@ static double seconds_of(const struct http_request *request)
 	return *end || !(seconds > 0 && seconds <= PROFILE_S_MAX) ? 0 : seconds;
 }
 
-/* What was made since BEGIN_NS of this thread's CPU time is of profiles. */
-static void charge_profiles(struct web *web, int64_t begin_ns)
-{
-	int64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
-
-	allowance__charge(&web->profiles, cost_ns, share_of(web));
-	web->made_ns += cost_ns;
-}
-
-/* Whether there is room for one more profile that is wanted at END_NS: the last one of all gives
- * way to what is wanted sooner.  Else *WAIT_NS is for how long there is none. */
+/* Makes room for a profile that ends at END_NS: the one that ends last gives way if it ends later.
+ * Returns false if there is none, with the time until a profile ends in *WAIT_NS. */
 static bool make_room(struct web *web, int64_t end_ns, int64_t *wait_ns)
 {
 	struct scrape *first = web->scrapes, *last = web->scrapes, *scrape;
@@ -352,9 +418,7 @@ static void answer_profile(void *context, struct http_request *request)
 {
 	struct web *web = context;
 	double seconds = seconds_of(request);
-	int64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	int64_t wait_ns = allowance__wait_ns(&web->profiles);
-	int64_t end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
+	int64_t end_ns = now_ns() + (int64_t)(seconds * NS_PER_S), wait_ns;
 	struct scrape *scrape;
 	struct window window;
 
@@ -362,10 +426,8 @@ static void answer_profile(void *context, struct http_request *request)
 		http_request__say(request, HTTP_BAD_REQUEST, "seconds must be a number up to 300");
 		return;
 	}
-	if (wait_ns) {
-		http_request__put_off(request, wait_ns, "the CPU budget for HTTP is used up");
+	if (put_off(web, request))
 		return;
-	}
 	if (!make_room(web, end_ns, &wait_ns)) {
 		http_request__put_off(request, wait_ns, "too many profiles at a time");
 		return;
@@ -380,7 +442,6 @@ static void answer_profile(void *context, struct http_request *request)
 	DL_APPEND(web->scrapes, scrape);
 	web->scrape_count++;
 	http_request__wait(request, end_scrape, scrape);
-	charge_profiles(web, begin_ns);
 }
 
 static const struct http_route routes[] = {
@@ -419,14 +480,7 @@ char *web__open(struct agent *agent, struct web **result)
 		return NULL;
 	web = xcalloc(1, sizeof(*web));
 	web->agent = agent;
-	web->flame_graphs.make = make_flame_graph;
-	web->status.make = make_status;
-	web->metrics.make = make_metrics;
-	web->flame_graphs.allowance.patience_ns = PAGE_PATIENCE_NS;
-	web->status.allowance.patience_ns = PAGE_PATIENCE_NS;
-	web->profiles.patience_ns = PAGE_PATIENCE_NS;
-	web->metrics.allowance.patience_ns = METRICS_PATIENCE_NS;
-	web->serving.patience_ns = REST_NS;
+	web->allowance.patience_ns = PATIENCE_NS;
 	wrong = http_server__open(options->address, routes, web, &web->server);
 	if (wrong) {
 		web__close(web);
@@ -441,34 +495,24 @@ char *web__open(struct agent *agent, struct web **result)
 	return NULL;
 }
 
-static void forget_pages(struct web *web)
-{
-	made_pages__forget(&web->flame_graphs);
-	made_pages__forget(&web->status);
-	made_pages__forget(&web->metrics);
-}
-
 void web__close(struct web *web)
 {
 	if (!web)
 		return;
-	/* The server does not end before those who wait have an answer. */
+	/* http_server__close wants each of them answered. */
 	while (web->scrapes) {
 		http_request__say(web->scrapes->request, HTTP_NOT_AVAILABLE,
 				  "the agent is stopping");
 		end_scrape(web->scrapes);
 	}
 	http_server__close(web->server);
-	forget_pages(web);
-	collector__free(web->recent[0]);
-	collector__free(web->recent[1]);
+	web__forget(web);
 	free(web);
 }
 
 void web__take(struct web *web, const struct labelled_window *window)
 {
 	struct scrape *scrape;
-	int64_t begin_ns;
 
 	if (!web)
 		return;
@@ -479,10 +523,10 @@ void web__take(struct web *web, const struct labelled_window *window)
 		web->recent_unix_ns = window->start_unix_ns;
 	}
 	collector__add(web->recent[1], window);
-	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	begin_charging(web);
 	for (scrape = web->scrapes; scrape; scrape = scrape->next)
 		collector__add(scrape->collector, window);
-	charge_profiles(web, begin_ns);
+	charge(web);
 }
 
 void web__forget(struct web *web)
@@ -493,7 +537,8 @@ void web__forget(struct web *web)
 		collector__free(web->recent[i]);
 		web->recent[i] = NULL;
 	}
-	forget_pages(web);
+	for (size_t i = 0; i < PAGES_MAX; i++)
+		forget_page(&web->pages[i]);
 }
 
 int web__fd(const struct web *web)
@@ -503,12 +548,11 @@ int web__fd(const struct web *web)
 
 double web__cpu_seconds(const struct web *web)
 {
-	return web ? (double)(web->made_ns + web->served_ns) / NS_PER_S : 0;
+	return web ? (double)web->cpu_ns / NS_PER_S : 0;
 }
 
 static void finish(struct scrape *scrape)
 {
-	int64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct web *web = scrape->web;
 	char *text;
 	size_t size;
@@ -521,35 +565,24 @@ static void finish(struct scrape *scrape)
 	else
 		http_request__say(scrape->request, HTTP_ERROR, "cannot write the profile");
 	end_scrape(scrape);
-	charge_profiles(web, begin_ns);
-}
-
-/* Serves who asks, unless that has taken too much.  Returns after how long to do so again. */
-static int64_t serve_clients(struct web *web)
-{
-	int64_t rest_ns = allowance__wait_ns(&web->serving), wait_ns, cost_ns;
-
-	if (rest_ns)
-		return rest_ns;
-	cost_ns = web->made_ns - clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	wait_ns = http_server__serve(web->server);
-	cost_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - web->made_ns;
-	web->served_ns += cost_ns;
-	allowance__charge(&web->serving, cost_ns, 4 * share_of(web));
-	rest_ns = allowance__wait_ns(&web->serving);
-	http_server__rest(web->server, rest_ns);
-	return rest_ns ?: wait_ns;
 }
 
 int64_t web__serve(struct web *web)
 {
-	int64_t now = now_ns(), wait_ns;
+	int64_t now = now_ns(), wait_ns, rest_ns;
 	struct scrape *scrape, *next;
 
+	begin_charging(web);
 	DL_FOREACH_SAFE(web->scrapes, scrape, next)
 	if (now >= scrape->end_ns)
 		finish(scrape);
-	wait_ns = serve_clients(web);
+	wait_ns = http_server__serve(web->server);
+	charge(web);
+	rest_ns = allowance__wait_ns(&web->allowance);
+	/* While it rests, no client wakes the recording's loop. */
+	web->agent->windows.fd = rest_ns ? -1 : http_server__fd(web->server);
+	if (rest_ns)
+		wait_ns = rest_ns < REST_NS ? rest_ns : REST_NS;
 	for (scrape = web->scrapes; scrape; scrape = scrape->next)
 		if (scrape->end_ns - now < wait_ns)
 			wait_ns = scrape->end_ns > now ? scrape->end_ns - now : 0;

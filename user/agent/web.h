@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the agent tells over HTTP:
+ * What the agent serves over HTTP:
  *
  *	/		a page with the processes and a flame graph of the last minute or two
  *	/flamegraph	that flame graph alone; ?service=NAME: of that service
- *	/status		what the page shows, as JSON
+ *	/status		the numbers of the page, as JSON
  *	/metrics	for Prometheus
- *	/healthz	"ok" as long as the agent's loop goes round
- *	/readyz		"ok" while it samples
+ *	/healthz	"ok" while the agent's loop runs
+ *	/readyz		"ok" while all sinks accept windows
  *	/debug/pprof/profile	a pprof profile of the next ?seconds=30; ?service=NAME
  */
 #ifndef PYBPFPROF_WEB_H
@@ -19,22 +19,22 @@
 
 struct web;
 
-/* Listens where AGENT's options say, which is not fatal where nobody chose that address.  NULL with
- * *WEB, NULL: it does not listen, for web__close, or what is wrong, which the caller frees.  The
- * others take NULL, too. */
+/* Listens on the address of AGENT's options.  A default address that is taken is not an error: *WEB
+ * is NULL then, as it is if the agent is not to listen.  Returns NULL, with *WEB for web__close, or
+ * what is wrong, which the caller frees.  The functions below, except web__serve, accept NULL. */
 char *web__open(struct agent *agent, struct web **web);
 void web__close(struct web *web);
 
-/* Takes note of a window, before it is cleared. */
+/* Adds a window to the flame graph and to the profiles that clients wait for. */
 void web__take(struct web *web, const struct labelled_window *window);
 
-/* Gives up what the flame graph is of, where memory is short. */
+/* Frees the samples of the flame graph and the cached pages, because memory is short. */
 void web__forget(struct web *web);
 
-/* CPU time that went into what was asked. */
+/* CPU time that HTTP used, in seconds. */
 double web__cpu_seconds(const struct web *web);
 
-/* As a recording's loop has it: recording.h. */
+/* For the recording's loop: see recording.h. */
 int web__fd(const struct web *web);
 int64_t web__serve(struct web *web);
 

@@ -6,95 +6,173 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
+#include <utlist.h>
 
 #include "base/log.h"
+#include "base/now.h"
 #include "base/xalloc.h"
-#include "http/http_connections.h"
 #include "http/http_server.h"
 
-/* The library's own limit, at which it takes nobody: those that are made to go are still counted
- * there for a turn, in which it takes up to ten. */
-#define CONNECTIONS_LIMIT (2 * HTTP_CONNECTIONS_MAX)
+#define CONNECTIONS_MAX 32
+
+/* libmicrohttpd refuses clients beyond its own limit.  It still counts a connection that was shut
+ * down for one turn, and accepts up to ten clients in that turn. */
+#define CONNECTIONS_LIMIT (2 * CONNECTIONS_MAX)
 #define REQUEST_BYTES_MAX (16 * 1024)
 
-/* Waiting to be taken. */
+/* Connections that wait to be accepted. */
 #define BACKLOG 128
 
 #define NS_PER_S 1000000000LL
+
+/* For the whole request, and for the whole answer, however often a byte is sent or read. */
+#define REQUEST_NS (10 * NS_PER_S)
+#define ANSWER_NS  (60 * NS_PER_S)
+
+struct connection {
+	int fd;		     /* libmicrohttpd's; negative once it is shut down */
+	int64_t deadline_ns; /* INT64_MAX while the client waits for its answer */
+	struct connection *prev, *next;
+};
 
 struct http_server {
 	const struct http_route *routes;
 	void *context;
 	struct MHD_Daemon *daemon;
-	struct http_connections connections;
-	int fd; /* that has the daemon's, unless it rests */
-	bool rests;
+	struct connection *connections; /* those that are not shut down */
+	size_t connection_count;
 	bool is_local;
 };
 
-/* From its first line to the end of its answer. */
+/* Exists from the first line of the request to the end of the answer. */
 struct http_request {
 	struct http_server *server;
 	struct MHD_Connection *connection;
-	bool waiting; /* it is answered later */
-	struct MHD_Response *response;
-	bool is_page; /* the response is that of one */
+	bool waiting;		/* the answer comes later */
+	struct http_page *page; /* the answer; NULL: there is none yet */
 	unsigned int status;
 	void (*gone)(void *context);
 	void *context;
 };
+
+/* An answer, and the number of requests and caches that use it. */
+struct http_page {
+	struct MHD_Response *response;
+	unsigned int users;
+};
+
+/* libmicrohttpd notices the end of the connection, and closes it. */
+static void shut_down(struct http_server *server, struct connection *connection)
+{
+	shutdown(connection->fd, SHUT_RDWR);
+	connection->fd = -1;
+	DL_DELETE(server->connections, connection);
+	server->connection_count--;
+}
+
+/* NULL if every client waits for its answer. */
+static struct connection *earliest(const struct http_server *server)
+{
+	struct connection *first = NULL, *connection;
+
+	for (connection = server->connections; connection; connection = connection->next)
+		if (connection->deadline_ns < (first ? first->deadline_ns : INT64_MAX))
+			first = connection;
+	return first;
+}
+
+/* If too many clients are connected, the one with the earliest deadline has to go. */
+static struct connection *begin_connection(struct http_server *server, int fd)
+{
+	struct connection *connection = xcalloc(1, sizeof(*connection));
+	struct connection *first = earliest(server);
+
+	if (server->connection_count >= CONNECTIONS_MAX && first)
+		shut_down(server, first);
+	connection->fd = fd;
+	connection->deadline_ns = now_ns() + REQUEST_NS;
+	DL_APPEND(server->connections, connection);
+	server->connection_count++;
+	return connection;
+}
+
+static void end_connection(struct http_server *server, struct connection *connection)
+{
+	if (connection->fd >= 0) {
+		DL_DELETE(server->connections, connection);
+		server->connection_count--;
+	}
+	free(connection);
+}
+
+static void set_deadline(const struct http_request *request, int64_t deadline_ns)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct connection *connection = info->socket_context;
+
+	connection->deadline_ns = deadline_ns;
+}
+
+/* Shuts down the connections whose deadline is over.  Returns the nanoseconds to the next deadline,
+ * or INT64_MAX. */
+static int64_t shut_down_late(struct http_server *server)
+{
+	int64_t now = now_ns();
+	struct connection *first;
+
+	while ((first = earliest(server)) && first->deadline_ns <= now)
+		shut_down(server, first);
+	return first ? first->deadline_ns - now : INT64_MAX;
+}
 
 const char *http_request__parameter(const struct http_request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-static void enter(struct http_request *request, enum http_stage stage)
+static void add_header(struct http_page *page, const char *name, const char *value)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	http_connections__enter(&request->server->connections, info->socket_context, stage);
+	MHD_add_response_header(page->response, name, value);
 }
 
-static void add_header(struct MHD_Response *response, const char *name, const char *value)
+struct http_page *http_page__new(const char *type, char *body, size_t length)
 {
-	MHD_add_response_header(response, name, value);
+	struct http_page *page = xcalloc(1, sizeof(*page));
+
+	page->users = 1;
+	page->response = MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
+	if (!page->response)
+		out_of_memory();
+	add_header(page, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	add_header(page, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	add_header(page, "X-Content-Type-Options", "nosniff");
+	/* No other site may show the page in a frame. */
+	add_header(page, "Content-Security-Policy", "frame-ancestors 'self'");
+	return page;
 }
 
-/* NULL: there is no memory. */
-static struct MHD_Response *respond(const char *type, char *body, size_t length)
+void http_page__free(struct http_page *page)
 {
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
-
-	if (!response) {
-		free(body);
-		return NULL;
-	}
-	add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	add_header(response, "X-Content-Type-Options", "nosniff");
-	/* No other site shows this in a frame of its own. */
-	add_header(response, "Content-Security-Policy", "frame-ancestors 'self'");
-	return response;
+	if (!page || --page->users)
+		return;
+	MHD_destroy_response(page->response);
+	free(page);
 }
 
 void http_request__reply(struct http_request *request, unsigned int status, const char *type,
 			 char *body, size_t length)
 {
-	/* Without one the connection ends. */
-	request->response = respond(type, body, length);
+	request->page = http_page__new(type, body, length);
 	request->status = status;
 	if (!request->waiting)
 		return;
 	request->waiting = false;
-	enter(request, HTTP_TAKING);
+	set_deadline(request, now_ns() + ANSWER_NS);
 	MHD_resume_connection(request->connection);
 }
 
@@ -110,39 +188,14 @@ void http_request__put_off(struct http_request *request, int64_t wait_ns, const 
 	char *seconds = xasprintf("%lld", (long long)(wait_ns + NS_PER_S - 1) / NS_PER_S);
 
 	http_request__say(request, MHD_HTTP_SERVICE_UNAVAILABLE, text);
-	if (request->response)
-		add_header(request->response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	add_header(request->page, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
 	free(seconds);
 }
 
-/* It counts who is answered with it. */
-struct http_page {
-	struct MHD_Response *response;
-};
-
-struct http_page *http_page__new(const char *type, char *body, size_t length)
+void http_request__show(struct http_request *request, struct http_page *page)
 {
-	struct MHD_Response *response = respond(type, body, length);
-	struct http_page *page;
-
-	if (!response)
-		return NULL;
-	page = xcalloc(1, sizeof(*page));
-	page->response = response;
-	return page;
-}
-
-void http_page__free(struct http_page *page)
-{
-	if (page)
-		MHD_destroy_response(page->response);
-	free(page);
-}
-
-void http_request__show(struct http_request *request, const struct http_page *page)
-{
-	request->response = page->response;
-	request->is_page = true;
+	page->users++;
+	request->page = page;
 	request->status = MHD_HTTP_OK;
 }
 
@@ -151,11 +204,11 @@ void http_request__wait(struct http_request *request, void (*gone)(void *context
 	request->waiting = true;
 	request->gone = gone;
 	request->context = context;
-	enter(request, HTTP_WAITING);
+	set_deadline(request, INT64_MAX);
 	MHD_suspend_connection(request->connection);
 }
 
-/* Whether HOST, of a request, is an address, or this machine's name for itself. */
+/* Whether the Host header names an address or localhost, not a site of the web. */
 static bool is_own_name(const char *host)
 {
 	static const char own[] = "localhost";
@@ -163,13 +216,6 @@ static bool is_own_name(const char *host)
 
 	return host[0] == '[' || strspn(host, "0123456789.:") == strlen(host) ||
 	       (length == strlen(own) && strncasecmp(host, own, length) == 0);
-}
-
-static void refuse(struct http_request *request, unsigned int status, const char *why)
-{
-	http_request__say(request, status, why);
-	if (request->response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		add_header(request->response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 }
 
 static bool is_read(const char *method)
@@ -184,9 +230,9 @@ static void dispatch(struct http_request *request, const char *path)
 	const char *host = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND,
 						       MHD_HTTP_HEADER_HOST);
 
-	enter(request, HTTP_TAKING);
+	set_deadline(request, now_ns() + ANSWER_NS);
 	if (server->is_local && host && !is_own_name(host)) {
-		refuse(request, MHD_HTTP_FORBIDDEN, "name an address, or localhost");
+		http_request__say(request, MHD_HTTP_FORBIDDEN, "name an address, or localhost");
 		return;
 	}
 	for (const struct http_route *route = server->routes; route->path; route++) {
@@ -195,29 +241,11 @@ static void dispatch(struct http_request *request, const char *path)
 			return;
 		}
 	}
-	refuse(request, MHD_HTTP_NOT_FOUND, "there is no such page");
+	http_request__say(request, MHD_HTTP_NOT_FOUND, "there is no such page");
 }
 
-static void drop_answer(struct http_request *request)
-{
-	if (request->response && !request->is_page)
-		MHD_destroy_response(request->response);
-	request->response = NULL;
-}
-
-/* Sends the answer that there is. */
-static enum MHD_Result send_answer(struct http_request *request)
-{
-	enum MHD_Result result;
-
-	if (!request->response)
-		return MHD_NO;
-	result = MHD_queue_response(request->connection, request->status, request->response);
-	drop_answer(request);
-	return result;
-}
-
-/* What the library calls as soon as there is a request, and once more after it has waited. */
+/* libmicrohttpd calls this once the headers are there, again for the body and its end, and once
+ * more after the connection was suspended. */
 static enum MHD_Result take_request(void *context, struct MHD_Connection *connection,
 				    const char *path, const char *method, const char *version,
 				    const char *body, size_t *body_length, void **state)
@@ -232,15 +260,17 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 		request->connection = connection;
 		if (is_read(method))
 			return MHD_YES;
-		/* Before its body is read. */
-		refuse(request, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only");
-		return send_answer(request);
-	}
-	if (*body_length)
+		/* Answered before the body is read. */
+		http_request__say(request, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only");
+		add_header(request->page, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	} else if (*body_length) {
 		return MHD_NO;
-	if (!request->response && !request->waiting)
+	} else if (!request->page && !request->waiting) {
 		dispatch(request, path);
-	return request->waiting ? MHD_YES : send_answer(request);
+	}
+	if (request->waiting)
+		return MHD_YES;
+	return MHD_queue_response(connection, request->status, request->page->response);
 }
 
 static void end_request(void *context, struct MHD_Connection *connection, void **state,
@@ -253,28 +283,26 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 	(void)how;
 	if (!request)
 		return;
-	/* For the next one. */
-	enter(request, HTTP_ASKING);
+	/* The connection may carry another request. */
+	set_deadline(request, now_ns() + REQUEST_NS);
 	if (request->waiting)
 		request->gone(request->context);
-	drop_answer(request);
+	http_page__free(request->page);
 	free(request);
 	*state = NULL;
 }
 
-/* What the library calls when somebody has come, or gone. */
+/* libmicrohttpd calls this when a client connects and when it leaves. */
 static void note_connection(void *context, struct MHD_Connection *connection, void **state,
 			    enum MHD_ConnectionNotificationCode what)
 {
-	struct http_server *server = context;
-
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		*state = http_connections__begin(
-			&server->connections,
+		*state = begin_connection(
+			context,
 			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
 				->connect_fd);
 	else
-		http_connections__end(&server->connections, *state);
+		end_connection(context, *state);
 }
 
 static void log_problem(void *context, const char *format, va_list arguments)
@@ -298,7 +326,7 @@ static bool is_loopback(const struct sockaddr *address)
 					     : IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 }
 
-/* A socket that listens on ADDRESS, or -errno. */
+/* Returns a socket that listens on ADDRESS, or -errno. */
 static int listen_on(const struct addrinfo *address)
 {
 	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -314,7 +342,7 @@ static int listen_on(const struct addrinfo *address)
 	return -error;
 }
 
-/* Cuts TEXT into *HOST, "" for all, and *PORT; false where it is no address. */
+/* Cuts TEXT into *HOST, "" for all addresses, and *PORT.  Returns false if TEXT is malformed. */
 static bool split_address(char *text, char **host, char **port)
 {
 	char *colon = strrchr(text, ':'), *end;
@@ -335,8 +363,8 @@ static bool split_address(char *text, char **host, char **port)
 	return true;
 }
 
-/* An address in numbers alone: to ask for a name may take long.  NULL with *FOUND for freeaddrinfo,
- * or what is wrong. */
+/* Accepts numeric addresses only, because to resolve a name may take long.  Returns NULL, with
+ * *FOUND for freeaddrinfo(), or an error message. */
 static char *parse_address(const char *text, struct addrinfo **found)
 {
 	const struct addrinfo hints = {
@@ -354,16 +382,7 @@ static char *parse_address(const char *text, struct addrinfo **found)
 	return wrong;
 }
 
-static int watch_daemon(const struct http_server *server, int operation, uint32_t events)
-{
-	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	struct epoll_event event = { .events = events };
-
-	return epoll_ctl(server->fd, operation, info->epoll_fd, &event);
-}
-
-static char *start_daemon(struct http_server *server, int fd)
+static bool start_daemon(struct http_server *server, int fd)
 {
 	server->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
@@ -372,14 +391,9 @@ static char *start_daemon(struct http_server *server, int fd)
 		MHD_OPTION_NOTIFY_CONNECTION, note_connection, server, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned int)CONNECTIONS_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)REQUEST_BYTES_MAX, MHD_OPTION_END);
-	if (!server->daemon) {
+	if (!server->daemon)
 		close(fd);
-		return xstrdup("the HTTP server cannot be started");
-	}
-	server->fd = epoll_create1(EPOLL_CLOEXEC);
-	return server->fd < 0 || watch_daemon(server, EPOLL_CTL_ADD, EPOLLIN)
-		       ? xasprintf("cannot start the HTTP server: %s", strerror(errno))
-		       : NULL;
+	return server->daemon;
 }
 
 char *http_server__open(const char *address, const struct http_route *routes, void *context,
@@ -392,7 +406,6 @@ char *http_server__open(const char *address, const struct http_route *routes, vo
 
 	server->routes = routes;
 	server->context = context;
-	server->fd = -1;
 	if (wrong)
 		return wrong;
 	server->is_local = is_loopback(found->ai_addr);
@@ -401,18 +414,16 @@ char *http_server__open(const char *address, const struct http_route *routes, vo
 	if (fd < 0)
 		return xasprintf("cannot listen on %s: %s: choose another address with --listen",
 				 address, strerror(-fd));
-	return start_daemon(server, fd);
+	return start_daemon(server, fd) ? NULL : xstrdup("the HTTP server cannot be started");
 }
 
 void http_server__close(struct http_server *server)
 {
 	if (server && server->daemon) {
-		/* What was answered just now. */
+		/* Sends the last answers. */
 		MHD_run(server->daemon);
 		MHD_stop_daemon(server->daemon);
 	}
-	if (server && server->fd >= 0)
-		close(server->fd);
 	free(server);
 }
 
@@ -437,14 +448,7 @@ char *http_server__address(const struct http_server *server)
 
 int http_server__fd(const struct http_server *server)
 {
-	return server->fd;
-}
-
-void http_server__rest(struct http_server *server, bool rests)
-{
-	if (server->rests != rests)
-		watch_daemon(server, EPOLL_CTL_MOD, rests ? 0 : EPOLLIN);
-	server->rests = rests;
+	return MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 }
 
 int64_t http_server__serve(struct http_server *server)
@@ -453,8 +457,8 @@ int64_t http_server__serve(struct http_server *server)
 	int64_t wait_ns;
 
 	MHD_run(server->daemon);
-	wait_ns = http_connections__expire(&server->connections);
-	/* There is more to do at once. */
+	wait_ns = shut_down_late(server);
+	/* libmicrohttpd has more to do at once. */
 	if (MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES && !wait_ms)
 		return 0;
 	return wait_ns;

@@ -25,7 +25,7 @@ struct recording_windows {
 	int64_t length_ns;
 	void (*take)(void *context, const struct window *window);
 	void (*hang_up)(void *context); /* upon SIGHUP; NULL: that ends the recording */
-	int fd; /* readable when there is something to serve; negative: nothing ever is */
+	int fd; /* readable when there is something to serve; negative: not for now */
 	/* Serves it, and returns in how many nanoseconds it is to be called at the latest. */
 	int64_t (*serve)(void *context);
 	void *context;
