@@ -7,7 +7,7 @@
 #include "base/xalloc.h"
 #include "http/http_url.h"
 
-/* What a call came to, but for a lack of memory, which is no fault of the URL. */
+/* Passes the result of a call on.  A lack of memory is not the URL's fault. */
 static CURLUcode judge(CURLUcode code)
 {
 	if (code == CURLUE_OUT_OF_MEMORY)
@@ -15,57 +15,43 @@ static CURLUcode judge(CURLUcode code)
 	return code;
 }
 
-static CURLUcode get(CURLU *url, CURLUPart which, char **part)
-{
-	return judge(curl_url_get(url, which, part, 0));
-}
-
-/* A part of URL, "" where it has none; the caller frees it. */
+/* A part of URL, which may be empty, or NULL; the caller frees it. */
 static char *part_of(CURLU *url, CURLUPart which)
 {
 	char *part, *copy;
 
-	if (get(url, which, &part))
-		return xstrdup("");
+	if (judge(curl_url_get(url, which, &part, 0)))
+		return NULL;
 	copy = xstrdup(part);
 	curl_free(part);
 	return copy;
 }
 
-/* Whether URL has that part, be it empty. */
-static bool has_part(CURLU *url, CURLUPart which)
-{
-	char *part;
-
-	if (get(url, which, &part))
-		return false;
-	curl_free(part);
-	return true;
-}
-
 static bool is_of_this_machine(const char *host)
 {
-	/* The name 127.example.org leads anywhere. */
+	/* The name 127.example.org may resolve to any address. */
 	bool is_loopback = strncmp(host, "127.", 4) == 0 && !host[strspn(host, "0123456789.")];
 
 	return is_loopback || strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
-/* Why no requests can be sent to URL, which TEXT is; NULL: they can. */
+/* Returns why no requests can be sent to URL, whose text is TEXT, or NULL. */
 static char *find_fault(CURLU *url, const char *text, const char *secrets)
 {
-	char *scheme = part_of(url, CURLUPART_SCHEME);
-	char *fault = NULL;
+	char *scheme = part_of(url, CURLUPART_SCHEME), *user = part_of(url, CURLUPART_USER);
+	char *password = part_of(url, CURLUPART_PASSWORD), *fault = NULL;
 
 	if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)
 		fault = xstrdup("it is neither http:// nor https://");
-	else if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
+	else if (user || password)
 		fault = xasprintf("the URL must not hold a user or password, which every local "
 				  "user could read: %s",
 				  secrets);
 	else if (strpbrk(text, "?#"))
 		fault = xstrdup("it has more than a host, a port and a path");
 	free(scheme);
+	free(user);
+	free(password);
 	return fault;
 }
 

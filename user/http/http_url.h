@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A URL that requests are sent to: http or https, a host, and maybe a port and a path. */
+/* A URL for requests: http or https, a host, and perhaps a port and a path. */
 #ifndef PYBPFPROF_HTTP_URL_H
 #define PYBPFPROF_HTTP_URL_H
 
 #include <stdbool.h>
 
 struct http_url {
-	char *base; /* whole, without a slash at its end */
+	char *base; /* the whole URL, without slashes at its end */
 	bool https;
-	bool of_this_machine;
+	bool of_this_machine; /* its host is a loopback address or localhost */
 };
 
-/* NULL, with *URL for http_url__free, which takes an empty one, too; or what is wrong with TEXT,
- * without anything that it has, for the caller to free.  SECRETS says where they belong: a URL has
- * none. */
+/* Returns NULL, with *URL for http_url__free, or what is wrong with TEXT, for the caller to free.
+ * The message repeats nothing of TEXT, which may hold a password.  SECRETS, a part of the message,
+ * says where passwords belong. */
 char *http_url__parse(const char *text, const char *secrets, struct http_url *url);
+
+/* URL may be all zero. */
 void http_url__free(struct http_url *url);
 
 #endif
