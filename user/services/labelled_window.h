@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was sampled in one window, by whose it is. */
+/* The samples of one window, with the labels of their services. */
 #ifndef PYBPFPROF_LABELLED_WINDOW_H
 #define PYBPFPROF_LABELLED_WINDOW_H
 
@@ -11,27 +11,26 @@
 
 struct labelled_window {
 	int64_t start_unix_ns, end_unix_ns;
-	const struct profile *profile; /* its samples, but not its ledgers, are the window's */
-	const struct ledger *ledgers;  /* of each event of the profile */
-	/* Of each process of the profile: an object of strings; of one without samples NULL, maybe.
-	 */
+	/* Only its samples are those of the window, not its ledgers. */
+	const struct profile *profile;
+	const struct ledger *ledgers; /* one for each event of the profile */
+	/* The labels of each process: an object of strings.  NULL is possible for a process without
+	 * samples. */
 	json_t *const *labels;
-	/* The same of each thread, with what tells it from others; NULL: nothing does. */
+	/* The labels of each thread, if threads have labels of their own; otherwise NULL. */
 	json_t *const *thread_labels;
-	/* Of each of its samples: which of the window's it was before some were left out; NULL:
-	 * none was.
-	 */
+	/* The original index of each sample, if some samples were left out; otherwise NULL. */
 	const uint32_t *numbers;
 };
 
-/* The labels of THREAD, which has samples. */
+/* The labels of THREAD, which must have samples. */
 static inline json_t *labelled_window__labels(const struct labelled_window *window, uint32_t thread)
 {
 	return window->thread_labels ? window->thread_labels[thread]
 				     : window->labels[window->profile->threads[thread].process];
 }
 
-/* The clock's samples per second; 0: the clock is not sampled. */
+/* The samples per second of the CPU clock; 0: the clock is not sampled. */
 static inline double labelled_window__rate(const struct labelled_window *window)
 {
 	double rate_hz = 0;

@@ -10,14 +10,14 @@
 #include "base/xalloc.h"
 #include "services/pattern.h"
 
-/* A label takes some hundred steps; so many take a millisecond. */
+/* A usual label takes some hundred steps.  This limit is reached within about a millisecond. */
 #define STEPS_MAX 50000
 #define HEAP_KIB  1024
 
 #define GROUP_NAME_MAX 32
 
-/* As Prometheus has it: the whole text, in which a dot is any character.  A text is UTF-8, but \d
- * and the like are ASCII's, as RE2 has them. */
+/* As in Prometheus, the expression must match the whole text, and a dot matches any character.  As
+ * in RE2, the text is UTF-8, but \d and the like match ASCII only. */
 #define OPTIONS                                                                                 \
 	(PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \
 	 PCRE2_NEVER_BACKSLASH_C)
@@ -30,17 +30,9 @@ struct pattern {
 	bool given_up;
 };
 
-static char *refusal(const char *regex, int error, size_t at)
-{
-	PCRE2_UCHAR text[128] = "";
-
-	pcre2_get_error_message(error, text, sizeof(text));
-	return xasprintf("'%s' is not a valid regular expression: %s, at character %zu", regex,
-			 (const char *)text, at + 1);
-}
-
 struct pattern *pattern__new(const char *regex, char **wrong)
 {
+	PCRE2_UCHAR message[128] = "";
 	struct pattern *pattern;
 	pcre2_code *code;
 	size_t at;
@@ -48,7 +40,9 @@ struct pattern *pattern__new(const char *regex, char **wrong)
 
 	code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, OPTIONS, &error, &at, NULL);
 	if (!code) {
-		*wrong = refusal(regex, error, at);
+		pcre2_get_error_message(error, message, sizeof(message));
+		*wrong = xasprintf("'%s' is not a valid regular expression: %s, at character %zu",
+				   regex, (const char *)message, at + 1);
 		return NULL;
 	}
 	pattern = xcalloc(1, sizeof(*pattern));
@@ -56,14 +50,11 @@ struct pattern *pattern__new(const char *regex, char **wrong)
 	pattern->code = code;
 	pattern->match = pcre2_match_data_create_from_pattern(code, NULL);
 	pattern->limits = pcre2_match_context_create(NULL);
-	if (pattern->match && pattern->limits) {
-		pcre2_set_match_limit(pattern->limits, STEPS_MAX);
-		pcre2_set_heap_limit(pattern->limits, HEAP_KIB);
-		return pattern;
-	}
-	*wrong = xasprintf("out of memory for '%s'", regex);
-	pattern__free(pattern);
-	return NULL;
+	if (!pattern->match || !pattern->limits)
+		out_of_memory();
+	pcre2_set_match_limit(pattern->limits, STEPS_MAX);
+	pcre2_set_heap_limit(pattern->limits, HEAP_KIB);
+	return pattern;
 }
 
 void pattern__free(struct pattern *pattern)
@@ -91,7 +82,7 @@ bool pattern__matches(struct pattern *pattern, const char *text)
 	return found > 0;
 }
 
-/* The number of the group NAME, of LENGTH characters; beyond all where there is none. */
+/* The number of the group NAME, LENGTH bytes, or SIZE_MAX if there is no such group. */
 static size_t find_group(const struct pattern *pattern, const char *name, size_t length)
 {
 	char text[GROUP_NAME_MAX + 1];
@@ -110,14 +101,14 @@ static void put_group(const struct pattern *pattern, const char *text, size_t gr
 {
 	const size_t *bounds = pcre2_get_ovector_pointer(pattern->match);
 
-	/* \K may have a group end before it begins. */
+	/* With \K a group may end before it begins. */
 	if (group >= pcre2_get_ovector_count(pattern->match) || bounds[2 * group] == PCRE2_UNSET ||
 	    bounds[2 * group] > bounds[2 * group + 1])
 		return;
 	fwrite(text + bounds[2 * group], 1, bounds[2 * group + 1] - bounds[2 * group], file);
 }
 
-/* Writes what stands for the $ at AT; returns how long that is in the template. */
+/* Writes the text for the reference at AT, a "$".  Returns the length of the reference. */
 static size_t put_reference(const struct pattern *pattern, const char *text, const char *at,
 			    FILE *file)
 {

@@ -21,7 +21,7 @@ static string_id label_text(struct profile *profile, const json_t *labels, const
 	return value ? profile__string(profile, value) : 0;
 }
 
-/* "namespace/pod", or what of it is known; 0: nothing. */
+/* "namespace/pod", or only the pod if its namespace is not known; 0: there is no pod. */
 static string_id pod_name(struct profile *profile, const json_t *labels)
 {
 	const char *pod = json_string_value(json_object_get(labels, "pod"));
@@ -51,7 +51,7 @@ uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *la
 	entry->container_id = label_text(profile, labels, "container_id");
 	entry->pod_uid = label_text(profile, labels, "pod_uid");
 	entry->pod_name = pod_name(profile, labels);
-	/* It is not written to; and what is known already is not added. */
+	/* The macro wants a pointer that is not const, but writes nothing. */
 	json_object_foreach((json_t *)labels, name, value)
 	{
 		if (is_new && json_is_string(value))
@@ -60,7 +60,7 @@ uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *la
 	return profile__thread(profile, process, 0, 0);
 }
 
-/* The outcome that a stack shows: one of these texts is a frame of it. */
+/* A stack shows its outcome by a reason frame, or by a function without a name. */
 static enum outcome outcome_of(const struct profile *profile, const struct profile_stack *stack)
 {
 	enum outcome shown = OUTCOME_PYTHON;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A service, which is a set of labels, in a profile: a process, with a thread that stands for all
- * of its own. */
+/* A service is a set of labels.  In a profile it is a process with one thread, which stands for all
+ * processes and threads of the service. */
 #ifndef PYBPFPROF_SERVICE_H
 #define PYBPFPROF_SERVICE_H
 
@@ -10,14 +10,14 @@
 
 #include "profile/profile.h"
 
-/* The text by which the service that is LABELS is told from another, alike in whatever order they
- * are; the caller frees. */
+/* A text that is the same for equal LABELS, in whatever order they are; the caller frees it. */
 char *service__key(const json_t *labels);
 
-/* Adds the service that is LABELS, and SERIAL to the caller; its thread. */
+/* Adds the service with LABELS to PROFILE, as the process SERIAL.  Returns its thread. */
 uint32_t service__add(struct profile *profile, uint64_t serial, const json_t *labels);
 
-/* Makes the ledgers of PROFILE anew, by what its samples show: nothing is lost in them. */
+/* Sets the ledgers of PROFILE, whose processes are services, from the outcomes that its stacks
+ * show. Lost events leave no sample and are not in them. */
 void service__judge(struct profile *profile);
 
 #endif
