@@ -15,17 +15,6 @@
 
 #define NS_PER_S 1000000000LL
 
-struct labelling agent__labelling(const struct agent *agent)
-{
-	return (struct labelling){
-		.node = agent->options->node,
-		.with_pid = agent->options->with_pid,
-		.with_thread = agent->options->plan.threads == THREADS_ALL,
-		.rules = &agent->rules,
-		.pods = agent->pods,
-	};
-}
-
 /* Has the next windows sampled at what the budget lets. */
 static void keep_budget(struct agent *agent)
 {

@@ -30,7 +30,16 @@ struct agent {
 /* Runs until a signal ends it. */
 enum exit_status agent__run(struct options *options);
 
-/* What labels follow from, now. */
-struct labelling agent__labelling(const struct agent *agent);
+/* The sources of labels at this moment. */
+static inline struct labelling agent__labelling(const struct agent *agent)
+{
+	return (struct labelling){
+		.node = agent->options->node,
+		.with_pid = agent->options->with_pid,
+		.with_thread = agent->options->plan.threads == THREADS_ALL,
+		.rules = &agent->rules,
+		.pods = agent->pods,
+	};
+}
 
 #endif
