@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/log.h"
-#include "check/check.h"
+#include "check/probes.h"
 #include "cmd_agent.h"
 #include "cmd_check.h"
 
@@ -29,7 +29,7 @@ enum exit_status cmd_check(int count, char **arguments)
 		/* The agent's options have a level, too. */
 		if (options.level > log__level())
 			log__set_level(options.level);
-		if (!check__run(options.agent ? &agent : NULL, options.json))
+		if (!probes__run(options.agent ? &agent : NULL, options.json))
 			status = STATUS_NOT_ALLOWED;
 	}
 	options__free(&agent);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +18,7 @@
 #include "store/store.h"
 #include "system/keeper.h"
 
-/* With less a window or two fit. */
+/* Less than this holds only a window or two. */
 #define STORE_BYTES_MIN (16U << 20)
 
 #define ASK_S	   10L
@@ -27,7 +26,7 @@
 #define UNSTARTED  "the agent does not start"
 #define LOST_THERE "nothing is pushed there"
 
-/* Whether something can be made in FOLDER, where nothing is left: 0 or -errno. */
+/* Tries to create a file in FOLDER, and leaves none there: 0 or -errno. */
 static int try_to_write(const char *folder)
 {
 	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -40,8 +39,8 @@ static int try_to_write(const char *folder)
 	return 0;
 }
 
-/* Whether FOLDER has room for the store, which HAS some bytes. */
-static enum verdict find_room(struct check *check, const char *folder, uint64_t has)
+/* Whether FOLDER has room for the store, which has USED bytes. */
+static enum verdict find_room(struct check *check, const char *folder, uint64_t used)
 {
 	uint64_t wanted = check->agent->store_bytes, free_bytes;
 	struct statvfs status;
@@ -52,7 +51,7 @@ static enum verdict find_room(struct check *check, const char *folder, uint64_t 
 		return check__say(check, MISSING, "%s: %s", folder, strerror(errno));
 	}
 	free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
-	if (wanted <= has || free_bytes >= wanted - has)
+	if (wanted <= used || free_bytes >= wanted - used)
 		return check__say(check, OK, "%s is writable and has %" PRIu64 " MiB free", folder,
 				  free_bytes >> 20);
 	check->costs = xstrdup("windows are lost when the disk is full");
@@ -60,16 +59,16 @@ static enum verdict find_room(struct check *check, const char *folder, uint64_t 
 	return check__say(check, free_bytes < STORE_BYTES_MIN ? MISSING : LIMITED,
 			  "%s has %" PRIu64 " MiB free, and --store-size is %" PRIu64
 			  " MiB with %" PRIu64 " MiB used",
-			  folder, free_bytes >> 20, wanted >> 20, has >> 20);
+			  folder, free_bytes >> 20, wanted >> 20, used >> 20);
 }
 
-/* In its folder, or where that will be made. */
+/* Tries the store's folder, or its parent if it does not exist. */
 static enum verdict try_store(struct check *check)
 {
 	const char *path = check->agent->folder;
 	char *copy, *folder, *wrong;
 	enum verdict verdict;
-	uint64_t has;
+	uint64_t used;
 	int error;
 
 	if (!path)
@@ -77,14 +76,14 @@ static enum verdict try_store(struct check *check)
 	copy = xstrdup(path);
 	folder = access(path, F_OK) ? dirname(copy) : copy;
 	error = try_to_write(folder);
-	wrong = error ? NULL : store__look(path, &has);
+	wrong = error ? NULL : store__look(path, &used);
 	if (error) {
 		verdict = check__say(check, MISSING, "%s: %s", folder, strerror(-error));
 	} else if (wrong) {
 		check->mend = xstrdup("do that, or choose another --store");
 		verdict = check__say(check, MISSING, "%s", wrong);
 	} else {
-		verdict = find_room(check, folder, has);
+		verdict = find_room(check, folder, used);
 	}
 	free(wrong);
 	free(copy);
@@ -112,7 +111,7 @@ static enum verdict try_listening(struct check *check)
 			  is_local ? "" : "; anyone who can reach it can read what runs here");
 }
 
-/* Gives up what the agent's sender does without. */
+/* Drops the privileges that the agent's process for pushing drops. */
 static enum verdict try_network(struct check *check)
 {
 	if (kept__drop_privileges("pybpfprof-check") && !curl_global_init(CURL_GLOBAL_DEFAULT))
@@ -121,7 +120,7 @@ static enum verdict try_network(struct check *check)
 	return check__say(check, MISSING, "privileges cannot be dropped");
 }
 
-/* NULL, or why DESTINATION cannot be reached, or does not prove who it is; nothing is asked. */
+/* Connects, with TLS if the URL says so, but sends no request.  Returns NULL, or what is wrong. */
 static char *reach(const struct push_destination *destination)
 {
 	CURL *easy = curl_easy_init();
@@ -173,7 +172,7 @@ static size_t ignore(char *bytes, size_t size, size_t count, void *context)
 	return size * count;
 }
 
-/* NULL, or why it does not tell of NODE's pods. */
+/* Asks SERVER for one of NODE's pods.  Returns NULL, or what is wrong. */
 static char *ask(const struct api_server *server, const char *node)
 {
 	CURL *easy = curl_easy_init();
@@ -220,38 +219,20 @@ static enum verdict try_pods(struct check *check)
 	return verdict;
 }
 
-/* Whether libcurl has a thread find out where URL is. */
-static bool takes_a_thread(const char *url)
-{
-	unsigned char address[sizeof(struct in6_addr)];
-	CURLU *parts = curl_url();
-	char *host = NULL;
-	bool takes = false;
-
-	if (!curl_url_set(parts, CURLUPART_URL, url, 0) &&
-	    !curl_url_get(parts, CURLUPART_HOST, &host, 0))
-		takes = *host != '[' && strcmp(host, "localhost") != 0 &&
-			inet_pton(AF_INET, host, address) != 1;
-	curl_free(host);
-	curl_url_cleanup(parts);
-	return takes;
-}
-
 unsigned int agent_probes__company(const struct options *agent)
 {
 	struct api_server server;
 	unsigned int company;
 
-	/* The program behind --. */
+	/* The program after --. */
 	if (!agent)
 		return 1;
-	/* What sends, and what asks for pods, is kept running by one more each. */
-	company = agent->pushed.count ? 2 : 0;
-	for (size_t i = 0; i < agent->pushed.count; i++)
-		company += takes_a_thread(agent->pushed.list[i].url.request);
+	/* The processes that push and that watch pods have a supervisor each.  libcurl may start a
+	 * thread for each host, to resolve its name. */
+	company = agent->pushed.count ? 2 + agent->pushed.count : 0;
 	api_server__find(agent->kubernetes, agent->credentials, &server);
 	if (server.url)
-		company += 2 + takes_a_thread(server.url);
+		company += 3;
 	api_server__free(&server);
 	return company;
 }

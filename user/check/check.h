@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What works on this machine: tables of probes, walked in order. */
+/* A check of this machine, and the probes that it consists of. */
 #ifndef PYBPFPROF_CHECK_H
 #define PYBPFPROF_CHECK_H
 
@@ -17,50 +17,47 @@ enum verdict {
 };
 
 struct check {
-	const struct options *agent; /* those that the agent is to have; NULL: record is checked */
+	const struct options *agent; /* the agent's options; NULL: record is checked */
 	const struct trial *trial;
-	bool own_alone;	      /* it works, but not on other users' processes ... */
-	bool less_able_alone; /* ... nor on those with capabilities that this one lacks */
-	size_t missing;	      /* how many are */
-	json_t *list;	      /* of what was found; NULL: a table is printed */
-	/* Of the probe that runs: its name, and what it found, allocated.  NULL: nothing, which is
-	 * not shown; for costs and mend, which are not shown where it is OK: as the probe has them.
-	 */
+	unsigned int company; /* agent_probes__company() of AGENT */
+	bool own_alone;	      /* other users' processes cannot be profiled ... */
+	bool less_able_alone; /* ... nor processes with capabilities that this one lacks */
+	size_t missing;	      /* probes that found something MISSING */
+	json_t *list;	      /* the findings; NULL: they are printed as a table */
+
+	/* For the probe that runs.  What it finds is allocated; without FOUND nothing is shown. */
 	const char *name;
-	char *found, *costs, *mend;
-	bool again;	/* it has more to try */
+	char *found;
+	char *costs, *mend; /* these replace the probe's own texts */
+	bool again;	    /* the probe has more to try */
+
 	bool offline;	/* the network cannot be tried */
-	size_t backend; /* the next to be tried */
+	size_t backend; /* the next one to try */
 };
 
 struct probe {
 	const char *name;
 	enum verdict (*try)(struct check *check);
-	const char *costs, *mend; /* what does not work, and what mends it, unless it is OK */
+	const char *costs, *mend; /* the effect and the fix; not shown with OK */
 };
 
-/* Each ends with a probe without a name; the agent's are tried after the machine's. */
+/* A probe without a name ends each table.  Those of the agent come last. */
 extern const struct probe machine_probes[];
 extern const struct probe agent_probes[];
 
-/* Two of the machine's: whether this is a container, and how much memory there may be. */
+/* Two of the machine's probes: whether this is a container, and the limits of memory. */
 enum verdict surroundings__container(struct check *check);
 enum verdict surroundings__memory(struct check *check);
 
-/* How many processes and threads run beside the one that reads others: of AGENT, or, where that is
- * NULL, of record. */
+/* The number of processes and threads that run beside the thread that reads other processes: those
+ * of AGENT, or of record if AGENT is NULL. */
 unsigned int agent_probes__company(const struct options *agent);
 
-/* Whether native frames are needed, not only wanted. */
+/* Whether native frames are required.  Otherwise they are optional. */
 bool check__needs_native(const struct check *check);
 
-/* Has CHECK's probe find this; returns VERDICT. */
+/* Stores a finding of CHECK's probe.  Returns VERDICT. */
 enum verdict check__say(struct check *check, enum verdict verdict, const char *found, ...)
 	__attribute__((format(printf, 3, 4)));
-
-/* Tries whether record works or, with these options, an AGENT, and prints what was found, as JSON
- * or as a table.  Returns whether nothing is missing.  For an agent it gives up all privileges, for
- * good, before it talks to others. */
-bool check__run(const struct options *agent, bool json);
 
 #endif

@@ -29,21 +29,21 @@
 #define NOT_STARTED   "record does not start"
 #define KERNEL_SYSCTL "/proc/sys/kernel/"
 
-/* The kernel's defaults: with less than the first, the highest rate is lower; with less than the
- * second, the kernel sooner lowers the first. */
+/* The kernel's defaults.  A lower sample rate lowers the highest rate of pybpfprof.  With a lower
+ * CPU time, the kernel lowers its sample rate sooner. */
 #define SAMPLE_RATE_DEFAULT 100000
 #define CPU_TIME_DEFAULT    25
 
-/* Beyond what Linux itself knows: distributions' kernels then want CAP_SYS_ADMIN for any event. */
+/* The highest value of Linux itself.  Beyond it, distributions' kernels want CAP_SYS_ADMIN. */
 #define PARANOID_MAX 2
 
-/* What a page has without a stack, and one of very many stacks. */
+/* The sizes of a flame graph page without stacks, and of one with very many. */
 #define PAGE_BYTES	 (128 << 10)
 #define LARGE_PAGE_BYTES (64 << 20)
 
 static const struct obstacle nothing;
 
-/* OBSTACLE, which is freed, as MISSING; where there is none, FOUND. */
+/* Finds OBSTACLE as MISSING, and takes it over; if there is none, finds FOUND. */
 static enum verdict judge(struct check *check, struct obstacle obstacle, const char *found)
 {
 	if (!obstacle.what)
@@ -53,7 +53,7 @@ static enum verdict judge(struct check *check, struct obstacle obstacle, const c
 	return MISSING;
 }
 
-/* What was tried failed with ERROR, -errno, which may say what mends it, whatever was tried. */
+/* WHAT failed with ERROR, -errno.  MEND is the fix, unless resources were short. */
 static enum verdict fail(struct check *check, int error, const char *what, const char *mend)
 {
 	bool says_all = error == -EAGAIN || error == -ENOMEM || open_files__ran_out(error);
@@ -62,7 +62,7 @@ static enum verdict fail(struct check *check, int error, const char *what, const
 	return check__say(check, MISSING, "%s: %s", what, strerror(-error));
 }
 
-/* What opening a file came to, which is closed again: 0 or -errno. */
+/* Closes FD, which may be -1 with errno.  Returns 0 or -errno. */
 static int come_to(int fd)
 {
 	int error = fd < 0 ? -errno : 0;
@@ -120,7 +120,7 @@ static enum verdict try_ring_buffer(struct check *check)
 	return check__say(check, MISSING, "cannot be created: %s", strerror(-error));
 }
 
-/* The mode is the word in brackets of "none [integrity] confidentiality". */
+/* The mode is the word in brackets, as in "none [integrity] confidentiality". */
 static enum verdict try_lockdown(struct check *check)
 {
 	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
@@ -244,9 +244,9 @@ static enum verdict try_user_namespace(struct check *check)
 	return judge(check, privileges__user_namespace(), "the host's");
 }
 
-/* It has the capability's name.  Without one that is not needed the kernel lets this user's own
- * processes be read; without CAP_SYS_PTRACE not those that can do more, too, as most of root's
- * can. */
+/* The probe has the capability's name.  Without an optional capability the kernel still lets this
+ * user's own processes be read.  Without CAP_SYS_PTRACE it excludes those with more capabilities,
+ * such as most of root's. */
 static enum verdict try_capability(struct check *check)
 {
 	const struct capability *needed = capabilities__needed;
@@ -371,7 +371,7 @@ static enum verdict try_processes(struct check *check)
 						      "-p and -a do");
 		check->mend = xstrdup(mends__start(trial->company));
 		return check__say(check, MISSING, "no room for %u more beside its own thread: %s",
-				  agent_probes__company(check->agent), strerror(-trial->company));
+				  check->company, strerror(-trial->company));
 	}
 	if (trial->finding || trial->reading)
 		return fail(check, trial->finding ?: trial->reading,

@@ -16,16 +16,16 @@
 #include "recording/privileges.h"
 #include "sampling/sampler.h"
 
-/* As much of /proc/self/cgroup as is read. */
+/* The most that is read of /proc/self/cgroup. */
 #define CGROUP_BYTES 16384
 
 /* PROC_CGROUP_INIT_INO of the kernel's include/linux/proc_ns.h. */
 #define FIRST_CGROUP_NAMESPACE 0xeffffffb
 
-/* What the profiler takes besides its maps: with hundreds of thousands of stacks. */
+/* The memory of the profiler besides its maps, with hundreds of thousands of stacks. */
 #define PROFILE_MIB 100
 
-/* The lines that say in which control groups this process is; the caller frees. */
+/* The lines of this process's cgroups; the caller frees them. */
 static char *read_cgroups(void)
 {
 	char *lines = xcalloc(1, CGROUP_BYTES);
@@ -38,8 +38,8 @@ static char *read_cgroups(void)
 	return lines;
 }
 
-/* Whether this process's control groups have a container's name; then *RUNTIME is what made it, or
- * NULL. */
+/* Whether a container's name is in the path of this process's cgroup.  If so, *RUNTIME is the name
+ * of its runtime, or NULL. */
 static bool is_in_containers_cgroup(const char **runtime)
 {
 	char *lines = read_cgroups();
@@ -63,7 +63,8 @@ static bool is_in_cgroup_namespace(void)
 	       status.st_ino != FIRST_CGROUP_NAMESPACE;
 }
 
-/* What runtimes leave within, but others may, too, or have left there: the first that is there. */
+/* The first file or variable that a runtime leaves in a container, or NULL.  It is no proof: others
+ * can create it, too. */
 static const char *find_mark(const char **name)
 {
 	static const struct {
@@ -105,25 +106,25 @@ enum verdict surroundings__container(struct check *check)
 			  name ?: "", sign ? "by its" : "only by", sign ?: mark);
 }
 
-/* How much memory this process's control group may have. */
+/* The memory limit of this process's cgroup. */
 struct group_limit {
 	uint64_t mib; /* UINT64_MAX: there is no limit */
-	bool told;    /* its files are to be seen here, or of a group that it lies in */
+	bool told;    /* the files of the cgroup, or of one above it, are visible here */
 };
 
-/* Adds the lowest limit of the control group PATH and all that it lies in. */
+/* Lowers LIMIT to the lowest limit of the cgroup PATH and of those above it.  Cuts PATH. */
 static void add_lowest(const char *folder, char *path, const char *name, struct group_limit *limit)
 {
 	char *file = xasprintf("%s%s/cgroup.procs", folder, path), *slash;
 	double bytes;
 
-	/* The first group of version 2 has no limit, nor a file for it. */
+	/* The root cgroup of version 2 has neither a limit nor a file for it. */
 	limit->told |= access(file, F_OK) == 0;
 	do {
 		free(file);
 		file = xasprintf("%s%s/%s", folder, path, name);
 		limit->told |= access(file, F_OK) == 0;
-		/* Version 1 has a number of that size for no limit. */
+		/* Without a limit, version 1 shows a number of this size. */
 		if (privileges__read_number(file, &bytes) && bytes < 0x1p62 &&
 		    (uint64_t)bytes >> 20 < limit->mib)
 			limit->mib = (uint64_t)bytes >> 20;
@@ -139,7 +140,7 @@ static struct group_limit find_group_limit(void)
 	struct group_limit limit = { .mib = UINT64_MAX };
 	char *lines = read_cgroups(), *rest = lines;
 
-	/* NUMBER:CONTROLLERS:PATH, without controllers in version 2. */
+	/* A line is NUMBER:CONTROLLERS:PATH.  Version 2 names no controllers. */
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		char *controllers;
 
@@ -154,8 +155,8 @@ static struct group_limit find_group_limit(void)
 	return limit;
 }
 
-/* How bad a limit is that is too low: the program could not be loaded then, or may have to do with
- * less, which COSTS that. */
+/* The verdict on a limit that is too low.  If the program was loaded in spite of it, record works,
+ * and COSTS is the effect. */
 static enum verdict weigh_limit(struct check *check, const char *costs)
 {
 	if (check->trial->loading)
@@ -171,8 +172,8 @@ static char *mend_group_limit(uint64_t needed_mib)
 			 needed_mib);
 }
 
-/* The kernel ended the trial; for what else that runs in the control group has taken before, where
- * its LIMIT_MIB would do. */
+/* The kernel killed the trial.  If LIMIT_MIB is enough for the trial, other processes of the cgroup
+ * use it. */
 static enum verdict find_killed(struct check *check, uint64_t limit_mib, uint64_t needed_mib)
 {
 	if (limit_mib == UINT64_MAX) {
@@ -201,7 +202,7 @@ enum verdict surroundings__memory(struct check *check)
 		const char *of_what, *option;
 	} limits[] = {
 		{ RLIMIT_AS, needed_mib, "address space", "-v" },
-		/* Which the maps are none of. */
+		/* The maps do not count as data. */
 		{ RLIMIT_DATA, PROFILE_MIB, "data", "-d" },
 	};
 	struct group_limit group = find_group_limit();

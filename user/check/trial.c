@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The child is no Python.  To the kernel side it is one that has no interpreter
- * yet: its pointer to the newest one is there to be read, and is NULL.  A sample
- * that says so went all the way: event, program, the target's memory, counter,
- * ring buffer, and back.
+ * The child is not a Python process.  To the BPF program it looks like a Python without an
+ * interpreter: the pointer to the newest interpreter can be read, and is NULL.  A sample with that
+ * outcome proves that all parts work: the event, the program, the target's memory, the counter and
+ * the ring buffer.
  *
- * It ends when its parent closes a pipe, which the kernel does for one that crashes, be
- * it before the child has begun: that takes no signal, which a security module or a
- * container's seccomp profile may refuse, here or there.
+ * The child ends when its parent closes a pipe.  The kernel closes it if the parent crashes, even
+ * before the child runs.  No signal is needed, because a security module or a container's seccomp
+ * profile may refuse signals.
  *
- * All that takes memory is tried by a process of its own, which the kernel ends first where a
- * control group has too little: who asks is to be told, not killed.  Where there may be no more
- * processes, it is tried without.
+ * A separate process tries all that takes memory.  If the cgroup has too little, the kernel kills
+ * that process first, and the user still gets a message.  If no more processes are allowed, the
+ * caller tries it itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,27 +39,25 @@
 #include "system/open_files.h"
 #include "unwind/chunks.h"
 
-/* What a sample takes is some ten milliseconds of CPU time; a busy machine may give it late. */
+/* A sample takes some ten milliseconds of the child's CPU time, which may come late. */
 #define CPU_S_ENOUGH 0.3
 #define LOOKS	     1000
 #define LOOK_NS	     10000000
 
-/* How often it goes round before it looks whether it is to end: some milliseconds. */
+/* The child's rounds between two looks at the pipe, which take some milliseconds. */
 #define ROUNDS 1000000
 
-/* What the child has in the place of a Python's interpreters; at the same address, as it is forked.
- */
+/* Stands for the pointer to the newest interpreter.  A forked child has it at the same address. */
 static volatile uint64_t newest_interpreter;
 
-/* Processes that end when END is closed. */
+/* Child processes that end when END, one end of a pipe, is closed. */
 struct children {
 	unsigned int count;
 	pid_t last;
 	int end;
 };
 
-/* A child: it spins, if it is to be BUSY, until nobody has the other end of the pipe END; or it
- * cannot be told. */
+/* The child's life: spins if it is BUSY, until the other end of the pipe END is closed. */
 static void live(int end, bool busy)
 {
 	struct pollfd closed = { .fd = end };
@@ -68,7 +66,7 @@ static void live(int end, bool busy)
 		for (int i = 0; i < ROUNDS && busy; i++)
 			newest_interpreter = 0;
 	} while (!poll(&closed, 1, busy ? 0 : -1));
-	/* Without what its parent has registered for its own end. */
+	/* Skips the parent's atexit() functions. */
 	_exit(0);
 }
 
@@ -80,7 +78,7 @@ static void end_children(struct children *children)
 			children->count--;
 }
 
-/* 0 or -errno: then there are none. */
+/* Starts COUNT children.  If that fails, ends those that run, and returns -errno. */
 static int start_children(struct children *children, unsigned int count, bool busy)
 {
 	int ends[2], error = 0;
@@ -135,7 +133,7 @@ static void count(void *context, uint64_t name, uint32_t event, struct amount am
 	trial->outcome = outcome;
 }
 
-/* 0 where it cannot be told. */
+/* 0 if it is unknown. */
 static double cpu_seconds(pid_t child)
 {
 	struct timespec used;
@@ -174,7 +172,7 @@ static int start_sampling(struct sampler *sampler, pid_t child, struct event_rat
 	return error ? error : sampler__start(sampler, rate);
 }
 
-/* Whether user space can add to the tables by which BPF walks. */
+/* Tries to add a chunk to the unwind tables: 0 or -errno. */
 static int try_chunk(const struct sampler *sampler)
 {
 	struct chunks *chunks = chunks__new(sampler__unwinder_maps(sampler).chunks, CHUNK_SIZE);
@@ -185,7 +183,7 @@ static int try_chunk(const struct sampler *sampler)
 	return error;
 }
 
-/* With native frames, or without where only these do not work. */
+/* Loads the program with native frames, or without them if that fails. */
 static int load(struct trial *trial, const struct sampler_sink *sink, struct sampler **sampler)
 {
 	struct sampler_scope scope = { .processes = TARGETS_MAX,
@@ -217,7 +215,7 @@ static void sample_child(struct trial *trial)
 	void *run;
 
 	rate.hz = fmin(RATE_HZ_DEFAULT, periods__highest_rate(rate.limit_hz));
-	/* The event alone: it tells something even where the program cannot be loaded. */
+	/* The event alone gives a result even if the program cannot be loaded. */
 	trial->opening = clock.source->open(&clock, rate, &run);
 	if (!trial->opening)
 		clock.source->close(run);
@@ -241,7 +239,7 @@ static void look_at_child(void *context)
 	uint64_t word;
 
 	trial->finding = runtime__find(trial->pid, &runtime);
-	/* That it is no Python is what is to be found. */
+	/* The right answer is that it is not a Python. */
 	if (trial->finding == -ENOEXEC)
 		trial->finding = 0;
 	trial->reading = target_memory__read(trial->pid, (uintptr_t)&newest_interpreter, &word,
@@ -256,7 +254,7 @@ static void try_all(struct trial *trial)
 	if (trial->child)
 		return;
 	trial->pid = children.last;
-	/* Where one more is all that is allowed, it is there when the child is no more. */
+	/* If only one more task is allowed, the child has it: the check goes on in this thread. */
 	if (!deputy__begin())
 		look_at_child(trial);
 	else
@@ -265,7 +263,7 @@ static void try_all(struct trial *trial)
 	end_children(&children);
 }
 
-/* Tries all in a process that ends with PARENT, the one that asks. */
+/* Tries all, in a process that ends when PARENT does. */
 static void try_for(pid_t parent, struct trial *trial)
 {
 	FILE *file;
@@ -273,18 +271,20 @@ static void try_for(pid_t parent, struct trial *trial)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	/* The kernel is to end it before others of its control group; anybody may ask for that. */
+	/* The kernel kills this process before others of the cgroup.  Raising the score needs no
+	 * privilege. */
 	file = fopen("/proc/self/oom_score_adj", "we");
 	if (file) {
 		fputs("1000", file);
 		fclose(file);
 	}
 	try_all(trial);
-	/* Without what its parent has registered for its own end. */
+	/* Skips the parent's atexit() functions. */
 	_exit(trial->child ? 1 : 0);
 }
 
-/* Whether that could be tried apart, in SHARED memory; else it is to be tried here. */
+/* Tries all in a process of its own, which writes to SHARED memory.  Returns false if that process
+ * did not do it. */
 static bool try_apart(struct trial *shared)
 {
 	pid_t parent = getpid(), child = fork();
@@ -309,7 +309,7 @@ const struct trial *trial__run(unsigned int company)
 
 	if (trial == MAP_FAILED)
 		out_of_memory();
-	/* What it does not come to, where it is killed. */
+	/* The results of the steps that a killed trial does not reach. */
 	*trial = (struct trial){ .finding = -ENOMEM,
 				 .reading = -ENOMEM,
 				 .opening = -ENOMEM,

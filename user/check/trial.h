@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One sample, taken as `record` takes it: of a child that does nothing but spin. */
+/* Takes a sample of a child that only spins, in the same way as `record`. */
 #ifndef PYBPFPROF_TRIAL_H
 #define PYBPFPROF_TRIAL_H
 
@@ -10,30 +10,29 @@
 #include "base/exit_status.h"
 #include "pybpfprof.h"
 
-/* 0 or -errno of each step; but for the last, those before which another one failed were not
- * tried. */
+/* The result of each step: 0 or -errno.  If a step fails, those that depend on it are not tried. */
 struct trial {
-	enum exit_status files; /* whether enough may be open */
-	int child;		/* a process could be started ... */
-	int finding;		/* ... its files can be looked for a Python ... */
-	int reading;		/* ... and its memory can be read */
-	int thread;		/* what reads others could be started, once that had ended ... */
-	int company;		/* ... and what runs beside it */
-	int opening;		/* the perf events */
-	int loading;		/* the BPF program */
-	int following;		/* ... to which the kernel tells what becomes of processes */
-	int starting;		/* the events with the program */
-	int mappings;		/* a program that is told what processes map */
-	int native;		/* the walk of native frames, and a chunk of its tables */
-	pid_t pid;		/* the child's */
-	bool compiled;		/* the program, by the kernel */
-	bool killed;		/* what tried that, as the kernel does where memory is short */
+	enum exit_status files; /* allow enough open files */
+	int child;		/* start a process */
+	int finding;		/* search its files for a Python */
+	int reading;		/* read its memory */
+	int thread;		/* after the child ended, start the thread that reads processes */
+	int company;		/* start the processes that run beside it */
+	int opening;		/* open a perf event */
+	int loading;		/* load the BPF program */
+	int following;		/* attach to forks, execs and exits */
+	int starting;		/* attach the program to perf events */
+	int mappings;		/* load a program that sees mappings */
+	int native;		/* load the walk of native frames, and add to its tables */
+	pid_t pid;		/* of the child */
+	bool compiled;		/* the kernel's JIT compiled the program */
+	bool killed;		/* the trial, as the kernel does if memory is short */
 	uint64_t samples;
-	enum outcome outcome; /* of the last sample; that of a Python that has not begun is good */
+	enum outcome outcome; /* of the last sample; OUTCOME_NO_INTERPRETER is right */
 };
 
-/* Tries all that, and whether COMPANY processes and threads can run beside the one that reads
- * others.  The result is never freed. */
+/* Tries all steps, with COMPANY processes beside the thread that reads other processes.  The result
+ * is never freed. */
 const struct trial *trial__run(unsigned int company);
 
 #endif
