@@ -123,7 +123,7 @@ static void check_printed(const struct options *options)
 	char *words[] = { "agent", "--print-config", "--config", "printed", NULL };
 	char *printed = print(options), *again;
 	struct options from_file;
-	const char *path = options__file(options);
+	const char *path = options->config;
 
 	file.text = xstrdup(printed);
 	file.length = strlen(printed);

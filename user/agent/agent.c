@@ -116,7 +116,7 @@ static void reload(void *context)
 		recording__limit_halvings(agent->recording, 0);
 	take_rules(agent);
 	take_limits(agent);
-	log__info("read %s again", options__file(options));
+	log__info("read %s again", options->config);
 }
 
 static int64_t serve(void *context)
@@ -181,7 +181,7 @@ static enum exit_status sample(struct agent *agent)
 		.length_ns = window_ns(options),
 		.take = take_window,
 		/* Without a file there is nothing to read again: whoever started it has gone. */
-		.hang_up = options__file(options) ? reload : NULL,
+		.hang_up = options->config ? reload : NULL,
 		.fd = web__fd(agent->web),
 		.serve = serve,
 		.context = agent,

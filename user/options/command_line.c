@@ -6,14 +6,12 @@
 #include "options/option_table.h"
 
 struct reading {
-	const struct verb *verb;
-	struct settings *settings;
 	struct options *options;
 	char **next, **end;
-	const struct option *words; /* the option whose values may go on */
+	const struct option *words; /* the option that further words are values of, or NULL */
 };
 
-/* Whether at most ERRORS letters differ: changed, added, dropped, or swapped with the next one. */
+/* Whether the words differ by at most ERRORS letters: changed, added, dropped or swapped. */
 static bool is_near(const char *one, const char *other, unsigned int errors)
 {
 	for (; *one && *one == *other; one++)
@@ -57,11 +55,12 @@ static void add(struct reading *reading, const struct option *option, const char
 {
 	char *place = xasprintf("--%s", option->name);
 
-	settings__add(reading->settings, option, ORIGIN_COMMAND_LINE, value ?: "true", place);
+	settings__add(&reading->options->settings, option, ORIGIN_COMMAND_LINE, value ?: "true",
+		      place);
 	free(place);
 }
 
-/* Takes OPTION, spelled SPELLED, with VALUE, or the next word if that is NULL. */
+/* Takes OPTION, which the user spelled SPELLED.  If VALUE is NULL, its value is the next word. */
 static char *take(struct reading *reading, const struct option *option, const char *spelled,
 		  const char *value)
 {
@@ -86,8 +85,8 @@ static char *take(struct reading *reading, const struct option *option, const ch
 	return NULL;
 }
 
-/* The option that LENGTH bytes of NAME are, or the only one that they begin; NULL with what is
- * WRONG. */
+/* The option named by LENGTH bytes of NAME, or the only one that begins with them.  Returns NULL,
+ * with *WRONG, if there is none. */
 static const struct option *find_name(const struct verb *verb, const char *name, size_t length,
 				      char **wrong)
 {
@@ -119,7 +118,7 @@ static char *take_long(struct reading *reading, const char *word)
 {
 	size_t length = strcspn(word + 2, "=");
 	char *wrong = NULL, *spelled;
-	const struct option *option = find_name(reading->verb, word + 2, length, &wrong);
+	const struct option *option = find_name(reading->options->verb, word + 2, length, &wrong);
 
 	if (!option)
 		return wrong;
@@ -129,7 +128,7 @@ static char *take_long(struct reading *reading, const char *word)
 	return wrong;
 }
 
-/* "-p 12", "-p12", or several letters: "-tF". */
+/* Takes "-p 12", "-p12", or several letters as in "-tF". */
 static char *take_letters(struct reading *reading, const char *word)
 {
 	char *wrong = NULL;
@@ -138,7 +137,7 @@ static char *take_letters(struct reading *reading, const char *word)
 		char spelled[] = { '-', *at, '\0' };
 		const struct option *option = NULL;
 
-		while ((option = option_table__next(reading->verb, option)))
+		while ((option = option_table__next(reading->options->verb, option)))
 			if (option->letter == *at)
 				break;
 		if (!option)
@@ -150,19 +149,16 @@ static char *take_letters(struct reading *reading, const char *word)
 	return wrong;
 }
 
-char *command_line__read(const struct verb *verb, int count, char **arguments,
-			 struct settings *settings, struct options *options)
+char *command_line__read(struct options *options)
 {
-	struct reading reading = {
-		verb, settings, options, arguments + 1, arguments + count, NULL
-	};
-	char *wrong = NULL;
+	char **arguments = options->arguments, **end = arguments + options->count, *wrong = NULL;
+	struct reading reading = { .options = options, .next = arguments + 1, .end = end };
 
-	for (int i = 1; i < count && verb->bit == VERB_RECORD; i++) {
-		if (strcmp(arguments[i], "--") != 0)
+	for (char **at = reading.next; at < end && options->verb->bit == VERB_RECORD; at++) {
+		if (strcmp(*at, "--") != 0)
 			continue;
-		reading.end = arguments + i;
-		options->plan.command = i + 1 < count ? arguments + i + 1 : NULL;
+		reading.end = at;
+		options->plan.command = at + 1 < end ? at + 1 : NULL;
 		break;
 	}
 	while (!wrong && reading.next < reading.end) {
@@ -175,7 +171,7 @@ char *command_line__read(const struct verb *verb, int count, char **arguments,
 		else if (reading.words && *word >= '0' && *word <= '9')
 			add(&reading, reading.words, word);
 		else
-			wrong = refuse_word(verb, word);
+			wrong = refuse_word(options->verb, word);
 	}
 	return wrong;
 }

@@ -28,7 +28,7 @@
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 	"0123456789./_-+"
 
-/* "null" is no text without quotes; "~" is not in PLAIN. */
+/* YAML takes it for a string only in quotes, like "~", which is not in PLAIN. */
 #define NULL_VALUE "null"
 
 struct reader {
@@ -36,11 +36,11 @@ struct reader {
 	const char *path;
 	struct settings *settings;
 	yaml_document_t document;
-	size_t visits; /* of its nodes */
-	char *wrong;   /* what came first */
+	size_t visits; /* of nodes, with repetitions */
+	char *wrong;   /* the first error */
 };
 
-/* Takes WHAT over. */
+/* Notes the error WHAT at NODE, and takes WHAT over; NULL: there is none. */
 static void refuse(struct reader *reader, const yaml_node_t *node, char *what)
 {
 	if (what && !reader->wrong)
@@ -49,7 +49,8 @@ static void refuse(struct reader *reader, const yaml_node_t *node, char *what)
 	free(what);
 }
 
-/* A node that is visited twice has an alias, which could make a small file large. */
+/* Refuses aliases, which could expand a small file to a large document.  Without aliases, no node
+ * is visited twice. */
 static yaml_node_t *visit(struct reader *reader, int index)
 {
 	yaml_document_t *document = &reader->document;
@@ -60,7 +61,8 @@ static yaml_node_t *visit(struct reader *reader, int index)
 	return node;
 }
 
-/* The text of NODE; NULL, and it is refused, if it is not one, or "key:" or "key: ~". */
+/* The text of NODE.  Refuses a node that is not a scalar or that is empty, such as "key: ~", and
+ * returns NULL. */
 static const char *text_of(struct reader *reader, const yaml_node_t *node)
 {
 	const char *text = (const char *)node->data.scalar.value;
@@ -75,7 +77,7 @@ static const char *text_of(struct reader *reader, const yaml_node_t *node)
 	return reader->wrong ? NULL : text;
 }
 
-/* NODE with all below it; NULL after it is refused. */
+/* NODE and all below it as JSON.  After an error the result is incomplete or NULL. */
 static json_t *json_of(struct reader *reader, const yaml_node_t *node)
 {
 	json_t *json;
@@ -169,7 +171,7 @@ static void take_document(struct reader *reader)
 	}
 }
 
-/* Loads the next document.  False if it cannot be read, which is noted, or if there is none. */
+/* Loads the next document.  Returns false at the end, or after noting an error. */
 static bool load(struct reader *reader, yaml_parser_t *parser)
 {
 	if (yaml_parser_load(parser, &reader->document)) {
@@ -178,7 +180,7 @@ static bool load(struct reader *reader, yaml_parser_t *parser)
 		yaml_document_delete(&reader->document);
 		return false;
 	}
-	/* libyaml names the problem of each other error. */
+	/* libyaml gives a problem for every error but this one. */
 	if (!parser->problem)
 		out_of_memory();
 	if (parser->error == YAML_READER_ERROR)
@@ -215,7 +217,7 @@ char *config_file__read(const struct verb *verb, const char *path, struct settin
 	struct stat status;
 	FILE *file;
 
-	/* A pipe may never be written to, and is empty when it is read again. */
+	/* A read of a pipe may block, and the pipe is empty when the file is read again. */
 	if (!stat(path, &status) && (S_ISFIFO(status.st_mode) || S_ISDIR(status.st_mode)))
 		return xasprintf("the configuration %s is a %s, not a file", path,
 				 S_ISFIFO(status.st_mode) ? "pipe" : "directory");
@@ -240,7 +242,7 @@ static void print_quoted(const char *value, FILE *file)
 		*to++ = *at;
 	}
 	*to = '\0';
-	/* plain_text.c escapes as YAML does: \xNN, \uNNNN.  A YAML file is UTF-8. */
+	/* The escapes of plain_text.c, \xNN and \uNNNN, are also YAML's, which must be UTF-8. */
 	escaped = strcmp(valid, value) == 0 ? plain_text__escape(text, SIZE_MAX) : xstrdup(text);
 	fprintf(file, "\"%s\"", escaped);
 	free(escaped);
@@ -248,7 +250,7 @@ static void print_quoted(const char *value, FILE *file)
 	free(text);
 }
 
-/* YAML cannot read all JSON: not surrogate pairs, nor some characters that JSON does not escape. */
+/* Not json_dumps(): YAML has no surrogate pairs, and wants more characters escaped than JSON. */
 static void print_json(json_t *value, FILE *file)
 {
 	const char *key, *separator = "";

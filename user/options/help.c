@@ -8,7 +8,7 @@
 #define COLUMN 27
 #define WIDTH  80
 
-/* Prints TEXT in the right column, its first line behind HEAD. */
+/* Prints HEAD in the left column, and TEXT, wrapped, in the right one. */
 static void print_wrapped(const char *head, const char *text)
 {
 	int at = strlen(head) < COLUMN ? printf("%-*s", COLUMN, head) : 0;
@@ -45,7 +45,7 @@ static void print_option(const struct verb *verb, const struct option *option)
 
 void options__print_help(const struct verb *verb)
 {
-	/* It is written at once, at the program's end, which reports an error. */
+	/* All is written at once when the program ends, and an error is reported there. */
 	static char buffer[64 * 1024];
 	bool has_formats = option_table__find(verb, "format");
 	const struct option *option = NULL;

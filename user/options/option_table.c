@@ -12,13 +12,13 @@
 #define WINDOW_S_MIN 0.1
 #define WINDOW_S_MAX 3600.0
 
-/* The kernel's PID_MAX_LIMIT. */
+/* PID_MAX_LIMIT of the kernel. */
 #define PID_LIMIT 4194304
 
-/* Each takes some 200 bytes of kernel memory from the start. */
+/* Each process takes about 200 bytes of kernel memory, which are allocated at the start. */
 #define PROCESSES_LIMIT (1024 * 1024)
 
-/* VALUE is not WANTED. */
+/* The message that VALUE is not WANTED. */
 static char *refuse(const struct option *option, const char *value, const char *wanted)
 {
 	return xasprintf("%s '%s' is not %s", option->name, value, wanted);
@@ -46,7 +46,7 @@ static char *take_text(const struct option *option, void *field, const char *val
 	return NULL;
 }
 
-/* Process IDs: "1,2,3". */
+/* Takes process IDs, as in "1,2,3". */
 static char *take_pids(const struct option *option, void *field, const char *value)
 {
 	struct recording_plan *plan = field;
@@ -155,7 +155,7 @@ static char *take_share(const struct option *option, void *field, const char *va
 
 static char *take_format(const struct option *option, void *field, const char *value)
 {
-	/* What other profilers call theirs. */
+	/* Names that other profilers use. */
 	static const char *const elsewhere[][2] = {
 		{ "raw", "folded" }, { "collapsed", "folded" },	      { "flamegraph", "html" },
 		{ "svg", "html" },   { "chrometrace", "speedscope" },
@@ -203,7 +203,7 @@ static char *take_label(const struct option *option, void *field, const char *va
 	return NULL;
 }
 
-/* It may hold a password, which the message must not repeat. */
+/* The value may hold a password, which the message must not repeat. */
 static char *take_push(const struct option *option, void *field, const char *value)
 {
 	char *fault = push_destinations__add(field, value), *wrong;
@@ -216,7 +216,7 @@ static char *take_push(const struct option *option, void *field, const char *val
 	return wrong;
 }
 
-/* As take_push. */
+/* Nor does this message repeat the value. */
 static char *take_kubernetes(const struct option *option, void *field, const char *value)
 {
 	char *fault = api_server__check(value), *wrong;
@@ -241,7 +241,7 @@ static char *take_relabel(const struct option *option, void *field, const char *
 #define CHECK  VERB_CHECK
 
 #define FIELD(name) offsetof(struct options, name)
-/* What other profilers call their options. */
+/* An option of other profilers. */
 #define ELSEWHERE(name, letter, text)                          \
 	{                                                      \
 		name, letter, .verbs = RECORD, .instead = text \
@@ -254,7 +254,7 @@ static char *take_relabel(const struct option *option, void *field, const char *
 #define TEXT_OF(number) #number
 #define TEXT(macro)	TEXT_OF(macro)
 
-/* 19: a prime, which is in step with little, and cheap. */
+/* The agent's rate, 19, is cheap, and a prime: few programs run in step with it. */
 static const struct option option_table[] = {
 	HEADING(RECORD | AGENT, "What to profile:"),
 	{ "pid", 'p', "PID", "this process; several with -p 1,2 or -p 1 2", take_pids, FIELD(plan),

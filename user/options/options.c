@@ -14,95 +14,8 @@
 #define NO  "false"
 #define OFF "off"
 
-struct setting {
-	const struct option *option;
-	enum origin origin;
-	char *value, *place;
-};
-
-struct settings {
-	const struct verb *verb;
-	struct setting *list;
-	size_t count, capacity;
-	const char *path; /* of the file */
-};
-
-static bool is_list(const struct option *option)
-{
-	return option->flags & (OPTION_LIST | OPTION_RULES);
-}
-
-/* The first value of OPTION, NULL: none, or NULL. */
-static const struct setting *find(const struct settings *settings, const struct option *option)
-{
-	for (size_t i = 0; i < settings->count; i++)
-		if (settings->list[i].option == option)
-			return &settings->list[i];
-	return NULL;
-}
-
-static void drop(struct settings *settings, const struct option *option)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < settings->count; i++) {
-		struct setting *setting = &settings->list[i];
-
-		if (setting->option != option) {
-			settings->list[kept++] = *setting;
-			continue;
-		}
-		free(setting->value);
-		free(setting->place);
-	}
-	settings->count = kept;
-}
-
-static struct settings *new_settings(const struct verb *verb)
-{
-	struct settings *settings = xcalloc(1, sizeof(*settings));
-
-	settings->verb = verb;
-	return settings;
-}
-
-static void free_settings(struct settings *settings)
-{
-	const struct option *option = NULL;
-
-	while (settings && (option = option_table__next(settings->verb, option)))
-		drop(settings, option);
-	if (settings)
-		free(settings->list);
-	free(settings);
-}
-
-void settings__add(struct settings *settings, const struct option *option, enum origin origin,
-		   const char *value, const char *place)
-{
-	const struct setting *before = find(settings, option);
-
-	if (before && before->origin > origin)
-		return;
-	if (before && (before->origin < origin || !is_list(option)))
-		drop(settings, option);
-	settings->list = xgrow(settings->list, &settings->capacity, settings->count + 1,
-			       sizeof(*settings->list));
-	settings->list[settings->count++] =
-		(struct setting){ option, origin, xstrdup(value), xstrdup(place) };
-}
-
-char *settings__try(struct settings *settings, const struct option *option, enum origin origin,
-		    const char *value, const char *place)
-{
-	if (!option->argument && strcmp(value, "true") != 0 && strcmp(value, NO) != 0)
-		return xasprintf("%s '%s' is not true or false", option->name, value);
-	settings__add(settings, option, origin, value, place);
-	return NULL;
-}
-
-static char *take_list(struct settings *settings, const struct option *option, const char *values,
-		       const char *variable)
+static void take_list(struct settings *settings, const struct option *option, const char *values,
+		      const char *variable)
 {
 	char *copy = xstrdup(values), *rest = copy, *value;
 
@@ -110,7 +23,6 @@ static char *take_list(struct settings *settings, const struct option *option, c
 		if (*value)
 			settings__add(settings, option, ORIGIN_ENVIRONMENT, value, variable);
 	free(copy);
-	return NULL;
 }
 
 static char *take_rules(struct settings *settings, const struct option *option, const char *values,
@@ -139,13 +51,11 @@ static char *take_variable(struct settings *settings, const struct option *optio
 	for (char *at = variable; *at; at++)
 		*at = *at == '-' ? '_' : toupper((unsigned char)*at);
 	value = getenv(variable);
-	if (!value || !*value)
-		wrong = NULL;
-	else if (option->flags & OPTION_RULES)
+	if (value && *value && option->flags & OPTION_RULES)
 		wrong = take_rules(settings, option, value, variable);
-	else if (option->flags & OPTION_LIST)
-		wrong = take_list(settings, option, value, variable);
-	else
+	else if (value && *value && option->flags & OPTION_LIST)
+		take_list(settings, option, value, variable);
+	else if (value && *value)
 		wrong = settings__try(settings, option, ORIGIN_ENVIRONMENT, value, variable);
 	full = wrong ? xasprintf("%s: %s", variable, wrong) : NULL;
 	free(wrong);
@@ -153,31 +63,28 @@ static char *take_variable(struct settings *settings, const struct option *optio
 	return full;
 }
 
-/* Adds the defaults, and for the agent the environment's and the file's values.  NULL, or what is
- * wrong. */
-static char *complete(struct settings *settings)
+/* Adds the defaults, and for the agent the values of the environment and the file.  Returns NULL,
+ * or what is wrong. */
+static char *complete(struct settings *settings, const struct verb *verb)
 {
 	const struct option *option = NULL;
 	const struct setting *config;
 	char *wrong = NULL;
 
-	while (!wrong && (option = option_table__next(settings->verb, option))) {
-		const char *fallback = option_table__fallback(settings->verb, option);
+	while (!wrong && (option = option_table__next(verb, option))) {
+		const char *fallback = option_table__fallback(verb, option);
 
 		if (fallback)
 			settings__add(settings, option, ORIGIN_DEFAULT, fallback, "the default");
-		if (option->name && settings->verb->bit == VERB_AGENT &&
+		if (option->name && verb->bit == VERB_AGENT &&
 		    (option->argument || !(option->flags & OPTION_LOCAL)))
 			wrong = take_variable(settings, option);
 	}
-	config = find(settings, option_table__find(settings->verb, "config"));
-	if (wrong || !config)
-		return wrong;
-	settings->path = config->value;
-	return config_file__read(settings->verb, settings->path, settings);
+	config = settings__find(settings, option_table__find(verb, "config"));
+	return wrong || !config ? wrong : config_file__read(verb, config->value, settings);
 }
 
-/* The next value of OPTION from INDEX on, which is set behind it; "" at the end. */
+/* The next value of OPTION from *INDEX on, or "" at the end.  Moves *INDEX behind it. */
 static const char *next_value(const struct settings *settings, const struct option *option,
 			      size_t *index)
 {
@@ -201,17 +108,18 @@ static bool agree(const struct settings *one, const struct settings *other,
 	return true;
 }
 
-/* Keeps OLD's values of fixed options, with a warning where they differ. */
-static void keep_fixed(struct settings *settings, const struct settings *old)
+/* Restores OLD's values of fixed options, and warns if they differ. */
+static void keep_fixed(struct settings *settings, const struct settings *old,
+		       const struct verb *verb)
 {
 	const struct option *option = NULL;
 
-	while ((option = option_table__next(settings->verb, option))) {
+	while ((option = option_table__next(verb, option))) {
 		if (!(option->flags & OPTION_FIXED) || agree(settings, old, option))
 			continue;
 		log__warning("a change of %s takes effect when the %s restarts", option->name,
-			     settings->verb->name);
-		drop(settings, option);
+			     verb->name);
+		settings__drop(settings, option);
 		for (size_t i = 0; i < old->count; i++)
 			if (old->list[i].option == option)
 				settings__add(settings, option, old->list[i].origin,
@@ -230,15 +138,18 @@ static char *apply_one(const struct setting *setting, struct options *options)
 			    option->argument ? setting->value : NULL);
 }
 
-/* Has each option take its value; what counts most comes last, for -q and -v are one field.  NULL,
- * or what is wrong, and *PLACE says where; NULL: on the command line. */
-static char *apply(const struct settings *settings, struct options *options, const char **place)
+/* Parses all settings into the fields of OPTIONS.  The highest origin comes last, because several
+ * options, such as -q and -v, share a field.  Returns NULL, or what is wrong, with its place in
+ * *PLACE; NULL there stands for the command line. */
+static char *apply(struct options *options, const char **place)
 {
-	const struct setting *setting, *end = settings->list + settings->count;
+	const struct settings *settings = &options->settings;
 	char *wrong = NULL;
 
 	for (enum origin origin = ORIGIN_DEFAULT; origin <= ORIGIN_COMMAND_LINE; origin++) {
-		for (setting = settings->list; setting < end && !wrong; setting++) {
+		for (size_t i = 0; i < settings->count && !wrong; i++) {
+			const struct setting *setting = &settings->list[i];
+
 			if (setting->origin != origin)
 				continue;
 			*place = origin == ORIGIN_COMMAND_LINE ? NULL : setting->place;
@@ -267,27 +178,25 @@ char *options__choose_format(struct options *options)
 	return NULL;
 }
 
-/* BEFORE: the settings whose fixed values stay, or NULL. */
+/* BEFORE: the settings whose fixed values are kept, or NULL. */
 static enum exit_status read_all(const struct verb *verb, int count, char **arguments,
 				 const struct settings *before, struct options *options)
 {
 	const char *place = NULL;
 	char *wrong;
 
-	*options = (struct options){ .verb = verb,
-				     .level = LOG_INFO,
-				     .settings = new_settings(verb),
-				     .count = count,
-				     .arguments = arguments };
-	wrong = command_line__read(verb, count, arguments, options->settings, options);
+	*options = (struct options){
+		.verb = verb, .level = LOG_INFO, .count = count, .arguments = arguments
+	};
+	wrong = command_line__read(options);
 	if (!wrong) {
-		wrong = complete(options->settings);
+		wrong = complete(&options->settings, verb);
 		place = "";
 	}
 	if (!wrong && before)
-		keep_fixed(options->settings, before);
+		keep_fixed(&options->settings, before, verb);
 	if (!wrong)
-		wrong = apply(options->settings, options, &place);
+		wrong = apply(options, &place);
 	if (!wrong) {
 		place = NULL;
 		wrong = verb->check ? verb->check(options) : NULL;
@@ -319,10 +228,10 @@ bool options__reload(struct options *options)
 {
 	struct options fresh, old = *options;
 
-	if (read_all(options->verb, options->count, options->arguments, options->settings, &fresh))
+	if (read_all(options->verb, options->count, options->arguments, &options->settings, &fresh))
 		return false;
-	/* The recording and the sender use the plan and the destinations, which are fixed but for
-	 * the rate. */
+	/* The recording and the push process keep pointers to the plan and the destinations.  Only
+	 * the rate can change. */
 	*options = fresh;
 	options->plan = old.plan;
 	options->plan.rate_hz = fresh.plan.rate_hz;
@@ -345,38 +254,40 @@ void options__free(struct options *options)
 	push_destinations__free(&options->pushed);
 	relabel__free(&options->rules);
 	recording_plan__free(&options->plan);
-	free_settings(options->settings);
+	settings__free(&options->settings);
 	*options = (struct options){ 0 };
 }
 
 bool options__is_chosen(const struct options *options, const char *name)
 {
 	const struct setting *setting =
-		find(options->settings, option_table__find(options->verb, name));
+		settings__find(&options->settings, option_table__find(options->verb, name));
 
 	return setting && setting->origin != ORIGIN_DEFAULT;
 }
 
 static void print_option(const struct settings *settings, const struct option *option, FILE *file)
 {
-	const struct setting *first = find(settings, option),
-			     *end = settings->list + settings->count;
+	const struct setting *first = settings__find(settings, option);
+	bool is_list = option->flags & (OPTION_LIST | OPTION_RULES);
 	char *place;
 
 	if (!first) {
 		fprintf(file, "# %s: not set\n", option->name);
 		return;
 	}
-	fprintf(file, "%s: %s", option->name, is_list(option) ? "[" : "");
-	for (const struct setting *setting = first; setting < end; setting++) {
+	fprintf(file, "%s: %s", option->name, is_list ? "[" : "");
+	for (size_t i = 0; i < settings->count; i++) {
+		const struct setting *setting = &settings->list[i];
+
 		if (setting->option != option)
 			continue;
 		fputs(setting == first ? "" : ", ", file);
 		config_file__print(option, setting->value, file);
 	}
-	/* A file name must not end the comment. */
+	/* A line break in a file name must not end the comment. */
 	place = plain_text__of_bytes(first->place, strlen(first->place), SIZE_MAX);
-	fprintf(file, "%s  # %s\n", is_list(option) ? "]" : "", place);
+	fprintf(file, "%s  # %s\n", is_list ? "]" : "", place);
 	free(place);
 }
 
@@ -386,10 +297,5 @@ void options__print_config(const struct options *options, FILE *file)
 
 	while ((option = option_table__next(options->verb, option)))
 		if (option->name && !(option->flags & OPTION_LOCAL))
-			print_option(options->settings, option, file);
-}
-
-const char *options__file(const struct options *options)
-{
-	return options->settings->path;
+			print_option(&options->settings, option, file);
 }

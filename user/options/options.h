@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the user wants, by verb.  option_table.c has one entry for each option, with the field below
- * that holds its value.  A value comes from, first to last,
+ * The options of all verbs.  option_table.c has one entry for each, which names its field below.  A
+ * value comes from the first of these that has it:
  *
  *	--store-size 2G			the command line
  *	PYBPFPROF_STORE_SIZE=2G		the environment, for the agent
  *	store-size: 2G			the file that --config names, for the agent
  *	the table's default
  *
- * options.c keeps where each is from.
+ * settings.h keeps the source of each.
  */
 #ifndef PYBPFPROF_OPTIONS_H
 #define PYBPFPROF_OPTIONS_H
@@ -20,6 +20,7 @@
 
 #include "base/exit_status.h"
 #include "base/log.h"
+#include "options/settings.h"
 #include "output/output.h"
 #include "push/push_destinations.h"
 #include "recording/recording.h"
@@ -34,23 +35,23 @@ struct verb {
 	enum { VERB_RECORD = 1, VERB_AGENT = 2, VERB_REPORT = 4, VERB_CHECK = 8 } bit;
 	const char *name;
 	const char *usage, *tail; /* --help before and after the options */
-	/* What no single value shows to be wrong, and what follows from several; also with --help.
-	 * NULL, or what is wrong, allocated; NULL: there is nothing to check. */
+	/* Checks combinations of values, and sets what follows from several; also called with
+	 * --help.  Returns NULL, or what is wrong, allocated.  May be NULL itself. */
 	char *(*check)(struct options *options);
 };
 
 struct option_labels {
-	struct store_label *list; /* NAME is allocated, VALUE is in the same text */
+	struct store_label *list; /* NAME is allocated; VALUE points into the same text */
 	size_t count;
 };
 
-/* What is compared; all zero: nothing. */
+/* The earlier time to compare with; all zero: none. */
 struct option_diff {
 	double earlier_s;
-	int64_t since_unix_ns; /* when it begins, instead */
+	int64_t since_unix_ns; /* its start, if that was given instead */
 };
 
-/* Strings belong to the command line or to SETTINGS; NULL: none was given. */
+/* Strings belong to the command line or to SETTINGS.  NULL: the option was not given. */
 struct options {
 	const struct verb *verb;
 	bool help, version;
@@ -83,11 +84,11 @@ struct options {
 	double cpu_budget;	 /* of all CPUs' time, as 0.01; 0: no limit */
 	uint64_t memory_limit;	 /* bytes; 0: no limit */
 	const char *address;	 /* to listen on */
-	bool listens_by_default; /* nobody chose that address */
+	bool listens_by_default; /* the user did not choose that address */
 	const char *node;	 /* never NULL for the agent */
 	bool with_pid;
 	struct relabel_rules rules;
-	const char *kubernetes, *credentials; /* as in api_server.h */
+	const char *kubernetes, *credentials; /* see api_server.h */
 
 	/* report */
 	int64_t since_unix_ns, until_unix_ns;
@@ -100,37 +101,35 @@ struct options {
 	int agent_count;
 
 	struct utsname machine; /* NODE's default */
-	struct settings *settings;
+	struct settings settings;
 	int count;
 	char **arguments;
 };
 
-/* Reads VERB's command line; ARGUMENTS[0] is the verb's or the program's name.  STATUS_WRITTEN with
- * *OPTIONS for options__free, or STATUS_USAGE after it said what is wrong. */
+/* Reads VERB's command line, without the verb: ARGUMENTS[0] is its name or the program's.  Returns
+ * STATUS_WRITTEN with *OPTIONS for options__free, or STATUS_USAGE after an error message. */
 enum exit_status options__parse(const struct verb *verb, int count, char **arguments,
 				struct options *options);
 void options__free(struct options *options);
 
-/* Reads the agent's configuration again.  False after it said what is wrong: OPTIONS are then as
- * before.  What needs a restart stays, with a warning. */
+/* Reads the agent's configuration again.  Options that need a restart keep their values, with a
+ * warning.  Returns false after an error message; OPTIONS are unchanged then. */
 bool options__reload(struct options *options);
 
-/* The format: -f's, that of -o's suffix, or the default.  NULL, or what is wrong, allocated. */
+/* Sets the format: that of -f, of the suffix of -o, or the default.  Returns NULL, or what is
+ * wrong, allocated. */
 char *options__choose_format(struct options *options);
 
-/* The configuration file; NULL: there is none. */
-const char *options__file(const struct options *options);
-
-/* Whether the option NAME has a value that is not the default's. */
+/* Whether the user gave the option NAME, anywhere. */
 bool options__is_chosen(const struct options *options, const char *name);
 
 void options__print_help(const struct verb *verb);
 
-/* Prints the values in effect as a configuration file, each with where it is from. */
+/* Writes the values in effect as a configuration file, with the source of each in a comment. */
 void options__print_config(const struct options *options, FILE *file);
 
-/* Whether a user may have meant OTHER by WORD, with as many ERRORS as letters that were changed,
- * added, dropped or swapped: from 1, for the nearest, to OPTIONS_TYPING_ERRORS. */
+/* Whether the user may have meant OTHER by WORD: whether they differ by at most ERRORS letters that
+ * were changed, added, dropped or swapped.  ERRORS goes from 1 to OPTIONS_TYPING_ERRORS. */
 #define OPTIONS_TYPING_ERRORS 2
 bool options__is_near(const char *word, const char *other, unsigned int errors);
 
