@@ -150,7 +150,7 @@ WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside
 FUZZ_WRAPPED := clock_gettime nanosleep
 $(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__begin target_file__read_on
 $(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
-$(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,ahead_ns look ledger profile targets) listen \
+$(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,ahead_ns look account profile targets) listen \
 	bind curl_easy_init
 $(OUTPUT)/fuzz/fuzz_settings: FUZZ_WRAPPED += fopen store__open store__close
 $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access

@@ -46,10 +46,10 @@ WRAP(int64_t, recording__ahead_ns, const struct recording *recording)
 	return 0;
 }
 
-WRAP(struct ledger, recording__ledger, const struct recording *recording)
+WRAP(void, recording__account, const struct recording *recording, struct ledger *ledgers)
 {
 	(void)recording;
-	return profile->ledgers[0];
+	memcpy(ledgers, profile->ledgers, sizeof(profile->ledgers));
 }
 
 WRAP(const struct profile *, recording__profile, const struct recording *recording)
