@@ -13,7 +13,7 @@
  *
  * Rules may change them, and see more of a process, of which no other is told: __meta_process_comm,
  * _cmdline, _script, _user, _cgroup, __meta_container_id, __meta_systemd_unit, and of a pod what
- * pod_record.h has.
+ * pod_set.h has.
  */
 #ifndef PYBPFPROF_LABELS_H
 #define PYBPFPROF_LABELS_H
