@@ -391,6 +391,7 @@ static void what_is_not_valid(void **state)
 static void a_board_has_what_was_written_last(void **state)
 {
 	struct pod_board *board = pod_board__new(8);
+	struct pod_writer *writer = pod_board__writer(board);
 	uint64_t serial = 0;
 	size_t length;
 	char *text;
@@ -411,27 +412,27 @@ static void a_board_has_what_was_written_last(void **state)
 	assert_string_equal(text, "");
 	free(text);
 	assert_false(pod_board__current(board));
-	pod_board__set_current(board, true);
+	writer->current = true;
 	assert_true(pod_board__current(board));
 	/* What has no room makes what stands there old, whatever the writer knows. */
 	assert_false(pod_board__write(board, "too long!", 9));
-	pod_board__set_current(board, true);
+	writer->current = true;
 	assert_false(pod_board__current(board));
 	assert_true(pod_board__write(board, "fits", 4));
 	assert_true(pod_board__current(board));
 	/* What it wrote stays. */
-	pod_board__set_bytes(board, 5);
-	pod_board__set_cpu_ns(board, 7);
+	writer->bytes = 5;
+	writer->cpu_ns = 7;
 	pod_board__end_writer(board, true);
-	assert_int_equal(pod_board__bytes(board), 0);
-	assert_int_equal(pod_board__cpu_ns(board), 7);
+	assert_int_equal(writer->bytes, 0);
+	assert_int_equal(writer->cpu_ns, 7);
 	assert_false(pod_board__current(board));
-	assert_int_equal(pod_board__restarts(board), 1);
+	assert_int_equal(writer->restarts, 1);
 	text = pod_board__read(board, &serial, &length);
 	assert_string_equal(text, "fits");
 	free(text);
 	pod_board__end_writer(board, false);
-	assert_int_equal(pod_board__restarts(board), 1);
+	assert_int_equal(writer->restarts, 1);
 	pod_board__free(board);
 }
 

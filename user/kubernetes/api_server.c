@@ -8,14 +8,12 @@
 #include "kubernetes/api_server.h"
 #include "push/credentials.h"
 
-#define SECURE "https://"
-
 #define CONNECT_S 10L
 
 #define STATUS_UNAUTHORIZED 401
 #define STATUS_FORBIDDEN    403
 
-/* NULL with *URL, or what is wrong with TEXT; the caller frees either. */
+/* Parses TEXT into *URL.  NULL, or an error message; the caller frees both. */
 static char *take_url(const char *text, char **url)
 {
 	struct http_url parsed;
@@ -44,7 +42,7 @@ char *api_server__check(const char *where)
 	return wrong;
 }
 
-/* The one that the kubelet tells every container of; NULL where this is in none. */
+/* The URL from the environment that the kubelet gives each container; NULL outside of one. */
 static char *find_own(const char *token_file)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
@@ -53,7 +51,7 @@ static char *find_own(const char *token_file)
 
 	if (!host || !*host || access(token_file, F_OK))
 		return NULL;
-	return xasprintf(SECURE "%s%s%s:%s", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "",
+	return xasprintf("https://%s%s%s:%s", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "",
 			 port && *port ? port : "443");
 }
 
@@ -81,7 +79,7 @@ char *api_server__prepare(const struct api_server *server, CURL *easy, const cha
 			  long timeout_s, struct curl_slist **headers)
 {
 	char *wrong = NULL, *url;
-	/* It is renewed every hour or so. */
+	/* The token is read each time, since it is renewed about once an hour. */
 	char *header = credentials__header(server->token_file, CREDENTIALS_TOKEN, &wrong);
 
 	*headers = NULL;
@@ -97,11 +95,11 @@ char *api_server__prepare(const struct api_server *server, CURL *easy, const cha
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	/* The cluster's authority alone, and what it has become by now. */
+	/* Only the cluster's authority is trusted, and its file is read each time. */
 	curl_easy_setopt(easy, CURLOPT_CAINFO, server->ca_file);
 	curl_easy_setopt(easy, CURLOPT_CAPATH, (char *)NULL);
 	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
-	/* One for what is pushed is not on the way to it. */
+	/* A proxy of the environment is meant for pushes. */
 	curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
@@ -115,7 +113,7 @@ char *api_server__prepare(const struct api_server *server, CURL *easy, const cha
 
 char *api_server__trouble(CURLcode code, long status, size_t bytes_max)
 {
-	/* What has taken no more makes libcurl say that something could not be written. */
+	/* The callback took no more. */
 	if (code == CURLE_WRITE_ERROR)
 		return xasprintf("its answer exceeds %zu MiB", bytes_max >> 20);
 	if (code)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the API server is, and what proves who asks it and who answers. */
+/* The Kubernetes API server: its URL, and how both sides prove their identity. */
 #ifndef PYBPFPROF_API_SERVER_H
 #define PYBPFPROF_API_SERVER_H
 
@@ -11,7 +11,7 @@
 #define API_SERVER_AUTO "auto"
 #define API_SERVER_OFF	"off"
 
-/* Where every container of a pod with a service account has what that may be known by. */
+/* The folder of the credentials in each container of a pod with a service account. */
 #define API_SERVER_CREDENTIALS "/var/run/secrets/kubernetes.io/serviceaccount"
 
 struct api_server {
@@ -20,22 +20,22 @@ struct api_server {
 	bool own; /* of the cluster that this process runs in */
 };
 
-/* NULL where WHERE, of the configuration, is "auto", "off" or a server's URL; or what is wrong with
- * it, without anything that it has, for the caller to free. */
+/* Checks the option WHERE: "auto", "off" or a URL.  NULL, or an error message for the caller to
+ * free. The message does not repeat the value, which may contain a password. */
 char *api_server__check(const char *where);
 
-/* WHERE's: "auto" is the one of the cluster that this process runs in, where it has a token.  For
- * api_server__free. */
+/* Finds the server of WHERE, which is valid.  "auto" is the cluster that this process runs in, if
+ * there is a token in the folder CREDENTIALS.  Free with api_server__free. */
 void api_server__find(const char *where, const char *credentials, struct api_server *server);
 void api_server__free(struct api_server *server);
 
-/* Has EASY ask for PATH, for no longer than TIMEOUT_S.  *HEADERS are the request's, to be freed
- * when it is over.  NULL, or what is wrong, for the caller to free. */
+/* Prepares EASY to request PATH within TIMEOUT_S seconds.  NULL, or an error message for the caller
+ * to free.  The caller also frees *HEADERS, when the request has ended. */
 char *api_server__prepare(const struct api_server *server, CURL *easy, const char *path,
 			  long timeout_s, struct curl_slist **headers);
 
-/* Why it came to CODE and the answer's STATUS, where that is not 200, for who takes BYTES_MAX of an
- * answer; for the caller to free. */
+/* An error message for a request that ended with CODE and, if that is 0, an HTTP status other than
+ * 200.  BYTES_MAX is the most that was accepted as an answer.  The caller frees. */
 char *api_server__trouble(CURLcode code, long status, size_t bytes_max);
 
 #endif

@@ -1,43 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one process has written last and another reads, without either ever waiting: memory that
- * both have, with room for two texts, of which the writer takes turns.
+ * A text that one process writes and another reads, with the writer's counts.  They share memory
+ * with room for two texts, which the writer uses in turn, so that neither ever waits.
  */
 #ifndef PYBPFPROF_POD_BOARD_H
 #define PYBPFPROF_POD_BOARD_H
 
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct pod_board;
 
-/* Before the fork.  NULL with errno where there is no memory. */
+/* What the writer reports of itself. */
+struct pod_writer {
+	_Atomic bool current;	   /* it knows all pods */
+	_Atomic uint64_t bytes;	   /* its private memory */
+	_Atomic uint64_t cpu_ns;   /* CPU time that it and the writers before it used */
+	_Atomic uint64_t restarts; /* writers that were replaced */
+};
+
+/* Makes a board for texts of up to SIZE_MAX bytes, before the fork.  NULL with errno if there is no
+ * memory.  Free with pod_board__free, NULL too. */
 struct pod_board *pod_board__new(size_t size_max);
 void pod_board__free(struct pod_board *board);
 
-/* False where TEXT has no room: what stood there stays, and is not current until one has. */
+/* The writer's counts, in shared memory. */
+struct pod_writer *pod_board__writer(const struct pod_board *board);
+
+/* False if TEXT is too long.  Then the text before stays, and the board is not current until
+ * another write succeeds. */
 bool pod_board__write(struct pod_board *board, const char *text, size_t length);
 
-/* What was written last, for the caller to free, where that is not what *SERIAL, 0 at first, says;
- * else NULL, also where it is just being replaced: it is there the next time. */
+/* The last text, with a NUL after it, for the caller to free.  NULL if *SERIAL, 0 at first, says
+ * that it was read already, or if the writer is replacing it: then the next read has the new one.
+ */
 char *pod_board__read(const struct pod_board *board, uint64_t *serial, size_t *length);
 
-/* Whether the writer knows all that there is; it is current where that stands there, too. */
-void pod_board__set_current(struct pod_board *board, bool current);
+/* Whether the writer knows all pods, and its last text did fit. */
 bool pod_board__current(const struct pod_board *board);
 
-/* Memory that the writer has of its own. */
-void pod_board__set_bytes(struct pod_board *board, uint64_t bytes);
-uint64_t pod_board__bytes(const struct pod_board *board);
-
-/* CPU time that it and those before it have used. */
-void pod_board__set_cpu_ns(struct pod_board *board, uint64_t cpu_ns);
-uint64_t pod_board__cpu_ns(const struct pod_board *board);
-
-/* The writer has ended; AGAIN: another one takes its place. */
+/* The writer has ended.  AGAIN: another one takes its place. */
 void pod_board__end_writer(struct pod_board *board, bool again);
-/* How many took the place of one. */
-uint64_t pod_board__restarts(const struct pod_board *board);
 
 #endif

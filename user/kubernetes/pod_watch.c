@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * It lists once, and watches from there on; each watch ends after some minutes, whereupon the next
- * one goes on where that ended.  A list may be one that the server has at hand, if it is no older
- * than what is known.  When the server has forgotten what came since, it is to be sure of the next
- * one.
+ * It lists the pods once, and watches them from that version on.  Each watch ends after some
+ * minutes, and the next one goes on from there.  A list may come from the server's cache if that is
+ * no older than the version that is known.  If the server has forgotten that version, the list must
+ * be fresh.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -22,18 +22,20 @@
 
 #define LIST_S	    30L
 #define WATCH_S	    300L
-#define WATCH_ENDED 30L /* so much later it is given up */
+#define WATCH_ENDED 30L /* the server may end a watch this much later */
 
-/* A pod is 1.5 MiB at most, and a node has some hundred. */
+/* A pod has at most 1.5 MiB, and a node some hundred pods. */
 #define LIST_BYTES_MAX	(16U << 20)
 #define EVENT_BYTES_MAX (4U << 20)
 
 #define WAIT_MIN_NS NS_PER_S
 #define WAIT_MAX_NS (60 * NS_PER_S)
 
-/* What comes in one go is published in one. */
+/* The least time between two writes to the board. */
 #define PUBLISH_NS (200 * NS_PER_MS)
 #define FORGET_NS  (60 * NS_PER_S)
+
+#define PODS "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s"
 
 #define STATUS_OK   200
 #define STATUS_GONE 410
@@ -47,12 +49,14 @@ struct pod_watch {
 	CURL *easy;
 	struct curl_slist *headers;
 	const char *node;
-	char *escaped_node; /* as a URL has it */
-	bool asked, watching, fresh;
+	char *escaped_node; /* for a URL */
+	bool asked;	    /* a request is under way */
+	bool watching;	    /* this request, or the next one, is a watch and no list */
+	bool fresh;	    /* the list may not come from the server's cache */
 	int64_t begun_ns, due_ns, wait_ns;
-	char *bytes; /* of a list, or an event */
+	char *bytes; /* of a list, or of an event */
 	size_t length, capacity;
-	enum pod_news last; /* of the events */
+	enum pod_news last; /* of the watch's events */
 	bool failing, crowded, changed, said_empty;
 	int64_t published_ns, forgotten_ns;
 };
@@ -79,10 +83,10 @@ static void succeed(struct pod_watch *watch)
 		log__info("reading the names of pods from %s again", watch->server->url);
 	watch->failing = false;
 	watch->wait_ns = WAIT_MIN_NS;
-	pod_board__set_current(watch->board, true);
+	pod_board__writer(watch->board)->current = true;
 }
 
-/* False where the watch is of no more use. */
+/* False if the watch must end. */
 static bool take_event(struct pod_watch *watch)
 {
 	if (watch->length)
@@ -96,7 +100,7 @@ static bool take_event(struct pod_watch *watch)
 	return true;
 }
 
-/* Events have a line each. */
+/* Each event is a line. */
 static bool take_events(struct pod_watch *watch, const char *bytes, size_t length)
 {
 	const char *end;
@@ -121,11 +125,11 @@ static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
 		taken = take_events(watch, bytes, size * count);
 	else
 		taken = add_bytes(watch, bytes, size * count);
-	/* Less than it was given ends the transfer. */
+	/* A smaller number ends the transfer. */
 	return taken ? size * count : 0;
 }
 
-/* Half of it is chance: all nodes' agents begin at once. */
+/* Half of a wait is random, since the agents of all nodes may begin at once. */
 static int64_t draw_wait(struct pod_watch *watch)
 {
 	int64_t wait_ns = watch->wait_ns;
@@ -137,7 +141,7 @@ static int64_t draw_wait(struct pod_watch *watch)
 	return wait_ns / 2 + (int64_t)((double)chance / UINT32_MAX * (double)(wait_ns / 2));
 }
 
-/* Says WHY, which it frees, when that begins. */
+/* Plans another attempt.  Logs WHY, which it frees: the first of several as an error. */
 static void fail(struct pod_watch *watch, char *why)
 {
 	curl_off_t retry_after_s = 0;
@@ -154,27 +158,21 @@ static void fail(struct pod_watch *watch, char *why)
 		log__debug("%s: %s", watch->server->url, why);
 	watch->failing = true;
 	watch->due_ns = now_ns() + wait_ns;
-	pod_board__set_current(watch->board, false);
+	pod_board__writer(watch->board)->current = false;
 	free(why);
 }
 
 static char *path_of(const struct pod_watch *watch)
 {
-	const char *version = pod_set__version(watch->set);
-	char *path = xasprintf("/api/v1/pods?fieldSelector=spec.nodeName%%3D%s",
-			       watch->escaped_node),
-	     *all;
+	const char *node = watch->escaped_node, *version = pod_set__version(watch->set);
 
 	if (watch->watching)
-		all = xasprintf("%s&watch=1&allowWatchBookmarks=true&timeoutSeconds=%ld"
-				"&resourceVersion=%s",
-				path, WATCH_S, version);
-	else if (watch->fresh)
-		all = xstrdup(path);
-	else
-		all = xasprintf("%s&resourceVersion=%s", path, *version ? version : "0");
-	free(path);
-	return all;
+		return xasprintf(PODS "&watch=1&allowWatchBookmarks=true&timeoutSeconds=%ld"
+				      "&resourceVersion=%s",
+				 node, WATCH_S, version);
+	if (watch->fresh)
+		return xasprintf(PODS, node);
+	return xasprintf(PODS "&resourceVersion=%s", node, *version ? version : "0");
 }
 
 static void begin(struct pod_watch *watch)
@@ -199,14 +197,14 @@ static void begin(struct pod_watch *watch)
 		fail(watch, xstrdup("out of memory"));
 }
 
-/* FRESH: the version that is known is too old. */
+/* Has the next request be a list.  FRESH: the version that is known is too old. */
 static void list_anew(struct pod_watch *watch, bool fresh)
 {
 	watch->watching = false;
 	watch->fresh = fresh;
 }
 
-/* In a pod, this is one of its node's. */
+/* If the agent runs in a pod, the list of its node has at least that pod. */
 static void say_empty(struct pod_watch *watch)
 {
 	if (!watch->server->own || watch->said_empty || pod_set__count(watch->set))
@@ -219,19 +217,16 @@ static void say_empty(struct pod_watch *watch)
 
 static void end_list(struct pod_watch *watch, CURLcode code, long status)
 {
-	enum pod_news news = POD_NOT_VALID;
-
 	if (code || status != STATUS_OK) {
 		fail(watch, api_server__trouble(code, status, LIST_BYTES_MAX));
 		return;
 	}
-	news = pod_set__take_list(watch->set, watch->bytes, watch->length, now_ns());
-	if (news != POD_NEWS) {
+	if (pod_set__take_list(watch->set, watch->bytes, watch->length, now_ns()) != POD_NEWS) {
 		fail(watch, xstrdup("its answer is not a list of pods"));
 		return;
 	}
 	say_empty(watch);
-	/* Events are much shorter. */
+	/* Events need much less room. */
 	free(watch->bytes);
 	watch->bytes = NULL;
 	watch->capacity = 0;
@@ -239,31 +234,26 @@ static void end_list(struct pod_watch *watch, CURLcode code, long status)
 	watch->watching = true;
 	watch->fresh = false;
 	watch->due_ns = now_ns();
-	/* It has succeeded when the watch does. */
-	pod_board__set_current(watch->board, true);
+	/* The attempt has succeeded only once the watch does. */
+	pod_board__writer(watch->board)->current = true;
 }
 
 static void end_watch(struct pod_watch *watch, CURLcode code, long status)
 {
-	bool forgotten = watch->last == POD_TOO_OLD || status == STATUS_GONE;
-	bool strange = watch->last == POD_NOT_VALID;
-
-	if (forgotten) {
+	if (watch->last == POD_TOO_OLD || status == STATUS_GONE) {
 		list_anew(watch, true);
 		watch->due_ns = now_ns() + draw_wait(watch);
-	} else if (strange) {
+	} else if (watch->last == POD_NOT_VALID) {
 		list_anew(watch, false);
 		fail(watch, xstrdup("its answer is not a stream of pod events"));
-	} else if (code) {
-		/* What had more would come again. */
-		if (code == CURLE_WRITE_ERROR)
+	} else if (code || status != STATUS_OK) {
+		/* After CURLE_WRITE_ERROR, a watch from the same version would fail at the same
+		 * event. */
+		if (!code || code == CURLE_WRITE_ERROR)
 			list_anew(watch, false);
 		fail(watch, api_server__trouble(code, status, EVENT_BYTES_MAX));
-	} else if (status != STATUS_OK) {
-		list_anew(watch, false);
-		fail(watch, api_server__trouble(code, status, EVENT_BYTES_MAX));
 	} else {
-		/* Not at once after one that ended at once. */
+		/* If a watch ends at once, the next one waits. */
 		watch->due_ns = watch->begun_ns + NS_PER_S;
 		succeed(watch);
 	}
@@ -291,7 +281,7 @@ static void take_ends(struct pod_watch *watch)
 	}
 }
 
-/* Says when there begins to be no room, and when there is some again. */
+/* Logs when the board's room is too small, and when it is enough again. */
 static void say_room(struct pod_watch *watch, bool has_room)
 {
 	if (!has_room && !watch->crowded)
@@ -320,7 +310,7 @@ static void publish(struct pod_watch *watch)
 	watch->published_ns = now;
 }
 
-/* Milliseconds to the next moment at which there is something to do. */
+/* Milliseconds until something is due. */
 static int time_left_ms(const struct pod_watch *watch)
 {
 	int64_t now = now_ns(), due = now + FORGET_NS;
@@ -335,19 +325,19 @@ static int time_left_ms(const struct pod_watch *watch)
 static void serve(struct pod_watch *watch)
 {
 	struct curl_waitfd agent = { .fd = watch->socket, .events = CURL_WAIT_POLLIN };
-	uint64_t cpu_before_ns = pod_board__cpu_ns(watch->board);
+	struct pod_writer *writer = pod_board__writer(watch->board);
+	uint64_t cpu_before_ns = writer->cpu_ns;
 	int running;
 
-	/* Nothing ever comes through it but its end. */
+	/* The socket becomes readable only when the agent closes it. */
 	while (!agent.revents) {
 		if (!watch->asked && now_ns() >= watch->due_ns)
 			begin(watch);
 		curl_multi_perform(watch->multi, &running);
 		take_ends(watch);
 		publish(watch);
-		pod_board__set_bytes(watch->board, kept__memory_bytes());
-		pod_board__set_cpu_ns(watch->board,
-				      cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+		writer->bytes = kept__memory_bytes();
+		writer->cpu_ns = cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		curl_multi_poll(watch->multi, &agent, 1, time_left_ms(watch), NULL);
 	}
 }
@@ -369,7 +359,7 @@ bool pod_watch__run(int socket, const struct api_server *server, const char *nod
 	watch.easy = curl_easy_init();
 	watch.escaped_node = curl_easy_escape(watch.easy, node, 0);
 	watch.set = pod_set__new();
-	/* All else goes with the process. */
+	/* The process ends after this: nothing is freed. */
 	serve(&watch);
 	return true;
 }

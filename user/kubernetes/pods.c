@@ -13,7 +13,7 @@
 #include "system/keeper.h"
 #include "system/mends.h"
 
-/* Of all records; memory is taken as far as they need it. */
+/* Bounds all records.  Pages of it that they do not need take no memory. */
 #define BOARD_BYTES (16U << 20)
 
 struct pods {
@@ -21,11 +21,11 @@ struct pods {
 	struct keeper keeper;
 	uint64_t serial;
 	json_t *by_uid, *by_container; /* the same records */
-	size_t cut;		       /* how many of them lack labels */
+	size_t cut;		       /* records that lack labels */
 	bool cut_said;
 };
 
-/* What the process that asks is given. */
+/* The arguments of the process that asks. */
 struct asker {
 	const struct api_server *server;
 	const char *node;
@@ -60,11 +60,12 @@ static bool start_keeper(struct pods *pods, const struct api_server *server, con
 	return keeper__start(&pods->keeper, &kept);
 }
 
-static void pods__free(struct pods *pods)
+void pods__close(struct pods *pods)
 {
+	if (!pods)
+		return;
 	keeper__end(&pods->keeper);
-	if (pods->board)
-		pod_board__free(pods->board);
+	pod_board__free(pods->board);
 	json_decref(pods->by_uid);
 	json_decref(pods->by_container);
 	free(pods);
@@ -91,17 +92,11 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 	error = -errno;
 	wrong = xasprintf("cannot start the process that watches pods (%s): %s", strerror(-error),
 			  mends__start(error));
-	pods__free(pods);
+	pods__close(pods);
 	return wrong;
 }
 
-void pods__close(struct pods *pods)
-{
-	if (pods)
-		pods__free(pods);
-}
-
-/* What labels may be: all of it is text, and hidden where it is to be. */
+/* Whether all hidden labels are text, and have names that only rules see. */
 static bool is_valid(const json_t *record)
 {
 	json_t *hidden = json_object_get(record, "hidden"), *value;
@@ -153,14 +148,14 @@ static void take_over(struct pods *pods, json_t *records)
 	pods->by_uid = records;
 }
 
-/* What it has told stays known. */
+/* Reports the end of the supervisor once.  The records so far stay. */
 static void look_after(struct pods *pods)
 {
 	if (!keeper__has_ended(&pods->keeper))
 		return;
 	log__error("the process that watches pods has ended: new pods have no names; restart the "
 		   "agent");
-	pod_board__set_current(pods->board, false);
+	pod_board__writer(pods->board)->current = false;
 }
 
 void pods__refresh(struct pods *pods)
@@ -206,12 +201,12 @@ const char *pods__container_text(const json_t *pod, const char *container, const
 
 uint64_t pods__bytes(const struct pods *pods)
 {
-	return pods ? pod_board__bytes(pods->board) : 0;
+	return pods ? pod_board__writer(pods->board)->bytes : 0;
 }
 
 double pods__cpu_seconds(const struct pods *pods)
 {
-	return pods ? pod_board__cpu_ns(pods->board) / 1e9 : 0;
+	return pods ? pod_board__writer(pods->board)->cpu_ns / 1e9 : 0;
 }
 
 void pods__measure(const struct pods *pods, FILE *file)
@@ -242,5 +237,6 @@ void pods__measure(const struct pods *pods, FILE *file)
 		"# TYPE pybpfprof_pods_cpu_seconds_total counter\n"
 		"pybpfprof_pods_cpu_seconds_total %.9f\n",
 		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board),
-		pod_board__restarts(pods->board), pods__bytes(pods), pods__cpu_seconds(pods));
+		pod_board__writer(pods->board)->restarts, pods__bytes(pods),
+		pods__cpu_seconds(pods));
 }
