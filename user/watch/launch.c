@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,13 +20,8 @@
 #include "watch/finding.h"
 #include "watch/launch.h"
 
-/* How long a Python may take to appear after the command has ended that it comes from. */
+/* How long after the command's end a Python may still appear. */
 #define REST_NS 500000000LL
-
-struct command {
-	pid_t pid;
-	int gate, answer; /* pipes */
-};
 
 static void use_home_of(uid_t uid)
 {
@@ -38,7 +34,7 @@ static void use_home_of(uid_t uid)
 	setenv("LOGNAME", user->pw_name, 1);
 }
 
-/* A program that a user profiles is not to gain root by it. */
+/* A program must not gain root by being profiled. */
 static int become_sudo_user(void)
 {
 	struct sudo_user user;
@@ -53,15 +49,15 @@ static int become_sudo_user(void)
 	return 0;
 }
 
-/* In the child: runs COMMAND once GATE is open, or tells the parent through FD why it could not. */
-static void run(char **command, int gate, int fd)
+/* In the child: runs COMMAND once the parent has written to FD, or writes the -errno there. */
+static void run(char **command, int fd)
 {
 	sigset_t none;
 	int error;
-	char open;
+	char go;
 
-	/* Nobody waits for it any more. */
-	if (read(gate, &open, sizeof(open)) != sizeof(open))
+	/* The parent has ended. */
+	if (read(fd, &go, sizeof(go)) != sizeof(go))
 		_exit(126);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -79,69 +75,61 @@ static void run(char **command, int gate, int fd)
 	_exit(127);
 }
 
-/* Makes a process that will run COMMAND.  0 with *STARTED for let_run, or -errno. */
-static int prepare(char **command, struct command *started)
+/* Makes a process that will run COMMAND.  0 with *CHILD and *FD for let_run, or -errno. */
+static int prepare(char **command, pid_t *child, int *fd)
 {
-	int gate[2], answer[2], error;
-	pid_t child;
+	int ends[2], error = 0;
 
-	if (pipe2(gate, O_CLOEXEC))
+	/* A successful exec closes the child's end. */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
-	/* Closed by a successful exec; until then it holds the parent. */
-	if (pipe2(answer, O_CLOEXEC)) {
-		close(gate[0]);
-		close(gate[1]);
-		return -errno;
+	*child = fork();
+	if (*child < 0)
+		error = -errno;
+	if (*child == 0) {
+		close(ends[0]);
+		run(command, ends[1]);
 	}
-	child = fork();
-	error = -errno;
-	if (child == 0) {
-		close(gate[1]);
-		run(command, gate[0], answer[1]);
-	}
-	*started = (struct command){ child, gate[1], answer[0] };
-	close(gate[0]);
-	close(answer[1]);
-	if (child > 0)
-		return 0;
-	close(started->gate);
-	close(started->answer);
+	close(ends[1]);
+	if (error)
+		close(ends[0]);
+	*fd = ends[0];
 	return error;
 }
 
-/* Has it run the command, found on PATH, as the user who called sudo if one did, with default
- * signal handling.  0, or -errno if it could not; then the process has ended. */
-static int let_run(struct command *started)
+/* Has the child at FD, which it closes, run its command.  The program is found on PATH, and runs
+ * with default signal handling, as the user that called sudo, if any.  0, or -errno if it could not
+ * be run; then the child ends. */
+static int let_run(int fd)
 {
-	const char open = 1;
+	const char go = 1;
 	int error = 0;
 
-	if (write(started->gate, &open, sizeof(open)) != sizeof(open))
+	if (write(fd, &go, sizeof(go)) != sizeof(go))
 		error = -errno;
-	close(started->gate);
-	if (!error && read(started->answer, &error, sizeof(error)) != sizeof(error))
+	else if (read(fd, &error, sizeof(error)) != sizeof(error))
 		error = 0;
-	close(started->answer);
+	close(fd);
 	return error;
 }
 
-/* Has the process of a command watched from before it begins. */
-static int watch_command(struct watch *watch, const struct command *started, int64_t now)
+/* Watches CHILD from before its command begins.  0 or -errno. */
+static int watch_command(struct watch *watch, pid_t child, int64_t now)
 {
 	struct watched *watched;
-	int error = finding__watch(watch, started->pid, now, &watched);
+	int error = finding__watch(watch, child, now, &watched);
 
 	if (error)
 		return error;
-	watch->child = watch->first_pid = started->pid;
+	watch->child = watch->first_pid = child;
 	watched__look_at(&watch->watched, watched, now);
 	return target_map__follow(watch->map, watched->key);
 }
 
-/* Of what could not be started: not even a process for it, unless it was PREPARED. */
+/* How to fix ERROR.  PREPARED: there was a process for the command. */
 static const char *choose_mend(int error, bool prepared)
 {
-	/* So a user's limit shows once a process is that user's. */
+	/* -EAGAIN is a limit of the user that the process has become. */
 	if (!prepared || error == -EAGAIN)
 		return mends__start(error);
 	return "give a program's path, or a name in PATH, after --";
@@ -150,15 +138,15 @@ static const char *choose_mend(int error, bool prepared)
 enum exit_status watch__start_command(struct watch *watch, char **command, bool needs_python,
 				      int64_t now)
 {
-	struct command started = { 0 };
-	int error = prepare(command, &started);
+	pid_t child = 0;
+	int fd = -1, error = prepare(command, &child, &fd);
 	bool prepared = !error;
 
 	watch->needs_python = needs_python;
 	if (prepared) {
-		int not_watched = watch_command(watch, &started, now);
+		int not_watched = watch_command(watch, child, now);
 
-		error = let_run(&started);
+		error = let_run(fd);
 		if (!error)
 			error = not_watched;
 	}
@@ -171,7 +159,7 @@ enum exit_status watch__start_command(struct watch *watch, char **command, bool 
 	return STATUS_WRITTEN;
 }
 
-/* Takes note of the child's end. */
+/* Notes and logs the child's end. */
 static void reap(struct watch *watch)
 {
 	int status;
@@ -188,7 +176,7 @@ static void reap(struct watch *watch)
 	watch->child_ended_ns = now_ns();
 }
 
-/* Whether WATCHED runs a Python, or it is not known yet whether it does. */
+/* Whether WATCHED runs a Python, or may do so. */
 static bool may_be_python(const struct watched *watched)
 {
 	return (watched->target && watched->target->outcome != OUTCOME_UNREADABLE) ||
@@ -196,7 +184,8 @@ static bool may_be_python(const struct watched *watched)
 		watched->look_ns != INT64_MAX);
 }
 
-/* What COMMAND has started may fork and exec a Python in the moment in which it ends itself. */
+/* When the processes that the command left running are counted.  One of them may be about to
+ * execute a Python when the command ends. */
 static int64_t rest_due(const struct watch *watch)
 {
 	return watch->child_ended_ns && watched__count(&watch->watched)
@@ -204,7 +193,7 @@ static int64_t rest_due(const struct watch *watch)
 		       : INT64_MAX;
 }
 
-/* The Pythons that the command has left behind; how many.  *FIRST is one of them. */
+/* Counts the Pythons that the command left running.  *FIRST is one of them. */
 static size_t count_rest(const struct watch *watch, const struct watched **first)
 {
 	const struct watched *watched;
@@ -219,7 +208,7 @@ static size_t count_rest(const struct watch *watch, const struct watched **first
 	return count;
 }
 
-/* Names what is still waited for after the command has ended. */
+/* Logs what is waited for after the command has ended. */
 static void tell_rest(struct watch *watch, int64_t now)
 {
 	const struct watched *first = NULL;
@@ -252,7 +241,6 @@ void launch__look(struct watch *watch, int64_t now)
 	tell_rest(watch, now);
 }
 
-/* Whether the command has ended, and every Python that it started. */
 bool launch__is_over(const struct watch *watch)
 {
 	const struct watched *first;
