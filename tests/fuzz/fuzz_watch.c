@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 #include "fake_kernel.h"
 #include "input.h"
-#include "watch/finding.h"
+#include "watch/registry.h"
 
 #define SERIALS	  32
 #define STEPS_MAX 256

@@ -12,7 +12,8 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "fake_kernel.h"
-#include "watch/finding.h"
+#include "reading/program.h"
+#include "watch/registry.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL

@@ -6,14 +6,13 @@
 
 #define NS_PER_S 1000000000LL
 
-/* What has run for so long before its first sample is what it is going to be. */
+/* A process older than this at its first sample is not expected to change. */
 #define YOUNG_NS (10 * NS_PER_S)
 
 void describing__read(struct watch *watch, struct target_process *target, enum identify what)
 {
-	if (target__identify(target, watch->map, what) &&
-	    symbolizer__has_sampled(watch->symbolizer, target))
-		symbolizer__describe(watch->symbolizer, target);
+	if (target__identify(target, watch->map, what))
+		registry__describe(watch, target);
 }
 
 void describing__take_title(struct watch *watch, struct target_process *target,
@@ -21,26 +20,20 @@ void describing__take_title(struct watch *watch, struct target_process *target,
 {
 	bool cut = record->argument_bytes == ARGUMENT_BYTES_MAX;
 
-	if (identity__retitle(&target->identity, record->arguments, record->argument_bytes, cut) &&
-	    symbolizer__has_sampled(watch->symbolizer, target))
-		symbolizer__describe(watch->symbolizer, target);
+	if (identity__retitle(&target->identity, record->arguments, record->argument_bytes, cut))
+		registry__describe(watch, target);
 }
 
-/* Whether WATCHED has run its program for long.  Of what was there before us, it may have begun
- * that later than its process. */
+/* Whether WATCHED has run its program for long.  For a process from before the recording, only the
+ * age of the process is known. */
 static bool is_old(const struct watched *watched, int64_t now)
 {
 	int64_t started_s = watched->target->process.start_time / sysconf(_SC_CLK_TCK);
-	bool was_told = watched->key.serial >> USER_SERIAL_BITS;
+	bool was_reported = watched->key.serial >> USER_SERIAL_BITS;
 
-	if (was_told || !started_s)
+	if (was_reported || !started_s)
 		return now - watched->since_ns > YOUNG_NS;
 	return clock_ns(CLOCK_BOOTTIME) - started_s * NS_PER_S > YOUNG_NS;
-}
-
-static void begin(struct watch *watch, struct watched *watched, int64_t now)
-{
-	watched__begin_to_read(&watch->watched, watched, is_old(watched, now), now);
 }
 
 void describing__look(struct watch *watch, int64_t now)
@@ -52,7 +45,7 @@ void describing__look(struct watch *watch, int64_t now)
 	while (symbolizer__take_new(watch->symbolizer, &serial)) {
 		watched = watched__find(&watch->watched, serial);
 		if (watched && watched->target && process_filter__is_empty(watch->filter))
-			begin(watch, watched, now);
+			watched__begin_to_read(&watch->watched, watched, is_old(watched, now), now);
 	}
 	while ((watched = watched__next_to_read(&watch->watched, now, &settled))) {
 		struct target_process *target = watched->target;

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose the processes are that were sampled, and what they are called: the part of watch.c that
- * reads it again.
+ * Reads the identities of sampled processes again: their owners and names.
  *
- * A worker loads what it serves, takes a title, gives up its user, enters a container: mostly in
- * its first seconds, and many do not live for longer.  So it is read again a tenth of a second
- * after its first sample, and then seldomer and seldomer; but of what was old by then at once as
- * seldom as ever, for there may be hundreds of these.  What was not sampled since the last time
- * waits for the next.  Where there is a filter, choice.c reads all of it, and as often.
+ * A worker loads its application, takes a title, gives up its user or enters a container, mostly in
+ * its first seconds, and many live no longer.  So its identity is read again 0.1 s after its first
+ * sample, and then less and less often.  A process that was already old at its first sample is read
+ * at the longest interval from the start, since there may be hundreds of these.  A process without
+ * new samples is skipped.  With a filter, discovery.c reads the identities, as often.
  */
 #ifndef PYBPFPROF_DESCRIBING_H
 #define PYBPFPROF_DESCRIBING_H
 
-#include "watch/finding.h"
+#include "watch/registry.h"
 
-/* Reads again WHAT of TARGET's identity may have changed. */
+/* Reads again the parts WHAT of TARGET's identity. */
 void describing__read(struct watch *watch, struct target_process *target, enum identify what);
 
-/* TARGET has ended, as RECORD tells, which may have its title. */
+/* Takes TARGET's last title from RECORD, the report of its end. */
 void describing__take_title(struct watch *watch, struct target_process *target,
 			    const struct process_record *record);
 
-/* Does what is due. */
+/* Reads what is due. */
 void describing__look(struct watch *watch, int64_t now);
 
-/* Reads what is known of all for the last time. */
+/* Reads all once more, at the end of sampling. */
 void describing__end(struct watch *watch);
 
 #endif

@@ -17,8 +17,8 @@
 #include "system/mends.h"
 #include "system/open_files.h"
 #include "system/sudo_user.h"
-#include "watch/finding.h"
 #include "watch/launch.h"
+#include "watch/registry.h"
 
 /* How long after the command's end a Python may still appear. */
 #define REST_NS 500000000LL
@@ -117,7 +117,7 @@ static int let_run(int fd)
 static int watch_command(struct watch *watch, pid_t child, int64_t now)
 {
 	struct watched *watched;
-	int error = finding__watch(watch, child, now, &watched);
+	int error = registry__add(watch, child, now, &watched);
 
 	if (error)
 		return error;

@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processes that the user named: opened before anything can be sampled, so that what is wrong
- * with them is said at once, and sampled once it can. */
+/* The processes that the user named.  They are opened before sampling can begin, so that errors are
+ * reported at once.  watch__open is here, too. */
 #ifndef PYBPFPROF_NAMED_H
 #define PYBPFPROF_NAMED_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "base/exit_status.h"
-#include "reading/program.h"
-
-struct target_process;
 struct watch;
 
-struct named {
-	pid_t pid;
-	struct program program;	       /* that it ran when it was opened */
-	struct target_process *target; /* NULL: no Python, but what it starts may be */
-};
+/* Has BPF sample the opened processes, or what they run now.  0 or -errno. */
+int named__sample(struct watch *watch, int64_t now);
 
-/* Opens process PID, as target__open does. */
-enum exit_status named__open(pid_t pid, bool needed, bool *silent, struct named *named);
+/* Warns why there are no samples: what the named processes did instead of running.  USED_S is the
+ * CPU time that they used, seconds. */
+void named__explain_idle(const struct watch *watch, double used_s);
 
-/* Has NAMED sampled, of which TARGET is taken, or what it runs by now looked for.  0 or -errno. */
-int named__sample(struct watch *watch, struct named *named, int64_t now);
+void named__free(struct watch *watch);
 
 #endif

@@ -6,25 +6,28 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "reading/process.h"
-#include "system/open_files.h"
-#include "watch/finding.h"
+#include "watch/discovery.h"
 #include "watch/scan.h"
 
+#define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
 
-/* What runs already is to be sampled from the first sample on, but not at any price. */
-#define PATIENCE_NS (1000 * NS_PER_MS)
+/* The first scan is waited for up to this time, so that sampling begins with what runs already. */
+#define PATIENCE_NS NS_PER_S
 
-/* However often something is not told, scanning takes no more than one part in so many of a CPU. */
+/* After a scan, none begins for this many times its duration. */
 #define REST_FACTOR 10
 
-/* What came before everything was told was missed by at most so much of it. */
+/* Bounds the passes of a scan if processes keep starting others. */
 #define PASSES_MAX 64
 
-/* How soon it is tried again, where it could not be seen what there is. */
+/* A scan that could not see all processes is repeated after this time. */
 #define AGAIN_NS (100 * NS_PER_MS)
 
-/* Whether the kernel side follows process PID, and could not tell that. */
+/* How often all processes are scanned if the kernel does not report mappings. */
+#define ASK_NS (10 * NS_PER_S)
+
+/* Whether BPF follows process PID, but could not report it. */
 static bool is_untold(const struct watch *watch, pid_t pid)
 {
 	pid_t kernel_pid, namesake;
@@ -33,7 +36,7 @@ static bool is_untold(const struct watch *watch, pid_t pid)
 	       target_map__has_untold(watch->map, kernel_pid);
 }
 
-/* Whether process PID is to be looked at. */
+/* Whether the recording is to follow process PID. */
 static bool is_wanted(const struct watch *watch, pid_t pid, const struct process *process)
 {
 	if (process->kernel_thread || process->zombie)
@@ -42,7 +45,8 @@ static bool is_wanted(const struct watch *watch, pid_t pid, const struct process
 	       watched__of_pid(&watch->watched, process->parent) || is_untold(watch, pid);
 }
 
-/* Begins to watch process PID where it is one to be found.  0 with *WATCHED, or -errno. */
+/* Begins to watch process PID, if the recording is to follow it and does not yet.  0 with *WATCHED,
+ * or -errno. */
 static int watch_wanted(struct watch *watch, pid_t pid, int64_t now, struct watched **watched)
 {
 	struct process process;
@@ -53,28 +57,27 @@ static int watch_wanted(struct watch *watch, pid_t pid, int64_t now, struct watc
 	error = process__inspect(pid, &process);
 	if (!error && !is_wanted(watch, pid, &process))
 		error = -ESRCH;
-	return error ? error : finding__watch(watch, pid, now, watched);
+	return error ? error : registry__add(watch, pid, now, watched);
 }
 
-/* Has it done again, in a while, what ERROR kept from seeing all there is. */
-static void scan_later(struct watch *watch, int error, int64_t now)
+/* Plans another scan if ERROR, a lack of open files, hid processes from this one. */
+static void scan_again(struct watch *watch, int error, int64_t now)
 {
-	finding__warn_of_few_files(watch, error);
-	scan__want(&watch->scan, now + AGAIN_NS);
+	if (registry__lacks_files(watch, error))
+		scan__want(&watch->scan, now + AGAIN_NS);
 }
 
-/* Looks at process PID, where it is not known yet; returns whether it is watched from now on. */
+/* Looks at process PID, if it is not watched yet.  Returns whether it is watched from now on. */
 static bool look_at(struct watch *watch, pid_t pid, int64_t now)
 {
 	struct watched *watched;
 	int error = watch_wanted(watch, pid, now, &watched);
 
-	if (open_files__ran_out(error))
-		scan_later(watch, error, now);
-	if (error || !finding__claim(watch, watched))
+	scan_again(watch, error, now);
+	if (error || !registry__claim(watch, watched))
 		return false;
 	watched->is_found = true;
-	finding__look_at(watch, watched, now);
+	discovery__look_at(watch, watched, now);
 	watched = watched__of_pid(&watch->watched, pid);
 	return watched && !watched->is_done;
 }
@@ -87,8 +90,8 @@ static void begin_pass(struct watch *watch, int64_t now)
 	scan->next = scan->found = 0;
 	scan->crowded = 0;
 	scan->pids = process__list(&scan->count);
-	if (!scan->pids && open_files__ran_out(-errno))
-		scan_later(watch, -errno, now);
+	if (!scan->pids)
+		scan_again(watch, -errno, now);
 }
 
 static void begin(struct watch *watch, int64_t now)
@@ -115,8 +118,8 @@ static void end(struct watch *watch)
 		   (long long)(scan->took_ns / NS_PER_MS), watched__count(&watch->watched));
 }
 
-/* A process that starts meanwhile is told of, unless its parent was not found yet; so it goes on
- * until there is nothing new. */
+/* BPF does not report a process that starts during the scan if its parent was not found yet.  So
+ * there is another pass until one finds nothing new. */
 static void go_on(struct watch *watch, int64_t now)
 {
 	struct scan *scan = &watch->scan;
@@ -137,7 +140,8 @@ static void go_on(struct watch *watch, int64_t now)
 		end(watch);
 }
 
-/* Something was not told: looks what has ended, and again at what is not known yet. */
+/* BPF may have missed reports: removes processes that have ended, and looks again at those that are
+ * not known. */
 static void take_stock(struct watch *watch, int64_t now)
 {
 	uint64_t untold = sampler__untold(watch->sampler);
@@ -145,10 +149,10 @@ static void take_stock(struct watch *watch, int64_t now)
 
 	HASH_ITER (hh, watch->watched.all, watched, next)
 		if (!target_map__has_told(watch->map, watched->key))
-			finding__drop(watch, watched);
+			registry__drop(watch, watched);
 		else if (untold != watch->untold && !watched->target && !watched->unwanted)
 			watched__look_at(&watch->watched, watched, now);
-	/* What is not told from here on is a reason for another one. */
+	/* A report that is lost from here on causes another scan. */
 	watch->untold = untold;
 }
 
@@ -167,16 +171,6 @@ void scan__want(struct scan *scan, int64_t begin_ns)
 		scan->begin_ns = begin_ns;
 }
 
-void scan__note_no_room(struct watch *watch)
-{
-	struct scan *scan = &watch->scan;
-	uint64_t counted = sampler__crowded(watch->sampler);
-
-	scan->crowded++;
-	if (scan->crowded > counted + scan->missed)
-		scan->missed = scan->crowded - counted;
-}
-
 int64_t scan__due(const struct scan *scan)
 {
 	if (scan->under_way)
@@ -186,10 +180,24 @@ int64_t scan__due(const struct scan *scan)
 	return scan->begin_ns > scan->rest_ns ? scan->begin_ns : scan->rest_ns;
 }
 
+/* A process that maps a Python late is not reported if the kernel does not report mappings. */
+static void ask_all(struct watch *watch, int64_t now)
+{
+	struct scan *scan = &watch->scan;
+
+	if (watch->following == FOLLOW_NONE || sampler__sees_mappings(watch->sampler) ||
+	    now < scan->ask_ns)
+		return;
+	if (scan->ask_ns)
+		scan__want(scan, now);
+	scan->ask_ns = now + ASK_NS;
+}
+
 void scan__look(struct watch *watch, int64_t now)
 {
 	struct scan *scan = &watch->scan;
 
+	ask_all(watch, now);
 	if (sampler__untold(watch->sampler) != watch->untold)
 		scan__want(scan, now);
 	if (!scan->under_way && now >= scan__due(scan)) {

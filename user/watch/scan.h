@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looks through all processes for those that nobody tells of: what runs already, and what there was
- * no room to tell.
+ * Scans all processes for those that BPF does not report: they ran already, or there was no room
+ * for the report.
  *
- * There may be thousands, and one may have much to look at, so that it goes on in slices of time,
- * between which what the kernel side tells is taken, and the recording may end.
+ * There may be thousands of processes, and some are slow to look at.  So a scan runs in slices of
+ * time.  Between these the main loop takes reports, and the recording may end.
  */
 #ifndef PYBPFPROF_SCAN_H
 #define PYBPFPROF_SCAN_H
@@ -18,35 +18,30 @@ struct watch;
 
 struct scan {
 	bool under_way;
-	pid_t *pids; /* of the pass that goes on */
+	pid_t *pids; /* of the current pass */
 	size_t count, next;
 	size_t found, passes;
-	uint64_t crowded; /* those for which there was no room, since the pass began */
-	uint64_t missed;  /* as many of these as the kernel side had not counted, at most so far */
-	int64_t took_ns;  /* its slices so far */
-	int64_t begin_ns; /* when the next one is to begin, 0: none is */
-	int64_t rest_ns;  /* but not before this */
+	uint64_t crowded; /* processes of this pass for which BPF's map has no room */
+	uint64_t missed;  /* the most by which these exceeded BPF's own count */
+	int64_t took_ns;  /* duration of its slices */
+	int64_t begin_ns; /* when the next scan is wanted, 0: none is */
+	int64_t rest_ns;  /* no scan begins before this */
+	int64_t ask_ns;	  /* when all processes are asked next, if BPF does not report mappings */
 };
 
-/* Begins the first one, and waits for it, unless that takes too long; then it goes on. */
+/* Begins the first scan and waits for its end, up to a limit. */
 void scan__begin(struct watch *watch, int64_t now);
 
-/* One is to begin at BEGIN_NS, but not while another is under way, nor soon after one that has
- * taken long. */
+/* Plans a scan for BEGIN_NS.  It waits for the end of another, and for a rest after that. */
 void scan__want(struct scan *scan, int64_t begin_ns);
 
-/* Begins one where that is due, and goes on for a slice of time. */
+/* Begins a scan if one is due, and continues it for a slice of time. */
 void scan__look(struct watch *watch, int64_t now);
 
-/* There was no room for a process that was found.  Each pass tries such again, and of those that
- * were started meanwhile the kernel side has counted how often there was none: what is more than
- * that was in no count. */
-void scan__note_no_room(struct watch *watch);
-
-/* When scan__look is to be called at the latest; INT64_MAX: none is wanted. */
+/* When scan__look is to be called; INT64_MAX: no scan is wanted. */
 int64_t scan__due(const struct scan *scan);
 
-/* Frees what it has, but not itself. */
+/* Frees what it holds, but not SCAN. */
 void scan__free(struct scan *scan);
 
 #endif

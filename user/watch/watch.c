@@ -1,35 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
-#include "architecture/architecture.h"
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "processes/command_name.h"
 #include "reading/deputy.h"
-#include "reading/process.h"
-#include "watch/choice.h"
 #include "watch/describing.h"
-#include "watch/finding.h"
+#include "watch/discovery.h"
 #include "watch/launch.h"
+#include "watch/named.h"
 #include "watch/scan.h"
-#include "watch/written_over.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
 
-/* How often all processes are asked what they map, where the kernel does not tell. */
-#define ASK_NS (10 * NS_PER_S)
-
-/* How soon after a process has ended it is looked whom there was no room for. */
+/* How soon after the end of a process those are tried again for which there was no room. */
 #define CROWD_NS (500 * NS_PER_MS)
 
-/* How often it is looked whether the kernel side has what it was told. */
+/* How often BPF's map is compared with the table. */
 #define MEND_NS (10 * NS_PER_S)
 
-/* How often the kernel is made to note thread pointers anew, where that is needed. */
+/* The first wait between visits to all CPUs for thread pointers, and the longest. */
 #define NOTE_NS	    (100 * NS_PER_MS)
 #define NOTE_NS_MAX (10 * NS_PER_S)
 
@@ -48,45 +42,14 @@ void watch__free(struct watch *watch)
 {
 	if (!watch)
 		return;
-	for (size_t i = 0; i < watch->named_count; i++)
-		target__free(watch->named[i].target);
-	free(watch->named);
+	named__free(watch);
 	free(watch->before.list);
 	watched__free(&watch->watched);
 	scan__free(&watch->scan);
 	target__free(watch->refused);
 	images__free(watch->images);
-	file_parts__free(&watch->plain_parts);
-	file_parts__free(&watch->python_parts);
 	thread_states__free(watch->thread_states);
 	free(watch);
-}
-
-enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t count)
-{
-	enum exit_status status = STATUS_WRITTEN;
-	size_t silent = 0;
-
-	watch->named = xcalloc(count + 1, sizeof(*watch->named));
-	for (size_t i = 0; i < count && !status; i++) {
-		struct named *named = &watch->named[watch->named_count];
-		bool is_silent;
-
-		status = named__open(pids[i], watch->following == FOLLOW_NONE, &is_silent, named);
-		if (!status)
-			watch->named_count++;
-		if (!is_silent)
-			continue;
-		status = STATUS_WRITTEN;
-		silent++;
-	}
-	if (watch->named_count)
-		watch->first_pid = watch->named[0].pid;
-	if (!silent || watch->named_count || status)
-		return status;
-	log__error("none of these processes responds: name others, or see what these wait for with "
-		   "cat /proc/PID/stack");
-	return STATUS_FAILED;
 }
 
 static void tell_thread_states(struct watch *watch, int64_t now)
@@ -114,10 +77,10 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	watch->images = images__new(watch->map);
 	watch->thread_states = thread_states__new(sampler);
 	watch->note_wait_ns = NOTE_NS;
-	/* Before the first process is a target: nothing that becomes of it is to be missed. */
+	/* Reports begin before the first process is a target, so that none is missed. */
 	error = sampler__follow(sampler);
-	for (size_t i = 0; i < watch->named_count && !error; i++)
-		error = named__sample(watch, &watch->named[i], now);
+	if (!error)
+		error = named__sample(watch, now);
 	if (watch->following == FOLLOW_NONE)
 		watch->before = process_times__read();
 	if (!error)
@@ -126,7 +89,7 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	return error;
 }
 
-/* The process of a RECORD, which is added where it is new; what ran in it before has ended. */
+/* The process of RECORD.  Adds it if it is new; the program that it ran before has ended. */
 static struct watched *watched_of(struct watch *watch, const struct process_record *record)
 {
 	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
@@ -136,8 +99,8 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 
 	if (watched)
 		return watched;
-	/* What ran in it before; or a process of that number, whose end was not told.  User space
-	 * may have put it in the new one's place just now. */
+	/* The program before, or a process with that PID whose end was not reported.  User space
+	 * may just have written it over the new one in BPF's map. */
 	before = watched__of_pid(&watch->watched, record->pid);
 	if (before && record->event == PROCESS_MAPPED) {
 		slow_ns = before->slow_ns;
@@ -147,7 +110,7 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 	if (before && record->event != PROCESS_FORKED && record->before == before->key.serial)
 		ancestor = watched__take_ancestor(before);
 	if (before)
-		finding__remove(watch, before);
+		registry__remove(watch, before);
 	watched = watched__add(&watch->watched, key, record->pid, now_ns());
 	watched->halvings = record->halvings;
 	watched->slow_ns = slow_ns;
@@ -156,19 +119,52 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 	return watched;
 }
 
-/* RECORD tells what WATCHED was started as. */
+/* Takes from RECORD what WATCHED was started as. */
 static void take_command(struct watched *watched, const struct process_record *record)
 {
 	free(watched->command);
 	watched->command = command_name__of(record->arguments, record->argument_bytes, NULL);
 }
 
-/* It has its PARENT's memory, of which it is not known yet what it is. */
+/* Plans a look at CHILD.  It has the memory of PARENT, which is not known yet either.  NULL: PARENT
+ * is not watched. */
 static void look_at_child(struct watch *watch, struct watched *child, const struct watched *parent)
 {
 	if (!child->command && parent && parent->command)
 		child->command = xstrdup(parent->command);
 	watched__look_at(&watch->watched, child, now_ns());
+}
+
+/* Checks that BPF samples WATCHED, which has a target.  RECORD may be from before BPF learned that:
+ * then BPF took it for unknown, or for no Python. */
+static void confirm(struct watch *watch, struct watched *watched,
+		    const struct process_record *record)
+{
+	uint64_t waited = 0;
+
+	if (record->state != TARGET_WAITING && record->state < TARGET_OTHER)
+		return;
+	registry__put(watch, watched, watched->target, &waited);
+	waited -= waited < record->waiting ? waited : record->waiting;
+	registry__add_waited(watch, watched->target, OUTCOME_NOT_KNOWN_YET, waited);
+}
+
+/* Whether RECORD is of a process that is known to be no Python, and will be reported if it maps
+ * one. */
+static bool is_other(const struct watch *watch, const struct process_record *record)
+{
+	return record->state == TARGET_OTHER && sampler__sees_mappings(watch->sampler);
+}
+
+/* WATCHED is no Python.  It is followed for its children, unless all processes are. */
+static void take_other(struct watch *watch, struct watched *watched)
+{
+	if (watch->following == FOLLOW_ALL) {
+		registry__remove(watch, watched);
+	} else {
+		target_map__follow(watch->map, watched->key);
+		watched__look_at(&watch->watched, watched, INT64_MAX);
+	}
 }
 
 static void note_fork(struct watch *watch, const struct process_record *record)
@@ -178,16 +174,16 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 
 	if (child->target || child->unwanted)
 		return;
-	/* It was forked before its parent was not sampled any more. */
+	/* BPF still sampled its parent at the fork, but that is no target any more. */
 	if (record->state == TARGET_PYTHON && (!parent || !parent->target))
-		choice__exclude(watch, child, EXCLUDED_UNKNOWN, choice__command(parent));
+		discovery__exclude(watch, child, EXCLUDED_UNKNOWN, discovery__command(parent));
 	if (parent && parent->target) {
-		finding__take_target(watch, child, target__fork(parent->target, record->pid));
-		finding__confirm(watch, child, record);
+		registry__take_target(watch, child, target__fork(parent->target, record->pid));
+		confirm(watch, child, record);
 	} else if (parent && parent->unwanted) {
-		choice__await(watch, child, parent, now_ns());
-	} else if (record->state == TARGET_OTHER && sampler__sees_mappings(watch->sampler)) {
-		finding__exclude(watch, child);
+		discovery__await(watch, child, parent, now_ns());
+	} else if (is_other(watch, record)) {
+		take_other(watch, child);
 	} else {
 		look_at_child(watch, child, parent);
 	}
@@ -199,8 +195,8 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 	struct target_process *target = watched->target;
 
 	if (target) {
-		/* What was known of it when its file was mapped had no command line yet. */
-		bool has_namesake = finding__has_namesake(watch, watched);
+		/* It had no command line yet when its file was mapped. */
+		bool has_namesake = registry__has_namesake(watch, watched);
 
 		if (has_namesake)
 			target__disown(target, record->arguments, record->argument_bytes);
@@ -210,22 +206,22 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 		identity__inherit(&target->identity, watched->ancestor);
 		if (!has_namesake)
 			describing__read(watch, target, IDENTIFY_ALL);
-		finding__confirm(watch, watched, record);
+		confirm(watch, watched, record);
 	} else if (record->state == TARGET_PYTHON) {
-		choice__adopt(watch, watched, record);
+		discovery__adopt(watch, watched, record);
 	} else if (record->state >= TARGET_OTHER && watched->unwanted) {
-		/* That it is by us, since its file was mapped; its words are there by now. */
+		/* The filter excluded it when its file was mapped; it has its command line now. */
 		watched__look_at(&watch->watched, watched, now_ns());
-	} else if (record->state == TARGET_OTHER && sampler__sees_mappings(watch->sampler)) {
-		finding__exclude(watch, watched);
+	} else if (is_other(watch, record)) {
+		take_other(watch, watched);
 	} else {
 		take_command(watched, record);
 		watched__ask(&watch->watched, watched, record, now_ns());
 	}
 }
 
-/* Nobody has told what it was started as where its program is known to be no Python.  While it
- * executes that, its words are not there yet. */
+/* BPF does not report the exec of a program that is known to be no Python.  So this report is the
+ * first with its arguments, except during the exec, when there are none yet. */
 static void await_mapped(struct watch *watch, struct watched *watched,
 			 const struct process_record *record)
 {
@@ -239,11 +235,61 @@ static void note_mapping(struct watch *watch, const struct process_record *recor
 	struct watched *watched = watched_of(watch, record);
 
 	if (watched->target)
-		finding__confirm(watch, watched, record);
+		confirm(watch, watched, record);
 	else if (record->state == TARGET_PYTHON)
-		choice__adopt(watch, watched, record);
+		discovery__adopt(watch, watched, record);
 	else if (record->state == TARGET_WAITING)
 		await_mapped(watch, watched, record);
+}
+
+/*
+ * User space cannot check what BPF has of a process and write it in one step.  If the process
+ * executes a program in between, the program before is written over the new one.  BPF's report of
+ * the new program comes after that and shows it.  From time to time all targets are checked, too.
+ */
+
+/* Whether the process of RECORD, not an end, was written over.  Then its samples are counted from
+ * now on, and it is to be mended once the record is taken. */
+static bool is_written_over(struct watch *watch, const struct process_record *record)
+{
+	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
+	struct watched *before = watched__of_pid(&watch->watched, record->pid);
+
+	if (!before || before->key.serial == record->serial ||
+	    !target_map__holds(watch->map, before->key))
+		return false;
+	registry__remove(watch, before);
+	/* A process that BPF does not have would be taken for ended. */
+	target_map__await(watch->map, key);
+	return true;
+}
+
+/* The watched process PID, if BPF has no entry for it; otherwise NULL. */
+static struct watched *find_written_over(const struct watch *watch, pid_t pid)
+{
+	struct watched *watched = watched__of_pid(&watch->watched, pid);
+
+	return watched && !target_map__has(watch->map, watched->key.kernel_pid) ? watched : NULL;
+}
+
+/* Writes WATCHED to BPF's map again; may free it. */
+static void mend(struct watch *watch, struct watched *watched)
+{
+	uint64_t waited = 0;
+
+	if (watched->target) {
+		registry__put(watch, watched, watched->target, &waited);
+		registry__add_waited(watch, watched->target, OUTCOME_NOT_KNOWN_YET, waited);
+	} else if (watched->unwanted && !watched->is_undecided) {
+		target_map__set_aside(watch->map, watched->key);
+	} else {
+		target_map__await(watch->map, watched->key);
+		watched__look_at(&watch->watched, watched, now_ns());
+	}
+	/* The entry that was written may have had the full rate. */
+	if (watched->halvings)
+		target_map__halve_rate(watch->map, watched->key, watched->halvings);
+	registry__drop_ended(watch, watched);
 }
 
 static void note_end(struct watch *watch, const struct process_record *record)
@@ -254,9 +300,9 @@ static void note_end(struct watch *watch, const struct process_record *record)
 	    record->state == TARGET_UNTOLD)
 		unknown_processes__add(&watch->unknown, watched ? watched->command : NULL,
 				       record->waiting);
-	/* It may end as what was written over it. */
+	/* It may end under the serial that was written over its own. */
 	if (!watched)
-		watched = written_over__of_pid(watch, record->pid);
+		watched = find_written_over(watch, record->pid);
 	if (!watched) {
 		deputy__forget(record->pid);
 		return;
@@ -267,8 +313,8 @@ static void note_end(struct watch *watch, const struct process_record *record)
 	watch->full = false;
 	if (watched->target && watched->key.serial == record->serial)
 		describing__take_title(watch, watched->target, record);
-	/* User space may have put it there again just now. */
-	finding__remove(watch, watched);
+	/* User space may have put it into BPF's map after its end. */
+	registry__remove(watch, watched);
 	deputy__forget(record->pid);
 }
 
@@ -287,21 +333,57 @@ void watch__note(void *context, const struct process_record *record)
 
 	if (record->event >= sizeof(notes) / sizeof(notes[0]))
 		return;
-	is_lost = record->event != PROCESS_ENDED && written_over__is(watch, record);
+	is_lost = record->event != PROCESS_ENDED && is_written_over(watch, record);
 	notes[record->event](watch, record);
 	watched = is_lost ? watched__find(&watch->watched, record->serial) : NULL;
 	if (watched)
-		written_over__mend(watch, watched);
+		mend(watch, watched);
 }
 
-void watch__note_file(void *watch, pid_t pid, const struct mapped_file *file)
+static bool is_known(const struct watched *watched)
 {
-	finding__note_file(watch, pid, file, now_ns());
+	return watched->target || watched->unwanted;
 }
 
-bool watch__urges_file(void *watch, pid_t pid, const struct mapped_file *file)
+/* Whether to ignore process PID, which is not watched. */
+static bool is_foreign(const struct watch *watch, pid_t pid)
 {
-	return finding__urges_file(watch, pid, file);
+	return watch->following != FOLLOW_ALL || pid == getpid();
+}
+
+void watch__note_file(void *context, pid_t pid, const struct mapped_file *file)
+{
+	struct watch *watch = context;
+	struct watched *watched = watched__of_pid(&watch->watched, pid);
+	int64_t now = now_ns();
+
+	if (watched ? is_known(watched) : is_foreign(watch, pid))
+		return;
+	if (images__is_plain(watch->images, &file->part, now))
+		return;
+	if (watched && !watched->is_done) {
+		watched__map(&watch->watched, watched, file, now);
+		return;
+	}
+	if (watched)
+		target_map__remove(watch->map, watched->key);
+	else if (registry__add(watch, pid, now, &watched) || !registry__claim(watch, watched))
+		return;
+	/* Its samples are counted until it is known what it runs. */
+	target_map__await(watch->map, watched->key);
+	watched__map(&watch->watched, watched, file, now);
+	registry__drop_ended(watch, watched);
+}
+
+bool watch__urges_file(void *context, pid_t pid, const struct mapped_file *file)
+{
+	const struct watch *watch = context;
+	const struct watched *watched = watched__of_pid(&watch->watched, pid);
+
+	if (watched ? is_known(watched) && target_map__holds(watch->map, watched->key)
+		    : is_foreign(watch, pid))
+		return false;
+	return images__is_python(watch->images, &file->part);
 }
 
 static void note_crowd(struct watch *watch)
@@ -309,39 +391,32 @@ static void note_crowd(struct watch *watch)
 	uint64_t crowded = sampler__crowded(watch->sampler);
 
 	if (crowded != watch->crowded)
-		finding__note_crowd(watch);
+		registry__note_crowd(watch);
 	watch->crowded = crowded;
 }
 
-/* What maps a Python late in its life tells nobody where the kernel does not. */
-static void ask_all(struct watch *watch, int64_t now)
+static void mend_all(struct watch *watch, int64_t now)
 {
-	if (watch->following == FOLLOW_NONE || sampler__sees_mappings(watch->sampler) ||
-	    now < watch->ask_ns)
-		return;
-	if (watch->ask_ns)
-		scan__want(&watch->scan, now);
-	watch->ask_ns = now + ASK_NS;
-}
+	struct watched *watched, *next;
 
-static void mend_again(struct watch *watch, int64_t now)
-{
 	if (now < watch->mend_ns)
 		return;
 	if (watch->mend_ns)
-		written_over__mend_all(watch);
+		HASH_ITER (hh, watch->watched.all, watched, next)
+			if (watched->target && !target_map__samples(watch->map, watched->key))
+				mend(watch, watched);
 	watch->mend_ns = now + MEND_NS;
 }
 
-/* A thread that was not noted yet is like one that runs no Python. */
+/* A thread whose pointer is not recorded yet looks like one that runs no Python. */
 static void note_late_threads(struct watch *watch, int64_t now)
 {
 	uint64_t threadless = sampler__outcomes(watch->sampler, 0, OUTCOME_NO_PYTHON);
 
-	if (!ARCHITECTURE.is_noted_late || now < watch->note_ns || threadless == watch->threadless)
+	if (now < watch->note_ns || threadless == watch->threadless)
 		return;
 	watch->threadless = threadless;
-	finding__note_threads();
+	registry__note_threads();
 	watch->note_ns = now + watch->note_wait_ns;
 	watch->note_wait_ns =
 		2 * watch->note_wait_ns > NOTE_NS_MAX ? NOTE_NS_MAX : 2 * watch->note_wait_ns;
@@ -358,11 +433,10 @@ int64_t watch__due(const struct watch *watch)
 
 void watch__look(struct watch *watch, int64_t now)
 {
-	finding__look_at_due(watch, now);
+	discovery__look_at_due(watch, now);
 	note_crowd(watch);
-	ask_all(watch, now);
 	scan__look(watch, now);
-	mend_again(watch, now);
+	mend_all(watch, now);
 	describing__look(watch, now);
 	note_late_threads(watch, now);
 	tell_thread_states(watch, now);
@@ -371,7 +445,7 @@ void watch__look(struct watch *watch, int64_t now)
 
 bool watch__is_over(const struct watch *watch)
 {
-	/* It may find what those have started that were watched. */
+	/* A scan may still find processes that watched ones have started. */
 	bool may_find = scan__due(&watch->scan) != INT64_MAX;
 
 	return watch->refused || (!may_find && launch__is_over(watch)) ||
@@ -410,7 +484,7 @@ size_t watch__targets(const struct watch *watch, struct target_process ***target
 	return watched__targets(&watch->watched, targets);
 }
 
-/* The kernel may have let go of a process that has just ended. */
+/* BPF may have removed a process that has just ended. */
 static void set_halvings(struct watch *watch, struct watched *watched, unsigned int halvings)
 {
 	if (watched->target && watched->halvings != halvings &&
@@ -438,9 +512,9 @@ void watch__limit_halvings(struct watch *watch, unsigned int most)
 void watch__end(struct watch *watch)
 {
 	deputy__give_up();
-	/* What was sampled of a command until it was refused makes no profile. */
+	/* The samples of a command before it was refused make no profile. */
 	if (!watch->refused || watch->found)
-		finding__name_unknown(watch);
+		discovery__name_unknown(watch);
 	describing__end(watch);
 }
 
@@ -453,56 +527,16 @@ void watch__account(const struct watch *watch, struct ledger *ledger)
 	ledger->crowded = sampler__crowded(watch->sampler) + watch->scan.missed;
 }
 
-/* How many Python descendants of the named processes used CPU time meanwhile, and how much. */
-static size_t count_children(const struct watch *watch, double *used_s)
+/* Warns why no Python of the machine has a sample. */
+static void explain_none(const struct watch *watch)
 {
-	struct process_times after;
-	size_t count = 0;
-	double part_s;
-
-	*used_s = 0;
-	if (watch->following != FOLLOW_NONE)
-		return 0;
-	after = process_times__read();
-	for (size_t i = 0; i < watch->named_count; i++) {
-		count += descendants__used(&watch->before, &after, watch->named[i].pid, &part_s);
-		*used_s += part_s;
-	}
-	free(after.list);
-	return count;
-}
-
-/* What stops one of the named processes, *PID; NULL: nothing does. */
-static const char *find_stopped(const struct watch *watch, pid_t *pid)
-{
-	const char *by = NULL;
-
-	for (size_t i = 0; i < watch->named_count && !by; i++) {
-		*pid = watch->named[i].pid;
-		by = process__stopped_by(*pid);
-	}
-	return by;
-}
-
-/* What the named processes did instead of running. */
-static void explain_idle(const struct watch *watch)
-{
-	double used_s = watch__cpu_seconds(watch), by_children_s;
-	pid_t stopped, pid = watch->first_pid;
-	const char *by = find_stopped(watch, &stopped);
-	size_t children = by ? 0 : count_children(watch, &by_children_s);
-
-	if (by)
-		log__warning("no samples: process %d is stopped %s", stopped, by);
-	else if (children)
-		log__warning("no samples: process %d used %s CPU in that time; its %zu Python "
-			     "child%s used %.1f s: add -s",
-			     pid, used_s > 0 ? "little" : "no", children, children > 1 ? "ren" : "",
-			     by_children_s);
-	else if (used_s > 0)
-		log__warning("no samples: the time was too short for the rate");
+	if (watch->not_chosen)
+		log__warning("no samples: the filter excluded %zu Python processes, and any others "
+			     "used no CPU in that time, or too little for the rate",
+			     watch->not_chosen);
 	else
-		log__warning("no samples: process %d used no CPU in that time", pid);
+		log__warning("no samples: no Python process used any CPU in that time, or too "
+			     "little for the rate; raise it with -r");
 }
 
 enum exit_status watch__explain_empty(const struct watch *watch)
@@ -521,12 +555,12 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 		log__warning("no samples of the processes within the limit: raise it with "
 			     "--max-processes");
 	else if (watch->following == FOLLOW_ALL)
-		choice__explain_empty(watch);
+		explain_none(watch);
 	else if (!watched__of_pid(&watch->watched, watch->first_pid))
 		log__error("process %d ended before it was sampled: it used no CPU since %s, or "
 			   "too little for the rate; raise it with -r",
 			   watch->first_pid, watch->command ? "its start" : "sampling began");
 	else
-		explain_idle(watch);
+		named__explain_idle(watch, watch__cpu_seconds(watch));
 	return STATUS_NO_SAMPLE;
 }

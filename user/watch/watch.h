@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keeps an eye on the processes of one recording: finds them, has them sampled, and
- * follows what becomes of them, as the kernel side tells it: forks, execs, what they
- * map, their ends.
+ * Follows the processes of one recording: finds them, has BPF sample them, and acts on
+ * BPF's reports of forks, execs, mappings and ends.
  *
- * Tells the kernel side and the symbolizer what changed, and knows nothing of the
- * loop that calls it.  Times are those of CLOCK_MONOTONIC, nanoseconds.
+ * It tells BPF and the symbolizer what changed, and does not depend on the main loop that
+ * calls it.  Times are CLOCK_MONOTONIC, in nanoseconds.
  */
 #ifndef PYBPFPROF_WATCH_H
 #define PYBPFPROF_WATCH_H
@@ -23,63 +22,65 @@
 
 struct watch;
 
-/* Watches nothing yet; FOLLOWING and FILTER, which must outlive it, tell what it will besides the
- * processes that are named, and PLACES for how many the kernel side has room at a time.  Free with
- * watch__free, NULL too, after the symbolizer. */
+/* Watches nothing yet.  FOLLOWING says which processes it will watch besides those that are named,
+ * and FILTER, which must outlive it, which of these are profiled.  PLACES is the number of
+ * processes that BPF's map has room for.  Free with watch__free, NULL too, after the symbolizer. */
 struct watch *watch__new(enum following following, const struct process_filter *filter,
 			 size_t places);
 void watch__free(struct watch *watch);
 
-/* Opens the processes PIDS.  STATUS_WRITTEN, or how the program is to end after what is wrong was
- * said. */
+/* Opens the processes PIDS.  STATUS_WRITTEN, or the exit status after an error was logged. */
 enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t count);
 
-/* Has the opened processes sampled, and those that are followed.  0 or -errno of the sampler's. */
+/* Has BPF sample the opened processes, and those that are followed.  0 or -errno of the sampler. */
 int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer *symbolizer,
 		 struct counts *counts, int64_t now);
 
-/* Starts COMMAND, and samples it and what it starts once these are Pythons; after watch__begin.  If
- * it NEEDS_PYTHON itself, the recording is over if it is one that is not supported. */
+/* Starts COMMAND, and has BPF sample it and its descendants once they run Python; after
+ * watch__begin. If it NEEDS_PYTHON, the recording is over if COMMAND runs an unsupported Python.
+ * STATUS_WRITTEN, or the exit status after an error was logged. */
 enum exit_status watch__start_command(struct watch *watch, char **command, bool needs_python,
 				      int64_t now);
 
-/* What the sampler's sink is to be told by (struct sampler_sink). */
+/* Members of struct sampler_sink: a process record, a mapped file, and whether that file cannot
+ * wait because it is known to hold a Python.  WATCH is the sink's watcher. */
 void watch__note(void *watch, const struct process_record *record);
 void watch__note_file(void *watch, pid_t pid, const struct mapped_file *file);
 bool watch__urges_file(void *watch, pid_t pid, const struct mapped_file *file);
 
-/* When watch__look is to be called at the latest, INT64_MAX: never for its own sake.  What can
- * wait is looked at upon calls that come anyway. */
+/* watch__look does the work that is due.  watch__due is the latest time for the next call;
+ * INT64_MAX: there is none.  Work that can wait is done by calls that come anyway. */
 int64_t watch__due(const struct watch *watch);
 void watch__look(struct watch *watch, int64_t now);
 
-/* Whether no sample can come any more. */
+/* Whether no more samples can come. */
 bool watch__is_over(const struct watch *watch);
 
-/* The first process, 0: none yet, or it is one of all; and the one that was started, 0 once it has
- * ended. */
+/* The first process, 0: none yet, or all processes are followed; and the one that was started, 0
+ * once it has ended. */
 pid_t watch__first_pid(const struct watch *watch);
 pid_t watch__child(const struct watch *watch);
 
-/* CPU time that the processes used since they are sampled; negative where it is not known. */
+/* CPU time that the processes used since their sampling began, seconds; negative: not known. */
 double watch__cpu_seconds(const struct watch *watch);
 
-/* The targets of all processes; how many.  The caller frees *TARGETS. */
+/* The targets of all processes, and their number.  The caller frees *TARGETS, but not the targets.
+ */
 size_t watch__targets(const struct watch *watch, struct target_process ***targets);
 
-/* From now on the process SERIAL has the rate of all, halved so often; and no process a rate that
- * is halved more often than MOST. */
+/* The first has BPF sample process SERIAL at the common rate, halved HALVINGS times.  The second
+ * has no process's rate halved more than MOST times. */
 void watch__halve_rate(struct watch *watch, uint64_t serial, unsigned int halvings);
 void watch__limit_halvings(struct watch *watch, unsigned int most);
 
-/* Sampling is over: what is still not known to be a Python is named as such. */
+/* Sampling is over: adds the processes that are still not known to the profile. */
 void watch__end(struct watch *watch);
 
-/* Fills what is known of processes that are not in the profile, and adds the samples that came
- * before their process was known. */
+/* Fills in the processes that are not in the profile, and adds the samples from before their
+ * process was known. */
 void watch__account(const struct watch *watch, struct ledger *ledger);
 
-/* Says why there is no sample; how the program is to end. */
+/* Logs why there are no samples.  Returns the exit status. */
 enum exit_status watch__explain_empty(const struct watch *watch);
 
 #endif

@@ -8,22 +8,21 @@
 
 #define NS_PER_MS 1000000LL
 
-/* How often a process is asked whether it is a Python by now. */
+/* The first wait between looks at a process that may become a Python, and the longest. */
 #define LOOK_NS	    NS_PER_MS
 #define LOOK_NS_MAX (50 * NS_PER_MS)
 
-/* A look that takes so much is slow; from the second one on no more is spent on a process than one
- * part in so many of a CPU.  After the first, which may have read files that nobody had mapped
- * before, it rests for as long as that took. */
+/* A look that takes longer is slow.  After the first slow one a process rests for as long as that
+ * took, since it may have read files that are cached now.  After later ones it rests REST_FACTOR
+ * times as long, which bounds the CPU time spent on it. */
 #define SLOW_NS	    (5 * NS_PER_MS)
 #define REST_FACTOR 50
 
-/* How often it is read again whose a process is: a tenth of a second after its first sample, then
- * after twice as long each time, and at last each ten seconds. */
+/* The first wait before an identity is read again, and the last. */
 #define READ_NS	    (100 * NS_PER_MS)
 #define READ_NS_MAX (10000 * NS_PER_MS)
 
-/* A process may map one file after another. */
+/* A process may map any number of files. */
 #define FILES_MAX 256
 
 struct watched *watched__add(struct watched_table *table, struct target_key key, pid_t pid,
@@ -139,7 +138,21 @@ void watched__look_at(struct watched_table *table, struct watched *watched, int6
 	watched->look_ns = look_ns;
 }
 
-/* The list goes on behind its end with what was before. */
+void watched__look_after(struct watched_table *table, struct watched *watched, int64_t wait_ns,
+			 int64_t now)
+{
+	watched->look_wait_ns = wait_ns;
+	watched__look_at(table, watched, now + wait_ns);
+}
+
+void watched__wait(struct watched_table *table, struct watched *watched, bool changed, int64_t now)
+{
+	int64_t wait_ns = changed ? LOOK_NS : 2 * watched->look_wait_ns;
+
+	watched__look_after(table, watched, wait_ns < LOOK_NS_MAX ? wait_ns : LOOK_NS_MAX, now);
+}
+
+/* Turns the list: the entries before WATCHED move to its end. */
 void watched__begin_with(struct watched_table *table, struct watched *watched)
 {
 	struct watched *first = table->due;
@@ -151,7 +164,7 @@ void watched__begin_with(struct watched_table *table, struct watched *watched)
 	table->due = watched;
 }
 
-/* What it was found to be when it was looked at last says nothing any more. */
+/* Plans a look now that does not depend on the result of the last one. */
 static void look_anew(struct watched_table *table, struct watched *watched, int64_t now)
 {
 	watched__look_at(table, watched, now);
@@ -178,7 +191,7 @@ void watched__map(struct watched_table *table, struct watched *watched,
 		  const struct mapped_file *file, int64_t now)
 {
 	look_anew(table, watched, now);
-	/* It is being loaded. */
+	/* It is loading a program. */
 	watched->since_ns = now;
 	if (watched->mapped_count == FILES_MAX)
 		return;
@@ -231,12 +244,4 @@ struct watched *watched__next_to_read(struct watched_table *table, int64_t now, 
 		return watched;
 	}
 	return NULL;
-}
-
-void watched__wait(struct watched_table *table, struct watched *watched, bool changed, int64_t now)
-{
-	watched->look_wait_ns = changed ? LOOK_NS : 2 * watched->look_wait_ns;
-	if (watched->look_wait_ns > LOOK_NS_MAX)
-		watched->look_wait_ns = LOOK_NS_MAX;
-	watched__look_at(table, watched, now + watched->look_wait_ns);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processes that a recording has an eye on, Pythons or not. */
+/* The table of the processes that a recording follows, Pythons or not. */
 #ifndef PYBPFPROF_WATCHED_H
 #define PYBPFPROF_WATCHED_H
 
@@ -13,69 +13,69 @@
 #include "sampling/mappings.h"
 #include "sampling/targets.h"
 
-/* A file that the kernel side does not know. */
+/* A file that BPF does not know. */
 struct asked_file {
 	struct file_key key;
-	uint64_t start; /* where its code is */
+	uint64_t start; /* address of its code */
 	bool began;	/* the program began with it */
 };
 
-/* While it runs one program. */
+/* A process while it runs one program. */
 struct watched {
 	struct target_key key;		 /* its serial is the key */
 	pid_t pid;			 /* the second key */
-	struct target_process *target;	 /* NULL: no Python, or it is not known yet */
-	struct target_process *unwanted; /* a Python that the filter leaves out */
-	/* Where it is not known yet: */
-	int64_t since_ns, look_ns, look_wait_ns; /* look: INT64_MAX: never for its own sake */
-	int64_t slow_ns; /* what a look at it took that was slow, 0: none was */
-	int64_t rest_ns; /* it is not looked at again before this, for that reason */
+	struct target_process *target;	 /* NULL: no Python, or not known yet */
+	struct target_process *unwanted; /* a Python that the filter excludes */
+	int64_t since_ns;		 /* when it was added, or last mapped a file */
+	int64_t look_ns, look_wait_ns;	 /* when the next look is due, INT64_MAX: never */
+	int64_t slow_ns;		 /* duration of its last slow look, 0: none was slow */
+	int64_t rest_ns;		 /* no look before this time, after a slow one */
 	uint64_t signature;
 	struct asked_file *files;
 	size_t file_count, file_capacity;
-	struct mapped_file *mapped; /* of which it is not known whether they hold a Python */
+	struct mapped_file *mapped; /* files that may hold a Python */
 	size_t mapped_count, mapped_capacity;
-	unsigned int halvings; /* of its rate, as the kernel has it */
-	char *command;	       /* what it was started as, in short; NULL: not told */
-	char *ancestor;	       /* the Python that it was forked by, in short; NULL: not known */
-	bool is_other;	       /* what it mapped when it was looked at last was no Python */
-	bool is_done;	       /* it would have been dropped, but for its rest */
-	bool is_undecided;     /* it was forked, and the filter was not asked about it yet */
-	bool is_excluded; /* it was sampled while the filter excluded it, or before it saw it */
-	bool is_gone;	  /* it was not there any more when it was looked at last */
-	bool is_found;	  /* by looking through all processes */
+	unsigned int halvings; /* of its rate, as in BPF's map */
+	char *command;	       /* short name that it was started as; NULL: not known */
+	char *ancestor;	       /* short name of the Python that forked it; NULL: not known */
+	bool is_other;	       /* the last look found no Python */
+	bool is_done;	       /* no Python: kept only until its rest ends */
+	bool is_undecided;     /* forked, and not yet checked by the filter */
+	bool is_excluded; /* BPF sampled it, but the filter excludes it or has not checked it */
+	bool is_gone;	  /* the last look found that it has ended */
+	bool is_found;	  /* by a scan */
 	bool warned;
-	/* Where it is read again whose it is: when, and how often that was put off. */
-	int64_t read_ns; /* 0: it is not */
+	/* When its identity is read again, and the index of that wait: */
+	int64_t read_ns; /* 0: never */
 	unsigned int readings;
 	UT_hash_handle hh, by_pid;
-	struct watched *prev, *next;	       /* of those that are to be looked at */
-	struct watched *read_prev, *read_next; /* of those that are read again as long after */
+	struct watched *prev, *next;	       /* in the list of looks that are due */
+	struct watched *read_prev, *read_next; /* in its list of to_read */
 };
 
-/* So many waits before it is read again whose a process is, each but the last twice as long as the
- * one before it. */
+/* The waits before an identity is read again.  Each but the last is twice the one before. */
 #define READ_WAITS 8
 
 struct watched_table {
 	struct watched *all, *by_pid;
-	struct watched *due;		     /* some time */
-	struct watched *to_read[READ_WAITS]; /* for each wait, the first that is due first */
+	struct watched *due;		     /* those with a time for their next look */
+	struct watched *to_read[READ_WAITS]; /* a list for each wait, in order of read_ns */
 };
 
-/* One more, with the zero of everything else; of its number there is no other one. */
+/* Adds a process, with zeroes in all that is not given.  The table must have none with PID. */
 struct watched *watched__add(struct watched_table *table, struct target_key key, pid_t pid,
 			     int64_t now);
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 struct watched *watched__find(const struct watched_table *table, uint64_t serial);
 struct watched *watched__of_pid(const struct watched_table *table, pid_t pid);
 
-/* Takes it from the table and frees it, but not its target, wanted or not, which is returned. */
+/* Removes and frees WATCHED.  Returns its target, wanted or not, for the caller. */
 struct target_process *watched__remove(struct watched_table *table, struct watched *watched);
 
-/* What a worker is called that WATCHED, which is removed next, executes: a child has its parent's
- * name until then, also where that has ended.  The caller frees; NULL: that is not known. */
+/* The short name that a worker gets which WATCHED is about to execute.  Until then a child has its
+ * parent's name, even if the parent has ended.  WATCHED must be removed next.  The caller frees;
+ * NULL: not known. */
 char *watched__take_ancestor(struct watched *watched);
 
 /* Frees all, with their targets. */
@@ -83,44 +83,47 @@ void watched__free(struct watched_table *table);
 
 size_t watched__count(const struct watched_table *table);
 
-/* The targets of all; how many.  The caller frees *TARGETS. */
+/* The targets of all, and their number.  The caller frees *TARGETS, but not the targets. */
 size_t watched__targets(const struct watched_table *table, struct target_process ***targets);
 
-/* When the first is to be looked at; INT64_MAX: none. */
+/* When the first look is due; INT64_MAX: none is. */
 int64_t watched__due(const struct watched_table *table);
 
-/* Is to be looked at at LOOK_NS, though not while it rests; INT64_MAX: never for its own sake. */
+/* Plans the next look for LOOK_NS, or the end of WATCHED's rest; INT64_MAX: never. */
 void watched__look_at(struct watched_table *table, struct watched *watched, int64_t look_ns);
 
-/* Has WATCHED, which is to be looked at, be the first of those. */
+/* Plans the next look for WAIT_NS from NOW, and remembers WAIT_NS. */
+void watched__look_after(struct watched_table *table, struct watched *watched, int64_t wait_ns,
+			 int64_t now);
+
+/* Plans the next look after twice the last wait, up to 50 ms; soon if what it maps has CHANGED. */
+void watched__wait(struct watched_table *table, struct watched *watched, bool changed, int64_t now);
+
+/* Makes WATCHED, which has a time for its next look, the first of `due`. */
 void watched__begin_with(struct watched_table *table, struct watched *watched);
 
-/* Takes note of a file that is to be asked about with the next look, which is due now. */
+/* Adds the file of RECORD, which BPF asks about.  The next look is due now. */
 void watched__ask(struct watched_table *table, struct watched *watched,
 		  const struct process_record *record, int64_t now);
 
-/* Takes note of what it has mapped, for which it is looked at now. */
+/* Adds FILE, which WATCHED has mapped.  The next look is due now. */
 void watched__map(struct watched_table *table, struct watched *watched,
 		  const struct mapped_file *file, int64_t now);
 
-/* A look at it has used TOOK_NS of CPU time, until NOW: where that is much, the next ones are
- * seldom, so that no process can take all of our time by what it maps. */
+/* A look took TOOK_NS of CPU time, until NOW.  A slow one delays the next, so that no process can
+ * use up the profiler's time by the files that it maps. */
 void watched__note_look(struct watched *watched, int64_t took_ns, int64_t now);
 
-/* It is not needed any more, but to know how long the look took that was the last one until NOW, or
- * until it maps something. */
+/* Keeps WATCHED, which is no Python, until its rest ends: if it maps a file before that, its slow
+ * look is remembered. */
 void watched__be_done(struct watched_table *table, struct watched *watched, int64_t now);
 
-/* It is to be read again whose WATCHED is: the first time soon, or as SELDOM as ever where that is
- * settled, then seldomer and seldomer. */
+/* Plans when WATCHED's identity is read: soon and then less often, or SELDOM from the start. */
 void watched__begin_to_read(struct watched_table *table, struct watched *watched, bool seldom,
 			    int64_t now);
 
-/* One of which that is due, which waits for its next time from now on; NULL: there is none.  In
- * *SETTLED whether it waits no longer than the last time. */
+/* A process to read now; plans its next time.  *SETTLED: it already had the longest wait.  NULL:
+ * there is none. */
 struct watched *watched__next_to_read(struct watched_table *table, int64_t now, bool *settled);
-
-/* Is looked at seldomer and seldomer, as long as what it maps does not change. */
-void watched__wait(struct watched_table *table, struct watched *watched, bool changed, int64_t now);
 
 #endif
