@@ -24,9 +24,6 @@ struct narrow_file {
 	struct {
 		uint32_t buckets, first, filter_words, filter_shift, filter, bucket, chain;
 	} gnu_hash;
-	struct {
-		uint32_t buckets, symbols, bucket, chain[2];
-	} hash;
 	Elf32_Shdr sections[4];
 	char constants[64];
 };
@@ -73,7 +70,6 @@ static inline void narrow_file__set_symbols(struct narrow_file *file, const char
 		{ DT_STRTAB, { NARROW_ADDRESS(names) } },
 		{ DT_STRSZ, { sizeof(file->names) } },
 		{ DT_GNU_HASH, { NARROW_ADDRESS(gnu_hash) } },
-		{ DT_HASH, { NARROW_ADDRESS(hash) } },
 	};
 
 	memcpy(file->dynamic, dynamic, sizeof(dynamic));
@@ -85,8 +81,6 @@ static inline void narrow_file__set_symbols(struct narrow_file *file, const char
 	file->gnu_hash.bucket = 1;
 	file->gnu_hash.filter = UINT32_MAX;
 	file->gnu_hash.chain = narrow_hash(name) | 1;
-	file->hash.buckets = file->hash.bucket = 1;
-	file->hash.symbols = 2;
 }
 
 /* Has FILE export NAME, which is at its constants. */

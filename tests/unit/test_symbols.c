@@ -37,17 +37,9 @@ struct note {
 struct file {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[3];
-	Elf64_Dyn dynamic[5];
+	Elf64_Dyn dynamic[4];
 	Elf64_Sym symbols[SYMBOLS], exported[SYMBOLS];
 	char strings[8192];
-	struct {
-		uint32_t buckets, first, filter_words, filter_shift;
-		uint64_t filter;
-		uint32_t bucket[2], chain[SYMBOLS];
-	} gnu_hash;
-	struct {
-		uint32_t buckets, symbols;
-	} hash;
 	Elf64_Shdr sections[3];
 	struct note notes[2];
 	size_t strings_used;
@@ -256,7 +248,7 @@ static void test_nested_functions(void **state)
 	free(file);
 }
 
-/* Leaves the file as strip(1) does, or without any section header. */
+/* Of a file as strip(1) leaves it.  Without section headers it has no names. */
 static void test_exported_functions(void **state)
 {
 	struct file *file = make_file();
@@ -269,31 +261,6 @@ static void test_exported_functions(void **state)
 	symbols__free(symbols);
 
 	file->header.e_shnum = 0;
-	assert_null(read_file(file));
-	file->dynamic[3] = (Elf64_Dyn){ DT_HASH, { ADDRESS(hash) } };
-	file->hash.symbols = 5;
-	assert_null(read_file(file));
-	file->hash.symbols = 6;
-	symbols = read_file(file);
-	check_name(symbols, 0x1000, "exported", 0x1000);
-	symbols__free(symbols);
-
-	/* Symbols 3 and 4 in the first chain, 5 in the second. */
-	file->dynamic[3] = (Elf64_Dyn){ DT_GNU_HASH, { ADDRESS(gnu_hash) } };
-	file->gnu_hash.buckets = 2;
-	file->gnu_hash.first = 3;
-	file->gnu_hash.filter_words = 1;
-	file->gnu_hash.bucket[0] = 3;
-	file->gnu_hash.bucket[1] = 5;
-	file->gnu_hash.chain[1] = 1;
-	file->gnu_hash.chain[2] = 1;
-	symbols = read_file(file);
-	assert_int_equal(symbols__count(symbols), 1);
-	check_name(symbols, 0x1000, "exported", 0x1000);
-	symbols__free(symbols);
-
-	/* Only symbols that are not hashed. */
-	file->gnu_hash.bucket[0] = file->gnu_hash.bucket[1] = 0;
 	assert_null(read_file(file));
 	free(file);
 }
@@ -320,16 +287,6 @@ static void test_hostile_tables(void **state)
 	assert_null(read_file(file));
 	file->sections[0].sh_link = 2;
 	file->sections[2].sh_size = UINT64_MAX;
-	assert_null(read_file(file));
-
-	file->header.e_shnum = 0;
-	file->dynamic[3] = (Elf64_Dyn){ DT_GNU_HASH, { ADDRESS(gnu_hash) } };
-	file->gnu_hash.buckets = UINT32_MAX;
-	assert_null(read_file(file));
-	file->gnu_hash.buckets = 2;
-	file->gnu_hash.bucket[0] = UINT32_MAX;
-	assert_null(read_file(file));
-	file->gnu_hash.filter_words = UINT32_MAX;
 	assert_null(read_file(file));
 	free(file);
 }
@@ -379,7 +336,7 @@ static void test_bytes(void **state)
 	(void)state;
 	add(file, &file->symbols[1], "f", 0x1000, 8);
 	image = open_bytes(file, sizeof(*file));
-	assert_true(elf_symbols__find_table(image, &table));
+	assert_true(elf_symbols__find_table(image, SHT_SYMTAB, &table));
 	needed = table.count * sizeof(Elf64_Sym) + table.strings_bytes;
 	assert_null(symbols__read(image, needed - 1));
 	symbols = symbols__read(image, needed);
@@ -486,15 +443,11 @@ static void test_c_library(void **state)
 	size_t size;
 	uint64_t bias;
 	char *bytes = read_c_library(&size, &bias);
-	struct symbols *symbols = read_bytes(bytes, size), *bare;
+	struct symbols *symbols = read_bytes(bytes, size);
 
 	(void)state;
 	check_c_library(symbols, bias);
-	((Elf64_Ehdr *)bytes)->e_shnum = 0;
-	bare = read_bytes(bytes, size);
-	check_c_library(bare, bias);
-	assert_in_range(symbols__count(bare), 1000, symbols__count(symbols));
-	symbols__free(bare);
+	assert_true(symbols__count(symbols) > 1000);
 	symbols__free(symbols);
 	free(bytes);
 }

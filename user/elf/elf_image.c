@@ -22,7 +22,7 @@
 
 bool elf_image__is_narrow(const struct elf_image *image)
 {
-	return image->header.e_ident[EI_CLASS] == ELFCLASS32;
+	return image->narrow;
 }
 
 uint16_t elf_image__machine(const struct elf_image *image)
@@ -33,7 +33,7 @@ uint16_t elf_image__machine(const struct elf_image *image)
 /* A 32-bit file may be of the same machine, too, as those of x32 are. */
 bool elf_image__is_native(const struct elf_image *image)
 {
-	return !elf_image__is_narrow(image) && image->header.e_machine == ARCHITECTURE.machine;
+	return !image->narrow && image->header.e_machine == ARCHITECTURE.machine;
 }
 
 /* Reads and checks the header.  No file with a segment is shorter than that of a 64-bit one. */
@@ -46,23 +46,31 @@ static bool read_header(struct elf_image *image)
 	    memcmp(bytes, ELFMAG, SELFMAG) != 0 || bytes[EI_DATA] != ELFDATA2LSB ||
 	    (bytes[EI_CLASS] != ELFCLASS64 && bytes[EI_CLASS] != ELFCLASS32))
 		return false;
-	header->e_ident[EI_CLASS] = bytes[EI_CLASS];
+	image->narrow = bytes[EI_CLASS] == ELFCLASS32;
 	elf_parts__widen(image, &ELF_HEADER, bytes, header);
 	return header->e_phnum <= SEGMENTS_MAX &&
 	       header->e_phentsize == elf_parts__size_of(image, &ELF_SEGMENT);
 }
 
-/* The offset in the file of what it gives ADDRESS; 0 where that is not in the file. */
-static uint64_t file_offset_of(const struct elf_image *image, uint64_t address)
+/* The segment that has ADDRESS in the file, or NULL. */
+static const Elf64_Phdr *find_segment(const struct elf_image *image, uint64_t address)
 {
 	for (int i = 0; i < image->header.e_phnum; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
 
 		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
 		    address - segment->p_vaddr < segment->p_filesz)
-			return segment->p_offset + (address - segment->p_vaddr);
+			return segment;
 	}
-	return 0;
+	return NULL;
+}
+
+/* The offset in the file of ADDRESS; 0 if the file does not have it. */
+static uint64_t file_offset_of(const struct elf_image *image, uint64_t address)
+{
+	const Elf64_Phdr *segment = find_segment(image, address);
+
+	return segment ? segment->p_offset + (address - segment->p_vaddr) : 0;
 }
 
 static void take_dynamic(struct elf_image *image, const Elf64_Dyn *entry)
@@ -78,9 +86,6 @@ static void take_dynamic(struct elf_image *image, const Elf64_Dyn *entry)
 		break;
 	case DT_STRSZ:
 		dynamic->strings_size = entry->d_un.d_val;
-		break;
-	case DT_HASH:
-		dynamic->hash = file_offset_of(image, entry->d_un.d_ptr);
 		break;
 	case DT_GNU_HASH:
 		dynamic->gnu_hash = file_offset_of(image, entry->d_un.d_ptr);
@@ -259,21 +264,17 @@ static uint64_t section_size(const struct elf_image *image, uint64_t address)
 
 void *elf_image__load(struct elf_image *image, uint64_t address, uint64_t most, size_t *size)
 {
-	uint64_t offset = file_offset_of(image, address), left;
+	const Elf64_Phdr *segment = find_segment(image, address);
+	uint64_t into, left;
 
-	for (int i = 0; offset && i < image->header.e_phnum; i++) {
-		const Elf64_Phdr *segment = &image->segments[i];
-
-		if (segment->p_type != PT_LOAD || address < segment->p_vaddr ||
-		    address - segment->p_vaddr >= segment->p_filesz)
-			continue;
-		left = segment->p_filesz - (address - segment->p_vaddr);
-		*size = section_size(image, address);
-		if (!*size)
-			*size = left < most ? left : most;
-		return *size <= left ? elf_parts__load(image, offset, *size, most) : NULL;
-	}
-	return NULL;
+	if (!segment)
+		return NULL;
+	into = address - segment->p_vaddr;
+	left = segment->p_filesz - into;
+	*size = section_size(image, address);
+	if (!*size)
+		*size = left < most ? left : most;
+	return *size <= left ? elf_parts__load(image, segment->p_offset + into, *size, most) : NULL;
 }
 
 bool elf_image__search(struct elf_image *image, bool writable, elf_image__visit visit,

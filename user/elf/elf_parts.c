@@ -31,7 +31,6 @@ static void widen_header(const void *narrow, void *wide)
 					    .e_shentsize = from.e_shentsize,
 					    .e_shnum = from.e_shnum,
 					    .e_shstrndx = from.e_shstrndx };
-	memcpy(wide, from.e_ident, sizeof(from.e_ident));
 }
 
 static void widen_segment(const void *narrow, void *wide)
@@ -134,13 +133,13 @@ void *elf_parts__load(struct elf_image *image, uint64_t offset, uint64_t length,
 
 size_t elf_parts__size_of(const struct elf_image *image, const struct elf_format *format)
 {
-	return elf_image__is_narrow(image) ? format->narrow_size : format->size;
+	return image->narrow ? format->narrow_size : format->size;
 }
 
 void elf_parts__widen(const struct elf_image *image, const struct elf_format *format,
 		      const void *bytes, void *wide)
 {
-	if (elf_image__is_narrow(image))
+	if (image->narrow)
 		format->widen(bytes, wide);
 	else
 		memcpy(wide, bytes, format->size);
@@ -152,7 +151,7 @@ void *elf_parts__load_table(struct elf_image *image, const struct elf_format *fo
 	size_t size = elf_parts__size_of(image, format);
 	uint8_t *bytes = elf_parts__load(image, offset, count * size, UINT16_MAX * size), *table;
 
-	if (!bytes || !elf_image__is_narrow(image))
+	if (!bytes || !image->narrow)
 		return bytes;
 	table = xcalloc(count, format->size);
 	for (size_t i = 0; i < count; i++)

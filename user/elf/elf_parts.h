@@ -17,8 +17,7 @@ struct known_symbol;
 
 /* Where PT_DYNAMIC says that things are, as offsets in the file; 0: nowhere. */
 struct dynamic {
-	uint64_t symbols, strings, strings_size;
-	uint64_t hash, gnu_hash;
+	uint64_t symbols, strings, strings_size, gnu_hash;
 	bool debug; /* it has a place for a debugger's data, which linkers give to programs alone */
 };
 
@@ -27,6 +26,7 @@ struct elf_image {
 	pid_t pid; /* on whose account it is read */
 	uint64_t size;
 	struct elf_budget *budget;
+	bool narrow; /* a 32-bit file */
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
 	Elf64_Shdr *sections; /* NULL where there are none */
@@ -72,11 +72,10 @@ struct symbol_table {
 	uint64_t strings, strings_bytes;
 };
 
-/* Finds .symtab, which strip(1) removes; false where there is none. */
-bool elf_symbols__find_table(const struct elf_image *image, struct symbol_table *table);
-
-/* Finds the table of exported symbols: by its section header, or as the dynamic linker does. */
-bool elf_symbols__find_exported_table(struct elf_image *image, struct symbol_table *table);
+/* Finds the table of TYPE by its section header: SHT_SYMTAB, which strip(1) removes, or SHT_DYNSYM,
+ * the exported symbols.  False if there is none. */
+bool elf_symbols__find_table(const struct elf_image *image, uint32_t type,
+			     struct symbol_table *table);
 
 /* Frees what is known of IMAGE's symbols. */
 void elf_symbols__forget(struct elf_image *image);

@@ -20,9 +20,6 @@
 
 #define NAME_BYTES_MAX 64
 
-/* There are no more buckets than symbols. */
-#define BUCKETS_BYTES_MAX (16 * 1024 * 1024)
-
 /* A symbol that was looked for. */
 struct known_symbol {
 	char name[NAME_BYTES_MAX]; /* key */
@@ -46,28 +43,22 @@ static bool is_defined(const Elf64_Sym *symbol)
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_value;
 }
 
-static bool read_exported(const struct elf_image *image, uint32_t index, Elf64_Sym *symbol)
-{
-	uint64_t size = elf_parts__size_of(image, &ELF_SYMBOL);
-	uint8_t bytes[sizeof(*symbol)];
-
-	if (!elf_parts__read(image, image->dynamic.symbols + index * size, bytes, size))
-		return false;
-	elf_parts__widen(image, &ELF_SYMBOL, bytes, symbol);
-	return true;
-}
-
 /* Whether the exported symbol INDEX is NAME, and defined here. */
 static bool check_exported(const struct elf_image *image, uint32_t index, const char *name,
 			   uint64_t *address)
 {
 	const struct dynamic *dynamic = &image->dynamic;
+	uint64_t size = elf_parts__size_of(image, &ELF_SYMBOL);
 	size_t name_size = strlen(name) + 1;
 	char found[NAME_BYTES_MAX];
+	uint8_t bytes[sizeof(Elf64_Sym)];
 	Elf64_Sym symbol;
 
-	if (name_size > sizeof(found) || !read_exported(image, index, &symbol) ||
-	    !is_defined(&symbol) || symbol.st_name >= dynamic->strings_size ||
+	if (name_size > sizeof(found) ||
+	    !elf_parts__read(image, dynamic->symbols + index * size, bytes, size))
+		return false;
+	elf_parts__widen(image, &ELF_SYMBOL, bytes, &symbol);
+	if (!is_defined(&symbol) || symbol.st_name >= dynamic->strings_size ||
 	    !elf_parts__read(image, dynamic->strings + symbol.st_name, found, name_size) ||
 	    memcmp(found, name, name_size) != 0)
 		return false;
@@ -90,27 +81,18 @@ struct gnu_hash_table {
 	uint32_t buckets, first, filter_words, filter_shift;
 };
 
-static bool read_gnu_hash_table(const struct elf_image *image, struct gnu_hash_table *head,
-				uint64_t *buckets, uint64_t *chains)
-{
-	uint64_t at = image->dynamic.gnu_hash;
-	size_t word = elf_image__is_narrow(image) ? sizeof(Elf32_Addr) : sizeof(Elf64_Addr);
-
-	if (!elf_parts__read(image, at, head, sizeof(*head)) || !head->buckets)
-		return false;
-	*buckets = at + sizeof(*head) + (uint64_t)head->filter_words * word;
-	*chains = *buckets + (uint64_t)head->buckets * sizeof(uint32_t);
-	return true;
-}
-
 static bool find_by_gnu_hash(const struct elf_image *image, const char *name, uint64_t *address)
 {
-	struct gnu_hash_table head;
+	size_t word = image->narrow ? sizeof(Elf32_Addr) : sizeof(Elf64_Addr);
+	uint64_t at = image->dynamic.gnu_hash, buckets, chains;
 	uint32_t hash = gnu_hash(name), index, other;
-	uint64_t buckets, chains;
+	struct gnu_hash_table head;
 
-	if (!read_gnu_hash_table(image, &head, &buckets, &chains) ||
-	    !elf_parts__read(image, buckets + (hash % head.buckets) * sizeof(index), &index,
+	if (!elf_parts__read(image, at, &head, sizeof(head)) || !head.buckets)
+		return false;
+	buckets = at + sizeof(head) + (uint64_t)head.filter_words * word;
+	chains = buckets + (uint64_t)head.buckets * sizeof(index);
+	if (!elf_parts__read(image, buckets + (hash % head.buckets) * sizeof(index), &index,
 			     sizeof(index)) ||
 	    index < head.first)
 		return false;
@@ -124,55 +106,6 @@ static bool find_by_gnu_hash(const struct elf_image *image, const char *name, ui
 			return false;
 	}
 	return false;
-}
-
-static uint32_t system_v_hash(const char *name)
-{
-	uint32_t hash = 0, high;
-
-	for (; *name; name++) {
-		hash = (hash << 4) + (uint8_t)*name;
-		high = hash & 0xf0000000;
-		hash = (hash ^ high >> 24) & ~high;
-	}
-	return hash;
-}
-
-/* DT_HASH: two numbers, the buckets, and for each symbol the next one of its chain. */
-struct system_v_hash_table {
-	uint32_t buckets, symbols;
-};
-
-static bool find_by_system_v_hash(const struct elf_image *image, const char *name,
-				  uint64_t *address)
-{
-	struct system_v_hash_table head;
-	uint64_t at = image->dynamic.hash + sizeof(head), chains;
-	uint32_t index;
-
-	if (!elf_parts__read(image, image->dynamic.hash, &head, sizeof(head)) || !head.buckets)
-		return false;
-	chains = at + (uint64_t)head.buckets * sizeof(index);
-	at += (system_v_hash(name) % head.buckets) * sizeof(index);
-	for (int i = 0; i < CHAIN_MAX; i++) {
-		if (!elf_parts__read(image, at, &index, sizeof(index)) || !index)
-			return false;
-		if (check_exported(image, index, name, address))
-			return true;
-		at = chains + (uint64_t)index * sizeof(index);
-	}
-	return false;
-}
-
-bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address)
-{
-	const struct dynamic *dynamic = &image->dynamic;
-
-	if (!dynamic->symbols || !dynamic->strings)
-		return false;
-	if (dynamic->gnu_hash)
-		return find_by_gnu_hash(image, name, address);
-	return dynamic->hash && find_by_system_v_hash(image, name, address);
 }
 
 /* A symbol that is looked for in .symtab, by where .strtab has its name. */
@@ -217,8 +150,8 @@ static bool find_symbol(const uint8_t *bytes, size_t length, uint64_t at, void *
 }
 
 /* A table's names are in the section that it is linked to. */
-static bool find_section_of_type(const struct elf_image *image, uint32_t type,
-				 struct symbol_table *table)
+bool elf_symbols__find_table(const struct elf_image *image, uint32_t type,
+			     struct symbol_table *table)
 {
 	const Elf64_Shdr *section = NULL, *strings;
 
@@ -237,77 +170,16 @@ static bool find_section_of_type(const struct elf_image *image, uint32_t type,
 	return true;
 }
 
-bool elf_symbols__find_table(const struct elf_image *image, struct symbol_table *table)
-{
-	return find_section_of_type(image, SHT_SYMTAB, table);
-}
-
-/* The last symbol is in the chain that begins last; 0: not known. */
-static uint64_t count_by_gnu_hash(struct elf_image *image)
-{
-	struct gnu_hash_table head;
-	uint64_t at, chains, last = 0;
-	uint32_t *buckets, word;
-
-	if (!read_gnu_hash_table(image, &head, &at, &chains))
-		return 0;
-	buckets = elf_parts__load(image, at, chains - at, BUCKETS_BYTES_MAX);
-	if (!buckets)
-		return 0;
-	for (uint32_t i = 0; i < head.buckets; i++)
-		if (buckets[i] > last)
-			last = buckets[i];
-	free(buckets);
-	if (last < head.first)
-		return head.first;
-	for (int i = 0; i < CHAIN_MAX; i++, last++) {
-		if (!elf_parts__read(image, chains + (last - head.first) * sizeof(word), &word,
-				     sizeof(word)))
-			return 0;
-		if (word & 1)
-			return last + 1;
-	}
-	return 0;
-}
-
-static uint64_t count_by_system_v_hash(const struct elf_image *image)
-{
-	struct system_v_hash_table head;
-
-	if (!elf_parts__read(image, image->dynamic.hash, &head, sizeof(head)))
-		return 0;
-	return head.symbols;
-}
-
-bool elf_symbols__find_exported_table(struct elf_image *image, struct symbol_table *table)
-{
-	const struct dynamic *dynamic = &image->dynamic;
-
-	if (find_section_of_type(image, SHT_DYNSYM, table))
-		return true;
-	if (!dynamic->symbols || !dynamic->strings)
-		return false;
-	*table = (struct symbol_table){
-		.symbols = dynamic->symbols,
-		.strings = dynamic->strings,
-		.strings_bytes = dynamic->strings_size,
-	};
-	if (dynamic->hash)
-		table->count = count_by_system_v_hash(image);
-	if (!table->count && dynamic->gnu_hash)
-		table->count = count_by_gnu_hash(image);
-	return table->count;
-}
-
-/* In .symtab. */
-static bool find_in_table(struct elf_image *image, const char *name, uint64_t *address)
+/* Searches the table of TYPE, in blocks. */
+static bool find_in_table(struct elf_image *image, uint32_t type, const char *name,
+			  uint64_t *address)
 {
 	struct symbol_search search = { .image = image,
 					.name = name,
 					.name_size = strlen(name) + 1 };
 	struct symbol_table table;
 
-	if (search.name_size > OVERLAP_BYTES || !elf_symbols__find_table(image, &table))
+	if (search.name_size > OVERLAP_BYTES || !elf_symbols__find_table(image, type, &table))
 		return false;
 	elf_parts__visit(image, table.strings, table.strings_bytes, find_names, &search);
 	if (!search.count || !elf_parts__visit(image, table.symbols,
@@ -316,6 +188,15 @@ static bool find_in_table(struct elf_image *image, const char *name, uint64_t *a
 		return false;
 	*address = search.address;
 	return true;
+}
+
+bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address)
+{
+	const struct dynamic *dynamic = &image->dynamic;
+
+	if (dynamic->symbols && dynamic->strings && dynamic->gnu_hash)
+		return find_by_gnu_hash(image, name, address);
+	return find_in_table(image, SHT_DYNSYM, name, address);
 }
 
 /* What is looked for is few, and none of a target's choice. */
@@ -341,7 +222,7 @@ bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *addr
 		return known->found;
 	}
 	found = elf_image__exported_symbol(image, name, address) ||
-		find_in_table(image, name, address);
+		find_in_table(image, SHT_SYMTAB, name, address);
 	/* What was left out may be it. */
 	if (!image->budget->exceeded && strlen(name) < NAME_BYTES_MAX)
 		remember_symbol(image, name, found, found ? *address : 0);

@@ -196,9 +196,9 @@ struct symbols *symbols__read(struct elf_image *image, uint64_t bytes_max)
 
 	if (!elf_image__is_native(image))
 		return NULL;
-	if (elf_symbols__find_table(image, &table))
+	if (elf_symbols__find_table(image, SHT_SYMTAB, &table))
 		symbols = read_table(image, &table, bytes_max);
-	if (!symbols && elf_symbols__find_exported_table(image, &table))
+	if (!symbols && elf_symbols__find_table(image, SHT_DYNSYM, &table))
 		symbols = read_table(image, &table, bytes_max);
 	return symbols;
 }
