@@ -141,8 +141,9 @@ static void write_profile(const struct profile *profile, unsigned int choice)
 static void profile_all(struct target_process *target, const struct record *records,
 			int record_count, unsigned int format)
 {
+	const struct symbolizer_options naming = { 0 };
 	struct profile *profile = profile__new();
-	struct pipeline pipeline = { profile, symbolizer__new(profile, LINES_CURRENT),
+	struct pipeline pipeline = { profile, symbolizer__new(profile, &naming),
 				     calloc(STACK_BUCKETS, sizeof(struct bucket)) };
 
 	symbolizer__add_target(pipeline.symbolizer, target);

@@ -215,7 +215,8 @@ static void go_through(struct watch *watch, struct symbolizer *symbolizer)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct profile *profile = profile__new();
-	struct symbolizer *symbolizer = symbolizer__new(profile, LINES_CURRENT);
+	const struct symbolizer_options naming = { 0 };
+	struct symbolizer *symbolizer = symbolizer__new(profile, &naming);
 	struct counts *counts = counts__new(profile, symbolizer);
 	struct process_filter filter = { 0 };
 	struct ledger ledger = { 0 };

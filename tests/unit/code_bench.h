@@ -23,6 +23,7 @@ struct bench {
 	struct target_process target, other;
 	uint32_t thread; /* of the last definition */
 	struct profile *profile;
+	struct symbolizer_options naming;
 	struct symbolizer *symbolizer;
 	bool several; /* seen in what is defined */
 	int identify; /* enum identification that the kernel was told last, -1: none */
@@ -106,7 +107,8 @@ static inline int set_up_minor(void **state, unsigned int minor)
 	bench->target.runtime.code_type = FAKE_CODE_TYPE;
 	bench->profile = profile__new();
 	bench->profile->rate_hz = QUICK_HZ;
-	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	bench->naming.lines = LINES_NONE;
+	bench->symbolizer = symbolizer__new(bench->profile, &bench->naming);
 	add_trusted(bench);
 	*state = bench;
 	return 0;

@@ -194,7 +194,7 @@ static void does_not_doubt_where_several_interpreters_were_seen(void **state)
 	uint32_t stack;
 
 	symbolizer__free(bench->symbolizer);
-	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	bench->symbolizer = symbolizer__new(bench->profile, &bench->naming);
 	symbolizer__add_target(bench->symbolizer, &bench->target);
 	bench->several = true;
 	stack = define(bench, 0, 0, identity_of(bench, 0, 42));
@@ -211,7 +211,7 @@ static void does_not_doubt_a_new_process(void **state)
 	uint32_t stack;
 
 	symbolizer__free(bench->symbolizer);
-	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	bench->symbolizer = symbolizer__new(bench->profile, &bench->naming);
 	symbolizer__add_target(bench->symbolizer, &bench->target);
 	stack = define(bench, 0, 0, identity_of(bench, 0, 42));
 	replace_code(bench, 0, 7);
@@ -367,7 +367,7 @@ static void tells_apart_once_code_was_freed(void **state)
 	offsets->interp_next = 0;
 	offsets->interp_code_generation = 8;
 	bench->target.runtime.interpreters = (uintptr_t)&head;
-	bench->symbolizer = symbolizer__new(bench->profile, LINES_NONE);
+	bench->symbolizer = symbolizer__new(bench->profile, &bench->naming);
 	add_trusted(bench);
 	define(bench, 0, 0, 0);
 	assert_false(check(bench));

@@ -142,7 +142,8 @@ static void work(void)
  * known already has none. */
 static void name_native(struct bench *bench, bool all)
 {
-	symbolizer__name_native(bench->symbolizer, unwinder, all, false);
+	bench->naming.unwinder = unwinder;
+	bench->naming.plumbing = all;
 	process = calloc(1, sizeof(*process));
 	*process = bench->target;
 	process->identity.command = strdup("test");
@@ -320,10 +321,9 @@ static void kernel_frames_are_before_native_ones(void **state)
 	add_kernel(0xffffffff81001000);
 	add_kernel(0xffffffff81002000);
 	assert_string_equal(names(bench), "[kernel]; " INNER "; zero; one; " OUTER "; two");
-	symbolizer__name_kernel(bench->symbolizer, kernel);
+	bench->naming.kernel = kernel;
 	assert_string_equal(names(bench),
 			    "vfs_read_[k]; ksys_read_[k]; " INNER "; zero; one; " OUTER "; two");
-	symbolizer__name_kernel(bench->symbolizer, NULL);
 }
 
 /* A function of the C library itself, for which no sanitizer stands in. */

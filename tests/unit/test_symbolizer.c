@@ -317,7 +317,7 @@ static void tells_all_threads_apart(void **state)
 	struct bench *bench = *state;
 	size_t before = bench->profile->thread_count;
 
-	symbolizer__tell_threads_apart(bench->symbolizer, THREADS_ALL);
+	bench->naming.threads = THREADS_ALL;
 	define_threads(bench, 2 * THREADS_APART);
 	assert_int_equal(bench->profile->thread_count, before + 2 * THREADS_APART);
 }
@@ -327,7 +327,7 @@ static void tells_no_threads_apart(void **state)
 	struct bench *bench = *state;
 	size_t before = bench->profile->thread_count;
 
-	symbolizer__tell_threads_apart(bench->symbolizer, THREADS_MERGED);
+	bench->naming.threads = THREADS_MERGED;
 	define_threads(bench, 10);
 	assert_in_range(bench->profile->thread_count, 1, before + 1);
 	assert_int_equal(bench->profile->threads[bench->thread].tid, bench->target.process.pid);
@@ -378,7 +378,7 @@ static void kernel_frames_come_first(void **state)
 		const struct profile *profile = bench->profile;
 		const struct profile_stack *frames;
 
-		symbolizer__name_kernel(bench->symbolizer, named ? symbols : NULL);
+		bench->naming.kernel = named ? symbols : NULL;
 		assert_true(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
 		frames = &profile->stacks[stack];
 		assert_int_equal(frames->depth, named ? 3 : 2);
@@ -395,7 +395,7 @@ static void kernel_frames_come_first(void **state)
 						    named ? names[i] : "[kernel]");
 		}
 	}
-	symbolizer__name_kernel(bench->symbolizer, NULL);
+	bench->naming.kernel = NULL;
 	kernel_symbols__free(symbols);
 }
 

@@ -179,6 +179,7 @@ struct bench {
 	struct symbolizer *symbolizer;
 	struct counts *counts;
 	struct process_filter filter;
+	struct symbolizer_options naming;
 	struct watch *watch;
 	int64_t now; /* later than the clock's: what has to wait is done at once */
 };
@@ -196,7 +197,7 @@ static inline struct bench *prepare(enum following following, bool filtered)
 	if (filtered)
 		assert_null(process_filter__add(&bench->filter, "uid", "1"));
 	bench->profile = profile__new();
-	bench->symbolizer = symbolizer__new(bench->profile, LINES_CURRENT);
+	bench->symbolizer = symbolizer__new(bench->profile, &bench->naming);
 	bench->counts = counts__new(bench->profile, bench->symbolizer);
 	bench->watch = watch__new(following, &bench->filter, PIDS);
 	return bench;

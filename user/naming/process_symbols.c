@@ -66,7 +66,8 @@ void process_symbols__free(struct process_symbols *process)
 	process_symbols__end_doubts(process);
 	thread_names__free(process->thread_names);
 	close_files(process);
-	target__free(process->ended);
+	if (process->target->ended)
+		target__free(process->target);
 	free(process);
 }
 
@@ -160,11 +161,6 @@ static void doubt(struct process_symbols *process, uint32_t function)
 	HASH_ADD(hh, process->doubts, function, sizeof(doubt->function), doubt);
 }
 
-bool process_symbols__is_exact(const struct process_symbols *process)
-{
-	return code_identification__was_whole(&process->identification);
-}
-
 bool process_symbols__doubts(const struct process_symbols *process, uint32_t function)
 {
 	return process->doubts && find_doubt(process, function);
@@ -184,11 +180,6 @@ static bool has_versions(const struct process_symbols *process)
 {
 	return codes_have_versions(&process->target->runtime.layout) &&
 	       !process->target->versions_repeat;
-}
-
-void process_symbols__see_several(struct process_symbols *process)
-{
-	process->target->versions_repeat |= has_versions(process);
 }
 
 /* Unlike several interpreters, the kernel side has not seen that. */
@@ -276,7 +267,7 @@ static void look_with(struct process_symbols *process, const struct process_symb
 		process->root = root_folder__open(&shared->roots, process->pid);
 		process->thread_names = thread_names__new(shared->profile, process->target);
 	}
-	if (process->ended)
+	if (process->target->ended)
 		close_files(process);
 }
 
@@ -284,7 +275,7 @@ static void look_with(struct process_symbols *process, const struct process_symb
  * left alone: a row of them may be as long as a target likes. */
 static void look_around(struct process_symbols *process, struct process_symbols *parent)
 {
-	if (parent && !parent->thread_names && !parent->ended)
+	if (parent && !parent->thread_names && !parent->target->ended)
 		look_with(parent, NULL);
 	look_with(process, parent);
 }
@@ -298,8 +289,8 @@ void process_symbols__begin(struct process_symbols *process, struct process_symb
 	code_identification__begin(&process->identification);
 	/* What was forked has its parent's till then; and keeps it where that is all that is sure:
 	 * its number may be another's by now, or it runs something else. */
-	if (process->target->parent && !process->ended)
-		target__identify(process->target, process->shared->map, IDENTIFY_FORKED);
+	if (process->target->parent && !process->target->ended)
+		target__identify(process->target, process->shared->options->map, IDENTIFY_FORKED);
 	has_freed_codes(process); /* from now on */
 }
 
@@ -344,17 +335,19 @@ void process_symbols__begin_anew(struct process_symbols *process)
 	thread_names__forget_threads(process->thread_names);
 }
 
-void process_symbols__end(struct process_symbols *process, struct target_process *target)
+void process_symbols__end(struct process_symbols *process)
 {
-	process->ended = target;
+	process->target->ended = true;
 	close_files(process);
 }
 
 /* A process that cannot be read any more has no new threads. */
-void process_symbols__update(struct process_symbols *process)
+void process_symbols__update(struct process_symbols *process, const struct definition *definition)
 {
 	uint64_t generation = process->generation;
 
+	if (definition->several)
+		process->target->versions_repeat |= has_versions(process);
 	if (read_generation(process, process->target->runtime.offsets.interp_tlbc_generation,
 			    sizeof(uint32_t), &generation))
 		process->generation = generation;
@@ -366,9 +359,9 @@ static uint32_t line_of(const struct process_symbols *process, const struct know
 	const struct offsets *offsets = &process->target->runtime.offsets;
 	int32_t position;
 
-	if (process->shared->lines == LINES_NONE || !code->code.name)
+	if (process->shared->options->lines == LINES_NONE || !code->code.name)
 		return LINE_NONE;
-	if (process->shared->lines == LINES_FUNCTION)
+	if (process->shared->options->lines == LINES_FUNCTION)
 		return lines__valid(code->code.first_line);
 	if (!code__position(process->pid, offsets, code->address, &code->code, frame, &position))
 		return LINE_NONE;

@@ -46,8 +46,6 @@
 
 struct symbolizer {
 	struct naming_context shared;
-	enum thread_detail threads;
-	bool reads_early; /* what native frames need of a process */
 	struct process_symbols *processes;
 	struct process_symbols **by_index; /* as the profile numbers them; NULL: forgotten */
 	size_t index_capacity;
@@ -57,51 +55,30 @@ struct symbolizer {
 	struct ledger forgotten;	  /* what the code objects of forgotten processes came to */
 };
 
-struct symbolizer *symbolizer__new(struct profile *profile, enum line_detail lines)
+struct symbolizer *symbolizer__new(struct profile *profile,
+				   const struct symbolizer_options *options)
 {
 	struct symbolizer *symbolizer = xcalloc(1, sizeof(*symbolizer));
 
 	symbolizer->shared = (struct naming_context){
 		.profile = profile,
-		.lines = lines,
+		.options = options,
 		.qualified_names = qualified_names__new(profile),
 	};
 	return symbolizer;
-}
-
-void symbolizer__tell_threads_apart(struct symbolizer *symbolizer, enum thread_detail detail)
-{
-	symbolizer->threads = detail;
-}
-
-void symbolizer__name_kernel(struct symbolizer *symbolizer, const struct kernel_symbols *symbols)
-{
-	symbolizer->shared.kernel = symbols;
-}
-
-void symbolizer__name_native(struct symbolizer *symbolizer, struct unwinder *unwinder, bool all,
-			     bool early)
-{
-	symbolizer->shared.unwinder = unwinder;
-	symbolizer->shared.native = native_frames__new(symbolizer->shared.profile, unwinder, all);
-	symbolizer->reads_early = early;
 }
 
 /* Has BPF walk its native frames from now on. */
 static void unwind_process(const struct symbolizer *symbolizer,
 			   const struct process_symbols *process)
 {
+	const struct symbolizer_options *options = symbolizer->shared.options;
 	const struct runtime *runtime = &process->target->runtime;
 
-	if (symbolizer->shared.unwinder && !process->ended)
-		unwinder__add(symbolizer->shared.unwinder, process->serial, process->pid,
+	if (options->unwinder && !process->target->ended)
+		unwinder__add(options->unwinder, process->serial, process->pid,
 			      runtime->code_type ?: runtime->interpreters, process->target->parent,
-			      symbolizer->reads_early);
-}
-
-void symbolizer__use_map(struct symbolizer *symbolizer, const struct target_map *map)
-{
-	symbolizer->shared.map = map;
+			      options->early);
 }
 
 /* Its threads' names are to be looked for. */
@@ -137,8 +114,8 @@ static void forget_process(struct symbolizer *symbolizer, struct process_symbols
 		symbolizer->by_index[process->process] = NULL;
 	stop_naming(symbolizer, process);
 	be_old(symbolizer, process);
-	if (symbolizer->shared.unwinder)
-		unwinder__forget(symbolizer->shared.unwinder, process->serial);
+	if (symbolizer->shared.options->unwinder)
+		unwinder__forget(symbolizer->shared.options->unwinder, process->serial);
 	HASH_DEL(symbolizer->processes, process);
 	process_symbols__free(process);
 }
@@ -149,11 +126,10 @@ void symbolizer__free(struct symbolizer *symbolizer)
 
 	if (!symbolizer)
 		return;
-	symbolizer__settle(symbolizer);
 	HASH_ITER (hh, symbolizer->processes, process, next)
 		forget_process(symbolizer, process);
 	qualified_names__free(symbolizer->shared.qualified_names);
-	native_frames__free(symbolizer->shared.native);
+	frames__begin_anew(&symbolizer->shared);
 	free(symbolizer->by_index);
 	free(symbolizer);
 }
@@ -170,7 +146,7 @@ bool symbolizer__knows(const struct symbolizer *symbolizer, const struct target_
 {
 	const struct process_symbols *process = find_process(symbolizer, target->key.serial);
 
-	return process && process->target == target && !process->ended;
+	return process && process->target == target && !target->ended;
 }
 
 void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process *target)
@@ -181,7 +157,7 @@ void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process
 		return;
 	process = process_symbols__new(&symbolizer->shared, target);
 	HASH_ADD(hh, symbolizer->processes, serial, sizeof(process->serial), process);
-	if (symbolizer->reads_early)
+	if (symbolizer->shared.options->early)
 		unwind_process(symbolizer, process);
 }
 
@@ -263,10 +239,11 @@ static uint32_t find_thread(struct symbolizer *symbolizer, struct process_symbol
 	size_t before = profile->thread_count;
 	uint32_t thread;
 
-	*merged = symbolizer->threads == THREADS_MERGED;
+	*merged = symbolizer->shared.options->threads == THREADS_MERGED;
 	if (*merged)
 		return profile__thread(profile, process->process, process->pid, 0);
-	*merged = symbolizer->threads == THREADS_SOME && process->threads >= THREADS_APART &&
+	*merged = symbolizer->shared.options->threads == THREADS_SOME &&
+		  process->threads >= THREADS_APART &&
 		  !profile__has_thread(profile, process->process, tid, start);
 	thread = *merged ? profile__thread(profile, process->process, FURTHER_TID, 0)
 			 : profile__thread(profile, process->process, tid, start);
@@ -317,8 +294,8 @@ static void note_root(struct process_symbols *process, const struct definition *
 /* Has made what the walk of native frames lacked. */
 static void note_native(const struct symbolizer *symbolizer, const struct definition *definition)
 {
-	if (symbolizer->shared.unwinder && definition->lacks_rows)
-		unwinder__want(symbolizer->shared.unwinder, definition->serial,
+	if (symbolizer->shared.options->unwinder && definition->lacks_rows)
+		unwinder__want(symbolizer->shared.options->unwinder, definition->serial,
 			       definition->lacks_rows);
 }
 
@@ -332,9 +309,7 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
 		return false;
 	enter_process(symbolizer, process);
 	process->has_news = true;
-	process_symbols__update(process);
-	if (definition->several)
-		process_symbols__see_several(process);
+	process_symbols__update(process, definition);
 	depth = frames__locate(process, definition, locations);
 	note_native(symbolizer, definition);
 	note_root(process, definition);
@@ -404,7 +379,7 @@ static void check_all(void *context)
 
 	HASH_ITER (hh, checking->symbolizer->processes, process, next) {
 		/* What has ended is not there to be read; its number may be another's by now. */
-		if (!process->sampled || process->ended)
+		if (!process->sampled || process->target->ended)
 			continue;
 		/* First: who does not answer is not asked again at once. */
 		process->sampled = false;
@@ -418,14 +393,19 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	struct checking checking = { symbolizer, identify, context, false };
 
 	deputy__send(check_all, &checking);
-	return unwinder__have_names(symbolizer->shared.unwinder) || checking.changed;
+	return unwinder__have_names(symbolizer->shared.options->unwinder) || checking.changed;
+}
+
+/* NULL: forgotten. */
+static struct process_symbols *process_of(const struct symbolizer *symbolizer, uint32_t thread)
+{
+	return symbolizer->by_index[symbolizer->shared.profile->threads[thread].process];
 }
 
 void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
 		     uint64_t samples)
 {
-	const struct profile *profile = symbolizer->shared.profile;
-	struct process_symbols *process = symbolizer->by_index[profile->threads[thread].process];
+	struct process_symbols *process = process_of(symbolizer, thread);
 
 	if (process)
 		process_symbols__see(process, stack, samples);
@@ -433,19 +413,16 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t st
 
 bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread)
 {
-	const struct profile *profile = symbolizer->shared.profile;
-	const struct process_symbols *process =
-		symbolizer->by_index[profile->threads[thread].process];
+	const struct process_symbols *process = process_of(symbolizer, thread);
 
-	return process && process_symbols__is_exact(process);
+	return process && code_identification__was_whole(&process->identification);
 }
 
 bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
 {
 	const struct profile *profile = symbolizer->shared.profile;
 	const struct profile_stack *frames = &profile->stacks[stack];
-	const struct process_symbols *process =
-		symbolizer->by_index[profile->threads[thread].process];
+	const struct process_symbols *process = process_of(symbolizer, thread);
 	bool doubted = false;
 
 	for (uint32_t i = 0; process && i < frames->depth && !doubted; i++)
@@ -467,20 +444,17 @@ void symbolizer__settle(struct symbolizer *symbolizer)
 
 	HASH_ITER (hh, symbolizer->processes, process, next) {
 		process_symbols__end_doubts(process);
-		if (process->ended && ++process->settled == SETTLED_UNTIL_FORGOTTEN)
+		if (process->target->ended && ++process->settled == SETTLED_UNTIL_FORGOTTEN)
 			forget_process(symbolizer, process);
 	}
 }
 
 void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target)
 {
-	bool is_known = symbolizer__knows(symbolizer, target);
-
-	target->ended = true;
-	if (symbolizer->shared.unwinder)
-		unwinder__end(symbolizer->shared.unwinder, target->key.serial);
-	if (is_known)
-		process_symbols__end(find_process(symbolizer, target->key.serial), target);
+	if (symbolizer->shared.options->unwinder)
+		unwinder__end(symbolizer->shared.options->unwinder, target->key.serial);
+	if (symbolizer__knows(symbolizer, target))
+		process_symbols__end(find_process(symbolizer, target->key.serial));
 	else
 		target__free(target);
 }
@@ -508,8 +482,7 @@ void symbolizer__begin_anew(struct symbolizer *symbolizer)
 		process_symbols__begin_anew(process);
 	}
 	qualified_names__begin_anew(symbolizer->shared.qualified_names);
-	if (symbolizer->shared.native)
-		native_frames__begin_anew(symbolizer->shared.native);
+	frames__begin_anew(&symbolizer->shared);
 }
 
 void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *ledger)
@@ -518,7 +491,7 @@ void symbolizer__account(const struct symbolizer *symbolizer, struct ledger *led
 
 	ledger->code_objects = symbolizer->forgotten.code_objects;
 	ledger->unnamed_code_objects = symbolizer->forgotten.unnamed_code_objects;
-	ledger->unwind_bytes = unwinder__bytes(symbolizer->shared.unwinder);
+	ledger->unwind_bytes = unwinder__bytes(symbolizer->shared.options->unwinder);
 	for (process = symbolizer->processes; process; process = process->hh.next)
 		if (process->begun)
 			code_table__account(process->codes, ledger);

@@ -53,6 +53,7 @@ struct recording {
 	bool rate_changed;
 	struct profile *profile;
 	struct kernel_symbols *kernel;
+	struct symbolizer_options naming;
 	struct symbolizer *symbolizer;
 	struct counts *counts;
 	struct sampler *sampler;
@@ -96,6 +97,7 @@ static enum exit_status open_sampler(struct recording *recording)
 	if (error)
 		return obstacle__say(privileges__load(error, scope->native));
 	recording->news.sampler = recording->sampler;
+	recording->naming.map = sampler__targets(recording->sampler);
 	log__debug("BPF program loaded in %lld ms", (now_ns() - before) / NS_PER_MS);
 	return STATUS_WRITTEN;
 }
@@ -105,9 +107,7 @@ static void prepare_native(struct recording *recording)
 	struct unwinder_maps maps = sampler__unwinder_maps(recording->sampler);
 
 	recording->unwinder = unwinder__new(&maps, recording->plan->unwind_memory);
-	symbolizer__name_native(recording->symbolizer, recording->unwinder,
-				recording->plan->native_all,
-				recording->plan->following != FOLLOW_ALL);
+	recording->naming.unwinder = recording->unwinder;
 }
 
 /* While it may. */
@@ -115,8 +115,7 @@ static void read_kernel_symbols(struct recording *recording)
 {
 	recording->kernel = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
 	recording->scope.kernel = recording->kernel || recording->plan->kernel;
-	if (recording->scope.kernel)
-		symbolizer__name_kernel(recording->symbolizer, recording->kernel);
+	recording->naming.kernel = recording->kernel;
 }
 
 /* Once nothing else has gone wrong: an error is one line. */
@@ -150,8 +149,13 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	recording->windows = windows;
 	recording->profile = profile__new();
 	events__name(recording->scope.events, recording->scope.event_count, recording->profile);
-	recording->symbolizer = symbolizer__new(recording->profile, plan->lines);
-	symbolizer__tell_threads_apart(recording->symbolizer, plan->threads);
+	recording->naming = (struct symbolizer_options){
+		.lines = plan->lines,
+		.threads = plan->threads,
+		.plumbing = plan->native_all,
+		.early = plan->following != FOLLOW_ALL,
+	};
+	recording->symbolizer = symbolizer__new(recording->profile, &recording->naming);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
 	/* First: what comes while the program loads ends the run like any later one. */

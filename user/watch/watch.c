@@ -72,7 +72,6 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	watch->sampler = sampler;
 	watch->map = sampler__targets(sampler);
 	watch->symbolizer = symbolizer;
-	symbolizer__use_map(symbolizer, watch->map);
 	watch->counts = counts;
 	watch->images = images__new(watch->map);
 	watch->thread_states = thread_states__new(sampler);
