@@ -90,33 +90,28 @@ static void read_heads(const struct reading *reading)
 		[FILENAME] = layout->code_filename,
 		[LINE_TABLE] = layout->code_line_table,
 	};
-	struct memory_part *part = reading->parts;
+	size_t count = OBJECTS * reading->count;
 
-	for (size_t i = 0; i < reading->count; i++) {
-		struct subject *subject = &reading->subjects[i];
+	for (size_t i = 0; i < count; i++) {
+		struct subject *subject = &reading->subjects[i / OBJECTS];
+		struct object *object = &subject->objects[i % OBJECTS];
 
-		for (int j = 0; j < OBJECTS; j++) {
-			struct object *object = &subject->objects[j];
-
-			object->address = word_in(layout, subject, fields[j], 8);
-			*part++ = (struct memory_part){
-				.address = object->address + layout->object_size,
-				.buffer = object->head,
-				.size = sizeof(object->head),
-			};
-		}
+		object->address = word_in(layout, subject, fields[i % OBJECTS], 8);
+		reading->parts[i] = (struct memory_part){
+			.address = object->address + layout->object_size,
+			.buffer = object->head,
+			.size = sizeof(object->head),
+		};
 	}
-	target_memory__read_parts(reading->pid, reading->parts, OBJECTS * reading->count);
-	part = reading->parts;
-	for (size_t i = 0; i < reading->count; i++)
-		for (int j = 0; j < OBJECTS; j++) {
-			struct object *object = &reading->subjects[i].objects[j];
+	target_memory__read_parts(reading->pid, reading->parts, count);
+	for (size_t i = 0; i < count; i++) {
+		struct object *object = &reading->subjects[i / OBJECTS].objects[i % OBJECTS];
 
-			object->readable = (part++)->readable;
-			if (codes_have_versions(layout))
-				text_forget_hash(object->head);
-			object->by_hash = j != FILENAME && text_is_hashed(object->head);
-		}
+		object->readable = reading->parts[i].readable;
+		if (codes_have_versions(layout))
+			text_forget_hash(object->head);
+		object->by_hash = i % OBJECTS != FILENAME && text_is_hashed(object->head);
+	}
 }
 
 /* Takes the end of TEXT as PART to read; returns how many parts that are. */

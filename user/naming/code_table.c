@@ -125,14 +125,6 @@ static void forget(struct code_table *table, struct known_code **codes, struct k
 	free(code);
 }
 
-static void forget_all(struct code_table *table, struct known_code **codes)
-{
-	struct known_code *code, *next;
-
-	HASH_ITER (hh, *codes, code, next)
-		forget(table, codes, code);
-}
-
 static void forget_reused(struct code_table *table, struct reused_address *reused)
 {
 	HASH_DEL(table->reused, reused);
@@ -143,8 +135,10 @@ void code_table__free(struct code_table *table)
 {
 	if (!table)
 		return;
-	forget_all(table, &table->codes);
-	forget_all(table, &table->former);
+	while (table->codes)
+		forget(table, &table->codes, table->codes);
+	while (table->former)
+		forget(table, &table->former, table->former);
 	while (table->reused)
 		forget_reused(table, table->reused);
 	free(table->replaced);
@@ -241,10 +235,10 @@ static struct known_code *revive(struct code_table *table, uint64_t address, uin
 {
 	struct known_code *code = find_former(table, address, identity);
 
-	if (!code)
-		return NULL;
-	HASH_DEL(table->former, code);
-	HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
+	if (code) {
+		HASH_DEL(table->former, code);
+		HASH_ADD(hh, table->codes, address, sizeof(code->address), code);
+	}
 	return code;
 }
 

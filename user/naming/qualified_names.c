@@ -134,14 +134,13 @@ static void forget(struct searched_process *process, struct wanted *wanted)
 	free(wanted);
 }
 
-static void forget_all(struct searched_process *process)
+static void forget_process(struct qualified_names *names, struct searched_process *process)
 {
-	struct wanted *wanted, *next;
-
-	HASH_ITER (hh, process->wanted, wanted, next)
-		forget(process, wanted);
+	while (process->wanted)
+		forget(process, process->wanted);
 	function_search__free(process->search);
-	process->search = NULL;
+	HASH_DEL(names->processes, process);
+	free(process);
 }
 
 static void forget_found(struct qualified_names *names, struct found *found)
@@ -153,15 +152,11 @@ static void forget_found(struct qualified_names *names, struct found *found)
 
 void qualified_names__begin_anew(struct qualified_names *names)
 {
-	struct searched_process *process, *next_process;
-	struct shared_name *function, *next_function;
+	struct shared_name *function, *next;
 
-	HASH_ITER (hh, names->processes, process, next_process) {
-		forget_all(process);
-		HASH_DEL(names->processes, process);
-		free(process);
-	}
-	HASH_ITER (hh, names->functions, function, next_function) {
+	while (names->processes)
+		forget_process(names, names->processes);
+	HASH_ITER (hh, names->functions, function, next) {
 		HASH_DEL(names->functions, function);
 		free(function);
 	}
@@ -409,15 +404,14 @@ static void settle(struct qualified_names *names, struct searched_process *proce
 	struct wanted *wanted, *next;
 
 	HASH_ITER (hh, process->wanted, wanted, next) {
-		if (wanted->qualified && !wanted->contradictory && !cut) {
+		if (wanted->contradictory || cut)
+			take_back(wanted);
+		if (wanted->qualified) {
 			add_name(names, process, wanted);
 			forget(process, wanted);
 		} else if (wanted->searches == SEARCHES) {
-			take_back(wanted);
 			remember(names, process, wanted);
 			give_up(names, process, wanted);
-		} else {
-			take_back(wanted);
 		}
 	}
 }
@@ -540,13 +534,10 @@ bool qualified_names__are_all_found(const struct qualified_names *names)
 void qualified_names__forget(struct qualified_names *names, const struct target_process *target)
 {
 	struct searched_process *process = find_process(names, target);
-	struct wanted *wanted, *next;
 
 	if (!process)
 		return;
-	HASH_ITER (hh, process->wanted, wanted, next)
-		give_up(names, process, wanted);
-	forget_all(process);
-	HASH_DEL(names->processes, process);
-	free(process);
+	while (process->wanted)
+		give_up(names, process, process->wanted);
+	forget_process(names, process);
 }

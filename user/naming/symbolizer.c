@@ -122,12 +122,10 @@ static void forget_process(struct symbolizer *symbolizer, struct process_symbols
 
 void symbolizer__free(struct symbolizer *symbolizer)
 {
-	struct process_symbols *process, *next;
-
 	if (!symbolizer)
 		return;
-	HASH_ITER (hh, symbolizer->processes, process, next)
-		forget_process(symbolizer, process);
+	while (symbolizer->processes)
+		forget_process(symbolizer, symbolizer->processes);
 	qualified_names__free(symbolizer->shared.qualified_names);
 	frames__begin_anew(&symbolizer->shared);
 	free(symbolizer->by_index);
@@ -206,11 +204,11 @@ bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial)
 bool symbolizer__take_news(struct symbolizer *symbolizer, const struct target_process *target)
 {
 	struct process_symbols *process = find_process(symbolizer, target->key.serial);
-	bool had_news = process && process->has_news;
 
-	if (had_news)
-		process->has_news = false;
-	return had_news;
+	if (!process || !process->has_news)
+		return false;
+	process->has_news = false;
+	return true;
 }
 
 bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
