@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A machine has a hundred processes of one file, and each maps twenty others that
- * are no Python.  A file is known again by its device and inode, and is the same as
- * long as it has its size and times; a change of its contents changes one of these.
- * What is useful is kept open, with the symbols that were found in it; of the
- * others it is remembered that they are not.
+ * A machine may run a hundred processes of one file, and each process maps twenty other files that
+ * hold no Python.  Each file is read once.  Device, inode, size and times identify it: a change of
+ * its contents changes one of these.  Useful files stay open, with the symbols that were found in
+ * them.  For the others the cache only keeps that they are of no use.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +17,20 @@
 
 #define IMAGES_MAX 16
 
-/* Of files, of which a machine may make new ones without end. */
+/* A machine may create new files without end. */
 #define FILES_MAX 65536
 
 struct cached_file {
 	struct file_identity identity; /* key */
-	struct elf_image *image;       /* NULL: of no use */
+	struct elf_image *image;       /* NULL if the file is of no use */
 	UT_hash_handle hh;
 };
 
-static struct cached_file *files; /* the one that was used last at the end */
+static struct cached_file *files; /* least recently used first */
 static size_t image_count;
-static struct cached_file *used; /* NULL: none is in use */
+static struct cached_file *used; /* NULL if none is in use */
 
-/* Closes it last: who waits for its file system may be left behind there. */
+/* The close comes last: its file system may block, and the caller is then abandoned (deputy.h). */
 static void forget(struct cached_file *file)
 {
 	struct elf_image *image = file->image;
@@ -44,7 +43,7 @@ static void forget(struct cached_file *file)
 	elf_image__close(image);
 }
 
-/* Forgets what was not used for longest: IMAGE: of those that are kept open. */
+/* Forgets the least recently used file; if IMAGE, the least recently used of the open ones. */
 static void forget_oldest(bool image)
 {
 	struct cached_file *file = files;
@@ -55,13 +54,13 @@ static void forget_oldest(bool image)
 		forget(file);
 }
 
-/* Whether all was read that was asked for: what was left out may be what is looked for. */
+/* Whether every read was done.  A skipped part may be the one that was looked for. */
 static bool is_whole(const struct elf_budget *budget)
 {
 	return !budget->exceeded && deputy__missed(budget->pid) == budget->missed;
 }
 
-/* Has FILE at the end of the row. */
+/* Adds FILE as the most recently used one. */
 static void take(struct cached_file *file)
 {
 	HASH_ADD(hh, files, identity, sizeof(file->identity), file);

@@ -12,12 +12,12 @@
 
 #define SECTION_NAMES_BYTES_MAX (16 * 1024 * 1024)
 
-/* The kernel starts no program with more; sections have no such bound. */
+/* The kernel starts no program with more. */
 #define SEGMENTS_MAX 1170
 
 #define DYNAMIC_ENTRIES_MAX 1024
 
-/* Compilers and linkers write some five notes. */
+/* Compilers and linkers write about five. */
 #define NOTES_MAX 64
 
 bool elf_image__is_narrow(const struct elf_image *image)
@@ -30,13 +30,14 @@ uint16_t elf_image__machine(const struct elf_image *image)
 	return image->header.e_machine;
 }
 
-/* A 32-bit file may be of the same machine, too, as those of x32 are. */
+/* The class matters, too: an x32 file is a 32-bit file for x86-64. */
 bool elf_image__is_native(const struct elf_image *image)
 {
 	return !image->narrow && image->header.e_machine == ARCHITECTURE.machine;
 }
 
-/* Reads and checks the header.  No file with a segment is shorter than that of a 64-bit one. */
+/* Reads and checks the header.  A 32-bit header is shorter, but no file with a segment is shorter
+ * than a 64-bit header. */
 static bool read_header(struct elf_image *image)
 {
 	Elf64_Ehdr *header = &image->header;
@@ -52,7 +53,7 @@ static bool read_header(struct elf_image *image)
 	       header->e_phentsize == elf_parts__size_of(image, &ELF_SEGMENT);
 }
 
-/* The segment that has ADDRESS in the file, or NULL. */
+/* The segment whose part of the file holds ADDRESS, or NULL. */
 static const Elf64_Phdr *find_segment(const struct elf_image *image, uint64_t address)
 {
 	for (int i = 0; i < image->header.e_phnum; i++) {
@@ -65,7 +66,7 @@ static const Elf64_Phdr *find_segment(const struct elf_image *image, uint64_t ad
 	return NULL;
 }
 
-/* The offset in the file of ADDRESS; 0 if the file does not have it. */
+/* The file offset of ADDRESS; 0 if it is not in the file. */
 static uint64_t file_offset_of(const struct elf_image *image, uint64_t address)
 {
 	const Elf64_Phdr *segment = find_segment(image, address);
@@ -220,7 +221,8 @@ bool elf_segments__bias(const Elf64_Phdr *segments, size_t count, uint64_t start
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & flag) ||
 		    file_offset < from || file_offset - from >= length)
 			continue;
-		/* Where one ends and the next begins in the same page, the next is meant. */
+		/* If one segment ends and the next begins in this page, the mapping is the next
+		 * one's. */
 		*bias = start - file_offset + segment->p_offset - segment->p_vaddr;
 		found = true;
 	}
@@ -249,7 +251,7 @@ bool elf_image__initial_bytes(const struct elf_image *image, uint64_t address, v
 	return offset && elf_parts__read(image, offset, bytes, length);
 }
 
-/* How many bytes the section that begins at ADDRESS has; 0 where none does. */
+/* The size of the section that begins at ADDRESS, in bytes; 0 if there is none. */
 static uint64_t section_size(const struct elf_image *image, uint64_t address)
 {
 	for (int i = 0; image->sections && i < image->header.e_shnum; i++) {
@@ -292,7 +294,7 @@ bool elf_image__search(struct elf_image *image, bool writable, elf_image__visit 
 	return stop;
 }
 
-/* Takes the description of LENGTH bytes at OFFSET. */
+/* Formats the build ID of LENGTH bytes at OFFSET. */
 static bool take_build_id(const struct elf_image *image, uint64_t offset, uint32_t length,
 			  char hex[ELF_BUILD_ID_HEX_BYTES])
 {
@@ -305,7 +307,7 @@ static bool take_build_id(const struct elf_image *image, uint64_t offset, uint32
 	return true;
 }
 
-/* Reads *NOTES of SEGMENT's notes at most, and takes them from that. */
+/* Looks for a build ID in SEGMENT.  *NOTES is how many notes may still be read. */
 static bool find_build_id(const struct elf_image *image, const Elf64_Phdr *segment, int *notes,
 			  char hex[ELF_BUILD_ID_HEX_BYTES])
 {

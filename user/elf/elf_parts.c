@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A target chooses its files, and may cut or change them while they are read.  So
- * nothing is mapped, every number of the file is an offset that is checked here
- * against the file's size, every size has a bound of ours, and every chain ends.
- * What may be long is read in blocks, and from a budget that all files share.
+ * A target chooses its files, and may truncate or change them while they are read.  So no file is
+ * mapped into memory.  Every offset from a file is checked here against the file's size.  Every
+ * size has a limit, and every chain ends.  What may be long is read in blocks, and charged to a
+ * budget that all files of a search share.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "reading/target_files.h"
 
 struct elf_format {
-	size_t size, narrow_size; /* of an entry of a 64-bit file, and of a 32-bit one */
+	size_t size, narrow_size; /* of an entry in a 64-bit file and in a 32-bit file */
 	void (*widen)(const void *narrow, void *wide);
 };
 
@@ -93,7 +93,7 @@ bool elf_parts__read(const struct elf_image *image, uint64_t offset, void *buffe
 	return target_file__read(image->pid, image->fd, buffer, length, offset);
 }
 
-/* Whether the file has the part, and it may be read. */
+/* Charges a part to the budget.  False if the file does not have it, or the budget is too small. */
 static bool spend(const struct elf_image *image, uint64_t offset, uint64_t length)
 {
 	if (!length || offset > image->size || length > image->size - offset)
@@ -106,7 +106,8 @@ static bool spend(const struct elf_image *image, uint64_t offset, uint64_t lengt
 	return true;
 }
 
-/* IMAGE's until take_room(), or until that is closed. */
+/* IMAGE owns the buffer until take_room() or elf_image__close(): the caller may be abandoned while
+ * it reads. */
 static uint8_t *make_room(struct elf_image *image, size_t size)
 {
 	image->room = xcalloc(1, size);

@@ -1,72 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How parts of an ELF file are read: for user/elf/ and user/unwind/ alone.  The entries of its
- * tables are narrower in a 32-bit file, and what is used of them is read as if it were a 64-bit
- * one's. */
+/* Reads parts of an ELF file.  Only user/elf/ and user/unwind/ use this.  Entries of tables in a
+ * 32-bit file are converted to 64-bit ones. */
 #ifndef PYBPFPROF_ELF_PARTS_H
 #define PYBPFPROF_ELF_PARTS_H
 
 #include "elf/elf_image.h"
 
-/* Both multiples of a symbol's, of either width; what is looked for is not longer than the second.
- */
+/* Multiples of a symbol's size in 32-bit and 64-bit files.  No search string is longer than the
+ * overlap. */
 #define READ_BYTES    (4096 * sizeof(Elf64_Sym))
 #define OVERLAP_BYTES (4 * sizeof(Elf64_Sym))
 
 struct elf_format;
 struct known_symbol;
 
-/* Where PT_DYNAMIC says that things are, as offsets in the file; 0: nowhere. */
+/* From PT_DYNAMIC, as file offsets; 0 if missing. */
 struct dynamic {
 	uint64_t symbols, strings, strings_size, gnu_hash;
-	bool debug; /* it has a place for a debugger's data, which linkers give to programs alone */
+	bool debug; /* DT_DEBUG, which linkers add to programs and not to libraries */
 };
 
 struct elf_image {
 	int fd;
-	pid_t pid; /* on whose account it is read */
+	pid_t pid; /* deputy.h charges reads to this process */
 	uint64_t size;
 	struct elf_budget *budget;
 	bool narrow; /* a 32-bit file */
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
-	Elf64_Shdr *sections; /* NULL where there are none */
+	Elf64_Shdr *sections; /* NULL if there are none */
 	struct dynamic dynamic;
 	struct known_symbol *symbols;
-	uint8_t *room; /* for what is being read: who waits for that may be left behind */
+	uint8_t *room; /* the read buffer: kept here because its reader may be abandoned */
 	uint32_t note;
 };
 
-/* Reads what the file has at OFFSET; false where it has not all of that. */
+/* Reads LENGTH bytes at OFFSET.  False if the file does not have all of them. */
 bool elf_parts__read(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length);
 
-/* A part of the file, or NULL; the caller frees. */
+/* Reads a part of at most MOST bytes.  The caller frees.  NULL if it cannot be read, or is too
+ * long. */
 void *elf_parts__load(struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most);
 
-/* From now on what is read comes from BUDGET, which must outlive that. */
+/* Charges further reads to BUDGET, which must outlive them. */
 void elf_image__set_budget(struct elf_image *image, struct elf_budget *budget);
 
-/* The entries of tables: Elf64_Ehdr, Elf64_Phdr, Elf64_Dyn, Elf64_Shdr and Elf64_Sym. */
+/* Formats of Elf64_Ehdr, Elf64_Phdr, Elf64_Dyn, Elf64_Shdr and Elf64_Sym. */
 extern const struct elf_format ELF_HEADER, ELF_SEGMENT, ELF_DYNAMIC, ELF_SECTION, ELF_SYMBOL;
 
-/* How many bytes the file has of each entry of FORMAT. */
+/* The size of an entry in the file, in bytes. */
 size_t elf_parts__size_of(const struct elf_image *image, const struct elf_format *format);
 
-/* Reads the entry in BYTES of the file, which need not be aligned, into *WIDE. */
+/* Converts the entry at BYTES, which need not be aligned, to *WIDE. */
 void elf_parts__widen(const struct elf_image *image, const struct elf_format *format,
 		      const void *bytes, void *wide);
 
-/* COUNT such entries, which is no more than UINT16_MAX, as a 64-bit file has them; else likewise.
- */
+/* Reads a table of COUNT entries, at most UINT16_MAX, as 64-bit entries.  The caller frees.  NULL
+ * if it cannot be read. */
 void *elf_parts__load_table(struct elf_image *image, const struct elf_format *format,
 			    uint64_t offset, size_t count);
 
-/* Calls VISIT with one block of a part of the file after another until it returns true; returns
- * whether it did.  A block begins with the end of the one before. */
+/* Visits a part of the file in blocks.  Each block begins with the end of the one before.  Returns
+ * whether VISIT stopped it. */
 bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
 		      elf_image__visit visit, void *context);
 
-/* Where the file has a table of symbols and their names, as offsets and sizes that were not
- * checked. */
+/* A symbol table and its names, as file offsets and sizes.  Nothing is checked. */
 struct symbol_table {
 	uint64_t symbols, count;
 	uint64_t strings, strings_bytes;
@@ -77,7 +76,7 @@ struct symbol_table {
 bool elf_symbols__find_table(const struct elf_image *image, uint32_t type,
 			     struct symbol_table *table);
 
-/* Frees what is known of IMAGE's symbols. */
+/* Frees the cached symbols. */
 void elf_symbols__forget(struct elf_image *image);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A symbol is looked up as the dynamic linker does it: program headers, PT_DYNAMIC,
- * the hash table, one chain of symbols.  That takes some ten small reads, whatever
- * the number of symbols, and needs no section headers.  Only what is not exported
- * is searched for in .symtab.  All of that is alike in a 32-bit file.
+ * An exported symbol is looked up as the dynamic linker does it: program headers, PT_DYNAMIC,
+ * DT_GNU_HASH, one chain of symbols.  That takes about ten small reads, however many symbols there
+ * are, and no section headers.  Other symbols are searched for in .symtab.  Without DT_GNU_HASH,
+ * .dynsym is searched in the same way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 #include "elf/elf_parts.h"
 
-/* Of the names in a string table, so many may end alike. */
+/* As many names in a string table may end with the same text. */
 #define NAMESAKES_MAX 64
 
 /* Linkers aim at chains of one or two. */
@@ -20,7 +20,7 @@
 
 #define NAME_BYTES_MAX 64
 
-/* A symbol that was looked for. */
+/* The answer to an earlier search. */
 struct known_symbol {
 	char name[NAME_BYTES_MAX]; /* key */
 	uint64_t address;
@@ -43,7 +43,7 @@ static bool is_defined(const Elf64_Sym *symbol)
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_value;
 }
 
-/* Whether the exported symbol INDEX is NAME, and defined here. */
+/* Whether the exported symbol INDEX is called NAME, and is defined in this file. */
 static bool check_exported(const struct elf_image *image, uint32_t index, const char *name,
 			   uint64_t *address)
 {
@@ -75,8 +75,8 @@ static uint32_t gnu_hash(const char *name)
 	return hash;
 }
 
-/* DT_GNU_HASH: four numbers, a Bloom filter of addresses, the buckets, and for each symbol from
- * the first hashed one on its hash, whose lowest bit says that its chain ends. */
+/* DT_GNU_HASH: this header, a Bloom filter of addresses, the buckets, and a hash per symbol from
+ * number FIRST on.  The lowest bit of a hash ends its chain. */
 struct gnu_hash_table {
 	uint32_t buckets, first, filter_words, filter_shift;
 };
@@ -108,7 +108,7 @@ static bool find_by_gnu_hash(const struct elf_image *image, const char *name, ui
 	return false;
 }
 
-/* A symbol that is looked for in .symtab, by where .strtab has its name. */
+/* A search of a symbol table, by the offsets of the name in the string table. */
 struct symbol_search {
 	const struct elf_image *image;
 	const char *name;
@@ -149,7 +149,7 @@ static bool find_symbol(const uint8_t *bytes, size_t length, uint64_t at, void *
 	return false;
 }
 
-/* A table's names are in the section that it is linked to. */
+/* The names are in the section that the table links to. */
 bool elf_symbols__find_table(const struct elf_image *image, uint32_t type,
 			     struct symbol_table *table)
 {
@@ -170,7 +170,7 @@ bool elf_symbols__find_table(const struct elf_image *image, uint32_t type,
 	return true;
 }
 
-/* Searches the table of TYPE, in blocks. */
+/* Searches the symbol table of TYPE, in blocks. */
 static bool find_in_table(struct elf_image *image, uint32_t type, const char *name,
 			  uint64_t *address)
 {
@@ -199,7 +199,7 @@ bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint6
 	return find_in_table(image, SHT_DYNSYM, name, address);
 }
 
-/* What is looked for is few, and none of a target's choice. */
+/* Callers look for a few fixed names, so the table stays small. */
 static void remember_symbol(struct elf_image *image, const char *name, bool found, uint64_t address)
 {
 	struct known_symbol *symbol = xcalloc(1, sizeof(*symbol));
@@ -223,7 +223,7 @@ bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *addr
 	}
 	found = elf_image__exported_symbol(image, name, address) ||
 		find_in_table(image, SHT_SYMTAB, name, address);
-	/* What was left out may be it. */
+	/* A part that was not read may have it. */
 	if (!image->budget->exceeded && strlen(name) < NAME_BYTES_MAX)
 		remember_symbol(image, name, found, found ? *address : 0);
 	return found;

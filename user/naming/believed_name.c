@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A function's name is believed to be its code's where nobody has given it another one:
- * where __name__ is co_name, the last part of __qualname__ is, too, there is no
- * __wrapped__, by which functools.wraps leaves a trace, and what was written within a
- * function, as its code says, has "<locals>" in its name: each class that namedtuple makes
- * gives its own name to functions that all of them share the code of.  The process runs on
- * meanwhile, so a function is read again after its names were.
+ * A function's name is taken as its code's name only if nothing has renamed the function.  __name__
+ * is co_name, and so is the last part of __qualname__.  There is no __wrapped__, which
+ * functools.wraps leaves.  If the code object says that it is nested, the name has "<locals>" in
+ * it: the classes that namedtuple makes share the code of some functions, and each class renames
+ * them.  The process runs on meanwhile, so a function is read again after its names.
  *
- * What a program made while it ran has a name that tells nothing: dataclass's methods are
- * __create_fn__.<locals>.__init__ or a bare __init__, and namedtuple's __new__ is a
- * <lambda>.  Such a function is called by the class that has it, as what its __name__ says.
+ * Functions that a program makes while it runs have names that say nothing: dataclass's methods are
+ * __create_fn__.<locals>.__init__ or __init__, and namedtuple's __new__ is <lambda>.  Such a
+ * function gets the name of its class, and its name in that class.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +19,10 @@
 #include "reading/deputy.h"
 #include "reading/target_memory.h"
 
-/* Of co_flags. */
+/* In co_flags. */
 #define CODE_NESTED 0x10
 
-/* Whether functools.wraps gave FUNCTION the names of another one, or may have. */
+/* Whether FUNCTION may have taken the names of another one by functools.wraps. */
 static bool is_wrapper(struct object_reader *reader, const struct function_object *function)
 {
 	uint64_t key = 0, wrapped;
@@ -38,7 +37,7 @@ static bool is_wrapper(struct object_reader *reader, const struct function_objec
 	return wrapped;
 }
 
-/* Whether the code object says of itself that it is within a function, but QUALIFIED does not. */
+/* Whether the code object says that it is nested, but QUALIFIED does not. */
 static bool was_within(const struct target_process *target, uint64_t code, const char *qualified)
 {
 	uint32_t flags;
@@ -48,7 +47,7 @@ static bool was_within(const struct target_process *target, uint64_t code, const
 	       (flags & CODE_NESTED && !strstr(qualified, "<locals>"));
 }
 
-/* Whether QUALIFIED is NAME, or ends with a dot and it. */
+/* Whether QUALIFIED is NAME, or ends with "." and NAME. */
 static bool ends_with(const char *qualified, const char *name)
 {
 	size_t length = strlen(qualified), end = strlen(name);
@@ -58,7 +57,7 @@ static bool ends_with(const char *qualified, const char *name)
 	return length == end || qualified[length - end - 1] == '.';
 }
 
-/* What FUNCTION says itself. */
+/* The name by FUNCTION's own attributes. */
 static char *own_name(const struct target_process *target, struct object_reader *reader,
 		      const struct function_object *function, const char *code_name)
 {

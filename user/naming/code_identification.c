@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What tells code objects apart is read of each frame of each sample, so what it takes
- * grows with the rate and with the stacks' depth: it may take 1 % of what the process
- * uses itself.  That leaves 160 frames at 99 Hz wholly, 100 frames at 999 Hz by their
- * words.  Where code was replaced, or the process has just begun, and more of that is to
- * be expected, it may take up to half for a while: 80 frames at 9,999 Hz wholly, 500 by
- * their words.
+ * BPF reads the identity of a code object for each frame of each sample, so the cost grows with the
+ * rate and the depth of stacks.  It may take 1 % of the CPU time that the process uses.  That
+ * allows 160 frames at 99 Hz wholly, or 100 frames at 999 Hz by words.  If code was replaced, or if
+ * the process is new, more replacements are likely: then it may take up to 50 % for a while.  That
+ * allows 80 frames at 9,999 Hz wholly, or 500 by words.
  */
 #include "naming/code_identification.h"
 
-/* Checks without a replaced code object until more need not be spent any more: 10 s, for where two
- * take turns at an address, most checks see the same one as the last. */
+/* Checks without a replaced code object before the cost is lowered again, 10 s: if two code objects
+ * take turns at an address, most checks see the same one as the last check. */
 #define QUIET_CHECKS 50
 
-/* The same for a process that is new here: what starts imports, and throws away what ran once. */
+/* Same for a new process: its start imports modules, and discards code that ran once. */
 #define FIRST_CHECKS 5
 
-/* So many frames a second take 1 % of a CPU: by words 0.1 us each, wholly 0.6 us. */
+/* As many frames per second take 1 % of a CPU.  A frame takes 0.1 us by words, 0.6 us wholly. */
 #define FRAMES_BY_WORDS 100000.0
 #define FRAMES_WHOLLY	16000.0
 
-/* What is read by now may take so much more than what is not, for to change has its own price. */
+/* The current kind may cost more by this factor: a change has its own cost. */
 #define KEPT 1.5
 
-/* What it may take of that for a while. */
+/* The factor while replacements are likely. */
 #define EXCEPTION 50
 
-/* Of how many samples at least it is known how deep those are that come now. */
+/* The depth is averaged over at least as many recent samples. */
 #define SAMPLES 1024
 
 void code_identification__begin(struct code_identification *identification)
@@ -54,7 +53,7 @@ bool code_identification__was_whole(const struct code_identification *identifica
 	return identification->least == IDENTIFIED_WHOLLY;
 }
 
-/* What it takes, as a part of what it may take in general. */
+/* The cost, as a multiple of the usual limit. */
 static double price(const struct code_identification *identification, enum identification kind,
 		    const struct identified_process *process)
 {

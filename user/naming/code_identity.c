@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The names and line tables of code objects are part of what identifies them.  These are read in
- * three steps, each for all: the code objects, the heads of their names and line tables, and the
- * ends of those that have no hash.
+ * Names and line tables are part of a code object's identity.  They are read in three steps, each
+ * for many code objects at once: the code objects, the heads of their names and line tables, and
+ * the ends of those that have no hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 #include "reading/deputy.h"
 #include "reading/target_memory.h"
 
-/* So many at once take 4 MiB; with fewer, the same pages are read again and again. */
+/* Takes 4 MiB.  With fewer, the same pages are read again and again. */
 #define CODES_AT_ONCE 4096
 
 enum { NAME, FILENAME, LINE_TABLE, OBJECTS };
 
-/* What is read of each at most: its beginning and its end. */
+/* At most the beginning and the end of an object are read. */
 #define PARTS_MAX 2
 
 /* A str or bytes object of a target. */
@@ -40,10 +40,10 @@ struct reading {
 	const struct layout *layout;
 	struct subject *subjects;
 	size_t count;
-	struct memory_part *parts; /* room for those of each subject's objects */
+	struct memory_part *parts; /* for the objects of all subjects */
 };
 
-/* The word of SUBJECT that LAYOUT has at OFFSET of a code object. */
+/* The field of SUBJECT that LAYOUT has at OFFSET; 0 if the version has none. */
 static uint64_t word_in(const struct layout *layout, const struct subject *subject, uint16_t offset,
 			size_t width)
 {
@@ -55,7 +55,7 @@ static uint64_t word_in(const struct layout *layout, const struct subject *subje
 	return word;
 }
 
-/* The identity as far as the code object says itself. */
+/* The identity by the code object's own words. */
 static uint64_t identity_in(const struct layout *layout, const struct subject *subject)
 {
 	return code_identity(word_in(layout, subject, layout->code_name, 8),
@@ -114,7 +114,7 @@ static void read_heads(const struct reading *reading)
 	}
 }
 
-/* Takes the end of TEXT as PART to read; returns how many parts that are. */
+/* Makes PART read the end of TEXT.  Returns the number of parts, 0 or 1. */
 static size_t want_text(const struct layout *layout, struct object *text, struct memory_part *part)
 {
 	struct text_form form = text_form(layout, text->head);
@@ -130,7 +130,7 @@ static size_t want_text(const struct layout *layout, struct object *text, struct
 	return size > 0;
 }
 
-/* The same of both ends of TABLE, as PARTS. */
+/* Makes PARTS read both ends of TABLE.  Returns the number of parts, up to 2. */
 static size_t want_line_table(const struct layout *layout, struct object *table,
 			      struct memory_part *parts)
 {
@@ -150,7 +150,7 @@ static size_t want_line_table(const struct layout *layout, struct object *table,
 	return (ends.first > 0) + (ends.last > 0);
 }
 
-/* What the heads do not say. */
+/* Reads the ends of the objects that have no hash. */
 static void read_ends(const struct reading *reading)
 {
 	size_t most = PARTS_MAX * OBJECTS * reading->count, count = 0;
@@ -187,7 +187,7 @@ static uint64_t digest_line_table(const struct object *table)
 		       : 0;
 }
 
-/* Goes on with what the objects are, as the kernel does. */
+/* Adds what BPF adds for names and line tables. */
 static void add_objects(const struct reading *reading, uint64_t *identities)
 {
 	read_heads(reading);

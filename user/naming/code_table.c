@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A code object is copied by the kernel when the first stack with it is defined, or
- * else read here, once, while its process most likely still lives.  Between the sample
- * and that moment, and later on, its address may be used again for another one.  The kernel tells
- * with each definition what identified it at the sample; here the same is read again, after the
- * names, and once in a while for all that are known, many in one system call.
+ * BPF copies a code object when it defines the first stack with it.  Without a copy, the code
+ * object is read here, once, while its process most likely still lives.  Its address may be used
+ * for another code object between the sample and that read, and at any time later.  So BPF sends
+ * the identity at the sample with each definition.  Here the identity is read again after the
+ * names, and now and then for all known code objects, many in one system call.
  *
- * Where a few take turns at an address, each comes back when its names may be gone once
- * more, and the kernel takes it for known: those that were replaced last are kept.
+ * If a few code objects take turns at an address, each may come back when its names can no longer
+ * be read, and BPF does not copy it again.  So the table keeps those that were replaced last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,59 +18,58 @@
 #include "naming/code_table.h"
 #include "reading/deputy.h"
 
-/* What all names and line tables of a process may take; a target may make one code object after
- * another. */
+/* Limits the names and line tables of a process: a target may make any number of code objects. */
 #define HELD_BYTES_MAX (256 * 1024 * 1024)
 
-/* The same of all processes: a program that forks ever anew would have as much for each child. */
+/* Limits them for all processes: a program that keeps forking has a new table for each child. */
 #define HELD_BY_ALL_MAX (4LL * HELD_BYTES_MAX)
 
-/* To read them may take so much CPU time, and from then on one part of so many of the time that
- * passes: the others wait for the next check, for each sample may bring a thousand new ones. */
+/* Reads may take READING_NS of CPU time, and then one READING_PART of the time that passes: each
+ * sample may bring a thousand new code objects.  The others are read at the next check. */
 #define READING_NS   2000000000LL
 #define READING_PART 4
 
-/* So many are known of a process: each frame of each sample of a hostile one may be another's. */
+/* Limits the code objects of a process: a hostile one may have another in each frame. */
 #define CODES_MAX (128 * 1024)
 
-/* So many of those that were replaced are kept, if they take no more than half of that: a CPU does
- * not copy again what it remembers to have copied, and a process that comes back to one of the few
- * that it runs on may show what was replaced there long ago. */
+/* Limits the replaced code objects that are kept; they also hold at most half of HELD_BYTES_MAX.
+ * BPF does not copy again what a CPU remembers as copied.  If a process comes back to a CPU, it may
+ * run code that was replaced there long ago. */
 #define FORMER_MAX (4 * COPIED_CODES)
 
-/* So many that stacks began with are asked about between checks. */
+/* How many outermost code objects are looked at between checks. */
 #define ROOTS 8
 
-/* So many addresses at which one gave way are known: a target may have as many as it likes. Beyond,
- * those are forgotten at which nothing happened for longest. */
+/* Limits the addresses that are known to be reused: a target may have any number.  The oldest are
+ * forgotten first. */
 #define REUSED_MAX (16 * 1024)
 
 struct reused_address {
 	uint64_t address; /* key */
-	uint64_t check;	  /* the last one before it was used again */
+	uint64_t check;	  /* the last check before it was reused */
 	UT_hash_handle hh;
 };
 
 struct code_table {
 	const struct target_process *target;
-	struct known_code *codes;  /* by address */
-	struct known_code *former; /* by address and identity, the one replaced last at the end */
-	struct reused_address *reused;	/* the one that was added last at the end */
+	struct known_code *codes;	/* by address */
+	struct known_code *former;	/* by address and identity, last replaced last */
+	struct reused_address *reused;	/* last reused last */
 	uint64_t checks;		/* so far */
-	struct replaced_code *replaced; /* since they were taken */
+	struct replaced_code *replaced; /* since code_table__take_replaced */
 	size_t replaced_count, replaced_capacity;
 	struct known_code surplus;
-	uint64_t objects, unnamed; /* so far */
-	size_t unnamed_now;	   /* of those in CODES */
-	size_t named;		   /* by copies, since the last check */
-	uint64_t roots[ROOTS];	   /* addresses of those that stacks began with of late */
+	uint64_t objects, unnamed; /* since the table was made */
+	size_t unnamed_now;	   /* in CODES */
+	size_t named;		   /* from copies, since the last check */
+	uint64_t roots[ROOTS];	   /* of the outermost code objects of recent stacks */
 	size_t last_root;
-	uint64_t checked; /* of OBJECTS, at the last check */
-	size_t held;	  /* bytes, of all */
+	uint64_t checked; /* OBJECTS at the last check */
+	size_t held;	  /* bytes in CODES and FORMER */
 	int64_t start_ns, reading_ns;
 };
 
-/* Bytes, of all tables that there are. */
+/* Bytes in all tables. */
 static int64_t held_by_all;
 
 struct code_table *code_table__new(const struct target_process *target)
@@ -98,7 +97,7 @@ static size_t bytes_of(const struct code *code)
 	       code->line_table_length;
 }
 
-/* TABLE has CODE from now on. */
+/* Counts the bytes of CODE, which TABLE owns from now on. */
 static void hold(struct code_table *table, const struct code *code)
 {
 	table->held += bytes_of(code);
@@ -153,7 +152,7 @@ static struct reused_address *find_reused(const struct code_table *table, uint64
 	return reused;
 }
 
-/* One has given way at ADDRESS. */
+/* A code object at ADDRESS was replaced. */
 static void note_reused(struct code_table *table, uint64_t address)
 {
 	struct reused_address *reused = find_reused(table, address);
@@ -194,9 +193,9 @@ static bool lives(const struct code_table *table, const struct known_code *code)
 			      code->address);
 }
 
-/* Whether what has IDENTITY is at CODE's address by now, and by its own words is CODE.  What was
- * freed may say still what it was, when its names are others' by now; and of what was replaced amid
- * the reading of IDENTITY, the words may be the old one's alone: that does not happen twice. */
+/* Whether the code object at CODE's address has IDENTITY, lives, and is CODE by its own words.  A
+ * freed code object may keep its words when its names are gone.  If it was replaced while IDENTITY
+ * was read, the words alone may be the old one's; that does not happen twice in a row. */
 static bool is_alike(const struct code_table *table, const struct known_code *code,
 		     uint64_t identity)
 {
@@ -204,10 +203,11 @@ static bool is_alike(const struct code_table *table, const struct known_code *co
 	       code_identity__read(table->target, code->address) == identity && lives(table, code);
 }
 
-/* CODE has given way to one with IDENTITY.  What has no name is better read again. */
+/* Removes CODE, as one with IDENTITY took its address.  Keeps it in FORMER if it has a name:
+ * otherwise it is better read again. */
 static void retire(struct code_table *table, struct known_code *code, uint64_t identity)
 {
-	/* First: this reads, and may not return. */
+	/* First, because this reads the process, and may be abandoned. */
 	const struct replaced_code replaced = {
 		.was_named = code->named,
 		.function = code->function,
@@ -230,7 +230,7 @@ static void retire(struct code_table *table, struct known_code *code, uint64_t i
 		forget(table, &table->former, table->former);
 }
 
-/* The one with IDENTITY that was at ADDRESS before, and is again; NULL where none is kept. */
+/* The code object with IDENTITY, back at ADDRESS; NULL if it is not in FORMER. */
 static struct known_code *revive(struct code_table *table, uint64_t address, uint64_t identity)
 {
 	struct known_code *code = find_former(table, address, identity);
@@ -242,15 +242,15 @@ static struct known_code *revive(struct code_table *table, uint64_t address, uin
 	return code;
 }
 
-/* Whether what has IDENTITY is not CODE.  What is hidden lives as long as the interpreter, and may
- * be no code object: what lies where a code object's fields would be changes then. */
+/* Whether IDENTITY is another code object's.  A hidden one lives as long as the interpreter.  It
+ * may be no code object at all, and then its fields may change. */
 static bool is_another(const struct known_code *code, uint64_t identity)
 {
 	return code_identity_differs(code->identity, identity) && !code->code.hidden;
 }
 
-/* Whether CODE, read once more, is the same.  Where code objects have no version, one may give way
- * to others and come back, alike in all that identifies it, between two of the reads. */
+/* Whether CODE is the same when it is read again.  Without versions, its address may be used by
+ * others, and then by an identical code object, between two reads. */
 static bool is_consistent(const struct code_table *table, const struct known_code *code)
 {
 	const struct runtime *runtime = &table->target->runtime;
@@ -278,8 +278,8 @@ bool code_table__is_in_place(const struct code_table *table, const struct known_
 	return code_identity_is_whole(now) && !is_another(code, now) && lives(table, code);
 }
 
-/* Reads CODE, which has no name where what is at its address by now is another one, or freed.  That
- * is read last: where the sample's is there and lives, so it did in between. */
+/* Reads CODE.  It gets no name if its address is reused, or it is freed.  The identity is read
+ * last: if it is the sample's, and the code object lives, then the names are its own. */
 static void read_code(struct code_table *table, struct known_code *code)
 {
 	const struct runtime *runtime = &table->target->runtime;
@@ -307,7 +307,7 @@ static bool may_read(const struct code_table *table)
 	return may_hold_more(table) && table->reading_ns < READING_NS + passed_ns / READING_PART;
 }
 
-/* The same within the limits. */
+/* Same, within the limits. */
 static void name_code(struct code_table *table, struct known_code *code)
 {
 	int64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -318,7 +318,7 @@ static void name_code(struct code_table *table, struct known_code *code)
 	table->reading_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 }
 
-/* Of those in CODES, so many more have no name: less than 0 where some have one by now. */
+/* MORE code objects of CODES have no name; negative if they got one. */
 static void count_unnamed(struct code_table *table, int more)
 {
 	table->unnamed += more;
@@ -341,7 +341,7 @@ static struct known_code *new_code(uint64_t address, uint64_t identity)
 	return code;
 }
 
-/* The one that is known at ADDRESS, and may be what has IDENTITY. */
+/* The known code object at ADDRESS, unless IDENTITY is another one's. */
 static struct known_code *find(struct code_table *table, uint64_t address, uint64_t identity)
 {
 	struct known_code *code;
@@ -416,15 +416,15 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 		insert(table, known);
 }
 
-/* Whether CODE, at whose address nothing can be read by now, was there. */
+/* Whether CODE was readable, and is not any more. */
 static bool is_unmapped(const struct known_code *code, uint64_t identity)
 {
 	return code->identity && !identity && !code->code.hidden;
 }
 
-/* What is at CODE's address by now has IDENTITY: retires CODE where that is another one, or none
- * though the process's memory is READABLE.  One that was not there to be read has come back where
- * equal ones are made again and again; returns whether it has a name by now. */
+/* Compares CODE with IDENTITY, which was read at its address.  Retires CODE if it is another one,
+ * or cannot be read although the process is READABLE.  A code object that was not readable may be
+ * back, if the program makes equal ones again and again.  Returns whether it got a name. */
 static bool check(struct code_table *table, struct known_code *code, uint64_t identity,
 		  bool readable)
 {
@@ -488,12 +488,12 @@ size_t code_table__check(struct code_table *table)
 	for (code = table->codes; code; code = code->hh.next)
 		addresses[i++] = code->address;
 	code_identity__read_each(table->target, addresses, identities, count);
-	/* Of what has ended, nothing can be read; of what does not answer for a while, not all. */
+	/* Nothing of an ended process is readable, and only a part of one that did not answer. */
 	for (i = 0; i < count && !readable; i++)
 		readable = identities[i];
 	readable &= deputy__missed(table->target->process.pid) == missed;
 	i = 0;
-	/* In the same order. */
+	/* Same order as ADDRESSES. */
 	HASH_ITER (hh, table->codes, code, next)
 		named += check(table, code, identities[i++], readable);
 	free(deputy__take_back(identities));

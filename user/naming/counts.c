@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A stack's name is its thread and its stack in the profile, in one word.
+ * A stack's name is one word: the numbers of its thread and its stack in the profile.
  *
- * When the profile begins anew, its numbers change, and all stacks are defined anew.  A sample that
- * was on its way at that moment is counted under an old name all the same.  So the retired profile
- * stays until such samples are settled, and they are copied out of it.
+ * When the profile begins anew, the numbers change, and all stacks are defined anew.  Samples that
+ * are still on their way come under the old names.  So the retired profile stays until they are
+ * settled, and they are copied from it.
  */
 #include <stdlib.h>
 
@@ -13,19 +13,19 @@
 #include "naming/counts.h"
 #include "profile/copy.h"
 
-/* What stands for no stack of the profile. */
-#define NO_NAME		 UINT64_MAX /* of no known process: never happens, and never a guess */
+/* Names that are not a stack of the profile. */
+#define NO_NAME		 UINT64_MAX /* of an unknown process: should not happen */
 #define UNWANTED	 (UINT64_MAX - 1)
-#define UNKNOWN		 ((uint64_t)UINT32_MAX << 32) /* and the excluded process's number */
+#define UNKNOWN		 ((uint64_t)UINT32_MAX << 32) /* plus the number of the excluded process */
 #define IS_STACK(name)	 ((name) < UNKNOWN)
 #define IS_UNKNOWN(name) (!IS_STACK(name) && (name) < UNWANTED)
 
-/* So many settlements after a process was excluded, or a profile retired, no sample of it is on its
+/* After as many settlements, no sample of an excluded process or a retired profile is on its
  * way. */
 #define SETTLED_UNTIL_FORGOTTEN 2
 
-/* Samples of one name, event and outcome: with functions' lines alone, one stack may have several.
- */
+/* Samples of one name, event and outcome.  A stack may have several outcomes if functions have only
+ * their first line. */
 struct entry {
 	struct {
 		uint64_t name;
@@ -37,26 +37,26 @@ struct entry {
 
 struct excluded_process {
 	uint64_t serial;
-	uint32_t number; /* the second key */
+	uint32_t number; /* key of BY_NUMBER */
 	enum exclusion why;
 	char *command;
 	uint64_t unknown;     /* samples */
-	unsigned int settled; /* how often, since */
+	unsigned int settled; /* settlements since it was excluded */
 	UT_hash_handle hh, by_number;
 };
 
 struct counts {
 	struct profile *profile;
 	struct symbolizer *symbolizer;
-	struct entry *entries; /* that wait for a check */
+	struct entry *entries; /* not checked yet */
 	struct profile *retired;
 	struct entry *retired_entries;
 	unsigned int retired_settled;
 	struct excluded_process *excluded, *excluded_by_number;
 	uint32_t last_number;
-	struct unknown_processes unknown; /* of excluded processes that are forgotten */
+	struct unknown_processes unknown; /* of excluded processes that were removed */
 	uint64_t taken_back[EVENTS_MAX][OUTCOME_COUNT]; /* of excluded processes */
-	uint64_t waited[OUTCOME_COUNT]; /* of the first event, that the kernel has counted apart */
+	uint64_t waited[OUTCOME_COUNT]; /* of the first event, not in BPF's outcomes */
 	uint64_t unnamed[EVENTS_MAX];
 };
 
@@ -178,7 +178,7 @@ void counts__include(struct counts *counts, uint64_t serial)
 		process->why = EXCLUDED_NOT;
 }
 
-/* SAMPLES of the excluded process with this NUMBER, which the filter had not seen. */
+/* Counts SAMPLES of excluded process NUMBER as unknown, unless the filter excludes it. */
 static void count_unknown(struct counts *counts, uint32_t number, uint64_t samples)
 {
 	struct excluded_process *process;
@@ -270,7 +270,7 @@ static bool is_in_doubt(const struct counts *counts, const struct entry *entry)
 	return symbolizer__doubts(counts->symbolizer, entry->key.name >> 32, entry->key.name);
 }
 
-/* Counts what ENTRY has as of THREAD with STACK, or with what says OUTCOME. */
+/* Counts ENTRY for THREAD, with STACK or with the frame of OUTCOME. */
 static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum outcome outcome,
 		 const struct entry *entry)
 {
@@ -285,13 +285,13 @@ static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum ou
 	profile__add(counts->profile, thread, stack, event, entry->amount);
 }
 
-/* What waits for a check cannot wait for one of a new profile. */
+/* The new profile cannot name what still waits for a check. */
 static bool may_be_in_doubt(const struct counts *counts, const struct entry *entry)
 {
 	return !symbolizer__is_exact(counts->symbolizer, entry->key.name >> 32);
 }
 
-/* Takes the entries that IS_DOUBTED, as replaced code, and with ALL the others, too. */
+/* Takes the entries that IS_DOUBTED as replaced code; with ALL, also the others. */
 static void take_entries(struct counts *counts, struct entry **entries,
 			 bool (*is_doubted)(const struct counts *counts, const struct entry *entry),
 			 bool all)
@@ -310,7 +310,7 @@ static void take_entries(struct counts *counts, struct entry **entries,
 	}
 }
 
-/* Copies the samples that were on their way when the profile began anew. */
+/* Copies the late samples of the retired profile. */
 static void settle_retired(struct counts *counts)
 {
 	struct profile_copy copy;
@@ -350,8 +350,8 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 	counts->entries = NULL;
 	if (symbolizer__check(counts->symbolizer, identify_codes, sampler)) {
 		sampler__begin_epoch(sampler);
-		/* What came while it was checked was counted as what is in doubt now, or as what
-		 * may have been replaced since it was looked at. */
+		/* Samples that came during the check may be of code that it replaced before or
+		 * after it was looked at. */
 		sampler__drain(sampler);
 		sampler__harvest(sampler);
 	}
@@ -401,8 +401,8 @@ bool counts__agree(const struct counts *counts, uint32_t event, const struct sam
 			sampler__outcomes(sampler, event, i) - counts->taken_back[event][i];
 		uint64_t named = ledger->outcomes[i] - (event ? 0 : counts->waited[i]);
 
-		/* Only what has no name, or not for certain, comes to another outcome than in the
-		 * kernel. */
+		/* Only samples without a certain name have another outcome in the profile than in
+		 * BPF. */
 		if (i != OUTCOME_CODE_REPLACED && i != OUTCOME_NAME_UNKNOWN && counted < named)
 			return false;
 		in_kernel += counted;

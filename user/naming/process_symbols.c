@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A frame's location is found once.  Where threads have their own copies of the
- * instructions (3.14t and later), it holds until a thread begins or ends, for a new
- * thread may get the number of one that ended, and other copies.  The interpreters
- * count these, so a read or two a stack tell.
+ * A frame is located once.  In a free-threaded build (3.14t and later) threads have their own
+ * copies of the bytecode, and a location holds until a thread begins or ends: a new thread may
+ * reuse the number of one that ended, for another copy.  The interpreters count these changes, and
+ * one or two reads per stack notice them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,22 +22,21 @@
 #define CALLERS_TEXT	"[callers dropped: process has too many stacks]"
 #define OF_ALL_TEXT	"[callers dropped: too many stacks in total]"
 
-/* What one process may add to the profile's strings. */
+/* Limits what one process adds to the profile's strings. */
 #define NAMES_BYTES_MAX (256 * 1024 * 1024)
 
-/* The same in stacks: one takes some 256 bytes beside its frames, with its sample. */
+/* Limits its stacks.  One takes about 256 bytes besides its frames, with its sample. */
 #define STACK_BYTES_MAX	   (256 * 1024 * 1024)
 #define STACK_BYTES(depth) (256 + (depth) * sizeof(uint32_t))
 
-/* A program that forks ever anew would have as much for each child; four that are as large as one
- * may be have room beside each other. */
+/* Limits the stacks of all processes, for a program that keeps forking.  Four processes may reach
+ * their own limit. */
 #define ALL_STACK_BYTES_MAX (4LL * STACK_BYTES_MAX)
 
-/* How many functions that a process makes while it runs are told apart: it may make them without
- * end. */
+/* Limits the generated functions that are told apart: a process may make any number. */
 #define GENERATED_MAX 4096
 
-/* So many places of a process's code are remembered; to find one again takes but longer. */
+/* Limits the remembered locations of a process.  Others are found again each time. */
 #define PLACES_MAX (256 * 1024)
 
 struct process_symbols *process_symbols__new(struct naming_context *shared,
@@ -71,7 +70,7 @@ void process_symbols__free(struct process_symbols *process)
 	free(process);
 }
 
-/* What is shown in place of a name: why there is none; NULL where there is one. */
+/* The text to show in place of a name, which says why there is none; NULL if there is one. */
 static const char *why_unnamed(const struct process_symbols *process,
 			       const struct known_code *known)
 {
@@ -90,9 +89,9 @@ static uint32_t add_unnamed(struct profile *profile, const char *why)
 	return profile__function(profile, &function);
 }
 
-/* What tells the function of KNOWN from others with its name, file and line; 0: nothing is to.  A
- * forked process has its parent's code objects, at the same addresses.  In 2.7, no class says its
- * whole name. */
+/* Tells a generated function apart from others with its name, file and line; 0 if it is not to be.
+ * A forked process has its parent's code objects at the same addresses.  In 2.7, no class knows its
+ * qualified name. */
 static uint64_t apart(struct process_symbols *process, const struct known_code *known)
 {
 	if (process->target->runtime.offsets.type_qualname == OFFSET_ABSENT ||
@@ -134,7 +133,7 @@ static void name_code(struct process_symbols *process, struct known_code *code)
 	qualified_names__want(process->shared->qualified_names, process->target, code);
 }
 
-/* A function whose code objects gave way to others: what is counted with it is not named. */
+/* A function whose code objects were replaced: samples of it get no name. */
 struct doubt {
 	uint32_t function; /* key */
 	UT_hash_handle hh;
@@ -148,7 +147,8 @@ static struct doubt *find_doubt(const struct process_symbols *process, uint32_t 
 	return doubt;
 }
 
-/* By words, code may be told from what is there by now, and yet not from what was in between. */
+/* Identification by words tells old code from the current one, but may not tell it from code that
+ * came and went in between. */
 static void doubt(struct process_symbols *process, uint32_t function)
 {
 	struct doubt *doubt;
@@ -182,13 +182,13 @@ static bool has_versions(const struct process_symbols *process)
 	       !process->target->versions_repeat;
 }
 
-/* Unlike several interpreters, the kernel side has not seen that. */
+/* BPF sees several interpreters itself, but not this. */
 static void repeat_versions(struct process_symbols *process)
 {
 	if (!has_versions(process))
 		return;
 	process->target->versions_repeat = true;
-	/* That is what it was worth till now. */
+	/* So far, the versions were worth no more than words. */
 	process->identification.now = process->identification.least = IDENTIFIED_BY_WORDS;
 	process->replaced = true;
 }
@@ -207,7 +207,7 @@ static void note_replaced(struct process_symbols *process)
 	}
 }
 
-/* At an address where code was replaced lately, other code may come and go unseen. */
+/* At an address that was reused recently, code may come and go unseen. */
 static void doubt_reused(struct process_symbols *process)
 {
 	const struct known_code *code = NULL;
@@ -217,8 +217,8 @@ static void doubt_reused(struct process_symbols *process)
 			doubt(process, code->function);
 }
 
-/* Reads what the process's interpreters count, of WIDTH bytes at OFFSET, as one number that changes
- * with any of them.  False where the version has no such count, or it cannot be read. */
+/* Reads a counter of WIDTH bytes at OFFSET of each interpreter.  *GENERATION changes if any of them
+ * does.  False if the version has no such counter, or it cannot be read. */
 static bool read_generation(const struct process_symbols *process, uint32_t offset, size_t width,
 			    uint64_t *generation)
 {
@@ -236,13 +236,13 @@ static bool read_generation(const struct process_symbols *process, uint32_t offs
 			return false;
 		sum = (sum ^ interpreter ^ count) * 0x9e3779b97f4a7c15ULL;
 	}
-	/* With more interpreters than are counted, each time is another one. */
+	/* Not all interpreters were read: assume a change. */
 	*generation = all.cut ? *generation + 1 : sum;
 	return true;
 }
 
-/* Whether code objects were freed since the last time that this was asked; false where that is not
- * counted, up to 3.13. */
+/* Whether code objects were freed since the last call.  Always false up to 3.13, which does not
+ * count them. */
 static bool has_freed_codes(struct process_symbols *process)
 {
 	uint64_t before = process->code_generation, now = before;
@@ -254,8 +254,8 @@ static bool has_freed_codes(struct process_symbols *process)
 	return now != before;
 }
 
-/* Its files and its threads, which are PARENT's where it was forked from that one; NULL: its own.
- */
+/* Opens its root folder and thread names.  PARENT: it was forked from that process, and shares its
+ * root folder; NULL: it does not. */
 static void look_with(struct process_symbols *process, const struct process_symbols *parent)
 {
 	struct naming_context *shared = process->shared;
@@ -271,8 +271,8 @@ static void look_with(struct process_symbols *process, const struct process_symb
 		close_files(process);
 }
 
-/* One that was forked is where its parent is, and most have the same one.  That one's own parent is
- * left alone: a row of them may be as long as a target likes. */
+/* A forked process has its parent's root folder, and mostly the same threading module.  The
+ * parent's own parent is not looked at: a target may fork an endless chain. */
 static void look_around(struct process_symbols *process, struct process_symbols *parent)
 {
 	if (parent && !parent->thread_names && !parent->target->ended)
@@ -287,11 +287,11 @@ void process_symbols__begin(struct process_symbols *process, struct process_symb
 		look_around(process, parent);
 	process->codes = code_table__new(process->target);
 	code_identification__begin(&process->identification);
-	/* What was forked has its parent's till then; and keeps it where that is all that is sure:
-	 * its number may be another's by now, or it runs something else. */
+	/* It has its parent's identity so far.  It keeps that if this fails: its PID may be reused,
+	 * or it runs another program. */
 	if (process->target->parent && !process->target->ended)
 		target__identify(process->target, process->shared->options->map, IDENTIFY_FORKED);
-	has_freed_codes(process); /* from now on */
+	has_freed_codes(process); /* Sets the count to compare with. */
 }
 
 static string_id add_text(struct profile *profile, const char *text)
@@ -341,7 +341,7 @@ void process_symbols__end(struct process_symbols *process)
 	close_files(process);
 }
 
-/* A process that cannot be read any more has no new threads. */
+/* If the process cannot be read any more, it has no new threads. */
 void process_symbols__update(struct process_symbols *process, const struct definition *definition)
 {
 	uint64_t generation = process->generation;
@@ -365,7 +365,7 @@ static uint32_t line_of(const struct process_symbols *process, const struct know
 		return lines__valid(code->code.first_line);
 	if (!code__position(process->pid, offsets, code->address, &code->code, frame, &position))
 		return LINE_NONE;
-	/* Where the copy begins was read only now, and may be of what came after it. */
+	/* The copy's start was read only now, and may be that of a later code object. */
 	if (frame->detail && !code_table__is_in_place(process->codes, code))
 		return LINE_NONE;
 	return lines__shown(offsets->version, code->code.line_table, code->code.line_table_length,
@@ -427,7 +427,7 @@ void process_symbols__learn(struct process_symbols *process, const struct code_r
 	note_replaced(process);
 }
 
-/* How many of LOCATIONS, leaf first, are the kernel's. */
+/* The number of kernel frames at the leaf. */
 static uint32_t kernel_frames(const struct profile *profile, const uint32_t *locations,
 			      uint32_t depth)
 {
@@ -451,7 +451,7 @@ void process_symbols__see(struct process_symbols *process, uint32_t stack, uint6
 		frames->depth - kernel_frames(profile, frames->locations, frames->depth), samples);
 }
 
-/* Why PROCESS may have no more stacks; NULL where it may. */
+/* Why PROCESS may add no more stacks; NULL if it may. */
 static const char *why_cut(const struct process_symbols *process)
 {
 	if (process->stack_bytes >= STACK_BYTES_MAX)
@@ -490,9 +490,10 @@ bool process_symbols__check(struct process_symbols *process, symbolizer__identif
 	};
 	bool changed, replaced, is_new;
 
-	/* Of a check that was left half-way. */
+	/* Left over if the last check was abandoned. */
 	note_replaced(process);
-	/* What would be found that way is told by the samples; and is no news at the next check. */
+	/* Samples report replaced code themselves.  The freed ones seen until now are not news at
+	 * the next check. */
 	if (code_identification__is_settled(&process->identification, &identified) &&
 	    code_table__is_checked(process->codes) &&
 	    !(identified.has_version && code_table__has_other_roots(process->codes))) {
@@ -510,7 +511,7 @@ bool process_symbols__check(struct process_symbols *process, symbolizer__identif
 	is_new = code_identification__choose(&process->identification, &identified) ||
 		 process->told_repeats != process->target->versions_repeat;
 	process->told_repeats = process->target->versions_repeat;
-	/* Unless they are told apart, what came there is counted with the stacks of what was. */
+	/* Without identification, samples of the new code came under the stacks of the old code. */
 	if (!is_new)
 		return changed || (replaced && process->identification.now != IDENTIFIED_WHOLLY);
 	identify(context, process->target, process->identification.now);

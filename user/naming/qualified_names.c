@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From 3.11 on a code object knows its qualified name.  Before that only the function
- * object does, and a frame does not tell which that is.  To name the class by the type
- * of a frame's first argument would be a guess: that may be a subclass, and costs reads
- * in each sample.  But whose __code__ the code object is has a __qualname__, and most
- * functions can be reached from the modules (function_search.c).  So when code objects
- * were seen for the first time, user space goes through all functions once, and the
- * sampling knows nothing of it.
+ * From 3.11 on, a code object has its qualified name.  Before that, only the function object has
+ * it, and a frame does not lead to its function.  The type of a frame's first argument would only
+ * be a guess at the class: it may be a subclass, and it costs reads in each sample.  But most
+ * functions can be reached from the modules (function_search.c), and each points to its code
+ * object.  So after new code objects were sampled, user space searches all functions once.
+ * Sampling does not notice.
  *
- * When a function's name is believed to be its code's, believed_name.c tells.  Of several functions
- * with one code object all have to say the same.  The process runs on meanwhile, so after a
- * function the identity of the code object is read, which has to be that of the samples.
+ * believed_name.c decides whether a function's name is its code's.  If several functions share a
+ * code object, all must agree.  The process runs on meanwhile, so after each function the identity
+ * of the code object is read again, which must be that of the samples.
  *
- * The profile knows a function by its bare name, its file and its line, which several
- * code objects may share: those of a module that was loaded anew, say, or of several
- * processes.  It is given the qualified name when all of them were found to have that
- * one; where one was not found, or has another, no more are looked for.  A forked process has its
- * parent's code objects, at the same addresses and with the same identity: a name that is found
- * in one of these processes is the name in all of them.  Code without a name (<genexpr>) is not
- * looked for: name, file and line tell nothing there.
+ * In the profile, a function is a bare name, a file and a line.  Several code objects may share
+ * these: those of a reloaded module, or of several processes.  The function gets the qualified name
+ * if all of them were found to have it.  If one was not found, or differs, the others are not
+ * looked for.  A forked process has its parent's code objects, with the same addresses and
+ * identities: a name found in one process holds in all of them.  Code without a name (<genexpr>) is
+ * not looked for, as its name, file and line say nothing.
  *
- * They tell nothing either of functions that a program makes while it runs (<string>).  Each of
- * their code objects is a function of its own in the profile, and looked for in all versions.
+ * Functions that a program makes while it runs (<string>) have no useful file and line either.
+ * Each of their code objects is a function of its own in the profile, and is looked for in all
+ * versions.
  *
- * A search that its process's end cuts short names nothing: what it did not come to might have had
- * the same code under another name.  Nor has that code a say in its function's name then.
+ * A search that is cut short by the end of its process names nothing: the rest may have had the
+ * same code under another name.  Such code does not count in its function's name either.
  *
- * In 2.7 no function knows in which class it was written: its name is the path that leads to it, of
- * which each part says so itself (function_owner.c).  Where two paths do, nothing is believed; nor
- * of what was written within a function, whose path would have no "<locals>".
+ * In 2.7 no function knows its class.  Its name is the path that leads to it, if each part of the
+ * path confirms it (function_owner.c).  If two paths do, neither is taken.  The same holds for
+ * nested functions, whose path would lack "<locals>".
  *
- * What is not found keeps its bare name: a function within a function.
+ * A function that is not found keeps its bare name, as nested ones do.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,32 +45,32 @@
 #include "python/function_search.h"
 #include "reading/deputy.h"
 
-/* What was not found may be in a module that was just being loaded: it is looked for again. */
+/* A function that was not found may be in a module that was being loaded: it is looked for
+ * again. */
 #define SEARCHES 2
 
-/* A search goes on for this long at a time, for stacks wait meanwhile; at the end of a recording it
- * comes to its own. */
+/* How long a search goes on at a time, while stacks wait; and at the end of a recording. */
 #define STEP_NS	     20000000LL
 #define LAST_STEP_NS 1000000000LL
 
-/* Before any moment at which a search is due. */
+/* Earlier than the time at which any search is due. */
 #define NOTHING_IS_DUE (-1)
 
-/* Between two searches of a process; and after each step, of any, so much that searching takes a
- * twentieth of a core. */
+/* The pause between two searches of a process.  After each step, of any process, the pause is this
+ * multiple of its duration: searches take a twentieth of a CPU. */
 #define PAUSE_NS	 500000000LL
 #define PAUSE_A_DURATION 20
 
-/* So many that were found are remembered. */
+/* Limits the remembered results. */
 #define FOUND_MAX 16384
 
 #define NEWS_NOT_LOOKED_AT UINT64_MAX
 
-/* A code object that was found, or looked for in vain. */
+/* The result of a search for a code object. */
 struct found {
 	uint64_t address, identity; /* key */
-	uint64_t family;	    /* of the process that it was found in last */
-	char *qualified;	    /* NULL: in vain */
+	uint64_t family;	    /* of the process that it was last found in */
+	char *qualified;	    /* NULL if not found */
 	UT_hash_handle hh;
 };
 
@@ -80,10 +79,10 @@ struct wanted {
 	uint64_t address; /* key */
 	uint64_t identity;
 	uint32_t function;
-	unsigned int searches; /* in which it was looked for, the current one included */
+	unsigned int searches; /* including the one under way */
 	char *name;	       /* co_name */
 	bool generated;
-	char *qualified; /* NULL: not found */
+	char *qualified; /* NULL if not found */
 	bool contradictory;
 	UT_hash_handle hh;
 };
@@ -93,14 +92,14 @@ struct searched_process {
 	pid_t pid;
 	const struct target_process *target;
 	struct wanted *wanted;
-	struct function_search *search; /* NULL: none is under way */
-	uint64_t missed;		/* of what deputy.h counts, when it began */
-	uint64_t news;			/* when it was looked what is known */
+	struct function_search *search; /* NULL if none is under way */
+	uint64_t missed;		/* deputy__missed() when it began */
+	uint64_t news;			/* of NAMES, when known results were last taken */
 	int64_t due_ns;
 	UT_hash_handle hh;
 };
 
-/* A function of the profile, and what its code objects are called. */
+/* A function of the profile, and the name of its code objects. */
 struct shared_name {
 	uint32_t function; /* key */
 	bool is_bare;	   /* for good */
@@ -113,9 +112,9 @@ struct qualified_names {
 	struct profile *profile;
 	struct searched_process *processes;
 	struct shared_name *functions;
-	struct found *found; /* the one that was found last at the end */
-	uint64_t news;	     /* what was found, and what is not to be, so far */
-	int64_t due_ns;	     /* when searching may go on */
+	struct found *found; /* found last comes last */
+	uint64_t news;	     /* changes when leave_known() may find more */
+	int64_t due_ns;	     /* when the next step is allowed */
 };
 
 struct qualified_names *qualified_names__new(struct profile *profile)
@@ -181,7 +180,7 @@ static struct searched_process *find_process(const struct qualified_names *names
 	return process;
 }
 
-/* Gives the function the name that all its code objects have; else it has the bare one. */
+/* Takes the qualified name if all code objects agree, otherwise the bare one. */
 static void set_name(struct qualified_names *names, const struct shared_name *shared)
 {
 	bool agreed = shared->found && shared->found == shared->codes && !shared->is_bare;
@@ -198,7 +197,7 @@ static struct shared_name *find_name(const struct qualified_names *names, uint32
 	return shared;
 }
 
-/* One more code object of FUNCTION. */
+/* FUNCTION has one more code object. */
 static void add_code(struct qualified_names *names, uint32_t function)
 {
 	struct shared_name *shared = find_name(names, function);
@@ -215,7 +214,7 @@ static void add_code(struct qualified_names *names, uint32_t function)
 
 #define FOUND_KEY_BYTES offsetof(struct found, family)
 
-/* What was found of that code object, or of the one that it was forked from; or NULL. */
+/* The result for the same code object, maybe in a process of its family; or NULL. */
 static struct found *find_found(const struct qualified_names *names, const struct wanted *wanted)
 {
 	const struct found key = { .address = wanted->address, .identity = wanted->identity };
@@ -225,13 +224,13 @@ static struct found *find_found(const struct qualified_names *names, const struc
 	return code_identity_is_whole(wanted->identity) ? found : NULL;
 }
 
-/* Processes of one family have the same code objects at the same addresses. */
+/* A process and all that it forked have the same code objects at the same addresses. */
 static uint64_t family_of(const struct searched_process *process)
 {
 	return process->target->ancestor ? process->target->ancestor : process->serial;
 }
 
-/* Takes note of what WANTED was found to be called, NULL: it was not found. */
+/* Keeps the result for WANTED, whose name is NULL if it was not found. */
 static void remember(struct qualified_names *names, const struct searched_process *process,
 		     const struct wanted *wanted)
 {
@@ -254,7 +253,7 @@ static void remember(struct qualified_names *names, const struct searched_proces
 		forget_found(names, names->found);
 }
 
-/* SHARED's name is the bare one, for good. */
+/* SHARED keeps its bare name. */
 static void leave_bare(struct qualified_names *names, struct shared_name *shared)
 {
 	names->news += !shared->is_bare;
@@ -275,8 +274,8 @@ static void add_name(struct qualified_names *names, const struct searched_proces
 	remember(names, process, wanted);
 }
 
-/* Whether another process tells the name of WANTED: one of those whose code makes up that function,
- * or a forgotten one of its own family. */
+/* Whether the name of WANTED is known from another process.  That process must be of its family, or
+ * its code object must be of the same function. */
 static bool take_known(struct qualified_names *names, const struct searched_process *process,
 		       const struct wanted *wanted, struct shared_name *shared)
 {
@@ -292,7 +291,7 @@ static bool take_known(struct qualified_names *names, const struct searched_proc
 	return true;
 }
 
-/* Takes off the list what is known from another process, or would be of no use. */
+/* Drops from the list what another process has found, and what cannot get a name. */
 static void leave_known(struct qualified_names *names, struct searched_process *process)
 {
 	struct wanted *wanted, *next;
@@ -310,8 +309,8 @@ static void leave_known(struct qualified_names *names, struct searched_process *
 	}
 }
 
-/* Nobody can look for WANTED any more.  Where no search has come to its end, it has no say in its
- * function's name; else that is bare, for good. */
+/* WANTED cannot be looked for any more.  If no search for it was completed, it does not count in
+ * its function's name.  Otherwise that name stays bare. */
 static void give_up(struct qualified_names *names, struct searched_process *process,
 		    struct wanted *wanted)
 {
@@ -389,7 +388,7 @@ static void look_at_function(void *context, struct object_reader *reader,
 		take_name(process, reader, function, wanted);
 }
 
-/* What was found is not believed. */
+/* Discards the name. */
 static void take_back(struct wanted *wanted)
 {
 	free(wanted->qualified);
@@ -397,7 +396,7 @@ static void take_back(struct wanted *wanted)
 	wanted->contradictory = false;
 }
 
-/* Takes the names that were found, and what is not to be looked for again off the list. */
+/* Takes the names that were found, and drops them and what was searched for often enough. */
 static void settle(struct qualified_names *names, struct searched_process *process)
 {
 	bool cut = function_search__extent(process->search)->cut;
@@ -443,8 +442,8 @@ static void end(struct qualified_names *names, struct searched_process *process,
 	process->search = NULL;
 }
 
-/* Its process did not answer once.  The search was left amid a step, and does not count: what it
- * would have come to might have had the same code under another name. */
+/* The process did not answer, and the search was left amid a step.  It does not count: the rest may
+ * have had the same code under another name. */
 static void abandon(struct searched_process *process)
 {
 	struct wanted *wanted;
@@ -457,7 +456,7 @@ static void abandon(struct searched_process *process)
 	process->search = NULL;
 }
 
-/* Goes on with the search that is under way, or with a new one, where that is due. */
+/* Continues the search under way, or begins one if it is due. */
 static void search_on(struct qualified_names *names, struct searched_process *process,
 		      int64_t now_ns, int64_t *left_ns)
 {
@@ -481,7 +480,7 @@ static void search_on(struct qualified_names *names, struct searched_process *pr
 		process->due_ns = now_ns + PAUSE_A_DURATION * (before_ns - *left_ns);
 }
 
-/* The same for all processes, in turn, for LEFT_NS; returns how much of that is left. */
+/* Same for all processes in turn, for LEFT_NS.  Returns the time that is left. */
 static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t left_ns)
 {
 	unsigned int count = HASH_COUNT(names->processes);
@@ -490,15 +489,15 @@ static int64_t search_all(struct qualified_names *names, int64_t now_ns, int64_t
 		struct searched_process *process = names->processes;
 
 		search_on(names, process, now_ns, &left_ns);
-		/* To the end of the row. */
+		/* Moves it to the end. */
 		HASH_DEL(names->processes, process);
 		HASH_ADD(hh, names->processes, serial, sizeof(process->serial), process);
 	}
 	return left_ns;
 }
 
-/* The same for a moment, where that is due.  What goes through the lists takes time of its own; and
- * reading what is swapped out takes time, but hardly of this CPU. */
+/* Same for one step, if it is due.  CPU time also has the walk through the lists; elapsed time also
+ * has waits for swapped memory.  The longer one counts. */
 static void search_in_passing(struct qualified_names *names, int64_t now_ns)
 {
 	int64_t begin_ns, used_ns, passed_ns;
@@ -519,7 +518,7 @@ void qualified_names__read(struct qualified_names *names, int64_t now_ns)
 		search_in_passing(names, now_ns);
 		return;
 	}
-	/* A search that is under way is not for what came since. */
+	/* A search under way does not look for what came after its start. */
 	search_all(names, NOTHING_IS_DUE, LAST_STEP_NS);
 	search_all(names, now_ns, LAST_STEP_NS);
 	for (process = names->processes; process; process = process->hh.next)

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Addresses become names by way of the table of each process's code objects
- * (code_table.c).  A stack is known by the addresses of its code objects, so where
- * one is replaced by another, and the kernel was not to tell them apart in each sample,
- * samples of both may have been counted as the same stack, from the last check that
- * saw the old one in place to now.  The functions
- * whose code objects these were are doubted: what was counted in that time with
- * them is not named.  From then on the kernel tells that process's code objects
- * apart in each sample, until none was replaced for a while.  So it does from the
- * first sample of a process on: what a start runs once and throws away is named.  Where
- * that would take too much, all stacks are defined anew whenever one was replaced, and
- * what is at its address stays in doubt for that while (code_table__next_reused).
+ * Addresses are turned into names by the table of each process's code objects (code_table.c).  A
+ * stack is known by the addresses of its code objects.  If one of them is replaced, and BPF did not
+ * identify code objects in each sample, samples of both may have been counted under one stack since
+ * the last check that saw the old one.  So the functions of replaced code objects are in doubt:
+ * samples of them since that check get no name.  After that, BPF identifies the process's code
+ * objects in each sample until none was replaced for a while.  It also does so from a process's
+ * first sample on, so that code which runs once at the start gets its name.  If that would cost too
+ * much, all stacks are defined anew after each replacement, and what is at the address stays in
+ * doubt for a while (code_table__next_reused).
  *
- * Two that take turns at an address, with the same places of the stack, may both times
- * be seen as the first one.  So where rate and depth allow it (code_identification.c) the
- * kernel always tells them apart, or at least looks at what a code object says itself,
- * which shows the other one unless all that it has lies where the first one's did.  Beyond
- * that they share a name until it is noticed.  From 3.14 on the interpreters count the
- * code objects that they free: one read a check for each tells at the next check that
- * there may be such.
+ * Two code objects that take turns at an address, at the same place of a stack, may be seen as the
+ * first one at both checks.  So BPF always identifies code objects if rate and depth allow it
+ * (code_identification.c), at least by their own words.  Words tell two code objects apart unless
+ * all their parts have the same addresses.  Beyond that, both have one name until a check notices.
+ * From 3.14 on, the interpreters count the code objects that they free: one read of each per check
+ * notices that some may have been replaced.
  *
- * What cannot be read any more has no name, and is shown so.
+ * Code that cannot be read any more is shown without a name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,25 +31,25 @@
 #include "python/lines.h"
 #include "reading/deputy.h"
 
-/* A sample that was on its way when its process ended may still come to be defined. */
+/* After its process ended, a sample may still be on its way. */
 #define SETTLED_UNTIL_FORGOTTEN 2
 
-/* How often it is looked whether the threads of all processes are due to be named again. */
+/* How often all processes' threads are considered for new names. */
 #define AGAIN_NS 1000000000LL
 
-/* The kernel numbers no thread like that. */
+/* No thread has this number. */
 #define FURTHER_TID  0
 #define FURTHER_TEXT "[other threads]"
 
 struct symbolizer {
 	struct naming_context shared;
 	struct process_symbols *processes;
-	struct process_symbols **by_index; /* as the profile numbers them; NULL: forgotten */
+	struct process_symbols **by_index; /* by the profile's number; NULL if forgotten */
 	size_t index_capacity;
-	struct process_symbols *nameless; /* whose threads' names are looked for */
-	int64_t again_ns;		  /* when those of all are */
-	struct process_symbols *new_ones; /* that nobody has asked for yet */
-	struct ledger forgotten;	  /* what the code objects of forgotten processes came to */
+	struct process_symbols *nameless; /* with threads whose names are looked for */
+	int64_t again_ns;		  /* when all processes are considered */
+	struct process_symbols *new_ones; /* for symbolizer__take_new */
+	struct ledger forgotten;	  /* counts of code objects of forgotten processes */
 };
 
 struct symbolizer *symbolizer__new(struct profile *profile,
@@ -68,7 +65,7 @@ struct symbolizer *symbolizer__new(struct profile *profile,
 	return symbolizer;
 }
 
-/* Has BPF walk its native frames from now on. */
+/* Makes BPF walk its native frames. */
 static void unwind_process(const struct symbolizer *symbolizer,
 			   const struct process_symbols *process)
 {
@@ -81,7 +78,7 @@ static void unwind_process(const struct symbolizer *symbolizer,
 			      options->early);
 }
 
-/* Its threads' names are to be looked for. */
+/* Adds it to the list of NAMELESS. */
 static void want_names(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	if (process->is_nameless)
@@ -105,7 +102,7 @@ static void be_old(struct symbolizer *symbolizer, struct process_symbols *proces
 	process->is_new = false;
 }
 
-/* What a process's code objects came to is kept. */
+/* Keeps the counts of its code objects. */
 static void forget_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	if (process->begun)
@@ -159,7 +156,8 @@ void symbolizer__add_target(struct symbolizer *symbolizer, struct target_process
 		unwind_process(symbolizer, process);
 }
 
-/* Most of those that live shortly are never sampled, and cost next to nothing. */
+/* This is not done before: most short-lived processes are never sampled, and cost next to
+ * nothing. */
 static void begin_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	struct process_symbols *parent = NULL;
@@ -172,7 +170,7 @@ static void begin_process(struct symbolizer *symbolizer, struct process_symbols 
 	DL_APPEND2(symbolizer->new_ones, process, new_prev, new_next);
 }
 
-/* Something of it was sampled: it is to be in the profile. */
+/* Adds it to the profile, with its first sample. */
 static void enter_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
 	size_t before;
@@ -227,9 +225,9 @@ void symbolizer__describe(struct symbolizer *symbolizer, const struct target_pro
 		target__describe(target, symbolizer->shared.profile, process->process);
 }
 
-/* The profile's number of a thread of PROCESS.  A thread that was sampled stays in the profile,
- * with each of its stacks: a server may begin one a request, so that beyond THREADS_APART they are
- * one. *MERGED: it stands for several, and no name is to be looked for. */
+/* The number of a thread of PROCESS in the profile.  A sampled thread stays in the profile with
+ * each of its stacks, and a server may begin one per request.  So threads beyond THREADS_APART are
+ * one.  *MERGED: the number stands for several threads, and needs no name. */
 static uint32_t find_thread(struct symbolizer *symbolizer, struct process_symbols *process,
 			    uint32_t tid, uint64_t start, bool *merged)
 {
@@ -258,7 +256,7 @@ static uint32_t add_thread(struct symbolizer *symbolizer, struct process_symbols
 	struct profile *profile = symbolizer->shared.profile;
 	char name[sizeof(definition->thread_name) + 1] = { 0 };
 	bool merged;
-	/* The first one's TID is the process's number: no other one gets it. */
+	/* Only the first thread ever has the process's number. */
 	uint64_t start = definition->tid == definition->tgid ? 0 : definition->thread_start;
 	uint32_t thread = find_thread(symbolizer, process, definition->tid, start, &merged);
 
@@ -289,7 +287,7 @@ static void note_root(struct process_symbols *process, const struct definition *
 		code_table__note_root(process->codes, definition->frames[depth - 1].address);
 }
 
-/* Has made what the walk of native frames lacked. */
+/* Orders the rows that the native walk lacked. */
 static void note_native(const struct symbolizer *symbolizer, const struct definition *definition)
 {
 	if (symbolizer->shared.options->unwinder && definition->lacks_rows)
@@ -376,10 +374,10 @@ static void check_all(void *context)
 	struct process_symbols *process, *next;
 
 	HASH_ITER (hh, checking->symbolizer->processes, process, next) {
-		/* What has ended is not there to be read; its number may be another's by now. */
+		/* An ended process cannot be read, and its PID may be reused. */
 		if (!process->sampled || process->target->ended)
 			continue;
-		/* First: who does not answer is not asked again at once. */
+		/* First, so that a process that does not answer is not tried again. */
 		process->sampled = false;
 		checking->changed |=
 			process_symbols__check(process, checking->identify, checking->context);
@@ -394,7 +392,7 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	return unwinder__have_names(symbolizer->shared.options->unwinder) || checking.changed;
 }
 
-/* NULL: forgotten. */
+/* NULL if forgotten. */
 static struct process_symbols *process_of(const struct symbolizer *symbolizer, uint32_t thread)
 {
 	return symbolizer->by_index[symbolizer->shared.profile->threads[thread].process];

@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The kernel has 15 characters of a thread's name, and before 3.14 Python does
- * not tell it any.  The name is an attribute of the Thread object, and those of
- * all threads that live are in a dict of the module threading:
+ * The kernel has 15 characters of a thread's name, and before 3.14 Python does not set it.  The
+ * name is an attribute of the Thread object.  A dict of the module threading has all living
+ * threads:
  *
  *	interpreter -> modules["threading"]._active[ident]._name
  *
- * The ident is pthread_self(), which is the thread pointer; a sample brings it
- * along.  But it is an address, which the next thread may have again as soon as
- * this one has ended.  So a name is believed where the Thread object has the
- * thread's tid too, as from 3.8 on; before that, where the thread still lives
+ * The ident is pthread_self(), which is the thread pointer, and each sample has it.  But it is an
+ * address, and the next thread may get it as soon as this one has ended.  So the Thread object must
+ * also have the thread's TID, as it does from 3.8 on.  Before that, the thread must still live
  * after its name was read.
  *
- * The process runs on all the while, and what was freed may be something else
- * by now.  So a thread is read twice, and what is not the same both times is not
- * believed.  Whatever is not as it should be leaves the thread with the name
- * that the kernel has.
+ * The process runs on meanwhile, and freed memory may be reused.  So a Thread object is read twice,
+ * and taken only if both reads agree.  In all other cases the thread keeps its name from the
+ * kernel.
  *
- * A thread is looked for with the first stack that is seen of it.  Mostly that is
- * one of its first moments, before it is in the dict: while it waits for the GIL
- * there, any time may pass.  So one that was not found is looked for again, soon at
- * first, then when it is half as old again: also one that Python does not know is
- * looked for a few times only.  All are read again a second after a thread came, then when
- * twice as much has passed, then once in a while, and at the end, for a program may name
- * them anew: the last name counts.
+ * A thread is looked for with the first stack that is seen of it.  That is often before it is in
+ * the dict, as it may wait for the GIL for any time.  So a thread that was not found is looked for
+ * again, soon at first, then each time that it is half as old again: a thread that Python does not
+ * know is looked for only a few times.  A program may rename its threads, and the last name counts.
+ * So all names are read again one second after a thread came, then after twice that time and so on,
+ * then now and then, and at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,34 +38,33 @@
 /* Thread._native_id. */
 #define NATIVE_ID_SINCE 0x03080000
 
-/* How soon all names are read again after a new thread's, and how often at last: the seldomer, the
- * more threads there are to read. */
+/* All names are read again SOON_NS after a new thread came, and at last every AGAIN_NS; less often
+ * if there are many threads. */
 #define SOON_NS		  1000000000LL
 #define AGAIN_NS	  10000000000LL
 #define AGAIN_NS_A_THREAD 50000000LL
 
-/* How soon a thread that was not found is looked for again at the earliest. */
+/* The shortest time before a thread that was not found is looked for again. */
 #define RETRY_NS 2000000LL
 
-/* Who looks for one reads the idents of all that live, up to half a microsecond each: a twentieth
- * of the time goes into that. */
+/* A search reads the idents of all living threads, in up to 0.5 us each.  So this pause gives it a
+ * twentieth of the time. */
 #define REST_NS_A_THREAD 10000LL
 
-/* So much of names and of new names is read of one process; then its threads keep what they have.
- */
+/* Limits the names that are read of one process.  After that, its threads keep their names. */
 #define NAMES_BYTES_MAX (64 * 1024 * 1024)
 
-/* How often it is looked whether there is another interpreter, while a thread is not found. */
+/* How often new interpreters are looked for, while a thread is not found. */
 #define ACTIVES_NS 500000000LL
 
-/* A sampled thread; of several that had one ident in turn, the last. */
+/* A sampled thread; the last one that had this ident. */
 struct sampled_thread {
 	uint64_t ident; /* key */
 	pid_t tid;
 	uint32_t thread;  /* in the profile */
-	int64_t since_ns; /* when it was first looked for in vain; 0: never */
-	int64_t due_ns;	  /* when it is to be looked for; THREAD_NAMES_NEVER: it was found */
-	bool wanted;	  /* just now */
+	int64_t since_ns; /* the first search that did not find it; 0 if there was none */
+	int64_t due_ns;	  /* the next search; THREAD_NAMES_NEVER if it was found */
+	bool wanted;	  /* by this search */
 	UT_hash_handle hh;
 };
 
@@ -76,14 +72,14 @@ struct thread_names {
 	struct profile *profile;
 	const struct target_process *target;
 	struct sampled_thread *threads;
-	bool nested;	    /* the process is in a PID namespace of its own */
-	int64_t due_ns;	    /* when the first thread is to be looked for */
-	int64_t rested_ns;  /* not before that */
-	int64_t pause_ns;   /* how long that was put off last; 0: there is a new thread since */
-	int64_t again_ns;   /* when all are due to be read again */
-	int64_t actives_ns; /* when the next are due to be looked up anew */
-	size_t names_bytes; /* that were read and not known yet */
-	/* Where the dicts of each interpreter's threads are. */
+	bool nested;	    /* the process is in another PID namespace */
+	int64_t due_ns;	    /* the first search of any thread */
+	int64_t rested_ns;  /* no search before that */
+	int64_t pause_ns;   /* before the last reading of all names; 0 if a thread came since */
+	int64_t again_ns;   /* the next reading of all names */
+	int64_t actives_ns; /* the next search for interpreters */
+	size_t names_bytes; /* of names that were read and not known */
+	/* The dicts of living threads, one per interpreter. */
 	uint64_t actives[INTERPRETERS_MAX];
 	size_t active_count;
 };
@@ -149,7 +145,7 @@ bool thread_names__see(struct thread_names *names, const struct definition *defi
 	struct profile_thread *entry = &names->profile->threads[thread];
 	struct sampled_thread *known = find_thread(names, ident);
 
-	/* It has one no more when it ends. */
+	/* A thread that is ending has no ident. */
 	if (!ident)
 		return entry->named;
 	if (!known) {
@@ -168,7 +164,7 @@ bool thread_names__see(struct thread_names *names, const struct definition *defi
 	return false;
 }
 
-/* The dict of an interpreter's living threads; 0 where it has not imported threading. */
+/* The dict of an interpreter's living threads; 0 if it has not imported threading. */
 static uint64_t find_active(struct object_reader *reader, uint64_t interpreter)
 {
 	uint64_t modules, threading = 0, active = 0, key = 0;
@@ -199,21 +195,21 @@ static void find_actives(struct thread_names *names, struct object_reader *reade
 	}
 }
 
-/* The attributes of a Thread object, and their names up to 2.7 and later. */
+/* Attributes of a Thread object, and their names in 2.7 and in later versions. */
 enum attribute { IDENT, NATIVE_ID, NAME, ATTRIBUTES };
 static const char *const names_2[] = { "_Thread__ident", NULL, "_Thread__name" };
 static const char *const names_3[] = { "_ident", "_native_id", "_name" };
 
 struct attributes {
 	uint64_t ident;
-	uint64_t native_id; /* 0: there is none */
-	char *name;	    /* NULL: not readable */
+	uint64_t native_id; /* 0 if there is none */
+	char *name;	    /* NULL if not readable */
 };
 
 /* Reads Thread objects, one after another. */
 struct thread_reader {
 	struct object_reader objects;
-	uint64_t keys[ATTRIBUTES]; /* of the one before */
+	uint64_t keys[ATTRIBUTES]; /* of the Thread object before */
 };
 
 static bool has_attribute(const struct thread_reader *reader, enum attribute attribute)
@@ -249,12 +245,12 @@ static bool are_same(const struct attributes *first, const struct attributes *se
 	       first->ident == second->ident && first->native_id == second->native_id;
 }
 
-/* Whether a Thread object with these attributes is that of the sampled THREAD. */
+/* Whether ATTRIBUTES are those of the sampled THREAD. */
 static bool belongs_to(const struct thread_names *names, const struct sampled_thread *thread,
 		       const struct attributes *attributes)
 {
 	const struct process *process = &names->target->process;
-	/* Up to 3.13 the thread that os.fork() gives a child keeps its number in the parent. */
+	/* Up to 3.13, the thread that calls os.fork() keeps the parent's number in the child. */
 	bool numbered = attributes->native_id && !(process->forked && thread->tid == process->pid);
 	pid_t inner_tid;
 
@@ -266,7 +262,7 @@ static bool belongs_to(const struct thread_names *names, const struct sampled_th
 	return inner_tid && (!numbered || attributes->native_id == (uint64_t)inner_tid);
 }
 
-/* Takes note of what a name takes that is to be kept, or changes while it is read. */
+/* Charges NAME to the limit, unless the thread has it already. */
 static void spend(struct thread_names *names, const struct profile_thread *entry, const char *name)
 {
 	if (name && strcmp(name, names->profile->strings[entry->name]) != 0)
@@ -294,7 +290,7 @@ static void name_thread(struct thread_names *names, struct thread_reader *reader
 	free(deputy__take_back(second.name));
 }
 
-/* Names the wanted threads that are in the dict at ACTIVE.  Returns how many are in it. */
+/* Names the wanted threads in the dict at ACTIVE.  Returns how many threads are in it. */
 static size_t read_active(struct thread_names *names, struct thread_reader *reader, uint64_t active)
 {
 	struct sampled_thread *thread;
@@ -325,7 +321,7 @@ static void want_threads(struct thread_names *names, int64_t now_ns, bool all)
 		thread->wanted = all || now_ns >= thread->due_ns;
 }
 
-/* Sees to it that the threads that were not found are looked for again. */
+/* Schedules the next search of the threads that were not found. */
 static void put_off_rest(struct thread_names *names, int64_t now_ns)
 {
 	struct sampled_thread *thread, *next;
@@ -349,8 +345,8 @@ int64_t thread_names__due(const struct thread_names *names)
 	return names->due_ns > names->rested_ns ? names->due_ns : names->rested_ns;
 }
 
-/* Names the wanted threads that are in the dicts of all interpreters.  From the main one, which is
- * the oldest and most threads come from: its word counts.  Returns how many live. */
+/* Same for the dicts of all interpreters.  The main one, which most threads belong to, comes last,
+ * so that its name counts. */
 static size_t read_actives(struct thread_names *names, struct thread_reader *reader)
 {
 	size_t living = 0;
@@ -369,7 +365,7 @@ static bool is_any_wanted(const struct thread_names *names)
 	return thread;
 }
 
-/* When all are to be read again, from NOW_NS on; of PROCESSES. */
+/* Schedules the next reading of all names.  It is later if there are many PROCESSES. */
 static void put_off_all(struct thread_names *names, int64_t now_ns, size_t processes)
 {
 	names->pause_ns = names->pause_ns ? 2 * names->pause_ns : SOON_NS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names that a Python program gave its threads. */
+/* Finds the names that a Python program gave its threads. */
 #ifndef PYBPFPROF_THREAD_NAMES_H
 #define PYBPFPROF_THREAD_NAMES_H
 
@@ -12,35 +12,34 @@
 
 struct thread_names;
 
-/* Of the threads of TARGET, into PROFILE; both must outlive it.  Free with thread_names__free, NULL
- * too. */
+/* Names threads of TARGET in PROFILE.  Both must outlive it.  Free with thread_names__free, which
+ * takes NULL. */
 struct thread_names *thread_names__new(struct profile *profile,
 				       const struct target_process *target);
 void thread_names__free(struct thread_names *names);
 
-/* The same for one that was forked by the process of PARENT: what was found there is where it was.
- */
+/* Same for a process that the process of PARENT forked: the dicts of its threads are at the same
+ * addresses. */
 struct thread_names *thread_names__fork(const struct thread_names *parent,
 					const struct target_process *target);
 
-/* Takes note of the sampled thread of DEFINITION, which is THREAD in the profile.  Returns whether
- * that has got a name from Python. */
+/* Adds the sampled thread of DEFINITION, which is THREAD in the profile.  Returns whether it has
+ * its name from Python. */
 bool thread_names__see(struct thread_names *names, const struct definition *definition,
 		       uint32_t thread);
 
-/* Gives the threads in the profile the names that Python has for them: those seen for the first
- * time, those that were not found, and now and then all, for a name may be another by now.  NOW_NS
- * tells when that is due; THREAD_NAMES_ALL: at once.  Returns when to look for a thread again that
- * was not found; THREAD_NAMES_NEVER: there is none.  Where it is one of many PROCESSES, all are
- * named again the seldomer. */
+/* Reads the names that are due at NOW_NS: those of new threads, of threads that were not found, and
+ * now and then of all, as a program may rename them.  THREAD_NAMES_ALL: all, at once.  PROCESSES is
+ * the number of processes: with many, all names are read less often.  Returns when to look for a
+ * thread again that was not found, or THREAD_NAMES_NEVER. */
 #define THREAD_NAMES_ALL   (INT64_MAX / 2)
 #define THREAD_NAMES_NEVER INT64_MAX
 int64_t thread_names__read(struct thread_names *names, int64_t now_ns, size_t processes);
 
-/* When thread_names__read has something to do; THREAD_NAMES_NEVER: nothing. */
+/* When thread_names__read has something to do, or THREAD_NAMES_NEVER. */
 int64_t thread_names__due(const struct thread_names *names);
 
-/* The profile has begun anew: threads are to be seen anew. */
+/* Forgets all threads, as the profile has begun anew. */
 void thread_names__forget_threads(struct thread_names *names);
 
 #endif
