@@ -44,8 +44,6 @@
 struct symbolizer {
 	struct naming_context shared;
 	struct process_symbols *processes;
-	struct process_symbols **by_index; /* by the profile's number; NULL if forgotten */
-	size_t index_capacity;
 	struct process_symbols *nameless; /* with threads whose names are looked for */
 	int64_t again_ns;		  /* when all processes are considered */
 	struct process_symbols *new_ones; /* for symbolizer__take_new */
@@ -107,8 +105,6 @@ static void forget_process(struct symbolizer *symbolizer, struct process_symbols
 {
 	if (process->begun)
 		code_table__account(process->codes, &symbolizer->forgotten);
-	if (process->entered)
-		symbolizer->by_index[process->process] = NULL;
 	stop_naming(symbolizer, process);
 	be_old(symbolizer, process);
 	if (symbolizer->shared.options->unwinder)
@@ -125,7 +121,6 @@ void symbolizer__free(struct symbolizer *symbolizer)
 		forget_process(symbolizer, symbolizer->processes);
 	qualified_names__free(symbolizer->shared.qualified_names);
 	frames__begin_anew(&symbolizer->shared);
-	free(symbolizer->by_index);
 	free(symbolizer);
 }
 
@@ -173,19 +168,11 @@ static void begin_process(struct symbolizer *symbolizer, struct process_symbols 
 /* Adds it to the profile, with its first sample. */
 static void enter_process(struct symbolizer *symbolizer, struct process_symbols *process)
 {
-	size_t before;
-
 	if (process->entered)
 		return;
 	if (!process->begun)
 		begin_process(symbolizer, process);
 	process_symbols__enter(process);
-	before = symbolizer->index_capacity;
-	symbolizer->by_index = xgrow(symbolizer->by_index, &symbolizer->index_capacity,
-				     process->process + 1, sizeof(*symbolizer->by_index));
-	for (size_t i = before; i < symbolizer->index_capacity; i++)
-		symbolizer->by_index[i] = NULL;
-	symbolizer->by_index[process->process] = process;
 }
 
 bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial)
@@ -392,10 +379,13 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	return unwinder__have_names(symbolizer->shared.options->unwinder) || checking.changed;
 }
 
-/* NULL if forgotten. */
+/* The process of a THREAD of the profile; NULL if it was forgotten. */
 static struct process_symbols *process_of(const struct symbolizer *symbolizer, uint32_t thread)
 {
-	return symbolizer->by_index[symbolizer->shared.profile->threads[thread].process];
+	const struct profile *profile = symbolizer->shared.profile;
+
+	return find_process(symbolizer,
+			    profile->processes[profile->threads[thread].process].serial);
 }
 
 void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
@@ -469,8 +459,6 @@ void symbolizer__begin_anew(struct symbolizer *symbolizer)
 	struct process_symbols *process;
 
 	symbolizer->shared.stack_bytes = 0;
-	for (size_t i = 0; i < symbolizer->index_capacity; i++)
-		symbolizer->by_index[i] = NULL;
 	for (process = symbolizer->processes; process; process = process->hh.next) {
 		if (!process->begun)
 			continue;
