@@ -9,11 +9,11 @@
 #include "sampling/descendants.h"
 #include "sampling/targets.h"
 
-/* A message names no more, and no more are looked at. */
+/* How many Pythons a message names, and how many processes are examined for it. */
 #define NAMED_MAX  5
 #define LOOKED_MAX 64
 
-/* Parents are a chain, unless PIDs were reused while they were read. */
+/* If PIDs were used again while /proc was read, parents may form a circle. */
 #define DEPTH_MAX 64
 
 static int compare(const void *one, const void *other)
@@ -60,7 +60,7 @@ static bool is_below(const struct process_times *times, const struct process_tim
 	return false;
 }
 
-/* Its short name, allocated; NULL if it is no Python. */
+/* The short name of process PID, which the caller frees; NULL if it is not a Python. */
 static char *python_name(pid_t pid)
 {
 	struct target_process *target = NULL;

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/exit_status.h"
 #include "processes/identity.h"
 #include "python/runtime.h"
 #include "reading/process.h"
@@ -15,73 +14,66 @@
 
 struct target_process {
 	struct process process;
-	struct target_key key;	/* what the kernel side knows it by */
-	struct runtime runtime; /* of a Python that is not supported, its version alone, or zero */
+	struct target_key key;
+	struct runtime runtime; /* of a Python that is not supported: at most its version */
 	struct identity identity;
-	/* Its code objects have versions that others had before them: an interpreter has followed
-	 * another one. */
+	/* An interpreter has followed another one, so code objects have versions that others had
+	 * before them. */
 	bool versions_repeat;
-	uint64_t parent;   /* the serial of the one that forked it; 0: it was not forked */
-	uint64_t ancestor; /* that of the first one whose memory it began with; 0: it was not */
+	uint64_t parent;	/* the serial of the parent; 0: it was not forked */
+	uint64_t ancestor;	/* of the oldest target that it was forked from; 0: it was not */
 	unsigned int renamings; /* how often its names were read again */
-	bool ended;		/* nothing of it can be read any more */
+	bool ended;		/* nothing more of it can be read */
 	unsigned int halvings;	/* of its rate */
-	/* Why it is not walked: what its samples come to; OUTCOME_PYTHON where it is. */
-	enum outcome outcome;
+	enum outcome outcome;	/* of its samples where it is not walked, or OUTCOME_PYTHON */
 };
 
-/* Opens process PID, which the user named, and finds its Python.  STATUS_WRITTEN with *TARGET for
- * target__free, NULL where it is none and none is NEEDED; or how the program is to end, unless it
- * can do without a process that is *SILENT, which did not answer (deputy.h); then what is wrong and
- * what mends it was said. */
-enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **target);
 void target__free(struct target_process *target);
 
-/* Looks once for the Python of process PID, and says nothing.  *SIGNATURE, at first 0, tells what
- * it maps: where that has not changed, nothing is read again.  0 with *TARGET for target__free;
- * -EAGAIN where that may come, -EINPROGRESS where it does not answer for now; -ENOEXEC where there
- * is none; -ENOTSUP with *TARGET, of which the version is told; -ESRCH; -EPERM and others where it
- * cannot be read. */
+/* Looks once for the Python of process PID, without messages.  *SIGNATURE, at first 0, is that of
+ * the mappings: while they stay the same, nothing is read again.  0 with *TARGET for target__free;
+ * -ENOTSUP, too, with *TARGET, whose Python is not supported; -EAGAIN where a Python may still
+ * come; -EINPROGRESS where the process does not answer for now; -ENOEXEC where there is none;
+ * -ESRCH; -EPERM and others where the process cannot be read. */
 int target__look(pid_t pid, uint64_t *signature, struct target_process **target);
 
-/* The process PID, of which nothing is known but whose it is; for target__free. */
+/* Tells whether the mappings of process PID have changed, by an exec or a dlopen. */
+uint64_t target__signature(pid_t pid);
+
+/* Process PID, with its identity but no Python; for target__free. */
 struct target_process *target__unknown(pid_t pid);
 
-/* The process PID, which PARENT has forked; for target__free. */
+/* Process PID, which PARENT has forked; for target__free. */
 struct target_process *target__fork(const struct target_process *parent, pid_t pid);
 
-/* The process PID, whose Python is RUNTIME, and which was started with the BYTES of ARGUMENTS, each
- * with a NUL; for target__free. */
+/* Process PID, whose Python is RUNTIME.  ARGUMENTS are the BYTES that it was started with, each
+ * argument with a NUL; for target__free. */
 struct target_process *target__adopt(pid_t pid, const struct runtime *runtime,
 				     const char *arguments, size_t bytes);
 
-/* What was read of TARGET is of another one that has its number by now: it is known by its
- * ARGUMENTS alone. */
+/* Another process has TARGET's number now, and what was read may be of that one.  Keeps only what
+ * its ARGUMENTS tell. */
 void target__disown(struct target_process *target, const char *arguments, size_t bytes);
 
-/* Reads again whose TARGET is, WHAT of it may have changed.  False, with what was known before,
- * where it cannot be read any more, or its owner is the same; or where what was read may be another
- * one's: MAP does not hold it any more, or it executes another program. */
+/* Reads the identity of TARGET again, as far as WHAT says.  False, with the old identity, where it
+ * cannot be read, where the owner is the same, or where it may be another process's: MAP no longer
+ * holds TARGET, or it executes another program. */
 bool target__identify(struct target_process *target, const struct target_map *map,
 		      enum identify what);
 
-/* What of TARGET is to be read again, where that is done now and then. */
+/* What to read again of TARGET's identity, where that is done at intervals. */
 enum identify target__changeable(struct target_process *target);
 
-/* Says what of a process the profile will not show. */
+/* Warns of what the profile of TARGET will not show. */
 void target__warn_of_limits(const struct target_process *target);
 
-/* Its short name, safe on a terminal; the caller frees. */
+/* The short name, safe on a terminal; the caller frees it. */
 char *target__plain_name(const struct target_process *target);
 
-/* CPU time that a process has used so far, seconds; negative where it has ended. */
+/* CPU time used so far, in seconds; negative where the process has ended. */
 double target__cpu_seconds(const struct target_process *target);
 
 /* Whether the process has ended. */
 bool target__has_ended(const struct target_process *target);
-
-/* Says why the Python of process PID, which runtime__find refused with ERROR, cannot be profiled.
- */
-enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error);
 
 #endif

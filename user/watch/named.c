@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "reading/process.h"
 #include "reading/program.h"
+#include "sampling/target_open.h"
 #include "watch/discovery.h"
 #include "watch/named.h"
 

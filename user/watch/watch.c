@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "processes/command_name.h"
 #include "reading/deputy.h"
+#include "sampling/target_open.h"
 #include "watch/describing.h"
 #include "watch/discovery.h"
 #include "watch/launch.h"
