@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An event that counts nothing, on each CPU, is told what is mapped there: by whom, and which part
- * of which file.  The kernel writes that to a ring for each CPU, and what it had no room for it
- * counts there, before the next one that has.
+ * Each CPU has an event that counts nothing, but whose ring the kernel fills with mappings: which
+ * process maps which part of which file.  Where a ring was full, the kernel writes how many records
+ * it lost, before the next record.
  *
- * What is told of a process before (bpf/processes.bpf.h) comes another way.  So that who maps is
- * known when this is handed over, only what was there before that was taken is.
+ * The lives of processes are reported another way (bpf/processes.bpf.h).  A process must be known
+ * before its mappings are handed over.  So only records that were in the rings before those reports
+ * were taken are handed over.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,35 +21,35 @@
 #include "sampling/mappings.h"
 #include "system/cpus.h"
 
-/* Room for some 500, behind a page that says how many there are. */
+/* Room for some 500 records, behind the page with the kernel's position. */
 #define RING_BYTES (64 << 10)
 
-/* How a record begins of what was mapped; the file's path is behind that. */
+/* PERF_RECORD_MMAP2, up to the part of the file; more follows. */
 struct mapped {
 	struct perf_event_header header;
 	uint32_t pid, tid;
-	uint64_t start, bytes, offset;
-	uint32_t major, minor;
-	uint64_t inode, generation;
+	struct mapped_file file;
 };
 
-/* Of what was not. */
-struct lost {
+union record {
 	struct perf_event_header header;
-	uint64_t id, count;
+	struct mapped mapped;
+	struct {
+		struct perf_event_header header;
+		uint64_t id, count;
+	} lost;
 };
 
 struct ring {
 	int fd;
 	struct perf_event_mmap_page *head; /* NULL: not mapped */
 	uint64_t taken, marked;
-	uint64_t asked; /* till where it was asked whether it can wait */
+	uint64_t asked; /* up to here the sink was asked whether they can wait */
 };
 
 struct mappings {
 	struct mappings_sink sink;
 	int epoll_fd; /* of all rings */
-	size_t page_bytes;
 	uint64_t lost;
 	size_t count;
 	struct ring rings[];
@@ -72,7 +73,7 @@ static int open_event(uint32_t cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Has EPOLL_FD be readable where FD is. */
+/* Makes EPOLL_FD readable whenever FD is. */
 static int poll_with(int epoll_fd, int fd)
 {
 	struct epoll_event readable = { .events = EPOLLIN };
@@ -80,16 +81,16 @@ static int poll_with(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &readable) ? -errno : 0;
 }
 
-/* Opens RING on CPU; -ENODEV where that is not online any more. */
-static int open_ring(struct ring *ring, uint32_t cpu, size_t page_bytes, int epoll_fd)
+/* Opens RING on CPU; -ENODEV where that has gone offline. */
+static int open_ring(struct ring *ring, uint32_t cpu, int epoll_fd)
 {
 	void *memory;
 
 	ring->fd = open_event(cpu);
 	if (ring->fd < 0)
 		return ring->fd;
-	memory = mmap(NULL, page_bytes + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
-		      0);
+	memory = mmap(NULL, sysconf(_SC_PAGESIZE) + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      ring->fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
 	ring->head = memory;
@@ -107,12 +108,10 @@ int mappings__open(const struct mappings_sink *sink, int epoll_fd, struct mappin
 		return count;
 	mappings = xcalloc(1, sizeof(*mappings) + count * sizeof(mappings->rings[0]));
 	mappings->sink = *sink;
-	mappings->page_bytes = sysconf(_SC_PAGESIZE);
 	mappings->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	error = mappings->epoll_fd < 0 ? -errno : poll_with(epoll_fd, mappings->epoll_fd);
 	for (ssize_t i = 0; i < count && !error; i++) {
-		error = open_ring(&mappings->rings[mappings->count], online[i],
-				  mappings->page_bytes, mappings->epoll_fd);
+		error = open_ring(&mappings->rings[mappings->count], online[i], mappings->epoll_fd);
 		if (error != -ENODEV)
 			mappings->count++;
 		else
@@ -134,7 +133,7 @@ void mappings__free(struct mappings *mappings)
 		const struct ring *ring = &mappings->rings[i];
 
 		if (ring->head)
-			munmap(ring->head, mappings->page_bytes + RING_BYTES);
+			munmap(ring->head, ring->head->data_offset + RING_BYTES);
 		if (ring->fd >= 0)
 			close(ring->fd);
 	}
@@ -148,7 +147,7 @@ int mappings__fd(const struct mappings *mappings)
 	return mappings ? mappings->epoll_fd : -1;
 }
 
-/* Till where the kernel has written. */
+/* The position up to which the kernel has written. */
 static uint64_t head_of(const struct ring *ring)
 {
 	return __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE);
@@ -160,11 +159,10 @@ void mappings__mark(struct mappings *mappings)
 		mappings->rings[i].marked = head_of(&mappings->rings[i]);
 }
 
-/* Copies BYTES to RECORD from AT in RING. */
-static void copy(const struct mappings *mappings, const struct ring *ring, uint64_t at,
-		 void *record, size_t bytes)
+/* Copies BYTES from position AT of RING to RECORD. */
+static void copy(const struct ring *ring, uint64_t at, void *record, size_t bytes)
 {
-	const char *ring_bytes = (char *)ring->head + mappings->page_bytes;
+	const char *ring_bytes = (char *)ring->head + ring->head->data_offset;
 	size_t start = at % RING_BYTES, left = RING_BYTES - start;
 
 	memcpy(record, ring_bytes + start, bytes < left ? bytes : left);
@@ -172,55 +170,35 @@ static void copy(const struct mappings *mappings, const struct ring *ring, uint6
 		memcpy((char *)record + left, ring_bytes, bytes - left);
 }
 
-union record {
-	struct perf_event_header header;
-	struct mapped mapped;
-	struct lost lost;
-};
-
-/* The beginning of the one that is at *AT in RING, which is behind it then. */
-static union record read_record(const struct mappings *mappings, const struct ring *ring,
-				uint64_t *at)
+/* The beginning of the record at position *AT of RING; moves *AT behind the record. */
+static union record read_record(const struct ring *ring, uint64_t *at)
 {
 	union record record = { 0 };
 	size_t bytes;
 
-	copy(mappings, ring, *at, &record, sizeof(record.header));
+	copy(ring, *at, &record, sizeof(record.header));
 	bytes = record.header.size;
-	copy(mappings, ring, *at, &record, bytes < sizeof(record) ? bytes : sizeof(record));
+	copy(ring, *at, &record, bytes < sizeof(record) ? bytes : sizeof(record));
 	*at += bytes ? bytes : sizeof(record.header);
 	return record;
 }
 
-/* What is of no file has none; and who is not of this PID namespace no number. */
+/* Memory without a file has no inode.  A process of another PID namespace has no PID. */
 static bool is_of_file(const union record *record)
 {
-	return record->header.type == PERF_RECORD_MMAP2 && record->mapped.inode &&
+	return record->header.type == PERF_RECORD_MMAP2 && record->mapped.file.part.inode &&
 	       record->mapped.pid;
 }
 
-static struct mapped_file file_of(const struct mapped *mapped)
-{
-	return (struct mapped_file){ .part = { .inode = mapped->inode,
-					       .generation = mapped->generation,
-					       .offset = mapped->offset,
-					       .bytes = mapped->bytes,
-					       .major = mapped->major,
-					       .minor = mapped->minor },
-				     .start = mapped->start };
-}
-
-/* Takes the next of RING. */
 static void take_one(struct mappings *mappings, struct ring *ring)
 {
 	const struct mappings_sink *sink = &mappings->sink;
-	union record record = read_record(mappings, ring, &ring->taken);
-	struct mapped_file file = file_of(&record.mapped);
+	union record record = read_record(ring, &ring->taken);
 
 	if (record.header.type == PERF_RECORD_LOST)
 		mappings->lost += record.lost.count;
 	if (is_of_file(&record))
-		sink->map(sink->context, record.mapped.pid, &file);
+		sink->map(sink->context, record.mapped.pid, &record.mapped.file);
 }
 
 size_t mappings__take(struct mappings *mappings)
@@ -237,7 +215,7 @@ size_t mappings__take(struct mappings *mappings)
 	return taken;
 }
 
-/* Whether any of RING cannot wait that was not asked about. */
+/* Whether a record of RING that the sink was not asked about cannot wait. */
 static bool ring_urges(const struct mappings *mappings, struct ring *ring)
 {
 	const struct mappings_sink *sink = &mappings->sink;
@@ -247,10 +225,10 @@ static bool ring_urges(const struct mappings *mappings, struct ring *ring)
 	if (ring->asked < ring->taken)
 		ring->asked = ring->taken;
 	while (ring->asked < head && !urges) {
-		union record record = read_record(mappings, ring, &ring->asked);
-		struct mapped_file file = file_of(&record.mapped);
+		union record record = read_record(ring, &ring->asked);
 
-		urges = is_of_file(&record) && sink->urges(sink->context, record.mapped.pid, &file);
+		urges = is_of_file(&record) &&
+			sink->urges(sink->context, record.mapped.pid, &record.mapped.file);
 	}
 	return urges;
 }

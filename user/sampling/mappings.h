@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What processes map to be executed, where the kernel lets no function be traced for that. */
+/* Executable mappings of processes, where the kernel does not let BPF trace them. */
 #ifndef PYBPFPROF_MAPPINGS_H
 #define PYBPFPROF_MAPPINGS_H
 
@@ -8,49 +8,50 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A part of a file, as perf's events have it. */
+/* A part of a file. */
 struct file_part {
-	uint64_t inode, generation;
-	uint64_t offset, bytes;
+	uint64_t bytes, offset;
 	uint32_t major, minor; /* of the device */
+	uint64_t inode, generation;
 };
 
 _Static_assert(sizeof(struct file_part) == 40, "no padding: it is the key of a table");
 
+/* In the order of perf's records. */
 struct mapped_file {
-	struct file_part part;
 	uint64_t start; /* in memory */
+	struct file_part part;
 };
 
 struct mappings;
 
-/* What takes those. */
+/* Receives the mappings. */
 struct mappings_sink {
 	void (*map)(void *context, pid_t pid, const struct mapped_file *file);
-	/* Whether one that MAP is to be told cannot wait; another may have become of the process
-	 * before that, which is not told yet. */
+	/* Whether a mapping that MAP will receive cannot wait.  An exec or an exit of the process
+	 * may be on its way that the sink does not know yet. */
 	bool (*urges)(void *context, pid_t pid, const struct mapped_file *file);
 	void *context;
 };
 
-/* Has SINK told of each, and EPOLL_FD be readable when there are any.  0 with *MAPPINGS for
- * mappings__free, or the -errno of the kernel's refusal. */
+/* Opens the rings; EPOLL_FD becomes readable when there are mappings.  0 with *MAPPINGS for
+ * mappings__free, or the -errno of the kernel's refusal.  The functions below take NULL, too: then
+ * there are no mappings. */
 int mappings__open(const struct mappings_sink *sink, int epoll_fd, struct mappings **mappings);
 void mappings__free(struct mappings *mappings);
 
-/* Readable when there are new ones; -1 where MAPPINGS is NULL. */
+/* Readable when there are new mappings; -1 where MAPPINGS is NULL. */
 int mappings__fd(const struct mappings *mappings);
 
-/* Takes note of what there is by now; and hands that over: returns how much it was, with what else
- * the kernel tells then.  Of NULL there is nothing. */
+/* Marks what is in the rings now; and hands over what is before the mark.  Returns the number of
+ * records that were taken, of all kinds. */
 void mappings__mark(struct mappings *mappings);
 size_t mappings__take(struct mappings *mappings);
 
-/* Whether any of those that are there by now cannot wait; each is asked about once.  Of NULL there
- * is nothing. */
+/* Whether a mapping in the rings cannot wait; the sink is asked about each once. */
 bool mappings__urge(struct mappings *mappings);
 
-/* How often there was no room for some, so far. */
+/* How many records were lost so far because a ring was full. */
 uint64_t mappings__lost(const struct mappings *mappings);
 
 #endif
