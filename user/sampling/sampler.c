@@ -19,35 +19,34 @@
 #include "sampling/sampler.h"
 #include "sampling/target_map.h"
 #include "system/cpus.h"
-#include "pybpfprof.skel.h" /* after what declares its types */
+#include "pybpfprof.skel.h" /* needs the types of the headers above */
 
-/* One draining takes little longer, unless it is the last one. */
+/* A draining takes little longer than this, unless it is the last one. */
 #define DRAIN_NS (100 * 1000 * 1000LL)
 
-/* In which the kernel tells perf of mappings (bpf/processes.bpf.h). */
+/* The kernel reports mappings to perf in this function (bpf/processes.bpf.h). */
 #define MAPPING_FUNCTION "perf_event_mmap"
 
 struct sampler {
 	struct pybpfprof_bpf *bpf;
-	struct ring_buffer *ring, *heralds; /* heralds: NULL where there are no mappings */
+	struct ring_buffer *ring, *heralds; /* heralds: NULL where MAPPINGS is */
 	struct event events[EVENTS_MAX];
 	void *runs[EVENTS_MAX]; /* of the same events; NULL: not opened */
 	uint32_t event_count;
 	struct slots *slots;
 	struct target_map *targets;
 	struct sampler_sink sink;
-	struct mappings *mappings; /* NULL: they are told to the program, or to nobody */
+	struct mappings *mappings; /* NULL: BPF sees mappings, or nothing does */
 	uint32_t cpus;
 	const volatile struct bucket *buckets;	      /* [cpus * STACK_BUCKETS], the kernel's */
 	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
-	size_t buckets_size, counters_size;
 	bool running;
 	int64_t drain_end_ns;
-	size_t taken; /* by the last draining */
+	size_t taken; /* records, by the last draining */
 };
 
-/* Does not let itself be kept from what else is due by a target whose stacks come faster than they
- * are taken. */
+/* Stops after a while, although there are more records: a target can make stacks faster than they
+ * are taken, and other work is due. */
 static int take_record(void *context, void *data, size_t size)
 {
 	struct sampler *sampler = context;
@@ -62,7 +61,7 @@ size_t sampler__drain(struct sampler *sampler)
 	sampler->taken = 0;
 	sampler->drain_end_ns = now_ns() + DRAIN_NS;
 	mappings__mark(sampler->mappings);
-	/* Who maps is known by now, unless it was too much to take. */
+	/* Mappings come after the processes that they belong to (mappings.c). */
 	if (ring_buffer__consume(sampler->ring) >= 0)
 		sampler->taken += mappings__take(sampler->mappings);
 	return sampler->taken;
@@ -113,7 +112,7 @@ static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
 
 	for (uint32_t i = 0; i < sampler->event_count && cpu < sampler->cpus; i++) {
 		counters = &sampler->counters[cpu].of[i];
-		/* What is passed over shows as well that the CPU is busy. */
+		/* Events that a lowered rate passes over show that the CPU is busy, too. */
 		interruptions += counters->events + counters->passed;
 	}
 	return interruptions;
@@ -134,7 +133,7 @@ int64_t sampler__tick(struct sampler *sampler)
 	return first_ns;
 }
 
-/* What a sample of each event stands for from now on. */
+/* Tells BPF what a sample of each event stands for. */
 static void set_values(struct sampler *sampler, double rate_hz)
 {
 	for (uint32_t i = 0; i < sampler->event_count; i++)
@@ -151,25 +150,26 @@ int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate)
 	return sampler__tick(sampler);
 }
 
-/* The sum of what all CPUs have in the counter at OFFSET of struct cpu_counters. */
+/* Sums the counter at OFFSET of struct cpu_counters over all CPUs. */
 static uint64_t sum(const struct sampler *sampler, size_t offset)
 {
 	uint64_t count = 0;
 
-	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++)
-		count += *(
-			const volatile uint64_t *)((const volatile char *)&sampler->counters[cpu] +
-						   offset);
+	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++) {
+		const volatile uint64_t *words = (const volatile uint64_t *)&sampler->counters[cpu];
+
+		count += words[offset / sizeof(*words)];
+	}
 	return count;
 }
 
-/* The same of a counter of EVENT, at OFFSET of struct event_counters. */
+/* The same for the counter of EVENT at OFFSET of struct event_counters. */
 static uint64_t sum_of(const struct sampler *sampler, uint32_t event, size_t offset)
 {
 	return sum(sampler, offsetof(struct cpu_counters, of[event]) + offset);
 }
 
-/* The same of all events. */
+/* The same for all events. */
 static uint64_t sum_of_all(const struct sampler *sampler, size_t offset)
 {
 	uint64_t count = 0;
@@ -195,7 +195,7 @@ uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum o
 		      offsetof(struct event_counters, outcomes) + outcome * sizeof(uint64_t));
 }
 
-/* How often the kernel left out EVENT: it counts each, but the program did not run. */
+/* How often the kernel counted EVENT without running the program. */
 static uint64_t left_out(const struct sampler *sampler, uint32_t event)
 {
 	const struct event_source *source = sampler->events[event].source;
@@ -210,12 +210,10 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 	const struct event_source *source = sampler->events[event].source;
 
 	ledger->events = sum_of(sampler, event, offsetof(struct event_counters, events));
-	ledger->lost = sum_of(sampler, event, offsetof(struct event_counters, lost));
-	/* What is on its way is not lost: it is in a later window. */
-	if (sampler->running)
-		ledger->lost += slots__never_defined(sampler->slots, event);
-	else
-		ledger->lost += slots__undefined(sampler->slots, event);
+	/* While sampling goes on, a stack that is not defined yet may be in a later window. */
+	ledger->lost = sum_of(sampler, event, offsetof(struct event_counters, lost)) +
+		       (sampler->running ? slots__never_defined(sampler->slots, event)
+					 : slots__undefined(sampler->slots, event));
 	ledger->left_out = left_out(sampler, event);
 	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
 	if (source->account)
@@ -267,7 +265,7 @@ static int forward_libbpf(enum libbpf_print_level level, const char *format, va_
 	if (level == LIBBPF_DEBUG || log__level() < LOG_DEBUG ||
 	    vasprintf(&text, format, arguments) < 0)
 		return 0;
-	/* The verifier's word comes in many lines. */
+	/* The verifier's report has many lines. */
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
 		if (*line)
 			log__debug("%s", line);
@@ -275,34 +273,37 @@ static int forward_libbpf(enum libbpf_print_level level, const char *format, va_
 	return 0;
 }
 
-/* Without native frames their maps have no room. */
-static int size_native_maps(struct pybpfprof_bpf *bpf, uint32_t processes, bool native)
-{
-	struct bpf_map *const unused[] = { bpf->maps.unwind_chunks, bpf->maps.unwind_files,
-					   bpf->maps.unwind_rules };
-	int error = bpf_map__set_max_entries(bpf->maps.unwind_tables, native ? processes : 1);
-
-	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]) && !error && !native; i++)
-		error = bpf_map__set_max_entries(unused[i], 1);
-	return error;
-}
-
+/* Maps that depend on the machine or the options.  Without NATIVE frames theirs have no room, nor
+ * has that of waits without WAITS. */
 static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processes, bool native,
 		     bool waits)
 {
-	int error = bpf_map__set_max_entries(bpf->maps.walks, cpus);
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries; /* 0: as it is declared */
+	} sizes[] = {
+		{ bpf->maps.walks, cpus },
+		{ bpf->maps.targets, processes },
+		{ bpf->maps.counters, cpus },
+		{ bpf->maps.stacks, cpus * STACK_BUCKETS },
+		{ bpf->maps.unwind_tables, native ? processes : 1 },
+		{ bpf->maps.unwind_chunks, !native },
+		{ bpf->maps.unwind_files, !native },
+		{ bpf->maps.unwind_rules, !native },
+		{ bpf->maps.waits, !waits },
+	};
+	int error = 0;
 
-	if (!error)
-		error = bpf_map__set_max_entries(bpf->maps.targets, processes);
-	if (!error)
-		error = bpf_map__set_max_entries(bpf->maps.counters, cpus);
-	if (!error)
-		error = bpf_map__set_max_entries(bpf->maps.stacks, cpus * STACK_BUCKETS);
-	if (!error)
-		error = bpf_map__set_max_entries(bpf->maps.waits, waits ? WAITS_MAX : 1);
-	if (!error)
-		error = size_native_maps(bpf, processes, native);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !error; i++)
+		if (sizes[i].entries)
+			error = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
 	return error;
+}
+
+/* A ring buffer has no values: its entries are bytes. */
+static size_t map_bytes(const struct bpf_map *map)
+{
+	return (size_t)bpf_map__max_entries(map) * (bpf_map__value_size(map) ?: 1);
 }
 
 uint64_t sampler__map_bytes(bool native)
@@ -312,23 +313,18 @@ uint64_t sampler__map_bytes(bool native)
 	const struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX, native, false) == 0) {
-		/* A ring buffer has neither keys nor values, but so many bytes. */
+	if (bpf && cpus > 0 && size_maps(bpf, cpus, TARGETS_MAX, native, false) == 0)
 		bpf_object__for_each_map (map, bpf->obj)
-			bytes += (uint64_t)bpf_map__max_entries(map) *
-				 (bpf_map__value_size(map) ?: 1);
-	}
+			bytes += map_bytes(map);
 	pybpfprof_bpf__destroy(bpf);
 	return bytes;
 }
 
-static const volatile void *map_read_only(struct bpf_map *map, size_t size, size_t *mapped)
+/* The values of MAP in the kernel's memory; NULL with errno. */
+static const volatile void *map_read_only(const struct bpf_map *map)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-	void *memory;
+	void *memory = mmap(NULL, map_bytes(map), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
 
-	*mapped = (size + page - 1) & ~(page - 1);
-	memory = mmap(NULL, *mapped, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -343,7 +339,7 @@ static struct bpf_program *program_of(const struct pybpfprof_bpf *bpf, const str
 	return event->source->at_switches ? bpf->progs.off_cpu : programs[number];
 }
 
-/* Leaves out what is not for this run, or this kernel. */
+/* Loads only the programs that this run and this kernel need. */
 static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
 			   bool with_mappings)
 {
@@ -418,13 +414,8 @@ int sampler__try_mappings(void)
 
 static int map_counters(struct sampler *sampler)
 {
-	sampler->buckets =
-		map_read_only(sampler->bpf->maps.stacks,
-			      (size_t)sampler->cpus * STACK_BUCKETS * sizeof(struct bucket),
-			      &sampler->buckets_size);
-	sampler->counters =
-		map_read_only(sampler->bpf->maps.counters,
-			      sampler->cpus * sizeof(struct cpu_counters), &sampler->counters_size);
+	sampler->buckets = map_read_only(sampler->bpf->maps.stacks);
+	sampler->counters = map_read_only(sampler->bpf->maps.counters);
 	return sampler->buckets && sampler->counters ? 0 : -errno;
 }
 
@@ -471,9 +462,9 @@ void sampler__free(struct sampler *sampler)
 	ring_buffer__free(sampler->ring);
 	ring_buffer__free(sampler->heralds);
 	if (sampler->buckets)
-		munmap((void *)sampler->buckets, sampler->buckets_size);
+		munmap((void *)sampler->buckets, map_bytes(sampler->bpf->maps.stacks));
 	if (sampler->counters)
-		munmap((void *)sampler->counters, sampler->counters_size);
+		munmap((void *)sampler->counters, map_bytes(sampler->bpf->maps.counters));
 	target_map__free(sampler->targets);
 	pybpfprof_bpf__destroy(sampler->bpf);
 	slots__free(sampler->slots);
@@ -485,8 +476,7 @@ bool sampler__is_compiled(const struct sampler *sampler)
 	struct bpf_prog_info info = { 0 };
 	__u32 size = sizeof(info);
 
-	return bpf_obj_get_info_by_fd(bpf_program__fd(sampler->bpf->progs.sample), &info, &size) ==
-		       0 &&
+	return !bpf_obj_get_info_by_fd(bpf_program__fd(sampler->bpf->progs.sample), &info, &size) &&
 	       info.jited_prog_len;
 }
 
@@ -499,7 +489,7 @@ bool sampler__may_use_maps(const struct sampler *sampler)
 				    sizeof(layout), 0) != -EPERM;
 }
 
-/* Has the kernel call find_process for each thread of this PID namespace. */
+/* Runs the program find_process for each thread of this PID namespace. */
 static int go_through_threads(const struct sampler *sampler)
 {
 	struct bpf_link *link = bpf_program__attach_iter(sampler->bpf->progs.find_process, NULL);
@@ -507,7 +497,7 @@ static int go_through_threads(const struct sampler *sampler)
 	int error = fd < 0 ? -errno : 0;
 	char nothing;
 
-	/* It pauses after very many. */
+	/* The kernel pauses after a million threads. */
 	while (!error && read(fd, &nothing, sizeof(nothing)) < 0)
 		error = errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (fd >= 0)
@@ -540,12 +530,13 @@ struct target_map *sampler__targets(struct sampler *sampler)
 	return sampler->targets;
 }
 
-/* What was left out is passed over. */
+/* Attaches PROGRAM if it was loaded. */
 static int attach(struct bpf_program *program, struct bpf_link **link)
 {
-	if (bpf_program__autoload(program))
-		*link = bpf_program__attach(program);
-	return *link || !bpf_program__autoload(program) ? 0 : -errno;
+	if (!bpf_program__autoload(program))
+		return 0;
+	*link = bpf_program__attach(program);
+	return *link ? 0 : -errno;
 }
 
 static int take_herald(void *context, void *data, size_t size)
@@ -556,7 +547,7 @@ static int take_herald(void *context, void *data, size_t size)
 	return 0;
 }
 
-/* Has user space itself told what is mapped. */
+/* Receives mappings from perf instead of BPF. */
 static void listen_to_mappings(struct sampler *sampler)
 {
 	const struct mappings_sink sink = { sampler->sink.map, sampler->sink.urges,
@@ -569,7 +560,7 @@ static void listen_to_mappings(struct sampler *sampler)
 			     strerror(-error));
 		return;
 	}
-	/* Where there are none, what is loaded is found as soon as any other news are taken. */
+	/* Without heralds, Python that is loaded late is found when other news is taken. */
 	sampler->heralds =
 		ring_buffer__new(bpf_map__fd(sampler->bpf->maps.heralds), take_herald, NULL, NULL);
 	sampler->bpf->bss->heeding = sampler->heralds;
@@ -578,12 +569,10 @@ static void listen_to_mappings(struct sampler *sampler)
 int sampler__follow(struct sampler *sampler)
 {
 	struct pybpfprof_bpf *bpf = sampler->bpf;
-	int error = attach(bpf->progs.follow_exec, &bpf->links.follow_exec);
+	int error = attach(bpf->progs.follow_exec, &bpf->links.follow_exec)
+			    ?: attach(bpf->progs.follow_exit, &bpf->links.follow_exit)
+			    ?: attach(bpf->progs.follow_fork, &bpf->links.follow_fork);
 
-	if (!error)
-		error = attach(bpf->progs.follow_exit, &bpf->links.follow_exit);
-	if (!error)
-		error = attach(bpf->progs.follow_fork, &bpf->links.follow_fork);
 	if (error || !bpf_program__autoload(bpf->progs.follow_fork))
 		return error;
 	if (attach(bpf->progs.follow_mapping, &bpf->links.follow_mapping) ||

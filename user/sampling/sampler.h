@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The kernel side, from user space: loads it, tells it what to sample, starts
- * it, and drains what it counted.
- */
+/* The BPF program, from user space: loads it, tells it what to sample, starts it, and drains what
+ * it counted. */
 #ifndef PYBPFPROF_SAMPLER_H
 #define PYBPFPROF_SAMPLER_H
 
@@ -22,13 +20,13 @@ struct sampler;
 
 /* What is sampled. */
 struct sampler_scope {
-	uint32_t processes; /* room for so many at a time */
+	uint32_t processes; /* room for targets at a time */
 	enum following following;
-	bool merging_threads;	 /* those of a process count as one */
+	bool merging_threads;	 /* the threads of a process count as one */
 	bool kernel;		 /* with the kernel's frames */
-	bool native, native_all; /* with native frames, with all of them */
+	bool native, native_all; /* with native frames; with all of them */
 	struct event events[EVENTS_MAX];
-	uint32_t event_count; /* one at least */
+	uint32_t event_count; /* at least 1 */
 };
 
 /* Loads the program for SCOPE; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the
@@ -37,94 +35,97 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 		  struct sampler **sampler);
 void sampler__free(struct sampler *sampler);
 
-/* How much the kernel's maps take at least, on this machine: bytes.  NATIVE: with native frames,
- * but without what their tables grow to. */
+/* The size of the kernel's maps on this machine, at least: bytes.  NATIVE: with native frames, but
+ * without the tables of what processes map, which grow. */
 uint64_t sampler__map_bytes(bool native);
 
-/* Whether the kernel compiles the program, and does not interpret it. */
+/* Whether the kernel compiled the program; otherwise it interprets it. */
 bool sampler__is_compiled(const struct sampler *sampler);
 
-/* Whether the kernel lets the maps be read and written, with the capabilities of now. */
+/* Whether the kernel lets the maps be read and written with the present capabilities. */
 bool sampler__may_use_maps(const struct sampler *sampler);
 
-/* What the kernel calls process PID, and as *NAMESAKE what this program's PID namespace calls the
- * process that is PID to the kernel; 0: it has none.  0, or -errno: -ESRCH where it has ended. */
+/* Finds the kernel's number of process PID: *KERNEL_PID.  *NAMESAKE: the number, in this program's
+ * PID namespace, of the process that has the number PID to the kernel; 0: there is none.  0, or
+ * -errno; -ESRCH where the process has ended. */
 int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid,
 			     pid_t *namesake);
 
-/* What the kernel side knows of processes; the sampler's. */
+/* The map of targets; owned by the sampler. */
 struct target_map *sampler__targets(struct sampler *sampler);
 
-/* BPF's maps for native frames; of the sampler. */
+/* The maps for native frames; owned by the sampler. */
 struct unwinder_maps sampler__unwinder_maps(const struct sampler *sampler);
 
-/* Begins to take note of what becomes of processes.  0 or the -errno of the kernel's refusal. */
+/* Begins to follow processes.  0 or the -errno of the kernel's refusal. */
 int sampler__follow(struct sampler *sampler);
 
-/* Whether the kernel lets a program be loaded that it tells what processes map: 0 or -errno.  To
- * attach one would tell more, but that takes seconds to undo. */
+/* Whether the kernel loads a program that would see the mappings of processes: 0 or -errno.  It is
+ * not attached, because to detach it takes seconds. */
 int sampler__try_mappings(void);
 
-/* Whether the kernel tells what processes map; else they are to be asked. */
+/* Whether mappings are reported, by BPF or perf; otherwise user space has to look for them. */
 bool sampler__sees_mappings(const struct sampler *sampler);
 
-/* Begins to sample the events, those that have a rate at RATE.  0 or the -errno of the kernel's
+/* Begins to sample the events, at RATE where an event has one.  0 or the -errno of the kernel's
  * refusal (privileges__events). */
 int sampler__start(struct sampler *sampler, struct event_rate rate);
-/* After this no more samples come. */
+/* Ends sampling. */
 void sampler__stop(struct sampler *sampler);
 
-/* Readable when there are new stacks. */
+/* Readable when there are new stacks or other news. */
 int sampler__fd(const struct sampler *sampler);
 
-/* Defines the new stacks: all of them once it is stopped; before, what can be in a moment.  Returns
- * how many there were, with other news. */
+/* Takes what is in the rings, and defines the new stacks: all of them once sampling has stopped,
+ * before that for a limited time.  Returns how many records it took. */
 size_t sampler__drain(struct sampler *sampler);
 
-/* Whether there are news that cannot wait; and what is readable when there may be new ones, since
- * something was mapped, -1: what sampler__fd tells is all. */
+/* Whether a mapping cannot wait; and what is readable when there are new mappings, -1: only
+ * sampler__fd tells of them. */
 bool sampler__urges(const struct sampler *sampler);
 int sampler__mappings_fd(const struct sampler *sampler);
 
-/* Readable when a program has begun that will map soon what cannot wait, -1: none is told of.  To
- * take that returns whether there was one. */
+/* Readable when a program has begun that is likely to map a Python soon; -1: such programs are not
+ * reported.  Taking the heralds returns whether there was one. */
 int sampler__heralds_fd(const struct sampler *sampler);
 bool sampler__take_heralds(struct sampler *sampler);
 
-/* Counts what was sampled since the last harvest; drain first. */
+/* Hands the sink what was sampled since the last harvest; drain first. */
 void sampler__harvest(struct sampler *sampler);
 
 /* Once sampling has ended and all is drained: adds the time so far of each wait that goes on to its
  * stack. */
 void sampler__end_waits(struct sampler *sampler);
 
-/* Every stack is defined again with its next sample: what its addresses mean has changed. */
+/* Has every stack defined again with its next sample, because what its addresses mean has
+ * changed. */
 void sampler__begin_epoch(struct sampler *sampler);
 
-/* The same, and what was defined until now is old (struct sampler_sink): it is counted only if a
- * sample was on its way, and forgotten at the next such call. */
+/* The same, and makes the present definitions old (struct sampler_sink): their stacks are counted
+ * only if a sample was on its way, and forgotten with the next call. */
 void sampler__age(struct sampler *sampler);
 
-/* How many samples of EVENT came to OUTCOME so far, as the kernel counted them. */
+/* How many samples of EVENT had OUTCOME so far, as the kernel counted them. */
 uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum outcome outcome);
 
-/* To be called again after the returned number of nanoseconds, INT64_MAX: no more.  Keeps periods
- * irregular. */
+/* Draws new periods, where it is time to.  Returns in how many nanoseconds to call it again;
+ * INT64_MAX: never. */
 int64_t sampler__tick(struct sampler *sampler);
 
-/* From now on RATE; returns as sampler__tick does. */
+/* Changes the rate; returns as sampler__tick does. */
 int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate);
 
-/* Fills what the kernel knows of EVENT's samples: EVENTS, LOST, LEFT_OUT, RING_FULL, what native
- * parts came to, and of a clock CPUS_NOT_SAMPLED and PERIODS.  Says which CPUs went online. */
+/* Fills what the kernel knows of EVENT's samples: EVENTS, LOST, LEFT_OUT, RING_FULL, the outcomes
+ * of native parts, RESUMPTIONS, and for a clock CPUS_NOT_SAMPLED and PERIODS.  Logs which CPUs went
+ * online. */
 void sampler__account(const struct sampler *sampler, uint32_t event, struct ledger *ledger);
 
-/* How often something that became of a process could not be told, and how often there was no room
- * for a process: such are not sampled. */
+/* How often an event of a process could not be reported, and how often there was no room for a
+ * process, which is not sampled then. */
 uint64_t sampler__untold(const struct sampler *sampler);
 uint64_t sampler__crowded(const struct sampler *sampler);
 
-/* Events of all kinds so far, and those of them that were lost for want of a slot. */
+/* Events of all kinds so far, and how many of them were lost for lack of a slot. */
 uint64_t sampler__events(const struct sampler *sampler);
 uint64_t sampler__lost(const struct sampler *sampler);
 

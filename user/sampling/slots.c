@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * User space sees the kernel's counters in place and follows each slot's owners
- * through the definitions: those come in order, and each says at which count its
- * stack took the slot.  What the slot counted from there to the next owner's
- * beginning, or to now, is that stack's.
+ * User space maps the kernel's counters, and follows each slot's owners through the definitions.
+ * They come in order, and each says what the slot had counted when its stack took it.  What the
+ * slot counted from then until the next owner, or until now, belongs to that stack.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,14 +10,14 @@
 #include "base/xalloc.h"
 #include "sampling/slots.h"
 
-/* Who a slot belongs to, as far as the definitions were drained. */
+/* The stack that has a slot, as far as definitions were taken. */
 struct owner {
-	uint64_t hash; /* 0: nobody yet */
+	uint64_t hash; /* 0: none yet */
 	uint64_t name;
-	uint64_t base;	       /* the slot's count at which it became the owner ... */
-	struct amount counted; /* ... and up to which it was given away */
+	uint64_t base;	       /* the slot's count when it took the slot */
+	struct amount counted; /* the slot's amount that was handed to the sink */
 	enum outcome outcome;
-	bool old; /* since before the last time that slots were aged */
+	bool old; /* defined before the last slots__age */
 };
 
 struct slots {
@@ -54,15 +53,16 @@ static const volatile struct slot *slot_at(const struct slots *slots, size_t ind
 	return &slots->buckets[index / SLOTS_PER_BUCKET].slots[index % SLOTS_PER_BUCKET];
 }
 
-/* A sample that comes in between may have its value in this amount and its count in the next. */
+/* If a sample comes between the two reads, its value is in this amount and its count in the next.
+ */
 static struct amount slot_amount(const volatile struct slot *slot)
 {
 	return (struct amount){ __atomic_load_n(&slot->amount.count, __ATOMIC_ACQUIRE),
 				__atomic_load_n(&slot->amount.value, __ATOMIC_ACQUIRE) };
 }
 
-/* Gives the owner what the slot counted up to AMOUNT; HASH: of the stack that it is of, if there is
- * no owner. */
+/* Hands to the sink what the slot counted up to AMOUNT.  Where it has no owner, that is counted as
+ * undefined for the event of HASH. */
 static void give(struct slots *slots, struct owner *owner, struct amount amount, uint64_t hash)
 {
 	const struct amount more = { amount.count - owner->counted.count,
@@ -134,7 +134,7 @@ static void harvest_slot(struct slots *slots, struct owner *owner, const volatil
 	bool was_owner = is_owner(owner, slot);
 	struct amount amount = slot_amount(slot);
 
-	/* Taken over just now: the definition on its way says what was whose. */
+	/* If the slot has just changed owners, a definition on its way divides the amount. */
 	if (was_owner && is_owner(owner, slot))
 		give(slots, owner, amount, owner->hash);
 }

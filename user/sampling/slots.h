@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's counters of stacks: whose what they counted is. */
+/* Assigns what the kernel's counters have counted to stacks. */
 #ifndef PYBPFPROF_SLOTS_H
 #define PYBPFPROF_SLOTS_H
 
@@ -10,13 +10,18 @@
 #include "pybpfprof.h"
 #include "sampling/mappings.h"
 
-/* What takes what is drained.  DEFINE is called once for a new stack and returns a name for it,
- * which COUNT is given with every amount of samples of that stack, OLD where it was defined before
- * slots__age was last called; LEARN, before that, for a code
- * object, with a record of at least its header.  All may be hostile.  NOTE is told what became of a
- * process, before any definition of what it led to; MAP, where the kernel side is not, what one
- * maps to be executed, after what became of that before; URGES, before that, whether that cannot
- * wait. */
+/*
+ * Receives what is drained.  All of it may be hostile.
+ *
+ * - NOTE: what happened to a process; before any definition that follows from it.
+ * - MAP: an executable mapping, where BPF does not see them; after all earlier events of the
+ *   process.
+ * - URGES: whether that mapping cannot wait; before MAP.
+ * - LEARN: a copy of a code object, SIZE bytes with at least the header; before the definition of a
+ *   stack with it.
+ * - DEFINE: a new stack, once; returns a name for it.
+ * - COUNT: more samples of the stack NAME; OLD: it was defined before the last slots__age.
+ */
 struct sampler_sink {
 	void (*note)(void *watcher, const struct process_record *record);
 	void (*map)(void *watcher, pid_t pid, const struct mapped_file *file);
@@ -31,31 +36,29 @@ struct sampler_sink {
 
 struct slots;
 
-/* Of CPUS CPUs, whose slots are at BUCKETS, which must outlive it.  Free with slots__free, NULL
+/* The slots of CPUS CPUs at BUCKETS, which must outlive the result.  Free with slots__free, NULL
  * too. */
 struct slots *slots__new(const struct sampler_sink *sink, const volatile struct bucket *buckets,
 			 uint32_t cpus);
 void slots__free(struct slots *slots);
 
-/* Takes the definition or the code object that is in the SIZE bytes at RECORD; what is none is
- * passed over. */
+/* Takes the record of SIZE bytes; ignores one that is not valid. */
 void slots__take(struct slots *slots, const void *record, size_t size);
 
-/* Counts what the stacks that have a definition were seen since the last time. */
+/* Hands the sink what was counted since the last time under stacks that have a definition. */
 void slots__harvest(struct slots *slots);
 
 /* Adds VALUE to the stack with HASH in the slot INDEX of all CPUs', unless another one has it. */
 void slots__add(struct slots *slots, size_t index, uint64_t hash, uint64_t value);
 
-/* Samples of EVENT whose stack was counted but never defined, because the ring buffer was full each
- * time. */
+/* Samples of EVENT whose stack is not defined: the ring buffer was full each time. */
 uint64_t slots__undefined(const struct slots *slots, uint32_t event);
 
-/* Those of them that nothing can define any more. */
+/* Those among them whose slot has another owner now, so that no definition can come. */
 uint64_t slots__never_defined(const struct slots *slots, uint32_t event);
 
-/* Forgets the stacks that were not defined again since this was last called; the kernel must have
- * begun an epoch since then, so that none of them can be counted any more. */
+/* Forgets the stacks that were not defined again since the last call.  The kernel must have begun
+ * an epoch since then: so they have no samples any more. */
 void slots__age(struct slots *slots);
 
 #endif

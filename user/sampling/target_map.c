@@ -8,13 +8,13 @@
 
 #include "base/xalloc.h"
 #include "sampling/target_map.h"
-#include "pybpfprof.skel.h" /* after what declares its types */
+#include "pybpfprof.skel.h" /* needs the types of the headers above */
 
 struct target_map {
 	struct pybpfprof_bpf *bpf;
 	uint32_t layouts;
 	struct layout known_layouts[LAYOUTS_MAX];
-	uint64_t serial; /* the last that was given */
+	uint64_t serial; /* the newest */
 };
 
 struct target_map *target_map__new(struct pybpfprof_bpf *bpf)
@@ -35,8 +35,7 @@ uint64_t target_map__new_serial(struct target_map *map)
 	return ++map->serial;
 }
 
-/* The index of LAYOUT in the kernel's table, adding it where it is new; -ENOSPC: there is no room.
- */
+/* Finds LAYOUT in the kernel's table, or adds it; -ENOSPC where there is no room. */
 static int layout_index(struct target_map *map, const struct layout *layout, uint32_t *index)
 {
 	for (*index = 0; *index < map->layouts; (*index)++)
@@ -51,21 +50,24 @@ static int layout_index(struct target_map *map, const struct layout *layout, uin
 
 static bool look_up(const struct target_map *map, pid_t kernel_pid, struct target *target)
 {
-	uint32_t key = kernel_pid;
+	return !bpf_map__lookup_elem(map->bpf->maps.targets, &kernel_pid, sizeof(kernel_pid),
+				     target, sizeof(*target), 0);
+}
 
-	return !bpf_map__lookup_elem(map->bpf->maps.targets, &key, sizeof(key), target,
-				     sizeof(*target), 0);
+/* The same, but false if the entry is another process's. */
+static bool look_up_own(const struct target_map *map, struct target_key key, struct target *target)
+{
+	return look_up(map, key.kernel_pid, target) && target->serial == key.serial;
 }
 
 static int update(struct target_map *map, pid_t kernel_pid, const struct target *target)
 {
-	uint32_t key = kernel_pid;
-
-	return bpf_map__update_elem(map->bpf->maps.targets, &key, sizeof(key), target,
+	return bpf_map__update_elem(map->bpf->maps.targets, &kernel_pid, sizeof(kernel_pid), target,
 				    sizeof(*target), BPF_ANY);
 }
 
-/* Puts TARGET in place of what the kernel has of the same process, if it has anything. */
+/* Replaces the entry of the same process, if there is one, by TARGET; keeps what BPF has learned.
+ */
 static int put(struct target_map *map, struct target_key key, struct target *target,
 	       uint64_t *waited)
 {
@@ -114,7 +116,7 @@ int target_map__refuse(struct target_map *map, struct target_key key, enum outco
 	return put(map, key, &target, waited);
 }
 
-/* It is followed, in STATE, and not sampled. */
+/* The process is followed, in STATE, and not sampled. */
 static int put_followed(struct target_map *map, struct target_key key, enum target_state state)
 {
 	struct target target = { .state = state };
@@ -145,19 +147,17 @@ uint64_t target_map__awaited(const struct target_map *map, struct target_key key
 {
 	struct target target;
 
-	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial &&
-			       target.state == TARGET_WAITING
-		       ? target.waiting
-		       : 0;
+	return look_up_own(map, key, &target) && target.state == TARGET_WAITING ? target.waiting
+										: 0;
 }
 
 void target_map__remove(struct target_map *map, struct target_key key)
 {
-	uint32_t kernel_pid = key.kernel_pid;
 	struct target target;
 
-	if (look_up(map, key.kernel_pid, &target) && target.serial == key.serial)
-		bpf_map__delete_elem(map->bpf->maps.targets, &kernel_pid, sizeof(kernel_pid), 0);
+	if (look_up_own(map, key, &target))
+		bpf_map__delete_elem(map->bpf->maps.targets, &key.kernel_pid,
+				     sizeof(key.kernel_pid), 0);
 }
 
 bool target_map__has(const struct target_map *map, pid_t kernel_pid)
@@ -178,8 +178,7 @@ bool target_map__has_told(const struct target_map *map, struct target_key key)
 {
 	struct target target;
 
-	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial &&
-	       target.state != TARGET_UNTOLD;
+	return look_up_own(map, key, &target) && target.state != TARGET_UNTOLD;
 }
 
 bool target_map__claim(struct target_map *map, struct target_key key, unsigned int *halvings)
@@ -198,14 +197,14 @@ bool target_map__holds(const struct target_map *map, struct target_key key)
 {
 	struct target target;
 
-	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial;
+	return look_up_own(map, key, &target);
 }
 
 bool target_map__samples(const struct target_map *map, struct target_key key)
 {
 	struct target target;
 
-	return look_up(map, key.kernel_pid, &target) && target.serial == key.serial &&
+	return look_up_own(map, key, &target) &&
 	       (target.state == TARGET_PYTHON || target.state == TARGET_LOADING ||
 		target.state == TARGET_REFUSED);
 }
@@ -215,7 +214,7 @@ void target_map__identify_codes(struct target_map *map, struct target_key key,
 {
 	struct target target;
 
-	if (!look_up(map, key.kernel_pid, &target) || target.serial != key.serial)
+	if (!look_up_own(map, key, &target))
 		return;
 	target.identify = identify;
 	target.repeats = versions_repeat;
@@ -226,7 +225,7 @@ bool target_map__halve_rate(struct target_map *map, struct target_key key, unsig
 {
 	struct target target;
 
-	if (!look_up(map, key.kernel_pid, &target) || target.serial != key.serial)
+	if (!look_up_own(map, key, &target))
 		return false;
 	target.halvings = halvings;
 	return !update(map, key.kernel_pid, &target);
@@ -235,7 +234,7 @@ bool target_map__halve_rate(struct target_map *map, struct target_key key, unsig
 static void know_file(struct target_map *map, const struct file_key *key,
 		      const struct known_file *file)
 {
-	/* What has to go for it, or has no place, is asked about again. */
+	/* If that fails, or evicts another file, BPF reports the file again. */
 	bpf_map__update_elem(map->bpf->maps.known_files, key, sizeof(*key), file, sizeof(*file),
 			     BPF_ANY);
 }

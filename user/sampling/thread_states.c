@@ -11,13 +11,13 @@
 #include "reading/target_memory.h"
 #include "sampling/thread_states.h"
 
-/* Each state takes a system call, some microsecond: a hundredth of the time goes into them. */
+/* A state takes a system call of about a microsecond: they may take a hundredth of the time. */
 #define PAUSE_A_STATE_NS 100000LL
 #define PAUSE_NS_MIN	 100000000LL
 
 struct thread_states {
 	struct sampler *sampler;
-	uint64_t missed; /* samples whose thread the kernel did not get to */
+	uint64_t missed; /* samples with the outcome TOO_MANY_THREADS, at the last look */
 	int64_t due_ns;
 };
 
@@ -71,7 +71,7 @@ static void list_states_of(pid_t pid, const struct layout *layout, uint64_t inte
 	}
 }
 
-/* Fills it; an errand, for to hand over each read would take longer than all of them. */
+/* Fills the list CONTEXT.  It runs as one errand: one errand for each read would take longer. */
 static void list_states(void *context)
 {
 	struct list *list = context;
@@ -85,7 +85,7 @@ static void list_states(void *context)
 		list_states_of(pid, &runtime->layout, all.addresses[i], list);
 }
 
-/* 0; -E2BIG where there is no room for all. */
+/* 0; -E2BIG where there is no room for all states. */
 static int tell(struct target_map *map, pid_t kernel_pid, const struct list *list)
 {
 	int error = 0;
@@ -113,7 +113,7 @@ void thread_states__look(struct thread_states *states, struct target_process *co
 	for (size_t i = 0; i < count; i++) {
 		const struct target_process *target = targets[i];
 
-		/* In a forked process of 2.7 it is newer states that decide. */
+		/* BPF uses no such hints in a forked process of 2.7 (bpf/thread.bpf.h). */
 		if (target->runtime.layout.tstate_gilstate_counter != OFFSET_ABSENT)
 			continue;
 		list.target = target;
@@ -121,7 +121,7 @@ void thread_states__look(struct thread_states *states, struct target_process *co
 		seen += list.count;
 		if (list.count <= THREAD_STATES_MAX || !tell(map, target->key.kernel_pid, &list))
 			continue;
-		/* Those of threads that have ended are there as well. */
+		/* The map also has the states of threads that have ended. */
 		target_map__forget_states(map);
 		if (tell(map, target->key.kernel_pid, &list))
 			log__debug("process %d has too many threads to find each",
